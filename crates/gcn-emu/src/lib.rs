@@ -1,1 +1,3 @@
 
+pub mod fp;
+pub mod mem;

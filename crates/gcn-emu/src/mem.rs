@@ -1,0 +1,1170 @@
+//! Guest memory: what flat, buffer, image and scalar memory instructions reach.
+//!
+//! One host range is reserved up front and filled page by page. Its first part is *linear*: host address = base + guest
+//! address, for the guest addresses from [`LINEAR_BASE`] on, with one byte a page that says what is mapped there and how.
+//! Its second part, the *pool*, holds single pages for [`Memory::map_at`] at any other guest address, found through a
+//! table. Whatever address a program forms, an access either hits a mapped page that permits it or gives a [`Fault`].
+//!
+//! Loads, stores and atomics take `&Memory` and may run on any number of host threads at once: every byte is only ever
+//! touched through relaxed atomic operations of the widest naturally aligned parts, so racing guest accesses are no
+//! undefined behaviour of the host. A naturally aligned access of up to 8 bytes is single-copy atomic; others may be seen
+//! in parts. Mapping takes `&mut Memory`. Guest memory is little-endian.
+//!
+//! This is the only module of the crate with `unsafe` code, all of it in [`Arena`].
+
+#![allow(unsafe_code)]
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::ops::BitOr;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+
+/// Bytes a page.
+pub const PAGE_SIZE: u64 = 4096;
+
+/// The guest address of the linear part, where [`Memory::alloc`] gives addresses. Small addresses, and those that lost
+/// their upper half, fault unless something was mapped there on purpose.
+pub const LINEAR_BASE: u64 = 0x1_0000_0000;
+
+/// Guest virtual addresses have 48 bits.
+pub const ADDRESS_END: u64 = 1 << 48;
+
+/// What a page permits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Perm(u8);
+
+impl Perm {
+    /// Nothing: mapped, but every access faults.
+    pub const NONE: Perm = Perm(0);
+    /// Loads.
+    pub const READ: Perm = Perm(1);
+    /// Stores. An atomic needs both.
+    pub const WRITE: Perm = Perm(2);
+    /// Instruction fetch.
+    pub const EXEC: Perm = Perm(4);
+    /// Loads and stores.
+    pub const RW: Perm = Perm(1 | 2);
+    /// Loads and instruction fetch.
+    pub const RX: Perm = Perm(1 | 4);
+    /// Everything.
+    pub const RWX: Perm = Perm(1 | 2 | 4);
+
+    /// Whether all of `other` is permitted.
+    #[inline]
+    pub const fn contains(self, other: Perm) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for Perm {
+    type Output = Perm;
+    fn bitor(self, other: Perm) -> Perm {
+        Perm(self.0 | other.0)
+    }
+}
+
+impl fmt::Debug for Perm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (perm, letter) in [(Perm::READ, 'r'), (Perm::WRITE, 'w'), (Perm::EXEC, 'x')] {
+            write!(f, "{}", if self.contains(perm) { letter } else { '-' })?;
+        }
+        Ok(())
+    }
+}
+
+/// Why an access did not happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// No page is mapped there, or the address has more than 48 bits.
+    Unmapped,
+    /// The page may not be read.
+    NoRead,
+    /// The page may not be written.
+    NoWrite,
+    /// The page may not be executed.
+    NoExec,
+    /// An atomic's address is no multiple of its size, or an instruction's no multiple of 4.
+    Misaligned,
+}
+
+/// An access that did not happen. A store that faults has written nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The address of the access; where the access spans pages, a later one may be at fault.
+    pub addr: u64,
+    /// Bytes of the access.
+    pub size: u64,
+    pub kind: FaultKind,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fault { addr, size, kind } = *self;
+        let what = match kind {
+            FaultKind::Unmapped => "is not mapped",
+            FaultKind::NoRead => "may not be read",
+            FaultKind::NoWrite => "may not be written",
+            FaultKind::NoExec => "may not be executed",
+            FaultKind::Misaligned => "is misaligned",
+        };
+        write!(f, "memory fault: address {addr:#x} ({size} bytes) {what}")
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Why memory could not be mapped or unmapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemError {
+    /// The limit given to [`Memory::new`] leaves `free` bytes, or no gap among them is large enough.
+    OutOfMemory { wanted: u64, free: u64 },
+    /// A size of zero, or a region that ends beyond 48 bits.
+    BadRegion { addr: u64, size: u64 },
+    /// An alignment that is no power of two.
+    BadAlign(u64),
+    /// A page of the region is mapped already.
+    Overlap { addr: u64 },
+    /// No region starts there, or a page of the region is not mapped.
+    NotMapped { addr: u64 },
+    /// The host gave no address range.
+    Host(String),
+}
+
+impl fmt::Display for MemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MemError::OutOfMemory { wanted, free } => {
+                write!(f, "out of guest memory: {wanted} bytes wanted, {free} free")
+            }
+            MemError::BadRegion { addr, size } => {
+                write!(f, "no such region of memory: {size} bytes at {addr:#x}")
+            }
+            MemError::BadAlign(align) => write!(f, "alignment {align} is no power of two"),
+            MemError::Overlap { addr } => write!(f, "the page at {addr:#x} is mapped already"),
+            MemError::NotMapped { addr } => write!(f, "nothing is mapped at {addr:#x}"),
+            MemError::Host(why) => write!(f, "the host gave no memory: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for MemError {}
+
+/// The reserved host range, zero where never written. Hands out atomics within its bounds and nothing else; offsets are
+/// bytes from its start, and an offset out of bounds or misaligned is a mistake of this module and panics.
+struct Arena {
+    map: memmap2::MmapRaw,
+    len: usize,
+}
+
+macro_rules! arena_cell {
+    ($name:ident, $atomic:ty) => {
+        #[inline]
+        fn $name(&self, offset: usize) -> &$atomic {
+            const SIZE: usize = size_of::<$atomic>();
+            assert!(offset.is_multiple_of(SIZE) && offset < self.len);
+            // SAFETY: `len` is a multiple of the page size, so an aligned offset below it leaves room for the whole cell.
+            // The mapping starts on a page, which aligns the pointer as the offset is; it is readable and writable,
+            // lives as long as `self`, and nothing else in the process knows its address. All accesses to it are
+            // atomic. Cells of different sizes may overlap; the hosts this runs on define such accesses.
+            unsafe { <$atomic>::from_ptr(self.map.as_mut_ptr().add(offset).cast()) }
+        }
+    };
+}
+
+impl Arena {
+    fn new(pages: u64) -> Result<Arena, MemError> {
+        let bytes = pages
+            .checked_mul(PAGE_SIZE)
+            .and_then(|n| usize::try_from(n).ok());
+        let len =
+            bytes.ok_or_else(|| MemError::Host(format!("{pages} pages exceed its addresses")))?;
+        // Pages are committed when first touched; without swap reserved, a large limit costs nothing.
+        let map = memmap2::MmapOptions::new()
+            .len(len)
+            .no_reserve_swap()
+            .map_anon();
+        let map = map.map_err(|e| MemError::Host(e.to_string()))?;
+        Ok(Arena {
+            map: map.into(),
+            len,
+        })
+    }
+
+    arena_cell!(u8, AtomicU8);
+    arena_cell!(u16, AtomicU16);
+    arena_cell!(u32, AtomicU32);
+    arena_cell!(u64, AtomicU64);
+
+    /// Loads `out.len()` bytes in the widest aligned parts.
+    fn read(&self, mut offset: usize, mut out: &mut [u8]) {
+        while !out.is_empty() {
+            let width = part(offset, out.len());
+            let (head, tail) = out.split_at_mut(width);
+            match width {
+                8 => head.copy_from_slice(&self.u64(offset).load(Relaxed).to_ne_bytes()),
+                4 => head.copy_from_slice(&self.u32(offset).load(Relaxed).to_ne_bytes()),
+                2 => head.copy_from_slice(&self.u16(offset).load(Relaxed).to_ne_bytes()),
+                _ => head[0] = self.u8(offset).load(Relaxed),
+            }
+            out = tail;
+            offset += width;
+        }
+    }
+
+    /// Stores `data` in the widest aligned parts.
+    fn write(&self, mut offset: usize, mut data: &[u8]) {
+        while !data.is_empty() {
+            let width = part(offset, data.len());
+            let (head, tail) = data.split_at(width);
+            match *head {
+                [a, b, c, d, e, f, g, h] => {
+                    self.u64(offset)
+                        .store(u64::from_ne_bytes([a, b, c, d, e, f, g, h]), Relaxed);
+                }
+                [a, b, c, d] => self
+                    .u32(offset)
+                    .store(u32::from_ne_bytes([a, b, c, d]), Relaxed),
+                [a, b] => self.u16(offset).store(u16::from_ne_bytes([a, b]), Relaxed),
+                _ => self.u8(offset).store(head[0], Relaxed),
+            }
+            data = tail;
+            offset += width;
+        }
+    }
+
+    fn zero_page(&self, page: u64) {
+        let start = (page * PAGE_SIZE) as usize;
+        for offset in (start..start + PAGE_SIZE as usize).step_by(8) {
+            self.u64(offset).store(0, Relaxed);
+        }
+    }
+}
+
+/// The widest naturally aligned part that an access of `left` bytes at `offset` can begin with.
+#[inline]
+fn part(offset: usize, left: usize) -> usize {
+    let aligned = 1 << (offset | 8).trailing_zeros();
+    if aligned <= left {
+        aligned
+    } else {
+        1 << left.ilog2()
+    }
+}
+
+/// A page of the linear part is mapped.
+const MAPPED: u8 = 8;
+/// A page of the arena was mapped before, and is to be zeroed before it is mapped again.
+const USED: u8 = 16;
+
+/// A page in the pool.
+#[derive(Clone, Copy)]
+struct FarPage {
+    /// Its page number in the arena.
+    page: u64,
+    perm: Perm,
+}
+
+/// Guest memory. See the module's documentation.
+pub struct Memory {
+    arena: Arena,
+    /// One byte for every page of the arena, linear part and pool: a [`Perm`] and [`MAPPED`] (linear part only), [`USED`].
+    pages: Vec<u8>,
+    /// Bytes of the linear part.
+    linear_bytes: u64,
+    /// Pages of the linear part that are not mapped: runs by first page, with their lengths.
+    gaps: BTreeMap<u64, u64>,
+    /// Pages of the pool that were mapped and are not now.
+    pool_free: Vec<u64>,
+    /// The first page of the pool that was never mapped.
+    pool_next: u64,
+    /// The pages of the pool by guest page number.
+    far: HashMap<u64, FarPage>,
+    /// Regions by the address they were given at: first guest page and number of pages.
+    regions: BTreeMap<u64, (u64, u64)>,
+    /// Pages that may still be mapped.
+    budget: u64,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        for (addr, (_, pages)) in &self.regions {
+            map.entry(&format_args!("{addr:#x}"), &format_args!("{pages} pages"));
+        }
+        map.finish()
+    }
+}
+
+impl Memory {
+    /// Memory of which up to `limit_bytes` (rounded up to whole pages) may be mapped at a time. Costs address space of
+    /// the host only, until pages are touched.
+    ///
+    /// # Errors
+    /// [`MemError::Host`] if the host has no such range.
+    pub fn new(limit_bytes: u64) -> Result<Memory, MemError> {
+        let limit = limit_bytes.div_ceil(PAGE_SIZE).max(1);
+        if limit > (ADDRESS_END - LINEAR_BASE) / PAGE_SIZE / 4 {
+            return Err(MemError::Host(format!(
+                "{limit_bytes} bytes exceed the guest's addresses"
+            )));
+        }
+        // Room for the unmapped page between any two allocations, however small, and for alignment.
+        let linear = 2 * limit + 64;
+        let pages = linear + limit;
+        let bytes = usize::try_from(pages).map_err(|e| MemError::Host(e.to_string()))?;
+        Ok(Memory {
+            arena: Arena::new(pages)?,
+            pages: vec![0; bytes],
+            linear_bytes: linear * PAGE_SIZE,
+            gaps: BTreeMap::from([(0, linear)]),
+            pool_free: Vec::new(),
+            pool_next: linear,
+            far: HashMap::new(),
+            regions: BTreeMap::new(),
+            budget: limit,
+        })
+    }
+
+    /// Bytes that may still be mapped.
+    pub fn free_bytes(&self) -> u64 {
+        self.budget * PAGE_SIZE
+    }
+
+    /// Maps `size` bytes of zeros (rounded up to whole pages, at least one) at an address of the linear part's choice
+    /// that is a multiple of `align` and of the page size. An unmapped page stays on both sides, so that running over
+    /// an end faults.
+    ///
+    /// # Errors
+    /// [`MemError::OutOfMemory`], [`MemError::BadAlign`].
+    pub fn alloc(&mut self, size: u64, align: u64, perm: Perm) -> Result<u64, MemError> {
+        if !align.is_power_of_two() {
+            return Err(MemError::BadAlign(align));
+        }
+        let out_of_memory = MemError::OutOfMemory {
+            wanted: size,
+            free: self.free_bytes(),
+        };
+        let count = size.div_ceil(PAGE_SIZE).max(1);
+        if count > self.budget {
+            return Err(out_of_memory);
+        }
+        let base = LINEAR_BASE / PAGE_SIZE;
+        let align = (align / PAGE_SIZE).max(1);
+        // The first gap with room for the pages and one more on either side.
+        let fit = self.gaps.iter().find_map(|(&first, &len)| {
+            let start = (base + first + 1).checked_next_multiple_of(align)? - base;
+            (start + count < first + len).then_some(start)
+        });
+        let start = fit.ok_or(out_of_memory)?;
+        self.map_linear(start, count, perm);
+        let addr = LINEAR_BASE + start * PAGE_SIZE;
+        self.regions.insert(addr, (base + start, count));
+        Ok(addr)
+    }
+
+    /// Maps zeros at the pages that hold the `size` bytes from `addr`, anywhere in the 48 bits of guest addresses.
+    ///
+    /// # Errors
+    /// [`MemError::BadRegion`] for an empty one or one that leaves the 48 bits, [`MemError::Overlap`] if a page is
+    /// mapped already, [`MemError::OutOfMemory`]. Nothing is mapped then.
+    pub fn map_at(&mut self, addr: u64, size: u64, perm: Perm) -> Result<(), MemError> {
+        let (first, end) = page_range(addr, size)?;
+        // First, so that no huge region is walked page by page in vain.
+        if end - first > self.budget {
+            return Err(MemError::OutOfMemory {
+                wanted: size,
+                free: self.free_bytes(),
+            });
+        }
+        if let Some(page) = (first..end).find(|&page| self.guest_page(page).is_some()) {
+            return Err(MemError::Overlap {
+                addr: page * PAGE_SIZE,
+            });
+        }
+        for page in first..end {
+            match self.linear_page(page) {
+                Some(linear) => self.map_linear(linear, 1, perm),
+                None => self.map_far(page, perm),
+            }
+        }
+        self.regions.insert(addr, (first, end - first));
+        Ok(())
+    }
+
+    /// Unmaps the region that [`Memory::alloc`] or [`Memory::map_at`] gave at `addr`.
+    ///
+    /// # Errors
+    /// [`MemError::NotMapped`] if there is none.
+    pub fn free(&mut self, addr: u64) -> Result<(), MemError> {
+        let (first, count) = self
+            .regions
+            .remove(&addr)
+            .ok_or(MemError::NotMapped { addr })?;
+        for page in first..first + count {
+            if let Some(linear) = self.linear_page(page) {
+                self.unmap_linear(linear);
+            } else if let Some(far) = self.far.remove(&page) {
+                self.pool_free.push(far.page);
+                self.budget += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes what the pages that hold the `size` bytes from `addr` permit.
+    ///
+    /// # Errors
+    /// [`MemError::BadRegion`]; [`MemError::NotMapped`] if a page is not mapped. Nothing is changed then.
+    pub fn protect(&mut self, addr: u64, size: u64, perm: Perm) -> Result<(), MemError> {
+        let (first, end) = page_range(addr, size)?;
+        if let Some(page) = (first..end).find(|&page| self.guest_page(page).is_none()) {
+            return Err(MemError::NotMapped {
+                addr: page * PAGE_SIZE,
+            });
+        }
+        for page in first..end {
+            if let Some(linear) = self.linear_page(page) {
+                self.pages[linear as usize] = USED | MAPPED | perm.0;
+            } else if let Some(far) = self.far.get_mut(&page) {
+                far.perm = perm;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the page of `addr` permits, or nothing if it is not mapped.
+    pub fn perm(&self, addr: u64) -> Option<Perm> {
+        self.guest_page(addr / PAGE_SIZE).map(|(_, perm)| perm)
+    }
+
+    /// The regions mapped, in the order of their addresses: address and bytes (whole pages).
+    pub fn regions(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.regions
+            .iter()
+            .map(|(&addr, &(_, count))| (addr, count * PAGE_SIZE))
+    }
+
+    /// The page of the linear part at guest page `page`.
+    fn linear_page(&self, page: u64) -> Option<u64> {
+        let linear = page.wrapping_sub(LINEAR_BASE / PAGE_SIZE);
+        (linear < self.linear_bytes / PAGE_SIZE).then_some(linear)
+    }
+
+    /// The page of the arena behind guest page `page`, if mapped, and what it permits.
+    fn guest_page(&self, page: u64) -> Option<(u64, Perm)> {
+        match self.linear_page(page) {
+            Some(linear) => {
+                let state = *self.pages.get(linear as usize)?;
+                (state & MAPPED != 0).then_some((linear, Perm(state & Perm::RWX.0)))
+            }
+            None => self.far.get(&page).map(|far| (far.page, far.perm)),
+        }
+    }
+
+    /// Maps pages of the linear part that lie within one gap.
+    fn map_linear(&mut self, start: u64, count: u64, perm: Perm) {
+        if let Some((&first, &len)) = self.gaps.range(..=start).next_back() {
+            self.gaps.remove(&first);
+            if start > first {
+                self.gaps.insert(first, start - first);
+            }
+            if first + len > start + count {
+                self.gaps.insert(start + count, first + len - start - count);
+            }
+        }
+        for page in start..start + count {
+            self.take(page);
+            self.pages[page as usize] |= MAPPED | perm.0;
+        }
+    }
+
+    fn unmap_linear(&mut self, page: u64) {
+        self.pages[page as usize] = USED;
+        self.budget += 1;
+        let (mut first, mut len) = (page, 1);
+        if let Some(after) = self.gaps.remove(&(page + 1)) {
+            len += after;
+        }
+        if let Some((&before, &n)) = self.gaps.range(..page).next_back()
+            && before + n == page
+        {
+            first = before;
+            len += n;
+        }
+        self.gaps.insert(first, len);
+    }
+
+    fn map_far(&mut self, guest_page: u64, perm: Perm) {
+        // The pool has as many pages as the budget began with, so there is one.
+        let page = self.pool_free.pop().unwrap_or_else(|| {
+            self.pool_next += 1;
+            self.pool_next - 1
+        });
+        self.take(page);
+        self.far.insert(guest_page, FarPage { page, perm });
+    }
+
+    /// Counts a page of the arena against the budget and sees to it that it is zero.
+    fn take(&mut self, page: u64) {
+        self.budget -= 1;
+        if self.pages[page as usize] & USED != 0 {
+            self.arena.zero_page(page);
+        }
+        self.pages[page as usize] = USED;
+    }
+
+    /// The arena offset of an access of `size` bytes at `addr` that needs `need`, if it lies within one page of the
+    /// linear part that permits it: nearly every access there is.
+    #[inline]
+    fn near(&self, addr: u64, size: u64, need: Perm) -> Option<usize> {
+        let offset = addr.wrapping_sub(LINEAR_BASE);
+        let within = offset < self.linear_bytes && offset % PAGE_SIZE <= PAGE_SIZE - size;
+        let state = *self.pages.get((offset / PAGE_SIZE) as usize)?;
+        (within && state & (MAPPED | need.0) == MAPPED | need.0).then_some(offset as usize)
+    }
+
+    /// The arena offset of the byte at `addr`, whose page must permit `need`.
+    fn locate(&self, addr: u64, need: Perm) -> Result<usize, FaultKind> {
+        let (page, perm) = self
+            .guest_page(addr / PAGE_SIZE)
+            .ok_or(FaultKind::Unmapped)?;
+        if perm.contains(need) {
+            Ok((page * PAGE_SIZE + addr % PAGE_SIZE) as usize)
+        } else if need.contains(Perm::EXEC) {
+            Err(FaultKind::NoExec)
+        } else if need.contains(Perm::READ) && !perm.contains(Perm::READ) {
+            Err(FaultKind::NoRead)
+        } else {
+            Err(FaultKind::NoWrite)
+        }
+    }
+
+    /// Checks the whole access, then calls `each` with an arena offset and a range of the access for each page of it.
+    fn by_page(
+        &self,
+        addr: u64,
+        size: usize,
+        need: Perm,
+        mut each: impl FnMut(usize, std::ops::Range<usize>),
+    ) -> Result<(), Fault> {
+        let fault = |kind| Fault {
+            addr,
+            size: size as u64,
+            kind,
+        };
+        let end = addr
+            .checked_add(size as u64)
+            .filter(|&end| end <= ADDRESS_END);
+        let end = end.ok_or(fault(FaultKind::Unmapped))?;
+        let mut page = addr - addr % PAGE_SIZE;
+        while page < end {
+            self.locate(page, need).map_err(fault)?;
+            page += PAGE_SIZE;
+        }
+        let mut at = addr;
+        while at < end {
+            let next = (at - at % PAGE_SIZE + PAGE_SIZE).min(end);
+            let offset = self.locate(at, need).map_err(fault)?;
+            each(offset, (at - addr) as usize..(next - addr) as usize);
+            at = next;
+        }
+        Ok(())
+    }
+
+    /// Loads `out.len()` bytes from `addr`. An empty access never faults.
+    ///
+    /// # Errors
+    /// A [`Fault`] if a page is not mapped or may not be read.
+    pub fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        self.by_page(addr, out.len(), Perm::READ, |offset, range| {
+            self.arena.read(offset, &mut out[range]);
+        })
+    }
+
+    /// Stores `data` from `addr` on. An empty access never faults.
+    ///
+    /// # Errors
+    /// A [`Fault`] if a page is not mapped or may not be written; nothing is written then.
+    pub fn write(&self, addr: u64, data: &[u8]) -> Result<(), Fault> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        self.by_page(addr, data.len(), Perm::WRITE, |offset, range| {
+            self.arena.write(offset, &data[range]);
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn load_slow<const N: usize>(&self, addr: u64) -> Result<[u8; N], Fault> {
+        let mut bytes = [0; N];
+        self.read(addr, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn store_slow<const N: usize>(&self, addr: u64, bytes: [u8; N]) -> Result<(), Fault> {
+        self.write(addr, &bytes)
+    }
+
+    /// The dword of machine code at `addr`.
+    ///
+    /// # Errors
+    /// A [`Fault`] if the page is not mapped or not executable, or if `addr` is no multiple of 4.
+    #[inline]
+    pub fn fetch_u32(&self, addr: u64) -> Result<u32, Fault> {
+        let offset = self.aligned(addr, 4, Perm::EXEC)?;
+        Ok(u32::from_le(self.arena.u32(offset).load(Relaxed)))
+    }
+
+    /// The arena offset of an aligned access of `size` bytes (a power of two up to the page size).
+    #[inline]
+    fn aligned(&self, addr: u64, size: u64, need: Perm) -> Result<usize, Fault> {
+        let fault = |kind| Fault { addr, size, kind };
+        if !addr.is_multiple_of(size) {
+            return Err(fault(FaultKind::Misaligned));
+        }
+        match self.near(addr, size, need) {
+            Some(offset) => Ok(offset),
+            None => self.locate(addr, need).map_err(fault),
+        }
+    }
+}
+
+macro_rules! access {
+    ($load:ident, $store:ident, $t:ident) => {
+        impl Memory {
+            /// Loads a little-endian value; `addr` need not be aligned.
+            ///
+            /// # Errors
+            /// A [`Fault`] if a page is not mapped or may not be read.
+            #[inline]
+            pub fn $load(&self, addr: u64) -> Result<$t, Fault> {
+                const SIZE: usize = size_of::<$t>();
+                match self.near(addr, SIZE as u64, Perm::READ) {
+                    Some(offset) if offset.is_multiple_of(SIZE) => {
+                        Ok($t::from_le(self.arena.$t(offset).load(Relaxed)))
+                    }
+                    _ => self.load_slow(addr).map($t::from_le_bytes),
+                }
+            }
+
+            /// Stores a little-endian value; `addr` need not be aligned.
+            ///
+            /// # Errors
+            /// A [`Fault`] if a page is not mapped or may not be written; nothing is written then.
+            #[inline]
+            pub fn $store(&self, addr: u64, value: $t) -> Result<(), Fault> {
+                const SIZE: usize = size_of::<$t>();
+                match self.near(addr, SIZE as u64, Perm::WRITE) {
+                    Some(offset) if offset.is_multiple_of(SIZE) => {
+                        self.arena.$t(offset).store(value.to_le(), Relaxed);
+                        Ok(())
+                    }
+                    _ => self.store_slow(addr, value.to_le_bytes()),
+                }
+            }
+        }
+    };
+}
+
+access!(load_u8, store_u8, u8);
+access!(load_u16, store_u16, u16);
+access!(load_u32, store_u32, u32);
+
+impl Memory {
+    /// Loads a little-endian value; `addr` need not be aligned.
+    ///
+    /// # Errors
+    /// A [`Fault`] if a page is not mapped or may not be read.
+    #[inline]
+    pub fn load_u64(&self, addr: u64) -> Result<u64, Fault> {
+        match self.near(addr, 8, Perm::READ) {
+            Some(offset) if offset.is_multiple_of(8) => {
+                Ok(u64::from_le(self.arena.u64(offset).load(Relaxed)))
+            }
+            // Two-dword loads are often aligned to one dword only.
+            Some(offset) if offset.is_multiple_of(4) => {
+                let low = u32::from_le(self.arena.u32(offset).load(Relaxed));
+                let high = u32::from_le(self.arena.u32(offset + 4).load(Relaxed));
+                Ok(low as u64 | (high as u64) << 32)
+            }
+            _ => self.load_slow(addr).map(u64::from_le_bytes),
+        }
+    }
+
+    /// Stores a little-endian value; `addr` need not be aligned.
+    ///
+    /// # Errors
+    /// A [`Fault`] if a page is not mapped or may not be written; nothing is written then.
+    #[inline]
+    pub fn store_u64(&self, addr: u64, value: u64) -> Result<(), Fault> {
+        match self.near(addr, 8, Perm::WRITE) {
+            Some(offset) if offset.is_multiple_of(8) => {
+                self.arena.u64(offset).store(value.to_le(), Relaxed);
+                Ok(())
+            }
+            Some(offset) if offset.is_multiple_of(4) => {
+                self.arena
+                    .u32(offset)
+                    .store((value as u32).to_le(), Relaxed);
+                self.arena
+                    .u32(offset + 4)
+                    .store(((value >> 32) as u32).to_le(), Relaxed);
+                Ok(())
+            }
+            _ => self.store_slow(addr, value.to_le_bytes()),
+        }
+    }
+
+    /// Loads `N` consecutive dwords, as the multi-dword loads do; `addr` need not be aligned.
+    ///
+    /// # Errors
+    /// A [`Fault`] if a page is not mapped or may not be read.
+    #[inline]
+    pub fn load_dwords<const N: usize>(&self, addr: u64) -> Result<[u32; N], Fault> {
+        if N as u64 * 4 <= PAGE_SIZE
+            && let Some(offset) = self.near(addr, N as u64 * 4, Perm::READ)
+            && offset.is_multiple_of(4)
+        {
+            return Ok(std::array::from_fn(|i| {
+                u32::from_le(self.arena.u32(offset + 4 * i).load(Relaxed))
+            }));
+        }
+        let mut bytes = [[0; 4]; N];
+        self.read(addr, bytes.as_flattened_mut())?;
+        Ok(bytes.map(u32::from_le_bytes))
+    }
+
+    /// Stores `N` consecutive dwords, as the multi-dword stores do; `addr` need not be aligned.
+    ///
+    /// # Errors
+    /// A [`Fault`] if a page is not mapped or may not be written; nothing is written then.
+    #[inline]
+    pub fn store_dwords<const N: usize>(&self, addr: u64, values: [u32; N]) -> Result<(), Fault> {
+        if N as u64 * 4 <= PAGE_SIZE
+            && let Some(offset) = self.near(addr, N as u64 * 4, Perm::WRITE)
+            && offset.is_multiple_of(4)
+        {
+            for (i, value) in values.into_iter().enumerate() {
+                self.arena.u32(offset + 4 * i).store(value.to_le(), Relaxed);
+            }
+            return Ok(());
+        }
+        self.write(addr, values.map(u32::to_le_bytes).as_flattened())
+    }
+
+    /// Replaces the value at `addr` by `f` of it in one indivisible step, and gives the old value. `f` may be called more
+    /// than once when host threads contend. Sequentially consistent with all other atomics.
+    ///
+    /// # Errors
+    /// A [`Fault`] if `addr` is no multiple of 4, or if the page is not mapped or not both readable and writable.
+    #[inline]
+    pub fn fetch_update_u32(&self, addr: u64, mut f: impl FnMut(u32) -> u32) -> Result<u32, Fault> {
+        let cell = self.arena.u32(self.aligned(addr, 4, Perm::RW)?);
+        let mut old = cell.load(Relaxed);
+        loop {
+            let new = f(u32::from_le(old)).to_le();
+            match cell.compare_exchange_weak(old, new, SeqCst, Relaxed) {
+                Ok(_) => return Ok(u32::from_le(old)),
+                Err(seen) => old = seen,
+            }
+        }
+    }
+
+    /// As [`Memory::fetch_update_u32`] for 8 bytes, aligned to 8.
+    ///
+    /// # Errors
+    /// As [`Memory::fetch_update_u32`].
+    #[inline]
+    pub fn fetch_update_u64(&self, addr: u64, mut f: impl FnMut(u64) -> u64) -> Result<u64, Fault> {
+        let cell = self.arena.u64(self.aligned(addr, 8, Perm::RW)?);
+        let mut old = cell.load(Relaxed);
+        loop {
+            let new = f(u64::from_le(old)).to_le();
+            match cell.compare_exchange_weak(old, new, SeqCst, Relaxed) {
+                Ok(_) => return Ok(u64::from_le(old)),
+                Err(seen) => old = seen,
+            }
+        }
+    }
+}
+
+/// The first page of a region and the page after its last.
+fn page_range(addr: u64, size: u64) -> Result<(u64, u64), MemError> {
+    match addr.checked_add(size) {
+        Some(end) if size != 0 && end <= ADDRESS_END => {
+            Ok((addr / PAGE_SIZE, end.div_ceil(PAGE_SIZE)))
+        }
+        _ => Err(MemError::BadRegion { addr, size }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn memory() -> Memory {
+        Memory::new(MIB).unwrap()
+    }
+
+    fn fault<T: fmt::Debug>(r: Result<T, Fault>) -> FaultKind {
+        r.unwrap_err().kind
+    }
+
+    #[test]
+    fn allocations_are_zero_aligned_and_apart() {
+        let mut m = memory();
+        let a = m.alloc(100, 256, Perm::RW).unwrap();
+        let b = m.alloc(5000, 1 << 16, Perm::RW).unwrap();
+        let c = m.alloc(0, 1, Perm::RW).unwrap();
+        assert!(a >= LINEAR_BASE && a.is_multiple_of(PAGE_SIZE) && b.is_multiple_of(1 << 16));
+        assert_eq!(m.load_u64(b + 4996).unwrap(), 0);
+        for region in [a, b, c] {
+            assert_eq!(fault(m.load_u8(region - 1)), FaultKind::Unmapped);
+        }
+        assert_eq!(fault(m.load_u8(a + 4096)), FaultKind::Unmapped);
+        assert_eq!(fault(m.load_u8(b + 8192)), FaultKind::Unmapped);
+        assert_eq!(m.regions().map(|r| r.1).sum::<u64>(), 4 * PAGE_SIZE);
+    }
+
+    #[test]
+    fn all_of_the_limit_can_be_mapped_and_no_more() {
+        let mut m = memory();
+        let a = m.alloc(MIB, 1, Perm::RW).unwrap();
+        assert_eq!(m.free_bytes(), 0);
+        let none = MemError::OutOfMemory { wanted: 1, free: 0 };
+        assert_eq!(m.alloc(1, 1, Perm::RW), Err(none.clone()));
+        assert_eq!(m.map_at(0x1000, 1, Perm::RW), Err(none));
+        m.store_u32(a + MIB - 4, 7).unwrap();
+        assert_eq!(fault(m.store_u32(a + MIB - 3, 7)), FaultKind::Unmapped);
+        m.free(a).unwrap();
+        assert_eq!(m.free(a), Err(MemError::NotMapped { addr: a }));
+        assert_eq!(fault(m.load_u8(a)), FaultKind::Unmapped);
+        // What was freed comes back as zeros, and in one piece.
+        let a = m.alloc(MIB, 1, Perm::RW).unwrap();
+        assert_eq!(m.load_u32(a + MIB - 4).unwrap(), 0);
+        m.free(a).unwrap();
+        for i in 0..MIB / PAGE_SIZE {
+            m.map_at(0x7f00_0000_0000 + i * 3 * PAGE_SIZE, 1, Perm::RW)
+                .unwrap();
+        }
+        assert_eq!(m.free_bytes(), 0);
+    }
+
+    #[test]
+    fn bad_requests() {
+        let mut m = memory();
+        assert_eq!(m.alloc(1, 3, Perm::RW), Err(MemError::BadAlign(3)));
+        assert_eq!(m.alloc(1, 0, Perm::RW), Err(MemError::BadAlign(0)));
+        assert!(matches!(
+            m.alloc(1, 1 << 63, Perm::RW),
+            Err(MemError::OutOfMemory { .. })
+        ));
+        assert!(matches!(
+            m.alloc(u64::MAX, 1, Perm::RW),
+            Err(MemError::OutOfMemory { .. })
+        ));
+        for (addr, size) in [
+            (0, 0),
+            (u64::MAX, 1),
+            (u64::MAX, 2),
+            (ADDRESS_END, 1),
+            (1, ADDRESS_END),
+        ] {
+            assert_eq!(
+                m.map_at(addr, size, Perm::RW),
+                Err(MemError::BadRegion { addr, size })
+            );
+        }
+        assert!(m.map_at(1 << 40, 1 << 47, Perm::RW).is_err());
+        assert!(Memory::new(u64::MAX).is_err());
+        assert_eq!(m.free(0x1234), Err(MemError::NotMapped { addr: 0x1234 }));
+    }
+
+    #[test]
+    fn no_address_escapes() {
+        let mut m = memory();
+        m.alloc(1, 1, Perm::RWX).unwrap();
+        m.map_at(ADDRESS_END - 1, 1, Perm::RWX).unwrap();
+        m.map_at(0, 1, Perm::RWX).unwrap();
+        let bad = [
+            0x1000,
+            LINEAR_BASE - 8,
+            LINEAR_BASE,
+            LINEAR_BASE + 2 * PAGE_SIZE,
+            LINEAR_BASE + m.linear_bytes - 8,
+            LINEAR_BASE + m.linear_bytes,
+            LINEAR_BASE + m.arena.len as u64 - 8,
+            LINEAR_BASE + m.arena.len as u64,
+            ADDRESS_END - PAGE_SIZE - 8,
+            ADDRESS_END,
+            ADDRESS_END + LINEAR_BASE + PAGE_SIZE,
+            1 << 63,
+            u64::MAX - 15,
+            u64::MAX - 7,
+        ];
+        for addr in bad {
+            assert_eq!(fault(m.load_u8(addr)), FaultKind::Unmapped, "{addr:#x}");
+            assert_eq!(fault(m.load_u16(addr)), FaultKind::Unmapped, "{addr:#x}");
+            assert_eq!(fault(m.load_u32(addr)), FaultKind::Unmapped, "{addr:#x}");
+            assert_eq!(fault(m.load_u64(addr)), FaultKind::Unmapped, "{addr:#x}");
+            assert_eq!(
+                fault(m.load_dwords::<4>(addr)),
+                FaultKind::Unmapped,
+                "{addr:#x}"
+            );
+            assert_eq!(
+                fault(m.store_u64(addr, 1)),
+                FaultKind::Unmapped,
+                "{addr:#x}"
+            );
+            assert_eq!(fault(m.fetch_u32(addr)), FaultKind::Unmapped, "{addr:#x}");
+            assert_eq!(
+                fault(m.fetch_update_u32(addr, |x| x)),
+                FaultKind::Unmapped,
+                "{addr:#x}"
+            );
+            assert_eq!(
+                fault(m.fetch_update_u64(addr, |x| x)),
+                FaultKind::Unmapped,
+                "{addr:#x}"
+            );
+            assert_eq!(
+                fault(m.read(addr, &mut [0; 20])),
+                FaultKind::Unmapped,
+                "{addr:#x}"
+            );
+        }
+        // Accesses that begin inside and end outside, by wrapping even.
+        for addr in [
+            ADDRESS_END - 1,
+            PAGE_SIZE - 1,
+            LINEAR_BASE + 2 * PAGE_SIZE - 1,
+        ] {
+            m.store_u8(addr, 1).unwrap();
+            assert_eq!(fault(m.load_u16(addr)), FaultKind::Unmapped);
+            assert_eq!(fault(m.store_u64(addr, 0)), FaultKind::Unmapped);
+            assert_eq!(m.load_u8(addr), Ok(1), "a faulting store writes nothing");
+        }
+        assert_eq!(fault(m.load_u64(u64::MAX)), FaultKind::Unmapped);
+        assert_eq!(fault(m.write(u64::MAX, &[1, 2])), FaultKind::Unmapped);
+        assert_eq!(m.read(u64::MAX, &mut []), Ok(()));
+    }
+
+    #[test]
+    fn permissions() {
+        let mut m = memory();
+        let r = m.alloc(1, 1, Perm::READ).unwrap();
+        let w = m.alloc(1, 1, Perm::WRITE).unwrap();
+        let x = m.alloc(1, 1, Perm::EXEC).unwrap();
+        let far = 0x7000_0000_0000;
+        m.map_at(far, 1, Perm::READ).unwrap();
+        for addr in [r, far] {
+            assert_eq!(m.load_u32(addr), Ok(0));
+            assert_eq!(fault(m.store_u32(addr, 1)), FaultKind::NoWrite);
+            assert_eq!(fault(m.fetch_update_u32(addr, |x| x)), FaultKind::NoWrite);
+            assert_eq!(fault(m.fetch_u32(addr)), FaultKind::NoExec);
+        }
+        assert_eq!(m.store_u32(w, 1), Ok(()));
+        assert_eq!(fault(m.load_u32(w)), FaultKind::NoRead);
+        assert_eq!(fault(m.fetch_update_u64(w, |x| x)), FaultKind::NoRead);
+        assert_eq!(m.fetch_u32(x), Ok(0));
+        assert_eq!(fault(m.fetch_u32(x + 2)), FaultKind::Misaligned);
+        assert_eq!(fault(m.load_u8(x)), FaultKind::NoRead);
+        m.protect(x, 1, Perm::RW).unwrap();
+        m.protect(far, 1, Perm::RW).unwrap();
+        for addr in [x, far] {
+            m.store_u32(addr, 5).unwrap();
+            assert_eq!(m.perm(addr + 9), Some(Perm::RW));
+            assert_eq!(fault(m.fetch_u32(addr)), FaultKind::NoExec);
+        }
+        m.protect(x, 1, Perm::RX).unwrap();
+        assert_eq!(m.fetch_u32(x), Ok(5));
+        m.protect(x, 1, Perm::NONE).unwrap();
+        assert_eq!(fault(m.load_u32(x)), FaultKind::NoRead);
+        assert_eq!(m.perm(x), Some(Perm::NONE));
+        assert_eq!(m.perm(x + PAGE_SIZE), None);
+        assert_eq!(
+            m.protect(x, 2 * PAGE_SIZE, Perm::RW),
+            Err(MemError::NotMapped {
+                addr: x + PAGE_SIZE
+            })
+        );
+    }
+
+    #[test]
+    fn any_alignment_and_page_crossings() {
+        let mut m = memory();
+        let near = m.alloc(3 * PAGE_SIZE, 1, Perm::RW).unwrap();
+        let far = 0x1000;
+        m.map_at(far, 3 * PAGE_SIZE, Perm::RW).unwrap();
+        for base in [near, far] {
+            for at in [base, base + PAGE_SIZE - 20] {
+                for shift in 0..24 {
+                    let addr = at + shift;
+                    let bytes: [u8; 32] = std::array::from_fn(|i| (i as u64 * 7 + addr) as u8);
+                    m.write(addr, &bytes).unwrap();
+                    let mut back = [0; 32];
+                    m.read(addr, &mut back).unwrap();
+                    assert_eq!(back, bytes);
+                    let eight = u64::from_le_bytes(bytes[..8].try_into().unwrap());
+                    assert_eq!(m.load_u8(addr), Ok(eight as u8));
+                    assert_eq!(m.load_u16(addr), Ok(eight as u16));
+                    assert_eq!(m.load_u32(addr), Ok(eight as u32));
+                    assert_eq!(m.load_u64(addr), Ok(eight));
+                    let dwords = m.load_dwords::<4>(addr).unwrap();
+                    assert_eq!(dwords.map(u32::to_le_bytes).as_flattened(), &bytes[..16]);
+                    m.store_u16(addr, 0x1122).unwrap();
+                    m.store_u32(addr + 2, 0x3344_5566).unwrap();
+                    m.store_u64(addr + 6, 0x0102_0304_0506_0708).unwrap();
+                    m.store_dwords(addr + 14, [1, 0xfedc_ba98, 3]).unwrap();
+                    m.store_u8(addr + 26, 0xee).unwrap();
+                    m.read(addr, &mut back).unwrap();
+                    let head = [0x22, 0x11, 0x66, 0x55, 0x44, 0x33, 8, 7, 6, 5, 4, 3, 2, 1];
+                    let tail = [1, 0, 0, 0, 0x98, 0xba, 0xdc, 0xfe, 3, 0, 0, 0, 0xee];
+                    assert_eq!(back[..14], head);
+                    assert_eq!(back[14..27], tail);
+                    assert_eq!(back[27..], bytes[27..]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn far_mappings_anywhere() {
+        let mut m = memory();
+        let linear_end = LINEAR_BASE + m.linear_bytes;
+        let places = [
+            0,
+            0x1000,
+            0xffff_f000,
+            LINEAR_BASE + 0x5000,
+            linear_end,
+            1 << 47,
+            ADDRESS_END - PAGE_SIZE,
+        ];
+        for (i, addr) in places.into_iter().enumerate() {
+            m.map_at(addr + 8, 4, Perm::RW).unwrap();
+            m.store_u64(addr + 8, i as u64 + 1).unwrap();
+        }
+        for (i, addr) in places.into_iter().enumerate() {
+            assert_eq!(m.load_u64(addr + 8), Ok(i as u64 + 1));
+            assert_eq!(m.map_at(addr, 1, Perm::RW), Err(MemError::Overlap { addr }));
+            assert_eq!(m.fetch_update_u64(addr + 8, |x| x + 10), Ok(i as u64 + 1));
+        }
+        // An allocation goes round what was mapped in the linear part.
+        let big = m.alloc(MIB / 2, 1, Perm::RW).unwrap();
+        assert!(big > LINEAR_BASE + 0x6000);
+        m.free(places[0] + 8).unwrap();
+        assert_eq!(fault(m.load_u8(8)), FaultKind::Unmapped);
+        m.map_at(1 << 46, 1, Perm::RW).unwrap();
+        assert_eq!(
+            m.load_u64((1 << 46) + 8),
+            Ok(0),
+            "a page used before comes back as zeros"
+        );
+        // A region that runs from the far side into the linear part.
+        m.free(places[2] + 8).unwrap();
+        m.map_at(LINEAR_BASE - 4, 8, Perm::RW).unwrap();
+        m.store_u64(LINEAR_BASE - 4, 0x1111_2222_3333_4444).unwrap();
+        assert_eq!(m.load_u32(LINEAR_BASE), Ok(0x1111_2222));
+        assert_eq!(m.load_u64(LINEAR_BASE - 4), Ok(0x1111_2222_3333_4444));
+        m.free(LINEAR_BASE - 4).unwrap();
+        assert_eq!(fault(m.load_u8(LINEAR_BASE)), FaultKind::Unmapped);
+    }
+
+    #[test]
+    fn atomics_of_two_threads_lose_nothing() {
+        let mut m = memory();
+        let a = m.alloc(64, 1, Perm::RW).unwrap();
+        m.map_at(0x2000, 8, Perm::RW).unwrap();
+        std::thread::scope(|s| {
+            for _ in 0..2 {
+                s.spawn(|| {
+                    for i in 0..50_000u32 {
+                        m.fetch_update_u32(a + 4, |x| x.wrapping_add(1)).unwrap();
+                        m.fetch_update_u64(0x2000, |x| x + (1 << 32)).unwrap();
+                        m.store_u32(a + 8, i).unwrap();
+                        m.load_u64(a + 8).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(m.load_u32(a + 4), Ok(100_000));
+        assert_eq!(m.load_u64(0x2000), Ok(100_000 << 32));
+        assert_eq!(m.load_u32(a + 8), Ok(49_999));
+        assert_eq!(
+            fault(m.fetch_update_u32(a + 2, |x| x)),
+            FaultKind::Misaligned
+        );
+        assert_eq!(
+            fault(m.fetch_update_u64(a + 4, |x| x)),
+            FaultKind::Misaligned
+        );
+    }
+
+    #[test]
+    fn faults_say_what_happened() {
+        let m = memory();
+        let fault = m.load_u32(0x10).unwrap_err();
+        assert_eq!(
+            fault,
+            Fault {
+                addr: 0x10,
+                size: 4,
+                kind: FaultKind::Unmapped
+            }
+        );
+        assert_eq!(
+            fault.to_string(),
+            "memory fault: address 0x10 (4 bytes) is not mapped"
+        );
+    }
+
+    /// Random mapping and unmapping against a plain model of which pages are mapped.
+    #[test]
+    fn mapping_agrees_with_a_model() {
+        let mut m = memory();
+        let mut model: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut seed = 1u64;
+        for _ in 0..5000 {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let r = seed >> 33;
+            if r.is_multiple_of(2) && !model.is_empty() {
+                let addr = *model.keys().nth((r >> 1) as usize % model.len()).unwrap();
+                model.remove(&addr);
+                m.free(addr).unwrap();
+            } else if r.is_multiple_of(3) {
+                let addr = LINEAR_BASE - 5 * PAGE_SIZE + (r >> 8) % 400 * PAGE_SIZE;
+                if m.map_at(addr, PAGE_SIZE * 2, Perm::RW).is_ok() {
+                    model.insert(addr, 2);
+                }
+            } else if let Ok(addr) =
+                m.alloc((r >> 8) % 20 * PAGE_SIZE, 1 << (r >> 4 & 15), Perm::RW)
+            {
+                model.insert(addr, ((r >> 8) % 20).max(1));
+            }
+            let mut end = 0;
+            for (&addr, &count) in &model {
+                assert!(addr >= end, "regions do not overlap");
+                end = addr + count * PAGE_SIZE;
+                assert!(m.store_u32(addr, 1).and(m.load_u32(end - 4)).is_ok());
+            }
+            let mapped: u64 = model.values().sum();
+            assert_eq!(m.free_bytes(), MIB - mapped * PAGE_SIZE);
+            let gaps: u64 = m.gaps.values().sum();
+            let far: u64 = m.far.len() as u64;
+            assert_eq!(gaps + mapped - far, m.linear_bytes / PAGE_SIZE);
+        }
+    }
+}
