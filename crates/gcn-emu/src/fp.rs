@@ -10,7 +10,7 @@
 //!   (the hardware vectors of the division helpers show payload and sign surviving). An invalid operation without a NaN
 //!   operand gives the positive quiet NaN of empty payload ([`Float::DEFAULT_NAN`]).
 //! - **Rounding.** Each function rounds once. Nearest-even runs on the host's arithmetic; the directed modes run on
-//!   exact integer arithmetic ([`mod@exact`]). The host's own floating-point control is never changed.
+//!   exact integer arithmetic (`mod exact`). The host's own floating-point control is never changed.
 //! - **Exceptions** are not recorded here.
 
 use std::fmt::Debug;
@@ -162,23 +162,122 @@ pub struct F32;
 #[derive(Clone, Copy, Debug)]
 pub struct F64;
 
-/// The host's arithmetic on bit patterns: nearest-even, denormals kept, and any NaN where the result is NaN.
+/// The host's arithmetic on bit patterns, and the steps before and after it. All in words of the number's own width (f16
+/// in 32 bits): were it in u64 throughout, vector code for f32 would hold half the lanes.
 mod host {
+    use super::Float;
+
     pub trait Host {
-        fn add(a: u64, b: u64) -> u64;
-        fn mul(a: u64, b: u64) -> u64;
-        fn fma(a: u64, b: u64, c: u64) -> u64;
-        fn div(a: u64, b: u64) -> u64;
-        fn sqrt(a: u64) -> u64;
-        fn lt(a: u64, b: u64) -> bool;
-        fn le(a: u64, b: u64) -> bool;
-        fn eq(a: u64, b: u64) -> bool;
-        fn from_i64(v: i64) -> u64;
-        fn from_u64(v: u64) -> u64;
+        /// An unsigned integer that holds the bits.
+        type Word: Copy;
+        const ZERO: Self::Word;
+
+        /// The low [`Float::BITS`] bits of `a`.
+        fn word(a: u64) -> Self::Word;
+        fn wide(a: Self::Word) -> u64;
+        /// `a`, but a denormal is the zero of its sign where `on`.
+        fn flush(a: Self::Word, on: bool) -> Self::Word;
+        fn negate(a: Self::Word) -> Self::Word;
+        /// What an operation on `a`, `b`, `c` gives whose rounded result is `r`: the NaN chosen by the rule of operands
+        /// where `r` is a NaN, and a denormal flushed where `flush`. An operation of fewer operands passes [`Self::ZERO`].
+        fn result(
+            r: Self::Word,
+            a: Self::Word,
+            b: Self::Word,
+            c: Self::Word,
+            flush: bool,
+        ) -> Self::Word;
+        /// v_min, or v_max where `max`, of flushed operands; see [`super::min`].
+        fn min_max(max: bool, a: Self::Word, b: Self::Word, ieee: bool) -> Self::Word;
+
+        // Nearest-even, denormals kept, and any NaN where the result is NaN.
+        fn add(a: Self::Word, b: Self::Word) -> Self::Word;
+        fn mul(a: Self::Word, b: Self::Word) -> Self::Word;
+        fn fma(a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word;
+        fn div(a: Self::Word, b: Self::Word) -> Self::Word;
+        fn sqrt(a: Self::Word) -> Self::Word;
+        fn lt(a: Self::Word, b: Self::Word) -> bool;
+        fn le(a: Self::Word, b: Self::Word) -> bool;
+        fn eq(a: Self::Word, b: Self::Word) -> bool;
+        fn from_i64(v: i64) -> Self::Word;
+        fn from_u64(v: u64) -> Self::Word;
         /// Exact for every type.
-        fn to_f64(a: u64) -> f64;
+        fn to_f64(a: Self::Word) -> f64;
         /// One rounding to nearest even.
-        fn from_f64(v: f64) -> u64;
+        fn from_f64(v: f64) -> Self::Word;
+    }
+
+    macro_rules! steps {
+        ($u:ty) => {
+            type Word = $u;
+            const ZERO: $u = 0;
+            #[inline]
+            fn word(a: u64) -> $u {
+                (a & Self::MASK) as $u
+            }
+            #[inline]
+            fn wide(a: $u) -> u64 {
+                a as u64
+            }
+            #[inline]
+            fn flush(a: $u, on: bool) -> $u {
+                let zero = a & (Self::SIGN as $u);
+                if on & (a & (Self::INF as $u) == 0) {
+                    zero
+                } else {
+                    a
+                }
+            }
+            #[inline]
+            fn negate(a: $u) -> $u {
+                a ^ Self::SIGN as $u
+            }
+            #[inline]
+            fn result(r: $u, a: $u, b: $u, c: $u, flush: bool) -> $u {
+                let nan = |v: $u| v & !(Self::SIGN as $u) > Self::INF as $u;
+                // Last to first, so that each step is a choice between two values and needs no branch.
+                let first = if nan(c) { c } else { Self::DEFAULT_NAN as $u };
+                let first = if nan(b) { b } else { first };
+                let first = if nan(a) { a } else { first };
+                let flushed = Self::flush(r, flush);
+                if nan(r) {
+                    first | Self::QUIET as $u
+                } else {
+                    flushed
+                }
+            }
+            #[inline]
+            fn min_max(max: bool, a: $u, b: $u, ieee: bool) -> $u {
+                let nan = |v: $u| v & !(Self::SIGN as $u) > Self::INF as $u;
+                let signalling = |v: $u| nan(v) & (v & (Self::QUIET as $u) == 0);
+                // Unsigned integers that order as the numbers do, -0 below +0.
+                let order = |v: $u| {
+                    if v & (Self::SIGN as $u) != 0 {
+                        Self::MASK as $u & !v
+                    } else {
+                        v | Self::SIGN as $u
+                    }
+                };
+                let first = if max {
+                    order(a) > order(b)
+                } else {
+                    order(a) < order(b)
+                };
+                let r = if first { a } else { b };
+                let r = if nan(b) { a } else { r };
+                let r = if nan(a) { b } else { r };
+                let r = if ieee & signalling(b) {
+                    b | Self::QUIET as $u
+                } else {
+                    r
+                };
+                if ieee & signalling(a) {
+                    a | Self::QUIET as $u
+                } else {
+                    r
+                }
+            }
+        };
     }
 
     /// `a * b + c` in f64, rounded to odd: the exact value where f64 holds it, else the neighbour with an odd last bit.
@@ -206,76 +305,78 @@ mod host {
     }
 
     macro_rules! native_compare {
-        ($f:ty, $u:ty) => {
+        ($f:ty) => {
             #[inline]
-            fn lt(a: u64, b: u64) -> bool {
-                <$f>::from_bits(a as $u) < <$f>::from_bits(b as $u)
+            fn lt(a: Self::Word, b: Self::Word) -> bool {
+                <$f>::from_bits(a) < <$f>::from_bits(b)
             }
             #[inline]
-            fn le(a: u64, b: u64) -> bool {
-                <$f>::from_bits(a as $u) <= <$f>::from_bits(b as $u)
+            fn le(a: Self::Word, b: Self::Word) -> bool {
+                <$f>::from_bits(a) <= <$f>::from_bits(b)
             }
             #[inline]
-            fn eq(a: u64, b: u64) -> bool {
-                <$f>::from_bits(a as $u) == <$f>::from_bits(b as $u)
+            fn eq(a: Self::Word, b: Self::Word) -> bool {
+                <$f>::from_bits(a) == <$f>::from_bits(b)
             }
         };
     }
 
     macro_rules! native_arithmetic {
-        ($f:ty, $u:ty) => {
+        ($f:ty) => {
             #[inline]
-            fn add(a: u64, b: u64) -> u64 {
-                (<$f>::from_bits(a as $u) + <$f>::from_bits(b as $u)).to_bits() as u64
+            fn add(a: Self::Word, b: Self::Word) -> Self::Word {
+                (<$f>::from_bits(a) + <$f>::from_bits(b)).to_bits()
             }
             #[inline]
-            fn mul(a: u64, b: u64) -> u64 {
-                (<$f>::from_bits(a as $u) * <$f>::from_bits(b as $u)).to_bits() as u64
+            fn mul(a: Self::Word, b: Self::Word) -> Self::Word {
+                (<$f>::from_bits(a) * <$f>::from_bits(b)).to_bits()
             }
             #[inline]
-            fn div(a: u64, b: u64) -> u64 {
-                (<$f>::from_bits(a as $u) / <$f>::from_bits(b as $u)).to_bits() as u64
+            fn div(a: Self::Word, b: Self::Word) -> Self::Word {
+                (<$f>::from_bits(a) / <$f>::from_bits(b)).to_bits()
             }
             #[inline]
-            fn sqrt(a: u64) -> u64 {
-                <$f>::from_bits(a as $u).sqrt().to_bits() as u64
+            fn sqrt(a: Self::Word) -> Self::Word {
+                <$f>::from_bits(a).sqrt().to_bits()
             }
             #[inline]
-            fn from_i64(v: i64) -> u64 {
-                (v as $f).to_bits() as u64
+            fn from_i64(v: i64) -> Self::Word {
+                (v as $f).to_bits()
             }
             #[inline]
-            fn from_u64(v: u64) -> u64 {
-                (v as $f).to_bits() as u64
+            fn from_u64(v: u64) -> Self::Word {
+                (v as $f).to_bits()
             }
         };
     }
 
     impl Host for super::F64 {
-        native_compare!(f64, u64);
-        native_arithmetic!(f64, u64);
+        steps!(u64);
+        native_compare!(f64);
+        native_arithmetic!(f64);
         #[inline]
-        fn fma(a: u64, b: u64, c: u64) -> u64 {
+        fn fma(a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word {
             f64::from_bits(a)
                 .mul_add(f64::from_bits(b), f64::from_bits(c))
                 .to_bits()
         }
         #[inline]
-        fn to_f64(a: u64) -> f64 {
+        fn to_f64(a: Self::Word) -> f64 {
             f64::from_bits(a)
         }
         #[inline]
-        fn from_f64(v: f64) -> u64 {
+        fn from_f64(v: f64) -> Self::Word {
             v.to_bits()
         }
     }
 
     impl Host for super::F32 {
-        native_compare!(f32, u32);
-        native_arithmetic!(f32, u32);
+        steps!(u32);
+        native_compare!(f32);
+        native_arithmetic!(f32);
         // `f32::mul_add` would be a call into the C library wherever the build may not assume FMA instructions.
         #[inline]
-        fn fma(a: u64, b: u64, c: u64) -> u64 {
+        fn fma(a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word {
             Self::from_f64(fma_to_odd(
                 Self::to_f64(a),
                 Self::to_f64(b),
@@ -283,12 +384,12 @@ mod host {
             ))
         }
         #[inline]
-        fn to_f64(a: u64) -> f64 {
-            f32::from_bits(a as u32) as f64
+        fn to_f64(a: Self::Word) -> f64 {
+            f32::from_bits(a) as f64
         }
         #[inline]
-        fn from_f64(v: f64) -> u64 {
-            (v as f32).to_bits() as u64
+        fn from_f64(v: f64) -> Self::Word {
+            (v as f32).to_bits()
         }
     }
 
@@ -297,16 +398,17 @@ mod host {
     /// exact ones do: a quotient of 11-bit numbers that is no f16 and no midpoint differs from every 12-bit number by
     /// more than 2^-24 of itself, a root by more than 2^-26, so that f64's 2^-53 cannot carry it onto or across one.
     impl Host for super::F16 {
+        steps!(u32);
         #[inline]
-        fn add(a: u64, b: u64) -> u64 {
+        fn add(a: Self::Word, b: Self::Word) -> Self::Word {
             Self::from_f64(Self::to_f64(a) + Self::to_f64(b))
         }
         #[inline]
-        fn mul(a: u64, b: u64) -> u64 {
+        fn mul(a: Self::Word, b: Self::Word) -> Self::Word {
             Self::from_f64(Self::to_f64(a) * Self::to_f64(b))
         }
         #[inline]
-        fn fma(a: u64, b: u64, c: u64) -> u64 {
+        fn fma(a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word {
             Self::from_f64(fma_to_odd(
                 Self::to_f64(a),
                 Self::to_f64(b),
@@ -314,38 +416,38 @@ mod host {
             ))
         }
         #[inline]
-        fn div(a: u64, b: u64) -> u64 {
+        fn div(a: Self::Word, b: Self::Word) -> Self::Word {
             Self::from_f64(Self::to_f64(a) / Self::to_f64(b))
         }
         #[inline]
-        fn sqrt(a: u64) -> u64 {
+        fn sqrt(a: Self::Word) -> Self::Word {
             Self::from_f64(Self::to_f64(a).sqrt())
         }
         #[inline]
-        fn lt(a: u64, b: u64) -> bool {
+        fn lt(a: Self::Word, b: Self::Word) -> bool {
             Self::to_f64(a) < Self::to_f64(b)
         }
         #[inline]
-        fn le(a: u64, b: u64) -> bool {
+        fn le(a: Self::Word, b: Self::Word) -> bool {
             Self::to_f64(a) <= Self::to_f64(b)
         }
         #[inline]
-        fn eq(a: u64, b: u64) -> bool {
+        fn eq(a: Self::Word, b: Self::Word) -> bool {
             Self::to_f64(a) == Self::to_f64(b)
         }
         // An integer that f64 cannot hold exactly is far above f16's largest value, so only one rounding can matter.
         #[inline]
-        fn from_i64(v: i64) -> u64 {
+        fn from_i64(v: i64) -> Self::Word {
             Self::from_f64(v as f64)
         }
         #[inline]
-        fn from_u64(v: u64) -> u64 {
+        fn from_u64(v: u64) -> Self::Word {
             Self::from_f64(v as f64)
         }
         #[inline]
-        fn to_f64(a: u64) -> f64 {
-            let sign = (a & 0x8000) << 48;
-            let magnitude = a & 0x7fff;
+        fn to_f64(a: Self::Word) -> f64 {
+            let sign = (a as u64 & 0x8000) << 48;
+            let magnitude = a as u64 & 0x7fff;
             let normal = (magnitude << 42) + ((1023 - 15) << 52);
             let special = 0x7ff << 52 | (magnitude & 0x3ff) << 42;
             // A denormal is its mantissa times 2^-24.
@@ -360,7 +462,7 @@ mod host {
             f64::from_bits(sign | bits)
         }
         #[inline]
-        fn from_f64(v: f64) -> u64 {
+        fn from_f64(v: f64) -> Self::Word {
             /// Adding it rounds a small number to a multiple of 2^-24, f16's smallest denormal.
             const STEP: f64 = (1u64 << 28) as f64;
             /// Numbers from here on round to infinity: half a step above f16's largest value.
@@ -387,7 +489,7 @@ mod host {
             } else {
                 denormal
             };
-            sign | result
+            (sign | result) as u32
         }
     }
 }
@@ -436,12 +538,7 @@ impl Float for F64 {
 /// Whether `a` is a NaN.
 #[inline]
 pub fn is_nan<F: Float>(a: u64) -> bool {
-    // Here and in the other steps of every operation, 32 bits where they do: vector code then holds twice the lanes.
-    if F::BITS <= 32 {
-        (a & (F::MASK ^ F::SIGN)) as u32 > F::INF as u32
-    } else {
-        a & (F::MASK ^ F::SIGN) > F::INF
-    }
+    a & (F::MASK ^ F::SIGN) > F::INF
 }
 
 /// Whether `a` is a signalling NaN.
@@ -495,50 +592,30 @@ pub fn quiet<F: Float>(a: u64) -> u64 {
 /// `a` as an operand is read: a denormal is the zero of its sign where inputs are flushed.
 #[inline]
 pub fn flush_in<F: Float>(a: u64, env: &Env) -> u64 {
-    flush::<F>(a, env.flush_in)
+    F::wide(F::flush(F::word(a), env.flush_in))
 }
 
 /// `a` as a result is written: a denormal is the zero of its sign where outputs are flushed.
 #[inline]
 pub fn flush_out<F: Float>(a: u64, env: &Env) -> u64 {
-    flush::<F>(a, env.flush_out)
+    F::wide(F::flush(F::word(a), env.flush_out))
 }
 
+/// An operand as it is read.
 #[inline]
-fn flush<F: Float>(a: u64, on: bool) -> u64 {
-    if F::BITS <= 32 {
-        let a = a as u32;
-        let zero = on & (a & F::INF as u32 == 0);
-        (a & if zero { F::SIGN } else { F::MASK } as u32) as u64
-    } else {
-        let zero = on & (a & F::INF == 0);
-        a & if zero { F::SIGN } else { F::MASK }
-    }
+fn operand<F: Float>(a: u64, env: &Env) -> F::Word {
+    F::flush(F::word(a), env.flush_in)
 }
 
-/// The NaN that an operation on `a`, `b`, `c` gives. An operation of fewer operands passes zeros.
+/// The result of an operation on `a`, `b`, `c` that was rounded to `r`; see [`Host::result`].
 #[inline]
-fn nan_of<F: Float>(a: u64, b: u64, c: u64) -> u64 {
-    // Last to first, so that each step is one choice between two values.
-    let nan = if is_nan::<F>(c) { c } else { F::DEFAULT_NAN };
-    let nan = if is_nan::<F>(b) { b } else { nan };
-    let nan = if is_nan::<F>(a) { a } else { nan };
-    nan | F::QUIET
-}
-
-/// What is left to do to a host result: choose the NaN, flush a denormal.
-#[inline]
-fn finish<F: Float>(r: u64, a: u64, b: u64, c: u64, env: &Env) -> u64 {
-    if is_nan::<F>(r) {
-        nan_of::<F>(a, b, c)
-    } else {
-        flush_out::<F>(r, env)
-    }
+fn result<F: Float>(r: F::Word, a: F::Word, b: F::Word, c: F::Word, env: &Env) -> u64 {
+    F::wide(F::result(r, a, b, c, env.flush_out))
 }
 
 /// Exact arithmetic on finite numbers, rounded once in any mode. The slow path: directed rounding, and what the host
 /// has no operation for. Infinities, NaNs and divisions by zero do not depend on rounding and stay with the host.
-pub mod exact {
+mod exact {
     use super::{Float, Round, is_finite};
 
     /// `±sig × 2^exp`, with `sig` below 2^126. Where an operation cut bits off, bit 0 of `sig` stands for "and more".
@@ -554,7 +631,8 @@ pub mod exact {
 
     impl Exact {
         /// The value of a finite number.
-        pub fn of<F: Float>(a: u64) -> Exact {
+        pub fn of<F: Float>(a: F::Word) -> Exact {
+            let a = F::wide(a);
             debug_assert!(is_finite::<F>(a));
             let field = ((a & F::INF) >> F::MANT) as i32;
             let hidden = if field == 0 { 0 } else { 1 << F::MANT };
@@ -622,7 +700,11 @@ pub mod exact {
 
         /// The number of type `F` nearest to the value in the sense of `round`. Overflow gives infinity, or the largest
         /// finite number where the mode rounds towards zero on that side.
-        pub fn round<F: Float>(self, round: Round) -> u64 {
+        pub fn round<F: Float>(self, round: Round) -> F::Word {
+            F::word(self.round_wide::<F>(round))
+        }
+
+        fn round_wide<F: Float>(self, round: Round) -> u64 {
             let sign = if self.negative { F::SIGN } else { 0 };
             if self.sig == 0 {
                 return sign;
@@ -665,6 +747,10 @@ pub mod exact {
         }
     }
 
+    fn finite<F: Float>(a: F::Word) -> bool {
+        is_finite::<F>(F::wide(a))
+    }
+
     fn shift_right_jam(sig: u128, by: u32) -> u128 {
         match by {
             0 => sig,
@@ -674,8 +760,8 @@ pub mod exact {
     }
 
     #[cold]
-    pub fn add<F: Float>(a: u64, b: u64, round: Round) -> u64 {
-        if !is_finite::<F>(a) || !is_finite::<F>(b) {
+    pub fn add<F: Float>(a: F::Word, b: F::Word, round: Round) -> F::Word {
+        if !finite::<F>(a) || !finite::<F>(b) {
             return F::add(a, b);
         }
         Exact::of::<F>(a)
@@ -684,16 +770,16 @@ pub mod exact {
     }
 
     #[cold]
-    pub fn mul<F: Float>(a: u64, b: u64, round: Round) -> u64 {
-        if !is_finite::<F>(a) || !is_finite::<F>(b) {
+    pub fn mul<F: Float>(a: F::Word, b: F::Word, round: Round) -> F::Word {
+        if !finite::<F>(a) || !finite::<F>(b) {
             return F::mul(a, b);
         }
         Exact::of::<F>(a).mul(Exact::of::<F>(b)).round::<F>(round)
     }
 
     #[cold]
-    pub fn fma<F: Float>(a: u64, b: u64, c: u64, round: Round) -> u64 {
-        if !is_finite::<F>(a) || !is_finite::<F>(b) || !is_finite::<F>(c) {
+    pub fn fma<F: Float>(a: F::Word, b: F::Word, c: F::Word, round: Round) -> F::Word {
+        if !finite::<F>(a) || !finite::<F>(b) || !finite::<F>(c) {
             return F::fma(a, b, c);
         }
         let product = Exact::of::<F>(a).mul(Exact::of::<F>(b));
@@ -701,8 +787,8 @@ pub mod exact {
     }
 
     #[cold]
-    pub fn div<F: Float>(a: u64, b: u64, round: Round) -> u64 {
-        if !is_finite::<F>(a) || !is_finite::<F>(b) {
+    pub fn div<F: Float>(a: F::Word, b: F::Word, round: Round) -> F::Word {
+        if !finite::<F>(a) || !finite::<F>(b) {
             return F::div(a, b);
         }
         let (x, y) = (Exact::of::<F>(a), Exact::of::<F>(b));
@@ -721,8 +807,8 @@ pub mod exact {
     }
 
     #[cold]
-    pub fn sqrt<F: Float>(a: u64, round: Round) -> u64 {
-        if !is_finite::<F>(a) || a & F::SIGN != 0 || a == 0 {
+    pub fn sqrt<F: Float>(a: F::Word, round: Round) -> F::Word {
+        if !finite::<F>(a) || F::wide(a) & F::SIGN != 0 || F::wide(a) == 0 {
             return F::sqrt(a);
         }
         let x = Exact::of::<F>(a).aligned();
@@ -741,13 +827,13 @@ pub mod exact {
 
     /// A finite number of type `S` as one of type `D`.
     #[cold]
-    pub fn convert<S: Float, D: Float>(a: u64, round: Round) -> u64 {
+    pub fn convert<S: Float, D: Float>(a: S::Word, round: Round) -> D::Word {
         Exact::of::<S>(a).round::<D>(round)
     }
 
     /// `a × 2^n` of a finite `a`.
     #[cold]
-    pub fn ldexp<F: Float>(a: u64, n: i32, round: Round) -> u64 {
+    pub fn ldexp<F: Float>(a: F::Word, n: i32, round: Round) -> F::Word {
         let x = Exact::of::<F>(a);
         // Beyond ±5000 every number of every type over- or underflows.
         Exact {
@@ -759,7 +845,7 @@ pub mod exact {
 
     /// An integer as a number.
     #[cold]
-    pub fn from_int<F: Float>(negative: bool, magnitude: u64, round: Round) -> u64 {
+    pub fn from_int<F: Float>(negative: bool, magnitude: u64, round: Round) -> F::Word {
         Exact {
             negative,
             exp: 0,
@@ -772,54 +858,54 @@ pub mod exact {
 /// `a + b`.
 #[inline]
 pub fn add<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
-    let (a, b) = (flush_in::<F>(a, env), flush_in::<F>(b, env));
+    let (a, b) = (operand::<F>(a, env), operand::<F>(b, env));
     let r = if env.round == Round::NearestEven {
         F::add(a, b)
     } else {
         exact::add::<F>(a, b, env.round)
     };
-    finish::<F>(r, a, b, 0, env)
+    result::<F>(r, a, b, F::ZERO, env)
 }
 
 /// `a - b`. A NaN `b` keeps its own sign, as a subtraction (and not an addition with the neg modifier) leaves it.
 #[inline]
 pub fn sub<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
-    let (a, b) = (flush_in::<F>(a, env), flush_in::<F>(b, env));
-    let minus_b = neg::<F>(b);
+    let (a, b) = (operand::<F>(a, env), operand::<F>(b, env));
+    let minus_b = F::negate(b);
     let r = if env.round == Round::NearestEven {
         F::add(a, minus_b)
     } else {
         exact::add::<F>(a, minus_b, env.round)
     };
-    finish::<F>(r, a, b, 0, env)
+    result::<F>(r, a, b, F::ZERO, env)
 }
 
 /// `a × b`.
 #[inline]
 pub fn mul<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
-    let (a, b) = (flush_in::<F>(a, env), flush_in::<F>(b, env));
+    let (a, b) = (operand::<F>(a, env), operand::<F>(b, env));
     let r = if env.round == Round::NearestEven {
         F::mul(a, b)
     } else {
         exact::mul::<F>(a, b, env.round)
     };
-    finish::<F>(r, a, b, 0, env)
+    result::<F>(r, a, b, F::ZERO, env)
 }
 
 /// `a × b + c`, rounded once.
 #[inline]
 pub fn fma<F: Float>(a: u64, b: u64, c: u64, env: &Env) -> u64 {
     let (a, b, c) = (
-        flush_in::<F>(a, env),
-        flush_in::<F>(b, env),
-        flush_in::<F>(c, env),
+        operand::<F>(a, env),
+        operand::<F>(b, env),
+        operand::<F>(c, env),
     );
     let r = if env.round == Round::NearestEven {
         F::fma(a, b, c)
     } else {
         exact::fma::<F>(a, b, c, env.round)
     };
-    finish::<F>(r, a, b, c, env)
+    result::<F>(r, a, b, c, env)
 }
 
 /// `a × b + c` with the product rounded (and flushed) before the sum. v_mad_f32 and v_mac_f32 flush denormals whatever
@@ -827,98 +913,60 @@ pub fn fma<F: Float>(a: u64, b: u64, c: u64, env: &Env) -> u64 {
 #[inline]
 pub fn mad<F: Float>(a: u64, b: u64, c: u64, env: &Env) -> u64 {
     let (a, b, c) = (
-        flush_in::<F>(a, env),
-        flush_in::<F>(b, env),
-        flush_in::<F>(c, env),
+        operand::<F>(a, env),
+        operand::<F>(b, env),
+        operand::<F>(c, env),
     );
     // The product is a result and then an operand. Its NaN need not be chosen, as the sum's is.
     let flush_product = env.flush_out | env.flush_in;
     let r = if env.round == Round::NearestEven {
-        F::add(flush::<F>(F::mul(a, b), flush_product), c)
+        F::add(F::flush(F::mul(a, b), flush_product), c)
     } else {
         let product = exact::mul::<F>(a, b, env.round);
-        exact::add::<F>(flush::<F>(product, flush_product), c, env.round)
+        exact::add::<F>(F::flush(product, flush_product), c, env.round)
     };
-    finish::<F>(r, a, b, c, env)
+    result::<F>(r, a, b, c, env)
 }
 
 /// `a ÷ b`, correctly rounded. `x ÷ 0` is an infinity, `0 ÷ 0` and `∞ ÷ ∞` are invalid.
 #[inline]
 pub fn div<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
-    let (a, b) = (flush_in::<F>(a, env), flush_in::<F>(b, env));
+    let (a, b) = (operand::<F>(a, env), operand::<F>(b, env));
     let r = if env.round == Round::NearestEven {
         F::div(a, b)
     } else {
         exact::div::<F>(a, b, env.round)
     };
-    finish::<F>(r, a, b, 0, env)
+    result::<F>(r, a, b, F::ZERO, env)
 }
 
 /// The square root, correctly rounded. `√-0` is `-0`, that of anything else negative is invalid.
 #[inline]
 pub fn sqrt<F: Float>(a: u64, env: &Env) -> u64 {
-    let a = flush_in::<F>(a, env);
+    let a = operand::<F>(a, env);
     let r = if env.round == Round::NearestEven {
         F::sqrt(a)
     } else {
         exact::sqrt::<F>(a, env.round)
     };
-    finish::<F>(r, a, 0, 0, env)
+    result::<F>(r, a, F::ZERO, F::ZERO, env)
 }
 
-/// A number as an integer that orders as the numbers do, -0 below +0. Not for NaNs.
-#[inline]
-fn order<F: Float>(a: u64) -> i64 {
-    let magnitude = abs::<F>(a) as i64;
-    if a & F::SIGN != 0 {
-        !magnitude
-    } else {
-        magnitude
-    }
-}
-
-/// What min and max give where an operand is NaN, by AMD's pseudocode for v_min_f32 and v_max_f32 (Vega and CDNA
-/// manuals): with MODE.IEEE a signalling NaN is quieted and returned, the first operand's first; otherwise a NaN gives
-/// the other operand as it is, be it a NaN too.
-#[inline]
-fn pick_by_nan<F: Float>(a: u64, b: u64, env: &Env) -> Option<u64> {
-    if env.ieee && is_snan::<F>(a) {
-        Some(a | F::QUIET)
-    } else if env.ieee && is_snan::<F>(b) {
-        Some(b | F::QUIET)
-    } else if is_nan::<F>(a) {
-        Some(b)
-    } else if is_nan::<F>(b) {
-        Some(a)
-    } else {
-        None
-    }
-}
-
-/// The smaller of two numbers, -0 being below +0. With MODE.IEEE a signalling NaN is quieted and returned; otherwise a
-/// NaN gives the other operand. Source: AMD's pseudocode for v_min_f32. Before gfx9 v_min and v_max keep denormals
-/// whatever MODE says: give them [`Env::keeping_denormals`].
+/// The smaller of two numbers, -0 being below +0. With MODE.IEEE a signalling NaN is quieted and returned, the first
+/// operand's first; otherwise a NaN gives the other operand as it is, be it a NaN too. Source: AMD's pseudocode for
+/// v_min_f32 (Vega and CDNA manuals). Before gfx9 v_min and v_max keep denormals whatever MODE says: give them
+/// [`Env::keeping_denormals`].
 #[inline]
 pub fn min<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
-    let (a, b) = (flush_in::<F>(a, env), flush_in::<F>(b, env));
-    let r = match pick_by_nan::<F>(a, b, env) {
-        Some(r) => r,
-        None if order::<F>(a) < order::<F>(b) => a,
-        None => b,
-    };
-    flush_out::<F>(r, env)
+    let r = F::min_max(false, operand::<F>(a, env), operand::<F>(b, env), env.ieee);
+    F::wide(F::flush(r, env.flush_out))
 }
 
 /// The larger of two numbers; as [`min`] otherwise.
 #[inline]
 pub fn max<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
-    let (a, b) = (flush_in::<F>(a, env), flush_in::<F>(b, env));
-    let r = match pick_by_nan::<F>(a, b, env) {
-        Some(r) => r,
-        None if order::<F>(a) > order::<F>(b) => a,
-        None => b,
-    };
-    flush_out::<F>(r, env)
+    let r = F::min_max(true, operand::<F>(a, env), operand::<F>(b, env), env.ieee);
+    F::wide(F::flush(r, env.flush_out))
 }
 
 /// The sixteen comparisons of v_cmp, numbered as OP16 numbers them. The last seven are the negations of the first and
@@ -973,19 +1021,19 @@ pub fn compare<F: Float>(op: Cmp, a: u64, b: u64, env: &Env) -> bool {
 /// `a < b`; false on NaN.
 #[inline]
 pub fn lt<F: Float>(a: u64, b: u64, env: &Env) -> bool {
-    F::lt(flush_in::<F>(a, env), flush_in::<F>(b, env))
+    F::lt(operand::<F>(a, env), operand::<F>(b, env))
 }
 
 /// `a = b`; false on NaN.
 #[inline]
 pub fn eq<F: Float>(a: u64, b: u64, env: &Env) -> bool {
-    F::eq(flush_in::<F>(a, env), flush_in::<F>(b, env))
+    F::eq(operand::<F>(a, env), operand::<F>(b, env))
 }
 
 /// `a ≤ b`; false on NaN.
 #[inline]
 pub fn le<F: Float>(a: u64, b: u64, env: &Env) -> bool {
-    F::le(flush_in::<F>(a, env), flush_in::<F>(b, env))
+    F::le(operand::<F>(a, env), operand::<F>(b, env))
 }
 
 /// `a > b`; false on NaN.
@@ -1055,20 +1103,20 @@ pub fn convert<S: Float, D: Float>(a: u64, from: &Env, to: &Env) -> u64 {
         return sign | D::INF | D::QUIET | payload;
     }
     let r = if to.round == Round::NearestEven || D::MANT >= S::MANT || is_inf::<S>(a) {
-        D::from_f64(S::to_f64(a))
+        D::from_f64(S::to_f64(S::word(a)))
     } else {
-        exact::convert::<S, D>(a, to.round)
+        exact::convert::<S, D>(S::word(a), to.round)
     };
-    flush_out::<D>(r, to)
+    D::wide(D::flush(r, to.flush_out))
 }
 
 /// A signed integer as a number.
 #[inline]
 pub fn from_i64<F: Float>(v: i64, env: &Env) -> u64 {
     if env.round == Round::NearestEven {
-        F::from_i64(v)
+        F::wide(F::from_i64(v))
     } else {
-        exact::from_int::<F>(v < 0, v.unsigned_abs(), env.round)
+        F::wide(exact::from_int::<F>(v < 0, v.unsigned_abs(), env.round))
     }
 }
 
@@ -1076,9 +1124,9 @@ pub fn from_i64<F: Float>(v: i64, env: &Env) -> u64 {
 #[inline]
 pub fn from_u64<F: Float>(v: u64, env: &Env) -> u64 {
     if env.round == Round::NearestEven {
-        F::from_u64(v)
+        F::wide(F::from_u64(v))
     } else {
-        exact::from_int::<F>(false, v, env.round)
+        F::wide(exact::from_int::<F>(false, v, env.round))
     }
 }
 
@@ -1086,7 +1134,7 @@ pub fn from_u64<F: Float>(v: u64, env: &Env) -> u64 {
 #[inline]
 pub fn from_i32<F: Float>(v: i32, env: &Env) -> u64 {
     if env.round == Round::NearestEven {
-        F::from_f64(v as f64)
+        F::wide(F::from_f64(v as f64))
     } else {
         from_i64::<F>(v as i64, env)
     }
@@ -1096,7 +1144,7 @@ pub fn from_i32<F: Float>(v: i32, env: &Env) -> u64 {
 #[inline]
 pub fn from_u32<F: Float>(v: u32, env: &Env) -> u64 {
     if env.round == Round::NearestEven {
-        F::from_f64(v as f64)
+        F::wide(F::from_f64(v as f64))
     } else {
         from_u64::<F>(v as u64, env)
     }
@@ -1117,37 +1165,37 @@ pub fn from_u16<F: Float>(v: u16, env: &Env) -> u64 {
 /// Truncated to an integer; out of range the nearest end of the range, NaN gives 0: v_cvt_i32_f32.
 #[inline]
 pub fn to_i32<F: Float>(a: u64) -> i32 {
-    F::to_f64(a & F::MASK) as i32
+    F::to_f64(F::word(a)) as i32
 }
 
 /// As [`to_i32`], unsigned: a negative number gives 0.
 #[inline]
 pub fn to_u32<F: Float>(a: u64) -> u32 {
-    F::to_f64(a & F::MASK) as u32
+    F::to_f64(F::word(a)) as u32
 }
 
 /// As [`to_i32`], to 16 bits.
 #[inline]
 pub fn to_i16<F: Float>(a: u64) -> i16 {
-    F::to_f64(a & F::MASK) as i16
+    F::to_f64(F::word(a)) as i16
 }
 
 /// As [`to_u32`], to 16 bits.
 #[inline]
 pub fn to_u16<F: Float>(a: u64) -> u16 {
-    F::to_f64(a & F::MASK) as u16
+    F::to_f64(F::word(a)) as u16
 }
 
 /// As [`to_i32`], to 64 bits.
 #[inline]
 pub fn to_i64<F: Float>(a: u64) -> i64 {
-    F::to_f64(a & F::MASK) as i64
+    F::to_f64(F::word(a)) as i64
 }
 
 /// As [`to_u32`], to 64 bits.
 #[inline]
 pub fn to_u64<F: Float>(a: u64) -> u64 {
-    F::to_f64(a & F::MASK) as u64
+    F::to_f64(F::word(a)) as u64
 }
 
 /// `a` rounded to an integer in the sense of `round`. The sign is kept, of zeros too; infinities stay, a NaN is quieted.
@@ -1175,8 +1223,8 @@ pub fn round_to_integral<F: Float>(a: u64, round: Round, env: &Env) -> u64 {
     let unit = fraction + 1;
     let up = match round {
         // Half a unit carries up from a half on; from an even number only what exceeds a half may. For 1 ≤ |a| < 2 the
-        // unit bit is the hidden one, which is set.
-        Round::NearestEven => (unit >> 1) - (exponent != 0 && a & unit == 0) as u64,
+        // unit bit is the exponent field's lowest, which is set then as the hidden bit is.
+        Round::NearestEven => (unit >> 1) - (a & unit == 0) as u64,
         Round::PlusInf if !negative => fraction,
         Round::MinusInf if negative => fraction,
         _ => 0,
@@ -1238,7 +1286,10 @@ pub fn ldexp<F: Float>(a: u64, n: i32, env: &Env) -> u64 {
     if field != 0 && scaled > 0 && scaled <= 2 * F::BIAS as i64 {
         return a & !F::INF | (scaled as u64) << F::MANT;
     }
-    flush_out::<F>(exact::ldexp::<F>(a, n, env.round), env)
+    F::wide(F::flush(
+        exact::ldexp::<F>(F::word(a), n, env.round),
+        env.flush_out,
+    ))
 }
 
 /// The exponent `e` of `a = m × 2^e` with ½ ≤ |m| < 1. Zero, infinities and NaNs give 0: v_frexp_exp.
@@ -1539,13 +1590,15 @@ mod tests {
             for _ in 0..100_000 {
                 let (a, b, c) = (rng.number::<F>(), rng.number::<F>(), rng.number::<F>());
                 let even = Round::NearestEven;
+                let [x, y, z] = [a, b, c].map(F::word);
                 for (host, exact) in [
-                    (F::add(a, b), exact::add::<F>(a, b, even)),
-                    (F::mul(a, b), exact::mul::<F>(a, b, even)),
-                    (F::fma(a, b, c), exact::fma::<F>(a, b, c, even)),
-                    (F::div(a, b), exact::div::<F>(a, b, even)),
-                    (F::sqrt(a), exact::sqrt::<F>(a, even)),
+                    (F::add(x, y), exact::add::<F>(x, y, even)),
+                    (F::mul(x, y), exact::mul::<F>(x, y, even)),
+                    (F::fma(x, y, z), exact::fma::<F>(x, y, z, even)),
+                    (F::div(x, y), exact::div::<F>(x, y, even)),
+                    (F::sqrt(x), exact::sqrt::<F>(x, even)),
                 ] {
+                    let (host, exact) = (F::wide(host), F::wide(exact));
                     assert!(
                         host == exact || is_nan::<F>(host) && is_nan::<F>(exact),
                         "{a:#x} {b:#x} {c:#x}"
@@ -1665,10 +1718,10 @@ mod tests {
             check::<F64, F32, Double, Single>(a, &mut rng);
             // Numbers that f32 and f16 can nearly hold.
             let near = f64::from_bits(rng.number::<F64>() & !F64::INF | F64::ONE)
-                * F32::to_f64(rng.number::<F32>());
+                * F32::to_f64(F32::word(rng.number::<F32>()));
             check::<F64, F32, Double, Single>(near.to_bits(), &mut rng);
             let near = f64::from_bits(rng.number::<F64>() & !F64::INF | F64::ONE)
-                * F16::to_f64(rng.number::<F16>());
+                * F16::to_f64(F16::word(rng.number::<F16>()));
             check::<F64, F16, Double, Half>(near.to_bits(), &mut rng);
             check::<F32, F16, Single, Half>((near as f32).to_bits() as u64, &mut rng);
         }
@@ -1766,7 +1819,7 @@ mod tests {
                 } else if is_zero::<F>(a) {
                     assert_eq!((m, x), (a, 0));
                 } else {
-                    assert!((0.5..1.0).contains(&F::to_f64(m).abs()), "{a:#x}");
+                    assert!((0.5..1.0).contains(&F::to_f64(F::word(m)).abs()), "{a:#x}");
                     assert_eq!(ldexp::<F>(m, x, e), a, "{a:#x}");
                 }
                 if is_denormal::<F>(a) {
