@@ -1,1 +1,34 @@
+//! AMDGPU code objects of the HSA ABI (code object v3, v4 and v5) for gfx6 to gfx9: reading, loading, writing.
+//!
+//! * [`CodeObject`] reads an ELF file and gives sections, segments, symbols, relocations, kernels and a loadable [`Image`].
+//! * [`KernelDescriptor`], [`KernelBuilder`] and [`directives`] turn `.amdhsa_*` directives into the 64 bytes and back.
+//! * [`metadata`] holds the kernel metadata: the msgpack note, its YAML text and its typed form.
+//! * [`Builder`] writes relocatable and loadable files.
+//!
+//! The crate knows targets by their `EF_AMDGPU_MACH` numbers and names ([`target`]) and nothing of instructions.
+//!
+//! Libraries. ELF is read through `object`, whose readers check bounds and work on unaligned bytes; its writer is not used,
+//! because a loadable file's layout follows lld's address for address, which is less work by hand than through a general
+//! writer. `rmpv` holds and decodes msgpack trees. YAML is read from the events of `saphyr-parser`, the maintained YAML 1.2
+//! parser; its tree crate (`saphyr`) is not used, because LLVM gives scalars other types than YAML 1.2 does.
 
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod descriptor;
+mod elf;
+mod error;
+pub mod metadata;
+pub mod read;
+pub mod target;
+pub mod write;
+
+pub use descriptor::{KernelBuilder, KernelDescriptor, directives};
+pub use elf::{
+    Binding, RelocationKind, SectionFlags, SectionKind, SymbolKind, SymbolSection, Visibility,
+};
+pub use error::Error;
+pub use metadata::Metadata;
+pub use read::{CodeObject, Image, Kernel};
+pub use target::{Feature, Machine, TargetId, Version};
+pub use write::Builder;

@@ -1,0 +1,312 @@
+//! ELF numbers shared by the reader and the writer, as small types.
+
+/// `EM_AMDGPU`.
+pub const EM_AMDGPU: u16 = 224;
+/// `ELFOSABI_AMDGPU_HSA`.
+pub const OSABI_HSA: u8 = 64;
+
+/// A section's `sh_flags` that matter here, with the raw number kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct SectionFlags(pub u64);
+
+impl SectionFlags {
+    /// `SHF_ALLOC`: read-only data in memory.
+    pub const ALLOC: SectionFlags = SectionFlags(2);
+    /// `SHF_ALLOC | SHF_WRITE`: writable data in memory.
+    pub const DATA: SectionFlags = SectionFlags(3);
+    /// `SHF_ALLOC | SHF_EXECINSTR`: code.
+    pub const CODE: SectionFlags = SectionFlags(6);
+    pub(crate) const INFO_LINK: u64 = 0x40;
+
+    /// The section is written at run time (`SHF_WRITE`).
+    pub fn write(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// The section occupies memory at run time (`SHF_ALLOC`).
+    pub fn alloc(self) -> bool {
+        self.0 & 2 != 0
+    }
+
+    /// The section holds code (`SHF_EXECINSTR`).
+    pub fn exec(self) -> bool {
+        self.0 & 4 != 0
+    }
+
+    /// A linker leaves the section out (`SHF_EXCLUDE`).
+    pub fn exclude(self) -> bool {
+        self.0 & 0x8000_0000 != 0
+    }
+}
+
+/// A section's `sh_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SectionKind(pub u32);
+
+impl SectionKind {
+    /// Bytes of the program.
+    pub const PROGBITS: SectionKind = SectionKind(1);
+    /// Zeros that take no room in the file.
+    pub const NOBITS: SectionKind = SectionKind(8);
+    /// Notes.
+    pub const NOTE: SectionKind = SectionKind(7);
+    /// The symbol table.
+    pub const SYMTAB: SectionKind = SectionKind(2);
+    /// Strings.
+    pub const STRTAB: SectionKind = SectionKind(3);
+    /// Relocations with addends.
+    pub const RELA: SectionKind = SectionKind(4);
+    pub(crate) const HASH: SectionKind = SectionKind(5);
+    pub(crate) const DYNAMIC: SectionKind = SectionKind(6);
+    pub(crate) const DYNSYM: SectionKind = SectionKind(11);
+    pub(crate) const GNU_HASH: SectionKind = SectionKind(0x6fff_fff6);
+    pub(crate) const LLVM_ADDRSIG: SectionKind = SectionKind(0x6fff_4c03);
+}
+
+/// A symbol's binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Binding {
+    /// Seen in its file only.
+    Local,
+    /// Seen everywhere.
+    Global,
+    /// Seen everywhere, and may be missing.
+    Weak,
+    /// Any other number.
+    Other(u8),
+}
+
+impl Binding {
+    pub(crate) fn from_number(n: u8) -> Binding {
+        match n {
+            0 => Binding::Local,
+            1 => Binding::Global,
+            2 => Binding::Weak,
+            n => Binding::Other(n),
+        }
+    }
+
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Binding::Local => 0,
+            Binding::Global => 1,
+            Binding::Weak => 2,
+            Binding::Other(n) => n,
+        }
+    }
+}
+
+/// A symbol's visibility.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Visibility {
+    /// Seen outside and replaceable.
+    Default,
+    /// Like hidden.
+    Internal,
+    /// Not seen outside the linked file.
+    Hidden,
+    /// Seen outside, not replaceable.
+    Protected,
+}
+
+impl Visibility {
+    pub(crate) fn from_number(n: u8) -> Visibility {
+        match n & 3 {
+            0 => Visibility::Default,
+            1 => Visibility::Internal,
+            2 => Visibility::Hidden,
+            _ => Visibility::Protected,
+        }
+    }
+
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Visibility::Default => 0,
+            Visibility::Internal => 1,
+            Visibility::Hidden => 2,
+            Visibility::Protected => 3,
+        }
+    }
+}
+
+/// A symbol's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SymbolKind {
+    /// None given.
+    NoType,
+    /// Data.
+    Object,
+    /// Code.
+    Func,
+    /// The section itself.
+    Section,
+    /// A source file's name.
+    File,
+    /// Any other number.
+    Other(u8),
+}
+
+impl SymbolKind {
+    pub(crate) fn from_number(n: u8) -> SymbolKind {
+        match n {
+            0 => SymbolKind::NoType,
+            1 => SymbolKind::Object,
+            2 => SymbolKind::Func,
+            3 => SymbolKind::Section,
+            4 => SymbolKind::File,
+            n => SymbolKind::Other(n),
+        }
+    }
+
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            SymbolKind::NoType => 0,
+            SymbolKind::Object => 1,
+            SymbolKind::Func => 2,
+            SymbolKind::Section => 3,
+            SymbolKind::File => 4,
+            SymbolKind::Other(n) => n,
+        }
+    }
+}
+
+/// Where a symbol is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SymbolSection {
+    /// Nowhere: another file defines it.
+    Undefined,
+    /// It is a plain number.
+    Absolute,
+    /// It is zeroed data that the linker places; the value is its alignment.
+    Common,
+    /// In the section of this index.
+    Index(usize),
+}
+
+/// A relocation's type, the `R_AMDGPU_*` number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RelocationKind(pub u32);
+
+/// `R_AMDGPU_*` names by number.
+static RELOCATION_NAMES: [&str; 15] = [
+    "R_AMDGPU_NONE",
+    "R_AMDGPU_ABS32_LO",
+    "R_AMDGPU_ABS32_HI",
+    "R_AMDGPU_ABS64",
+    "R_AMDGPU_REL32",
+    "R_AMDGPU_REL64",
+    "R_AMDGPU_ABS32",
+    "R_AMDGPU_GOTPCREL",
+    "R_AMDGPU_GOTPCREL32_LO",
+    "R_AMDGPU_GOTPCREL32_HI",
+    "R_AMDGPU_REL32_LO",
+    "R_AMDGPU_REL32_HI",
+    "unknown",
+    "R_AMDGPU_RELATIVE64",
+    "R_AMDGPU_REL16",
+];
+
+/// What a relocation type computes from: S is the symbol's address, A the addend, P the place, B the load address, G the GOT entry's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// Nothing to do.
+    None,
+    /// S + A.
+    Absolute,
+    /// S + A - P.
+    Relative,
+    /// G + A - P.
+    Got,
+    /// B + A.
+    Load,
+}
+
+#[allow(missing_docs)]
+impl RelocationKind {
+    pub const NONE: RelocationKind = RelocationKind(0);
+    pub const ABS32_LO: RelocationKind = RelocationKind(1);
+    pub const ABS32_HI: RelocationKind = RelocationKind(2);
+    pub const ABS64: RelocationKind = RelocationKind(3);
+    pub const REL32: RelocationKind = RelocationKind(4);
+    pub const REL64: RelocationKind = RelocationKind(5);
+    pub const ABS32: RelocationKind = RelocationKind(6);
+    pub const GOTPCREL: RelocationKind = RelocationKind(7);
+    pub const GOTPCREL32_LO: RelocationKind = RelocationKind(8);
+    pub const GOTPCREL32_HI: RelocationKind = RelocationKind(9);
+    pub const REL32_LO: RelocationKind = RelocationKind(10);
+    pub const REL32_HI: RelocationKind = RelocationKind(11);
+    pub const RELATIVE64: RelocationKind = RelocationKind(13);
+    pub const REL16: RelocationKind = RelocationKind(14);
+}
+
+impl RelocationKind {
+    /// The name in LLVM's spelling, or `unknown`.
+    pub fn name(self) -> &'static str {
+        RELOCATION_NAMES
+            .get(self.0 as usize)
+            .copied()
+            .unwrap_or("unknown")
+    }
+
+    pub(crate) fn base(self) -> Option<Base> {
+        Some(match self {
+            RelocationKind::NONE => Base::None,
+            RelocationKind::ABS32_LO
+            | RelocationKind::ABS32_HI
+            | RelocationKind::ABS32
+            | RelocationKind::ABS64 => Base::Absolute,
+            RelocationKind::REL32
+            | RelocationKind::REL64
+            | RelocationKind::REL32_LO
+            | RelocationKind::REL32_HI
+            | RelocationKind::REL16 => Base::Relative,
+            RelocationKind::GOTPCREL
+            | RelocationKind::GOTPCREL32_LO
+            | RelocationKind::GOTPCREL32_HI => Base::Got,
+            RelocationKind::RELATIVE64 => Base::Load,
+            _ => return None,
+        })
+    }
+
+    /// How many bytes the relocation writes.
+    pub(crate) fn width(self) -> usize {
+        match self {
+            RelocationKind::NONE => 0,
+            RelocationKind::ABS64 | RelocationKind::REL64 | RelocationKind::RELATIVE64 => 8,
+            RelocationKind::REL16 => 2,
+            _ => 4,
+        }
+    }
+
+    /// Writes the computed 64-bit `value` into the bytes of the place, which are [`RelocationKind::width`] bytes long.
+    /// A message if the value does not fit.
+    pub(crate) fn store(self, value: u64, place: &mut [u8]) -> Result<(), String> {
+        let field = match self {
+            RelocationKind::ABS32_HI | RelocationKind::REL32_HI | RelocationKind::GOTPCREL32_HI => {
+                value >> 32
+            }
+            RelocationKind::ABS32 if value > u64::from(u32::MAX) => {
+                return Err(format!("{value:#x} does not fit 32 bits"));
+            }
+            RelocationKind::REL32 | RelocationKind::GOTPCREL
+                if i32::try_from(value as i64).is_err() =>
+            {
+                return Err(format!("distance {:#x} does not fit 32 bits", value as i64));
+            }
+            RelocationKind::REL16 => {
+                // A branch counts dwords from the instruction after it.
+                let distance = (value as i64).wrapping_sub(4) / 4;
+                if i16::try_from(distance).is_err() {
+                    return Err(format!(
+                        "branch distance of {distance} dwords does not fit 16 bits"
+                    ));
+                }
+                distance as u64
+            }
+            _ => value,
+        };
+        let width = place.len().min(8);
+        place[..width].copy_from_slice(&field.to_le_bytes()[..width]);
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! What can be wrong with a code object.
+
+use crate::metadata::MetadataError;
+use std::fmt;
+
+/// Why a code object could not be read, loaded or written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Error {
+    /// The bytes are no ELF file that can be read; the text says which part and what is wrong with it.
+    Elf(String),
+    /// The ELF machine is not `EM_AMDGPU` (224).
+    Machine(u16),
+    /// The OS ABI and ABI version are not those of code object v3 to v5 (64 and 1 to 3).
+    Abi {
+        /// The `EI_OSABI` byte.
+        os_abi: u8,
+        /// The `EI_ABIVERSION` byte.
+        abi_version: u8,
+    },
+    /// The ELF file type is neither `ET_DYN` (3) nor `ET_REL` (1).
+    FileType(u16),
+    /// The processor is not one of gfx6 to gfx9.
+    Target {
+        /// The `EF_AMDGPU_MACH` number.
+        mach: u32,
+        /// Its name, where it has one.
+        name: Option<&'static str>,
+    },
+    /// The parts of the file overlap so much that reading them would take many times its size.
+    TooLarge(&'static str),
+    /// The metadata note cannot be read.
+    Metadata(MetadataError),
+    /// A kernel's descriptor or entry is out of place.
+    Kernel {
+        /// The kernel's name.
+        name: String,
+        /// What is wrong.
+        detail: String,
+    },
+    /// A relocation cannot be applied.
+    Relocation {
+        /// Where it applies: a virtual address, or an offset in a section of a relocatable file.
+        offset: u64,
+        /// What is wrong.
+        detail: String,
+    },
+    /// What was given to the builder, or asked of the loader, cannot be laid out.
+    Layout(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Elf(detail) => write!(f, "not a readable ELF file: {detail}"),
+            Error::Machine(machine) => {
+                write!(f, "ELF machine {machine} found, EM_AMDGPU (224) expected")
+            }
+            Error::Abi {
+                os_abi: 64,
+                abi_version: 0,
+            } => {
+                write!(
+                    f,
+                    "code object v2 found (ELF ABI version 0), code object v3 to v5 (1 to 3) expected"
+                )
+            }
+            Error::Abi {
+                os_abi,
+                abi_version,
+            } => write!(
+                f,
+                "ELF OS ABI {os_abi} version {abi_version} found, AMDGPU HSA (64) version 1 to 3 expected"
+            ),
+            Error::FileType(kind) => write!(
+                f,
+                "ELF file type {kind} found, ET_DYN (3) or ET_REL (1) expected"
+            ),
+            Error::Target {
+                mach,
+                name: Some(name),
+            } => write!(
+                f,
+                "the code is for {name} (EF_AMDGPU_MACH {mach:#x}), gfx6 to gfx9 expected"
+            ),
+            Error::Target { mach, name: None } => write!(
+                f,
+                "unknown processor: EF_AMDGPU_MACH {mach:#x}, gfx6 to gfx9 expected"
+            ),
+            Error::TooLarge(what) => {
+                write!(f, "the {what} of the file overlap too much to be read")
+            }
+            Error::Metadata(e) => write!(f, "kernel metadata: {e}"),
+            Error::Kernel { name, detail } => write!(f, "kernel '{name}': {detail}"),
+            Error::Relocation { offset, detail } => {
+                write!(f, "relocation at {offset:#x}: {detail}")
+            }
+            Error::Layout(detail) => f.write_str(detail),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Metadata(e) => Some(e),
+            _ => None,
+        }
+    }
+}
+
+impl From<MetadataError> for Error {
+    fn from(e: MetadataError) -> Error {
+        Error::Metadata(e)
+    }
+}

@@ -1,0 +1,1244 @@
+//! Kernel metadata: the `NT_AMDGPU_METADATA` note's msgpack, its YAML text as in `.amdgpu_metadata`, and its typed form.
+//!
+//! Text becomes bytes as LLVM 14's assembler does it, so that notes are equal: map keys are sorted by kind, then by bytes; a scalar is an
+//! integer, a boolean or a string by its text alone, quoted or not, unless a tag (`!str`) says otherwise; what reads as
+//! a floating-point number becomes nil, because LLVM's writer has no floats.
+
+use rmpv::Value;
+use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
+use std::cmp::Ordering;
+use std::fmt;
+
+/// Why metadata cannot be read or is refused.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MetadataError {
+    /// The note's bytes are no msgpack.
+    Msgpack(String),
+    /// The text is no YAML, or uses what metadata cannot hold.
+    Yaml {
+        /// Line in the text, from 1.
+        line: usize,
+        /// What is wrong.
+        detail: String,
+    },
+    /// The tree does not have the shape of kernel metadata.
+    Shape {
+        /// Where, such as `amdhsa.kernels[0]..args[1]..size`.
+        path: String,
+        /// What is expected there.
+        expected: String,
+    },
+    /// The tree has no faithful text.
+    NoText(&'static str),
+}
+
+impl fmt::Display for MetadataError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MetadataError::Msgpack(detail) => write!(f, "the note is no msgpack: {detail}"),
+            MetadataError::Yaml { line, detail } => write!(f, "line {line} of the YAML: {detail}"),
+            MetadataError::Shape { path, expected } => write!(f, "{path}: {expected} expected"),
+            MetadataError::NoText(what) => write!(f, "{what} cannot be written as YAML"),
+        }
+    }
+}
+
+impl std::error::Error for MetadataError {}
+
+/// Trees nested deeper than this are refused; real ones have 6 levels.
+const DEPTH: usize = 64;
+
+/// Decodes a note's descriptor. Bytes after the tree are an error.
+pub fn decode(bytes: &[u8]) -> Result<Value, MetadataError> {
+    let mut rest = bytes;
+    let value = rmpv::decode::read_value_with_max_depth(&mut rest, DEPTH)
+        .map_err(|e| MetadataError::Msgpack(e.to_string()))?;
+    if !rest.is_empty() {
+        return Err(MetadataError::Msgpack(format!(
+            "{} bytes follow the tree",
+            rest.len()
+        )));
+    }
+    Ok(value)
+}
+
+/// Encodes a tree as a note's descriptor, every number and length in its shortest form.
+pub fn encode(value: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Writing to a vector cannot fail.
+    let _ = rmpv::encode::write_value(&mut bytes, value);
+    bytes
+}
+
+/// Wraps a note's descriptor into the bytes of a `.note` section: one note of owner `AMDGPU` and type 32.
+pub fn note_section(descriptor: &[u8]) -> Vec<u8> {
+    let mut note = Vec::with_capacity(descriptor.len() + 24);
+    note.extend(7u32.to_le_bytes());
+    note.extend((descriptor.len() as u32).to_le_bytes());
+    note.extend(NT_AMDGPU_METADATA.to_le_bytes());
+    note.extend(b"AMDGPU\0\0");
+    note.extend(descriptor);
+    note.resize(note.len().next_multiple_of(4), 0);
+    note
+}
+
+const NT_AMDGPU_METADATA: u32 = 32;
+
+/// The descriptor of the first AMDGPU metadata note among the notes in `bytes`, as a range of `bytes`.
+/// `None` if there is none or the notes are cut short.
+pub fn find_note(bytes: &[u8]) -> Option<std::ops::Range<usize>> {
+    let word = |at: usize| -> Option<usize> {
+        let b = bytes.get(at..at.checked_add(4)?)?;
+        usize::try_from(u32::from_le_bytes([b[0], b[1], b[2], b[3]])).ok()
+    };
+    let mut at = 0usize;
+    loop {
+        let (name_size, size, kind) = (word(at)?, word(at + 4)?, word(at + 8)?);
+        let name = at + 12;
+        let start = name.checked_add(name_size)?.checked_next_multiple_of(4)?;
+        let end = start.checked_add(size)?;
+        let owner = bytes.get(name..name.checked_add(name_size)?)?;
+        if kind == NT_AMDGPU_METADATA as usize && owner == b"AMDGPU\0" && end <= bytes.len() {
+            return Some(start..end);
+        }
+        at = end.checked_next_multiple_of(4)?;
+    }
+}
+
+// ---- YAML text to tree ----
+
+/// Reads the YAML text of `.amdgpu_metadata` (with or without its `---` and `...`) into the tree LLVM would encode.
+/// The shape is not checked; see [`verify`].
+///
+/// # Errors
+/// [`MetadataError::Yaml`] if the text is no YAML, is empty, has aliases, unknown tags, or keys that are no scalars.
+pub fn parse_yaml(text: &str) -> Result<Value, MetadataError> {
+    let mut reader = YamlReader {
+        parser: Parser::new_from_str(text),
+        line: 1,
+        absent: false,
+        rest: text,
+        index: 0,
+    };
+    loop {
+        match reader.next()? {
+            Event::StreamStart | Event::DocumentStart(_) | Event::Nothing => {}
+            Event::StreamEnd | Event::DocumentEnd => {
+                return Err(reader.error("a document is expected"));
+            }
+            Event::Scalar(..) if reader.absent => {
+                return Err(reader.error("a document is expected"));
+            }
+            event => return reader.value(event, DEPTH),
+        }
+    }
+}
+
+struct YamlReader<'a> {
+    parser: Parser<'a, StrInput<'a>>,
+    line: usize,
+    /// The last event stands for a value that is not in the text.
+    absent: bool,
+    /// The text from character `index` on.
+    rest: &'a str,
+    index: usize,
+}
+
+impl<'a> YamlReader<'a> {
+    fn error(&self, detail: impl Into<String>) -> MetadataError {
+        MetadataError::Yaml {
+            line: self.line,
+            detail: detail.into(),
+        }
+    }
+
+    fn next(&mut self) -> Result<Event<'a>, MetadataError> {
+        match self.parser.next_event() {
+            Some(Ok((event, span))) => {
+                self.line = span.start.line();
+                // The parser says `~` both for a value that is not there and for the text `~`; the text itself tells them apart.
+                self.absent = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, ..) if text == "~")
+                    && !self.text_at(span.start.index()).starts_with('~');
+                Ok(event)
+            }
+            Some(Err(e)) => Err(MetadataError::Yaml {
+                line: e.marker().line(),
+                detail: e.info().to_string(),
+            }),
+            None => Err(self.error("the text ends too early")),
+        }
+    }
+
+    /// The text from a character on, which must not lie before the one asked for last.
+    fn text_at(&mut self, index: usize) -> &'a str {
+        let skip = index.saturating_sub(self.index);
+        let start = self
+            .rest
+            .char_indices()
+            .nth(skip)
+            .map_or(self.rest.len(), |(i, _)| i);
+        self.rest = &self.rest[start..];
+        self.index = self.index.max(index);
+        self.rest
+    }
+
+    fn value(&mut self, event: Event<'a>, depth: usize) -> Result<Value, MetadataError> {
+        if depth == 0 {
+            return Err(self.error(format!("nesting deeper than {DEPTH}")));
+        }
+        match event {
+            Event::Scalar(text, _, _, tag) => {
+                if self.absent {
+                    // LLVM reads a value that is not there as an empty sequence.
+                    return Ok(Value::Array(Vec::new()));
+                }
+                scalar(&text, tag.as_deref()).map_err(|e| self.error(e))
+            }
+            Event::SequenceStart(..) => {
+                let mut items = Vec::new();
+                loop {
+                    match self.next()? {
+                        Event::SequenceEnd => return Ok(Value::Array(items)),
+                        event => items.push(self.value(event, depth - 1)?),
+                    }
+                }
+            }
+            Event::MappingStart(..) => {
+                let mut pairs: Vec<(Value, Value)> = Vec::new();
+                loop {
+                    let key = match self.next()? {
+                        Event::MappingEnd => break,
+                        // A key's tag counts for nothing in LLVM.
+                        Event::Scalar(text, ..) => {
+                            scalar(&text, None).map_err(|e| self.error(e))?
+                        }
+                        _ => return Err(self.error("a key must be a scalar")),
+                    };
+                    let event = self.next()?;
+                    pairs.push((key, self.value(event, depth - 1)?));
+                }
+                // The sort is stable and reversed input comes first, so the last of equal keys is the one that is kept.
+                pairs.reverse();
+                pairs.sort_by(|a, b| key_order(&a.0, &b.0));
+                pairs.dedup_by(|a, b| a.0 == b.0);
+                Ok(Value::Map(pairs))
+            }
+            Event::Alias(_) => Err(self.error("aliases are not allowed")),
+            _ => Err(self.error("a scalar, a sequence or a mapping is expected")),
+        }
+    }
+}
+
+/// LLVM's order of map keys: negative integers, other integers, nil, booleans, strings.
+fn key_order(a: &Value, b: &Value) -> Ordering {
+    let kind = |v: &Value| match v {
+        Value::Integer(i) if i.as_u64().is_none() => 0,
+        Value::Integer(_) => 1,
+        Value::Nil => 2,
+        Value::Boolean(_) => 3,
+        _ => 4,
+    };
+    kind(a).cmp(&kind(b)).then_with(|| match (a, b) {
+        (Value::Integer(a), Value::Integer(b)) => match (a.as_u64(), b.as_u64()) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => a.as_i64().cmp(&b.as_i64()),
+        },
+        (Value::Boolean(a), Value::Boolean(b)) => a.cmp(b),
+        (Value::String(a), Value::String(b)) => a.as_bytes().cmp(b.as_bytes()),
+        _ => Ordering::Equal,
+    })
+}
+
+/// Gives a scalar its type: by its tag, else by its text.
+fn scalar(text: &str, tag: Option<&Tag>) -> Result<Value, String> {
+    let tag = match tag {
+        Some(tag) if tag.handle == "!" => tag.suffix.as_str(),
+        _ => "",
+    };
+    let bad = |kind: &str| format!("'{text}' is no {kind}");
+    match tag {
+        "int" => integer(text).ok_or_else(|| bad("integer")),
+        "nil" => Ok(Value::Nil),
+        "bool" => boolean(text)
+            .map(Value::Boolean)
+            .ok_or_else(|| bad("boolean")),
+        "float" if is_float(text) => Ok(Value::Nil),
+        "float" => Err(bad("floating-point number")),
+        "" => Ok(match integer(text) {
+            Some(value) => value,
+            None => match boolean(text) {
+                Some(value) => Value::Boolean(value),
+                None if is_float(text) => Value::Nil,
+                None => Value::from(text),
+            },
+        }),
+        _ => Ok(Value::from(text)),
+    }
+}
+
+/// An integer as LLVM reads it: decimal, `0x`, `0b`, `0o` or a leading 0 for octal; unsigned 64 bits, or signed with `-`.
+fn integer(text: &str) -> Option<Value> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let lower = digits.get(..2).map(str::to_ascii_lowercase);
+    let (radix, digits) = match lower.as_deref() {
+        Some("0x") => (16, &digits[2..]),
+        Some("0b") => (2, &digits[2..]),
+        Some("0o") => (8, &digits[2..]),
+        Some(two) if two.starts_with('0') && two.as_bytes()[1].is_ascii_digit() => {
+            (8, &digits[1..])
+        }
+        _ => (10, digits),
+    };
+    if digits.starts_with('+') {
+        return None;
+    }
+    let magnitude = u64::from_str_radix(digits, radix).ok()?;
+    if !negative {
+        return Some(Value::from(magnitude));
+    }
+    0i64.checked_sub_unsigned(magnitude).map(Value::from)
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "true" | "True" | "TRUE" => {
+            Some(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "false" | "False" | "FALSE" => {
+            Some(false)
+        }
+        _ => None,
+    }
+}
+
+/// The whole text is what C's `strtod` takes for a number; the empty text is.
+fn is_float(text: &str) -> bool {
+    if text.is_empty() {
+        return true;
+    }
+    let text = text
+        .trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c'])
+        .to_ascii_lowercase();
+    let text = text.strip_prefix(['+', '-']).unwrap_or(&text);
+    if let Some(rest) = text.strip_prefix("nan") {
+        let word = rest.strip_prefix('(').and_then(|r| r.strip_suffix(')'));
+        return rest.is_empty()
+            || word.is_some_and(|w| w.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
+    }
+    if text == "inf" || text == "infinity" {
+        return true;
+    }
+    let (hex, text) = match text.strip_prefix("0x") {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (mantissa, exponent) = match text.split_once(if hex { 'p' } else { 'e' }) {
+        Some((m, e)) => (m, Some(e.strip_prefix(['+', '-']).unwrap_or(e))),
+        None => (text, None),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = |s: &str| {
+        s.bytes().all(|b| {
+            if hex {
+                b.is_ascii_hexdigit()
+            } else {
+                b.is_ascii_digit()
+            }
+        })
+    };
+    !(whole.is_empty() && fraction.is_empty())
+        && digits(whole)
+        && digits(fraction)
+        && exponent.is_none_or(|e| !e.is_empty() && e.bytes().all(|b| b.is_ascii_digit()))
+}
+
+// ---- tree to YAML text ----
+
+/// The YAML text of a tree as LLVM prints it, from `---` to `...`, each with its line end.
+///
+/// # Errors
+/// [`MetadataError::NoText`] for floats, binary data, extensions, strings that are no UTF-8 and keys that are no scalars.
+pub fn to_yaml(value: &Value) -> Result<String, MetadataError> {
+    let mut out = String::from("---");
+    write_value(&mut out, value, 0, true)?;
+    out.push_str("\n...\n");
+    Ok(out)
+}
+
+/// The YAML text of a note's descriptor, if assembling the text gives exactly the same bytes again.
+/// Otherwise (keys in another order, longer forms, floats) the note can only be written as data.
+pub fn faithful_text(descriptor: &[u8]) -> Option<String> {
+    let text = to_yaml(&decode(descriptor).ok()?).ok()?;
+    (encode(&parse_yaml(&text).ok()?) == descriptor).then_some(text)
+}
+
+/// Writes a value that follows a key, a dash or `---`. Block values start on a line of their own at `indent`, except that
+/// the first key of a mapping in a sequence stands beside its dash (`own_line` false).
+fn write_value(
+    out: &mut String,
+    value: &Value,
+    indent: usize,
+    own_line: bool,
+) -> Result<(), MetadataError> {
+    match value {
+        Value::Map(pairs) if !pairs.is_empty() => {
+            for (i, (key, value)) in pairs.iter().enumerate() {
+                if i > 0 || own_line {
+                    new_line(out, indent);
+                }
+                let start = out.len();
+                out.push_str(&key_text(key)?);
+                let width = out[start..].chars().count();
+                out.push(':');
+                match value {
+                    Value::Map(inner) if !inner.is_empty() => {
+                        write_value(out, value, indent + 2, true)?
+                    }
+                    Value::Array(items) if !items.is_empty() => {
+                        write_value(out, value, indent + 2, true)?
+                    }
+                    _ => {
+                        // Values stand in one column behind keys of up to 15 letters.
+                        out.extend(std::iter::repeat_n(
+                            ' ',
+                            if width < 16 { 16 - width } else { 1 },
+                        ));
+                        write_scalar(out, value)?;
+                    }
+                }
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 || own_line {
+                    new_line(out, indent);
+                }
+                out.push_str("- ");
+                write_value(out, item, indent + 2, false)?;
+            }
+        }
+        _ => {
+            if own_line {
+                out.push(' ');
+            }
+            write_scalar(out, value)?;
+        }
+    }
+    Ok(())
+}
+
+fn new_line(out: &mut String, indent: usize) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n(' ', indent));
+}
+
+fn key_text(key: &Value) -> Result<String, MetadataError> {
+    let mut text = String::new();
+    match key {
+        Value::String(_) | Value::Integer(_) | Value::Boolean(_) => write_scalar(&mut text, key)?,
+        _ => {
+            return Err(MetadataError::NoText(
+                "a key that is no string, integer or boolean",
+            ));
+        }
+    }
+    Ok(text)
+}
+
+fn write_scalar(out: &mut String, value: &Value) -> Result<(), MetadataError> {
+    match value {
+        Value::Nil => out.push_str("!nil ''"),
+        Value::Boolean(b) => out.push_str(if *b { "true" } else { "false" }),
+        Value::Integer(i) => out.push_str(&i.to_string()),
+        Value::String(s) => {
+            let text = s
+                .as_str()
+                .ok_or(MetadataError::NoText("a string that is no UTF-8"))?;
+            // The text alone would be read as another type.
+            if !matches!(scalar(text, None), Ok(Value::String(_))) {
+                out.push_str("!str ");
+            }
+            write_string(out, text);
+        }
+        Value::Array(_) => out.push_str("[]"),
+        Value::Map(_) => out.push_str("{}"),
+        Value::F32(_) | Value::F64(_) => {
+            return Err(MetadataError::NoText("a floating-point number"));
+        }
+        Value::Binary(_) => return Err(MetadataError::NoText("binary data")),
+        Value::Ext(..) => return Err(MetadataError::NoText("a msgpack extension")),
+    }
+    Ok(())
+}
+
+/// Writes a string plain, in single or in double quotes, as LLVM chooses.
+fn write_string(out: &mut String, text: &str) {
+    let special_start = |c: char| "-?:\\,[]{}#&*!|>'\"%@`".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-^., \t".contains(c);
+    let double = |c: char| c.is_control() && c != '\t' || !c.is_ascii();
+    let space = |c: char| c.is_ascii_whitespace() || c == '\x0b';
+    if text.chars().any(double) {
+        out.push('"');
+        for c in text.chars() {
+            match c {
+                '\\' => out.push_str("\\\\"),
+                '"' => out.push_str("\\\""),
+                '\0' => out.push_str("\\0"),
+                '\x07' => out.push_str("\\a"),
+                '\x08' => out.push_str("\\b"),
+                '\t' => out.push_str("\\t"),
+                '\n' => out.push_str("\\n"),
+                '\x0b' => out.push_str("\\v"),
+                '\x0c' => out.push_str("\\f"),
+                '\r' => out.push_str("\\r"),
+                '\x1b' => out.push_str("\\e"),
+                '\u{85}' => out.push_str("\\N"),
+                '\u{a0}' => out.push_str("\\_"),
+                '\u{2028}' => out.push_str("\\L"),
+                '\u{2029}' => out.push_str("\\P"),
+                c if (c as u32) < 0x20 => out.push_str(&format!("\\x{:02X}", c as u32)),
+                c if (0x80..0xa0).contains(&(c as u32)) || c == '\u{feff}' => {
+                    out.push_str(&format!("\\u{:04X}", c as u32))
+                }
+                c => out.push(c),
+            }
+        }
+        out.push('"');
+    } else if text.starts_with(special_start)
+        || text.starts_with(space)
+        || text.ends_with(space)
+        || matches!(text, "" | "null" | "Null" | "NULL" | "~")
+        || matches!(text, "true" | "True" | "TRUE" | "false" | "False" | "FALSE")
+        || is_yaml_number(text)
+        || !text.chars().all(plain)
+    {
+        out.push('\'');
+        out.push_str(&text.replace('\'', "''"));
+        out.push('\'');
+    } else {
+        out.push_str(text);
+    }
+}
+
+/// Texts that YAML takes for numbers; LLVM quotes them.
+fn is_yaml_number(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if let Some(octal) = text.strip_prefix("0o") {
+        return !octal.is_empty() && octal.bytes().all(|b| (b'0'..b'8').contains(&b));
+    }
+    if let Some(hex) = text.strip_prefix("0x") {
+        return !hex.is_empty() && hex.bytes().all(|b| b.is_ascii_hexdigit());
+    }
+    if matches!(text, ".nan" | ".NaN" | ".NAN") || matches!(unsigned, ".inf" | ".Inf" | ".INF") {
+        return true;
+    }
+    let hex_start = unsigned.starts_with("0x") || unsigned.starts_with("0X");
+    !hex_start
+        && unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && is_float(unsigned)
+}
+
+// ---- shape ----
+
+/// What a field of the metadata must be.
+enum Shape {
+    Text,
+    OneOf(&'static [&'static str]),
+    Int,
+    Bool,
+    Ints(usize),
+    Texts,
+    Maps(&'static [Rule]),
+}
+
+struct Rule {
+    key: &'static str,
+    required: bool,
+    shape: Shape,
+}
+
+const fn need(key: &'static str, shape: Shape) -> Rule {
+    Rule {
+        key,
+        required: true,
+        shape,
+    }
+}
+
+const fn may(key: &'static str, shape: Shape) -> Rule {
+    Rule {
+        key,
+        required: false,
+        shape,
+    }
+}
+
+static ROOT: &[Rule] = &[
+    need("amdhsa.version", Shape::Ints(2)),
+    may("amdhsa.printf", Shape::Texts),
+    need("amdhsa.kernels", Shape::Maps(KERNEL)),
+];
+
+static KERNEL: &[Rule] = &[
+    need(".name", Shape::Text),
+    need(".symbol", Shape::Text),
+    may(
+        ".language",
+        Shape::OneOf(&[
+            "OpenCL C",
+            "OpenCL C++",
+            "HCC",
+            "HIP",
+            "OpenMP",
+            "Assembler",
+        ]),
+    ),
+    may(".language_version", Shape::Ints(2)),
+    may(".args", Shape::Maps(ARG)),
+    may(".reqd_workgroup_size", Shape::Ints(3)),
+    may(".workgroup_size_hint", Shape::Ints(3)),
+    may(".vec_type_hint", Shape::Text),
+    may(".device_enqueue_symbol", Shape::Text),
+    need(".kernarg_segment_size", Shape::Int),
+    need(".group_segment_fixed_size", Shape::Int),
+    need(".private_segment_fixed_size", Shape::Int),
+    need(".kernarg_segment_align", Shape::Int),
+    need(".wavefront_size", Shape::Int),
+    need(".sgpr_count", Shape::Int),
+    need(".vgpr_count", Shape::Int),
+    need(".max_flat_workgroup_size", Shape::Int),
+    may(".sgpr_spill_count", Shape::Int),
+    may(".vgpr_spill_count", Shape::Int),
+];
+
+const ACCESS: Shape = Shape::OneOf(&["read_only", "write_only", "read_write"]);
+
+static ARG: &[Rule] = &[
+    may(".name", Shape::Text),
+    may(".type_name", Shape::Text),
+    need(".size", Shape::Int),
+    need(".offset", Shape::Int),
+    need(".value_kind", Shape::OneOf(&VALUE_KIND_NAMES)),
+    may(
+        ".value_type",
+        Shape::OneOf(&[
+            "struct", "i8", "u8", "i16", "u16", "f16", "i32", "u32", "f32", "i64", "u64", "f64",
+        ]),
+    ),
+    may(".pointee_align", Shape::Int),
+    may(
+        ".address_space",
+        Shape::OneOf(&[
+            "private", "global", "constant", "local", "generic", "region",
+        ]),
+    ),
+    may(".access", ACCESS),
+    may(".actual_access", ACCESS),
+    may(".is_const", Shape::Bool),
+    may(".is_restrict", Shape::Bool),
+    may(".is_volatile", Shape::Bool),
+    may(".is_pipe", Shape::Bool),
+];
+
+/// Checks that a tree has the shape LLVM 14's assembler requires of `.amdgpu_metadata`. Keys it does not know are let through.
+///
+/// # Errors
+/// [`MetadataError::Shape`] for the first missing or mistyped field.
+pub fn verify(root: &Value) -> Result<(), MetadataError> {
+    verify_map(root, ROOT, "")
+}
+
+fn verify_map(value: &Value, rules: &[Rule], path: &str) -> Result<(), MetadataError> {
+    let shape = |path: &str, expected: &str| MetadataError::Shape {
+        path: path.to_string(),
+        expected: expected.to_string(),
+    };
+    let Value::Map(pairs) = value else {
+        return Err(shape(
+            if path.is_empty() {
+                "the metadata"
+            } else {
+                path
+            },
+            "a mapping",
+        ));
+    };
+    for rule in rules {
+        let path = if path.is_empty() {
+            rule.key.to_string()
+        } else {
+            format!("{path}.{}", rule.key)
+        };
+        let Some((_, value)) = pairs.iter().find(|(key, _)| key.as_str() == Some(rule.key)) else {
+            if rule.required {
+                return Err(shape(&path, "a value"));
+            }
+            continue;
+        };
+        let ints = |n: usize| {
+            value
+                .as_array()
+                .is_some_and(|a| a.len() == n && a.iter().all(Value::is_number))
+        };
+        match &rule.shape {
+            Shape::Text if !value.is_str() => return Err(shape(&path, "a string")),
+            Shape::Int if !value.is_number() => return Err(shape(&path, "an integer")),
+            Shape::Bool if !value.is_bool() => return Err(shape(&path, "a boolean")),
+            Shape::OneOf(words) if !value.as_str().is_some_and(|v| words.contains(&v)) => {
+                return Err(shape(&path, &format!("one of {}", words.join(", "))));
+            }
+            Shape::Ints(n) if !ints(*n) => {
+                return Err(shape(&path, &format!("a sequence of {n} integers")));
+            }
+            Shape::Texts
+                if !value
+                    .as_array()
+                    .is_some_and(|a| a.iter().all(Value::is_str)) =>
+            {
+                return Err(shape(&path, "a sequence of strings"));
+            }
+            Shape::Maps(rules) => {
+                let items = value.as_array().ok_or_else(|| shape(&path, "a sequence"))?;
+                for (i, item) in items.iter().enumerate() {
+                    verify_map(item, rules, &format!("{path}[{i}]"))?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+// ---- typed form ----
+
+/// What a kernel argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum ValueKind {
+    ByValue,
+    GlobalBuffer,
+    DynamicSharedPointer,
+    Sampler,
+    Image,
+    Pipe,
+    Queue,
+    HiddenNone,
+    HiddenGlobalOffsetX,
+    HiddenGlobalOffsetY,
+    HiddenGlobalOffsetZ,
+    HiddenPrintfBuffer,
+    HiddenHostcallBuffer,
+    HiddenDefaultQueue,
+    HiddenCompletionAction,
+    HiddenMultigridSyncArg,
+    HiddenBlockCountX,
+    HiddenBlockCountY,
+    HiddenBlockCountZ,
+    HiddenGroupSizeX,
+    HiddenGroupSizeY,
+    HiddenGroupSizeZ,
+    HiddenRemainderX,
+    HiddenRemainderY,
+    HiddenRemainderZ,
+    HiddenGridDims,
+    HiddenHeapV1,
+    HiddenPrivateBase,
+    HiddenSharedBase,
+    HiddenQueuePtr,
+    HiddenDynamicLdsSize,
+    /// A word this crate does not know; [`Arg::value_kind_name`] has it.
+    Unknown,
+}
+
+use ValueKind::*;
+
+static VALUE_KINDS: [(&str, ValueKind); 31] = [
+    ("by_value", ByValue),
+    ("global_buffer", GlobalBuffer),
+    ("dynamic_shared_pointer", DynamicSharedPointer),
+    ("sampler", Sampler),
+    ("image", Image),
+    ("pipe", Pipe),
+    ("queue", Queue),
+    ("hidden_none", HiddenNone),
+    ("hidden_global_offset_x", HiddenGlobalOffsetX),
+    ("hidden_global_offset_y", HiddenGlobalOffsetY),
+    ("hidden_global_offset_z", HiddenGlobalOffsetZ),
+    ("hidden_printf_buffer", HiddenPrintfBuffer),
+    ("hidden_hostcall_buffer", HiddenHostcallBuffer),
+    ("hidden_default_queue", HiddenDefaultQueue),
+    ("hidden_completion_action", HiddenCompletionAction),
+    ("hidden_multigrid_sync_arg", HiddenMultigridSyncArg),
+    ("hidden_block_count_x", HiddenBlockCountX),
+    ("hidden_block_count_y", HiddenBlockCountY),
+    ("hidden_block_count_z", HiddenBlockCountZ),
+    ("hidden_group_size_x", HiddenGroupSizeX),
+    ("hidden_group_size_y", HiddenGroupSizeY),
+    ("hidden_group_size_z", HiddenGroupSizeZ),
+    ("hidden_remainder_x", HiddenRemainderX),
+    ("hidden_remainder_y", HiddenRemainderY),
+    ("hidden_remainder_z", HiddenRemainderZ),
+    ("hidden_grid_dims", HiddenGridDims),
+    ("hidden_heap_v1", HiddenHeapV1),
+    ("hidden_private_base", HiddenPrivateBase),
+    ("hidden_shared_base", HiddenSharedBase),
+    ("hidden_queue_ptr", HiddenQueuePtr),
+    ("hidden_dynamic_lds_size", HiddenDynamicLdsSize),
+];
+
+static VALUE_KIND_NAMES: [&str; 31] = {
+    let mut names = [""; 31];
+    let mut i = 0;
+    while i < 31 {
+        names[i] = VALUE_KINDS[i].0;
+        i += 1;
+    }
+    names
+};
+
+impl ValueKind {
+    /// The kind of a `.value_kind` word.
+    pub fn from_name(name: &str) -> ValueKind {
+        VALUE_KINDS
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map_or(Unknown, |(_, kind)| *kind)
+    }
+
+    /// The `.value_kind` word; empty for [`ValueKind::Unknown`].
+    pub fn name(self) -> &'static str {
+        VALUE_KINDS
+            .iter()
+            .find(|(_, kind)| *kind == self)
+            .map_or("", |(name, _)| *name)
+    }
+
+    /// The runtime fills the argument in; the caller does not see it.
+    pub fn hidden(self) -> bool {
+        self.name().starts_with("hidden_")
+    }
+}
+
+/// One kernel argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arg {
+    /// Its name in the source, where kept.
+    pub name: Option<String>,
+    /// Its type in the source, where kept, such as `uint*`.
+    pub type_name: Option<String>,
+    /// Offset in the kernarg segment in bytes.
+    pub offset: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// What it is.
+    pub value_kind: ValueKind,
+    /// The word of `.value_kind`.
+    pub value_kind_name: String,
+    /// `global`, `local`, `constant`, `generic`, `private` or `region`.
+    pub address_space: Option<String>,
+    /// `read_only`, `write_only` or `read_write`, as declared.
+    pub access: Option<String>,
+    /// The same, as used.
+    pub actual_access: Option<String>,
+    /// Alignment in bytes of what a `dynamic_shared_pointer` points to; 0 if not given.
+    pub pointee_align: u64,
+    /// Points to constant data.
+    pub is_const: bool,
+    /// `restrict`.
+    pub is_restrict: bool,
+    /// `volatile`.
+    pub is_volatile: bool,
+    /// An OpenCL pipe.
+    pub is_pipe: bool,
+}
+
+/// One kernel's metadata. Numbers that are absent are 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelMetadata {
+    /// The kernel's name in the source.
+    pub name: String,
+    /// The descriptor's symbol, `<name>.kd`.
+    pub symbol: String,
+    /// The source language, such as `OpenCL C`.
+    pub language: Option<String>,
+    /// Its major and minor version.
+    pub language_version: Option<[u64; 2]>,
+    /// Arguments in order, hidden ones too.
+    pub args: Vec<Arg>,
+    /// Size of the kernarg segment in bytes.
+    pub kernarg_segment_size: u64,
+    /// Alignment of the kernarg segment in bytes.
+    pub kernarg_segment_align: u64,
+    /// LDS of a workgroup in bytes, dynamic LDS aside.
+    pub group_segment_fixed_size: u64,
+    /// Scratch of a work-item in bytes.
+    pub private_segment_fixed_size: u64,
+    /// Work-items in a wave.
+    pub wavefront_size: u64,
+    /// SGPRs used.
+    pub sgpr_count: u64,
+    /// VGPRs used.
+    pub vgpr_count: u64,
+    /// SGPRs spilled.
+    pub sgpr_spill_count: u64,
+    /// VGPRs spilled.
+    pub vgpr_spill_count: u64,
+    /// Most work-items of a workgroup.
+    pub max_flat_workgroup_size: u64,
+    /// The workgroup size the kernel must be launched with.
+    pub reqd_workgroup_size: Option<[u64; 3]>,
+    /// The workgroup size the kernel expects.
+    pub workgroup_size_hint: Option<[u64; 3]>,
+    /// OpenCL's `vec_type_hint`.
+    pub vec_type_hint: Option<String>,
+    /// The symbol of the device-enqueue handle.
+    pub device_enqueue_symbol: Option<String>,
+    /// Scratch need is not known in advance.
+    pub uses_dynamic_stack: bool,
+}
+
+/// The metadata of a code object.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Metadata {
+    /// Major and minor version of the metadata.
+    pub version: [u64; 2],
+    /// `amdhsa.target`, where given.
+    pub target: Option<String>,
+    /// OpenCL printf formats.
+    pub printf: Vec<String>,
+    /// The kernels.
+    pub kernels: Vec<KernelMetadata>,
+}
+
+/// Reads fields of one mapping, remembering where it is for messages.
+struct Fields<'a> {
+    pairs: &'a [(Value, Value)],
+    path: String,
+}
+
+impl<'a> Fields<'a> {
+    fn new(value: &'a Value, path: String) -> Result<Fields<'a>, MetadataError> {
+        match value {
+            Value::Map(pairs) => Ok(Fields { pairs, path }),
+            _ => Err(MetadataError::Shape {
+                path,
+                expected: "a mapping".into(),
+            }),
+        }
+    }
+
+    fn get<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>, MetadataError> {
+        let Some((_, value)) = self.pairs.iter().find(|(k, _)| k.as_str() == Some(key)) else {
+            return Ok(None);
+        };
+        match read(value) {
+            Some(value) => Ok(Some(value)),
+            None => Err(MetadataError::Shape {
+                path: format!("{}{key}", self.path),
+                expected: expected.into(),
+            }),
+        }
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, MetadataError> {
+        self.get(key, "a string", |v| v.as_str().map(str::to_string))
+    }
+
+    fn required_text(&self, key: &str) -> Result<String, MetadataError> {
+        let missing = || MetadataError::Shape {
+            path: format!("{}{key}", self.path),
+            expected: "a string".into(),
+        };
+        self.text(key)?.ok_or_else(missing)
+    }
+
+    fn int(&self, key: &str) -> Result<u64, MetadataError> {
+        Ok(self
+            .get(key, "a number from 0", Value::as_u64)?
+            .unwrap_or(0))
+    }
+
+    fn flag(&self, key: &str) -> Result<bool, MetadataError> {
+        Ok(self.get(key, "a boolean", Value::as_bool)?.unwrap_or(false))
+    }
+
+    fn ints<const N: usize>(&self, key: &str) -> Result<Option<[u64; N]>, MetadataError> {
+        self.get(key, &format!("a sequence of {N} numbers"), |v| {
+            let numbers: Option<Vec<u64>> = v.as_array()?.iter().map(Value::as_u64).collect();
+            numbers?.try_into().ok()
+        })
+    }
+
+    fn items<T>(
+        &self,
+        key: &str,
+        read: impl Fn(&Value, String) -> Result<T, MetadataError>,
+    ) -> Result<Vec<T>, MetadataError> {
+        let items = self.get(key, "a sequence", Value::as_array)?;
+        let items = items.map_or(&[][..], Vec::as_slice);
+        items
+            .iter()
+            .enumerate()
+            .map(|(i, item)| read(item, format!("{}{key}[{i}].", self.path)))
+            .collect()
+    }
+}
+
+impl Metadata {
+    /// Reads the typed form of a tree. Unknown keys are ignored.
+    ///
+    /// # Errors
+    /// [`MetadataError::Shape`] if a known key has a value of another type, or a kernel has no name or symbol.
+    pub fn from_value(root: &Value) -> Result<Metadata, MetadataError> {
+        let fields = Fields::new(root, String::new())?;
+        Ok(Metadata {
+            version: fields.ints("amdhsa.version")?.unwrap_or([0, 0]),
+            target: fields.text("amdhsa.target")?,
+            printf: fields.items("amdhsa.printf", |v, path| {
+                let text = v.as_str().map(str::to_string);
+                text.ok_or(MetadataError::Shape {
+                    path,
+                    expected: "a string".into(),
+                })
+            })?,
+            kernels: fields.items("amdhsa.kernels", kernel)?,
+        })
+    }
+}
+
+fn kernel(value: &Value, path: String) -> Result<KernelMetadata, MetadataError> {
+    let f = Fields::new(value, path)?;
+    Ok(KernelMetadata {
+        name: f.required_text(".name")?,
+        symbol: f.required_text(".symbol")?,
+        language: f.text(".language")?,
+        language_version: f.ints(".language_version")?,
+        args: f.items(".args", arg)?,
+        kernarg_segment_size: f.int(".kernarg_segment_size")?,
+        kernarg_segment_align: f.int(".kernarg_segment_align")?,
+        group_segment_fixed_size: f.int(".group_segment_fixed_size")?,
+        private_segment_fixed_size: f.int(".private_segment_fixed_size")?,
+        wavefront_size: f.int(".wavefront_size")?,
+        sgpr_count: f.int(".sgpr_count")?,
+        vgpr_count: f.int(".vgpr_count")?,
+        sgpr_spill_count: f.int(".sgpr_spill_count")?,
+        vgpr_spill_count: f.int(".vgpr_spill_count")?,
+        max_flat_workgroup_size: f.int(".max_flat_workgroup_size")?,
+        reqd_workgroup_size: f.ints(".reqd_workgroup_size")?,
+        workgroup_size_hint: f.ints(".workgroup_size_hint")?,
+        vec_type_hint: f.text(".vec_type_hint")?,
+        device_enqueue_symbol: f.text(".device_enqueue_symbol")?,
+        uses_dynamic_stack: f.flag(".uses_dynamic_stack")?,
+    })
+}
+
+fn arg(value: &Value, path: String) -> Result<Arg, MetadataError> {
+    let f = Fields::new(value, path)?;
+    let value_kind_name = f.required_text(".value_kind")?;
+    Ok(Arg {
+        name: f.text(".name")?,
+        type_name: f.text(".type_name")?,
+        offset: f.int(".offset")?,
+        size: f.int(".size")?,
+        value_kind: ValueKind::from_name(&value_kind_name),
+        value_kind_name,
+        address_space: f.text(".address_space")?,
+        access: f.text(".access")?,
+        actual_access: f.text(".actual_access")?,
+        pointee_align: f.int(".pointee_align")?,
+        is_const: f.flag(".is_const")?,
+        is_restrict: f.flag(".is_restrict")?,
+        is_volatile: f.flag(".is_volatile")?,
+        is_pipe: f.flag(".is_pipe")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(text: &str) -> Vec<u8> {
+        let digits: String = text.split_whitespace().collect();
+        (0..digits.len())
+            .step_by(2)
+            .map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap())
+            .collect()
+    }
+
+    /// Note bytes that llvm-mc 14 gives for the same lines (the version and kernel keys around them taken off).
+    #[test]
+    fn scalars_are_typed_as_llvm_does() {
+        for (text, bytes) in [
+            (
+                "x: '1'\ny: !str 1\nzz: !str abc",
+                "83 c3a131 a17801 a27a7aa3616263",
+            ),
+            (
+                "a: 010\nb: 0x10\nc: 0b11\nd: 0o17\ne: +5\nf: -5\ng: 1_000",
+                "87 a16108 a16210 a16303 a1640f a165c0 a166fb a167a5315f303030",
+            ),
+            (
+                "h: 1.5\ni: 1e400\nj: .inf\nk: inf\nl: nan\nm: 0x1p3\no: 5.",
+                "87 a168c0 a169c0 a16aa42e696e66 a16bc0 a16cc0 a16dc0 a16fc0",
+            ),
+            (
+                "a: yes\nb: No\nc: TRUE\nd: y\ne: off\nf: ~\ng: null\nh:\ni: ''\nj: 'true'",
+                "8a a161c3 a162c2 a163c3 a164c3 a165c2 a166a17e a167a46e756c6c a16890 a169c0 a16ac3",
+            ),
+            (
+                "f: 18446744073709551615\ng: -9223372036854775808\nh: 18446744073709551616\ni: 300\nj: 70000\nk: -200\nl: -40000\nm: 5000000000",
+                "88 a166cfffffffffffffffff a167d38000000000000000 a168c0 a169cd012c a16ace00011170 a16bd1ff38 a16cd2ffff63c0 a16dcf000000012a05f200",
+            ),
+            (
+                "a: {b: 1, c: [1,[2,3],{}]}\nd: [[1,2],[3,{r: 5, q: 4}]]\ne: []\nf: {}",
+                "84 a16182a16201a1639301920203 80 a1649292010292 0382a17104a17205 a16590 a16680",
+            ),
+            (
+                "1: a\n-3: b\ntrue: c\n~: d\nzz: f\nAA: g",
+                "86 fda162 01a161 c3a163 a24141a167 a27a7aa166 a17ea164",
+            ),
+            (
+                "a: !nil\nb: !nil ''\nc: !bool true\nd: !float 1\ne: !int 5\nf: !foo x\ng: !!str 5",
+                "87 a161 c0 a162c0 a163c3 a164c0 a16505 a166a178 a16705",
+            ),
+            (
+                "a: \"x\\ny\\x01z\\u00e9\"\nb: 'it''s'\nc: |\n  lit\n  two\nd: >\n  fold\n  ed\n",
+                "84 a161a7780a79017ac3a9 a162a469742773 a163a86c69740a74776f0a a164a8666f6c642065640a",
+            ),
+            ("a: 1\na: 2", "81 a16102"),
+        ] {
+            assert_eq!(encode(&parse_yaml(text).unwrap()), hex(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_text_is_refused() {
+        for text in [
+            "",
+            "---\n...\n",
+            "a: &x 1\nb: *x",
+            "[a: b",
+            "? [1]\n: 2",
+            "a: !int x",
+            "a: !bool 5",
+            "a: b: c",
+        ] {
+            assert!(
+                matches!(parse_yaml(text), Err(MetadataError::Yaml { .. })),
+                "{text}"
+            );
+        }
+        let deep = "[".repeat(100_000);
+        assert!(parse_yaml(&deep).is_err());
+    }
+
+    /// Strings are quoted as llvm-mc 14 quotes them, and come back.
+    #[test]
+    fn strings_are_quoted_as_llvm_does() {
+        for (string, text) in [
+            ("abc", "abc"),
+            ("OpenCL C", "OpenCL C"),
+            ("uint*", "'uint*'"),
+            ("it's", "'it''s'"),
+            ("5", "!str '5'"),
+            ("true", "!str 'true'"),
+            ("nan", "!str nan"),
+            ("", "!str ''"),
+            ("~", "'~'"),
+            (".inf", "'.inf'"),
+            ("a/b", "'a/b'"),
+            ("x\ny", "\"x\\ny\""),
+            ("é", "\"é\""),
+            (" a", "' a'"),
+            ("-a", "'-a'"),
+            ("a,b", "a,b"),
+            ("\u{1}\"\\", "\"\\x01\\\"\\\\\""),
+        ] {
+            let tree = Value::Map(vec![("k".into(), string.into())]);
+            assert_eq!(
+                to_yaml(&tree).unwrap(),
+                format!("---\nk:               {text}\n...\n")
+            );
+            assert_eq!(parse_yaml(&to_yaml(&tree).unwrap()).unwrap(), tree);
+        }
+    }
+
+    #[test]
+    fn nested_trees_have_faithful_text() {
+        for text in [
+            "a: [1,[2,[3,4]],{b: [5,{c: 6}]},[],{}]",
+            "5",
+            "[1, 2]",
+            "{}",
+            "y: {n: {}}",
+            "[[[]]]",
+        ] {
+            let bytes = encode(&parse_yaml(text).unwrap());
+            let printed = faithful_text(&bytes).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(encode(&parse_yaml(&printed).unwrap()), bytes, "{printed}");
+        }
+        // Keys out of order, a long form, a float, invalid UTF-8.
+        for bytes in [
+            "82 a162 01 a161 02",
+            "81 a161 cc01",
+            "81 a161 ca3f800000",
+            "81 a161 a1ff",
+            "81 a161 01 00",
+            "81",
+            "",
+        ] {
+            assert_eq!(faithful_text(&hex(bytes)), None, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn deep_notes_are_refused() {
+        assert!(decode(&vec![0x91; 100_000]).is_err());
+    }
+
+    #[test]
+    fn shapes() {
+        let good = "amdhsa.version: [1, 1]\namdhsa.kernels: []";
+        assert_eq!(verify(&parse_yaml(good).unwrap()), Ok(()));
+        for (text, path) in [
+            ("[]", "the metadata"),
+            ("amdhsa.kernels: []", "amdhsa.version"),
+            ("amdhsa.version: [1]\namdhsa.kernels: []", "amdhsa.version"),
+            (
+                "amdhsa.version: [1, 1]\namdhsa.kernels: [{.name: 5}]",
+                "amdhsa.kernels[0]..name",
+            ),
+            (
+                "amdhsa.version: [1, 1]\namdhsa.kernels: [{.name: a}]",
+                "amdhsa.kernels[0]..symbol",
+            ),
+        ] {
+            match verify(&parse_yaml(text).unwrap()) {
+                Err(MetadataError::Shape { path: p, .. }) => assert_eq!(p, path),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn notes_are_found() {
+        let note = note_section(&[0x80]);
+        assert_eq!(note.len(), 24);
+        let mut two = vec![
+            4, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, b'G', b'N', b'U', 0, 9, 0, 0, 0,
+        ];
+        let at = two.len() + 20;
+        two.extend(note);
+        assert_eq!(find_note(&two), Some(at..at + 1));
+        assert_eq!(find_note(&two[..at]), None);
+        assert_eq!(find_note(&[0xff; 12]), None);
+    }
+}

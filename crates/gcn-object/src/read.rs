@@ -1,0 +1,862 @@
+//! Reading code objects v3 to v5 and laying them out for execution.
+//!
+//! The input may come from anywhere: every offset is checked, and memory stays proportional to the file.
+
+use crate::descriptor::KernelDescriptor;
+use crate::elf::*;
+use crate::error::Error;
+use crate::metadata::{self, KernelMetadata, Metadata};
+use crate::target::{TargetId, Version, mach_name};
+use object::LittleEndian as LE;
+use object::elf as raw;
+use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, Sym};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// Whether the file can be loaded or must be linked first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// `ET_DYN`: has addresses and can be loaded.
+    Loadable,
+    /// `ET_REL`: sections with relocations.
+    Relocatable,
+}
+
+/// One section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// The name.
+    pub name: String,
+    /// `sh_type`.
+    pub kind: SectionKind,
+    /// `sh_flags`.
+    pub flags: SectionFlags,
+    /// Virtual address; 0 in relocatable files.
+    pub address: u64,
+    /// Size in memory in bytes.
+    pub size: u64,
+    /// Alignment in bytes; 0 and 1 mean none.
+    pub align: u64,
+    /// Size of an entry in bytes, for sections that are tables.
+    pub entry_size: u64,
+    /// Where its bytes are in the file; empty for `NOBITS`.
+    pub file: Range<usize>,
+}
+
+/// One `PT_LOAD` segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Virtual address.
+    pub address: u64,
+    /// Size in memory in bytes; what the file does not fill is zero.
+    pub size: u64,
+    /// Where its bytes are in the file.
+    pub file: Range<usize>,
+    /// Alignment in bytes.
+    pub align: u64,
+    /// May be read.
+    pub readable: bool,
+    /// May be written.
+    pub writable: bool,
+    /// May be executed.
+    pub executable: bool,
+}
+
+impl Segment {
+    fn holds(&self, address: u64) -> bool {
+        address
+            .checked_sub(self.address)
+            .is_some_and(|offset| offset < self.size)
+    }
+}
+
+/// One symbol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// The name; empty for section symbols.
+    pub name: String,
+    /// Virtual address, or offset in its section in relocatable files; the alignment of common symbols.
+    pub address: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Its type.
+    pub kind: SymbolKind,
+    /// Its binding.
+    pub binding: Binding,
+    /// Its visibility.
+    pub visibility: Visibility,
+    /// Where it is defined.
+    pub section: SymbolSection,
+}
+
+/// One relocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relocation {
+    /// The section it changes, in relocatable files.
+    pub section: Option<usize>,
+    /// Virtual address of the place, or its offset in the section.
+    pub offset: u64,
+    /// What to compute.
+    pub kind: RelocationKind,
+    /// Index into [`CodeObject::symbols`] (relocatable) or [`CodeObject::dynamic_symbols`] (loadable).
+    pub symbol: Option<usize>,
+    /// The addend.
+    pub addend: i64,
+}
+
+/// One kernel: its descriptor, its code and what the metadata say of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// The descriptor's symbol without `.kd`.
+    pub name: String,
+    /// The descriptor.
+    pub descriptor: KernelDescriptor,
+    /// Virtual address of the descriptor, or its offset in [`Kernel::descriptor_section`].
+    pub descriptor_address: u64,
+    /// The section of the descriptor, in relocatable files.
+    pub descriptor_section: Option<usize>,
+    /// Virtual address of the first instruction, or its offset in [`Kernel::entry_section`].
+    pub entry: u64,
+    /// The section of the code, in relocatable files.
+    pub entry_section: Option<usize>,
+    /// The kernel's metadata, where there are any.
+    pub metadata: Option<KernelMetadata>,
+}
+
+/// A code object. It owns a copy of the file.
+#[derive(Clone, Debug)]
+pub struct CodeObject {
+    /// Loadable or relocatable.
+    pub kind: FileKind,
+    /// Code object version.
+    pub version: Version,
+    /// Processor and features.
+    pub target: TargetId,
+    /// The ELF header's `e_flags`.
+    pub flags: u32,
+    /// Sections in file order. The null section is left out, and all section indices count without it.
+    pub sections: Vec<Section>,
+    /// Loadable segments by rising address.
+    pub segments: Vec<Segment>,
+    /// `.symtab`, or the dynamic symbols where the file is stripped. Index 0 is the null symbol.
+    pub symbols: Vec<Symbol>,
+    /// The dynamic symbols.
+    pub dynamic_symbols: Vec<Symbol>,
+    /// Relocations: those of sections in relocatable files, the dynamic ones in loadable files.
+    pub relocations: Vec<Relocation>,
+    /// Kernels by rising descriptor address.
+    pub kernels: Vec<Kernel>,
+    /// Metadata of the object; the kernels' parts are in [`CodeObject::kernels`], and `kernels` here holds those without a descriptor.
+    pub metadata: Metadata,
+    note: Option<Range<usize>>,
+    data: Vec<u8>,
+}
+
+/// A code object in memory, relocated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// What was added to every virtual address.
+    pub base: u64,
+    /// Bytes from `base` to the end of the last segment.
+    pub size: u64,
+    /// The segments by rising address.
+    pub segments: Vec<ImageSegment>,
+}
+
+/// One segment of an [`Image`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageSegment {
+    /// Address, the base included.
+    pub address: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// The first bytes; the rest up to `size` is zero.
+    pub bytes: Vec<u8>,
+    /// May be read.
+    pub readable: bool,
+    /// May be written.
+    pub writable: bool,
+    /// May be executed.
+    pub executable: bool,
+}
+
+type Header = raw::FileHeader64<LE>;
+
+fn elf_error(what: &str) -> impl Fn(object::Error) -> Error + '_ {
+    move |e| Error::Elf(format!("{what}: {e}"))
+}
+
+/// The range of `size` bytes from `offset` if it lies within `length` bytes.
+fn range(offset: u64, size: u64, length: usize) -> Option<Range<usize>> {
+    let start = usize::try_from(offset).ok()?;
+    let end = start.checked_add(usize::try_from(size).ok()?)?;
+    (end <= length).then_some(start..end)
+}
+
+/// How many times its size a file's names or segments may add up to.
+pub(crate) const OVERLAP: usize = 8;
+
+/// Copies names out of string tables while their total stays in proportion to the file.
+struct Names {
+    left: usize,
+}
+
+impl Names {
+    fn take(&mut self, bytes: &[u8]) -> Result<String, Error> {
+        self.left = self
+            .left
+            .checked_sub(bytes.len())
+            .ok_or(Error::TooLarge("names"))?;
+        match std::str::from_utf8(bytes) {
+            Ok(name) => Ok(name.to_string()),
+            Err(_) => Err(Error::Elf(format!(
+                "the name '{}' is no UTF-8",
+                String::from_utf8_lossy(bytes)
+            ))),
+        }
+    }
+}
+
+/// `sh_index` counts the null section, which is left out here; links to it are 0.
+fn symbol_section(index: u32) -> SymbolSection {
+    match index {
+        0 => SymbolSection::Undefined,
+        0xfff1 => SymbolSection::Absolute,
+        0xfff2 => SymbolSection::Common,
+        n => SymbolSection::Index(n as usize - 1),
+    }
+}
+
+impl CodeObject {
+    /// Reads a code object of version 3 to 5 for gfx6 to gfx9.
+    ///
+    /// # Errors
+    /// Any [`Error`] but `Layout`, if the file is something else or is damaged.
+    pub fn parse(data: &[u8]) -> Result<CodeObject, Error> {
+        let header = Header::parse(data).map_err(elf_error("file header"))?;
+        if !header.is_class_64() || !header.is_little_endian() {
+            return Err(Error::Elf("a 64-bit little-endian file is expected".into()));
+        }
+        if header.e_machine(LE) != EM_AMDGPU {
+            return Err(Error::Machine(header.e_machine(LE)));
+        }
+        let ident = header.e_ident();
+        let version = match Version::from_abi(ident.abi_version) {
+            Some(version) if ident.os_abi == OSABI_HSA => version,
+            _ => {
+                return Err(Error::Abi {
+                    os_abi: ident.os_abi,
+                    abi_version: ident.abi_version,
+                });
+            }
+        };
+        let kind = match header.e_type(LE) {
+            raw::ET_DYN => FileKind::Loadable,
+            raw::ET_REL => FileKind::Relocatable,
+            other => return Err(Error::FileType(other)),
+        };
+        let flags = header.e_flags(LE);
+        let mach = flags & 0xff;
+        let target = TargetId::from_flags(flags, version).ok_or_else(|| Error::Target {
+            mach,
+            name: mach_name(mach),
+        })?;
+
+        let mut co = CodeObject {
+            kind,
+            version,
+            target,
+            flags,
+            sections: Vec::new(),
+            segments: Vec::new(),
+            symbols: Vec::new(),
+            dynamic_symbols: Vec::new(),
+            relocations: Vec::new(),
+            kernels: Vec::new(),
+            metadata: Metadata::default(),
+            note: None,
+            data: data.to_vec(),
+        };
+        let mut names = Names {
+            left: data.len().saturating_mul(OVERLAP),
+        };
+        let programs = header
+            .program_headers(LE, data)
+            .map_err(elf_error("program headers"))?;
+        if kind == FileKind::Loadable {
+            co.read_segments(programs)?;
+        }
+        co.read_sections(header, data, &mut names)?;
+        if kind == FileKind::Loadable {
+            co.read_dynamic(programs, &mut names)?;
+        }
+        if co.symbols.is_empty() {
+            co.symbols = co.dynamic_symbols.clone();
+        }
+        co.note = co.find_note(programs)?;
+        if let Some(note) = &co.note {
+            co.metadata = Metadata::from_value(&metadata::decode(&co.data[note.clone()])?)?;
+        }
+        co.read_kernels()?;
+        Ok(co)
+    }
+
+    fn read_segments(&mut self, programs: &[raw::ProgramHeader64<LE>]) -> Result<(), Error> {
+        let mut total = 0usize;
+        for program in programs.iter().filter(|p| p.p_type(LE) == raw::PT_LOAD) {
+            let (address, size, file_size) = (
+                program.p_vaddr(LE),
+                program.p_memsz(LE),
+                program.p_filesz(LE),
+            );
+            let bad = |what: &str| Error::Elf(format!("segment at address {address:#x}: {what}"));
+            let file = range(program.p_offset(LE), file_size, self.data.len())
+                .ok_or_else(|| bad("its bytes lie outside the file"))?;
+            if file_size > size {
+                return Err(bad("it has more bytes in the file than in memory"));
+            }
+            if address.checked_add(size).is_none() {
+                return Err(bad("it ends beyond the address space"));
+            }
+            if self
+                .segments
+                .last()
+                .is_some_and(|s| s.address + s.size > address)
+            {
+                return Err(bad("it does not come after the segment before it"));
+            }
+            total = total.saturating_add(file.len());
+            if total > self.data.len().saturating_mul(OVERLAP) {
+                return Err(Error::TooLarge("segments"));
+            }
+            let flags = program.p_flags(LE);
+            self.segments.push(Segment {
+                address,
+                size,
+                file,
+                align: program.p_align(LE),
+                readable: flags & raw::PF_R != 0,
+                writable: flags & raw::PF_W != 0,
+                executable: flags & raw::PF_X != 0,
+            });
+        }
+        Ok(())
+    }
+
+    fn read_sections(
+        &mut self,
+        header: &Header,
+        data: &[u8],
+        names: &mut Names,
+    ) -> Result<(), Error> {
+        let sections = header
+            .sections(LE, data)
+            .map_err(elf_error("section headers"))?;
+        for (index, section) in sections.enumerate().skip(1) {
+            let name = sections
+                .section_name(LE, section)
+                .map_err(elf_error("section name"))?;
+            let name = names.take(name)?;
+            let kind = SectionKind(section.sh_type(LE));
+            let size = section.sh_size(LE);
+            let file = if kind == SectionKind::NOBITS || kind.0 == raw::SHT_NULL {
+                0..0
+            } else {
+                range(section.sh_offset(LE), size, data.len()).ok_or_else(|| {
+                    Error::Elf(format!(
+                        "section {} '{name}': its bytes lie outside the file",
+                        index.0
+                    ))
+                })?
+            };
+            self.sections.push(Section {
+                name,
+                kind,
+                flags: SectionFlags(section.sh_flags(LE)),
+                address: section.sh_addr(LE),
+                size,
+                align: section.sh_addralign(LE),
+                entry_size: section.sh_entsize(LE),
+                file,
+            });
+        }
+        let mut symbol_table = None;
+        for sh_type in [raw::SHT_SYMTAB, raw::SHT_DYNSYM] {
+            let table = sections
+                .symbols(LE, data, sh_type)
+                .map_err(elf_error("symbol table"))?;
+            let mut symbols = Vec::with_capacity(table.len());
+            for (index, symbol) in table.enumerate() {
+                let name = table
+                    .symbol_name(LE, symbol)
+                    .map_err(elf_error("symbol name"))?;
+                let section = match symbol.st_shndx(LE) {
+                    raw::SHN_XINDEX => table.shndx(LE, index).unwrap_or(0),
+                    n => u32::from(n),
+                };
+                symbols.push(self.symbol(symbol, names.take(name)?, section)?);
+            }
+            if sh_type == raw::SHT_SYMTAB {
+                symbol_table = Some(table.section());
+                self.symbols = symbols;
+            } else {
+                self.dynamic_symbols = symbols;
+            }
+        }
+        if self.kind == FileKind::Relocatable {
+            for section in sections.iter() {
+                let Some((relocations, link)) =
+                    section.rela(LE, data).map_err(elf_error("relocations"))?
+                else {
+                    if section.sh_type(LE) == raw::SHT_REL {
+                        return Err(Error::Elf(
+                            "relocations without addends (SHT_REL) are not those of AMDGPU".into(),
+                        ));
+                    }
+                    continue;
+                };
+                if Some(link) != symbol_table {
+                    return Err(Error::Elf(
+                        "a relocation section does not refer to the symbol table".into(),
+                    ));
+                }
+                let place = usize::try_from(section.sh_info(LE))
+                    .ok()
+                    .and_then(|i| i.checked_sub(1));
+                let place = place.filter(|i| *i < self.sections.len());
+                let place = place.ok_or_else(|| {
+                    Error::Elf("a relocation section refers to no section".into())
+                })?;
+                for relocation in relocations {
+                    let relocation =
+                        self.relocation(relocation, Some(place), self.symbols.len())?;
+                    self.relocations.push(relocation);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn symbol(&self, symbol: &raw::Sym64<LE>, name: String, section: u32) -> Result<Symbol, Error> {
+        let section = symbol_section(section);
+        if let SymbolSection::Index(i) = section
+            && i >= self.sections.len()
+            && !self.sections.is_empty()
+        {
+            return Err(Error::Elf(format!(
+                "symbol '{name}' is in section {}, which does not exist",
+                i + 1
+            )));
+        }
+        Ok(Symbol {
+            name,
+            address: symbol.st_value(LE),
+            size: symbol.st_size(LE),
+            kind: SymbolKind::from_number(symbol.st_type()),
+            binding: Binding::from_number(symbol.st_bind()),
+            visibility: Visibility::from_number(symbol.st_visibility()),
+            section,
+        })
+    }
+
+    fn relocation(
+        &self,
+        relocation: &raw::Rela64<LE>,
+        section: Option<usize>,
+        symbols: usize,
+    ) -> Result<Relocation, Error> {
+        let symbol = relocation.r_sym(LE, false) as usize;
+        let offset = relocation.r_offset(LE);
+        if symbol > 0 && symbol >= symbols {
+            return Err(Error::Relocation {
+                offset,
+                detail: format!("symbol {symbol} does not exist"),
+            });
+        }
+        Ok(Relocation {
+            section,
+            offset,
+            kind: RelocationKind(relocation.r_type(LE, false)),
+            symbol: (symbol > 0).then_some(symbol),
+            addend: relocation.r_addend(LE),
+        })
+    }
+
+    /// Reads what a loader reads: the dynamic section's relocations and, in files without sections, its symbols.
+    fn read_dynamic(
+        &mut self,
+        programs: &[raw::ProgramHeader64<LE>],
+        names: &mut Names,
+    ) -> Result<(), Error> {
+        let Some(program) = programs.iter().find(|p| p.p_type(LE) == raw::PT_DYNAMIC) else {
+            return Ok(());
+        };
+        let bad = |what: &str| Error::Elf(format!("dynamic section: {what}"));
+        let table = range(program.p_offset(LE), program.p_filesz(LE), self.data.len())
+            .ok_or_else(|| bad("it lies outside the file"))?;
+        let mut entries = HashMap::new();
+        for entry in self.data[table].chunks_exact(16) {
+            let (tag, value) = (word(entry, 0), word(entry, 8));
+            if tag == 0 {
+                break;
+            }
+            entries.entry(tag).or_insert(value);
+        }
+        let entry = |tag: u32| entries.get(&u64::from(tag)).copied();
+
+        if self.sections.is_empty()
+            && let (Some(symbols), Some(strings), Some(hash)) = (
+                entry(raw::DT_SYMTAB),
+                entry(raw::DT_STRTAB),
+                entry(raw::DT_HASH),
+            )
+        {
+            let strings = self
+                .read(strings, entry(raw::DT_STRSZ).unwrap_or(0))
+                .ok_or_else(|| bad("its strings lie outside the file"))?;
+            // The hash table's second word is the number of symbols.
+            let hash = self
+                .read(hash, 8)
+                .ok_or_else(|| bad("its hash table lies outside the file"))?;
+            let count = word(hash, 0) >> 32;
+            let symbols = self
+                .read(symbols, count * 24)
+                .ok_or_else(|| bad("its symbols lie outside the file"))?;
+            let symbols = object::pod::slice_from_all_bytes::<raw::Sym64<LE>>(symbols)
+                .map_err(|()| bad("its symbols are cut short"))?;
+            let table = object::StringTable::new(strings, 0, strings.len() as u64);
+            let mut list = Vec::with_capacity(symbols.len());
+            for symbol in symbols {
+                let name = symbol.name(LE, table).map_err(elf_error("symbol name"))?;
+                list.push(self.symbol(
+                    symbol,
+                    names.take(name)?,
+                    u32::from(symbol.st_shndx(LE)),
+                )?);
+            }
+            self.dynamic_symbols = list;
+        }
+        if entry(raw::DT_REL).is_some() {
+            return Err(bad(
+                "relocations without addends (DT_REL) are not those of AMDGPU",
+            ));
+        }
+        if let Some(rela) = entry(raw::DT_RELA) {
+            let size = entry(raw::DT_RELASZ).unwrap_or(0);
+            let bytes = self
+                .read(rela, size)
+                .ok_or_else(|| bad("its relocations lie outside the file"))?;
+            let list = object::pod::slice_from_all_bytes::<raw::Rela64<LE>>(bytes)
+                .map_err(|()| bad("its relocations are cut short"))?;
+            let list: Result<Vec<_>, _> = list
+                .iter()
+                .map(|r| self.relocation(r, None, self.dynamic_symbols.len()))
+                .collect();
+            self.relocations = list?;
+        }
+        Ok(())
+    }
+
+    fn find_note(
+        &self,
+        programs: &[raw::ProgramHeader64<LE>],
+    ) -> Result<Option<Range<usize>>, Error> {
+        let mut places = Vec::new();
+        for program in programs.iter().filter(|p| p.p_type(LE) == raw::PT_NOTE) {
+            let place = range(program.p_offset(LE), program.p_filesz(LE), self.data.len());
+            places.push(
+                place.ok_or_else(|| Error::Elf("a note segment lies outside the file".into()))?,
+            );
+        }
+        places.extend(
+            self.sections
+                .iter()
+                .filter(|s| s.kind == SectionKind::NOTE)
+                .map(|s| s.file.clone()),
+        );
+        // A table of overlapping notes would be searched again and again.
+        let mut seen = HashSet::new();
+        let mut left = self.data.len().saturating_mul(OVERLAP);
+        for place in places {
+            if !seen.insert((place.start, place.end)) {
+                continue;
+            }
+            left = left
+                .checked_sub(place.len())
+                .ok_or(Error::TooLarge("notes"))?;
+            if let Some(note) = metadata::find_note(&self.data[place.clone()]) {
+                return Ok(Some(place.start + note.start..place.start + note.end));
+            }
+        }
+        Ok(None)
+    }
+
+    fn read_kernels(&mut self) -> Result<(), Error> {
+        let listed = std::mem::take(&mut self.metadata.kernels);
+        let mut by_symbol: HashMap<String, KernelMetadata> = HashMap::with_capacity(listed.len());
+        let mut order = Vec::with_capacity(listed.len());
+        for kernel in listed {
+            order.push(kernel.symbol.clone());
+            by_symbol.entry(kernel.symbol.clone()).or_insert(kernel);
+        }
+        // Relocations of relocatable files by place, to find each descriptor's entry.
+        let mut entries = HashMap::new();
+        if self.kind == FileKind::Relocatable {
+            for relocation in &self.relocations {
+                entries.insert((relocation.section, relocation.offset), *relocation);
+            }
+        }
+        let mut seen = HashSet::new();
+        let mut kernels = Vec::new();
+        for symbol in &self.symbols {
+            let Some(name) = symbol.name.strip_suffix(".kd") else {
+                continue;
+            };
+            let named_object =
+                symbol.kind == SymbolKind::Object && symbol.section != SymbolSection::Undefined;
+            if !named_object || !seen.insert(name) {
+                continue;
+            }
+            let bad = |detail: &str| Error::Kernel {
+                name: name.to_string(),
+                detail: detail.to_string(),
+            };
+            let SymbolSection::Index(section) = symbol.section else {
+                return Err(bad("its descriptor is in no section"));
+            };
+            let relocatable = self.kind == FileKind::Relocatable;
+            let bytes = if relocatable {
+                let data = self.section_data(section);
+                range(symbol.address, 64, data.len()).map(|r| &data[r])
+            } else {
+                self.read(symbol.address, 64)
+            };
+            let bytes = bytes
+                .and_then(|b| <[u8; 64]>::try_from(b).ok())
+                .ok_or_else(|| bad("its descriptor is not in the file"))?;
+            let descriptor = KernelDescriptor::from_bytes(bytes);
+            let (entry, entry_section) = if relocatable {
+                let relocation = entries.get(&(Some(section), symbol.address.wrapping_add(16)));
+                let code = relocation
+                    .filter(|r| r.kind == RelocationKind::REL64)
+                    .and_then(|r| Some((r, self.symbols.get(r.symbol?)?)));
+                let (relocation, code) =
+                    code.ok_or_else(|| bad("its descriptor has no relocation for its entry"))?;
+                let section = match code.section {
+                    SymbolSection::Index(i) => Some(i),
+                    _ => None,
+                };
+                // The place is 16 bytes into the descriptor, and the entry counts from the descriptor.
+                (
+                    code.address
+                        .wrapping_add_signed(relocation.addend)
+                        .wrapping_sub(16),
+                    section,
+                )
+            } else {
+                let entry = symbol
+                    .address
+                    .wrapping_add_signed(descriptor.kernel_code_entry_byte_offset);
+                if !self.segments.iter().any(|s| s.executable && s.holds(entry)) {
+                    return Err(bad(&format!(
+                        "its entry {entry:#x} is in no executable segment"
+                    )));
+                }
+                (entry, None)
+            };
+            kernels.push(Kernel {
+                name: name.to_string(),
+                descriptor,
+                descriptor_address: symbol.address,
+                descriptor_section: relocatable.then_some(section),
+                entry,
+                entry_section,
+                metadata: by_symbol.remove(&symbol.name),
+            });
+        }
+        kernels.sort_by_key(|k| (k.descriptor_section, k.descriptor_address));
+        self.kernels = kernels;
+        self.metadata.kernels = order
+            .iter()
+            .filter_map(|symbol| by_symbol.remove(symbol))
+            .collect();
+        Ok(())
+    }
+
+    /// The processor's name, such as `gfx900`.
+    pub fn target_name(&self) -> &'static str {
+        self.target.machine.name
+    }
+
+    /// The target id as this code object version spells it, such as `amdgcn-amd-amdhsa--gfx906:xnack+`.
+    pub fn target_id(&self) -> String {
+        self.target.full(self.version)
+    }
+
+    /// The whole file.
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// A section's bytes in the file; empty for `NOBITS` and for an index out of range.
+    pub fn section_data(&self, index: usize) -> &[u8] {
+        self.sections
+            .get(index)
+            .map_or(&[], |s| &self.data[s.file.clone()])
+    }
+
+    /// The index of the first section of this name.
+    pub fn section(&self, name: &str) -> Option<usize> {
+        self.sections.iter().position(|s| s.name == name)
+    }
+
+    /// A segment's bytes in the file; empty for an index out of range.
+    pub fn segment_data(&self, index: usize) -> &[u8] {
+        self.segments
+            .get(index)
+            .map_or(&[], |s| &self.data[s.file.clone()])
+    }
+
+    /// `size` bytes from a virtual address on, if one segment's file part holds them all.
+    pub fn read(&self, address: u64, size: u64) -> Option<&[u8]> {
+        let after = self.segments.partition_point(|s| s.address <= address);
+        let segment = &self.segments[after.checked_sub(1)?];
+        let bytes = &self.data[segment.file.clone()];
+        range(address - segment.address, size, bytes.len()).map(|r| &bytes[r])
+    }
+
+    /// The descriptor bytes of the metadata note (msgpack), where there is one.
+    pub fn note(&self) -> Option<&[u8]> {
+        self.note.as_ref().map(|r| &self.data[r.clone()])
+    }
+
+    /// The kernel of this name.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.kernels.iter().find(|k| k.name == name)
+    }
+
+    /// The object laid out with `base` added to every virtual address and its dynamic relocations applied.
+    ///
+    /// # Errors
+    /// As [`CodeObject::image_with`]; an undefined symbol that is not weak is an error.
+    pub fn image(&self, base: u64) -> Result<Image, Error> {
+        self.image_with(base, |_| None)
+    }
+
+    /// As [`CodeObject::image`]; `resolver` gives the address of each undefined symbol by name.
+    ///
+    /// # Errors
+    /// [`Error::Layout`] if the file is relocatable or does not fit the address space at `base`; [`Error::Relocation`]
+    /// if a relocation is unknown, lies outside the segments' bytes, or needs a symbol nobody defines.
+    pub fn image_with(
+        &self,
+        base: u64,
+        resolver: impl Fn(&str) -> Option<u64>,
+    ) -> Result<Image, Error> {
+        if self.kind == FileKind::Relocatable {
+            return Err(Error::Layout(
+                "a relocatable object must be linked before it can be loaded".into(),
+            ));
+        }
+        let mut image = Image {
+            base,
+            size: 0,
+            segments: Vec::with_capacity(self.segments.len()),
+        };
+        for segment in &self.segments {
+            let address = base
+                .checked_add(segment.address)
+                .filter(|a| a.checked_add(segment.size).is_some());
+            let address = address.ok_or_else(|| {
+                Error::Layout(format!(
+                    "base {base:#x} puts the object beyond the address space"
+                ))
+            })?;
+            image.size = segment.address + segment.size;
+            image.segments.push(ImageSegment {
+                address,
+                size: segment.size,
+                bytes: self.data[segment.file.clone()].to_vec(),
+                readable: segment.readable,
+                writable: segment.writable,
+                executable: segment.executable,
+            });
+        }
+        for relocation in &self.relocations {
+            let offset = relocation.offset;
+            let bad = |detail: String| Error::Relocation { offset, detail };
+            let what = relocation.kind.base();
+            let what = what
+                .ok_or_else(|| bad(format!("relocation type {} is unknown", relocation.kind.0)))?;
+            let place = base.wrapping_add(offset);
+            let symbol = || -> Result<u64, Error> {
+                let Some(symbol) = relocation.symbol.and_then(|i| self.dynamic_symbols.get(i))
+                else {
+                    return Ok(base);
+                };
+                match symbol.section {
+                    SymbolSection::Absolute => Ok(symbol.address),
+                    SymbolSection::Undefined => match resolver(&symbol.name) {
+                        Some(address) => Ok(address),
+                        None if symbol.binding == Binding::Weak => Ok(0),
+                        None => Err(bad(format!("symbol '{}' is undefined", symbol.name))),
+                    },
+                    _ => Ok(base.wrapping_add(symbol.address)),
+                }
+            };
+            let value = match what {
+                Base::None => continue,
+                Base::Load => base,
+                Base::Absolute => symbol()?,
+                Base::Relative => symbol()?.wrapping_sub(place),
+                Base::Got => {
+                    return Err(bad(format!(
+                        "{} is for the linker, not the loader",
+                        relocation.kind.name()
+                    )));
+                }
+            };
+            let value = value.wrapping_add_signed(relocation.addend);
+            let after = image
+                .segments
+                .partition_point(|s| s.address - base <= offset);
+            let bytes = after
+                .checked_sub(1)
+                .map(|i| &mut image.segments[i])
+                .and_then(|segment| {
+                    let at = range(
+                        offset - (segment.address - base),
+                        relocation.kind.width() as u64,
+                        segment.bytes.len(),
+                    )?;
+                    Some(&mut segment.bytes[at])
+                });
+            let bytes = bytes.ok_or_else(|| bad("the place is outside the loaded bytes".into()))?;
+            relocation.kind.store(value, bytes).map_err(bad)?;
+        }
+        Ok(image)
+    }
+}
+
+/// The little-endian 64-bit word at `at`; the callers give long enough slices.
+fn word(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..]
+        .iter()
+        .take(8)
+        .rev()
+        .fold(0, |word, b| word << 8 | u64::from(*b))
+}
+
+impl Image {
+    /// The address of a virtual address of the file.
+    pub fn address(&self, virtual_address: u64) -> u64 {
+        self.base.wrapping_add(virtual_address)
+    }
+
+    /// The segment that holds an address (the base included).
+    pub fn segment(&self, address: u64) -> Option<&ImageSegment> {
+        self.segments
+            .iter()
+            .find(|s| address.checked_sub(s.address).is_some_and(|o| o < s.size))
+    }
+}

@@ -1,0 +1,397 @@
+//! Targets: `EF_AMDGPU_MACH` numbers, names, and the XNACK and SRAMECC features of target ids.
+//!
+//! The numbers are those of the ELF header tables in LLVM's "User Guide for AMDGPU Backend".
+
+use std::fmt;
+
+/// Which code object version a file has. It decides the ELF ABI version, the feature bits of `e_flags` and the spelling of target ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// Code object v3, ELF ABI version 1.
+    V3,
+    /// Code object v4, ELF ABI version 2.
+    V4,
+    /// Code object v5, ELF ABI version 3.
+    V5,
+}
+
+impl Version {
+    /// The version of an `EI_ABIVERSION` byte under the HSA OS ABI; `None` for v2 (0) and for unknown numbers.
+    pub fn from_abi(abi: u8) -> Option<Version> {
+        match abi {
+            1 => Some(Version::V3),
+            2 => Some(Version::V4),
+            3 => Some(Version::V5),
+            _ => None,
+        }
+    }
+
+    /// The `EI_ABIVERSION` byte.
+    pub fn abi(self) -> u8 {
+        self.number() - 2
+    }
+
+    /// 3, 4 or 5.
+    pub fn number(self) -> u8 {
+        match self {
+            Version::V3 => 3,
+            Version::V4 => 4,
+            Version::V5 => 5,
+        }
+    }
+}
+
+/// One processor.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// The `EF_AMDGPU_MACH` number, the low 8 bits of `e_flags`.
+    pub mach: u32,
+    /// LLVM's name, such as `gfx900`.
+    pub name: &'static str,
+    /// The generation, 6 to 9.
+    pub generation: u8,
+    /// The processor can replay faulting memory accesses, so target ids may name XNACK.
+    pub xnack: bool,
+    /// The processor's registers can have error correction, so target ids may name SRAMECC.
+    pub sramecc: bool,
+    /// The processor starts waves with a fixed allocation of 96 SGPRs, whatever the kernel asks for.
+    pub sgpr_init_bug: bool,
+}
+
+const fn machine(mach: u32, name: &'static str, generation: u8, features: &str) -> Machine {
+    let (mut xnack, mut sramecc, mut sgpr_init_bug) = (false, false, false);
+    let letters = features.as_bytes();
+    let mut i = 0;
+    while i < letters.len() {
+        match letters[i] {
+            b'x' => xnack = true,
+            b'e' => sramecc = true,
+            _ => sgpr_init_bug = true,
+        }
+        i += 1;
+    }
+    Machine {
+        mach,
+        name,
+        generation,
+        xnack,
+        sramecc,
+        sgpr_init_bug,
+    }
+}
+
+/// Every processor this crate reads and writes. Letters: `x` XNACK, `e` SRAMECC, `b` SGPR initialisation bug.
+pub static MACHINES: &[Machine] = &[
+    machine(0x20, "gfx600", 6, ""),
+    machine(0x21, "gfx601", 6, ""),
+    machine(0x3a, "gfx602", 6, ""),
+    machine(0x22, "gfx700", 7, ""),
+    machine(0x23, "gfx701", 7, ""),
+    machine(0x24, "gfx702", 7, ""),
+    machine(0x25, "gfx703", 7, ""),
+    machine(0x26, "gfx704", 7, ""),
+    machine(0x3b, "gfx705", 7, ""),
+    machine(0x28, "gfx801", 8, "x"),
+    machine(0x29, "gfx802", 8, "b"),
+    machine(0x2a, "gfx803", 8, ""),
+    machine(0x3c, "gfx805", 8, "b"),
+    machine(0x2b, "gfx810", 8, "x"),
+    machine(0x2c, "gfx900", 9, "x"),
+    machine(0x2d, "gfx902", 9, "x"),
+    machine(0x2e, "gfx904", 9, "x"),
+    machine(0x2f, "gfx906", 9, "xe"),
+    machine(0x31, "gfx909", 9, "x"),
+    machine(0x32, "gfx90c", 9, "x"),
+];
+
+/// Processors outside gfx6–gfx9's graphics line, kept only so that a refusal can name them.
+static OTHERS: &[(u32, &str)] = &[
+    (0x30, "gfx908"),
+    (0x33, "gfx1010"),
+    (0x34, "gfx1011"),
+    (0x35, "gfx1012"),
+    (0x36, "gfx1030"),
+    (0x37, "gfx1031"),
+    (0x38, "gfx1032"),
+    (0x39, "gfx1033"),
+    (0x3d, "gfx1035"),
+    (0x3e, "gfx1034"),
+    (0x3f, "gfx90a"),
+    (0x40, "gfx940"),
+    (0x41, "gfx1100"),
+    (0x42, "gfx1013"),
+    (0x44, "gfx1103"),
+    (0x45, "gfx1036"),
+    (0x46, "gfx1101"),
+    (0x47, "gfx1102"),
+];
+
+impl Machine {
+    /// The processor of an `EF_AMDGPU_MACH` number.
+    pub fn from_mach(mach: u32) -> Option<&'static Machine> {
+        MACHINES.iter().find(|m| m.mach == mach)
+    }
+
+    /// The processor of a name such as `gfx900`.
+    pub fn from_name(name: &str) -> Option<&'static Machine> {
+        MACHINES.iter().find(|m| m.name == name)
+    }
+}
+
+/// The name of any known `EF_AMDGPU_MACH` number, of processors this crate does not handle too.
+pub fn mach_name(mach: u32) -> Option<&'static str> {
+    match Machine::from_mach(mach) {
+        Some(m) => Some(m.name),
+        None => OTHERS
+            .iter()
+            .find(|(n, _)| *n == mach)
+            .map(|(_, name)| *name),
+    }
+}
+
+/// The setting of a target feature (XNACK or SRAMECC).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Feature {
+    /// The processor does not have it.
+    Unsupported,
+    /// The code runs with it on or off.
+    Any,
+    /// The code runs only with it off.
+    Off,
+    /// The code runs only with it on.
+    On,
+}
+
+impl Feature {
+    /// The code must be prepared for the feature being on.
+    pub fn on_or_any(self) -> bool {
+        matches!(self, Feature::On | Feature::Any)
+    }
+
+    fn bits(self) -> u32 {
+        match self {
+            Feature::Unsupported => 0,
+            Feature::Any => 1,
+            Feature::Off => 2,
+            Feature::On => 3,
+        }
+    }
+
+    fn from_bits(bits: u32) -> Feature {
+        match bits & 3 {
+            0 => Feature::Unsupported,
+            1 => Feature::Any,
+            2 => Feature::Off,
+            _ => Feature::On,
+        }
+    }
+}
+
+/// A processor with its feature settings: what `.amdgcn_target` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TargetId {
+    /// The processor.
+    pub machine: &'static Machine,
+    /// XNACK replay.
+    pub xnack: Feature,
+    /// Error correction of registers.
+    pub sramecc: Feature,
+}
+
+/// The triple before the processor name in a target id.
+const TRIPLE: &str = "amdgcn-amd-amdhsa--";
+
+impl TargetId {
+    /// The processor with every supported feature at [`Feature::Any`], as when nothing is said about features.
+    pub fn new(machine: &'static Machine) -> TargetId {
+        let any = |has| {
+            if has {
+                Feature::Any
+            } else {
+                Feature::Unsupported
+            }
+        };
+        TargetId {
+            machine,
+            xnack: any(machine.xnack),
+            sramecc: any(machine.sramecc),
+        }
+    }
+
+    /// Reads a target id: `gfx906`, `gfx906:sramecc+:xnack-` or v3's `gfx906+xnack+sram-ecc`, with or without
+    /// `amdgcn-amd-amdhsa--` before it. In v3's spelling a supported feature that is not named is off.
+    ///
+    /// # Errors
+    /// A message if the processor is unknown, lacks a named feature, or a feature is unknown or repeated.
+    pub fn parse(text: &str, version: Version) -> Result<TargetId, String> {
+        let id = text.strip_prefix(TRIPLE).unwrap_or(text);
+        let end = id.find([':', '+']).unwrap_or(id.len());
+        let name = &id[..end];
+        let machine = Machine::from_name(name)
+            .ok_or_else(|| format!("unknown processor '{name}' in target id '{text}'"))?;
+        let mut target = TargetId::new(machine);
+        if version == Version::V3 {
+            for feature in [&mut target.xnack, &mut target.sramecc] {
+                if *feature == Feature::Any {
+                    *feature = Feature::Off;
+                }
+            }
+        }
+        let mut seen = (false, false);
+        let separator = if version == Version::V3 { '+' } else { ':' };
+        for part in id[end..].split(separator).skip(1) {
+            let (name, value) = if version == Version::V3 {
+                (part, Feature::On)
+            } else if let Some(name) = part.strip_suffix('+') {
+                (name, Feature::On)
+            } else if let Some(name) = part.strip_suffix('-') {
+                (name, Feature::Off)
+            } else {
+                return Err(format!(
+                    "feature '{part}' of target id '{text}' must end in '+' or '-'"
+                ));
+            };
+            let (slot, seen) = match name {
+                "xnack" => (&mut target.xnack, &mut seen.0),
+                "sramecc" | "sram-ecc" => (&mut target.sramecc, &mut seen.1),
+                _ => return Err(format!("unknown feature '{name}' in target id '{text}'")),
+            };
+            if *slot == Feature::Unsupported {
+                return Err(format!(
+                    "{} has no feature '{name}' (target id '{text}')",
+                    machine.name
+                ));
+            }
+            if std::mem::replace(seen, true) {
+                return Err(format!(
+                    "feature '{name}' is named twice in target id '{text}'"
+                ));
+            }
+            *slot = value;
+        }
+        if !id[end..].is_empty() && !id[end..].starts_with(separator) {
+            return Err(format!(
+                "target id '{text}' is not spelled as code object v{} spells it",
+                version.number()
+            ));
+        }
+        Ok(target)
+    }
+
+    /// The target of an ELF header's `e_flags`, or `None` if the processor is not one of [`MACHINES`].
+    pub fn from_flags(flags: u32, version: Version) -> Option<TargetId> {
+        let machine = Machine::from_mach(flags & 0xff)?;
+        if version != Version::V3 {
+            let (xnack, sramecc) = (
+                Feature::from_bits(flags >> 8),
+                Feature::from_bits(flags >> 10),
+            );
+            return Some(TargetId {
+                machine,
+                xnack,
+                sramecc,
+            });
+        }
+        let feature = |supported, bit| match (supported, flags & bit != 0) {
+            (_, true) => Feature::On,
+            (true, false) => Feature::Off,
+            (false, false) => Feature::Unsupported,
+        };
+        Some(TargetId {
+            machine,
+            xnack: feature(machine.xnack, 0x100),
+            sramecc: feature(machine.sramecc, 0x200),
+        })
+    }
+
+    /// The `e_flags` of the ELF header.
+    pub fn flags(&self, version: Version) -> u32 {
+        let features = match version {
+            Version::V3 => {
+                u32::from(self.xnack.on_or_any()) | u32::from(self.sramecc.on_or_any()) << 1
+            }
+            _ => self.xnack.bits() | self.sramecc.bits() << 2,
+        };
+        self.machine.mach | features << 8
+    }
+
+    /// The processor and its features without the triple, such as `gfx906:sramecc+:xnack-` (v3: `gfx906+xnack+sram-ecc`).
+    pub fn short(&self, version: Version) -> String {
+        let mut text = self.machine.name.to_string();
+        if version == Version::V3 {
+            for (feature, name) in [(self.xnack, "+xnack"), (self.sramecc, "+sram-ecc")] {
+                if feature.on_or_any() {
+                    text.push_str(name);
+                }
+            }
+            return text;
+        }
+        for (feature, name) in [(self.sramecc, ":sramecc"), (self.xnack, ":xnack")] {
+            match feature {
+                Feature::On => text.extend([name, "+"]),
+                Feature::Off => text.extend([name, "-"]),
+                Feature::Any | Feature::Unsupported => {}
+            }
+        }
+        text
+    }
+
+    /// The whole target id, as `.amdgcn_target` spells it.
+    pub fn full(&self, version: Version) -> String {
+        format!("{TRIPLE}{}", self.short(version))
+    }
+}
+
+impl fmt::Display for TargetId {
+    /// The whole target id in the spelling of code object v4 and later.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.full(Version::V4))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `e_flags` and spellings as llvm-mc 14 writes them.
+    #[test]
+    fn flags_and_spellings() {
+        for (version, id, flags) in [
+            (Version::V3, "gfx600", 0x20),
+            (Version::V3, "gfx801+xnack", 0x128),
+            (Version::V3, "gfx906+xnack+sram-ecc", 0x32f),
+            (Version::V3, "gfx906+sram-ecc", 0x22f),
+            (Version::V4, "gfx602", 0x3a),
+            (Version::V4, "gfx705", 0x3b),
+            (Version::V4, "gfx805", 0x3c),
+            (Version::V4, "gfx810", 0x12b),
+            (Version::V4, "gfx906", 0x52f),
+            (Version::V4, "gfx906:xnack-", 0x62f),
+            (Version::V4, "gfx906:xnack+", 0x72f),
+            (Version::V4, "gfx906:sramecc-", 0x92f),
+            (Version::V4, "gfx906:sramecc+:xnack+", 0xf2f),
+            (Version::V5, "gfx909", 0x131),
+            (Version::V5, "gfx90c", 0x132),
+        ] {
+            let target = TargetId::parse(id, version).unwrap();
+            assert_eq!(target.flags(version), flags, "{id}");
+            assert_eq!(target.short(version), id);
+            assert_eq!(TargetId::from_flags(flags, version), Some(target), "{id}");
+            assert_eq!(TargetId::parse(&target.full(version), version), Ok(target));
+        }
+        for id in [
+            "gfx1030",
+            "gfx803:xnack+",
+            "gfx906:xnack",
+            "gfx906:xnack+:xnack+",
+            "gfx906:foo+",
+            "gfx906+xnack",
+            "",
+        ] {
+            assert!(TargetId::parse(id, Version::V4).is_err(), "{id}");
+        }
+        assert!(TargetId::parse("gfx906:xnack+", Version::V3).is_err());
+        assert_eq!(mach_name(0x36), Some("gfx1030"));
+        assert_eq!(mach_name(0xff), None);
+    }
+}

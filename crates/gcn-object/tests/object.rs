@@ -1,0 +1,341 @@
+//! Reading, loading and writing, on files that llvm-mc 14 and ld.lld 14 made from `data/linking-gfx900.s`.
+
+use gcn_object::metadata::{self, ValueKind};
+use gcn_object::read::FileKind;
+use gcn_object::write::{Relocation, Section, Symbol};
+use gcn_object::{
+    Binding, Builder, CodeObject, Error, KernelBuilder, RelocationKind, SectionFlags, SymbolKind,
+    SymbolSection, TargetId, Version, Visibility,
+};
+
+static OBJECT: &[u8] = include_bytes!("data/linking-gfx900.o");
+static LINKED: &[u8] = include_bytes!("data/linking-gfx900.co");
+
+#[test]
+fn reads_a_loadable_file() {
+    let co = CodeObject::parse(LINKED).unwrap();
+    assert_eq!(
+        (co.kind, co.version, co.target_name()),
+        (FileKind::Loadable, Version::V4, "gfx900")
+    );
+    assert_eq!(co.target_id(), "amdgcn-amd-amdhsa--gfx900");
+    let names: Vec<&str> = co.sections.iter().map(|s| s.name.as_str()).collect();
+    assert!(
+        names.starts_with(&[
+            ".note",
+            ".dynsym",
+            ".gnu.hash",
+            ".hash",
+            ".dynstr",
+            ".rela.dyn",
+            ".rodata"
+        ]),
+        "{names:?}"
+    );
+    let rights: Vec<_> = co
+        .segments
+        .iter()
+        .map(|s| (s.readable, s.writable, s.executable))
+        .collect();
+    assert_eq!(
+        rights,
+        [
+            (true, false, false),
+            (true, false, true),
+            (true, true, false),
+            (true, true, false)
+        ]
+    );
+    assert_eq!(co.kernels.len(), 1);
+    let kernel = co.kernel("foo").unwrap();
+    let text = &co.sections[co.section(".text").unwrap()];
+    assert_eq!(kernel.entry, text.address);
+    assert_eq!(kernel.descriptor.sgpr_count(), 8);
+    let data = kernel.metadata.as_ref().unwrap();
+    assert_eq!(
+        (
+            data.kernarg_segment_size,
+            data.kernarg_segment_align,
+            data.wavefront_size
+        ),
+        (24, 8, 64)
+    );
+    assert_eq!(data.reqd_workgroup_size, Some([64, 1, 1]));
+    assert_eq!(data.args.len(), 3);
+    assert!(data.args[0].is_const && !data.args[0].value_kind.hidden());
+    assert_eq!(data.args[0].type_name.as_deref(), Some("uint*"));
+    assert_eq!(
+        (
+            data.args[1].offset,
+            data.args[1].size,
+            data.args[1].value_kind
+        ),
+        (8, 4, ValueKind::ByValue)
+    );
+    assert!(data.args[2].value_kind.hidden());
+    assert_eq!(co.metadata.version, [1, 1]);
+    let foo = co.symbols.iter().find(|s| s.name == "foo").unwrap();
+    assert_eq!(
+        (foo.kind, foo.binding, foo.visibility),
+        (SymbolKind::Func, Binding::Global, Visibility::Protected)
+    );
+    assert_eq!(
+        co.read(text.address, 4),
+        Some(&co.section_data(co.section(".text").unwrap())[..4])
+    );
+    assert_eq!(co.read(text.address + text.size, 1), None);
+    assert_eq!(co.read(u64::MAX, 1), None);
+    assert_eq!(
+        metadata::encode(&metadata::decode(co.note().unwrap()).unwrap()),
+        co.note().unwrap()
+    );
+}
+
+#[test]
+fn reads_a_relocatable_file() {
+    let co = CodeObject::parse(OBJECT).unwrap();
+    assert_eq!(co.kind, FileKind::Relocatable);
+    let kernel = co.kernel("foo").unwrap();
+    assert_eq!(
+        (kernel.entry, kernel.entry_section),
+        (0, co.section(".text"))
+    );
+    assert_eq!(kernel.descriptor_section, co.section(".rodata"));
+    assert!(matches!(co.image(0), Err(Error::Layout(_))));
+    assert!(
+        co.relocations
+            .iter()
+            .any(|r| r.kind == RelocationKind::GOTPCREL32_LO)
+    );
+}
+
+/// A file without section headers is read through its dynamic section, as loaders do.
+#[test]
+fn reads_a_file_without_sections() {
+    let mut bytes = LINKED.to_vec();
+    bytes[40..48].fill(0);
+    bytes[60..64].fill(0);
+    let (co, whole) = (
+        CodeObject::parse(&bytes).unwrap(),
+        CodeObject::parse(LINKED).unwrap(),
+    );
+    assert!(co.sections.is_empty());
+    assert_eq!(
+        co.kernel("foo").map(|k| k.entry),
+        whole.kernel("foo").map(|k| k.entry)
+    );
+    assert_eq!(co.dynamic_symbols.len(), whole.dynamic_symbols.len());
+    // The first segment holds the file header, which differs.
+    let segments = |co: &CodeObject| {
+        co.image_with(0x1000, |_| Some(7))
+            .unwrap()
+            .segments
+            .split_off(1)
+    };
+    assert_eq!(segments(&co), segments(&whole));
+}
+
+#[test]
+fn image_is_relocated() {
+    let co = CodeObject::parse(LINKED).unwrap();
+    let base = 0x7f00_0000_0000;
+    assert!(
+        matches!(co.image(base), Err(Error::Relocation { detail, .. }) if detail.contains("'ext' is undefined"))
+    );
+    let image = co
+        .image_with(base, |name| (name == "ext").then_some(0x1234_5678_9abc))
+        .unwrap();
+    let address = |name: &str| base + co.symbols.iter().find(|s| s.name == name).unwrap().address;
+    let word = |at: u64| {
+        let segment = image.segment(at).unwrap();
+        let start = (at - segment.address) as usize;
+        u64::from_le_bytes(segment.bytes[start..start + 8].try_into().unwrap())
+    };
+    let gv = address("gv");
+    let expected = [
+        gv,
+        address("foo"),
+        address("tab") + 8,
+        0x1234_5678_9abc,
+        address("local_fn"),
+    ];
+    for (i, value) in expected.into_iter().enumerate() {
+        assert_eq!(word(gv + 8 * i as u64), value, "word {i}");
+    }
+    let got = base + co.sections[co.section(".got").unwrap()].address;
+    assert_eq!((word(got), word(got + 8)), (gv, 0x1234_5678_9abc));
+    // .bss lies in the segment beyond its bytes.
+    let zeroed = image.segment(address("zz")).unwrap();
+    assert!(zeroed.bytes.len() as u64 <= address("zz") - zeroed.address);
+    assert_eq!(
+        image.size,
+        co.segments.last().map(|s| s.address + s.size).unwrap()
+    );
+    assert!(co.image_with(u64::MAX - 0x1000, |_| Some(0)).is_err());
+}
+
+/// The linked file is lld's, byte for byte, apart from lld's name in `.comment`.
+#[test]
+fn links_as_lld_does() {
+    let expected = CodeObject::parse(LINKED).unwrap();
+    let mut builder = Builder::from_relocatable(&CodeObject::parse(OBJECT).unwrap()).unwrap();
+    let mut comment = Section::new(
+        ".comment",
+        SectionFlags(0x30),
+        1,
+        expected
+            .section_data(expected.section(".comment").unwrap())
+            .to_vec(),
+    );
+    comment.entry_size = 1;
+    builder.section(comment);
+    assert!(builder.loadable().unwrap() == LINKED);
+}
+
+/// A kernel made from nothing but the builder.
+fn hand_made() -> (Builder, usize, usize) {
+    let target = TargetId::parse("gfx803", Version::V4).unwrap();
+    let mut builder = Builder::new(target, Version::V4);
+    // s_endpgm
+    let text = builder.section(Section::new(
+        ".text",
+        SectionFlags::CODE,
+        256,
+        vec![0, 0, 0x81, 0xbf],
+    ));
+    let rodata = builder.section(Section::new(
+        ".rodata",
+        SectionFlags::ALLOC,
+        64,
+        vec![1, 2, 3],
+    ));
+    let code = builder.symbol(Symbol {
+        name: "k".into(),
+        address: 0,
+        size: 4,
+        kind: SymbolKind::Func,
+        binding: Binding::Global,
+        visibility: Visibility::Default,
+        section: SymbolSection::Index(text),
+    });
+    let mut kernel = KernelBuilder::new(target);
+    kernel.set(".amdhsa_next_free_vgpr", 9).unwrap();
+    kernel.set(".amdhsa_next_free_sgpr", 9).unwrap();
+    builder
+        .kernel(rodata, code, &kernel.finish().unwrap())
+        .unwrap();
+    (builder, text, rodata)
+}
+
+#[test]
+fn builds_a_kernel() {
+    let (mut builder, text, _) = hand_made();
+    builder.note(&metadata::encode(
+        &metadata::parse_yaml("amdhsa.version: [1, 1]\namdhsa.kernels: []").unwrap(),
+    ));
+    let co = CodeObject::parse(&builder.loadable().unwrap()).unwrap();
+    let kernel = co.kernel("k").unwrap();
+    assert_eq!(kernel.descriptor.vgpr_count(), 12);
+    assert_eq!(kernel.descriptor_address % 64, 0);
+    assert_eq!(co.read(kernel.entry, 4), Some(&[0, 0, 0x81, 0xbf][..]));
+    let relocatable = CodeObject::parse(&builder.relocatable().unwrap()).unwrap();
+    assert_eq!(relocatable.kernel("k").unwrap().entry, 0);
+    // Linking what was written is writing what is linked.
+    assert_eq!(
+        Builder::from_relocatable(&relocatable).unwrap().loadable(),
+        builder.loadable()
+    );
+
+    // At a place of one's own.
+    builder.place_at(".text", 0x8100);
+    let co = CodeObject::parse(&builder.loadable().unwrap()).unwrap();
+    assert_eq!(co.kernel("k").unwrap().entry, 0x8100);
+    for bad in [0x8110, 0x100, !0xff] {
+        builder.place_at(".text", bad);
+        assert!(
+            matches!(builder.loadable(), Err(Error::Layout(_))),
+            "{bad:#x}"
+        );
+    }
+    builder.place_at(".text", 0x1100);
+    builder.section_mut(text).unwrap().align = 3;
+    assert!(matches!(builder.loadable(), Err(Error::Layout(_))));
+}
+
+#[test]
+fn bad_references_are_refused() {
+    let refer = |kind, symbol: Option<usize>, offset, in_text: bool| {
+        let (mut builder, text, rodata) = hand_made();
+        builder.symbol(Symbol {
+            name: "missing".into(),
+            address: 0,
+            size: 0,
+            kind: SymbolKind::NoType,
+            binding: Binding::Global,
+            visibility: Visibility::Default,
+            section: SymbolSection::Undefined,
+        });
+        builder.relocation(Relocation {
+            section: Some(if in_text { text } else { rodata }),
+            offset,
+            kind,
+            symbol,
+            addend: 0,
+        });
+        builder.loadable()
+    };
+    for (kind, symbol, offset, in_text, says) in [
+        (RelocationKind::REL32, Some(2), 0, true, "undefined"),
+        (RelocationKind::REL32, Some(9), 0, true, "does not exist"),
+        (RelocationKind::REL32, Some(0), 1, true, "outside"),
+        (RelocationKind::REL32, Some(0), u64::MAX, true, "outside"),
+        (RelocationKind::ABS32_LO, Some(0), 0, true, "run time"),
+        (RelocationKind::ABS64, Some(0), 0, false, "read-only"),
+        (RelocationKind(12), Some(0), 0, true, "unknown"),
+        (RelocationKind::RELATIVE64, None, 0, false, "loader"),
+    ] {
+        match refer(kind, symbol, offset, in_text) {
+            Err(Error::Relocation { detail, .. }) => assert!(detail.contains(says), "{detail}"),
+            other => panic!("{kind:?}: {other:?}"),
+        }
+    }
+    assert!(refer(RelocationKind::REL32, Some(0), 0, true).is_ok());
+}
+
+#[test]
+fn other_files_are_named() {
+    let with = |at: usize, value: u8| {
+        let mut bytes = LINKED.to_vec();
+        bytes[at] = value;
+        CodeObject::parse(&bytes).unwrap_err()
+    };
+    assert_eq!(with(18, 62), Error::Machine(62));
+    assert!(with(8, 0).to_string().contains("code object v2"));
+    assert_eq!(
+        with(7, 66),
+        Error::Abi {
+            os_abi: 66,
+            abi_version: 2
+        }
+    );
+    assert_eq!(with(16, 2), Error::FileType(2));
+    assert!(with(48, 0x36).to_string().contains("gfx1030"));
+    assert!(matches!(CodeObject::parse(b""), Err(Error::Elf(_))));
+    assert!(matches!(CodeObject::parse(b"MZ"), Err(Error::Elf(_))));
+}
+
+/// LLVM's YAML text of many odd strings, and the note it encodes for them.
+#[test]
+fn yaml_is_llvms() {
+    let (text, note) = (
+        include_str!("data/scalars.yaml"),
+        include_bytes!("data/scalars.note"),
+    );
+    let note = &note[metadata::find_note(note).unwrap()];
+    let printed = metadata::to_yaml(&metadata::decode(note).unwrap()).unwrap();
+    for (ours, theirs) in printed.lines().zip(text.lines()) {
+        assert_eq!(ours, theirs);
+    }
+    assert_eq!(printed, text);
+    assert!(metadata::encode(&metadata::parse_yaml(text).unwrap()) == note);
+}
