@@ -1,0 +1,96 @@
+//! Running an outside program over a batch, and the folder its files live in.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result};
+
+/// A new folder for temporary files, removed when dropped.
+pub struct Scratch {
+    dir: PathBuf,
+    next: AtomicU64,
+}
+
+impl Scratch {
+    pub fn new() -> Result<Scratch> {
+        let dir = std::env::temp_dir().join(format!("gcn-diff-{}", std::process::id()));
+        fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        Ok(Scratch {
+            dir,
+            next: AtomicU64::new(0),
+        })
+    }
+
+    /// A path nothing else uses, ending in `name`.
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(format!(
+            "{}-{name}",
+            self.next.fetch_add(1, Ordering::Relaxed)
+        ))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A folder left behind in the temporary files does no harm.
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// What a program left behind.
+pub struct Outcome {
+    /// `None` when a signal ended it.
+    pub status: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+    /// What it wrote to the `-o` file, where it was given one.
+    pub file: Option<Vec<u8>>,
+}
+
+/// Runs `program args… INPUT` (and `-o OUT` if `output`) on a file with the bytes of `input`. The channels go through
+/// files, so that no pipe can fill up.
+///
+/// # Errors
+/// When the program cannot be started or a file not be written; a failing program is an `Outcome`.
+pub fn run<S: AsRef<OsStr>>(
+    scratch: &Scratch,
+    program: &Path,
+    args: &[S],
+    input: &[u8],
+    output: bool,
+) -> Result<Outcome> {
+    let (input_path, out_path) = (scratch.path("in"), scratch.path("out"));
+    let (stdout_path, stderr_path) = (scratch.path("stdout"), scratch.path("stderr"));
+    fs::write(&input_path, input)?;
+    let mut command = Command::new(program);
+    command.args(args).arg(&input_path).stdin(Stdio::null());
+    // LLVM's tools look up the symbols of their stack when they crash, which takes longer than the batch.
+    command.env("LLVM_DISABLE_SYMBOLIZATION", "1");
+    command
+        .stdout(File::create(&stdout_path)?)
+        .stderr(File::create(&stderr_path)?);
+    if output {
+        command.arg("-o").arg(&out_path);
+    }
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    let outcome = Outcome {
+        status: status.code(),
+        stdout: fs::read(&stdout_path)?,
+        stderr: String::from_utf8_lossy(&fs::read(&stderr_path)?).into_owned(),
+        file: if output {
+            fs::read(&out_path).ok()
+        } else {
+            None
+        },
+    };
+    for path in [input_path, out_path, stdout_path, stderr_path] {
+        // Gone with the folder at the latest.
+        let _ = fs::remove_file(path);
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,85 @@
+//! `cargo xtask fixtures`: the OpenCL kernels of `testdata/kernels`, compiled for every tested target.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+const CLANG: &str = "clang-14";
+const BUILTINS: &str = "/usr/lib/clc/amdgcn--amdhsa.bc";
+const TARGETS: [&str; 5] = ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"];
+
+/// Compiles each `testdata/kernels/<name>.cl` under `root` into `<name>-<target>.co` (a code object) and
+/// `<name>-<target>.s` (the compiler's assembly), overwriting what is there.
+///
+/// # Errors
+/// When clang-14 or libclc's builtins are missing, a kernel does not compile, or no kernel is found.
+pub fn run(root: &Path) -> Result<()> {
+    let dir = root.join("testdata/kernels");
+    let kernels = kernels(&dir)?;
+    ensure!(!kernels.is_empty(), "no *.cl in {}", dir.display());
+    if let Err(error) = Command::new(CLANG).arg("--version").output() {
+        bail!("cannot run {CLANG} ({error}): install the Debian package clang-14");
+    }
+    ensure!(
+        Path::new(BUILTINS).is_file(),
+        "{BUILTINS} is missing: install the Debian package libclc-14"
+    );
+    for kernel in &kernels {
+        for target in TARGETS {
+            compile(&dir, kernel, target, "co", &[])?;
+            compile(&dir, kernel, target, "s", &["-S"])?;
+        }
+    }
+    println!(
+        "{} kernels for {} targets in {}",
+        kernels.len(),
+        TARGETS.len(),
+        dir.display()
+    );
+    Ok(())
+}
+
+/// The names, without `.cl` and sorted, of the kernel sources in `dir`.
+fn kernels(dir: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
+        let path: PathBuf = entry?.path();
+        if path.extension() == Some(OsStr::new("cl"))
+            && let Some(stem) = path.file_stem().and_then(OsStr::to_str)
+        {
+            names.push(stem.to_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Runs clang-14 inside `dir`, so that no path of this machine gets into the output.
+fn compile(dir: &Path, kernel: &str, target: &str, extension: &str, extra: &[&str]) -> Result<()> {
+    let output = Command::new(CLANG)
+        .current_dir(dir)
+        .args(["-x", "cl", "-cl-std=CL1.2", "-O2", "-nogpulib"])
+        .args([
+            "-Xclang",
+            "-finclude-default-header",
+            "-Wno-linker-warnings",
+        ])
+        .args(["-target", "amdgcn-amd-amdhsa"])
+        .arg(format!("-mcpu={target}"))
+        .args(["-Xclang", "-mlink-builtin-bitcode", "-Xclang", BUILTINS])
+        .args(extra)
+        .arg(format!("{kernel}.cl"))
+        .args(["-o", &format!("{kernel}-{target}.{extension}")])
+        .output()
+        .with_context(|| format!("cannot run {CLANG}"))?;
+    ensure!(
+        output.status.success(),
+        "{CLANG} failed on {kernel}.cl for {target} ({}):\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
+}
