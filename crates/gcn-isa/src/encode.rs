@@ -1,0 +1,1 @@
+//! Operands to bits.

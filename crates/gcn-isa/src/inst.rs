@@ -1,0 +1,139 @@
+//! The row: one instruction.
+
+use crate::format::Format;
+use crate::meaning::Meaning;
+use crate::shape::Shape;
+use crate::target::{Features, Gen};
+
+/// In a row's opcode list: the generation does not have the instruction.
+pub const NO: u16 = 0xffff;
+
+/// One instruction. See the tables of [`crate::insts`].
+pub struct Inst {
+    /// LLVM's mnemonic, without `_e32` and the like.
+    pub name: &'static str,
+    /// The documents' (CLRX's) mnemonic where it is another one.
+    pub clrx: Option<&'static str>,
+    /// Further names the assembler takes.
+    pub aliases: &'static [&'static str],
+    /// The format it belongs to.
+    pub format: Format,
+    /// Its opcode in gfx6, gfx7, gfx8 and gfx9, or [`NO`].
+    pub opcode: [u16; 4],
+    /// The features a target must have.
+    pub needs: Features,
+    /// Its operands.
+    pub shape: &'static Shape,
+    /// Writes what it does.
+    pub meaning: fn(&Meaning),
+    /// What does not follow from the rest.
+    pub flags: Flags,
+    /// Entries of docs/errata.md that decided something about it.
+    pub errata: &'static [&'static str],
+}
+
+/// What the assembler, printer or decoder must know beyond shape and format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// Nothing.
+    pub const NONE: Flags = Flags(0);
+    /// It has no VOP3, SDWA or DPP form, and its text has no `_e32`.
+    pub const ONLY_E32: Flags = Flags(1);
+    /// No SDWA form.
+    pub const NO_SDWA: Flags = Flags(2);
+    /// No DPP form.
+    pub const NO_DPP: Flags = Flags(4);
+
+    /// Whether all of `other` is set.
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl Inst {
+    /// A row without anything special.
+    pub const fn new(
+        format: Format,
+        name: &'static str,
+        opcode: [u16; 4],
+        shape: &'static Shape,
+        meaning: fn(&Meaning),
+    ) -> Inst {
+        Inst {
+            name,
+            clrx: None,
+            aliases: &[],
+            format,
+            opcode,
+            needs: Features::NONE,
+            shape,
+            meaning,
+            flags: Flags::NONE,
+            errata: &[],
+        }
+    }
+
+    /// The mnemonic of the documents, where it is not LLVM's.
+    pub const fn clrx(mut self, name: &'static str) -> Inst {
+        self.clrx = Some(name);
+        self
+    }
+
+    /// Further names for the assembler.
+    pub const fn alias(mut self, names: &'static [&'static str]) -> Inst {
+        self.aliases = names;
+        self
+    }
+
+    /// The features it needs.
+    pub const fn needs(mut self, features: Features) -> Inst {
+        self.needs = features;
+        self
+    }
+
+    /// Sets flags.
+    pub const fn flag(mut self, flags: Flags) -> Inst {
+        self.flags = Flags(self.flags.0 | flags.0);
+        self
+    }
+
+    /// Names the entries of docs/errata.md that decided something about it.
+    pub const fn errata(mut self, entries: &'static [&'static str]) -> Inst {
+        self.errata = entries;
+        self
+    }
+
+    /// Its opcode in a generation.
+    pub const fn opcode_in(&self, generation: Gen) -> Option<u16> {
+        match self.opcode[generation as usize] {
+            NO => None,
+            op => Some(op),
+        }
+    }
+
+    /// Whether a VOP3 form exists.
+    pub const fn has_vop3(&self) -> bool {
+        matches!(self.format, Format::Vop3)
+            || matches!(self.format, Format::Vop1 | Format::Vop2 | Format::Vopc)
+                && !self.flags.has(Flags::ONLY_E32)
+    }
+
+    /// Whether the SDWA form exists in a generation: 64-bit operands have none.
+    pub fn has_sdwa(&self, generation: Gen) -> bool {
+        self.promotes(generation) && !self.flags.has(Flags::NO_SDWA)
+    }
+
+    /// Whether the DPP form exists in a generation.
+    pub fn has_dpp(&self, generation: Gen) -> bool {
+        self.promotes(generation) && !self.flags.has(Flags::NO_DPP)
+    }
+
+    fn promotes(&self, generation: Gen) -> bool {
+        generation >= Gen::Gfx8
+            && matches!(self.format, Format::Vop1 | Format::Vop2 | Format::Vopc)
+            && !self.flags.has(Flags::ONLY_E32)
+            && self.shape.slots.iter().all(|s| s.ty.bits() <= 32 || s.ty == crate::shape::Ty::Mask)
+    }
+}

@@ -1,0 +1,762 @@
+//! The language that meanings are written in: a small typed IR.
+//!
+//! A row's function receives a [`Meaning`] and writes what the instruction does: nodes that
+//! compute values, and effects that change state. The rules:
+//!
+//! - Every node reads the state from before the instruction; the effects follow, in order.
+//! - A value has one element a lane in a vector instruction and one in a scalar instruction.
+//!   Values are held zero-extended; a [`Ty`] says how an operation reads them.
+//! - A meaning never sees EXEC, literals, abs, neg, omod, clamp, op_sel, SDWA, DPP, GPR indexing,
+//!   rounding or denormal modes: [`Meaning::s`] and [`Meaning::d`] stand for operands as the machine
+//!   reads and writes them, which is where each of those is handled, once.
+//! - Reading a [`Ty::Mask`] operand in a vector instruction gives each lane its bit; writing a
+//!   [`Ty::Bool`] there writes every lane's bit, 0 for lanes that EXEC has off.
+//! - A shift by the width or more gives 0, or the sign for `>>` of a signed type; meanings mask
+//!   their counts.
+
+use alloc::vec::Vec;
+use core::cell::RefCell;
+
+use crate::format::Field;
+use crate::inst::Inst;
+use crate::shape::{Role, Ty};
+use crate::target::Target;
+
+/// State outside the operands that a meaning reads or writes by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum State {
+    /// STATUS.SCC, one bit.
+    Scc,
+    /// EXEC, 64 bits.
+    Exec,
+    /// VCC, 64 bits.
+    Vcc,
+    /// M0, 32 bits.
+    M0,
+    /// Read: the byte address of the next instruction. Written: a jump.
+    Pc,
+    /// MODE.VSKIP (bit 28): vector instructions are skipped.
+    Vskip,
+    /// MODE.GPR_IDX_EN (bit 27): VGPR operands are indexed by M0.
+    GprIdxEn,
+    /// MODE.CSP (bits 31:29): the pointer of the control stack, in entries of four SGPRs.
+    Csp,
+    /// STATUS.HALT.
+    Halt,
+    /// The wave is to be ended.
+    Kill,
+    /// STATUS.USER_PRIO, two bits.
+    Prio,
+    /// STATUS.COND_DBG_SYS.
+    CondDbgSys,
+    /// STATUS.COND_DBG_USER.
+    CondDbgUser,
+    /// STATUS.INST_ATC.
+    InstAtc,
+    /// STATUS.PRIV.
+    Priv,
+    /// The clock that s_memtime reads, 64 bits.
+    Time,
+    /// The clock that s_memrealtime reads, 64 bits.
+    RealTime,
+}
+
+impl State {
+    /// Its type.
+    pub const fn ty(self) -> Ty {
+        match self {
+            State::Exec | State::Vcc | State::Pc | State::Time | State::RealTime => Ty::B64,
+            State::M0 | State::Csp | State::Prio => Ty::B32,
+            _ => Ty::Bool,
+        }
+    }
+
+    /// The name that `gcn doc` prints.
+    pub const fn name(self) -> &'static str {
+        match self {
+            State::Scc => "SCC",
+            State::Exec => "EXEC",
+            State::Vcc => "VCC",
+            State::M0 => "M0",
+            State::Pc => "PC",
+            State::Vskip => "MODE.VSKIP",
+            State::GprIdxEn => "MODE.GPR_IDX_EN",
+            State::Csp => "MODE.CSP",
+            State::Halt => "STATUS.HALT",
+            State::Kill => "KILL",
+            State::Prio => "STATUS.USER_PRIO",
+            State::CondDbgSys => "STATUS.COND_DBG_SYS",
+            State::CondDbgUser => "STATUS.COND_DBG_USER",
+            State::InstAtc => "STATUS.INST_ATC",
+            State::Priv => "STATUS.PRIV",
+            State::Time => "TIME",
+            State::RealTime => "REALTIME",
+        }
+    }
+}
+
+/// Where a memory operation goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Space {
+    /// Global memory.
+    Global,
+    /// Global memory, LDS or scratch, as the address's aperture says.
+    Flat,
+    /// Scratch: per lane.
+    Scratch,
+    /// LDS: a byte address in the workgroup's LDS.
+    Lds,
+}
+
+/// The operations of atomics: what is stored, from the old value and the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[allow(missing_docs)]
+pub enum AtomicOp {
+    Swap,
+    /// Stores the data where the old value equals the second operand.
+    CmpSwap,
+    Add,
+    Sub,
+    /// data - old.
+    Rsub,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    /// old >= data ? 0 : old + 1.
+    Inc,
+    /// old == 0 || old > data ? data : old - 1.
+    Dec,
+}
+
+/// What a node computes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Op {
+    Const(u64),
+    /// The operand in a slot of the shape.
+    Src(u8),
+    /// Dword `.1` of the operand in slot `.0`.
+    SrcDword(u8, u8),
+    Get(State),
+    /// A field of the encoding, or SIMM16.
+    Field(Field),
+    Not,
+    Neg,
+    Abs,
+    /// The bits in reverse order.
+    Rev,
+    Popcount,
+    /// Zeros above the highest 1; the width for 0.
+    Clz,
+    /// Zeros below the lowest 1; the width for 0.
+    Ctz,
+    Zext,
+    Sext,
+    Trunc,
+    IntToFloat,
+    /// Towards zero, saturating, NaN to 0.
+    FloatToInt,
+    FloatToFloat,
+    Add,
+    Sub,
+    Mul,
+    /// The high half of the double-width product.
+    MulHi,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+    Min,
+    Max,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    /// Either operand is a NaN.
+    Unord,
+    /// Whether the float is of one of the ten classes that the mask names.
+    Class,
+    /// First operand (a truth value) ? second : third.
+    Select,
+    /// a × b + c, rounded once.
+    Fma,
+    /// a × b rounded, + c rounded; denormals flushed.
+    Mad,
+    /// The value of the lane that the second operand numbers (modulo 64), EXEC ignored.
+    ReadLane,
+    /// The number of the lowest lane that is on; 0 where none is.
+    FirstLane,
+    /// The byte address of a memory instruction, from its address operands and modifiers; for
+    /// buffers with the range check that every access through it makes.
+    Address,
+    /// Reads memory at the address plus a constant.
+    Load(Space, i32),
+    /// Reads, computes and writes memory as one; gives the old value. Arguments: address, data,
+    /// comparand.
+    Atomic(Space, AtomicOp),
+    /// s_getreg_b32 of the hwreg that the operand codes.
+    Getreg,
+}
+
+/// One node.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// What it computes.
+    pub op: Op,
+    /// The type its operands are read as.
+    pub ty: Ty,
+    /// The type of its result.
+    pub out: Ty,
+    /// Its operands: numbers of earlier nodes.
+    pub args: [u16; 3],
+}
+
+/// What an effect changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// The operand in a slot of the shape takes the value.
+    Dst(u8),
+    /// Dword `.1` of the operand in slot `.0` takes the value.
+    DstDword(u8, u8),
+    /// A named state takes the value.
+    Set(State),
+    /// SGPR number `value` takes `second`, 64 bits in two registers.
+    SgprPair,
+    /// Memory at address `value` plus a constant takes `second`.
+    Store(Space, i32),
+    /// s_setreg_b32: the hwreg that `value` codes takes `second`.
+    Setreg,
+    /// Something outside the wave's registers happens; `value` is its argument.
+    Signal(Signal),
+}
+
+/// Events that the machine around the wave handles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[allow(missing_docs)]
+pub enum Signal {
+    /// Idles for the argument's number of cycles.
+    Nop,
+    /// The wave ends.
+    Endpgm,
+    Barrier,
+    /// Waits for counters, the argument as in SIMM16.
+    Waitcnt,
+    /// Sleeps about 64 times the argument's cycles.
+    Sleep,
+    /// Wakes the workgroup's sleeping waves.
+    Wakeup,
+    Sendmsg,
+    Trap,
+    /// Caches are invalidated or written back.
+    Cache,
+    /// The performance counter that the argument numbers goes up or down by one.
+    PerfUp,
+    PerfDown,
+    /// M0 goes to the thread trace.
+    ThreadTrace,
+}
+
+/// One effect.
+#[derive(Clone, Copy, Debug)]
+pub struct Effect {
+    /// What changes.
+    pub change: Change,
+    /// It happens only where this truth value holds.
+    pub when: Option<u16>,
+    /// The value.
+    pub value: u16,
+    /// The second value, where [`Change`] names one.
+    pub second: u16,
+}
+
+/// A meaning being written. See the module's documentation.
+pub struct Meaning {
+    row: &'static Inst,
+    target: Target,
+    inner: RefCell<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    nodes: Vec<Node>,
+    effects: Vec<Effect>,
+    when: Option<u16>,
+    about: &'static str,
+}
+
+/// A finished meaning.
+pub struct Program {
+    /// The row it belongs to.
+    pub row: &'static Inst,
+    /// The values, each from earlier ones.
+    pub nodes: Vec<Node>,
+    /// What happens, in order.
+    pub effects: Vec<Effect>,
+    /// What the instruction does, in a sentence or two.
+    pub about: &'static str,
+}
+
+/// The meaning of a row on a target.
+pub fn meaning(row: &'static Inst, target: Target) -> Program {
+    let m = Meaning { row, target, inner: RefCell::default() };
+    (row.meaning)(&m);
+    let inner = m.inner.into_inner();
+    Program { row, nodes: inner.nodes, effects: inner.effects, about: inner.about }
+}
+
+/// A value: a node of a meaning, read as a type.
+#[derive(Clone, Copy)]
+pub struct V<'m> {
+    m: &'m Meaning,
+    node: u16,
+    /// How operations read it.
+    pub ty: Ty,
+}
+
+impl Meaning {
+    /// The target the meaning is written for: where generations differ in what an
+    /// instruction of one name does.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// The row whose meaning is written.
+    pub fn row(&self) -> &'static Inst {
+        self.row
+    }
+
+    /// Says in a sentence or two what the instruction does, for the manual.
+    pub fn about(&self, text: &'static str) {
+        self.inner.borrow_mut().about = text;
+    }
+
+    fn node(&self, op: Op, ty: Ty, out: Ty, args: [u16; 3]) -> V<'_> {
+        let nodes = &mut self.inner.borrow_mut().nodes;
+        // Leaves are shared, so that an operand is read once.
+        if args == [0; 3]
+            && let Some(at) = nodes.iter().position(|n| n.op == op && n.out == out)
+            && matches!(op, Op::Const(_) | Op::Src(_) | Op::SrcDword(..) | Op::Get(_) | Op::Field(_))
+        {
+            return V { m: self, node: at as u16, ty: out };
+        }
+        nodes.push(Node { op, ty, out, args });
+        V { m: self, node: (nodes.len() - 1) as u16, ty: out }
+    }
+
+    /// A constant.
+    pub fn c(&self, ty: Ty, value: u64) -> V<'_> {
+        self.node(Op::Const(value & width_mask(ty)), ty, ty, [0; 3])
+    }
+
+    fn slot_of(&self, role: Role) -> usize {
+        match self.row.shape.slots.iter().position(|s| s.role == role) {
+            Some(at) => at,
+            None => panic!("{}: its shape has no operand {role:?}", self.row.name),
+        }
+    }
+
+    /// The operand with a role, as the shape types it; a mask operand of a vector instruction
+    /// gives each lane its bit.
+    pub fn operand(&self, role: Role) -> V<'_> {
+        let at = self.slot_of(role);
+        let ty = match self.row.shape.slots[at].ty {
+            Ty::Mask if self.row.format.is_vector() => Ty::Bool,
+            Ty::Mask => Ty::B64,
+            ty => ty,
+        };
+        self.node(Op::Src(at as u8), ty, ty, [0; 3])
+    }
+
+    /// Dword `k` of the operand with a role.
+    pub fn dword(&self, role: Role, k: u8) -> V<'_> {
+        let at = self.slot_of(role);
+        self.node(Op::SrcDword(at as u8, k), Ty::B32, Ty::B32, [0; 3])
+    }
+
+    /// Source `n`: S0, S1 or S2 of the manual.
+    pub fn s(&self, n: usize) -> V<'_> {
+        let roles: [&[Role]; 3] = [
+            &[Role::Ssrc0, Role::Src0, Role::SsrcK],
+            &[Role::Ssrc1, Role::Src1],
+            &[Role::Src2, Role::CarryIn],
+        ];
+        for &role in roles[n] {
+            if self.row.shape.slot(role).is_some() {
+                return self.operand(role);
+            }
+        }
+        panic!("{}: its shape has no source {n}", self.row.name)
+    }
+
+    fn d_slot(&self) -> usize {
+        let main = |r: Role| {
+            matches!(
+                r,
+                Role::Sdst | Role::Vdst | Role::SdstV | Role::CmpDst | Role::Sdata | Role::Vdata
+            )
+        };
+        match self.row.shape.slots.iter().position(|s| main(s.role)) {
+            Some(at) => at,
+            None => panic!("{}: its shape has no destination", self.row.name),
+        }
+    }
+
+    /// The destination's old value, where the shape says that it is read too.
+    pub fn old(&self) -> V<'_> {
+        let role = self.row.shape.slots[self.d_slot()].role;
+        self.operand(role)
+    }
+
+    /// D takes a value.
+    pub fn d(&self, value: V<'_>) {
+        self.effect(Change::Dst(self.d_slot() as u8), value, value);
+    }
+
+    /// Dword `k` of D takes a value.
+    pub fn d_dword(&self, k: u8, value: V<'_>) {
+        self.effect(Change::DstDword(self.d_slot() as u8, k), value, value);
+    }
+
+    /// The operand with a role takes a value.
+    pub fn write(&self, role: Role, value: V<'_>) {
+        let at = self.slot_of(role);
+        self.effect(Change::Dst(at as u8), value, value);
+    }
+
+    fn effect(&self, change: Change, value: V<'_>, second: V<'_>) {
+        let inner = &mut *self.inner.borrow_mut();
+        inner.effects.push(Effect {
+            change,
+            when: inner.when,
+            value: value.node,
+            second: second.node,
+        });
+    }
+
+    /// A named state.
+    pub fn get(&self, state: State) -> V<'_> {
+        self.node(Op::Get(state), state.ty(), state.ty(), [0; 3])
+    }
+
+    /// A named state takes a value.
+    pub fn set(&self, state: State, value: V<'_>) {
+        self.effect(Change::Set(state), value, value);
+    }
+
+    /// SCC takes a truth value.
+    pub fn scc(&self, value: V<'_>) {
+        self.set(State::Scc, value);
+    }
+
+    /// SCC says whether a value is not zero, as most scalar logic does.
+    pub fn scc_nonzero(&self, value: V<'_>) {
+        self.scc(value.ne(self.c(value.ty, 0)));
+    }
+
+    /// A field of the encoding, zero-extended to 32 bits.
+    pub fn field(&self, field: Field) -> V<'_> {
+        self.node(Op::Field(field), Ty::U32, Ty::U32, [0; 3])
+    }
+
+    /// SIMM16, zero-extended.
+    pub fn simm16(&self) -> V<'_> {
+        self.field(Field::Simm16)
+    }
+
+    /// SIMM16, sign-extended.
+    pub fn simm16_signed(&self) -> V<'_> {
+        self.simm16().trunc(Ty::I16).sext(Ty::I32)
+    }
+
+    /// PC after this instruction plus four times the signed SIMM16.
+    pub fn branch_target(&self) -> V<'_> {
+        let words = self.simm16().trunc(Ty::I16).sext(Ty::I64).as_(Ty::B64);
+        self.get(State::Pc) + (words << 2)
+    }
+
+    /// The effects that `then` writes happen only where `cond` holds.
+    pub fn when(&self, cond: V<'_>, then: impl FnOnce()) {
+        let before = self.inner.borrow().when;
+        let both = match before {
+            Some(outer) => (V { m: self, node: outer, ty: Ty::Bool } & cond).node,
+            None => cond.node,
+        };
+        self.inner.borrow_mut().when = Some(both);
+        then();
+        self.inner.borrow_mut().when = before;
+    }
+
+    /// Something outside the wave's registers happens.
+    pub fn signal(&self, signal: Signal, argument: V<'_>) {
+        self.effect(Change::Signal(signal), argument, argument);
+    }
+
+    /// The SGPR pair that `number` numbers takes 64 bits.
+    pub fn set_sgpr_pair(&self, number: V<'_>, value: V<'_>) {
+        self.effect(Change::SgprPair, number, value);
+    }
+
+    /// The address of a memory instruction, per lane.
+    pub fn address(&self) -> V<'_> {
+        self.node(Op::Address, Ty::U64, Ty::U64, [0; 3])
+    }
+
+    /// Reads memory of type `ty` at `address + offset`.
+    pub fn load(&self, space: Space, ty: Ty, address: V<'_>, offset: i32) -> V<'_> {
+        self.node(Op::Load(space, offset), ty, ty, [address.node, 0, 0])
+    }
+
+    /// Writes memory at `address + offset`.
+    pub fn store(&self, space: Space, address: V<'_>, offset: i32, value: V<'_>) {
+        self.effect(Change::Store(space, offset), address, value);
+    }
+
+    /// An atomic; gives the old value.
+    pub fn atomic(
+        &self,
+        space: Space,
+        op: AtomicOp,
+        address: V<'_>,
+        data: V<'_>,
+        comparand: V<'_>,
+    ) -> V<'_> {
+        let args = [address.node, data.node, comparand.node];
+        self.node(Op::Atomic(space, op), data.ty, data.ty, args)
+    }
+
+    /// The hwreg that `code` (SIMM16) names: s_getreg_b32.
+    pub fn getreg(&self, code: V<'_>) -> V<'_> {
+        self.node(Op::Getreg, Ty::B32, Ty::B32, [code.node, 0, 0])
+    }
+
+    /// The hwreg that `code` names takes a value: s_setreg_b32.
+    pub fn setreg(&self, code: V<'_>, value: V<'_>) {
+        self.effect(Change::Setreg, code, value);
+    }
+
+    /// The number of the lowest lane that is on.
+    pub fn first_lane(&self) -> V<'_> {
+        self.node(Op::FirstLane, Ty::B32, Ty::B32, [0; 3])
+    }
+}
+
+/// The bits that a value of a type may have.
+pub const fn width_mask(ty: Ty) -> u64 {
+    let bits = ty.bits();
+    if bits >= 64 { u64::MAX } else { (1u64 << bits) - 1 }
+}
+
+macro_rules! unary {
+    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(self) -> V<'m> {
+            self.m.node(Op::$op, self.ty, self.ty, [self.node, 0, 0])
+        }
+    )*};
+}
+
+macro_rules! widths {
+    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(self, to: Ty) -> V<'m> {
+            self.m.node(Op::$op, self.ty, to, [self.node, 0, 0])
+        }
+    )*};
+}
+
+macro_rules! compares {
+    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(self, other: V<'m>) -> V<'m> {
+            self.same(other);
+            self.m.node(Op::$op, self.ty, Ty::Bool, [self.node, other.node, 0])
+        }
+    )*};
+}
+
+#[allow(clippy::should_implement_trait)]
+impl<'m> V<'m> {
+    /// The same bits read as another type of the same width.
+    pub fn as_(self, ty: Ty) -> V<'m> {
+        assert!(
+            ty.bits() == self.ty.bits(),
+            "{}: {:?} read as {ty:?}",
+            self.m.row.name,
+            self.ty
+        );
+        V { ty, ..self }
+    }
+
+    fn same(self, other: V<'m>) {
+        assert!(
+            self.ty.bits() == other.ty.bits(),
+            "{}: {:?} beside {:?}",
+            self.m.row.name,
+            self.ty,
+            other.ty
+        );
+    }
+
+    unary! {
+        /// The magnitude.
+        abs = Abs;
+        /// The bits in reverse order.
+        rev = Rev;
+    }
+
+    /// How many bits are 1, in 32 bits.
+    pub fn popcount(self) -> V<'m> {
+        self.m.node(Op::Popcount, self.ty, Ty::U32, [self.node, 0, 0])
+    }
+
+    /// Zeros above the highest 1, in 32 bits; the width for 0.
+    pub fn clz(self) -> V<'m> {
+        self.m.node(Op::Clz, self.ty, Ty::U32, [self.node, 0, 0])
+    }
+
+    /// Zeros below the lowest 1, in 32 bits; the width for 0.
+    pub fn ctz(self) -> V<'m> {
+        self.m.node(Op::Ctz, self.ty, Ty::U32, [self.node, 0, 0])
+    }
+
+    widths! {
+        /// Zero-extends.
+        zext = Zext;
+        /// Sign-extends from the value's own width.
+        sext = Sext;
+        /// Keeps the low bits.
+        trunc = Trunc;
+        /// Integer (signed or not, as the type says) to float, rounded as MODE says.
+        to_float = IntToFloat;
+        /// Float to integer: towards zero, saturating, NaN to 0.
+        to_int = FloatToInt;
+        /// Float to float.
+        to_width = FloatToFloat;
+    }
+
+    compares! {
+        /// Equal; false where either is NaN.
+        eq = Eq;
+        /// Not equal. Of floats: less or greater, so false where either is NaN.
+        ne = Ne;
+        /// Less.
+        lt = Lt;
+        /// Less or equal.
+        le = Le;
+        /// Greater.
+        gt = Gt;
+        /// Greater or equal.
+        ge = Ge;
+        /// Either is NaN.
+        unordered = Unord;
+    }
+
+    /// Whether the float is of one of the classes that `mask` (32 bits, or 16 beside f16) names.
+    pub fn class(self, mask: V<'m>) -> V<'m> {
+        self.m.node(Op::Class, self.ty, Ty::Bool, [self.node, mask.node, 0])
+    }
+
+    /// The smaller one.
+    pub fn min(self, other: V<'m>) -> V<'m> {
+        self.binary(Op::Min, other)
+    }
+
+    /// The larger one.
+    pub fn max(self, other: V<'m>) -> V<'m> {
+        self.binary(Op::Max, other)
+    }
+
+    /// The high half of the double-width product.
+    pub fn mul_hi(self, other: V<'m>) -> V<'m> {
+        self.binary(Op::MulHi, other)
+    }
+
+    /// self × b + c, rounded once.
+    pub fn fma(self, b: V<'m>, c: V<'m>) -> V<'m> {
+        self.m.node(Op::Fma, self.ty, self.ty, [self.node, b.node, c.node])
+    }
+
+    /// self × b rounded, + c rounded, denormals flushed: v_mad_f32.
+    pub fn mad(self, b: V<'m>, c: V<'m>) -> V<'m> {
+        self.m.node(Op::Mad, self.ty, self.ty, [self.node, b.node, c.node])
+    }
+
+    /// self (a truth value) ? a : b.
+    pub fn select(self, a: V<'m>, b: V<'m>) -> V<'m> {
+        a.same(b);
+        self.m.node(Op::Select, a.ty, a.ty, [self.node, a.node, b.node])
+    }
+
+    /// The value of the lane that `lane` numbers, in every lane.
+    pub fn read_lane(self, lane: V<'m>) -> V<'m> {
+        self.m.node(Op::ReadLane, self.ty, self.ty, [self.node, lane.node, 0])
+    }
+
+    /// Whether it is not zero.
+    pub fn nonzero(self) -> V<'m> {
+        self.ne(self.m.c(self.ty, 0))
+    }
+
+    /// `n` consecutive bits from `lo` on, zero-extended in the same type.
+    pub fn bits(self, lo: u32, n: u32) -> V<'m> {
+        let shifted = if lo == 0 { self } else { self.as_(self.ty.as_bits()) >> lo as u64 };
+        (shifted & ((1u64 << n) - 1)).as_(self.ty)
+    }
+
+    fn binary(self, op: Op, other: V<'m>) -> V<'m> {
+        self.same(other);
+        self.m.node(op, self.ty, self.ty, [self.node, other.node, 0])
+    }
+
+    /// A shift's count may have another width.
+    fn shift(self, op: Op, count: V<'m>) -> V<'m> {
+        self.m.node(op, self.ty, self.ty, [self.node, count.node, 0])
+    }
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $op:ident $through:ident;)*) => {$(
+        impl<'m> core::ops::$trait for V<'m> {
+            type Output = V<'m>;
+            fn $method(self, other: V<'m>) -> V<'m> {
+                self.$through(Op::$op, other)
+            }
+        }
+        impl<'m> core::ops::$trait<u64> for V<'m> {
+            type Output = V<'m>;
+            fn $method(self, other: u64) -> V<'m> {
+                self.$through(Op::$op, self.m.c(self.ty, other))
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add add Add binary;
+    Sub sub Sub binary;
+    Mul mul Mul binary;
+    BitAnd bitand And binary;
+    BitOr bitor Or binary;
+    BitXor bitxor Xor binary;
+    Shl shl Shl shift;
+    Shr shr Shr shift;
+}
+
+impl<'m> core::ops::Not for V<'m> {
+    type Output = V<'m>;
+    fn not(self) -> V<'m> {
+        self.m.node(Op::Not, self.ty, self.ty, [self.node, 0, 0])
+    }
+}
+
+impl<'m> core::ops::Neg for V<'m> {
+    type Output = V<'m>;
+    fn neg(self) -> V<'m> {
+        self.m.node(Op::Neg, self.ty, self.ty, [self.node, 0, 0])
+    }
+}

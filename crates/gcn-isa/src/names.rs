@@ -1,0 +1,1 @@
+//! Names that operands are written with.

@@ -1,0 +1,277 @@
+//! Shapes: the operands of an instruction, their widths and types, in the order of the text.
+
+/// The type of a value or operand. The letter says how it is read (B: bits), the number its width.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Ty {
+    /// One truth value a lane (or one, in a scalar instruction).
+    Bool,
+    B8,
+    B16,
+    I16,
+    U16,
+    F16,
+    B32,
+    I32,
+    U32,
+    F32,
+    B64,
+    I64,
+    U64,
+    F64,
+    B96,
+    B128,
+    B256,
+    B512,
+    /// A lane mask in an SGPR pair: bit n belongs to lane n.
+    Mask,
+}
+
+impl Ty {
+    /// Width in bits; a mask counts its 64, a truth value 1.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Ty::Bool => 1,
+            Ty::B8 => 8,
+            Ty::B16 | Ty::I16 | Ty::U16 | Ty::F16 => 16,
+            Ty::B32 | Ty::I32 | Ty::U32 | Ty::F32 => 32,
+            Ty::B64 | Ty::I64 | Ty::U64 | Ty::F64 | Ty::Mask => 64,
+            Ty::B96 => 96,
+            Ty::B128 => 128,
+            Ty::B256 => 256,
+            Ty::B512 => 512,
+        }
+    }
+
+    /// How many registers hold it.
+    pub const fn dwords(self) -> u8 {
+        self.bits().div_ceil(32) as u8
+    }
+
+    /// Whether abs, neg, omod and clamp mean something to it.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Ty::F16 | Ty::F32 | Ty::F64)
+    }
+
+    /// Whether it is read as two's complement.
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Ty::I16 | Ty::I32 | Ty::I64)
+    }
+
+    /// The bit pattern type of the same width.
+    pub const fn as_bits(self) -> Ty {
+        match self.bits() {
+            1 => Ty::Bool,
+            8 => Ty::B8,
+            16 => Ty::B16,
+            32 => Ty::B32,
+            _ => Ty::B64,
+        }
+    }
+
+    /// The name the manual's type has in `gcn doc`: `b32`, `f64`, `mask`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Ty::Bool => "bool",
+            Ty::B8 => "b8",
+            Ty::B16 => "b16",
+            Ty::I16 => "i16",
+            Ty::U16 => "u16",
+            Ty::F16 => "f16",
+            Ty::B32 => "b32",
+            Ty::I32 => "i32",
+            Ty::U32 => "u32",
+            Ty::F32 => "f32",
+            Ty::B64 => "b64",
+            Ty::I64 => "i64",
+            Ty::U64 => "u64",
+            Ty::F64 => "f64",
+            Ty::B96 => "b96",
+            Ty::B128 => "b128",
+            Ty::B256 => "b256",
+            Ty::B512 => "b512",
+            Ty::Mask => "mask",
+        }
+    }
+}
+
+/// Which operand of the instruction a slot is. Where the operand's bits lie follows from the
+/// role and the encoding: see [`Insn::code`](crate::decode::Insn::code).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Role {
+    /// SDST of the scalar formats.
+    Sdst,
+    /// SSRC0.
+    Ssrc0,
+    /// SSRC1.
+    Ssrc1,
+    /// SDST of SOPK as a source.
+    SsrcK,
+    /// An immediate in the instruction's SIMM16 (or, for gpr_idx, in SSRC1).
+    Imm(Imm),
+    /// A 32-bit literal that is part of the instruction: v_madmk_f32, s_setreg_imm32_b32.
+    K,
+    /// The vector destination.
+    Vdst,
+    /// A scalar destination in the VDST field: v_readlane_b32.
+    SdstV,
+    /// SRC0 of the vector ALU.
+    Src0,
+    /// SRC1 of the vector ALU.
+    Src1,
+    /// SRC2 of VOP3.
+    Src2,
+    /// The result of a compare: VCC, or SDST in VOP3 and gfx9's SDWA.
+    CmpDst,
+    /// The carry out: VCC, or SDST in VOP3.
+    CarryOut,
+    /// The carry in: VCC, or SRC2 in VOP3.
+    CarryIn,
+    /// SDATA of the scalar memory formats.
+    Sdata,
+    /// SBASE of the scalar memory formats, in units of two SGPRs.
+    Sbase,
+    /// The offset of the scalar memory formats: an immediate or an SGPR.
+    Soff,
+    /// The LDS address VGPR of DS.
+    DsAddr,
+    /// DATA0 of DS and the data of FLAT stores.
+    Data0,
+    /// DATA1 of DS.
+    Data1,
+    /// VDATA of the buffer formats.
+    Vdata,
+    /// VADDR of the buffer formats: none, one or two VGPRs, as OFFEN, IDXEN and ADDR64 say.
+    BufAddr,
+    /// SRSRC: a buffer or image resource.
+    Srsrc,
+    /// SOFFSET of the buffer formats.
+    Soffset,
+    /// The address of FLAT, GLOBAL and SCRATCH.
+    FlatAddr,
+    /// SADDR of GLOBAL and SCRATCH.
+    Saddr,
+}
+
+/// How an immediate is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[allow(missing_docs)]
+pub enum Imm {
+    /// An unsigned number.
+    U16,
+    /// A number in hex: s_movk_i32.
+    Hex16,
+    /// A branch target: a label, or the SIMM16.
+    Branch,
+    Waitcnt,
+    Sendmsg,
+    Hwreg,
+    /// `gpr_idx(SRC0,DST)` in SIMM16.
+    GprIdx,
+    /// `gpr_idx(SRC0,DST)` in SSRC1.
+    GprIdxSsrc1,
+}
+
+/// Whether an operand is read, written or both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[allow(missing_docs)]
+pub enum Access {
+    Read,
+    Write,
+    ReadWrite,
+}
+
+/// One operand of a shape.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// Which operand it is.
+    pub role: Role,
+    /// Its type and so its width.
+    pub ty: Ty,
+    /// Read or written.
+    pub access: Access,
+}
+
+impl Slot {
+    /// The same slot, read as well as written: the accumulator of v_mac_f32.
+    pub const fn read_too(mut self) -> Slot {
+        self.access = Access::ReadWrite;
+        self
+    }
+}
+
+/// The operands of an instruction in the order of its text.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// See [`Slot`].
+    pub slots: &'static [Slot],
+    /// Which suffixes the text may have.
+    pub mods: Mods,
+}
+
+/// The modifiers that may follow the operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Mods {
+    None,
+    /// abs, neg, clamp, omod as the operands' types allow, in VOP3, SDWA and DPP.
+    Valu,
+    Smem,
+    /// `offset:`, gds.
+    Ds,
+    /// `offset0:` `offset1:`, gds.
+    Ds2,
+    Buffer,
+    /// A buffer instruction with neither operand nor modifier: buffer_wbinvl1.
+    BufferBare,
+    Flat,
+}
+
+impl Shape {
+    /// The slot with a role.
+    pub fn slot(&self, role: Role) -> Option<&'static Slot> {
+        self.slots.iter().find(|s| s.role == role)
+    }
+
+    /// Whether VOP3 encodes it with a second, scalar, destination.
+    pub const fn is_vop3b(&self) -> bool {
+        let mut i = 0;
+        while i < self.slots.len() {
+            if matches!(self.slots[i].role, Role::CarryOut) {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
+}
+
+const fn slot(role: Role, ty: Ty, access: Access) -> Slot {
+    Slot { role, ty, access }
+}
+
+/// Makes a slot that is written.
+pub const fn write(role: Role, ty: Ty) -> Slot {
+    slot(role, ty, Access::Write)
+}
+
+/// Makes a slot that is read.
+pub const fn read(role: Role, ty: Ty) -> Slot {
+    slot(role, ty, Access::Read)
+}
+
+/// An immediate operand.
+pub const fn imm(kind: Imm) -> Slot {
+    slot(Role::Imm(kind), Ty::B32, Access::Read)
+}
+
+/// A shape without modifiers.
+pub const fn plain(slots: &'static [Slot]) -> Shape {
+    Shape { slots, mods: Mods::None }
+}
+
+/// A shape of the vector ALU.
+pub const fn valu(slots: &'static [Slot]) -> Shape {
+    Shape { slots, mods: Mods::Valu }
+}

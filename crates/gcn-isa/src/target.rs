@@ -1,0 +1,190 @@
+//! Targets: the chips whose code this crate reads and writes.
+
+/// A generation of the instruction set.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[repr(u8)]
+pub enum Gen {
+    /// Southern Islands, GCN 1.0.
+    Gfx6,
+    /// Sea Islands, GCN 1.1.
+    Gfx7,
+    /// Volcanic Islands and Polaris, GCN 1.2.
+    Gfx8,
+    /// Vega, GCN 1.4.
+    Gfx9,
+}
+
+impl Gen {
+    /// All generations, oldest first.
+    pub const ALL: [Gen; 4] = [Gen::Gfx6, Gen::Gfx7, Gen::Gfx8, Gen::Gfx9];
+
+    /// `gfx6` … `gfx9`.
+    pub const fn name(self) -> &'static str {
+        ["gfx6", "gfx7", "gfx8", "gfx9"][self as usize]
+    }
+
+    /// The number the documents give it: `GCN 1.0`, `1.1`, `1.2`, `1.4`.
+    pub const fn gcn(self) -> &'static str {
+        ["GCN 1.0", "GCN 1.1", "GCN 1.2", "GCN 1.4"][self as usize]
+    }
+
+    /// The number of SGPRs an instruction can name: 104 on gfx6 and gfx7, 102 after.
+    pub const fn sgprs(self) -> u16 {
+        match self {
+            Gen::Gfx6 | Gen::Gfx7 => 104,
+            Gen::Gfx8 | Gen::Gfx9 => 102,
+        }
+    }
+
+    /// Bytes of LDS a workgroup may have.
+    pub const fn lds_bytes(self) -> u32 {
+        match self {
+            Gen::Gfx6 => 32 << 10,
+            _ => 64 << 10,
+        }
+    }
+}
+
+/// What targets of one generation differ in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Features(pub u8);
+
+impl Features {
+    /// Every target has it.
+    pub const NONE: Features = Features(0);
+    /// v_mad_mix_* (gfx900, gfx902, gfx909, gfx90c).
+    pub const MAD_MIX: Features = Features(1);
+    /// v_fma_mix_* (gfx904, gfx906).
+    pub const FMA_MIX: Features = Features(2);
+    /// Dot products, v_fmac_f32 and v_xnor_b32 (gfx906).
+    pub const DL: Features = Features(4);
+
+    /// Whether `self` holds all of `needed`.
+    pub const fn has(self, needed: Features) -> bool {
+        self.0 & needed.0 == needed.0
+    }
+}
+
+/// How many differing instruction tables there are: see [`Target::table`].
+pub const TABLES: usize = 6;
+
+/// The generation and features of each instruction table.
+pub(crate) const TABLE: [(Gen, Features); TABLES] = [
+    (Gen::Gfx6, Features::NONE),
+    (Gen::Gfx7, Features::NONE),
+    (Gen::Gfx8, Features::NONE),
+    (Gen::Gfx9, Features::MAD_MIX),
+    (Gen::Gfx9, Features::FMA_MIX),
+    (Gen::Gfx9, Features(Features::FMA_MIX.0 | Features::DL.0)),
+];
+
+/// What is known of one chip.
+pub struct TargetInfo {
+    /// LLVM's processor name, `gfx600` … `gfx90c`.
+    pub name: &'static str,
+    /// LLVM's code names of the chips.
+    pub aliases: &'static [&'static str],
+    /// EF_AMDGPU_MACH of the ELF header's flags.
+    pub mach: u32,
+    /// The index of the instruction table.
+    pub table: u8,
+}
+
+/// One chip, as LLVM's `-mcpu` names it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Target(u8);
+
+impl core::fmt::Debug for Target {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+const fn t(
+    name: &'static str,
+    mach: u32,
+    table: u8,
+    aliases: &'static [&'static str],
+) -> TargetInfo {
+    TargetInfo { name, aliases, mach, table }
+}
+
+/// Every target. The names `gcn1.0` … are the documents' (shared numbering of GCN generations).
+#[rustfmt::skip]
+static TARGETS: &[TargetInfo] = &[
+    t("gfx600", 0x20, 0, &["tahiti"]),
+    t("gfx601", 0x21, 0, &["pitcairn", "verde", "gcn1.0"]),
+    t("gfx602", 0x3a, 0, &["hainan", "oland"]),
+    t("gfx700", 0x22, 1, &["kaveri"]),
+    t("gfx701", 0x23, 1, &["hawaii", "gcn1.1"]),
+    t("gfx702", 0x24, 1, &[]),
+    t("gfx703", 0x25, 1, &["kabini", "mullins"]),
+    t("gfx704", 0x26, 1, &["bonaire"]),
+    t("gfx705", 0x3b, 1, &[]),
+    t("gfx801", 0x28, 2, &["carrizo"]),
+    t("gfx802", 0x29, 2, &["iceland", "tonga", "gcn1.2"]),
+    t("gfx803", 0x2a, 2, &["fiji", "polaris10", "polaris11"]),
+    t("gfx805", 0x3c, 2, &["tongapro"]),
+    t("gfx810", 0x2b, 2, &["stoney"]),
+    t("gfx900", 0x2c, 3, &["vega10", "gcn1.4"]),
+    t("gfx902", 0x2d, 3, &["raven"]),
+    t("gfx904", 0x2e, 4, &["vega12"]),
+    t("gfx906", 0x2f, 5, &["vega20", "gcn1.4.1"]),
+    t("gfx909", 0x31, 3, &["raven2"]),
+    t("gfx90c", 0x32, 3, &["renoir"]),
+];
+
+impl Target {
+    /// Every target, oldest first.
+    pub fn all() -> impl Iterator<Item = Target> {
+        (0..TARGETS.len() as u8).map(Target)
+    }
+
+    /// Finds a target by LLVM's name (`gfx900`), a chip's code name (`vega10`) or the documents'
+    /// number (`gcn1.4`). Case does not matter.
+    pub fn parse(text: &str) -> Option<Target> {
+        let at = TARGETS.iter().position(|t| {
+            t.name.eq_ignore_ascii_case(text)
+                || t.aliases.iter().any(|a| a.eq_ignore_ascii_case(text))
+        })?;
+        Some(Target(at as u8))
+    }
+
+    /// The target whose ELF machine number (EF_AMDGPU_MACH) is `mach`.
+    pub fn from_mach(mach: u32) -> Option<Target> {
+        let at = TARGETS.iter().position(|t| t.mach == mach)?;
+        Some(Target(at as u8))
+    }
+
+    /// The first target of a generation that stands for it where no chip was named.
+    pub fn of(generation: Gen) -> Target {
+        let name = ["gfx600", "gfx701", "gfx803", "gfx900"][generation as usize];
+        Target::parse(name).expect("the four names are rows of the table")
+    }
+
+    /// Everything the table says of it.
+    pub fn info(self) -> &'static TargetInfo {
+        &TARGETS[self.0 as usize]
+    }
+
+    /// LLVM's processor name.
+    pub fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// Its generation.
+    pub fn generation(self) -> Gen {
+        TABLE[self.table()].0
+    }
+
+    /// Its features.
+    pub fn features(self) -> Features {
+        TABLE[self.table()].1
+    }
+
+    /// The index, below [`TABLES`], of its instruction table: targets with the same generation
+    /// and features share one.
+    pub fn table(self) -> usize {
+        self.info().table as usize
+    }
+}
