@@ -142,6 +142,14 @@ pub enum Op {
     Get(State),
     /// A field of the encoding, or SIMM16.
     Field(Field),
+    /// The code (0 to 511) of the register in a slot of the shape, not its value.
+    CodeOf(u8),
+    /// The scalar register whose code (0 to 127) the operand is: one, or two for a 64-bit result.
+    /// A code outside the generation's SGPRs and VCC reads s0, and a pair its two registers so.
+    Sgpr,
+    /// The VGPR that the operand numbers (from 0), the same in every lane: one, or two for a
+    /// 64-bit result. A number outside the wave's VGPRs reads v0.
+    Vgpr,
     Not,
     Neg,
     Abs,
@@ -227,6 +235,12 @@ pub enum Change {
     Set(State),
     /// SGPR number `value` takes `second`, 64 bits in two registers.
     SgprPair,
+    /// The scalar register whose code `value` is takes `second`: one, or two if `second` has 64
+    /// bits. Nothing is written outside the generation's SGPRs and VCC.
+    Sgpr,
+    /// VGPR number `value` (from 0) takes `second` in the lanes that are on: one, or two if
+    /// `second` has 64 bits. Nothing is written outside the wave's VGPRs.
+    Vgpr,
     /// Memory at address `value` plus a constant takes `second`.
     Store(Space, i32),
     /// s_setreg_b32: the hwreg that `value` codes takes `second`.
@@ -340,7 +354,15 @@ impl Meaning {
         // Leaves are shared, so that an operand is read once.
         if args == [0; 3]
             && let Some(at) = nodes.iter().position(|n| n.op == op && n.out == out)
-            && matches!(op, Op::Const(_) | Op::Src(_) | Op::SrcDword(..) | Op::Get(_) | Op::Field(_))
+            && matches!(
+                op,
+                Op::Const(_)
+                    | Op::Src(_)
+                    | Op::SrcDword(..)
+                    | Op::Get(_)
+                    | Op::Field(_)
+                    | Op::CodeOf(_)
+            )
         {
             return V { m: self, node: at as u16, ty: out };
         }
@@ -499,6 +521,33 @@ impl Meaning {
     /// The SGPR pair that `number` numbers takes 64 bits.
     pub fn set_sgpr_pair(&self, number: V<'_>, value: V<'_>) {
         self.effect(Change::SgprPair, number, value);
+    }
+
+    /// The code (0 to 511) of the register that the operand with a role names: what s_movrel*
+    /// and v_movrel* add M0 to.
+    pub fn code_of(&self, role: Role) -> V<'_> {
+        let at = self.slot_of(role);
+        self.node(Op::CodeOf(at as u8), Ty::U32, Ty::U32, [0; 3])
+    }
+
+    /// The scalar register, or pair for a 64-bit type, whose code is `code`. See [`Op::Sgpr`].
+    pub fn sgpr(&self, ty: Ty, code: V<'_>) -> V<'_> {
+        self.node(Op::Sgpr, ty, ty, [code.node, 0, 0])
+    }
+
+    /// The scalar register, or pair for 64 bits, whose code is `code` takes a value.
+    pub fn set_sgpr(&self, code: V<'_>, value: V<'_>) {
+        self.effect(Change::Sgpr, code, value);
+    }
+
+    /// The VGPR, or pair for a 64-bit type, that `number` (from 0) numbers. See [`Op::Vgpr`].
+    pub fn vgpr(&self, ty: Ty, number: V<'_>) -> V<'_> {
+        self.node(Op::Vgpr, ty, ty, [number.node, 0, 0])
+    }
+
+    /// The VGPR, or pair for 64 bits, that `number` numbers takes a value.
+    pub fn set_vgpr(&self, number: V<'_>, value: V<'_>) {
+        self.effect(Change::Vgpr, number, value);
     }
 
     /// The address of a memory instruction, per lane.
