@@ -1,1 +1,138 @@
-//! Operands to bits.
+//! Operands to bits: the inverse of [`crate::decode`].
+
+use crate::format::{Encoding, Field, Format, layout_in, layout_of};
+use crate::inst::Inst;
+use crate::operand::{VCC, VGPR0};
+use crate::shape::Role;
+use crate::target::Target;
+
+/// An instruction's bits being set field by field.
+#[derive(Clone, Copy)]
+pub struct Encoder {
+    /// The row.
+    pub row: &'static Inst,
+    /// How the bits are laid out.
+    pub encoding: Encoding,
+    /// The target it is encoded for.
+    pub target: Target,
+    /// The first 4 or 8 bytes, little-endian.
+    pub bits: u64,
+    /// The literal that follows.
+    pub literal: Option<u32>,
+}
+
+impl Encoder {
+    /// The bits that name the instruction; every other field as the assembler leaves it where the
+    /// text does not speak of it. `None` where the target has no such instruction or encoding.
+    pub fn new(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Encoder> {
+        let generation = target.generation();
+        let layout = layout_of(encoding, generation)?;
+        if !crate::insts::exists(row, target) {
+            return None;
+        }
+        let mut op = row.opcode_in(generation)?;
+        if matches!(encoding, Encoding::Vop3 | Encoding::Vop3b) {
+            op += row.format.vop3_offset(generation)?;
+        }
+        let mut e = Encoder { row, encoding, target, bits: layout.fixed, literal: None };
+        if layout.field(Field::Op).len != 0 && !e.set(Field::Op, op as u32) {
+            return None;
+        }
+        match row.format {
+            Format::Global => {
+                e.set(Field::Seg, 2);
+                e.set(Field::Saddr, 0x7f);
+            }
+            Format::Scratch => {
+                e.set(Field::Seg, 1);
+                e.set(Field::Saddr, 0x7f);
+            }
+            _ => {}
+        }
+        Some(e)
+    }
+
+    /// Sets a field; false where the encoding has none or the value is too wide for it.
+    #[inline]
+    pub fn set(&mut self, field: Field, value: u32) -> bool {
+        let at = layout_in(self.encoding, self.target.generation()).field(field);
+        if at.len == 0 || (value as u64) >= 1u64 << at.len {
+            return false;
+        }
+        self.bits = at.set(self.bits, value);
+        true
+    }
+
+    /// Whether the encoding has a field.
+    pub fn has(&self, field: Field) -> bool {
+        layout_in(self.encoding, self.target.generation()).field(field).len != 0
+    }
+
+    /// Sets the field of a role to a register's or constant's code (0 to 511); false where the
+    /// encoding cannot hold it.
+    pub fn set_code(&mut self, role: Role, code: u16) -> bool {
+        use Encoding::*;
+        let c = code as u32;
+        let vgpr = code.checked_sub(VGPR0).map(u32::from);
+        let v = |e: &mut Encoder, field| vgpr.is_some_and(|n| e.set(field, n));
+        match role {
+            Role::Sdst | Role::SsrcK | Role::Sdata => self.set(Field::Sdst, c),
+            Role::Ssrc0 => self.set(Field::Ssrc0, c),
+            Role::Ssrc1 => self.set(Field::Ssrc1, c),
+            Role::Vdst => v(self, Field::Vdst),
+            Role::SdstV => self.set(Field::Vdst, c),
+            Role::Src0 => match self.encoding {
+                Sdwa1 | Sdwa2 | SdwaC if vgpr.is_none() => {
+                    self.set(Field::S0, 1) && self.set(Field::Src0, c)
+                }
+                Sdwa1 | Sdwa2 | SdwaC | Dpp1 | Dpp2 | DppC => v(self, Field::Src0),
+                _ => self.set(Field::Src0, c),
+            },
+            Role::Src1 => match self.encoding {
+                Vop3 | Vop3b | Vop3p => self.set(Field::Src1, c),
+                Sdwa2 | SdwaC if vgpr.is_none() => {
+                    self.set(Field::S1, 1) && self.set(Field::Src1, c)
+                }
+                _ => v(self, Field::Src1),
+            },
+            Role::Src2 => self.set(Field::Src2, c),
+            Role::CmpDst => match self.encoding {
+                Vop3 => self.set(Field::Vdst, c),
+                SdwaC if code != VCC => self.set(Field::Sd, 1) && self.set(Field::Sdst, c),
+                _ => code == VCC,
+            },
+            Role::CarryOut => match self.encoding {
+                Vop3b => self.set(Field::Sdst, c),
+                _ => code == VCC,
+            },
+            Role::CarryIn => match self.encoding {
+                Vop3 | Vop3b => self.set(Field::Src2, c),
+                _ => code == VCC,
+            },
+            Role::Sbase => c.is_multiple_of(2) && self.set(Field::Sbase, c / 2),
+            Role::Srsrc => c.is_multiple_of(4) && self.set(Field::Srsrc, c / 4),
+            Role::DsAddr | Role::FlatAddr => v(self, Field::Addr),
+            Role::Data0 => v(self, Field::Data0),
+            Role::Data1 => v(self, Field::Data1),
+            Role::Vdata => v(self, Field::Vdata),
+            Role::BufAddr => v(self, Field::Vaddr),
+            Role::Soffset => self.set(Field::Soffset, c),
+            Role::Saddr => self.set(Field::Saddr, c),
+            _ => false,
+        }
+    }
+
+    /// The bytes: the encoding, then the literal.
+    pub fn bytes(&self) -> ([u8; 12], usize) {
+        let mut out = [0; 12];
+        out[..8].copy_from_slice(&self.bits.to_le_bytes());
+        let base = layout_in(self.encoding, self.target.generation()).bytes as usize;
+        match self.literal {
+            Some(literal) => {
+                out[base..base + 4].copy_from_slice(&literal.to_le_bytes());
+                (out, base + 4)
+            }
+            None => (out, base),
+        }
+    }
+}

@@ -1,1 +1,140 @@
-//! Names that operands are written with.
+//! Names that immediates are written with: messages, hardware registers, selections.
+
+use crate::target::Gen;
+
+/// A name for a number in some generations.
+pub struct Name {
+    /// The number.
+    pub id: u8,
+    /// LLVM's name.
+    pub llvm: &'static str,
+    /// The documents' (CLRX's) name.
+    pub clrx: &'static str,
+    /// The first generation that has it.
+    pub since: Gen,
+    /// Further names that the assembler takes.
+    pub aliases: &'static [&'static str],
+}
+
+const fn n(id: u8, llvm: &'static str, clrx: &'static str, since: Gen) -> Name {
+    Name { id, llvm, clrx, since, aliases: &[] }
+}
+
+/// The messages of s_sendmsg, SIMM16 bits 3:0 (docs/errata.md, sopp-sendmsg).
+#[rustfmt::skip]
+pub static MESSAGES: &[Name] = &[
+    n(1, "MSG_INTERRUPT", "interrupt", Gen::Gfx6),
+    n(2, "MSG_GS", "gs", Gen::Gfx6),
+    n(3, "MSG_GS_DONE", "gs_done", Gen::Gfx6),
+    n(4, "MSG_SAVEWAVE", "savewave", Gen::Gfx8),
+    n(5, "MSG_STALL_WAVE_GEN", "stall_wave_gen", Gen::Gfx9),
+    n(6, "MSG_HALT_WAVES", "halt_waves", Gen::Gfx9),
+    n(7, "MSG_ORDERED_PS_DONE", "ordered_ps_done", Gen::Gfx9),
+    n(8, "MSG_EARLY_PRIM_DEALLOC", "early_prim_dealloc", Gen::Gfx9),
+    n(9, "MSG_GS_ALLOC_REQ", "gs_alloc_req", Gen::Gfx9),
+    n(10, "MSG_GET_DOORBELL", "get_doorbell", Gen::Gfx9),
+    Name { id: 15, llvm: "MSG_SYSMSG", clrx: "sysmsg", since: Gen::Gfx6, aliases: &["system", "MSG_SYSTEM"] },
+];
+
+/// The operations of MSG_GS and MSG_GS_DONE, SIMM16 bits 5:4.
+#[rustfmt::skip]
+pub static GS_OPS: &[Name] = &[
+    n(0, "GS_OP_NOP", "nop", Gen::Gfx6),
+    n(1, "GS_OP_CUT", "cut", Gen::Gfx6),
+    n(2, "GS_OP_EMIT", "emit", Gen::Gfx6),
+    Name { id: 3, llvm: "GS_OP_EMIT_CUT", clrx: "emit_cut", since: Gen::Gfx6, aliases: &["emit-cut"] },
+];
+
+/// The operations of MSG_SYSMSG, SIMM16 bits 6:4.
+#[rustfmt::skip]
+pub static SYS_OPS: &[Name] = &[
+    n(1, "SYSMSG_OP_ECC_ERR_INTERRUPT", "ecc_err_interrupt", Gen::Gfx6),
+    n(2, "SYSMSG_OP_REG_RD", "reg_rd", Gen::Gfx6),
+    n(3, "SYSMSG_OP_HOST_TRAP_ACK", "host_trap_ack", Gen::Gfx6),
+    n(4, "SYSMSG_OP_TTRACE_PC", "ttrace_pc", Gen::Gfx6),
+];
+
+/// The hardware registers of s_getreg and s_setreg, SIMM16 bits 5:0.
+#[rustfmt::skip]
+pub static HWREGS: &[Name] = &[
+    n(1, "HW_REG_MODE", "mode", Gen::Gfx6),
+    n(2, "HW_REG_STATUS", "status", Gen::Gfx6),
+    n(3, "HW_REG_TRAPSTS", "trapsts", Gen::Gfx6),
+    n(4, "HW_REG_HW_ID", "hw_id", Gen::Gfx6),
+    n(5, "HW_REG_GPR_ALLOC", "gpr_alloc", Gen::Gfx6),
+    n(6, "HW_REG_LDS_ALLOC", "lds_alloc", Gen::Gfx6),
+    n(7, "HW_REG_IB_STS", "ib_sts", Gen::Gfx6),
+    n(15, "HW_REG_SH_MEM_BASES", "sh_mem_bases", Gen::Gfx9),
+    n(16, "HW_REG_TBA_LO", "tba_lo", Gen::Gfx9),
+    n(17, "HW_REG_TBA_HI", "tba_hi", Gen::Gfx9),
+    n(18, "HW_REG_TMA_LO", "tma_lo", Gen::Gfx9),
+    n(19, "HW_REG_TMA_HI", "tma_hi", Gen::Gfx9),
+];
+
+/// What GPR indexing may index, bit by bit.
+pub static GPR_IDX: [&str; 4] = ["SRC0", "SRC1", "SRC2", "DST"];
+
+/// SDWA's selections 0 to 6, in LLVM's and CLRX's spelling.
+pub static SDWA_SEL: [(&str, &str); 7] = [
+    ("BYTE_0", "byte0"),
+    ("BYTE_1", "byte1"),
+    ("BYTE_2", "byte2"),
+    ("BYTE_3", "byte3"),
+    ("WORD_0", "word0"),
+    ("WORD_1", "word1"),
+    ("DWORD", "dword"),
+];
+
+/// What SDWA does with the rest of the destination.
+pub static SDWA_UNUSED: [(&str, &str); 3] =
+    [("UNUSED_PAD", "pad"), ("UNUSED_SEXT", "sext"), ("UNUSED_PRESERVE", "preserve")];
+
+/// The name of a number in a generation.
+pub fn name_of(table: &'static [Name], id: u32, generation: Gen) -> Option<&'static Name> {
+    table.iter().find(|n| n.id as u32 == id && n.since <= generation)
+}
+
+/// The number that a name stands for in a generation: LLVM's name, CLRX's, or an alias, in any case.
+pub fn id_of(table: &'static [Name], name: &str, generation: Gen) -> Option<u32> {
+    let is = |n: &Name| {
+        n.llvm.eq_ignore_ascii_case(name)
+            || n.clrx.eq_ignore_ascii_case(name)
+            || n.aliases.iter().any(|a| a.eq_ignore_ascii_case(name))
+            // The documents take `GS_EMIT` and `MSG_GS` beside `EMIT` and `GS`.
+            || name.get(..3).is_some_and(|p| p.eq_ignore_ascii_case("gs_"))
+                && n.llvm.starts_with("GS_OP_")
+                && n.clrx.eq_ignore_ascii_case(&name[3..])
+    };
+    table.iter().find(|n| is(n) && n.since <= generation).map(|n| n.id as u32)
+}
+
+/// The counters in an s_waitcnt's SIMM16: vmcnt, expcnt, lgkmcnt, each with its all-ones value
+/// (no wait); and the bits that belong to none.
+pub struct Waitcnt {
+    /// vmcnt: 4 bits, 6 on gfx9.
+    pub vm: (u32, u32),
+    /// expcnt: 3 bits.
+    pub exp: (u32, u32),
+    /// lgkmcnt: 4 bits.
+    pub lgkm: (u32, u32),
+    /// The bits of no counter, in place.
+    pub spare: u32,
+}
+
+/// Takes SIMM16 of s_waitcnt apart (docs/errata.md, sopp-waitcnt).
+pub fn waitcnt(simm: u32, generation: Gen) -> Waitcnt {
+    let gfx9 = generation == Gen::Gfx9;
+    let vm = (simm & 15) | if gfx9 { simm >> 10 & 0x30 } else { 0 };
+    Waitcnt {
+        vm: (vm, if gfx9 { 63 } else { 15 }),
+        exp: (simm >> 4 & 7, 7),
+        lgkm: (simm >> 8 & 15, 15),
+        spare: simm & if gfx9 { 0x3080 } else { 0xf080 },
+    }
+}
+
+/// The SIMM16 of an s_waitcnt whose counters are given; the inverse of [`waitcnt`].
+pub fn waitcnt_simm(vm: u32, exp: u32, lgkm: u32, generation: Gen) -> u32 {
+    let high = if generation == Gen::Gfx9 { (vm & 0x30) << 10 } else { 0 };
+    (vm & 15) | high | (exp & 7) << 4 | (lgkm & 15) << 8
+}

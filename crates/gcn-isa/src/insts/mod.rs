@@ -190,3 +190,55 @@ pub fn of_target(target: Target) -> impl Iterator<Item = &'static Inst> {
 pub fn exists(row: &Inst, target: Target) -> bool {
     row.opcode_in(target.generation()).is_some() && target.features().has(row.needs)
 }
+
+const NAME_SLOTS: usize = 4096;
+
+/// An open hash table of every name, CLRX name and alias to row numbers; made by the compiler.
+static NAMES: [u16; NAME_SLOTS] = {
+    let mut slots = [NO; NAME_SLOTS];
+    let mut n = 0;
+    while n < COUNT {
+        let row = FLAT[n];
+        insert(&mut slots, row.name, n as u16);
+        if let Some(name) = row.clrx {
+            insert(&mut slots, name, n as u16);
+        }
+        let mut a = 0;
+        while a < row.aliases.len() {
+            insert(&mut slots, row.aliases[a], n as u16);
+            a += 1;
+        }
+        n += 1;
+    }
+    slots
+};
+
+const fn hash(name: &[u8]) -> usize {
+    let mut h = 0x811c_9dc5u32;
+    let mut i = 0;
+    while i < name.len() {
+        h = (h ^ name[i] as u32).wrapping_mul(0x0100_0193);
+        i += 1;
+    }
+    ((h ^ (h >> 15)) as usize) % NAME_SLOTS
+}
+
+const fn insert(slots: &mut [u16; NAME_SLOTS], name: &str, row: u16) {
+    let mut at = hash(name.as_bytes());
+    while slots[at] != NO {
+        at = (at + 1) % NAME_SLOTS;
+    }
+    slots[at] = row;
+}
+
+/// The rows that a mnemonic names in any generation: by LLVM's name, CLRX's or an alias, in lower
+/// case and without `_e32` and the like.
+pub fn by_name(name: &str) -> impl Iterator<Item = &'static Inst> {
+    let mut at = hash(name.as_bytes());
+    core::iter::from_fn(move || {
+        let n = NAMES[at];
+        at = (at + 1) % NAME_SLOTS;
+        (n != NO).then(|| FLAT[n as usize])
+    })
+    .filter(move |row| row.name == name || row.clrx == Some(name) || row.aliases.contains(&name))
+}
