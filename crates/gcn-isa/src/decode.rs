@@ -184,7 +184,7 @@ impl Insn {
             Role::Sdst | Role::SsrcK | Role::Sdata => f(Field::Sdst),
             Role::Ssrc0 => f(Field::Ssrc0),
             Role::Ssrc1 => f(Field::Ssrc1),
-            Role::Vdst => v(Field::Vdst),
+            Role::Vdst | Role::VdstIfGlc => v(Field::Vdst),
             Role::SdstV => f(Field::Vdst),
             Role::Src0 => match self.encoding {
                 Sdwa1 | Sdwa2 | SdwaC if self.field(Field::S0) != 0 => f(Field::Src0),
@@ -196,6 +196,7 @@ impl Insn {
                 Sdwa2 | SdwaC if self.field(Field::S1) != 0 => f(Field::Src1),
                 _ => v(Field::Src1),
             },
+            Role::LaneSel => f(Field::Src1),
             Role::Src2 => f(Field::Src2),
             Role::CmpDst => match self.encoding {
                 Vop3 => f(Field::Vdst),
@@ -234,6 +235,13 @@ impl Insn {
                 Value::Absent
             }
             Role::BufAddr if self.buffer_address_dwords() == 0 => Value::Absent,
+            Role::VdstIfGlc if self.field(Field::Glc) == 0 => Value::Absent,
+            // SCRATCH has one address: the VGPR or the SGPR.
+            Role::FlatAddr
+                if self.row.format == Format::Scratch && self.field(Field::Saddr) != 0x7f =>
+            {
+                Value::Absent
+            }
             role => match self.code(role) {
                 Some(code) => Value::Code(code),
                 None => Value::Absent,

@@ -128,6 +128,10 @@ pub enum AtomicOp {
     Inc,
     /// old == 0 || old > data ? data : old - 1.
     Dec,
+    /// (old & !data) | second operand.
+    Mskor,
+    /// old >= data ? old - data : old + second operand.
+    Wrap,
 }
 
 /// What a node computes.
@@ -195,10 +199,29 @@ pub enum Op {
     Fma,
     /// a × b rounded, + c rounded; denormals flushed.
     Mad,
+    /// The float quotient, correctly rounded.
+    Div,
+    /// The float square root, correctly rounded.
+    Sqrt,
+    /// The float times two to the power of the second operand (32 bits, signed), rounded once.
+    Ldexp,
+    /// The float rounded to an integral value: towards minus infinity.
+    Floor,
+    /// Towards plus infinity.
+    Ceil,
+    /// Towards zero.
+    RoundZero,
+    /// To the nearest, ties to even.
+    RoundEven,
     /// The value of the lane that the second operand numbers (modulo 64), EXEC ignored.
     ReadLane,
+    /// Each lane that is on sends its value to the lane that the second operand numbers (modulo
+    /// 64), the highest sender winning; 0 where none sends.
+    SendLane,
     /// The number of the lowest lane that is on; 0 where none is.
     FirstLane,
+    /// The lane's own number, 0 to 63.
+    Lane,
     /// The byte address of a memory instruction, from its address operands and modifiers; for
     /// buffers with the range check that every access through it makes.
     Address,
@@ -231,6 +254,9 @@ pub enum Change {
     Dst(u8),
     /// Dword `.1` of the operand in slot `.0` takes the value.
     DstDword(u8, u8),
+    /// Of the vector operand in a slot, the lane that `second` numbers (modulo 64) takes the
+    /// value, which is the same for every lane, EXEC ignored: v_writelane_b32.
+    DstLane(u8),
     /// A named state takes the value.
     Set(State),
     /// SGPR number `value` takes `second`, 64 bits in two registers.
@@ -404,7 +430,7 @@ impl Meaning {
     pub fn s(&self, n: usize) -> V<'_> {
         let roles: [&[Role]; 3] = [
             &[Role::Ssrc0, Role::Src0, Role::SsrcK],
-            &[Role::Ssrc1, Role::Src1],
+            &[Role::Ssrc1, Role::Src1, Role::LaneSel],
             &[Role::Src2, Role::CarryIn],
         ];
         for &role in roles[n] {
@@ -419,7 +445,13 @@ impl Meaning {
         let main = |r: Role| {
             matches!(
                 r,
-                Role::Sdst | Role::Vdst | Role::SdstV | Role::CmpDst | Role::Sdata | Role::Vdata
+                Role::Sdst
+                    | Role::Vdst
+                    | Role::VdstIfGlc
+                    | Role::SdstV
+                    | Role::CmpDst
+                    | Role::Sdata
+                    | Role::Vdata
             )
         };
         match self.row.shape.slots.iter().position(|s| main(s.role)) {
@@ -442,6 +474,11 @@ impl Meaning {
     /// Dword `k` of D takes a value.
     pub fn d_dword(&self, k: u8, value: V<'_>) {
         self.effect(Change::DstDword(self.d_slot() as u8, k), value, value);
+    }
+
+    /// One lane of D takes a value, whatever EXEC says. The value is a uniform one.
+    pub fn d_lane(&self, lane: V<'_>, value: V<'_>) {
+        self.effect(Change::DstLane(self.d_slot() as u8), value, lane);
     }
 
     /// The operand with a role takes a value.
@@ -592,6 +629,11 @@ impl Meaning {
     pub fn first_lane(&self) -> V<'_> {
         self.node(Op::FirstLane, Ty::B32, Ty::B32, [0; 3])
     }
+
+    /// Each lane's own number, 0 to 63.
+    pub fn lane(&self) -> V<'_> {
+        self.node(Op::Lane, Ty::U32, Ty::U32, [0; 3])
+    }
 }
 
 /// The bits that a value of a type may have.
@@ -656,6 +698,16 @@ impl<'m> V<'m> {
         abs = Abs;
         /// The bits in reverse order.
         rev = Rev;
+        /// The float square root, correctly rounded.
+        sqrt = Sqrt;
+        /// The float rounded down to an integral value.
+        floor = Floor;
+        /// The float rounded up to an integral value.
+        ceil = Ceil;
+        /// The float without its fraction.
+        round_zero = RoundZero;
+        /// The float rounded to the nearest integral value, ties to even.
+        round_even = RoundEven;
     }
 
     /// How many bits are 1, in 32 bits.
@@ -720,6 +772,16 @@ impl<'m> V<'m> {
         self.binary(Op::Max, other)
     }
 
+    /// The float quotient, correctly rounded.
+    pub fn fdiv(self, other: V<'m>) -> V<'m> {
+        self.binary(Op::Div, other)
+    }
+
+    /// self × 2^exponent (32 bits, signed), rounded once.
+    pub fn ldexp(self, exponent: V<'m>) -> V<'m> {
+        self.shift(Op::Ldexp, exponent)
+    }
+
     /// The high half of the double-width product.
     pub fn mul_hi(self, other: V<'m>) -> V<'m> {
         self.binary(Op::MulHi, other)
@@ -744,6 +806,12 @@ impl<'m> V<'m> {
     /// The value of the lane that `lane` numbers, in every lane.
     pub fn read_lane(self, lane: V<'m>) -> V<'m> {
         self.m.node(Op::ReadLane, self.ty, self.ty, [self.node, lane.node, 0])
+    }
+
+    /// What the lanes that are on sent to this one: each sends its value to the lane that `lane`
+    /// numbers, the highest sender wins, and 0 stands where none sent.
+    pub fn send_lane(self, lane: V<'m>) -> V<'m> {
+        self.m.node(Op::SendLane, self.ty, self.ty, [self.node, lane.node, 0])
     }
 
     /// Whether it is not zero.

@@ -114,12 +114,16 @@ pub enum Role {
     K,
     /// The vector destination.
     Vdst,
+    /// The vector destination of a FLAT atomic: present only with GLC.
+    VdstIfGlc,
     /// A scalar destination in the VDST field: v_readlane_b32.
     SdstV,
     /// SRC0 of the vector ALU.
     Src0,
     /// SRC1 of the vector ALU.
     Src1,
+    /// The lane select of v_readlane_b32 and v_writelane_b32: SRC1, a scalar operand in VOP2 too.
+    LaneSel,
     /// SRC2 of VOP3.
     Src2,
     /// The result of a compare: VCC, or SDST in VOP3 and gfx9's SDWA.
