@@ -45,7 +45,12 @@ pub struct SrcMods {
 
 impl SrcMods {
     /// No modifier.
-    pub const NONE: SrcMods = SrcMods { abs: false, neg: false, sext: false, sel: 6 };
+    pub const NONE: SrcMods = SrcMods {
+        abs: false,
+        neg: false,
+        sext: false,
+        sel: 6,
+    };
 }
 
 /// Decodes the instruction that `bytes` begins with; `None` where the target has none there or the
@@ -88,7 +93,14 @@ pub fn decode(target: Target, bytes: &[u8]) -> Option<Insn> {
         }
         _ => {}
     }
-    let mut insn = Insn { row, encoding, target, bits, literal: 0, len };
+    let mut insn = Insn {
+        row,
+        encoding,
+        target,
+        bits,
+        literal: 0,
+        len,
+    };
     if insn.wants_literal() {
         let at = len as usize;
         insn.literal = u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?);
@@ -140,7 +152,9 @@ impl Insn {
     /// The value of a field; 0 where the encoding has none.
     #[inline]
     pub fn field(&self, field: Field) -> u32 {
-        layout_in(self.encoding, self.generation()).field(field).get(self.bits)
+        layout_in(self.encoding, self.generation())
+            .field(field)
+            .get(self.bits)
     }
 
     /// Whether the encoding has a field.
@@ -161,8 +175,7 @@ impl Insn {
             Encoding::Sopk => self.row.shape.slot(Role::K).is_some(),
             Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => {
                 self.row.shape.slot(Role::K).is_some()
-                    || (self.row.shape.slot(Role::Src0).is_some()
-                        && self.field(Field::Src0) == lit)
+                    || (self.row.shape.slot(Role::Src0).is_some() && self.field(Field::Src0) == lit)
             }
             Encoding::Smem => {
                 self.generation() == Gen::Gfx7
@@ -273,7 +286,9 @@ impl Insn {
             Gen::Gfx6 | Gen::Gfx7 => Value::Code(raw as u16),
             _ if self.field(Field::Imm) != 0 => Value::Imm(raw),
             Gen::Gfx8 => Value::Code((raw & 0x7f) as u16),
-            _ if self.field(Field::SoffsetEn) != 0 => Value::Code(self.field(Field::Soffset) as u16),
+            _ if self.field(Field::SoffsetEn) != 0 => {
+                Value::Code(self.field(Field::Soffset) as u16)
+            }
             _ => Value::Code((raw & 0x7f) as u16),
         }
     }

@@ -34,7 +34,13 @@ impl Encoder {
         if matches!(encoding, Encoding::Vop3 | Encoding::Vop3b) {
             op += row.format.vop3_offset(generation)?;
         }
-        let mut e = Encoder { row, encoding, target, bits: layout.fixed, literal: None };
+        let mut e = Encoder {
+            row,
+            encoding,
+            target,
+            bits: layout.fixed,
+            literal: None,
+        };
         if layout.field(Field::Op).len != 0 && !e.set(Field::Op, op as u32) {
             return None;
         }
@@ -65,7 +71,10 @@ impl Encoder {
 
     /// Whether the encoding has a field.
     pub fn has(&self, field: Field) -> bool {
-        layout_in(self.encoding, self.target.generation()).field(field).len != 0
+        layout_in(self.encoding, self.target.generation())
+            .field(field)
+            .len
+            != 0
     }
 
     /// Sets the field of a role to a register's or constant's code (0 to 511); false where the

@@ -63,7 +63,9 @@ impl Format {
         if text.eq_ignore_ascii_case("VOP3A") || text.eq_ignore_ascii_case("VOP3B") {
             return Some(Format::Vop3);
         }
-        Format::ALL.into_iter().find(|f| f.name().eq_ignore_ascii_case(text))
+        Format::ALL
+            .into_iter()
+            .find(|f| f.name().eq_ignore_ascii_case(text))
     }
 
     /// Width of the opcode field in bits, wide enough for every generation.
@@ -321,7 +323,13 @@ const fn layout(
         at[field as usize] = Bits { lo, len };
         i += 1;
     }
-    Layout { bytes, mask: ((1u64 << len) - 1) << lo, fixed: value << lo, fields, at }
+    Layout {
+        bytes,
+        mask: ((1u64 << len) - 1) << lo,
+        fixed: value << lo,
+        fields,
+        at,
+    }
 }
 
 use Field::*;

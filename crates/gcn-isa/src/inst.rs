@@ -134,6 +134,10 @@ impl Inst {
         generation >= Gen::Gfx8
             && matches!(self.format, Format::Vop1 | Format::Vop2 | Format::Vopc)
             && !self.flags.has(Flags::ONLY_E32)
-            && self.shape.slots.iter().all(|s| s.ty.bits() <= 32 || s.ty == crate::shape::Ty::Mask)
+            && self
+                .shape
+                .slots
+                .iter()
+                .all(|s| s.ty.bits() <= 32 || s.ty == crate::shape::Ty::Mask)
     }
 }

@@ -343,10 +343,19 @@ pub struct Program {
 
 /// The meaning of a row on a target.
 pub fn meaning(row: &'static Inst, target: Target) -> Program {
-    let m = Meaning { row, target, inner: RefCell::default() };
+    let m = Meaning {
+        row,
+        target,
+        inner: RefCell::default(),
+    };
     (row.meaning)(&m);
     let inner = m.inner.into_inner();
-    Program { row, nodes: inner.nodes, effects: inner.effects, about: inner.about }
+    Program {
+        row,
+        nodes: inner.nodes,
+        effects: inner.effects,
+        about: inner.about,
+    }
 }
 
 /// A value: a node of a meaning, read as a type.
@@ -390,10 +399,18 @@ impl Meaning {
                     | Op::CodeOf(_)
             )
         {
-            return V { m: self, node: at as u16, ty: out };
+            return V {
+                m: self,
+                node: at as u16,
+                ty: out,
+            };
         }
         nodes.push(Node { op, ty, out, args });
-        V { m: self, node: (nodes.len() - 1) as u16, ty: out }
+        V {
+            m: self,
+            node: (nodes.len() - 1) as u16,
+            ty: out,
+        }
     }
 
     /// A constant.
@@ -542,7 +559,14 @@ impl Meaning {
     pub fn when(&self, cond: V<'_>, then: impl FnOnce()) {
         let before = self.inner.borrow().when;
         let both = match before {
-            Some(outer) => (V { m: self, node: outer, ty: Ty::Bool } & cond).node,
+            Some(outer) => {
+                (V {
+                    m: self,
+                    node: outer,
+                    ty: Ty::Bool,
+                } & cond)
+                    .node
+            }
             None => cond.node,
         };
         self.inner.borrow_mut().when = Some(both);
@@ -639,7 +663,11 @@ impl Meaning {
 /// The bits that a value of a type may have.
 pub const fn width_mask(ty: Ty) -> u64 {
     let bits = ty.bits();
-    if bits >= 64 { u64::MAX } else { (1u64 << bits) - 1 }
+    if bits >= 64 {
+        u64::MAX
+    } else {
+        (1u64 << bits) - 1
+    }
 }
 
 macro_rules! unary {
@@ -712,7 +740,8 @@ impl<'m> V<'m> {
 
     /// How many bits are 1, in 32 bits.
     pub fn popcount(self) -> V<'m> {
-        self.m.node(Op::Popcount, self.ty, Ty::U32, [self.node, 0, 0])
+        self.m
+            .node(Op::Popcount, self.ty, Ty::U32, [self.node, 0, 0])
     }
 
     /// Zeros above the highest 1, in 32 bits; the width for 0.
@@ -759,7 +788,8 @@ impl<'m> V<'m> {
 
     /// Whether the float is of one of the classes that `mask` (32 bits, or 16 beside f16) names.
     pub fn class(self, mask: V<'m>) -> V<'m> {
-        self.m.node(Op::Class, self.ty, Ty::Bool, [self.node, mask.node, 0])
+        self.m
+            .node(Op::Class, self.ty, Ty::Bool, [self.node, mask.node, 0])
     }
 
     /// The smaller one.
@@ -789,29 +819,34 @@ impl<'m> V<'m> {
 
     /// self × b + c, rounded once.
     pub fn fma(self, b: V<'m>, c: V<'m>) -> V<'m> {
-        self.m.node(Op::Fma, self.ty, self.ty, [self.node, b.node, c.node])
+        self.m
+            .node(Op::Fma, self.ty, self.ty, [self.node, b.node, c.node])
     }
 
     /// self × b rounded, + c rounded, denormals flushed: v_mad_f32.
     pub fn mad(self, b: V<'m>, c: V<'m>) -> V<'m> {
-        self.m.node(Op::Mad, self.ty, self.ty, [self.node, b.node, c.node])
+        self.m
+            .node(Op::Mad, self.ty, self.ty, [self.node, b.node, c.node])
     }
 
     /// self (a truth value) ? a : b.
     pub fn select(self, a: V<'m>, b: V<'m>) -> V<'m> {
         a.same(b);
-        self.m.node(Op::Select, a.ty, a.ty, [self.node, a.node, b.node])
+        self.m
+            .node(Op::Select, a.ty, a.ty, [self.node, a.node, b.node])
     }
 
     /// The value of the lane that `lane` numbers, in every lane.
     pub fn read_lane(self, lane: V<'m>) -> V<'m> {
-        self.m.node(Op::ReadLane, self.ty, self.ty, [self.node, lane.node, 0])
+        self.m
+            .node(Op::ReadLane, self.ty, self.ty, [self.node, lane.node, 0])
     }
 
     /// What the lanes that are on sent to this one: each sends its value to the lane that `lane`
     /// numbers, the highest sender wins, and 0 stands where none sent.
     pub fn send_lane(self, lane: V<'m>) -> V<'m> {
-        self.m.node(Op::SendLane, self.ty, self.ty, [self.node, lane.node, 0])
+        self.m
+            .node(Op::SendLane, self.ty, self.ty, [self.node, lane.node, 0])
     }
 
     /// Whether it is not zero.
@@ -821,18 +856,24 @@ impl<'m> V<'m> {
 
     /// `n` consecutive bits from `lo` on, zero-extended in the same type.
     pub fn bits(self, lo: u32, n: u32) -> V<'m> {
-        let shifted = if lo == 0 { self } else { self.as_(self.ty.as_bits()) >> lo as u64 };
+        let shifted = if lo == 0 {
+            self
+        } else {
+            self.as_(self.ty.as_bits()) >> lo as u64
+        };
         (shifted & ((1u64 << n) - 1)).as_(self.ty)
     }
 
     fn binary(self, op: Op, other: V<'m>) -> V<'m> {
         self.same(other);
-        self.m.node(op, self.ty, self.ty, [self.node, other.node, 0])
+        self.m
+            .node(op, self.ty, self.ty, [self.node, other.node, 0])
     }
 
     /// A shift's count may have another width.
     fn shift(self, op: Op, count: V<'m>) -> V<'m> {
-        self.m.node(op, self.ty, self.ty, [self.node, count.node, 0])
+        self.m
+            .node(op, self.ty, self.ty, [self.node, count.node, 0])
     }
 }
 

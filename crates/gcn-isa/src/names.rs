@@ -17,7 +17,13 @@ pub struct Name {
 }
 
 const fn n(id: u8, llvm: &'static str, clrx: &'static str, since: Gen) -> Name {
-    Name { id, llvm, clrx, since, aliases: &[] }
+    Name {
+        id,
+        llvm,
+        clrx,
+        since,
+        aliases: &[],
+    }
 }
 
 /// The messages of s_sendmsg, SIMM16 bits 3:0 (docs/errata.md, sopp-sendmsg).
@@ -86,12 +92,17 @@ pub static SDWA_SEL: [(&str, &str); 7] = [
 ];
 
 /// What SDWA does with the rest of the destination.
-pub static SDWA_UNUSED: [(&str, &str); 3] =
-    [("UNUSED_PAD", "pad"), ("UNUSED_SEXT", "sext"), ("UNUSED_PRESERVE", "preserve")];
+pub static SDWA_UNUSED: [(&str, &str); 3] = [
+    ("UNUSED_PAD", "pad"),
+    ("UNUSED_SEXT", "sext"),
+    ("UNUSED_PRESERVE", "preserve"),
+];
 
 /// The name of a number in a generation.
 pub fn name_of(table: &'static [Name], id: u32, generation: Gen) -> Option<&'static Name> {
-    table.iter().find(|n| n.id as u32 == id && n.since <= generation)
+    table
+        .iter()
+        .find(|n| n.id as u32 == id && n.since <= generation)
 }
 
 /// The number that a name stands for in a generation: LLVM's name, CLRX's, or an alias, in any case.
@@ -105,7 +116,10 @@ pub fn id_of(table: &'static [Name], name: &str, generation: Gen) -> Option<u32>
                 && n.llvm.starts_with("GS_OP_")
                 && n.clrx.eq_ignore_ascii_case(&name[3..])
     };
-    table.iter().find(|n| is(n) && n.since <= generation).map(|n| n.id as u32)
+    table
+        .iter()
+        .find(|n| is(n) && n.since <= generation)
+        .map(|n| n.id as u32)
 }
 
 /// The counters in an s_waitcnt's SIMM16: vmcnt, expcnt, lgkmcnt, each with its all-ones value
@@ -135,6 +149,10 @@ pub fn waitcnt(simm: u32, generation: Gen) -> Waitcnt {
 
 /// The SIMM16 of an s_waitcnt whose counters are given; the inverse of [`waitcnt`].
 pub fn waitcnt_simm(vm: u32, exp: u32, lgkm: u32, generation: Gen) -> u32 {
-    let high = if generation == Gen::Gfx9 { (vm & 0x30) << 10 } else { 0 };
+    let high = if generation == Gen::Gfx9 {
+        (vm & 0x30) << 10
+    } else {
+        0
+    };
     (vm & 15) | high | (exp & 7) << 4 | (lgkm & 15) << 8
 }

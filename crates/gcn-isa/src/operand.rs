@@ -197,8 +197,13 @@ pub fn inline_code(value: u64, bits: u32, generation: Gen) -> Option<u16> {
         -16..=-1 => return Some((192 - signed) as u16),
         _ => {}
     }
-    let last = if generation >= Gen::Gfx8 { INV_2PI } else { 247 };
-    (240..=last).find(|&c| inline_value(c, bits) == Some(if bits == 16 { value & 0xffff } else { value }))
+    let last = if generation >= Gen::Gfx8 {
+        INV_2PI
+    } else {
+        247
+    };
+    (240..=last)
+        .find(|&c| inline_value(c, bits) == Some(if bits == 16 { value & 0xffff } else { value }))
 }
 
 /// One operand of a decoded instruction.

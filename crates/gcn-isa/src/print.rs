@@ -1,1 +1,796 @@
-//! Instructions to text.
+//! Instructions to text, in two spellings.
+//!
+//! Whatever the text does not show by itself is shown by a suffix `bits:0x…`: the difference
+//! between the instruction's bits and those that its text assembles to without the suffix. So
+//! every instruction's text assembles to exactly its bytes.
+
+use alloc::string::String;
+
+use crate::decode::{Insn, SrcMods};
+use crate::encode::Encoder;
+use crate::format::{Encoding, Field, Format};
+use crate::inst::Flags;
+use crate::names::{self, Name};
+use crate::operand::{self, FLOATS, LITERAL, Reg, Source, VCC, Value};
+use crate::shape::{Imm, Mods, Role, Slot, Ty};
+use crate::target::Gen;
+
+/// Whose spelling.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Syntax {
+    /// LLVM's.
+    Llvm,
+    /// The documents', which is CLRX's.
+    Clrx,
+}
+
+/// How an instruction is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Style {
+    /// Whose spelling.
+    pub syntax: Syntax,
+}
+
+impl Style {
+    /// LLVM's spelling.
+    pub const LLVM: Style = Style {
+        syntax: Syntax::Llvm,
+    };
+    /// The documents' spelling.
+    pub const CLRX: Style = Style {
+        syntax: Syntax::Clrx,
+    };
+}
+
+/// Appends the instruction's text to `out`. A branch's target is its SIMM16.
+pub fn print(insn: &Insn, style: &Style, out: &mut String) {
+    Printer {
+        insn,
+        clrx: style.syntax == Syntax::Clrx,
+        label: None,
+        out,
+    }
+    .instruction();
+}
+
+/// As [`print`], with the target of a branch written as `label`.
+pub fn print_with_label(insn: &Insn, style: &Style, label: &str, out: &mut String) {
+    Printer {
+        insn,
+        clrx: style.syntax == Syntax::Clrx,
+        label: Some(label),
+        out,
+    }
+    .instruction();
+}
+
+/// Appends a number in decimal.
+pub fn push_dec(out: &mut String, value: u32) {
+    let mut digits = [0u8; 10];
+    let mut at = digits.len();
+    let mut rest = value;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    for &d in &digits[at..] {
+        out.push(d as char);
+    }
+}
+
+/// Appends a number in hex behind `0x`, without leading zeros.
+pub fn push_hex(out: &mut String, value: u64) {
+    out.push_str("0x");
+    let mut shift = (63 - (value | 1).leading_zeros()) & !3;
+    loop {
+        let digit = (value >> shift & 15) as usize;
+        out.push(b"0123456789abcdef"[digit] as char);
+        if shift == 0 {
+            break;
+        }
+        shift -= 4;
+    }
+}
+
+struct Printer<'a> {
+    insn: &'a Insn,
+    clrx: bool,
+    label: Option<&'a str>,
+    out: &'a mut String,
+}
+
+impl Printer<'_> {
+    fn instruction(&mut self) {
+        let insn = self.insn;
+        let row = insn.row;
+        self.out.push_str(if self.clrx {
+            row.clrx.unwrap_or(row.name)
+        } else {
+            row.name
+        });
+        if !self.clrx {
+            self.out.push_str(suffix(insn));
+        }
+        // The bits that the text so far assembles to.
+        let Some(mut shown) = Encoder::new(row, insn.encoding, insn.target) else {
+            return;
+        };
+        let mut separator = " ";
+        for slot in row.shape.slots {
+            let operand = insn.operand(slot);
+            if operand.value == Value::Absent && !self.shows_absent(slot) {
+                continue;
+            }
+            self.out.push_str(separator);
+            separator = ", ";
+            self.operand(slot, operand.value, &mut shown);
+        }
+        self.modifiers(&mut shown);
+        let hidden = shown.bits ^ insn.bits;
+        if hidden != 0 {
+            self.out.push_str(" bits:");
+            push_hex(self.out, hidden);
+        }
+    }
+
+    /// `off` stands where a buffer or global instruction has no such register.
+    fn shows_absent(&self, slot: &Slot) -> bool {
+        match slot.role {
+            Role::BufAddr => true,
+            Role::Saddr => self.insn.has_field(Field::Saddr),
+            _ => false,
+        }
+    }
+
+    fn operand(&mut self, slot: &'static Slot, value: Value, shown: &mut Encoder) {
+        match (slot.role, value) {
+            (Role::Imm(kind), Value::Imm(v)) => {
+                shown.set(
+                    if kind == Imm::GprIdxSsrc1 {
+                        Field::Ssrc1
+                    } else {
+                        Field::Simm16
+                    },
+                    v,
+                );
+                self.immediate(kind, v, shown);
+            }
+            (Role::K, Value::Imm(v)) => self.literal_k(slot, v),
+            (Role::Soff, v) => self.smem_offset(v, shown),
+            (_, Value::Absent) => self.out.push_str("off"),
+            (role, Value::Code(code)) => {
+                shown.set_code(role, code);
+                let mods = self.source_mods(role, shown);
+                self.modified(mods, slot, code);
+            }
+            (_, Value::Imm(v)) => push_hex(self.out, v as u64),
+        }
+    }
+
+    /// The modifiers that are written around a source, which `shown` takes.
+    fn source_mods(&self, role: Role, shown: &mut Encoder) -> SrcMods {
+        let n = match role {
+            Role::Src0 => 0,
+            Role::Src1 => 1,
+            Role::Src2 => 2,
+            _ => return SrcMods::NONE,
+        };
+        let mods = self.insn.src_mods(n);
+        let bit = 1 << n;
+        match self.insn.encoding {
+            Encoding::Vop3 | Encoding::Vop3b => {
+                let abs = self.insn.field(Field::Abs) & bit;
+                let neg = self.insn.field(Field::Neg) & bit;
+                let v = get(shown, Field::Abs) | abs;
+                shown.set(Field::Abs, v);
+                let v = get(shown, Field::Neg) | neg;
+                shown.set(Field::Neg, v);
+            }
+            Encoding::Sdwa1
+            | Encoding::Sdwa2
+            | Encoding::SdwaC
+            | Encoding::Dpp1
+            | Encoding::Dpp2
+            | Encoding::DppC => {
+                let (abs, neg, sext) = if n == 0 {
+                    (Field::Src0Abs, Field::Src0Neg, Field::Src0Sext)
+                } else {
+                    (Field::Src1Abs, Field::Src1Neg, Field::Src1Sext)
+                };
+                shown.set(abs, mods.abs as u32);
+                shown.set(neg, mods.neg as u32);
+                shown.set(sext, mods.sext as u32);
+            }
+            _ => {}
+        }
+        mods
+    }
+
+    fn modified(&mut self, mods: SrcMods, slot: &Slot, code: u16) {
+        if mods.neg {
+            self.out.push('-');
+        }
+        if mods.sext {
+            self.out.push_str("sext(");
+        }
+        match (mods.abs, self.clrx) {
+            (true, true) => self.out.push_str("abs("),
+            (true, false) => self.out.push('|'),
+            _ => {}
+        }
+        self.code(code, slot.ty);
+        match (mods.abs, self.clrx) {
+            (true, true) => self.out.push(')'),
+            (true, false) => self.out.push('|'),
+            _ => {}
+        }
+        if mods.sext {
+            self.out.push(')');
+        }
+    }
+
+    /// A register or constant that an operand of type `ty` reads or writes.
+    fn code(&mut self, code: u16, ty: Ty) {
+        let generation = self.insn.generation();
+        let dwords = ty.dwords() as u16;
+        match operand::reg(code, generation) {
+            Reg::Sgpr(n) if n + dwords <= generation.sgprs() => self.tuple("s", n, dwords),
+            Reg::Vgpr(n) if n + dwords <= 256 => self.tuple("v", n, dwords),
+            Reg::Ttmp(n) if n + dwords <= if generation == Gen::Gfx9 { 16 } else { 12 } => {
+                self.tuple("ttmp", n, dwords)
+            }
+            Reg::Half(pair, high) if dwords == 1 => {
+                self.out.push_str(pair.name());
+                self.out.push_str(if high { "_hi" } else { "_lo" });
+            }
+            Reg::Half(pair, false) if dwords == 2 => self.out.push_str(pair.name()),
+            Reg::M0 if dwords == 1 => self.out.push_str("m0"),
+            Reg::Int(v) => self.signed(v),
+            Reg::Float(8) if dwords == 2 => self.out.push_str("0.15915494309189532"),
+            Reg::Float(n) => self.out.push_str(FLOATS[n as usize].0),
+            Reg::Source(s) => {
+                if !self.clrx {
+                    self.out.push_str("src_");
+                }
+                self.out.push_str(s.name());
+                if !self.clrx && s == Source::LdsDirect {
+                    self.out.push_str("_direct");
+                }
+            }
+            Reg::Literal if self.insn.len as usize > self.base_len() => {
+                self.literal(self.insn.literal, ty)
+            }
+            _ => {
+                self.out.push_str("op(");
+                push_hex(self.out, code as u64);
+                self.out.push(')');
+            }
+        }
+    }
+
+    fn base_len(&self) -> usize {
+        crate::format::layout_in(self.insn.encoding, self.insn.generation()).bytes as usize
+    }
+
+    fn tuple(&mut self, letter: &str, first: u16, n: u16) {
+        self.out.push_str(letter);
+        if n == 1 {
+            push_dec(self.out, first as u32);
+            return;
+        }
+        self.out.push('[');
+        push_dec(self.out, first as u32);
+        self.out.push(':');
+        push_dec(self.out, (first + n - 1) as u32);
+        self.out.push(']');
+    }
+
+    fn signed(&mut self, v: i32) {
+        if v < 0 {
+            self.out.push('-');
+        }
+        push_dec(self.out, v.unsigned_abs());
+    }
+
+    fn literal(&mut self, v: u32, ty: Ty) {
+        let bits = if ty == Ty::Mask { 64 } else { ty.bits() };
+        // A text that would assemble to an inline constant, or lose its high half, is wrapped.
+        let inline = operand::inline_code(v as u64, bits, self.insn.generation()).is_some();
+        if inline || bits == 16 && v > 0xffff {
+            self.out.push_str("lit(");
+            match v as i32 {
+                small @ -16..=64 if self.clrx => self.signed(small),
+                _ => push_hex(self.out, v as u64),
+            }
+            self.out.push(')');
+        } else {
+            push_hex(self.out, v as u64);
+        }
+    }
+
+    /// A literal that is always one, so that no wrapping is needed.
+    fn literal_k(&mut self, slot: &Slot, v: u32) {
+        if slot.ty == Ty::B32 && self.insn.encoding == Encoding::Sopk && !self.clrx {
+            // LLVM prints s_setreg_imm32_b32's as it prints any operand.
+            match v as i32 {
+                small @ -16..=64 => return self.signed(small),
+                _ => {}
+            }
+        }
+        push_hex(self.out, v as u64);
+    }
+
+    fn smem_offset(&mut self, value: Value, shown: &mut Encoder) {
+        let insn = self.insn;
+        let old = insn.generation() < Gen::Gfx8;
+        match value {
+            Value::Imm(v) => {
+                shown.set(Field::Imm, 1);
+                shown.set(Field::Offset, v);
+                if insn.generation() == Gen::Gfx9 {
+                    // 21 bits, signed.
+                    let v = ((v << 11) as i32) >> 11;
+                    if v < 0 {
+                        self.out.push('-');
+                    }
+                    push_hex(self.out, v.unsigned_abs() as u64);
+                } else {
+                    push_hex(self.out, v as u64);
+                }
+            }
+            Value::Code(code) if insn.field(Field::SoffsetEn) != 0 => {
+                shown.set(Field::SoffsetEn, 1);
+                shown.set(Field::Soffset, code as u32);
+                self.code(code, Ty::B32);
+            }
+            Value::Code(code) => {
+                shown.set(Field::Offset, code as u32);
+                if old && code == LITERAL {
+                    push_hex(self.out, insn.literal as u64);
+                } else {
+                    self.code(code, Ty::B32);
+                }
+            }
+            Value::Absent => {}
+        }
+    }
+
+    fn immediate(&mut self, kind: Imm, v: u32, shown: &mut Encoder) {
+        match kind {
+            Imm::U16 if !self.clrx => push_dec(self.out, v),
+            Imm::U16 | Imm::Hex16 => push_hex(self.out, v as u64),
+            Imm::Branch => match self.label {
+                Some(label) => self.out.push_str(label),
+                None => push_dec(self.out, v),
+            },
+            Imm::Waitcnt => self.waitcnt(v, shown),
+            Imm::Sendmsg => self.sendmsg(v, shown),
+            Imm::Hwreg => self.hwreg(v),
+            Imm::GprIdx | Imm::GprIdxSsrc1 => self.gpr_idx(v),
+        }
+    }
+
+    fn waitcnt(&mut self, v: u32, shown: &mut Encoder) {
+        let generation = self.insn.generation();
+        let w = names::waitcnt(v, generation);
+        let counters = [("vmcnt(", w.vm), ("expcnt(", w.exp), ("lgkmcnt(", w.lgkm)];
+        let all = counters.iter().all(|(_, (v, max))| v == max);
+        let mut first = true;
+        for (name, (v, max)) in counters {
+            if v == max && !all {
+                continue;
+            }
+            if !first {
+                self.out.push_str(if self.clrx { " & " } else { " " });
+            }
+            first = false;
+            self.out.push_str(name);
+            push_dec(self.out, v);
+            self.out.push(')');
+        }
+        // The spare bits are hidden from LLVM's text; CLRX's shows the whole number.
+        if w.spare != 0 && self.clrx {
+            self.out.push_str(" :");
+            push_hex(self.out, v as u64);
+        } else {
+            shown.set(Field::Simm16, v & !w.spare);
+        }
+    }
+
+    fn sendmsg(&mut self, v: u32, shown: &mut Encoder) {
+        let generation = self.insn.generation();
+        let (id, op, stream) = (v & 15, v >> 4 & 7, v >> 8 & 3);
+        let gs = id == 2 || id == 3;
+        let message = names::name_of(names::MESSAGES, id, generation);
+        let ops = match id {
+            2 | 3 => names::GS_OPS,
+            15 => names::SYS_OPS,
+            _ => &[],
+        };
+        let op_name = names::name_of(ops, op, generation);
+        let has_op = !ops.is_empty();
+        let has_stream = gs && op != 0;
+        let named = message.is_some()
+            && (if has_op {
+                op_name.is_some() && !(id == 2 && op == 0)
+            } else {
+                op == 0
+            })
+            && (has_stream || stream == 0);
+        let spelled = |n: &'static Name, clrx: bool| if clrx { n.clrx } else { n.llvm };
+        match message {
+            Some(message) if named => {
+                self.out.push_str("sendmsg(");
+                self.out.push_str(spelled(message, self.clrx));
+                if let Some(op) = op_name {
+                    self.out.push_str(", ");
+                    self.out.push_str(spelled(op, self.clrx));
+                }
+                if has_stream {
+                    self.out.push_str(", ");
+                    push_dec(self.out, stream);
+                }
+                self.out.push(')');
+                // The rest of SIMM16 is hidden.
+                shown.set(Field::Simm16, v & 0x37f);
+            }
+            _ if v & !0x37f == 0 => {
+                self.out
+                    .push_str(if self.clrx { "sendmsg(@" } else { "sendmsg(" });
+                push_dec(self.out, id);
+                self.out.push_str(", ");
+                if self.clrx {
+                    self.out.push('@');
+                }
+                push_dec(self.out, op);
+                self.out.push_str(", ");
+                push_dec(self.out, stream);
+                self.out.push(')');
+            }
+            _ => push_dec(self.out, v),
+        }
+    }
+
+    fn hwreg(&mut self, v: u32) {
+        let (id, offset, size) = (v & 63, v >> 6 & 31, (v >> 11 & 31) + 1);
+        self.out.push_str("hwreg(");
+        match names::name_of(names::HWREGS, id, self.insn.generation()) {
+            Some(n) => self.out.push_str(if self.clrx { n.clrx } else { n.llvm }),
+            None => {
+                if self.clrx {
+                    self.out.push('@');
+                }
+                push_dec(self.out, id);
+            }
+        }
+        if self.clrx || offset != 0 || size != 32 {
+            self.out.push_str(", ");
+            push_dec(self.out, offset);
+            self.out.push_str(", ");
+            push_dec(self.out, size);
+        }
+        self.out.push(')');
+    }
+
+    fn gpr_idx(&mut self, v: u32) {
+        if self.clrx || v > 15 {
+            return push_hex(self.out, v as u64);
+        }
+        self.out.push_str("gpr_idx(");
+        let mut first = true;
+        for (bit, name) in names::GPR_IDX.iter().enumerate() {
+            if v >> bit & 1 != 0 {
+                if !first {
+                    self.out.push(',');
+                }
+                first = false;
+                self.out.push_str(name);
+            }
+        }
+        self.out.push(')');
+    }
+
+    fn modifiers(&mut self, shown: &mut Encoder) {
+        match self.insn.row.shape.mods {
+            Mods::None | Mods::BufferBare => {}
+            Mods::Valu => self.valu_modifiers(shown),
+            Mods::Smem => {
+                self.flag(Field::Nv, "nv", shown);
+                self.flag(Field::Glc, "glc", shown);
+            }
+            Mods::Ds => {
+                let low = self.insn.field(Field::Offset0) | self.insn.field(Field::Offset1) << 8;
+                if low != 0 {
+                    self.out.push_str(" offset:");
+                    push_dec(self.out, low);
+                    shown.set(Field::Offset0, low & 255);
+                    shown.set(Field::Offset1, low >> 8);
+                }
+                self.flag(Field::Gds, "gds", shown);
+            }
+            Mods::Ds2 => {
+                self.number(Field::Offset0, " offset0:", shown);
+                self.number(Field::Offset1, " offset1:", shown);
+                self.flag(Field::Gds, "gds", shown);
+            }
+            Mods::Buffer => {
+                self.flag(Field::Idxen, "idxen", shown);
+                self.flag(Field::Offen, "offen", shown);
+                self.flag(Field::Addr64, "addr64", shown);
+                self.number(Field::Offset, " offset:", shown);
+                self.flag(Field::Glc, "glc", shown);
+                self.flag(Field::Slc, "slc", shown);
+                self.flag(Field::Tfe, "tfe", shown);
+                self.flag(Field::Lds, "lds", shown);
+            }
+            Mods::Flat => {
+                if self.insn.has_field(Field::Offset) {
+                    self.flat_offset(shown);
+                }
+                self.flag(Field::Glc, "glc", shown);
+                self.flag(Field::Slc, "slc", shown);
+                self.flag(Field::Tfe, "tfe", shown);
+                self.flag(Field::Lds, "lds", shown);
+                self.flag(Field::Nv, "nv", shown);
+            }
+        }
+    }
+
+    fn flat_offset(&mut self, shown: &mut Encoder) {
+        let raw = self.insn.field(Field::Offset);
+        // GLOBAL and SCRATCH have 13 signed bits, FLAT the low 12 without sign.
+        let signed = self.insn.row.format != Format::Flat;
+        let v = if signed {
+            ((raw << 19) as i32) >> 19
+        } else {
+            (raw & 0xfff) as i32
+        };
+        if v != 0 {
+            self.out.push_str(if self.clrx {
+                " inst_offset:"
+            } else {
+                " offset:"
+            });
+            self.signed(v);
+            shown.set(Field::Offset, v as u32 & 0x1fff);
+        }
+    }
+
+    fn flag(&mut self, field: Field, name: &str, shown: &mut Encoder) {
+        if self.insn.field(field) != 0 {
+            self.out.push(' ');
+            self.out.push_str(name);
+            shown.set(field, 1);
+        }
+    }
+
+    fn number(&mut self, field: Field, name: &str, shown: &mut Encoder) {
+        let v = self.insn.field(field);
+        if v != 0 {
+            self.out.push_str(name);
+            push_dec(self.out, v);
+            shown.set(field, v);
+        }
+    }
+
+    fn omod(&mut self, shown: &mut Encoder) {
+        let v = self.insn.field(Field::Omod);
+        self.out
+            .push_str(["", " mul:2", " mul:4", " div:2"][v as usize]);
+        shown.set(Field::Omod, v);
+    }
+
+    fn valu_modifiers(&mut self, shown: &mut Encoder) {
+        use Encoding::*;
+        match self.insn.encoding {
+            Vop3 | Vop3b => {
+                self.op_sel(shown);
+                if self.clrx {
+                    self.omod(shown);
+                    self.flag(Field::Clamp, "clamp", shown);
+                    if self.looks_like_e32() {
+                        self.out.push_str(" vop3");
+                    }
+                } else {
+                    self.flag(Field::Clamp, "clamp", shown);
+                    self.omod(shown);
+                }
+            }
+            Sdwa1 | Sdwa2 | SdwaC => self.sdwa(shown),
+            Dpp1 | Dpp2 | DppC => self.dpp(shown),
+            _ => {}
+        }
+    }
+
+    fn op_sel(&mut self, shown: &mut Encoder) {
+        let sel = self.insn.field(Field::OpSel);
+        let sources = (0..3)
+            .filter(|&n| {
+                self.insn
+                    .row
+                    .shape
+                    .slot([Role::Src0, Role::Src1, Role::Src2][n])
+                    .is_some()
+            })
+            .count();
+        if sel == 0 || self.insn.generation() != Gen::Gfx9 || sources == 0 {
+            return;
+        }
+        let used = ((1 << sources) - 1) | 8;
+        if sel & used == 0 {
+            return;
+        }
+        self.out.push_str(" op_sel:[");
+        for n in 0..sources {
+            push_dec(self.out, sel >> n & 1);
+            self.out.push(',');
+        }
+        push_dec(self.out, sel >> 3);
+        self.out.push(']');
+        shown.set(Field::OpSel, sel & used);
+    }
+
+    /// Whether the operands of a VOP3 encoding would be read as the 32-bit encoding's.
+    fn looks_like_e32(&self) -> bool {
+        let insn = self.insn;
+        if insn.row.format == Format::Vop3 || insn.row.flags.has(Flags::ONLY_E32) {
+            return false;
+        }
+        let modified = [
+            Field::Abs,
+            Field::Neg,
+            Field::Clamp,
+            Field::Omod,
+            Field::OpSel,
+        ]
+        .iter()
+        .any(|&f| insn.field(f) != 0);
+        !modified
+            && insn.operands().all(|o| match (o.slot.role, o.value) {
+                (Role::Src1, Value::Code(c)) => c >= operand::VGPR0,
+                (Role::CmpDst | Role::CarryOut | Role::CarryIn, Value::Code(c)) => c == VCC,
+                (Role::Src2, _) => false,
+                _ => true,
+            })
+    }
+
+    fn sdwa(&mut self, shown: &mut Encoder) {
+        let insn = self.insn;
+        let one = insn.encoding == Encoding::Sdwa1;
+        let none = insn.row.shape.slot(Role::Src0).is_none();
+        if insn.generation() == Gen::Gfx8 || insn.encoding != Encoding::SdwaC {
+            self.flag(Field::Clamp, "clamp", shown);
+        }
+        if insn.has_field(Field::Omod) {
+            self.omod(shown);
+        }
+        let mut any = false;
+        let compare = insn.encoding == Encoding::SdwaC;
+        let fields: [(Field, &str, bool); 4] = [
+            (Field::DstSel, " dst_sel:", !compare),
+            (Field::DstUnused, " dst_unused:", !compare),
+            (Field::Src0Sel, " src0_sel:", !none),
+            (Field::Src1Sel, " src1_sel:", !one),
+        ];
+        for (field, name, present) in fields {
+            if !present {
+                continue;
+            }
+            let v = insn.field(field);
+            let table: &[(&str, &str)] = if field == Field::DstUnused {
+                &names::SDWA_UNUSED
+            } else {
+                &names::SDWA_SEL
+            };
+            let default = if field == Field::DstUnused { 0 } else { 6 };
+            let Some((llvm, clrx)) = table.get(v as usize) else {
+                // A reserved selection: the default is left for `bits:` to correct.
+                shown.set(field, default);
+                continue;
+            };
+            shown.set(field, v);
+            if self.clrx {
+                if v == default {
+                    continue;
+                }
+                any = true;
+            }
+            self.out.push_str(name);
+            self.out.push_str(if self.clrx { clrx } else { llvm });
+        }
+        if self.clrx && !any {
+            self.out.push_str(" sdwa");
+        }
+    }
+
+    fn dpp(&mut self, shown: &mut Encoder) {
+        let insn = self.insn;
+        let ctrl = insn.field(Field::DppCtrl);
+        let n = ctrl & 15;
+        let (name, number): (&str, Option<u32>) = match ctrl {
+            0..=0xff => {
+                self.out.push_str(" quad_perm:[");
+                for k in 0..4 {
+                    if k != 0 {
+                        self.out.push(',');
+                    }
+                    push_dec(self.out, ctrl >> (2 * k) & 3);
+                }
+                self.out.push(']');
+                ("", None)
+            }
+            0x101..=0x10f => (" row_shl:", Some(n)),
+            0x111..=0x11f => (" row_shr:", Some(n)),
+            0x121..=0x12f => (" row_ror:", Some(n)),
+            0x130 => (" wave_shl", Some(1)),
+            0x134 => (" wave_rol", Some(1)),
+            0x138 => (" wave_shr", Some(1)),
+            0x13c => (" wave_ror", Some(1)),
+            0x140 => (" row_mirror", None),
+            0x141 => (" row_half_mirror", None),
+            0x142 if self.clrx => (" row_bcast15", None),
+            0x143 if self.clrx => (" row_bcast31", None),
+            0x142 => (" row_bcast:", Some(15)),
+            0x143 => (" row_bcast:", Some(31)),
+            // Reserved: the number itself.
+            _ => (" dpp_ctrl:", Some(ctrl)),
+        };
+        shown.set(Field::DppCtrl, ctrl);
+        self.out.push_str(name);
+        if let Some(n) = number {
+            let wave = (0x130..0x140).contains(&ctrl);
+            if !(wave && self.clrx) {
+                if wave {
+                    self.out.push(':');
+                }
+                push_dec(self.out, n);
+            }
+        }
+        let bound = insn.field(Field::BoundCtrl) != 0;
+        shown.set(Field::BoundCtrl, bound as u32);
+        let (row, bank) = (insn.field(Field::RowMask), insn.field(Field::BankMask));
+        shown.set(Field::RowMask, row);
+        shown.set(Field::BankMask, bank);
+        if self.clrx {
+            if bound {
+                self.out.push_str(" bound_ctrl");
+            }
+            self.out.push_str(" bank_mask:");
+            push_dec(self.out, bank);
+            self.out.push_str(" row_mask:");
+            push_dec(self.out, row);
+        } else {
+            self.out.push_str(" row_mask:");
+            push_hex(self.out, row as u64);
+            self.out.push_str(" bank_mask:");
+            push_hex(self.out, bank as u64);
+            if bound {
+                self.out.push_str(" bound_ctrl:0");
+            }
+        }
+    }
+}
+
+fn get(e: &Encoder, field: Field) -> u32 {
+    crate::format::layout_in(e.encoding, e.target.generation())
+        .field(field)
+        .get(e.bits)
+}
+
+/// LLVM's suffix for the encoding.
+fn suffix(insn: &Insn) -> &'static str {
+    if insn.row.flags.has(Flags::ONLY_E32) {
+        return "";
+    }
+    match (insn.row.format, insn.encoding) {
+        (_, Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC) => "_sdwa",
+        (_, Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC) => "_dpp",
+        (Format::Vop1 | Format::Vop2 | Format::Vopc, Encoding::Vop3 | Encoding::Vop3b) => "_e64",
+        (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp, _) => "_e32",
+        _ => "",
+    }
+}

@@ -272,10 +272,16 @@ pub const fn imm(kind: Imm) -> Slot {
 
 /// A shape without modifiers.
 pub const fn plain(slots: &'static [Slot]) -> Shape {
-    Shape { slots, mods: Mods::None }
+    Shape {
+        slots,
+        mods: Mods::None,
+    }
 }
 
 /// A shape of the vector ALU.
 pub const fn valu(slots: &'static [Slot]) -> Shape {
-    Shape { slots, mods: Mods::Valu }
+    Shape {
+        slots,
+        mods: Mods::Valu,
+    }
 }

@@ -106,7 +106,12 @@ const fn t(
     table: u8,
     aliases: &'static [&'static str],
 ) -> TargetInfo {
-    TargetInfo { name, aliases, mach, table }
+    TargetInfo {
+        name,
+        aliases,
+        mach,
+        table,
+    }
 }
 
 /// Every target. The names `gcn1.0` … are the documents' (shared numbering of GCN generations).

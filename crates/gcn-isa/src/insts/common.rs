@@ -17,7 +17,9 @@ pub fn bit_field<'m>(m: &'m Meaning, value: V<'m>, control: V<'m>) -> V<'m> {
     let cut = (value << top) >> down;
     let rest = value >> offset;
     let zero = m.c(value.ty, 0);
-    length.eq(m.c(Ty::U32, 0)).select(zero, inside.select(cut, rest))
+    length
+        .eq(m.c(Ty::U32, 0))
+        .select(zero, inside.select(cut, rest))
 }
 
 /// Splits EXEC by a condition mask, runs the smaller part first and pushes the other on the
