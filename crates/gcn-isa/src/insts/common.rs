@@ -50,6 +50,20 @@ pub fn fork<'m>(m: &'m Meaning, condition: V<'m>, target: V<'m>) {
     });
 }
 
+/// Goes on where the control stack's pointer is `base`, else takes EXEC and PC from its top:
+/// s_cbranch_join.
+pub fn join<'m>(m: &'m Meaning, base: V<'m>) {
+    let csp = m.get(State::Csp);
+    m.when(csp.ne(base), || {
+        // CSP has three bits.
+        let top = (csp - 1) & 7;
+        let entry = (top << 2).as_(Ty::U32);
+        m.set(State::Exec, m.sgpr(Ty::B64, entry));
+        m.set(State::Pc, m.sgpr(Ty::B64, entry + 2));
+        m.set(State::Csp, top);
+    });
+}
+
 /// An instruction without operands.
 pub static BARE: crate::shape::Shape = crate::shape::plain(&[]);
 
