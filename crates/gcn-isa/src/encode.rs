@@ -88,7 +88,7 @@ impl Encoder {
             Role::Sdst | Role::SsrcK | Role::Sdata => self.set(Field::Sdst, c),
             Role::Ssrc0 => self.set(Field::Ssrc0, c),
             Role::Ssrc1 => self.set(Field::Ssrc1, c),
-            Role::Vdst => v(self, Field::Vdst),
+            Role::Vdst | Role::VdstIfGlc => v(self, Field::Vdst),
             Role::SdstV => self.set(Field::Vdst, c),
             Role::Src0 => match self.encoding {
                 Sdwa1 | Sdwa2 | SdwaC if vgpr.is_none() => {
@@ -104,6 +104,7 @@ impl Encoder {
                 }
                 _ => v(self, Field::Src1),
             },
+            Role::LaneSel => self.set(Field::Src1, c),
             Role::Src2 => self.set(Field::Src2, c),
             Role::CmpDst => match self.encoding {
                 Vop3 => self.set(Field::Vdst, c),
