@@ -71,10 +71,6 @@ pub static HWREGS: &[Name] = &[
     n(6, "HW_REG_LDS_ALLOC", "lds_alloc", Gen::Gfx6),
     n(7, "HW_REG_IB_STS", "ib_sts", Gen::Gfx6),
     n(15, "HW_REG_SH_MEM_BASES", "sh_mem_bases", Gen::Gfx9),
-    n(16, "HW_REG_TBA_LO", "tba_lo", Gen::Gfx9),
-    n(17, "HW_REG_TBA_HI", "tba_hi", Gen::Gfx9),
-    n(18, "HW_REG_TMA_LO", "tma_lo", Gen::Gfx9),
-    n(19, "HW_REG_TMA_HI", "tma_hi", Gen::Gfx9),
 ];
 
 /// What GPR indexing may index, bit by bit.

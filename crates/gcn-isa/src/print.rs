@@ -122,7 +122,9 @@ impl Printer<'_> {
         let mut separator = " ";
         for slot in row.shape.slots {
             let operand = insn.operand(slot);
-            if operand.value == Value::Absent && !self.shows_absent(slot) {
+            if operand.value == Value::Absent && !self.shows_absent(slot)
+                || slot.role == Role::Imm(Imm::Optional) && operand.value == Value::Imm(0)
+            {
                 continue;
             }
             self.out.push_str(separator);
@@ -211,7 +213,17 @@ impl Printer<'_> {
     }
 
     fn modified(&mut self, mods: SrcMods, slot: &Slot, code: u16) {
-        if mods.neg {
+        // A minus sign before a number would make it another number.
+        let neg_call = mods.neg
+            && !mods.abs
+            && !mods.sext
+            && matches!(
+                operand::reg(code, self.insn.generation()),
+                Reg::Int(_) | Reg::Float(_) | Reg::Literal
+            );
+        if neg_call {
+            self.out.push_str("neg(");
+        } else if mods.neg {
             self.out.push('-');
         }
         if mods.sext {
@@ -228,7 +240,7 @@ impl Printer<'_> {
             (true, false) => self.out.push('|'),
             _ => {}
         }
-        if mods.sext {
+        if mods.sext || neg_call {
             self.out.push(')');
         }
     }
@@ -361,8 +373,10 @@ impl Printer<'_> {
 
     fn immediate(&mut self, kind: Imm, v: u32, shown: &mut Encoder) {
         match kind {
-            Imm::U16 if !self.clrx => push_dec(self.out, v),
+            // LLVM prints inline constants in decimal, whatever the operand is.
+            Imm::U16 if !self.clrx && v <= 64 => push_dec(self.out, v),
             Imm::U16 | Imm::Hex16 => push_hex(self.out, v as u64),
+            Imm::Optional => push_dec(self.out, v),
             Imm::Branch => match self.label {
                 Some(label) => self.out.push_str(label),
                 None => push_dec(self.out, v),
@@ -787,6 +801,8 @@ fn suffix(insn: &Insn) -> &'static str {
         return "";
     }
     match (insn.row.format, insn.encoding) {
+        // LLVM names no encoding for gfx8's compares; the selections say it.
+        (Format::Vopc, Encoding::SdwaC) if insn.generation() == Gen::Gfx8 => "",
         (_, Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC) => "_sdwa",
         (_, Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC) => "_dpp",
         (Format::Vop1 | Format::Vop2 | Format::Vopc, Encoding::Vop3 | Encoding::Vop3b) => "_e64",

@@ -164,6 +164,8 @@ pub enum Role {
 pub enum Imm {
     /// An unsigned number.
     U16,
+    /// An unsigned number that the text leaves out where it is 0: s_endpgm.
+    Optional,
     /// A number in hex: s_movk_i32.
     Hex16,
     /// A branch target: a label, or the SIMM16.

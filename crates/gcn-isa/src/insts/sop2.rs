@@ -6,17 +6,53 @@ use crate::inst::{Inst, NO};
 use crate::meaning::{Meaning, State};
 use crate::shape::{Role::*, Shape, Ty, plain, read, write};
 
-static B32: Shape = plain(&[write(Sdst, Ty::B32), read(Ssrc0, Ty::B32), read(Ssrc1, Ty::B32)]);
-static U32: Shape = plain(&[write(Sdst, Ty::U32), read(Ssrc0, Ty::U32), read(Ssrc1, Ty::U32)]);
-static I32: Shape = plain(&[write(Sdst, Ty::I32), read(Ssrc0, Ty::I32), read(Ssrc1, Ty::I32)]);
-static B64: Shape = plain(&[write(Sdst, Ty::B64), read(Ssrc0, Ty::B64), read(Ssrc1, Ty::B64)]);
+static B32: Shape = plain(&[
+    write(Sdst, Ty::B32),
+    read(Ssrc0, Ty::B32),
+    read(Ssrc1, Ty::B32),
+]);
+static U32: Shape = plain(&[
+    write(Sdst, Ty::U32),
+    read(Ssrc0, Ty::U32),
+    read(Ssrc1, Ty::U32),
+]);
+static I32: Shape = plain(&[
+    write(Sdst, Ty::I32),
+    read(Ssrc0, Ty::I32),
+    read(Ssrc1, Ty::I32),
+]);
+static B64: Shape = plain(&[
+    write(Sdst, Ty::B64),
+    read(Ssrc0, Ty::B64),
+    read(Ssrc1, Ty::B64),
+]);
 /// A 64-bit value and a 32-bit count or field.
-static B64_32: Shape = plain(&[write(Sdst, Ty::B64), read(Ssrc0, Ty::B64), read(Ssrc1, Ty::U32)]);
-static U64_32: Shape = plain(&[write(Sdst, Ty::U64), read(Ssrc0, Ty::U64), read(Ssrc1, Ty::U32)]);
-static I64_32: Shape = plain(&[write(Sdst, Ty::I64), read(Ssrc0, Ty::I64), read(Ssrc1, Ty::U32)]);
-static I32_32: Shape = plain(&[write(Sdst, Ty::I32), read(Ssrc0, Ty::I32), read(Ssrc1, Ty::U32)]);
+static B64_32: Shape = plain(&[
+    write(Sdst, Ty::B64),
+    read(Ssrc0, Ty::B64),
+    read(Ssrc1, Ty::U32),
+]);
+static U64_32: Shape = plain(&[
+    write(Sdst, Ty::U64),
+    read(Ssrc0, Ty::U64),
+    read(Ssrc1, Ty::U32),
+]);
+static I64_32: Shape = plain(&[
+    write(Sdst, Ty::I64),
+    read(Ssrc0, Ty::I64),
+    read(Ssrc1, Ty::U32),
+]);
+static I32_32: Shape = plain(&[
+    write(Sdst, Ty::I32),
+    read(Ssrc0, Ty::I32),
+    read(Ssrc1, Ty::U32),
+]);
 /// A 64-bit mask from two 32-bit numbers.
-static BFM64: Shape = plain(&[write(Sdst, Ty::B64), read(Ssrc0, Ty::B32), read(Ssrc1, Ty::B32)]);
+static BFM64: Shape = plain(&[
+    write(Sdst, Ty::B64),
+    read(Ssrc0, Ty::B32),
+    read(Ssrc1, Ty::B32),
+]);
 static FORK: Shape = plain(&[read(Ssrc0, Ty::B64), read(Ssrc1, Ty::B64)]);
 static RFE: Shape = plain(&[read(Ssrc0, Ty::B64), read(Ssrc1, Ty::B32)]);
 
@@ -170,7 +206,9 @@ fn s_xor(m: &Meaning) {
 }
 
 fn s_andn2(m: &Meaning) {
-    m.about("Bitwise AND with the second source inverted. SCC says whether the result is not zero.");
+    m.about(
+        "Bitwise AND with the second source inverted. SCC says whether the result is not zero.",
+    );
     let d = m.s(0) & !m.s(1);
     m.d(d);
     m.scc_nonzero(d);
@@ -286,16 +324,22 @@ fn s_lshl4_add(m: &Meaning) {
 }
 
 fn s_pack_ll(m: &Meaning) {
-    m.about("Low half: the first source's low half. High half: the second's low half. SCC is kept.");
+    m.about(
+        "Low half: the first source's low half. High half: the second's low half. SCC is kept.",
+    );
     m.d((m.s(0) & 0xffff) | (m.s(1) << 16));
 }
 
 fn s_pack_lh(m: &Meaning) {
-    m.about("Low half: the first source's low half. High half: the second's high half. SCC is kept.");
+    m.about(
+        "Low half: the first source's low half. High half: the second's high half. SCC is kept.",
+    );
     m.d((m.s(0) & 0xffff) | (m.s(1) & 0xffff_0000));
 }
 
 fn s_pack_hh(m: &Meaning) {
-    m.about("Low half: the first source's high half. High half: the second's high half. SCC is kept.");
+    m.about(
+        "Low half: the first source's high half. High half: the second's high half. SCC is kept.",
+    );
     m.d((m.s(0) >> 16) | (m.s(1) & 0xffff_0000));
 }

@@ -7,6 +7,7 @@ use crate::meaning::{Meaning, Signal, State, V};
 use crate::shape::{Imm as ImmKind, Shape, Ty, imm, plain};
 use crate::target::Gen;
 
+static ENDPGM: Shape = plain(&[imm(ImmKind::Optional)]);
 static NUMBER: Shape = plain(&[imm(ImmKind::U16)]);
 static BRANCH: Shape = plain(&[imm(ImmKind::Branch)]);
 static WAITCNT: Shape = plain(&[imm(ImmKind::Waitcnt)]);
@@ -27,7 +28,7 @@ const fn sopp(
 pub static ROWS: &[Inst] = &[
     //   name                           gfx6 gfx7 gfx8 gfx9  shape     meaning
     sopp("s_nop",                      [  0,   0,   0,   0], &NUMBER,  s_nop).errata(&["sopp-nop"]),
-    sopp("s_endpgm",                   [  1,   1,   1,   1], &BARE,    s_endpgm),
+    sopp("s_endpgm",                   [  1,   1,   1,   1], &ENDPGM,  s_endpgm),
     sopp("s_branch",                   [  2,   2,   2,   2], &BRANCH,  s_branch).errata(&["sopp-reladdr"]),
     sopp("s_wakeup",                   [ NO,  NO,   3,   3], &BARE,    s_wakeup).errata(&["sopp-wakeup"]),
     sopp("s_cbranch_scc0",             [  4,   4,   4,   4], &BRANCH,  s_cbranch_scc0).errata(&["sopp-reladdr", "sopp-scc"]),
