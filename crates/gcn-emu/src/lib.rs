@@ -1,3 +1,18 @@
+//! The GCN machine in software.
+//!
+//! - [`wave`]: the registers of one wave; [`mem`]: guest memory; [`fp`]: floating point on bit patterns.
+//! - `operands`: the one place that reads sources and writes destinations, with all their modifiers.
+//! - [`interp`]: runs the meanings of [`gcn_isa`]'s rows, lane by lane; [`engine`]: what any such engine offers.
+//! - [`snippet`]: a few instructions on one wave. [`dispatch`]: whole kernels of code objects.
+#![deny(unsafe_code)]
 
+mod address;
+pub mod dispatch;
+pub mod engine;
+mod eval;
 pub mod fp;
+pub mod interp;
 pub mod mem;
+mod operands;
+pub mod snippet;
+pub mod wave;

@@ -1,0 +1,539 @@
+//! The addresses of memory instructions, with their range checks, and the accesses through them.
+
+use crate::engine::{Failure, Machine};
+use crate::mem::Fault;
+use crate::operands::Opnd;
+use crate::wave::{LANES, WaveState};
+use gcn_isa::decode::Insn;
+use gcn_isa::format::{Field, Format};
+use gcn_isa::meaning::{AtomicOp, Space};
+use gcn_isa::operand::{Reg, reg};
+use gcn_isa::shape::{Mods, Role, Ty};
+use gcn_isa::target::Gen;
+
+/// What the last address of an instruction says of the accesses through it.
+pub(crate) struct Range {
+    kind: Kind,
+    /// The address that each lane's accesses must end at or before.
+    limit: [u64; LANES],
+    /// Swizzled buffers: the addresses given, and the offset and element 0's address behind each.
+    first: [u64; LANES],
+    offset: [u32; LANES],
+    swizzle: Swizzle,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Unchecked,
+    Limited,
+    /// A buffer whose elements of consecutive indices lie side by side.
+    Swizzled,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Swizzle {
+    base: u64,
+    element: u32,
+    index_stride: u32,
+    stride: u32,
+}
+
+impl Swizzle {
+    /// The address of a byte: "Buffer addressing, swizzled" in AMD's manuals.
+    fn address(&self, index: u32, offset: u32) -> u64 {
+        let (element, stride) = (self.element as u64, self.index_stride as u64);
+        let (index, offset) = (index as u64, offset as u64);
+        let row = index / stride * self.stride as u64 + offset / element * element;
+        self.base + row * stride + index % stride * element + offset % element
+    }
+}
+
+impl Range {
+    pub fn new() -> Range {
+        Range {
+            kind: Kind::Unchecked,
+            limit: [0; LANES],
+            first: [0; LANES],
+            offset: [0; LANES],
+            swizzle: Swizzle::default(),
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.kind = Kind::Unchecked;
+    }
+
+    /// The real address of an access of `size` bytes at `address` in a lane; `None` where it is out of range, so that
+    /// loads give 0 and stores do nothing.
+    #[inline]
+    fn check(&self, lane: usize, address: u64, size: u64) -> Option<u64> {
+        match self.kind {
+            Kind::Unchecked => Some(address),
+            Kind::Limited => {
+                let end = address.checked_add(size)?;
+                (end <= self.limit[lane]).then_some(address)
+            }
+            Kind::Swizzled => {
+                // Accesses count on from the first address; in the buffer that is an offset within the lane's elements.
+                let offset =
+                    self.offset[lane].wrapping_add(address.wrapping_sub(self.first[lane]) as u32);
+                let end = offset as u64 + size;
+                let index = (self.limit[lane] >> 32) as u32;
+                (end <= self.limit[lane] & 0xffff_ffff).then(|| self.swizzle.address(index, offset))
+            }
+        }
+    }
+}
+
+/// A buffer resource's parts.
+struct Buffer {
+    base: u64,
+    stride: u32,
+    records: u32,
+    swizzle: bool,
+    add_tid: bool,
+    element: u32,
+    index_stride: u32,
+}
+
+impl Buffer {
+    fn new(words: [u32; 4], generation: Gen) -> Buffer {
+        let add_tid = words[3] >> 23 & 1 != 0;
+        let mut stride = words[1] >> 16 & 0x3fff;
+        if add_tid && generation >= Gen::Gfx8 {
+            // DATA_FORMAT holds the stride's upper bits then.
+            stride |= (words[3] >> 15 & 15) << 14;
+        }
+        Buffer {
+            base: words[0] as u64 | (words[1] as u64 & 0xffff) << 32,
+            stride,
+            records: words[2],
+            swizzle: words[1] >> 31 != 0,
+            add_tid,
+            // gfx9 has no ELEMENT_SIZE: 4 bytes.
+            element: if generation == Gen::Gfx9 {
+                4
+            } else {
+                2 << (words[3] >> 19 & 3)
+            },
+            index_stride: 8 << (words[3] >> 21 & 3),
+        }
+    }
+}
+
+/// Finds the operand of a role among an instruction's operands.
+fn find<'o>(insn: &Insn, operands: &'o [Opnd], role: Role) -> Option<&'o Opnd> {
+    let at = insn.row.shape.slots.iter().position(|s| s.role == role)?;
+    operands.get(at)
+}
+
+/// The address of each lane, or the one address of a scalar instruction. Says in `range` which accesses through it are in
+/// range.
+pub(crate) fn addresses<const N: usize>(
+    insn: &Insn,
+    operands: &[Opnd],
+    wave: &WaveState,
+    machine: &Machine<'_>,
+    range: &mut Range,
+    out: &mut [u64; N],
+) -> Result<(), Failure> {
+    match insn.row.format {
+        Format::Smem => {
+            out[0] = scalar_address(insn, operands, wave, machine, range);
+            Ok(())
+        }
+        Format::Ds => lds_addresses(insn, operands, wave, machine, range, out),
+        Format::Mubuf | Format::Mtbuf => {
+            buffer_addresses(insn, operands, wave, machine, range, out);
+            Ok(())
+        }
+        Format::Flat | Format::Global | Format::Scratch => {
+            flat_addresses(insn, operands, wave, machine, out);
+            Ok(())
+        }
+        _ => Err(Failure::unsupported(
+            "the machine has no memory for this format",
+        )),
+    }
+}
+
+/// Scalar memory: the base, dword-aligned, and the offset; for buffers the range check of the whole buffer.
+fn scalar_address(
+    insn: &Insn,
+    operands: &[Opnd],
+    wave: &WaveState,
+    machine: &Machine<'_>,
+    range: &mut Range,
+) -> u64 {
+    let generation = insn.generation();
+    let sgpr = |code: u32| match reg(code as u16, generation) {
+        Reg::Literal => insn.literal as u64,
+        Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => {
+            wave.sgprs.get(code as usize).copied().unwrap_or(0) as u64
+        }
+        _ => 0,
+    };
+    let raw = insn.field(Field::Offset);
+    let immediate = insn.field(Field::Imm) != 0;
+    let offset = match generation {
+        Gen::Gfx6 | Gen::Gfx7 if immediate => raw as u64 * 4,
+        Gen::Gfx6 | Gen::Gfx7 => sgpr(raw),
+        Gen::Gfx8 if immediate => raw as u64,
+        Gen::Gfx8 => sgpr(raw & 0x7f),
+        Gen::Gfx9 => {
+            // The immediate has 21 bits and a sign; an SGPR may come on top of it.
+            let signed = ((raw << 11) as i32 >> 11) as i64 as u64;
+            let soffset = || sgpr(insn.field(Field::Soffset));
+            match (immediate, insn.field(Field::SoffsetEn) != 0) {
+                (true, true) => signed.wrapping_add(soffset()),
+                (true, false) => signed,
+                (false, true) => soffset(),
+                (false, false) => sgpr(raw & 0x7f),
+            }
+        }
+    };
+    let Some(base) = find(insn, operands, Role::Sbase) else {
+        return offset & !3;
+    };
+    if base.ty.bits() <= 64 {
+        return (base.scalar_pair(wave, machine) & !3).wrapping_add(offset & !3);
+    }
+    let words = std::array::from_fn(|k| base.scalar_dword(wave, machine, k));
+    let buffer = Buffer::new(words, generation);
+    let bytes = match (buffer.stride, generation) {
+        // gfx8 counts bytes whatever the stride.
+        (0, _) | (_, Gen::Gfx8) => buffer.records as u64,
+        (stride, _) => buffer.records as u64 * stride as u64,
+    };
+    let address = (buffer.base & !3).wrapping_add(offset & !3);
+    range.kind = Kind::Limited;
+    range.limit[0] = if offset & !3 < bytes {
+        (buffer.base & !3).wrapping_add(bytes)
+    } else {
+        0
+    };
+    address
+}
+
+/// LDS: the VGPR and the 16-bit offset (with two offsets the meaning adds them). Addresses of gfx6 to gfx8 are clamped by
+/// M0. gfx6 drops an access whose sum leaves 32 bits; later generations wrap.
+fn lds_addresses<const N: usize>(
+    insn: &Insn,
+    operands: &[Opnd],
+    wave: &WaveState,
+    machine: &Machine<'_>,
+    range: &mut Range,
+    out: &mut [u64; N],
+) -> Result<(), Failure> {
+    if insn.field(Field::Gds) != 0 {
+        return Err(Failure::unsupported("the machine has no GDS"));
+    }
+    let generation = insn.generation();
+    let offset = match insn.row.shape.mods {
+        Mods::Ds2 => 0,
+        _ => (insn.field(Field::Offset0) | insn.field(Field::Offset1) << 8) as u64,
+    };
+    let base = find(insn, operands, Role::DsAddr).and_then(|o| o.lanes(wave, 0));
+    for (lane, out) in out.iter_mut().enumerate() {
+        let sum = base.map_or(0, |b| b[lane % LANES]) as u64 + offset;
+        *out = if generation == Gen::Gfx6 {
+            sum
+        } else {
+            sum as u32 as u64
+        };
+    }
+    let bytes = machine.lds.0.len() as u64;
+    let clamp = if generation == Gen::Gfx9 {
+        bytes
+    } else {
+        bytes.min(wave.m0() as u64)
+    };
+    range.kind = Kind::Limited;
+    range.limit = [clamp; LANES];
+    Ok(())
+}
+
+fn buffer_addresses<const N: usize>(
+    insn: &Insn,
+    operands: &[Opnd],
+    wave: &WaveState,
+    machine: &Machine<'_>,
+    range: &mut Range,
+    out: &mut [u64; N],
+) {
+    let generation = insn.generation();
+    let resource = find(insn, operands, Role::Srsrc);
+    let words = std::array::from_fn(|k| resource.map_or(0, |r| r.scalar_dword(wave, machine, k)));
+    let buffer = Buffer::new(words, generation);
+    let soffset =
+        find(insn, operands, Role::Soffset).map_or(0, |o| o.scalar_dword(wave, machine, 0)) as u64;
+    let inst_offset = insn.field(Field::Offset);
+    let address = find(insn, operands, Role::BufAddr);
+    let dword = |k: usize, lane: usize| {
+        address
+            .and_then(|a| a.lanes(wave, k))
+            .map_or(0, |v| v[lane % LANES])
+    };
+    if insn.field(Field::Addr64) != 0 {
+        // No range check: the resource's size is not looked at.
+        for (lane, out) in out.iter_mut().enumerate() {
+            let vaddr = dword(0, lane) as u64 | (dword(1, lane) as u64) << 32;
+            *out = buffer
+                .base
+                .wrapping_add(vaddr)
+                .wrapping_add(soffset + inst_offset as u64);
+        }
+        range.kind = Kind::Unchecked;
+        return;
+    }
+    let (idxen, offen) = (insn.field(Field::Idxen) != 0, insn.field(Field::Offen) != 0);
+    // In which units NUM_RECORDS counts: see "Buffer resource" in AMD's manuals and what they leave out in Mesa's drivers.
+    let structured = buffer.stride != 0
+        && match generation {
+            Gen::Gfx6 | Gen::Gfx7 => true,
+            Gen::Gfx8 => buffer.swizzle,
+            Gen::Gfx9 => idxen,
+        };
+    range.swizzle = Swizzle {
+        base: buffer.base.wrapping_add(soffset),
+        element: buffer.element,
+        index_stride: buffer.index_stride,
+        stride: buffer.stride,
+    };
+    range.kind = if buffer.swizzle {
+        Kind::Swizzled
+    } else {
+        Kind::Limited
+    };
+    for lane in 0..N {
+        let mut index = if idxen { dword(0, lane) } else { 0 };
+        let offset = (if offen {
+            dword(idxen as usize, lane)
+        } else {
+            0
+        }) as u64
+            + inst_offset as u64;
+        // The thread's number is no part of the index that is checked.
+        let in_range = !structured || index < buffer.records;
+        if buffer.add_tid {
+            index = index.wrapping_add(lane as u32);
+        }
+        let linear = index as u64 * buffer.stride as u64 + offset;
+        if buffer.swizzle {
+            let bytes = if structured || buffer.stride == 0 && buffer.records == u32::MAX {
+                u32::MAX as u64
+            } else {
+                (buffer.records as u64).saturating_sub(soffset)
+            };
+            out[lane] = range.swizzle.address(index, offset as u32);
+            range.first[lane] = out[lane];
+            range.offset[lane] = offset as u32;
+            // The index in the upper half, the end of the offsets in the lower.
+            range.limit[lane] =
+                (index as u64) << 32 | if in_range { bytes & 0xffff_ffff } else { 0 };
+            continue;
+        }
+        let start = buffer.base.wrapping_add(soffset);
+        out[lane] = start.wrapping_add(linear);
+        range.limit[lane] = if structured {
+            if in_range { u64::MAX } else { 0 }
+        } else {
+            let bytes = (buffer.records as u64).saturating_sub(soffset);
+            if linear < bytes {
+                start.saturating_add(bytes)
+            } else {
+                0
+            }
+        };
+    }
+}
+
+/// FLAT, GLOBAL and SCRATCH. FLAT's offset has 12 bits, the others' 13 with a sign; both are gfx9's. SCRATCH gives offsets
+/// within a lane's scratch.
+fn flat_addresses<const N: usize>(
+    insn: &Insn,
+    operands: &[Opnd],
+    wave: &WaveState,
+    machine: &Machine<'_>,
+    out: &mut [u64; N],
+) {
+    let raw = insn.field(Field::Offset);
+    let offset = match insn.row.format {
+        Format::Flat => (raw & 0xfff) as u64,
+        _ => ((raw << 19) as i32 >> 19) as i64 as u64,
+    };
+    let address = find(insn, operands, Role::FlatAddr);
+    let low = address.and_then(|a| a.lanes(wave, 0));
+    let high = address.and_then(|a| a.lanes(wave, 1));
+    let saddr =
+        find(insn, operands, Role::Saddr).filter(|s| s.place != crate::operands::Place::Nothing);
+    let global = insn.row.format == Format::Global;
+    let base = match saddr {
+        Some(s) if global => s.scalar_pair(wave, machine),
+        Some(s) => s.scalar_dword(wave, machine, 0) as u64,
+        None => 0,
+    };
+    let wide = insn.row.format != Format::Scratch && saddr.is_none();
+    for (lane, out) in out.iter_mut().enumerate() {
+        let mut v = low.map_or(0, |l| l[lane % LANES]) as u64;
+        if wide {
+            v |= (high.map_or(0, |h| h[lane % LANES]) as u64) << 32;
+        }
+        *out = base.wrapping_add(v).wrapping_add(offset);
+        if insn.row.format == Format::Scratch {
+            *out = *out as u32 as u64;
+        }
+    }
+}
+
+/// Where an access lands.
+enum Target {
+    Memory(u64),
+    Lds(usize),
+    Nowhere,
+}
+
+/// The lane's scratch byte at `offset`: 4-byte elements of the 64 lanes side by side from FLAT_SCRATCH on.
+fn scratch_address(wave: &WaveState, machine: &Machine<'_>, lane: usize, offset: u32) -> u64 {
+    let base = match machine.target.generation() {
+        Gen::Gfx9 => wave.pair(102),
+        // FLAT_SCRATCH_HI counts 256 bytes, FLAT_SCRATCH_LO is the size.
+        Gen::Gfx8 => machine
+            .hidden_private_base
+            .wrapping_add((wave.sgprs[103] as u64) << 8),
+        _ => machine
+            .hidden_private_base
+            .wrapping_add((wave.sgprs[105] as u64) << 8),
+    };
+    let offset = offset as u64;
+    base.wrapping_add(offset / 4 * 256 + lane as u64 * 4 + offset % 4)
+}
+
+#[inline]
+fn resolve(
+    space: Space,
+    wave: &WaveState,
+    machine: &Machine<'_>,
+    range: &Range,
+    lane: usize,
+    address: u64,
+    size: u64,
+) -> Target {
+    let in_lds = |at: u64| match at.checked_add(size) {
+        Some(end) if end <= machine.lds.0.len() as u64 => Target::Lds(at as usize),
+        _ => Target::Nowhere,
+    };
+    let Some(address) = range.check(lane, address, size) else {
+        return Target::Nowhere;
+    };
+    match space {
+        Space::Global => Target::Memory(address),
+        Space::Lds => in_lds(address),
+        Space::Scratch => Target::Memory(scratch_address(wave, machine, lane, address as u32)),
+        Space::Flat => {
+            let aperture = address >> 32 << 32;
+            if aperture == wave.shared_base() {
+                in_lds(address as u32 as u64)
+            } else if aperture == wave.private_base() {
+                Target::Memory(scratch_address(wave, machine, lane, address as u32))
+            } else {
+                Target::Memory(address)
+            }
+        }
+    }
+}
+
+/// Reads a value of type `ty`; 0 out of range.
+#[inline]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn load(
+    space: Space,
+    ty: Ty,
+    wave: &WaveState,
+    machine: &Machine<'_>,
+    range: &Range,
+    lane: usize,
+    address: u64,
+) -> Result<u64, Fault> {
+    let size = (ty.bits() as u64).div_ceil(8);
+    match resolve(space, wave, machine, range, lane, address, size) {
+        Target::Nowhere => Ok(0),
+        Target::Lds(at) => Ok(lds_load(&machine.lds.0[at..at + size as usize])),
+        Target::Memory(at) => match size {
+            1 => machine.memory.load_u8(at).map(u64::from),
+            2 => machine.memory.load_u16(at).map(u64::from),
+            4 => machine.memory.load_u32(at).map(u64::from),
+            _ => machine.memory.load_u64(at),
+        },
+    }
+}
+
+/// Writes a value of type `ty`; nothing out of range.
+#[inline]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn store(
+    space: Space,
+    ty: Ty,
+    wave: &WaveState,
+    machine: &mut Machine<'_>,
+    range: &Range,
+    lane: usize,
+    address: u64,
+    value: u64,
+) -> Result<(), Fault> {
+    let size = (ty.bits() as u64).div_ceil(8);
+    match resolve(space, wave, machine, range, lane, address, size) {
+        Target::Nowhere => Ok(()),
+        Target::Lds(at) => {
+            let size = size.min(8) as usize;
+            machine.lds.0[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+            Ok(())
+        }
+        Target::Memory(at) => match size {
+            1 => machine.memory.store_u8(at, value as u8),
+            2 => machine.memory.store_u16(at, value as u16),
+            4 => machine.memory.store_u32(at, value as u32),
+            _ => machine.memory.store_u64(at, value),
+        },
+    }
+}
+
+fn lds_load(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .take(8)
+        .rev()
+        .fold(0, |value, &b| value << 8 | b as u64)
+}
+
+/// An atomic of 32 or 64 bits; gives the old value, 0 out of range.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn atomic(
+    space: Space,
+    op: AtomicOp,
+    ty: Ty,
+    wave: &WaveState,
+    machine: &mut Machine<'_>,
+    range: &Range,
+    lane: usize,
+    address: u64,
+    data: u64,
+    second: u64,
+) -> Result<u64, Fault> {
+    let size = (ty.bits() as u64).div_ceil(8);
+    let new = |old: u64| crate::eval::atomic(op, ty, old, data, second, wave.mode);
+    match resolve(space, wave, machine, range, lane, address, size) {
+        Target::Nowhere => Ok(0),
+        Target::Lds(at) => {
+            let bytes = &mut machine.lds.0[at..at + size as usize];
+            let old = lds_load(bytes);
+            bytes.copy_from_slice(&new(old).to_le_bytes()[..size as usize]);
+            Ok(old)
+        }
+        Target::Memory(at) if size == 4 => machine
+            .memory
+            .fetch_update_u32(at, |old| new(old as u64) as u32)
+            .map(u64::from),
+        Target::Memory(at) => machine.memory.fetch_update_u64(at, new),
+    }
+}

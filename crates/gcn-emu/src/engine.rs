@@ -1,0 +1,142 @@
+//! What runs a wave.
+
+use crate::mem::{self, Fault, Memory};
+use crate::wave::{Lds, WaveState};
+use gcn_isa::Target;
+use std::fmt;
+
+/// Where instructions are fetched from.
+#[derive(Clone, Copy)]
+pub enum Code<'a> {
+    /// These bytes, at addresses from 0.
+    Snippet(&'a [u8]),
+    /// Guest memory.
+    Memory,
+}
+
+/// What surrounds a wave.
+pub struct Machine<'a> {
+    /// The chip.
+    pub target: Target,
+    /// Guest memory.
+    pub memory: &'a Memory,
+    /// Where the code is.
+    pub code: Code<'a>,
+    /// The workgroup's LDS.
+    pub lds: &'a mut Lds,
+    /// On gfx7 and gfx8: the guest address that the offset in FLAT_SCRATCH counts from (SH_HIDDEN_PRIVATE_BASE_VMID).
+    pub hidden_private_base: u64,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A load, store or atomic.
+    Memory(mem::FaultKind),
+    /// The instruction could not be fetched.
+    Fetch(mem::FaultKind),
+    /// The target has no such instruction.
+    Illegal,
+    /// The machine lacks what the instruction needs.
+    Unsupported(&'static str),
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = |kind: &mem::FaultKind| match kind {
+            mem::FaultKind::Unmapped => "is not mapped",
+            mem::FaultKind::NoRead => "may not be read",
+            mem::FaultKind::NoWrite => "may not be written",
+            mem::FaultKind::NoExec => "may not be executed",
+            mem::FaultKind::Misaligned => "is misaligned",
+        };
+        match self {
+            FaultKind::Memory(kind) => write!(f, "the memory it accesses {}", what(kind)),
+            FaultKind::Fetch(kind) => write!(f, "the code {}", what(kind)),
+            FaultKind::Illegal => f.write_str("illegal instruction"),
+            FaultKind::Unsupported(why) => f.write_str(why),
+        }
+    }
+}
+
+/// An instruction that could not be executed. What its earlier lanes did to memory is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultReport {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// The address it accessed.
+    pub addr: Option<u64>,
+    /// The lane that accessed it, in a vector instruction.
+    pub lane: Option<u8>,
+    /// The address of the instruction.
+    pub pc: u64,
+    /// The instruction's text, or its first dword where it is none.
+    pub text: String,
+}
+
+impl fmt::Display for FaultReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pc {:#x}: {}: {}", self.pc, self.text, self.kind)?;
+        if let Some(addr) = self.addr {
+            write!(f, ", address {addr:#x}")?;
+        }
+        if let Some(lane) = self.lane {
+            write!(f, ", lane {lane}")?;
+        }
+        Ok(())
+    }
+}
+
+/// An access that failed inside an instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure {
+    pub kind: FaultKind,
+    pub addr: Option<u64>,
+    pub lane: Option<u8>,
+}
+
+impl Failure {
+    pub(crate) fn unsupported(why: &'static str) -> Failure {
+        Failure {
+            kind: FaultKind::Unsupported(why),
+            addr: None,
+            lane: None,
+        }
+    }
+
+    pub(crate) fn memory(fault: Fault, lane: Option<u8>) -> Failure {
+        Failure {
+            kind: FaultKind::Memory(fault.kind),
+            addr: Some(fault.addr),
+            lane,
+        }
+    }
+}
+
+/// Why a wave no longer runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The PC left the snippet.
+    FellOff,
+    /// s_endpgm, or s_cbranch's kill. The PC is that instruction's.
+    Endpgm,
+    /// s_trap with its number. The PC is that instruction's.
+    Trap(u32),
+    /// STATUS.HALT is set. The PC is the next instruction's.
+    Halt,
+    /// It waits at s_barrier. The PC is the next instruction's.
+    Barrier,
+    /// The fuel is spent. The PC is the next instruction's.
+    Limit,
+    /// An instruction could not be executed. The PC is that instruction's.
+    Fault(FaultReport),
+}
+
+/// Runs waves. One belongs to one host thread and one target.
+pub trait Engine: Send {
+    /// Runs a wave until it ends, waits at a barrier or has spent `fuel`, of which every instruction takes one.
+    fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop;
+
+    /// Forgets what it knows of the code: other code is at the same addresses now.
+    fn forget(&mut self);
+}

@@ -1,0 +1,345 @@
+//! The operations of the meanings' language that need nothing but their operands and MODE.
+
+use crate::fp::{self, Env, F16, F32, F64, Mode};
+use crate::with_known_env;
+use gcn_isa::meaning::{AtomicOp, Op, width_mask};
+use gcn_isa::shape::Ty;
+use gcn_isa::target::Gen;
+
+/// The arithmetic of a float type under MODE.
+pub(crate) fn env(mode: u32, ty: Ty) -> Env {
+    match ty {
+        Ty::F16 => Mode(mode).env16(),
+        Ty::F32 => Mode(mode).env32(),
+        _ => Mode(mode).env64(),
+    }
+}
+
+/// `v` of `bits` bits as two's complement.
+#[inline]
+fn signed(v: u64, bits: u32) -> i64 {
+    let shift = 64 - bits.clamp(1, 64);
+    ((v << shift) as i64) >> shift
+}
+
+/// Evaluates `$body` with `$f` naming the float type of `$ty`.
+macro_rules! by_float {
+    ($ty:expr, $f:ident => $body:expr) => {
+        match $ty {
+            Ty::F16 => {
+                type $f = F16;
+                $body
+            }
+            Ty::F32 => {
+                type $f = F32;
+                $body
+            }
+            _ => {
+                type $f = F64;
+                $body
+            }
+        }
+    };
+}
+
+#[inline]
+fn map1<const N: usize>(d: &mut [u64; N], a: &[u64; N], f: impl Fn(u64) -> u64) {
+    for i in 0..N {
+        d[i] = f(a[i]);
+    }
+}
+
+#[inline]
+fn map2<const N: usize>(d: &mut [u64; N], a: &[u64; N], b: &[u64; N], f: impl Fn(u64, u64) -> u64) {
+    for i in 0..N {
+        d[i] = f(a[i], b[i]);
+    }
+}
+
+#[inline]
+fn map3<const N: usize>(
+    d: &mut [u64; N],
+    a: &[u64; N],
+    b: &[u64; N],
+    c: &[u64; N],
+    f: impl Fn(u64, u64, u64) -> u64,
+) {
+    for i in 0..N {
+        d[i] = f(a[i], b[i], c[i]);
+    }
+}
+
+/// A float operation of two or three operands over all lanes, with the compiler knowing the common environments.
+macro_rules! float2 {
+    ($ty:expr, $env:expr, $op:ident, $d:expr, $a:expr, $b:expr) => {
+        by_float!($ty, F => with_known_env!($env, |e| map2($d, $a, $b, |x, y| fp::$op::<F>(x, y, e))))
+    };
+}
+
+macro_rules! float3 {
+    ($ty:expr, $env:expr, $op:ident, $d:expr, $a:expr, $b:expr, $c:expr) => {
+        by_float!($ty, F => with_known_env!($env, |e| map3($d, $a, $b, $c, |x, y, z| fp::$op::<F>(x, y, z, e))))
+    };
+}
+
+macro_rules! float1 {
+    ($ty:expr, $env:expr, $op:ident, $d:expr, $a:expr) => {
+        by_float!($ty, F => map1($d, $a, |x| fp::$op::<F>(x, $env)))
+    };
+}
+
+/// A comparison: floats by `fp`, integers as their type orders them.
+macro_rules! compare {
+    ($ty:expr, $mode:expr, $float:ident, $rel:tt, $d:expr, $a:expr, $b:expr) => {
+        if $ty.is_float() {
+            let e = &env($mode, $ty);
+            by_float!($ty, F => map2($d, $a, $b, |x, y| fp::$float::<F>(x, y, e) as u64))
+        } else if $ty.is_signed() {
+            let bits = $ty.bits();
+            map2($d, $a, $b, |x, y| (signed(x, bits) $rel signed(y, bits)) as u64)
+        } else {
+            map2($d, $a, $b, |x, y| (x $rel y) as u64)
+        }
+    };
+}
+
+/// Computes a node of operands alone; `false` if `op` is none of those. `ty` is what the operands are read as, `out` the
+/// type of the result; all values are zero-extended.
+#[inline]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn eval<const N: usize>(
+    op: Op,
+    ty: Ty,
+    out: Ty,
+    generation: Gen,
+    mode: u32,
+    a: &[u64; N],
+    b: &[u64; N],
+    c: &[u64; N],
+    d: &mut [u64; N],
+) -> bool {
+    let mask = width_mask(out);
+    let bits = ty.bits();
+    let float = ty.is_float();
+    match op {
+        Op::Not => map1(d, a, |x| !x & mask),
+        Op::Neg if float => by_float!(ty, F => map1(d, a, fp::neg::<F>)),
+        Op::Neg => map1(d, a, |x| x.wrapping_neg() & mask),
+        Op::Abs if float => by_float!(ty, F => map1(d, a, fp::abs::<F>)),
+        Op::Abs if ty.is_signed() => {
+            map1(d, a, |x| signed(x, bits).wrapping_abs() as u64 & mask);
+        }
+        Op::Abs => *d = *a,
+        Op::Rev => map1(d, a, |x| x.reverse_bits() >> (64 - bits.min(64))),
+        Op::Popcount => map1(d, a, |x| x.count_ones() as u64),
+        Op::Clz => map1(d, a, |x| (x.leading_zeros() - (64 - bits.min(64))) as u64),
+        Op::Ctz => map1(d, a, |x| x.trailing_zeros().min(bits) as u64),
+        Op::Zext => *d = *a,
+        Op::Sext => map1(d, a, |x| signed(x, bits) as u64 & mask),
+        Op::Trunc => map1(d, a, |x| x & mask),
+        Op::IntToFloat => {
+            let e = &env(mode, out);
+            if ty.is_signed() {
+                by_float!(out, F => map1(d, a, |x| fp::from_i64::<F>(signed(x, bits), e)));
+            } else if bits <= 32 {
+                by_float!(out, F => map1(d, a, |x| fp::from_u32::<F>(x as u32, e)));
+            } else {
+                by_float!(out, F => map1(d, a, |x| fp::from_u64::<F>(x, e)));
+            }
+        }
+        Op::FloatToInt => by_float!(ty, F => match (out.bits(), out.is_signed()) {
+            (16, true) => map1(d, a, |x| fp::to_i16::<F>(x) as u16 as u64),
+            (16, false) => map1(d, a, |x| fp::to_u16::<F>(x) as u64),
+            (32, true) => map1(d, a, |x| fp::to_i32::<F>(x) as u32 as u64),
+            (64, true) => map1(d, a, |x| fp::to_i64::<F>(x) as u64),
+            (64, false) => map1(d, a, |x| fp::to_u64::<F>(x)),
+            // Narrower ones saturate at their own ends.
+            (_, true) => {
+                let most = (mask >> 1) as i32;
+                map1(d, a, |x| fp::to_i32::<F>(x).clamp(-most - 1, most) as u64 & mask);
+            }
+            (32, false) => map1(d, a, |x| fp::to_u32::<F>(x) as u64),
+            (_, false) => map1(d, a, |x| (fp::to_u32::<F>(x) as u64).min(mask)),
+        }),
+        Op::FloatToFloat => {
+            let (from, to) = (&env(mode, ty), &env(mode, out));
+            match (ty, out) {
+                (Ty::F16, Ty::F32) => map1(d, a, |x| fp::convert::<F16, F32>(x, from, to)),
+                (Ty::F16, Ty::F64) => map1(d, a, |x| fp::convert::<F16, F64>(x, from, to)),
+                (Ty::F32, Ty::F16) => map1(d, a, |x| fp::convert::<F32, F16>(x, from, to)),
+                (Ty::F32, Ty::F64) => map1(d, a, |x| fp::convert::<F32, F64>(x, from, to)),
+                (Ty::F64, Ty::F16) => map1(d, a, |x| fp::convert::<F64, F16>(x, from, to)),
+                (Ty::F64, Ty::F32) => map1(d, a, |x| fp::convert::<F64, F32>(x, from, to)),
+                _ => *d = *a,
+            }
+        }
+        Op::Add if float => float2!(ty, &env(mode, ty), add, d, a, b),
+        Op::Add => map2(d, a, b, |x, y| x.wrapping_add(y) & mask),
+        Op::Sub if float => float2!(ty, &env(mode, ty), sub, d, a, b),
+        Op::Sub => map2(d, a, b, |x, y| x.wrapping_sub(y) & mask),
+        Op::Mul if float => float2!(ty, &env(mode, ty), mul, d, a, b),
+        Op::Mul => map2(d, a, b, |x, y| x.wrapping_mul(y) & mask),
+        Op::MulHi if ty.is_signed() => map2(d, a, b, |x, y| {
+            ((signed(x, bits) as i128 * signed(y, bits) as i128) >> bits) as u64 & mask
+        }),
+        Op::MulHi => map2(d, a, b, |x, y| {
+            ((x as u128 * y as u128) >> bits) as u64 & mask
+        }),
+        Op::And => map2(d, a, b, |x, y| x & y),
+        Op::Or => map2(d, a, b, |x, y| x | y),
+        Op::Xor => map2(d, a, b, |x, y| x ^ y),
+        Op::Shl => map2(d, a, b, |x, n| if n < 64 { x << n & mask } else { 0 }),
+        Op::Shr if ty.is_signed() => {
+            map2(d, a, b, |x, n| (signed(x, bits) >> n.min(63)) as u64 & mask)
+        }
+        Op::Shr => map2(d, a, b, |x, n| if n < 64 { x >> n } else { 0 }),
+        Op::Min | Op::Max if float => {
+            // Before gfx9 v_min and v_max keep denormals.
+            let e = env(mode, ty);
+            let e = &if generation < Gen::Gfx9 {
+                e.keeping_denormals()
+            } else {
+                e
+            };
+            if op == Op::Min {
+                float2!(ty, e, min, d, a, b);
+            } else {
+                float2!(ty, e, max, d, a, b);
+            }
+        }
+        Op::Min if ty.is_signed() => map2(d, a, b, |x, y| {
+            if signed(x, bits) < signed(y, bits) {
+                x
+            } else {
+                y
+            }
+        }),
+        Op::Min => map2(d, a, b, u64::min),
+        Op::Max if ty.is_signed() => map2(d, a, b, |x, y| {
+            if signed(x, bits) > signed(y, bits) {
+                x
+            } else {
+                y
+            }
+        }),
+        Op::Max => map2(d, a, b, u64::max),
+        Op::Eq => compare!(ty, mode, eq, ==, d, a, b),
+        Op::Ne => compare!(ty, mode, lg, !=, d, a, b),
+        Op::Lt => compare!(ty, mode, lt, <, d, a, b),
+        Op::Le => compare!(ty, mode, le, <=, d, a, b),
+        Op::Gt => compare!(ty, mode, gt, >, d, a, b),
+        Op::Ge => compare!(ty, mode, ge, >=, d, a, b),
+        Op::Unord => by_float!(ty, F => map2(d, a, b, |x, y| fp::u::<F>(x, y) as u64)),
+        Op::Class => {
+            by_float!(ty, F => map2(d, a, b, |x, m| fp::class_test::<F>(x, m as u32) as u64))
+        }
+        Op::Select => map3(d, a, b, c, |x, y, z| if x & 1 != 0 { y } else { z }),
+        Op::Fma => float3!(ty, &env(mode, ty), fma, d, a, b, c),
+        Op::Mad => float3!(ty, &env(mode, ty).flushing(), mad, d, a, b, c),
+        Op::Div => {
+            let e = &env(mode, ty);
+            by_float!(ty, F => map2(d, a, b, |x, y| fp::div::<F>(x, y, e)));
+        }
+        Op::Sqrt => float1!(ty, &env(mode, ty), sqrt, d, a),
+        Op::Ldexp => {
+            let e = &env(mode, ty);
+            by_float!(ty, F => map2(d, a, b, |x, n| fp::ldexp::<F>(x, n as u32 as i32, e)));
+        }
+        Op::Floor => float1!(ty, &env(mode, ty), floor, d, a),
+        Op::Ceil => float1!(ty, &env(mode, ty), ceil, d, a),
+        Op::RoundZero => float1!(ty, &env(mode, ty), trunc, d, a),
+        Op::RoundEven => float1!(ty, &env(mode, ty), rndne, d, a),
+        // What needs more than operands and MODE.
+        Op::Const(_)
+        | Op::Src(_)
+        | Op::SrcDword(..)
+        | Op::Get(_)
+        | Op::Field(_)
+        | Op::CodeOf(_)
+        | Op::Sgpr
+        | Op::Vgpr
+        | Op::ReadLane
+        | Op::SendLane
+        | Op::FirstLane
+        | Op::Lane
+        | Op::Address
+        | Op::Load(..)
+        | Op::Atomic(..)
+        | Op::Getreg => return false,
+    }
+    true
+}
+
+/// What an atomic stores, from the old value, its data and its second operand.
+pub(crate) fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mode: u32) -> u64 {
+    let mask = width_mask(ty);
+    let bits = ty.bits();
+    let float = ty.is_float();
+    let e = &env(mode, ty);
+    let smaller = |x: u64, y: u64| {
+        if ty.is_signed() {
+            signed(x, bits) < signed(y, bits)
+        } else {
+            x < y
+        }
+    };
+    match op {
+        AtomicOp::Swap => data,
+        AtomicOp::CmpSwap if float => {
+            let same = by_float!(ty, F => fp::eq::<F>(old, second, e));
+            if same { data } else { old }
+        }
+        AtomicOp::CmpSwap => {
+            if old == second {
+                data
+            } else {
+                old
+            }
+        }
+        AtomicOp::Add if float => by_float!(ty, F => fp::add::<F>(old, data, e)),
+        AtomicOp::Add => old.wrapping_add(data) & mask,
+        AtomicOp::Sub => old.wrapping_sub(data) & mask,
+        AtomicOp::Rsub => data.wrapping_sub(old) & mask,
+        AtomicOp::Min if float => by_float!(ty, F => fp::min::<F>(old, data, e)),
+        AtomicOp::Max if float => by_float!(ty, F => fp::max::<F>(old, data, e)),
+        AtomicOp::Min => {
+            if smaller(data, old) {
+                data
+            } else {
+                old
+            }
+        }
+        AtomicOp::Max => {
+            if smaller(old, data) {
+                data
+            } else {
+                old
+            }
+        }
+        AtomicOp::And => old & data,
+        AtomicOp::Or => old | data,
+        AtomicOp::Xor => old ^ data,
+        AtomicOp::Inc => {
+            if old >= data {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomicOp::Dec => {
+            if old == 0 || old > data {
+                data
+            } else {
+                old - 1
+            }
+        }
+        AtomicOp::Mskor => old & !data | second,
+        AtomicOp::Wrap => {
+            if old >= data {
+                old - data
+            } else {
+                old.wrapping_add(second) & mask
+            }
+        }
+    }
+}

@@ -1,0 +1,564 @@
+//! The interpreter: evaluates the meaning of each instruction, all lanes an operation. It is the reference.
+
+use crate::address::{self, Range};
+use crate::engine::{Code, Engine, Failure, FaultKind, FaultReport, Machine, Stop};
+use crate::eval;
+use crate::mem::Fault;
+use crate::operands::{self, Modifiers, Opnd, Place, pack};
+use crate::wave::{LANES, WaveState, mode, status};
+use gcn_isa::decode::{Insn, decode};
+use gcn_isa::insts;
+use gcn_isa::meaning::{Change, Effect, Op, Program, Signal, State, meaning, width_mask};
+use gcn_isa::operand::{EXEC, Reg, VCC, reg};
+use gcn_isa::print::{Style, print};
+use gcn_isa::shape::Ty;
+use gcn_isa::target::{Gen, TABLES};
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// The meaning of a row on a target, written once a process.
+fn program(insn: &Insn) -> &'static Program {
+    static PROGRAMS: OnceLock<Vec<OnceLock<Program>>> = OnceLock::new();
+    let programs = PROGRAMS.get_or_init(|| {
+        (0..TABLES * insts::count())
+            .map(|_| OnceLock::new())
+            .collect()
+    });
+    let at = insn.target.table() * insts::count() + insts::number(insn.row);
+    programs[at].get_or_init(|| meaning(insn.row, insn.target))
+}
+
+/// A decoded instruction, ready to run.
+struct Step {
+    insn: Insn,
+    program: &'static Program,
+    operands: Vec<Opnd>,
+    mods: Modifiers,
+    vector: bool,
+}
+
+impl Step {
+    fn new(insn: Insn) -> Step {
+        Step {
+            program: program(&insn),
+            operands: insn
+                .row
+                .shape
+                .slots
+                .iter()
+                .map(|slot| Opnd::new(&insn, slot))
+                .collect(),
+            mods: Modifiers::new(&insn),
+            vector: insn.row.format.is_vector(),
+            insn,
+        }
+    }
+}
+
+/// Dwords of code a page of the cache covers.
+const PAGE_DWORDS: usize = 1024;
+
+/// The decoded instructions by address.
+#[derive(Default)]
+struct Cache {
+    pages: HashMap<u64, usize>,
+    /// For each page, the number of each dword's step plus one, or 0.
+    slots: Vec<[u32; PAGE_DWORDS]>,
+    steps: Vec<Step>,
+    /// The page used last.
+    page: Option<(u64, usize)>,
+}
+
+/// Why no instruction could be had.
+enum Missing {
+    Fetch(Fault),
+    Illegal(u32),
+}
+
+impl Cache {
+    /// The number of the step at `pc`, a multiple of 4.
+    #[inline]
+    fn at(&mut self, pc: u64, machine: &Machine<'_>) -> Result<usize, Missing> {
+        let page = pc / (4 * PAGE_DWORDS as u64);
+        let slots = match self.page {
+            Some((at, slots)) if at == page => slots,
+            _ => {
+                let next = self.slots.len();
+                let slots = *self.pages.entry(page).or_insert(next);
+                if slots == next {
+                    self.slots.push([0; PAGE_DWORDS]);
+                }
+                self.page = Some((page, slots));
+                slots
+            }
+        };
+        let slot = (pc / 4) as usize % PAGE_DWORDS;
+        match self.slots[slots][slot] {
+            0 => {
+                self.steps.push(fetch(pc, machine)?);
+                self.slots[slots][slot] = self.steps.len() as u32;
+                Ok(self.steps.len() - 1)
+            }
+            n => Ok(n as usize - 1),
+        }
+    }
+}
+
+/// Fetches and decodes.
+fn fetch(pc: u64, machine: &Machine<'_>) -> Result<Step, Missing> {
+    let mut bytes = [0; 12];
+    let mut len = 0;
+    match machine.code {
+        Code::Snippet(code) => {
+            let rest = usize::try_from(pc)
+                .ok()
+                .and_then(|at| code.get(at..))
+                .unwrap_or(&[]);
+            len = rest.len().min(12);
+            bytes[..len].copy_from_slice(&rest[..len]);
+        }
+        Code::Memory => {
+            for k in 0..3 {
+                match machine.memory.fetch_u32(pc + 4 * k as u64) {
+                    Ok(word) => bytes[4 * k..4 * k + 4].copy_from_slice(&word.to_le_bytes()),
+                    Err(fault) if k == 0 => return Err(Missing::Fetch(fault)),
+                    Err(_) => break,
+                }
+                len += 4;
+            }
+        }
+    }
+    match decode(machine.target, &bytes[..len]) {
+        Some(insn) => Ok(Step::new(insn)),
+        None => Err(Missing::Illegal(u32::from_le_bytes([
+            bytes[0], bytes[1], bytes[2], bytes[3],
+        ]))),
+    }
+}
+
+/// The interpreter of one host thread.
+pub struct Interp {
+    cache: Cache,
+    /// The nodes' values, of scalar and of vector instructions.
+    scalars: Vec<[u64; 1]>,
+    vectors: Vec<[u64; LANES]>,
+    range: Range,
+}
+
+impl Default for Interp {
+    fn default() -> Interp {
+        Interp::new()
+    }
+}
+
+impl Interp {
+    /// An interpreter that knows no code yet.
+    pub fn new() -> Interp {
+        Interp {
+            cache: Cache::default(),
+            scalars: Vec::new(),
+            vectors: Vec::new(),
+            range: Range::new(),
+        }
+    }
+}
+
+/// The instruction's text.
+fn text(insn: &Insn) -> String {
+    let mut text = String::new();
+    print(insn, &Style::LLVM, &mut text);
+    text
+}
+
+impl Engine for Interp {
+    fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
+        loop {
+            if wave.status & status::HALT != 0 {
+                return Stop::Halt;
+            }
+            let pc = wave.pc;
+            if let Code::Snippet(code) = machine.code
+                && pc >= code.len() as u64
+            {
+                return Stop::FellOff;
+            }
+            if *fuel == 0 {
+                return Stop::Limit;
+            }
+            let fault = |kind, addr, lane, text| {
+                Stop::Fault(FaultReport {
+                    kind,
+                    addr,
+                    lane,
+                    pc,
+                    text,
+                })
+            };
+            let step = match self.cache.at(pc, machine) {
+                Ok(step) => &self.cache.steps[step],
+                Err(Missing::Fetch(f)) => {
+                    return fault(
+                        FaultKind::Fetch(f.kind),
+                        Some(f.addr),
+                        None,
+                        "no instruction".into(),
+                    );
+                }
+                Err(Missing::Illegal(word)) => {
+                    return fault(FaultKind::Illegal, None, None, format!("{word:#010x}"));
+                }
+            };
+            *fuel -= 1;
+            wave.clock += 4;
+            wave.pc = pc.wrapping_add(step.insn.len as u64);
+            let result = if !step.vector {
+                execute(step, wave, machine, &mut self.scalars, &mut self.range)
+            } else if wave.mode & mode::VSKIP != 0 {
+                continue;
+            } else {
+                execute(step, wave, machine, &mut self.vectors, &mut self.range)
+            };
+            match result {
+                Ok(None) => {}
+                Ok(Some(stop)) => {
+                    if matches!(stop, Stop::Endpgm | Stop::Trap(_)) {
+                        wave.pc = pc;
+                    }
+                    return stop;
+                }
+                Err(failure) => {
+                    wave.pc = pc;
+                    return fault(failure.kind, failure.addr, failure.lane, text(&step.insn));
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        self.cache = Cache::default();
+    }
+}
+
+/// Runs one instruction, of one lane or 64. `wave.pc` is already the next one's.
+fn execute<const N: usize>(
+    step: &Step,
+    wave: &mut WaveState,
+    machine: &mut Machine<'_>,
+    values: &mut Vec<[u64; N]>,
+    range: &mut Range,
+) -> Result<Option<Stop>, Failure> {
+    let program = step.program;
+    if values.len() < program.nodes.len() {
+        values.resize(program.nodes.len(), [0; N]);
+    }
+    range.clear();
+    let exec = if N == 1 { 1 } else { wave.exec() };
+    let generation = machine.target.generation();
+    for at in 0..program.nodes.len() {
+        let (before, rest) = values.split_at_mut(at);
+        let Some(out) = rest.first_mut() else { break };
+        node(
+            step, at, generation, exec, wave, machine, range, before, out,
+        )?;
+    }
+    let mut stop = None;
+    let lanes = match &step.mods.dpp {
+        Some(dpp) => dpp.written(exec),
+        None => exec,
+    };
+    for effect in &program.effects {
+        let mut lanes = lanes;
+        if let Some(when) = effect.when {
+            let when = &values[when as usize];
+            let vector = match effect.change {
+                Change::Dst(slot) | Change::DstDword(slot, _) => {
+                    !matches!(step.operands[slot as usize].place, Place::Scalar(_))
+                        || step.operands[slot as usize].ty == Ty::Mask
+                }
+                Change::Store(..) | Change::Vgpr => true,
+                _ => false,
+            };
+            if vector && N == LANES {
+                lanes &= pack(when);
+            } else if when[0] & 1 == 0 {
+                continue;
+            }
+        }
+        apply(
+            step, effect, generation, exec, lanes, wave, machine, range, values, &mut stop,
+        )?;
+    }
+    Ok(stop)
+}
+
+/// Computes one node.
+#[inline]
+#[allow(clippy::too_many_arguments)]
+fn node<const N: usize>(
+    step: &Step,
+    at: usize,
+    generation: Gen,
+    exec: u64,
+    wave: &WaveState,
+    machine: &mut Machine<'_>,
+    range: &mut Range,
+    before: &[[u64; N]],
+    out: &mut [u64; N],
+) -> Result<(), Failure> {
+    let node = &step.program.nodes[at];
+    let arg = |k: usize| {
+        before
+            .get(node.args[k] as usize)
+            .unwrap_or(const { &[0; N] })
+    };
+    let lane_of = |lane: usize| (N == LANES).then_some(lane as u8);
+    match node.op {
+        Op::Const(value) => *out = [value; N],
+        Op::Src(slot) => {
+            step.operands[slot as usize].read(wave, machine, &step.mods, None, out);
+        }
+        Op::SrcDword(slot, k) => {
+            step.operands[slot as usize].read(wave, machine, &step.mods, Some(k), out);
+        }
+        Op::Get(state) => *out = [get(state, wave); N],
+        Op::Field(field) => *out = [step.insn.field(field) as u64; N],
+        Op::CodeOf(slot) => *out = [step.operands[slot as usize].code.unwrap_or(0) as u64; N],
+        Op::Sgpr => *out = [read_sgpr(wave, generation, arg(0)[0], node.out); N],
+        Op::Vgpr => {
+            let number = arg(0)[0] as usize;
+            let low = operands::vgpr(wave, number);
+            let high = operands::vgpr(wave, number + 1);
+            let wide = node.out.bits() > 32;
+            for (lane, out) in out.iter_mut().enumerate() {
+                let upper = if wide { (high[lane] as u64) << 32 } else { 0 };
+                *out = low[lane] as u64 | upper;
+            }
+        }
+        Op::ReadLane => {
+            let (value, from) = (arg(0), arg(1));
+            for lane in 0..N {
+                out[lane] = value[from[lane] as usize % N];
+            }
+        }
+        Op::SendLane => {
+            let (value, to) = (arg(0), arg(1));
+            *out = [0; N];
+            for lane in (0..N).filter(|lane| exec >> lane & 1 != 0) {
+                out[to[lane] as usize % N] = value[lane];
+            }
+        }
+        Op::FirstLane => {
+            let first = if exec == 0 { 0 } else { exec.trailing_zeros() };
+            *out = [first as u64; N];
+        }
+        Op::Lane => *out = std::array::from_fn(|lane| lane as u64),
+        Op::Address => {
+            address::addresses(&step.insn, &step.operands, wave, machine, range, out)?;
+        }
+        Op::Load(space, offset) => {
+            let addresses = arg(0);
+            for lane in 0..N {
+                if exec >> lane & 1 == 0 {
+                    out[lane] = 0;
+                    continue;
+                }
+                let at = addresses[lane].wrapping_add_signed(offset as i64);
+                out[lane] = address::load(space, node.out, wave, machine, range, lane, at)
+                    .map_err(|f| Failure::memory(f, lane_of(lane)))?;
+            }
+        }
+        Op::Atomic(space, op) => {
+            let (addresses, data, second) = (arg(0), arg(1), arg(2));
+            for lane in 0..N {
+                if exec >> lane & 1 == 0 {
+                    out[lane] = 0;
+                    continue;
+                }
+                out[lane] = address::atomic(
+                    space,
+                    op,
+                    node.ty,
+                    wave,
+                    machine,
+                    range,
+                    lane,
+                    addresses[lane],
+                    data[lane],
+                    second[lane],
+                )
+                .map_err(|f| Failure::memory(f, lane_of(lane)))?;
+            }
+        }
+        Op::Getreg => *out = [wave.getreg(arg(0)[0] as u32) as u64; N],
+        op => {
+            let (a, b, c) = (arg(0), arg(1), arg(2));
+            eval::eval(op, node.ty, node.out, generation, wave.mode, a, b, c, out);
+        }
+    }
+    Ok(())
+}
+
+/// Lets one effect happen in `lanes`, of which `exec` are on.
+#[allow(clippy::too_many_arguments)]
+fn apply<const N: usize>(
+    step: &Step,
+    effect: &Effect,
+    generation: Gen,
+    exec: u64,
+    lanes: u64,
+    wave: &mut WaveState,
+    machine: &mut Machine<'_>,
+    range: &Range,
+    values: &[[u64; N]],
+    stop: &mut Option<Stop>,
+) -> Result<(), Failure> {
+    let value = &values[effect.value as usize];
+    let second = &values[effect.second as usize];
+    let ty = step.program.nodes[effect.value as usize].out;
+    let second_ty = step.program.nodes[effect.second as usize].out;
+    match effect.change {
+        Change::Dst(slot) => {
+            step.operands[slot as usize].write(wave, &step.mods, None, value, ty, lanes, exec);
+        }
+        Change::DstDword(slot, k) => {
+            step.operands[slot as usize].write(wave, &step.mods, Some(k), value, ty, lanes, exec);
+        }
+        Change::DstLane(slot) => {
+            step.operands[slot as usize].write_lane(wave, second[0] as usize, value[0] as u32);
+        }
+        Change::Set(state) => {
+            // A truth value a lane is a mask, without the lanes that are off.
+            let value = match state {
+                State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => pack(value) & exec,
+                _ => value[0],
+            };
+            set(state, value, wave, stop);
+        }
+        Change::SgprPair => wave.set_pair((value[0] & 0x7f) as u16, second[0]),
+        Change::Sgpr => write_sgpr(wave, generation, value[0], second[0], second_ty),
+        Change::Vgpr => {
+            let number = value[0] as usize;
+            operands::store(wave, number, lanes, |lane, _| second[lane % N] as u32);
+            if second_ty.bits() > 32 {
+                operands::store(wave, number + 1, lanes, |lane, _| {
+                    (second[lane % N] >> 32) as u32
+                });
+            }
+        }
+        Change::Store(space, offset) => {
+            for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
+                let at = value[lane].wrapping_add_signed(offset as i64);
+                address::store(
+                    space,
+                    second_ty,
+                    wave,
+                    machine,
+                    range,
+                    lane,
+                    at,
+                    second[lane],
+                )
+                .map_err(|f| Failure::memory(f, (N == LANES).then_some(lane as u8)))?;
+            }
+        }
+        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32),
+        Change::Signal(signal) => match signal {
+            Signal::Endpgm => *stop = Some(Stop::Endpgm),
+            Signal::Barrier => *stop = Some(Stop::Barrier),
+            Signal::Trap => *stop = Some(Stop::Trap(value[0] as u32)),
+            // Every access is finished when its instruction is, caches do not exist, and nobody listens.
+            Signal::Nop
+            | Signal::Waitcnt
+            | Signal::Sleep
+            | Signal::Wakeup
+            | Signal::Sendmsg
+            | Signal::Cache
+            | Signal::PerfUp
+            | Signal::PerfDown
+            | Signal::ThreadTrace => {}
+        },
+    }
+    Ok(())
+}
+
+/// The code that a computed scalar register number stands for: one outside the generation's SGPRs and VCC is s0.
+fn sgpr_code(generation: Gen, code: u64) -> Option<usize> {
+    let code = u16::try_from(code).ok()?;
+    match reg(code, generation) {
+        Reg::Sgpr(_) => Some(code as usize),
+        _ if code == VCC || code == VCC + 1 => Some(code as usize),
+        _ => None,
+    }
+}
+
+fn read_sgpr(wave: &WaveState, generation: Gen, code: u64, ty: Ty) -> u64 {
+    let one = |code| wave.sgprs[sgpr_code(generation, code).unwrap_or(0)] as u64;
+    if ty.bits() > 32 {
+        one(code) | one(code + 1) << 32
+    } else {
+        one(code) & width_mask(ty)
+    }
+}
+
+fn write_sgpr(wave: &mut WaveState, generation: Gen, code: u64, value: u64, ty: Ty) {
+    for k in 0..ty.dwords().min(2) as u64 {
+        if let Some(at) = sgpr_code(generation, code.wrapping_add(k)) {
+            wave.sgprs[at] = (value >> (32 * k)) as u32;
+        }
+    }
+}
+
+fn get(state: State, wave: &WaveState) -> u64 {
+    let flag = |bit: u32| (wave.status & bit != 0) as u64;
+    match state {
+        State::Scc => wave.scc as u64,
+        State::Exec => wave.exec(),
+        State::Vcc => wave.vcc(),
+        State::M0 => wave.m0() as u64,
+        State::Pc => wave.pc,
+        State::Vskip => (wave.mode & mode::VSKIP != 0) as u64,
+        State::GprIdxEn => (wave.mode & mode::GPR_IDX_EN != 0) as u64,
+        State::Csp => (wave.mode >> mode::CSP_SHIFT) as u64,
+        State::Halt => flag(status::HALT),
+        State::Kill => 0,
+        State::Prio => (wave.status >> status::USER_PRIO_SHIFT & 3) as u64,
+        State::CondDbgSys => flag(status::COND_DBG_SYS),
+        State::CondDbgUser => flag(status::COND_DBG_USER),
+        State::InstAtc => flag(status::INST_ATC),
+        State::Priv => flag(status::PRIV),
+        State::Time | State::RealTime => wave.clock,
+    }
+}
+
+fn set(state: State, value: u64, wave: &mut WaveState, stop: &mut Option<Stop>) {
+    let on = value & 1 != 0;
+    match state {
+        State::Scc => wave.scc = on,
+        State::Exec => wave.set_pair(EXEC, value),
+        State::Vcc => wave.set_pair(VCC, value),
+        State::M0 => wave.sgprs[gcn_isa::operand::M0 as usize] = value as u32,
+        // Instructions are dwords.
+        State::Pc => wave.pc = value & !3,
+        State::Vskip => wave.set_mode(mode::VSKIP, on),
+        State::GprIdxEn => wave.set_mode(mode::GPR_IDX_EN, on),
+        State::Csp => {
+            let kept = wave.mode & ((1 << mode::CSP_SHIFT) - 1);
+            wave.mode = kept | (value as u32 & 7) << mode::CSP_SHIFT;
+        }
+        State::Halt => wave.set_status(status::HALT, on),
+        State::Kill => {
+            if on {
+                *stop = Some(Stop::Endpgm);
+            }
+        }
+        State::Prio => {
+            let kept = wave.status & !(3 << status::USER_PRIO_SHIFT);
+            wave.status = kept | (value as u32 & 3) << status::USER_PRIO_SHIFT;
+        }
+        State::CondDbgSys => wave.set_status(status::COND_DBG_SYS, on),
+        State::CondDbgUser => wave.set_status(status::COND_DBG_USER, on),
+        State::InstAtc => wave.set_status(status::INST_ATC, on),
+        State::Priv => wave.set_status(status::PRIV, on),
+        State::Time | State::RealTime => {}
+    }
+}

@@ -1,0 +1,560 @@
+//! Reading sources and writing destinations: the one place for codes, inline constants, literals, abs, neg, omod, clamp,
+//! op_sel, SDWA, DPP, GPR indexing and EXEC.
+//!
+//! Choices where the manuals are silent: a code without a register reads 0 and drops what is written to it; a VGPR beyond
+//! the wave's reads as v0 and drops what is written to it; all SGPRs of the generation are there.
+
+use crate::engine::Machine;
+use crate::fp::{self, Env, F16, F32, F64, Mode};
+use crate::wave::{LANES, WaveState, mode};
+use gcn_isa::decode::Insn;
+use gcn_isa::format::{Encoding, Field};
+use gcn_isa::operand::{self, LITERAL, Reg, Source, Value};
+use gcn_isa::shape::{Access, Role, Slot, Ty};
+use gcn_isa::target::Gen;
+
+/// Where an operand is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Place {
+    /// A scalar register by code, and those after it.
+    Scalar(u16),
+    /// A VGPR by number, and those after it.
+    Vgpr(u16),
+    Const(u64),
+    Source(Source),
+    /// No register: reads 0.
+    Nothing,
+}
+
+/// Which VGPR operand GPR indexing takes it for: the bit of M0's field (M0[15:12]).
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Indexed {
+    No,
+    By(u32),
+}
+
+/// An operand of a decoded instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Opnd {
+    pub place: Place,
+    pub ty: Ty,
+    pub code: Option<u16>,
+    /// Cleared bits (abs) and flipped bits (neg) of the value, after SEL.
+    abs: u64,
+    neg: u64,
+    /// SDWA's selection of a source or destination; 6 is everything.
+    sel: u8,
+    sext: bool,
+    /// op_sel: a 16-bit operand is the upper half of its register.
+    high: bool,
+    dpp: bool,
+    indexed: Indexed,
+}
+
+/// What holds for the whole instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Modifiers {
+    pub dpp: Option<Dpp>,
+    omod: u32,
+    clamp: bool,
+    /// SDWA's DST_UNUSED.
+    unused: u8,
+    /// A 16-bit result leaves the upper half of its register as it was.
+    keeps_upper: bool,
+}
+
+/// The parts of a DPP control.
+#[derive(Clone, Debug)]
+pub(crate) struct Dpp {
+    /// The lane that each lane reads; 64 for none.
+    from: [u8; LANES],
+    /// BOUND_CTRL: a lane without a source reads 0, else it is not written.
+    zero: bool,
+    /// Lanes that ROW_MASK and BANK_MASK let write.
+    lanes: u64,
+}
+
+impl Dpp {
+    fn new(insn: &Insn) -> Dpp {
+        let control = insn.field(Field::DppCtrl) as usize;
+        let from = std::array::from_fn(|lane| {
+            let (row, at) = (lane & !15, lane & 15);
+            let n = control & 15;
+            let source = match control {
+                0x000..=0x0ff => Some(lane & !3 | control >> (2 * (lane & 3)) & 3),
+                0x101..=0x10f => (at + n < 16).then_some(lane + n),
+                0x111..=0x11f => (at >= n).then(|| lane - n),
+                0x121..=0x12f => Some(row | (at + 16 - n) & 15),
+                0x130 => (lane < 63).then_some(lane + 1),
+                0x134 => Some((lane + 1) & 63),
+                0x138 => lane.checked_sub(1),
+                0x13c => Some((lane + 63) & 63),
+                0x140 => Some(row | (15 - at)),
+                0x141 => Some(lane & !7 | (7 - (lane & 7))),
+                0x142 => row.checked_sub(1),
+                0x143 => (lane >= 32).then_some(31),
+                // Reserved: no lane has a source.
+                _ => None,
+            };
+            source.unwrap_or(LANES) as u8
+        });
+        let (rows, banks) = (insn.field(Field::RowMask), insn.field(Field::BankMask));
+        let lanes = (0..64u32)
+            .filter(|lane| rows >> (lane >> 4) & 1 != 0 && banks >> (lane >> 2 & 3) & 1 != 0)
+            .fold(0, |lanes, lane| lanes | 1u64 << lane);
+        Dpp {
+            from,
+            zero: insn.field(Field::BoundCtrl) != 0,
+            lanes,
+        }
+    }
+
+    /// The lanes whose source is a lane that is on.
+    fn sourced(&self, exec: u64) -> u64 {
+        let mut lanes = 0;
+        for (lane, &from) in self.from.iter().enumerate() {
+            lanes |= (from < 64 && exec >> (from & 63) & 1 != 0) as u64 * (1 << lane);
+        }
+        lanes
+    }
+
+    /// The lanes of `exec` that the instruction writes.
+    pub fn written(&self, exec: u64) -> u64 {
+        let sourced = if self.zero { !0 } else { self.sourced(exec) };
+        exec & self.lanes & sourced
+    }
+}
+
+impl Modifiers {
+    pub fn new(insn: &Insn) -> Modifiers {
+        let dpp = matches!(
+            insn.encoding,
+            Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC
+        );
+        let sdwa = matches!(
+            insn.encoding,
+            Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC
+        );
+        let valu = sdwa
+            || matches!(
+                insn.encoding,
+                Encoding::Vop3 | Encoding::Vop3b | Encoding::Vop3p
+            );
+        Modifiers {
+            dpp: dpp.then(|| Dpp::new(insn)),
+            omod: if valu { insn.field(Field::Omod) } else { 0 },
+            clamp: valu && insn.field(Field::Clamp) != 0,
+            unused: insn.field(Field::DstUnused) as u8,
+            keeps_upper: keeps_upper(insn),
+        }
+    }
+}
+
+/// Whether a 16-bit result leaves the upper half of its VGPR as it was. gfx8 always clears it. gfx9 clears it but in the
+/// instructions that have three 16-bit sources, an accumulator or a literal counted, unless they are the "legacy" ones,
+/// which do as gfx8 does. (docs/errata.md, "Elsewhere": from LLVM's experiments.)
+fn keeps_upper(insn: &Insn) -> bool {
+    let halves = |s: &&Slot| s.ty.bits() == 16 && s.access != Access::Write && s.role != Role::Vdst;
+    let accumulates = insn
+        .row
+        .shape
+        .slots
+        .iter()
+        .any(|s| s.access == Access::ReadWrite);
+    let sources = insn.row.shape.slots.iter().filter(halves).count() + accumulates as usize;
+    let op_sel = insn.encoding == Encoding::Vop3 && insn.field(Field::OpSel) & 8 != 0;
+    insn.generation() == Gen::Gfx9
+        && (op_sel || sources == 3 && !insn.row.name.contains("_legacy_"))
+}
+
+impl Opnd {
+    /// The operand in a slot of the row's shape.
+    pub fn new(insn: &Insn, slot: &'static Slot) -> Opnd {
+        let operand = insn.operand(slot);
+        let code = match operand.value {
+            Value::Code(code) => Some(code),
+            _ => None,
+        };
+        let place = match operand.value {
+            Value::Code(code) => place(insn, code, slot.ty),
+            Value::Imm(value) => Place::Const(value as u64),
+            Value::Absent => Place::Nothing,
+        };
+        let mut opnd = Opnd {
+            place,
+            ty: slot.ty,
+            code,
+            abs: !0,
+            neg: 0,
+            sel: 6,
+            sext: false,
+            high: false,
+            dpp: false,
+            indexed: Indexed::No,
+        };
+        if !insn.row.format.is_valu() {
+            return opnd;
+        }
+        let source = match slot.role {
+            Role::Src0 => Some(0),
+            Role::Src1 => Some(1),
+            Role::Src2 => Some(2),
+            _ => None,
+        };
+        if let Some(n) = source {
+            // VOP3P has modifiers of its own, which its meanings read from the fields.
+            if insn.encoding != Encoding::Vop3p {
+                let mods = insn.src_mods(n);
+                let top = 1u64 << (slot.ty.bits().clamp(1, 64) - 1);
+                if slot.ty != Ty::Mask {
+                    opnd.abs = if mods.abs { !top } else { !0 };
+                    opnd.neg = if mods.neg { top } else { 0 };
+                }
+                opnd.sel = mods.sel;
+                opnd.sext = mods.sext;
+                opnd.high = slot.ty.bits() == 16
+                    && insn.encoding == Encoding::Vop3
+                    && insn.generation() == Gen::Gfx9
+                    && insn.field(Field::OpSel) >> n & 1 != 0;
+            }
+            opnd.dpp = n == 0
+                && matches!(
+                    insn.encoding,
+                    Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC
+                );
+        }
+        if slot.role == Role::Vdst {
+            if matches!(insn.encoding, Encoding::Sdwa1 | Encoding::Sdwa2) {
+                opnd.sel = insn.field(Field::DstSel) as u8;
+            }
+            opnd.high = slot.ty.bits() == 16
+                && insn.encoding == Encoding::Vop3
+                && insn.generation() == Gen::Gfx9
+                && insn.field(Field::OpSel) & 8 != 0;
+        }
+        if matches!(place, Place::Vgpr(_)) && insn.generation() >= Gen::Gfx8 {
+            opnd.indexed = Indexed::By(1 << (12 + source.unwrap_or(3)));
+        }
+        opnd
+    }
+
+    /// The number of the VGPR, GPR indexing included.
+    #[inline]
+    fn vgpr(&self, wave: &WaveState, number: u16) -> usize {
+        match self.indexed {
+            Indexed::By(bit) if wave.mode & mode::GPR_IDX_EN != 0 && wave.m0() & bit != 0 => {
+                number as usize + (wave.m0() & 0xff) as usize
+            }
+            _ => number as usize,
+        }
+    }
+
+    /// Reads the operand: one value, or one a lane. `dword` chooses a dword of a wide one, without modifiers.
+    pub fn read<const N: usize>(
+        &self,
+        wave: &WaveState,
+        machine: &Machine<'_>,
+        mods: &Modifiers,
+        dword: Option<u8>,
+        out: &mut [u64; N],
+    ) {
+        let k = dword.unwrap_or(0) as usize;
+        let ty = if dword.is_some() { Ty::B32 } else { self.ty };
+        match self.place {
+            Place::Vgpr(number) => {
+                let low = vgpr(wave, self.vgpr(wave, number) + k);
+                if ty.bits() > 32 {
+                    let high = vgpr(wave, self.vgpr(wave, number) + k + 1);
+                    for lane in 0..N {
+                        out[lane] = low[lane] as u64 | (high[lane] as u64) << 32;
+                    }
+                } else {
+                    for lane in 0..N {
+                        out[lane] = low[lane] as u64;
+                    }
+                }
+                if self.dpp
+                    && let Some(dpp) = &mods.dpp
+                {
+                    permute(dpp, wave.exec(), out);
+                }
+            }
+            Place::Scalar(_) | Place::Const(_) | Place::Source(_) | Place::Nothing => {
+                let value = self.scalar(wave, machine, k, ty);
+                if N == LANES && self.ty == Ty::Mask && dword.is_none() {
+                    for (lane, out) in out.iter_mut().enumerate() {
+                        *out = value >> lane & 1;
+                    }
+                    return;
+                }
+                *out = [value; N];
+            }
+        }
+        if dword.is_some() {
+            return;
+        }
+        if self.sel != 6 || self.sext {
+            self.select(out);
+        } else if self.high {
+            // A constant has no upper half but what its 16 bits leave.
+            out.iter_mut().for_each(|v| *v >>= 16);
+        }
+        if self.ty.bits() < 32 || self.abs != !0 || self.neg != 0 {
+            let abs = self.abs & gcn_isa::meaning::width_mask(self.ty);
+            out.iter_mut().for_each(|v| *v = *v & abs ^ self.neg);
+        }
+    }
+
+    /// SDWA's SEL and SEXT of a source.
+    fn select<const N: usize>(&self, out: &mut [u64; N]) {
+        let (shift, bits) = selection(self.sel);
+        let mask = gcn_isa::meaning::width_mask(self.ty);
+        for v in out {
+            let part = *v as u32 >> shift << (32 - bits);
+            *v = if self.sext {
+                ((part as i32 >> (32 - bits)) as i64 as u64) & mask
+            } else {
+                (part >> (32 - bits)) as u64 & mask
+            };
+        }
+    }
+
+    /// A scalar operand's value; `k` is the first dword of it.
+    fn scalar(&self, wave: &WaveState, machine: &Machine<'_>, k: usize, ty: Ty) -> u64 {
+        match self.place {
+            Place::Scalar(code) if ty.bits() > 32 => wave.pair(code + k as u16),
+            Place::Scalar(code) => wave.sgprs.get(code as usize + k).copied().unwrap_or(0) as u64,
+            Place::Const(value) => value.checked_shr(32 * k as u32).unwrap_or(0),
+            Place::Source(source) => {
+                let value = source_value(source, wave, machine);
+                if ty.bits() > 32 {
+                    value
+                } else {
+                    (value >> (32 * k.min(1))) as u32 as u64
+                }
+            }
+            Place::Vgpr(_) | Place::Nothing => 0,
+        }
+    }
+
+    /// Reads a 32-bit scalar, dword `k` of the operand.
+    pub fn scalar_dword(&self, wave: &WaveState, machine: &Machine<'_>, k: usize) -> u32 {
+        self.scalar(wave, machine, k, Ty::B32) as u32
+    }
+
+    /// Reads 64 bits of scalars from the operand's first dword.
+    pub fn scalar_pair(&self, wave: &WaveState, machine: &Machine<'_>) -> u64 {
+        self.scalar(wave, machine, 0, Ty::B64)
+    }
+
+    /// The lanes of dword `k` of a VGPR operand.
+    pub fn lanes<'w>(&self, wave: &'w WaveState, k: usize) -> Option<&'w [u32; LANES]> {
+        match self.place {
+            Place::Vgpr(number) => Some(vgpr(wave, self.vgpr(wave, number) + k)),
+            _ => None,
+        }
+    }
+
+    /// Writes the operand in the lanes of `lanes` (all of EXEC that DPP and the effect's condition leave). `exec` says
+    /// which lanes' bits a lane mask takes.
+    #[allow(clippy::too_many_arguments)]
+    pub fn write<const N: usize>(
+        &self,
+        wave: &mut WaveState,
+        mods: &Modifiers,
+        dword: Option<u8>,
+        value: &[u64; N],
+        value_ty: Ty,
+        lanes: u64,
+        exec: u64,
+    ) {
+        let k = dword.unwrap_or(0) as u16;
+        let ty = if dword.is_some() { Ty::B32 } else { self.ty };
+        match self.place {
+            Place::Scalar(code) => {
+                if N == LANES && ty == Ty::Mask && value_ty == Ty::Bool {
+                    // Lanes that the condition leaves out keep their bits.
+                    let bits = pack(value) & exec;
+                    let kept = wave.pair(code) & exec & !lanes;
+                    wave.set_pair(code, bits & lanes | kept);
+                } else if ty.bits() > 32 {
+                    wave.set_pair(code, value[0]);
+                } else if let Some(register) = wave.sgprs.get_mut((code + k) as usize) {
+                    *register = value[0] as u32;
+                }
+            }
+            Place::Vgpr(number) => {
+                let number = self.vgpr(wave, number) + k as usize;
+                let mut shaped;
+                let mut value = value;
+                if ty.is_float() && (mods.omod != 0 || mods.clamp) {
+                    shaped = *value;
+                    output_modifiers(&mut shaped, ty, mods, Mode(wave.mode));
+                    value = &shaped;
+                }
+                if ty.bits() > 32 {
+                    store(wave, number + 1, lanes, |lane, _| {
+                        (value[lane % N] >> 32) as u32
+                    });
+                    store(wave, number, lanes, |lane, _| value[lane % N] as u32);
+                } else if self.sel != 6 {
+                    let (shift, bits) = selection(self.sel);
+                    let mask = (u32::MAX >> (32 - bits)) << shift;
+                    let unused = mods.unused;
+                    store(wave, number, lanes, |lane, old| {
+                        let placed = (value[lane % N] as u32) << shift & mask;
+                        match unused {
+                            1 => {
+                                let sign =
+                                    (placed << (32 - bits - shift)) as i32 >> (32 - bits - shift);
+                                sign as u32
+                            }
+                            2 => old & !mask | placed,
+                            _ => placed,
+                        }
+                    });
+                } else if ty.bits() == 16 && (self.high || mods.keeps_upper) {
+                    let shift = if self.high { 16 } else { 0 };
+                    store(wave, number, lanes, |lane, old| {
+                        old & !(0xffff << shift) | (value[lane % N] as u32 & 0xffff) << shift
+                    });
+                } else {
+                    store(wave, number, lanes, |lane, _| value[lane % N] as u32);
+                }
+            }
+            Place::Const(_) | Place::Source(_) | Place::Nothing => {}
+        }
+    }
+
+    /// Writes one lane of a VGPR, whatever EXEC says.
+    pub fn write_lane(&self, wave: &mut WaveState, lane: usize, value: u32) {
+        if let Place::Vgpr(number) = self.place {
+            let number = self.vgpr(wave, number);
+            store(wave, number, 1 << (lane % LANES), |_, _| value);
+        }
+    }
+}
+
+/// The shift and bits of an SDWA selection.
+fn selection(sel: u8) -> (u32, u32) {
+    match sel {
+        0..=3 => (8 * sel as u32, 8),
+        4 | 5 => (16 * (sel as u32 - 4), 16),
+        _ => (0, 32),
+    }
+}
+
+/// Where a code's register or constant is, and a constant's value as an operand of type `ty` reads it.
+fn place(insn: &Insn, code: u16, ty: Ty) -> Place {
+    let literal = insn.literal as u64;
+    match operand::reg(code, insn.generation()) {
+        Reg::Vgpr(n) => Place::Vgpr(n),
+        Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => Place::Scalar(code),
+        Reg::Int(_) | Reg::Float(_) => {
+            Place::Const(operand::inline_value(code, ty.bits().min(64)).unwrap_or(0))
+        }
+        Reg::Source(source) => Place::Source(source),
+        Reg::Literal if code == LITERAL => Place::Const(match ty {
+            Ty::I64 => literal as u32 as i32 as i64 as u64,
+            Ty::F64 => literal << 32,
+            _ => literal,
+        }),
+        Reg::Literal | Reg::Reserved(_) => Place::Nothing,
+    }
+}
+
+/// The value of a source that is neither register nor constant, in 64 bits.
+fn source_value(source: Source, wave: &WaveState, machine: &Machine<'_>) -> u64 {
+    const APERTURE: u64 = 0xffff_ffff;
+    match source {
+        Source::SharedBase => wave.shared_base(),
+        Source::SharedLimit => wave.shared_base() | APERTURE,
+        Source::PrivateBase => wave.private_base(),
+        Source::PrivateLimit => wave.private_base() | APERTURE,
+        Source::PopsExitingWaveId => 0,
+        Source::Vccz => (wave.vcc() == 0) as u64,
+        Source::Execz => (wave.exec() == 0) as u64,
+        Source::Scc => wave.scc as u64,
+        Source::LdsDirect => lds_direct(wave, machine) as u64,
+    }
+}
+
+/// LDS_DIRECT: the element at M0[15:0] of the type in M0[18:16]; 0 beyond the LDS and for reserved types.
+fn lds_direct(wave: &WaveState, machine: &Machine<'_>) -> u32 {
+    let at = (wave.m0() & 0xffff) as usize;
+    let byte = |i: usize| machine.lds.0.get(at + i).copied().unwrap_or(0);
+    match wave.m0() >> 16 & 7 {
+        0 => byte(0) as u32,
+        1 => u16::from_le_bytes([byte(0), byte(1)]) as u32,
+        2 => u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)]),
+        4 => byte(0) as i8 as u32,
+        5 => i16::from_le_bytes([byte(0), byte(1)]) as u32,
+        _ => 0,
+    }
+}
+
+static NO_LANES: [u32; LANES] = [0; LANES];
+
+/// A VGPR; one beyond the wave's is v0.
+#[inline]
+pub(crate) fn vgpr(wave: &WaveState, number: usize) -> &[u32; LANES] {
+    wave.vgprs
+        .get(number)
+        .or_else(|| wave.vgprs.first())
+        .unwrap_or(&NO_LANES)
+}
+
+/// Writes lanes of a VGPR; one beyond the wave's is dropped. `value` gets the lane and its old value.
+#[inline]
+pub(crate) fn store(
+    wave: &mut WaveState,
+    number: usize,
+    lanes: u64,
+    value: impl Fn(usize, u32) -> u32,
+) {
+    let Some(register) = wave.vgprs.get_mut(number) else {
+        return;
+    };
+    if lanes == !0 {
+        for (lane, r) in register.iter_mut().enumerate() {
+            *r = value(lane, *r);
+        }
+    } else {
+        for (lane, r) in register.iter_mut().enumerate() {
+            let keep = (lanes >> lane & 1).wrapping_sub(1) as u32;
+            *r = *r & keep | value(lane, *r) & !keep;
+        }
+    }
+}
+
+/// A lane's truth value in its bit.
+#[inline]
+pub(crate) fn pack<const N: usize>(value: &[u64; N]) -> u64 {
+    let mut bits = 0;
+    for (lane, &v) in value.iter().enumerate() {
+        bits |= (v & 1) << (lane % 64);
+    }
+    bits
+}
+
+fn permute<const N: usize>(dpp: &Dpp, exec: u64, out: &mut [u64; N]) {
+    let old = *out;
+    for (lane, out) in out.iter_mut().enumerate() {
+        let from = dpp.from[lane % LANES] as usize;
+        let on = from < 64 && exec >> (from & 63) & 1 != 0;
+        *out = if on { old[from % N] } else { 0 };
+    }
+}
+
+fn output_modifiers<const N: usize>(value: &mut [u64; N], ty: Ty, mods: &Modifiers, mode: Mode) {
+    fn apply<F: fp::Float>(value: &mut [u64], mods: &Modifiers, env: &Env) {
+        for v in value {
+            *v = fp::apply_omod_clamp::<F>(*v, mods.omod, mods.clamp, env);
+        }
+    }
+    match ty {
+        Ty::F16 => apply::<F16>(value, mods, &mode.env16()),
+        Ty::F32 => apply::<F32>(value, mods, &mode.env32()),
+        _ => apply::<F64>(value, mods, &mode.env64()),
+    }
+}
