@@ -436,3 +436,76 @@ fn ask_ours(
     }
     Ok(all)
 }
+
+/// Random fillings of each opcode in the committed vectors.
+const VECTOR_FILLINGS: u64 = 6;
+
+/// Writes `testdata/vectors/<target>.txt`: lines of hexadecimal bytes, a tab and the text that
+/// llvm-mc prints for them and assembles back to them. For gfx6 and gfx7, which llvm-mc cannot
+/// disassemble, the text is that of gfx803, and the bytes are what llvm-mc assembles it to.
+///
+/// # Errors
+/// When llvm-mc is missing, its output is not understood, or a file cannot be written.
+pub fn vectors(root: &Path) -> Result<()> {
+    let llvm_mc = llvm::find()?;
+    let scratch = tool::Scratch::new()?;
+    let llvm = Llvm::new(&llvm_mc, &scratch);
+    let folder = root.join("testdata/vectors");
+    std::fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
+    let mut of_gfx803 = Vec::new();
+    for target in ["gfx803", "gfx900", "gfx906", "gfx600", "gfx701"] {
+        let generation = Generation::of_target(target).context("a target of the table")?;
+        let lines = if generation.llvm_disassembles() {
+            let samples = vector_samples(generation);
+            let units = llvm.disassemble(target, &samples)?;
+            let units = assemble_lines(&llvm, target, units)?;
+            let lines = samples.iter().zip(units).filter_map(|(sample, unit)| {
+                let [line] = unit.as_slice() else { return None };
+                let bytes: Vec<u8> = sample.bytes().collect();
+                (line.llvm.as_ref() == Ok(&bytes)).then(|| (bytes, line.text.clone()))
+            });
+            lines.collect::<Vec<_>>()
+        } else {
+            let texts: Vec<&str> = of_gfx803.iter().map(String::as_str).collect();
+            let assembled = llvm.assemble(target, &texts)?;
+            let lines = assembled.into_iter().zip(&of_gfx803);
+            lines
+                .filter_map(|(bytes, text)| Some((bytes.ok()?, text.clone())))
+                .collect()
+        };
+        if target == "gfx803" {
+            of_gfx803 = lines.iter().map(|(_, text)| text.clone()).collect();
+        }
+        let mut out = String::new();
+        for (bytes, text) in &lines {
+            for byte in bytes {
+                out.push_str(&format!("{byte:02x}"));
+            }
+            out.push_str(&format!("\t{text}\n"));
+        }
+        let path = folder.join(format!("{target}.txt"));
+        std::fs::write(&path, out).with_context(|| format!("{}", path.display()))?;
+        println!("{}: {} lines", path.display(), lines.len());
+    }
+    Ok(())
+}
+
+fn vector_samples(generation: Generation) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for name in ["SOP2", "SOPC", "SOPP", "VOPC", "SOP1", "SOPK"] {
+        let Some(format) = formats::find(name) else {
+            continue;
+        };
+        for encoding in format.encodings {
+            if !encoding.generations.contains(&generation) {
+                continue;
+            }
+            for opcode in encoding.opcodes.0..=encoding.opcodes.1 {
+                let count = VECTOR_FILLINGS;
+                let filling = Filling::Random { block: 0, count };
+                samples.extend(generate::samples(encoding, generation, opcode, filling, 1));
+            }
+        }
+    }
+    samples
+}

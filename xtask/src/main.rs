@@ -23,6 +23,8 @@ enum Task {
     Diff(diff::Options),
     /// Compile testdata/kernels/*.cl with clang-14 for every tested target
     Fixtures,
+    /// Write testdata/vectors: bytes and text that llvm-mc 14 agrees with itself on
+    Vectors,
 }
 
 /// The repository's root folder, the parent of this package's.
@@ -34,6 +36,7 @@ fn repo_root() -> PathBuf {
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Diff(options) => diff::run(&options),
+        Task::Vectors => diff::vectors(&repo_root()).map(|()| true),
         Task::Fixtures => fixtures::run(&repo_root()).map(|()| true),
     };
     match result {
