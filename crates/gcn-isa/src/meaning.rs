@@ -228,7 +228,7 @@ pub enum Op {
     /// Reads memory at the address plus a constant.
     Load(Space, i32),
     /// Reads, computes and writes memory as one; gives the old value. Arguments: address, data,
-    /// comparand.
+    /// comparand. It happens whether or not anything uses the old value.
     Atomic(Space, AtomicOp),
     /// s_getreg_b32 of the hwreg that the operand codes.
     Getreg,

@@ -1,6 +1,578 @@
-//! Rows to come.
+//! DS: the local data share.
+//!
+//! GDS set sends the instruction to the global data share, which compute kernels do not have:
+//! the meanings are the LDS's.
 
-use crate::inst::Inst;
+use crate::format::{Field, Format};
+use crate::inst::{Inst, NO};
+use crate::meaning::{AtomicOp, Meaning, Space, State, V};
+use crate::shape::{Mods, Role, Role::*, Shape, Slot, Ty, read, write};
+
+const fn one(slots: &'static [Slot]) -> Shape {
+    Shape {
+        slots,
+        mods: Mods::Ds,
+    }
+}
+
+const fn two(slots: &'static [Slot]) -> Shape {
+    Shape {
+        slots,
+        mods: Mods::Ds2,
+    }
+}
+
+static BARE_DS: Shape = crate::shape::plain(&[]);
+static READ32: Shape = one(&[write(Vdst, Ty::B32), read(DsAddr, Ty::B32)]);
+static READ64: Shape = one(&[write(Vdst, Ty::B64), read(DsAddr, Ty::B32)]);
+static READ96: Shape = one(&[write(Vdst, Ty::B96), read(DsAddr, Ty::B32)]);
+static READ128: Shape = one(&[write(Vdst, Ty::B128), read(DsAddr, Ty::B32)]);
+static READ2_32: Shape = two(&[write(Vdst, Ty::B64), read(DsAddr, Ty::B32)]);
+static READ2_64: Shape = two(&[write(Vdst, Ty::B128), read(DsAddr, Ty::B32)]);
+/// A load into half of the destination, which keeps the other half.
+static READ_D16: Shape = one(&[write(Vdst, Ty::B32).read_too(), read(DsAddr, Ty::B32)]);
+static READ_TID: Shape = one(&[write(Vdst, Ty::B32)]);
+static WRITE_TID: Shape = one(&[read(Data0, Ty::B32)]);
+static WRITE32: Shape = one(&[read(DsAddr, Ty::B32), read(Data0, Ty::B32)]);
+static WRITE64: Shape = one(&[read(DsAddr, Ty::B32), read(Data0, Ty::B64)]);
+static WRITE96: Shape = one(&[read(DsAddr, Ty::B32), read(Data0, Ty::B96)]);
+static WRITE128: Shape = one(&[read(DsAddr, Ty::B32), read(Data0, Ty::B128)]);
+static WRITE2_32: Shape = two(&[
+    read(DsAddr, Ty::B32),
+    read(Data0, Ty::B32),
+    read(Data1, Ty::B32),
+]);
+static WRITE2_64: Shape = two(&[
+    read(DsAddr, Ty::B32),
+    read(Data0, Ty::B64),
+    read(Data1, Ty::B64),
+]);
+static ATOMIC32: Shape = one(&[read(DsAddr, Ty::B32), read(Data0, Ty::B32)]);
+static ATOMIC64: Shape = one(&[read(DsAddr, Ty::B32), read(Data0, Ty::B64)]);
+static ATOMIC32X2: Shape = one(&[
+    read(DsAddr, Ty::B32),
+    read(Data0, Ty::B32),
+    read(Data1, Ty::B32),
+]);
+static ATOMIC64X2: Shape = one(&[
+    read(DsAddr, Ty::B32),
+    read(Data0, Ty::B64),
+    read(Data1, Ty::B64),
+]);
+static RTN32: Shape = one(&[
+    write(Vdst, Ty::B32),
+    read(DsAddr, Ty::B32),
+    read(Data0, Ty::B32),
+]);
+static RTN64: Shape = one(&[
+    write(Vdst, Ty::B64),
+    read(DsAddr, Ty::B32),
+    read(Data0, Ty::B64),
+]);
+static RTN32X2: Shape = one(&[
+    write(Vdst, Ty::B32),
+    read(DsAddr, Ty::B32),
+    read(Data0, Ty::B32),
+    read(Data1, Ty::B32),
+]);
+static RTN64X2: Shape = one(&[
+    write(Vdst, Ty::B64),
+    read(DsAddr, Ty::B32),
+    read(Data0, Ty::B64),
+    read(Data1, Ty::B64),
+]);
+static XCHG2_32: Shape = two(&[
+    write(Vdst, Ty::B64),
+    read(DsAddr, Ty::B32),
+    read(Data0, Ty::B32),
+    read(Data1, Ty::B32),
+]);
+static XCHG2_64: Shape = two(&[
+    write(Vdst, Ty::B128),
+    read(DsAddr, Ty::B32),
+    read(Data0, Ty::B64),
+    read(Data1, Ty::B64),
+]);
+static PERMUTE: Shape = one(&[
+    write(Vdst, Ty::B32),
+    read(DsAddr, Ty::B32),
+    read(Data0, Ty::B32),
+]);
+
+const fn ds(
+    name: &'static str,
+    opcode: [u16; 4],
+    shape: &'static Shape,
+    meaning: fn(&Meaning),
+) -> Inst {
+    Inst::new(Format::Ds, name, opcode, shape, meaning)
+}
 
 /// The rows.
-pub static ROWS: &[Inst] = &[];
+#[rustfmt::skip]
+pub static ROWS: &[Inst] = &[
+    //  name                        gfx6 gfx7 gfx8 gfx9  shape         meaning
+    ds("ds_add_u32",                [  0,   0,   0,   0], &ATOMIC32,     add),
+    ds("ds_sub_u32",                [  1,   1,   1,   1], &ATOMIC32,     sub),
+    ds("ds_rsub_u32",               [  2,   2,   2,   2], &ATOMIC32,     rsub),
+    ds("ds_inc_u32",                [  3,   3,   3,   3], &ATOMIC32,     inc),
+    ds("ds_dec_u32",                [  4,   4,   4,   4], &ATOMIC32,     dec),
+    ds("ds_min_i32",                [  5,   5,   5,   5], &ATOMIC32,     smin),
+    ds("ds_max_i32",                [  6,   6,   6,   6], &ATOMIC32,     smax),
+    ds("ds_min_u32",                [  7,   7,   7,   7], &ATOMIC32,     umin),
+    ds("ds_max_u32",                [  8,   8,   8,   8], &ATOMIC32,     umax),
+    ds("ds_and_b32",                [  9,   9,   9,   9], &ATOMIC32,     and),
+    ds("ds_or_b32",                 [ 10,  10,  10,  10], &ATOMIC32,     or),
+    ds("ds_xor_b32",                [ 11,  11,  11,  11], &ATOMIC32,     xor),
+    ds("ds_mskor_b32",              [ 12,  12,  12,  12], &ATOMIC32X2,   mskor),
+    ds("ds_write_b32",              [ 13,  13,  13,  13], &WRITE32,      write_dwords),
+    ds("ds_write2_b32",             [ 14,  14,  14,  14], &WRITE2_32,    write2),
+    ds("ds_write2st64_b32",         [ 15,  15,  15,  15], &WRITE2_32,    write2st64),
+    ds("ds_cmpst_b32",              [ 16,  16,  16,  16], &ATOMIC32X2,   cmpst),
+    ds("ds_nop",                    [ NO,  20,  20,  20], &BARE_DS,      ds_nop),
+    ds("ds_write_addtid_b32",       [ NO,  NO,  NO,  29], &WRITE_TID,    write_addtid),
+    ds("ds_write_b8",               [ 30,  30,  30,  30], &WRITE32,      write_b8),
+    ds("ds_write_b16",              [ 31,  31,  31,  31], &WRITE32,      write_b16),
+    ds("ds_add_rtn_u32",            [ 32,  32,  32,  32], &RTN32,        add),
+    ds("ds_sub_rtn_u32",            [ 33,  33,  33,  33], &RTN32,        sub),
+    ds("ds_rsub_rtn_u32",           [ 34,  34,  34,  34], &RTN32,        rsub),
+    ds("ds_inc_rtn_u32",            [ 35,  35,  35,  35], &RTN32,        inc),
+    ds("ds_dec_rtn_u32",            [ 36,  36,  36,  36], &RTN32,        dec),
+    ds("ds_min_rtn_i32",            [ 37,  37,  37,  37], &RTN32,        smin),
+    ds("ds_max_rtn_i32",            [ 38,  38,  38,  38], &RTN32,        smax),
+    ds("ds_min_rtn_u32",            [ 39,  39,  39,  39], &RTN32,        umin),
+    ds("ds_max_rtn_u32",            [ 40,  40,  40,  40], &RTN32,        umax),
+    ds("ds_and_rtn_b32",            [ 41,  41,  41,  41], &RTN32,        and),
+    ds("ds_or_rtn_b32",             [ 42,  42,  42,  42], &RTN32,        or),
+    ds("ds_xor_rtn_b32",            [ 43,  43,  43,  43], &RTN32,        xor),
+    ds("ds_mskor_rtn_b32",          [ 44,  44,  44,  44], &RTN32X2,      mskor),
+    ds("ds_wrxchg_rtn_b32",         [ 45,  45,  45,  45], &RTN32,        swap),
+    ds("ds_wrxchg2_rtn_b32",        [ 46,  46,  46,  46], &XCHG2_32,     wrxchg2),
+    ds("ds_wrxchg2st64_rtn_b32",    [ 47,  47,  47,  47], &XCHG2_32,     wrxchg2st64),
+    ds("ds_cmpst_rtn_b32",          [ 48,  48,  48,  48], &RTN32X2,      cmpst),
+    ds("ds_wrap_rtn_b32",           [ NO,  52,  52,  52], &RTN32X2,      wrap),
+    ds("ds_read_b32",               [ 54,  54,  54,  54], &READ32,       read_dwords),
+    ds("ds_read2_b32",              [ 55,  55,  55,  55], &READ2_32,     read2),
+    ds("ds_read2st64_b32",          [ 56,  56,  56,  56], &READ2_32,     read2st64),
+    ds("ds_read_i8",                [ 57,  57,  57,  57], &READ32,       read_i8),
+    ds("ds_read_u8",                [ 58,  58,  58,  58], &READ32,       read_u8),
+    ds("ds_read_i16",               [ 59,  59,  59,  59], &READ32,       read_i16),
+    ds("ds_read_u16",               [ 60,  60,  60,  60], &READ32,       read_u16),
+    ds("ds_permute_b32",            [ NO,  NO,  62,  62], &PERMUTE,      permute),
+    ds("ds_bpermute_b32",           [ NO,  NO,  63,  63], &PERMUTE,      bpermute),
+    ds("ds_add_u64",                [ 64,  64,  64,  64], &ATOMIC64,     add),
+    ds("ds_sub_u64",                [ 65,  65,  65,  65], &ATOMIC64,     sub),
+    ds("ds_rsub_u64",               [ 66,  66,  66,  66], &ATOMIC64,     rsub),
+    ds("ds_inc_u64",                [ 67,  67,  67,  67], &ATOMIC64,     inc),
+    ds("ds_dec_u64",                [ 68,  68,  68,  68], &ATOMIC64,     dec),
+    ds("ds_min_i64",                [ 69,  69,  69,  69], &ATOMIC64,     smin),
+    ds("ds_max_i64",                [ 70,  70,  70,  70], &ATOMIC64,     smax),
+    ds("ds_min_u64",                [ 71,  71,  71,  71], &ATOMIC64,     umin),
+    ds("ds_max_u64",                [ 72,  72,  72,  72], &ATOMIC64,     umax),
+    ds("ds_and_b64",                [ 73,  73,  73,  73], &ATOMIC64,     and),
+    ds("ds_or_b64",                 [ 74,  74,  74,  74], &ATOMIC64,     or),
+    ds("ds_xor_b64",                [ 75,  75,  75,  75], &ATOMIC64,     xor),
+    ds("ds_mskor_b64",              [ 76,  76,  76,  76], &ATOMIC64X2,   mskor),
+    ds("ds_write_b64",              [ 77,  77,  77,  77], &WRITE64,      write_dwords),
+    ds("ds_write2_b64",             [ 78,  78,  78,  78], &WRITE2_64,    write2),
+    ds("ds_write2st64_b64",         [ 79,  79,  79,  79], &WRITE2_64,    write2st64),
+    ds("ds_cmpst_b64",              [ 80,  80,  80,  80], &ATOMIC64X2,   cmpst),
+    ds("ds_write_b8_d16_hi",        [ NO,  NO,  NO,  84], &WRITE32,      write_b8_hi),
+    ds("ds_write_b16_d16_hi",       [ NO,  NO,  NO,  85], &WRITE32,      write_b16_hi),
+    ds("ds_read_u8_d16",            [ NO,  NO,  NO,  86], &READ_D16,     read_u8_d16),
+    ds("ds_read_u8_d16_hi",         [ NO,  NO,  NO,  87], &READ_D16,     read_u8_d16_hi),
+    ds("ds_read_i8_d16",            [ NO,  NO,  NO,  88], &READ_D16,     read_i8_d16),
+    ds("ds_read_i8_d16_hi",         [ NO,  NO,  NO,  89], &READ_D16,     read_i8_d16_hi),
+    ds("ds_read_u16_d16",           [ NO,  NO,  NO,  90], &READ_D16,     read_u16_d16),
+    ds("ds_read_u16_d16_hi",        [ NO,  NO,  NO,  91], &READ_D16,     read_u16_d16_hi),
+    ds("ds_add_rtn_u64",            [ 96,  96,  96,  96], &RTN64,        add),
+    ds("ds_sub_rtn_u64",            [ 97,  97,  97,  97], &RTN64,        sub),
+    ds("ds_rsub_rtn_u64",           [ 98,  98,  98,  98], &RTN64,        rsub),
+    ds("ds_inc_rtn_u64",            [ 99,  99,  99,  99], &RTN64,        inc),
+    ds("ds_dec_rtn_u64",            [100, 100, 100, 100], &RTN64,        dec),
+    ds("ds_min_rtn_i64",            [101, 101, 101, 101], &RTN64,        smin),
+    ds("ds_max_rtn_i64",            [102, 102, 102, 102], &RTN64,        smax),
+    ds("ds_min_rtn_u64",            [103, 103, 103, 103], &RTN64,        umin),
+    ds("ds_max_rtn_u64",            [104, 104, 104, 104], &RTN64,        umax),
+    ds("ds_and_rtn_b64",            [105, 105, 105, 105], &RTN64,        and),
+    ds("ds_or_rtn_b64",             [106, 106, 106, 106], &RTN64,        or),
+    ds("ds_xor_rtn_b64",            [107, 107, 107, 107], &RTN64,        xor),
+    ds("ds_mskor_rtn_b64",          [108, 108, 108, 108], &RTN64X2,      mskor),
+    ds("ds_wrxchg_rtn_b64",         [109, 109, 109, 109], &RTN64,        swap),
+    ds("ds_wrxchg2_rtn_b64",        [110, 110, 110, 110], &XCHG2_64,     wrxchg2),
+    ds("ds_wrxchg2st64_rtn_b64",    [111, 111, 111, 111], &XCHG2_64,     wrxchg2st64),
+    ds("ds_cmpst_rtn_b64",          [112, 112, 112, 112], &RTN64X2,      cmpst),
+    ds("ds_read_b64",               [118, 118, 118, 118], &READ64,       read_dwords),
+    ds("ds_read2_b64",              [119, 119, 119, 119], &READ2_64,     read2),
+    ds("ds_read2st64_b64",          [120, 120, 120, 120], &READ2_64,     read2st64),
+    ds("ds_read_addtid_b32",        [ NO,  NO,  NO, 182], &READ_TID,     read_addtid),
+    ds("ds_write_b96",              [ NO, 222, 222, 222], &WRITE96,      write_dwords),
+    ds("ds_write_b128",             [ NO, 223, 223, 223], &WRITE128,     write_dwords),
+    ds("ds_read_b96",               [ NO, 254, 254, 254], &READ96,       read_dwords),
+    ds("ds_read_b128",              [ NO, 255, 255, 255], &READ128,      read_dwords),
+];
+
+fn ty_of(m: &Meaning, role: Role) -> Ty {
+    m.operand(role).ty
+}
+
+/// The first dword or two of an operand, as a value of type `ty`.
+fn dwords(m: &Meaning, role: Role, ty: Ty) -> V<'_> {
+    let low = m.dword(role, 0);
+    if ty.bits() == 32 {
+        return low.as_(ty);
+    }
+    (low.zext(Ty::B64) | (m.dword(role, 1).zext(Ty::B64) << 32)).as_(ty)
+}
+
+/// Writes a value of 32 or 64 bits to the destination from dword `first` on.
+fn give(m: &Meaning, first: u8, value: V<'_>) {
+    if value.ty.bits() == 32 {
+        m.d_dword(first, value.as_(Ty::B32));
+    } else {
+        m.d_dword(first, value.trunc(Ty::B32));
+        m.d_dword(first + 1, (value.as_(Ty::B64) >> 32).trunc(Ty::B32));
+    }
+}
+
+/// The two addresses of the instructions with two offsets, which count elements (st64: 64 of them).
+fn addresses(m: &Meaning, element: u64) -> [V<'_>; 2] {
+    let base = m.operand(DsAddr).zext(Ty::U64);
+    [Field::Offset0, Field::Offset1].map(|f| base + m.field(f).zext(Ty::U64) * element)
+}
+
+fn ds_nop(m: &Meaning) {
+    m.about("Does nothing.");
+}
+
+fn load_at(m: &Meaning, first: u8, count: u8, address: V<'_>) {
+    for k in 0..count {
+        m.d_dword(
+            first + k,
+            m.load(Space::Lds, Ty::B32, address, 4 * k as i32),
+        );
+    }
+}
+
+fn store_at(m: &Meaning, role: Role, address: V<'_>) {
+    for k in 0..ty_of(m, role).dwords() {
+        m.store(Space::Lds, address, 4 * k as i32, m.dword(role, k));
+    }
+}
+
+fn read_dwords(m: &Meaning) {
+    m.about("Reads consecutive dwords of LDS.");
+    load_at(m, 0, m.row().shape.slots[0].ty.dwords(), m.address());
+}
+
+fn read2_by(m: &Meaning, stride: u64) {
+    let each = m.row().shape.slots[0].ty.dwords() / 2;
+    let [a, b] = addresses(m, 4 * each as u64 * stride);
+    load_at(m, 0, each, a);
+    load_at(m, each, each, b);
+}
+
+fn read2(m: &Meaning) {
+    m.about("Reads two elements of LDS, at the address plus offset0 and offset1 elements.");
+    read2_by(m, 1);
+}
+
+fn read2st64(m: &Meaning) {
+    m.about(
+        "Reads two elements of LDS, at the address plus 64 times offset0 and offset1 elements.",
+    );
+    read2_by(m, 64);
+}
+
+fn read_part(m: &Meaning, ty: Ty, signed: bool) -> V<'_> {
+    let part = m.load(Space::Lds, ty, m.address(), 0);
+    if signed {
+        part.sext(Ty::B32)
+    } else {
+        part.zext(Ty::B32)
+    }
+}
+
+fn read_i8(m: &Meaning) {
+    m.about("Reads a byte of LDS, sign-extended.");
+    m.d(read_part(m, Ty::B8, true));
+}
+
+fn read_u8(m: &Meaning) {
+    m.about("Reads a byte of LDS.");
+    m.d(read_part(m, Ty::B8, false));
+}
+
+fn read_i16(m: &Meaning) {
+    m.about("Reads 16 bits of LDS, sign-extended.");
+    m.d(read_part(m, Ty::B16, true));
+}
+
+fn read_u16(m: &Meaning) {
+    m.about("Reads 16 bits of LDS.");
+    m.d(read_part(m, Ty::B16, false));
+}
+
+fn to_low(m: &Meaning, part: V<'_>) {
+    m.d((m.old() & 0xffff_0000) | (part & 0xffff));
+}
+
+fn to_high(m: &Meaning, part: V<'_>) {
+    m.d((m.old() & 0xffff) | (part << 16));
+}
+
+fn read_u8_d16(m: &Meaning) {
+    m.about("Reads a byte of LDS into the destination's low half; the high half is kept.");
+    to_low(m, read_part(m, Ty::B8, false));
+}
+
+fn read_u8_d16_hi(m: &Meaning) {
+    m.about("Reads a byte of LDS into the destination's high half; the low half is kept.");
+    to_high(m, read_part(m, Ty::B8, false));
+}
+
+fn read_i8_d16(m: &Meaning) {
+    m.about("Reads a byte of LDS, sign-extended, into the destination's low half; the high half is kept.");
+    to_low(m, read_part(m, Ty::B8, true));
+}
+
+fn read_i8_d16_hi(m: &Meaning) {
+    m.about("Reads a byte of LDS, sign-extended, into the destination's high half; the low half is kept.");
+    to_high(m, read_part(m, Ty::B8, true));
+}
+
+fn read_u16_d16(m: &Meaning) {
+    m.about("Reads 16 bits of LDS into the destination's low half; the high half is kept.");
+    to_low(m, read_part(m, Ty::B16, false));
+}
+
+fn read_u16_d16_hi(m: &Meaning) {
+    m.about("Reads 16 bits of LDS into the destination's high half; the low half is kept.");
+    to_high(m, read_part(m, Ty::B16, false));
+}
+
+/// The 16-bit offset that the two offset fields make, plus M0's low half, plus four times the lane.
+fn tid_address(m: &Meaning) -> V<'_> {
+    let offset = m.field(Field::Offset0) | (m.field(Field::Offset1) << 8);
+    (offset + (m.get(State::M0) & 0xffff) + (m.lane() << 2)).zext(Ty::U64)
+}
+
+fn read_addtid(m: &Meaning) {
+    m.about(
+        "Reads a dword of LDS at the offset plus M0's low half plus four times the lane's number.",
+    );
+    m.d(m.load(Space::Lds, Ty::B32, tid_address(m), 0));
+}
+
+fn write_addtid(m: &Meaning) {
+    m.about(
+        "Writes a dword of LDS at the offset plus M0's low half plus four times the lane's number.",
+    );
+    m.store(Space::Lds, tid_address(m), 0, m.operand(Data0));
+}
+
+fn write_dwords(m: &Meaning) {
+    m.about("Writes consecutive dwords of LDS.");
+    store_at(m, Data0, m.address());
+}
+
+fn write2_by(m: &Meaning, stride: u64) {
+    let [a, b] = addresses(m, ty_of(m, Data0).bits() as u64 / 8 * stride);
+    store_at(m, Data0, a);
+    store_at(m, Data1, b);
+}
+
+fn write2(m: &Meaning) {
+    m.about("Writes two elements of LDS, at the address plus offset0 and offset1 elements.");
+    write2_by(m, 1);
+}
+
+fn write2st64(m: &Meaning) {
+    m.about(
+        "Writes two elements of LDS, at the address plus 64 times offset0 and offset1 elements.",
+    );
+    write2_by(m, 64);
+}
+
+fn write_part(m: &Meaning, ty: Ty, shift: u64) {
+    let data = m.operand(Data0);
+    m.store(Space::Lds, m.address(), 0, (data >> shift).trunc(ty));
+}
+
+fn write_b8(m: &Meaning) {
+    m.about("Writes the low byte of the data to LDS.");
+    write_part(m, Ty::B8, 0);
+}
+
+fn write_b16(m: &Meaning) {
+    m.about("Writes the low half of the data to LDS.");
+    write_part(m, Ty::B16, 0);
+}
+
+fn write_b8_hi(m: &Meaning) {
+    m.about("Writes bits 23:16 of the data to LDS.");
+    write_part(m, Ty::B8, 16);
+}
+
+fn write_b16_hi(m: &Meaning) {
+    m.about("Writes the high half of the data to LDS.");
+    write_part(m, Ty::B16, 16);
+}
+
+fn returns(m: &Meaning, old: V<'_>) {
+    if m.row().shape.slot(Vdst).is_some() {
+        give(m, 0, old);
+    }
+}
+
+/// An atomic on DATA0.
+fn atomic(m: &Meaning, op: AtomicOp, signed: bool) {
+    let ty = match (ty_of(m, Data0), signed) {
+        (Ty::B32, false) => Ty::U32,
+        (Ty::B32, true) => Ty::I32,
+        (_, false) => Ty::U64,
+        (_, true) => Ty::I64,
+    };
+    let data = dwords(m, Data0, ty);
+    returns(m, m.atomic(Space::Lds, op, m.address(), data, data));
+}
+
+fn add(m: &Meaning) {
+    m.about("Atomically adds the data to LDS; rtn gives the old value.");
+    atomic(m, AtomicOp::Add, false);
+}
+
+fn sub(m: &Meaning) {
+    m.about("Atomically subtracts the data from LDS; rtn gives the old value.");
+    atomic(m, AtomicOp::Sub, false);
+}
+
+fn rsub(m: &Meaning) {
+    m.about("Atomically stores the data minus LDS; rtn gives the old value.");
+    atomic(m, AtomicOp::Rsub, false);
+}
+
+fn inc(m: &Meaning) {
+    m.about("Atomically counts up: 0 where LDS is at least the data, else LDS plus 1; rtn gives the old value.");
+    atomic(m, AtomicOp::Inc, false);
+}
+
+fn dec(m: &Meaning) {
+    m.about("Atomically counts down: the data where LDS is 0 or above it, else LDS minus 1; rtn gives the old value.");
+    atomic(m, AtomicOp::Dec, false);
+}
+
+fn smin(m: &Meaning) {
+    m.about("Atomically stores the smaller, signed, of LDS and the data; rtn gives the old value.");
+    atomic(m, AtomicOp::Min, true);
+}
+
+fn smax(m: &Meaning) {
+    m.about("Atomically stores the larger, signed, of LDS and the data; rtn gives the old value.");
+    atomic(m, AtomicOp::Max, true);
+}
+
+fn umin(m: &Meaning) {
+    m.about(
+        "Atomically stores the smaller, unsigned, of LDS and the data; rtn gives the old value.",
+    );
+    atomic(m, AtomicOp::Min, false);
+}
+
+fn umax(m: &Meaning) {
+    m.about(
+        "Atomically stores the larger, unsigned, of LDS and the data; rtn gives the old value.",
+    );
+    atomic(m, AtomicOp::Max, false);
+}
+
+fn and(m: &Meaning) {
+    m.about("Atomically ANDs the data into LDS; rtn gives the old value.");
+    atomic(m, AtomicOp::And, false);
+}
+
+fn or(m: &Meaning) {
+    m.about("Atomically ORs the data into LDS; rtn gives the old value.");
+    atomic(m, AtomicOp::Or, false);
+}
+
+fn xor(m: &Meaning) {
+    m.about("Atomically XORs the data into LDS; rtn gives the old value.");
+    atomic(m, AtomicOp::Xor, false);
+}
+
+fn swap(m: &Meaning) {
+    m.about("Atomically stores the data; gives the old value.");
+    atomic(m, AtomicOp::Swap, false);
+}
+
+/// An atomic on two data operands.
+fn atomic2(m: &Meaning, op: AtomicOp, data: Role, second: Role) {
+    let ty = if ty_of(m, Data0) == Ty::B32 {
+        Ty::U32
+    } else {
+        Ty::U64
+    };
+    let old = m.atomic(
+        Space::Lds,
+        op,
+        m.address(),
+        dwords(m, data, ty),
+        dwords(m, second, ty),
+    );
+    returns(m, old);
+}
+
+fn mskor(m: &Meaning) {
+    m.about("Atomically clears the bits of LDS that the first data sets and sets those of the second; rtn gives the old value.");
+    atomic2(m, AtomicOp::Mskor, Data0, Data1);
+}
+
+fn cmpst(m: &Meaning) {
+    m.about(
+        "Atomically stores the second data where LDS equals the first; rtn gives the old value.",
+    );
+    atomic2(m, AtomicOp::CmpSwap, Data1, Data0);
+}
+
+fn wrap(m: &Meaning) {
+    m.about("Atomically subtracts the first data where LDS is at least that, else adds the second; gives the old value.");
+    atomic2(m, AtomicOp::Wrap, Data0, Data1);
+}
+
+fn wrxchg2_by(m: &Meaning, stride: u64) {
+    let ty = ty_of(m, Data0);
+    let [a, b] = addresses(m, ty.bits() as u64 / 8 * stride);
+    let (x, y) = (dwords(m, Data0, ty), dwords(m, Data1, ty));
+    let first = m.atomic(Space::Lds, AtomicOp::Swap, a, x, x);
+    let second = m.atomic(Space::Lds, AtomicOp::Swap, b, y, y);
+    give(m, 0, first);
+    give(m, ty.dwords(), second);
+}
+
+fn wrxchg2(m: &Meaning) {
+    m.about("Atomically stores two elements, at the address plus offset0 and offset1 elements; gives the old values.");
+    wrxchg2_by(m, 1);
+}
+
+fn wrxchg2st64(m: &Meaning) {
+    m.about("Atomically stores two elements, at the address plus 64 times offset0 and offset1 elements; gives the old values.");
+    wrxchg2_by(m, 64);
+}
+
+/// The lane that the address, in bytes, names.
+fn lane_of_address(m: &Meaning) -> V<'_> {
+    (m.address().trunc(Ty::U32) >> 2) & 63
+}
+
+fn permute(m: &Meaning) {
+    m.about("Each lane sends its data to the lane that its address divided by 4 numbers, modulo 64; lanes that none sends to take 0, and of several senders the highest wins. LDS is not touched.");
+    m.d(m.operand(Data0).send_lane(lane_of_address(m)));
+}
+
+fn bpermute(m: &Meaning) {
+    m.about("The data of the lane that the address divided by 4 numbers, modulo 64; 0 where that lane is off. LDS is not touched.");
+    let lane = lane_of_address(m);
+    let on = ((m.get(State::Exec) >> lane) & 1).nonzero();
+    m.d(on.select(m.operand(Data0).read_lane(lane), m.c(Ty::B32, 0)));
+}

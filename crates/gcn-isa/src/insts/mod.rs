@@ -8,6 +8,7 @@ pub mod common;
 pub mod ds;
 pub mod exp;
 pub mod flat;
+pub mod memory;
 pub mod mimg;
 pub mod mtbuf;
 pub mod mubuf;

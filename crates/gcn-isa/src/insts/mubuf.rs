@@ -1,6 +1,125 @@
-//! Rows to come.
+//! MUBUF: buffer accesses of untyped data.
+//!
+//! TFE's extra destination and LDS's direct loads are not part of the meanings.
 
-use crate::inst::Inst;
+use super::memory::*;
+use crate::format::Format;
+use crate::inst::{Inst, NO};
+use crate::meaning::{Meaning, Signal};
+use crate::shape::{Access, Mods, Role::*, Shape, Slot, Ty, read};
+
+const fn buffer(slots: &'static [Slot]) -> Shape {
+    Shape {
+        slots,
+        mods: Mods::Buffer,
+    }
+}
+
+/// VDATA and the address operands.
+macro_rules! buffer_shape {
+    ($name:ident, $ty:ident, $access:ident) => {
+        static $name: Shape = buffer(&[
+            Slot {
+                role: Vdata,
+                ty: Ty::$ty,
+                access: Access::$access,
+            },
+            read(BufAddr, Ty::B64),
+            read(Srsrc, Ty::B128),
+            read(Soffset, Ty::B32),
+        ]);
+    };
+}
+
+buffer_shape!(LOAD1, B32, Write);
+buffer_shape!(LOAD2, B64, Write);
+buffer_shape!(LOAD3, B96, Write);
+buffer_shape!(LOAD4, B128, Write);
+// A load into half of a VGPR keeps the other half.
+buffer_shape!(LOAD_D16, B32, ReadWrite);
+buffer_shape!(STORE1, B32, Read);
+buffer_shape!(STORE2, B64, Read);
+buffer_shape!(STORE3, B96, Read);
+buffer_shape!(STORE4, B128, Read);
+// VDATA is read, and written where GLC is set.
+buffer_shape!(ATOMIC1, B32, ReadWrite);
+buffer_shape!(ATOMIC2, B64, ReadWrite);
+buffer_shape!(ATOMIC4, B128, ReadWrite);
+static BARE: Shape = Shape {
+    slots: &[],
+    mods: Mods::BufferBare,
+};
+
+const fn mubuf(
+    name: &'static str,
+    opcode: [u16; 4],
+    shape: &'static Shape,
+    meaning: fn(&Meaning),
+) -> Inst {
+    Inst::new(Format::Mubuf, name, opcode, shape, meaning)
+}
 
 /// The rows.
-pub static ROWS: &[Inst] = &[];
+#[rustfmt::skip]
+pub static ROWS: &[Inst] = &[
+    //    name                          gfx6 gfx7 gfx8 gfx9  shape      meaning
+    mubuf("buffer_load_ubyte",           [  8,   8,  16,  16], &LOAD1,    load_ubyte),
+    mubuf("buffer_load_sbyte",           [  9,   9,  17,  17], &LOAD1,    load_sbyte),
+    mubuf("buffer_load_ushort",          [ 10,  10,  18,  18], &LOAD1,    load_ushort),
+    mubuf("buffer_load_sshort",          [ 11,  11,  19,  19], &LOAD1,    load_sshort),
+    mubuf("buffer_load_dword",           [ 12,  12,  20,  20], &LOAD1,    load),
+    mubuf("buffer_load_dwordx2",         [ 13,  13,  21,  21], &LOAD2,    load),
+    mubuf("buffer_load_dwordx3",         [ NO,  15,  22,  22], &LOAD3,    load),
+    mubuf("buffer_load_dwordx4",         [ 14,  14,  23,  23], &LOAD4,    load),
+    mubuf("buffer_store_byte",           [ 24,  24,  24,  24], &STORE1,   store_byte),
+    mubuf("buffer_store_byte_d16_hi",    [ NO,  NO,  NO,  25], &STORE1,   store_byte_d16_hi),
+    mubuf("buffer_store_short",          [ 26,  26,  26,  26], &STORE1,   store_short),
+    mubuf("buffer_store_short_d16_hi",   [ NO,  NO,  NO,  27], &STORE1,   store_short_d16_hi),
+    mubuf("buffer_store_dword",          [ 28,  28,  28,  28], &STORE1,   store),
+    mubuf("buffer_store_dwordx2",        [ 29,  29,  29,  29], &STORE2,   store),
+    mubuf("buffer_store_dwordx3",        [ NO,  31,  30,  30], &STORE3,   store),
+    mubuf("buffer_store_dwordx4",        [ 30,  30,  31,  31], &STORE4,   store),
+    mubuf("buffer_load_ubyte_d16",       [ NO,  NO,  NO,  32], &LOAD_D16, load_ubyte_d16),
+    mubuf("buffer_load_ubyte_d16_hi",    [ NO,  NO,  NO,  33], &LOAD_D16, load_ubyte_d16_hi),
+    mubuf("buffer_load_sbyte_d16",       [ NO,  NO,  NO,  34], &LOAD_D16, load_sbyte_d16),
+    mubuf("buffer_load_sbyte_d16_hi",    [ NO,  NO,  NO,  35], &LOAD_D16, load_sbyte_d16_hi),
+    mubuf("buffer_load_short_d16",       [ NO,  NO,  NO,  36], &LOAD_D16, load_short_d16),
+    mubuf("buffer_load_short_d16_hi",    [ NO,  NO,  NO,  37], &LOAD_D16, load_short_d16_hi),
+    mubuf("buffer_atomic_swap",          [ 48,  48,  64,  64], &ATOMIC1,  swap),
+    mubuf("buffer_atomic_cmpswap",       [ 49,  49,  65,  65], &ATOMIC2,  cmpswap),
+    mubuf("buffer_atomic_add",           [ 50,  50,  66,  66], &ATOMIC1,  add),
+    mubuf("buffer_atomic_sub",           [ 51,  51,  67,  67], &ATOMIC1,  sub),
+    mubuf("buffer_atomic_smin",          [ 53,  53,  68,  68], &ATOMIC1,  smin),
+    mubuf("buffer_atomic_umin",          [ 54,  54,  69,  69], &ATOMIC1,  umin),
+    mubuf("buffer_atomic_smax",          [ 55,  55,  70,  70], &ATOMIC1,  smax),
+    mubuf("buffer_atomic_umax",          [ 56,  56,  71,  71], &ATOMIC1,  umax),
+    mubuf("buffer_atomic_and",           [ 57,  57,  72,  72], &ATOMIC1,  and),
+    mubuf("buffer_atomic_or",            [ 58,  58,  73,  73], &ATOMIC1,  or),
+    mubuf("buffer_atomic_xor",           [ 59,  59,  74,  74], &ATOMIC1,  xor),
+    mubuf("buffer_atomic_inc",           [ 60,  60,  75,  75], &ATOMIC1,  inc),
+    mubuf("buffer_atomic_dec",           [ 61,  61,  76,  76], &ATOMIC1,  dec),
+    mubuf("buffer_atomic_rsub",          [ 52,  NO,  NO,  NO], &ATOMIC1,  rsub),
+    mubuf("buffer_atomic_swap_x2",       [ 80,  80,  96,  96], &ATOMIC2,  swap),
+    mubuf("buffer_atomic_cmpswap_x2",    [ 81,  81,  97,  97], &ATOMIC4,  cmpswap),
+    mubuf("buffer_atomic_add_x2",        [ 82,  82,  98,  98], &ATOMIC2,  add),
+    mubuf("buffer_atomic_sub_x2",        [ 83,  83,  99,  99], &ATOMIC2,  sub),
+    mubuf("buffer_atomic_smin_x2",       [ 85,  85, 100, 100], &ATOMIC2,  smin),
+    mubuf("buffer_atomic_umin_x2",       [ 86,  86, 101, 101], &ATOMIC2,  umin),
+    mubuf("buffer_atomic_smax_x2",       [ 87,  87, 102, 102], &ATOMIC2,  smax),
+    mubuf("buffer_atomic_umax_x2",       [ 88,  88, 103, 103], &ATOMIC2,  umax),
+    mubuf("buffer_atomic_and_x2",        [ 89,  89, 104, 104], &ATOMIC2,  and),
+    mubuf("buffer_atomic_or_x2",         [ 90,  90, 105, 105], &ATOMIC2,  or),
+    mubuf("buffer_atomic_xor_x2",        [ 91,  91, 106, 106], &ATOMIC2,  xor),
+    mubuf("buffer_atomic_inc_x2",        [ 92,  92, 107, 107], &ATOMIC2,  inc),
+    mubuf("buffer_atomic_dec_x2",        [ 93,  93, 108, 108], &ATOMIC2,  dec),
+    mubuf("buffer_atomic_rsub_x2",       [ 84,  NO,  NO,  NO], &ATOMIC2,  rsub),
+    mubuf("buffer_wbinvl1_sc",            [112,  NO,  NO,  NO], &BARE,     cache),
+    mubuf("buffer_wbinvl1_vol",           [ NO, 112,  NO,  NO], &BARE,     cache).alias(&["buffer_wbinvl1_sc"]),
+    mubuf("buffer_wbinvl1_vol",           [ NO,  NO,  63,  63], &BARE,     cache),
+    mubuf("buffer_wbinvl1",               [113, 113,  62,  62], &BARE,     cache),
+];
+
+fn cache(m: &Meaning) {
+    m.about("Writes back and invalidates the vector L1 cache: all of it, or (sc, vol) its volatile lines.");
+    m.signal(Signal::Cache, m.c(Ty::B32, 0));
+}

@@ -1,40 +1,132 @@
 //! SMEM (SMRD on gfx6 and gfx7): scalar memory.
 
 use super::common::BARE;
-use crate::format::{Field, Format};
+use super::memory::*;
+use crate::format::Format;
 use crate::inst::{Inst, NO};
-use crate::meaning::{AtomicOp, Meaning, Signal, Space, State, V};
+use crate::meaning::{Meaning, Signal, State};
 use crate::shape::{Mods, Role::*, Shape, Slot, Ty, plain, read, write};
 
 const fn smem_shape(slots: &'static [Slot]) -> Shape {
-    Shape { slots, mods: Mods::Smem }
+    Shape {
+        slots,
+        mods: Mods::Smem,
+    }
 }
 
 /// Loads relative to a 64-bit base.
-static LOAD1: Shape = smem_shape(&[write(Sdata, Ty::B32), read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
-static LOAD2: Shape = smem_shape(&[write(Sdata, Ty::B64), read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
-static LOAD4: Shape = smem_shape(&[write(Sdata, Ty::B128), read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
-static LOAD8: Shape = smem_shape(&[write(Sdata, Ty::B256), read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
-static LOAD16: Shape = smem_shape(&[write(Sdata, Ty::B512), read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
+static LOAD1: Shape = smem_shape(&[
+    write(Sdata, Ty::B32),
+    read(Sbase, Ty::B64),
+    read(Soff, Ty::B32),
+]);
+static LOAD2: Shape = smem_shape(&[
+    write(Sdata, Ty::B64),
+    read(Sbase, Ty::B64),
+    read(Soff, Ty::B32),
+]);
+static LOAD4: Shape = smem_shape(&[
+    write(Sdata, Ty::B128),
+    read(Sbase, Ty::B64),
+    read(Soff, Ty::B32),
+]);
+static LOAD8: Shape = smem_shape(&[
+    write(Sdata, Ty::B256),
+    read(Sbase, Ty::B64),
+    read(Soff, Ty::B32),
+]);
+static LOAD16: Shape = smem_shape(&[
+    write(Sdata, Ty::B512),
+    read(Sbase, Ty::B64),
+    read(Soff, Ty::B32),
+]);
 /// Loads through a buffer resource.
-static BLOAD1: Shape = smem_shape(&[write(Sdata, Ty::B32), read(Sbase, Ty::B128), read(Soff, Ty::B32)]);
-static BLOAD2: Shape = smem_shape(&[write(Sdata, Ty::B64), read(Sbase, Ty::B128), read(Soff, Ty::B32)]);
-static BLOAD4: Shape = smem_shape(&[write(Sdata, Ty::B128), read(Sbase, Ty::B128), read(Soff, Ty::B32)]);
-static BLOAD8: Shape = smem_shape(&[write(Sdata, Ty::B256), read(Sbase, Ty::B128), read(Soff, Ty::B32)]);
-static BLOAD16: Shape = smem_shape(&[write(Sdata, Ty::B512), read(Sbase, Ty::B128), read(Soff, Ty::B32)]);
-static STORE1: Shape = smem_shape(&[read(Sdata, Ty::B32), read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
-static STORE2: Shape = smem_shape(&[read(Sdata, Ty::B64), read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
-static STORE4: Shape = smem_shape(&[read(Sdata, Ty::B128), read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
-static BSTORE1: Shape = smem_shape(&[read(Sdata, Ty::B32), read(Sbase, Ty::B128), read(Soff, Ty::B32)]);
-static BSTORE2: Shape = smem_shape(&[read(Sdata, Ty::B64), read(Sbase, Ty::B128), read(Soff, Ty::B32)]);
-static BSTORE4: Shape = smem_shape(&[read(Sdata, Ty::B128), read(Sbase, Ty::B128), read(Soff, Ty::B32)]);
+static BLOAD1: Shape = smem_shape(&[
+    write(Sdata, Ty::B32),
+    read(Sbase, Ty::B128),
+    read(Soff, Ty::B32),
+]);
+static BLOAD2: Shape = smem_shape(&[
+    write(Sdata, Ty::B64),
+    read(Sbase, Ty::B128),
+    read(Soff, Ty::B32),
+]);
+static BLOAD4: Shape = smem_shape(&[
+    write(Sdata, Ty::B128),
+    read(Sbase, Ty::B128),
+    read(Soff, Ty::B32),
+]);
+static BLOAD8: Shape = smem_shape(&[
+    write(Sdata, Ty::B256),
+    read(Sbase, Ty::B128),
+    read(Soff, Ty::B32),
+]);
+static BLOAD16: Shape = smem_shape(&[
+    write(Sdata, Ty::B512),
+    read(Sbase, Ty::B128),
+    read(Soff, Ty::B32),
+]);
+static STORE1: Shape = smem_shape(&[
+    read(Sdata, Ty::B32),
+    read(Sbase, Ty::B64),
+    read(Soff, Ty::B32),
+]);
+static STORE2: Shape = smem_shape(&[
+    read(Sdata, Ty::B64),
+    read(Sbase, Ty::B64),
+    read(Soff, Ty::B32),
+]);
+static STORE4: Shape = smem_shape(&[
+    read(Sdata, Ty::B128),
+    read(Sbase, Ty::B64),
+    read(Soff, Ty::B32),
+]);
+static BSTORE1: Shape = smem_shape(&[
+    read(Sdata, Ty::B32),
+    read(Sbase, Ty::B128),
+    read(Soff, Ty::B32),
+]);
+static BSTORE2: Shape = smem_shape(&[
+    read(Sdata, Ty::B64),
+    read(Sbase, Ty::B128),
+    read(Soff, Ty::B32),
+]);
+static BSTORE4: Shape = smem_shape(&[
+    read(Sdata, Ty::B128),
+    read(Sbase, Ty::B128),
+    read(Soff, Ty::B32),
+]);
 /// Atomics: SDATA is read, and written with the old value where GLC is set.
-static ATOMIC1: Shape = smem_shape(&[write(Sdata, Ty::B32).read_too(), read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
-static ATOMIC2: Shape = smem_shape(&[write(Sdata, Ty::B64).read_too(), read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
-static ATOMIC4: Shape = smem_shape(&[write(Sdata, Ty::B128).read_too(), read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
-static BATOMIC1: Shape = smem_shape(&[write(Sdata, Ty::B32).read_too(), read(Sbase, Ty::B128), read(Soff, Ty::B32)]);
-static BATOMIC2: Shape = smem_shape(&[write(Sdata, Ty::B64).read_too(), read(Sbase, Ty::B128), read(Soff, Ty::B32)]);
-static BATOMIC4: Shape = smem_shape(&[write(Sdata, Ty::B128).read_too(), read(Sbase, Ty::B128), read(Soff, Ty::B32)]);
+static ATOMIC1: Shape = smem_shape(&[
+    write(Sdata, Ty::B32).read_too(),
+    read(Sbase, Ty::B64),
+    read(Soff, Ty::B32),
+]);
+static ATOMIC2: Shape = smem_shape(&[
+    write(Sdata, Ty::B64).read_too(),
+    read(Sbase, Ty::B64),
+    read(Soff, Ty::B32),
+]);
+static ATOMIC4: Shape = smem_shape(&[
+    write(Sdata, Ty::B128).read_too(),
+    read(Sbase, Ty::B64),
+    read(Soff, Ty::B32),
+]);
+static BATOMIC1: Shape = smem_shape(&[
+    write(Sdata, Ty::B32).read_too(),
+    read(Sbase, Ty::B128),
+    read(Soff, Ty::B32),
+]);
+static BATOMIC2: Shape = smem_shape(&[
+    write(Sdata, Ty::B64).read_too(),
+    read(Sbase, Ty::B128),
+    read(Soff, Ty::B32),
+]);
+static BATOMIC4: Shape = smem_shape(&[
+    write(Sdata, Ty::B128).read_too(),
+    read(Sbase, Ty::B128),
+    read(Soff, Ty::B32),
+]);
 static TIME: Shape = plain(&[write(Sdata, Ty::B64)]);
 static DISCARD: Shape = smem_shape(&[read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
 
@@ -51,22 +143,22 @@ const fn smem(
 #[rustfmt::skip]
 pub static ROWS: &[Inst] = &[
     //   name                         gfx6 gfx7 gfx8 gfx9  shape    meaning
-    smem("s_load_dword",             [  0,   0,   0,   0], &LOAD1,  s_load),
-    smem("s_load_dwordx2",           [  1,   1,   1,   1], &LOAD2,  s_load),
-    smem("s_load_dwordx4",           [  2,   2,   2,   2], &LOAD4,  s_load),
-    smem("s_load_dwordx8",           [  3,   3,   3,   3], &LOAD8,  s_load),
-    smem("s_load_dwordx16",          [  4,   4,   4,   4], &LOAD16, s_load),
-    smem("s_buffer_load_dword",      [  8,   8,   8,   8], &BLOAD1, s_buffer_load),
-    smem("s_buffer_load_dwordx2",    [  9,   9,   9,   9], &BLOAD2, s_buffer_load),
-    smem("s_buffer_load_dwordx4",    [ 10,  10,  10,  10], &BLOAD4, s_buffer_load),
-    smem("s_buffer_load_dwordx8",    [ 11,  11,  11,  11], &BLOAD8, s_buffer_load),
-    smem("s_buffer_load_dwordx16",   [ 12,  12,  12,  12], &BLOAD16, s_buffer_load),
-    smem("s_store_dword",            [ NO,  NO,  16,  16], &STORE1, s_store),
-    smem("s_store_dwordx2",          [ NO,  NO,  17,  17], &STORE2, s_store),
-    smem("s_store_dwordx4",          [ NO,  NO,  18,  18], &STORE4, s_store),
-    smem("s_buffer_store_dword",     [ NO,  NO,  24,  24], &BSTORE1, s_buffer_store),
-    smem("s_buffer_store_dwordx2",   [ NO,  NO,  25,  25], &BSTORE2, s_buffer_store),
-    smem("s_buffer_store_dwordx4",   [ NO,  NO,  26,  26], &BSTORE4, s_buffer_store),
+    smem("s_load_dword",             [  0,   0,   0,   0], &LOAD1,  load),
+    smem("s_load_dwordx2",           [  1,   1,   1,   1], &LOAD2,  load),
+    smem("s_load_dwordx4",           [  2,   2,   2,   2], &LOAD4,  load),
+    smem("s_load_dwordx8",           [  3,   3,   3,   3], &LOAD8,  load),
+    smem("s_load_dwordx16",          [  4,   4,   4,   4], &LOAD16, load),
+    smem("s_buffer_load_dword",      [  8,   8,   8,   8], &BLOAD1, load),
+    smem("s_buffer_load_dwordx2",    [  9,   9,   9,   9], &BLOAD2, load),
+    smem("s_buffer_load_dwordx4",    [ 10,  10,  10,  10], &BLOAD4, load),
+    smem("s_buffer_load_dwordx8",    [ 11,  11,  11,  11], &BLOAD8, load),
+    smem("s_buffer_load_dwordx16",   [ 12,  12,  12,  12], &BLOAD16, load),
+    smem("s_store_dword",            [ NO,  NO,  16,  16], &STORE1, store),
+    smem("s_store_dwordx2",          [ NO,  NO,  17,  17], &STORE2, store),
+    smem("s_store_dwordx4",          [ NO,  NO,  18,  18], &STORE4, store),
+    smem("s_buffer_store_dword",     [ NO,  NO,  24,  24], &BSTORE1, store),
+    smem("s_buffer_store_dwordx2",   [ NO,  NO,  25,  25], &BSTORE2, store),
+    smem("s_buffer_store_dwordx4",   [ NO,  NO,  26,  26], &BSTORE4, store),
     smem("s_dcache_inv",             [ 31,  31,  32,  32], &BARE,   s_dcache),
     smem("s_dcache_wb",              [ NO,  NO,  33,  33], &BARE,   s_dcache),
     smem("s_dcache_inv_vol",         [ NO,  29,  34,  34], &BARE,   s_dcache),
@@ -129,45 +221,6 @@ pub static ROWS: &[Inst] = &[
     smem("s_atomic_dec_x2",          [ NO,  NO,  NO, 172], &ATOMIC2, dec),
 ];
 
-/// The type of SDATA.
-fn data_ty(m: &Meaning) -> Ty {
-    m.row().shape.slots[0].ty
-}
-
-fn load_dwords(m: &Meaning) {
-    let address = m.address();
-    for k in 0..data_ty(m).dwords() {
-        m.d_dword(k, m.load(Space::Global, Ty::B32, address, 4 * k as i32));
-    }
-}
-
-fn store_dwords(m: &Meaning) {
-    let address = m.address();
-    for k in 0..data_ty(m).dwords() {
-        m.store(Space::Global, address, 4 * k as i32, m.dword(Sdata, k));
-    }
-}
-
-fn s_load(m: &Meaning) {
-    m.about("Loads consecutive dwords from SBASE plus the offset, dword-aligned.");
-    load_dwords(m);
-}
-
-fn s_buffer_load(m: &Meaning) {
-    m.about("Loads consecutive dwords from the buffer that SBASE describes, at the offset; 0 for those out of its range.");
-    load_dwords(m);
-}
-
-fn s_store(m: &Meaning) {
-    m.about("Stores consecutive dwords at SBASE plus the offset, dword-aligned.");
-    store_dwords(m);
-}
-
-fn s_buffer_store(m: &Meaning) {
-    m.about("Stores consecutive dwords to the buffer that SBASE describes, at the offset; those out of its range are dropped.");
-    store_dwords(m);
-}
-
 fn s_dcache(m: &Meaning) {
     m.about("Invalidates (inv) or writes back (wb) the scalar data cache; vol: only its volatile lines.");
     m.signal(Signal::Cache, m.c(Ty::B32, 0));
@@ -186,103 +239,4 @@ fn s_memtime(m: &Meaning) {
 fn s_memrealtime(m: &Meaning) {
     m.about("The 64-bit real-time counter, of constant frequency.");
     m.d(m.get(State::RealTime));
-}
-
-/// One or two dwords of SDATA as a 32- or 64-bit value.
-fn part(m: &Meaning, first: u8, ty: Ty) -> V<'_> {
-    let low = m.dword(Sdata, first);
-    if ty.bits() == 32 {
-        return low.as_(ty);
-    }
-    let high = m.dword(Sdata, first + 1);
-    (low.zext(Ty::B64) | (high.zext(Ty::B64) << 32)).as_(ty)
-}
-
-fn give_back(m: &Meaning, old: V<'_>) {
-    m.when(m.field(Field::Glc).nonzero(), || {
-        if old.ty.bits() == 32 {
-            m.d_dword(0, old.as_(Ty::B32));
-        } else {
-            m.d_dword(0, old.trunc(Ty::B32));
-            m.d_dword(1, (old.as_(Ty::B64) >> 32).trunc(Ty::B32));
-        }
-    });
-}
-
-fn atomic(m: &Meaning, op: AtomicOp, signed: bool) {
-    let ty = match (data_ty(m), signed) {
-        (Ty::B32, false) => Ty::U32,
-        (Ty::B32, true) => Ty::I32,
-        (_, false) => Ty::U64,
-        (_, true) => Ty::I64,
-    };
-    let data = part(m, 0, ty);
-    give_back(m, m.atomic(Space::Global, op, m.address(), data, data));
-}
-
-fn swap(m: &Meaning) {
-    m.about("Atomically stores SDATA; with GLC, SDATA takes the old value.");
-    atomic(m, AtomicOp::Swap, false);
-}
-
-fn cmpswap(m: &Meaning) {
-    m.about("Atomically stores SDATA's first half where memory equals its second half; with GLC, the first half takes the old value.");
-    let (ty, n) = if data_ty(m) == Ty::B64 { (Ty::U32, 1) } else { (Ty::U64, 2) };
-    let old = m.atomic(Space::Global, AtomicOp::CmpSwap, m.address(), part(m, 0, ty), part(m, n, ty));
-    give_back(m, old);
-}
-
-fn add(m: &Meaning) {
-    m.about("Atomically adds SDATA; with GLC, SDATA takes the old value.");
-    atomic(m, AtomicOp::Add, false);
-}
-
-fn sub(m: &Meaning) {
-    m.about("Atomically subtracts SDATA; with GLC, SDATA takes the old value.");
-    atomic(m, AtomicOp::Sub, false);
-}
-
-fn smin(m: &Meaning) {
-    m.about("Atomically stores the smaller, signed, of memory and SDATA; with GLC, SDATA takes the old value.");
-    atomic(m, AtomicOp::Min, true);
-}
-
-fn umin(m: &Meaning) {
-    m.about("Atomically stores the smaller, unsigned, of memory and SDATA; with GLC, SDATA takes the old value.");
-    atomic(m, AtomicOp::Min, false);
-}
-
-fn smax(m: &Meaning) {
-    m.about("Atomically stores the larger, signed, of memory and SDATA; with GLC, SDATA takes the old value.");
-    atomic(m, AtomicOp::Max, true);
-}
-
-fn umax(m: &Meaning) {
-    m.about("Atomically stores the larger, unsigned, of memory and SDATA; with GLC, SDATA takes the old value.");
-    atomic(m, AtomicOp::Max, false);
-}
-
-fn and(m: &Meaning) {
-    m.about("Atomically ANDs SDATA into memory; with GLC, SDATA takes the old value.");
-    atomic(m, AtomicOp::And, false);
-}
-
-fn or(m: &Meaning) {
-    m.about("Atomically ORs SDATA into memory; with GLC, SDATA takes the old value.");
-    atomic(m, AtomicOp::Or, false);
-}
-
-fn xor(m: &Meaning) {
-    m.about("Atomically XORs SDATA into memory; with GLC, SDATA takes the old value.");
-    atomic(m, AtomicOp::Xor, false);
-}
-
-fn inc(m: &Meaning) {
-    m.about("Atomically counts up: 0 where memory is at least SDATA, else memory plus 1; with GLC, SDATA takes the old value.");
-    atomic(m, AtomicOp::Inc, false);
-}
-
-fn dec(m: &Meaning) {
-    m.about("Atomically counts down: SDATA where memory is 0 or above it, else memory minus 1; with GLC, SDATA takes the old value.");
-    atomic(m, AtomicOp::Dec, false);
 }

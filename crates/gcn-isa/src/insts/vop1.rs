@@ -1,6 +1,370 @@
-//! Rows to come.
+//! VOP1: one vector source.
 
-use crate::inst::Inst;
+use super::common::VBARE;
+use crate::format::Format;
+use crate::inst::{Flags, Inst, NO};
+use crate::meaning::{Meaning, V};
+use crate::shape::{Role::*, Shape, Ty, plain, read, valu, write};
+
+static B32: Shape = valu(&[write(Vdst, Ty::B32), read(Src0, Ty::B32)]);
+static I32: Shape = valu(&[write(Vdst, Ty::I32), read(Src0, Ty::I32)]);
+static F32: Shape = valu(&[write(Vdst, Ty::F32), read(Src0, Ty::F32)]);
+static F64: Shape = valu(&[write(Vdst, Ty::F64), read(Src0, Ty::F64)]);
+static F16: Shape = valu(&[write(Vdst, Ty::F16), read(Src0, Ty::F16)]);
+static I32_F64: Shape = valu(&[write(Vdst, Ty::I32), read(Src0, Ty::F64)]);
+static U32_F64: Shape = valu(&[write(Vdst, Ty::U32), read(Src0, Ty::F64)]);
+static F64_I32: Shape = valu(&[write(Vdst, Ty::F64), read(Src0, Ty::I32)]);
+static F64_U32: Shape = valu(&[write(Vdst, Ty::F64), read(Src0, Ty::U32)]);
+static F32_I32: Shape = valu(&[write(Vdst, Ty::F32), read(Src0, Ty::I32)]);
+static F32_U32: Shape = valu(&[write(Vdst, Ty::F32), read(Src0, Ty::U32)]);
+static U32_F32: Shape = valu(&[write(Vdst, Ty::U32), read(Src0, Ty::F32)]);
+static I32_F32: Shape = valu(&[write(Vdst, Ty::I32), read(Src0, Ty::F32)]);
+static F16_F32: Shape = valu(&[write(Vdst, Ty::F16), read(Src0, Ty::F32)]);
+static F32_F16: Shape = valu(&[write(Vdst, Ty::F32), read(Src0, Ty::F16)]);
+static F32_F64: Shape = valu(&[write(Vdst, Ty::F32), read(Src0, Ty::F64)]);
+static F64_F32: Shape = valu(&[write(Vdst, Ty::F64), read(Src0, Ty::F32)]);
+static F16_U16: Shape = valu(&[write(Vdst, Ty::F16), read(Src0, Ty::U16)]);
+static F16_I16: Shape = valu(&[write(Vdst, Ty::F16), read(Src0, Ty::I16)]);
+static U16_F16: Shape = valu(&[write(Vdst, Ty::U16), read(Src0, Ty::F16)]);
+static I16_F16: Shape = valu(&[write(Vdst, Ty::I16), read(Src0, Ty::F16)]);
+static FIRST_LANE: Shape = plain(&[write(SdstV, Ty::B32), read(Src0, Ty::B32)]);
+static SWAP: Shape = plain(&[
+    write(Vdst, Ty::B32).read_too(),
+    write(Src0, Ty::B32).read_too(),
+]);
+
+const fn vop1(
+    name: &'static str,
+    opcode: [u16; 4],
+    shape: &'static Shape,
+    meaning: fn(&Meaning),
+) -> Inst {
+    Inst::new(Format::Vop1, name, opcode, shape, meaning)
+}
 
 /// The rows.
-pub static ROWS: &[Inst] = &[];
+#[rustfmt::skip]
+pub static ROWS: &[Inst] = &[
+    //   name                        gfx6 gfx7 gfx8 gfx9  shape      meaning
+    vop1("v_nop",                   [  0,   0,   0,   0], &VBARE,    v_nop),
+    vop1("v_mov_b32",               [  1,   1,   1,   1], &B32,      v_mov),
+    vop1("v_readfirstlane_b32",     [  2,   2,   2,   2], &FIRST_LANE, v_readfirstlane).flag(Flags::ONLY_E32),
+    vop1("v_cvt_i32_f64",           [  3,   3,   3,   3], &I32_F64,  to_i32),
+    vop1("v_cvt_f64_i32",           [  4,   4,   4,   4], &F64_I32,  to_f64),
+    vop1("v_cvt_f32_i32",           [  5,   5,   5,   5], &F32_I32,  to_f32),
+    vop1("v_cvt_f32_u32",           [  6,   6,   6,   6], &F32_U32,  to_f32),
+    vop1("v_cvt_u32_f32",           [  7,   7,   7,   7], &U32_F32,  to_u32),
+    vop1("v_cvt_i32_f32",           [  8,   8,   8,   8], &I32_F32,  to_i32),
+    vop1("v_cvt_f16_f32",           [ 10,  10,  10,  10], &F16_F32,  to_width),
+    vop1("v_cvt_f32_f16",           [ 11,  11,  11,  11], &F32_F16,  to_width),
+    vop1("v_cvt_rpi_i32_f32",       [ 12,  12,  12,  12], &I32_F32,  v_cvt_rpi),
+    vop1("v_cvt_flr_i32_f32",       [ 13,  13,  13,  13], &I32_F32,  v_cvt_flr),
+    vop1("v_cvt_off_f32_i4",        [ 14,  14,  14,  14], &F32_I32,  v_cvt_off),
+    vop1("v_cvt_f32_f64",           [ 15,  15,  15,  15], &F32_F64,  to_width),
+    vop1("v_cvt_f64_f32",           [ 16,  16,  16,  16], &F64_F32,  to_width),
+    vop1("v_cvt_f32_ubyte0",        [ 17,  17,  17,  17], &F32_U32,  ubyte0),
+    vop1("v_cvt_f32_ubyte1",        [ 18,  18,  18,  18], &F32_U32,  ubyte1),
+    vop1("v_cvt_f32_ubyte2",        [ 19,  19,  19,  19], &F32_U32,  ubyte2),
+    vop1("v_cvt_f32_ubyte3",        [ 20,  20,  20,  20], &F32_U32,  ubyte3),
+    vop1("v_cvt_u32_f64",           [ 21,  21,  21,  21], &U32_F64,  to_u32),
+    vop1("v_cvt_f64_u32",           [ 22,  22,  22,  22], &F64_U32,  to_f64),
+    vop1("v_trunc_f64",             [ NO,  23,  23,  23], &F64,      trunc),
+    vop1("v_ceil_f64",              [ NO,  24,  24,  24], &F64,      ceil),
+    vop1("v_rndne_f64",             [ NO,  25,  25,  25], &F64,      rndne),
+    vop1("v_floor_f64",             [ NO,  26,  26,  26], &F64,      floor),
+    vop1("v_fract_f32",             [ 32,  32,  27,  27], &F32,      fract),
+    vop1("v_trunc_f32",             [ 33,  33,  28,  28], &F32,      trunc),
+    vop1("v_ceil_f32",              [ 34,  34,  29,  29], &F32,      ceil),
+    vop1("v_rndne_f32",             [ 35,  35,  30,  30], &F32,      rndne),
+    vop1("v_floor_f32",             [ 36,  36,  31,  31], &F32,      floor),
+    vop1("v_rcp_clamp_f32",         [ 40,  40,  NO,  NO], &F32,      rcp_clamp),
+    vop1("v_rcp_legacy_f32",        [ 41,  41,  NO,  NO], &F32,      rcp_legacy),
+    vop1("v_rcp_f32",               [ 42,  42,  34,  34], &F32,      rcp),
+    vop1("v_rcp_iflag_f32",         [ 43,  43,  35,  35], &F32,      rcp),
+    vop1("v_rsq_clamp_f32",         [ 44,  44,  NO,  NO], &F32,      rsq_clamp),
+    vop1("v_rsq_legacy_f32",        [ 45,  45,  NO,  NO], &F32,      rsq_legacy),
+    vop1("v_rsq_f32",               [ 46,  46,  36,  36], &F32,      rsq),
+    vop1("v_rcp_f64",               [ 47,  47,  37,  37], &F64,      rcp),
+    vop1("v_rcp_clamp_f64",         [ 48,  48,  NO,  NO], &F64,      rcp_clamp),
+    vop1("v_rsq_f64",               [ 49,  49,  38,  38], &F64,      rsq),
+    vop1("v_rsq_clamp_f64",         [ 50,  50,  NO,  NO], &F64,      rsq_clamp),
+    vop1("v_sqrt_f32",              [ 51,  51,  39,  39], &F32,      sqrt),
+    vop1("v_sqrt_f64",              [ 52,  52,  40,  40], &F64,      sqrt),
+    vop1("v_not_b32",               [ 55,  55,  43,  43], &B32,      v_not),
+    vop1("v_bfrev_b32",             [ 56,  56,  44,  44], &B32,      v_bfrev),
+    vop1("v_ffbh_u32",              [ 57,  57,  45,  45], &B32,      v_ffbh_u32),
+    vop1("v_ffbl_b32",              [ 58,  58,  46,  46], &B32,      v_ffbl),
+    vop1("v_ffbh_i32",              [ 59,  59,  47,  47], &I32,      v_ffbh_i32),
+    vop1("v_fract_f64",             [ 62,  62,  50,  50], &F64,      fract),
+    vop1("v_clrexcp",               [ 65,  65,  53,  53], &VBARE,    v_clrexcp),
+    vop1("v_cvt_f16_u16",           [ NO,  NO,  57,  57], &F16_U16,  to_f16),
+    vop1("v_cvt_f16_i16",           [ NO,  NO,  58,  58], &F16_I16,  to_f16),
+    vop1("v_cvt_u16_f16",           [ NO,  NO,  59,  59], &U16_F16,  to_u16),
+    vop1("v_cvt_i16_f16",           [ NO,  NO,  60,  60], &I16_F16,  to_i16),
+    vop1("v_rcp_f16",               [ NO,  NO,  61,  61], &F16,      rcp),
+    vop1("v_sqrt_f16",              [ NO,  NO,  62,  62], &F16,      sqrt),
+    vop1("v_rsq_f16",               [ NO,  NO,  63,  63], &F16,      rsq),
+    vop1("v_floor_f16",             [ NO,  NO,  68,  68], &F16,      floor),
+    vop1("v_ceil_f16",              [ NO,  NO,  69,  69], &F16,      ceil),
+    vop1("v_trunc_f16",             [ NO,  NO,  70,  70], &F16,      trunc),
+    vop1("v_rndne_f16",             [ NO,  NO,  71,  71], &F16,      rndne),
+    vop1("v_fract_f16",             [ NO,  NO,  72,  72], &F16,      fract),
+    vop1("v_swap_b32",              [ NO,  NO,  NO,  81], &SWAP,     v_swap).flag(Flags::ONLY_E32),
+];
+
+fn v_nop(m: &Meaning) {
+    m.about("Does nothing.");
+}
+
+fn v_mov(m: &Meaning) {
+    m.about("Copies the source.");
+    m.d(m.s(0));
+}
+
+fn v_readfirstlane(m: &Meaning) {
+    m.about("The source of the lowest lane that is on, of lane 0 where none is, goes to an SGPR.");
+    m.d(m.s(0).read_lane(m.first_lane()));
+}
+
+fn to_i32(m: &Meaning) {
+    m.about("Float to signed integer: towards zero, saturating, NaN to 0.");
+    m.d(m.s(0).to_int(Ty::I32));
+}
+
+fn to_u32(m: &Meaning) {
+    m.about("Float to unsigned integer: towards zero, saturating, NaN to 0.");
+    m.d(m.s(0).to_int(Ty::U32));
+}
+
+fn to_i16(m: &Meaning) {
+    m.about("Float to signed 16-bit integer: towards zero, saturating, NaN to 0.");
+    m.d(m.s(0).to_int(Ty::I16));
+}
+
+fn to_u16(m: &Meaning) {
+    m.about("Float to unsigned 16-bit integer: towards zero, saturating, NaN to 0.");
+    m.d(m.s(0).to_int(Ty::U16));
+}
+
+fn to_f16(m: &Meaning) {
+    m.about("Integer to half-precision float.");
+    m.d(m.s(0).to_float(Ty::F16));
+}
+
+fn to_f32(m: &Meaning) {
+    m.about("Integer to single-precision float.");
+    m.d(m.s(0).to_float(Ty::F32));
+}
+
+fn to_f64(m: &Meaning) {
+    m.about("Integer to double-precision float; exact.");
+    m.d(m.s(0).to_float(Ty::F64));
+}
+
+fn to_width(m: &Meaning) {
+    m.about("Float to a float of another width.");
+    m.d(m.s(0).to_width(m.row().shape.slots[0].ty));
+}
+
+fn v_cvt_rpi(m: &Meaning) {
+    m.about("Float to signed integer: the floor of the source plus 0.5, saturating, NaN to 0.");
+    m.d((m.s(0) + one_half(m)).floor().to_int(Ty::I32));
+}
+
+fn v_cvt_flr(m: &Meaning) {
+    m.about("Float to signed integer: towards minus infinity, saturating, NaN to 0.");
+    m.d(m.s(0).floor().to_int(Ty::I32));
+}
+
+fn v_cvt_off(m: &Meaning) {
+    m.about("The low four bits, a signed number, in sixteenths: -0.5 to 0.4375.");
+    let number = (m.s(0) << 28) >> 28;
+    m.d(number.to_float(Ty::F32) * m.c(Ty::F32, 0x3d80_0000));
+}
+
+fn ubyte(m: &Meaning, n: u32) {
+    m.about("The byte of the source that the name numbers, unsigned, to float.");
+    m.d(m.s(0).bits(8 * n, 8).to_float(Ty::F32));
+}
+
+fn ubyte0(m: &Meaning) {
+    ubyte(m, 0);
+}
+
+fn ubyte1(m: &Meaning) {
+    ubyte(m, 1);
+}
+
+fn ubyte2(m: &Meaning) {
+    ubyte(m, 2);
+}
+
+fn ubyte3(m: &Meaning) {
+    ubyte(m, 3);
+}
+
+fn trunc(m: &Meaning) {
+    m.about("The source without its fraction.");
+    m.d(m.s(0).round_zero());
+}
+
+fn ceil(m: &Meaning) {
+    m.about("The smallest integral value that is not below the source.");
+    m.d(m.s(0).ceil());
+}
+
+fn rndne(m: &Meaning) {
+    m.about("The nearest integral value, the even one of two.");
+    m.d(m.s(0).round_even());
+}
+
+fn floor(m: &Meaning) {
+    m.about("The largest integral value that is not above the source.");
+    m.d(m.s(0).floor());
+}
+
+/// The bits of a few floats of the row's width.
+struct Floats {
+    one: u64,
+    half: u64,
+    /// The largest below one.
+    below_one: u64,
+    max: u64,
+    infinity: u64,
+}
+
+fn floats(ty: Ty) -> Floats {
+    let (mantissa, bias) = match ty.bits() {
+        16 => (10, 15u64),
+        32 => (23, 127),
+        _ => (52, 1023),
+    };
+    Floats {
+        one: bias << mantissa,
+        half: (bias - 1) << mantissa,
+        below_one: (bias << mantissa) - 1,
+        max: ((2 * bias + 1) << mantissa) - 1,
+        infinity: (2 * bias + 1) << mantissa,
+    }
+}
+
+fn one(m: &Meaning) -> V<'_> {
+    let ty = m.s(0).ty;
+    m.c(ty, floats(ty).one)
+}
+
+fn one_half(m: &Meaning) -> V<'_> {
+    let ty = m.s(0).ty;
+    m.c(ty, floats(ty).half)
+}
+
+fn fract(m: &Meaning) {
+    m.about(
+        "The source minus its floor, at most the largest float below 1. NaN and infinity give NaN.",
+    );
+    let x = m.s(0);
+    let part = x - x.floor();
+    let most = m.c(x.ty, floats(x.ty).below_one);
+    // The minimum would drop a NaN.
+    m.d(part.unordered(part).select(part, part.min(most)));
+}
+
+fn rcp(m: &Meaning) {
+    m.about("The reciprocal. The hardware is off by up to one unit in the last place; this is the correctly rounded value.");
+    m.d(one(m).fdiv(m.s(0)));
+}
+
+fn rsq(m: &Meaning) {
+    m.about("The reciprocal of the square root. The hardware is off by up to one unit in the last place; this is the rounded quotient of 1 and the rounded root.");
+    m.d(one(m).fdiv(m.s(0).sqrt()));
+}
+
+fn sqrt(m: &Meaning) {
+    m.about("The square root. The hardware is off by up to one unit in the last place; this is the correctly rounded value.");
+    m.d(m.s(0).sqrt());
+}
+
+/// An infinite result becomes `finite` with its sign.
+fn no_infinity<'m>(m: &'m Meaning, x: V<'m>, finite: u64) -> V<'m> {
+    let bits = x.as_(x.ty.as_bits());
+    let top = 1u64 << (x.ty.bits() - 1);
+    let magnitude = bits & (top - 1);
+    let infinite = magnitude.eq(m.c(bits.ty, floats(x.ty).infinity));
+    let other = if finite == 0 {
+        m.c(bits.ty, 0)
+    } else {
+        (bits & top) | finite
+    };
+    infinite.select(other, bits).as_(x.ty)
+}
+
+fn rcp_clamp(m: &Meaning) {
+    m.about("The reciprocal, with the largest finite float in place of infinity.");
+    let x = m.s(0);
+    m.d(no_infinity(m, one(m).fdiv(x), floats(x.ty).max));
+}
+
+fn rcp_legacy(m: &Meaning) {
+    m.about("The reciprocal, with 0 in place of infinity.");
+    m.d(no_infinity(m, one(m).fdiv(m.s(0)), 0));
+}
+
+fn rsq_clamp(m: &Meaning) {
+    m.about(
+        "The reciprocal of the square root, with the largest finite float in place of infinity.",
+    );
+    let x = m.s(0);
+    m.d(no_infinity(m, one(m).fdiv(x.sqrt()), floats(x.ty).max));
+}
+
+fn rsq_legacy(m: &Meaning) {
+    m.about("The reciprocal of the square root, with 0 in place of infinity.");
+    m.d(no_infinity(m, one(m).fdiv(m.s(0).sqrt()), 0));
+}
+
+fn v_not(m: &Meaning) {
+    m.about("Bitwise NOT.");
+    m.d(!m.s(0));
+}
+
+fn v_bfrev(m: &Meaning) {
+    m.about("The bits in reverse order.");
+    m.d(m.s(0).rev());
+}
+
+/// `count`, or all ones where `x` is 0.
+fn or_ones<'m>(m: &'m Meaning, x: V<'m>, count: V<'m>) -> V<'m> {
+    x.nonzero().select(count, m.c(Ty::U32, 0xffff_ffff))
+}
+
+fn v_ffbh_u32(m: &Meaning) {
+    m.about("The number of zeros above the highest 1; -1 where there is none.");
+    m.d(or_ones(m, m.s(0), m.s(0).clz()));
+}
+
+fn v_ffbl(m: &Meaning) {
+    m.about("The number of zeros below the lowest 1; -1 where there is none.");
+    m.d(or_ones(m, m.s(0), m.s(0).ctz()));
+}
+
+fn v_ffbh_i32(m: &Meaning) {
+    m.about(
+        "The number of bits at the top that equal the sign, the sign included; -1 where all do.",
+    );
+    let x = m.s(0);
+    let differ = (x ^ (x >> 31)).as_(Ty::U32);
+    m.d(or_ones(m, differ, differ.clz()));
+}
+
+fn v_clrexcp(m: &Meaning) {
+    m.about("Clears the exceptions in TRAPSTS.");
+    // hwreg 3, bits 8:0.
+    m.setreg(m.c(Ty::B32, 3 | 8 << 11), m.c(Ty::B32, 0));
+}
+
+fn v_swap(m: &Meaning) {
+    m.about("The two VGPRs exchange their values.");
+    let (d, s) = (m.old(), m.s(0));
+    m.d(s);
+    m.write(Src0, d);
+}

@@ -1,6 +1,682 @@
-//! Rows to come.
+//! VOP3: the vector instructions that have no shorter encoding.
 
-use crate::inst::Inst;
+use super::vop2::clamped;
+use crate::format::Format;
+use crate::inst::{Inst, NO};
+use crate::meaning::{Meaning, V};
+use crate::shape::{Role::*, Shape, Ty, plain, read, valu, write};
+
+static F32X3: Shape = valu(&[
+    write(Vdst, Ty::F32),
+    read(Src0, Ty::F32),
+    read(Src1, Ty::F32),
+    read(Src2, Ty::F32),
+]);
+static F64X3: Shape = valu(&[
+    write(Vdst, Ty::F64),
+    read(Src0, Ty::F64),
+    read(Src1, Ty::F64),
+    read(Src2, Ty::F64),
+]);
+static F64X2: Shape = valu(&[
+    write(Vdst, Ty::F64),
+    read(Src0, Ty::F64),
+    read(Src1, Ty::F64),
+]);
+static B32X3: Shape = valu(&[
+    write(Vdst, Ty::B32),
+    read(Src0, Ty::B32),
+    read(Src1, Ty::B32),
+    read(Src2, Ty::B32),
+]);
+static U32X3: Shape = valu(&[
+    write(Vdst, Ty::U32),
+    read(Src0, Ty::U32),
+    read(Src1, Ty::U32),
+    read(Src2, Ty::U32),
+]);
+static I32X3: Shape = valu(&[
+    write(Vdst, Ty::I32),
+    read(Src0, Ty::I32),
+    read(Src1, Ty::I32),
+    read(Src2, Ty::I32),
+]);
+static F16X3: Shape = valu(&[
+    write(Vdst, Ty::F16),
+    read(Src0, Ty::F16),
+    read(Src1, Ty::F16),
+    read(Src2, Ty::F16),
+]);
+static U16X3: Shape = valu(&[
+    write(Vdst, Ty::U16),
+    read(Src0, Ty::U16),
+    read(Src1, Ty::U16),
+    read(Src2, Ty::U16),
+]);
+static I16X3: Shape = valu(&[
+    write(Vdst, Ty::I16),
+    read(Src0, Ty::I16),
+    read(Src1, Ty::I16),
+    read(Src2, Ty::I16),
+]);
+static BFE_I32: Shape = valu(&[
+    write(Vdst, Ty::I32),
+    read(Src0, Ty::I32),
+    read(Src1, Ty::U32),
+    read(Src2, Ty::U32),
+]);
+static U32_U16: Shape = valu(&[
+    write(Vdst, Ty::U32),
+    read(Src0, Ty::U16),
+    read(Src1, Ty::U16),
+    read(Src2, Ty::U32),
+]);
+static I32_I16: Shape = valu(&[
+    write(Vdst, Ty::I32),
+    read(Src0, Ty::I16),
+    read(Src1, Ty::I16),
+    read(Src2, Ty::I32),
+]);
+static B32X2: Shape = valu(&[
+    write(Vdst, Ty::B32),
+    read(Src0, Ty::B32),
+    read(Src1, Ty::B32),
+]);
+static U32X2: Shape = valu(&[
+    write(Vdst, Ty::U32),
+    read(Src0, Ty::U32),
+    read(Src1, Ty::U32),
+]);
+static I32X2: Shape = valu(&[
+    write(Vdst, Ty::I32),
+    read(Src0, Ty::I32),
+    read(Src1, Ty::I32),
+]);
+static I16X2: Shape = valu(&[
+    write(Vdst, Ty::I16),
+    read(Src0, Ty::I16),
+    read(Src1, Ty::I16),
+]);
+static PACK_F16: Shape = valu(&[
+    write(Vdst, Ty::B32),
+    read(Src0, Ty::F16),
+    read(Src1, Ty::F16),
+]);
+/// A 64-bit value and a count; a count and a 64-bit value.
+static B64_BY: Shape = valu(&[
+    write(Vdst, Ty::B64),
+    read(Src0, Ty::B64),
+    read(Src1, Ty::U32),
+]);
+static I64_BY: Shape = valu(&[
+    write(Vdst, Ty::I64),
+    read(Src0, Ty::I64),
+    read(Src1, Ty::U32),
+]);
+static B64_REV: Shape = valu(&[
+    write(Vdst, Ty::B64),
+    read(Src0, Ty::U32),
+    read(Src1, Ty::B64),
+]);
+static I64_REV: Shape = valu(&[
+    write(Vdst, Ty::I64),
+    read(Src0, Ty::U32),
+    read(Src1, Ty::I64),
+]);
+pub(super) static LDEXP32: Shape = valu(&[
+    write(Vdst, Ty::F32),
+    read(Src0, Ty::F32),
+    read(Src1, Ty::I32),
+]);
+static LDEXP64: Shape = valu(&[
+    write(Vdst, Ty::F64),
+    read(Src0, Ty::F64),
+    read(Src1, Ty::I32),
+]);
+static MAD_U64: Shape = valu(&[
+    write(Vdst, Ty::U64),
+    write(CarryOut, Ty::Mask),
+    read(Src0, Ty::U32),
+    read(Src1, Ty::U32),
+    read(Src2, Ty::U64),
+]);
+static MAD_I64: Shape = valu(&[
+    write(Vdst, Ty::I64),
+    write(CarryOut, Ty::Mask),
+    read(Src0, Ty::I32),
+    read(Src1, Ty::I32),
+    read(Src2, Ty::I64),
+]);
+static READ_LANE: Shape = plain(&[
+    write(SdstV, Ty::B32),
+    read(Src0, Ty::B32),
+    read(LaneSel, Ty::B32),
+]);
+static WRITE_LANE: Shape = plain(&[
+    write(Vdst, Ty::B32).read_too(),
+    read(Src0, Ty::B32),
+    read(LaneSel, Ty::B32),
+]);
+
+const fn vop3(
+    name: &'static str,
+    opcode: [u16; 4],
+    shape: &'static Shape,
+    meaning: fn(&Meaning),
+) -> Inst {
+    Inst::new(Format::Vop3, name, opcode, shape, meaning)
+}
 
 /// The rows.
-pub static ROWS: &[Inst] = &[];
+#[rustfmt::skip]
+pub static ROWS: &[Inst] = &[
+    //   name                   gfx6 gfx7 gfx8 gfx9  shape     meaning
+    vop3("v_mad_legacy_f32",   [320, 320, 448, 448], &F32X3,   mad_legacy),
+    vop3("v_mad_f32",          [321, 321, 449, 449], &F32X3,   mad_float),
+    vop3("v_mad_i32_i24",      [322, 322, 450, 450], &I32X3,   mad_i24),
+    vop3("v_mad_u32_u24",      [323, 323, 451, 451], &U32X3,   mad_u24),
+    vop3("v_bfe_u32",          [328, 328, 456, 456], &U32X3,   bfe),
+    vop3("v_bfe_i32",          [329, 329, 457, 457], &BFE_I32, bfe),
+    vop3("v_bfi_b32",          [330, 330, 458, 458], &B32X3,   bfi),
+    vop3("v_fma_f32",          [331, 331, 459, 459], &F32X3,   fma),
+    vop3("v_fma_f64",          [332, 332, 460, 460], &F64X3,   fma),
+    vop3("v_lerp_u8",          [333, 333, 461, 461], &U32X3,   lerp_u8),
+    vop3("v_alignbit_b32",     [334, 334, 462, 462], &B32X3,   alignbit),
+    vop3("v_alignbyte_b32",    [335, 335, 463, 463], &B32X3,   alignbyte),
+    vop3("v_min3_f32",         [337, 337, 464, 464], &F32X3,   min3),
+    vop3("v_min3_i32",         [338, 338, 465, 465], &I32X3,   min3),
+    vop3("v_min3_u32",         [339, 339, 466, 466], &U32X3,   min3),
+    vop3("v_max3_f32",         [340, 340, 467, 467], &F32X3,   max3),
+    vop3("v_max3_i32",         [341, 341, 468, 468], &I32X3,   max3),
+    vop3("v_max3_u32",         [342, 342, 469, 469], &U32X3,   max3),
+    vop3("v_med3_f32",         [343, 343, 470, 470], &F32X3,   med3_float),
+    vop3("v_med3_i32",         [344, 344, 471, 471], &I32X3,   med3),
+    vop3("v_med3_u32",         [345, 345, 472, 472], &U32X3,   med3),
+    vop3("v_sad_u8",           [346, 346, 473, 473], &U32X3,   sad_u8),
+    vop3("v_sad_hi_u8",        [347, 347, 474, 474], &U32X3,   sad_hi_u8),
+    vop3("v_sad_u16",          [348, 348, 475, 475], &U32X3,   sad_u16),
+    vop3("v_sad_u32",          [349, 349, 476, 476], &U32X3,   sad_u32),
+    vop3("v_lshl_b64",         [353, 353,  NO,  NO], &B64_BY,  shl64),
+    vop3("v_lshr_b64",         [354, 354,  NO,  NO], &B64_BY,  shr64),
+    vop3("v_ashr_i64",         [355, 355,  NO,  NO], &I64_BY,  shr64),
+    vop3("v_add_f64",          [356, 356, 640, 640], &F64X2,   add_float),
+    vop3("v_mul_f64",          [357, 357, 641, 641], &F64X2,   mul_float),
+    vop3("v_min_f64",          [358, 358, 642, 642], &F64X2,   min),
+    vop3("v_max_f64",          [359, 359, 643, 643], &F64X2,   max),
+    vop3("v_ldexp_f64",        [360, 360, 644, 644], &LDEXP64, ldexp),
+    vop3("v_mul_lo_u32",       [361, 361, 645, 645], &U32X2,   mul_lo),
+    vop3("v_mul_hi_u32",       [362, 362, 646, 646], &U32X2,   mul_hi),
+    vop3("v_mul_lo_i32",       [363, 363,  NO,  NO], &I32X2,   mul_lo),
+    vop3("v_mul_hi_i32",       [364, 364, 647, 647], &I32X2,   mul_hi),
+    vop3("v_msad_u8",          [369, 369, 484, 484], &U32X3,   msad_u8),
+    vop3("v_mad_u64_u32",      [ NO, 374, 488, 488], &MAD_U64, mad_u64),
+    vop3("v_mad_i64_i32",      [ NO, 375, 489, 489], &MAD_I64, mad_i64),
+    vop3("v_mad_f16",          [ NO,  NO, 490,  NO], &F16X3,   mad_float),
+    vop3("v_mad_legacy_f16",   [ NO,  NO,  NO, 490], &F16X3,   mad_float),
+    vop3("v_mad_u16",          [ NO,  NO, 491,  NO], &U16X3,   mad_u16),
+    vop3("v_mad_legacy_u16",   [ NO,  NO,  NO, 491], &U16X3,   mad_u16),
+    vop3("v_mad_i16",          [ NO,  NO, 492,  NO], &I16X3,   mad_i16),
+    vop3("v_mad_legacy_i16",   [ NO,  NO,  NO, 492], &I16X3,   mad_i16),
+    vop3("v_perm_b32",         [ NO,  NO, 493, 493], &B32X3,   perm),
+    vop3("v_fma_f16",          [ NO,  NO, 494,  NO], &F16X3,   fma),
+    vop3("v_fma_legacy_f16",   [ NO,  NO,  NO, 494], &F16X3,   fma),
+    vop3("v_mad_u32_u16",      [ NO,  NO,  NO, 497], &U32_U16, mad_u32_u16),
+    vop3("v_mad_i32_i16",      [ NO,  NO,  NO, 498], &I32_I16, mad_i32_i16),
+    vop3("v_xad_u32",          [ NO,  NO,  NO, 499], &U32X3,   xad),
+    vop3("v_min3_f16",         [ NO,  NO,  NO, 500], &F16X3,   min3),
+    vop3("v_min3_i16",         [ NO,  NO,  NO, 501], &I16X3,   min3),
+    vop3("v_min3_u16",         [ NO,  NO,  NO, 502], &U16X3,   min3),
+    vop3("v_max3_f16",         [ NO,  NO,  NO, 503], &F16X3,   max3),
+    vop3("v_max3_i16",         [ NO,  NO,  NO, 504], &I16X3,   max3),
+    vop3("v_max3_u16",         [ NO,  NO,  NO, 505], &U16X3,   max3),
+    vop3("v_med3_f16",         [ NO,  NO,  NO, 506], &F16X3,   med3_float),
+    vop3("v_med3_i16",         [ NO,  NO,  NO, 507], &I16X3,   med3),
+    vop3("v_med3_u16",         [ NO,  NO,  NO, 508], &U16X3,   med3),
+    vop3("v_lshl_add_u32",     [ NO,  NO,  NO, 509], &U32X3,   lshl_add),
+    vop3("v_add_lshl_u32",     [ NO,  NO,  NO, 510], &U32X3,   add_lshl),
+    vop3("v_add3_u32",         [ NO,  NO,  NO, 511], &U32X3,   add3),
+    vop3("v_lshl_or_b32",      [ NO,  NO,  NO, 512], &B32X3,   lshl_or),
+    vop3("v_and_or_b32",       [ NO,  NO,  NO, 513], &B32X3,   and_or),
+    vop3("v_or3_b32",          [ NO,  NO,  NO, 514], &B32X3,   or3),
+    vop3("v_mad_f16",          [ NO,  NO,  NO, 515], &F16X3,   mad_float),
+    vop3("v_mad_u16",          [ NO,  NO,  NO, 516], &U16X3,   mad_u16),
+    vop3("v_mad_i16",          [ NO,  NO,  NO, 517], &I16X3,   mad_i16),
+    vop3("v_fma_f16",          [ NO,  NO,  NO, 518], &F16X3,   fma),
+    vop3("v_ldexp_f32",        [ NO,  NO, 648, 648], &LDEXP32, ldexp),
+    vop3("v_readlane_b32",     [ NO,  NO, 649, 649], &READ_LANE, v_readlane),
+    vop3("v_writelane_b32",    [ NO,  NO, 650, 650], &WRITE_LANE, v_writelane),
+    vop3("v_bcnt_u32_b32",     [ NO,  NO, 651, 651], &B32X2,   v_bcnt),
+    vop3("v_mbcnt_lo_u32_b32", [ NO,  NO, 652, 652], &B32X2,   v_mbcnt_lo),
+    vop3("v_mbcnt_hi_u32_b32", [ NO,  NO, 653, 653], &B32X2,   v_mbcnt_hi),
+    vop3("v_lshlrev_b64",      [ NO,  NO, 655, 655], &B64_REV, shlrev64),
+    vop3("v_lshrrev_b64",      [ NO,  NO, 656, 656], &B64_REV, shrrev64),
+    vop3("v_ashrrev_i64",      [ NO,  NO, 657, 657], &I64_REV, shrrev64),
+    vop3("v_bfm_b32",          [ NO,  NO, 659, 659], &B32X2,   v_bfm),
+    vop3("v_cvt_pk_u16_u32",   [ NO,  NO, 663, 663], &U32X2,   cvt_pk_u16),
+    vop3("v_cvt_pk_i16_i32",   [ NO,  NO, 664, 664], &I32X2,   cvt_pk_i16),
+    vop3("v_add_i32",          [ NO,  NO,  NO, 668], &I32X2,   add_signed),
+    vop3("v_sub_i32",          [ NO,  NO,  NO, 669], &I32X2,   sub_signed),
+    vop3("v_add_i16",          [ NO,  NO,  NO, 670], &I16X2,   add_signed),
+    vop3("v_sub_i16",          [ NO,  NO,  NO, 671], &I16X2,   sub_signed),
+    vop3("v_pack_b32_f16",     [ NO,  NO,  NO, 672], &PACK_F16, pack),
+];
+
+/// Whether one of the first two sources is a zero, so that the legacy product is 0.
+pub(super) fn either_zero(m: &Meaning) -> V<'_> {
+    let zero = m.c(Ty::F32, 0);
+    m.s(0).eq(zero) | m.s(1).eq(zero)
+}
+
+fn mad_legacy(m: &Meaning) {
+    m.about("The product of the first two sources, rounded, plus the third; the product is 0 where either factor is 0, whatever the other one is.");
+    let (zero, c) = (m.c(Ty::F32, 0), m.s(2));
+    m.d(either_zero(m).select(zero.mad(zero, c), m.s(0).mad(m.s(1), c)));
+}
+
+fn mad_float(m: &Meaning) {
+    m.about(
+        "The product of the first two sources, rounded, plus the third. Denormals are flushed.",
+    );
+    m.d(m.s(0).mad(m.s(1), m.s(2)));
+}
+
+fn fma(m: &Meaning) {
+    m.about("The product of the first two sources plus the third, rounded once.");
+    m.d(m.s(0).fma(m.s(1), m.s(2)));
+}
+
+/// The low 24 bits, sign-extended.
+pub(super) fn signed24(x: V<'_>) -> V<'_> {
+    (x << 8) >> 8
+}
+
+/// The low bits of a signed sum, or with CLAMP the nearest number that the type holds.
+fn write_signed(m: &Meaning, sum: V<'_>, ty: Ty) {
+    let low = sum.trunc(ty);
+    let top = 1u64 << (ty.bits() - 1);
+    let negative = sum.lt(m.c(sum.ty, 0));
+    let limit = negative.select(m.c(ty, top), m.c(ty, top - 1));
+    m.d(clamped(m, low, low.sext(sum.ty).ne(sum), limit));
+}
+
+/// The low bits of an unsigned sum, or with CLAMP the largest number where it is larger.
+fn write_unsigned(m: &Meaning, sum: V<'_>, ty: Ty) {
+    let low = sum.trunc(ty);
+    m.d(clamped(m, low, low.zext(sum.ty).ne(sum), m.c(ty, u64::MAX)));
+}
+
+fn mad_i24(m: &Meaning) {
+    m.about("The product of the low 24 bits of the first two sources, signed, plus the third. With clamp, the sum saturates.");
+    let (a, b) = (
+        signed24(m.s(0)).sext(Ty::I64),
+        signed24(m.s(1)).sext(Ty::I64),
+    );
+    write_signed(m, a * b + m.s(2).sext(Ty::I64), Ty::I32);
+}
+
+fn mad_u24(m: &Meaning) {
+    m.about("The product of the low 24 bits of the first two sources plus the third. With clamp, the sum saturates.");
+    let (a, b) = (
+        m.s(0).bits(0, 24).zext(Ty::U64),
+        m.s(1).bits(0, 24).zext(Ty::U64),
+    );
+    write_unsigned(m, a * b + m.s(2).zext(Ty::U64), Ty::U32);
+}
+
+fn mad_u16(m: &Meaning) {
+    m.about("The product of the first two sources plus the third, 16 bits. With clamp, the sum saturates.");
+    let (a, b, c) = (
+        m.s(0).zext(Ty::U64),
+        m.s(1).zext(Ty::U64),
+        m.s(2).zext(Ty::U64),
+    );
+    write_unsigned(m, a * b + c, Ty::U16);
+}
+
+fn mad_i16(m: &Meaning) {
+    m.about("The product of the first two sources plus the third, 16 bits. With clamp, the sum saturates.");
+    let (a, b, c) = (
+        m.s(0).sext(Ty::I64),
+        m.s(1).sext(Ty::I64),
+        m.s(2).sext(Ty::I64),
+    );
+    write_signed(m, a * b + c, Ty::I16);
+}
+
+fn mad_u32_u16(m: &Meaning) {
+    m.about("The product of the first two sources, 16 bits, plus the third, 32 bits. With clamp, the sum saturates.");
+    let (a, b, c) = (
+        m.s(0).zext(Ty::U64),
+        m.s(1).zext(Ty::U64),
+        m.s(2).zext(Ty::U64),
+    );
+    write_unsigned(m, a * b + c, Ty::U32);
+}
+
+fn mad_i32_i16(m: &Meaning) {
+    m.about("The product of the first two sources, 16 bits, plus the third, 32 bits. With clamp, the sum saturates.");
+    let (a, b, c) = (
+        m.s(0).sext(Ty::I64),
+        m.s(1).sext(Ty::I64),
+        m.s(2).sext(Ty::I64),
+    );
+    write_signed(m, a * b + c, Ty::I32);
+}
+
+fn mad_u64(m: &Meaning) {
+    m.about("The 64-bit product of the first two sources plus the third; each lane's carry goes to the mask. With clamp, the sum saturates.");
+    let sum = m.s(0).zext(Ty::U64) * m.s(1).zext(Ty::U64) + m.s(2);
+    let carry = sum.lt(m.s(2));
+    m.d(clamped(m, sum, carry, m.c(Ty::U64, u64::MAX)));
+    m.write(CarryOut, carry);
+}
+
+fn mad_i64(m: &Meaning) {
+    m.about("The 64-bit signed product of the first two sources plus the third; bit 64 of the sum, its sign, goes to the mask. With clamp, the sum saturates.");
+    let product = m.s(0).sext(Ty::I64) * m.s(1).sext(Ty::I64);
+    let sum = product + m.s(2);
+    let zero = m.c(Ty::I64, 0);
+    let overflow = ((product ^ sum) & (m.s(2) ^ sum)).lt(zero);
+    let negative = sum.lt(zero) ^ overflow;
+    let limit = negative.select(m.c(Ty::I64, 1 << 63), m.c(Ty::I64, (1 << 63) - 1));
+    m.d(clamped(m, sum, overflow, limit));
+    m.write(CarryOut, negative);
+}
+
+fn bfe(m: &Meaning) {
+    m.about("Extracts the bits of the first source from the offset in the second's low five bits, as many as the third's low five bits say, zero- or sign-extended as the type says. Length 0 gives 0.");
+    let x = m.s(0);
+    let (offset, length) = (m.s(1) & 31, m.s(2) & 31);
+    let end = offset + length;
+    let width = m.c(Ty::U32, 32);
+    let cut = (x << (width - end)) >> (width - length);
+    let field = end.lt(width).select(cut, x >> offset);
+    m.d(length.nonzero().select(field, m.c(x.ty, 0)));
+}
+
+fn bfi(m: &Meaning) {
+    m.about("The bits of the second source where the first has ones, of the third elsewhere.");
+    m.d((m.s(0) & m.s(1)) | (!m.s(0) & m.s(2)));
+}
+
+fn lerp_u8(m: &Meaning) {
+    m.about("In each byte, half the sum of the first two sources and the lowest bit of the third.");
+    let byte = |k: u32| {
+        let sum = m.s(0).bits(8 * k, 8) + m.s(1).bits(8 * k, 8) + m.s(2).bits(8 * k, 1);
+        (sum >> 1) << (8 * k) as u64
+    };
+    m.d(byte(0) | byte(1) | byte(2) | byte(3));
+}
+
+/// The low half of the first two sources, the first one above, shifted right.
+fn align(m: &Meaning, count: V<'_>) {
+    let pair = (m.s(0).zext(Ty::B64) << 32) | m.s(1).zext(Ty::B64);
+    m.d((pair >> count).trunc(Ty::B32));
+}
+
+fn alignbit(m: &Meaning) {
+    m.about("32 bits of the first source above the second, from the bit that the third's low five bits number.");
+    align(m, m.s(2) & 31);
+}
+
+fn alignbyte(m: &Meaning) {
+    m.about("32 bits of the first source above the second, from the byte that the third's low two bits number.");
+    align(m, (m.s(2) & 3) << 3);
+}
+
+fn min3(m: &Meaning) {
+    m.about("The smallest of the three sources. Of floats, NaNs count only where all are NaN.");
+    m.d(m.s(0).min(m.s(1)).min(m.s(2)));
+}
+
+fn max3(m: &Meaning) {
+    m.about("The largest of the three sources. Of floats, NaNs count only where all are NaN.");
+    m.d(m.s(0).max(m.s(1)).max(m.s(2)));
+}
+
+/// The larger two without the largest.
+fn middle(m: &Meaning) -> V<'_> {
+    let (a, b, c) = (m.s(0), m.s(1), m.s(2));
+    let most = a.max(b).max(c);
+    most.eq(a)
+        .select(b.max(c), most.eq(b).select(a.max(c), a.max(b)))
+}
+
+fn med3(m: &Meaning) {
+    m.about("The middle one of the three sources.");
+    m.d(middle(m));
+}
+
+fn med3_float(m: &Meaning) {
+    m.about("The middle one of the three sources; the smallest where one is NaN.");
+    let (a, b, c) = (m.s(0), m.s(1), m.s(2));
+    let nan = a.unordered(b) | c.unordered(c);
+    m.d(nan.select(a.min(b).min(c), middle(m)));
+}
+
+/// The magnitude of the difference of unsigned numbers.
+fn distance<'m>(a: V<'m>, b: V<'m>) -> V<'m> {
+    a.gt(b).select(a - b, b - a)
+}
+
+/// The sum of the distances of four bytes.
+fn byte_distances(m: &Meaning) -> V<'_> {
+    let d = |k: u32| distance(m.s(0).bits(8 * k, 8), m.s(1).bits(8 * k, 8));
+    d(0) + d(1) + d(2) + d(3)
+}
+
+/// The sum, or with CLAMP the largest number where it does not fit.
+fn write_sum<'m>(m: &'m Meaning, a: V<'m>, b: V<'m>) {
+    let sum = a + b;
+    m.d(clamped(m, sum, sum.lt(a), m.c(Ty::U32, u64::MAX)));
+}
+
+fn sad_u8(m: &Meaning) {
+    m.about("The third source plus the distances of the four bytes of the first two. With clamp, the sum saturates.");
+    write_sum(m, byte_distances(m), m.s(2));
+}
+
+fn sad_hi_u8(m: &Meaning) {
+    m.about("The third source plus 65536 times the distances of the four bytes of the first two. With clamp, the sum saturates.");
+    write_sum(m, byte_distances(m) << 16, m.s(2));
+}
+
+fn sad_u16(m: &Meaning) {
+    m.about("The third source plus the distances of the halves of the first two. With clamp, the sum saturates.");
+    let d = |k: u32| distance(m.s(0).bits(16 * k, 16), m.s(1).bits(16 * k, 16));
+    write_sum(m, d(0) + d(1), m.s(2));
+}
+
+fn sad_u32(m: &Meaning) {
+    m.about("The third source plus the distance of the first two. With clamp, the sum saturates.");
+    write_sum(m, distance(m.s(0), m.s(1)), m.s(2));
+}
+
+fn msad_u8(m: &Meaning) {
+    m.about("The third source plus the distances of those bytes of the first two that are not 0 in the second. With clamp, the sum saturates.");
+    let d = |k: u32| {
+        let (a, b) = (m.s(0).bits(8 * k, 8), m.s(1).bits(8 * k, 8));
+        b.nonzero().select(distance(a, b), m.c(Ty::U32, 0))
+    };
+    write_sum(m, d(0) + d(1) + d(2) + d(3), m.s(2));
+}
+
+fn shl64(m: &Meaning) {
+    m.about("Shifts the first source left by the second, modulo 64.");
+    m.d(m.s(0) << (m.s(1) & 63));
+}
+
+fn shr64(m: &Meaning) {
+    m.about(
+        "Shifts the first source right by the second, modulo 64; a signed type keeps its sign.",
+    );
+    m.d(m.s(0) >> (m.s(1) & 63));
+}
+
+fn shlrev64(m: &Meaning) {
+    m.about("Shifts the second source left by the first, modulo 64.");
+    m.d(m.s(1) << (m.s(0) & 63));
+}
+
+fn shrrev64(m: &Meaning) {
+    m.about(
+        "Shifts the second source right by the first, modulo 64; a signed type keeps its sign.",
+    );
+    m.d(m.s(1) >> (m.s(0) & 63));
+}
+
+fn add_float(m: &Meaning) {
+    m.about("Adds floats.");
+    m.d(m.s(0) + m.s(1));
+}
+
+fn mul_float(m: &Meaning) {
+    m.about("Multiplies floats.");
+    m.d(m.s(0) * m.s(1));
+}
+
+fn min(m: &Meaning) {
+    m.about("The smaller source. Of a float and a NaN, the float.");
+    m.d(m.s(0).min(m.s(1)));
+}
+
+fn max(m: &Meaning) {
+    m.about("The larger source. Of a float and a NaN, the float.");
+    m.d(m.s(0).max(m.s(1)));
+}
+
+pub(super) fn ldexp(m: &Meaning) {
+    m.about("The first source times two to the power of the second, a signed integer.");
+    m.d(m.s(0).ldexp(m.s(1)));
+}
+
+pub(super) fn mul_lo(m: &Meaning) {
+    m.about("The low half of the product.");
+    m.d(m.s(0) * m.s(1));
+}
+
+fn mul_hi(m: &Meaning) {
+    m.about("The high half of the 64-bit product.");
+    m.d(m.s(0).mul_hi(m.s(1)));
+}
+
+fn perm(m: &Meaning) {
+    m.about("Each byte of the third source selects a byte of the first source above the second: 0 to 7 by number, 8 to 11 the sign of byte 1, 3, 5 or 7 in all bits, 12 zeros, above that ones.");
+    let pair = (m.s(0).zext(Ty::B64) << 32) | m.s(1).zext(Ty::B64);
+    let byte = |k: u32| {
+        let selector = m.s(2).bits(8 * k, 8).as_(Ty::U32);
+        let chosen = (pair >> ((selector & 7) << 3)).trunc(Ty::B32) & 0xff;
+        // Selectors 8 to 11 read bit 15, 31, 47 or 63.
+        let top = (pair >> (((selector & 3) << 4) + 15)).trunc(Ty::B32) & 1;
+        let ones = m.c(Ty::B32, 0xff);
+        let sign = top.nonzero().select(ones, m.c(Ty::B32, 0));
+        let c = |n| m.c(Ty::U32, n);
+        let constant = selector.eq(c(12)).select(m.c(Ty::B32, 0), ones);
+        let special = selector.lt(c(12)).select(sign, constant);
+        selector.lt(c(8)).select(chosen, special) << (8 * k) as u64
+    };
+    m.d(byte(0) | byte(1) | byte(2) | byte(3));
+}
+
+fn xad(m: &Meaning) {
+    m.about("The XOR of the first two sources plus the third.");
+    m.d((m.s(0) ^ m.s(1)) + m.s(2));
+}
+
+fn lshl_add(m: &Meaning) {
+    m.about("Shifts the first source left by the second, modulo 32, and adds the third.");
+    m.d((m.s(0) << (m.s(1) & 31)) + m.s(2));
+}
+
+fn add_lshl(m: &Meaning) {
+    m.about("Adds the first two sources and shifts left by the third, modulo 32.");
+    m.d((m.s(0) + m.s(1)) << (m.s(2) & 31));
+}
+
+fn add3(m: &Meaning) {
+    m.about("Adds the three sources.");
+    m.d(m.s(0) + m.s(1) + m.s(2));
+}
+
+fn lshl_or(m: &Meaning) {
+    m.about("Shifts the first source left by the second, modulo 32, and ORs the third in.");
+    m.d((m.s(0) << (m.s(1) & 31)) | m.s(2));
+}
+
+fn and_or(m: &Meaning) {
+    m.about("The AND of the first two sources, ORed with the third.");
+    m.d((m.s(0) & m.s(1)) | m.s(2));
+}
+
+fn or3(m: &Meaning) {
+    m.about("The OR of the three sources.");
+    m.d(m.s(0) | m.s(1) | m.s(2));
+}
+
+pub(super) fn v_readlane(m: &Meaning) {
+    m.about("The source of the lane that the second operand numbers, modulo 64, on or off, goes to an SGPR.");
+    m.d(m.s(0).read_lane(m.s(1)));
+}
+
+pub(super) fn v_writelane(m: &Meaning) {
+    m.about("The lane of the destination that the second operand numbers, modulo 64, on or off, takes the scalar source.");
+    m.d_lane(m.s(1), m.s(0));
+}
+
+pub(super) fn v_bcnt(m: &Meaning) {
+    m.about("The number of ones in the first source, plus the second.");
+    m.d(m.s(0).popcount().as_(Ty::B32) + m.s(1));
+}
+
+/// The lanes below the lane itself.
+fn lanes_below(m: &Meaning) -> V<'_> {
+    (m.c(Ty::B64, 1) << m.lane()) - 1
+}
+
+pub(super) fn v_mbcnt_lo(m: &Meaning) {
+    m.about("The number of ones in the first source, a mask of lanes 31:0, that belong to lower lanes, plus the second source.");
+    let below = lanes_below(m).trunc(Ty::B32);
+    m.d((m.s(0) & below).popcount().as_(Ty::B32) + m.s(1));
+}
+
+pub(super) fn v_mbcnt_hi(m: &Meaning) {
+    m.about("The number of ones in the first source, a mask of lanes 63:32, that belong to lower lanes, plus the second source.");
+    let below = (lanes_below(m) >> 32).trunc(Ty::B32);
+    m.d((m.s(0) & below).popcount().as_(Ty::B32) + m.s(1));
+}
+
+pub(super) fn v_bfm(m: &Meaning) {
+    m.about("A mask of as many ones as the first source says, moved left by the second, both modulo 32.");
+    m.d(((m.c(Ty::B32, 1) << (m.s(0) & 31)) - 1) << (m.s(1) & 31));
+}
+
+pub(super) fn cvt_pk_u16(m: &Meaning) {
+    m.about("Each source to 16 bits, saturating: the first in the low half, the second in the high half.");
+    let most = m.c(Ty::U32, 0xffff);
+    m.d(m.s(0).min(most) | (m.s(1).min(most) << 16));
+}
+
+pub(super) fn cvt_pk_i16(m: &Meaning) {
+    m.about("Each source to 16 bits, signed and saturating: the first in the low half, the second in the high half.");
+    let (least, most) = (m.c(Ty::I32, 0xffff_8000), m.c(Ty::I32, 0x7fff));
+    let (low, high) = (m.s(0).min(most).max(least), m.s(1).min(most).max(least));
+    m.d((low & 0xffff) | (high << 16));
+}
+
+fn add_signed(m: &Meaning) {
+    m.about("Adds. With clamp, the signed sum saturates.");
+    write_signed(m, m.s(0).sext(Ty::I64) + m.s(1).sext(Ty::I64), m.s(0).ty);
+}
+
+fn sub_signed(m: &Meaning) {
+    m.about(
+        "Subtracts the second source from the first. With clamp, the signed difference saturates.",
+    );
+    write_signed(m, m.s(0).sext(Ty::I64) - m.s(1).sext(Ty::I64), m.s(0).ty);
+}
+
+fn pack(m: &Meaning) {
+    m.about("The first source in the low half, the second in the high half.");
+    let (low, high) = (m.s(0).as_(Ty::B16), m.s(1).as_(Ty::B16));
+    m.d(low.zext(Ty::B32) | (high.zext(Ty::B32) << 16));
+}
