@@ -1,6 +1,6 @@
 //! Operand codes: the numbers of registers and constants in source and destination fields.
 
-use crate::shape::Slot;
+use crate::shape::{Slot, Ty};
 use crate::target::Gen;
 
 /// The 9-bit code of VCC_LO.
@@ -185,25 +185,26 @@ pub fn inline_value(code: u16, bits: u32) -> Option<u64> {
     })
 }
 
-/// The inline constant whose value, as an operand of `bits` width reads it, is `value`.
-pub fn inline_code(value: u64, bits: u32, generation: Gen) -> Option<u16> {
+/// The inline constant that the assembler takes for the number `value` in an operand of type
+/// `ty`. A 16-bit integer operand takes no inline float for its bit pattern, as LLVM has it.
+pub fn inline_code(value: u64, ty: Ty, generation: Gen) -> Option<u16> {
+    let bits = ty.bits();
     let signed = match bits {
         16 => value as u16 as i16 as i64,
         64 => value as i64,
         _ => value as u32 as i32 as i64,
     };
     match signed {
-        0..=64 => return Some(128 + signed as u16),
+        0..=64 => return Some(INT0 + signed as u16),
         -16..=-1 => return Some((192 - signed) as u16),
         _ => {}
     }
-    let last = if generation >= Gen::Gfx8 {
-        INV_2PI
-    } else {
-        247
-    };
-    (240..=last)
-        .find(|&c| inline_value(c, bits) == Some(if bits == 16 { value & 0xffff } else { value }))
+    if bits == 16 && ty != Ty::F16 {
+        return None;
+    }
+    let last = if generation >= Gen::Gfx8 { INV_2PI } else { INV_2PI - 1 };
+    let value = value & crate::meaning::width_mask(ty);
+    (FLOAT0..=last).find(|&c| inline_value(c, bits) == Some(value))
 }
 
 /// One operand of a decoded instruction.

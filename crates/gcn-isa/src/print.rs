@@ -309,10 +309,9 @@ impl Printer<'_> {
     }
 
     fn literal(&mut self, v: u32, ty: Ty) {
-        let bits = if ty == Ty::Mask { 64 } else { ty.bits() };
         // A text that would assemble to an inline constant, or lose its high half, is wrapped.
-        let inline = operand::inline_code(v as u64, bits, self.insn.generation()).is_some();
-        if inline || bits == 16 && v > 0xffff {
+        let inline = operand::inline_code(v as u64, ty, self.insn.generation()).is_some();
+        if inline || ty.bits() == 16 && v > 0xffff {
             self.out.push_str("lit(");
             match v as i32 {
                 small @ -16..=64 if self.clrx => self.signed(small),
