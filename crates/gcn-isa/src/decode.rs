@@ -268,6 +268,21 @@ impl Insn {
         self.row.shape.slots.iter().map(|slot| self.operand(slot))
     }
 
+    /// How many registers the operand in a slot has. It is the slot's type that says so, but for
+    /// addresses: of a buffer, as OFFEN, IDXEN and ADDR64 say; of GLOBAL, one offset VGPR
+    /// beside an SGPR pair.
+    pub fn dwords(&self, slot: &Slot) -> u8 {
+        match slot.role {
+            Role::BufAddr => self.buffer_address_dwords(),
+            Role::FlatAddr
+                if self.row.format == Format::Global && self.field(Field::Saddr) != 0x7f =>
+            {
+                1
+            }
+            _ => slot.ty.dwords(),
+        }
+    }
+
     /// How many VGPRs a buffer instruction takes its address from.
     pub fn buffer_address_dwords(&self) -> u8 {
         if self.field(Field::Addr64) != 0 {

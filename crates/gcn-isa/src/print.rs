@@ -234,7 +234,7 @@ impl Printer<'_> {
             (true, false) => self.out.push('|'),
             _ => {}
         }
-        self.code(code, slot.ty);
+        self.code(code, slot.ty, self.insn.dwords(slot) as u16);
         match (mods.abs, self.clrx) {
             (true, true) => self.out.push(')'),
             (true, false) => self.out.push('|'),
@@ -245,10 +245,9 @@ impl Printer<'_> {
         }
     }
 
-    /// A register or constant that an operand of type `ty` reads or writes.
-    fn code(&mut self, code: u16, ty: Ty) {
+    /// A register or constant that an operand of type `ty` in `dwords` registers reads or writes.
+    fn code(&mut self, code: u16, ty: Ty, dwords: u16) {
         let generation = self.insn.generation();
-        let dwords = ty.dwords() as u16;
         match operand::reg(code, generation) {
             Reg::Sgpr(n) if n + dwords <= generation.sgprs() => self.tuple("s", n, dwords),
             Reg::Vgpr(n) if n + dwords <= 256 => self.tuple("v", n, dwords),
@@ -356,14 +355,14 @@ impl Printer<'_> {
             Value::Code(code) if insn.field(Field::SoffsetEn) != 0 => {
                 shown.set(Field::SoffsetEn, 1);
                 shown.set(Field::Soffset, code as u32);
-                self.code(code, Ty::B32);
+                self.code(code, Ty::B32, 1);
             }
             Value::Code(code) => {
                 shown.set(Field::Offset, code as u32);
                 if old && code == LITERAL {
                     push_hex(self.out, insn.literal as u64);
                 } else {
-                    self.code(code, Ty::B32);
+                    self.code(code, Ty::B32, 1);
                 }
             }
             Value::Absent => {}
