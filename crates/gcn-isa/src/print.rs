@@ -781,7 +781,7 @@ impl Printer<'_> {
             self.out.push_str(" bank_mask:");
             push_hex(self.out, bank as u64);
             if bound {
-                self.out.push_str(" bound_ctrl:0");
+                self.out.push_str(" bound_ctrl:1");
             }
         }
     }
