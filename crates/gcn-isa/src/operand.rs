@@ -202,7 +202,11 @@ pub fn inline_code(value: u64, ty: Ty, generation: Gen) -> Option<u16> {
     if bits == 16 && ty != Ty::F16 {
         return None;
     }
-    let last = if generation >= Gen::Gfx8 { INV_2PI } else { INV_2PI - 1 };
+    let last = if generation >= Gen::Gfx8 {
+        INV_2PI
+    } else {
+        INV_2PI - 1
+    };
     let value = value & crate::meaning::width_mask(ty);
     (FLOAT0..=last).find(|&c| inline_value(c, bits) == Some(value))
 }

@@ -326,9 +326,9 @@ impl Printer<'_> {
     fn literal_k(&mut self, slot: &Slot, v: u32) {
         if slot.ty == Ty::B32 && self.insn.encoding == Encoding::Sopk && !self.clrx {
             // LLVM prints s_setreg_imm32_b32's as it prints any operand.
-            match v as i32 {
-                small @ -16..=64 => return self.signed(small),
-                _ => {}
+            let small = v as i32;
+            if (-16..=64).contains(&small) {
+                return self.signed(small);
             }
         }
         push_hex(self.out, v as u64);

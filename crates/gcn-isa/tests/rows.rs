@@ -39,7 +39,11 @@ fn every_row_is_found_by_each_of_its_names() {
                 insts::by_name(name).any(|found| std::ptr::eq(found, row)),
                 "{name} does not find its row"
             );
-            assert_eq!(*name, name.to_lowercase(), "mnemonics are kept in lower case");
+            assert_eq!(
+                *name,
+                name.to_lowercase(),
+                "mnemonics are kept in lower case"
+            );
         }
     }
     assert_eq!(insts::by_name("s_add_u33").count(), 0);

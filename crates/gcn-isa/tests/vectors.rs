@@ -5,7 +5,10 @@ use gcn_isa::print::{Style, print};
 use gcn_isa::{Gen, Target};
 
 fn vectors(target: &str) -> Vec<(Vec<u8>, String)> {
-    let path = format!("{}/../../testdata/vectors/{target}.txt", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/../../testdata/vectors/{target}.txt",
+        env!("CARGO_MANIFEST_DIR")
+    );
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
     let parse = |line: &str| {
         let (hex, text) = line.split_once('\t').expect("bytes, a tab, text");
