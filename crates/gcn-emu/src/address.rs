@@ -142,7 +142,10 @@ pub(crate) fn addresses<const N: usize>(
             out[0] = scalar_address(insn, operands, wave, machine, range);
             Ok(())
         }
-        Format::Ds => lds_addresses(insn, operands, wave, machine, range, out),
+        Format::Ds => {
+            lds_addresses(insn, operands, wave, out);
+            Ok(())
+        }
         Format::Mubuf | Format::Mtbuf => {
             buffer_addresses(insn, operands, wave, machine, range, out);
             Ok(())
@@ -215,42 +218,37 @@ fn scalar_address(
     address
 }
 
-/// LDS: the VGPR and the 16-bit offset (with two offsets the meaning adds them). Addresses of gfx6 to gfx8 are clamped by
-/// M0. gfx6 drops an access whose sum leaves 32 bits; later generations wrap.
+/// LDS: the VGPR and the 16-bit offset (with two offsets the meaning adds them).
 fn lds_addresses<const N: usize>(
     insn: &Insn,
     operands: &[Opnd],
     wave: &WaveState,
-    machine: &Machine<'_>,
-    range: &mut Range,
     out: &mut [u64; N],
-) -> Result<(), Failure> {
-    if insn.field(Field::Gds) != 0 {
-        return Err(Failure::unsupported("the machine has no GDS"));
-    }
-    let generation = insn.generation();
+) {
     let offset = match insn.row.shape.mods {
         Mods::Ds2 => 0,
         _ => (insn.field(Field::Offset0) | insn.field(Field::Offset1) << 8) as u64,
     };
     let base = find(insn, operands, Role::DsAddr).and_then(|o| o.lanes(wave, 0));
     for (lane, out) in out.iter_mut().enumerate() {
-        let sum = base.map_or(0, |b| b[lane % LANES]) as u64 + offset;
-        *out = if generation == Gen::Gfx6 {
-            sum
-        } else {
-            sum as u32 as u64
-        };
+        *out = base.map_or(0, |b| b[lane % LANES]) as u64 + offset;
     }
+}
+
+/// Where in LDS an access of `size` bytes lands. The hardware clamps addresses of gfx6 to gfx8 by M0, and those of gfx9 by
+/// the LDS alone. A sum of address and offset that leaves 32 bits is out of range on gfx6 and wraps on the others.
+#[inline]
+fn lds_place(wave: &WaveState, machine: &Machine<'_>, address: u64, size: u64) -> Target {
     let bytes = machine.lds.0.len() as u64;
-    let clamp = if generation == Gen::Gfx9 {
-        bytes
-    } else {
-        bytes.min(wave.m0() as u64)
+    let (address, limit) = match machine.target.generation() {
+        Gen::Gfx6 => (address, bytes.min(wave.m0() as u64)),
+        Gen::Gfx7 | Gen::Gfx8 => (address & 0xffff_ffff, bytes.min(wave.m0() as u64)),
+        Gen::Gfx9 => (address & 0xffff_ffff, bytes),
     };
-    range.kind = Kind::Limited;
-    range.limit = [clamp; LANES];
-    Ok(())
+    match address.checked_add(size) {
+        Some(end) if end <= limit => Target::Lds(address as usize),
+        _ => Target::Nowhere,
+    }
 }
 
 fn buffer_addresses<const N: usize>(
@@ -428,7 +426,7 @@ fn resolve(
     };
     match space {
         Space::Global => Target::Memory(address),
-        Space::Lds => in_lds(address),
+        Space::Lds => lds_place(wave, machine, address, size),
         Space::Scratch => Target::Memory(scratch_address(wave, machine, lane, address as u32)),
         Space::Flat => {
             let aperture = address >> 32 << 32;

@@ -7,11 +7,12 @@ use crate::mem::Fault;
 use crate::operands::{self, Modifiers, Opnd, Place, pack};
 use crate::wave::{LANES, WaveState, mode, status};
 use gcn_isa::decode::{Insn, decode};
+use gcn_isa::format::{Field, Format};
 use gcn_isa::insts;
 use gcn_isa::meaning::{Change, Effect, Op, Program, Signal, State, meaning, width_mask};
 use gcn_isa::operand::{EXEC, Reg, VCC, reg};
 use gcn_isa::print::{Style, print};
-use gcn_isa::shape::Ty;
+use gcn_isa::shape::{Role, Ty};
 use gcn_isa::target::{Gen, TABLES};
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -35,11 +36,30 @@ struct Step {
     operands: Vec<Opnd>,
     mods: Modifiers,
     vector: bool,
+    /// What the machine lacks to run it.
+    lacks: Option<&'static str>,
+    /// A buffer load whose data goes to LDS: the slot of VDATA.
+    to_lds: Option<u8>,
 }
 
 impl Step {
     fn new(insn: Insn) -> Step {
+        let lacks = match insn.row.format {
+            Format::Ds if insn.field(Field::Gds) != 0 => Some("the machine has no GDS"),
+            Format::Mimg => Some("the machine has no images"),
+            Format::Vintrp => Some("the machine has no attributes to interpolate"),
+            _ => None,
+        };
+        let loads_lds = insn.row.format == Format::Mubuf && insn.field(Field::Lds) != 0;
+        let vdata = insn
+            .row
+            .shape
+            .slots
+            .iter()
+            .position(|s| s.role == Role::Vdata);
         Step {
+            lacks,
+            to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
             program: program(&insn),
             operands: insn
                 .row
@@ -248,6 +268,9 @@ fn execute<const N: usize>(
     range: &mut Range,
 ) -> Result<Option<Stop>, Failure> {
     let program = step.program;
+    if let Some(why) = step.lacks {
+        return Err(Failure::unsupported(why));
+    }
     if values.len() < program.nodes.len() {
         values.resize(program.nodes.len(), [0; N]);
     }
@@ -417,6 +440,21 @@ fn apply<const N: usize>(
     let ty = step.program.nodes[effect.value as usize].out;
     let second_ty = step.program.nodes[effect.second as usize].out;
     match effect.change {
+        Change::Dst(slot) | Change::DstDword(slot, _) if step.to_lds == Some(slot) => {
+            // LDS's address is M0's low half, the instruction's offset and four times the lane's number.
+            let k = if let Change::DstDword(_, k) = effect.change {
+                k
+            } else {
+                0
+            };
+            let start = (wave.m0() & 0xffff) as u64 + step.insn.field(Field::Offset) as u64;
+            for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
+                let at = (start + 4 * (lane as u64 + LANES as u64 * k as u64)) as usize;
+                if let Some(place) = machine.lds.0.get_mut(at..at + 4) {
+                    place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
+                }
+            }
+        }
         Change::Dst(slot) => {
             step.operands[slot as usize].write(wave, &step.mods, None, value, ty, lanes, exec);
         }
