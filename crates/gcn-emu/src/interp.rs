@@ -193,7 +193,8 @@ fn text(insn: &Insn) -> String {
 impl Engine for Interp {
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
         loop {
-            if wave.status & status::HALT != 0 {
+            // Privileged code runs on; the trap handler's end lets the halt take effect.
+            if wave.status & (status::HALT | status::PRIV) == status::HALT {
                 return Stop::Halt;
             }
             let pc = wave.pc;
