@@ -1,6 +1,6 @@
 //! Bytes to instructions.
 
-use crate::format::{Encoding, Field, Format, layout_in};
+use crate::format::{Encoding, Field, Format, Layout, layout_in};
 use crate::inst::Inst;
 use crate::insts;
 use crate::operand::{self, LITERAL, Operand, VCC, VGPR0, Value};
@@ -22,6 +22,8 @@ pub struct Insn {
     pub literal: u32,
     /// Length in bytes, the literal included: 4, 8 or 12.
     pub len: u8,
+    /// Where the fields lie: the layout of `encoding`.
+    pub(crate) layout: &'static Layout,
 }
 
 impl core::fmt::Debug for Insn {
@@ -76,14 +78,14 @@ pub fn decode(target: Target, bytes: &[u8]) -> Option<Insn> {
                 Encoding::Vop2 => (Encoding::Sdwa2, Encoding::Dpp2),
                 _ => (Encoding::SdwaC, Encoding::DppC),
             };
-            let has_src0 = row.shape.slot(Role::Src0).is_some();
+            let has_src0 = || row.shape.slot(Role::Src0).is_some();
             match (bits & 0x1ff) as u16 {
-                operand::SDWA if has_src0 && row.has_sdwa(generation) => {
+                operand::SDWA if has_src0() && row.has_sdwa(generation) => {
                     bits |= (second(bytes)? as u64) << 32;
                     encoding = sdwa;
                     len = 8;
                 }
-                operand::DPP if has_src0 && row.has_dpp(generation) => {
+                operand::DPP if has_src0() && row.has_dpp(generation) => {
                     bits |= (second(bytes)? as u64) << 32;
                     encoding = dpp;
                     len = 8;
@@ -100,6 +102,7 @@ pub fn decode(target: Target, bytes: &[u8]) -> Option<Insn> {
         bits,
         literal: 0,
         len,
+        layout: layout_in(encoding, generation),
     };
     if insn.wants_literal() {
         let at = len as usize;
@@ -152,15 +155,13 @@ impl Insn {
     /// The value of a field; 0 where the encoding has none.
     #[inline]
     pub fn field(&self, field: Field) -> u32 {
-        layout_in(self.encoding, self.generation())
-            .field(field)
-            .get(self.bits)
+        self.layout.field(field).get(self.bits)
     }
 
     /// Whether the encoding has a field.
     #[inline]
     pub fn has_field(&self, field: Field) -> bool {
-        layout_in(self.encoding, self.generation()).field(field).len != 0
+        self.layout.field(field).len != 0
     }
 
     /// Whether a 32-bit literal follows the encoding.
@@ -168,9 +169,9 @@ impl Insn {
         let lit = LITERAL as u32;
         match self.encoding {
             Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc => {
-                (self.row.shape.slot(Role::Ssrc0).is_some() && self.field(Field::Ssrc0) == lit)
-                    || (self.row.shape.slot(Role::Ssrc1).is_some()
-                        && self.field(Field::Ssrc1) == lit)
+                (self.field(Field::Ssrc0) == lit && self.row.shape.slot(Role::Ssrc0).is_some())
+                    || (self.field(Field::Ssrc1) == lit
+                        && self.row.shape.slot(Role::Ssrc1).is_some())
             }
             Encoding::Sopk => self.row.shape.slot(Role::K).is_some(),
             Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => {
@@ -351,7 +352,7 @@ impl Insn {
     pub fn to_bytes(&self) -> ([u8; 12], usize) {
         let mut out = [0; 12];
         out[..8].copy_from_slice(&self.bits.to_le_bytes());
-        let base = layout_in(self.encoding, self.generation()).bytes as usize;
+        let base = self.layout.bytes as usize;
         if self.len as usize > base {
             out[base..base + 4].copy_from_slice(&self.literal.to_le_bytes());
         }

@@ -1,5 +1,6 @@
 //! Operands to bits: the inverse of [`crate::decode`].
 
+use crate::decode::Insn;
 use crate::format::{Encoding, Field, Format, layout_in, layout_of};
 use crate::inst::Inst;
 use crate::operand::{VCC, VGPR0};
@@ -56,6 +57,22 @@ impl Encoder {
             _ => {}
         }
         Some(e)
+    }
+
+    /// As [`Encoder::new`], for the row and encoding of an instruction at hand.
+    #[inline]
+    pub(crate) fn like(insn: &Insn) -> Encoder {
+        let mut e = Encoder {
+            row: insn.row,
+            encoding: insn.encoding,
+            target: insn.target,
+            bits: insn.bits & insn.layout.name,
+            literal: None,
+        };
+        if matches!(insn.row.format, Format::Global | Format::Scratch) {
+            e.set(Field::Saddr, 0x7f);
+        }
+        e
     }
 
     /// Sets a field; false where the encoding has none or the value is too wide for it.

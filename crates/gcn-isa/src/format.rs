@@ -298,6 +298,8 @@ pub struct Layout {
     pub fixed: u64,
     /// The fields with their bits, in the order of the drawing.
     pub fields: &'static [(Field, u8, u8)],
+    /// The bits that name the instruction: the encoding's, the opcode's and FLAT's segment.
+    pub(crate) name: u64,
     at: [Bits; FIELDS],
 }
 
@@ -317,17 +319,23 @@ const fn layout(
     fields: &'static [(Field, u8, u8)],
 ) -> Layout {
     let mut at = [Bits { lo: 0, len: 0 }; FIELDS];
+    let mask = ((1u64 << len) - 1) << lo;
+    let mut name = mask;
     let mut i = 0;
     while i < fields.len() {
         let (field, lo, len) = fields[i];
         at[field as usize] = Bits { lo, len };
+        if matches!(field, Op | Seg) {
+            name |= ((1u64 << len) - 1) << lo;
+        }
         i += 1;
     }
     Layout {
         bytes,
-        mask: ((1u64 << len) - 1) << lo,
+        mask,
         fixed: value << lo,
         fields,
+        name,
         at,
     }
 }
@@ -369,6 +377,7 @@ const fn promoted(
 ) -> Layout {
     let mut l = layout(8, lo, len, value, fields);
     l.mask |= 0x1ff;
+    l.name |= 0x1ff;
     l.fixed |= marker;
     l
 }

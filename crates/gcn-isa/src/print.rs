@@ -116,9 +116,7 @@ impl Printer<'_> {
             self.out.push_str(suffix(insn));
         }
         // The bits that the text so far assembles to.
-        let Some(mut shown) = Encoder::new(row, insn.encoding, insn.target) else {
-            return;
-        };
+        let mut shown = Encoder::like(insn);
         let mut separator = " ";
         for slot in row.shape.slots {
             let operand = insn.operand(slot);
@@ -284,7 +282,7 @@ impl Printer<'_> {
     }
 
     fn base_len(&self) -> usize {
-        crate::format::layout_in(self.insn.encoding, self.insn.generation()).bytes as usize
+        self.insn.layout.bytes as usize
     }
 
     fn tuple(&mut self, letter: &str, first: u16, n: u16) {
