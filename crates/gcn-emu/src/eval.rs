@@ -235,6 +235,10 @@ pub(crate) fn eval<const N: usize>(
         }
         Op::Select => map3(d, a, b, c, |x, y, z| if x & 1 != 0 { y } else { z }),
         Op::Fma => float3!(ty, &env(mode, ty), fma, d, a, b, c),
+        Op::FmaLdexp(n) => {
+            let e = &env(mode, ty);
+            by_float!(ty, F => map3(d, a, b, c, |x, y, z| fp::fma_ldexp::<F>(x, y, z, n as i32, e)));
+        }
         Op::Mad => float3!(ty, &env(mode, ty).flushing(), mad, d, a, b, c),
         Op::Div => {
             let e = &env(mode, ty);

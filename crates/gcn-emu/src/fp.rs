@@ -786,6 +786,27 @@ mod exact {
         product.add(Exact::of::<F>(c), round).round::<F>(round)
     }
 
+    /// `(a × b + c) × 2^n`, rounded once.
+    #[cold]
+    pub fn fma_ldexp<F: Float>(
+        a: F::Word,
+        b: F::Word,
+        c: F::Word,
+        n: i32,
+        round: Round,
+    ) -> F::Word {
+        if !finite::<F>(a) || !finite::<F>(b) || !finite::<F>(c) {
+            return F::fma(a, b, c);
+        }
+        let product = Exact::of::<F>(a).mul(Exact::of::<F>(b));
+        let sum = product.add(Exact::of::<F>(c), round);
+        Exact {
+            exp: sum.exp + n,
+            ..sum
+        }
+        .round::<F>(round)
+    }
+
     #[cold]
     pub fn div<F: Float>(a: F::Word, b: F::Word, round: Round) -> F::Word {
         if !finite::<F>(a) || !finite::<F>(b) {
@@ -906,6 +927,16 @@ pub fn fma<F: Float>(a: u64, b: u64, c: u64, env: &Env) -> u64 {
         exact::fma::<F>(a, b, c, env.round)
     };
     result::<F>(r, a, b, c, env)
+}
+
+/// `(a × b + c) × 2^n`, rounded once.
+pub fn fma_ldexp<F: Float>(a: u64, b: u64, c: u64, n: i32, env: &Env) -> u64 {
+    let (a, b, c) = (
+        operand::<F>(a, env),
+        operand::<F>(b, env),
+        operand::<F>(c, env),
+    );
+    result::<F>(exact::fma_ldexp::<F>(a, b, c, n, env.round), a, b, c, env)
 }
 
 /// `a × b + c` with the product rounded (and flushed) before the sum. v_mad_f32 and v_mac_f32 flush denormals whatever

@@ -197,6 +197,8 @@ pub enum Op {
     Select,
     /// a × b + c, rounded once.
     Fma,
+    /// (a × b + c) × 2^n, rounded once.
+    FmaLdexp(i16),
     /// a × b rounded, + c rounded; denormals flushed.
     Mad,
     /// The float quotient, correctly rounded.
@@ -821,6 +823,16 @@ impl<'m> V<'m> {
     pub fn fma(self, b: V<'m>, c: V<'m>) -> V<'m> {
         self.m
             .node(Op::Fma, self.ty, self.ty, [self.node, b.node, c.node])
+    }
+
+    /// (self × b + c) × 2^n, rounded once.
+    pub fn fma_ldexp(self, b: V<'m>, c: V<'m>, n: i16) -> V<'m> {
+        self.m.node(
+            Op::FmaLdexp(n),
+            self.ty,
+            self.ty,
+            [self.node, b.node, c.node],
+        )
     }
 
     /// self × b rounded, + c rounded, denormals flushed: v_mad_f32.

@@ -3,7 +3,7 @@
 use super::vop2::clamped;
 use crate::format::Format;
 use crate::inst::{Inst, NO};
-use crate::meaning::{Meaning, V};
+use crate::meaning::{Meaning, State, V};
 use crate::shape::{Role::*, Shape, Ty, plain, read, valu, write};
 
 static F32X3: Shape = valu(&[
@@ -147,6 +147,20 @@ static MAD_I64: Shape = valu(&[
     read(Src1, Ty::I32),
     read(Src2, Ty::I64),
 ]);
+static SCALE32: Shape = valu(&[
+    write(Vdst, Ty::F32),
+    write(CarryOut, Ty::Mask),
+    read(Src0, Ty::F32),
+    read(Src1, Ty::F32),
+    read(Src2, Ty::F32),
+]);
+static SCALE64: Shape = valu(&[
+    write(Vdst, Ty::F64),
+    write(CarryOut, Ty::Mask),
+    read(Src0, Ty::F64),
+    read(Src1, Ty::F64),
+    read(Src2, Ty::F64),
+]);
 static READ_LANE: Shape = plain(&[
     write(SdstV, Ty::B32),
     read(Src0, Ty::B32),
@@ -208,6 +222,12 @@ pub static ROWS: &[Inst] = &[
     vop3("v_mul_hi_u32",       [362, 362, 646, 646], &U32X2,   mul_hi),
     vop3("v_mul_lo_i32",       [363, 363,  NO,  NO], &I32X2,   mul_lo),
     vop3("v_mul_hi_i32",       [364, 364, 647, 647], &I32X2,   mul_hi),
+    vop3("v_div_fixup_f32",    [351, 351, 478, 478], &F32X3,   div_fixup),
+    vop3("v_div_fixup_f64",    [352, 352, 479, 479], &F64X3,   div_fixup),
+    vop3("v_div_scale_f32",    [365, 365, 480, 480], &SCALE32, div_scale),
+    vop3("v_div_scale_f64",    [366, 366, 481, 481], &SCALE64, div_scale),
+    vop3("v_div_fmas_f32",     [367, 367, 482, 482], &F32X3,   div_fmas),
+    vop3("v_div_fmas_f64",     [368, 368, 483, 483], &F64X3,   div_fmas),
     vop3("v_msad_u8",          [369, 369, 484, 484], &U32X3,   msad_u8),
     vop3("v_mad_u64_u32",      [ NO, 374, 488, 488], &MAD_U64, mad_u64),
     vop3("v_mad_i64_i32",      [ NO, 375, 489, 489], &MAD_I64, mad_i64),
@@ -679,4 +699,150 @@ fn pack(m: &Meaning) {
     m.about("The first source in the low half, the second in the high half.");
     let (low, high) = (m.s(0).as_(Ty::B16), m.s(1).as_(Ty::B16));
     m.d(low.zext(Ty::B32) | (high.zext(Ty::B32) << 16));
+}
+
+/// What the steps of a division need to know of a float's width.
+struct Division {
+    /// Bits of the fraction field, and the largest exponent field.
+    mantissa: u64,
+    exponent_max: u64,
+    bias: u64,
+    /// By how many powers of two v_div_scale moves a number.
+    scale: u64,
+    /// From which difference of the exponents on the quotient is too near to the ends.
+    far: u64,
+    /// A quotient below 2 to the minus this is less than half the smallest denormal.
+    tiny: u64,
+}
+
+fn division(ty: Ty) -> Division {
+    match ty {
+        Ty::F64 => Division {
+            mantissa: 52,
+            exponent_max: 0x7ff,
+            bias: 1023,
+            scale: 128,
+            far: 768,
+            tiny: 1075,
+        },
+        _ => Division {
+            mantissa: 23,
+            exponent_max: 0xff,
+            bias: 127,
+            scale: 64,
+            far: 96,
+            tiny: 150,
+        },
+    }
+}
+
+/// The exponent field, in 32 bits.
+fn exponent<'m>(x: V<'m>) -> V<'m> {
+    let d = division(x.ty);
+    let field = (x.as_(x.ty.as_bits()) >> d.mantissa) & d.exponent_max;
+    (if field.ty.bits() == 64 {
+        field.trunc(Ty::I32)
+    } else {
+        field
+    })
+    .as_(Ty::I32)
+}
+
+/// A 32-bit signed constant.
+fn int(m: &Meaning, value: i64) -> V<'_> {
+    m.c(Ty::I32, value as u64)
+}
+
+/// The bits without the sign.
+fn magnitude<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
+    x.as_(x.ty.as_bits()) & m.c(x.ty.as_bits(), (1 << (x.ty.bits() - 1)) - 1)
+}
+
+fn div_scale(m: &Meaning) {
+    m.about("The first step of a division of the third source by the second: the first source, which is one of them, times a power of two that keeps the steps in range. The mask says where v_div_fmas must scale the quotient.");
+    let (x, y, z) = (m.s(0), m.s(1), m.s(2));
+    let d = division(x.ty);
+    let bits = x.ty.as_bits();
+    let zero = m.c(bits, 0);
+    let (y_magnitude, z_magnitude) = (magnitude(m, y), magnitude(m, z));
+    let is_y = x.as_(bits).eq(y.as_(bits));
+    let is_z = x.as_(bits).eq(z.as_(bits));
+    let difference = exponent(z) - exponent(y);
+    let huge = difference.ge(int(m, d.far as i64));
+    let small = difference.le(int(m, -(d.far as i64)));
+    let y_denormal = exponent(y).eq(int(m, 0));
+    // The reciprocal would be a denormal.
+    let y_large = exponent(y).ge(int(m, d.exponent_max as i64 - 2));
+    let z_small = exponent(z).le(int(m, d.mantissa as i64 + 1));
+    let (none, up, down) = (int(m, 0), int(m, d.scale as i64), int(m, -(d.scale as i64)));
+    let power = huge.select(
+        is_y.select(up, none),
+        y_denormal.select(
+            up,
+            y_large.select(
+                small.select(is_y.select(down, none), down),
+                small.select(is_z.select(up, none), z_small.select(up, none)),
+            ),
+        ),
+    );
+    let invalid = y_magnitude.eq(zero) | z_magnitude.eq(zero);
+    let infinity = m.c(bits, d.exponent_max << d.mantissa);
+    let special = invalid | y_magnitude.ge(infinity) | z_magnitude.ge(infinity);
+    let nan = m.c(
+        x.ty,
+        1 << (x.ty.bits() - 1) | ((d.exponent_max << 1 | 1) << (d.mantissa - 1)),
+    );
+    let plain = x.ldexp(none);
+    m.d(invalid.select(nan, special.select(plain, x.ldexp(power))));
+    m.write(CarryOut, !special & (huge | (!y_denormal & small)));
+}
+
+fn div_fmas(m: &Meaning) {
+    m.about("A step of a division: the product of the first two sources plus the third. Where the lane's bit of VCC is 1, the scale of v_div_scale is undone before the one rounding: up where the third source is 2 or more, else down.");
+    let (a, b, c) = (m.s(0), m.s(1), m.s(2));
+    let d = division(a.ty);
+    // The scale of one operand by 2^64 (2^128 in double precision).
+    let n = d.scale as i16;
+    let scaled = ((m.get(State::Vcc) >> m.lane()) & 1).nonzero();
+    let up = exponent(c).gt(int(m, d.bias as i64));
+    let moved = up.select(a.fma_ldexp(b, c, n), a.fma_ldexp(b, c, -n));
+    m.d(scaled.select(moved, a.fma(b, c)));
+}
+
+/// A NaN made quiet.
+fn quiet(x: V<'_>) -> V<'_> {
+    let bit = 1 << (division(x.ty).mantissa - 1);
+    (x.as_(x.ty.as_bits()) | bit).as_(x.ty)
+}
+
+fn div_fixup(m: &Meaning) {
+    m.about("The last step of a division of the third source by the second: the first source is the quotient so far; signs, zeros, infinities, NaNs, overflow and underflow are put right.");
+    let (q, y, z) = (m.s(0), m.s(1), m.s(2));
+    let d = division(q.ty);
+    let bits = q.ty.as_bits();
+    let top = 1u64 << (q.ty.bits() - 1);
+    let sign = (y.as_(bits) ^ z.as_(bits)) & top;
+    let (y_magnitude, z_magnitude) = (magnitude(m, y), magnitude(m, z));
+    let infinity = m.c(bits, d.exponent_max << d.mantissa);
+    let zero = m.c(bits, 0);
+    let (y_zero, z_zero) = (y_magnitude.eq(zero), z_magnitude.eq(zero));
+    let (y_infinite, z_infinite) = (y_magnitude.eq(infinity), z_magnitude.eq(infinity));
+    let nan = m.c(q.ty, top | ((d.exponent_max << 1 | 1) << (d.mantissa - 1)));
+    let difference = exponent(z) - exponent(y);
+    // The rounding mode decides between 0 and the smallest, or infinity and the largest.
+    let one = (m.c(bits, d.bias << d.mantissa) | sign).as_(q.ty);
+    let underflow = one.ldexp(int(m, -4000));
+    let overflow = one.ldexp(int(m, 4000));
+    let quotient = (magnitude(m, q) | sign).as_(q.ty);
+    let mut result = difference
+        .gt(int(m, d.bias as i64 + 1))
+        .select(overflow, quotient);
+    result = difference
+        .lt(int(m, -(d.tiny as i64)))
+        .select(underflow, result);
+    result = (y_infinite | z_zero).select(sign.as_(q.ty), result);
+    result = (y_zero | z_infinite).select((infinity | sign).as_(q.ty), result);
+    result = ((y_zero & z_zero) | (y_infinite & z_infinite)).select(nan, result);
+    result = y_magnitude.gt(infinity).select(quiet(y), result);
+    m.d(z_magnitude.gt(infinity).select(quiet(z), result));
 }
