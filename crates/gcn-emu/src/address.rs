@@ -235,16 +235,25 @@ fn lds_addresses<const N: usize>(
     }
 }
 
-/// Where in LDS an access of `size` bytes lands. The hardware clamps addresses of gfx6 to gfx8 by M0, and those of gfx9 by
-/// the LDS alone. A sum of address and offset that leaves 32 bits is out of range on gfx6 and wraps on the others.
+/// The bits of an LDS address that count, and where the LDS ends. The hardware clamps addresses of gfx6 to gfx8 by M0, and
+/// those of gfx9 by the LDS alone. A sum of address and offset that leaves 32 bits is out of range on gfx6 and wraps on the
+/// others.
+#[inline]
+fn lds_limit(wave: &WaveState, machine: &Machine<'_>) -> (u64, u64) {
+    const LOW: u64 = 0xffff_ffff;
+    let bytes = machine.lds.0.len() as u64;
+    match machine.target.generation() {
+        Gen::Gfx6 => (u64::MAX, bytes.min(wave.m0() as u64)),
+        Gen::Gfx7 | Gen::Gfx8 => (LOW, bytes.min(wave.m0() as u64)),
+        Gen::Gfx9 => (LOW, bytes),
+    }
+}
+
+/// Where in LDS an access of `size` bytes lands.
 #[inline]
 fn lds_place(wave: &WaveState, machine: &Machine<'_>, address: u64, size: u64) -> Target {
-    let bytes = machine.lds.0.len() as u64;
-    let (address, limit) = match machine.target.generation() {
-        Gen::Gfx6 => (address, bytes.min(wave.m0() as u64)),
-        Gen::Gfx7 | Gen::Gfx8 => (address & 0xffff_ffff, bytes.min(wave.m0() as u64)),
-        Gen::Gfx9 => (address & 0xffff_ffff, bytes),
-    };
+    let (wrap, limit) = lds_limit(wave, machine);
+    let address = address & wrap;
     match address.checked_add(size) {
         Some(end) if end <= limit => Target::Lds(address as usize),
         _ => Target::Nowhere,
@@ -303,7 +312,7 @@ fn buffer_addresses<const N: usize>(
     } else {
         Kind::Limited
     };
-    for lane in 0..N {
+    for (lane, out) in out.iter_mut().enumerate() {
         let mut index = if idxen { dword(0, lane) } else { 0 };
         let offset = (if offen {
             dword(idxen as usize, lane)
@@ -323,8 +332,8 @@ fn buffer_addresses<const N: usize>(
             } else {
                 (buffer.records as u64).saturating_sub(soffset)
             };
-            out[lane] = range.swizzle.address(index, offset as u32);
-            range.first[lane] = out[lane];
+            *out = range.swizzle.address(index, offset as u32);
+            range.first[lane] = *out;
             range.offset[lane] = offset as u32;
             // The index in the upper half, the end of the offsets in the lower.
             range.limit[lane] =
@@ -332,7 +341,7 @@ fn buffer_addresses<const N: usize>(
             continue;
         }
         let start = buffer.base.wrapping_add(soffset);
-        out[lane] = start.wrapping_add(linear);
+        *out = start.wrapping_add(linear);
         range.limit[lane] = if structured {
             if in_range { u64::MAX } else { 0 }
         } else {
@@ -444,7 +453,7 @@ fn resolve(
 /// Reads a value of type `ty`; 0 out of range.
 #[inline]
 #[allow(clippy::too_many_arguments)]
-pub(crate) fn load(
+fn load(
     space: Space,
     ty: Ty,
     wave: &WaveState,
@@ -464,6 +473,71 @@ pub(crate) fn load(
             _ => machine.memory.load_u64(at),
         },
     }
+}
+
+/// Reads a value of type `ty` in each lane of `exec`, at its address plus `offset`; 0 in the others and out of range.
+///
+/// # Errors
+/// The fault of the lowest lane, with that lane.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn load_lanes<const N: usize>(
+    space: Space,
+    ty: Ty,
+    wave: &WaveState,
+    machine: &Machine<'_>,
+    range: &Range,
+    exec: u64,
+    addresses: &[u64; N],
+    offset: i32,
+    out: &mut [u64; N],
+) -> Result<(), (Fault, usize)> {
+    let size = (ty.bits() as u64).div_ceil(8);
+    let unchecked = range.kind == Kind::Unchecked;
+    let any = |lane: usize, at: u64| load(space, ty, wave, machine, range, lane, at);
+    // The common cases decide space and size once.
+    match (space, size) {
+        (Space::Global, 4) if unchecked => each_lane(exec, addresses, offset, out, |_, at| {
+            machine.memory.load_u32(at).map(u64::from)
+        }),
+        (Space::Flat, 4) if unchecked => {
+            let (shared, private) = (wave.shared_base() >> 32, wave.private_base() >> 32);
+            each_lane(exec, addresses, offset, out, |lane, at| {
+                if at >> 32 == shared || at >> 32 == private {
+                    return any(lane, at);
+                }
+                machine.memory.load_u32(at).map(u64::from)
+            })
+        }
+        (Space::Lds, 4) if unchecked => {
+            let (wrap, limit) = lds_limit(wave, machine);
+            let lds = machine.lds.0.get(..limit as usize).unwrap_or(&[]);
+            each_lane(exec, addresses, offset, out, |_, at| {
+                let at = (at & wrap) as usize;
+                let bytes = lds.get(at..).and_then(|rest| rest.first_chunk::<4>());
+                Ok(bytes.map_or(0, |b| u32::from_le_bytes(*b) as u64))
+            })
+        }
+        _ => each_lane(exec, addresses, offset, out, any),
+    }
+}
+
+#[inline]
+fn each_lane<const N: usize>(
+    exec: u64,
+    addresses: &[u64; N],
+    offset: i32,
+    out: &mut [u64; N],
+    read: impl Fn(usize, u64) -> Result<u64, Fault>,
+) -> Result<(), (Fault, usize)> {
+    for (lane, out) in out.iter_mut().enumerate() {
+        *out = if exec >> lane & 1 != 0 {
+            let at = addresses[lane].wrapping_add_signed(offset as i64);
+            read(lane, at).map_err(|fault| (fault, lane))?
+        } else {
+            0
+        };
+    }
+    Ok(())
 }
 
 /// Writes a value of type `ty`; nothing out of range.

@@ -142,7 +142,10 @@ pub enum RunError {
     /// Guest memory did not hold what the dispatch needs.
     Memory(MemError),
     /// An instruction failed.
-    Fault { place: Place, report: FaultReport },
+    Fault {
+        place: Place,
+        report: Box<FaultReport>,
+    },
     /// A wave executed s_trap.
     Trap { place: Place, id: u32 },
     /// A wave halted, and nobody wakes it.
@@ -762,7 +765,7 @@ impl Setup<'_> {
         // Compilers set M0 before they use it; until then all of the LDS is in reach.
         state.sgprs[gcn_isa::operand::M0 as usize] = self.shape.lds_bytes;
         // Blocks of 64 dwords.
-        state.lds_alloc = self.shape.lds_bytes / 256 << 12;
+        state.lds_alloc = (self.shape.lds_bytes / 256) << 12;
         state.gpr_alloc = descriptor.granulated_workitem_vgpr_count() << 8
             | descriptor.granulated_wavefront_sgpr_count() << 24;
         state.pc = self.entry;
@@ -903,7 +906,7 @@ impl Workgroup<'_> {
                     Stop::Fault(report) => {
                         return Err(RunError::Fault {
                             place: place(),
-                            report,
+                            report: Box::new(report),
                         });
                     }
                 };

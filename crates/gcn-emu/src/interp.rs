@@ -380,16 +380,9 @@ fn node<const N: usize>(
             address::addresses(&step.insn, &step.operands, wave, machine, range, out)?;
         }
         Op::Load(space, offset) => {
-            let addresses = arg(0);
-            for lane in 0..N {
-                if exec >> lane & 1 == 0 {
-                    out[lane] = 0;
-                    continue;
-                }
-                let at = addresses[lane].wrapping_add_signed(offset as i64);
-                out[lane] = address::load(space, node.out, wave, machine, range, lane, at)
-                    .map_err(|f| Failure::memory(f, lane_of(lane)))?;
-            }
+            let ty = node.out;
+            address::load_lanes(space, ty, wave, machine, range, exec, arg(0), offset, out)
+                .map_err(|(fault, lane)| Failure::memory(fault, lane_of(lane)))?;
         }
         Op::Atomic(space, op) => {
             let (addresses, data, second) = (arg(0), arg(1), arg(2));
