@@ -1,0 +1,198 @@
+//! How workgroups end well and badly, with code put in place of a kernel's.
+
+use gcn_emu::dispatch::{Gpu, Launch, Loaded, RunError, Stats};
+use gcn_emu::mem::Perm;
+use gcn_isa::Target;
+use gcn_object::CodeObject;
+
+const READ_ITEM: u32 = 0x7e28_0500; // v_readfirstlane_b32 s20, v0
+const IS_FIRST: u32 = 0xbf06_8014; // s_cmp_eq_u32 s20, 0
+const BARRIER: u32 = 0xbf8a_0000;
+const ENDPGM: u32 = 0xbf81_0000;
+const HALT: u32 = 0xbf8d_0001;
+
+/// `s_cbranch_scc0` over `n` dwords.
+const fn unless(n: u32) -> u32 {
+    0xbf84_0000 | n
+}
+
+/// vadd of gfx900 with other code.
+fn gpu(code: &[u32]) -> (Gpu, Loaded) {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/kernels/vadd-gfx900.co"
+    );
+    let object = CodeObject::parse(&std::fs::read(path).unwrap()).unwrap();
+    let mut gpu = Gpu::new(Target::parse("gfx900").unwrap(), 16 << 20).unwrap();
+    let loaded = gpu.load(&object).unwrap();
+    let entry = loaded.base + loaded.kernel("vadd").unwrap().entry;
+    gpu.memory
+        .protect(entry, 4 * code.len() as u64, Perm::RWX)
+        .unwrap();
+    for (i, word) in code.iter().enumerate() {
+        gpu.memory.store_u32(entry + 4 * i as u64, *word).unwrap();
+    }
+    (gpu, loaded)
+}
+
+fn launch(groups: u32, threads: usize) -> Launch {
+    Launch {
+        grid: [128 * groups, 1, 1],
+        group: [128, 1, 1],
+        kernarg: Vec::new(),
+        dynamic_lds: 0,
+        max_instructions: Some(10_000),
+        threads,
+    }
+}
+
+fn run(code: &[u32]) -> Result<Stats, RunError> {
+    let (mut gpu, loaded) = gpu(code);
+    gpu.dispatch(&loaded, "vadd", &launch(3, 2))
+}
+
+#[test]
+fn an_ended_wave_leaves_the_barrier() {
+    let stats = run(&[READ_ITEM, IS_FIRST, unless(1), BARRIER, ENDPGM]).unwrap();
+    assert_eq!(
+        stats,
+        Stats {
+            instructions: 3 * (5 + 4),
+            waves: 6
+        }
+    );
+}
+
+#[test]
+fn a_halted_wave_holds_up_the_barrier() {
+    let error = run(&[
+        READ_ITEM,
+        IS_FIRST,
+        unless(2),
+        BARRIER,
+        ENDPGM,
+        HALT,
+        ENDPGM,
+    ])
+    .unwrap_err();
+    let RunError::Deadlock {
+        place,
+        waiting,
+        halted,
+    } = &error
+    else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        (place.workgroup, waiting, halted),
+        ([0; 3], &vec![0], &vec![1])
+    );
+    assert!(
+        error
+            .to_string()
+            .contains("waves [0] wait at a barrier that the halted waves [1]"),
+        "{error}"
+    );
+}
+
+#[test]
+fn halts_traps_and_limits() {
+    let error = run(&[HALT, ENDPGM]).unwrap_err();
+    let RunError::Halted { place } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!((place.wave, place.offset), (0, 4));
+    let error = run(&[0x8000_8080, 0xbf92_0002]).unwrap_err();
+    let RunError::Trap { place, id: 2 } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(place.offset, 4);
+    assert!(error.to_string().contains("vadd+0x4"), "{error}");
+    // s_branch -1
+    let error = run(&[0xbf82_ffff]).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            RunError::Limit {
+                instructions: 10_000,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+/// Only workgroup 5 and those after it fault; the lowest is reported, whatever the threads do.
+#[test]
+fn the_lowest_workgroup_s_error_is_reported() {
+    // The workgroup's number is in s8: s_cmp_lt_u32 s8, 5; s_cbranch_scc0 1; s_endpgm; an unknown word.
+    let (mut gpu, loaded) = gpu(&[0xbf0a_8508, unless(1), ENDPGM, 0xffff_ffff]);
+    let kernel = loaded.kernel("vadd").unwrap();
+    assert_eq!(kernel.descriptor.user_sgpr_count(), 8);
+    for threads in [1, 2, 4] {
+        for _ in 0..20 {
+            let error = gpu
+                .dispatch(&loaded, "vadd", &launch(40, threads))
+                .unwrap_err();
+            let RunError::Fault { place, report } = &error else {
+                panic!("{error}")
+            };
+            assert_eq!(
+                (place.workgroup, place.offset),
+                ([5, 0, 0], 12),
+                "{threads} threads"
+            );
+            assert_eq!(report.text, "0xffffffff");
+        }
+    }
+    assert!(gpu.dispatch(&loaded, "vadd", &launch(5, 4)).is_ok());
+}
+
+/// Nothing that a dispatch maps stays mapped.
+#[test]
+fn dispatches_leave_no_memory_behind() {
+    let (mut gpu, loaded) = gpu(&[ENDPGM]);
+    let free = gpu.memory.free_bytes();
+    for _ in 0..3 {
+        gpu.dispatch(&loaded, "vadd", &launch(2, 2)).unwrap();
+    }
+    assert_eq!(gpu.memory.free_bytes(), free);
+    gpu.unload(&loaded).unwrap();
+    assert!(gpu.memory.free_bytes() > free);
+}
+
+#[test]
+fn impossible_launches() {
+    let (mut gpu, loaded) = gpu(&[ENDPGM]);
+    for (grid, group, lds, part) in [
+        ([0, 1, 1], [1, 1, 1], 0, "may be 0"),
+        ([1, 1, 1], [1, 0, 1], 0, "may be 0"),
+        ([1, 1, 1], [16, 16, 16], 0, "4096 work-items"),
+        ([!0, !0, !0], [1, 1, 1], 0, "too many workgroups"),
+        ([1, 1, 1], [1, 1, 1], 1 << 20, "LDS"),
+    ] {
+        let launch = Launch {
+            grid,
+            group,
+            dynamic_lds: lds,
+            ..launch(1, 1)
+        };
+        let error = gpu.dispatch(&loaded, "vadd", &launch).unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
+    }
+}
+
+#[test]
+fn code_for_another_target_is_refused() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/kernels/vadd-gfx900.co"
+    );
+    let object = CodeObject::parse(&std::fs::read(path).unwrap()).unwrap();
+    let mut gpu = Gpu::new(Target::parse("gfx803").unwrap(), 16 << 20).unwrap();
+    let error = gpu.load(&object).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the code object is for gfx900, the GPU is a gfx803"
+    );
+}
