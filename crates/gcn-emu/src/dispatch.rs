@@ -582,7 +582,10 @@ impl Shape {
                 .map_or(64, |m| m.kernarg_segment_align)
                 .clamp(64, PAGE_SIZE)
                 .next_power_of_two(),
-            threads: launch.threads.clamp(1, 1024),
+            threads: launch
+                .threads
+                .clamp(1, 1024)
+                .min(usize::try_from(total).unwrap_or(1024)),
         })
     }
 

@@ -152,7 +152,7 @@ pub(crate) fn eval<const N: usize>(
             (16, false) => map1(d, a, |x| fp::to_u16::<F>(x) as u64),
             (32, true) => map1(d, a, |x| fp::to_i32::<F>(x) as u32 as u64),
             (64, true) => map1(d, a, |x| fp::to_i64::<F>(x) as u64),
-            (64, false) => map1(d, a, |x| fp::to_u64::<F>(x)),
+            (64, false) => map1(d, a, fp::to_u64::<F>),
             // Narrower ones saturate at their own ends.
             (_, true) => {
                 let most = (mask >> 1) as i32;

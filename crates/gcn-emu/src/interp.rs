@@ -139,7 +139,7 @@ fn fetch(pc: u64, machine: &Machine<'_>) -> Result<Step, Missing> {
         }
         Code::Memory => {
             for k in 0..3 {
-                match machine.memory.fetch_u32(pc + 4 * k as u64) {
+                match machine.memory.fetch_u32(pc.wrapping_add(4 * k as u64)) {
                     Ok(word) => bytes[4 * k..4 * k + 4].copy_from_slice(&word.to_le_bytes()),
                     Err(fault) if k == 0 => return Err(Missing::Fetch(fault)),
                     Err(_) => break,

@@ -450,6 +450,11 @@ fn place(insn: &Insn, code: u16, ty: Ty) -> Place {
     match operand::reg(code, insn.generation()) {
         Reg::Vgpr(n) => Place::Vgpr(n),
         Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => Place::Scalar(code),
+        // VOP3P's 32-bit operands without a type of their own are pairs of 16 bits: an inline float is a f16 in the lower
+        // half, an inline integer has 32 bits.
+        Reg::Float(_) if insn.encoding == Encoding::Vop3p && ty == Ty::B32 => {
+            Place::Const(operand::inline_value(code, 16).unwrap_or(0))
+        }
         Reg::Int(_) | Reg::Float(_) => {
             Place::Const(operand::inline_value(code, ty.bits().min(64)).unwrap_or(0))
         }

@@ -23,10 +23,15 @@ enum Arg {
 use Arg::*;
 
 impl Run {
-    /// `None` where the file is not there.
     fn new(file: &str, arch: &str) -> Run {
+        Run::from("../../testdata/kernels", file, arch)
+    }
+
+    /// `folder` counts from this package's.
+    fn from(folder: &str, file: &str, arch: &str) -> Run {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join(format!("../../testdata/kernels/{file}-{arch}.co"));
+            .join(folder)
+            .join(format!("{file}-{arch}.co"));
         let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let object = CodeObject::parse(&bytes).unwrap();
         let mut gpu = Gpu::new(Target::parse(arch).unwrap(), 64 << 20).unwrap();
@@ -249,6 +254,59 @@ fn reduce() {
             input.iter().filter(|&&v| v & 1023 == 7).count() as u32,
         ];
         assert_eq!(run.read(po, 4), want, "{arch}");
+    }
+}
+
+/// tests/data/scratch.cl: private memory through the buffer of the ABI, and through flat addresses.
+#[test]
+fn scratch() {
+    let n = 200usize;
+    for arch in TARGETS {
+        let mut run = Run::from("tests/data", "scratch", arch);
+        let input = random(8, 16 * n);
+        let (pi, po) = (run.words(&input), run.words(&vec![0; n]));
+        run.ok(
+            "private_array",
+            [n as u32, 1, 1],
+            [64, 1, 1],
+            &[U64(pi), U64(po)],
+        );
+        let want: Vec<u32> = (0..n)
+            .map(|g| {
+                let mut t: [u32; 16] = std::array::from_fn(|i| (i * g) as u32);
+                for &v in &input[16 * g..][..16] {
+                    t[v as usize & 15] = t[v as usize & 15].wrapping_add(v);
+                }
+                t.iter()
+                    .fold(0u32, |s, t| s.wrapping_mul(31).wrapping_add(*t))
+            })
+            .collect();
+        assert_eq!(run.read(po, n), want, "{arch}");
+        if arch == "gfx600" {
+            continue;
+        }
+        let pm = run.words(&random(9, 4 * n));
+        let memory = random(9, 4 * n);
+        run.ok(
+            "generic_pointers",
+            [n as u32, 1, 1],
+            [64, 1, 1],
+            &[U64(pm), U64(po)],
+        );
+        let want: Vec<u32> = (0..n)
+            .map(|g| {
+                let mut global: Vec<u32> = memory[4 * g..][..4].to_vec();
+                let mut local: Vec<u32> = (0..4).map(|k| g as u32 + k).collect();
+                let mut private: Vec<u32> = (0..4).map(|k| g as u32 ^ k).collect();
+                let chosen = [&mut global, &mut local, &mut private][g % 3].iter_mut();
+                let s = chosen.fold(0u32, |s, p| {
+                    *p = s.wrapping_mul(31).wrapping_add(*p);
+                    *p
+                });
+                s.wrapping_add(local[3]).wrapping_add(private[3])
+            })
+            .collect();
+        assert_eq!(run.read(po, n), want, "{arch}");
     }
 }
 

@@ -82,7 +82,7 @@ fn dpp_moves_between_lanes() {
     // quad_perm:[1,2,3,0]
     assert_eq!(dpp([0x39, 0, 0xff], !0), want(&|l| l & !3 | (l + 1) & 3));
     // row_shr:1: the first lane of a row has no source and is not written; with bound_ctrl it takes 0.
-    let shifted = |l: u32, edge: u32| if l % 16 == 0 { edge } else { l - 1 };
+    let shifted = |l: u32, edge: u32| if l & 15 == 0 { edge } else { l - 1 };
     assert_eq!(dpp([0x11, 1, 0xff], !0), want(&|l| shifted(l, OLD)));
     assert_eq!(dpp([0x11, 9, 0xff], !0), want(&|l| shifted(l, 0)));
     // A lane that is off is no source.
