@@ -1,0 +1,81 @@
+//! Random words on random registers: whatever they are, the machine neither panics nor hangs.
+
+use gcn_emu::interp::Interp;
+use gcn_emu::mem::{Memory, Perm};
+use gcn_emu::snippet::run;
+use gcn_emu::wave::{Lds, WaveState};
+use gcn_isa::Target;
+
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Often a small, extreme or nearby number, as registers hold.
+    fn word(&mut self) -> u32 {
+        let r = self.next();
+        match r >> 60 {
+            0..=2 => (r & 0xff) as u32,
+            3 => u32::MAX - (r & 0xff) as u32,
+            4 => 0x8000_0000,
+            5 => 1,
+            6 => 0,
+            _ => r as u32,
+        }
+    }
+}
+
+#[test]
+fn random_words() {
+    let mut rng = Rng(0x1234_5678_9abc_def1);
+    let mut memory = Memory::new(1 << 20).unwrap();
+    memory.map_at(0, 1 << 16, Perm::RW).unwrap();
+    let mut engine = Interp::new();
+    let mut executed = 0;
+    for arch in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx904", "gfx906"] {
+        let target = Target::parse(arch).unwrap();
+        for _ in 0..4000 {
+            let mut wave = WaveState::new(1 + (rng.next() % 64) as usize);
+            wave.sgprs = std::array::from_fn(|_| rng.word());
+            for register in &mut wave.vgprs {
+                let (base, scale) = (rng.word(), rng.word());
+                *register =
+                    std::array::from_fn(|l| base.wrapping_add(scale.wrapping_mul(l as u32)));
+            }
+            wave.mode = rng.word();
+            wave.status = rng.word();
+            wave.scc = rng.next() & 1 != 0;
+            // One format's bits at a time, so that all are seen; and registers that exist.
+            let code: Vec<u8> = (0..4)
+                .flat_map(|_| {
+                    let low = match rng.next() % 4 {
+                        0 => 0xd000_0000 | rng.next() as u32 & 0x03ff_ffff,
+                        1 => 0xc000_0000 | rng.next() as u32 & 0x3fff_ffff,
+                        2 => rng.next() as u32 & 0x7fff_ffff,
+                        _ => rng.next() as u32,
+                    };
+                    [low, rng.next() as u32 & 0x1f3f_3f3f]
+                })
+                .flat_map(u32::to_le_bytes)
+                .collect();
+            let mut lds = Lds(vec![0; 512]);
+            let outcome = run(
+                target,
+                &code,
+                &mut wave,
+                &mut lds,
+                &memory,
+                0,
+                16,
+                &mut engine,
+            );
+            executed += outcome.executed;
+        }
+    }
+    assert!(executed > 10_000, "only {executed} instructions ran");
+}
