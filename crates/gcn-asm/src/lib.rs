@@ -1,1 +1,316 @@
+//! The assembler: text in LLVM's or CLRX's spelling to bytes and code objects.
+//!
+//! The text is read once. Every instruction's size is known when it is read, so labels have their
+//! addresses at once, and what waits for later labels is filled in at the end. Instructions are
+//! found in [`gcn_isa::insts`] by name and the first encoding that fits the operands is taken;
+//! nothing here knows an instruction by name.
+//!
+//! ```
+//! use gcn_isa::Target;
+//! let gfx900 = Target::parse("gfx900").unwrap();
+//! let bytes = gcn_asm::assemble_snippet(gfx900, "s_add_u32 s2, s0, s1", false).unwrap();
+//! assert_eq!(bytes, 0x8002_0100u32.to_le_bytes());
+//! ```
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
+mod directives;
+mod expr;
+mod insn;
+mod lexer;
+mod operand;
+mod parse;
+mod symbols;
+
+use crate::directives::Asm;
+use crate::lexer::Span;
+use annotate_snippets::{AnnotationKind, Group, Renderer, Snippet};
+use gcn_isa::Target;
+use gcn_object::read::{Relocation, Symbol};
+use gcn_object::target::{TargetId, Version};
+use gcn_object::write::{Builder, Section};
+use gcn_object::{Error, KernelDescriptor};
+use std::ops::Range;
+
+/// How lines that the two spellings read differently are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Syntax {
+    /// As LLVM reads them, until `.syntax clrx` or a directive that only CLRX has.
+    #[default]
+    Auto,
+    /// As LLVM reads them.
+    Llvm,
+    /// As CLRX reads them.
+    Clrx,
+}
+
+/// What [`assemble`] is told beside the text.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The target; `None` leaves it to `.amdgcn_target`, `.arch` or `.gpu`.
+    pub target: Option<Target>,
+    /// The spelling.
+    pub syntax: Syntax,
+    /// Broken operand rules are warnings where the instruction can be encoded all the same.
+    pub permissive: bool,
+    /// Symbols with their values, as `.set` would define them.
+    pub defines: Vec<(String, i64)>,
+}
+
+/// What [`assemble`] gives.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The result; `None` if there were errors.
+    pub object: Option<Assembled>,
+    /// Errors and warnings in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    /// Nothing was assembled.
+    Error,
+    /// It was assembled, but is perhaps not what was meant.
+    Warning,
+}
+
+/// What is wrong, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// Error or warning.
+    pub level: Level,
+    /// What was expected and what was found.
+    pub message: String,
+    /// What may help.
+    pub help: Option<String>,
+    /// The file's name as given.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// The bytes of the line that it is about.
+    pub span: Range<usize>,
+    /// The line without its line break.
+    pub source_line: String,
+}
+
+impl std::fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let level = match self.level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+        };
+        let Diagnostic { file, line, column, message, .. } = self;
+        write!(f, "{file}:{line}:{column}: {level}: {message}")
+    }
+}
+
+/// A kernel with its descriptor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// Its descriptor, in which the distance to the code is not yet set.
+    pub descriptor: KernelDescriptor,
+}
+
+/// Assembled sections and all that belongs to them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Assembled {
+    /// The target.
+    pub target: Target,
+    /// The target with its XNACK and SRAMECC settings.
+    pub target_id: TargetId,
+    /// The code object version of the files to write.
+    pub version: Version,
+    /// The sections; the first is `.text`.
+    pub sections: Vec<Section>,
+    /// The symbols, whose addresses are offsets in their sections.
+    pub symbols: Vec<Symbol>,
+    /// What a linker must fill in.
+    pub relocations: Vec<Relocation>,
+    /// The kernels in the order of their descriptors.
+    pub kernels: Vec<Kernel>,
+    /// The kernel metadata, as msgpack.
+    pub metadata: Option<Vec<u8>>,
+    raw_blocker: Option<String>,
+}
+
+impl Assembled {
+    /// The bytes of `.text`. Distances within it are filled in.
+    pub fn text(&self) -> &[u8] {
+        self.sections.first().map_or(&[], |s| &s.data)
+    }
+
+    /// The bytes of `.text`, if they are complete without a linker.
+    ///
+    /// # Errors
+    /// What needs a linker.
+    pub fn raw(&self) -> Result<&[u8], String> {
+        match &self.raw_blocker {
+            Some(what) => Err(format!(".text alone is not complete: {what}")),
+            None => Ok(self.text()),
+        }
+    }
+
+    /// Everything, ready to be written.
+    pub fn builder(&self) -> Builder {
+        let mut builder = Builder::new(self.target_id, self.version);
+        for section in &self.sections {
+            builder.section(section.clone());
+        }
+        for symbol in &self.symbols {
+            builder.symbol(symbol.clone());
+        }
+        for relocation in &self.relocations {
+            builder.relocation(*relocation);
+        }
+        builder
+    }
+
+    /// A loadable file (ET_DYN).
+    ///
+    /// # Errors
+    /// As [`Builder::loadable`]: an undefined symbol, a distance that does not fit.
+    pub fn loadable(&self) -> Result<Vec<u8>, Error> {
+        self.builder().loadable()
+    }
+
+    /// A relocatable file (ET_REL), for a linker.
+    ///
+    /// # Errors
+    /// As [`Builder::relocatable`].
+    pub fn relocatable(&self) -> Result<Vec<u8>, Error> {
+        self.builder().relocatable()
+    }
+}
+
+/// Assembles a file's text. `file_name` is for messages.
+pub fn assemble(source: &str, file_name: &str, options: &Options) -> Output {
+    run(source, file_name, options, false)
+}
+
+/// Assembles instructions that are separated by line breaks or `;` and gives their bytes.
+/// Labels may be used.
+///
+/// # Errors
+/// What is wrong with the text. With `permissive`, broken operand rules are not among it.
+pub fn assemble_snippet(
+    target: Target,
+    source: &str,
+    permissive: bool,
+) -> Result<Vec<u8>, Vec<Diagnostic>> {
+    snippet(target, source, Syntax::Llvm, permissive)
+}
+
+/// As [`assemble_snippet`], in a spelling of choice.
+///
+/// # Errors
+/// As [`assemble_snippet`].
+pub fn snippet(
+    target: Target,
+    source: &str,
+    syntax: Syntax,
+    permissive: bool,
+) -> Result<Vec<u8>, Vec<Diagnostic>> {
+    let options = Options { target: Some(target), syntax, permissive, defines: Vec::new() };
+    let output = run(source, "", &options, true);
+    match output.object {
+        Some(object) => match object.raw() {
+            Ok(_) => Ok(object.sections.into_iter().next().map_or(Vec::new(), |s| s.data)),
+            Err(message) => {
+                let all = Span { start: 0, end: source.len() as u32 };
+                Err(diagnostics(source, "", vec![(Level::Error, all, message, None)]))
+            }
+        },
+        None => Err(output.diagnostics),
+    }
+}
+
+fn run(source: &str, file_name: &str, options: &Options, snippet: bool) -> Output {
+    if u32::try_from(source.len()).is_err() {
+        let message = "the file is larger than 4 GiB".to_string();
+        let diagnostics =
+            diagnostics("", file_name, vec![(Level::Error, Span::default(), message, None)]);
+        return Output { object: None, diagnostics };
+    }
+    let mut asm = Asm::new(source, options, snippet);
+    asm.run();
+    let (object, diagnostics) = asm.finish(file_name);
+    Output { object, diagnostics }
+}
+
+/// Finds the lines of the messages.
+pub(crate) fn diagnostics(
+    source: &str,
+    file: &str,
+    mut messages: Vec<(Level, Span, String, Option<String>)>,
+) -> Vec<Diagnostic> {
+    messages.sort_by_key(|m| m.1.start);
+    let bytes = source.as_bytes();
+    let (mut line, mut line_start, mut at) = (1, 0, 0);
+    let mut out = Vec::with_capacity(messages.len());
+    for (level, span, message, help) in messages {
+        let start = (span.start as usize).min(bytes.len());
+        while at < start {
+            if bytes[at] == b'\n' {
+                line += 1;
+                line_start = at + 1;
+            }
+            at += 1;
+        }
+        let rest = &bytes[line_start..];
+        let line_end = line_start + rest.iter().position(|&c| c == b'\n').unwrap_or(rest.len());
+        let text = source.get(line_start..line_end).unwrap_or("").trim_end_matches('\r');
+        let clip = |n: usize| {
+            let mut n = n.saturating_sub(line_start).min(text.len());
+            while !text.is_char_boundary(n) {
+                n -= 1;
+            }
+            n
+        };
+        let (from, to) = (clip(start), clip(span.end as usize));
+        out.push(Diagnostic {
+            level,
+            message,
+            help,
+            file: file.to_string(),
+            line,
+            column: text[..from].chars().count() + 1,
+            span: from..to.max(from),
+            source_line: text.to_string(),
+        });
+    }
+    out
+}
+
+/// Diagnostics as text for people, with the lines they are about; in colour if `color`.
+pub fn render(diagnostics: &[Diagnostic], color: bool) -> String {
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let mut out = String::new();
+    for d in diagnostics {
+        let level = match d.level {
+            Level::Error => annotate_snippets::Level::ERROR,
+            Level::Warning => annotate_snippets::Level::WARNING,
+        };
+        let mut snippet = Snippet::source(d.source_line.as_str())
+            .line_start(d.line)
+            .annotation(AnnotationKind::Primary.span(d.span.clone()));
+        if !d.file.is_empty() {
+            snippet = snippet.path(d.file.as_str());
+        }
+        let group: Group<'_> = level.primary_title(d.message.as_str()).element(snippet);
+        let mut report = vec![group];
+        if let Some(help) = &d.help {
+            let last = report.pop().map(|g| {
+                g.element(annotate_snippets::Level::HELP.message(help.as_str()))
+            });
+            report.extend(last);
+        }
+        out.push_str(&renderer.render(&report));
+        out.push('\n');
+    }
+    out
+}

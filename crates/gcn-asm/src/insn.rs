@@ -1,0 +1,1406 @@
+//! One instruction: from its mnemonic to the rows, and from its operands to an encoding.
+
+use crate::expr::Expr;
+use crate::lexer::{Span, Tok};
+use crate::operand::{Constant, Lower, Operand, Val, number_as};
+use crate::parse::{Fail, Parser};
+use gcn_isa::encode::Encoder;
+use gcn_isa::inst::Flags;
+use gcn_isa::operand::{LDS_DIRECT, LITERAL, VGPR0};
+use gcn_isa::shape::{Access, Imm, Mods, Role, Slot, Ty};
+use gcn_isa::{Encoding, Field, Format, Gen, Inst, Target, insts, names};
+
+/// Which encoding the text asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    E32,
+    E64,
+    Sdwa,
+    Dpp,
+}
+
+/// What a modifier sets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mod {
+    /// A field of one bit.
+    Flag(Field),
+    /// A field that holds the number.
+    Number(Field),
+    Omod,
+    Offset,
+    OpSel,
+    DppCtrl,
+    BoundCtrl,
+    Form(Form),
+    Bits,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Modifier {
+    what: Mod,
+    value: u64,
+    span: Span,
+}
+
+/// How the value of a modifier is written.
+enum Arg {
+    /// The word alone, or with `:0` or `:1`.
+    Flag,
+    Number,
+    /// `mul:2`: the numbers that are allowed, and what each stands for.
+    OneOf(&'static [(i64, u64)]),
+    /// `[0,1]`: bits.
+    List,
+    /// SDWA's names.
+    Select(&'static [(&'static str, &'static str)]),
+    /// `quad_perm:[0,1,2,3]`.
+    QuadPerm,
+    /// A base, to which a number from the first to the second is added.
+    Plus(u64, i64, i64),
+    /// A number that may be left out where it is 1.
+    Wave(u64),
+    /// The word alone.
+    Fixed(u64),
+}
+
+fn modifier(name: &str) -> Option<(Mod, Arg)> {
+    use Arg::*;
+    Some(match name {
+        "clamp" => (Mod::Flag(Field::Clamp), Flag),
+        "mul" => (Mod::Omod, OneOf(&[(1, 0), (2, 1), (4, 2)])),
+        "div" => (Mod::Omod, OneOf(&[(1, 0), (2, 3)])),
+        "omod" => (Mod::Omod, OneOf(&[(0, 0), (1, 1), (2, 2), (3, 3)])),
+        "op_sel" => (Mod::OpSel, List),
+        "dst_sel" => (Mod::Number(Field::DstSel), Select(&names::SDWA_SEL)),
+        "src0_sel" => (Mod::Number(Field::Src0Sel), Select(&names::SDWA_SEL)),
+        "src1_sel" => (Mod::Number(Field::Src1Sel), Select(&names::SDWA_SEL)),
+        "dst_unused" | "dst_un" => (Mod::Number(Field::DstUnused), Select(&names::SDWA_UNUSED)),
+        "quad_perm" => (Mod::DppCtrl, QuadPerm),
+        "row_shl" => (Mod::DppCtrl, Plus(0x100, 1, 15)),
+        "row_shr" => (Mod::DppCtrl, Plus(0x110, 1, 15)),
+        "row_ror" => (Mod::DppCtrl, Plus(0x120, 1, 15)),
+        "wave_shl" => (Mod::DppCtrl, Wave(0x130)),
+        "wave_rol" => (Mod::DppCtrl, Wave(0x134)),
+        "wave_shr" => (Mod::DppCtrl, Wave(0x138)),
+        "wave_ror" => (Mod::DppCtrl, Wave(0x13c)),
+        "row_mirror" => (Mod::DppCtrl, Fixed(0x140)),
+        "row_half_mirror" => (Mod::DppCtrl, Fixed(0x141)),
+        "row_bcast" => (Mod::DppCtrl, OneOf(&[(15, 0x142), (31, 0x143)])),
+        "row_bcast15" => (Mod::DppCtrl, Fixed(0x142)),
+        "row_bcast31" => (Mod::DppCtrl, Fixed(0x143)),
+        "dpp_ctrl" => (Mod::DppCtrl, Plus(0, 0, 0x1ff)),
+        "row_mask" => (Mod::Number(Field::RowMask), Number),
+        "bank_mask" => (Mod::Number(Field::BankMask), Number),
+        "bound_ctrl" => (Mod::BoundCtrl, Flag),
+        "offset" | "inst_offset" => (Mod::Offset, Number),
+        "offset0" => (Mod::Number(Field::Offset0), Number),
+        "offset1" => (Mod::Number(Field::Offset1), Number),
+        "gds" => (Mod::Flag(Field::Gds), Flag),
+        "offen" => (Mod::Flag(Field::Offen), Flag),
+        "idxen" => (Mod::Flag(Field::Idxen), Flag),
+        "addr64" => (Mod::Flag(Field::Addr64), Flag),
+        "glc" => (Mod::Flag(Field::Glc), Flag),
+        "slc" => (Mod::Flag(Field::Slc), Flag),
+        "lds" => (Mod::Flag(Field::Lds), Flag),
+        "tfe" => (Mod::Flag(Field::Tfe), Flag),
+        "nv" => (Mod::Flag(Field::Nv), Flag),
+        "vop3" => (Mod::Form(Form::E64), Fixed(0)),
+        "sdwa" => (Mod::Form(Form::Sdwa), Fixed(0)),
+        "dpp" => (Mod::Form(Form::Dpp), Fixed(0)),
+        "bits" => (Mod::Bits, Number),
+        _ => return None,
+    })
+}
+
+/// Every modifier's name, for suggestions.
+static MODIFIERS: &[&str] = &[
+    "clamp", "mul", "div", "op_sel", "dst_sel", "src0_sel", "src1_sel", "dst_unused", "quad_perm",
+    "row_shl", "row_shr", "row_ror", "wave_shl", "wave_rol", "wave_shr", "wave_ror", "row_mirror",
+    "row_half_mirror", "row_bcast", "row_mask", "bank_mask", "bound_ctrl", "offset", "offset0",
+    "offset1", "gds", "offen", "idxen", "addr64", "glc", "slc", "lds", "tfe", "nv", "vop3",
+    "sdwa", "dpp", "bits",
+];
+
+/// A rule that an encodable instruction breaks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Violation {
+    pub span: Span,
+    pub message: &'static str,
+}
+
+/// An assembled instruction.
+pub(crate) struct Assembled {
+    pub bytes: [u8; 12],
+    pub len: usize,
+    /// What the literal waits for.
+    pub literal: Option<(Expr, Span)>,
+    /// What the branch distance in SIMM16 waits for.
+    pub branch: Option<(Expr, Span)>,
+    /// Broken rules, where that is permitted.
+    pub violations: Vec<Violation>,
+    pub warning: Option<(Span, &'static str)>,
+}
+
+/// Why an encoding does not fit. Nothing is formatted before all encodings failed.
+#[derive(Clone, Copy, Debug)]
+struct Miss {
+    span: Span,
+    why: Why,
+    /// How far it got: the number of operands that fitted.
+    at: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Why {
+    Text(&'static str),
+    /// Expected, found.
+    Count(usize, usize),
+    /// A register of this many dwords in this file was expected.
+    Register(&'static str, u8),
+    /// From, to.
+    Range(&'static str, i64, i64),
+    /// A modifier that the encoding does not take.
+    Modifier,
+    Violation(&'static str),
+}
+
+/// What an encoding made of the operands.
+struct Fit {
+    encoder: Encoder,
+    /// The operand whose expression the literal or SIMM16 waits for.
+    literal: Option<usize>,
+    branch: Option<usize>,
+    violations: Vec<Violation>,
+    warning: Option<(Span, &'static str)>,
+}
+
+const MAX_OPERANDS: usize = 16;
+
+impl<'s> Parser<'s, '_> {
+    /// Reads an instruction that begins at the current token.
+    pub fn instruction(&mut self, permissive: bool) -> Result<Assembled, Fail> {
+        let name_span = self.span();
+        let text = self.text(name_span);
+        self.next();
+        let lower = Lower::new(text);
+        let full = lower.as_ref().map_or("", Lower::as_str);
+        let (name, mut form) = match full.rsplit_once('_') {
+            Some((stem, "e32")) => (stem, Some(Form::E32)),
+            Some((stem, "e64")) => (stem, Some(Form::E64)),
+            Some((stem, "sdwa")) => (stem, Some(Form::Sdwa)),
+            Some((stem, "dpp")) => (stem, Some(Form::Dpp)),
+            _ => (full, None),
+        };
+        let target = self.target;
+        // The rows of the name: first those that are called so in the spelling that is read.
+        let mut rows: [Option<&'static Inst>; 8] = [None; 8];
+        let mut n = 0;
+        for first in [true, false] {
+            for row in insts::by_name(name) {
+                let own = if self.clrx { row.clrx.unwrap_or(row.name) } else { row.name };
+                if (own == name) == first && insts::exists(row, target) && n < rows.len() {
+                    rows[n] = Some(row);
+                    n += 1;
+                }
+            }
+        }
+        let rows = || rows.iter().flatten().copied();
+        let Some(first) = rows().next() else {
+            return Err(self.unknown(name_span, full, name));
+        };
+
+        let waits = matches!(
+            first.shape.slots.first(),
+            Some(Slot { role: Role::Imm(Imm::Waitcnt), .. })
+        );
+        let most = rows().map(|r| r.shape.slots.len()).max().unwrap_or(0);
+        let mut operands: Vec<Operand> = Vec::with_capacity(most);
+        let mut modifiers: Vec<Modifier> = Vec::new();
+        if most > 0 && !self.at_end() && !self.at_modifier(operands.len(), most) {
+            loop {
+                let operand = if waits { self.waitcnt()? } else { self.operand()? };
+                operands.push(operand);
+                if !self.eat(b',') || self.at_modifier(operands.len(), most) {
+                    break;
+                }
+                if operands.len() > MAX_OPERANDS {
+                    return Err(Fail::new(self.span(), "expected fewer operands"));
+                }
+            }
+        }
+        while !self.at_end() {
+            let m = self.modifier()?;
+            if modifiers.iter().any(|o| o.what == m.what) {
+                return Err(Fail::new(m.span, "this modifier is given twice"));
+            }
+            modifiers.push(m);
+            self.eat(b',');
+        }
+        for m in &modifiers {
+            let asked = match m.what {
+                Mod::Form(form) => form,
+                Mod::Number(Field::DstSel | Field::DstUnused | Field::Src0Sel | Field::Src1Sel) => {
+                    Form::Sdwa
+                }
+                Mod::DppCtrl | Mod::BoundCtrl | Mod::Number(Field::RowMask | Field::BankMask) => {
+                    Form::Dpp
+                }
+                _ => continue,
+            };
+            if form.is_some_and(|f| f != asked) {
+                return Err(Fail::new(m.span, "this modifier belongs to another encoding"));
+            }
+            form = Some(asked);
+        }
+
+        let mut best: Option<Miss> = None;
+        let mut broken: Option<Fit> = None;
+        for row in rows() {
+            for encoding in encodings(row, form, target) {
+                let fitting = Fitting::new(self, row, encoding, &operands, &modifiers, name_span);
+                let miss = match fitting.and_then(Fitting::fit) {
+                    Ok(fit) if fit.violations.is_empty() => {
+                        return Ok(self.finish(fit, operands, &modifiers));
+                    }
+                    Ok(fit) => {
+                        let v = fit.violations[0];
+                        if broken.is_none() {
+                            broken = Some(fit);
+                        }
+                        Miss { span: v.span, why: Why::Violation(v.message), at: MAX_OPERANDS }
+                    }
+                    Err(miss) => miss,
+                };
+                if best.is_none_or(|b| miss.at > b.at) {
+                    best = Some(miss);
+                }
+            }
+        }
+        if permissive && let Some(fit) = broken {
+            return Ok(self.finish(fit, operands, &modifiers));
+        }
+        let generation = target.generation();
+        let Some(miss) = best else {
+            let what = match form {
+                Some(Form::E64) => "VOP3",
+                Some(Form::Sdwa) => "SDWA",
+                Some(Form::Dpp) => "DPP",
+                _ => "32-bit",
+            };
+            return Err(Fail::new(
+                name_span,
+                format!("{name} has no {what} encoding on {}", target.name()),
+            ));
+        };
+        let mut shapes: Vec<String> = Vec::new();
+        for row in rows() {
+            for encoding in encodings(row, form, target) {
+                if gcn_isa::format::layout_of(encoding, generation).is_some() {
+                    shapes.push(syntax(row, encoding));
+                }
+            }
+        }
+        shapes.dedup();
+        shapes.truncate(5);
+        let message = match miss.why {
+            Why::Text(text) | Why::Violation(text) => text.to_string(),
+            Why::Count(wanted, found) => {
+                let s = if wanted == 1 { "" } else { "s" };
+                format!("expected {wanted} operand{s}, found {found}")
+            }
+            Why::Register(file, 1) => format!("expected {file}"),
+            Why::Register(file, n) => format!("expected {file}, {n} registers wide"),
+            Why::Range(what, from, to) => format!("expected {what} from {from} to {to}"),
+            Why::Modifier => "this instruction does not take this modifier".to_string(),
+        };
+        let mut fail = Fail::new(miss.span, message);
+        if !shapes.is_empty() {
+            fail = fail.help(format!("it is {}", shapes.join("\n     or ")));
+        }
+        Err(fail)
+    }
+
+    fn finish(&self, fit: Fit, operands: Vec<Operand>, modifiers: &[Modifier]) -> Assembled {
+        let mut encoder = fit.encoder;
+        if let Some(m) = modifiers.iter().find(|m| m.what == Mod::Bits) {
+            encoder.bits ^= m.value;
+        }
+        let (bytes, len) = encoder.bytes();
+        let (mut literal, mut branch) = (None, None);
+        for (n, operand) in operands.into_iter().enumerate() {
+            if let Val::Expr(expr) = operand.val {
+                if fit.branch == Some(n) {
+                    branch = Some((expr, operand.span));
+                } else if fit.literal == Some(n) {
+                    literal = Some((expr, operand.span));
+                }
+            }
+        }
+        Assembled { bytes, len, literal, branch, violations: fit.violations, warning: fit.warning }
+    }
+
+    /// Whether a modifier, not an operand, comes next.
+    fn at_modifier(&self, have: usize, most: usize) -> bool {
+        if self.peek() != Tok::Ident {
+            return false;
+        }
+        let Some(lower) = Lower::new(self.text(self.span())) else {
+            return false;
+        };
+        modifier(lower.as_str()).is_some() && (self.peek_at(1) == Tok::Punct(b':') || have >= most)
+    }
+
+    fn modifier(&mut self) -> Result<Modifier, Fail> {
+        let span = self.span();
+        if self.peek() != Tok::Ident {
+            return Err(Fail::new(
+                span,
+                format!("expected `,`, a modifier or the end, found {}", self.found()),
+            ));
+        }
+        let text = self.text(span);
+        let lower = Lower::new(text);
+        let name = lower.as_ref().map_or("", Lower::as_str);
+        let Some((what, arg)) = modifier(name) else {
+            let fail = Fail::new(span, format!("there is no modifier `{text}`"));
+            return Err(match nearest(name, MODIFIERS.iter().copied()) {
+                Some(near) => fail.help(format!("did you mean `{near}`?")),
+                None => fail,
+            });
+        };
+        self.next();
+        let value = match arg {
+            Arg::Fixed(value) => value,
+            Arg::Flag => {
+                if self.eat(b':') { self.ranged(name, 0, 1)? as u64 } else { 1 }
+            }
+            Arg::Wave(base) => {
+                if self.eat(b':') {
+                    self.ranged(name, 1, 1)?;
+                }
+                base
+            }
+            Arg::Number => {
+                self.expect(b':')?;
+                self.absolute()? as u64
+            }
+            Arg::Plus(base, from, to) => {
+                self.expect(b':')?;
+                base + self.ranged(name, from, to)? as u64
+            }
+            Arg::OneOf(list) => {
+                self.expect(b':')?;
+                let start = self.span();
+                let value = self.absolute()?;
+                match list.iter().find(|(n, _)| *n == value) {
+                    Some((_, bits)) => *bits,
+                    None => {
+                        let list: Vec<String> = list.iter().map(|(n, _)| n.to_string()).collect();
+                        return Err(Fail::new(
+                            start.to(self.last_span()),
+                            format!("expected {name}:{}", list.join(" or ")),
+                        ));
+                    }
+                }
+            }
+            Arg::Select(table) => {
+                self.expect(b':')?;
+                let start = self.span();
+                if self.peek() == Tok::Ident {
+                    let word = self.ident("a name")?;
+                    let found = table.iter().position(|(llvm, clrx)| {
+                        let bare = llvm.strip_prefix("UNUSED_").unwrap_or(llvm);
+                        [*llvm, *clrx, bare].iter().any(|n| n.eq_ignore_ascii_case(word))
+                    });
+                    match found {
+                        Some(n) => n as u64,
+                        None => {
+                            let list: Vec<&str> = table.iter().map(|n| n.0).collect();
+                            return Err(Fail::new(
+                                start,
+                                format!("expected {}", list.join(", ")),
+                            ));
+                        }
+                    }
+                } else {
+                    self.ranged(name, 0, table.len() as i64 - 1)? as u64
+                }
+            }
+            Arg::List => {
+                self.expect(b':')?;
+                self.expect(b'[')?;
+                let (mut bits, mut n) = (0, 0u64);
+                loop {
+                    bits |= (self.ranged(name, 0, 1)? as u64) << n;
+                    n += 1;
+                    if n > 4 {
+                        return Err(Fail::new(self.span(), "expected at most four bits"));
+                    }
+                    if !self.eat(b',') {
+                        break;
+                    }
+                }
+                self.expect(b']')?;
+                bits | n << 8
+            }
+            Arg::QuadPerm => {
+                self.expect(b':')?;
+                self.expect(b'[')?;
+                let mut value = 0;
+                for k in 0..4 {
+                    if k > 0 {
+                        self.expect(b',')?;
+                    }
+                    value |= (self.ranged("a lane of the quad", 0, 3)? as u64) << (2 * k);
+                }
+                self.expect(b']')?;
+                value
+            }
+        };
+        Ok(Modifier { what, value, span: span.to(self.last_span()) })
+    }
+
+    fn ranged(&mut self, what: &str, from: i64, to: i64) -> Result<i64, Fail> {
+        let start = self.span();
+        let value = self.absolute()?;
+        if (from..=to).contains(&value) {
+            return Ok(value);
+        }
+        Err(Fail::new(
+            start.to(self.last_span()),
+            format!("expected {what} from {from} to {to}, found {value}"),
+        ))
+    }
+
+    /// The error of a mnemonic that names nothing on the target.
+    fn unknown(&self, span: Span, full: &str, name: &str) -> Fail {
+        let target = self.target;
+        let text = self.text(span);
+        let generations: Vec<Gen> = Gen::ALL
+            .into_iter()
+            .filter(|&g| insts::by_name(name).any(|row| row.opcode_in(g).is_some()))
+            .collect();
+        let here = generations.contains(&target.generation());
+        if let (Some(first), Some(last)) = (generations.first(), generations.last()) {
+            let where_ = if here {
+                let list: Vec<&str> = Target::all()
+                    .filter(|&t| insts::by_name(name).any(|row| insts::exists(row, t)))
+                    .map(Target::name)
+                    .collect();
+                format!("exists on {}", list.join(", "))
+            } else if *last == Gen::Gfx9 {
+                format!("exists from {} on", first.name())
+            } else if first == last {
+                format!("exists on {} only", first.name())
+            } else if *first == Gen::Gfx6 {
+                format!("exists up to {} only", last.name())
+            } else {
+                format!("exists from {} to {} only", first.name(), last.name())
+            };
+            return Fail::new(span, format!("{} has no {name}: it {where_}", target.name()));
+        }
+        let fail = Fail::new(span, format!("there is no instruction or directive `{text}`"));
+        let names = insts::of_target(target).flat_map(|row| {
+            let clrx = row.clrx.into_iter().filter(|_| self.clrx);
+            [row.name].into_iter().chain(clrx)
+        });
+        match nearest(if name.is_empty() { full } else { name }, names) {
+            Some(near) => fail.help(format!("did you mean `{near}`?")),
+            None => fail,
+        }
+    }
+}
+
+/// The encodings to try, in order.
+fn encodings(
+    row: &'static Inst,
+    form: Option<Form>,
+    target: Target,
+) -> impl Iterator<Item = Encoding> {
+    use Encoding::*;
+    let generation = target.generation();
+    let own = row.format.encoding();
+    let promoted = match row.format {
+        Format::Vop1 => Some((Sdwa1, Dpp1)),
+        Format::Vop2 => Some((Sdwa2, Dpp2)),
+        Format::Vopc => Some((SdwaC, DppC)),
+        _ => None,
+    };
+    let vop3 = row.has_vop3().then_some(if row.shape.is_vop3b() { Vop3b } else { Vop3 });
+    let list = match form {
+        None => [if row.format == Format::Vop3 { None } else { Some(own) }, vop3],
+        Some(Form::E32) if row.flags.has(Flags::ONLY_E32) => [None, None],
+        Some(Form::E32) => [
+            (promoted.is_some() || row.format == Format::Vintrp).then_some(own),
+            None,
+        ],
+        Some(Form::E64) => [vop3, None],
+        Some(Form::Sdwa) => [promoted.filter(|_| row.has_sdwa(generation)).map(|p| p.0), None],
+        Some(Form::Dpp) => [promoted.filter(|_| row.has_dpp(generation)).map(|p| p.1), None],
+    };
+    list.into_iter().flatten()
+}
+
+
+/// One encoding being fitted to the operands.
+struct Fitting<'a, 's, 'b> {
+    parser: &'a Parser<'s, 'b>,
+    encoder: Encoder,
+    row: &'static Inst,
+    operands: &'a [Operand],
+    modifiers: &'a [Modifier],
+    name_span: Span,
+    generation: Gen,
+    /// How many operands fitted.
+    at: usize,
+    literal: Option<usize>,
+    branch: Option<usize>,
+    violations: Vec<Violation>,
+    warning: Option<(Span, &'static str)>,
+    /// What is read over the constant bus: code and width.
+    bus: [(u16, u8); 4],
+    bus_reads: usize,
+}
+
+impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
+    fn new(
+        parser: &'a Parser<'s, 'b>,
+        row: &'static Inst,
+        encoding: Encoding,
+        operands: &'a [Operand],
+        modifiers: &'a [Modifier],
+        name_span: Span,
+    ) -> Result<Self, Miss> {
+        let Some(encoder) = Encoder::new(row, encoding, parser.target) else {
+            let why = Why::Text("the target has no such encoding");
+            return Err(Miss { span: name_span, why, at: 0 });
+        };
+        Ok(Fitting {
+            parser,
+            encoder,
+            row,
+            operands,
+            modifiers,
+            name_span,
+            generation: parser.target.generation(),
+            at: 0,
+            literal: None,
+            branch: None,
+            violations: Vec::new(),
+            warning: None,
+            bus: [(0, 0); 4],
+            bus_reads: 0,
+        })
+    }
+
+    fn miss<T>(&self, span: Span, why: Why) -> Result<T, Miss> {
+        Err(Miss { span, why, at: self.at })
+    }
+
+    fn violate(&mut self, span: Span, message: &'static str) {
+        self.violations.push(Violation { span, message });
+    }
+
+    fn flag(&self, field: Field) -> bool {
+        self.modifiers.iter().any(|m| m.what == Mod::Flag(field) && m.value != 0)
+    }
+
+    fn is_sdwa(&self) -> bool {
+        matches!(self.encoder.encoding, Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC)
+    }
+
+    fn is_dpp(&self) -> bool {
+        matches!(self.encoder.encoding, Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC)
+    }
+
+    fn buffer_address_dwords(&self) -> u8 {
+        if self.flag(Field::Addr64) {
+            2
+        } else {
+            self.flag(Field::Offen) as u8 + self.flag(Field::Idxen) as u8
+        }
+    }
+
+    fn fit(mut self) -> Result<Fit, Miss> {
+        let slots = self.row.shape.slots;
+        let found = self.operands.len();
+        // Which slots the text leaves out.
+        let mut wanted = slots.len();
+        let mut without: [Option<Role>; 2] = [None; 2];
+        if self.row.shape.slot(Role::VdstIfGlc).is_some() && !self.flag(Field::Glc) {
+            without[0] = Some(Role::VdstIfGlc);
+            wanted -= 1;
+        }
+        if wanted == found + 1 {
+            let unaddressed = self.buffer_address_dwords() == 0;
+            without[1] = slots.iter().map(|s| s.role).find(|role| match role {
+                Role::Imm(Imm::Optional) | Role::Saddr => true,
+                Role::BufAddr => unaddressed,
+                _ => false,
+            });
+            wanted -= without[1].is_some() as usize;
+        }
+        if wanted != found {
+            let at = self.operands.last().map_or(self.name_span, |o| o.span);
+            return self.miss(at, Why::Count(wanted, found));
+        }
+        let present = || slots.iter().filter(|s| !without.contains(&Some(s.role)));
+        let has_saddr = present()
+            .zip(self.operands)
+            .any(|(s, o)| s.role == Role::Saddr && o.val != Val::Off);
+        for (n, slot) in present().enumerate() {
+            self.slot(slot, n, has_saddr)?;
+            self.at += 1;
+        }
+        self.selections();
+        for m in self.modifiers {
+            self.modifier(m)?;
+        }
+        if self.is_dpp() && !self.modifiers.iter().any(|m| m.what == Mod::DppCtrl) {
+            if !self.modifiers.iter().any(|m| m.what == Mod::Form(Form::Dpp)) {
+                return self.miss(
+                    self.name_span,
+                    Why::Text("expected quad_perm, row_shl or another DPP modifier"),
+                );
+            }
+            self.encoder.set(Field::DppCtrl, 0xe4);
+        }
+        if self.row.format.is_valu() && !self.is_dpp() {
+            let literal = self.encoder.literal.is_some() as usize;
+            if self.bus_reads + literal > 1 {
+                let span = match (self.operands.get(1), self.operands.last()) {
+                    (Some(a), Some(b)) => a.span.to(b.span),
+                    _ => self.name_span,
+                };
+                self.violate(
+                    span,
+                    "the constant bus carries one value: expected at most one SGPR, literal or VCC as source",
+                );
+            }
+        }
+        Ok(Fit {
+            encoder: self.encoder,
+            literal: self.literal,
+            branch: self.branch,
+            violations: self.violations,
+            warning: self.warning,
+        })
+    }
+
+    /// Sets what SDWA and DPP have where the text says nothing.
+    fn selections(&mut self) {
+        let e = &mut self.encoder;
+        match e.encoding {
+            Encoding::Sdwa1 | Encoding::Sdwa2 => {
+                e.set(Field::DstSel, 6);
+                // LLVM keeps the rest of the destination, CLRX clears it.
+                e.set(Field::DstUnused, if self.parser.clrx { 0 } else { 2 });
+            }
+            Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC => {
+                e.set(Field::RowMask, 15);
+                e.set(Field::BankMask, 15);
+            }
+            _ => {}
+        }
+        if self.is_sdwa() {
+            if self.row.shape.slot(Role::Src0).is_some() {
+                self.encoder.set(Field::Src0Sel, 6);
+            }
+            if self.encoder.encoding != Encoding::Sdwa1 {
+                self.encoder.set(Field::Src1Sel, 6);
+            }
+        }
+    }
+
+    fn slot(&mut self, slot: &'static Slot, n: usize, has_saddr: bool) -> Result<(), Miss> {
+        let operand = &self.operands[n];
+        let span = operand.span;
+        match slot.role {
+            Role::Imm(kind) => return self.immediate(kind, n),
+            Role::K => {
+                if operand.has_mods() && matches!(operand.val, Val::Reg(..)) {
+                    return self.miss(span, Why::Text("expected a literal"));
+                }
+                return match &operand.val {
+                    Val::Expr(_) => self.put_literal(0, Some(n), span),
+                    val => self.literal_number(val, slot.ty, operand),
+                };
+            }
+            Role::Soff => return self.smem_offset(n),
+            _ => {}
+        }
+        let mut dwords = slot.ty.dwords();
+        match slot.role {
+            Role::BufAddr => dwords = self.buffer_address_dwords(),
+            Role::FlatAddr if self.row.format == Format::Global => {
+                dwords = if has_saddr { 1 } else { 2 };
+            }
+            _ => {}
+        }
+        match &operand.val {
+            Val::Off => {
+                let fits = match slot.role {
+                    Role::Saddr => true,
+                    Role::BufAddr => dwords == 0,
+                    Role::FlatAddr => self.row.format == Format::Scratch && has_saddr,
+                    _ => false,
+                };
+                if !fits || operand.has_mods() {
+                    let (what, n) = self.wanted(slot, dwords);
+                    return self.miss(span, Why::Register(what, n));
+                }
+                Ok(())
+            }
+            Val::Reg(code, count) => self.register(slot, n, *code, *count, dwords, has_saddr),
+            Val::Imm(..) => {
+                let (what, n) = self.wanted(slot, dwords);
+                self.miss(span, Why::Register(what, n))
+            }
+            _ => self.number(slot, n, dwords),
+        }
+    }
+
+    /// What a register slot takes, as a message says it.
+    fn wanted(&self, slot: &Slot, dwords: u8) -> (&'static str, u8) {
+        let e = self.encoder.encoding;
+        let what = match slot.role {
+            Role::Sdst
+            | Role::Sdata
+            | Role::SdstV
+            | Role::SsrcK
+            | Role::Sbase
+            | Role::Srsrc
+            | Role::Soff => "an SGPR",
+            Role::Saddr => "an SGPR or off",
+            Role::CmpDst | Role::CarryOut | Role::CarryIn => match e {
+                Encoding::Vop3 | Encoding::Vop3b => "an SGPR pair or vcc",
+                Encoding::SdwaC if self.encoder.has(Field::Sd) => "an SGPR pair or vcc",
+                _ => "vcc",
+            },
+            Role::Ssrc0 | Role::Ssrc1 => "an SGPR or a constant",
+            Role::Soffset | Role::LaneSel => "an SGPR or an inline constant",
+            Role::BufAddr if dwords == 0 => {
+                return ("off, as none of offen, idxen and addr64 is given", 1);
+            }
+            Role::Src0 | Role::Src1 | Role::Src2 if slot.access == Access::Read => match e {
+                Encoding::Vop3 | Encoding::Vop3b | Encoding::Vop3p => {
+                    "a VGPR, an SGPR or an inline constant"
+                }
+                Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc if slot.role == Role::Src0 => {
+                    "a VGPR, an SGPR or a constant"
+                }
+                _ if self.is_sdwa() && self.encoder.has(Field::S0) => {
+                    "a VGPR, an SGPR or an inline constant"
+                }
+                _ => "a VGPR",
+            },
+            _ => "a VGPR",
+        };
+        (what, dwords)
+    }
+
+    fn register(
+        &mut self,
+        slot: &'static Slot,
+        n: usize,
+        code: u16,
+        count: u8,
+        dwords: u8,
+        has_saddr: bool,
+    ) -> Result<(), Miss> {
+        let operand = &self.operands[n];
+        let span = operand.span;
+        let (what, _) = self.wanted(slot, dwords);
+        let wrong = Why::Register(what, dwords);
+        let tfe = slot.role == Role::Vdata && self.flag(Field::Tfe) && count == dwords + 1;
+        if count != 0 && count != dwords && !tfe || dwords == 0 {
+            return self.miss(span, wrong);
+        }
+        if slot.role == Role::FlatAddr
+            && self.row.format == Format::Scratch
+            && has_saddr
+        {
+            self.violate(span, "expected off: scratch takes a VGPR or an SGPR as address");
+        }
+        // A tuple that begins in between is not what the hardware reads.
+        let step = if dwords >= 4 { 4 } else { 2 };
+        if code < 128 && dwords >= 2 && count != 0 && !code.is_multiple_of(step) {
+            self.violate(
+                span,
+                if step == 4 {
+                    "expected SGPRs from a multiple of 4 on"
+                } else {
+                    "expected SGPRs from an even number on"
+                },
+            );
+        }
+        self.source_mods(slot, n)?;
+        if !self.encoder.set_code(slot.role, code) {
+            return self.miss(span, wrong);
+        }
+        self.check_code(slot, code, span);
+        self.read(slot, code, dwords);
+        Ok(())
+    }
+
+    /// Rules about which codes a field that could hold more may have.
+    fn check_code(&mut self, slot: &Slot, code: u16, span: Span) {
+        let vgpr = code >= VGPR0;
+        let shape = self.row.shape;
+        let message = match slot.role {
+            Role::Sdst | Role::Sdata | Role::SdstV | Role::SsrcK | Role::CmpDst
+            | Role::CarryOut | Role::CarryIn | Role::Saddr
+                if code >= 128 =>
+            {
+                "expected an SGPR"
+            }
+            Role::Ssrc0 | Role::Ssrc1 | Role::Soffset if code == LDS_DIRECT => {
+                "lds_direct is for the vector ALU"
+            }
+            Role::LaneSel if vgpr => "expected an SGPR or an inline constant",
+            Role::Src0 if shape.slot(Role::SdstV).is_some() && !vgpr && code != LDS_DIRECT => {
+                "expected a VGPR"
+            }
+            Role::Src0
+                if shape.slot(Role::LaneSel).is_some()
+                    && shape.slot(Role::Vdst).is_some()
+                    && vgpr =>
+            {
+                "expected an SGPR or an inline constant"
+            }
+            Role::Src0 | Role::Src1 if slot.access != Access::Read && !vgpr => "expected a VGPR",
+            _ => return,
+        };
+        self.violate(span, message);
+    }
+
+    /// Takes note of what a source reads over the constant bus.
+    fn read(&mut self, slot: &Slot, code: u16, dwords: u8) {
+        let scalar = code < 128 || matches!(code, 235..=239 | 251..=253);
+        if slot.access == Access::Write || !scalar || !self.row.format.is_valu() {
+            return;
+        }
+        let entry = (code, dwords);
+        if !self.bus[..self.bus_reads].contains(&entry) && self.bus_reads < self.bus.len() {
+            self.bus[self.bus_reads] = entry;
+            self.bus_reads += 1;
+        }
+    }
+
+    /// Sets the bits of abs, neg and sext of a source.
+    fn source_mods(&mut self, slot: &Slot, n: usize) -> Result<(), Miss> {
+        let operand = &self.operands[n];
+        if !operand.has_mods() {
+            return Ok(());
+        }
+        let span = operand.span;
+        let index = match slot.role {
+            Role::Src0 => 0,
+            Role::Src1 => 1,
+            Role::Src2 => 2,
+            _ => return self.miss(span, Why::Text("this operand takes no modifier")),
+        };
+        use Encoding::*;
+        let e = self.encoder.encoding;
+        let mut fits = true;
+        if matches!(e, Vop3 | Vop3b | Vop3p) {
+            let layout = gcn_isa::format::layout_of(e, self.generation);
+            let or = |enc: &mut Encoder, field| {
+                let at = layout.map(|l| l.field(field)).filter(|b| b.len != 0);
+                match at {
+                    Some(at) => enc.set(field, at.get(enc.bits) | 1 << index),
+                    None => false,
+                }
+            };
+            let abs = if e == Vop3p { Field::NegHi } else { Field::Abs };
+            fits &= !operand.abs || or(&mut self.encoder, abs);
+            fits &= !operand.neg || or(&mut self.encoder, Field::Neg);
+            fits &= !operand.sext;
+        } else {
+            let (abs, neg, sext) = if index == 0 {
+                (Field::Src0Abs, Field::Src0Neg, Field::Src0Sext)
+            } else {
+                (Field::Src1Abs, Field::Src1Neg, Field::Src1Sext)
+            };
+            fits &= index < 2;
+            fits &= !operand.abs || self.encoder.set(abs, 1);
+            fits &= !operand.neg || self.encoder.set(neg, 1);
+            fits &= !operand.sext || self.encoder.set(sext, 1);
+        }
+        if !fits {
+            return self.miss(span, Why::Text("this encoding takes no such modifier here"));
+        }
+        // v_cndmask_b32 moves floats as well as it moves bits.
+        let shape = self.row.shape;
+        let moves = slot.ty == Ty::B32
+            && shape.slot(Role::CarryIn).is_some()
+            && shape.slot(Role::CarryOut).is_none();
+        let float = slot.ty.is_float() || moves;
+        if (operand.abs || operand.neg) && !float {
+            self.violate(span, "abs and neg are for floats, and this operand is none");
+        }
+        if operand.sext && slot.ty.is_float() {
+            self.violate(span, "sext is for integers, and this operand is none");
+        }
+        if shape.mods != Mods::Valu {
+            self.violate(span, "this instruction takes no modifiers");
+        }
+        Ok(())
+    }
+
+    /// A number or expression as a source.
+    fn number(&mut self, slot: &'static Slot, n: usize, dwords: u8) -> Result<(), Miss> {
+        let operand = &self.operands[n];
+        let span = operand.span;
+        let (what, _) = self.wanted(slot, dwords);
+        let source = matches!(
+            slot.role,
+            Role::Ssrc0 | Role::Ssrc1 | Role::Src0 | Role::Src1 | Role::Src2 | Role::Soffset
+                | Role::LaneSel
+        );
+        if !source || slot.access != Access::Read {
+            return self.miss(span, Why::Register(what, dwords));
+        }
+        use Encoding::*;
+        let has_literal =
+            matches!(self.encoder.encoding, Sop1 | Sop2 | Sopc | Vop1 | Vop2 | Vopc);
+        if let Val::Expr(_) = operand.val {
+            if operand.has_mods() {
+                return self.miss(span, Why::Text("abs, neg and sext take no symbols"));
+            }
+            if !has_literal || !self.encoder.set_code(slot.role, LITERAL) {
+                return self.miss(span, Why::Register(what, dwords));
+            }
+            return self.put_literal(0, Some(n), span);
+        }
+        // Where the encoding has modifiers they stay modifiers; else they change the number.
+        let keep = !has_literal && operand.has_mods();
+        let (abs, neg) = (operand.abs && !keep, operand.neg && !keep);
+        if keep {
+            self.source_mods(slot, n)?;
+        } else if operand.sext {
+            return self.miss(span, Why::Text("sext needs SDWA"));
+        }
+        let (constant, lost) = match number_as(&operand.val, slot.ty, abs, neg, self.parser.target) {
+            Ok(constant) => constant,
+            Err(message) => return self.miss(span, Why::Text(message)),
+        };
+        match constant {
+            Constant::Inline(code) => {
+                if !self.encoder.set_code(slot.role, code) {
+                    return self.miss(span, Why::Register(what, dwords));
+                }
+                self.check_code(slot, code, span);
+                Ok(())
+            }
+            Constant::Literal(value) => {
+                if !has_literal || !self.encoder.set_code(slot.role, LITERAL) {
+                    return self.miss(span, Why::Register(what, dwords));
+                }
+                if lost {
+                    self.warning = Some((
+                        span,
+                        "a 64-bit float literal has its high 32 bits only; the low ones become zero",
+                    ));
+                }
+                self.put_literal(value, None, span)
+            }
+        }
+    }
+
+    /// A literal that is part of the instruction.
+    fn literal_number(
+        &mut self,
+        val: &Val,
+        ty: Ty,
+        operand: &Operand,
+    ) -> Result<(), Miss> {
+        let span = operand.span;
+        if operand.sext || matches!(val, Val::Reg(..) | Val::Off | Val::Imm(..)) {
+            return self.miss(span, Why::Text("expected a 32-bit literal"));
+        }
+        match number_as(val, ty, operand.abs, operand.neg, self.parser.target) {
+            Ok((Constant::Literal(value), _)) => self.put_literal(value, None, span),
+            Ok((Constant::Inline(code), _)) => {
+                let value = gcn_isa::operand::inline_value(code, ty.bits()).unwrap_or(0);
+                self.put_literal(value as u32, None, span)
+            }
+            Err(message) => self.miss(span, Why::Text(message)),
+        }
+    }
+
+    fn put_literal(&mut self, value: u32, from: Option<usize>, span: Span) -> Result<(), Miss> {
+        if let Some(other) = self.encoder.literal {
+            let same = match (from, self.literal) {
+                (None, None) => other == value,
+                (Some(a), Some(b)) => self.operands[a].val == self.operands[b].val,
+                _ => false,
+            };
+            if !same {
+                return self.miss(span, Why::Text("expected at most one literal"));
+            }
+        }
+        self.encoder.literal = Some(value);
+        self.literal = self.literal.or(from);
+        Ok(())
+    }
+
+    /// The value of an operand that is a plain number now.
+    fn known(&self, n: usize) -> Option<i64> {
+        let operand = &self.operands[n];
+        if operand.has_mods() {
+            return None;
+        }
+        match &operand.val {
+            Val::Int(value) => Some(*value),
+            Val::Expr(expr) => match self.parser.sym.evaluate(expr) {
+                Ok(value) if value.is_absolute() => Some(value.addend),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn immediate(&mut self, kind: Imm, n: usize) -> Result<(), Miss> {
+        let operand = &self.operands[n];
+        let span = operand.span;
+        let (field, last) = match kind {
+            Imm::GprIdxSsrc1 => (Field::Ssrc1, 0xff),
+            _ => (Field::Simm16, 0xffff),
+        };
+        let value = match (&operand.val, self.known(n)) {
+            (Val::Imm(made, value), _) if !operand.has_mods() => {
+                let same = *made == kind || *made == Imm::GprIdx && kind == Imm::GprIdxSsrc1;
+                if !same {
+                    return self.miss(span, Why::Text("expected a number or an immediate of another kind"));
+                }
+                *value
+            }
+            (Val::Expr(_), None) if kind == Imm::Branch && !operand.has_mods() => {
+                self.branch = Some(n);
+                0
+            }
+            (Val::Expr(_), None) => {
+                return self.miss(span, Why::Text("expected a number that is known here"));
+            }
+            (_, Some(value)) => {
+                if value > last || value < if last == 0xff { 0 } else { -0x8000 } {
+                    let from = if last == 0xff { 0 } else { -0x8000 };
+                    return self.miss(span, Why::Range("a number", from, last));
+                }
+                (value & last) as u32
+            }
+            _ => {
+                let text = match kind {
+                    Imm::Branch => "expected a label or a number",
+                    Imm::Waitcnt => "expected vmcnt(), expcnt(), lgkmcnt() or a number",
+                    Imm::Sendmsg => "expected sendmsg() or a number",
+                    Imm::Hwreg => "expected hwreg() or a number",
+                    Imm::GprIdx | Imm::GprIdxSsrc1 => "expected gpr_idx() or a number",
+                    _ => "expected a number",
+                };
+                return self.miss(span, Why::Text(text));
+            }
+        };
+        if kind == Imm::GprIdxSsrc1 && value > 15 {
+            self.violate(span, "expected a number from 0 to 15");
+        }
+        if !self.encoder.set(field, value) {
+            return self.miss(span, Why::Text("this encoding has no such immediate"));
+        }
+        Ok(())
+    }
+
+    fn smem_offset(&mut self, n: usize) -> Result<(), Miss> {
+        let operand = &self.operands[n];
+        let span = operand.span;
+        let old = self.generation < Gen::Gfx8;
+        if let Val::Reg(code, count @ (0 | 1)) = operand.val
+            && !operand.has_mods()
+        {
+            let with_offset = self.modifiers.iter().any(|m| m.what == Mod::Offset);
+            let fits = if with_offset {
+                self.encoder.set(Field::SoffsetEn, 1)
+                    && self.encoder.set(Field::Soffset, code as u32)
+            } else {
+                (code < 128 || count == 0) && self.encoder.set(Field::Offset, code as u32)
+            };
+            return if fits { Ok(()) } else { self.miss(span, Why::Register("an SGPR", 1)) };
+        }
+        let literal = match operand.val {
+            Val::LitInt(value) => Some(value),
+            _ => None,
+        };
+        if let Some(value) = self.known(n).or(literal) {
+            let forced = literal.is_some();
+            let fits_field = match self.generation {
+                Gen::Gfx9 => {
+                    let buffer = self
+                        .row
+                        .shape
+                        .slot(Role::Sbase)
+                        .is_some_and(|s| s.ty == Ty::B128);
+                    if buffer && !(0..1 << 20).contains(&value) {
+                        self.violate(span, "expected an offset from 0 to 1048575");
+                    }
+                    (-(1 << 20)..1 << 20).contains(&value)
+                        && self.encoder.set(Field::Offset, value as u32 & 0x1f_ffff)
+                }
+                _ => {
+                    u32::try_from(value).is_ok_and(|value| self.encoder.set(Field::Offset, value))
+                }
+            };
+            if fits_field && !forced {
+                self.encoder.set(Field::Imm, 1);
+                return Ok(());
+            }
+            if self.generation == Gen::Gfx7 && let Ok(value) = u32::try_from(value) {
+                self.encoder.set(Field::Offset, LITERAL as u32);
+                return self.put_literal(value, None, span);
+            }
+            return self.miss(
+                span,
+                match self.generation {
+                    Gen::Gfx9 => Why::Range("an offset", -(1 << 20), (1 << 20) - 1),
+                    Gen::Gfx8 => Why::Range("an offset", 0, (1 << 20) - 1),
+                    Gen::Gfx7 => Why::Range("an offset", 0, u32::MAX as i64),
+                    Gen::Gfx6 => Why::Range("an offset in dwords", 0, 255),
+                },
+            );
+        }
+        let text = if old {
+            "expected an SGPR or an offset in dwords"
+        } else {
+            "expected an SGPR or an offset"
+        };
+        self.miss(span, Why::Text(text))
+    }
+
+    fn has_float(&self) -> bool {
+        self.row.shape.slots.iter().any(|s| s.ty.is_float())
+    }
+
+    fn modifier(&mut self, m: &Modifier) -> Result<(), Miss> {
+        let span = m.span;
+        let mods = self.row.shape.mods;
+        let compare = self.row.shape.slot(Role::CmpDst).is_some();
+        match m.what {
+            Mod::Form(_) => {}
+            Mod::Bits => {
+                let bytes = gcn_isa::format::layout_of(self.encoder.encoding, self.generation)
+                    .map_or(4, |l| l.bytes);
+                if bytes == 4 && m.value > u32::MAX as u64 {
+                    return self.miss(span, Why::Text("expected bits of a 32-bit encoding"));
+                }
+            }
+            Mod::Offset => return self.offset(m),
+            Mod::Flag(field) => {
+                if m.value == 0 && self.encoder.has(field) {
+                    return Ok(());
+                }
+                if mods == Mods::BufferBare || !self.encoder.set(field, m.value as u32) {
+                    return self.miss(span, Why::Modifier);
+                }
+                if field == Field::Clamp {
+                    let destination = self.row.shape.slots.first().map_or(Ty::B32, |s| s.ty);
+                    let integer = self.generation >= Gen::Gfx8
+                        && destination.as_bits() != destination;
+                    let fits = if compare {
+                        self.has_float() && self.generation >= Gen::Gfx8
+                    } else {
+                        self.has_float() || integer
+                    };
+                    if mods != Mods::Valu || !fits {
+                        self.violate(span, "clamp does not apply to this instruction");
+                    }
+                }
+            }
+            Mod::Omod => {
+                if !self.encoder.has(Field::Omod) || !self.encoder.set(Field::Omod, m.value as u32) {
+                    return self.miss(span, Why::Modifier);
+                }
+                if m.value != 0 && (mods != Mods::Valu || compare || !self.has_float()) {
+                    self.violate(span, "mul and div do not apply to this instruction");
+                }
+            }
+            Mod::OpSel => {
+                let (bits, count) = ((m.value & 15) as u32, (m.value >> 8) as usize);
+                let shape = self.row.shape;
+                let sources = [Role::Src0, Role::Src1, Role::Src2]
+                    .iter()
+                    .filter(|&&r| shape.slot(r).is_some())
+                    .count();
+                if count != sources && count != sources + 1 {
+                    return self.miss(span, Why::Count(sources + 1, count));
+                }
+                let low = (1 << sources) - 1;
+                let value = bits & low | (bits >> sources & 1) << 3;
+                if self.generation != Gen::Gfx9 || !self.encoder.set(Field::OpSel, value) {
+                    return self.miss(span, Why::Modifier);
+                }
+                if value != 0 && !shape.slots.iter().any(|s| s.ty.bits() == 16) {
+                    self.violate(span, "op_sel is for 16-bit operands, and there are none");
+                }
+            }
+            Mod::BoundCtrl => {
+                let on = !self.parser.clrx || m.value != 0;
+                if !self.encoder.set(Field::BoundCtrl, on as u32) {
+                    return self.miss(span, Why::Modifier);
+                }
+            }
+            Mod::DppCtrl => return self.field(Field::DppCtrl, m),
+            Mod::Number(field) => return self.field(field, m),
+        }
+        Ok(())
+    }
+
+    fn field(&mut self, field: Field, m: &Modifier) -> Result<(), Miss> {
+        if !self.encoder.has(field) {
+            return self.miss(m.span, Why::Modifier);
+        }
+        // DS names one offset or two, by the instruction.
+        let two = matches!(field, Field::Offset0 | Field::Offset1);
+        if two && self.row.shape.mods != Mods::Ds2 {
+            return self.miss(m.span, Why::Modifier);
+        }
+        if !u32::try_from(m.value).is_ok_and(|v| self.encoder.set(field, v)) {
+            let len = gcn_isa::format::layout_of(self.encoder.encoding, self.generation)
+                .map_or(0, |l| l.field(field).len);
+            return self.miss(m.span, Why::Range("a number", 0, (1 << len) - 1));
+        }
+        Ok(())
+    }
+
+    fn offset(&mut self, m: &Modifier) -> Result<(), Miss> {
+        let value = m.value as i64;
+        let (from, to) = match self.row.shape.mods {
+            Mods::Ds => (0, 0xffff),
+            Mods::Buffer => (0, 0xfff),
+            Mods::Flat if !self.encoder.has(Field::Offset) => (0, 0),
+            Mods::Flat if self.row.format == Format::Flat => (0, 0xfff),
+            Mods::Flat => (-0x1000, 0xfff),
+            Mods::Smem if self.generation == Gen::Gfx9 => (-(1 << 20), (1 << 20) - 1),
+            _ => return self.miss(m.span, Why::Modifier),
+        };
+        if !(from..=to).contains(&value) {
+            return self.miss(m.span, Why::Range("an offset", from, to));
+        }
+        let e = &mut self.encoder;
+        match self.row.shape.mods {
+            Mods::Ds => {
+                e.set(Field::Offset0, value as u32 & 255);
+                e.set(Field::Offset1, value as u32 >> 8);
+            }
+            Mods::Smem => {
+                let has_register = e.set(Field::Imm, 1);
+                if !has_register {
+                    return self.miss(m.span, Why::Modifier);
+                }
+                e.set(Field::Offset, value as u32 & 0x1f_ffff);
+            }
+            Mods::Flat => {
+                e.set(Field::Offset, value as u32 & 0x1fff);
+            }
+            _ => {
+                e.set(Field::Offset, value as u32);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How an encoding of a row is written, for messages.
+fn syntax(row: &'static Inst, encoding: Encoding) -> String {
+    let mut text = row.name.to_string();
+    let mut separator = " ";
+    for slot in row.shape.slots {
+        let name = match slot.role {
+            Role::Sdst | Role::SdstV => "sdst",
+            Role::Ssrc0 => "ssrc0",
+            Role::Ssrc1 => "ssrc1",
+            Role::SsrcK => "ssrc",
+            Role::Imm(Imm::Branch) => "label",
+            Role::Imm(_) => "imm",
+            Role::K => "literal",
+            Role::Vdst | Role::VdstIfGlc => "vdst",
+            Role::Src0 => "src0",
+            Role::Src1 => match encoding {
+                Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => "vsrc1",
+                _ => "src1",
+            },
+            Role::Src2 => "src2",
+            Role::CmpDst | Role::CarryOut | Role::CarryIn => match encoding {
+                Encoding::Vop3 | Encoding::Vop3b => "sdst",
+                Encoding::SdwaC => "sdst",
+                _ => "vcc",
+            },
+            Role::Sdata => "sdata",
+            Role::Sbase => "sbase",
+            Role::Soff => "offset",
+            Role::DsAddr | Role::FlatAddr | Role::BufAddr => "vaddr",
+            Role::Data0 => "data0",
+            Role::Data1 => "data1",
+            Role::Vdata => "vdata",
+            Role::Srsrc => "srsrc",
+            Role::Soffset => "soffset",
+            Role::Saddr => "saddr",
+            Role::LaneSel => "lane",
+        };
+        text.push_str(separator);
+        separator = ", ";
+        text.push_str(match name {
+            "sdst" if slot.role == Role::CarryIn => "ssrc2",
+            name => name,
+        });
+        if slot.ty.dwords() > 1 && name != "vcc" && !matches!(slot.role, Role::Imm(_)) {
+            text.push_str(&format!("[{}]", slot.ty.dwords()));
+        }
+    }
+    let form = match encoding {
+        Encoding::Vop3 | Encoding::Vop3b => "VOP3",
+        Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC => "SDWA",
+        Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC => "DPP",
+        _ => row.format.name(),
+    };
+    format!("{text} ({form})")
+}
+
+/// The name with the least edit distance, if that is small.
+pub(crate) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let limit = 1 + name.len() / 4;
+    if name.len() > 48 {
+        return None;
+    }
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in names {
+        if candidate.len().abs_diff(name.len()) > limit {
+            continue;
+        }
+        let distance = edit_distance(name.as_bytes(), candidate.as_bytes());
+        if distance <= limit && best.is_none_or(|(d, _)| distance < d) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, name)| name)
+}
+
+/// Letters to insert, delete, replace or swap with their neighbour.
+fn edit_distance(a: &[u8], b: &[u8]) -> usize {
+    let mut before = [0usize; 64];
+    let mut last: [usize; 64] = core::array::from_fn(|n| n);
+    let width = b.len().min(63);
+    for i in 1..=a.len() {
+        let mut row = [0usize; 64];
+        row[0] = i;
+        for j in 1..=width {
+            let same = a[i - 1] == b[j - 1];
+            row[j] = (last[j - 1] + !same as usize).min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = last;
+        last = row;
+    }
+    last[width]
+}

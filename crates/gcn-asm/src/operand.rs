@@ -1,0 +1,766 @@
+//! Operands: registers, numbers and the immediates with a syntax of their own, in both spellings.
+
+use crate::expr::Expr;
+use crate::lexer::{Span, Tok};
+use crate::parse::{Fail, Parser};
+use gcn_isa::names::{self, Name};
+use gcn_isa::operand::{EXEC, EXECZ, LDS_DIRECT, M0, SCC, VCC, VCCZ, VGPR0};
+use gcn_isa::shape::{Imm, Ty};
+use gcn_isa::{Gen, Target};
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Val {
+    /// The code of the first register and how many; 0 says that any width will do.
+    Reg(u16, u8),
+    Int(i64),
+    Float(f64),
+    Expr(Expr),
+    /// `lit(…)`: a literal even where an inline constant exists.
+    LitInt(i64),
+    LitFloat(f64),
+    /// An immediate written in its own syntax.
+    Imm(Imm, u32),
+    /// `off`.
+    Off,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Operand {
+    pub val: Val,
+    pub abs: bool,
+    pub neg: bool,
+    pub sext: bool,
+    pub span: Span,
+}
+
+impl Operand {
+    fn new(val: Val, span: Span) -> Operand {
+        Operand { val, abs: false, neg: false, sext: false, span }
+    }
+
+    pub fn has_mods(&self) -> bool {
+        self.abs || self.neg || self.sext
+    }
+}
+
+/// Lower case of a short name; names that are longer are none of ours.
+pub(crate) struct Lower([u8; 64], usize);
+
+impl Lower {
+    pub fn new(text: &str) -> Option<Lower> {
+        let mut out = [0; 64];
+        out.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        out.make_ascii_lowercase();
+        Some(Lower(out, text.len()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0[..self.1]).unwrap_or("")
+    }
+}
+
+/// A scalar register that has a name: its code and width, or why the target lacks it.
+fn named(name: &str, generation: Gen, clrx: bool) -> Option<Result<(u16, u8), &'static str>> {
+    let pair = |base: u16, half: u8| match half {
+        0 => (base, 2),
+        1 => (base, 1),
+        _ => (base + 1, 1),
+    };
+    let (stem, half) = match (name.strip_suffix("_lo"), name.strip_suffix("_hi")) {
+        (Some(stem), _) => (stem, 1),
+        (_, Some(stem)) => (stem, 2),
+        _ => (name, 0),
+    };
+    let g = generation;
+    match stem {
+        "vcc" => return Some(Ok(pair(VCC, half))),
+        "exec" => return Some(Ok(pair(EXEC, half))),
+        "flat_scratch" => {
+            return Some(match g {
+                Gen::Gfx6 => Err("flat_scratch exists from gfx7 on"),
+                Gen::Gfx7 => Ok(pair(104, half)),
+                _ => Ok(pair(102, half)),
+            });
+        }
+        "xnack_mask" => {
+            return Some(if g >= Gen::Gfx8 {
+                Ok(pair(104, half))
+            } else {
+                Err("xnack_mask exists from gfx8 on")
+            });
+        }
+        "tba" | "tma" => {
+            return Some(if g == Gen::Gfx9 {
+                Err("tba and tma exist up to gfx8 only")
+            } else {
+                Ok(pair(if stem == "tba" { 108 } else { 110 }, half))
+            });
+        }
+        _ => {}
+    }
+    let aperture = |code| {
+        if g == Gen::Gfx9 { Ok((code, 0)) } else { Err("this source exists from gfx9 on") }
+    };
+    let plain = name.strip_prefix("src_").unwrap_or(name);
+    Some(match plain {
+        "m0" if plain.len() == name.len() => Ok((M0, 1)),
+        "scc" => Ok((SCC, 0)),
+        "vccz" => Ok((VCCZ, 0)),
+        "execz" => Ok((EXECZ, 0)),
+        "lds_direct" => Ok((LDS_DIRECT, 1)),
+        "lds" if clrx => Ok((LDS_DIRECT, 1)),
+        "shared_base" => aperture(235),
+        "shared_limit" => aperture(236),
+        "private_base" => aperture(237),
+        "private_limit" => aperture(238),
+        "pops_exiting_wave_id" => aperture(239),
+        _ => return None,
+    })
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum File {
+    S,
+    V,
+    Ttmp,
+}
+
+/// A numbered register's file and, if it is in the name, its number.
+fn numbered(name: &str) -> Option<(File, Option<u32>)> {
+    let (file, digits) = match name.as_bytes() {
+        [b'v', rest @ ..] => (File::V, rest),
+        [b's', rest @ ..] => (File::S, rest),
+        [b't', b't', b'm', b'p', rest @ ..] => (File::Ttmp, rest),
+        _ => return None,
+    };
+    if digits.is_empty() {
+        return Some((file, None));
+    }
+    if digits.len() > 4 {
+        return None;
+    }
+    let mut n = 0;
+    for d in digits {
+        n = n * 10 + d.is_ascii_digit().then(|| (d - b'0') as u32)?;
+    }
+    Some((file, Some(n)))
+}
+
+impl<'s> Parser<'s, '_> {
+    /// Whether the token `ahead` begins a register.
+    fn starts_register(&self, ahead: usize) -> bool {
+        if self.peek_at(ahead) != Tok::Ident {
+            return false;
+        }
+        let text = self.text(self.span_at(ahead));
+        let lower;
+        let name = if self.clrx {
+            lower = Lower::new(text);
+            lower.as_ref().map_or("", Lower::as_str)
+        } else {
+            text
+        };
+        match numbered(name) {
+            Some((_, Some(_))) => true,
+            Some((_, None)) => self.peek_at(ahead + 1) == Tok::Punct(b'['),
+            None => named(name, self.target.generation(), self.clrx).is_some(),
+        }
+    }
+
+    fn registers(&mut self, file: File, first: i64, last: i64, span: Span) -> Result<Val, Fail> {
+        let generation = self.target.generation();
+        let (base, count, letter) = match file {
+            File::V => (VGPR0, 256, "v"),
+            File::S => (0, generation.sgprs(), "s"),
+            File::Ttmp if generation == Gen::Gfx9 => (108, 16, "ttmp"),
+            File::Ttmp => (112, 12, "ttmp"),
+        };
+        if last < first {
+            return Err(Fail::new(span, "the last register of a range comes before the first"));
+        }
+        if first < 0 || last >= count as i64 {
+            let target = self.target.name();
+            return Err(Fail::new(
+                span,
+                format!("{target} has {letter}0 to {letter}{}", count - 1),
+            ));
+        }
+        if last - first >= 32 {
+            return Err(Fail::new(span, "expected a range of at most 32 registers"));
+        }
+        let used = (last + 1) as u32;
+        match file {
+            File::V => self.used[0] = self.used[0].max(used),
+            File::S => self.used[1] = self.used[1].max(used),
+            File::Ttmp => {}
+        }
+        Ok(Val::Reg(base + first as u16, (last - first + 1) as u8))
+    }
+
+    /// Reads a register that the current token, a name, may be.
+    fn register(&mut self) -> Result<Option<Val>, Fail> {
+        let span = self.span();
+        let text = self.text(span);
+        let lower;
+        let name = if self.clrx {
+            lower = Lower::new(text);
+            lower.as_ref().map_or("", Lower::as_str)
+        } else {
+            text
+        };
+        match numbered(name) {
+            Some((file, Some(n))) => {
+                self.next();
+                return self.registers(file, n as i64, n as i64, span).map(Some);
+            }
+            Some((file, None)) if self.peek_at(1) == Tok::Punct(b'[') => {
+                self.next();
+                self.next();
+                let first = self.absolute()?;
+                let last = if self.eat(b':') { self.absolute()? } else { first };
+                self.expect(b']')?;
+                let span = span.to(self.last_span());
+                return self.registers(file, first, last, span).map(Some);
+            }
+            _ => {}
+        }
+        match named(name, self.target.generation(), self.clrx) {
+            Some(Ok((code, count))) => {
+                self.next();
+                Ok(Some(Val::Reg(code, count)))
+            }
+            Some(Err(why)) => Err(Fail::new(
+                span,
+                format!("{} has no `{text}`: {why}", self.target.name()),
+            )),
+            None => Ok(None),
+        }
+    }
+
+    /// `[s0,s1]`: registers one after the other.
+    fn register_list(&mut self) -> Result<Val, Fail> {
+        let start = self.span();
+        self.next();
+        let (mut first, mut count) = (0u16, 0u8);
+        loop {
+            let span = self.span();
+            let one = if self.peek() == Tok::Ident { self.register()? } else { None };
+            let Some(Val::Reg(code, 1)) = one else {
+                return Err(Fail::new(span, "expected a 32-bit register in a register list"));
+            };
+            if count == 0 {
+                first = code;
+            } else if code != first + count as u16 {
+                return Err(Fail::new(span, "expected the register that comes next in order"));
+            }
+            count += 1;
+            if count > 32 {
+                return Err(Fail::new(span, "expected at most 32 registers"));
+            }
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b']')?;
+        if count > 1 && first < 128 && first + count as u16 > 128 {
+            return Err(Fail::new(start.to(self.last_span()), "these are not one register tuple"));
+        }
+        Ok(Val::Reg(first, count))
+    }
+
+    /// Reads one operand.
+    pub fn operand(&mut self) -> Result<Operand, Fail> {
+        let start = self.span();
+        let mut operand = self.operand_inner(4)?;
+        operand.span = start.to(self.last_span());
+        Ok(operand)
+    }
+
+    fn operand_inner(&mut self, depth: u8) -> Result<Operand, Fail> {
+        let start = self.span();
+        if depth == 0 {
+            return Err(Fail::new(start, "expected at most one abs, one neg and one sext"));
+        }
+        let modified = |inner: Operand, abs: bool, neg: bool, sext: bool| {
+            let twice = inner.abs && abs || inner.neg && neg || inner.sext && sext;
+            if twice || abs && inner.neg || sext && inner.has_mods() {
+                return Err(Fail::new(start, "expected -|x|, neg(abs(x)) or sext(x)"));
+            }
+            Ok(Operand {
+                abs: inner.abs || abs,
+                neg: inner.neg || neg,
+                sext: inner.sext || sext,
+                ..inner
+            })
+        };
+        match self.peek() {
+            Tok::Float(value) => {
+                self.next();
+                Ok(Operand::new(Val::Float(value), start))
+            }
+            Tok::Punct(b'-') => {
+                if let Tok::Float(value) = self.peek_at(1) {
+                    self.next();
+                    self.next();
+                    return Ok(Operand::new(Val::Float(-value), start));
+                }
+                let call = self.peek_at(1) == Tok::Ident && self.peek_at(2) == Tok::Punct(b'(') && {
+                    let name = self.text(self.span_at(1));
+                    ["abs", "neg", "sext", "lit"].iter().any(|n| n.eq_ignore_ascii_case(name))
+                };
+                if call || self.peek_at(1) == Tok::Punct(b'|') || self.starts_register(1) {
+                    self.next();
+                    let inner = self.operand_inner(depth - 1)?;
+                    return modified(inner, false, true, false);
+                }
+                Ok(Operand::new(constant(self.expr()?), start))
+            }
+            Tok::Punct(b'|') => {
+                self.next();
+                let inner = match self.peek() {
+                    Tok::Ident if self.starts_register(0) => {
+                        let val = self.register()?.unwrap_or(Val::Off);
+                        Operand::new(val, start)
+                    }
+                    Tok::Float(value) => {
+                        self.next();
+                        Operand::new(Val::Float(value), start)
+                    }
+                    Tok::Punct(b'-') if matches!(self.peek_at(1), Tok::Float(_)) => {
+                        self.operand_inner(depth - 1)?
+                    }
+                    _ => Operand::new(constant(self.primary()?), start),
+                };
+                self.expect(b'|')?;
+                modified(inner, true, false, false)
+            }
+            Tok::Punct(b'[') => {
+                let val = self.register_list()?;
+                Ok(Operand::new(val, start))
+            }
+            Tok::Ident => {
+                if let Some(val) = self.register()? {
+                    return Ok(Operand::new(val, start));
+                }
+                let text = self.text(start);
+                if self.peek_at(1) == Tok::Punct(b'(')
+                    && let Some(lower) = Lower::new(text)
+                {
+                    match lower.as_str() {
+                        "abs" | "neg" | "sext" => {
+                            self.next();
+                            self.next();
+                            let inner = self.operand_inner(depth - 1)?;
+                            self.expect(b')')?;
+                            let what = lower.as_str();
+                            return modified(inner, what == "abs", what == "neg", what == "sext");
+                        }
+                        "lit" => {
+                            self.next();
+                            self.next();
+                            let inner = self.operand_inner(1)?;
+                            self.expect(b')')?;
+                            let val = match inner.val {
+                                Val::Int(value) => Val::LitInt(value),
+                                Val::Float(value) => Val::LitFloat(value),
+                                val @ Val::Expr(_) => val,
+                                _ => return Err(Fail::new(start, "expected a number in lit()")),
+                            };
+                            return Ok(Operand::new(val, start));
+                        }
+                        "op" => {
+                            self.next();
+                            self.next();
+                            let span = self.span();
+                            let code = self.absolute()?;
+                            self.expect(b')')?;
+                            return match u16::try_from(code) {
+                                Ok(code) if code < 512 => Ok(Operand::new(Val::Reg(code, 0), start)),
+                                _ => Err(Fail::new(span, "expected an operand code from 0 to 511")),
+                            };
+                        }
+                        "sendmsg" => {
+                            let value = self.sendmsg()?;
+                            return Ok(Operand::new(Val::Imm(Imm::Sendmsg, value), start));
+                        }
+                        "hwreg" => {
+                            let value = self.hwreg()?;
+                            return Ok(Operand::new(Val::Imm(Imm::Hwreg, value), start));
+                        }
+                        "gpr_idx" => {
+                            let value = self.gpr_idx()?;
+                            return Ok(Operand::new(Val::Imm(Imm::GprIdx, value), start));
+                        }
+                        _ => {}
+                    }
+                }
+                if text == "off" || self.clrx && text.eq_ignore_ascii_case("off") {
+                    self.next();
+                    return Ok(Operand::new(Val::Off, start));
+                }
+                Ok(Operand::new(constant(self.expr()?), start))
+            }
+            Tok::End => Err(Fail::new(start, "expected an operand")),
+            _ => Ok(Operand::new(constant(self.expr()?), start)),
+        }
+    }
+
+    /// A name of a table, or a number (with `@` before it in CLRX's spelling).
+    fn named_number(
+        &mut self,
+        table: &'static [Name],
+        most: i64,
+        what: &str,
+    ) -> Result<u32, Fail> {
+        let span = self.span();
+        if self.peek() == Tok::Ident && matches!(self.peek_at(1), Tok::Punct(b',' | b')')) {
+            let text = self.text(span);
+            let generation = self.target.generation();
+            if let Some(id) = names::id_of(table, text, generation) {
+                self.next();
+                return Ok(id);
+            }
+            let other = Gen::ALL.iter().find(|&&g| names::id_of(table, text, g).is_some());
+            if let Some(g) = other {
+                return Err(Fail::new(span, format!("{what} '{text}' exists from {} on", g.name())));
+            }
+            if self.sym.find(text).and_then(|id| self.sym.absolute(id)).is_none() {
+                return Err(Fail::new(span, format!("expected {what}'s name or number"))
+                    .help(list_names(table, generation)));
+            }
+        }
+        self.eat(b'@');
+        self.number(span, 0, most, what)
+    }
+
+    fn number(&mut self, span: Span, least: i64, most: i64, what: &str) -> Result<u32, Fail> {
+        let value = self.absolute()?;
+        if !(least..=most).contains(&value) {
+            return Err(Fail::new(
+                span.to(self.last_span()),
+                format!("expected {what} from {least} to {most}, found {value}"),
+            ));
+        }
+        Ok(value as u32)
+    }
+
+    fn sendmsg(&mut self) -> Result<u32, Fail> {
+        self.next();
+        self.next();
+        let by_name = self.peek() == Tok::Ident;
+        let message = self.named_number(names::MESSAGES, 15, "the message")?;
+        let mut value = message;
+        let mut has_op = false;
+        if self.eat(b',') {
+            has_op = true;
+            let span = self.span();
+            let op_by_name = self.peek() == Tok::Ident;
+            let op = match message {
+                2 | 3 => self.named_number(names::GS_OPS, 7, "the operation")?,
+                15 => self.named_number(names::SYS_OPS, 7, "the operation")?,
+                _ => self.number(span, 0, 7, "the operation")?,
+            };
+            if op_by_name && by_name && message == 2 && op == 0 {
+                return Err(Fail::new(span, "MSG_GS takes no GS_OP_NOP; MSG_GS_DONE does"));
+            }
+            value |= op << 4;
+            if self.eat(b',') {
+                let span = self.span();
+                value |= self.number(span, 0, 3, "the stream")? << 8;
+            }
+        }
+        if by_name && !has_op && matches!(message, 2 | 3 | 15) {
+            return Err(Fail::new(self.span(), "expected `,` and the message's operation"));
+        }
+        self.expect(b')')?;
+        Ok(value)
+    }
+
+    fn hwreg(&mut self) -> Result<u32, Fail> {
+        self.next();
+        self.next();
+        let id = self.named_number(names::HWREGS, 63, "the register")?;
+        let (mut offset, mut width) = (0, 32);
+        if self.eat(b',') {
+            let span = self.span();
+            offset = self.number(span, 0, 31, "the bit offset")?;
+            self.expect(b',')?;
+            let span = self.span();
+            width = self.number(span, 1, 32, "the width in bits")?;
+        }
+        self.expect(b')')?;
+        Ok(id | offset << 6 | (width - 1) << 11)
+    }
+
+    fn gpr_idx(&mut self) -> Result<u32, Fail> {
+        self.next();
+        self.next();
+        let mut value = 0;
+        if self.eat(b')') {
+            return Ok(0);
+        }
+        loop {
+            let span = self.span();
+            let name = self.ident("SRC0, SRC1, SRC2 or DST")?;
+            let bit = names::GPR_IDX.iter().position(|n| n.eq_ignore_ascii_case(name));
+            let Some(bit) = bit else {
+                return Err(Fail::new(span, "expected SRC0, SRC1, SRC2 or DST"));
+            };
+            if value >> bit & 1 != 0 {
+                return Err(Fail::new(span, format!("{name} is named twice")));
+            }
+            value |= 1 << bit;
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b')')?;
+        Ok(value)
+    }
+
+    /// The operand of s_waitcnt: counters, or a number.
+    pub fn waitcnt(&mut self) -> Result<Operand, Fail> {
+        let start = self.span();
+        if !(self.peek() == Tok::Ident && self.peek_at(1) == Tok::Punct(b'(')) {
+            return self.operand();
+        }
+        let generation = self.target.generation();
+        let none = names::waitcnt(0xffff, generation);
+        let most = [none.vm.1, none.exp.1, none.lgkm.1];
+        let mut counts = [None; 3];
+        loop {
+            let span = self.span();
+            let name = self.ident("vmcnt, expcnt or lgkmcnt")?;
+            let lower = Lower::new(name);
+            let lower = lower.as_ref().map_or("", Lower::as_str);
+            let (stem, saturates) = match lower.strip_suffix("_sat") {
+                Some(stem) => (stem, true),
+                None => (lower, false),
+            };
+            let Some(n) = ["vmcnt", "expcnt", "lgkmcnt"].iter().position(|c| *c == stem) else {
+                return Err(Fail::new(
+                    span,
+                    format!("expected vmcnt, expcnt or lgkmcnt, found `{name}`"),
+                ));
+            };
+            self.expect(b'(')?;
+            let span = self.span();
+            let value = self.absolute()?;
+            if value < 0 || value > most[n] as i64 && !saturates {
+                return Err(Fail::new(
+                    span,
+                    format!("expected {stem} from 0 to {} on {}", most[n], generation.name()),
+                )
+                .help(format!("{stem}_sat() takes larger numbers as {}", most[n])));
+            }
+            self.expect(b')')?;
+            if counts[n].is_some() {
+                return Err(Fail::new(span, format!("{stem} is given twice")));
+            }
+            counts[n] = Some(value.min(most[n] as i64) as u32);
+            let joined = self.eat(b'&') || self.eat(b',');
+            if self.peek() != Tok::Ident {
+                if joined {
+                    return Err(Fail::new(self.span(), "expected another counter"));
+                }
+                break;
+            }
+            if !joined && self.peek_at(1) != Tok::Punct(b'(') {
+                break;
+            }
+        }
+        let get = |n: usize| counts[n].unwrap_or(most[n]);
+        let mut value = names::waitcnt_simm(get(0), get(1), get(2), generation);
+        if self.is(b':') && matches!(self.peek_at(1), Tok::Int(_)) {
+            self.next();
+            let span = self.span();
+            let bits = self.number(span, 0, 0xffff, "the spare bits")?;
+            let counters = bits & !none.spare;
+            if counters != 0 && counters != value {
+                return Err(Fail::new(span, "this number disagrees with the counters before it"));
+            }
+            value |= bits & none.spare;
+        }
+        let span = start.to(self.last_span());
+        Ok(Operand { span, ..Operand::new(Val::Imm(Imm::Waitcnt, value), start) })
+    }
+}
+
+fn list_names(table: &[Name], generation: Gen) -> String {
+    let list: Vec<&str> =
+        table.iter().filter(|n| n.since <= generation).map(|n| n.llvm).collect();
+    format!("there are {}", list.join(", "))
+}
+
+fn constant(expr: Expr) -> Val {
+    match expr {
+        Expr::Const(value) => Val::Int(value),
+        expr => Val::Expr(expr),
+    }
+}
+
+/// What a number as a source operand becomes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Constant {
+    /// The code of an inline constant.
+    Inline(u16),
+    Literal(u32),
+}
+
+/// Reads a number as an operand of type `ty`. `abs` and `neg` apply to the value, as they do in
+/// LLVM. The flag in the answer says that low bits of a 64-bit float were lost.
+pub(crate) fn number_as(
+    val: &Val,
+    ty: Ty,
+    abs: bool,
+    neg: bool,
+    target: Target,
+) -> Result<(Constant, bool), &'static str> {
+    let generation = target.generation();
+    let (bits, float) = (ty.bits(), ty.is_float());
+    let inline = |value: u64| gcn_isa::operand::inline_code(value, ty, generation);
+    match *val {
+        Val::Int(value) | Val::LitInt(value) => {
+            let forced = matches!(val, Val::LitInt(_));
+            if forced {
+                return match value {
+                    -0x8000_0000..=0xffff_ffff => Ok((Constant::Literal(value as u32), false)),
+                    _ => Err("expected a literal that fits 32 bits"),
+                };
+            }
+            if (abs || neg) && !float {
+                return Err("abs and neg are for floats");
+            }
+            match bits {
+                64 => {
+                    if abs || neg {
+                        return Err("abs and neg of a 64-bit literal cannot be encoded");
+                    }
+                    if let Some(code) = inline(value as u64) {
+                        return Ok((Constant::Inline(code), false));
+                    }
+                    match value {
+                        -0x8000_0000..=0xffff_ffff => {
+                            Ok((Constant::Literal(value as u32), false))
+                        }
+                        _ => Err("expected an inline constant or a number that fits 32 bits"),
+                    }
+                }
+                16 => {
+                    if !(-0x8000..=0xffff).contains(&value) {
+                        return Err("expected a number that fits 16 bits");
+                    }
+                    let mut value = value as u16;
+                    value &= !((abs as u16) << 15);
+                    value ^= (neg as u16) << 15;
+                    Ok((inline(value as u64).map_or(Constant::Literal(value as u32), Constant::Inline), false))
+                }
+                _ => {
+                    if !(-0x8000_0000..=0xffff_ffff).contains(&value) {
+                        return Err("expected a number that fits 32 bits");
+                    }
+                    let mut value = value as u32;
+                    value &= !((abs as u32) << 31);
+                    value ^= (neg as u32) << 31;
+                    Ok((inline(value as u64).map_or(Constant::Literal(value), Constant::Inline), false))
+                }
+            }
+        }
+        Val::Float(value) | Val::LitFloat(value) => {
+            let forced = matches!(val, Val::LitFloat(_));
+            let value = if abs { value.abs() } else { value };
+            let value = if neg { -value } else { value };
+            match bits {
+                64 => {
+                    let pattern = value.to_bits();
+                    if let Some(code) = inline(pattern)
+                        && !forced
+                    {
+                        return Ok((Constant::Inline(code), false));
+                    }
+                    if !float {
+                        return Err("a float in a 64-bit integer operand must be an inline constant");
+                    }
+                    Ok((Constant::Literal((pattern >> 32) as u32), pattern as u32 != 0))
+                }
+                16 => {
+                    let pattern = half(value).ok_or("this float is out of the range of 16 bits")?;
+                    match inline(pattern as u64) {
+                        Some(code) if float && !forced => Ok((Constant::Inline(code), false)),
+                        _ => Ok((Constant::Literal(pattern as u32), false)),
+                    }
+                }
+                _ => {
+                    let single = value as f32;
+                    let lost = single as f64 != value && single.abs() < f32::MIN_POSITIVE;
+                    if single.is_infinite() || lost {
+                        return Err("this float is out of the range of 32 bits");
+                    }
+                    let pattern = single.to_bits();
+                    match inline(pattern as u64) {
+                        Some(code) if !forced => Ok((Constant::Inline(code), false)),
+                        _ => Ok((Constant::Literal(pattern), false)),
+                    }
+                }
+            }
+        }
+        _ => Err("expected a number"),
+    }
+}
+
+/// The nearest f16, ties to even; `None` where it overflows, or is inexact below the least
+/// normal number.
+pub(crate) fn half(value: f64) -> Option<u16> {
+    let bits = value.to_bits();
+    let sign = (bits >> 48) as u16 & 0x8000;
+    let biased = (bits >> 52 & 0x7ff) as i32;
+    if bits << 1 == 0 {
+        return Some(sign);
+    }
+    if biased == 0 || biased == 0x7ff {
+        return None;
+    }
+    let exponent = biased - 1023;
+    let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
+    let shift = 42 + (-14 - exponent).max(0);
+    if shift > 60 {
+        return None;
+    }
+    let kept = mantissa >> shift;
+    let rest = mantissa & ((1 << shift) - 1);
+    let middle = 1u64 << (shift - 1);
+    let kept = kept + (rest > middle || rest == middle && kept & 1 != 0) as u64;
+    let magnitude = if exponent >= -14 {
+        if exponent > 15 {
+            return None;
+        }
+        ((exponent + 14) as u64) * 1024 + kept
+    } else {
+        kept
+    };
+    if magnitude >= 0x7c00 || rest != 0 && magnitude < 0x400 {
+        return None;
+    }
+    Some(sign | magnitude as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half;
+
+    #[test]
+    fn halves_round_to_even() {
+        assert_eq!(half(1.0), Some(0x3c00));
+        assert_eq!(half(-1.5), Some(0xbe00));
+        assert_eq!(half(0.1), Some(0x2e66));
+        assert_eq!(half(1.0 + 1.0 / 2048.0), Some(0x3c00));
+        assert_eq!(half(1.0 + 3.0 / 2048.0), Some(0x3c02));
+        assert_eq!(half(65504.0), Some(0x7bff));
+        assert_eq!(half(65519.0), Some(0x7bff));
+        assert_eq!(half(65520.0), None);
+        assert_eq!(half(1e-10), None);
+        assert_eq!(half(2f64.powi(-24)), Some(1));
+        assert_eq!(half(2f64.powi(-14)), Some(0x400));
+        assert_eq!(half(-0.0), Some(0x8000));
+    }
+}

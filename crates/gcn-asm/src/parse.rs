@@ -1,0 +1,130 @@
+//! The cursor over one statement's tokens.
+
+use crate::lexer::{Span, Tok, Token};
+use crate::symbols::Symbols;
+use gcn_isa::Target;
+
+/// What is wrong with a statement, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct Fail {
+    pub span: Span,
+    pub message: String,
+    pub help: Option<String>,
+}
+
+impl Fail {
+    pub fn new(span: Span, message: impl Into<String>) -> Fail {
+        Fail { span, message: message.into(), help: None }
+    }
+
+    pub fn help(mut self, help: impl Into<String>) -> Fail {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+pub(crate) struct Parser<'s, 'a> {
+    pub src: &'s str,
+    pub tokens: &'a [Token],
+    pub at: usize,
+    pub sym: &'a mut Symbols<'s>,
+    /// The section and offset of `.`.
+    pub place: (u32, u64),
+    /// CLRX's reading of what the spellings read differently.
+    pub clrx: bool,
+    pub target: Target,
+    /// One more than the highest VGPR and SGPR named so far.
+    pub used: &'a mut [u32; 2],
+}
+
+impl<'s> Parser<'s, '_> {
+    pub fn peek(&self) -> Tok {
+        self.tokens.get(self.at).map_or(Tok::End, |t| t.tok)
+    }
+
+    pub fn peek_at(&self, ahead: usize) -> Tok {
+        self.tokens.get(self.at + ahead).map_or(Tok::End, |t| t.tok)
+    }
+
+    pub fn span(&self) -> Span {
+        match self.tokens.get(self.at).or(self.tokens.last()) {
+            Some(t) => t.span,
+            None => Span::default(),
+        }
+    }
+
+    pub fn span_at(&self, ahead: usize) -> Span {
+        self.tokens.get(self.at + ahead).map_or(self.span(), |t| t.span)
+    }
+
+    /// The span of the token before.
+    pub fn last_span(&self) -> Span {
+        match self.at.checked_sub(1).and_then(|n| self.tokens.get(n)) {
+            Some(t) => t.span,
+            None => self.span(),
+        }
+    }
+
+    pub fn next(&mut self) {
+        if self.at + 1 < self.tokens.len() {
+            self.at += 1;
+        }
+    }
+
+    pub fn text(&self, span: Span) -> &'s str {
+        self.src.get(span.start as usize..span.end as usize).unwrap_or("")
+    }
+
+    pub fn at_end(&self) -> bool {
+        self.peek() == Tok::End
+    }
+
+    pub fn is(&self, c: u8) -> bool {
+        self.peek() == Tok::Punct(c)
+    }
+
+    pub fn eat(&mut self, c: u8) -> bool {
+        let is = self.is(c);
+        if is {
+            self.next();
+        }
+        is
+    }
+
+    pub fn expect(&mut self, c: u8) -> Result<(), Fail> {
+        if self.eat(c) {
+            return Ok(());
+        }
+        Err(Fail::new(
+            self.span(),
+            format!("expected `{}`, found {}", c as char, self.found()),
+        ))
+    }
+
+    pub fn ident(&mut self, what: &str) -> Result<&'s str, Fail> {
+        if self.peek() == Tok::Ident {
+            let text = self.text(self.span());
+            self.next();
+            return Ok(text);
+        }
+        Err(Fail::new(self.span(), format!("expected {what}, found {}", self.found())))
+    }
+
+    /// The next token as a message names it.
+    pub fn found(&self) -> String {
+        match self.peek() {
+            Tok::End => "the end of the statement".into(),
+            _ => format!("`{}`", self.text(self.span())),
+        }
+    }
+
+    pub fn end(&self) -> Result<(), Fail> {
+        if self.at_end() {
+            return Ok(());
+        }
+        Err(Fail::new(
+            self.span(),
+            format!("expected the end of the statement, found {}", self.found()),
+        ))
+    }
+}
