@@ -1,1 +1,489 @@
-fn main() {}
+//! The command `gcn`.
+
+#![forbid(unsafe_code)]
+
+use std::io::{BufReader, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use gcn::isa::print::Style;
+use gcn::isa::{Format, Target};
+use gcn::object::read::CodeObject;
+use gcn::{demo, dis, eval, io, manual, run};
+
+/// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
+/// gfx6 to gfx9.
+#[derive(Parser)]
+#[command(
+    version,
+    about,
+    after_help = "\
+Examples:
+  gcn demo                                  run a kernel and draw its picture
+  gcn doc s_bfe_u32                         what an instruction does
+  gcn eval --arch gfx900 'v_add_f32 v2, v0, v1   v0 = 1.0, v1 = 2.0'
+  gcn asm kernel.s -o kernel.co             source to a code object
+  gcn dis kernel.co                         and back
+  gcn run kernel.co --kernel vadd --grid 1024 --group 256 --arg buf:zero:4096 …
+
+`-` is standard input or output. Exit status: 0 done; 1 the input is wrong or the program
+under it failed; 2 the command line is wrong."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Assemble source to a code object, a relocatable object or raw bytes
+    Asm(AsmArgs),
+    /// Disassemble a code object or raw bytes to source
+    Dis(DisArgs),
+    /// Run a kernel of a code object
+    Run(RunArgs),
+    /// Run instructions on one wave and say what changed
+    Eval(EvalArgs),
+    /// The manual: an instruction, a format, or everything
+    Doc(DocArgs),
+    /// Assemble and run a kernel that ships with the program, and draw its picture
+    Demo(DemoArgs),
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SyntaxArg {
+    Llvm,
+    Clrx,
+}
+
+impl SyntaxArg {
+    fn style(self) -> Style {
+        match self {
+            SyntaxArg::Llvm => Style::LLVM,
+            SyntaxArg::Clrx => Style::CLRX,
+        }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum AsmSyntax {
+    /// LLVM's reading wins wherever a line is valid LLVM
+    Auto,
+    Llvm,
+    Clrx,
+}
+
+fn target(text: &str) -> Result<Target, String> {
+    Target::parse(text).ok_or_else(|| {
+        let known: Vec<&str> = Target::all().map(|t| t.name()).collect();
+        format!(
+            "no such target; known: {}, their code names (tahiti, fiji, vega10, …) and gcn1.0 to gcn1.4.1",
+            known.join(" ")
+        )
+    })
+}
+
+#[derive(Args)]
+struct AsmArgs {
+    /// Source, or `-`
+    file: PathBuf,
+    /// The target, where the source does not say (gfx600 … gfx90c, or a code name)
+    #[arg(long, value_parser = target)]
+    arch: Option<Target>,
+    /// A relocatable object, which ld.lld links
+    #[arg(short = 'c', conflicts_with = "raw")]
+    relocatable: bool,
+    /// The bytes of .text alone
+    #[arg(long)]
+    raw: bool,
+    /// Whose spelling the source has
+    #[arg(long, default_value = "auto")]
+    syntax: AsmSyntax,
+    /// Violations of operand rules are warnings, not errors
+    #[arg(long)]
+    permissive: bool,
+    /// Output file, or `-`; by default FILE with .co, .o or .bin, or standard output where FILE is `-`
+    #[arg(short)]
+    o: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct DisArgs {
+    /// A code object, or with --raw instruction bytes; or `-`
+    file: PathBuf,
+    /// FILE is instruction bytes
+    #[arg(long, requires = "arch")]
+    raw: bool,
+    /// One instruction a line, without header, labels or comments
+    #[arg(long, requires = "raw")]
+    plain: bool,
+    /// The target of raw bytes (gfx600 … gfx90c, or a code name)
+    #[arg(long, value_parser = target)]
+    arch: Option<Target>,
+    /// Whose spelling is printed
+    #[arg(long, default_value = "llvm")]
+    syntax: SyntaxArg,
+    /// Show each instruction's address and words in a comment
+    #[arg(long, conflicts_with = "plain")]
+    show_encoding: bool,
+    /// Output file, or `-`
+    #[arg(short, default_value = "-")]
+    o: PathBuf,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Arguments, in the order of the kernel's own:
+  i32:5 u32:5 i64:5 u64:0x10 f32:1.5 f64:1.5 f16:1.5   a value (i8 u8 i16 u16 too; structs: bytes:HEX)
+  buf:zero:BYTES  buf:rand:BYTES:SEED                  a global buffer of zeros or random bytes
+  buf:randf32:BYTES:SEED  buf:randf64:BYTES:SEED       of floats, uniform in [0, 1)
+  buf:FILE                                             of a file's bytes, or a .npy file's elements
+  local:BYTES                                          a dynamic local pointer
+
+Random contents are SplitMix64's, so that a seed gives the same bytes everywhere.
+
+Example:
+  gcn run vadd.co --kernel vadd --grid 1000 --group 256 --arg buf:randf32:4000:1 \\
+      --arg buf:randf32:4000:2 --arg buf:zero:4000 --arg u32:1000 --out 2=sum.npy")]
+struct RunArgs {
+    /// A code object, or `-`
+    file: PathBuf,
+    /// The kernel's name
+    #[arg(long)]
+    kernel: String,
+    /// Work-items in x, y and z
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions)]
+    grid: [u32; 3],
+    /// Work-items of a workgroup in x, y and z
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions)]
+    group: [u32; 3],
+    /// An argument; see below
+    #[arg(long = "arg", value_name = "A", value_parser = run::parse_arg, allow_hyphen_values = true)]
+    args: Vec<run::ArgSpec>,
+    /// Write argument N's buffer after the run, as .npy or raw by FILE's name
+    #[arg(long = "out", value_name = "N=FILE", value_parser = out_file)]
+    outs: Vec<(usize, PathBuf)>,
+    /// Threads that run workgroups; by default one a core
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Run it so many times more, buffers set back before each
+    #[arg(long, default_value_t = 0)]
+    repeat: u32,
+    /// Stop after so many instructions of all waves
+    #[arg(long)]
+    max_instructions: Option<u64>,
+    /// What runs the code
+    #[arg(long, default_value = "interp")]
+    engine: EngineArg,
+    /// Print times and counts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum EngineArg {
+    /// The interpreter
+    Interp,
+}
+
+fn dimensions(text: &str) -> Result<[u32; 3], String> {
+    let mut out = [1; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err("expected at most three numbers, X,Y,Z".into());
+    }
+    for (slot, part) in out.iter_mut().zip(parts) {
+        *slot = part
+            .trim()
+            .parse()
+            .ok()
+            .filter(|n| *n > 0)
+            .ok_or_else(|| format!("`{part}` is no number of work-items"))?;
+    }
+    Ok(out)
+}
+
+fn out_file(text: &str) -> Result<(usize, PathBuf), String> {
+    let (n, file) = text
+        .split_once('=')
+        .ok_or("expected N=FILE, as 2=sum.npy")?;
+    let n = n
+        .parse()
+        .map_err(|_| format!("`{n}` is no argument's number; the first is 0"))?;
+    Ok((n, PathBuf::from(file)))
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+The line: instructions (`;` between them), then state, then perhaps what is expected.
+  gcn eval --arch gfx900 's_add_u32 s2, s0, s1   s0 = 0xffffffff, s1 = 1'
+  gcn eval --arch gfx900 'v_cmp_lt_f32 vcc, v0, v1   v0 = [1.0, 3.0 ..], v1 = 2.0 => vcc = 1'
+Registers: s0 s[0:1] v0 v[0:1] exec vcc scc m0 mode status trapsts ttmp0 flat_scratch; memory:
+mem[0x1000] lds[0x10], a dword each. What is not given is 0, but exec all ones and mode 0x3c0.
+Values: 5 -1 0xff; 1.0 is a 32-bit float, 1.0d a 64-bit, 1.0h a 16-bit one; [1, 2 ..] gives lanes.
+
+JSON lines (--json -), one answer a line:
+  {\"arch\":\"gfx900\",\"inst\":\"v_add_f32 v2, v0, v1\",\"state\":{\"v\":{\"0\":\"1.0\",\"1\":\"2.0\"}}}")]
+struct EvalArgs {
+    /// The target (gfx600 … gfx90c, or a code name)
+    #[arg(long, value_parser = target, required_unless_present = "json")]
+    arch: Option<Target>,
+    /// Read JSON lines from a file or `-` and answer each
+    #[arg(long, value_name = "FILE", conflicts_with = "line")]
+    json: Option<PathBuf>,
+    /// The most instructions run
+    #[arg(long, default_value_t = eval::MAX)]
+    max: u64,
+    /// What runs the code
+    #[arg(long, default_value = "interp")]
+    engine: EngineArg,
+    /// A line of the test language
+    #[arg(required_unless_present = "json")]
+    line: Option<String>,
+}
+
+#[derive(Args)]
+struct DocArgs {
+    /// An instruction (s_bfe_u32), a format (SOP2), or an entry of the errata (sop2-bfe)
+    name: Option<String>,
+    /// How many rows each format has in each generation
+    #[arg(long, conflicts_with_all = ["name", "all"])]
+    stats: bool,
+    /// Write every format's page
+    #[arg(long, conflicts_with = "name", requires = "o")]
+    all: bool,
+    /// The folder for --all
+    #[arg(short)]
+    o: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct DemoArgs {
+    /// Write the picture as a PNG file too
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "mandelbrot.png")]
+    png: Option<PathBuf>,
+    /// Pixels in x and y
+    #[arg(long, value_name = "WxH", value_parser = size)]
+    size: Option<(u32, u32)>,
+}
+
+fn size(text: &str) -> Result<(u32, u32), String> {
+    let expected = "expected WxH, as 640x480, each 1 to 8192";
+    let (w, h) = text.split_once('x').ok_or(expected)?;
+    let side = |t: &str| {
+        t.parse()
+            .ok()
+            .filter(|n| (1..=8192).contains(n))
+            .ok_or(expected)
+    };
+    Ok((side(w)?, side(h)?))
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Asm(args) => assemble(&args),
+        Command::Dis(args) => disassemble(&args),
+        Command::Run(args) => run_kernel(args),
+        Command::Eval(args) => evaluate(&args),
+        Command::Doc(args) => document(&args),
+        Command::Demo(args) => demonstrate(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            if !message.is_empty() {
+                eprintln!("gcn: {}", message.trim_end());
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn assemble(args: &AsmArgs) -> Result<(), String> {
+    let source = io::read_text(&args.file)?;
+    let options = gcn::asm::Options {
+        target: args.arch,
+        syntax: match args.syntax {
+            AsmSyntax::Auto => gcn::asm::Syntax::Auto,
+            AsmSyntax::Llvm => gcn::asm::Syntax::Llvm,
+            AsmSyntax::Clrx => gcn::asm::Syntax::Clrx,
+        },
+        permissive: args.permissive,
+        ..Default::default()
+    };
+    let name = if args.file.as_os_str() == "-" {
+        "<stdin>".into()
+    } else {
+        args.file.display().to_string()
+    };
+    let output = gcn::asm::assemble(&source, &name, &options);
+    if !output.diagnostics.is_empty() {
+        let colour = std::io::stderr().is_terminal();
+        eprint!("{}", gcn::asm::render(&output.diagnostics, colour));
+    }
+    let Some(object) = output.object else {
+        return Err(String::new());
+    };
+    let (bytes, extension) = if args.raw {
+        (object.text().to_vec(), "bin")
+    } else if args.relocatable {
+        (object.relocatable().map_err(|e| e.to_string())?, "o")
+    } else {
+        (object.loadable().map_err(|e| e.to_string())?, "co")
+    };
+    let out = match &args.o {
+        Some(path) => path.clone(),
+        None if args.file.as_os_str() == "-" => PathBuf::from("-"),
+        None => args.file.with_extension(extension),
+    };
+    io::write(&out, &bytes)
+}
+
+fn read_object(path: &Path) -> Result<CodeObject, String> {
+    let bytes = io::read(path)?;
+    CodeObject::parse(&bytes).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn disassemble(args: &DisArgs) -> Result<(), String> {
+    let style = args.syntax.style();
+    let show = dis::Show {
+        encoding: args.show_encoding,
+    };
+    let text = match args.arch.filter(|_| args.raw) {
+        Some(arch) => {
+            let bytes = io::read(&args.file)?;
+            if args.plain {
+                dis::plain(arch, &bytes, style)
+            } else {
+                dis::raw(arch, &bytes, style, show)
+            }
+        }
+        None => dis::object(&read_object(&args.file)?, style, show)?,
+    };
+    io::write(&args.o, text.as_bytes())
+}
+
+fn run_kernel(args: RunArgs) -> Result<(), String> {
+    let EngineArg::Interp = args.engine;
+    let object = read_object(&args.file)?;
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let request = run::Request {
+        kernel: &args.kernel,
+        grid: args.grid,
+        group: args.group,
+        args: args.args,
+        outs: args.outs,
+        threads: args.threads.unwrap_or(cores).max(1),
+        repeat: args.repeat,
+        max_instructions: args.max_instructions,
+    };
+    let report = run::run(&object, &request)?;
+    let text = if args.json {
+        let launch = serde_json::json!({ "kernel": args.kernel, "ms": report.ms });
+        let json = serde_json::json!({
+            "launches": [launch],
+            "instructions": report.instructions,
+            "waves": report.waves,
+        });
+        format!("{json}\n")
+    } else {
+        let mut text = format!(
+            "{}: {} waves, {} instructions\n",
+            args.kernel, report.waves, report.instructions
+        );
+        for (n, ms) in report.ms.iter().enumerate() {
+            text.push_str(&format!("launch {n}: {ms:.3} ms\n"));
+        }
+        text
+    };
+    io::print(text.as_bytes())
+}
+
+fn evaluate(args: &EvalArgs) -> Result<(), String> {
+    let EngineArg::Interp = args.engine;
+    if let Some(path) = &args.json {
+        let out = std::io::stdout().lock();
+        let good = if path.as_os_str() == "-" {
+            eval::json_lines(std::io::stdin().lock(), out)
+        } else {
+            let bytes = io::read(path)?;
+            eval::json_lines(BufReader::new(bytes.as_slice()), out)
+        };
+        return match good {
+            Ok(_) => Ok(()),
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            Err(e) => Err(e.to_string()),
+        };
+    }
+    let (Some(arch), Some(line)) = (args.arch, &args.line) else {
+        return Err("expected --arch and a line, or --json".into());
+    };
+    let text = eval::line(arch, line, args.max)?;
+    io::print(format!("{text}\n").as_bytes())
+}
+
+fn document(args: &DocArgs) -> Result<(), String> {
+    if args.stats {
+        return io::print(manual::stats().as_bytes());
+    }
+    if let (true, Some(folder)) = (args.all, &args.o) {
+        std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        for format in Format::ALL {
+            let path = folder.join(format!("{}.md", format.name().to_lowercase()));
+            io::write(&path, manual::format_page(format).as_bytes())?;
+        }
+        return Ok(());
+    }
+    let Some(name) = &args.name else {
+        return Err(
+            "expected an instruction, a format, --stats or --all; `gcn doc --help` has examples"
+                .into(),
+        );
+    };
+    if let Some(format) = Format::parse(name) {
+        return io::print(manual::format_page(format).as_bytes());
+    }
+    let rows = manual::find(name);
+    if !rows.is_empty() {
+        return io::print(manual::instruction_page(&rows).as_bytes());
+    }
+    if let Some(entry) = manual::erratum(name) {
+        return io::print(entry.as_bytes());
+    }
+    let near = manual::suggestions(name);
+    let hint = if near.is_empty() {
+        String::new()
+    } else {
+        format!("; did you mean {}?", near.join(", "))
+    };
+    Err(format!(
+        "`{name}` is no instruction, format or errata entry{hint}"
+    ))
+}
+
+fn demonstrate(args: &DemoArgs) -> Result<(), String> {
+    let terminal = std::io::stdout().is_terminal();
+    let (width, height) = args
+        .size
+        .unwrap_or(if terminal { (96, 72) } else { (78, 34) });
+    // A character is about twice as high as wide; half blocks make pixels of that square.
+    let picture = demo::compute(width, height, if terminal { 1.0 } else { 2.1 })?;
+    let mut text = if terminal {
+        picture.half_blocks()
+    } else {
+        picture.ascii()
+    };
+    text.push_str(&format!(
+        "{} waves ran {} instructions of gfx900 code ({} by {} pixels). Source: examples/mandelbrot.s\n",
+        picture.waves, picture.instructions, width, height
+    ));
+    io::print(text.as_bytes())?;
+    if let Some(path) = &args.png {
+        let (width, height) = args.size.unwrap_or((640, 480));
+        let large = demo::compute(width, height, 1.0)?;
+        io::write(path, &large.png()?)?;
+        eprintln!("wrote {}", path.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! `gcn demo`: assembles the Mandelbrot kernel of examples/, runs it and draws what it computed.
+
+use std::fmt::Write as _;
+
+use gcn_emu::dispatch::{Gpu, Launch};
+use gcn_emu::mem::Perm;
+use gcn_isa::Target;
+use gcn_object::read::CodeObject;
+
+/// The kernel's source.
+pub static SOURCE: &str = include_str!("../../../examples/mandelbrot.s");
+
+/// Most iterations a pixel.
+const ITERATIONS: u32 = 200;
+
+/// A picture: iterations of each pixel, row by row.
+pub struct Picture {
+    pub width: u32,
+    pub height: u32,
+    pub iterations: Vec<u32>,
+    /// Instructions that waves executed.
+    pub instructions: u64,
+    /// Waves that ran.
+    pub waves: u64,
+}
+
+/// Assembles and runs the kernel for a picture of `width` by `height` pixels that are `aspect`
+/// times as high as they are wide.
+///
+/// # Errors
+/// What the assembler or the machine reports.
+pub fn compute(width: u32, height: u32, aspect: f32) -> Result<Picture, String> {
+    let options = gcn_asm::Options::default();
+    let output = gcn_asm::assemble(SOURCE, "mandelbrot.s", &options);
+    let Some(object) = output.object else {
+        return Err(gcn_asm::render(&output.diagnostics, false));
+    };
+    let file = object.loadable().map_err(|e| e.to_string())?;
+    let object = CodeObject::parse(&file).map_err(|e| e.to_string())?;
+    let target = Target::parse(object.target_name()).ok_or("the kernel's target is unknown")?;
+    let bytes = u64::from(width) * u64::from(height) * 4;
+    let mut gpu = Gpu::new(target, bytes + (64 << 20)).map_err(|e| e.to_string())?;
+    let loaded = gpu.load(&object).map_err(|e| e.to_string())?;
+    let image = gpu
+        .memory
+        .alloc(bytes, 256, Perm::RW)
+        .map_err(|e| e.to_string())?;
+
+    // The whole set in view, centred.
+    let step = (3.1 / width as f32).max(2.5 / (height as f32 * aspect));
+    let dy = step * aspect;
+    let (x0, y0) = (-0.7 - step * width as f32 / 2.0, -dy * height as f32 / 2.0);
+    let mut kernarg = image.to_le_bytes().to_vec();
+    kernarg.extend(width.to_le_bytes());
+    kernarg.extend(height.to_le_bytes());
+    for v in [x0, y0, step, dy] {
+        kernarg.extend(v.to_le_bytes());
+    }
+    kernarg.extend(ITERATIONS.to_le_bytes());
+    let launch = Launch {
+        grid: [width, height, 1],
+        group: [64, 1, 1],
+        kernarg,
+        dynamic_lds: 0,
+        max_instructions: None,
+        threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
+    };
+    let stats = gpu
+        .dispatch(&loaded, "mandelbrot", &launch)
+        .map_err(|e| e.to_string())?;
+    let mut raw = vec![0; bytes as usize];
+    gpu.memory
+        .read(image, &mut raw)
+        .map_err(|e| e.to_string())?;
+    let iterations = raw
+        .chunks_exact(4)
+        .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        .collect();
+    Ok(Picture {
+        width,
+        height,
+        iterations,
+        instructions: stats.instructions,
+        waves: stats.waves,
+    })
+}
+
+impl Picture {
+    fn at(&self, x: u32, y: u32) -> u32 {
+        self.iterations[(y * self.width + x) as usize]
+    }
+
+    /// A pixel's red, green and blue.
+    pub fn colour(&self, x: u32, y: u32) -> [u8; 3] {
+        let n = self.at(x, y);
+        if n >= ITERATIONS {
+            return [8, 8, 16];
+        }
+        // Three waves of different length, so that neighbouring counts differ but little.
+        let t = (n as f32).sqrt() * 0.55;
+        let wave = |phase: f32| ((0.5 - 0.5 * (t + phase).cos()) * 255.0) as u8;
+        [wave(-0.9), wave(-0.25), wave(0.6)]
+    }
+
+    /// Two pixels a character, in 24-bit colour.
+    pub fn half_blocks(&self) -> String {
+        let mut out = String::new();
+        for y in (0..self.height - self.height % 2).step_by(2) {
+            for x in 0..self.width {
+                let ([r, g, b], [s, h, c]) = (self.colour(x, y), self.colour(x, y + 1));
+                let _ = write!(out, "\x1b[38;2;{r};{g};{b}m\x1b[48;2;{s};{h};{c}m▀");
+            }
+            out.push_str("\x1b[0m\n");
+        }
+        out
+    }
+
+    /// One pixel a character, in plain ASCII.
+    pub fn ascii(&self) -> String {
+        const SHADES: &[u8] = b" .,:;i1tfLCG08@";
+        let mut out = String::new();
+        for y in 0..self.height {
+            let mut row = String::new();
+            for x in 0..self.width {
+                let n = self.at(x, y);
+                let shade = if n >= ITERATIONS {
+                    b'#'
+                } else {
+                    SHADES[((n as f32).sqrt() * 1.3) as usize % SHADES.len()]
+                };
+                row.push(shade as char);
+            }
+            out.push_str(row.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+
+    /// A PNG file.
+    ///
+    /// # Errors
+    /// What the encoder reports.
+    pub fn png(&self) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, self.width, self.height);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        let mut writer = encoder.write_header().map_err(|e| e.to_string())?;
+        let mut pixels = Vec::with_capacity(self.iterations.len() * 3);
+        for y in 0..self.height {
+            for x in 0..self.width {
+                pixels.extend(self.colour(x, y));
+            }
+        }
+        writer
+            .write_image_data(&pixels)
+            .map_err(|e| e.to_string())?;
+        writer.finish().map_err(|e| e.to_string())?;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,367 @@
+//! `gcn dis`: bytes to source.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use gcn_isa::Target;
+use gcn_isa::decode::{Insn, decode};
+use gcn_isa::format::Field;
+use gcn_isa::print::{Style, Syntax, print, print_with_label, push_dec, push_hex};
+use gcn_isa::shape::{Imm, Role};
+use gcn_object::descriptor;
+use gcn_object::metadata;
+use gcn_object::read::{CodeObject, Symbol};
+use gcn_object::{Binding, SymbolKind, SymbolSection, Visibility};
+
+/// One instruction a line and nothing else, as the contract's `--plain` has it.
+pub fn plain(target: Target, bytes: &[u8], style: Style) -> String {
+    let mut out = String::with_capacity(bytes.len() * 8);
+    let mut rest = bytes;
+    while rest.len() >= 4 {
+        let step = match decode(target, rest) {
+            Some(insn) => {
+                print(&insn, &style, &mut out);
+                insn.len as usize
+            }
+            None => {
+                long(&mut out, rest);
+                4
+            }
+        };
+        out.push('\n');
+        rest = &rest[step..];
+    }
+    tail(&mut out, rest);
+    out
+}
+
+fn long(out: &mut String, bytes: &[u8]) {
+    let word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    let _ = write!(out, ".long 0x{word:08x}");
+}
+
+fn tail(out: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        let _ = writeln!(out, ".byte 0x{byte:02x}");
+    }
+}
+
+/// What the listing shows beside the text.
+#[derive(Clone, Copy, Default)]
+pub struct Show {
+    /// The address and the words, in a comment.
+    pub encoding: bool,
+}
+
+/// Where a branch with a SIMM16 target goes, counted like `at`.
+pub fn branch_target(insn: &Insn, at: u64) -> Option<u64> {
+    insn.row.shape.slot(Role::Imm(Imm::Branch))?;
+    let words = insn.field(Field::Simm16) as u16 as i16 as i64;
+    Some(
+        at.wrapping_add(insn.len as u64)
+            .wrapping_add_signed(4 * words),
+    )
+}
+
+/// Instruction bytes as source that assembles to the same bytes, labels at branch targets.
+pub fn raw(target: Target, bytes: &[u8], style: Style, show: Show) -> String {
+    let mut out = String::with_capacity(bytes.len() * 8);
+    header(&mut out, style);
+    let _ = writeln!(out, ".arch {}", target.name());
+    out.push_str(".gcn_permissive\n.text\n");
+    code(&mut out, target, bytes, 0, style, show, &BTreeMap::new());
+    out
+}
+
+fn header(out: &mut String, style: Style) {
+    if style.syntax == Syntax::Clrx {
+        out.push_str(".syntax clrx\n");
+    }
+}
+
+/// Names at addresses, in the order they are written.
+type Labels = BTreeMap<u64, Vec<String>>;
+
+/// One section's code. `named` holds the labels it has anyway; branch targets get their own.
+fn code(
+    out: &mut String,
+    target: Target,
+    bytes: &[u8],
+    base: u64,
+    style: Style,
+    show: Show,
+    named: &Labels,
+) {
+    let end = base + bytes.len() as u64;
+    // The first pass finds which addresses are instructions and which are branched to.
+    let mut starts = Vec::with_capacity(bytes.len() / 4);
+    let mut targets = Vec::new();
+    let mut at = 0;
+    while bytes.len() - at >= 4 {
+        let address = base + at as u64;
+        starts.push(address);
+        match decode(target, &bytes[at..]) {
+            Some(insn) => {
+                targets.extend(branch_target(&insn, address).filter(|t| (base..=end).contains(t)));
+                at += insn.len as usize;
+            }
+            None => at += 4,
+        }
+    }
+    let ragged = base + at as u64;
+    let is_start = |t: &u64| *t == ragged || starts.binary_search(t).is_ok();
+    let mut labels: BTreeMap<u64, String> = BTreeMap::new();
+    for t in targets.into_iter().filter(is_start) {
+        let name = match named.get(&t).and_then(|names| names.first()) {
+            Some(name) => name.clone(),
+            None => format!("L_{t:x}"),
+        };
+        labels.insert(t, name);
+    }
+    let mark = |out: &mut String, address: u64| {
+        for name in named.get(&address).into_iter().flatten() {
+            let _ = writeln!(out, "{name}:");
+        }
+        if !named.contains_key(&address)
+            && let Some(label) = labels.get(&address)
+        {
+            let _ = writeln!(out, "{label}:");
+        }
+    };
+    let mut at = 0;
+    while bytes.len() - at >= 4 {
+        let address = base + at as u64;
+        mark(out, address);
+        let from = out.len();
+        let zeros = zero_words(&bytes[at..], address, named, &labels);
+        if zeros >= 2 {
+            let _ = writeln!(out, "\t.fill {zeros}, 4, 0");
+            at += 4 * zeros;
+            continue;
+        }
+        out.push('\t');
+        let step = match decode(target, &bytes[at..]) {
+            Some(insn) => {
+                let label = branch_target(&insn, address).and_then(|t| labels.get(&t));
+                match label {
+                    Some(label) => print_with_label(&insn, &style, label, out),
+                    None => print(&insn, &style, out),
+                }
+                insn.len as usize
+            }
+            None => {
+                long(out, &bytes[at..]);
+                4
+            }
+        };
+        if show.encoding {
+            let width = out.len() - from;
+            for _ in width..48 {
+                out.push(' ');
+            }
+            let _ = write!(out, " // {address:06x}:");
+            for word in bytes[at..at + step].chunks(4) {
+                let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+                let _ = write!(out, " {word:08x}");
+            }
+        }
+        out.push('\n');
+        at += step;
+    }
+    mark(out, ragged);
+    for byte in &bytes[at..] {
+        let _ = writeln!(out, "\t.byte 0x{byte:02x}");
+    }
+}
+
+/// How many zero dwords begin here before the next label: the padding between kernels.
+fn zero_words(bytes: &[u8], base: u64, named: &Labels, labels: &BTreeMap<u64, String>) -> usize {
+    let mut n = 0;
+    for (k, word) in bytes.chunks_exact(4).enumerate() {
+        let address = base + 4 * k as u64;
+        let labelled = k > 0 && (named.contains_key(&address) || labels.contains_key(&address));
+        if labelled || word != [0; 4] {
+            break;
+        }
+        n += 1;
+    }
+    n
+}
+
+/// A code object as source.
+///
+/// # Errors
+/// A sentence, where the object's target is unknown.
+pub fn object(object: &CodeObject, style: Style, show: Show) -> Result<String, String> {
+    let target = Target::parse(object.target_name())
+        .ok_or_else(|| format!("{} is no gfx6 to gfx9 target", object.target_name()))?;
+    let mut out = String::new();
+    header(&mut out, style);
+    let _ = writeln!(out, ".amdgcn_target \"{}\"", object.target_id());
+    out.push_str(".gcn_permissive\n");
+    for (index, section) in object.sections.iter().enumerate() {
+        let skipped = [
+            ".note",
+            ".dynsym",
+            ".gnu.hash",
+            ".hash",
+            ".dynstr",
+            ".dynamic",
+            ".comment",
+            ".symtab",
+            ".shstrtab",
+            ".strtab",
+            ".relro_padding",
+        ];
+        if !section.flags.alloc() || skipped.contains(&section.name.as_str()) || section.size == 0 {
+            continue;
+        }
+        out.push('\n');
+        match section.name.as_str() {
+            ".text" => out.push_str(".text\n"),
+            name => {
+                let flags = [
+                    (section.flags.alloc(), 'a'),
+                    (section.flags.write(), 'w'),
+                    (section.flags.exec(), 'x'),
+                ];
+                let flags: String = flags.iter().filter(|(on, _)| *on).map(|(_, c)| c).collect();
+                let _ = writeln!(out, ".section {name},\"{flags}\",@progbits");
+            }
+        }
+        let mut align = section.align.max(1);
+        if !align.is_power_of_two() {
+            align = 1;
+        }
+        let _ = writeln!(out, ".p2align {}", align.trailing_zeros());
+        let symbols = symbols_of(object, index);
+        for symbol in &symbols {
+            declare(&mut out, symbol);
+        }
+        let bytes = object.section_data(index);
+        let mut labels = Labels::new();
+        for symbol in &symbols {
+            labels
+                .entry(symbol.address)
+                .or_default()
+                .push(symbol.name.clone());
+        }
+        if section.flags.exec() {
+            code(
+                &mut out,
+                target,
+                bytes,
+                section.address,
+                style,
+                show,
+                &labels,
+            );
+        } else {
+            data(&mut out, object, index, bytes, &labels);
+        }
+        for symbol in symbols
+            .iter()
+            .filter(|s| s.size != 0 && !s.name.ends_with(".kd"))
+        {
+            let _ = writeln!(out, ".size {}, {}", symbol.name, symbol.size);
+        }
+    }
+    if let Some(note) = object.note() {
+        match metadata::faithful_text(note) {
+            Some(text) => {
+                out.push_str("\n.amdgpu_metadata\n");
+                out.push_str(text.trim_end());
+                out.push_str("\n.end_amdgpu_metadata\n");
+            }
+            None => out.push_str("\n// The metadata note is not text that assembles to itself.\n"),
+        }
+    }
+    Ok(out)
+}
+
+/// The symbols that a section defines, in order of address, but for those of the format itself.
+fn symbols_of(object: &CodeObject, index: usize) -> Vec<&Symbol> {
+    let table = if object.symbols.is_empty() {
+        &object.dynamic_symbols
+    } else {
+        &object.symbols
+    };
+    let mut symbols: Vec<&Symbol> = table
+        .iter()
+        .filter(|s| s.section == SymbolSection::Index(index) && !s.name.is_empty())
+        .filter(|s| !matches!(s.kind, SymbolKind::Section | SymbolKind::File))
+        .collect();
+    symbols.sort_by_key(|s| s.address);
+    symbols
+}
+
+fn declare(out: &mut String, symbol: &Symbol) {
+    if symbol.name.ends_with(".kd") {
+        return;
+    }
+    let name = &symbol.name;
+    match symbol.visibility {
+        Visibility::Protected => writeln!(out, ".protected {name}"),
+        Visibility::Hidden => writeln!(out, ".hidden {name}"),
+        Visibility::Internal => writeln!(out, ".internal {name}"),
+        Visibility::Default => Ok(()),
+    }
+    .ok();
+    match symbol.binding {
+        Binding::Global => writeln!(out, ".globl {name}"),
+        Binding::Weak => writeln!(out, ".weak {name}"),
+        _ => Ok(()),
+    }
+    .ok();
+    match symbol.kind {
+        SymbolKind::Func => writeln!(out, ".type {name},@function"),
+        SymbolKind::Object => writeln!(out, ".type {name},@object"),
+        _ => Ok(()),
+    }
+    .ok();
+}
+
+/// A data section: kernel descriptors as directives, the rest as numbers.
+fn data(out: &mut String, object: &CodeObject, index: usize, bytes: &[u8], labels: &Labels) {
+    let base = object.sections[index].address;
+    let mut at = 0;
+    while at < bytes.len() {
+        let address = base + at as u64;
+        let kernel = object
+            .kernels
+            .iter()
+            .find(|k| k.descriptor_address == address && k.descriptor_section == Some(index));
+        if let Some(kernel) = kernel
+            && let Some(directives) = descriptor::directives(&kernel.descriptor, &object.target)
+        {
+            let _ = writeln!(out, ".amdhsa_kernel {}", kernel.name);
+            for (name, value) in directives {
+                let _ = writeln!(out, "\t{name} {value}");
+            }
+            out.push_str(".end_amdhsa_kernel\n");
+            at += 64;
+            continue;
+        }
+        for name in labels.get(&address).into_iter().flatten() {
+            let _ = writeln!(out, "{name}:");
+        }
+        // Dwords up to the next label or descriptor.
+        let next = labels
+            .range(address + 1..)
+            .next()
+            .map_or(base + bytes.len() as u64, |(a, _)| *a)
+            .min(base + bytes.len() as u64);
+        let left = (next - address) as usize;
+        if left >= 4 {
+            out.push_str("\t.long ");
+            let word = u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+            push_hex(out, word as u64);
+            at += 4;
+        } else {
+            out.push_str("\t.byte ");
+            push_dec(out, bytes[at] as u32);
+            at += 1;
+        }
+        out.push('\n');
+    }
+}

@@ -1,0 +1,282 @@
+//! `gcn eval`: instructions on one wave, in the test language or as JSON lines.
+
+use std::io::{BufRead, Write};
+
+use gcn_emu::interp::Interp;
+use gcn_emu::snippet::{End, Outcome};
+use gcn_emu::wave::LANES;
+use gcn_isa::Target;
+use serde_json::{Map, Value as Json, json};
+
+use crate::lang::{self, Bench, Place, Value};
+
+/// How many instructions run where nothing else is said.
+pub const MAX: u64 = 10_000;
+
+/// Runs one line of the test language. Gives what changed, in the same language.
+///
+/// # Errors
+/// What cannot be read or assembled; with `=>`, what differs.
+pub fn line(target: Target, text: &str, max: u64) -> Result<String, String> {
+    let line = lang::parse(text, target)?;
+    let code = assemble(target, &line.inst)?;
+    let mut bench = Bench::new(target)?;
+    for (place, value) in &line.before {
+        bench.set(*place, value)?;
+    }
+    let before = bench.snapshot();
+    let outcome = bench.run(&code, max, &mut Interp::default());
+    let changes = bench.changes(&before);
+    let wrong = lang::check(&line, &bench, &changes, &outcome);
+    if !wrong.is_empty() {
+        return Err(wrong.join("\n"));
+    }
+    let mut parts: Vec<String> = lang::pair_up(&changes, target)
+        .into_iter()
+        .map(|p| format!("{} = {}", lang::name(p, target), lang::show(&bench.get(p))))
+        .collect();
+    if parts.is_empty() {
+        parts.push("nothing changed".into());
+    }
+    if outcome.pc != code.len() as u64 || outcome.end != End::FellOff {
+        parts.push(format!("pc = {:#x}", outcome.pc));
+    }
+    let mut out = parts.join(", ");
+    match &outcome.end {
+        End::FellOff => {}
+        End::Fault(report) => out.push_str(&format!("\nfault: {report}")),
+        End::Trap(id) => out.push_str(&format!(", end = trap ({id})")),
+        end => out.push_str(&format!(", end = {}", lang::end_name(end))),
+    }
+    Ok(out)
+}
+
+/// Assembles a snippet, with its diagnostics as the error. Operand rules only warn, as the
+/// hardware runs such code too.
+///
+/// # Errors
+/// The diagnostics, rendered.
+pub fn assemble(target: Target, text: &str) -> Result<Vec<u8>, String> {
+    gcn_asm::assemble_snippet(target, text, true)
+        .map_err(|diagnostics| gcn_asm::render(&diagnostics, false).trim_end().to_owned())
+}
+
+/// Answers JSON lines until the input ends; a line that cannot be read is answered by `{"error": …}`.
+///
+/// # Errors
+/// When reading or writing fails.
+pub fn json_lines(input: impl BufRead, mut output: impl Write) -> std::io::Result<bool> {
+    let mut good = true;
+    for text in input.lines() {
+        let text = text?;
+        if text.trim().is_empty() {
+            continue;
+        }
+        let answer = match json_line(&text) {
+            Ok(answer) => answer,
+            Err(error) => {
+                good = false;
+                json!({ "error": error })
+            }
+        };
+        writeln!(output, "{answer}")?;
+        output.flush()?;
+    }
+    Ok(good)
+}
+
+fn json_line(text: &str) -> Result<Json, String> {
+    let request: Json = serde_json::from_str(text).map_err(|e| format!("not JSON: {e}"))?;
+    let request = request.as_object().ok_or("expected a JSON object")?;
+    const KEYS: [&str; 6] = ["arch", "inst", "bytes", "state", "pc", "max"];
+    if let Some(key) = request
+        .keys()
+        .find(|k| !KEYS.contains(&k.as_str()) && *k != "id")
+    {
+        return Err(format!(
+            "unknown key `{key}`; expected one of {}",
+            KEYS.join(", ")
+        ));
+    }
+    let arch = request
+        .get("arch")
+        .and_then(Json::as_str)
+        .ok_or("`arch` is missing: a target's name, as \"gfx900\"")?;
+    let target = Target::parse(arch).ok_or_else(|| format!("`{arch}` is no target"))?;
+    let code = match (request.get("inst"), request.get("bytes")) {
+        (Some(inst), None) => assemble(target, inst.as_str().ok_or("`inst` is no string")?)?,
+        (None, Some(bytes)) => hex_bytes(bytes.as_str().ok_or("`bytes` is no string")?)?,
+        _ => return Err("expected either `inst` or `bytes`".into()),
+    };
+    let mut bench = Bench::new(target)?;
+    if let Some(state) = request.get("state") {
+        set_state(&mut bench, state.as_object().ok_or("`state` is no object")?)?;
+    }
+    if let Some(pc) = request.get("pc") {
+        bench.start = json_number(pc, 64).map_err(|e| format!("pc: {e}"))?;
+    }
+    let max = match request.get("max") {
+        Some(max) => json_number(max, 64).map_err(|e| format!("max: {e}"))?,
+        None => MAX,
+    };
+    let before = bench.snapshot();
+    let vskip_before = bench.get(Place::Vskip);
+    let outcome = bench.run(&code, max, &mut Interp::default());
+    let changes = lang::pair_up(&bench.changes(&before), target);
+    let mut state = state_json(&bench, &changes);
+    if bench.get(Place::Vskip) != vskip_before {
+        state.insert("vskip".into(), json!(bench.get(Place::Vskip).lane(0)));
+    }
+    let mut answer = Map::new();
+    answer.insert("state".into(), Json::Object(state));
+    answer.insert("pc".into(), json!(outcome.pc));
+    answer.insert("end".into(), json!(lang::end_name(&outcome.end)));
+    end_json(&outcome, &mut answer);
+    Ok(Json::Object(answer))
+}
+
+fn end_json(outcome: &Outcome, answer: &mut Map<String, Json>) {
+    match &outcome.end {
+        End::Trap(id) => {
+            answer.insert("trap".into(), json!(id));
+        }
+        End::Fault(report) => {
+            let mut fault = Map::new();
+            fault.insert("kind".into(), json!(report.kind.to_string()));
+            if let Some(addr) = report.addr {
+                fault.insert("addr".into(), json!(format!("{addr:#x}")));
+            }
+            if let Some(lane) = report.lane {
+                fault.insert("lane".into(), json!(lane));
+            }
+            fault.insert("pc".into(), json!(report.pc));
+            fault.insert("inst".into(), json!(report.text));
+            answer.insert("fault".into(), Json::Object(fault));
+        }
+        _ => {}
+    }
+}
+
+fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
+    let digits: Vec<u8> = text
+        .bytes()
+        .filter(|b| !b.is_ascii_whitespace() && *b != b'_')
+        .collect();
+    let digits = digits.strip_prefix(b"0x").unwrap_or(&digits);
+    if digits.len() % 2 != 0 {
+        return Err("`bytes` has an odd number of hex digits".into());
+    }
+    let digit = |b: u8| {
+        (b as char)
+            .to_digit(16)
+            .ok_or_else(|| format!("`{}` in `bytes` is no hex digit", b as char))
+    };
+    digits
+        .chunks(2)
+        .map(|pair| Ok((digit(pair[0])? << 4 | digit(pair[1])?) as u8))
+        .collect()
+}
+
+/// A number: JSON's own, or a string in hex, decimal or as a float.
+fn json_number(value: &Json, bits: u32) -> Result<u64, String> {
+    match value {
+        Json::Number(n) => lang::number(&n.to_string(), bits),
+        Json::String(s) => lang::number(s, bits),
+        Json::Bool(b) => Ok(*b as u64),
+        other => Err(format!("{other} is no number")),
+    }
+}
+
+fn set_state(bench: &mut Bench, state: &Map<String, Json>) -> Result<(), String> {
+    for (key, value) in state {
+        match key.as_str() {
+            "s" | "v" | "ttmp" | "lds" | "mem" => {
+                let entries = value
+                    .as_object()
+                    .ok_or_else(|| format!("state.{key} is no object"))?;
+                for (index, value) in entries {
+                    let place_name = match key.as_str() {
+                        "lds" | "mem" => format!("{key}[{index}]"),
+                        _ => format!("{key}{index}"),
+                    };
+                    set_place(bench, &place_name, value)
+                        .map_err(|e| format!("state.{key}.{index}: {e}"))?;
+                }
+            }
+            name => set_place(bench, name, value).map_err(|e| format!("state.{name}: {e}"))?,
+        }
+    }
+    Ok(())
+}
+
+fn set_place(bench: &mut Bench, name: &str, value: &Json) -> Result<(), String> {
+    let place = lang::place(name, bench.target)
+        .filter(|p| *p != Place::Pc)
+        .ok_or_else(|| format!("{} has no such register", bench.target.name()))?;
+    let bits = match place {
+        Place::Scalar(_, n) | Place::Vgpr(_, n) => 32 * n as u32,
+        Place::Scc | Place::Vskip => 1,
+        _ => 32,
+    };
+    let value = match (value, place) {
+        (Json::Array(list), Place::Vgpr(..)) => {
+            if list.len() != LANES {
+                return Err(format!(
+                    "expected {LANES} values, one a lane, found {}",
+                    list.len()
+                ));
+            }
+            let lanes = list.iter().map(|v| json_number(v, bits));
+            Value::Lanes(lanes.collect::<Result<_, _>>()?)
+        }
+        (value, _) => Value::One(json_number(value, bits)?),
+    };
+    bench.set(place, &value)
+}
+
+fn state_json(bench: &Bench, changes: &[Place]) -> Map<String, Json> {
+    let mut state = Map::new();
+    let mut put = |group: &str, key: String, value: Json| {
+        let entry = state
+            .entry(group)
+            .or_insert_with(|| Json::Object(Map::new()));
+        if let Json::Object(map) = entry {
+            map.insert(key, value);
+        }
+    };
+    let dword = |v: u64| json!(format!("{v:#x}"));
+    for &place in changes {
+        let value = bench.get(place);
+        let name = lang::name(place, bench.target);
+        match place {
+            Place::Vgpr(n, _) => {
+                let lanes: Vec<Json> = (0..LANES).map(|lane| dword(value.lane(lane))).collect();
+                put("v", n.to_string(), Json::Array(lanes));
+            }
+            Place::Lds(at) => put("lds", format!("{at:#x}"), dword(value.lane(0))),
+            Place::Mem(at) => put("mem", format!("{at:#x}"), dword(value.lane(0))),
+            Place::Scalar(..) if name.starts_with("ttmp") => {
+                put("ttmp", name[4..].to_owned(), dword(value.lane(0)));
+            }
+            Place::Scalar(..) if name.starts_with('s') => {
+                put("s", name[1..].to_owned(), dword(value.lane(0)));
+            }
+            _ => {}
+        }
+    }
+    for &place in changes {
+        let value = bench.get(place).lane(0);
+        let name = lang::name(place, bench.target);
+        match place {
+            Place::Scc => {
+                state.insert(name, json!(value));
+            }
+            Place::Scalar(..) if name.starts_with("ttmp") || name.starts_with('s') => {}
+            Place::Vgpr(..) | Place::Lds(_) | Place::Mem(_) => {}
+            _ => {
+                state.insert(name, dword(value));
+            }
+        }
+    }
+    state
+}

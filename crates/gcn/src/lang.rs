@@ -1,0 +1,703 @@
+//! The test language: one line is instructions, a state, and what is expected of them.
+//!
+//! `v_add_f32 v2, v0, v1   v0 = 1.0, v1 = [2.0, 3.0 ..]  => v2 = [3.0, 4.0 ..]`
+//!
+//! Instructions are separated by `;`. The state begins at the first `name =`. A value is a number in
+//! decimal or hex, a float (`1.0` of 32 bits, `1.0d` of 64, `1.0h` of 16), or a list with one value a
+//! lane, whose last repeats.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use gcn_emu::fp;
+use gcn_emu::mem::{Memory, PAGE_SIZE, Perm};
+use gcn_emu::snippet::{self, End, Outcome};
+use gcn_emu::wave::{LANES, Lds, WaveState};
+use gcn_isa::operand::{EXEC, M0, VCC};
+use gcn_isa::{Gen, Target};
+
+/// What an assignment names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Place {
+    /// `count` SGPRs from a code on; also VCC, EXEC and the other pairs.
+    Scalar(u16, u8),
+    /// `count` VGPRs from a number on.
+    Vgpr(u16, u8),
+    Scc,
+    Mode,
+    Status,
+    Trapsts,
+    Vskip,
+    /// A dword of LDS by byte address.
+    Lds(u32),
+    /// A dword of memory by byte address.
+    Mem(u64),
+    /// Where the PC stands at the end, in bytes from the snippet's start; before, where it begins.
+    Pc,
+}
+
+/// One line, taken apart.
+#[derive(Debug, Default)]
+pub struct Line {
+    /// The instructions, `;` between them.
+    pub inst: String,
+    /// What is set before.
+    pub before: Vec<(Place, Value)>,
+    /// What is expected, with `=>`.
+    pub after: Option<Vec<(Place, Value)>>,
+    /// `end = …` behind `=>`.
+    pub end: Option<String>,
+}
+
+/// A value of an assignment: one, or one a lane of which the last repeats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    One(u64),
+    Lanes(Vec<u64>),
+}
+
+impl Value {
+    /// The value of a lane.
+    pub fn lane(&self, lane: usize) -> u64 {
+        match self {
+            Value::One(v) => *v,
+            Value::Lanes(list) => list.get(lane).or(list.last()).copied().unwrap_or(0),
+        }
+    }
+}
+
+/// Takes a line apart.
+///
+/// # Errors
+/// A sentence that says what could not be read.
+pub fn parse(line: &str, target: Target) -> Result<Line, String> {
+    let (before, after) = match line.split_once("=>") {
+        Some((a, b)) => (a, Some(b)),
+        None => (line, None),
+    };
+    let at = state_start(before);
+    let mut out = Line {
+        inst: before[..at].trim().to_owned(),
+        ..Line::default()
+    };
+    let mut end = None;
+    out.before = assignments(&before[at..], target, &mut end)?;
+    if end.is_some() {
+        return Err("`end` belongs behind `=>`".into());
+    }
+    if let Some(after) = after {
+        out.after = Some(assignments(after, target, &mut out.end)?);
+    }
+    if out.inst.is_empty() {
+        return Err("the line has no instruction".into());
+    }
+    Ok(out)
+}
+
+/// Where the state begins: at the first word that is followed by `=`.
+fn state_start(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    for (at, _) in text.match_indices('=') {
+        // Back over the blanks, then over the name with its brackets.
+        let mut end = at;
+        while end > 0 && bytes[end - 1] == b' ' {
+            end -= 1;
+        }
+        let mut start = end;
+        let mut depth = 0i32;
+        while start > 0 {
+            match bytes[start - 1] {
+                b']' => depth += 1,
+                b'[' => depth -= 1,
+                b' ' | b',' | b'\t' if depth <= 0 => break,
+                _ => {}
+            }
+            start -= 1;
+        }
+        if start < end {
+            return start;
+        }
+    }
+    text.len()
+}
+
+fn assignments(
+    text: &str,
+    target: Target,
+    end: &mut Option<String>,
+) -> Result<Vec<(Place, Value)>, String> {
+    let mut out = Vec::new();
+    for part in split_commas(text) {
+        let part = part.trim();
+        if part.is_empty() {
+            continue;
+        }
+        let (name, value) = part
+            .split_once('=')
+            .ok_or_else(|| format!("`{part}` is no assignment; expected `name = value`"))?;
+        let (name, value) = (name.trim(), value.trim());
+        if name == "end" {
+            *end = Some(value.to_owned());
+            continue;
+        }
+        let place = place(name, target)
+            .ok_or_else(|| format!("`{name}` names no register, flag or memory"))?;
+        let width = width(place);
+        out.push((
+            place,
+            parse_value(value, width).map_err(|e| format!("{name}: {e}"))?,
+        ));
+    }
+    Ok(out)
+}
+
+fn split_commas(text: &str) -> Vec<&str> {
+    let (mut out, mut depth, mut from) = (Vec::new(), 0i32, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            ',' if depth <= 0 => {
+                out.push(&text[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    out.push(&text[from..]);
+    out
+}
+
+/// The bits a place has.
+fn width(place: Place) -> u32 {
+    match place {
+        Place::Scalar(_, n) | Place::Vgpr(_, n) => 32 * n as u32,
+        Place::Scc | Place::Vskip => 1,
+        Place::Pc => 64,
+        _ => 32,
+    }
+}
+
+/// What a name names.
+pub fn place(name: &str, target: Target) -> Option<Place> {
+    let generation = target.generation();
+    let (fs, ttmp, ttmps) = match generation {
+        Gen::Gfx6 => (None, 112, 12),
+        Gen::Gfx7 => (Some(104), 112, 12),
+        Gen::Gfx8 => (Some(102), 112, 12),
+        Gen::Gfx9 => (Some(102), 108, 16),
+    };
+    let fixed = match name {
+        "scc" => Place::Scc,
+        "mode" => Place::Mode,
+        "status" => Place::Status,
+        "trapsts" => Place::Trapsts,
+        "vskip" => Place::Vskip,
+        "pc" => Place::Pc,
+        "vcc" => Place::Scalar(VCC, 2),
+        "exec" => Place::Scalar(EXEC, 2),
+        "vcc_lo" => Place::Scalar(VCC, 1),
+        "vcc_hi" => Place::Scalar(VCC + 1, 1),
+        "exec_lo" => Place::Scalar(EXEC, 1),
+        "exec_hi" => Place::Scalar(EXEC + 1, 1),
+        "m0" => Place::Scalar(M0, 1),
+        "flat_scratch" => Place::Scalar(fs?, 2),
+        "flat_scratch_lo" => Place::Scalar(fs?, 1),
+        "flat_scratch_hi" => Place::Scalar(fs? + 1, 1),
+        "xnack_mask" if generation >= Gen::Gfx8 => Place::Scalar(104, 2),
+        "tba" if generation < Gen::Gfx9 => Place::Scalar(108, 2),
+        "tma" if generation < Gen::Gfx9 => Place::Scalar(110, 2),
+        _ => {
+            if let Some(at) = name.strip_prefix("lds[").and_then(|r| r.strip_suffix(']')) {
+                return Some(Place::Lds(integer(at)?.try_into().ok()?));
+            }
+            if let Some(at) = name.strip_prefix("mem[").and_then(|r| r.strip_suffix(']')) {
+                return Some(Place::Mem(integer(at)? as u64));
+            }
+            if let Some(rest) = name.strip_prefix("ttmp") {
+                let (first, n) = range(rest)?;
+                return (first + n as u16 <= ttmps).then_some(Place::Scalar(ttmp + first, n));
+            }
+            let (first, n) = range(name.get(1..)?)?;
+            return match name.as_bytes()[0] {
+                b's' if first + n as u16 <= generation.sgprs() => Some(Place::Scalar(first, n)),
+                b'v' if first + n as u16 <= 256 => Some(Place::Vgpr(first, n)),
+                _ => None,
+            };
+        }
+    };
+    Some(fixed)
+}
+
+/// `5` or `[4:5]`: the first register and how many, at most two.
+fn range(text: &str) -> Option<(u16, u8)> {
+    match text.strip_prefix('[').and_then(|r| r.strip_suffix(']')) {
+        Some(inner) => {
+            let (a, b) = inner.split_once(':')?;
+            let (a, b): (u16, u16) = (a.trim().parse().ok()?, b.trim().parse().ok()?);
+            (b == a || b == a.checked_add(1)?).then(|| (a, (b - a + 1) as u8))
+        }
+        None if text.bytes().all(|b| b.is_ascii_digit()) => Some((text.parse().ok()?, 1)),
+        None => None,
+    }
+}
+
+fn integer(text: &str) -> Option<i128> {
+    let text = text.trim();
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let digits = digits.replace('_', "");
+    let value = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(hex) => i128::from_str_radix(hex, 16).ok()?,
+        None => match digits.strip_prefix("0b") {
+            Some(bits) => i128::from_str_radix(bits, 2).ok()?,
+            None => digits.parse().ok()?,
+        },
+    };
+    Some(if negative { -value } else { value })
+}
+
+fn parse_value(text: &str, bits: u32) -> Result<Value, String> {
+    let Some(inner) = text.strip_prefix('[') else {
+        return number(text, bits).map(Value::One);
+    };
+    let inner = inner.strip_suffix(']').ok_or("a list ends in `]`")?;
+    let inner = inner.trim();
+    let inner = inner.strip_suffix("..").unwrap_or(inner).trim();
+    let list = inner
+        .split(',')
+        .map(|v| number(v.trim(), bits))
+        .collect::<Result<Vec<_>, _>>()?;
+    if list.len() > LANES {
+        return Err(format!("{} values, a wave has {LANES} lanes", list.len()));
+    }
+    Ok(Value::Lanes(list))
+}
+
+/// A number of at most `bits` bits; negative ones in two's complement.
+pub fn number(text: &str, bits: u32) -> Result<u64, String> {
+    let mask = if bits >= 64 {
+        u64::MAX
+    } else {
+        (1 << bits) - 1
+    };
+    if let Some(v) = integer(text) {
+        let low = -(1i128 << (bits - 1).min(63));
+        if v > mask as i128 || v < low && bits > 1 || bits == 1 && v < 0 {
+            return Err(format!("{text} does not fit {bits} bits"));
+        }
+        return Ok(v as u64 & mask);
+    }
+    let (digits, kind) = match text.as_bytes().last() {
+        Some(b'd') => (&text[..text.len() - 1], 64),
+        Some(b'h') => (&text[..text.len() - 1], 16),
+        _ => (text, 32),
+    };
+    let value: f64 = match digits {
+        "inf" => f64::INFINITY,
+        "-inf" => f64::NEG_INFINITY,
+        "nan" => f64::NAN,
+        _ => digits
+            .parse()
+            .map_err(|_| format!("`{text}` is no number"))?,
+    };
+    let out = match kind {
+        64 => value.to_bits(),
+        16 => fp::convert::<fp::F64, fp::F16>(value.to_bits(), &fp::Env::IEEE, &fp::Env::IEEE),
+        _ => match digits.parse::<f32>() {
+            Ok(v) => v.to_bits() as u64,
+            Err(_) => (value as f32).to_bits() as u64,
+        },
+    };
+    if kind > bits {
+        return Err(format!("{text} has {kind} bits, the register {bits}"));
+    }
+    Ok(out)
+}
+
+/// A wave, its LDS and the memory around it, before or after a snippet.
+pub struct Bench {
+    pub target: Target,
+    pub wave: WaveState,
+    pub lds: Lds,
+    pub memory: Memory,
+    /// Bytes from the snippet's start.
+    pub start: u64,
+}
+
+impl Bench {
+    /// A wave with 256 VGPRs, all zero, EXEC all ones and MODE 0x3c0; an LDS of the generation's size.
+    ///
+    /// # Errors
+    /// When the host gives no memory.
+    pub fn new(target: Target) -> Result<Bench, String> {
+        Ok(Bench {
+            target,
+            wave: WaveState::new(256),
+            lds: Lds(vec![0; target.generation().lds_bytes() as usize]),
+            memory: Memory::new(256 << 20).map_err(|e| e.to_string())?,
+            start: 0,
+        })
+    }
+
+    /// Maps the page around a dword of memory, and the next where it reaches into it.
+    ///
+    /// # Errors
+    /// When the address is beyond 48 bits or memory is used up.
+    pub fn map(&mut self, at: u64) -> Result<(), String> {
+        let last = at.checked_add(3).ok_or("an address is beyond 64 bits")?;
+        for byte in [at, last] {
+            if self.memory.perm(byte).is_none() {
+                let page = byte & !(PAGE_SIZE as u64 - 1);
+                self.memory
+                    .map_at(page, PAGE_SIZE as u64, Perm::RW)
+                    .map_err(|e| format!("{at:#x}: {e}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a place.
+    ///
+    /// # Errors
+    /// When it is outside LDS or memory.
+    pub fn set(&mut self, place: Place, value: &Value) -> Result<(), String> {
+        let one = value.lane(0);
+        match place {
+            Place::Scalar(code, 1) => self.wave.sgprs[code as usize] = one as u32,
+            Place::Scalar(code, _) => self.wave.set_pair(code, one),
+            Place::Vgpr(number, n) => {
+                for lane in 0..LANES {
+                    let v = value.lane(lane);
+                    self.wave.vgprs[number as usize][lane] = v as u32;
+                    if n == 2 {
+                        self.wave.vgprs[number as usize + 1][lane] = (v >> 32) as u32;
+                    }
+                }
+            }
+            Place::Scc => self.wave.scc = one != 0,
+            Place::Mode => self.wave.mode = one as u32,
+            Place::Status => self.set_status(one as u32),
+            Place::Trapsts => self.wave.trapsts = one as u32,
+            Place::Vskip => {
+                let bit = gcn_emu::wave::mode::VSKIP;
+                self.wave.mode = self.wave.mode & !bit | if one != 0 { bit } else { 0 };
+            }
+            Place::Lds(at) => {
+                let at = at as usize;
+                let size = self.lds.0.len();
+                let place = self
+                    .lds
+                    .0
+                    .get_mut(at..at.saturating_add(4))
+                    .ok_or_else(|| format!("lds[{at:#x}] is beyond the {size} bytes of LDS"))?;
+                place.copy_from_slice(&(one as u32).to_le_bytes());
+            }
+            Place::Mem(at) => {
+                self.map(at)?;
+                self.memory
+                    .store_u32(at, one as u32)
+                    .map_err(|e| e.to_string())?;
+            }
+            Place::Pc => self.start = one,
+        }
+        Ok(())
+    }
+
+    fn set_status(&mut self, value: u32) {
+        use gcn_emu::wave::status::{EXECZ, SCC, VCCZ};
+        self.wave.status = value & !(SCC | EXECZ | VCCZ);
+        if value & SCC != 0 {
+            self.wave.scc = true;
+        }
+    }
+
+    /// The value of a place.
+    pub fn get(&self, place: Place) -> Value {
+        Value::One(match place {
+            Place::Scalar(code, 1) => self.wave.sgprs[code as usize] as u64,
+            Place::Scalar(code, _) => self.wave.pair(code),
+            Place::Vgpr(number, n) => {
+                let low = &self.wave.vgprs[number as usize];
+                return Value::Lanes(
+                    (0..LANES)
+                        .map(|lane| {
+                            let high = if n == 2 {
+                                self.wave.vgprs[number as usize + 1][lane] as u64
+                            } else {
+                                0
+                            };
+                            low[lane] as u64 | high << 32
+                        })
+                        .collect(),
+                );
+            }
+            Place::Scc => self.wave.scc as u64,
+            Place::Mode => self.wave.mode as u64,
+            Place::Status => self.wave.status as u64,
+            Place::Trapsts => self.wave.trapsts as u64,
+            Place::Vskip => (self.wave.mode & gcn_emu::wave::mode::VSKIP != 0) as u64,
+            Place::Lds(at) => {
+                let at = at as usize;
+                match self.lds.0.get(at..at + 4) {
+                    Some(b) => u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as u64,
+                    None => 0,
+                }
+            }
+            Place::Mem(at) => self.memory.load_u32(at).unwrap_or(0) as u64,
+            Place::Pc => self.wave.pc,
+        })
+    }
+
+    /// Runs instructions for at most `max` of them.
+    pub fn run(
+        &mut self,
+        code: &[u8],
+        max: u64,
+        engine: &mut dyn gcn_emu::engine::Engine,
+    ) -> Outcome {
+        snippet::run(
+            self.target,
+            code,
+            &mut self.wave,
+            &mut self.lds,
+            &self.memory,
+            self.start,
+            max,
+            engine,
+        )
+    }
+
+    /// A copy of what can change.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut memory = BTreeMap::new();
+        for (base, size) in self.memory.regions() {
+            for at in (base..base + size).step_by(4) {
+                let v = self.memory.load_u32(at).unwrap_or(0);
+                if v != 0 {
+                    memory.insert(at, v);
+                }
+            }
+        }
+        Snapshot {
+            wave: self.wave.clone(),
+            lds: self.lds.clone(),
+            memory,
+        }
+    }
+
+    /// The places whose value is not the snapshot's, register by register.
+    pub fn changes(&self, before: &Snapshot) -> Vec<Place> {
+        let mut out = Vec::new();
+        for code in 0..128u16 {
+            if self.wave.sgprs[code as usize] != before.wave.sgprs[code as usize] {
+                out.push(Place::Scalar(code, 1));
+            }
+        }
+        for number in 0..256u16 {
+            if self.wave.vgprs[number as usize] != before.wave.vgprs[number as usize] {
+                out.push(Place::Vgpr(number, 1));
+            }
+        }
+        let flags = [
+            (Place::Scc, self.wave.scc != before.wave.scc),
+            (Place::Mode, self.wave.mode != before.wave.mode),
+            (Place::Status, self.wave.status != before.wave.status),
+            (Place::Trapsts, self.wave.trapsts != before.wave.trapsts),
+        ];
+        out.extend(
+            flags
+                .iter()
+                .filter(|(_, changed)| *changed)
+                .map(|(p, _)| *p),
+        );
+        for at in (0..self.lds.0.len()).step_by(4) {
+            if self.lds.0[at..at + 4] != before.lds.0[at..at + 4] {
+                out.push(Place::Lds(at as u32));
+            }
+        }
+        let now = self.snapshot().memory;
+        let mut places: Vec<u64> = now.keys().chain(before.memory.keys()).copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        for at in places {
+            if now.get(&at) != before.memory.get(&at) {
+                out.push(Place::Mem(at));
+            }
+        }
+        out
+    }
+}
+
+/// What [`Bench::snapshot`] keeps.
+pub struct Snapshot {
+    wave: WaveState,
+    lds: Lds,
+    /// The dwords that are not zero.
+    memory: BTreeMap<u64, u32>,
+}
+
+/// Pairs that are written as one where both halves, or one of them, changed.
+pub fn pair_up(places: &[Place], target: Target) -> Vec<Place> {
+    let mut pairs = vec![VCC, EXEC];
+    match target.generation() {
+        Gen::Gfx6 => {}
+        Gen::Gfx7 => pairs.push(104),
+        Gen::Gfx8 | Gen::Gfx9 => pairs.extend([102, 104]),
+    }
+    let mut out: Vec<Place> = Vec::new();
+    for &p in places {
+        let p = match p {
+            Place::Scalar(code, 1) if pairs.contains(&(code & !1)) && code >= 102 => {
+                Place::Scalar(code & !1, 2)
+            }
+            other => other,
+        };
+        if !out.contains(&p) {
+            out.push(p);
+        }
+    }
+    out
+}
+
+/// The name of a place, as the language writes it.
+pub fn name(place: Place, target: Target) -> String {
+    let generation = target.generation();
+    match place {
+        Place::Scalar(VCC, 2) => "vcc".into(),
+        Place::Scalar(EXEC, 2) => "exec".into(),
+        Place::Scalar(M0, 1) => "m0".into(),
+        Place::Scalar(code, n) => {
+            let half = |pair: &str| match n {
+                2 => pair.to_owned(),
+                _ => format!("{pair}_{}", if code % 2 == 0 { "lo" } else { "hi" }),
+            };
+            let tuple = |letter: &str, first: u16| match n {
+                1 => format!("{letter}{first}"),
+                _ => format!("{letter}[{first}:{}]", first + 1),
+            };
+            match gcn_isa::operand::reg(code, generation) {
+                gcn_isa::operand::Reg::Half(pair, _) => half(pair.name()),
+                gcn_isa::operand::Reg::Ttmp(first) => tuple("ttmp", first),
+                _ => tuple("s", code),
+            }
+        }
+        Place::Vgpr(first, 1) => format!("v{first}"),
+        Place::Vgpr(first, _) => format!("v[{first}:{}]", first + 1),
+        Place::Scc => "scc".into(),
+        Place::Mode => "mode".into(),
+        Place::Status => "status".into(),
+        Place::Trapsts => "trapsts".into(),
+        Place::Vskip => "vskip".into(),
+        Place::Lds(at) => format!("lds[{at:#x}]"),
+        Place::Mem(at) => format!("mem[{at:#x}]"),
+        Place::Pc => "pc".into(),
+    }
+}
+
+/// A value as the language writes it: in hex, lists without their repeated end.
+pub fn show(value: &Value) -> String {
+    match value {
+        Value::One(v) => show_one(*v),
+        Value::Lanes(list) => {
+            let Some(last) = list.last() else {
+                return "[]".into();
+            };
+            let same = list.iter().rev().take_while(|v| *v == last).count();
+            let kept = list.len() - same + 1;
+            if kept == 1 {
+                return show_one(*last);
+            }
+            let mut out = String::from("[");
+            for (n, v) in list[..kept].iter().enumerate() {
+                if n != 0 {
+                    out.push_str(", ");
+                }
+                out.push_str(&show_one(*v));
+            }
+            let _ = write!(out, "{}", if same > 1 { " ..]" } else { "]" });
+            out
+        }
+    }
+}
+
+fn show_one(v: u64) -> String {
+    if v < 10 {
+        v.to_string()
+    } else {
+        format!("{v:#x}")
+    }
+}
+
+/// The name of an end, as `end = …` and the JSON have it.
+pub fn end_name(end: &End) -> &'static str {
+    match end {
+        End::FellOff => "fell_off",
+        End::Endpgm => "endpgm",
+        End::Trap(_) => "trap",
+        End::Halt => "halt",
+        End::Barrier => "barrier",
+        End::Limit => "limit",
+        End::Fault(_) => "fault",
+    }
+}
+
+/// Compares what changed with what a line expects: each change listed, each listed value as it is.
+/// Gives a sentence for each difference.
+pub fn check(line: &Line, bench: &Bench, changes: &[Place], outcome: &Outcome) -> Vec<String> {
+    let Some(expected) = &line.after else {
+        return Vec::new();
+    };
+    let target = bench.target;
+    let mut wrong = Vec::new();
+    for (place, value) in expected {
+        let now = match place {
+            Place::Pc => Value::One(outcome.pc),
+            place => bench.get(*place),
+        };
+        let lanes = if matches!(place, Place::Vgpr(..)) {
+            LANES
+        } else {
+            1
+        };
+        if (0..lanes).any(|lane| now.lane(lane) != value.lane(lane)) {
+            wrong.push(format!(
+                "{} is {}, expected {}",
+                name(*place, target),
+                show(&now),
+                show(value)
+            ));
+        }
+    }
+    let listed = |change: &Place| {
+        expected.iter().any(|(place, _)| match (place, change) {
+            (Place::Scalar(first, n), Place::Scalar(code, _))
+            | (Place::Vgpr(first, n), Place::Vgpr(code, _)) => {
+                (*first..*first + *n as u16).contains(code)
+            }
+            (Place::Vskip, Place::Mode) => true,
+            (a, b) => a == b,
+        })
+    };
+    for change in changes {
+        if !listed(change) {
+            wrong.push(format!(
+                "{} became {}, which the line does not list",
+                name(*change, target),
+                show(&bench.get(*change))
+            ));
+        }
+    }
+    let end = end_name(&outcome.end);
+    match (&line.end, &outcome.end) {
+        (Some(expected), _) if expected != end => {
+            wrong.push(format!("it ended as `{end}`, expected `{expected}`"));
+        }
+        (None, End::Fault(report)) => wrong.push(format!("it ended in a fault: {report}")),
+        (None, End::Limit) => wrong.push("it did not end".into()),
+        _ => {}
+    }
+    wrong
+}

@@ -1,0 +1,1342 @@
+//! The manual: everything `gcn doc` prints, made from the rows.
+//!
+//! Pages are Markdown. They hold what the documents hold for each format: the encodings drawn with
+//! their bits, the opcode table of every generation, and each instruction with its syntax, opcodes,
+//! description and operation; and what the documents lack: errata, tables of names, examples.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use gcn_isa::encode::Encoder;
+use gcn_isa::format::{Encoding, Field, Format, Layout, layout_of};
+use gcn_isa::inst::{Flags, Inst};
+use gcn_isa::insts;
+use gcn_isa::meaning::{Op, meaning};
+use gcn_isa::names;
+use gcn_isa::print::{Style, print};
+use gcn_isa::shape::{Access, Imm, Mods, Role, Slot};
+use gcn_isa::target::{Gen, Target};
+
+use crate::meaning_text;
+
+/// The decisions about what the documents leave open or get wrong.
+static ERRATA: &str = include_str!("../../../docs/errata.md");
+
+/// The targets that stand for the differing instruction tables, oldest first.
+pub fn table_targets() -> Vec<Target> {
+    let mut seen = Vec::new();
+    let mut out = Vec::new();
+    for target in [Gen::Gfx6, Gen::Gfx7, Gen::Gfx8, Gen::Gfx9]
+        .map(Target::of)
+        .into_iter()
+        .chain(Target::all())
+    {
+        if !seen.contains(&target.table()) {
+            seen.push(target.table());
+            out.push(target);
+        }
+    }
+    out.sort_by_key(|t| t.table());
+    out
+}
+
+/// What the documents call a generation: `GCN 1.0`, and gfx906's `GCN 1.4.1`.
+fn table_name(target: Target) -> String {
+    match target.name() {
+        "gfx904" => "gfx904".into(),
+        "gfx906" => "gfx906 (GCN 1.4.1)".into(),
+        _ if target.generation() == Gen::Gfx9 => "gfx900 (GCN 1.4)".into(),
+        _ => format!(
+            "{} ({})",
+            target.generation().name(),
+            target.generation().gcn()
+        ),
+    }
+}
+
+/// `gfx6–gfx8`, `gfx9 (gfx906)`: the targets among the table targets, in few words.
+fn targets_text(targets: &[Target]) -> String {
+    let all = table_targets();
+    let mut parts: Vec<(Gen, Gen, Option<Vec<Target>>)> = Vec::new();
+    for generation in Gen::ALL {
+        let of: Vec<Target> = all
+            .iter()
+            .copied()
+            .filter(|t| t.generation() == generation)
+            .collect();
+        let here: Vec<Target> = of.iter().copied().filter(|t| targets.contains(t)).collect();
+        if here.is_empty() {
+            continue;
+        }
+        let some = (here.len() < of.len()).then_some(here);
+        match parts.last_mut() {
+            Some((_, last, None)) if some.is_none() && *last as u8 + 1 == generation as u8 => {
+                *last = generation;
+            }
+            _ => parts.push((generation, generation, some)),
+        }
+    }
+    let names: Vec<String> = parts
+        .into_iter()
+        .map(|(first, last, some)| match some {
+            Some(tables) => {
+                // Every chip whose table is one of these.
+                let chips: Vec<&str> = Target::all()
+                    .filter(|t| tables.iter().any(|u| u.table() == t.table()))
+                    .map(|t| t.name())
+                    .collect();
+                chips.join(", ")
+            }
+            None if first == last => first.name().into(),
+            None => format!("{}–{}", first.name(), last.name()),
+        })
+        .collect();
+    names.join(", ")
+}
+
+/// Groups targets whose text is the same, in the order of first appearance.
+fn by_text<T: PartialEq>(
+    targets: &[Target],
+    mut text: impl FnMut(Target) -> T,
+) -> Vec<(Vec<Target>, T)> {
+    let mut groups: Vec<(Vec<Target>, T)> = Vec::new();
+    for &target in targets {
+        let t = text(target);
+        match groups.iter_mut().find(|(_, other)| *other == t) {
+            Some((of, _)) => of.push(target),
+            None => groups.push((vec![target], t)),
+        }
+    }
+    groups
+}
+
+/// The rows that a name means: LLVM's, CLRX's, an alias, in any case, with or without `_e32`,
+/// `_e64`, `_sdwa` or `_dpp`.
+pub fn find(name: &str) -> Vec<&'static Inst> {
+    let name = name.to_ascii_lowercase();
+    let mut rows: Vec<_> = insts::by_name(&name).collect();
+    if rows.is_empty() {
+        for suffix in ["_e32", "_e64", "_sdwa", "_dpp"] {
+            if let Some(stem) = name.strip_suffix(suffix) {
+                rows = insts::by_name(stem).collect();
+            }
+        }
+    }
+    rows
+}
+
+/// The names and formats nearest to a name that means nothing, nearest first.
+pub fn suggestions(name: &str) -> Vec<String> {
+    let name = name.to_ascii_lowercase();
+    let mut known: Vec<&str> = Vec::new();
+    for row in insts::all() {
+        known.push(row.name);
+        known.extend(row.clrx);
+        known.extend(row.aliases);
+    }
+    known.extend(Format::ALL.iter().map(|f| f.name()));
+    let mut scored: Vec<(usize, &str)> = known
+        .into_iter()
+        .map(|k| (distance(&name, &k.to_ascii_lowercase()), k))
+        .collect();
+    scored.sort();
+    scored.dedup();
+    let limit = (name.len() / 3).max(2);
+    scored
+        .into_iter()
+        .filter(|(d, _)| *d <= limit)
+        .take(3)
+        .map(|(_, k)| k.to_string())
+        .collect()
+}
+
+/// How many letters must be put in, left out or changed.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// A table of rows per format and generation, as text.
+pub fn stats() -> String {
+    let targets = table_targets();
+    let head: Vec<String> = targets
+        .iter()
+        .map(|t| match t.generation() {
+            Gen::Gfx9 => t.name().into(),
+            g => g.name().into(),
+        })
+        .collect();
+    let mut out = format!("{:<8}", "format");
+    for h in &head {
+        let _ = write!(out, " {h:>6}");
+    }
+    out.push_str("   rows\n");
+    let mut line = |name: &str, format: Option<Format>| {
+        let rows = || insts::all().filter(move |r| format.is_none_or(|f| r.format == f));
+        let _ = write!(out, "{name:<8}");
+        for &t in &targets {
+            let _ = write!(
+                out,
+                " {:>6}",
+                rows().filter(|r| insts::exists(r, t)).count()
+            );
+        }
+        let _ = writeln!(out, " {:>6}", rows().count());
+    };
+    for format in Format::ALL {
+        line(format.name(), Some(format));
+    }
+    line("total", None);
+    out
+}
+
+/// The page of one name: all rows that it means.
+pub fn instruction_page(rows: &[&'static Inst]) -> String {
+    let mut out = String::new();
+    for row in rows {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        let _ = writeln!(out, "# {}\n", row.name);
+        let _ = writeln!(out, "Format: {}  ", row.format.name());
+        instruction(&mut out, row, true);
+    }
+    out
+}
+
+fn row_targets(row: &Inst) -> Vec<Target> {
+    table_targets()
+        .into_iter()
+        .filter(|&t| insts::exists(row, t))
+        .collect()
+}
+
+/// The encodings that a row has on a target.
+fn encodings(row: &Inst, target: Target) -> Vec<Encoding> {
+    let generation = target.generation();
+    let vop3 = if row.shape.is_vop3b() {
+        Encoding::Vop3b
+    } else {
+        Encoding::Vop3
+    };
+    let (sdwa, dpp) = match row.format {
+        Format::Vop1 => (Encoding::Sdwa1, Encoding::Dpp1),
+        Format::Vop2 => (Encoding::Sdwa2, Encoding::Dpp2),
+        _ => (Encoding::SdwaC, Encoding::DppC),
+    };
+    match row.format {
+        Format::Vop3 => vec![vop3],
+        Format::Vop1 | Format::Vop2 | Format::Vopc => {
+            let mut all = vec![row.format.encoding()];
+            let sources = row.shape.slot(Role::Src0).is_some();
+            if row.has_vop3() {
+                all.push(vop3);
+            }
+            if sources && row.has_sdwa(generation) {
+                all.push(sdwa);
+            }
+            if sources && row.has_dpp(generation) {
+                all.push(dpp);
+            }
+            all
+        }
+        format => vec![format.encoding()],
+    }
+}
+
+/// What the encoding is called: `VOP3`, `SDWA`.
+fn encoding_name(encoding: Encoding, format: Format, generation: Gen) -> &'static str {
+    match encoding {
+        Encoding::Vop3 => "VOP3A",
+        Encoding::Vop3b => "VOP3B",
+        Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC => "SDWA",
+        Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC => "DPP",
+        Encoding::Smem if generation < Gen::Gfx8 => "SMRD",
+        _ => format.name(),
+    }
+}
+
+/// The parts of an instruction that come after its heading.
+fn instruction(out: &mut String, row: &'static Inst, alone: bool) {
+    let targets = row_targets(row);
+    if targets.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "Targets: {}  ", targets_text(&targets));
+    if let Some(clrx) = row.clrx {
+        let _ = writeln!(out, "CLRX's name: {clrx}  ");
+    }
+    if !row.aliases.is_empty() {
+        let _ = writeln!(out, "Also: {}  ", row.aliases.join(", "));
+    }
+    opcodes(out, row, &targets);
+    syntax(out, row, &targets);
+    operands(out, row);
+    if alone {
+        examples(out, row, &targets);
+        for (of, tables) in by_text(&targets, |t| {
+            let mut text = String::new();
+            for e in encodings(row, t) {
+                if let Some(layout) = layout_of(e, t.generation()) {
+                    let _ = writeln!(
+                        text,
+                        "\n{} encoding:\n",
+                        encoding_name(e, row.format, t.generation())
+                    );
+                    let op = opcode_in(row, e, t);
+                    text.push_str(&bits_table(e, layout, op, row.format));
+                }
+            }
+            text
+        }) {
+            let _ = writeln!(
+                out,
+                "\n## Encoding, {}\n{}",
+                targets_text(&of),
+                tables.trim_end()
+            );
+        }
+        out.push('\n');
+    }
+    let programs = by_text(&targets, |t| {
+        let program = meaning(row, t);
+        (program.about, meaning_text::text(&program))
+    });
+    let abouts = by_text(&targets, |t| meaning(row, t).about);
+    if alone {
+        out.push_str("## Description\n\n");
+    }
+    for (of, about) in &abouts {
+        if about.is_empty() {
+            continue;
+        }
+        if abouts.len() > 1 {
+            let _ = writeln!(out, "Description ({}): {about}  ", targets_text(of));
+        } else if alone {
+            let _ = writeln!(out, "{about}  ");
+        } else {
+            let _ = writeln!(out, "Description: {about}  ");
+        }
+    }
+    if alone && row.format.is_valu() {
+        out.push_str("It is done in every lane that EXEC has on.  \n");
+    }
+    if alone {
+        out.push('\n');
+        out.push_str("## Operation\n\n");
+    }
+    for (of, (_, text)) in &programs {
+        let text = if text.is_empty() { "nothing" } else { text };
+        if programs.len() > 1 {
+            let _ = writeln!(out, "Operation ({}):  ", targets_text(of));
+        } else if !alone {
+            out.push_str("Operation:  \n");
+        }
+        let _ = writeln!(out, "```\n{text}\n```");
+    }
+    notes(out, row, &targets, alone);
+    errata(out, row, alone);
+}
+
+fn opcode_in(row: &Inst, encoding: Encoding, target: Target) -> Option<u16> {
+    let op = row.opcode_in(target.generation())?;
+    match encoding {
+        Encoding::Vop3 | Encoding::Vop3b => Some(op + row.format.vop3_offset(target.generation())?),
+        _ => Some(op),
+    }
+}
+
+/// `Opcode: 14 (0xe) for gfx6–gfx7; 12 (0xc) for gfx8–gfx9`.
+fn opcodes(out: &mut String, row: &'static Inst, targets: &[Target]) {
+    if row.format.opcode_bits() == 0 {
+        return;
+    }
+    let mut line = |label: &str, get: &dyn Fn(Target) -> Option<u16>| {
+        let groups = by_text(targets, get);
+        let mut parts = Vec::new();
+        let whole = targets_text(targets) == targets_text(&table_targets());
+        for (of, op) in &groups {
+            let Some(op) = op else { continue };
+            parts.push(if groups.len() == 1 && whole {
+                format!("{op} ({op:#x})")
+            } else {
+                format!("{op} ({op:#x}) for {}", targets_text(of))
+            });
+        }
+        if !parts.is_empty() {
+            let _ = writeln!(out, "{label}: {}  ", parts.join("; "));
+        }
+    };
+    if row.format == Format::Vop3 {
+        line("Opcode", &|t| opcode_in(row, Encoding::Vop3, t));
+        return;
+    }
+    line("Opcode", &|t| row.opcode_in(t.generation()));
+    if row.has_vop3() {
+        line("Opcode in VOP3", &|t| opcode_in(row, Encoding::Vop3, t));
+    }
+}
+
+fn slot_text(slot: &Slot, encoding: Encoding) -> String {
+    use Encoding::*;
+    let wide = matches!(encoding, Vop3 | Vop3b | Vop3p);
+    let name: String = match slot.role {
+        Role::Sdst | Role::SsrcK => "SDST".into(),
+        Role::Ssrc0 => "SSRC0".into(),
+        Role::Ssrc1 => "SSRC1".into(),
+        Role::Imm(Imm::Branch) => "LABEL".into(),
+        Role::Imm(Imm::Waitcnt) => "vmcnt(N) expcnt(N) lgkmcnt(N)".into(),
+        Role::Imm(Imm::Sendmsg) => "sendmsg(MSG, OP, STREAM)".into(),
+        Role::Imm(Imm::Hwreg) => "hwreg(REG, OFFSET, WIDTH)".into(),
+        Role::Imm(Imm::GprIdx | Imm::GprIdxSsrc1) => "gpr_idx(SRC0, SRC1, SRC2, DST)".into(),
+        Role::Imm(Imm::U16 | Imm::Hex16) => "SIMM16".into(),
+        Role::Imm(Imm::Optional) => "[SIMM16]".into(),
+        Role::K => "LITERAL".into(),
+        Role::Vdst => "VDST".into(),
+        Role::SdstV => "SDST".into(),
+        Role::Src0 => "SRC0".into(),
+        Role::Src1 if wide => "SRC1".into(),
+        Role::Src1 => "VSRC1".into(),
+        Role::Src2 => "SRC2".into(),
+        Role::CmpDst if wide || encoding == SdwaC => "SDST".into(),
+        Role::CarryOut if wide => "SDST".into(),
+        Role::CarryIn if wide => "SRC2".into(),
+        Role::CmpDst | Role::CarryOut | Role::CarryIn => "VCC".into(),
+        Role::Sdata => "SDATA".into(),
+        Role::Sbase => "SBASE".into(),
+        Role::Soff => "OFFSET".into(),
+        Role::DsAddr | Role::FlatAddr => "ADDR".into(),
+        Role::Data0 => "DATA0".into(),
+        Role::Data1 => "DATA1".into(),
+        Role::Vdata => "VDATA".into(),
+        Role::BufAddr => "VADDR".into(),
+        Role::Srsrc => "SRSRC".into(),
+        Role::Soffset => "SOFFSET".into(),
+        Role::Saddr => "SADDR".into(),
+        Role::VdstIfGlc => "VDST".into(),
+        Role::LaneSel => "SSRC1".into(),
+    };
+    let sized = !matches!(
+        slot.role,
+        Role::Imm(_) | Role::K | Role::BufAddr | Role::Soff
+    ) && name != "VCC";
+    match slot.ty.dwords() {
+        n if n > 1 && sized => format!("{name}({n})"),
+        _ => name,
+    }
+}
+
+fn modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> &'static str {
+    use Encoding::*;
+    match (row.shape.mods, encoding) {
+        (Mods::None, _) => "",
+        (Mods::Valu, Sdwa1 | Sdwa2) => " dst_sel:SEL dst_unused:UNUSED src0_sel:SEL [src1_sel:SEL]",
+        (Mods::Valu, SdwaC) => " src0_sel:SEL src1_sel:SEL",
+        (Mods::Valu, Dpp1 | Dpp2 | DppC) => " DPP_CTRL row_mask:N bank_mask:N [bound_ctrl:0]",
+        (Mods::Valu, Vop3p) => " [op_sel:[…]] [op_sel_hi:[…]] [neg_lo:[…]] [neg_hi:[…]] [clamp]",
+        (Mods::Valu, Vop3 | Vop3b) if row.shape.slots.iter().any(|s| s.ty.is_float()) => {
+            if generation == Gen::Gfx9
+                && encoding == Vop3
+                && row.shape.slots.iter().any(|s| s.ty.bits() == 16)
+            {
+                " [op_sel:[…]] [clamp] [mul:2|mul:4|div:2]"
+            } else {
+                " [clamp] [mul:2|mul:4|div:2]"
+            }
+        }
+        (Mods::Valu, Vop3 | Vop3b) => " [clamp]",
+        (Mods::Valu, _) => "",
+        (Mods::Smem, _) => " [glc]",
+        (Mods::Ds, _) => " [offset:N] [gds]",
+        (Mods::Ds2, _) => " [offset0:N] [offset1:N] [gds]",
+        (Mods::Buffer, _) => " [idxen] [offen] [offset:N] [glc] [slc] [tfe]",
+        (Mods::BufferBare, _) => "",
+        (Mods::Flat, _) if generation == Gen::Gfx9 => " [offset:N] [glc] [slc]",
+        (Mods::Flat, _) => " [glc] [slc]",
+    }
+}
+
+fn suffix(row: &Inst, encoding: Encoding) -> &'static str {
+    use Encoding::*;
+    if row.flags.has(Flags::ONLY_E32) {
+        return "";
+    }
+    match encoding {
+        Vop1 | Vop2 | Vopc => "_e32",
+        Vop3 | Vop3b if row.format != Format::Vop3 => "_e64",
+        Sdwa1 | Sdwa2 | SdwaC => "_sdwa",
+        Dpp1 | Dpp2 | DppC => "_dpp",
+        _ => "",
+    }
+}
+
+fn syntax(out: &mut String, row: &'static Inst, targets: &[Target]) {
+    // An encoding's line may differ between generations, so they are grouped line by line.
+    let mut lines: BTreeMap<(u8, String), Vec<Target>> = BTreeMap::new();
+    for &target in targets {
+        for e in encodings(row, target) {
+            let slots: Vec<String> = row.shape.slots.iter().map(|s| slot_text(s, e)).collect();
+            let operands = slots.join(", ");
+            let gap = if operands.is_empty() { "" } else { " " };
+            let mods = modifiers(row, e, target.generation());
+            let text = format!("{}{}{gap}{operands}{mods}", row.name, suffix(row, e));
+            lines.entry((e as u8, text)).or_default().push(target);
+        }
+    }
+    for ((_, text), of) in lines {
+        if of.len() == targets.len() {
+            let _ = writeln!(out, "Syntax: {text}  ");
+        } else {
+            let _ = writeln!(out, "Syntax ({}): {text}  ", targets_text(&of));
+        }
+    }
+}
+
+/// The types of the operands, by the names that the operation uses.
+fn operands(out: &mut String, row: &'static Inst) {
+    let Some(target) = row_targets(row).first().copied() else {
+        return;
+    };
+    let program = meaning(row, target);
+    let parts: Vec<String> = row
+        .shape
+        .slots
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| !matches!(s.role, Role::Imm(_)))
+        .map(|(n, s)| {
+            let access = match s.access {
+                Access::ReadWrite => ", read and written",
+                _ => "",
+            };
+            format!(
+                "{}: {}{access}",
+                meaning_text::operand_name(&program, n),
+                s.ty.name()
+            )
+        })
+        .collect();
+    if !parts.is_empty() {
+        let _ = writeln!(out, "Operands: {}  ", parts.join("; "));
+    }
+}
+
+/// The instruction with plain registers, as both disassemblers print it.
+fn examples(out: &mut String, row: &'static Inst, targets: &[Target]) {
+    let mut lines: BTreeMap<(u8, String), Vec<Target>> = BTreeMap::new();
+    for &target in targets {
+        for e in encodings(row, target) {
+            let Some(bytes) = example(row, e, target) else {
+                continue;
+            };
+            let Some(insn) = gcn_isa::decode(target, &bytes) else {
+                continue;
+            };
+            let (mut llvm, mut clrx) = (String::new(), String::new());
+            print(&insn, &Style::LLVM, &mut llvm);
+            print(&insn, &Style::CLRX, &mut clrx);
+            let text = if llvm == clrx {
+                format!("`{llvm}`")
+            } else {
+                format!("`{llvm}` (CLRX: `{clrx}`)")
+            };
+            lines.entry((e as u8, text)).or_default().push(target);
+        }
+    }
+    for ((_, text), of) in lines {
+        if of.len() == targets.len() {
+            let _ = writeln!(out, "Example: {text}  ");
+        } else {
+            let _ = writeln!(out, "Example ({}): {text}  ", targets_text(&of));
+        }
+    }
+}
+
+fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec<u8>> {
+    let mut e = Encoder::new(row, encoding, target)?;
+    let (mut s, mut v) = (4u16, 0u16);
+    for slot in row.shape.slots {
+        let dwords = slot.ty.dwords() as u16;
+        let mut scalar = || {
+            let at = s.next_multiple_of(dwords.min(4));
+            s = at + dwords;
+            at
+        };
+        let mut vector = || {
+            let at = v;
+            v += dwords;
+            256 + at
+        };
+        let code = match slot.role {
+            Role::Sdst | Role::Ssrc0 | Role::Ssrc1 | Role::SsrcK | Role::SdstV => scalar(),
+            Role::Sdata | Role::Sbase | Role::Srsrc | Role::LaneSel => scalar(),
+            Role::Vdst | Role::Src0 | Role::Src1 | Role::Src2 => vector(),
+            Role::DsAddr | Role::Data0 | Role::Data1 | Role::Vdata | Role::FlatAddr => vector(),
+            Role::CmpDst | Role::CarryOut | Role::CarryIn => gcn_isa::operand::VCC,
+            Role::Soffset => 128,
+            Role::BufAddr | Role::Saddr | Role::VdstIfGlc => continue,
+            Role::Soff => {
+                e.set(Field::Imm, 1);
+                e.set(Field::Offset, 16);
+                continue;
+            }
+            Role::Imm(Imm::Branch) => {
+                e.set(Field::Simm16, 4);
+                continue;
+            }
+            Role::Imm(Imm::Hwreg) => {
+                e.set(Field::Simm16, 31 << 11 | 1);
+                continue;
+            }
+            Role::Imm(Imm::Sendmsg) => {
+                e.set(Field::Simm16, 1);
+                continue;
+            }
+            Role::Imm(Imm::GprIdxSsrc1) => {
+                e.set(Field::Ssrc1, 1);
+                continue;
+            }
+            Role::Imm(_) => {
+                e.set(Field::Simm16, 0);
+                continue;
+            }
+            Role::K => {
+                e.literal = Some(0x1234_5678);
+                continue;
+            }
+        };
+        e.set_code(slot.role, code);
+    }
+    match encoding {
+        Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC => {
+            for field in [Field::DstSel, Field::Src0Sel, Field::Src1Sel] {
+                e.set(field, 6);
+            }
+        }
+        Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC => {
+            e.set(Field::DppCtrl, 0xe4);
+            e.set(Field::RowMask, 15);
+            e.set(Field::BankMask, 15);
+        }
+        _ => {}
+    }
+    let (bytes, n) = e.bytes();
+    Some(bytes[..n].to_vec())
+}
+
+/// The fields of a layout and the bits of no field, lowest first: `(low, high, name, text)`.
+fn drawing(
+    encoding: Encoding,
+    layout: &Layout,
+    op: Option<u16>,
+) -> Vec<(u32, u32, String, String)> {
+    let mut rows: Vec<(u32, u32, String, String)> = Vec::new();
+    let mut fixed = layout.mask;
+    for &(field, lo, len) in layout.fields {
+        let (lo, hi) = (lo as u32, lo as u32 + len as u32 - 1);
+        let (name, mut text) = field_text(field, encoding);
+        if field == Field::Op
+            && let Some(op) = op
+        {
+            text = format!("{text}: {op} ({op:#x})");
+        }
+        rows.push((lo, hi, name, text));
+    }
+    while fixed != 0 {
+        let lo = fixed.trailing_zeros();
+        let n = (fixed >> lo).trailing_ones();
+        // SDWA's and DPP's mark of nine bits touches nothing else.
+        let value = layout.fixed >> lo & (u64::MAX >> (64 - n));
+        let (name, text) = if lo == 0 {
+            let what = if value == 249 { "SDWA" } else { "DPP" };
+            (
+                "SRC0",
+                format!("Must be {value} ({value:#x}), which says that {what}'s word follows"),
+            )
+        } else {
+            (
+                "ENCODING",
+                format!(
+                    "Encoding type. Must be 0b{value:0width$b}",
+                    width = n as usize
+                ),
+            )
+        };
+        rows.push((lo, lo + n - 1, name.into(), text));
+        fixed &= !((u64::MAX >> (64 - n)) << lo);
+    }
+    rows.sort();
+    let mut full = Vec::new();
+    let mut next = 0;
+    for row in rows {
+        if row.0 > next {
+            full.push((next, row.0 - 1, "-".into(), "Reserved".into()));
+        }
+        next = row.1 + 1;
+        full.push(row);
+    }
+    let end = layout.bytes as u32 * 8;
+    if next < end {
+        full.push((next, end - 1, "-".into(), "Reserved".into()));
+    }
+    full
+}
+
+fn bits_table(encoding: Encoding, layout: &Layout, op: Option<u16>, format: Format) -> String {
+    let mut out =
+        String::from("Bits  | Name      | Description\n------|-----------|------------\n");
+    for (lo, hi, name, mut text) in drawing(encoding, layout, op) {
+        let bits = if lo == hi {
+            lo.to_string()
+        } else {
+            format!("{lo}-{hi}")
+        };
+        // FLAT, GLOBAL and SCRATCH are one encoding that SEG tells apart.
+        if name == "SEG" {
+            text = match format {
+                Format::Global => "2 (0b10): GLOBAL".into(),
+                Format::Scratch => "1 (0b01): SCRATCH".into(),
+                _ => "0 (0b00): FLAT".into(),
+            };
+        }
+        let _ = writeln!(out, "{bits:<5} | {name:<9} | {text}");
+    }
+    out
+}
+
+/// A field's name in the manuals and what it holds.
+fn field_text(field: Field, encoding: Encoding) -> (String, String) {
+    use Encoding::*;
+    use Field::*;
+    let scalar = matches!(encoding, Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc);
+    let compare_dst = "Destination; of a compare the scalar destination (SDST)";
+    let text = match field {
+        Op => return ("OPCODE".into(), "Operation code".into()),
+        Sdst if matches!(encoding, SdwaC) => "Scalar destination where SD is 1",
+        Sdst if matches!(encoding, Smem) => {
+            "Scalar data: the first SGPR of the destination or data"
+        }
+        Sdst => "Scalar destination",
+        Ssrc0 => "First scalar source operand",
+        Ssrc1 => "Second scalar source operand",
+        Simm16 => "Signed or unsigned 16-bit immediate value",
+        Vdst if matches!(encoding, Vop3 | Vop3b) => compare_dst,
+        Vdst => "Vector destination",
+        Src0 if matches!(encoding, Sdwa1 | Sdwa2 | SdwaC | Dpp1 | Dpp2 | DppC) => {
+            "First source: a VGPR (or an SGPR, where S0 says so)"
+        }
+        Src0 => "First source operand, scalar or vector",
+        Src1 if matches!(encoding, Vop3 | Vop3b | Vop3p) => {
+            "Second source operand, scalar or vector"
+        }
+        Src1 => return ("VSRC1".into(), "Second source operand, a VGPR".into()),
+        Src2 => "Third source operand, scalar or vector",
+        Abs => "Absolute value of source 0, 1, 2",
+        Neg if encoding == Vop3p => {
+            return (
+                "NEG_LO".into(),
+                "Negation of the low half of source 0, 1, 2".into(),
+            );
+        }
+        Neg => "Negation of source 0, 1, 2, after ABS",
+        Omod => "Output modifier: 1 times 2, 2 times 4, 3 divided by 2",
+        Clamp => "Clamps the result",
+        OpSel if encoding == Vop3p => {
+            return (
+                "OP_SEL".into(),
+                "Half of source 0, 1, 2 that the low result reads".into(),
+            );
+        }
+        OpSel => {
+            return (
+                "OP_SEL".into(),
+                "High half of source 0, 1, 2 and of the destination (gfx9)".into(),
+            );
+        }
+        OpSelHi => {
+            return (
+                "OP_SEL_HI".into(),
+                "Half of source 0, 1 that the high result reads".into(),
+            );
+        }
+        OpSelHi2 => {
+            return (
+                "OP_SEL_HI2".into(),
+                "Half of source 2 that the high result reads".into(),
+            );
+        }
+        NegHi => {
+            return (
+                "NEG_HI".into(),
+                "Negation of the high half of source 0, 1, 2".into(),
+            );
+        }
+        Sbase => "Base address: the first SGPR of a pair, or of a buffer resource, divided by 2",
+        Offset => "Offset",
+        Soffset if matches!(encoding, Smem) => "SGPR whose value is added to the offset",
+        Soffset => "Scalar source whose value is added to the offset",
+        SoffsetEn => return ("SOFFSET_EN".into(), "SOFFSET is added".into()),
+        Imm => "OFFSET is a number, not an SGPR",
+        Glc => "Globally coherent; of an atomic: gives the old value",
+        Slc => "System level coherent",
+        Nv => "Non-volatile memory",
+        Addr => "Address VGPR",
+        Data0 => "First data VGPR",
+        Data1 => "Second data VGPR",
+        Offset0 => "First offset, or bits 7:0 of the only one",
+        Offset1 => "Second offset, or bits 15:8 of the only one",
+        Gds => "Global data share in place of LDS",
+        Vaddr => "Address VGPR",
+        Vdata => "Data VGPR",
+        Srsrc => "The first SGPR of the resource, divided by 4",
+        Ssamp => "The first SGPR of the sampler, divided by 4",
+        Offen => "VADDR holds an offset",
+        Idxen => "VADDR holds an index",
+        Addr64 => "VADDR holds a 64-bit address",
+        Lds => "The data goes to LDS",
+        Tfe => "Texture fail enable: a status dword follows the data",
+        Dfmt => "Data format",
+        Nfmt => "Number format",
+        Dmask => "Which of the four components are there",
+        Unorm => "Coordinates are not normalised",
+        Da => "The image is an array",
+        R128 => "The resource has 128 bits",
+        Lwe => "LOD warning enable",
+        D16 => "The data is 16 bits wide",
+        Saddr => "SGPR pair that is added to the address; 0x7f: none",
+        Seg => "Segment",
+        DppCtrl => return ("DPP_CTRL".into(), "Which lane a lane reads".into()),
+        BoundCtrl => {
+            return (
+                "BOUND_CTRL".into(),
+                "Lanes outside read 0; without it the lane is not written".into(),
+            );
+        }
+        BankMask => {
+            return (
+                "BANK_MASK".into(),
+                "Banks of four lanes that are written".into(),
+            );
+        }
+        RowMask => {
+            return (
+                "ROW_MASK".into(),
+                "Rows of sixteen lanes that are written".into(),
+            );
+        }
+        DstSel => {
+            return (
+                "DST_SEL".into(),
+                "Part of the destination: 0-3 byte, 4-5 word, 6 all".into(),
+            );
+        }
+        DstUnused => {
+            return (
+                "DST_UNUSED".into(),
+                "The rest of the destination: 0 zero, 1 sign, 2 kept".into(),
+            );
+        }
+        Src0Sel => {
+            return (
+                "SRC0_SEL".into(),
+                "Part of source 0: 0-3 byte, 4-5 word, 6 all".into(),
+            );
+        }
+        Src0Sext => {
+            return (
+                "SRC0_SEXT".into(),
+                "Sign-extends the part of source 0".into(),
+            );
+        }
+        Src0Neg => return ("SRC0_NEG".into(), "Negation of source 0".into()),
+        Src0Abs => return ("SRC0_ABS".into(), "Absolute value of source 0".into()),
+        Src1Sel => {
+            return (
+                "SRC1_SEL".into(),
+                "Part of source 1: 0-3 byte, 4-5 word, 6 all".into(),
+            );
+        }
+        Src1Sext => {
+            return (
+                "SRC1_SEXT".into(),
+                "Sign-extends the part of source 1".into(),
+            );
+        }
+        Src1Neg => return ("SRC1_NEG".into(), "Negation of source 1".into()),
+        Src1Abs => return ("SRC1_ABS".into(), "Absolute value of source 1".into()),
+        S0 => "Source 0 is an SGPR or constant",
+        S1 => "Source 1 is an SGPR or constant",
+        Sd => "SDST is written in place of VCC",
+        Attr => "Attribute",
+        AttrChan => {
+            return (
+                "ATTRCHAN".into(),
+                "Channel of the attribute: 0 x, 1 y, 2 z, 3 w".into(),
+            );
+        }
+        En => "Which of the four sources are exported",
+        Tgt => "Target: 0-7 MRT, 8 MRTZ, 9 null, 12-15 position, 32-63 parameter",
+        Compr => "The sources are pairs of 16-bit values",
+        Done => "The last export of its kind",
+        Vm => "EXEC is the valid mask",
+        Vsrc0 => "First source VGPR",
+        Vsrc1 => "Second source VGPR",
+        Vsrc2 => "Third source VGPR",
+        Vsrc3 => "Fourth source VGPR",
+    };
+    let refer = if scalar && matches!(field, Ssrc0 | Ssrc1 | Sdst) {
+        ", an operand code"
+    } else {
+        ""
+    };
+    (meaning_text::field_name(field), format!("{text}{refer}"))
+}
+
+/// Tables that follow from the shape and the meaning: names of messages, bits of counters, classes.
+fn notes(out: &mut String, row: &'static Inst, targets: &[Target], alone: bool) {
+    let mut text = String::new();
+    for slot in row.shape.slots {
+        match slot.role {
+            Role::Imm(Imm::Waitcnt) => waitcnt_note(&mut text),
+            Role::Imm(Imm::Sendmsg) => {
+                text.push_str(
+                    "SIMM16: bits 3:0 MSG, bits 6:4 OP (5:4 for GS), bits 9:8 STREAM.\n\n",
+                );
+                names_table(&mut text, "MSG", names::MESSAGES);
+                text.push_str("\nOperations of GS and GS_DONE (GS_DONE alone has NOP); M0 bits 7:0 hold the GS wave's id:\n\n");
+                names_table(&mut text, "OP", names::GS_OPS);
+                text.push_str("\nOperations of SYSMSG:\n\n");
+                names_table(&mut text, "OP", names::SYS_OPS);
+            }
+            Role::Imm(Imm::Hwreg) => {
+                text.push_str("SIMM16: bits 5:0 REG, bits 10:6 OFFSET, bits 15:11 WIDTH - 1.\n\n");
+                names_table(&mut text, "REG", names::HWREGS);
+            }
+            Role::Imm(Imm::GprIdx | Imm::GprIdxSsrc1) => {
+                text.push_str("Bit | What is indexed\n----|----------------\n");
+                for (bit, name) in names::GPR_IDX.iter().enumerate() {
+                    let _ = writeln!(text, "{bit}   | {name}");
+                }
+            }
+            Role::Imm(Imm::Branch) => {
+                text.push_str("LABEL is the address PC + 4 * SIMM16, where PC is the address of the next instruction and SIMM16 is signed.\n");
+            }
+            _ => {}
+        }
+    }
+    let class = targets.iter().any(|&t| {
+        meaning(row, t)
+            .nodes
+            .iter()
+            .any(|n| matches!(n.op, Op::Class))
+    });
+    if class && row.shape.slots.iter().any(|s| s.role == Role::CmpDst) {
+        text.push_str(CLASSES);
+    }
+    if text.is_empty() {
+        return;
+    }
+    out.push_str(if alone { "\n## Notes\n\n" } else { "\n" });
+    out.push_str(&text);
+}
+
+const CLASSES: &str = "\
+Bit | Class
+----|---------------------------
+0   | signaling NaN
+1   | quiet NaN
+2   | -infinity
+3   | negative normalized value
+4   | negative denormalized value
+5   | negative zero
+6   | positive zero
+7   | positive denormalized value
+8   | positive normalized value
+9   | +infinity
+";
+
+/// The bits of each counter, found by asking for each bit of SIMM16 where it lands.
+fn waitcnt_note(out: &mut String) {
+    out.push_str("Counter | Targets | Bits of SIMM16 | No wait\n--------|---------|----------------|--------\n");
+    type Pick = fn(&names::Waitcnt) -> (u32, u32);
+    let counters: [(&str, Pick); 3] = [
+        ("VMCNT", |w| w.vm),
+        ("EXPCNT", |w| w.exp),
+        ("LGKMCNT", |w| w.lgkm),
+    ];
+    for (name, pick) in counters {
+        for (of, (bits, max)) in by_text(&table_targets(), |t| {
+            let mut ranges: Vec<(u32, u32)> = Vec::new();
+            for bit in 0..16 {
+                if pick(&names::waitcnt(1 << bit, t.generation())).0 != 0 {
+                    match ranges.last_mut() {
+                        Some((_, hi)) if *hi + 1 == bit => *hi = bit,
+                        _ => ranges.push((bit, bit)),
+                    }
+                }
+            }
+            let text: Vec<String> = ranges
+                .iter()
+                .rev()
+                .map(|(lo, hi)| format!("{hi}:{lo}"))
+                .collect();
+            (text.join(", "), pick(&names::waitcnt(0, t.generation())).1)
+        }) {
+            let _ = writeln!(
+                out,
+                "{name} | {} | {bits} | {max} ({max:#x})",
+                targets_text(&of)
+            );
+        }
+    }
+    out.push_str("\nVMCNT counts vector memory operations, EXPCNT exports and GDS, LGKMCNT LDS, GDS, scalar memory and messages. The wave waits until each counter is at most its number.\n");
+}
+
+fn names_table(out: &mut String, what: &str, table: &[names::Name]) {
+    let _ = writeln!(
+        out,
+        "{what} | LLVM | CLRX | Since\n---|------|------|------"
+    );
+    for n in table {
+        let mut clrx = n.clrx.to_string();
+        for alias in n.aliases {
+            let _ = write!(clrx, ", {alias}");
+        }
+        let _ = writeln!(out, "{} | {} | {clrx} | {}", n.id, n.llvm, n.since.name());
+    }
+}
+
+/// The entries of docs/errata.md: a heading `## name` or `### name` and the text below it.
+pub fn erratum(name: &str) -> Option<String> {
+    let mut lines = ERRATA.lines();
+    let heading = |line: &str| {
+        line.starts_with('#')
+            .then(|| line.trim_start_matches('#').trim().to_string())
+    };
+    lines.find(|line| heading(line).is_some_and(|h| h.split_whitespace().next() == Some(name)))?;
+    let body: Vec<&str> = lines.take_while(|line| heading(line).is_none()).collect();
+    Some(body.join("\n").trim().to_string())
+}
+
+fn errata(out: &mut String, row: &'static Inst, alone: bool) {
+    if row.errata.is_empty() {
+        return;
+    }
+    out.push_str(if alone {
+        "\n## Errata\n\n"
+    } else {
+        "\nErrata:\n\n"
+    });
+    for name in row.errata {
+        match erratum(name) {
+            Some(body) => {
+                let _ = writeln!(
+                    out,
+                    "* {name}: {}",
+                    body.replace("\n\n", "\n").replace('\n', "\n  ")
+                );
+            }
+            None => {
+                let _ = writeln!(out, "* {name}");
+            }
+        }
+    }
+}
+
+/// The document of one format.
+pub fn format_page(format: Format) -> String {
+    let name = format.name();
+    let mut out = format!("# GCN ISA {name} instructions\n");
+    let targets: Vec<Target> = table_targets()
+        .into_iter()
+        .filter(|&t| rows_of(format).iter().any(|r| insts::exists(r, t)))
+        .collect();
+    if targets.is_empty() {
+        out.push_str("\nNo instruction of this format is known.\n");
+        return out;
+    }
+    out.push_str("\n## Encoding\n");
+    for e in format_encodings(format) {
+        let with: Vec<Target> = targets
+            .iter()
+            .copied()
+            .filter(|&t| layout_of(e, t.generation()).is_some())
+            .collect();
+        for (of, (bytes, table)) in by_text(&with, |t| {
+            let layout = layout_of(e, t.generation());
+            layout.map_or((0, String::new()), |l| {
+                (l.bytes, bits_table(e, l, None, format))
+            })
+        }) {
+            let called = encoding_name(e, format, of[0].generation());
+            let _ = writeln!(
+                out,
+                "\nThe {called} encoding ({}) has {bytes} bytes{}. Its fields:\n",
+                targets_text(&of),
+                match e {
+                    Encoding::Sop1
+                    | Encoding::Sop2
+                    | Encoding::Sopc
+                    | Encoding::Vop1
+                    | Encoding::Vop2
+                    | Encoding::Vopc => ", and 4 more where a literal follows",
+                    _ => "",
+                },
+            );
+            out.push_str(&table);
+        }
+    }
+    out.push('\n');
+    out.push_str(reading_note(format));
+    out.push_str("\n## Instructions by opcode\n\n");
+    opcode_table(&mut out, format, &targets);
+    if format == Format::Vopc {
+        compare_tables(&mut out, &targets);
+    }
+    out.push_str("\n## Instruction set\n\nIn alphabetical order.\n");
+    let mut rows: Vec<&'static Inst> = rows_of(format).iter().collect();
+    rows.sort_by_key(|r| r.name);
+    for row in rows {
+        let _ = writeln!(out, "\n### {}\n", row.name);
+        instruction(&mut out, row, false);
+    }
+    out
+}
+
+fn rows_of(format: Format) -> &'static [Inst] {
+    insts::ROWS[format as usize]
+}
+
+fn reading_note(format: Format) -> &'static str {
+    if format.is_vector() {
+        "In the operations, D is the destination and S0, S1, S2 are the sources of one lane; every lane that EXEC has on does \
+         the same, and `[lane]` is a lane's bit of a mask (a mask that is written gets 0 for lanes that are off). Sources are read, with their modifiers, before anything is written. \
+         `x.i32` reads x as that type; `>>` of a signed type keeps the sign.\n"
+    } else {
+        "In the operations, D is the destination and S0, S1 are the sources, which are read before anything is written; D \
+         after its assignment is the value assigned. `x.i32` reads x as that type; `>>` of a signed type keeps the sign. `(2)` after an operand of the syntax says that it is two registers wide.\n"
+    }
+}
+
+fn format_encodings(format: Format) -> Vec<Encoding> {
+    use Encoding::*;
+    match format {
+        Format::Vop1 => vec![Vop1, Vop3, Sdwa1, Dpp1],
+        Format::Vop2 => vec![Vop2, Vop3, Vop3b, Sdwa2, Dpp2],
+        Format::Vopc => vec![Vopc, Vop3, SdwaC, DppC],
+        Format::Vop3 => vec![Vop3, Vop3b],
+        f => vec![f.encoding()],
+    }
+}
+
+fn opcode_table(out: &mut String, format: Format, targets: &[Target]) {
+    let rows = rows_of(format);
+    let spelled = |row: &Inst| match row.clrx {
+        Some(clrx) => format!("{} ({clrx})", row.name),
+        None => row.name.to_string(),
+    };
+    // opcode → name, per target; targets with the same table share a column.
+    let columns = by_text(targets, |t| {
+        let mut map: BTreeMap<u16, String> = BTreeMap::new();
+        for row in rows.iter().filter(|r| insts::exists(r, t)) {
+            if let Some(op) = row.opcode_in(t.generation()) {
+                map.insert(op, spelled(row));
+            }
+        }
+        map
+    });
+    let mut ops: Vec<u16> = columns
+        .iter()
+        .flat_map(|(_, m)| m.keys().copied())
+        .collect();
+    ops.sort();
+    ops.dedup();
+    let heads: Vec<String> = columns
+        .iter()
+        .map(|(of, _)| {
+            of.iter()
+                .map(|&t| table_name(t))
+                .collect::<Vec<_>>()
+                .join(", ")
+        })
+        .collect();
+    let widths: Vec<usize> = columns
+        .iter()
+        .zip(&heads)
+        .map(|((_, m), h)| {
+            m.values()
+                .map(String::len)
+                .max()
+                .unwrap_or(0)
+                .max(h.chars().count())
+        })
+        .collect();
+    let mut line = |first: &str, cells: Vec<&str>| {
+        let _ = write!(out, "{first:<11}");
+        for (cell, &width) in cells.into_iter().zip(&widths) {
+            let _ = write!(out, " | {cell:<width$}");
+        }
+        while out.ends_with(' ') {
+            out.pop();
+        }
+        out.push('\n');
+    };
+    line("Opcode", heads.iter().map(String::as_str).collect());
+    let dashes: Vec<String> = widths.iter().map(|&w| "-".repeat(w)).collect();
+    line(&"-".repeat(11), dashes.iter().map(String::as_str).collect());
+    for op in ops {
+        let cells = columns
+            .iter()
+            .map(|(_, m)| m.get(&op).map_or("--", String::as_str))
+            .collect();
+        line(&format!("{op} ({op:#x})"), cells);
+    }
+}
+
+/// The tables of compares by opcode range, and of their conditions, from the rows' names.
+fn compare_tables(out: &mut String, targets: &[Target]) {
+    // v_cmp_lt_f32: family `v_cmp`, condition `lt`, type `f32`.
+    fn parts(row: &Inst) -> Option<(&str, &str, &str)> {
+        let (rest, ty) = row.name.rsplit_once('_')?;
+        let (family, condition) = rest.rsplit_once('_')?;
+        (condition != "class" && family.starts_with("v_cmp")).then_some((family, condition, ty))
+    }
+    type Families = BTreeMap<(u16, u16), (String, String)>;
+    for (of, families) in by_text(targets, |t| {
+        let mut ranges: BTreeMap<(String, String), (u16, u16)> = BTreeMap::new();
+        for row in rows_of(Format::Vopc).iter().filter(|r| insts::exists(r, t)) {
+            let (Some((family, _, ty)), Some(op)) = (parts(row), row.opcode_in(t.generation()))
+            else {
+                continue;
+            };
+            let at = ranges.entry((family.into(), ty.into())).or_insert((op, op));
+            *at = (at.0.min(op), at.1.max(op));
+        }
+        ranges
+            .into_iter()
+            .map(|(name, range)| (range, name))
+            .collect::<Families>()
+    }) {
+        let _ = writeln!(
+            out,
+            "\n## Compares by opcode range, {}\n\nOpcode range | Instruction | Description\n-------------|-------------|------------",
+            targets_text(&of)
+        );
+        for ((lo, hi), (family, ty)) in families {
+            let op = if ty.starts_with('f') { "OP16" } else { "OP8" };
+            let mut text = match ty.as_str() {
+                "f16" => "Half floating point values.".to_string(),
+                "f32" => "Single floating point values.".to_string(),
+                "f64" => "Double floating point values.".to_string(),
+                t if t.starts_with('i') => format!("Signed {}-bit values.", &t[1..]),
+                t => format!("Unsigned {}-bit values.", &t[1..]),
+            };
+            if ty.starts_with('f') {
+                let signals = if family.contains("cmps") {
+                    "Signals on any NaN"
+                } else {
+                    "Signals on signaling NaN only"
+                };
+                text = format!("{text} {signals}.");
+            }
+            if family.ends_with('x') {
+                text.push_str(" Writes EXEC too.");
+            }
+            let _ = writeln!(
+                out,
+                "{lo}-{hi} ({lo:#x}-{hi:#x}) | {family}_{{{op}}}_{ty} | {text}"
+            );
+        }
+    }
+    for (title, ty) in [
+        ("OP16, the conditions of floating point compares", "f32"),
+        ("OP8, the conditions of integer compares", "u32"),
+    ] {
+        let _ = writeln!(
+            out,
+            "\n## {title}\n\nOffset | Name | Operation\n-------|------|----------"
+        );
+        let Some(&target) = targets.last() else {
+            return;
+        };
+        let mut rows: Vec<(u16, &'static Inst)> = rows_of(Format::Vopc)
+            .iter()
+            .filter(|r| insts::exists(r, target))
+            .filter(|r| parts(r).is_some_and(|(f, _, t)| f == "v_cmp" && t == ty))
+            .filter_map(|r| Some((r.opcode_in(target.generation())?, r)))
+            .collect();
+        rows.sort_by_key(|(op, _)| *op);
+        let first = rows.first().map_or(0, |(op, _)| *op);
+        for (op, row) in rows {
+            let condition = parts(row).map_or("", |p| p.1);
+            let clrx = row
+                .clrx
+                .and_then(|n| n.rsplit_once('_')?.0.rsplit_once('_'))
+                .map(|p| p.1);
+            let name = match clrx {
+                Some(clrx) if clrx != condition => format!("{condition}, {clrx}"),
+                _ => condition.to_string(),
+            };
+            let n = op - first;
+            let text = meaning_text::text(&meaning(row, target))
+                .replace('\n', "; ")
+                .replace('|', "\\|");
+            let _ = writeln!(out, "{n} ({n:#x}) | {name} | {text}");
+        }
+    }
+    out.push_str("\nThe comparisons `<`, `<=`, `==`, `<>`, `>=` and `>` are false where an operand is NaN, so that their negations (nlt, nle, …) are true there.\n");
+}
+
+/// Whether a type's operands come as more than one register: kept beside [`slot_text`] for tests.
+#[cfg(test)]
+fn wide(ty: Ty) -> bool {
+    ty.dwords() > 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_a_page() {
+        for row in insts::all() {
+            let page = instruction_page(&[row]);
+            assert!(page.contains("Syntax"), "{}", row.name);
+            assert!(page.contains("## Operation"), "{}", row.name);
+            for target in row_targets(row) {
+                assert!(
+                    !meaning(row, target).about.is_empty(),
+                    "{} says nothing about itself",
+                    row.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_document_of_sop2_holds_its_table() {
+        let page = format_page(Format::Sop2);
+        assert!(page.contains("14 (0xe)    | s_and_b32"), "{page}");
+        assert!(page.contains("0-7   | SSRC0"));
+        assert!(page.contains("30-31 | ENCODING  | Encoding type. Must be 0b10"));
+        assert!(page.contains("D = S0 & S1\nSCC = D != 0"));
+        assert!(wide(Ty::B64) && page.contains("Syntax: s_and_b64 SDST(2), SSRC0(2), SSRC1(2)"));
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_gets_a_suggestion() {
+        assert!(find("s_ad_u32").is_empty());
+        assert_eq!(suggestions("s_ad_u32")[0], "s_add_u32");
+        assert_eq!(find("S_ADD_U32")[0].name, "s_add_u32");
+    }
+}

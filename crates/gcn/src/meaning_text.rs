@@ -1,0 +1,748 @@
+//! Meanings as readable pseudo-code: what `gcn doc` prints under "Operation".
+//!
+//! The text follows from the nodes and effects alone. `D` is the destination, `S0` to `S2` are the
+//! sources; `x.i32` reads `x` as that type where its own type would say something else; values that
+//! are used more than once get a name, `t0`, `t1`, … Sources are read before anything is written.
+
+use std::fmt::Write as _;
+
+use gcn_isa::format::Field;
+use gcn_isa::meaning::{AtomicOp, Change, Effect, Node, Op, Program, Signal, Space, State};
+use gcn_isa::shape::{Imm, Role, Ty};
+
+/// The pseudo-code of a meaning, one statement a line, without a line break at the end.
+pub fn text(program: &Program) -> String {
+    let mut printer = Printer::new(program);
+    printer.statements();
+    printer.out.trim_end().to_string()
+}
+
+/// The name that an operand has in the pseudo-code.
+pub fn operand_name(program: &Program, slot: usize) -> &'static str {
+    let slots = program.row.shape.slots;
+    let Some(s) = slots.get(slot) else { return "?" };
+    // The first register that is written is D, whatever its field is called.
+    let is_d = |role| {
+        matches!(
+            role,
+            Role::Sdst | Role::Vdst | Role::SdstV | Role::CmpDst | Role::Sdata | Role::Vdata
+        )
+    };
+    if slots.iter().position(|s| is_d(s.role)) == Some(slot) {
+        return match s.role {
+            // Stores have no destination: their data is a source.
+            Role::Sdata | Role::Vdata if s.access == gcn_isa::shape::Access::Read => "DATA",
+            _ => "D",
+        };
+    }
+    role_name(s.role)
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Sdst | Role::Vdst | Role::SdstV | Role::CmpDst => "D",
+        Role::Ssrc0 | Role::Src0 | Role::SsrcK => "S0",
+        Role::Ssrc1 | Role::Src1 | Role::LaneSel => "S1",
+        Role::Src2 => "S2",
+        Role::Imm(Imm::GprIdxSsrc1) => "SSRC1",
+        Role::Imm(_) => "SIMM16",
+        Role::K => "K",
+        Role::CarryOut => "CARRY_OUT",
+        Role::CarryIn => "CARRY_IN",
+        Role::Sdata | Role::Vdata => "DATA",
+        Role::Sbase => "SBASE",
+        Role::Soff => "OFFSET",
+        Role::DsAddr | Role::FlatAddr => "ADDR",
+        Role::Data0 => "DATA0",
+        Role::Data1 => "DATA1",
+        Role::BufAddr => "VADDR",
+        Role::Srsrc => "SRSRC",
+        Role::Soffset => "SOFFSET",
+        Role::Saddr => "SADDR",
+        Role::VdstIfGlc => "D_IF_GLC",
+    }
+}
+
+/// How tightly an expression binds, loosest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Bind {
+    Select,
+    Or,
+    Xor,
+    And,
+    Compare,
+    Shift,
+    Sum,
+    Product,
+    Unary,
+    Atom,
+}
+
+struct Printer<'p> {
+    program: &'p Program,
+    uses: Vec<u32>,
+    /// The name of a node that has been given one.
+    names: Vec<Option<String>>,
+    temporaries: usize,
+    vector: bool,
+    out: String,
+}
+
+fn arity(op: Op) -> usize {
+    match op {
+        Op::Const(_)
+        | Op::Src(_)
+        | Op::SrcDword(..)
+        | Op::Get(_)
+        | Op::Field(_)
+        | Op::CodeOf(_)
+        | Op::FirstLane
+        | Op::Lane
+        | Op::Address => 0,
+        Op::Not
+        | Op::Neg
+        | Op::Abs
+        | Op::Rev
+        | Op::Popcount
+        | Op::Clz
+        | Op::Ctz
+        | Op::Zext
+        | Op::Sext
+        | Op::Trunc
+        | Op::IntToFloat
+        | Op::FloatToInt
+        | Op::FloatToFloat
+        | Op::Load(..)
+        | Op::Sgpr
+        | Op::Vgpr
+        | Op::Sqrt
+        | Op::Floor
+        | Op::Ceil
+        | Op::RoundZero
+        | Op::RoundEven
+        | Op::Getreg => 1,
+        Op::Select | Op::Fma | Op::FmaLdexp(_) | Op::Mad | Op::Atomic(..) => 3,
+        Op::Add
+        | Op::Sub
+        | Op::Mul
+        | Op::MulHi
+        | Op::And
+        | Op::Or
+        | Op::Xor
+        | Op::Shl
+        | Op::Shr
+        | Op::Min
+        | Op::Max
+        | Op::Eq
+        | Op::Ne
+        | Op::Lt
+        | Op::Le
+        | Op::Gt
+        | Op::Ge
+        | Op::Unord
+        | Op::Class
+        | Op::Div
+        | Op::Ldexp
+        | Op::SendLane
+        | Op::ReadLane => 2,
+    }
+}
+
+fn is_leaf(op: Op) -> bool {
+    arity(op) == 0
+}
+
+/// The nodes an effect reads.
+fn effect_reads(effect: &Effect) -> impl Iterator<Item = u16> {
+    let second = match effect.change {
+        Change::SgprPair
+        | Change::Sgpr
+        | Change::Vgpr
+        | Change::Store(..)
+        | Change::DstLane(_)
+        | Change::Setreg => Some(effect.second),
+        Change::Dst(_) | Change::DstDword(..) | Change::Set(_) | Change::Signal(_) => None,
+    };
+    effect.when.into_iter().chain([effect.value]).chain(second)
+}
+
+impl<'p> Printer<'p> {
+    fn new(program: &'p Program) -> Printer<'p> {
+        let mut uses = vec![0; program.nodes.len()];
+        for effect in &program.effects {
+            for node in effect_reads(effect) {
+                uses[node as usize] += 1;
+            }
+        }
+        // Backwards, so that only nodes that are needed count their operands.
+        for at in (0..program.nodes.len()).rev() {
+            let node = &program.nodes[at];
+            if uses[at] > 0 || matches!(node.op, Op::Atomic(..)) {
+                for &arg in &node.args[..arity(node.op)] {
+                    uses[arg as usize] += 1;
+                }
+            }
+        }
+        // Consecutive effects under one condition print it once.
+        for pair in program.effects.windows(2) {
+            if let (Some(a), Some(b)) = (pair[0].when, pair[1].when)
+                && a == b
+            {
+                uses[a as usize] -= 1;
+            }
+        }
+        Printer {
+            program,
+            uses,
+            names: vec![None; program.nodes.len()],
+            temporaries: 0,
+            vector: program.row.format.is_vector(),
+            out: String::new(),
+        }
+    }
+
+    fn node(&self, at: u16) -> &'p Node {
+        &self.program.nodes[at as usize]
+    }
+
+    fn statements(&mut self) {
+        let effects = &self.program.effects;
+        let mut condition = None;
+        // Atomics change memory whether or not anybody wants the old value.
+        for at in 0..self.program.nodes.len() {
+            if matches!(self.program.nodes[at].op, Op::Atomic(..)) && self.uses[at] == 0 {
+                self.name_shared(at as u16);
+                let text = self.expression(at as u16, Bind::Select);
+                self.line("", &text);
+            }
+        }
+        for (at, effect) in effects.iter().enumerate() {
+            for node in effect_reads(effect) {
+                // Where the value of D is used again, the later uses say D.
+                let by_destination = node == effect.value && self.takes_destination_name(effect);
+                if by_destination {
+                    for &arg in &self.node(node).args[..arity(self.node(node).op)] {
+                        self.name_shared(arg);
+                    }
+                } else if Some(node) != effect.when || condition != effect.when {
+                    self.name_shared(node);
+                }
+            }
+            if effect.when != condition {
+                condition = effect.when;
+                if let Some(c) = condition {
+                    let text = self.expression(c, Bind::Select);
+                    self.line("", &format!("if {text}:"));
+                }
+            }
+            let indent = if condition.is_some() { "    " } else { "" };
+            let text = self.effect(effect);
+            self.line(indent, &text);
+            if self.takes_destination_name(effect) && self.names[effect.value as usize].is_none() {
+                self.names[effect.value as usize] = Some("D".into());
+            }
+            // A name given inside an `if` must be written before it, so look ahead.
+            if effects
+                .get(at + 1)
+                .is_some_and(|next| next.when != condition)
+            {
+                condition = condition.filter(|_| false);
+            }
+        }
+    }
+
+    /// Whether an effect gives D a value that later text can call D.
+    fn takes_destination_name(&self, effect: &Effect) -> bool {
+        let Change::Dst(slot) = effect.change else {
+            return false;
+        };
+        let node = self.node(effect.value);
+        let slot_ty = self.program.row.shape.slots[slot as usize].ty;
+        !self.vector
+            && effect.when.is_none()
+            && !is_leaf(node.op)
+            && self.names[effect.value as usize].is_none()
+            && self.uses[effect.value as usize] > 1
+            && node.out.bits() == slot_ty.bits()
+            && !self.program.nodes.iter().any(|n| n.op == Op::Src(slot))
+            && operand_name(self.program, slot as usize) == "D"
+    }
+
+    fn line(&mut self, indent: &str, text: &str) {
+        self.out.push_str(indent);
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    /// Writes the assignments of the names that an expression needs.
+    fn name_shared(&mut self, at: u16) {
+        if self.names[at as usize].is_some() {
+            return;
+        }
+        let node = self.node(at);
+        for &arg in &node.args[..arity(node.op)] {
+            self.name_shared(arg);
+        }
+        let shared = self.uses[at as usize] > 1 && !is_leaf(node.op);
+        if shared && !self.is_bit_range_inside(at) {
+            let text = self.expression(at, Bind::Select);
+            let name = format!("t{}", self.temporaries);
+            self.temporaries += 1;
+            self.line("", &format!("{name} = {text}"));
+            self.names[at as usize] = Some(name);
+        }
+    }
+
+    /// A shift that every user prints as a range of bits needs no name.
+    fn is_bit_range_inside(&self, at: u16) -> bool {
+        let is_shift = matches!(self.node(at).op, Op::Shr)
+            && matches!(self.node(self.node(at).args[1]).op, Op::Const(_))
+            && is_leaf(self.node(self.node(at).args[0]).op);
+        is_shift
+            && self.program.nodes.iter().enumerate().all(|(n, node)| {
+                !node.args[..arity(node.op)].contains(&at) || self.bit_range(n as u16).is_some()
+            })
+            && !self
+                .program
+                .effects
+                .iter()
+                .any(|e| effect_reads(e).any(|n| n == at))
+    }
+
+    /// `(x >> lo) & ones` as (x, highest bit, lowest bit).
+    fn bit_range(&self, at: u16) -> Option<(u16, u64, u64)> {
+        let and = self.node(at);
+        if and.op != Op::And {
+            return None;
+        }
+        let Op::Const(mask) = self.node(and.args[1]).op else {
+            return None;
+        };
+        let shift = self.node(and.args[0]);
+        if shift.op != Op::Shr || self.names[and.args[0] as usize].is_some() {
+            return None;
+        }
+        let Op::Const(lo) = self.node(shift.args[1]).op else {
+            return None;
+        };
+        let n = mask.trailing_ones() as u64;
+        let width = shift.ty.bits() as u64;
+        (mask != 0 && mask == u64::MAX >> (64 - n) && lo + n <= width).then_some((
+            shift.args[0],
+            lo + n - 1,
+            lo,
+        ))
+    }
+
+    fn effect(&self, effect: &Effect) -> String {
+        let value = || self.expression(effect.value, Bind::Select);
+        let second = || self.expression(effect.second, Bind::Select);
+        match effect.change {
+            Change::Dst(slot) => {
+                let name = operand_name(self.program, slot as usize);
+                let mask = self.vector
+                    && self.program.row.shape.slots[slot as usize].ty == Ty::Mask
+                    && self.node(effect.value).out == Ty::Bool;
+                let lane = if mask { "[lane]" } else { "" };
+                format!("{name}{lane} = {}", value())
+            }
+            Change::DstDword(slot, k) => {
+                format!(
+                    "{}.dword{k} = {}",
+                    operand_name(self.program, slot as usize),
+                    value()
+                )
+            }
+            Change::DstLane(slot) => {
+                let name = operand_name(self.program, slot as usize);
+                format!("{name}[lane {}] = {}", second(), value())
+            }
+            Change::Set(state) => {
+                let per_lane = self.vector
+                    && matches!(state, State::Exec | State::Vcc)
+                    && self.node(effect.value).out == Ty::Bool;
+                let lane = if per_lane { "[lane]" } else { "" };
+                format!("{}{lane} = {}", state.name(), value())
+            }
+            Change::SgprPair => {
+                let number = value();
+                let last = self.expression(effect.value, Bind::Sum);
+                format!("SGPR[{number} : {last} + 1] = {}", second())
+            }
+            Change::Sgpr => format!(
+                "SGPR[{}]{} = {}",
+                value(),
+                self.pair(effect.second),
+                second()
+            ),
+            Change::Vgpr => format!(
+                "VGPR[{}]{} = {}",
+                value(),
+                self.pair(effect.second),
+                second()
+            ),
+            Change::Store(space, offset) => {
+                let ty = self.node(effect.second).out.as_bits();
+                let ty = if self.node(effect.second).out.bits() > 64 {
+                    self.node(effect.second).out
+                } else {
+                    ty
+                };
+                format!(
+                    "{} = {}",
+                    self.place(space, ty, effect.value, offset),
+                    second()
+                )
+            }
+            Change::Setreg => format!("HWREG({}) = {}", value(), second()),
+            Change::Signal(signal) => match signal {
+                Signal::Nop => format!("idle for {} cycles", value()),
+                Signal::Endpgm => "end the wave".into(),
+                Signal::Barrier => "wait until every wave of the workgroup is here".into(),
+                Signal::Waitcnt => format!("wait for the counters in {}", value()),
+                Signal::Sleep => format!(
+                    "sleep about 64 * {} cycles",
+                    self.expression(effect.value, Bind::Unary)
+                ),
+                Signal::Wakeup => "wake the sleeping waves of the workgroup".into(),
+                Signal::Sendmsg => format!("send the message in {}", value()),
+                Signal::Trap => format!("enter the trap handler with {}", value()),
+                Signal::Cache => "invalidate or write back the cache".into(),
+                Signal::PerfUp => format!("PERFCNT[{}] += 1", value()),
+                Signal::PerfDown => format!("PERFCNT[{}] -= 1", value()),
+                Signal::ThreadTrace => format!("thread trace gets {}", value()),
+            },
+        }
+    }
+
+    /// What marks a register number as that of a pair.
+    fn pair(&self, value: u16) -> &'static str {
+        if self.node(value).out.bits() > 32 {
+            ".pair"
+        } else {
+            ""
+        }
+    }
+
+    fn place(&self, space: Space, ty: Ty, address: u16, offset: i32) -> String {
+        let name = match space {
+            Space::Global => "MEM",
+            Space::Flat => "FLAT",
+            Space::Scratch => "SCRATCH",
+            Space::Lds => "LDS",
+        };
+        let mut at = self.expression(address, Bind::Sum);
+        match offset {
+            0 => {}
+            o if o < 0 => {
+                let _ = write!(at, " - {}", o.unsigned_abs());
+            }
+            o => {
+                let _ = write!(at, " + {o}");
+            }
+        }
+        format!("{name}.{}[{at}]", ty.name())
+    }
+
+    /// The type that a node has by itself: a declared operand's, a state's or its result's.
+    fn own_type(&self, at: u16) -> Ty {
+        let node = self.node(at);
+        match node.op {
+            Op::Src(slot) => {
+                let ty = self.program.row.shape.slots[slot as usize].ty;
+                if ty == Ty::Mask { node.out } else { ty }
+            }
+            _ => node.out,
+        }
+    }
+
+    /// An operand of an operation that reads it as `ty`; `signs` says whether signed and unsigned
+    /// differ to the operation.
+    fn typed(&self, at: u16, ty: Ty, signs: bool, bind: Bind) -> String {
+        let own = self.own_type(at);
+        let differs =
+            own.is_float() != ty.is_float() || (signs && own.is_signed() != ty.is_signed());
+        let constant = matches!(self.node(at).op, Op::Const(_));
+        if constant {
+            let Op::Const(value) = self.node(at).op else {
+                unreachable!()
+            };
+            return constant_text(value, ty);
+        }
+        if differs && ty != Ty::Bool {
+            format!("{}.{}", self.expression(at, Bind::Atom), ty.name())
+        } else {
+            self.expression(at, bind)
+        }
+    }
+
+    fn expression(&self, at: u16, bind: Bind) -> String {
+        if let Some(name) = &self.names[at as usize] {
+            return name.clone();
+        }
+        let (own, text) = self.bare(at);
+        if own < bind {
+            format!("({text})")
+        } else {
+            text
+        }
+    }
+
+    fn bare(&self, at: u16) -> (Bind, String) {
+        let node = self.node(at);
+        let [a, b, c] = node.args;
+        let call =
+            |name: &str, args: &[String]| (Bind::Atom, format!("{name}({})", args.join(", ")));
+        // Left-associative, so the right operand binds tighter.
+        let infix = |symbol: &str, bind: Bind, signs: bool| {
+            let tighter = match bind {
+                Bind::Or => Bind::Compare,
+                Bind::Xor => Bind::Compare,
+                Bind::And => Bind::Compare,
+                Bind::Compare => Bind::Shift,
+                Bind::Shift => Bind::Unary,
+                Bind::Sum => Bind::Product,
+                _ => Bind::Unary,
+            };
+            // C's rules for & | ^ beside comparisons are a trap, so those get parentheses.
+            let left = match bind {
+                Bind::Compare | Bind::Shift | Bind::Or | Bind::Xor | Bind::And => {
+                    if self.node(a).op == node.op && bind != Bind::Compare {
+                        bind
+                    } else {
+                        Bind::Unary
+                    }
+                }
+                _ => bind,
+            };
+            let right = if matches!(bind, Bind::Compare | Bind::Or | Bind::Xor | Bind::And) {
+                Bind::Unary
+            } else {
+                tighter
+            };
+            let left = if bind == Bind::Compare {
+                Bind::Sum
+            } else {
+                left
+            };
+            let right = if bind == Bind::Compare {
+                Bind::Sum
+            } else {
+                right
+            };
+            let x = self.typed(a, node.ty, signs, left);
+            let y = self.typed(b, node.ty, signs, right);
+            (bind, format!("{x} {symbol} {y}"))
+        };
+        let arg = |n: u16| self.expression(n, Bind::Select);
+        let arg_as = |n: u16, signs| self.typed(n, node.ty, signs, Bind::Select);
+        let width = node.out.bits();
+        match node.op {
+            Op::Const(value) => (Bind::Atom, constant_text(value, node.out)),
+            Op::Src(slot) => {
+                let name = operand_name(self.program, slot as usize);
+                let mask = self.vector
+                    && self.program.row.shape.slots[slot as usize].ty == Ty::Mask
+                    && node.out == Ty::Bool;
+                (
+                    Bind::Atom,
+                    format!("{name}{}", if mask { "[lane]" } else { "" }),
+                )
+            }
+            Op::SrcDword(slot, k) => (
+                Bind::Atom,
+                format!("{}.dword{k}", operand_name(self.program, slot as usize)),
+            ),
+            Op::Get(state) => (Bind::Atom, state.name().into()),
+            Op::Field(field) => (Bind::Atom, field_name(field)),
+            Op::Not => {
+                let symbol = if node.ty == Ty::Bool { "!" } else { "~" };
+                (
+                    Bind::Unary,
+                    format!("{symbol}{}", self.expression(a, Bind::Unary)),
+                )
+            }
+            Op::Neg => (
+                Bind::Unary,
+                format!("-{}", self.typed(a, node.ty, false, Bind::Unary)),
+            ),
+            Op::Abs => call("abs", &[arg_as(a, true)]),
+            Op::Rev => call("reverse_bits", &[arg(a)]),
+            Op::Popcount => call("count_ones", &[arg(a)]),
+            Op::Clz => call("leading_zeros", &[arg(a)]),
+            Op::Ctz => call("trailing_zeros", &[arg(a)]),
+            Op::Zext => call(&format!("zext{width}"), &[arg(a)]),
+            Op::Sext => call(&format!("sext{width}"), &[arg(a)]),
+            Op::Trunc if node.out == Ty::Bool => {
+                (Bind::Atom, format!("{}[0]", self.expression(a, Bind::Atom)))
+            }
+            Op::Trunc => call(&format!("low{width}"), &[arg(a)]),
+            Op::IntToFloat | Op::FloatToInt | Op::FloatToFloat => {
+                call(node.out.name(), &[arg_as(a, true)])
+            }
+            Op::Add => infix("+", Bind::Sum, false),
+            Op::Sub => infix("-", Bind::Sum, false),
+            Op::Mul => infix("*", Bind::Product, false),
+            Op::MulHi => call(
+                &format!("high{width}"),
+                &[format!(
+                    "{} * {}",
+                    self.typed(a, node.ty, true, Bind::Product),
+                    self.typed(b, node.ty, true, Bind::Unary)
+                )],
+            ),
+            Op::And => match self.bit_range(at) {
+                Some((x, hi, lo)) if hi == lo => (
+                    Bind::Atom,
+                    format!("{}[{lo}]", self.expression(x, Bind::Atom)),
+                ),
+                Some((x, hi, lo)) => (
+                    Bind::Atom,
+                    format!("{}[{hi}:{lo}]", self.expression(x, Bind::Atom)),
+                ),
+                None if node.ty == Ty::Bool => infix("&&", Bind::And, false),
+                None => infix("&", Bind::And, false),
+            },
+            Op::Or if node.ty == Ty::Bool => infix("||", Bind::Or, false),
+            Op::Or => infix("|", Bind::Or, false),
+            Op::Xor => infix("^", Bind::Xor, false),
+            Op::Shl | Op::Shr => {
+                let symbol = if node.op == Op::Shl { "<<" } else { ">>" };
+                let x = self.typed(a, node.ty, node.op == Op::Shr, Bind::Unary);
+                (
+                    Bind::Shift,
+                    format!("{x} {symbol} {}", self.expression(b, Bind::Unary)),
+                )
+            }
+            Op::Min => call("min", &[arg_as(a, true), arg_as(b, true)]),
+            Op::Max => call("max", &[arg_as(a, true), arg_as(b, true)]),
+            Op::Eq => infix("==", Bind::Compare, false),
+            Op::Ne if node.ty.is_float() => infix("<>", Bind::Compare, false),
+            Op::Ne => infix("!=", Bind::Compare, false),
+            Op::Lt => infix("<", Bind::Compare, true),
+            Op::Le => infix("<=", Bind::Compare, true),
+            Op::Gt => infix(">", Bind::Compare, true),
+            Op::Ge => infix(">=", Bind::Compare, true),
+            Op::Unord => (
+                Bind::Or,
+                format!("isnan({}) || isnan({})", arg_as(a, false), arg_as(b, false)),
+            ),
+            Op::Class => call("class", &[arg_as(a, false), arg(b)]),
+            Op::Select => (
+                Bind::Select,
+                format!(
+                    "{} ? {} : {}",
+                    self.expression(a, Bind::Or),
+                    self.expression(b, Bind::Or),
+                    self.expression(c, Bind::Select)
+                ),
+            ),
+            Op::Fma => call(
+                "fma",
+                &[arg_as(a, false), arg_as(b, false), arg_as(c, false)],
+            ),
+            Op::Mad => call(
+                "mad",
+                &[arg_as(a, false), arg_as(b, false), arg_as(c, false)],
+            ),
+            Op::FmaLdexp(n) => {
+                let args = [
+                    arg_as(a, false),
+                    arg_as(b, false),
+                    arg_as(c, false),
+                    n.to_string(),
+                ];
+                call("fma_times_power_of_two", &args)
+            }
+            Op::Div => infix("/", Bind::Product, false),
+            Op::Sqrt => call("sqrt", &[arg_as(a, false)]),
+            Op::Ldexp => call("ldexp", &[arg_as(a, false), arg(b)]),
+            Op::Floor => call("floor", &[arg_as(a, false)]),
+            Op::Ceil => call("ceil", &[arg_as(a, false)]),
+            Op::RoundZero => call("trunc", &[arg_as(a, false)]),
+            Op::RoundEven => call("round_to_even", &[arg_as(a, false)]),
+            Op::SendLane => call("send_to_lane", &[arg(a), arg(b)]),
+            Op::Lane => (Bind::Atom, "lane".into()),
+            Op::ReadLane => (
+                Bind::Atom,
+                format!("{}[lane {}]", self.expression(a, Bind::Atom), arg(b)),
+            ),
+            Op::FirstLane => (Bind::Atom, "first_active_lane".into()),
+            Op::Address => (Bind::Atom, "address".into()),
+            Op::Load(space, offset) => (Bind::Atom, self.place(space, node.out, a, offset)),
+            Op::Atomic(space, op) => {
+                let name = match op {
+                    AtomicOp::Swap => "swap",
+                    AtomicOp::CmpSwap => "compare_swap",
+                    AtomicOp::Add => "add",
+                    AtomicOp::Sub => "sub",
+                    AtomicOp::Rsub => "reverse_sub",
+                    AtomicOp::Min => "min",
+                    AtomicOp::Max => "max",
+                    AtomicOp::And => "and",
+                    AtomicOp::Or => "or",
+                    AtomicOp::Xor => "xor",
+                    AtomicOp::Inc => "increment_wrapping_at",
+                    AtomicOp::Dec => "decrement_wrapping_to",
+                    AtomicOp::Mskor => "mask_or",
+                    AtomicOp::Wrap => "wrap",
+                };
+                let mut args = vec![self.place(space, node.out, a, 0), arg(b)];
+                if matches!(op, AtomicOp::CmpSwap | AtomicOp::Mskor | AtomicOp::Wrap) {
+                    args.push(arg(c));
+                }
+                call(&format!("atomic_{name}"), &args)
+            }
+            Op::Getreg => call("HWREG", &[arg(a)]),
+            Op::CodeOf(slot) => call("code", &[operand_name(self.program, slot as usize).into()]),
+            Op::Sgpr => (Bind::Atom, format!("SGPR[{}]{}", arg(a), self.pair(at))),
+            Op::Vgpr => (Bind::Atom, format!("VGPR[{}]{}", arg(a), self.pair(at))),
+        }
+    }
+}
+
+/// A field's name as the manuals write it: `SIMM16`, `OFFSET0`.
+pub fn field_name(field: Field) -> String {
+    format!("{field:?}").to_uppercase()
+}
+
+fn constant_text(value: u64, ty: Ty) -> String {
+    match ty {
+        Ty::Bool => if value == 0 { "0" } else { "1" }.into(),
+        Ty::F32 => float_text(f32::from_bits(value as u32) as f64, value, 8),
+        Ty::F64 => float_text(f64::from_bits(value), value, 16),
+        Ty::F16 => float_text(half_to_f64(value as u16), value, 4),
+        Ty::I16 | Ty::I32 | Ty::I64 => {
+            let shift = 64 - ty.bits();
+            let signed = (value << shift) as i64 >> shift;
+            if (-4096..4096).contains(&signed) {
+                signed.to_string()
+            } else {
+                format!("{value:#x}")
+            }
+        }
+        _ if value < 1024 => value.to_string(),
+        _ => format!("{value:#x}"),
+    }
+}
+
+fn float_text(value: f64, bits: u64, digits: usize) -> String {
+    let short = format!("{value:?}");
+    if value.is_nan() || short.len() > 12 {
+        format!("0x{bits:0digits$x}")
+    } else {
+        short
+    }
+}
+
+/// The value of an IEEE half.
+pub fn half_to_f64(bits: u16) -> f64 {
+    let sign = if bits & 0x8000 != 0 { -1.0 } else { 1.0 };
+    let fraction = (bits & 0x3ff) as f64;
+    match bits >> 10 & 0x1f {
+        0 => sign * fraction * 2f64.powi(-24),
+        31 if fraction == 0.0 => sign * f64::INFINITY,
+        31 => f64::NAN,
+        e => sign * (1024.0 + fraction) * 2f64.powi(e as i32 - 25),
+    }
+}

@@ -1,0 +1,67 @@
+//! numpy's array files: just enough to take an array's bytes in and out.
+
+/// The elements' bytes of a `.npy` file, in the order they lie there.
+///
+/// # Errors
+/// Where it is no little-endian `.npy` file.
+pub fn data(file: &[u8]) -> Result<Vec<u8>, String> {
+    let rest = file
+        .strip_prefix(b"\x93NUMPY")
+        .ok_or("it is no .npy file")?;
+    let (header, data) = match rest {
+        [1, _, a, b, rest @ ..] => rest.split_at_checked(u16::from_le_bytes([*a, *b]) as usize),
+        [2 | 3, _, a, b, c, d, rest @ ..] => {
+            rest.split_at_checked(u32::from_le_bytes([*a, *b, *c, *d]) as usize)
+        }
+        _ => return Err("its version is none of 1 to 3".into()),
+    }
+    .ok_or("its header is cut short")?;
+    let header = String::from_utf8_lossy(header);
+    let descr = header
+        .split("'descr':")
+        .nth(1)
+        .and_then(|rest| rest.split('\'').nth(1))
+        .ok_or("its header has no element type")?;
+    if descr.starts_with('>') {
+        return Err(format!(
+            "its elements are big-endian ({descr}); expected little-endian"
+        ));
+    }
+    if descr.contains('O') {
+        return Err("its elements are Python objects; expected numbers".into());
+    }
+    Ok(data.to_vec())
+}
+
+/// A one-dimensional `.npy` file of elements of numpy's type `descr`, as `<f4`.
+pub fn file(data: &[u8], descr: &str) -> Vec<u8> {
+    let size: usize = descr[2..].parse().unwrap_or(1);
+    let mut header = format!(
+        "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({},), }}",
+        data.len() / size
+    );
+    // The data begins at a multiple of 64 bytes.
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut out = b"\x93NUMPY\x01\x00".to_vec();
+    out.extend((header.len() as u16).to_le_bytes());
+    out.extend(header.as_bytes());
+    out.extend(&data[..data.len() / size * size]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn arrays_come_back() {
+        let bytes = [1u8, 2, 3, 4, 5, 6, 7, 8];
+        for descr in ["<f4", "<f8", "|u1", "<u2"] {
+            let file = super::file(&bytes, descr);
+            assert_eq!(super::data(&file).unwrap(), bytes);
+        }
+        assert!(super::data(b"\x93NUMPY\x01\x00\xff").is_err());
+        assert!(super::data(b"").is_err());
+    }
+}

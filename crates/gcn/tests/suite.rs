@@ -1,0 +1,215 @@
+//! Every line of testdata/*.gcn, for every generation it names, as a test of its own.
+//!
+//! A line is assembled; the bytes are decoded, printed in both spellings, and each text assembled
+//! again; then it is run, and every change compared with what the line lists. `BLESS=1` rewrites
+//! what stands behind `=>` in lines of one generation's result. A last test lists the rows that
+//! no line exercises.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use gcn::emu::interp::Interp;
+use gcn::emu::snippet::End;
+use gcn::eval::{MAX, assemble};
+use gcn::isa::decode::{Insn, decode};
+use gcn::isa::print::{Style, print};
+use gcn::isa::{Target, insts};
+use gcn::lang::{self, Bench, Place};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn testdata() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+/// `gfx8` stands for its generation; other names are targets.
+fn target(word: &str) -> Target {
+    let name = match word {
+        "gfx6" => "gfx600",
+        "gfx7" => "gfx701",
+        "gfx8" => "gfx803",
+        "gfx9" => "gfx900",
+        other => other,
+    };
+    Target::parse(name).unwrap_or_else(|| panic!("`gen {word}`: no such target"))
+}
+
+/// Rows that lines have exercised: the row's number and the target's table.
+type Seen = Arc<Mutex<BTreeSet<(usize, usize)>>>;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let bless = std::env::var_os("BLESS").is_some_and(|v| v == "1");
+    let seen: Seen = Arc::default();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(testdata())
+        .expect("testdata/")
+        .map(|entry| entry.expect("an entry of testdata/").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "gcn"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "testdata/ has no .gcn file");
+    let mut trials = Vec::new();
+    for path in files {
+        let text = std::fs::read_to_string(&path).expect("a readable .gcn file");
+        if bless {
+            std::fs::write(&path, blessed(&text)).expect("a writable .gcn file");
+            continue;
+        }
+        let name = path.file_stem().map_or("".into(), |s| s.to_string_lossy().into_owned());
+        for (number, line, targets) in lines(&text) {
+            for target in targets {
+                // Which rows are exercised is known before any trial runs, whatever is filtered.
+                if let Ok(code) = lang::parse(&line, target).and_then(|l| assemble(target, &l.inst)) {
+                    let mut seen = seen.lock().expect("no trial runs yet");
+                    for insn in instructions(target, &code) {
+                        seen.insert((insts::number(insn.row), target.table()));
+                    }
+                }
+                let line = line.clone();
+                let title = format!("{name}:{number} {} {}", target.name(), first_words(&line));
+                trials.push(Trial::test(title, move || check(target, &line).map_err(Failed::from)));
+            }
+        }
+    }
+    if bless {
+        return;
+    }
+    trials.push(Trial::test("every row has a line", move || {
+        let missing = without_line(&seen.lock().expect("no other trial holds it"));
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(Failed::from(format!("{} rows have none:\n  {}", missing.len(), missing.join("\n  "))))
+    }));
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// The lines that are tests: their number, text and targets.
+fn lines(text: &str) -> Vec<(usize, String, Vec<Target>)> {
+    let mut targets = Vec::new();
+    let mut out = Vec::new();
+    for (n, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match line.strip_prefix("gen ") {
+            Some(names) => targets = names.split_whitespace().map(target).collect(),
+            None => out.push((n + 1, line.to_owned(), targets.clone())),
+        }
+    }
+    out
+}
+
+fn first_words(line: &str) -> String {
+    let inst = line.split("   ").next().unwrap_or(line).split("=>").next().unwrap_or(line);
+    inst.trim().to_owned()
+}
+
+fn instructions(target: Target, mut code: &[u8]) -> Vec<Insn> {
+    let mut out = Vec::new();
+    while let Some(insn) = decode(target, code) {
+        code = &code[insn.len as usize..];
+        out.push(insn);
+    }
+    out
+}
+
+fn check(target: Target, line: &str) -> Result<(), String> {
+    let parsed = lang::parse(line, target)?;
+    if parsed.after.is_none() {
+        return Err("the line expects nothing: `=>` is missing".into());
+    }
+    let code = assemble(target, &parsed.inst)?;
+    for style in [Style::LLVM, Style::CLRX] {
+        let mut text = String::new();
+        let mut len = 0;
+        for insn in instructions(target, &code) {
+            if !text.is_empty() {
+                text.push_str(" ; ");
+            }
+            print(&insn, &style, &mut text);
+            len += insn.len as usize;
+        }
+        if len != code.len() {
+            return Err(format!("it does not decode behind `{text}`"));
+        }
+        let back = assemble(target, &text)?;
+        if back != code {
+            return Err(format!(
+                "{:?}: `{text}` assembles to {back:02x?}, the line to {code:02x?}",
+                style.syntax
+            ));
+        }
+    }
+    let (bench, changes, outcome) = run(target, &parsed, &code)?;
+    let wrong = lang::check(&parsed, &bench, &changes, &outcome);
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}
+
+fn run(
+    target: Target,
+    line: &lang::Line,
+    code: &[u8],
+) -> Result<(Bench, Vec<Place>, gcn::emu::snippet::Outcome), String> {
+    let mut bench = Bench::new(target)?;
+    for (place, value) in &line.before {
+        bench.set(*place, value)?;
+    }
+    for (place, _) in line.after.iter().flatten() {
+        if let Place::Mem(at) = place {
+            bench.map(*at)?;
+        }
+    }
+    let before = bench.snapshot();
+    let outcome = bench.run(code, MAX, &mut Interp::new());
+    let changes = bench.changes(&before);
+    Ok((bench, changes, outcome))
+}
+
+/// The rows that exist in a table and no line of its targets runs.
+fn without_line(seen: &BTreeSet<(usize, usize)>) -> Vec<String> {
+    let mut missing = Vec::new();
+    for row in insts::all() {
+        let number = insts::number(row);
+        for generation in ["gfx6", "gfx7", "gfx8", "gfx9"] {
+            let target = target(generation);
+            // A generation whose opcode and meaning are another's needs no line of its own, but
+            // the generations are few and lines name several.
+            let tables: Vec<usize> = Target::all()
+                .filter(|t| t.generation() == target.generation() && insts::exists(row, *t))
+                .map(|t| t.table())
+                .collect();
+            if !tables.is_empty() && !tables.iter().any(|&t| seen.contains(&(number, t))) {
+                missing.push(format!("{} {} in {generation}", row.format.name(), row.name));
+            }
+        }
+    }
+    missing
+}
+
+/// The file with what stands behind `=>` replaced by what happens on the first target of each line.
+fn blessed(text: &str) -> String {
+    let tests = lines(text);
+    let mut out = String::new();
+    for (n, line) in text.lines().enumerate() {
+        let new = tests.iter().find(|(number, ..)| *number == n + 1).and_then(|(_, test, targets)| {
+            let target = *targets.first()?;
+            let parsed = lang::parse(test, target).ok()?;
+            let code = assemble(target, &parsed.inst).ok()?;
+            let (bench, changes, outcome) = run(target, &parsed, &code).ok()?;
+            let mut parts: Vec<String> = lang::pair_up(&changes, target)
+                .into_iter()
+                .map(|p| format!("{} = {}", lang::name(p, target), lang::show(&bench.get(p))))
+                .collect();
+            if outcome.end != End::FellOff {
+                parts.push(format!("end = {}", lang::end_name(&outcome.end)));
+            }
+            let head = line.split("=>").next().unwrap_or(line).trim_end();
+            Some(format!("{head} => {}", parts.join(", ")).trim_end().to_owned())
+        });
+        out.push_str(new.as_deref().unwrap_or(line));
+        out.push('\n');
+    }
+    out
+}
