@@ -76,28 +76,89 @@ pub(crate) struct Asm<'s, 'o> {
 }
 
 static DIRECTIVES: &[&str] = &[
-    ".text", ".data", ".bss", ".rodata", ".section", ".previous", ".pushsection", ".popsection",
-    ".p2align", ".align", ".balign", ".globl", ".global", ".protected", ".hidden", ".internal",
-    ".weak", ".local", ".type", ".size", ".set", ".equ", ".byte", ".short", ".2byte", ".hword",
-    ".long", ".4byte", ".int", ".word", ".quad", ".8byte", ".ascii", ".asciz", ".string", ".zero",
-    ".space", ".skip", ".fill", ".org", ".ident", ".addrsig", ".file", ".loc", ".amdgcn_target",
-    ".amdhsa_code_object_version", ".amdhsa_kernel", ".end_amdhsa_kernel", ".amdgpu_metadata",
-    ".end_amdgpu_metadata", ".gcn_permissive", ".arch", ".gpu", ".syntax", ".comm", ".lcomm",
-    ".float", ".single", ".double", ".half", ".end", ".rawcode", ".warning", ".error",
+    ".text",
+    ".data",
+    ".bss",
+    ".rodata",
+    ".section",
+    ".previous",
+    ".pushsection",
+    ".popsection",
+    ".p2align",
+    ".align",
+    ".balign",
+    ".globl",
+    ".global",
+    ".protected",
+    ".hidden",
+    ".internal",
+    ".weak",
+    ".local",
+    ".type",
+    ".size",
+    ".set",
+    ".equ",
+    ".byte",
+    ".short",
+    ".2byte",
+    ".hword",
+    ".long",
+    ".4byte",
+    ".int",
+    ".word",
+    ".quad",
+    ".8byte",
+    ".ascii",
+    ".asciz",
+    ".string",
+    ".zero",
+    ".space",
+    ".skip",
+    ".fill",
+    ".org",
+    ".ident",
+    ".addrsig",
+    ".file",
+    ".loc",
+    ".amdgcn_target",
+    ".amdhsa_code_object_version",
+    ".amdhsa_kernel",
+    ".end_amdhsa_kernel",
+    ".amdgpu_metadata",
+    ".end_amdgpu_metadata",
+    ".gcn_permissive",
+    ".arch",
+    ".gpu",
+    ".syntax",
+    ".comm",
+    ".lcomm",
+    ".float",
+    ".single",
+    ".double",
+    ".half",
+    ".end",
+    ".rawcode",
+    ".warning",
+    ".error",
 ];
 
 impl<'s, 'o> Asm<'s, 'o> {
     pub fn new(src: &'s str, options: &'o Options, snippet: bool) -> Asm<'s, 'o> {
         let clrx = options.syntax == Syntax::Clrx;
-        let reading =
-            Reading { semicolon_separates: clrx || snippet, hash_comments: clrx };
+        let reading = Reading {
+            semicolon_separates: clrx || snippet,
+            hash_comments: clrx,
+        };
         let mut sym = Symbols::new();
         let mut fixed = |name: &str| {
             let id = sym.intern_made(name.to_string());
             sym.get_mut(id).def = Def::Absolute(0);
             id
         };
-        let next_free = [fixed(".amdgcn.next_free_vgpr"), fixed(".amdgcn.next_free_sgpr")];
+        let next_free = [
+            fixed(".amdgcn.next_free_vgpr"),
+            fixed(".amdgcn.next_free_sgpr"),
+        ];
         let mut asm = Asm {
             src,
             options,
@@ -209,7 +270,9 @@ impl<'s, 'o> Asm<'s, 'o> {
         loop {
             let first = tokens[0];
             let second = tokens.get(1).map_or(Tok::End, |t| t.tok);
-            let text = self.src.get(first.span.start as usize..first.span.end as usize);
+            let text = self
+                .src
+                .get(first.span.start as usize..first.span.end as usize);
             let text = text.unwrap_or("");
             match (first.tok, second) {
                 (Tok::End, _) => return Ok(()),
@@ -253,7 +316,8 @@ impl<'s, 'o> Asm<'s, 'o> {
         let symbol = self.sym.get_mut(id);
         if symbol.def != Def::None {
             let name = symbol.name.as_str().to_string();
-            let line = 1 + self.src.as_bytes()[..symbol.defined_at.min(self.src.len() as u32) as usize]
+            let line = 1 + self.src.as_bytes()
+                [..symbol.defined_at.min(self.src.len() as u32) as usize]
                 .iter()
                 .filter(|&&c| c == b'\n')
                 .count();
@@ -291,14 +355,20 @@ impl<'s, 'o> Asm<'s, 'o> {
     fn instruction(&mut self, tokens: &[Token]) -> Result<(), Fail> {
         let span = tokens[0].span;
         if self.block.is_some() {
-            return Err(Fail::new(span, "expected an .amdhsa_ directive or .end_amdhsa_kernel"));
+            return Err(Fail::new(
+                span,
+                "expected an .amdhsa_ directive or .end_amdhsa_kernel",
+            ));
         }
         if self.target.is_none() {
             if std::mem::replace(&mut self.target_missing, true) {
                 return Ok(());
             }
-            return Err(Fail::new(span, "the target is not known: expected .amdgcn_target before")
-                .help("--arch gfx900 or `.arch gfx900` names it, too"));
+            return Err(Fail::new(
+                span,
+                "the target is not known: expected .amdgcn_target before",
+            )
+            .help("--arch gfx900 or `.arch gfx900` names it, too"));
         }
         let permissive = self.permissive;
         let insn = self.parser(tokens).instruction(permissive)?;
@@ -318,11 +388,23 @@ impl<'s, 'o> Asm<'s, 'o> {
         let (section, offset) = self.place();
         self.emit(span, &insn.bytes[..insn.len])?;
         if let Some((expr, span)) = insn.branch {
-            self.fixups.push(Fixup { section, offset, kind: FixKind::Branch, expr, span });
+            self.fixups.push(Fixup {
+                section,
+                offset,
+                kind: FixKind::Branch,
+                expr,
+                span,
+            });
         }
         if let Some((expr, span)) = insn.literal {
             let offset = offset + insn.len as u64 - 4;
-            self.fixups.push(Fixup { section, offset, kind: FixKind::Literal, expr, span });
+            self.fixups.push(Fixup {
+                section,
+                offset,
+                kind: FixKind::Literal,
+                expr,
+                span,
+            });
         }
         Ok(())
     }
@@ -332,7 +414,10 @@ impl<'s, 'o> Asm<'s, 'o> {
         if size.saturating_add(more) > MAX_SECTION {
             return Err(Fail::new(
                 span,
-                format!("this makes the section larger than {} MiB", MAX_SECTION >> 20),
+                format!(
+                    "this makes the section larger than {} MiB",
+                    MAX_SECTION >> 20
+                ),
             ));
         }
         Ok(())
@@ -367,7 +452,9 @@ impl<'s, 'o> Asm<'s, 'o> {
                 ));
             }
         } else if let [byte] = pattern {
-            section.data.resize(section.data.len() + total as usize, *byte);
+            section
+                .data
+                .resize(section.data.len() + total as usize, *byte);
         } else {
             section.data.reserve(total as usize);
             for _ in 0..count {
@@ -382,16 +469,24 @@ impl<'s, 'o> Asm<'s, 'o> {
         let (current, at) = self.place();
         let wanted = match self.sym.evaluate(expr) {
             Ok(v) if v.is_absolute() => v.addend,
-            Ok(Value { addend, plus: Some(Term::Place(s, offset, _, _)), minus: None })
-                if s == current =>
-            {
-                addend.wrapping_add(offset as i64)
+            Ok(Value {
+                addend,
+                plus: Some(Term::Place(s, offset, _, _)),
+                minus: None,
+            }) if s == current => addend.wrapping_add(offset as i64),
+            _ => {
+                return Err(Fail::new(
+                    span,
+                    "expected an offset in this section that is known here",
+                ));
             }
-            _ => return Err(Fail::new(span, "expected an offset in this section that is known here")),
         };
         match u64::try_from(wanted).ok().and_then(|w| w.checked_sub(at)) {
             Some(gap) => self.emit_repeated(span, gap, &[fill]),
-            None => Err(Fail::new(span, format!("expected an offset of {at} or more"))),
+            None => Err(Fail::new(
+                span,
+                format!("expected an offset of {at} or more"),
+            )),
         }
     }
 
@@ -419,12 +514,19 @@ impl<'s, 'o> Asm<'s, 'o> {
             }
             return Ok(n as u32);
         }
-        let is = |stem: &str| name == stem || name.strip_prefix(stem).is_some_and(|r| r.starts_with('.'));
+        let is = |stem: &str| {
+            name == stem || name.strip_prefix(stem).is_some_and(|r| r.starts_with('.'))
+        };
         let default = if is(".rodata") || name == ".rodata1" {
             SectionFlags::ALLOC
         } else if is(".text") || is(".init") || is(".fini") {
             SectionFlags::CODE
-        } else if is(".data") || name == ".data1" || is(".bss") || is(".init_array") || is(".fini_array") {
+        } else if is(".data")
+            || name == ".data1"
+            || is(".bss")
+            || is(".init_array")
+            || is(".fini_array")
+        {
             SectionFlags::DATA
         } else {
             SectionFlags(0)
@@ -440,7 +542,8 @@ impl<'s, 'o> Asm<'s, 'o> {
         if self.sections.len() > 10_000 {
             return Err(Fail::new(span, "expected fewer sections"));
         }
-        let mut section = Section::new(name, flags, if name == ".text" { 4 } else { 1 }, Vec::new());
+        let mut section =
+            Section::new(name, flags, if name == ".text" { 4 } else { 1 }, Vec::new());
         section.kind = kind;
         section.entry_size = entry_size;
         self.sections.push(section);
@@ -451,11 +554,17 @@ impl<'s, 'o> Asm<'s, 'o> {
         let span = tokens[0].span;
         let lower = Lower::new(text);
         let name = lower.as_ref().map_or("", Lower::as_str);
-        if name.starts_with(".amdhsa_") && name != ".amdhsa_code_object_version" && name != ".amdhsa_kernel" {
+        if name.starts_with(".amdhsa_")
+            && name != ".amdhsa_code_object_version"
+            && name != ".amdhsa_kernel"
+        {
             return self.amdhsa(tokens, name);
         }
         if self.block.is_some() && name != ".end_amdhsa_kernel" {
-            return Err(Fail::new(span, "expected an .amdhsa_ directive or .end_amdhsa_kernel"));
+            return Err(Fail::new(
+                span,
+                "expected an .amdhsa_ directive or .end_amdhsa_kernel",
+            ));
         }
         match name {
             ".text" | ".data" | ".bss" | ".rodata" => {
@@ -582,7 +691,10 @@ impl<'s, 'o> Asm<'s, 'o> {
                         let span = p.span();
                         if p.peek() != Tok::Str {
                             let found = p.found();
-                            return Err(Fail::new(span, format!("expected a string, found {found}")));
+                            return Err(Fail::new(
+                                span,
+                                format!("expected a string, found {found}"),
+                            ));
                         }
                         p.next();
                         let text = unescape(p.text(span)).map_err(|m| Fail::new(span, m))?;
@@ -655,7 +767,10 @@ impl<'s, 'o> Asm<'s, 'o> {
                         && align <= MAX_ALIGN as i64
                         && (align as u64).is_power_of_two();
                     if !fits {
-                        return Err(Fail::new(span, "expected a size, and an alignment that is a power of two"));
+                        return Err(Fail::new(
+                            span,
+                            "expected a size, and an alignment that is a power of two",
+                        ));
                     }
                     Ok((id, size as u64, align as u64))
                 })?;
@@ -752,9 +867,17 @@ impl<'s, 'o> Asm<'s, 'o> {
                 Ok(())
             }
             ".warning" | ".error" => {
-                let text = if tokens.len() > 2 { self.parse(tokens, |p| p.one_string())? } else { Vec::new() };
+                let text = if tokens.len() > 2 {
+                    self.parse(tokens, |p| p.one_string())?
+                } else {
+                    Vec::new()
+                };
                 let text = String::from_utf8_lossy(&text).into_owned();
-                let level = if name == ".error" { Level::Error } else { Level::Warning };
+                let level = if name == ".error" {
+                    Level::Error
+                } else {
+                    Level::Warning
+                };
                 self.message(level, span, text, None);
                 Ok(())
             }
@@ -795,7 +918,12 @@ impl<'s, 'o> Asm<'s, 'o> {
                 end = p.span();
                 p.next();
             }
-            let name = p.text(Span { start: start.start, end: end.end }).trim_matches('"');
+            let name = p
+                .text(Span {
+                    start: start.start,
+                    end: end.end,
+                })
+                .trim_matches('"');
             if name.is_empty() {
                 return Err(Fail::new(start, "expected a section's name"));
             }
@@ -959,7 +1087,13 @@ impl<'s, 'o> Asm<'s, 'o> {
                         return Err(Fail::new(span, "this section holds zeros only"));
                     }
                     let kind = FixKind::Data(width);
-                    self.fixups.push(Fixup { section, offset, kind, expr, span });
+                    self.fixups.push(Fixup {
+                        section,
+                        offset,
+                        kind,
+                        expr,
+                        span,
+                    });
                 }
             }
             if !more {
@@ -1018,7 +1152,11 @@ impl<'s, 'o> Asm<'s, 'o> {
         match self.target {
             Some(old) if old != target => Err(Fail::new(
                 span,
-                format!("this is for {}, but the target is {}", target.name(), old.name()),
+                format!(
+                    "this is for {}, but the target is {}",
+                    target.name(),
+                    old.name()
+                ),
             )),
             _ => {
                 self.set_target(target);
@@ -1053,7 +1191,10 @@ impl<'s, 'o> Asm<'s, 'o> {
                 end = p.span();
                 p.next();
             }
-            let span = Span { start: start.start, end: end.end };
+            let span = Span {
+                start: start.start,
+                end: end.end,
+            };
             Ok((p.text(span).trim_matches('"'), span))
         })?;
         match Target::parse(name) {
@@ -1094,9 +1235,16 @@ impl<'s, 'o> Asm<'s, 'o> {
         })?;
         let builder = self.id().map(KernelBuilder::new);
         let known = builder.is_some();
-        self.block = Some(KernelBlock { name, span, builder });
+        self.block = Some(KernelBlock {
+            name,
+            span,
+            builder,
+        });
         if !known {
-            return Err(Fail::new(span, "the target is not known: expected .amdgcn_target before"));
+            return Err(Fail::new(
+                span,
+                "the target is not known: expected .amdgcn_target before",
+            ));
         }
         Ok(())
     }
@@ -1176,7 +1324,10 @@ impl<'s, 'o> Asm<'s, 'o> {
             expr: distance,
             span: block.span,
         });
-        self.kernels.push(Kernel { name: block.name.to_string(), descriptor });
+        self.kernels.push(Kernel {
+            name: block.name.to_string(),
+            descriptor,
+        });
         Ok(())
     }
 
@@ -1194,7 +1345,10 @@ impl<'s, 'o> Asm<'s, 'o> {
         }
         let Some((end, after)) = end else {
             self.lexer.pos = self.src.len();
-            return Err(Fail::new(span, "expected .end_amdgpu_metadata: this block has no end"));
+            return Err(Fail::new(
+                span,
+                "expected .end_amdgpu_metadata: this block has no end",
+            ));
         };
         self.lexer.go_to_line(start + after);
         let yaml = |e: metadata::MetadataError| Fail::new(span, format!("kernel metadata: {e}"));
@@ -1324,7 +1478,10 @@ impl<'s, 'o> Asm<'s, 'o> {
                         offset.wrapping_add_signed(addend),
                     ),
                     Ok(_) => {
-                        errors.push((symbol.defined_at, format!("the value of '{name}' is no address in one section")));
+                        errors.push((
+                            symbol.defined_at,
+                            format!("the value of '{name}' is no address in one section"),
+                        ));
                         continue;
                     }
                     Err(e) => {
@@ -1341,7 +1498,10 @@ impl<'s, 'o> Asm<'s, 'o> {
                 match self.sym.evaluate(expr) {
                     Ok(v) if v.is_absolute() && v.addend >= 0 => size = v.addend as u64,
                     _ => {
-                        errors.push((symbol.defined_at, format!("the size of '{name}' is no number")));
+                        errors.push((
+                            symbol.defined_at,
+                            format!("the size of '{name}' is no number"),
+                        ));
                         continue;
                     }
                 }
@@ -1353,7 +1513,11 @@ impl<'s, 'o> Asm<'s, 'o> {
                 address,
                 size,
                 kind: symbol.kind,
-                binding: symbol.binding.unwrap_or(if defined { Binding::Local } else { Binding::Global }),
+                binding: symbol.binding.unwrap_or(if defined {
+                    Binding::Local
+                } else {
+                    Binding::Global
+                }),
                 visibility: symbol.visibility,
                 section,
             });
@@ -1398,7 +1562,10 @@ impl<'s, 'o> Asm<'s, 'o> {
         &mut self,
         fixup: &Fixup,
     ) -> Result<Option<(RelocationKind, RelocTarget, i64)>, String> {
-        let value = self.sym.evaluate(&fixup.expr).map_err(|e| self.explain(e))?;
+        let value = self
+            .sym
+            .evaluate(&fixup.expr)
+            .map_err(|e| self.explain(e))?;
         let width = match fixup.kind {
             FixKind::Data(width) => width,
             FixKind::Literal => 4,
@@ -1445,8 +1612,10 @@ impl<'s, 'o> Asm<'s, 'o> {
                 let own = id.filter(|&id| {
                     let symbol = self.sym.get(id);
                     !matches!(symbol.binding, None | Some(Binding::Local))
-                        || matches!(variant, Variant::Gotpcrel | Variant::Gotpcrel32Lo | Variant::Gotpcrel32Hi)
-                            && !symbol.name.as_str().starts_with(".L")
+                        || matches!(
+                            variant,
+                            Variant::Gotpcrel | Variant::Gotpcrel32Lo | Variant::Gotpcrel32Hi
+                        ) && !symbol.name.as_str().starts_with(".L")
                 });
                 let here = (section == fixup.section).then_some(offset);
                 match own {
@@ -1475,7 +1644,10 @@ impl<'s, 'o> Asm<'s, 'o> {
             (FixKind::Data(4), Variant::None) => RelocationKind::ABS32,
             (FixKind::Data(8), Variant::None) => RelocationKind::ABS64,
             (FixKind::Data(_), Variant::None) => {
-                return Err(format!("no relocation puts an address into {} bits", width * 8));
+                return Err(format!(
+                    "no relocation puts an address into {} bits",
+                    width * 8
+                ));
             }
         };
         let needed = match kind {
@@ -1523,7 +1695,12 @@ impl<'s, 'o> Asm<'s, 'o> {
                 RelocationKind::REL32_HI => self.store(fixup, distance >> 32 & 0xffff_ffff, 4),
                 _ => self.block_raw(fixup, kind),
             }
-            if local && matches!(kind, RelocationKind::REL16 | RelocationKind::REL32 | RelocationKind::REL64) {
+            if local
+                && matches!(
+                    kind,
+                    RelocationKind::REL16 | RelocationKind::REL32 | RelocationKind::REL64
+                )
+            {
                 return Ok(None);
             }
         } else {
@@ -1535,7 +1712,9 @@ impl<'s, 'o> Asm<'s, 'o> {
     /// Takes note that the bytes of .text alone are not complete.
     fn block_raw(&mut self, fixup: &Fixup, kind: RelocationKind) {
         if fixup.section == 0 && self.raw_blocker.is_none() {
-            let text = self.src.get(fixup.span.start as usize..fixup.span.end as usize);
+            let text = self
+                .src
+                .get(fixup.span.start as usize..fixup.span.end as usize);
             self.raw_blocker = Some(format!("`{}` needs {}", text.unwrap_or(""), kind.name()));
         }
     }
@@ -1584,7 +1763,10 @@ impl<'s> Parser<'s, '_> {
     fn one_string(&mut self) -> Result<Vec<u8>, Fail> {
         let span = self.span();
         if self.peek() != Tok::Str {
-            return Err(Fail::new(span, format!("expected a string, found {}", self.found())));
+            return Err(Fail::new(
+                span,
+                format!("expected a string, found {}", self.found()),
+            ));
         }
         self.next();
         let bytes = unescape(self.text(span)).map_err(|m| Fail::new(span, m))?;

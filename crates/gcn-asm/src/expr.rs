@@ -161,7 +161,10 @@ impl Parser<'_, '_> {
         {
             *operators += 1;
             if depth == 0 || *operators > OPERATORS {
-                return Err(Fail::new(self.span(), "this expression is nested too deeply"));
+                return Err(Fail::new(
+                    self.span(),
+                    "this expression is nested too deeply",
+                ));
             }
             self.next();
             let right = self.binary(precedence, depth - 1, operators)?;
@@ -194,7 +197,10 @@ impl Parser<'_, '_> {
                 self.next();
                 match self.sym.local_label(n, forward) {
                     Some(id) => Ok(Expr::Sym(id, Variant::None)),
-                    None => Err(Fail::new(span, format!("there is no label '{n}:' before this"))),
+                    None => Err(Fail::new(
+                        span,
+                        format!("there is no label '{n}:' before this"),
+                    )),
                 }
             }
             Tok::Punct(b'-') => {
@@ -243,7 +249,10 @@ impl Parser<'_, '_> {
                 let id = self.sym.intern(&name[1..name.len() - 1]);
                 self.symbol_end(id)
             }
-            _ => Err(Fail::new(span, format!("expected an expression, found {}", self.found()))),
+            _ => Err(Fail::new(
+                span,
+                format!("expected an expression, found {}", self.found()),
+            )),
         }
     }
 
@@ -268,9 +277,8 @@ impl Parser<'_, '_> {
             words[n] = self.ident("a relocation's name")?;
             n += 1;
         }
-        let is = |a: &str, b: &str| {
-            words[0].eq_ignore_ascii_case(a) && words[1].eq_ignore_ascii_case(b)
-        };
+        let is =
+            |a: &str, b: &str| words[0].eq_ignore_ascii_case(a) && words[1].eq_ignore_ascii_case(b);
         Ok(match () {
             _ if is("gotpcrel", "") => Variant::Gotpcrel,
             _ if is("gotpcrel32", "lo") => Variant::Gotpcrel32Lo,
@@ -308,7 +316,11 @@ pub(crate) enum Term {
 
 impl Value {
     pub fn absolute(addend: i64) -> Value {
-        Value { addend, plus: None, minus: None }
+        Value {
+            addend,
+            plus: None,
+            minus: None,
+        }
     }
 
     pub fn is_absolute(&self) -> bool {
@@ -335,15 +347,29 @@ impl Value {
     }
 
     pub fn negate(self) -> Value {
-        Value { addend: self.addend.wrapping_neg(), plus: self.minus, minus: self.plus }
+        Value {
+            addend: self.addend.wrapping_neg(),
+            plus: self.minus,
+            minus: self.plus,
+        }
     }
 
     pub fn add(self, other: Value) -> Result<Value, EvalError> {
         const TOO_MANY: EvalError =
             EvalError::Message("this adds or subtracts more addresses than a relocation can hold");
         // Terms that cancel across the two sums first.
-        let first = Value { addend: 0, plus: self.plus, minus: other.minus }.settle();
-        let second = Value { addend: 0, plus: other.plus, minus: self.minus }.settle();
+        let first = Value {
+            addend: 0,
+            plus: self.plus,
+            minus: other.minus,
+        }
+        .settle();
+        let second = Value {
+            addend: 0,
+            plus: other.plus,
+            minus: self.minus,
+        }
+        .settle();
         let one = |a: Option<Term>, b: Option<Term>| match (a, b) {
             (Some(_), Some(_)) => Err(TOO_MANY),
             (a, b) => Ok(a.or(b)),

@@ -114,11 +114,44 @@ fn modifier(name: &str) -> Option<(Mod, Arg)> {
 
 /// Every modifier's name, for suggestions.
 static MODIFIERS: &[&str] = &[
-    "clamp", "mul", "div", "op_sel", "dst_sel", "src0_sel", "src1_sel", "dst_unused", "quad_perm",
-    "row_shl", "row_shr", "row_ror", "wave_shl", "wave_rol", "wave_shr", "wave_ror", "row_mirror",
-    "row_half_mirror", "row_bcast", "row_mask", "bank_mask", "bound_ctrl", "offset", "offset0",
-    "offset1", "gds", "offen", "idxen", "addr64", "glc", "slc", "lds", "tfe", "nv", "vop3",
-    "sdwa", "dpp", "bits",
+    "clamp",
+    "mul",
+    "div",
+    "op_sel",
+    "dst_sel",
+    "src0_sel",
+    "src1_sel",
+    "dst_unused",
+    "quad_perm",
+    "row_shl",
+    "row_shr",
+    "row_ror",
+    "wave_shl",
+    "wave_rol",
+    "wave_shr",
+    "wave_ror",
+    "row_mirror",
+    "row_half_mirror",
+    "row_bcast",
+    "row_mask",
+    "bank_mask",
+    "bound_ctrl",
+    "offset",
+    "offset0",
+    "offset1",
+    "gds",
+    "offen",
+    "idxen",
+    "addr64",
+    "glc",
+    "slc",
+    "lds",
+    "tfe",
+    "nv",
+    "vop3",
+    "sdwa",
+    "dpp",
+    "bits",
 ];
 
 /// A rule that an encodable instruction breaks.
@@ -197,7 +230,11 @@ impl<'s> Parser<'s, '_> {
         let mut n = 0;
         for first in [true, false] {
             for row in insts::by_name(name) {
-                let own = if self.clrx { row.clrx.unwrap_or(row.name) } else { row.name };
+                let own = if self.clrx {
+                    row.clrx.unwrap_or(row.name)
+                } else {
+                    row.name
+                };
                 if (own == name) == first && insts::exists(row, target) && n < rows.len() {
                     rows[n] = Some(row);
                     n += 1;
@@ -211,14 +248,21 @@ impl<'s> Parser<'s, '_> {
 
         let waits = matches!(
             first.shape.slots.first(),
-            Some(Slot { role: Role::Imm(Imm::Waitcnt), .. })
+            Some(Slot {
+                role: Role::Imm(Imm::Waitcnt),
+                ..
+            })
         );
         let most = rows().map(|r| r.shape.slots.len()).max().unwrap_or(0);
         let mut operands: Vec<Operand> = Vec::with_capacity(most);
         let mut modifiers: Vec<Modifier> = Vec::new();
         if most > 0 && !self.at_end() && !self.at_modifier(operands.len(), most) {
             loop {
-                let operand = if waits { self.waitcnt()? } else { self.operand()? };
+                let operand = if waits {
+                    self.waitcnt()?
+                } else {
+                    self.operand()?
+                };
                 operands.push(operand);
                 if !self.eat(b',') || self.at_modifier(operands.len(), most) {
                     break;
@@ -248,7 +292,10 @@ impl<'s> Parser<'s, '_> {
                 _ => continue,
             };
             if form.is_some_and(|f| f != asked) {
-                return Err(Fail::new(m.span, "this modifier belongs to another encoding"));
+                return Err(Fail::new(
+                    m.span,
+                    "this modifier belongs to another encoding",
+                ));
             }
             form = Some(asked);
         }
@@ -267,7 +314,11 @@ impl<'s> Parser<'s, '_> {
                         if broken.is_none() {
                             broken = Some(fit);
                         }
-                        Miss { span: v.span, why: Why::Violation(v.message), at: MAX_OPERANDS }
+                        Miss {
+                            span: v.span,
+                            why: Why::Violation(v.message),
+                            at: MAX_OPERANDS,
+                        }
                     }
                     Err(miss) => miss,
                 };
@@ -336,7 +387,14 @@ impl<'s> Parser<'s, '_> {
                 }
             }
         }
-        Assembled { bytes, len, literal, branch, violations: fit.violations, warning: fit.warning }
+        Assembled {
+            bytes,
+            len,
+            literal,
+            branch,
+            violations: fit.violations,
+            warning: fit.warning,
+        }
     }
 
     /// Whether a modifier, not an operand, comes next.
@@ -355,7 +413,10 @@ impl<'s> Parser<'s, '_> {
         if self.peek() != Tok::Ident {
             return Err(Fail::new(
                 span,
-                format!("expected `,`, a modifier or the end, found {}", self.found()),
+                format!(
+                    "expected `,`, a modifier or the end, found {}",
+                    self.found()
+                ),
             ));
         }
         let text = self.text(span);
@@ -372,7 +433,11 @@ impl<'s> Parser<'s, '_> {
         let value = match arg {
             Arg::Fixed(value) => value,
             Arg::Flag => {
-                if self.eat(b':') { self.ranged(name, 0, 1)? as u64 } else { 1 }
+                if self.eat(b':') {
+                    self.ranged(name, 0, 1)? as u64
+                } else {
+                    1
+                }
             }
             Arg::Wave(base) => {
                 if self.eat(b':') {
@@ -410,16 +475,15 @@ impl<'s> Parser<'s, '_> {
                     let word = self.ident("a name")?;
                     let found = table.iter().position(|(llvm, clrx)| {
                         let bare = llvm.strip_prefix("UNUSED_").unwrap_or(llvm);
-                        [*llvm, *clrx, bare].iter().any(|n| n.eq_ignore_ascii_case(word))
+                        [*llvm, *clrx, bare]
+                            .iter()
+                            .any(|n| n.eq_ignore_ascii_case(word))
                     });
                     match found {
                         Some(n) => n as u64,
                         None => {
                             let list: Vec<&str> = table.iter().map(|n| n.0).collect();
-                            return Err(Fail::new(
-                                start,
-                                format!("expected {}", list.join(", ")),
-                            ));
+                            return Err(Fail::new(start, format!("expected {}", list.join(", "))));
                         }
                     }
                 } else {
@@ -457,7 +521,11 @@ impl<'s> Parser<'s, '_> {
                 value
             }
         };
-        Ok(Modifier { what, value, span: span.to(self.last_span()) })
+        Ok(Modifier {
+            what,
+            value,
+            span: span.to(self.last_span()),
+        })
     }
 
     fn ranged(&mut self, what: &str, from: i64, to: i64) -> Result<i64, Fail> {
@@ -497,9 +565,15 @@ impl<'s> Parser<'s, '_> {
             } else {
                 format!("exists from {} to {} only", first.name(), last.name())
             };
-            return Fail::new(span, format!("{} has no {name}: it {where_}", target.name()));
+            return Fail::new(
+                span,
+                format!("{} has no {name}: it {where_}", target.name()),
+            );
         }
-        let fail = Fail::new(span, format!("there is no instruction or directive `{text}`"));
+        let fail = Fail::new(
+            span,
+            format!("there is no instruction or directive `{text}`"),
+        );
         let names = insts::of_target(target).flat_map(|row| {
             let clrx = row.clrx.into_iter().filter(|_| self.clrx);
             [row.name].into_iter().chain(clrx)
@@ -526,21 +600,35 @@ fn encodings(
         Format::Vopc => Some((SdwaC, DppC)),
         _ => None,
     };
-    let vop3 = row.has_vop3().then_some(if row.shape.is_vop3b() { Vop3b } else { Vop3 });
+    let vop3 = row
+        .has_vop3()
+        .then_some(if row.shape.is_vop3b() { Vop3b } else { Vop3 });
     let list = match form {
-        None => [if row.format == Format::Vop3 { None } else { Some(own) }, vop3],
+        None => [
+            if row.format == Format::Vop3 {
+                None
+            } else {
+                Some(own)
+            },
+            vop3,
+        ],
         Some(Form::E32) if row.flags.has(Flags::ONLY_E32) => [None, None],
         Some(Form::E32) => [
             (promoted.is_some() || row.format == Format::Vintrp).then_some(own),
             None,
         ],
         Some(Form::E64) => [vop3, None],
-        Some(Form::Sdwa) => [promoted.filter(|_| row.has_sdwa(generation)).map(|p| p.0), None],
-        Some(Form::Dpp) => [promoted.filter(|_| row.has_dpp(generation)).map(|p| p.1), None],
+        Some(Form::Sdwa) => [
+            promoted.filter(|_| row.has_sdwa(generation)).map(|p| p.0),
+            None,
+        ],
+        Some(Form::Dpp) => [
+            promoted.filter(|_| row.has_dpp(generation)).map(|p| p.1),
+            None,
+        ],
     };
     list.into_iter().flatten()
 }
-
 
 /// One encoding being fitted to the operands.
 struct Fitting<'a, 's, 'b> {
@@ -573,7 +661,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     ) -> Result<Self, Miss> {
         let Some(encoder) = Encoder::new(row, encoding, parser.target) else {
             let why = Why::Text("the target has no such encoding");
-            return Err(Miss { span: name_span, why, at: 0 });
+            return Err(Miss {
+                span: name_span,
+                why,
+                at: 0,
+            });
         };
         Ok(Fitting {
             parser,
@@ -594,7 +686,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     }
 
     fn miss<T>(&self, span: Span, why: Why) -> Result<T, Miss> {
-        Err(Miss { span, why, at: self.at })
+        Err(Miss {
+            span,
+            why,
+            at: self.at,
+        })
     }
 
     fn violate(&mut self, span: Span, message: &'static str) {
@@ -602,15 +698,23 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     }
 
     fn flag(&self, field: Field) -> bool {
-        self.modifiers.iter().any(|m| m.what == Mod::Flag(field) && m.value != 0)
+        self.modifiers
+            .iter()
+            .any(|m| m.what == Mod::Flag(field) && m.value != 0)
     }
 
     fn is_sdwa(&self) -> bool {
-        matches!(self.encoder.encoding, Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC)
+        matches!(
+            self.encoder.encoding,
+            Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC
+        )
     }
 
     fn is_dpp(&self) -> bool {
-        matches!(self.encoder.encoding, Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC)
+        matches!(
+            self.encoder.encoding,
+            Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC
+        )
     }
 
     fn buffer_address_dwords(&self) -> u8 {
@@ -657,7 +761,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             self.modifier(m)?;
         }
         if self.is_dpp() && !self.modifiers.iter().any(|m| m.what == Mod::DppCtrl) {
-            if !self.modifiers.iter().any(|m| m.what == Mod::Form(Form::Dpp)) {
+            if !self
+                .modifiers
+                .iter()
+                .any(|m| m.what == Mod::Form(Form::Dpp))
+            {
                 return self.miss(
                     self.name_span,
                     Why::Text("expected quad_perm, row_shl or another DPP modifier"),
@@ -816,11 +924,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         if count != 0 && count != dwords && !tfe || dwords == 0 {
             return self.miss(span, wrong);
         }
-        if slot.role == Role::FlatAddr
-            && self.row.format == Format::Scratch
-            && has_saddr
-        {
-            self.violate(span, "expected off: scratch takes a VGPR or an SGPR as address");
+        if slot.role == Role::FlatAddr && self.row.format == Format::Scratch && has_saddr {
+            self.violate(
+                span,
+                "expected off: scratch takes a VGPR or an SGPR as address",
+            );
         }
         // A tuple that begins in between is not what the hardware reads.
         let step = if dwords >= 4 { 4 } else { 2 };
@@ -850,7 +958,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         let message = match slot.role {
             Role::Sdst | Role::Sdata | Role::SdstV | Role::SsrcK | Role::CmpDst
             | Role::CarryOut | Role::CarryIn | Role::Saddr
-                if code >= 128 =>
+                // LLVM takes the sources that are read as registers.
+                if code >= 128 && !matches!(code, 235..=239 | 251..=253) =>
             {
                 "expected an SGPR"
             }
@@ -939,6 +1048,9 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         if (operand.abs || operand.neg) && !float {
             self.violate(span, "abs and neg are for floats, and this operand is none");
         }
+        if operand.sext && (operand.abs || operand.neg) {
+            self.violate(span, "sext is for integers, abs and neg are for floats");
+        }
         if operand.sext && slot.ty.is_float() {
             self.violate(span, "sext is for integers, and this operand is none");
         }
@@ -955,15 +1067,34 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         let (what, _) = self.wanted(slot, dwords);
         let source = matches!(
             slot.role,
-            Role::Ssrc0 | Role::Ssrc1 | Role::Src0 | Role::Src1 | Role::Src2 | Role::Soffset
+            Role::Ssrc0
+                | Role::Ssrc1
+                | Role::Src0
+                | Role::Src1
+                | Role::Src2
+                | Role::Soffset
                 | Role::LaneSel
         );
-        if !source || slot.access != Access::Read {
+        if source && slot.access != Access::Read {
+            self.violate(span, "expected a VGPR");
+        } else if !source {
+            // A scalar destination in a field of eight bits may hold a constant's code.
+            if matches!(slot.role, Role::SdstV | Role::CmpDst | Role::CarryIn)
+                && !operand.has_mods()
+                && let Ok((Constant::Inline(code), _)) =
+                    number_as(&operand.val, slot.ty, false, false, self.parser.target)
+                && self.encoder.set_code(slot.role, code)
+            {
+                self.violate(span, "expected an SGPR");
+                return Ok(());
+            }
             return self.miss(span, Why::Register(what, dwords));
         }
         use Encoding::*;
-        let has_literal =
-            matches!(self.encoder.encoding, Sop1 | Sop2 | Sopc | Vop1 | Vop2 | Vopc);
+        let has_literal = matches!(
+            self.encoder.encoding,
+            Sop1 | Sop2 | Sopc | Vop1 | Vop2 | Vopc
+        );
         if let Val::Expr(_) = operand.val {
             if operand.has_mods() {
                 return self.miss(span, Why::Text("abs, neg and sext take no symbols"));
@@ -981,7 +1112,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         } else if operand.sext {
             return self.miss(span, Why::Text("sext needs SDWA"));
         }
-        let (constant, lost) = match number_as(&operand.val, slot.ty, abs, neg, self.parser.target) {
+        let (constant, lost) = match number_as(&operand.val, slot.ty, abs, neg, self.parser.target)
+        {
             Ok(constant) => constant,
             Err(message) => return self.miss(span, Why::Text(message)),
         };
@@ -1009,12 +1141,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     }
 
     /// A literal that is part of the instruction.
-    fn literal_number(
-        &mut self,
-        val: &Val,
-        ty: Ty,
-        operand: &Operand,
-    ) -> Result<(), Miss> {
+    fn literal_number(&mut self, val: &Val, ty: Ty, operand: &Operand) -> Result<(), Miss> {
         let span = operand.span;
         if operand.sext || matches!(val, Val::Reg(..) | Val::Off | Val::Imm(..)) {
             return self.miss(span, Why::Text("expected a 32-bit literal"));
@@ -1072,7 +1199,10 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             (Val::Imm(made, value), _) if !operand.has_mods() => {
                 let same = *made == kind || *made == Imm::GprIdx && kind == Imm::GprIdxSsrc1;
                 if !same {
-                    return self.miss(span, Why::Text("expected a number or an immediate of another kind"));
+                    return self.miss(
+                        span,
+                        Why::Text("expected a number or an immediate of another kind"),
+                    );
                 }
                 *value
             }
@@ -1125,7 +1255,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             } else {
                 (code < 128 || count == 0) && self.encoder.set(Field::Offset, code as u32)
             };
-            return if fits { Ok(()) } else { self.miss(span, Why::Register("an SGPR", 1)) };
+            return if fits {
+                Ok(())
+            } else {
+                self.miss(span, Why::Register("an SGPR", 1))
+            };
         }
         let literal = match operand.val {
             Val::LitInt(value) => Some(value),
@@ -1146,15 +1280,15 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     (-(1 << 20)..1 << 20).contains(&value)
                         && self.encoder.set(Field::Offset, value as u32 & 0x1f_ffff)
                 }
-                _ => {
-                    u32::try_from(value).is_ok_and(|value| self.encoder.set(Field::Offset, value))
-                }
+                _ => u32::try_from(value).is_ok_and(|value| self.encoder.set(Field::Offset, value)),
             };
             if fits_field && !forced {
                 self.encoder.set(Field::Imm, 1);
                 return Ok(());
             }
-            if self.generation == Gen::Gfx7 && let Ok(value) = u32::try_from(value) {
+            if self.generation == Gen::Gfx7
+                && let Ok(value) = u32::try_from(value)
+            {
                 self.encoder.set(Field::Offset, LITERAL as u32);
                 return self.put_literal(value, None, span);
             }
@@ -1203,8 +1337,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 }
                 if field == Field::Clamp {
                     let destination = self.row.shape.slots.first().map_or(Ty::B32, |s| s.ty);
-                    let integer = self.generation >= Gen::Gfx8
-                        && destination.as_bits() != destination;
+                    let integer =
+                        self.generation >= Gen::Gfx8 && destination.as_bits() != destination;
                     let fits = if compare {
                         self.has_float() && self.generation >= Gen::Gfx8
                     } else {
@@ -1216,7 +1350,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 }
             }
             Mod::Omod => {
-                if !self.encoder.has(Field::Omod) || !self.encoder.set(Field::Omod, m.value as u32) {
+                if !self.encoder.has(Field::Omod) || !self.encoder.set(Field::Omod, m.value as u32)
+                {
                     return self.miss(span, Why::Modifier);
                 }
                 if m.value != 0 && (mods != Mods::Valu || compare || !self.has_float()) {
@@ -1394,7 +1529,9 @@ fn edit_distance(a: &[u8], b: &[u8]) -> usize {
         row[0] = i;
         for j in 1..=width {
             let same = a[i - 1] == b[j - 1];
-            row[j] = (last[j - 1] + !same as usize).min(last[j] + 1).min(row[j - 1] + 1);
+            row[j] = (last[j - 1] + !same as usize)
+                .min(last[j] + 1)
+                .min(row[j - 1] + 1);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
                 row[j] = row[j].min(before[j - 2] + 1);
             }

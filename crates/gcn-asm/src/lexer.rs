@@ -9,7 +9,10 @@ pub(crate) struct Span {
 
 impl Span {
     pub fn to(self, other: Span) -> Span {
-        Span { start: self.start, end: other.end.max(self.start) }
+        Span {
+            start: self.start,
+            end: other.end.max(self.start),
+        }
     }
 }
 
@@ -76,11 +79,20 @@ pub(crate) fn is_ident(c: u8) -> bool {
 
 impl<'s> Lexer<'s> {
     pub fn new(src: &'s str, reading: Reading) -> Lexer<'s> {
-        Lexer { src, pos: 0, reading, line_start: true }
+        Lexer {
+            src,
+            pos: 0,
+            reading,
+            line_start: true,
+        }
     }
 
     fn peek(&self, ahead: usize) -> u8 {
-        self.src.as_bytes().get(self.pos + ahead).copied().unwrap_or(0)
+        self.src
+            .as_bytes()
+            .get(self.pos + ahead)
+            .copied()
+            .unwrap_or(0)
     }
 
     /// Whether everything was read.
@@ -91,7 +103,10 @@ impl<'s> Lexer<'s> {
     /// Goes on behind the end of the current line.
     pub fn skip_line(&mut self) {
         let rest = &self.src.as_bytes()[self.pos..];
-        self.pos += rest.iter().position(|&c| c == b'\n').map_or(rest.len(), |n| n + 1);
+        self.pos += rest
+            .iter()
+            .position(|&c| c == b'\n')
+            .map_or(rest.len(), |n| n + 1);
         self.line_start = true;
     }
 
@@ -102,7 +117,10 @@ impl<'s> Lexer<'s> {
     }
 
     fn span(&self, start: usize) -> Span {
-        Span { start: start as u32, end: self.pos as u32 }
+        Span {
+            start: start as u32,
+            end: self.pos as u32,
+        }
     }
 
     /// Reads the tokens of the next statement into `out`, which is cleared first. The last token
@@ -112,13 +130,19 @@ impl<'s> Lexer<'s> {
         loop {
             let start = self.pos;
             if self.at_end() {
-                out.push(Token { tok: Tok::End, span: self.span(start) });
+                out.push(Token {
+                    tok: Tok::End,
+                    span: self.span(start),
+                });
                 return Ok(());
             }
             let c = self.peek(0);
             let tok = match c {
                 b'\n' => {
-                    out.push(Token { tok: Tok::End, span: self.span(start) });
+                    out.push(Token {
+                        tok: Tok::End,
+                        span: self.span(start),
+                    });
                     self.pos += 1;
                     self.line_start = true;
                     return Ok(());
@@ -128,7 +152,10 @@ impl<'s> Lexer<'s> {
                     continue;
                 }
                 b';' if self.reading.semicolon_separates => {
-                    out.push(Token { tok: Tok::End, span: self.span(start) });
+                    out.push(Token {
+                        tok: Tok::End,
+                        span: self.span(start),
+                    });
                     self.pos += 1;
                     return Ok(());
                 }
@@ -145,12 +172,19 @@ impl<'s> Lexer<'s> {
                     continue;
                 }
                 b'/' if self.peek(1) == b'*' => {
-                    match self.src.get(self.pos + 2..).and_then(|rest| rest.find("*/")) {
+                    match self
+                        .src
+                        .get(self.pos + 2..)
+                        .and_then(|rest| rest.find("*/"))
+                    {
                         Some(n) => self.pos += n + 4,
                         None => {
                             self.pos = self.src.len();
                             return Err(LexError {
-                                span: Span { start: start as u32, end: start as u32 + 2 },
+                                span: Span {
+                                    start: start as u32,
+                                    end: start as u32 + 2,
+                                },
                                 message: "this comment has no end; expected `*/`".into(),
                             });
                         }
@@ -184,7 +218,10 @@ impl<'s> Lexer<'s> {
                 }
             };
             self.line_start = false;
-            out.push(Token { tok, span: self.span(start) });
+            out.push(Token {
+                tok,
+                span: self.span(start),
+            });
         }
     }
 
@@ -197,13 +234,19 @@ impl<'s> Lexer<'s> {
     fn fail<T>(&mut self, start: usize, message: impl Into<String>) -> Result<T, LexError> {
         let span = self.span(start);
         self.skip_line();
-        Err(LexError { span, message: message.into() })
+        Err(LexError {
+            span,
+            message: message.into(),
+        })
     }
 
     fn digits(&mut self, radix: u32) -> Option<u64> {
         let (mut value, mut fits) = (0u64, true);
         while let Some(d) = (self.peek(0) as char).to_digit(radix) {
-            match value.checked_mul(radix as u64).and_then(|v| v.checked_add(d as u64)) {
+            match value
+                .checked_mul(radix as u64)
+                .and_then(|v| v.checked_add(d as u64))
+            {
                 Some(v) => value = v,
                 None => fits = false,
             }
@@ -274,7 +317,10 @@ impl<'s> Lexer<'s> {
             let octal = self.digits(8);
             if self.peek(0).is_ascii_digit() {
                 self.digits(10);
-                return self.fail(start, "a number that begins with 0 is octal, and this is none");
+                return self.fail(
+                    start,
+                    "a number that begins with 0 is octal, and this is none",
+                );
             }
             return match octal {
                 Some(value) => self.number_end(start, Tok::Int(value)),
@@ -331,7 +377,10 @@ impl<'s> Lexer<'s> {
         exact &= mantissa < 1 << 53;
         let value = scale(mantissa as f64, exponent);
         if !exact || !value.is_finite() || value == 0.0 && mantissa != 0 {
-            return self.fail(start, "this hexadecimal float has no exact value in 64 bits");
+            return self.fail(
+                start,
+                "this hexadecimal float has no exact value in 64 bits",
+            );
         }
         self.number_end(start, Tok::Float(value))
     }
@@ -443,7 +492,12 @@ pub(crate) fn unescape(text: &str) -> Result<Vec<u8>, String> {
                     Err(_) => return Err("an octal escape is larger than a byte".into()),
                 }
             }
-            _ => return Err(format!("unknown escape `\\{}`", char::from(c).escape_default())),
+            _ => {
+                return Err(format!(
+                    "unknown escape `\\{}`",
+                    char::from(c).escape_default()
+                ));
+            }
         }
     }
     Ok(out)

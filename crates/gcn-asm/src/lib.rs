@@ -102,7 +102,13 @@ impl std::fmt::Display for Diagnostic {
             Level::Error => "error",
             Level::Warning => "warning",
         };
-        let Diagnostic { file, line, column, message, .. } = self;
+        let Diagnostic {
+            file,
+            line,
+            column,
+            message,
+            ..
+        } = self;
         write!(f, "{file}:{line}:{column}: {level}: {message}")
     }
 }
@@ -215,14 +221,30 @@ pub fn snippet(
     syntax: Syntax,
     permissive: bool,
 ) -> Result<Vec<u8>, Vec<Diagnostic>> {
-    let options = Options { target: Some(target), syntax, permissive, defines: Vec::new() };
+    let options = Options {
+        target: Some(target),
+        syntax,
+        permissive,
+        defines: Vec::new(),
+    };
     let output = run(source, "", &options, true);
     match output.object {
         Some(object) => match object.raw() {
-            Ok(_) => Ok(object.sections.into_iter().next().map_or(Vec::new(), |s| s.data)),
+            Ok(_) => Ok(object
+                .sections
+                .into_iter()
+                .next()
+                .map_or(Vec::new(), |s| s.data)),
             Err(message) => {
-                let all = Span { start: 0, end: source.len() as u32 };
-                Err(diagnostics(source, "", vec![(Level::Error, all, message, None)]))
+                let all = Span {
+                    start: 0,
+                    end: source.len() as u32,
+                };
+                Err(diagnostics(
+                    source,
+                    "",
+                    vec![(Level::Error, all, message, None)],
+                ))
             }
         },
         None => Err(output.diagnostics),
@@ -232,14 +254,23 @@ pub fn snippet(
 fn run(source: &str, file_name: &str, options: &Options, snippet: bool) -> Output {
     if u32::try_from(source.len()).is_err() {
         let message = "the file is larger than 4 GiB".to_string();
-        let diagnostics =
-            diagnostics("", file_name, vec![(Level::Error, Span::default(), message, None)]);
-        return Output { object: None, diagnostics };
+        let diagnostics = diagnostics(
+            "",
+            file_name,
+            vec![(Level::Error, Span::default(), message, None)],
+        );
+        return Output {
+            object: None,
+            diagnostics,
+        };
     }
     let mut asm = Asm::new(source, options, snippet);
     asm.run();
     let (object, diagnostics) = asm.finish(file_name);
-    Output { object, diagnostics }
+    Output {
+        object,
+        diagnostics,
+    }
 }
 
 /// Finds the lines of the messages.
@@ -263,7 +294,10 @@ pub(crate) fn diagnostics(
         }
         let rest = &bytes[line_start..];
         let line_end = line_start + rest.iter().position(|&c| c == b'\n').unwrap_or(rest.len());
-        let text = source.get(line_start..line_end).unwrap_or("").trim_end_matches('\r');
+        let text = source
+            .get(line_start..line_end)
+            .unwrap_or("")
+            .trim_end_matches('\r');
         let clip = |n: usize| {
             let mut n = n.saturating_sub(line_start).min(text.len());
             while !text.is_char_boundary(n) {
@@ -288,7 +322,11 @@ pub(crate) fn diagnostics(
 
 /// Diagnostics as text for people, with the lines they are about; in colour if `color`.
 pub fn render(diagnostics: &[Diagnostic], color: bool) -> String {
-    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let renderer = if color {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
     let mut out = String::new();
     for d in diagnostics {
         let level = match d.level {
@@ -304,9 +342,9 @@ pub fn render(diagnostics: &[Diagnostic], color: bool) -> String {
         let group: Group<'_> = level.primary_title(d.message.as_str()).element(snippet);
         let mut report = vec![group];
         if let Some(help) = &d.help {
-            let last = report.pop().map(|g| {
-                g.element(annotate_snippets::Level::HELP.message(help.as_str()))
-            });
+            let last = report
+                .pop()
+                .map(|g| g.element(annotate_snippets::Level::HELP.message(help.as_str())));
             report.extend(last);
         }
         out.push_str(&renderer.render(&report));

@@ -35,7 +35,13 @@ pub(crate) struct Operand {
 
 impl Operand {
     fn new(val: Val, span: Span) -> Operand {
-        Operand { val, abs: false, neg: false, sext: false, span }
+        Operand {
+            val,
+            abs: false,
+            neg: false,
+            sext: false,
+            span,
+        }
     }
 
     pub fn has_mods(&self) -> bool {
@@ -99,7 +105,11 @@ fn named(name: &str, generation: Gen, clrx: bool) -> Option<Result<(u16, u8), &'
         _ => {}
     }
     let aperture = |code| {
-        if g == Gen::Gfx9 { Ok((code, 0)) } else { Err("this source exists from gfx9 on") }
+        if g == Gen::Gfx9 {
+            Ok((code, 0))
+        } else {
+            Err("this source exists from gfx9 on")
+        }
     };
     let plain = name.strip_prefix("src_").unwrap_or(name);
     Some(match plain {
@@ -107,8 +117,8 @@ fn named(name: &str, generation: Gen, clrx: bool) -> Option<Result<(u16, u8), &'
         "scc" => Ok((SCC, 0)),
         "vccz" => Ok((VCCZ, 0)),
         "execz" => Ok((EXECZ, 0)),
-        "lds_direct" => Ok((LDS_DIRECT, 1)),
-        "lds" if clrx => Ok((LDS_DIRECT, 1)),
+        "lds_direct" => Ok((LDS_DIRECT, 0)),
+        "lds" if clrx => Ok((LDS_DIRECT, 0)),
         "shared_base" => aperture(235),
         "shared_limit" => aperture(236),
         "private_base" => aperture(237),
@@ -176,7 +186,10 @@ impl<'s> Parser<'s, '_> {
             File::Ttmp => (112, 12, "ttmp"),
         };
         if last < first {
-            return Err(Fail::new(span, "the last register of a range comes before the first"));
+            return Err(Fail::new(
+                span,
+                "the last register of a range comes before the first",
+            ));
         }
         if first < 0 || last >= count as i64 {
             let target = self.target.name();
@@ -217,7 +230,11 @@ impl<'s> Parser<'s, '_> {
                 self.next();
                 self.next();
                 let first = self.absolute()?;
-                let last = if self.eat(b':') { self.absolute()? } else { first };
+                let last = if self.eat(b':') {
+                    self.absolute()?
+                } else {
+                    first
+                };
                 self.expect(b']')?;
                 let span = span.to(self.last_span());
                 return self.registers(file, first, last, span).map(Some);
@@ -244,14 +261,24 @@ impl<'s> Parser<'s, '_> {
         let (mut first, mut count) = (0u16, 0u8);
         loop {
             let span = self.span();
-            let one = if self.peek() == Tok::Ident { self.register()? } else { None };
+            let one = if self.peek() == Tok::Ident {
+                self.register()?
+            } else {
+                None
+            };
             let Some(Val::Reg(code, 1)) = one else {
-                return Err(Fail::new(span, "expected a 32-bit register in a register list"));
+                return Err(Fail::new(
+                    span,
+                    "expected a 32-bit register in a register list",
+                ));
             };
             if count == 0 {
                 first = code;
             } else if code != first + count as u16 {
-                return Err(Fail::new(span, "expected the register that comes next in order"));
+                return Err(Fail::new(
+                    span,
+                    "expected the register that comes next in order",
+                ));
             }
             count += 1;
             if count > 32 {
@@ -263,7 +290,10 @@ impl<'s> Parser<'s, '_> {
         }
         self.expect(b']')?;
         if count > 1 && first < 128 && first + count as u16 > 128 {
-            return Err(Fail::new(start.to(self.last_span()), "these are not one register tuple"));
+            return Err(Fail::new(
+                start.to(self.last_span()),
+                "these are not one register tuple",
+            ));
         }
         Ok(Val::Reg(first, count))
     }
@@ -279,11 +309,14 @@ impl<'s> Parser<'s, '_> {
     fn operand_inner(&mut self, depth: u8) -> Result<Operand, Fail> {
         let start = self.span();
         if depth == 0 {
-            return Err(Fail::new(start, "expected at most one abs, one neg and one sext"));
+            return Err(Fail::new(
+                start,
+                "expected at most one abs, one neg and one sext",
+            ));
         }
         let modified = |inner: Operand, abs: bool, neg: bool, sext: bool| {
             let twice = inner.abs && abs || inner.neg && neg || inner.sext && sext;
-            if twice || abs && inner.neg || sext && inner.has_mods() {
+            if twice || abs && inner.neg {
                 return Err(Fail::new(start, "expected -|x|, neg(abs(x)) or sext(x)"));
             }
             Ok(Operand {
@@ -304,10 +337,13 @@ impl<'s> Parser<'s, '_> {
                     self.next();
                     return Ok(Operand::new(Val::Float(-value), start));
                 }
-                let call = self.peek_at(1) == Tok::Ident && self.peek_at(2) == Tok::Punct(b'(') && {
-                    let name = self.text(self.span_at(1));
-                    ["abs", "neg", "sext", "lit"].iter().any(|n| n.eq_ignore_ascii_case(name))
-                };
+                let call =
+                    self.peek_at(1) == Tok::Ident && self.peek_at(2) == Tok::Punct(b'(') && {
+                        let name = self.text(self.span_at(1));
+                        ["abs", "neg", "sext", "lit", "op"]
+                            .iter()
+                            .any(|n| n.eq_ignore_ascii_case(name))
+                    };
                 if call || self.peek_at(1) == Tok::Punct(b'|') || self.starts_register(1) {
                     self.next();
                     let inner = self.operand_inner(depth - 1)?;
@@ -318,6 +354,9 @@ impl<'s> Parser<'s, '_> {
             Tok::Punct(b'|') => {
                 self.next();
                 let inner = match self.peek() {
+                    Tok::Ident if self.peek_at(1) == Tok::Punct(b'(') => {
+                        self.operand_inner(depth - 1)?
+                    }
                     Tok::Ident if self.starts_register(0) => {
                         let val = self.register()?.unwrap_or(Val::Off);
                         Operand::new(val, start)
@@ -375,7 +414,9 @@ impl<'s> Parser<'s, '_> {
                             let code = self.absolute()?;
                             self.expect(b')')?;
                             return match u16::try_from(code) {
-                                Ok(code) if code < 512 => Ok(Operand::new(Val::Reg(code, 0), start)),
+                                Ok(code) if code < 512 => {
+                                    Ok(Operand::new(Val::Reg(code, 0), start))
+                                }
                                 _ => Err(Fail::new(span, "expected an operand code from 0 to 511")),
                             };
                         }
@@ -406,12 +447,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     /// A name of a table, or a number (with `@` before it in CLRX's spelling).
-    fn named_number(
-        &mut self,
-        table: &'static [Name],
-        most: i64,
-        what: &str,
-    ) -> Result<u32, Fail> {
+    fn named_number(&mut self, table: &'static [Name], most: i64, what: &str) -> Result<u32, Fail> {
         let span = self.span();
         if self.peek() == Tok::Ident && matches!(self.peek_at(1), Tok::Punct(b',' | b')')) {
             let text = self.text(span);
@@ -420,11 +456,21 @@ impl<'s> Parser<'s, '_> {
                 self.next();
                 return Ok(id);
             }
-            let other = Gen::ALL.iter().find(|&&g| names::id_of(table, text, g).is_some());
+            let other = Gen::ALL
+                .iter()
+                .find(|&&g| names::id_of(table, text, g).is_some());
             if let Some(g) = other {
-                return Err(Fail::new(span, format!("{what} '{text}' exists from {} on", g.name())));
+                return Err(Fail::new(
+                    span,
+                    format!("{what} '{text}' exists from {} on", g.name()),
+                ));
             }
-            if self.sym.find(text).and_then(|id| self.sym.absolute(id)).is_none() {
+            if self
+                .sym
+                .find(text)
+                .and_then(|id| self.sym.absolute(id))
+                .is_none()
+            {
                 return Err(Fail::new(span, format!("expected {what}'s name or number"))
                     .help(list_names(table, generation)));
             }
@@ -458,10 +504,16 @@ impl<'s> Parser<'s, '_> {
             let op = match message {
                 2 | 3 => self.named_number(names::GS_OPS, 7, "the operation")?,
                 15 => self.named_number(names::SYS_OPS, 7, "the operation")?,
-                _ => self.number(span, 0, 7, "the operation")?,
+                _ => {
+                    self.eat(b'@');
+                    self.number(span, 0, 7, "the operation")?
+                }
             };
             if op_by_name && by_name && message == 2 && op == 0 {
-                return Err(Fail::new(span, "MSG_GS takes no GS_OP_NOP; MSG_GS_DONE does"));
+                return Err(Fail::new(
+                    span,
+                    "MSG_GS takes no GS_OP_NOP; MSG_GS_DONE does",
+                ));
             }
             value |= op << 4;
             if self.eat(b',') {
@@ -470,7 +522,10 @@ impl<'s> Parser<'s, '_> {
             }
         }
         if by_name && !has_op && matches!(message, 2 | 3 | 15) {
-            return Err(Fail::new(self.span(), "expected `,` and the message's operation"));
+            return Err(Fail::new(
+                self.span(),
+                "expected `,` and the message's operation",
+            ));
         }
         self.expect(b')')?;
         Ok(value)
@@ -502,7 +557,9 @@ impl<'s> Parser<'s, '_> {
         loop {
             let span = self.span();
             let name = self.ident("SRC0, SRC1, SRC2 or DST")?;
-            let bit = names::GPR_IDX.iter().position(|n| n.eq_ignore_ascii_case(name));
+            let bit = names::GPR_IDX
+                .iter()
+                .position(|n| n.eq_ignore_ascii_case(name));
             let Some(bit) = bit else {
                 return Err(Fail::new(span, "expected SRC0, SRC1, SRC2 or DST"));
             };
@@ -537,7 +594,10 @@ impl<'s> Parser<'s, '_> {
                 Some(stem) => (stem, true),
                 None => (lower, false),
             };
-            let Some(n) = ["vmcnt", "expcnt", "lgkmcnt"].iter().position(|c| *c == stem) else {
+            let Some(n) = ["vmcnt", "expcnt", "lgkmcnt"]
+                .iter()
+                .position(|c| *c == stem)
+            else {
                 return Err(Fail::new(
                     span,
                     format!("expected vmcnt, expcnt or lgkmcnt, found `{name}`"),
@@ -549,7 +609,11 @@ impl<'s> Parser<'s, '_> {
             if value < 0 || value > most[n] as i64 && !saturates {
                 return Err(Fail::new(
                     span,
-                    format!("expected {stem} from 0 to {} on {}", most[n], generation.name()),
+                    format!(
+                        "expected {stem} from 0 to {} on {}",
+                        most[n],
+                        generation.name()
+                    ),
                 )
                 .help(format!("{stem}_sat() takes larger numbers as {}", most[n])));
             }
@@ -577,18 +641,27 @@ impl<'s> Parser<'s, '_> {
             let bits = self.number(span, 0, 0xffff, "the spare bits")?;
             let counters = bits & !none.spare;
             if counters != 0 && counters != value {
-                return Err(Fail::new(span, "this number disagrees with the counters before it"));
+                return Err(Fail::new(
+                    span,
+                    "this number disagrees with the counters before it",
+                ));
             }
             value |= bits & none.spare;
         }
         let span = start.to(self.last_span());
-        Ok(Operand { span, ..Operand::new(Val::Imm(Imm::Waitcnt, value), start) })
+        Ok(Operand {
+            span,
+            ..Operand::new(Val::Imm(Imm::Waitcnt, value), start)
+        })
     }
 }
 
 fn list_names(table: &[Name], generation: Gen) -> String {
-    let list: Vec<&str> =
-        table.iter().filter(|n| n.since <= generation).map(|n| n.llvm).collect();
+    let list: Vec<&str> = table
+        .iter()
+        .filter(|n| n.since <= generation)
+        .map(|n| n.llvm)
+        .collect();
     format!("there are {}", list.join(", "))
 }
 
@@ -640,9 +713,7 @@ pub(crate) fn number_as(
                         return Ok((Constant::Inline(code), false));
                     }
                     match value {
-                        -0x8000_0000..=0xffff_ffff => {
-                            Ok((Constant::Literal(value as u32), false))
-                        }
+                        -0x8000_0000..=0xffff_ffff => Ok((Constant::Literal(value as u32), false)),
                         _ => Err("expected an inline constant or a number that fits 32 bits"),
                     }
                 }
@@ -653,7 +724,11 @@ pub(crate) fn number_as(
                     let mut value = value as u16;
                     value &= !((abs as u16) << 15);
                     value ^= (neg as u16) << 15;
-                    Ok((inline(value as u64).map_or(Constant::Literal(value as u32), Constant::Inline), false))
+                    Ok((
+                        inline(value as u64)
+                            .map_or(Constant::Literal(value as u32), Constant::Inline),
+                        false,
+                    ))
                 }
                 _ => {
                     if !(-0x8000_0000..=0xffff_ffff).contains(&value) {
@@ -662,7 +737,10 @@ pub(crate) fn number_as(
                     let mut value = value as u32;
                     value &= !((abs as u32) << 31);
                     value ^= (neg as u32) << 31;
-                    Ok((inline(value as u64).map_or(Constant::Literal(value), Constant::Inline), false))
+                    Ok((
+                        inline(value as u64).map_or(Constant::Literal(value), Constant::Inline),
+                        false,
+                    ))
                 }
             }
         }
@@ -679,9 +757,14 @@ pub(crate) fn number_as(
                         return Ok((Constant::Inline(code), false));
                     }
                     if !float {
-                        return Err("a float in a 64-bit integer operand must be an inline constant");
+                        return Err(
+                            "a float in a 64-bit integer operand must be an inline constant",
+                        );
                     }
-                    Ok((Constant::Literal((pattern >> 32) as u32), pattern as u32 != 0))
+                    Ok((
+                        Constant::Literal((pattern >> 32) as u32),
+                        pattern as u32 != 0,
+                    ))
                 }
                 16 => {
                     let pattern = half(value).ok_or("this float is out of the range of 16 bits")?;

@@ -14,7 +14,11 @@ pub(crate) struct Fail {
 
 impl Fail {
     pub fn new(span: Span, message: impl Into<String>) -> Fail {
-        Fail { span, message: message.into(), help: None }
+        Fail {
+            span,
+            message: message.into(),
+            help: None,
+        }
     }
 
     pub fn help(mut self, help: impl Into<String>) -> Fail {
@@ -54,7 +58,9 @@ impl<'s> Parser<'s, '_> {
     }
 
     pub fn span_at(&self, ahead: usize) -> Span {
-        self.tokens.get(self.at + ahead).map_or(self.span(), |t| t.span)
+        self.tokens
+            .get(self.at + ahead)
+            .map_or(self.span(), |t| t.span)
     }
 
     /// The span of the token before.
@@ -72,7 +78,9 @@ impl<'s> Parser<'s, '_> {
     }
 
     pub fn text(&self, span: Span) -> &'s str {
-        self.src.get(span.start as usize..span.end as usize).unwrap_or("")
+        self.src
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or("")
     }
 
     pub fn at_end(&self) -> bool {
@@ -107,7 +115,10 @@ impl<'s> Parser<'s, '_> {
             self.next();
             return Ok(text);
         }
-        Err(Fail::new(self.span(), format!("expected {what}, found {}", self.found())))
+        Err(Fail::new(
+            self.span(),
+            format!("expected {what}, found {}", self.found()),
+        ))
     }
 
     /// The next token as a message names it.

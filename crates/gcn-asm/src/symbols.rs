@@ -108,7 +108,10 @@ impl<'s> Symbols<'s> {
     }
 
     pub fn find(&self, name: &str) -> Option<SymId> {
-        self.index.get(name).or_else(|| self.made.get(name)).copied()
+        self.index
+            .get(name)
+            .or_else(|| self.made.get(name))
+            .copied()
     }
 
     pub fn get(&self, id: SymId) -> &Symbol<'s> {
@@ -191,9 +194,7 @@ impl<'s> Symbols<'s> {
             },
             Expr::Neg(e) => Ok(self.value(e, depth, fuel)?.negate()),
             Expr::Not(e) => Ok(Value::absolute(!self.number(e, depth, fuel)?)),
-            Expr::LogicNot(e) => {
-                Ok(Value::absolute((self.number(e, depth, fuel)? == 0) as i64))
-            }
+            Expr::LogicNot(e) => Ok(Value::absolute((self.number(e, depth, fuel)? == 0) as i64)),
             Expr::Binary(op, pair) => {
                 let a = self.value(&pair.0, depth, fuel)?;
                 let b = self.value(&pair.1, depth, fuel)?;
@@ -214,7 +215,9 @@ impl<'s> Symbols<'s> {
                             .map(Value::absolute)
                             .map_err(EvalError::Message)
                     }
-                    _ => Err(EvalError::Message("this operator takes numbers, not addresses")),
+                    _ => Err(EvalError::Message(
+                        "this operator takes numbers, not addresses",
+                    )),
                 }
             }
         }
@@ -225,7 +228,9 @@ impl<'s> Symbols<'s> {
         if value.is_absolute() {
             Ok(value.addend)
         } else {
-            Err(EvalError::Message("this operator takes numbers, not addresses"))
+            Err(EvalError::Message(
+                "this operator takes numbers, not addresses",
+            ))
         }
     }
 }

@@ -1,0 +1,351 @@
+//! Messages: what they say and where they point.
+
+use expect_test::{Expect, expect};
+use gcn_asm::{Options, assemble, render};
+use gcn_isa::Target;
+
+fn check(target: &str, source: &str, expected: Expect) {
+    let options = Options {
+        target: Target::parse(target),
+        ..Options::default()
+    };
+    let output = assemble(source, "a.s", &options);
+    expected.assert_eq(&render(&output.diagnostics, false));
+}
+
+#[test]
+fn unknown_names() {
+    check(
+        "gfx900",
+        "s_ad_u32 s0, s1, s2\nfoo_bar_baz s0\n.globbl x\n",
+        expect![[r#"
+            error: there is no instruction or directive `s_ad_u32`
+             --> a.s:1:1
+              |
+            1 | s_ad_u32 s0, s1, s2
+              | ^^^^^^^^
+              |
+              = help: did you mean `s_add_u32`?
+            error: there is no instruction or directive `foo_bar_baz`
+             --> a.s:2:1
+              |
+            2 | foo_bar_baz s0
+              | ^^^^^^^^^^^
+            error: there is no directive `.globbl`
+             --> a.s:3:1
+              |
+            3 | .globbl x
+              | ^^^^^^^
+              |
+              = help: did you mean `.globl`?
+        "#]],
+    );
+    check("gfx803", "s_mul_hi_u32 s0, s1, s2", expect![[r#"
+        error: gfx803 has no s_mul_hi_u32: it exists from gfx9 on
+         --> a.s:1:1
+          |
+        1 | s_mul_hi_u32 s0, s1, s2
+          | ^^^^^^^^^^^^
+    "#]]);
+    check(
+        "gfx900",
+        "v_add_i32 v0, vcc, v1, v2\nv_mad_mix_f32 v0, v1, v2, v3\nv_dot2_i32_i16 v0, v1, v2, v3",
+        expect![[r#"
+            error: expected 3 operands, found 4
+             --> a.s:1:24
+              |
+            1 | v_add_i32 v0, vcc, v1, v2
+              |                        ^^
+              |
+              = help: it is v_add_i32 vdst, src0, src1 (VOP3)
+            error: there is no instruction or directive `v_mad_mix_f32`
+             --> a.s:2:1
+              |
+            2 | v_mad_mix_f32 v0, v1, v2, v3
+              | ^^^^^^^^^^^^^
+              |
+              = help: did you mean `v_madmk_f32`?
+            error: there is no instruction or directive `v_dot2_i32_i16`
+             --> a.s:3:1
+              |
+            3 | v_dot2_i32_i16 v0, v1, v2, v3
+              | ^^^^^^^^^^^^^^
+              |
+              = help: did you mean `v_mad_i32_i16`?
+        "#]],
+    );
+    check(
+        "gfx900",
+        "v_add_f32 v0, v1, v2 clmp\ns_sendmsg sendmsg(MSG_FOO)\ns_getreg_b32 s0, hwreg(HW_REG_FOO)",
+        expect![[r#"
+            error: there is no modifier `clmp`
+             --> a.s:1:22
+              |
+            1 | v_add_f32 v0, v1, v2 clmp
+              |                      ^^^^
+              |
+              = help: did you mean `clamp`?
+            error: expected the message's name or number
+             --> a.s:2:19
+              |
+            2 | s_sendmsg sendmsg(MSG_FOO)
+              |                   ^^^^^^^
+              |
+              = help: there are MSG_INTERRUPT, MSG_GS, MSG_GS_DONE, MSG_SAVEWAVE, MSG_STALL_WAVE_GEN, MSG_HALT_WAVES, MSG_ORDERED_PS_DONE, MSG_EARLY_PRIM_DEALLOC, MSG_GS_ALLOC_REQ, MSG_GET_DOORBELL, MSG_SYSMSG
+            error: expected the register's name or number
+             --> a.s:3:24
+              |
+            3 | s_getreg_b32 s0, hwreg(HW_REG_FOO)
+              |                        ^^^^^^^^^^
+              |
+              = help: there are HW_REG_MODE, HW_REG_STATUS, HW_REG_TRAPSTS, HW_REG_HW_ID, HW_REG_GPR_ALLOC, HW_REG_LDS_ALLOC, HW_REG_IB_STS, HW_REG_SH_MEM_BASES
+        "#]],
+    );
+    check(
+        "gfx803",
+        "s_sendmsg sendmsg(MSG_GET_DOORBELL)\ns_mov_b64 s[0:1], src_shared_base",
+        expect![[r#"
+            error: the message 'MSG_GET_DOORBELL' exists from gfx9 on
+             --> a.s:1:19
+              |
+            1 | s_sendmsg sendmsg(MSG_GET_DOORBELL)
+              |                   ^^^^^^^^^^^^^^^^
+            error: gfx803 has no `src_shared_base`: this source exists from gfx9 on
+             --> a.s:2:19
+              |
+            2 | s_mov_b64 s[0:1], src_shared_base
+              |                   ^^^^^^^^^^^^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn operands() {
+    check(
+        "gfx900",
+        "s_add_u32 s0, s1\ns_add_u32 s0, v1, s2\ns_add_u32 s0, s[2:3], s4\ns_and_b64 s[1:2], s[2:3], s[4:5]",
+        expect![[r#"
+            error: expected 3 operands, found 2
+             --> a.s:1:15
+              |
+            1 | s_add_u32 s0, s1
+              |               ^^
+              |
+              = help: it is s_add_u32 sdst, ssrc0, ssrc1 (SOP2)
+            error: expected an SGPR or a constant
+             --> a.s:2:15
+              |
+            2 | s_add_u32 s0, v1, s2
+              |               ^^
+              |
+              = help: it is s_add_u32 sdst, ssrc0, ssrc1 (SOP2)
+            error: expected an SGPR or a constant
+             --> a.s:3:15
+              |
+            3 | s_add_u32 s0, s[2:3], s4
+              |               ^^^^^^
+              |
+              = help: it is s_add_u32 sdst, ssrc0, ssrc1 (SOP2)
+            error: expected SGPRs from an even number on
+             --> a.s:4:11
+              |
+            4 | s_and_b64 s[1:2], s[2:3], s[4:5]
+              |           ^^^^^^
+              |
+              = help: it is s_and_b64 sdst[2], ssrc0[2], ssrc1[2] (SOP2)
+        "#]],
+    );
+    check(
+        "gfx900",
+        "v_add_f32_e32 v0, v1, s2\nv_add_f32 v0, s1, s2\nv_add_f32 v0, v1, 0x12345678\nv_add_u32 v0, |v1|, v2",
+        expect![[r#"
+            error: expected a VGPR
+             --> a.s:1:23
+              |
+            1 | v_add_f32_e32 v0, v1, s2
+              |                       ^^
+              |
+              = help: it is v_add_f32 vdst, src0, vsrc1 (VOP2)
+            error: the constant bus carries one value: expected at most one SGPR, literal or VCC as source
+             --> a.s:2:15
+              |
+            2 | v_add_f32 v0, s1, s2
+              |               ^^^^^^
+              |
+              = help: it is v_add_f32 vdst, src0, vsrc1 (VOP2)
+                           or v_add_f32 vdst, src0, src1 (VOP3)
+            error: expected a VGPR
+             --> a.s:3:19
+              |
+            3 | v_add_f32 v0, v1, 0x12345678
+              |                   ^^^^^^^^^^
+              |
+              = help: it is v_add_f32 vdst, src0, vsrc1 (VOP2)
+                           or v_add_f32 vdst, src0, src1 (VOP3)
+            error: abs and neg are for floats, and this operand is none
+             --> a.s:4:15
+              |
+            4 | v_add_u32 v0, |v1|, v2
+              |               ^^^^
+              |
+              = help: it is v_add_u32 vdst, src0, vsrc1 (VOP2)
+                           or v_add_u32 vdst, src0, src1 (VOP3)
+        "#]],
+    );
+    check(
+        "gfx900",
+        "s_add_u32 s200, s1, s2\nv_mov_b32 v[3:1], 0\ns_movk_i32 s0, 70000\ns_nop s0",
+        expect![[r#"
+            error: gfx900 has s0 to s101
+             --> a.s:1:11
+              |
+            1 | s_add_u32 s200, s1, s2
+              |           ^^^^
+            error: the last register of a range comes before the first
+             --> a.s:2:11
+              |
+            2 | v_mov_b32 v[3:1], 0
+              |           ^^^^^^
+            error: expected a number from -32768 to 65535
+             --> a.s:3:16
+              |
+            3 | s_movk_i32 s0, 70000
+              |                ^^^^^
+              |
+              = help: it is s_movk_i32 sdst, imm (SOPK)
+            error: expected a number
+             --> a.s:4:7
+              |
+            4 | s_nop s0
+              |       ^^
+              |
+              = help: it is s_nop imm (SOPP)
+        "#]],
+    );
+    check(
+        "gfx900",
+        "ds_read_b32 v0, v1 offset:65536\nbuffer_load_dword v0, v1, s[4:7], 0\nglobal_load_dword v0, v1, off",
+        expect![[r#"
+            error: expected an offset from 0 to 65535
+             --> a.s:1:20
+              |
+            1 | ds_read_b32 v0, v1 offset:65536
+              |                    ^^^^^^^^^^^^
+              |
+              = help: it is ds_read_b32 vdst, vaddr (DS)
+            error: expected off, as none of offen, idxen and addr64 is given, 0 registers wide
+             --> a.s:2:23
+              |
+            2 | buffer_load_dword v0, v1, s[4:7], 0
+              |                       ^^
+              |
+              = help: it is buffer_load_dword vdata, vaddr[2], srsrc[4], soffset (MUBUF)
+            error: expected a VGPR, 2 registers wide
+             --> a.s:3:23
+              |
+            3 | global_load_dword v0, v1, off
+              |                       ^^
+              |
+              = help: it is global_load_dword vdst, vaddr[2], saddr[2] (GLOBAL)
+        "#]],
+    );
+}
+
+#[test]
+fn structure() {
+    check(
+        "gfx900",
+        "a: s_nop 0\na: s_nop 0\ns_branch nowhere\n.long b-c\n",
+        expect![[r#"
+            error: 'a' is defined twice
+             --> a.s:2:1
+              |
+            2 | a: s_nop 0
+              | ^
+              |
+              = help: it is defined in line 1 already
+        "#]],
+    );
+    check("gfx900", "/* no end", expect![[r#"
+        error: this comment has no end; expected `*/`
+         --> a.s:1:1
+          |
+        1 | /* no end
+          | ^^
+    "#]]);
+    check(
+        "gfx900",
+        ".fill 0x7fffffff, 8, 1\n.p2align 40\n.byte 256\n.long 1/0\n",
+        expect![[r#"
+            error: this makes the section larger than 256 MiB
+             --> a.s:1:1
+              |
+            1 | .fill 0x7fffffff, 8, 1
+              | ^^^^^
+            error: expected an alignment that is a power of two up to 1048576
+             --> a.s:2:10
+              |
+            2 | .p2align 40
+              |          ^^
+            error: expected a number that fits 8 bits
+             --> a.s:3:7
+              |
+            3 | .byte 256
+              |       ^^^
+            error: this divides by zero
+             --> a.s:4:7
+              |
+            4 | .long 1/0
+              |       ^^^
+        "#]],
+    );
+    check(
+        "gfx900",
+        ".amdhsa_kernel k\n.amdhsa_next_free_vgpr 300\n.amdhsa_next_free_spgr 3\n.end_amdhsa_kernel",
+        expect![[r#"
+            error: directive .amdhsa_next_free_sgpr is required
+             --> a.s:1:1
+              |
+            1 | .amdhsa_kernel k
+              | ^^^^^^^^^^^^^^
+            error: unknown .amdhsa_kernel directive .amdhsa_next_free_spgr
+             --> a.s:3:1
+              |
+            3 | .amdhsa_next_free_spgr 3
+              | ^^^^^^^^^^^^^^^^^^^^^^
+              |
+              = help: did you mean `.amdhsa_next_free_sgpr`?
+        "#]],
+    );
+    check("", "s_nop 0\ns_nop 1", expect![[r#"
+        error: the target is not known: expected .amdgcn_target before
+         --> a.s:1:1
+          |
+        1 | s_nop 0
+          | ^^^^^
+          |
+          = help: --arch gfx900 or `.arch gfx900` names it, too
+    "#]]);
+    check(
+        "gfx803",
+        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"",
+        expect![[r#"
+            error: this is for gfx900, but the target is gfx803
+             --> a.s:1:16
+              |
+            1 | .amdgcn_target "amdgcn-amd-amdhsa--gfx900"
+              |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        "#]],
+    );
+    check(
+        "gfx900",
+        "s_branch far\n.fill 40000, 4, 0xbf800000\nfar: s_endpgm",
+        expect![[r#"
+            error: the label is 40000 dwords away, and a branch reaches -32768 to 32767
+             --> a.s:1:10
+              |
+            1 | s_branch far
+              |          ^^^
+        "#]],
+    );
+}
