@@ -201,9 +201,24 @@ impl Printer<'_> {
                 } else {
                     (Field::Src1Abs, Field::Src1Neg, Field::Src1Sext)
                 };
+                // Of SDWA's modifiers an operand takes abs and neg, or sext, as its type is.
+                let sdwa = shown.has(sext);
+                let float = self
+                    .insn
+                    .row
+                    .shape
+                    .slot(role)
+                    .is_some_and(|s| s.ty.is_float());
+                let mods = SrcMods {
+                    abs: mods.abs && (float || !sdwa),
+                    neg: mods.neg && (float || !sdwa),
+                    sext: mods.sext && !float,
+                    ..mods
+                };
                 shown.set(abs, mods.abs as u32);
                 shown.set(neg, mods.neg as u32);
                 shown.set(sext, mods.sext as u32);
+                return mods;
             }
             _ => {}
         }
@@ -273,12 +288,15 @@ impl Printer<'_> {
             Reg::Literal if self.insn.len as usize > self.base_len() => {
                 self.literal(self.insn.literal, ty)
             }
-            _ => {
-                self.out.push_str("op(");
-                push_hex(self.out, code as u64);
-                self.out.push(')');
-            }
+            _ => self.unnamed(code),
         }
+    }
+
+    /// A code by its number.
+    fn unnamed(&mut self, code: u16) {
+        self.out.push_str("op(");
+        push_hex(self.out, code as u64);
+        self.out.push(')');
     }
 
     fn base_len(&self) -> usize {
@@ -357,8 +375,11 @@ impl Printer<'_> {
             }
             Value::Code(code) => {
                 shown.set(Field::Offset, code as u32);
-                if old && code == LITERAL {
+                if insn.generation() == Gen::Gfx7 && code == LITERAL {
                     push_hex(self.out, insn.literal as u64);
+                } else if old && code >= operand::INT0 {
+                    // No inline constants here: a number would be an immediate offset.
+                    self.unnamed(code);
                 } else {
                     self.code(code, Ty::B32, 1);
                 }
