@@ -274,6 +274,8 @@ impl Printer<'_> {
             Reg::Half(pair, false) if dwords == 2 => self.out.push_str(pair.name()),
             Reg::M0 if dwords == 1 => self.out.push_str("m0"),
             Reg::Int(v) => self.signed(v),
+            // LLVM reads a float in a 16-bit integer operand as a literal.
+            Reg::Float(_) if ty.bits() == 16 && ty != Ty::F16 => self.unnamed(code),
             Reg::Float(8) if dwords == 2 => self.out.push_str("0.15915494309189532"),
             Reg::Float(n) => self.out.push_str(FLOATS[n as usize].0),
             Reg::Source(s) => {
@@ -671,15 +673,20 @@ impl Printer<'_> {
         if insn.row.format == Format::Vop3 || insn.row.flags.has(Flags::ONLY_E32) {
             return false;
         }
-        let modified = [
-            Field::Abs,
-            Field::Neg,
-            Field::Clamp,
-            Field::Omod,
-            Field::OpSel,
-        ]
-        .iter()
-        .any(|&f| insn.field(f) != 0);
+        // Modifiers of constants do not count: the assembler folds them.
+        let sources = [Role::Src0, Role::Src1, Role::Src2];
+        let modified = sources.iter().enumerate().any(|(n, &role)| {
+            let mods = insn.src_mods(n);
+            insn.row.shape.slot(role).is_some()
+                && (mods.abs || mods.neg)
+                && !insn
+                    .code(role)
+                    .is_some_and(|c| (operand::INT0..operand::SDWA).contains(&c))
+        });
+        let modified = modified
+            || insn.field(Field::Clamp) != 0
+            || insn.field(Field::Omod) != 0
+            || insn.generation() == Gen::Gfx9 && insn.field(Field::OpSel) != 0;
         !modified
             && insn.operands().all(|o| match (o.slot.role, o.value) {
                 (Role::Src1, Value::Code(c)) => c >= operand::VGPR0,
@@ -773,7 +780,7 @@ impl Printer<'_> {
         shown.set(Field::DppCtrl, ctrl);
         self.out.push_str(name);
         if let Some(n) = number {
-            let wave = (0x130..0x140).contains(&ctrl);
+            let wave = matches!(ctrl, 0x130 | 0x134 | 0x138 | 0x13c);
             if !(wave && self.clrx) {
                 if wave {
                     self.out.push(':');
@@ -819,7 +826,12 @@ fn suffix(insn: &Insn) -> &'static str {
     }
     match (insn.row.format, insn.encoding) {
         // LLVM names no encoding for gfx8's compares; the selections say it.
-        (Format::Vopc, Encoding::SdwaC) if insn.generation() == Gen::Gfx8 => "",
+        (Format::Vopc, Encoding::SdwaC)
+            if insn.generation() == Gen::Gfx8
+                && insn.field(Field::Src0Sel) & insn.field(Field::Src1Sel) != 7 =>
+        {
+            ""
+        }
         (_, Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC) => "_sdwa",
         (_, Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC) => "_dpp",
         (Format::Vop1 | Format::Vop2 | Format::Vopc, Encoding::Vop3 | Encoding::Vop3b) => "_e64",
