@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use gcn_isa::format::Field;
 use gcn_isa::meaning::{AtomicOp, Change, Effect, Node, Op, Program, Signal, Space, State};
-use gcn_isa::shape::{Imm, Role, Ty};
+use gcn_isa::shape::{Access, Imm, Role, Ty};
 
 /// The pseudo-code of a meaning, one statement a line, without a line break at the end.
 pub fn text(program: &Program) -> String {
@@ -30,8 +30,8 @@ pub fn operand_name(program: &Program, slot: usize) -> &'static str {
     };
     if slots.iter().position(|s| is_d(s.role)) == Some(slot) {
         return match s.role {
-            // Stores have no destination: their data is a source.
-            Role::Sdata | Role::Vdata if s.access == gcn_isa::shape::Access::Read => "DATA",
+            // Data that is read is a source, of atomics beside being the destination.
+            Role::Sdata | Role::Vdata if s.access != Access::Write => "DATA",
             _ => "D",
         };
     }
@@ -207,48 +207,113 @@ impl<'p> Printer<'p> {
 
     fn statements(&mut self) {
         let effects = &self.program.effects;
-        let mut condition = None;
-        // Atomics change memory whether or not anybody wants the old value.
-        for at in 0..self.program.nodes.len() {
-            if matches!(self.program.nodes[at].op, Op::Atomic(..)) && self.uses[at] == 0 {
-                self.name_shared(at as u16);
-                let text = self.expression(at as u16, Bind::Select);
-                self.line("", &text);
+        // Every value is read before anything is written, so what is written before the text reads
+        // it is kept under a name.
+        for at in 0..self.program.nodes.len() as u16 {
+            if self.is_overwritten(at) {
+                self.give_name(at);
             }
         }
+        // Atomics change memory whether or not anybody wants the old value.
+        for at in 0..self.program.nodes.len() as u16 {
+            if !matches!(self.node(at).op, Op::Atomic(..)) {
+                continue;
+            }
+            let plain = |e: &Effect| e.when.is_none() && e.value == at;
+            for &arg in &self.node(at).args[..arity(self.node(at).op)] {
+                self.name_shared(arg);
+            }
+            if self.uses[at as usize] == 0 {
+                let text = self.expression(at, Bind::Select);
+                self.line("", &text);
+            } else if self.uses[at as usize] > 1 || !effects.iter().any(plain) {
+                self.give_name(at);
+            }
+        }
+        let mut condition = None;
         for (at, effect) in effects.iter().enumerate() {
-            for node in effect_reads(effect) {
-                // Where the value of D is used again, the later uses say D.
-                let by_destination = node == effect.value && self.takes_destination_name(effect);
-                if by_destination {
-                    for &arg in &self.node(node).args[..arity(self.node(node).op)] {
-                        self.name_shared(arg);
+            if effect.when.is_none() {
+                let by_destination = self.takes_destination_name(effect);
+                for node in effect_reads(effect) {
+                    if node == effect.value && by_destination {
+                        // The later uses say D.
+                        for &arg in &self.node(node).args[..arity(self.node(node).op)] {
+                            self.name_shared(arg);
+                        }
+                    } else {
+                        self.name_shared(node);
                     }
-                } else if Some(node) != effect.when || condition != effect.when {
-                    self.name_shared(node);
+                }
+            } else if effect.when != condition {
+                // The names that are needed inside of an `if` stand before it.
+                for inside in effects[at..].iter().take_while(|e| e.when == effect.when) {
+                    for node in effect_reads(inside) {
+                        self.name_shared(node);
+                    }
                 }
             }
-            if effect.when != condition {
-                condition = effect.when;
-                if let Some(c) = condition {
-                    let text = self.expression(c, Bind::Select);
-                    self.line("", &format!("if {text}:"));
-                }
+            if effect.when != condition
+                && let Some(c) = effect.when
+            {
+                let text = self.expression(c, Bind::Select);
+                self.line("", &format!("if {text}:"));
             }
+            condition = effect.when;
             let indent = if condition.is_some() { "    " } else { "" };
+            let named = self.takes_destination_name(effect);
             let text = self.effect(effect);
             self.line(indent, &text);
-            if self.takes_destination_name(effect) && self.names[effect.value as usize].is_none() {
+            if named {
                 self.names[effect.value as usize] = Some("D".into());
             }
-            // A name given inside an `if` must be written before it, so look ahead.
-            if effects
-                .get(at + 1)
-                .is_some_and(|next| next.when != condition)
-            {
-                condition = condition.filter(|_| false);
-            }
         }
+    }
+
+    /// Whether a node reads what an effect before its first use in the text writes.
+    fn is_overwritten(&self, at: u16) -> bool {
+        let op = self.node(at).op;
+        let writes = |change: Change| match (op, change) {
+            (Op::Get(read), Change::Set(state)) => read == state,
+            (Op::Src(read), Change::Dst(slot) | Change::DstDword(slot, _)) => read == slot,
+            (Op::SrcDword(read, _), Change::Dst(slot)) => read == slot,
+            (Op::SrcDword(read, k), Change::DstDword(slot, j)) => (read, k) == (slot, j),
+            _ => false,
+        };
+        let effects = &self.program.effects;
+        let Some(first) = effects.iter().position(|e| writes(e.change)) else {
+            return false;
+        };
+        let (before, after) = effects.split_at(first + 1);
+        // What both sides share has a name by then.
+        let shared = |n: u16| {
+            let many = self.uses[n as usize] > 1 && !is_leaf(self.node(n).op);
+            matches!(self.node(n).op, Op::Atomic(..))
+                || many
+                    && before
+                        .iter()
+                        .any(|e| effect_reads(e).any(|r| self.reaches(r, n, &|_| false)))
+        };
+        after
+            .iter()
+            .any(|e| effect_reads(e).any(|read| self.reaches(read, at, &shared)))
+    }
+
+    /// Whether a node's text contains another's, where that of some nodes is only a name.
+    fn reaches(&self, from: u16, to: u16, is_name: &dyn Fn(u16) -> bool) -> bool {
+        from == to
+            || !is_name(from)
+                && self.node(from).args[..arity(self.node(from).op)]
+                    .iter()
+                    .any(|&arg| self.reaches(arg, to, is_name))
+    }
+
+    /// Writes `t0 = …` for a node.
+    fn give_name(&mut self, at: u16) {
+        let text = self.expression(at, Bind::Select);
+        let name = format!("t{}", self.temporaries);
+        self.temporaries += 1;
+        self.line("", &format!("{name} = {text}"));
+        self.names[at as usize] = Some(name);
     }
 
     /// Whether an effect gives D a value that later text can call D.
@@ -285,11 +350,7 @@ impl<'p> Printer<'p> {
         }
         let shared = self.uses[at as usize] > 1 && !is_leaf(node.op);
         if shared && !self.is_bit_range_inside(at) {
-            let text = self.expression(at, Bind::Select);
-            let name = format!("t{}", self.temporaries);
-            self.temporaries += 1;
-            self.line("", &format!("{name} = {text}"));
-            self.names[at as usize] = Some(name);
+            self.give_name(at);
         }
     }
 
@@ -346,13 +407,7 @@ impl<'p> Printer<'p> {
                 let lane = if mask { "[lane]" } else { "" };
                 format!("{name}{lane} = {}", value())
             }
-            Change::DstDword(slot, k) => {
-                format!(
-                    "{}.dword{k} = {}",
-                    operand_name(self.program, slot as usize),
-                    value()
-                )
-            }
+            Change::DstDword(slot, k) => format!("{} = {}", self.dword(slot, k), value()),
             Change::DstLane(slot) => {
                 let name = operand_name(self.program, slot as usize);
                 format!("{name}[lane {}] = {}", second(), value())
@@ -366,8 +421,11 @@ impl<'p> Printer<'p> {
             }
             Change::SgprPair => {
                 let number = value();
-                let last = self.expression(effect.value, Bind::Sum);
-                format!("SGPR[{number} : {last} + 1] = {}", second())
+                format!(
+                    "SGPR[{number} : {}] = {}",
+                    self.next(effect.value),
+                    second()
+                )
             }
             Change::Sgpr => format!(
                 "SGPR[{}]{} = {}",
@@ -412,6 +470,27 @@ impl<'p> Printer<'p> {
                 Signal::PerfDown => format!("PERFCNT[{}] -= 1", value()),
                 Signal::ThreadTrace => format!("thread trace gets {}", value()),
             },
+        }
+    }
+
+    /// The number after a register's, `t0 + 3` where the number is `t0 + 2`.
+    fn next(&self, number: u16) -> String {
+        let node = self.node(number);
+        if node.op == Op::Add
+            && self.names[number as usize].is_none()
+            && let Op::Const(c) = self.node(node.args[1]).op
+        {
+            return format!("{} + {}", self.expression(node.args[0], Bind::Sum), c + 1);
+        }
+        format!("{} + 1", self.expression(number, Bind::Sum))
+    }
+
+    /// A dword of an operand, which is the operand where it has no other.
+    fn dword(&self, slot: u8, k: u8) -> String {
+        let name = operand_name(self.program, slot as usize);
+        match self.program.row.shape.slots[slot as usize].ty.dwords() {
+            0 | 1 => name.into(),
+            _ => format!("{name}.dword{k}"),
         }
     }
 
@@ -549,10 +628,7 @@ impl<'p> Printer<'p> {
                     format!("{name}{}", if mask { "[lane]" } else { "" }),
                 )
             }
-            Op::SrcDword(slot, k) => (
-                Bind::Atom,
-                format!("{}.dword{k}", operand_name(self.program, slot as usize)),
-            ),
+            Op::SrcDword(slot, k) => (Bind::Atom, self.dword(slot, k)),
             Op::Get(state) => (Bind::Atom, state.name().into()),
             Op::Field(field) => (Bind::Atom, field_name(field)),
             Op::Not => {
@@ -575,6 +651,10 @@ impl<'p> Printer<'p> {
             Op::Sext => call(&format!("sext{width}"), &[arg(a)]),
             Op::Trunc if node.out == Ty::Bool => {
                 (Bind::Atom, format!("{}[0]", self.expression(a, Bind::Atom)))
+            }
+            // The immediate has 16 bits anyway.
+            Op::Trunc if width == 16 && self.node(a).op == Op::Field(Field::Simm16) => {
+                (Bind::Atom, self.expression(a, Bind::Atom))
             }
             Op::Trunc => call(&format!("low{width}"), &[arg(a)]),
             Op::IntToFloat | Op::FloatToInt | Op::FloatToFloat => {
@@ -617,6 +697,14 @@ impl<'p> Printer<'p> {
             Op::Min => call("min", &[arg_as(a, true), arg_as(b, true)]),
             Op::Max => call("max", &[arg_as(a, true), arg_as(b, true)]),
             Op::Eq => infix("==", Bind::Compare, false),
+            Op::Ne
+                if matches!(
+                    (self.node(a).op, self.node(b).op),
+                    (Op::Field(Field::Glc | Field::Clamp), Op::Const(0))
+                ) =>
+            {
+                (Bind::Atom, self.expression(a, Bind::Atom))
+            }
             Op::Ne if node.ty.is_float() => infix("<>", Bind::Compare, false),
             Op::Ne => infix("!=", Bind::Compare, false),
             Op::Lt => infix("<", Bind::Compare, true),
