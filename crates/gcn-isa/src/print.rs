@@ -12,7 +12,7 @@ use crate::format::{Encoding, Field, Format};
 use crate::inst::Flags;
 use crate::names::{self, Name};
 use crate::operand::{self, FLOATS, LITERAL, Reg, Source, VCC, Value};
-use crate::shape::{Imm, Mods, Role, Slot, Ty};
+use crate::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use crate::target::Gen;
 
 /// Whose spelling.
@@ -141,6 +141,7 @@ impl Printer<'_> {
     fn shows_absent(&self, slot: &Slot) -> bool {
         match slot.role {
             Role::BufAddr => true,
+            Role::FlatAddr => self.insn.row.format == Format::Scratch,
             Role::Saddr => self.insn.has_field(Field::Saddr),
             _ => false,
         }
@@ -165,7 +166,16 @@ impl Printer<'_> {
             (role, Value::Code(code)) => {
                 shown.set_code(role, code);
                 let mods = self.source_mods(role, shown);
-                self.modified(mods, slot, code);
+                let constant = matches!(
+                    operand::reg(code, self.insn.generation()),
+                    Reg::Int(_) | Reg::Float(_) | Reg::Literal
+                );
+                if constant && slot.access == Access::Write {
+                    // A field of eight bits that names a destination.
+                    self.unnamed(code);
+                } else {
+                    self.modified(mods, slot, code);
+                }
             }
             (_, Value::Imm(v)) => push_hex(self.out, v as u64),
         }
@@ -371,8 +381,8 @@ impl Printer<'_> {
                 }
             }
             Value::Code(code) if insn.field(Field::SoffsetEn) != 0 => {
-                shown.set(Field::SoffsetEn, 1);
-                shown.set(Field::Soffset, code as u32);
+                // The assembler puts a register into OFFSET; `bits:` moves it.
+                shown.set(Field::Offset, code as u32);
                 self.code(code, Ty::B32, 1);
             }
             Value::Code(code) => {
@@ -639,22 +649,24 @@ impl Printer<'_> {
         }
     }
 
-    fn op_sel(&mut self, shown: &mut Encoder) {
-        let sel = self.insn.field(Field::OpSel);
-        let sources = (0..3)
-            .filter(|&n| {
-                self.insn
-                    .row
-                    .shape
-                    .slot([Role::Src0, Role::Src1, Role::Src2][n])
-                    .is_some()
-            })
-            .count();
-        if sel == 0 || self.insn.generation() != Gen::Gfx9 || sources == 0 {
-            return;
+    /// The op_sel bits that the text shows, and of how many sources: gfx9's, of the sources that
+    /// there are and the destination.
+    fn op_sel_bits(&self) -> (u32, usize) {
+        let roles = [Role::Src0, Role::Src1, Role::Src2];
+        let has = |role: &&Role| self.insn.row.shape.slot(**role).is_some();
+        let sources = roles.iter().filter(has).count();
+        if self.insn.generation() != Gen::Gfx9 || sources == 0 {
+            return (0, 0);
         }
-        let used = ((1 << sources) - 1) | 8;
-        if sel & used == 0 {
+        (
+            self.insn.field(Field::OpSel) & (((1 << sources) - 1) | 8),
+            sources,
+        )
+    }
+
+    fn op_sel(&mut self, shown: &mut Encoder) {
+        let (sel, sources) = self.op_sel_bits();
+        if sel == 0 {
             return;
         }
         self.out.push_str(" op_sel:[");
@@ -664,7 +676,7 @@ impl Printer<'_> {
         }
         push_dec(self.out, sel >> 3);
         self.out.push(']');
-        shown.set(Field::OpSel, sel & used);
+        shown.set(Field::OpSel, sel);
     }
 
     /// Whether the operands of a VOP3 encoding would be read as the 32-bit encoding's.
@@ -686,7 +698,7 @@ impl Printer<'_> {
         let modified = modified
             || insn.field(Field::Clamp) != 0
             || insn.field(Field::Omod) != 0
-            || insn.generation() == Gen::Gfx9 && insn.field(Field::OpSel) != 0;
+            || self.op_sel_bits().0 != 0;
         !modified
             && insn.operands().all(|o| match (o.slot.role, o.value) {
                 (Role::Src1, Value::Code(c)) => c >= operand::VGPR0,
