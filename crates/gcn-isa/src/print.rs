@@ -738,8 +738,10 @@ impl Printer<'_> {
             };
             let default = if field == Field::DstUnused { 0 } else { 6 };
             let Some((llvm, clrx)) = table.get(v as usize) else {
-                // A reserved selection: the default is left for `bits:` to correct.
-                shown.set(field, default);
+                // A reserved selection: the default is left for `bits:` to correct. LLVM's
+                // default keeps the rest of the destination.
+                let keeps = field == Field::DstUnused && !self.clrx;
+                shown.set(field, if keeps { 2 } else { default });
                 continue;
             };
             shown.set(field, v);

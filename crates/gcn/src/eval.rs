@@ -13,11 +13,19 @@ use crate::lang::{self, Bench, Place, Value};
 /// How many instructions run where nothing else is said.
 pub const MAX: u64 = 10_000;
 
-/// Runs one line of the test language. Gives what changed, in the same language.
+/// What a line came to.
+pub struct Answer {
+    /// What changed, in the test language.
+    pub changed: String,
+    /// What went wrong, where it ended in a fault that the line does not expect.
+    pub fault: Option<String>,
+}
+
+/// Runs one line of the test language.
 ///
 /// # Errors
 /// What cannot be read or assembled; with `=>`, what differs.
-pub fn line(target: Target, text: &str, max: u64) -> Result<String, String> {
+pub fn line(target: Target, text: &str, max: u64) -> Result<Answer, String> {
     let line = lang::parse(text, target)?;
     let code = assemble(target, &line.inst)?;
     let mut bench = Bench::new(target)?;
@@ -41,14 +49,19 @@ pub fn line(target: Target, text: &str, max: u64) -> Result<String, String> {
     if outcome.pc != code.len() as u64 || outcome.end != End::FellOff {
         parts.push(format!("pc = {:#x}", outcome.pc));
     }
-    let mut out = parts.join(", ");
     match &outcome.end {
         End::FellOff => {}
-        End::Fault(report) => out.push_str(&format!("\nfault: {report}")),
-        End::Trap(id) => out.push_str(&format!(", end = trap ({id})")),
-        end => out.push_str(&format!(", end = {}", lang::end_name(end))),
+        End::Trap(id) => parts.push(format!("end = trap ({id})")),
+        end => parts.push(format!("end = {}", lang::end_name(end))),
     }
-    Ok(out)
+    let fault = match &outcome.end {
+        End::Fault(report) if line.end.is_none() => Some(report.to_string()),
+        _ => None,
+    };
+    Ok(Answer {
+        changed: parts.join(", "),
+        fault,
+    })
 }
 
 /// Assembles a snippet, with its diagnostics as the error. Operand rules only warn, as the
@@ -65,28 +78,24 @@ pub fn assemble(target: Target, text: &str) -> Result<Vec<u8>, String> {
 ///
 /// # Errors
 /// When reading or writing fails.
-pub fn json_lines(input: impl BufRead, mut output: impl Write) -> std::io::Result<bool> {
-    let mut good = true;
-    for text in input.lines() {
-        let text = text?;
-        if text.trim().is_empty() {
+pub fn json_lines(mut input: impl BufRead, mut output: impl Write) -> std::io::Result<()> {
+    let mut text = Vec::new();
+    loop {
+        text.clear();
+        if input.read_until(b'\n', &mut text)? == 0 {
+            return Ok(());
+        }
+        if text.trim_ascii().is_empty() {
             continue;
         }
-        let answer = match json_line(&text) {
-            Ok(answer) => answer,
-            Err(error) => {
-                good = false;
-                json!({ "error": error })
-            }
-        };
+        let answer = json_line(&text).unwrap_or_else(|error| json!({ "error": error }));
         writeln!(output, "{answer}")?;
         output.flush()?;
     }
-    Ok(good)
 }
 
-fn json_line(text: &str) -> Result<Json, String> {
-    let request: Json = serde_json::from_str(text).map_err(|e| format!("not JSON: {e}"))?;
+fn json_line(text: &[u8]) -> Result<Json, String> {
+    let request: Json = serde_json::from_slice(text).map_err(|e| format!("not JSON: {e}"))?;
     let request = request.as_object().ok_or("expected a JSON object")?;
     const KEYS: [&str; 6] = ["arch", "inst", "bytes", "state", "pc", "max"];
     if let Some(key) = request
@@ -113,10 +122,10 @@ fn json_line(text: &str) -> Result<Json, String> {
         set_state(&mut bench, state.as_object().ok_or("`state` is no object")?)?;
     }
     if let Some(pc) = request.get("pc") {
-        bench.start = json_number(pc, 64).map_err(|e| format!("pc: {e}"))?;
+        bench.start = count(pc).map_err(|e| format!("pc: {e}"))?;
     }
     let max = match request.get("max") {
-        Some(max) => json_number(max, 64).map_err(|e| format!("max: {e}"))?,
+        Some(max) => count(max).map_err(|e| format!("max: {e}"))?,
         None => MAX,
     };
     let before = bench.snapshot();
@@ -177,6 +186,16 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
         .collect()
 }
 
+/// A number from 0 on, JSON's own or a string in hex or decimal.
+fn count(value: &Json) -> Result<u64, String> {
+    let number = match value {
+        Json::Number(n) => n.as_u64(),
+        Json::String(s) => lang::integer(s).and_then(|v| u64::try_from(v).ok()),
+        _ => None,
+    };
+    number.ok_or_else(|| format!("{value} is no number from 0 to 2^64 - 1"))
+}
+
 /// A number: JSON's own, or a string in hex, decimal or as a float.
 fn json_number(value: &Json, bits: u32) -> Result<u64, String> {
     match value {
@@ -212,7 +231,10 @@ fn set_state(bench: &mut Bench, state: &Map<String, Json>) -> Result<(), String>
 fn set_place(bench: &mut Bench, name: &str, value: &Json) -> Result<(), String> {
     let place = lang::place(name, bench.target)
         .filter(|p| *p != Place::Pc)
-        .ok_or_else(|| format!("{} has no such register", bench.target.name()))?;
+        .ok_or_else(|| match name.split_once('[') {
+            Some(("lds" | "mem", _)) => "it is no address".to_owned(),
+            _ => format!("{} has no such register", bench.target.name()),
+        })?;
     let bits = match place {
         Place::Scalar(_, n) | Place::Vgpr(_, n) => 32 * n as u32,
         Place::Scc | Place::Vskip => 1,

@@ -51,3 +51,8 @@ pub fn print(bytes: &[u8]) -> Result<(), String> {
         _ => Ok(()),
     }
 }
+
+/// Writes to standard error. Where nobody reads it there is nobody to tell.
+pub fn complain(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}

@@ -137,6 +137,9 @@ fn assignments(
             .ok_or_else(|| format!("`{part}` is no assignment; expected `name = value`"))?;
         let (name, value) = (name.trim(), value.trim());
         if name == "end" {
+            if !ENDS.contains(&value) {
+                return Err(format!("end: expected one of {}", ENDS.join(", ")));
+            }
             *end = Some(value.to_owned());
             continue;
         }
@@ -212,7 +215,7 @@ pub fn place(name: &str, target: Target) -> Option<Place> {
                 return Some(Place::Lds(integer(at)?.try_into().ok()?));
             }
             if let Some(at) = name.strip_prefix("mem[").and_then(|r| r.strip_suffix(']')) {
-                return Some(Place::Mem(integer(at)? as u64));
+                return Some(Place::Mem(integer(at)?.try_into().ok()?));
             }
             if let Some(rest) = name.strip_prefix("ttmp") {
                 let (first, n) = range(rest)?;
@@ -242,7 +245,8 @@ fn range(text: &str) -> Option<(u16, u8)> {
     }
 }
 
-fn integer(text: &str) -> Option<i128> {
+/// A number in decimal, `0x…` or `0b…`, `_` between its digits.
+pub(crate) fn integer(text: &str) -> Option<i128> {
     let text = text.trim();
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -348,6 +352,9 @@ impl Bench {
     /// When the address is beyond 48 bits or memory is used up.
     pub fn map(&mut self, at: u64) -> Result<(), String> {
         let last = at.checked_add(3).ok_or("an address is beyond 64 bits")?;
+        if last >= 1 << 48 {
+            return Err(format!("{at:#x}: addresses have 48 bits"));
+        }
         for byte in [at, last] {
             if self.memory.perm(byte).is_none() {
                 let page = byte & !(PAGE_SIZE as u64 - 1);
@@ -630,6 +637,11 @@ fn show_one(v: u64) -> String {
         format!("{v:#x}")
     }
 }
+
+/// What [`end_name`] gives.
+const ENDS: [&str; 7] = [
+    "fell_off", "endpgm", "trap", "halt", "barrier", "limit", "fault",
+];
 
 /// The name of an end, as `end = …` and the JSON have it.
 pub fn end_name(end: &End) -> &'static str {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::io::{BufReader, IsTerminal};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -118,7 +119,7 @@ struct DisArgs {
     /// One instruction a line, without header, labels or comments
     #[arg(long, requires = "raw")]
     plain: bool,
-    /// The target of raw bytes (gfx600 … gfx90c, or a code name)
+    /// The target of raw bytes; of a code object, what it must be for (gfx600 … gfx90c, or a code name)
     #[arg(long, value_parser = target)]
     arch: Option<Target>,
     /// Whose spelling is printed
@@ -166,7 +167,7 @@ struct RunArgs {
     outs: Vec<(usize, PathBuf)>,
     /// Threads that run workgroups; by default one a core
     #[arg(long)]
-    threads: Option<usize>,
+    threads: Option<NonZeroUsize>,
     /// Run it so many times more, buffers set back before each
     #[arg(long, default_value_t = 0)]
     repeat: u32,
@@ -174,17 +175,25 @@ struct RunArgs {
     #[arg(long)]
     max_instructions: Option<u64>,
     /// What runs the code
-    #[arg(long, default_value = "interp")]
-    engine: EngineArg,
+    #[arg(long, default_value = "interp", value_parser = engine)]
+    engine: Engine,
     /// Print times and counts as JSON
     #[arg(long)]
     json: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum EngineArg {
-    /// The interpreter
+/// What runs the code.
+#[derive(Clone, Copy)]
+enum Engine {
     Interp,
+}
+
+fn engine(text: &str) -> Result<Engine, String> {
+    match text {
+        "interp" => Ok(Engine::Interp),
+        "jit" => Err("this build has no JIT; the engine is interp".into()),
+        _ => Err("expected interp".into()),
+    }
 }
 
 fn dimensions(text: &str) -> Result<[u32; 3], String> {
@@ -236,8 +245,8 @@ struct EvalArgs {
     #[arg(long, default_value_t = eval::MAX)]
     max: u64,
     /// What runs the code
-    #[arg(long, default_value = "interp")]
-    engine: EngineArg,
+    #[arg(long, default_value = "interp", value_parser = engine)]
+    engine: Engine,
     /// A line of the test language
     #[arg(required_unless_present = "json")]
     line: Option<String>,
@@ -293,7 +302,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             if !message.is_empty() {
-                eprintln!("gcn: {}", message.trim_end());
+                io::complain(&format!("gcn: {}\n", message.trim_end()));
             }
             ExitCode::FAILURE
         }
@@ -320,7 +329,7 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
     let output = gcn::asm::assemble(&source, &name, &options);
     if !output.diagnostics.is_empty() {
         let colour = std::io::stderr().is_terminal();
-        eprint!("{}", gcn::asm::render(&output.diagnostics, colour));
+        io::complain(&gcn::asm::render(&output.diagnostics, colour));
     }
     let Some(object) = output.object else {
         return Err(String::new());
@@ -337,6 +346,12 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
         None if args.file.as_os_str() == "-" => PathBuf::from("-"),
         None => args.file.with_extension(extension),
     };
+    if out == args.file && args.file.as_os_str() != "-" {
+        return Err(format!(
+            "{}: the output would overwrite the source; -o names another file",
+            out.display()
+        ));
+    }
     io::write(&out, &bytes)
 }
 
@@ -359,13 +374,24 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
                 dis::raw(arch, &bytes, style, show)
             }
         }
-        None => dis::object(&read_object(&args.file)?, style, show)?,
+        None => {
+            let object = read_object(&args.file)?;
+            if let Some(arch) = args.arch.filter(|a| a.name() != object.target_name()) {
+                return Err(format!(
+                    "{} is for {}, not {}",
+                    args.file.display(),
+                    object.target_name(),
+                    arch.name()
+                ));
+            }
+            dis::object(&object, style, show)?
+        }
     };
     io::write(&args.o, text.as_bytes())
 }
 
 fn run_kernel(args: RunArgs) -> Result<(), String> {
-    let EngineArg::Interp = args.engine;
+    let Engine::Interp = args.engine;
     let object = read_object(&args.file)?;
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let request = run::Request {
@@ -374,7 +400,7 @@ fn run_kernel(args: RunArgs) -> Result<(), String> {
         group: args.group,
         args: args.args,
         outs: args.outs,
-        threads: args.threads.unwrap_or(cores).max(1),
+        threads: args.threads.map_or(cores, NonZeroUsize::get),
         repeat: args.repeat,
         max_instructions: args.max_instructions,
     };
@@ -401,17 +427,17 @@ fn run_kernel(args: RunArgs) -> Result<(), String> {
 }
 
 fn evaluate(args: &EvalArgs) -> Result<(), String> {
-    let EngineArg::Interp = args.engine;
+    let Engine::Interp = args.engine;
     if let Some(path) = &args.json {
         let out = std::io::stdout().lock();
-        let good = if path.as_os_str() == "-" {
+        let done = if path.as_os_str() == "-" {
             eval::json_lines(std::io::stdin().lock(), out)
         } else {
             let bytes = io::read(path)?;
             eval::json_lines(BufReader::new(bytes.as_slice()), out)
         };
-        return match good {
-            Ok(_) => Ok(()),
+        return match done {
+            Ok(()) => Ok(()),
             Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             Err(e) => Err(e.to_string()),
         };
@@ -419,8 +445,12 @@ fn evaluate(args: &EvalArgs) -> Result<(), String> {
     let (Some(arch), Some(line)) = (args.arch, &args.line) else {
         return Err("expected --arch and a line, or --json".into());
     };
-    let text = eval::line(arch, line, args.max)?;
-    io::print(format!("{text}\n").as_bytes())
+    let answer = eval::line(arch, line, args.max)?;
+    io::print(format!("{}\n", answer.changed).as_bytes())?;
+    match answer.fault {
+        Some(fault) => Err(fault),
+        None => Ok(()),
+    }
 }
 
 fn document(args: &DocArgs) -> Result<(), String> {
@@ -436,10 +466,11 @@ fn document(args: &DocArgs) -> Result<(), String> {
         return Ok(());
     }
     let Some(name) = &args.name else {
-        return Err(
-            "expected an instruction, a format, --stats or --all; `gcn doc --help` has examples"
-                .into(),
+        let text = format!(
+            "{}\n`gcn doc NAME` has a format's page or an instruction's, as s_bfe_u32.\n",
+            manual::stats().trim_end()
         );
+        return io::print(text.as_bytes());
     };
     if let Some(format) = Format::parse(name) {
         return io::print(manual::format_page(format).as_bytes());
@@ -483,7 +514,7 @@ fn demonstrate(args: &DemoArgs) -> Result<(), String> {
         let (width, height) = args.size.unwrap_or((640, 480));
         let large = demo::compute(width, height, 1.0)?;
         io::write(path, &large.png()?)?;
-        eprintln!("wrote {}", path.display());
+        io::complain(&format!("wrote {}\n", path.display()));
     }
     Ok(())
 }

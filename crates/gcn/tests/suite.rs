@@ -55,11 +55,14 @@ fn main() {
             std::fs::write(&path, blessed(&text)).expect("a writable .gcn file");
             continue;
         }
-        let name = path.file_stem().map_or("".into(), |s| s.to_string_lossy().into_owned());
+        let name = path
+            .file_stem()
+            .map_or("".into(), |s| s.to_string_lossy().into_owned());
         for (number, line, targets) in lines(&text) {
             for target in targets {
                 // Which rows are exercised is known before any trial runs, whatever is filtered.
-                if let Ok(code) = lang::parse(&line, target).and_then(|l| assemble(target, &l.inst)) {
+                if let Ok(code) = lang::parse(&line, target).and_then(|l| assemble(target, &l.inst))
+                {
                     let mut seen = seen.lock().expect("no trial runs yet");
                     for insn in instructions(target, &code) {
                         seen.insert((insts::number(insn.row), target.table()));
@@ -67,7 +70,9 @@ fn main() {
                 }
                 let line = line.clone();
                 let title = format!("{name}:{number} {} {}", target.name(), first_words(&line));
-                trials.push(Trial::test(title, move || check(target, &line).map_err(Failed::from)));
+                trials.push(Trial::test(title, move || {
+                    check(target, &line).map_err(Failed::from)
+                }));
             }
         }
     }
@@ -79,7 +84,11 @@ fn main() {
         if missing.is_empty() {
             return Ok(());
         }
-        Err(Failed::from(format!("{} rows have none:\n  {}", missing.len(), missing.join("\n  "))))
+        Err(Failed::from(format!(
+            "{} rows have none:\n  {}",
+            missing.len(),
+            missing.join("\n  ")
+        )))
     }));
     libtest_mimic::run(&arguments, trials).exit();
 }
@@ -102,7 +111,13 @@ fn lines(text: &str) -> Vec<(usize, String, Vec<Target>)> {
 }
 
 fn first_words(line: &str) -> String {
-    let inst = line.split("   ").next().unwrap_or(line).split("=>").next().unwrap_or(line);
+    let inst = line
+        .split("   ")
+        .next()
+        .unwrap_or(line)
+        .split("=>")
+        .next()
+        .unwrap_or(line);
     inst.trim().to_owned()
 }
 
@@ -144,7 +159,11 @@ fn check(target: Target, line: &str) -> Result<(), String> {
     }
     let (bench, changes, outcome) = run(target, &parsed, &code)?;
     let wrong = lang::check(&parsed, &bench, &changes, &outcome);
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(wrong.join("\n"))
+    }
 }
 
 fn run(
@@ -181,7 +200,11 @@ fn without_line(seen: &BTreeSet<(usize, usize)>) -> Vec<String> {
                 .map(|t| t.table())
                 .collect();
             if !tables.is_empty() && !tables.iter().any(|&t| seen.contains(&(number, t))) {
-                missing.push(format!("{} {} in {generation}", row.format.name(), row.name));
+                missing.push(format!(
+                    "{} {} in {generation}",
+                    row.format.name(),
+                    row.name
+                ));
             }
         }
     }
@@ -193,21 +216,31 @@ fn blessed(text: &str) -> String {
     let tests = lines(text);
     let mut out = String::new();
     for (n, line) in text.lines().enumerate() {
-        let new = tests.iter().find(|(number, ..)| *number == n + 1).and_then(|(_, test, targets)| {
-            let target = *targets.first()?;
-            let parsed = lang::parse(test, target).ok()?;
-            let code = assemble(target, &parsed.inst).ok()?;
-            let (bench, changes, outcome) = run(target, &parsed, &code).ok()?;
-            let mut parts: Vec<String> = lang::pair_up(&changes, target)
-                .into_iter()
-                .map(|p| format!("{} = {}", lang::name(p, target), lang::show(&bench.get(p))))
-                .collect();
-            if outcome.end != End::FellOff {
-                parts.push(format!("end = {}", lang::end_name(&outcome.end)));
-            }
-            let head = line.split("=>").next().unwrap_or(line).trim_end();
-            Some(format!("{head} => {}", parts.join(", ")).trim_end().to_owned())
-        });
+        let new =
+            tests
+                .iter()
+                .find(|(number, ..)| *number == n + 1)
+                .and_then(|(_, test, targets)| {
+                    let target = *targets.first()?;
+                    let parsed = lang::parse(test, target).ok()?;
+                    let code = assemble(target, &parsed.inst).ok()?;
+                    let (bench, changes, outcome) = run(target, &parsed, &code).ok()?;
+                    let mut parts: Vec<String> = lang::pair_up(&changes, target)
+                        .into_iter()
+                        .map(|p| {
+                            format!("{} = {}", lang::name(p, target), lang::show(&bench.get(p)))
+                        })
+                        .collect();
+                    if outcome.end != End::FellOff {
+                        parts.push(format!("end = {}", lang::end_name(&outcome.end)));
+                    }
+                    let head = line.split("=>").next().unwrap_or(line).trim_end();
+                    Some(
+                        format!("{head} => {}", parts.join(", "))
+                            .trim_end()
+                            .to_owned(),
+                    )
+                });
         out.push_str(new.as_deref().unwrap_or(line));
         out.push('\n');
     }

@@ -1,0 +1,532 @@
+//! The command, as its users call it: arguments, streams, exit status and messages.
+
+mod common;
+
+use common::{Ran, gcn, kernel, with_input};
+
+fn raw(arch: &str, source: &str) -> Vec<u8> {
+    let ran = with_input(&["asm", "--raw", "--arch", arch, "-"], source.as_bytes());
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    ran.stdout
+}
+
+#[test]
+fn exit_status_says_who_was_wrong() {
+    for (args, status) in [
+        (&["--help"][..], 0),
+        (&["--version"], 0),
+        (&["doc", "--stats"], 0),
+        (&["doc", "s_bfe_u32"], 0),
+        (&["doc"], 0),
+        // The command line.
+        (&[], 2),
+        (&["nonsense"], 2),
+        (&["asm"], 2),
+        (&["dis", "--raw", "-"], 2),
+        (&["dis", "--plain", "--arch", "gfx900", "-"], 2),
+        (&["dis", "--raw", "--arch", "gfx1030", "-"], 2),
+        (&["eval", "s_nop 0"], 2),
+        (&["eval", "--arch", "gfx900"], 2),
+        (
+            &["eval", "--arch", "gfx900", "--engine", "jit", "s_nop 0"],
+            2,
+        ),
+        (&["doc", "--all"], 2),
+        (&["run", "x.co"], 2),
+        // The input.
+        (&["asm", "no-such-file.s"], 1),
+        (&["dis", "no-such-file.co"], 1),
+        (&["dis", "Cargo.toml"], 1),
+        (&["doc", "s_no_such_thing"], 1),
+        (&["eval", "--json", "no-such-file"], 1),
+        (&["eval", "--arch", "gfx900", "s_no_such_thing"], 1),
+    ] {
+        let ran = gcn(args);
+        assert_eq!(ran.status, status, "gcn {args:?}: {}", ran.stderr);
+        if status != 0 {
+            assert!(!ran.stderr.is_empty(), "gcn {args:?} says nothing");
+            assert!(ran.stdout.is_empty(), "gcn {args:?} prints: {}", ran.text());
+        }
+    }
+}
+
+#[test]
+fn targets_have_several_names() {
+    let same = [
+        ("tahiti", "gfx600"),
+        ("pitcairn", "gfx601"),
+        ("bonaire", "gfx704"),
+        ("hawaii", "gfx701"),
+        ("tonga", "gfx802"),
+        ("fiji", "gfx803"),
+        ("polaris10", "gfx803"),
+        ("vega10", "gfx900"),
+        ("vega20", "gfx906"),
+        ("gcn1.0", "gfx601"),
+        ("gcn1.1", "gfx701"),
+        ("gcn1.2", "gfx802"),
+        ("gcn1.4", "gfx900"),
+        ("gcn1.4.1", "gfx906"),
+    ];
+    for (name, target) in same {
+        let ran = with_input(&["dis", "--raw", "--arch", name, "-"], &[0, 0, 0x80, 0xbf]);
+        assert!(
+            ran.text().contains(&format!(".arch {target}\n")),
+            "{name}: {}",
+            ran.text()
+        );
+    }
+}
+
+#[test]
+fn mistakes_are_named_with_file_line_and_column() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("bad.s");
+    std::fs::write(
+        &path,
+        "s_mov_b32 s0, s1\nfoo bar\n  v_add_f32 v0, s1, s2, s3\n",
+    )
+    .expect("a file");
+    let path = path.to_str().expect("UTF-8");
+    let ran = gcn(&["asm", path, "--arch", "gfx900", "-o", "-"]);
+    assert_eq!(ran.status, 1);
+    assert!(ran.stdout.is_empty());
+    for at in [":2:1", ":3:"] {
+        assert!(
+            ran.stderr.contains(&format!("{path}{at}")),
+            "{}",
+            ran.stderr
+        );
+    }
+    let ran = with_input(&["asm", "-", "--arch", "gfx900"], b"foo\n");
+    assert!(ran.stderr.contains("<stdin>:1:1"), "{}", ran.stderr);
+    let ran = with_input(&["asm", "-"], b"s_endpgm\n");
+    assert!(ran.stderr.contains("--arch"), "{}", ran.stderr);
+    // Two SGPRs on the constant bus: an error, or with --permissive a warning.
+    let rule = b"v_add_f32 v0, s1, s2\n";
+    let ran = with_input(&["asm", "--raw", "-", "--arch", "gfx900"], rule);
+    assert_eq!((ran.status, ran.stdout.len()), (1, 0), "{}", ran.stderr);
+    let ran = with_input(
+        &["asm", "--raw", "--permissive", "-", "--arch", "gfx900"],
+        rule,
+    );
+    assert_eq!((ran.status, ran.stdout.len()), (0, 8), "{}", ran.stderr);
+    assert!(ran.stderr.contains("warning"), "{}", ran.stderr);
+    // A source is not overwritten by its own output.
+    let path = folder.path().join("source.bin");
+    std::fs::write(&path, "s_endpgm\n").expect("a file");
+    let ran = gcn(&[
+        "asm",
+        "--raw",
+        "--arch",
+        "gfx900",
+        path.to_str().expect("UTF-8"),
+    ]);
+    assert_eq!(ran.status, 1, "{}", ran.stderr);
+}
+
+#[test]
+fn a_reader_may_go_away() {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+    for args in [&["doc", "vop3"][..], &["demo"]] {
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_gcn"))
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("gcn");
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        out.read_line(&mut line).expect("a line");
+        drop(out);
+        let done = child.wait_with_output().expect("its end");
+        assert!(done.status.success(), "gcn {args:?}");
+        assert!(
+            done.stderr.is_empty(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+    }
+}
+
+#[test]
+fn plain_text_is_one_instruction_a_line() {
+    let bytes: Vec<u8> = [0xbf82fffeu32, 0x7e020280, 0xbf810000, 0xffffffff]
+        .iter()
+        .flat_map(|w| w.to_le_bytes())
+        .chain([0xab, 0xcd])
+        .collect();
+    let ran = with_input(
+        &["dis", "--raw", "--plain", "--arch", "gfx900", "-"],
+        &bytes,
+    );
+    assert_eq!(
+        ran.text(),
+        "s_branch 65534\nv_mov_b32_e32 v1, 0\ns_endpgm\n.long 0xffffffff\n.byte 0xab\n.byte 0xcd\n"
+    );
+    let ran = with_input(&["dis", "--raw", "--arch", "gfx900", "-"], &bytes[..8]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+}
+
+/// Bytes with many instructions in them, and some that are none; SplitMix64.
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut rng = gcn::run::SplitMix(seed);
+    let tops = [
+        0x80, 0x90, 0xb0, 0xbe, 0xbf, 0xc0, 0x7e, 0xd1, 0xd2, 0xd8, 0xe0, 0xe8, 0xf0, 0x20,
+    ];
+    let mut out = Vec::new();
+    while out.len() < len {
+        let r = rng.next();
+        out.extend(&(r as u32).to_le_bytes()[..3]);
+        out.push(tops[(r >> 32) as usize % tops.len()]);
+        if r >> 63 != 0 {
+            out.extend((rng.next() as u32).to_le_bytes());
+        }
+    }
+    out.truncate(len);
+    out
+}
+
+#[test]
+fn raw_bytes_come_back_through_text() {
+    for arch in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"] {
+        for (seed, len) in [(1, 0), (2, 3), (3, 4), (4, 4003), (5, 8000)] {
+            let bytes = noise(seed, len);
+            for syntax in ["llvm", "clrx"] {
+                let source = with_input(
+                    &["dis", "--raw", "--arch", arch, "--syntax", syntax, "-"],
+                    &bytes,
+                );
+                let again = with_input(&["asm", "--raw", "-"], &source.stdout);
+                assert_eq!(again.status, 0, "{arch} {syntax} {seed}: {}", again.stderr);
+                assert!(again.stdout == bytes, "{arch} {syntax} {seed}: other bytes");
+                let args = [
+                    "dis", "--raw", "--plain", "--arch", arch, "--syntax", syntax, "-",
+                ];
+                let plain = with_input(&args, &bytes);
+                let args = [
+                    "asm",
+                    "--raw",
+                    "--permissive",
+                    "--arch",
+                    arch,
+                    "--syntax",
+                    syntax,
+                    "-",
+                ];
+                let again = with_input(&args, &plain.stdout);
+                assert_eq!(again.status, 0, "{arch} {syntax} {seed}: {}", again.stderr);
+                assert!(
+                    again.stdout == bytes,
+                    "{arch} {syntax} {seed}: other bytes of plain text"
+                );
+            }
+        }
+    }
+}
+
+/// A section's bytes in an ELF file.
+fn section(file: &[u8], name: &str) -> Vec<u8> {
+    let object = gcn::object::read::CodeObject::parse(file).expect("a code object");
+    let index = object.sections.iter().position(|s| s.name == name);
+    index.map_or(Vec::new(), |i| object.section_data(i).to_vec())
+}
+
+fn same_sections(a: &[u8], b: &[u8], names: &[&str], what: &str) {
+    for name in names {
+        assert!(
+            section(a, name) == section(b, name),
+            "{what}: {name} differs"
+        );
+    }
+}
+
+#[test]
+fn code_objects_come_back_through_source() {
+    for name in ["vadd", "mandelbrot", "matmul", "reduce"] {
+        for arch in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"] {
+            let path = kernel(name, arch);
+            let file = std::fs::read(&path).expect("a code object");
+            for syntax in ["llvm", "clrx"] {
+                let source = gcn(&["dis", &path, "--syntax", syntax]);
+                assert_eq!(source.status, 0, "{path}: {}", source.stderr);
+                let again = with_input(&["asm", "-", "-o", "-"], &source.stdout);
+                assert_eq!(again.status, 0, "{path} {syntax}: {}", again.stderr);
+                assert_eq!(again.stderr, "", "{path} {syntax}");
+                same_sections(&file, &again.stdout, &[".text", ".rodata", ".note"], &path);
+            }
+        }
+    }
+}
+
+#[test]
+fn compilers_source_assembles() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["vadd", "mandelbrot", "matmul", "reduce"] {
+        for arch in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"] {
+            let path = kernel(name, arch);
+            let file = std::fs::read(&path).expect("a code object");
+            let source = path.replace(".co", ".s");
+            let out = folder.path().join("a.co");
+            let ran = gcn(&["asm", &source, "-o", out.to_str().expect("UTF-8")]);
+            assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{source}");
+            let ours = std::fs::read(&out).expect("the output");
+            // Not .rodata: the compiler counts VCC among the SGPRs where its own listing does not.
+            same_sections(&file, &ours, &[".text", ".note"], &source);
+            assert_eq!(
+                section(&file, ".rodata").len(),
+                section(&ours, ".rodata").len()
+            );
+            let raw = gcn(&["asm", "--raw", &source, "-o", "-"]);
+            assert!(raw.stdout == section(&file, ".text"), "{source}: --raw");
+        }
+    }
+}
+
+/// Answers to JSON lines.
+fn answers(lines: &str) -> Vec<serde_json::Value> {
+    let ran = with_input(&["eval", "--json", "-"], lines.as_bytes());
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    let text = ran.text();
+    text.lines()
+        .map(|l| serde_json::from_str(l).expect("JSON"))
+        .collect()
+}
+
+/// The answer to one request.
+fn answer(line: &str) -> serde_json::Value {
+    let mut all = answers(line);
+    assert_eq!(all.len(), 1, "{line}");
+    all.remove(0)
+}
+
+#[test]
+fn json_says_only_what_changed() {
+    let got = answer(
+        r#"{"arch":"gfx900","inst":"v_add_f32 v2, v0, v1","state":{"exec":"0x5","v":{"0":"0x3f800000","1":"0x40000000"}}}"#,
+    );
+    let v2 = &got["state"]["v"]["2"];
+    assert_eq!(v2.as_array().map(Vec::len), Some(64));
+    assert_eq!(
+        (&v2[0], &v2[1], &v2[2]),
+        (&"0x40400000".into(), &"0x0".into(), &"0x40400000".into())
+    );
+    assert_eq!(got["state"].as_object().map(|o| o.len()), Some(1));
+    assert_eq!(got["state"]["v"].as_object().map(|o| o.len()), Some(1));
+    assert_eq!((&got["pc"], &got["end"]), (&4.into(), &"fell_off".into()));
+
+    let cases = [
+        (
+            r#""inst":"s_mov_b32 s0, 5; s_mov_b32 s1, 6\ns_add_u32 s2, s0, s1""#,
+            r#"{"state":{"s":{"0":"0x5","1":"0x6","2":"0xb"}},"pc":12,"end":"fell_off"}"#,
+        ),
+        (
+            r#""bytes":"850080be""#,
+            r#"{"state":{"s":{"0":"0x5"}},"pc":4,"end":"fell_off"}"#,
+        ),
+        (
+            r#""inst":"s_mov_b64 exec, 0""#,
+            r#"{"state":{"exec":"0x0"},"pc":4,"end":"fell_off"}"#,
+        ),
+        (
+            r#""inst":"s_mov_b64 vcc, -1; s_mov_b32 m0, 3; s_mov_b64 flat_scratch, 5; s_cmp_eq_u32 0, 0""#,
+            r#"{"state":{"flat_scratch":"0x5","vcc":"0xffffffffffffffff","m0":"0x3","scc":1},"pc":16,"end":"fell_off"}"#,
+        ),
+        (
+            r#""inst":"s_mov_b32 ttmp3, 3""#,
+            r#"{"state":{"ttmp":{"3":"0x3"}},"pc":4,"end":"fell_off"}"#,
+        ),
+        (
+            r#""inst":"s_setreg_imm32_b32 hwreg(HW_REG_MODE), 3; s_setreg_imm32_b32 hwreg(HW_REG_TRAPSTS), 3""#,
+            r#"{"state":{"mode":"0x3","trapsts":"0x3"},"pc":16,"end":"fell_off"}"#,
+        ),
+        (
+            r#""inst":"s_setvskip 1, 0""#,
+            r#"{"state":{"mode":"0x100003c0","vskip":1},"pc":4,"end":"fell_off"}"#,
+        ),
+        (
+            r#""inst":"s_set_gpr_idx_on s0, 1","state":{"s":{"0":"0x5"}}"#,
+            r#"{"state":{"m0":"0x1005","mode":"0x80003c0"},"pc":4,"end":"fell_off"}"#,
+        ),
+        (
+            r#""inst":"s_add_u32 s0, s0, s1","state":{"s":{"0":"0xffffffff","1":1}}"#,
+            r#"{"state":{"s":{"0":"0x0"},"scc":1},"pc":4,"end":"fell_off"}"#,
+        ),
+        (
+            r#""inst":"ds_write_b32 v0, v1","state":{"v":{"0":"0x10","1":"0x7"},"m0":"0xffffffff","exec":"0x1"}"#,
+            r#"{"state":{"lds":{"0x10":"0x7"}},"pc":8,"end":"fell_off"}"#,
+        ),
+        (
+            r#""inst":"global_store_dword v[0:1], v2, off","state":{"v":{"0":"0x10","1":"0x7f00","2":"0x7"},"mem":{"0x7f0000000010":"0x5"},"exec":"0x1"}"#,
+            r#"{"state":{"mem":{"0x7f0000000010":"0x7"}},"pc":8,"end":"fell_off"}"#,
+        ),
+        (
+            r#""inst":"s_load_dword s0, s[2:3], 0x4","state":{"s":{"2":"0x1000"},"mem":{"0x1004":"0x99"}}"#,
+            r#"{"state":{"s":{"0":"0x99"}},"pc":8,"end":"fell_off"}"#,
+        ),
+        (
+            r#""inst":"s_mov_b32 s0, 1; s_mov_b32 s1, 1","pc":4"#,
+            r#"{"state":{"s":{"1":"0x1"}},"pc":8,"end":"fell_off"}"#,
+        ),
+    ];
+    for (request, expected) in cases {
+        let got = answer(&format!(r#"{{"arch":"gfx900",{request}}}"#));
+        let expected: serde_json::Value = serde_json::from_str(expected).expect("JSON");
+        assert_eq!(got, expected, "{request}");
+    }
+}
+
+#[test]
+fn json_ends() {
+    for (request, end, pc) in [
+        (r#""inst":"s_nop 0""#, "fell_off", 4),
+        (r#""inst":"s_endpgm""#, "endpgm", 0),
+        (r#""inst":"s_nop 0; s_trap 3""#, "trap", 4),
+        (r#""inst":"s_sethalt 1; s_nop 0""#, "halt", 4),
+        (r#""inst":"s_barrier; s_nop 0""#, "barrier", 4),
+        (r#""inst":"L: s_branch L""#, "limit", 0),
+        (r#""inst":"s_nop 0; s_nop 0; s_nop 0","max":2"#, "limit", 8),
+        (r#""bytes":"ffffffff""#, "fault", 0),
+    ] {
+        let got = answer(&format!(r#"{{"arch":"gfx900",{request}}}"#));
+        assert_eq!(
+            (&got["end"], &got["pc"]),
+            (&end.into(), &pc.into()),
+            "{request}: {got}"
+        );
+        assert_eq!(got.get("fault").is_some(), end == "fault", "{got}");
+    }
+    let got = answer(
+        r#"{"arch":"gfx900","inst":"global_load_dword v1, v[2:3], off","state":{"exec":"0x8","v":{"2":"0x5000"}}}"#,
+    );
+    let fault = &got["fault"];
+    assert_eq!(
+        (&fault["addr"], &fault["lane"], &fault["pc"]),
+        (&"0x5000".into(), &3.into(), &0.into())
+    );
+    assert_eq!(fault["inst"], "global_load_dword v1, v[2:3], off");
+}
+
+#[test]
+fn a_bad_json_line_does_not_stop_the_stream() {
+    let bad = [
+        r#"garbage"#,
+        r#"[1]"#,
+        r#"{"inst":"s_nop 0"}"#,
+        r#"{"arch":"gfx900"}"#,
+        r#"{"arch":"gfx901","inst":"s_nop 0"}"#,
+        r#"{"arch":"gfx900","inst":"foo"}"#,
+        r#"{"arch":"gfx900","inst":"v_mov_b32 v300, 1"}"#,
+        r#"{"arch":"gfx900","bytes":"zz"}"#,
+        r#"{"arch":"gfx900","bytes":"123"}"#,
+        r#"{"arch":"gfx900","inst":"s_nop 0","states":{}}"#,
+        r#"{"arch":"gfx900","inst":"s_nop 0","pc":-4}"#,
+        r#"{"arch":"gfx900","inst":"s_nop 0","max":-1}"#,
+        r#"{"arch":"gfx900","inst":"s_nop 0","state":{"foo":1}}"#,
+        r#"{"arch":"gfx900","inst":"s_nop 0","state":{"v":{"256":"0x1"}}}"#,
+        r#"{"arch":"gfx900","inst":"s_nop 0","state":{"s":{"102":"0x1"}}}"#,
+        r#"{"arch":"gfx900","inst":"s_nop 0","state":{"s":{"0":"0x100000000"}}}"#,
+        r#"{"arch":"gfx900","inst":"s_nop 0","state":{"v":{"0":["0x1"]}}}"#,
+        r#"{"arch":"gfx900","inst":"s_nop 0","state":{"lds":{"0x10000":"0x1"}}}"#,
+        r#"{"arch":"gfx900","inst":"s_nop 0","state":{"lds":{"-1":"0x1"}}}"#,
+        r#"{"arch":"gfx900","inst":"s_nop 0","state":{"mem":{"0x1000000000000":"0x1"}}}"#,
+        r#"{"arch":"gfx900","inst":"s_nop 0","state":{"mem":{"0x10000000000000000":"0x1"}}}"#,
+        r#"{"arch":"gfx600","inst":"s_nop 0","state":{"flat_scratch":"0x1"}}"#,
+    ];
+    let mut lines = Vec::new();
+    for line in bad {
+        lines.extend(line.bytes());
+        lines.extend(b"\n");
+    }
+    // Not UTF-8, then an empty line, which has no answer, then a good one without a line's end.
+    lines.extend(b"\xff\xfe\n\n{\"arch\":\"gfx900\",\"inst\":\"s_nop 0\"}");
+    let ran = with_input(&["eval", "--json", "-"], &lines);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    let text = ran.text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), bad.len() + 2);
+    for (request, line) in bad.iter().zip(&lines) {
+        let value: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert!(value["error"].is_string(), "{request}: {line}");
+    }
+    assert!(lines[bad.len()].contains("error"));
+    assert_eq!(
+        lines[bad.len() + 1],
+        r#"{"state":{},"pc":4,"end":"fell_off"}"#
+    );
+}
+
+#[test]
+fn lines_of_the_test_language() {
+    let eval = |line: &str| -> Ran { gcn(&["eval", "--arch", "gfx900", line]) };
+    for (line, printed) in [
+        (
+            "v_add_f32 v2, v0, v1   v0 = 1.0, v1 = 2.0",
+            "v2 = 0x40400000\n",
+        ),
+        (
+            "v_add_f32 v2, v0, v1   v0 = 1.0, v1 = 2.0 => v2 = 3.0",
+            "v2 = 0x40400000\n",
+        ),
+        (
+            "v_cmp_lt_f32 vcc, v0, v1   v0 = [1.0, 3.0 ..], v1 = 2.0",
+            "vcc = 1\n",
+        ),
+        ("s_nop 0", "nothing changed\n"),
+        (
+            "s_barrier => end = barrier",
+            "nothing changed, pc = 0x4, end = barrier\n",
+        ),
+    ] {
+        let ran = eval(line);
+        assert_eq!(
+            (ran.status, ran.text().as_str()),
+            (0, printed),
+            "{line}: {}",
+            ran.stderr
+        );
+    }
+    for (line, says) in [
+        (
+            "v_add_f32 v2, v0, v1   v0 = 1.0, v1 = 2.0 => v2 = 4.0",
+            "v2 is 0x40400000, expected 0x40800000",
+        ),
+        ("v_add_f32 v2, v0, v1   v0 = 1.0 =>", "does not list"),
+        ("s_nop 0 => end = nonsense", "end: expected one of"),
+        ("s_nop 0   v300 = 1", "`v300`"),
+        ("s_nop 0   lds[0x100000] = 1", "beyond"),
+        ("s_nop 0   v0 = x", "`x` is no number"),
+        ("global_load_dword v0, v[2:3], off", "address 0x0, lane 0"),
+        (
+            "global_load_dword v0, v[2:3], off =>",
+            "address 0x0, lane 0",
+        ),
+    ] {
+        let ran = eval(line);
+        assert_eq!(ran.status, 1, "{line}");
+        assert!(ran.stderr.contains(says), "{line}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn documents() {
+    let page = gcn(&["doc", "s_bfe_u32"]).text();
+    for part in ["SOP2", "Opcode: 39", "37", "## Operation"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(gcn(&["doc", "--stats"]).text().contains("SOP2"));
+    assert!(gcn(&["doc", "s_bfe_u3"]).stderr.contains("s_bfe_u32"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("pages");
+    let ran = gcn(&["doc", "--all", "-o", out.to_str().expect("UTF-8")]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let pages = std::fs::read_dir(&out).expect("pages").count();
+    assert_eq!(pages, gcn::isa::Format::ALL.len());
+}
+
+#[test]
+fn raw_output_is_the_text_section() {
+    assert_eq!(raw("vega10", "s_endpgm\n"), [0, 0, 0x81, 0xbf]);
+    assert_eq!(raw("gcn1.4.1", "L: s_branch L\n"), [0xff, 0xff, 0x82, 0xbf]);
+}
