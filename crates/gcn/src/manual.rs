@@ -11,7 +11,7 @@ use gcn_isa::encode::Encoder;
 use gcn_isa::format::{Encoding, Field, Format, Layout, layout_of};
 use gcn_isa::inst::{Flags, Inst};
 use gcn_isa::insts;
-use gcn_isa::meaning::{Op, meaning};
+use gcn_isa::meaning::{Change, Op, meaning};
 use gcn_isa::names;
 use gcn_isa::print::{Style, print};
 use gcn_isa::shape::{Access, Imm, Mods, Role, Slot};
@@ -328,7 +328,7 @@ fn instruction(out: &mut String, row: &'static Inst, alone: bool) {
             let _ = writeln!(out, "Description: {about}  ");
         }
     }
-    if alone && row.format.is_valu() {
+    if alone && works_by_lane(row) {
         out.push_str("It is done in every lane that EXEC has on.  \n");
     }
     if alone {
@@ -344,8 +344,238 @@ fn instruction(out: &mut String, row: &'static Inst, alone: bool) {
         }
         let _ = writeln!(out, "```\n{text}\n```");
     }
+    if alone {
+        let all: Vec<&str> = programs
+            .iter()
+            .map(|(_, (_, text))| text.as_str())
+            .collect();
+        words(out, &all.join("\n"));
+        let address = address_note(row.format);
+        if programs
+            .iter()
+            .any(|(_, (_, text))| has_word(text, "address"))
+            && !address.is_empty()
+        {
+            let _ = writeln!(out, "\n{address}");
+        }
+    }
     notes(out, row, &targets, alone);
     errata(out, row, alone);
+}
+
+/// Whether a word stands in a text by itself.
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .any(|w| w == word)
+}
+
+/// What the operations' less obvious words mean: the words, and the text.
+const WORDS: &[(&[&str], &str)] = &[
+    (
+        &["zext16", "zext32", "zext64"],
+        "`zext64(x)`: x with zeros above it, 64 bits in all.",
+    ),
+    (
+        &["sext16", "sext32", "sext64"],
+        "`sext64(x)`: x with its sign bit repeated above it, 64 bits in all.",
+    ),
+    (
+        &["low8", "low16", "low32"],
+        "`low32(x)`: the low 32 bits of x.",
+    ),
+    (
+        &["high16", "high32", "high64"],
+        "`high32(x * y)`: the high 32 bits of the product, which has twice the width of its factors.",
+    ),
+    (
+        &["f16(", "f32(", "f64(", "i16(", "i32(", "u16(", "u32("],
+        "`i32(x)`, `f32(x)`, …: x converted to that type. A float becomes an integer towards zero; beyond the range it gives the nearest value, and NaN gives 0.",
+    ),
+    (&["fma"], "`fma(x, y, z)`: x * y + z, rounded once."),
+    (
+        &["mad"],
+        "`mad(x, y, z)`: x * y + z, rounded after the product and after the sum; denormals are flushed.",
+    ),
+    (
+        &["fma_times_power_of_two"],
+        "`fma_times_power_of_two(x, y, z, n)`: (x * y + z) * 2^n, rounded once.",
+    ),
+    (&["ldexp"], "`ldexp(x, n)`: x * 2^n, rounded once."),
+    (
+        &["trunc"],
+        "`trunc(x)`: x rounded to an integral value towards zero.",
+    ),
+    (
+        &["round_to_even"],
+        "`round_to_even(x)`: x rounded to the nearest integral value, ties to the even one.",
+    ),
+    (&["isnan"], "`isnan(x)`: whether x is a NaN."),
+    (
+        &["class"],
+        "`class(x, m)`: whether the bit of m that stands for x's class is 1.",
+    ),
+    (
+        &["count_ones"],
+        "`count_ones(x)`: how many bits of x are 1.",
+    ),
+    (
+        &["leading_zeros"],
+        "`leading_zeros(x)`: zeros above the highest 1 of x; its width where x is 0.",
+    ),
+    (
+        &["trailing_zeros"],
+        "`trailing_zeros(x)`: zeros below the lowest 1 of x; its width where x is 0.",
+    ),
+    (
+        &["reverse_bits"],
+        "`reverse_bits(x)`: the bits of x in reverse order.",
+    ),
+    (
+        &["<>"],
+        "`x <> y`: less or greater; false where x or y is a NaN.",
+    ),
+    (
+        &["lane"],
+        "`lane`: the number of the lane, 0 to 63; `m[lane]` is that lane's bit of a mask, and `x[lane n]` the value that x has in lane n modulo 64, on or off.",
+    ),
+    (
+        &["first_active_lane"],
+        "`first_active_lane`: the lowest lane that EXEC has on; 0 where none is.",
+    ),
+    (
+        &["send_to_lane"],
+        "`send_to_lane(x, n)`: each lane sends x to lane n modulo 64, the highest sender winning; 0 where none sends.",
+    ),
+    (
+        &["code"],
+        "`code(x)`: the operand code of the register x, not its value.",
+    ),
+    (
+        &[".pair"],
+        "`SGPR[n].pair`, `VGPR[n].pair`: registers n and n + 1 as 64 bits.",
+    ),
+    (
+        &["HWREG"],
+        "`HWREG(x)`: the bits of the hardware register that x names: x[5:0] is its number, x[10:6] the first bit, x[15:11] the number of bits less one.",
+    ),
+    (
+        &[".dword0"],
+        "`x.dword0`, `x.dword1`, …: the 32-bit parts of x, the lowest first.",
+    ),
+    (
+        &["LDS", "MEM", "FLAT", "SCRATCH"],
+        "`MEM.b32[a]`: the 32 bits of memory from byte address a on; `LDS` is the workgroup's memory, `SCRATCH` the lane's own, `FLAT` whichever of them the address lies in.",
+    ),
+    (
+        &[
+            "atomic_add",
+            "atomic_sub",
+            "atomic_and",
+            "atomic_or",
+            "atomic_xor",
+            "atomic_min",
+            "atomic_max",
+            "atomic_swap",
+        ],
+        "`atomic_add(place, x)`, …: the place takes its old value + x, in one step that nothing else comes between; gives the old value. `swap` puts x there.",
+    ),
+    (
+        &["atomic_reverse_sub"],
+        "`atomic_reverse_sub(place, x)`: the place takes x - its old value; gives the old value.",
+    ),
+    (
+        &["atomic_compare_swap"],
+        "`atomic_compare_swap(place, x, expected)`: the place takes x where it holds `expected`; gives the old value.",
+    ),
+    (
+        &["atomic_increment_wrapping_at"],
+        "`atomic_increment_wrapping_at(place, x)`: the place takes its old value + 1, or 0 where that was x or more; gives the old value.",
+    ),
+    (
+        &["atomic_decrement_wrapping_to"],
+        "`atomic_decrement_wrapping_to(place, x)`: the place takes its old value - 1, or x where that was 0 or more than x; gives the old value.",
+    ),
+    (
+        &["atomic_mask_or"],
+        "`atomic_mask_or(place, mask, x)`: the place takes its old value with the mask's bits cleared, or-ed with x; gives the old value.",
+    ),
+    (
+        &["atomic_wrap"],
+        "`atomic_wrap(place, x, y)`: the place takes its old value - x where that was x or more, or else its old value + y; gives the old value.",
+    ),
+];
+
+/// The explanations of the words that a text has.
+fn words(out: &mut String, text: &str) {
+    let plain = |c: char| c.is_alphanumeric() || c == '_';
+    let mut found = Vec::new();
+    for (words, what) in WORDS {
+        let used = words.iter().any(|w| match w.strip_suffix('(') {
+            // A type's name as a function, not as `.i32` behind a value.
+            Some(name) => text
+                .match_indices(w)
+                .any(|(at, _)| !text[..at].ends_with(|c| plain(c) || c == '.') && !name.is_empty()),
+            None if w.chars().all(plain) => has_word(text, w),
+            None => text.contains(w),
+        });
+        if used {
+            found.push(*what);
+        }
+    }
+    if found.is_empty() {
+        return;
+    }
+    out.push_str("\nWhere:\n\n");
+    for what in found {
+        let _ = writeln!(out, "* {what}");
+    }
+}
+
+/// What `address` is in a format's operations.
+fn address_note(format: Format) -> &'static str {
+    match format {
+        Format::Smem => {
+            "`address` is SBASE plus OFFSET, both with their low two bits cleared. A number in OFFSET counts dwords on gfx6 and gfx7 and \
+             bytes after; on gfx9 it has 21 bits and a sign, and SOFFSET may be added. s_buffer_* instructions take the base of the buffer \
+             resource in SBASE, and give 0 (or write nothing) outside of its records."
+        }
+        Format::Ds => {
+            "`address` is ADDR plus the 16-bit offset, in bytes. Outside of the LDS, and up to gfx8 beyond M0, reads give 0 and writes do nothing."
+        }
+        Format::Mubuf | Format::Mtbuf => {
+            "`address` is the base of the buffer resource SRSRC + SOFFSET + the offset of the instruction, + VADDR's offset with `offen` and \
+             + VADDR's index times the resource's stride with `idxen` (with both, VADDR is a pair: index, offset; with `addr64` of gfx6 and gfx7 it is a 64-bit address that is added, and nothing is checked). Outside of the resource's \
+             records reads give 0 and writes do nothing."
+        }
+        Format::Flat => {
+            "`address` is the 64-bit ADDR, on gfx9 plus the unsigned 12-bit offset. Addresses in the shared aperture are LDS, those in the private \
+             aperture scratch, all others memory."
+        }
+        Format::Global => {
+            "`address` is the 64-bit ADDR plus the signed 13-bit offset; with SADDR it is SADDR plus the 32-bit ADDR plus the offset."
+        }
+        Format::Scratch => {
+            "`address` is ADDR or SADDR (one of them is `off`) plus the signed 13-bit offset, modulo 2^32: a byte of the lane's own scratch. Byte b of lane l \
+             is at FLAT_SCRATCH + b / 4 * 256 + l * 4 + b % 4 in memory."
+        }
+        _ => "",
+    }
+}
+
+/// Whether each lane that is on does the same by itself: not so of what moves between lanes and
+/// SGPRs, or does nothing.
+fn works_by_lane(row: &'static Inst) -> bool {
+    row.format.is_valu()
+        && !row.shape.slots.is_empty()
+        && row_targets(row).iter().all(|&t| {
+            let program = meaning(row, t);
+            let lanes = |op| matches!(op, Op::ReadLane | Op::FirstLane | Op::SendLane);
+            !program.nodes.iter().any(|n| lanes(n.op))
+                && !program
+                    .effects
+                    .iter()
+                    .any(|e| matches!(e.change, Change::DstLane(_)))
+        })
 }
 
 fn opcode_in(row: &Inst, encoding: Encoding, target: Target) -> Option<u16> {
@@ -387,7 +617,7 @@ fn opcodes(out: &mut String, row: &'static Inst, targets: &[Target]) {
     }
 }
 
-fn slot_text(slot: &Slot, encoding: Encoding) -> String {
+fn slot_text(slot: &Slot, encoding: Encoding, generation: Gen) -> String {
     use Encoding::*;
     let wide = matches!(encoding, Vop3 | Vop3b | Vop3p);
     let name: String = match slot.role {
@@ -408,7 +638,8 @@ fn slot_text(slot: &Slot, encoding: Encoding) -> String {
         Role::Src1 if wide => "SRC1".into(),
         Role::Src1 => "VSRC1".into(),
         Role::Src2 => "SRC2".into(),
-        Role::CmpDst if wide || encoding == SdwaC => "SDST".into(),
+        // gfx8's SDWA has no field for it.
+        Role::CmpDst if wide || encoding == SdwaC && generation >= Gen::Gfx9 => "SDST".into(),
         Role::CarryOut if wide => "SDST".into(),
         Role::CarryIn if wide => "SRC2".into(),
         Role::CmpDst | Role::CarryOut | Role::CarryIn => "VCC".into(),
@@ -436,34 +667,55 @@ fn slot_text(slot: &Slot, encoding: Encoding) -> String {
     }
 }
 
-fn modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> &'static str {
+/// The modifiers behind the operands, as the assembler takes them.
+fn modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
     use Encoding::*;
-    match (row.shape.mods, encoding) {
-        (Mods::None, _) => "",
-        (Mods::Valu, Sdwa1 | Sdwa2) => " dst_sel:SEL dst_unused:UNUSED src0_sel:SEL [src1_sel:SEL]",
+    let text = match (row.shape.mods, encoding) {
+        (Mods::None | Mods::BufferBare, _) => "",
+        (Mods::Valu, Sdwa1 | Sdwa2) => {
+            " [clamp] dst_sel:SEL dst_unused:UNUSED src0_sel:SEL [src1_sel:SEL]"
+        }
+        (Mods::Valu, SdwaC) if generation == Gen::Gfx8 => " [clamp] src0_sel:SEL src1_sel:SEL",
         (Mods::Valu, SdwaC) => " src0_sel:SEL src1_sel:SEL",
         (Mods::Valu, Dpp1 | Dpp2 | DppC) => " DPP_CTRL row_mask:N bank_mask:N [bound_ctrl:0]",
         (Mods::Valu, Vop3p) => " [op_sel:[…]] [op_sel_hi:[…]] [neg_lo:[…]] [neg_hi:[…]] [clamp]",
-        (Mods::Valu, Vop3 | Vop3b) if row.shape.slots.iter().any(|s| s.ty.is_float()) => {
-            if generation == Gen::Gfx9
-                && encoding == Vop3
-                && row.shape.slots.iter().any(|s| s.ty.bits() == 16)
-            {
-                " [op_sel:[…]] [clamp] [mul:2|mul:4|div:2]"
-            } else {
-                " [clamp] [mul:2|mul:4|div:2]"
-            }
-        }
-        (Mods::Valu, Vop3 | Vop3b) => " [clamp]",
+        (Mods::Valu, Vop3 | Vop3b) => return vop3_modifiers(row, encoding, generation),
         (Mods::Valu, _) => "",
         (Mods::Smem, _) => " [glc]",
         (Mods::Ds, _) => " [offset:N] [gds]",
         (Mods::Ds2, _) => " [offset0:N] [offset1:N] [gds]",
+        (Mods::Buffer, _) if generation < Gen::Gfx8 => {
+            " [idxen] [offen] [addr64] [offset:N] [glc] [slc] [tfe]"
+        }
         (Mods::Buffer, _) => " [idxen] [offen] [offset:N] [glc] [slc] [tfe]",
-        (Mods::BufferBare, _) => "",
         (Mods::Flat, _) if generation == Gen::Gfx9 => " [offset:N] [glc] [slc]",
         (Mods::Flat, _) => " [glc] [slc]",
+    };
+    text.into()
+}
+
+/// VOP3's modifiers, without abs and neg, which stand at the operands.
+fn vop3_modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
+    let slots = row.shape.slots;
+    let float = slots.iter().any(|s| s.ty.is_float());
+    let compare = row.format == Format::Vopc;
+    let typed = slots.first().is_some_and(|s| s.ty.as_bits() != s.ty);
+    let mut out = String::new();
+    let halves = slots.iter().any(|s| s.ty.bits() == 16);
+    if generation == Gen::Gfx9 && encoding == Encoding::Vop3 && halves && !compare {
+        out.push_str(" [op_sel:[…]]");
     }
+    if if compare {
+        float && generation >= Gen::Gfx8
+    } else {
+        float || typed && generation >= Gen::Gfx8
+    } {
+        out.push_str(" [clamp]");
+    }
+    if float && !compare {
+        out.push_str(" [mul:2|mul:4|div:2]");
+    }
+    out
 }
 
 fn suffix(row: &Inst, encoding: Encoding) -> &'static str {
@@ -485,7 +737,12 @@ fn syntax(out: &mut String, row: &'static Inst, targets: &[Target]) {
     let mut lines: BTreeMap<(u8, String), Vec<Target>> = BTreeMap::new();
     for &target in targets {
         for e in encodings(row, target) {
-            let slots: Vec<String> = row.shape.slots.iter().map(|s| slot_text(s, e)).collect();
+            let slots: Vec<String> = row
+                .shape
+                .slots
+                .iter()
+                .map(|s| slot_text(s, e, target.generation()))
+                .collect();
             let operands = slots.join(", ");
             let gap = if operands.is_empty() { "" } else { " " };
             let mods = modifiers(row, e, target.generation());
@@ -639,12 +896,19 @@ fn drawing(
     encoding: Encoding,
     layout: &Layout,
     op: Option<u16>,
+    format: Format,
 ) -> Vec<(u32, u32, String, String)> {
     let mut rows: Vec<(u32, u32, String, String)> = Vec::new();
     let mut fixed = layout.mask;
     for &(field, lo, len) in layout.fields {
         let (lo, hi) = (lo as u32, lo as u32 + len as u32 - 1);
-        let (name, mut text) = field_text(field, encoding);
+        let (name, mut text) = match (field, format, encoding) {
+            (Field::Vdst, Format::Vopc, Encoding::Vop3) => (
+                "SDST".into(),
+                "Scalar destination: VCC or any pair of SGPRs".into(),
+            ),
+            _ => field_text(field, encoding),
+        };
         if field == Field::Op
             && let Some(op) = op
         {
@@ -695,7 +959,7 @@ fn drawing(
 fn bits_table(encoding: Encoding, layout: &Layout, op: Option<u16>, format: Format) -> String {
     let mut out =
         String::from("Bits  | Name      | Description\n------|-----------|------------\n");
-    for (lo, hi, name, mut text) in drawing(encoding, layout, op) {
+    for (lo, hi, name, mut text) in drawing(encoding, layout, op, format) {
         let bits = if lo == hi {
             lo.to_string()
         } else {
@@ -719,7 +983,6 @@ fn field_text(field: Field, encoding: Encoding) -> (String, String) {
     use Encoding::*;
     use Field::*;
     let scalar = matches!(encoding, Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc);
-    let compare_dst = "Destination; of a compare the scalar destination (SDST)";
     let text = match field {
         Op => return ("OPCODE".into(), "Operation code".into()),
         Sdst if matches!(encoding, SdwaC) => "Scalar destination where SD is 1",
@@ -730,7 +993,9 @@ fn field_text(field: Field, encoding: Encoding) -> (String, String) {
         Ssrc0 => "First scalar source operand",
         Ssrc1 => "Second scalar source operand",
         Simm16 => "Signed or unsigned 16-bit immediate value",
-        Vdst if matches!(encoding, Vop3 | Vop3b) => compare_dst,
+        Vdst if encoding == Vop3 => {
+            "Vector destination; of v_readlane_b32 and compares the scalar destination"
+        }
         Vdst => "Vector destination",
         Src0 if matches!(encoding, Sdwa1 | Sdwa2 | SdwaC | Dpp1 | Dpp2 | DppC) => {
             "First source: a VGPR (or an SGPR, where S0 says so)"
@@ -913,7 +1178,8 @@ fn notes(out: &mut String, row: &'static Inst, targets: &[Target], alone: bool) 
                     "SIMM16: bits 3:0 MSG, bits 6:4 OP (5:4 for GS), bits 9:8 STREAM.\n\n",
                 );
                 names_table(&mut text, "MSG", names::MESSAGES);
-                text.push_str("\nOperations of GS and GS_DONE (GS_DONE alone has NOP); M0 bits 7:0 hold the GS wave's id:\n\n");
+                text.push_str("\nINTERRUPT sends M0 bits 7:0 as the user's data, with the numbers of the wave and its compute unit.\n");
+                text.push_str("\nOperations of GS and GS_DONE (GS_DONE alone has NOP); M0 bits 7:0 hold the GS wave's id. CUT, EMIT and EMIT_CUT send the STREAM and EXEC too:\n\n");
                 names_table(&mut text, "OP", names::GS_OPS);
                 text.push_str("\nOperations of SYSMSG:\n\n");
                 names_table(&mut text, "OP", names::SYS_OPS);
@@ -999,7 +1265,7 @@ fn waitcnt_note(out: &mut String) {
             );
         }
     }
-    out.push_str("\nVMCNT counts vector memory operations, EXPCNT exports and GDS, LGKMCNT LDS, GDS, scalar memory and messages. The wave waits until each counter is at most its number.\n");
+    out.push_str("\nVMCNT counts vector memory operations, EXPCNT exports and GDS, LGKMCNT LDS, GDS, scalar memory and messages. The wave waits until each counter is at most its number. Counters that are left out are not waited for; they may also be joined by `&` or `,`, and SIMM16 may be given as a number.\n");
 }
 
 fn names_table(out: &mut String, what: &str, table: &[names::Name]) {
@@ -1061,10 +1327,8 @@ pub fn format_page(format: Format) -> String {
         .into_iter()
         .filter(|&t| rows_of(format).iter().any(|r| insts::exists(r, t)))
         .collect();
-    if targets.is_empty() {
-        out.push_str("\nNo instruction of this format is known.\n");
-        return out;
-    }
+    let known = !targets.is_empty();
+    let targets = if known { targets } else { table_targets() };
     out.push_str("\n## Encoding\n");
     for e in format_encodings(format) {
         let with: Vec<Target> = targets
@@ -1096,21 +1360,62 @@ pub fn format_page(format: Format) -> String {
             out.push_str(&table);
         }
     }
-    out.push('\n');
-    out.push_str(reading_note(format));
+    if !known {
+        out.push_str("\nNo instruction of this format is described yet.\n");
+        return out;
+    }
+    usual_syntax(&mut out, format, &targets);
+    out.push_str("\nA number in parentheses behind an operand of a syntax line is how many registers wide it is: `SDST(2)`.\n");
+    if format.is_valu() {
+        out.push_str(VALU_NOTES);
+    }
     out.push_str("\n## Instructions by opcode\n\n");
     opcode_table(&mut out, format, &targets);
     if format == Format::Vopc {
         compare_tables(&mut out, &targets);
     }
-    out.push_str("\n## Instruction set\n\nIn alphabetical order.\n");
+    let mut set = String::new();
+    let mut operations = String::new();
     let mut rows: Vec<&'static Inst> = rows_of(format).iter().collect();
     rows.sort_by_key(|r| r.name);
     for row in rows {
-        let _ = writeln!(out, "\n### {}\n", row.name);
-        instruction(&mut out, row, false);
+        let same = rows_of(format)
+            .iter()
+            .filter(|r| r.name == row.name)
+            .count();
+        let targets = row_targets(row);
+        if same > 1 && !targets.is_empty() {
+            let _ = writeln!(set, "\n### {} ({})\n", row.name, targets_text(&targets));
+        } else {
+            let _ = writeln!(set, "\n### {}\n", row.name);
+        }
+        instruction(&mut set, row, false);
+        for target in row_targets(row) {
+            operations.push_str(&meaning_text::text(&meaning(row, target)));
+            operations.push('\n');
+        }
+    }
+    out.push_str("\n## How to read the operations\n\n");
+    out.push_str(reading_note(format));
+    let address = address_note(format);
+    if !address.is_empty() {
+        let _ = writeln!(out, "\n{address}");
+    }
+    words(&mut out, &operations);
+    out.push_str("\n## Instruction set\n\nIn alphabetical order.\n");
+    out.push_str(&set);
+    if let Some(chapter) = errata_chapter(format.name()) {
+        let _ = writeln!(out, "\n## Errata and decisions\n\n{chapter}");
     }
     out
+}
+
+/// The entries of docs/errata.md under a heading of the second level.
+fn errata_chapter(title: &str) -> Option<String> {
+    let mut lines = ERRATA.lines();
+    lines.find(|line| line.strip_prefix("## ") == Some(title))?;
+    let body: Vec<&str> = lines.take_while(|line| !line.starts_with("## ")).collect();
+    Some(body.join("\n").trim().to_string())
 }
 
 fn rows_of(format: Format) -> &'static [Inst] {
@@ -1124,9 +1429,96 @@ fn reading_note(format: Format) -> &'static str {
          `x.i32` reads x as that type; `>>` of a signed type keeps the sign.\n"
     } else {
         "In the operations, D is the destination and S0, S1 are the sources, which are read before anything is written; D \
-         after its assignment is the value assigned. `x.i32` reads x as that type; `>>` of a signed type keeps the sign. `(2)` after an operand of the syntax says that it is two registers wide.\n"
+         after its assignment is the value assigned. `x.i32` reads x as that type; `>>` of a signed type keeps the sign; PC is the address of the next instruction.\n"
     }
 }
+
+/// The most frequent operands, and an example.
+fn usual_syntax(out: &mut String, format: Format, targets: &[Target]) {
+    // Without the widths in parentheses.
+    let plain = |text: String| {
+        let mut out = String::new();
+        let mut depth = 0;
+        for c in text.chars() {
+            match c {
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                c if depth == 0 => out.push(c),
+                _ => {}
+            }
+        }
+        out
+    };
+    let mut seen = Vec::new();
+    for e in format_encodings(format) {
+        let mut counts: BTreeMap<String, (usize, &'static Inst, Target)> = BTreeMap::new();
+        for row in rows_of(format) {
+            for &t in targets {
+                if insts::exists(row, t) && encodings(row, t).contains(&e) {
+                    let slots: Vec<String> = row
+                        .shape
+                        .slots
+                        .iter()
+                        .map(|s| plain(slot_text(s, e, t.generation())))
+                        .collect();
+                    counts.entry(slots.join(", ")).or_insert((0, row, t)).0 += 1;
+                    break;
+                }
+            }
+        }
+        let Some((operands, (_, row, target))) = counts.into_iter().max_by_key(|(_, (n, ..))| *n)
+        else {
+            continue;
+        };
+        let called = encoding_name(e, format, target.generation());
+        let _ = write!(
+            out,
+            "\nSyntax of most {called} instructions: INSTRUCTION {operands}"
+        );
+        let text = example(row, e, target)
+            .and_then(|bytes| {
+                let mut text = String::new();
+                print(&gcn_isa::decode(target, &bytes)?, &Style::LLVM, &mut text);
+                Some(text)
+            })
+            .filter(|text| !seen.contains(text));
+        if let Some(text) = text {
+            let _ = write!(out, ", as in `{text}`");
+            seen.push(text);
+        }
+        out.push_str("  \n");
+    }
+}
+
+/// What stands at the operands and behind them in the vector ALU's formats, and what an instruction may
+/// read.
+const VALU_NOTES: &str = "
+## Modifiers
+
+* `-SRC`: the source negated, after ABS. `-4.0` and the like are constants of their own.
+* `|SRC|`, `abs(SRC)`: the source's absolute value; both may be combined: `-|v0|`.
+* `op_sel:[B0,B1,…]` (gfx9, 16-bit operands): which half each source is read from, and last which half of
+  the destination is written; 0 is the low half, 1 the high one.
+* `clamp`: a float result goes to the range 0.0 to 1.0; an integer result saturates; a compare of gfx9 signals on
+  NaN sources.
+* `mul:2`, `mul:4`, `div:2` (OMOD): a float result multiplied or halved.
+
+ABS and NEG act on the top bit of a source of any type. The bits of OP_SEL:
+
+Bit | Operand
+----|--------
+11  | SRC0
+12  | SRC1
+13  | SRC2
+14  | VDST
+
+## Limits
+
+* An instruction reads at most one SGPR (or VCC, M0, EXEC: one scalar source); the same one may stand in several operands.
+* It has at most one literal, in SRC0 of the short encoding, and then reads no SGPR. VOP3 has none.
+* Only SRC0 may be `lds_direct`.
+* Pairs of SGPRs need not be aligned.
+";
 
 fn format_encodings(format: Format) -> Vec<Encoding> {
     use Encoding::*;
@@ -1279,14 +1671,16 @@ fn compare_tables(out: &mut String, targets: &[Target]) {
         let first = rows.first().map_or(0, |(op, _)| *op);
         for (op, row) in rows {
             let condition = parts(row).map_or("", |p| p.1);
-            let clrx = row
-                .clrx
-                .and_then(|n| n.rsplit_once('_')?.0.rsplit_once('_'))
-                .map(|p| p.1);
-            let name = match clrx {
-                Some(clrx) if clrx != condition => format!("{condition}, {clrx}"),
-                _ => condition.to_string(),
-            };
+            let mut names = vec![condition];
+            for other in row.clrx.iter().chain(row.aliases) {
+                let other = other.rsplit_once('_').and_then(|n| n.0.rsplit_once('_'));
+                if let Some((_, other)) = other
+                    && !names.contains(&other)
+                {
+                    names.push(other);
+                }
+            }
+            let name = names.join(", ");
             let n = op - first;
             let text = meaning_text::text(&meaning(row, target))
                 .replace('\n', "; ")
