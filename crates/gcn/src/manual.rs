@@ -732,9 +732,29 @@ fn suffix(row: &Inst, encoding: Encoding) -> &'static str {
     }
 }
 
+/// Texts of encodings with the targets that have them, in the order of encodings and targets.
+#[derive(Default)]
+struct Lines(Vec<(u8, String, Vec<Target>)>);
+
+impl Lines {
+    fn add(&mut self, encoding: Encoding, text: String, target: Target) {
+        let encoding = encoding as u8;
+        let known = |(e, t, _): &&mut (u8, String, Vec<Target>)| *e == encoding && *t == text;
+        match self.0.iter_mut().find(known) {
+            Some((_, _, of)) => of.push(target),
+            None => self.0.push((encoding, text, vec![target])),
+        }
+    }
+
+    fn sorted(mut self) -> impl Iterator<Item = (String, Vec<Target>)> {
+        self.0.sort_by_key(|(encoding, ..)| *encoding);
+        self.0.into_iter().map(|(_, text, of)| (text, of))
+    }
+}
+
 fn syntax(out: &mut String, row: &'static Inst, targets: &[Target]) {
     // An encoding's line may differ between generations, so they are grouped line by line.
-    let mut lines: BTreeMap<(u8, String), Vec<Target>> = BTreeMap::new();
+    let mut lines = Lines::default();
     for &target in targets {
         for e in encodings(row, target) {
             let slots: Vec<String> = row
@@ -747,10 +767,10 @@ fn syntax(out: &mut String, row: &'static Inst, targets: &[Target]) {
             let gap = if operands.is_empty() { "" } else { " " };
             let mods = modifiers(row, e, target.generation());
             let text = format!("{}{}{gap}{operands}{mods}", row.name, suffix(row, e));
-            lines.entry((e as u8, text)).or_default().push(target);
+            lines.add(e, text, target);
         }
     }
-    for ((_, text), of) in lines {
+    for (text, of) in lines.sorted() {
         if of.len() == targets.len() {
             let _ = writeln!(out, "Syntax: {text}  ");
         } else {
@@ -790,7 +810,7 @@ fn operands(out: &mut String, row: &'static Inst) {
 
 /// The instruction with plain registers, as both disassemblers print it.
 fn examples(out: &mut String, row: &'static Inst, targets: &[Target]) {
-    let mut lines: BTreeMap<(u8, String), Vec<Target>> = BTreeMap::new();
+    let mut lines = Lines::default();
     for &target in targets {
         for e in encodings(row, target) {
             let Some(bytes) = example(row, e, target) else {
@@ -807,10 +827,10 @@ fn examples(out: &mut String, row: &'static Inst, targets: &[Target]) {
             } else {
                 format!("`{llvm}` (CLRX: `{clrx}`)")
             };
-            lines.entry((e as u8, text)).or_default().push(target);
+            lines.add(e, text, target);
         }
     }
-    for ((_, text), of) in lines {
+    for (text, of) in lines.sorted() {
         if of.len() == targets.len() {
             let _ = writeln!(out, "Example: {text}  ");
         } else {
@@ -876,9 +896,12 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
     }
     match encoding {
         Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC => {
-            for field in [Field::DstSel, Field::Src0Sel, Field::Src1Sel] {
-                e.set(field, 6);
+            // A compare has no destination to select a part of.
+            if encoding != Encoding::SdwaC {
+                e.set(Field::DstSel, 6);
             }
+            e.set(Field::Src0Sel, 6);
+            e.set(Field::Src1Sel, 6);
         }
         Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC => {
             e.set(Field::DppCtrl, 0xe4);
@@ -907,6 +930,24 @@ fn drawing(
                 "SDST".into(),
                 "Scalar destination: VCC or any pair of SGPRs".into(),
             ),
+            (Field::OpSel, Format::Vopc, Encoding::Vop3) => (
+                "OP_SEL".into(),
+                "High half of a 16-bit source 0, 1 (gfx9); of source 2 and the destination: no effect".into(),
+            ),
+            (Field::Clamp, Format::Vopc, _) => (
+                "CLAMP".into(),
+                "Clamp modifier. On gfx9 NaN sources signal; the result does not change".into(),
+            ),
+            (Field::Omod, Format::Vopc, _) => (
+                "OMOD".into(),
+                "Output modifier. No effect on a compare".into(),
+            ),
+            (Field::Src2, Format::Vopc, _) => {
+                ("SRC2".into(), "Third source operand; no compare has one".into())
+            }
+            (Field::DstSel | Field::DstUnused, Format::Vopc, _) => {
+                (field_text(field, encoding).0, "No effect on a compare".into())
+            }
             _ => field_text(field, encoding),
         };
         if field == Field::Op
@@ -997,9 +1038,10 @@ fn field_text(field: Field, encoding: Encoding) -> (String, String) {
             "Vector destination; of v_readlane_b32 and compares the scalar destination"
         }
         Vdst => "Vector destination",
-        Src0 if matches!(encoding, Sdwa1 | Sdwa2 | SdwaC | Dpp1 | Dpp2 | DppC) => {
-            "First source: a VGPR (or an SGPR, where S0 says so)"
+        Src0 if matches!(encoding, Sdwa1 | Sdwa2 | SdwaC) => {
+            "First source: a VGPR, or what S0 says where there is that field"
         }
+        Src0 if matches!(encoding, Dpp1 | Dpp2 | DppC) => "First source, a VGPR",
         Src0 => "First source operand, scalar or vector",
         Src1 if matches!(encoding, Vop3 | Vop3b | Vop3p) => {
             "Second source operand, scalar or vector"
@@ -1404,8 +1446,21 @@ pub fn format_page(format: Format) -> String {
     words(&mut out, &operations);
     out.push_str("\n## Instruction set\n\nIn alphabetical order.\n");
     out.push_str(&set);
-    if let Some(chapter) = errata_chapter(format.name()) {
-        let _ = writeln!(out, "\n## Errata and decisions\n\n{chapter}");
+    let chapters: Vec<String> = [format.name(), "Vector ALU", "Memory"]
+        .into_iter()
+        .filter(|&title| match title {
+            "Vector ALU" => format.is_valu(),
+            "Memory" => !address_note(format).is_empty(),
+            _ => true,
+        })
+        .filter_map(errata_chapter)
+        .collect();
+    if !chapters.is_empty() {
+        let _ = writeln!(
+            out,
+            "\n## Errata and decisions\n\n{}",
+            chapters.join("\n\n")
+        );
     }
     out
 }
