@@ -172,7 +172,7 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
         .filter(|b| !b.is_ascii_whitespace() && *b != b'_')
         .collect();
     let digits = digits.strip_prefix(b"0x").unwrap_or(&digits);
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return Err("`bytes` has an odd number of hex digits".into());
     }
     let digit = |b: u8| {

@@ -357,9 +357,9 @@ impl Bench {
         }
         for byte in [at, last] {
             if self.memory.perm(byte).is_none() {
-                let page = byte & !(PAGE_SIZE as u64 - 1);
+                let page = byte & !(PAGE_SIZE - 1);
                 self.memory
-                    .map_at(page, PAGE_SIZE as u64, Perm::RW)
+                    .map_at(page, PAGE_SIZE, Perm::RW)
                     .map_err(|e| format!("{at:#x}: {e}"))?;
             }
         }

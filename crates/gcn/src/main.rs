@@ -142,7 +142,8 @@ Arguments, in the order of the kernel's own:
   buf:FILE                                             of a file's bytes, or a .npy file's elements
   local:BYTES                                          a dynamic local pointer
 
-Random contents are SplitMix64's, so that a seed gives the same bytes everywhere.
+A kernel whose object says nothing of its arguments gets them one after another, each aligned to
+its size. Random contents are SplitMix64's, so that a seed gives the same bytes everywhere.
 
 Example:
   gcn run vadd.co --kernel vadd --grid 1000 --group 256 --arg buf:randf32:4000:1 \\

@@ -6,7 +6,7 @@ use std::time::Instant;
 use gcn_emu::dispatch::{Gpu, Launch};
 use gcn_emu::mem::Perm;
 use gcn_isa::Target;
-use gcn_object::metadata::{Arg, KernelMetadata, ValueKind};
+use gcn_object::metadata::{Arg, ValueKind};
 use gcn_object::read::CodeObject;
 
 use crate::npy;
@@ -156,7 +156,7 @@ fn integer(text: &str) -> Option<i128> {
 }
 
 fn hex(text: &str) -> Result<Vec<u8>, String> {
-    if text.len() % 2 != 0 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+    if !text.len().is_multiple_of(2) || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(format!("`{text}` is no even number of hex digits"));
     }
     (0..text.len())
@@ -170,7 +170,7 @@ pub struct SplitMix(pub u64);
 
 impl SplitMix {
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -201,7 +201,7 @@ impl Contents {
                 let mut rng = SplitMix(*seed);
                 let mut out = Vec::with_capacity(n + 8);
                 while out.len() < n {
-                    out.extend(rng.next().to_le_bytes());
+                    out.extend(rng.next_u64().to_le_bytes());
                 }
                 out.truncate(n);
                 out
@@ -211,7 +211,7 @@ impl Contents {
                 let mut rng = SplitMix(*seed);
                 let mut out = Vec::with_capacity(n + 4);
                 while out.len() < n {
-                    let v = (rng.next() >> 40) as f32 / (1u32 << 24) as f32;
+                    let v = (rng.next_u64() >> 40) as f32 / (1u32 << 24) as f32;
                     out.extend(v.to_le_bytes());
                 }
                 out.truncate(n);
@@ -222,7 +222,7 @@ impl Contents {
                 let mut rng = SplitMix(*seed);
                 let mut out = Vec::with_capacity(n + 8);
                 while out.len() < n {
-                    let v = (rng.next() >> 11) as f64 / (1u64 << 53) as f64;
+                    let v = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
                     out.extend(v.to_le_bytes());
                 }
                 out.truncate(n);
@@ -281,18 +281,22 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
             have.join(", ")
         )
     })?;
-    let metadata = kernel.metadata.as_ref().ok_or_else(|| {
-        format!(
-            "kernel {} has no metadata, so its arguments are unknown",
-            kernel.name
-        )
-    })?;
-    let visible: Vec<&Arg> = metadata
-        .args
-        .iter()
-        .filter(|a| !a.value_kind_name.starts_with("hidden_"))
-        .collect();
-    check_count(metadata, &visible, &request.args)?;
+    // Hand-written kernels may say nothing of their arguments.
+    let metadata = kernel
+        .metadata
+        .as_ref()
+        .filter(|m| !m.args.is_empty() || m.kernarg_segment_size == 0);
+    let natural: Vec<Arg>;
+    let visible: Vec<&Arg> = match metadata {
+        Some(metadata) => (metadata.args.iter())
+            .filter(|a| !a.value_kind_name.starts_with("hidden_"))
+            .collect(),
+        None => {
+            natural = natural_layout(&request.args);
+            natural.iter().collect()
+        }
+    };
+    check_count(&kernel.name, &visible, &request.args)?;
     for (n, path) in &request.outs {
         if !matches!(request.args.get(*n), Some(ArgSpec::Buffer(_))) {
             return Err(format!(
@@ -315,8 +319,20 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
         .map_err(|e| e.to_string())?;
     let loaded = gpu.load(object).map_err(|e| e.to_string())?;
 
-    let mut kernarg = vec![0; metadata.kernarg_segment_size as usize];
-    let mut dynamic_lds = 0u32;
+    let end = visible
+        .iter()
+        .map(|a| a.offset.saturating_add(a.size))
+        .max();
+    let kernarg_size = metadata.map_or(end.unwrap_or(0), |m| m.kernarg_segment_size);
+    if kernarg_size > LARGEST_KERNARG {
+        return Err(format!(
+            "kernel {}: {kernarg_size} bytes of arguments are too many",
+            kernel.name
+        ));
+    }
+    let mut kernarg = vec![0; kernarg_size as usize];
+    let fixed_lds = kernel.descriptor.group_segment_fixed_size as u64;
+    let mut lds = fixed_lds;
     let mut addresses = vec![None; request.args.len()];
     for (n, (spec, arg)) in request.args.iter().zip(&visible).enumerate() {
         let wrong =
@@ -338,13 +354,9 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
                 address.to_le_bytes().to_vec()
             }
             (ArgSpec::Local(size), ValueKind::DynamicSharedPointer) => {
-                let align = (arg.pointee_align as u32).clamp(1, 128).next_power_of_two();
-                let fixed = metadata.group_segment_fixed_size as u32;
-                let offset = (fixed + dynamic_lds).next_multiple_of(align);
-                dynamic_lds = offset
-                    .checked_add(*size)
-                    .ok_or_else(|| wrong("fewer bytes"))?
-                    - fixed;
+                let offset =
+                    lds.next_multiple_of(arg.pointee_align.clamp(1, 128).next_power_of_two());
+                lds = offset + *size as u64;
                 let mut bytes = offset.to_le_bytes().to_vec();
                 bytes.resize(arg.size as usize, 0);
                 bytes
@@ -362,11 +374,13 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
         };
         let at = arg.offset as usize;
         kernarg
-            .get_mut(at..at + bytes.len())
+            .get_mut(at..at.saturating_add(bytes.len()))
             .ok_or_else(|| wrong("a place inside the kernarg segment"))?
             .copy_from_slice(&bytes);
     }
 
+    let dynamic_lds =
+        u32::try_from(lds - fixed_lds).map_err(|_| format!("{lds} bytes of LDS are too many"))?;
     let launch = Launch {
         grid: request.grid,
         group: request.group,
@@ -392,7 +406,8 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
         let stats = gpu
             .dispatch(&loaded, request.kernel, &launch)
             .map_err(|e| e.to_string())?;
-        report.ms.push(start.elapsed().as_secs_f64() * 1e3);
+        // To the microsecond; what is below that is noise.
+        report.ms.push(start.elapsed().as_micros() as f64 / 1e3);
         report.instructions = stats.instructions;
         report.waves = stats.waves;
     }
@@ -414,18 +429,49 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
     Ok(report)
 }
 
-fn check_count(
-    metadata: &KernelMetadata,
-    visible: &[&Arg],
-    args: &[ArgSpec],
-) -> Result<(), String> {
+/// The most bytes of kernel arguments.
+const LARGEST_KERNARG: u64 = 1 << 20;
+
+/// Arguments one after another, each aligned to its size, as the compiler lays them out.
+fn natural_layout(specs: &[ArgSpec]) -> Vec<Arg> {
+    let mut end = 0u64;
+    specs
+        .iter()
+        .map(|spec| {
+            let (size, kind, word) = match spec {
+                ArgSpec::Value(bytes) => (bytes.len() as u64, ValueKind::ByValue, "by_value"),
+                ArgSpec::Buffer(_) => (8, ValueKind::GlobalBuffer, "global_buffer"),
+                ArgSpec::Local(_) => (4, ValueKind::DynamicSharedPointer, "dynamic_shared_pointer"),
+            };
+            let offset = end.next_multiple_of(size.clamp(1, 16).next_power_of_two());
+            end = offset + size;
+            Arg {
+                name: None,
+                type_name: None,
+                offset,
+                size,
+                value_kind: kind,
+                value_kind_name: word.into(),
+                address_space: None,
+                access: None,
+                actual_access: None,
+                pointee_align: 16,
+                is_const: false,
+                is_restrict: false,
+                is_volatile: false,
+                is_pipe: false,
+            }
+        })
+        .collect()
+}
+
+fn check_count(kernel: &str, visible: &[&Arg], args: &[ArgSpec]) -> Result<(), String> {
     if visible.len() == args.len() {
         return Ok(());
     }
     let list: Vec<String> = visible.iter().map(|a| describe(a)).collect();
     Err(format!(
-        "kernel {} takes {} arguments ({}), {} were given",
-        metadata.name,
+        "kernel {kernel} takes {} arguments ({}), {} were given",
         visible.len(),
         list.join(", "),
         args.len()

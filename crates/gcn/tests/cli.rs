@@ -177,11 +177,11 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
     ];
     let mut out = Vec::new();
     while out.len() < len {
-        let r = rng.next();
+        let r = rng.next_u64();
         out.extend(&(r as u32).to_le_bytes()[..3]);
         out.push(tops[(r >> 32) as usize % tops.len()]);
         if r >> 63 != 0 {
-            out.extend((rng.next() as u32).to_le_bytes());
+            out.extend((rng.next_u64() as u32).to_le_bytes());
         }
     }
     out.truncate(len);
