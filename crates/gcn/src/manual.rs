@@ -1746,12 +1746,6 @@ fn compare_tables(out: &mut String, targets: &[Target]) {
     out.push_str("\nThe comparisons `<`, `<=`, `==`, `<>`, `>=` and `>` are false where an operand is NaN, so that their negations (nlt, nle, …) are true there.\n");
 }
 
-/// Whether a type's operands come as more than one register: kept beside [`slot_text`] for tests.
-#[cfg(test)]
-fn wide(ty: Ty) -> bool {
-    ty.dwords() > 1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -1779,7 +1773,7 @@ mod tests {
         assert!(page.contains("0-7   | SSRC0"));
         assert!(page.contains("30-31 | ENCODING  | Encoding type. Must be 0b10"));
         assert!(page.contains("D = S0 & S1\nSCC = D != 0"));
-        assert!(wide(Ty::B64) && page.contains("Syntax: s_and_b64 SDST(2), SSRC0(2), SSRC1(2)"));
+        assert!(page.contains("Syntax: s_and_b64 SDST(2), SSRC0(2), SSRC1(2)"));
     }
 
     #[test]
