@@ -131,7 +131,6 @@ static DIRECTIVES: &[&str] = &[
     ".gpu",
     ".syntax",
     ".comm",
-    ".lcomm",
     ".float",
     ".single",
     ".double",
@@ -754,25 +753,24 @@ impl<'s, 'o> Asm<'s, 'o> {
                 })?;
                 self.org(&expr, at, fill)
             }
-            ".comm" | ".lcomm" => {
+            ".comm" => {
                 let (id, size, align) = self.parse(tokens, |p| {
                     let id = p.symbol_name()?;
                     p.expect(b',')?;
                     let span = p.span();
                     let size = p.absolute()?;
-                    let align = if p.eat(b',') { p.absolute()? } else { 1 };
+                    // As in LLVM for this target, the alignment is a power of two's exponent.
+                    let power = if p.eat(b',') { p.absolute()? } else { 0 };
                     p.end()?;
                     let fits = (0..=MAX_SECTION as i64).contains(&size)
-                        && align > 0
-                        && align <= MAX_ALIGN as i64
-                        && (align as u64).is_power_of_two();
+                        && (0..=MAX_ALIGN.ilog2() as i64).contains(&power);
                     if !fits {
                         return Err(Fail::new(
                             span,
-                            "expected a size, and an alignment that is a power of two",
+                            "expected a size, and an alignment as exponent of two",
                         ));
                     }
-                    Ok((id, size as u64, align as u64))
+                    Ok((id, size as u64, 1 << power))
                 })?;
                 let symbol = self.sym.get_mut(id);
                 if symbol.def != Def::None {
@@ -780,7 +778,7 @@ impl<'s, 'o> Asm<'s, 'o> {
                 }
                 symbol.def = Def::Common(size, align);
                 symbol.kind = SymbolKind::Object;
-                if symbol.binding.is_none() && name == ".comm" {
+                if symbol.binding.is_none() {
                     symbol.binding = Some(Binding::Global);
                 }
                 Ok(())
@@ -1392,12 +1390,10 @@ impl<'s, 'o> Asm<'s, 'o> {
     /// Resolves what waited for symbols. `None` after errors.
     pub fn finish(mut self, file: &str) -> (Option<Assembled>, Vec<Diagnostic>) {
         let mut object = None;
-        if self.errors == 0 {
+        if self.errors < MAX_ERRORS {
+            // Even after errors, for what this finds.
             self.sym.finished = true;
-            let made = self.link();
-            if self.errors == 0 {
-                object = made;
-            }
+            object = self.link().filter(|_| self.errors == 0);
         }
         let diagnostics = crate::diagnostics(self.src, file, self.messages);
         (object, diagnostics)
@@ -1590,6 +1586,9 @@ impl<'s, 'o> Asm<'s, 'o> {
                     .wrapping_add(fixup.offset as i64)
                     .wrapping_sub(offset as i64);
                 relative = true;
+            }
+            Some(Term::Undefined(id, _)) => {
+                return Err(format!("'{}' is not defined", self.sym.name(id)));
             }
             Some(_) => {
                 return Err("this subtracts an address that is not in this section".into());

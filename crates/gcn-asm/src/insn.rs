@@ -190,6 +190,8 @@ enum Why {
     Count(usize, usize),
     /// A register of this many dwords in this file was expected.
     Register(&'static str, u8),
+    /// As `Register`, and how many dwords were found.
+    Width(&'static str, u8, u8),
     /// From, to.
     Range(&'static str, i64, i64),
     /// A modifier that the encoding does not take.
@@ -322,7 +324,7 @@ impl<'s> Parser<'s, '_> {
                     }
                     Err(miss) => miss,
                 };
-                if best.is_none_or(|b| miss.at > b.at) {
+                if best.is_none_or(|b| miss.at >= b.at) {
                     best = Some(miss);
                 }
             }
@@ -361,6 +363,13 @@ impl<'s> Parser<'s, '_> {
             }
             Why::Register(file, 1) => format!("expected {file}"),
             Why::Register(file, n) => format!("expected {file}, {n} registers wide"),
+            Why::Width(file, 1, found) => {
+                format!("expected {file}, one register wide, found {found} registers")
+            }
+            Why::Width(file, n, found) => {
+                let s = if found == 1 { "" } else { "s" };
+                format!("expected {file}, {n} registers wide, found {found} register{s}")
+            }
             Why::Range(what, from, to) => format!("expected {what} from {from} to {to}"),
             Why::Modifier => "this instruction does not take this modifier".to_string(),
         };
@@ -918,11 +927,14 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     ) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
-        let (what, _) = self.wanted(slot, dwords);
-        let wrong = Why::Register(what, dwords);
+        let (what, shown) = self.wanted(slot, dwords);
+        let wrong = Why::Register(what, shown);
         let tfe = slot.role == Role::Vdata && self.flag(Field::Tfe) && count == dwords + 1;
-        if count != 0 && count != dwords && !tfe || dwords == 0 {
+        if dwords == 0 {
             return self.miss(span, wrong);
+        }
+        if count != 0 && count != dwords && !tfe {
+            return self.miss(span, Why::Width(what, dwords, count));
         }
         if slot.role == Role::FlatAddr && self.row.format == Format::Scratch && has_saddr {
             self.violate(
@@ -1340,7 +1352,9 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     let integer =
                         self.generation >= Gen::Gfx8 && destination.as_bits() != destination;
                     let fits = if compare {
-                        self.has_float() && self.generation >= Gen::Gfx8
+                        // gfx8's SDWA has the bit for every compare.
+                        self.generation >= Gen::Gfx8
+                            && (self.has_float() || self.encoder.encoding == Encoding::SdwaC)
                     } else {
                         self.has_float() || integer
                     };

@@ -160,15 +160,15 @@ impl<'s> Lexer<'s> {
                     return Ok(());
                 }
                 b';' => {
-                    self.to_line_end();
+                    self.skip_comment();
                     continue;
                 }
                 b'#' if self.line_start && out.is_empty() || self.reading.hash_comments => {
-                    self.to_line_end();
+                    self.skip_comment();
                     continue;
                 }
                 b'/' if self.peek(1) == b'/' => {
-                    self.to_line_end();
+                    self.skip_comment();
                     continue;
                 }
                 b'/' if self.peek(1) == b'*' => {
@@ -225,7 +225,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    fn to_line_end(&mut self) {
+    fn skip_comment(&mut self) {
         let rest = &self.src.as_bytes()[self.pos..];
         self.pos += rest.iter().position(|&c| c == b'\n').unwrap_or(rest.len());
     }

@@ -40,13 +40,17 @@ fn unknown_names() {
               = help: did you mean `.globl`?
         "#]],
     );
-    check("gfx803", "s_mul_hi_u32 s0, s1, s2", expect![[r#"
+    check(
+        "gfx803",
+        "s_mul_hi_u32 s0, s1, s2",
+        expect![[r#"
         error: gfx803 has no s_mul_hi_u32: it exists from gfx9 on
          --> a.s:1:1
           |
         1 | s_mul_hi_u32 s0, s1, s2
           | ^^^^^^^^^^^^
-    "#]]);
+    "#]],
+    );
     check(
         "gfx900",
         "v_add_i32 v0, vcc, v1, v2\nv_mad_mix_f32 v0, v1, v2, v3\nv_dot2_i32_i16 v0, v1, v2, v3",
@@ -139,7 +143,7 @@ fn operands() {
               |               ^^
               |
               = help: it is s_add_u32 sdst, ssrc0, ssrc1 (SOP2)
-            error: expected an SGPR or a constant
+            error: expected an SGPR or a constant, one register wide, found 2 registers
              --> a.s:3:15
               |
             3 | s_add_u32 s0, s[2:3], s4
@@ -174,7 +178,7 @@ fn operands() {
               |
               = help: it is v_add_f32 vdst, src0, vsrc1 (VOP2)
                            or v_add_f32 vdst, src0, src1 (VOP3)
-            error: expected a VGPR
+            error: expected a VGPR, an SGPR or an inline constant
              --> a.s:3:19
               |
             3 | v_add_f32 v0, v1, 0x12345678
@@ -233,14 +237,14 @@ fn operands() {
               |                    ^^^^^^^^^^^^
               |
               = help: it is ds_read_b32 vdst, vaddr (DS)
-            error: expected off, as none of offen, idxen and addr64 is given, 0 registers wide
+            error: expected off, as none of offen, idxen and addr64 is given
              --> a.s:2:23
               |
             2 | buffer_load_dword v0, v1, s[4:7], 0
               |                       ^^
               |
               = help: it is buffer_load_dword vdata, vaddr[2], srsrc[4], soffset (MUBUF)
-            error: expected a VGPR, 2 registers wide
+            error: expected a VGPR, 2 registers wide, found 1 register
              --> a.s:3:23
               |
             3 | global_load_dword v0, v1, off
@@ -264,15 +268,29 @@ fn structure() {
               | ^
               |
               = help: it is defined in line 1 already
+            error: 'nowhere' is not defined
+             --> a.s:3:10
+              |
+            3 | s_branch nowhere
+              |          ^^^^^^^
+            error: 'c' is not defined
+             --> a.s:4:7
+              |
+            4 | .long b-c
+              |       ^^^
         "#]],
     );
-    check("gfx900", "/* no end", expect![[r#"
+    check(
+        "gfx900",
+        "/* no end",
+        expect![[r#"
         error: this comment has no end; expected `*/`
          --> a.s:1:1
           |
         1 | /* no end
           | ^^
-    "#]]);
+    "#]],
+    );
     check(
         "gfx900",
         ".fill 0x7fffffff, 8, 1\n.p2align 40\n.byte 256\n.long 1/0\n",
@@ -317,7 +335,10 @@ fn structure() {
               = help: did you mean `.amdhsa_next_free_sgpr`?
         "#]],
     );
-    check("", "s_nop 0\ns_nop 1", expect![[r#"
+    check(
+        "",
+        "s_nop 0\ns_nop 1",
+        expect![[r#"
         error: the target is not known: expected .amdgcn_target before
          --> a.s:1:1
           |
@@ -325,7 +346,8 @@ fn structure() {
           | ^^^^^
           |
           = help: --arch gfx900 or `.arch gfx900` names it, too
-    "#]]);
+    "#]],
+    );
     check(
         "gfx803",
         ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"",
