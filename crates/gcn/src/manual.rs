@@ -463,6 +463,14 @@ const WORDS: &[(&[&str], &str)] = &[
         "`x.dword0`, `x.dword1`, …: the 32-bit parts of x, the lowest first.",
     ),
     (
+        &[".qword0"],
+        "`x.qword0`, `x.qword1`: the 64-bit parts of x, the lowest first.",
+    ),
+    (
+        &["CARRY_IN", "CARRY_OUT"],
+        "`CARRY_IN`, `CARRY_OUT`: masks; VCC in the short encodings, in VOP3 SRC2 and SDST.",
+    ),
+    (
         &["LDS", "MEM", "FLAT", "SCRATCH"],
         "`MEM.b32[a]`: the 32 bits of memory from byte address a on; `LDS` is the workgroup's memory, `SCRATCH` the lane's own, `FLAT` whichever of them the address lies in.",
     ),
@@ -1516,7 +1524,12 @@ fn usual_syntax(out: &mut String, format: Format, targets: &[Target]) {
                         .iter()
                         .map(|s| plain(slot_text(s, e, t.generation())))
                         .collect();
-                    counts.entry(slots.join(", ")).or_insert((0, row, t)).0 += 1;
+                    let entry = counts.entry(slots.join(", ")).or_insert((0, row, t));
+                    entry.0 += 1;
+                    // An example that exists everywhere says more.
+                    if row_targets(row).len() > row_targets(entry.1).len() {
+                        (entry.1, entry.2) = (row, t);
+                    }
                     break;
                 }
             }

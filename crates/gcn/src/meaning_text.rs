@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use gcn_isa::format::Field;
+use gcn_isa::format::{Field, Format};
 use gcn_isa::meaning::{AtomicOp, Change, Effect, Node, Op, Program, Signal, Space, State};
 use gcn_isa::shape::{Access, Imm, Role, Ty};
 
@@ -59,7 +59,7 @@ fn role_name(role: Role) -> &'static str {
         Role::Srsrc => "SRSRC",
         Role::Soffset => "SOFFSET",
         Role::Saddr => "SADDR",
-        Role::VdstIfGlc => "D_IF_GLC",
+        Role::VdstIfGlc => "D",
     }
 }
 
@@ -341,7 +341,7 @@ impl<'p> Printer<'p> {
 
     /// Writes the assignments of the names that an expression needs.
     fn name_shared(&mut self, at: u16) {
-        if self.names[at as usize].is_some() {
+        if self.names[at as usize].is_some() || self.two_dwords(at).is_some() {
             return;
         }
         let node = self.node(at);
@@ -393,6 +393,43 @@ impl<'p> Printer<'p> {
             lo + n - 1,
             lo,
         ))
+    }
+
+    /// `(x >> n) & 1 != 0` as (x, n).
+    fn one_bit(&self, at: u16) -> Option<(u16, u16)> {
+        let test = self.node(at);
+        if test.op != Op::Ne || self.node(test.args[1]).op != Op::Const(0) {
+            return None;
+        }
+        let and = self.node(test.args[0]);
+        let unnamed = |n: u16| self.names[n as usize].is_none();
+        if and.op != Op::And
+            || self.node(and.args[1]).op != Op::Const(1)
+            || !unnamed(test.args[0])
+            || !unnamed(and.args[0])
+        {
+            return None;
+        }
+        let shift = self.node(and.args[0]);
+        (shift.op == Op::Shr).then_some((shift.args[0], shift.args[1]))
+    }
+
+    /// Two consecutive dwords of an operand put together: the slot and the lower dword's number.
+    fn two_dwords(&self, at: u16) -> Option<(u8, u8)> {
+        let dword = |n: u16| match self.node(n).op {
+            Op::Zext => match self.node(self.node(n).args[0]).op {
+                Op::SrcDword(slot, k) => Some((slot, k)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let or = self.node(at);
+        let high = self.node(or.args[1]);
+        if or.op != Op::Or || high.op != Op::Shl || self.node(high.args[1]).op != Op::Const(32) {
+            return None;
+        }
+        let (low, high) = (dword(or.args[0])?, dword(high.args[0])?);
+        (low.0 == high.0 && low.1 % 2 == 0 && low.1 + 1 == high.1).then_some(low)
     }
 
     fn effect(&self, effect: &Effect) -> String {
@@ -465,7 +502,11 @@ impl<'p> Printer<'p> {
                 Signal::Wakeup => "wake the sleeping waves of the workgroup".into(),
                 Signal::Sendmsg => format!("send the message in {}", value()),
                 Signal::Trap => format!("enter the trap handler with {}", value()),
-                Signal::Cache => "invalidate or write back the cache".into(),
+                Signal::Cache => match self.program.row.format {
+                    Format::Sopp => "invalidate the instruction cache".into(),
+                    Format::Smem => "maintain the scalar data cache".into(),
+                    _ => "maintain the vector cache".into(),
+                },
                 Signal::PerfUp => format!("PERFCNT[{}] += 1", value()),
                 Signal::PerfDown => format!("PERFCNT[{}] -= 1", value()),
                 Signal::ThreadTrace => format!("thread trace gets {}", value()),
@@ -631,6 +672,18 @@ impl<'p> Printer<'p> {
             Op::SrcDword(slot, k) => (Bind::Atom, self.dword(slot, k)),
             Op::Get(state) => (Bind::Atom, state.name().into()),
             Op::Field(field) => (Bind::Atom, field_name(field)),
+            Op::Not
+                if matches!(self.node(a).op, Op::Eq | Op::Ne)
+                    && !self.node(a).ty.is_float()
+                    && self.names[a as usize].is_none()
+                    && self.one_bit(a).is_none() =>
+            {
+                let test = self.node(a);
+                let symbol = if test.op == Op::Eq { "!=" } else { "==" };
+                let x = self.typed(test.args[0], test.ty, false, Bind::Sum);
+                let y = self.typed(test.args[1], test.ty, false, Bind::Sum);
+                (Bind::Compare, format!("{x} {symbol} {y}"))
+            }
             Op::Not => {
                 let symbol = if node.ty == Ty::Bool { "!" } else { "~" };
                 (
@@ -683,9 +736,21 @@ impl<'p> Printer<'p> {
                 None if node.ty == Ty::Bool => infix("&&", Bind::And, false),
                 None => infix("&", Bind::And, false),
             },
+            Op::Or if self.two_dwords(at).is_some() => {
+                let (slot, k) = self.two_dwords(at).unwrap_or_default();
+                let name = operand_name(self.program, slot as usize);
+                match self.program.row.shape.slots[slot as usize].ty.dwords() {
+                    0..=2 => (Bind::Atom, name.into()),
+                    _ => (Bind::Atom, format!("{name}.qword{}", k / 2)),
+                }
+            }
             Op::Or if node.ty == Ty::Bool => infix("||", Bind::Or, false),
             Op::Or => infix("|", Bind::Or, false),
             Op::Xor => infix("^", Bind::Xor, false),
+            Op::Shl | Op::Shr if self.node(b).op == Op::Const(0) => {
+                let x = self.typed(a, node.ty, node.op == Op::Shr, Bind::Unary);
+                (Bind::Unary, x)
+            }
             Op::Shl | Op::Shr => {
                 let symbol = if node.op == Op::Shl { "<<" } else { ">>" };
                 let x = self.typed(a, node.ty, node.op == Op::Shr, Bind::Unary);
@@ -697,6 +762,14 @@ impl<'p> Printer<'p> {
             Op::Min => call("min", &[arg_as(a, true), arg_as(b, true)]),
             Op::Max => call("max", &[arg_as(a, true), arg_as(b, true)]),
             Op::Eq => infix("==", Bind::Compare, false),
+            Op::Ne if self.one_bit(at).is_some() => {
+                let (x, n) = self.one_bit(at).unwrap_or((a, b));
+                let n = self.expression(n, Bind::Select);
+                (
+                    Bind::Atom,
+                    format!("{}[{n}]", self.expression(x, Bind::Atom)),
+                )
+            }
             Op::Ne
                 if matches!(
                     (self.node(a).op, self.node(b).op),
@@ -711,6 +784,7 @@ impl<'p> Printer<'p> {
             Op::Le => infix("<=", Bind::Compare, true),
             Op::Gt => infix(">", Bind::Compare, true),
             Op::Ge => infix(">=", Bind::Compare, true),
+            Op::Unord if a == b => call("isnan", &[arg_as(a, false)]),
             Op::Unord => (
                 Bind::Or,
                 format!("isnan({}) || isnan({})", arg_as(a, false), arg_as(b, false)),
