@@ -114,6 +114,8 @@ fn code(
     for t in targets.into_iter().filter(is_start) {
         let name = match named.get(&t).and_then(|names| names.first()) {
             Some(name) => name.clone(),
+            // CLRX's labels end in the section's number.
+            None if style.syntax == Syntax::Clrx => format!(".L{t}_0"),
             None => format!("L_{t:x}"),
         };
         labels.insert(t, name);

@@ -118,7 +118,7 @@ fn first_words(line: &str) -> String {
         .split("=>")
         .next()
         .unwrap_or(line);
-    inst.trim().to_owned()
+    inst.trim().chars().take(48).collect()
 }
 
 fn instructions(target: Target, mut code: &[u8]) -> Vec<Insn> {
