@@ -1454,15 +1454,23 @@ pub fn format_page(format: Format) -> String {
     words(&mut out, &operations);
     out.push_str("\n## Instruction set\n\nIn alphabetical order.\n");
     out.push_str(&set);
-    let chapters: Vec<String> = [format.name(), "Vector ALU", "Memory"]
-        .into_iter()
-        .filter(|&title| match title {
-            "Vector ALU" => format.is_valu(),
-            "Memory" => !address_note(format).is_empty(),
-            _ => true,
-        })
-        .filter_map(errata_chapter)
-        .collect();
+    let chapters: Vec<String> = [
+        format.name(),
+        "Vector ALU",
+        "Memory",
+        "Operands and modifiers",
+    ]
+    .into_iter()
+    .filter(|&title| match title {
+        "Vector ALU" => format.is_valu(),
+        "Memory" => !address_note(format).is_empty(),
+        "Operands and modifiers" => {
+            format.is_valu() || !format.is_vector() && format != Format::Sopp
+        }
+        _ => true,
+    })
+    .filter_map(errata_chapter)
+    .collect();
     if !chapters.is_empty() {
         let _ = writeln!(
             out,

@@ -352,6 +352,25 @@ fn the_words_of_operations_are_explained() {
     }
 }
 
+#[test]
+fn every_decision_stands_in_a_page() {
+    let pages: String = Format::ALL.into_iter().map(manual::format_page).collect();
+    let errata = include_str!("../../../docs/errata.md");
+    let mut count = 0;
+    for key in errata.lines().filter_map(|l| l.strip_prefix("### ")) {
+        assert!(
+            pages.contains(&format!("\n### {key}\n")),
+            "no page has {key}"
+        );
+        assert!(
+            manual::erratum(key).is_some_and(|e| !e.is_empty()),
+            "{key} says nothing"
+        );
+        count += 1;
+    }
+    assert!(count > 40, "{count} entries");
+}
+
 /// A page of each format, whole.
 #[test]
 fn pages_are_as_they_were() {
