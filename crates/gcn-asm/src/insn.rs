@@ -1351,14 +1351,17 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     let destination = self.row.shape.slots.first().map_or(Ty::B32, |s| s.ty);
                     let integer =
                         self.generation >= Gen::Gfx8 && destination.as_bits() != destination;
+                    // Where SDWA has the bit, LLVM takes it for every type.
+                    let sdwa = matches!(
+                        self.encoder.encoding,
+                        Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC
+                    );
                     let fits = if compare {
-                        // gfx8's SDWA has the bit for every compare.
-                        self.generation >= Gen::Gfx8
-                            && (self.has_float() || self.encoder.encoding == Encoding::SdwaC)
+                        self.generation >= Gen::Gfx8 && self.has_float()
                     } else {
                         self.has_float() || integer
                     };
-                    if mods != Mods::Valu || !fits {
+                    if mods != Mods::Valu || !fits && !sdwa {
                         self.violate(span, "clamp does not apply to this instruction");
                     }
                 }

@@ -336,7 +336,7 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
         return Err(String::new());
     };
     let (bytes, extension) = if args.raw {
-        (object.text().to_vec(), "bin")
+        (object.raw()?.to_vec(), "bin")
     } else if args.relocatable {
         (object.relocatable().map_err(|e| e.to_string())?, "o")
     } else {
