@@ -1,6 +1,6 @@
 //! `gcn dis`: bytes to source.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use gcn_isa::Target;
@@ -10,8 +10,8 @@ use gcn_isa::print::{Style, Syntax, print, print_with_label, push_dec, push_hex}
 use gcn_isa::shape::{Imm, Role};
 use gcn_object::descriptor;
 use gcn_object::metadata;
-use gcn_object::read::{CodeObject, Symbol};
-use gcn_object::{Binding, SymbolKind, SymbolSection, Visibility};
+use gcn_object::read::{CodeObject, FileKind, Kernel, Relocation, Symbol};
+use gcn_object::{Binding, RelocationKind, SectionKind, SymbolKind, SymbolSection, Visibility};
 
 /// One instruction a line and nothing else, as the contract's `--plain` has it.
 pub fn plain(target: Target, bytes: &[u8], style: Style) -> String {
@@ -197,11 +197,23 @@ fn zero_words(bytes: &[u8], base: u64, named: &Labels, labels: &BTreeMap<u64, St
 pub fn object(object: &CodeObject, style: Style, show: Show) -> Result<String, String> {
     let target = Target::parse(object.target_name())
         .ok_or_else(|| format!("{} is no gfx6 to gfx9 target", object.target_name()))?;
+    if object.kind == FileKind::Relocatable
+        && let Some(relocation) =
+            (object.relocations.iter()).find(|r| !(object.kernels.iter()).any(|k| is_entry(k, r)))
+    {
+        return Err(format!(
+            "the object is relocatable, and its {} is not shown; `ld.lld -shared` makes one that loads",
+            relocation.kind.name()
+        ));
+    }
     let mut out = String::new();
     header(&mut out, style);
     let _ = writeln!(out, ".amdgcn_target \"{}\"", object.target_id());
     out.push_str(".gcn_permissive\n");
     for (index, section) in object.sections.iter().enumerate() {
+        if section.kind == SectionKind::RELA {
+            continue;
+        }
         let skipped = [
             ".note",
             ".dynsym",
@@ -228,7 +240,12 @@ pub fn object(object: &CodeObject, style: Style, show: Show) -> Result<String, S
                     (section.flags.exec(), 'x'),
                 ];
                 let flags: String = flags.iter().filter(|(on, _)| *on).map(|(_, c)| c).collect();
-                let _ = writeln!(out, ".section {name},\"{flags}\",@progbits");
+                let kind = if section.kind == SectionKind::NOBITS {
+                    "nobits"
+                } else {
+                    "progbits"
+                };
+                let _ = writeln!(out, ".section {name},\"{flags}\",@{kind}");
             }
         }
         let mut align = section.align.max(1);
@@ -237,18 +254,33 @@ pub fn object(object: &CodeObject, style: Style, show: Show) -> Result<String, S
         }
         let _ = writeln!(out, ".p2align {}", align.trailing_zeros());
         let symbols = symbols_of(object, index);
+        let descriptors: BTreeMap<u64, &Kernel> = (object.kernels.iter())
+            .filter(|k| k.descriptor_section.is_none_or(|s| s == index))
+            .filter(|k| symbols.iter().any(|s| s.address == k.descriptor_address))
+            .map(|k| (k.descriptor_address, k))
+            .collect();
         for symbol in &symbols {
-            declare(&mut out, symbol);
+            let kernel = descriptors.get(&symbol.address);
+            match kernel.and_then(|k| code_symbol(object, k)) {
+                // The descriptor's symbol is made like that of the code, which comes later.
+                Some(code) => declare(&mut out, code),
+                None => declare(&mut out, symbol),
+            }
         }
         let bytes = object.section_data(index);
-        let mut labels = Labels::new();
+        let mut labels: Labels = (far_targets(object).into_iter())
+            .filter(|t| (section.address..section.address + section.size).contains(t))
+            .map(|t| (t, vec![format!("L_{t:x}")]))
+            .collect();
         for symbol in &symbols {
             labels
                 .entry(symbol.address)
                 .or_default()
                 .push(symbol.name.clone());
         }
-        if section.flags.exec() {
+        if section.kind == SectionKind::NOBITS {
+            zeros(&mut out, section.address, section.size, &labels);
+        } else if section.flags.exec() {
             code(
                 &mut out,
                 target,
@@ -259,11 +291,18 @@ pub fn object(object: &CodeObject, style: Style, show: Show) -> Result<String, S
                 &labels,
             );
         } else {
-            data(&mut out, object, index, bytes, &labels);
+            data(
+                &mut out,
+                object,
+                section.address,
+                bytes,
+                &labels,
+                &descriptors,
+            );
         }
         for symbol in symbols
             .iter()
-            .filter(|s| s.size != 0 && !s.name.ends_with(".kd"))
+            .filter(|s| s.size != 0 && !descriptors.contains_key(&s.address))
         {
             let _ = writeln!(out, ".size {}, {}", symbol.name, symbol.size);
         }
@@ -297,10 +336,39 @@ fn symbols_of(object: &CodeObject, index: usize) -> Vec<&Symbol> {
     symbols
 }
 
-fn declare(out: &mut String, symbol: &Symbol) {
-    if symbol.name.ends_with(".kd") {
-        return;
+/// Whether a relocation is a descriptor's, for its kernel's entry.
+fn is_entry(kernel: &Kernel, relocation: &Relocation) -> bool {
+    kernel.descriptor_section == relocation.section
+        && kernel.descriptor_address.wrapping_add(16) == relocation.offset
+}
+
+/// The symbol of a kernel's code, where it has the kernel's name.
+fn code_symbol<'a>(object: &'a CodeObject, kernel: &Kernel) -> Option<&'a Symbol> {
+    (object.symbols.iter())
+        .chain(&object.dynamic_symbols)
+        .find(|s| s.name == kernel.name && s.address == kernel.entry)
+}
+
+/// Addresses without a symbol that the loader stores into data.
+fn far_targets(object: &CodeObject) -> Vec<u64> {
+    if object.kind == FileKind::Relocatable {
+        return Vec::new();
     }
+    (object.relocations.iter())
+        .filter(|r| r.kind == RelocationKind::RELATIVE64)
+        .map(|r| r.addend as u64)
+        .filter(|a| !object.symbols.iter().any(|s| s.address == *a && named(s)))
+        .collect()
+}
+
+/// Whether a symbol is written as a label.
+fn named(symbol: &Symbol) -> bool {
+    !symbol.name.is_empty()
+        && matches!(symbol.section, SymbolSection::Index(_))
+        && !matches!(symbol.kind, SymbolKind::Section | SymbolKind::File)
+}
+
+fn declare(out: &mut String, symbol: &Symbol) {
     let name = &symbol.name;
     match symbol.visibility {
         Visibility::Protected => writeln!(out, ".protected {name}"),
@@ -323,16 +391,67 @@ fn declare(out: &mut String, symbol: &Symbol) {
     .ok();
 }
 
-/// A data section: kernel descriptors as directives, the rest as numbers.
-fn data(out: &mut String, object: &CodeObject, index: usize, bytes: &[u8], labels: &Labels) {
-    let base = object.sections[index].address;
+/// A section of zeros that takes no room in the file.
+fn zeros(out: &mut String, base: u64, size: u64, labels: &Labels) {
+    let mut at = base;
+    for (&address, names) in labels.range(base..=base + size) {
+        if address > at {
+            let _ = writeln!(out, "\t.zero {}", address - at);
+        }
+        for name in names {
+            let _ = writeln!(out, "{name}:");
+        }
+        at = address;
+    }
+    if base + size > at {
+        let _ = writeln!(out, "\t.zero {}", base + size - at);
+    }
+}
+
+/// What the loader stores at an address, as an expression.
+fn relocated(object: &CodeObject, address: u64) -> Option<String> {
+    if object.kind == FileKind::Relocatable {
+        return None;
+    }
+    let relocation = object.relocations.iter().find(|r| r.offset == address)?;
+    match relocation.kind {
+        RelocationKind::ABS64 => {
+            let name = &object.dynamic_symbols.get(relocation.symbol?)?.name;
+            Some(match relocation.addend {
+                0 => name.clone(),
+                addend => format!("{name}{addend:+}"),
+            })
+        }
+        RelocationKind::RELATIVE64 => {
+            let target = relocation.addend as u64;
+            let symbol = (object.symbols.iter()).find(|s| s.address == target && named(s));
+            Some(symbol.map_or_else(|| format!("L_{target:x}"), |s| s.name.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// A data section: kernel descriptors as directives, addresses as their symbols, the rest as
+/// numbers.
+fn data(
+    out: &mut String,
+    object: &CodeObject,
+    base: u64,
+    bytes: &[u8],
+    labels: &Labels,
+    descriptors: &BTreeMap<u64, &Kernel>,
+) {
+    let end = base + bytes.len() as u64;
+    let places: BTreeSet<u64> = object.relocations.iter().map(|r| r.offset).collect();
     let mut at = 0;
     while at < bytes.len() {
         let address = base + at as u64;
-        let kernel = object
-            .kernels
-            .iter()
-            .find(|k| k.descriptor_address == address && k.descriptor_section == Some(index));
+        let kernel = descriptors.get(&address).filter(|k| {
+            bytes.len() - at >= 64
+                && labels.get(&address).is_none_or(|names| names.len() == 1)
+                && labels.range(address + 1..address + 64).next().is_none()
+                && code_symbol(object, k).is_some()
+        });
         if let Some(kernel) = kernel
             && let Some(directives) = descriptor::directives(&kernel.descriptor, &object.target)
         {
@@ -347,14 +466,25 @@ fn data(out: &mut String, object: &CodeObject, index: usize, bytes: &[u8], label
         for name in labels.get(&address).into_iter().flatten() {
             let _ = writeln!(out, "{name}:");
         }
-        // Dwords up to the next label or descriptor.
-        let next = labels
+        // As far as the next label, descriptor or address.
+        let next = (labels
             .range(address + 1..)
             .next()
-            .map_or(base + bytes.len() as u64, |(a, _)| *a)
-            .min(base + bytes.len() as u64);
+            .map(|(a, _)| *a)
+            .into_iter())
+        .chain(descriptors.range(address + 1..).next().map(|(a, _)| *a))
+        .chain(places.range(address + 1..).next().copied())
+        .fold(end, u64::min);
         let left = (next - address) as usize;
-        if left >= 4 {
+        let symbol = if left >= 8 {
+            relocated(object, address)
+        } else {
+            None
+        };
+        if let Some(symbol) = symbol {
+            let _ = write!(out, "\t.quad {symbol}");
+            at += 8;
+        } else if left >= 4 {
             out.push_str("\t.long ");
             let word = u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
             push_hex(out, word as u64);
@@ -365,5 +495,8 @@ fn data(out: &mut String, object: &CodeObject, index: usize, bytes: &[u8], label
             at += 1;
         }
         out.push('\n');
+    }
+    for name in labels.get(&end).into_iter().flatten() {
+        let _ = writeln!(out, "{name}:");
     }
 }

@@ -233,6 +233,24 @@ fn section(file: &[u8], name: &str) -> Vec<u8> {
     index.map_or(Vec::new(), |i| object.section_data(i).to_vec())
 }
 
+/// What a loader sees: the loaded sections' names, addresses and sizes, and the dynamic symbols.
+fn layout(file: &[u8]) -> Vec<String> {
+    let object = gcn::object::read::CodeObject::parse(file).expect("a code object");
+    let sections = (object.sections.iter())
+        .filter(|s| s.flags.alloc())
+        .map(|s| format!("{} {:#x} {:#x} {:?}", s.name, s.address, s.size, s.flags));
+    let mut symbols: Vec<String> = (object.dynamic_symbols.iter())
+        .map(|s| {
+            format!(
+                "{} {:#x} {:#x} {:?} {:?} {:?}",
+                s.name, s.address, s.size, s.kind, s.binding, s.visibility
+            )
+        })
+        .collect();
+    symbols.sort();
+    sections.chain(symbols).collect()
+}
+
 fn same_sections(a: &[u8], b: &[u8], names: &[&str], what: &str) {
     for name in names {
         assert!(
@@ -255,9 +273,66 @@ fn code_objects_come_back_through_source() {
                 assert_eq!(again.status, 0, "{path} {syntax}: {}", again.stderr);
                 assert_eq!(again.stderr, "", "{path} {syntax}");
                 same_sections(&file, &again.stdout, &[".text", ".rodata", ".note"], &path);
+                assert_eq!(layout(&file), layout(&again.stdout), "{path} {syntax}");
             }
         }
     }
+}
+
+#[test]
+fn data_addresses_and_zeros_come_back() {
+    let source = "\
+.amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"
+.text
+.globl f
+f:
+  s_getpc_b64 s[0:1]
+  s_add_u32 s0, s0, g@rel32@lo+4
+  s_addc_u32 s1, s1, g@rel32@hi+4
+  s_endpgm
+.data
+.protected g
+.globl g
+.type g,@object
+g: .long 1, 2, 3
+.size g, 12
+.quad f
+.quad g+4
+.bss
+.globl z
+z: .zero 64
+.section .names,\"a\",@progbits
+.asciz \"hello\"
+";
+    let first = with_input(&["asm", "-"], source.as_bytes());
+    assert_eq!(first.status, 0, "{}", first.stderr);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.co");
+    std::fs::write(&path, &first.stdout).expect("a file");
+    let path = path.to_str().expect("UTF-8");
+    for syntax in ["llvm", "clrx"] {
+        let text = gcn(&["dis", path, "--syntax", syntax]);
+        assert_eq!(text.status, 0, "{}", text.stderr);
+        let again = with_input(&["asm", "-"], &text.stdout);
+        assert_eq!(again.status, 0, "{}\n{}", again.stderr, text.text());
+        let names = [".text", ".data", ".names", ".rela.dyn"];
+        same_sections(&first.stdout, &again.stdout, &names, &text.text());
+        assert_eq!(layout(&first.stdout), layout(&again.stdout));
+    }
+    let ran = gcn(&["dis", path, "--arch", "gfx906"]);
+    assert!(
+        ran.status == 1 && ran.stderr.contains("gfx900"),
+        "{}",
+        ran.stderr
+    );
+    // A relocatable object, whose text would lose its relocations.
+    let object = with_input(&["asm", "-c", "-"], source.as_bytes());
+    let ran = with_input(&["dis", "-"], &object.stdout);
+    assert!(
+        ran.status == 1 && ran.stderr.contains("R_AMDGPU_"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]

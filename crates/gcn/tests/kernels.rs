@@ -103,6 +103,18 @@ fn vadd() {
         );
         same(&f32s(&files.read("sum.bin")), &expected, target);
     }
+    // The same after a round through source.
+    let source = gcn(&["dis", &kernel("vadd", "gfx803")]);
+    let again = files.path("again.co");
+    let ran = with_input(&["asm", "-", "-o", &again], &source.stdout);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    run_well(
+        &again,
+        &format!(
+            "--kernel vadd --grid 1000 --group 256 --arg buf:randf32:4000:1 --arg buf:randf32:4000:2 --arg buf:zero:4000 --arg u32:900 --out 2={out}"
+        ),
+    );
+    same(&f32s(&files.read("sum.bin")), &expected, "again");
 }
 
 #[test]
