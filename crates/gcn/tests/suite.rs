@@ -13,7 +13,7 @@ use gcn::emu::interp::Interp;
 use gcn::emu::snippet::End;
 use gcn::eval::{MAX, assemble};
 use gcn::isa::decode::{Insn, decode};
-use gcn::isa::print::{Style, print};
+use gcn::isa::print::{Style, Syntax, print};
 use gcn::isa::{Target, insts};
 use gcn::lang::{self, Bench, Place};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -149,7 +149,12 @@ fn check(target: Target, line: &str) -> Result<(), String> {
         if len != code.len() {
             return Err(format!("it does not decode behind `{text}`"));
         }
-        let back = assemble(target, &text)?;
+        let syntax = match style.syntax {
+            Syntax::Llvm => gcn::asm::Syntax::Llvm,
+            Syntax::Clrx => gcn::asm::Syntax::Clrx,
+        };
+        let back = gcn::asm::snippet(target, &text, syntax, true)
+            .map_err(|errors| gcn::asm::render(&errors, false))?;
         if back != code {
             return Err(format!(
                 "{:?}: `{text}` assembles to {back:02x?}, the line to {code:02x?}",
