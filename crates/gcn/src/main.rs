@@ -256,6 +256,7 @@ struct EvalArgs {
 #[derive(Args)]
 struct DocArgs {
     /// An instruction (s_bfe_u32), a format (SOP2), or an entry of the errata (sop2-bfe)
+    #[arg(required_unless_present_any = ["stats", "all"])]
     name: Option<String>,
     /// How many rows each format has in each generation
     #[arg(long, conflicts_with_all = ["name", "all"])]
