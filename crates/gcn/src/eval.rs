@@ -76,9 +76,16 @@ pub fn assemble(target: Target, text: &str) -> Result<Vec<u8>, String> {
 
 /// Answers JSON lines until the input ends; a line that cannot be read is answered by `{"error": …}`.
 ///
+/// `arch` and `max` are those of lines that say nothing of them.
+///
 /// # Errors
 /// When reading or writing fails.
-pub fn json_lines(mut input: impl BufRead, mut output: impl Write) -> std::io::Result<()> {
+pub fn json_lines(
+    mut input: impl BufRead,
+    mut output: impl Write,
+    arch: Option<Target>,
+    max: u64,
+) -> std::io::Result<()> {
     let mut text = Vec::new();
     loop {
         text.clear();
@@ -88,13 +95,13 @@ pub fn json_lines(mut input: impl BufRead, mut output: impl Write) -> std::io::R
         if text.trim_ascii().is_empty() {
             continue;
         }
-        let answer = json_line(&text).unwrap_or_else(|error| json!({ "error": error }));
+        let answer = json_line(&text, arch, max).unwrap_or_else(|error| json!({ "error": error }));
         writeln!(output, "{answer}")?;
         output.flush()?;
     }
 }
 
-fn json_line(text: &[u8]) -> Result<Json, String> {
+fn json_line(text: &[u8], arch: Option<Target>, max: u64) -> Result<Json, String> {
     let request: Json = serde_json::from_slice(text).map_err(|e| format!("not JSON: {e}"))?;
     let request = request.as_object().ok_or("expected a JSON object")?;
     const KEYS: [&str; 6] = ["arch", "inst", "bytes", "state", "pc", "max"];
@@ -107,11 +114,14 @@ fn json_line(text: &[u8]) -> Result<Json, String> {
             KEYS.join(", ")
         ));
     }
-    let arch = request
-        .get("arch")
-        .and_then(Json::as_str)
-        .ok_or("`arch` is missing: a target's name, as \"gfx900\"")?;
-    let target = Target::parse(arch).ok_or_else(|| format!("`{arch}` is no target"))?;
+    const NO_ARCH: &str = "`arch` is missing: a target's name, as \"gfx900\"";
+    let target = match request.get("arch") {
+        Some(arch) => {
+            let name = arch.as_str().ok_or(NO_ARCH)?;
+            Target::parse(name).ok_or_else(|| format!("`{name}` is no target"))?
+        }
+        None => arch.ok_or(NO_ARCH)?,
+    };
     let code = match (request.get("inst"), request.get("bytes")) {
         (Some(inst), None) => assemble(target, inst.as_str().ok_or("`inst` is no string")?)?,
         (None, Some(bytes)) => hex_bytes(bytes.as_str().ok_or("`bytes` is no string")?)?,
@@ -126,7 +136,7 @@ fn json_line(text: &[u8]) -> Result<Json, String> {
     }
     let max = match request.get("max") {
         Some(max) => count(max).map_err(|e| format!("max: {e}"))?,
-        None => MAX,
+        None => max,
     };
     let before = bench.snapshot();
     let vskip_before = bench.get(Place::Vskip);

@@ -433,10 +433,10 @@ fn evaluate(args: &EvalArgs) -> Result<(), String> {
     if let Some(path) = &args.json {
         let out = std::io::stdout().lock();
         let done = if path.as_os_str() == "-" {
-            eval::json_lines(std::io::stdin().lock(), out)
+            eval::json_lines(std::io::stdin().lock(), out, args.arch, args.max)
         } else {
             let bytes = io::read(path)?;
-            eval::json_lines(BufReader::new(bytes.as_slice()), out)
+            eval::json_lines(BufReader::new(bytes.as_slice()), out, args.arch, args.max)
         };
         return match done {
             Ok(()) => Ok(()),

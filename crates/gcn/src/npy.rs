@@ -5,6 +5,18 @@
 /// # Errors
 /// Where it is no little-endian `.npy` file.
 pub fn data(file: &[u8]) -> Result<Vec<u8>, String> {
+    parts(file).map(|(_, data)| data.to_vec())
+}
+
+/// The elements' type of a `.npy` file, as numpy spells it: `<f4`.
+///
+/// # Errors
+/// Where it is no little-endian `.npy` file.
+pub fn element_type(file: &[u8]) -> Result<String, String> {
+    parts(file).map(|(descr, _)| descr)
+}
+
+fn parts(file: &[u8]) -> Result<(String, &[u8]), String> {
     let rest = file
         .strip_prefix(b"\x93NUMPY")
         .ok_or("it is no .npy file")?;
@@ -30,12 +42,16 @@ pub fn data(file: &[u8]) -> Result<Vec<u8>, String> {
     if descr.contains('O') {
         return Err("its elements are Python objects; expected numbers".into());
     }
-    Ok(data.to_vec())
+    Ok((descr.to_owned(), data))
 }
 
 /// A one-dimensional `.npy` file of elements of numpy's type `descr`, as `<f4`.
 pub fn file(data: &[u8], descr: &str) -> Vec<u8> {
-    let size: usize = descr[2..].parse().unwrap_or(1);
+    let size = descr
+        .get(2..)
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(1)
+        .max(1);
     let mut header = format!(
         "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({},), }}",
         data.len() / size
@@ -60,6 +76,7 @@ mod tests {
         for descr in ["<f4", "<f8", "|u1", "<u2"] {
             let file = super::file(&bytes, descr);
             assert_eq!(super::data(&file).unwrap(), bytes);
+            assert_eq!(super::element_type(&file).unwrap(), descr);
         }
         assert!(super::data(b"\x93NUMPY\x01\x00\xff").is_err());
         assert!(super::data(b"").is_err());

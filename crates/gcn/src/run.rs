@@ -389,6 +389,10 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
         max_instructions: request.max_instructions,
         threads: request.threads,
     };
+    // Before any output is written, which may be one of the inputs.
+    let types: Vec<String> = (request.outs.iter())
+        .map(|(n, _)| element_type(&request.args[*n], visible[*n]))
+        .collect();
     let mut report = Report {
         ms: Vec::new(),
         instructions: 0,
@@ -411,7 +415,7 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
         report.instructions = stats.instructions;
         report.waves = stats.waves;
     }
-    for (n, path) in &request.outs {
+    for ((n, path), ty) in request.outs.iter().zip(&types) {
         let (Some(bytes), Some(address)) = (&contents[*n], addresses[*n]) else {
             continue;
         };
@@ -420,7 +424,7 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
             .read(address, &mut out)
             .map_err(|e| e.to_string())?;
         let out = if is_npy(path) {
-            npy::file(&out, element_type(&request.args[*n], visible[*n]))
+            npy::file(&out, ty)
         } else {
             out
         };
@@ -484,13 +488,24 @@ fn describe(arg: &Arg) -> String {
     format!("{ty} {name}").trim().to_owned()
 }
 
-/// numpy's element type for an argument's buffer: as its type's name or its contents say.
-fn element_type(spec: &ArgSpec, arg: &Arg) -> &'static str {
-    if let ArgSpec::Buffer(Contents::RandF32(..)) = spec {
-        return "<f4";
-    }
-    if let ArgSpec::Buffer(Contents::RandF64(..)) = spec {
-        return "<f8";
+/// numpy's element type for an argument's buffer: as its contents or its type's name say.
+fn element_type(spec: &ArgSpec, arg: &Arg) -> String {
+    match spec {
+        ArgSpec::Buffer(Contents::RandF32(..)) => return "<f4".into(),
+        ArgSpec::Buffer(Contents::RandF64(..)) => return "<f8".into(),
+        ArgSpec::Buffer(Contents::File(path)) if is_npy(path) => {
+            let file = std::fs::read(path).ok();
+            let ty = file.and_then(|file| npy::element_type(&file).ok());
+            // Not structures and texts, whose elements the name does not size.
+            if let Some(ty) = ty
+                && let [b'<' | b'|', b'b' | b'i' | b'u' | b'f' | b'c', size @ ..] = ty.as_bytes()
+                && !size.is_empty()
+                && size.iter().all(u8::is_ascii_digit)
+            {
+                return ty;
+            }
+        }
+        _ => {}
     }
     let name = arg.type_name.as_deref().unwrap_or("");
     let base = name
@@ -510,4 +525,5 @@ fn element_type(spec: &ArgSpec, arg: &Arg) -> &'static str {
         "char" => "|i1",
         _ => "|u1",
     }
+    .into()
 }

@@ -17,7 +17,7 @@ fn exit_status_says_who_was_wrong() {
         (&["--version"], 0),
         (&["doc", "--stats"], 0),
         (&["doc", "s_bfe_u32"], 0),
-        (&["doc"], 0),
+        (&["doc"], 2),
         // The command line.
         (&[], 2),
         (&["nonsense"], 2),
@@ -450,6 +450,17 @@ fn json_says_only_what_changed() {
         let expected: serde_json::Value = serde_json::from_str(expected).expect("JSON");
         assert_eq!(got, expected, "{request}");
     }
+}
+
+#[test]
+fn options_are_the_defaults_of_json_lines() {
+    let args = ["eval", "--json", "-", "--arch", "gfx803", "--max", "3"];
+    let lines = b"{\"inst\":\"L: s_branch L\"}\n{\"inst\":\"s_nop 0\",\"max\":0}\n";
+    let ran = with_input(&args, lines);
+    assert_eq!(
+        ran.text(),
+        "{\"state\":{},\"pc\":0,\"end\":\"limit\"}\n".repeat(2)
+    );
 }
 
 #[test]

@@ -474,6 +474,15 @@ fn arguments_without_metadata_lie_one_after_another() {
         &format!("--kernel k --grid 1 --group 1 --arg u32:77 --arg buf:zero:4 --out 1={out}"),
     );
     assert_eq!(i32s(&files.read("out.bin")), [77]);
+    // Nobody says what the buffer holds but the file that it is from, which the output replaces.
+    let file = files.write("x.npy", &gcn::npy::file(&[0; 8], "<i8"));
+    run_well(
+        &k,
+        &format!("--kernel k --grid 1 --group 1 --arg u32:77 --arg buf:{file} --out 1={file}"),
+    );
+    let file = files.read("x.npy");
+    assert_eq!(gcn::npy::element_type(&file).as_deref(), Ok("<i8"));
+    assert_eq!(gcn::npy::data(&file), Ok(77u64.to_le_bytes().to_vec()));
     // A wild pointer, in lane 1 alone of wave 1.
     let k = assemble(
         &files,
