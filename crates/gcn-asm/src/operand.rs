@@ -104,6 +104,13 @@ fn named(name: &str, generation: Gen, clrx: bool) -> Option<Result<(u16, u8), &'
         }
         _ => {}
     }
+    if clrx
+        && let Some(number) = name.strip_prefix("ill_")
+        && let Ok(code @ 0..512) = number.parse()
+    {
+        // CLRX's name of a code that names nothing.
+        return Some(Ok((code, 0)));
+    }
     let aperture = |code| {
         if g == Gen::Gfx9 {
             Ok((code, 0))
@@ -303,6 +310,13 @@ impl<'s> Parser<'s, '_> {
         let start = self.span();
         let mut operand = self.operand_inner(4)?;
         operand.span = start.to(self.last_span());
+        if self.clrx
+            && self.target.generation() >= Gen::Gfx8
+            && matches!(operand.val, Val::Float(value) if value == 0.15915494)
+        {
+            // CLRX writes 1/(2π) with eight digits for every width.
+            operand.val = Val::Reg(gcn_isa::operand::INV_2PI, 0);
+        }
         Ok(operand)
     }
 
@@ -421,7 +435,12 @@ impl<'s> Parser<'s, '_> {
                             };
                         }
                         "sendmsg" => {
-                            let value = self.sendmsg()?;
+                            let mut value = self.sendmsg()?;
+                            if self.clrx && self.eat(b':') {
+                                // CLRX shows the whole SIMM16 where the words lose bits of it.
+                                let span = self.span();
+                                value = self.number(span, 0, 0xffff, "SIMM16")?;
+                            }
                             return Ok(Operand::new(Val::Imm(Imm::Sendmsg, value), start));
                         }
                         "hwreg" => {
@@ -502,6 +521,7 @@ impl<'s> Parser<'s, '_> {
             let span = self.span();
             let op_by_name = self.peek() == Tok::Ident;
             let op = match message {
+                _ if self.clrx && op_by_name => self.clrx_operation()?,
                 2 | 3 => self.named_number(names::GS_OPS, 7, "the operation")?,
                 15 => self.named_number(names::SYS_OPS, 7, "the operation")?,
                 _ => {
@@ -509,7 +529,7 @@ impl<'s> Parser<'s, '_> {
                     self.number(span, 0, 7, "the operation")?
                 }
             };
-            if op_by_name && by_name && message == 2 && op == 0 {
+            if !self.clrx && op_by_name && by_name && message == 2 && op == 0 {
                 return Err(Fail::new(
                     span,
                     "MSG_GS takes no GS_OP_NOP; MSG_GS_DONE does",
@@ -521,7 +541,7 @@ impl<'s> Parser<'s, '_> {
                 value |= self.number(span, 0, 3, "the stream")? << 8;
             }
         }
-        if by_name && !has_op && matches!(message, 2 | 3 | 15) {
+        if !self.clrx && by_name && !has_op && matches!(message, 2 | 3 | 15) {
             return Err(Fail::new(
                 self.span(),
                 "expected `,` and the message's operation",
@@ -529,6 +549,25 @@ impl<'s> Parser<'s, '_> {
         }
         self.expect(b')')?;
         Ok(value)
+    }
+
+    /// CLRX names the operations of every message as those of the geometry shader's.
+    fn clrx_operation(&mut self) -> Result<u32, Fail> {
+        let span = self.span();
+        let name = self.ident("the operation")?;
+        if name.eq_ignore_ascii_case("emit")
+            && self.peek() == Tok::Punct(b'-')
+            && self.peek_at(1) == Tok::Ident
+            && self.text(self.span_at(1)).eq_ignore_ascii_case("cut")
+        {
+            self.next();
+            self.next();
+            return Ok(3);
+        }
+        let generation = self.target.generation();
+        names::id_of(names::GS_OPS, name, generation)
+            .or_else(|| names::id_of(names::SYS_OPS, name, generation))
+            .ok_or_else(|| Fail::new(span, "expected nop, cut, emit or emit-cut"))
     }
 
     fn hwreg(&mut self) -> Result<u32, Fail> {

@@ -39,7 +39,7 @@ pub static MESSAGES: &[Name] = &[
     n(8, "MSG_EARLY_PRIM_DEALLOC", "early_prim_dealloc", Gen::Gfx9),
     n(9, "MSG_GS_ALLOC_REQ", "gs_alloc_req", Gen::Gfx9),
     n(10, "MSG_GET_DOORBELL", "get_doorbell", Gen::Gfx9),
-    Name { id: 15, llvm: "MSG_SYSMSG", clrx: "sysmsg", since: Gen::Gfx6, aliases: &["system", "MSG_SYSTEM"] },
+    Name { id: 15, llvm: "MSG_SYSMSG", clrx: "system", since: Gen::Gfx6, aliases: &["sysmsg", "MSG_SYSTEM"] },
 ];
 
 /// The operations of MSG_GS and MSG_GS_DONE, SIMM16 bits 5:4.
@@ -48,7 +48,7 @@ pub static GS_OPS: &[Name] = &[
     n(0, "GS_OP_NOP", "nop", Gen::Gfx6),
     n(1, "GS_OP_CUT", "cut", Gen::Gfx6),
     n(2, "GS_OP_EMIT", "emit", Gen::Gfx6),
-    Name { id: 3, llvm: "GS_OP_EMIT_CUT", clrx: "emit_cut", since: Gen::Gfx6, aliases: &["emit-cut"] },
+    Name { id: 3, llvm: "GS_OP_EMIT_CUT", clrx: "emit-cut", since: Gen::Gfx6, aliases: &["emit_cut"] },
 ];
 
 /// The operations of MSG_SYSMSG, SIMM16 bits 6:4.

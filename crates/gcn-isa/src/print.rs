@@ -10,7 +10,7 @@ use crate::decode::{Insn, SrcMods};
 use crate::encode::Encoder;
 use crate::format::{Encoding, Field, Format};
 use crate::inst::Flags;
-use crate::names::{self, Name};
+use crate::names;
 use crate::operand::{self, FLOATS, LITERAL, Reg, Source, VCC, Value};
 use crate::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use crate::target::Gen;
@@ -286,7 +286,7 @@ impl Printer<'_> {
             Reg::Int(v) => self.signed(v),
             // LLVM reads a float in a 16-bit integer operand as a literal.
             Reg::Float(_) if ty.bits() == 16 && ty != Ty::F16 => self.unnamed(code),
-            Reg::Float(8) if dwords == 2 => self.out.push_str("0.15915494309189532"),
+            Reg::Float(8) if dwords == 2 && !self.clrx => self.out.push_str("0.15915494309189532"),
             Reg::Float(n) => self.out.push_str(FLOATS[n as usize].0),
             Reg::Source(s) => {
                 if !self.clrx {
@@ -299,6 +299,10 @@ impl Printer<'_> {
             }
             Reg::Literal if self.insn.len as usize > self.base_len() => {
                 self.literal(self.insn.literal, ty)
+            }
+            Reg::Reserved(_) if self.clrx => {
+                self.out.push_str("ill_");
+                push_dec(self.out, code as u32);
             }
             _ => self.unnamed(code),
         }
@@ -405,12 +409,14 @@ impl Printer<'_> {
             // LLVM prints inline constants in decimal, whatever the operand is.
             Imm::U16 if !self.clrx && v <= 64 => push_dec(self.out, v),
             Imm::U16 | Imm::Hex16 => push_hex(self.out, v as u64),
+            Imm::Optional if self.clrx => push_hex(self.out, v as u64),
             Imm::Optional => push_dec(self.out, v),
             Imm::Branch => match self.label {
                 Some(label) => self.out.push_str(label),
                 None => push_dec(self.out, v),
             },
             Imm::Waitcnt => self.waitcnt(v, shown),
+            Imm::Sendmsg if self.clrx => self.sendmsg_clrx(v),
             Imm::Sendmsg => self.sendmsg(v, shown),
             Imm::Hwreg => self.hwreg(v),
             Imm::GprIdx | Imm::GprIdxSsrc1 => self.gpr_idx(v),
@@ -444,6 +450,37 @@ impl Printer<'_> {
         }
     }
 
+    /// CLRX names two bits of operation for every message, and shows the whole of SIMM16 behind
+    /// a colon where that loses something.
+    fn sendmsg_clrx(&mut self, v: u32) {
+        let (id, op, stream) = (v & 15, v >> 4 & 3, v >> 8 & 3);
+        let message = names::name_of(names::MESSAGES, id, self.insn.generation());
+        self.out.push_str("sendmsg(");
+        match message {
+            Some(message) => self.out.push_str(message.clrx),
+            None => {
+                self.out.push('@');
+                push_dec(self.out, id);
+            }
+        }
+        let unknown = message.is_none() && id != 0;
+        let mut named = 0xf;
+        if id == 2 || id == 3 || unknown || v & 0x3f0 != 0 {
+            named = 0x33f;
+            self.out.push_str(", ");
+            self.out.push_str(names::GS_OPS[op as usize].clrx);
+            if op != 0 || stream != 0 {
+                self.out.push_str(", ");
+                push_dec(self.out, stream);
+            }
+        }
+        self.out.push(')');
+        if v & !named != 0 {
+            self.out.push_str(" :");
+            push_hex(self.out, v as u64);
+        }
+    }
+
     fn sendmsg(&mut self, v: u32, shown: &mut Encoder) {
         let generation = self.insn.generation();
         let (id, op, stream) = (v & 15, v >> 4 & 7, v >> 8 & 3);
@@ -457,21 +494,18 @@ impl Printer<'_> {
         let op_name = names::name_of(ops, op, generation);
         let has_op = !ops.is_empty();
         let has_stream = gs && op != 0;
-        let named = message.is_some()
-            && (if has_op {
-                op_name.is_some() && !(id == 2 && op == 0)
-            } else {
-                op == 0
-            })
-            && (has_stream || stream == 0);
-        let spelled = |n: &'static Name, clrx: bool| if clrx { n.clrx } else { n.llvm };
+        let op_fits = if has_op {
+            op_name.is_some() && !(id == 2 && op == 0)
+        } else {
+            op == 0
+        };
         match message {
-            Some(message) if named => {
+            Some(message) if op_fits && (has_stream || stream == 0) => {
                 self.out.push_str("sendmsg(");
-                self.out.push_str(spelled(message, self.clrx));
+                self.out.push_str(message.llvm);
                 if let Some(op) = op_name {
                     self.out.push_str(", ");
-                    self.out.push_str(spelled(op, self.clrx));
+                    self.out.push_str(op.llvm);
                 }
                 if has_stream {
                     self.out.push_str(", ");
@@ -482,13 +516,9 @@ impl Printer<'_> {
                 shown.set(Field::Simm16, v & 0x37f);
             }
             _ if v & !0x37f == 0 => {
-                self.out
-                    .push_str(if self.clrx { "sendmsg(@" } else { "sendmsg(" });
+                self.out.push_str("sendmsg(");
                 push_dec(self.out, id);
                 self.out.push_str(", ");
-                if self.clrx {
-                    self.out.push('@');
-                }
                 push_dec(self.out, op);
                 self.out.push_str(", ");
                 push_dec(self.out, stream);

@@ -1,13 +1,13 @@
 //! SOPP: program flow and the machine around the wave; at most a SIMM16.
 
-use super::common::BARE;
 use crate::format::Format;
 use crate::inst::{Inst, NO};
 use crate::meaning::{Meaning, Signal, State, V};
 use crate::shape::{Imm as ImmKind, Shape, Ty, imm, plain};
 use crate::target::Gen;
 
-static ENDPGM: Shape = plain(&[imm(ImmKind::Optional)]);
+/// SIMM16 is ignored, and written where it is not 0.
+static UNUSED: Shape = plain(&[imm(ImmKind::Optional)]);
 static NUMBER: Shape = plain(&[imm(ImmKind::U16)]);
 static BRANCH: Shape = plain(&[imm(ImmKind::Branch)]);
 static WAITCNT: Shape = plain(&[imm(ImmKind::Waitcnt)]);
@@ -28,16 +28,16 @@ const fn sopp(
 pub static ROWS: &[Inst] = &[
     //   name                           gfx6 gfx7 gfx8 gfx9  shape     meaning
     sopp("s_nop",                      [  0,   0,   0,   0], &NUMBER,  s_nop).errata(&["sopp-nop"]),
-    sopp("s_endpgm",                   [  1,   1,   1,   1], &ENDPGM,  s_endpgm).errata(&["sopp-endpgm"]),
+    sopp("s_endpgm",                   [  1,   1,   1,   1], &UNUSED,  s_endpgm).errata(&["sopp-endpgm"]),
     sopp("s_branch",                   [  2,   2,   2,   2], &BRANCH,  s_branch).errata(&["sopp-reladdr"]),
-    sopp("s_wakeup",                   [ NO,  NO,   3,   3], &BARE,    s_wakeup).errata(&["sopp-wakeup", "sopp-unused-simm16"]),
+    sopp("s_wakeup",                   [ NO,  NO,   3,   3], &UNUSED,   s_wakeup).errata(&["sopp-wakeup", "sopp-unused-simm16"]),
     sopp("s_cbranch_scc0",             [  4,   4,   4,   4], &BRANCH,  s_cbranch_scc0).errata(&["sopp-reladdr", "sopp-scc"]),
     sopp("s_cbranch_scc1",             [  5,   5,   5,   5], &BRANCH,  s_cbranch_scc1).errata(&["sopp-reladdr", "sopp-scc"]),
     sopp("s_cbranch_vccz",             [  6,   6,   6,   6], &BRANCH,  s_cbranch_vccz).errata(&["sopp-reladdr"]),
     sopp("s_cbranch_vccnz",            [  7,   7,   7,   7], &BRANCH,  s_cbranch_vccnz).errata(&["sopp-reladdr"]),
     sopp("s_cbranch_execz",            [  8,   8,   8,   8], &BRANCH,  s_cbranch_execz).errata(&["sopp-reladdr"]),
     sopp("s_cbranch_execnz",           [  9,   9,   9,   9], &BRANCH,  s_cbranch_execnz).errata(&["sopp-reladdr"]),
-    sopp("s_barrier",                  [ 10,  10,  10,  10], &BARE,    s_barrier).errata(&["sopp-unused-simm16"]),
+    sopp("s_barrier",                  [ 10,  10,  10,  10], &UNUSED,   s_barrier).errata(&["sopp-unused-simm16"]),
     sopp("s_setkill",                  [ NO,  11,  11,  11], &NUMBER,  s_setkill).errata(&["sopp-setkill", "sopp-gfx6"]),
     sopp("s_waitcnt",                  [ 12,  12,  12,  12], &WAITCNT, s_waitcnt).errata(&["sopp-waitcnt"]),
     sopp("s_sethalt",                  [ 13,  13,  13,  13], &NUMBER,  s_sethalt).errata(&["sopp-halt"]),
@@ -46,18 +46,18 @@ pub static ROWS: &[Inst] = &[
     sopp("s_sendmsg",                  [ 16,  16,  16,  16], &SENDMSG, s_sendmsg).errata(&["sopp-sendmsg"]),
     sopp("s_sendmsghalt",              [ 17,  17,  17,  17], &SENDMSG, s_sendmsghalt).errata(&["sopp-sendmsg", "sopp-halt"]),
     sopp("s_trap",                     [ 18,  18,  18,  18], &NUMBER,  s_trap).errata(&["sopp-trap"]),
-    sopp("s_icache_inv",               [ 19,  19,  19,  19], &BARE,    s_icache_inv).errata(&["sopp-unused-simm16"]),
+    sopp("s_icache_inv",               [ 19,  19,  19,  19], &UNUSED,   s_icache_inv).errata(&["sopp-unused-simm16"]),
     sopp("s_incperflevel",             [ 20,  20,  20,  20], &NUMBER,  s_incperflevel),
     sopp("s_decperflevel",             [ 21,  21,  21,  21], &NUMBER,  s_decperflevel),
-    sopp("s_ttracedata",               [ 22,  22,  22,  22], &BARE,    s_ttracedata).errata(&["sopp-unused-simm16"]),
+    sopp("s_ttracedata",               [ 22,  22,  22,  22], &UNUSED,   s_ttracedata).errata(&["sopp-unused-simm16"]),
     sopp("s_cbranch_cdbgsys",          [ NO,  23,  23,  23], &BRANCH,  s_cbranch_cdbgsys).errata(&["sopp-reladdr", "sopp-cdbg", "sopp-gfx6"]),
     sopp("s_cbranch_cdbguser",         [ NO,  24,  24,  24], &BRANCH,  s_cbranch_cdbguser).errata(&["sopp-reladdr", "sopp-cdbg", "sopp-gfx6"]),
     sopp("s_cbranch_cdbgsys_or_user",  [ NO,  25,  25,  25], &BRANCH,  s_cbranch_cdbgsys_or_user).errata(&["sopp-reladdr", "sopp-cdbg", "sopp-gfx6"]),
     sopp("s_cbranch_cdbgsys_and_user", [ NO,  26,  26,  26], &BRANCH,  s_cbranch_cdbgsys_and_user).errata(&["sopp-reladdr", "sopp-cdbg", "sopp-gfx6"]),
-    sopp("s_endpgm_saved",             [ NO,  NO,  27,  27], &BARE,    s_endpgm_saved).errata(&["sopp-unused-simm16"]),
-    sopp("s_set_gpr_idx_off",          [ NO,  NO,  28,  28], &BARE,    s_set_gpr_idx_off).errata(&["sopp-unused-simm16"]),
+    sopp("s_endpgm_saved",             [ NO,  NO,  27,  27], &UNUSED,   s_endpgm_saved).errata(&["sopp-unused-simm16"]),
+    sopp("s_set_gpr_idx_off",          [ NO,  NO,  28,  28], &UNUSED,   s_set_gpr_idx_off).errata(&["sopp-unused-simm16"]),
     sopp("s_set_gpr_idx_mode",         [ NO,  NO,  29,  29], &GPR_IDX, s_set_gpr_idx_mode),
-    sopp("s_endpgm_ordered_ps_done",   [ NO,  NO,  NO,  30], &BARE,    s_endpgm_ordered_ps_done).errata(&["sopp-unused-simm16"]),
+    sopp("s_endpgm_ordered_ps_done",   [ NO,  NO,  NO,  30], &UNUSED,   s_endpgm_ordered_ps_done).errata(&["sopp-unused-simm16"]),
 ];
 
 fn s_nop(m: &Meaning) {
