@@ -9,6 +9,7 @@ use crate::fp::{self, Env, F16, F32, F64, Mode};
 use crate::wave::{LANES, WaveState, mode};
 use gcn_isa::decode::Insn;
 use gcn_isa::format::{Encoding, Field};
+use gcn_isa::inst::Flags;
 use gcn_isa::operand::{self, LITERAL, Reg, Source, Value};
 use gcn_isa::shape::{Access, Role, Slot, Ty};
 use gcn_isa::target::Gen;
@@ -151,8 +152,8 @@ impl Modifiers {
 }
 
 /// Whether a 16-bit result leaves the upper half of its VGPR as it was. gfx8 always clears it. gfx9 clears it but in the
-/// instructions that have three 16-bit sources, an accumulator or a literal counted, unless they are the "legacy" ones,
-/// which do as gfx8 does. (docs/errata.md, "Elsewhere": from LLVM's experiments.)
+/// instructions that have three 16-bit sources, an accumulator or a literal counted, unless the row says otherwise.
+/// (docs/errata.md, valu-16-bit-high.)
 fn keeps_upper(insn: &Insn) -> bool {
     let halves = |s: &&Slot| s.ty.bits() == 16 && s.access != Access::Write && s.role != Role::Vdst;
     let accumulates = insn
@@ -164,7 +165,7 @@ fn keeps_upper(insn: &Insn) -> bool {
     let sources = insn.row.shape.slots.iter().filter(halves).count() + accumulates as usize;
     let op_sel = insn.encoding == Encoding::Vop3 && insn.field(Field::OpSel) & 8 != 0;
     insn.generation() == Gen::Gfx9
-        && (op_sel || sources == 3 && !insn.row.name.contains("_legacy_"))
+        && (op_sel || sources == 3 && !insn.row.flags.has(Flags::CLEARS_UPPER))
 }
 
 impl Opnd {

@@ -46,6 +46,9 @@ impl Flags {
     /// No DPP form.
     pub const NO_DPP: Flags = Flags(4);
 
+    /// Its 16-bit result clears the upper half of its VGPR, though it has three 16-bit sources.
+    pub const CLEARS_UPPER: Flags = Flags(8);
+
     /// Whether all of `other` is set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

@@ -2,7 +2,7 @@
 
 use super::vop2::clamped;
 use crate::format::Format;
-use crate::inst::{Inst, NO};
+use crate::inst::{Flags, Inst, NO};
 use crate::meaning::{Meaning, State, V};
 use crate::shape::{Role::*, Shape, Ty, plain, read, valu, write};
 
@@ -232,14 +232,14 @@ pub static ROWS: &[Inst] = &[
     vop3("v_mad_u64_u32",      [ NO, 374, 488, 488], &MAD_U64, mad_u64),
     vop3("v_mad_i64_i32",      [ NO, 375, 489, 489], &MAD_I64, mad_i64),
     vop3("v_mad_f16",          [ NO,  NO, 490,  NO], &F16X3,   mad_float).errata(&["valu-16-bit-high"]),
-    vop3("v_mad_legacy_f16",   [ NO,  NO,  NO, 490], &F16X3,   mad_float),
+    vop3("v_mad_legacy_f16",   [ NO,  NO,  NO, 490], &F16X3,   mad_float).flag(Flags::CLEARS_UPPER),
     vop3("v_mad_u16",          [ NO,  NO, 491,  NO], &U16X3,   mad_u16).errata(&["valu-16-bit-high"]),
-    vop3("v_mad_legacy_u16",   [ NO,  NO,  NO, 491], &U16X3,   mad_u16),
+    vop3("v_mad_legacy_u16",   [ NO,  NO,  NO, 491], &U16X3,   mad_u16).flag(Flags::CLEARS_UPPER),
     vop3("v_mad_i16",          [ NO,  NO, 492,  NO], &I16X3,   mad_i16).errata(&["valu-16-bit-high"]),
-    vop3("v_mad_legacy_i16",   [ NO,  NO,  NO, 492], &I16X3,   mad_i16),
+    vop3("v_mad_legacy_i16",   [ NO,  NO,  NO, 492], &I16X3,   mad_i16).flag(Flags::CLEARS_UPPER),
     vop3("v_perm_b32",         [ NO,  NO, 493, 493], &B32X3,   perm),
     vop3("v_fma_f16",          [ NO,  NO, 494,  NO], &F16X3,   fma).errata(&["valu-16-bit-high"]),
-    vop3("v_fma_legacy_f16",   [ NO,  NO,  NO, 494], &F16X3,   fma),
+    vop3("v_fma_legacy_f16",   [ NO,  NO,  NO, 494], &F16X3,   fma).flag(Flags::CLEARS_UPPER),
     vop3("v_mad_u32_u16",      [ NO,  NO,  NO, 497], &U32_U16, mad_u32_u16),
     vop3("v_mad_i32_i16",      [ NO,  NO,  NO, 498], &I32_I16, mad_i32_i16),
     vop3("v_xad_u32",          [ NO,  NO,  NO, 499], &U32X3,   xad),
