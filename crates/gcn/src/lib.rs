@@ -9,6 +9,7 @@ pub mod dis;
 pub mod eval;
 pub mod io;
 pub mod lang;
+pub mod listing;
 pub mod manual;
 pub mod meaning_text;
 pub mod npy;

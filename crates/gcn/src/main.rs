@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gcn::isa::print::Style;
 use gcn::isa::{Format, Target};
+use gcn::listing::Listing;
 use gcn::object::read::CodeObject;
 use gcn::{demo, dis, eval, io, manual, run};
 
@@ -128,6 +129,9 @@ struct DisArgs {
     /// Show each instruction's address and words in a comment
     #[arg(long, conflicts_with = "plain")]
     show_encoding: bool,
+    /// Threads that print raw bytes (default: one a core)
+    #[arg(long, requires = "raw")]
+    threads: Option<NonZeroUsize>,
     /// Output file, or `-`
     #[arg(short, default_value = "-")]
     o: PathBuf,
@@ -367,42 +371,56 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
     let show = dis::Show {
         encoding: args.show_encoding,
     };
-    let text = match args.arch.filter(|_| args.raw) {
-        Some(arch) => {
-            let bytes = io::read(&args.file)?;
-            if args.plain {
-                dis::plain(arch, &bytes, style)
-            } else {
-                dis::raw(arch, &bytes, style, show)
-            }
-        }
-        None => {
-            let object = read_object(&args.file)?;
-            if let Some(arch) = args.arch.filter(|a| a.name() != object.target_name()) {
-                return Err(format!(
-                    "{} is for {}, not {}",
-                    args.file.display(),
-                    object.target_name(),
-                    arch.name()
-                ));
-            }
-            dis::object(&object, style, show)?
-        }
-    };
+    if let Some(arch) = args.arch.filter(|_| args.raw) {
+        return disassemble_raw(args, arch, style, show);
+    }
+    let object = read_object(&args.file)?;
+    if let Some(arch) = args.arch.filter(|a| a.name() != object.target_name()) {
+        return Err(format!(
+            "{} is for {}, not {}",
+            args.file.display(),
+            object.target_name(),
+            arch.name()
+        ));
+    }
+    let text = dis::object(&object, style, show)?;
     io::write(&args.o, text.as_bytes())
+}
+
+fn disassemble_raw(
+    args: &DisArgs,
+    arch: Target,
+    style: Style,
+    show: dis::Show,
+) -> Result<(), String> {
+    let bytes = io::read(&args.file)?;
+    let mut out = io::Output::create(&args.o)?;
+    let named = dis::Labels::new();
+    let listing = if args.plain {
+        Listing::plain(arch, &bytes, style)
+    } else {
+        out.write(dis::raw_header(arch, style).as_bytes())?;
+        Listing::labelled(arch, &bytes, 0, style, show, &named)
+    };
+    let threads = args.threads.map_or_else(cores, NonZeroUsize::get);
+    listing.write(threads, |text| out.write(text))
+}
+
+/// How many threads are worth starting.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 fn run_kernel(args: RunArgs) -> Result<(), String> {
     let Engine::Interp = args.engine;
     let object = read_object(&args.file)?;
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let request = run::Request {
         kernel: &args.kernel,
         grid: args.grid,
         group: args.group,
         args: args.args,
         outs: args.outs,
-        threads: args.threads.map_or(cores, NonZeroUsize::get),
+        threads: args.threads.map_or_else(cores, NonZeroUsize::get),
         repeat: args.repeat,
         max_instructions: args.max_instructions,
     };
