@@ -44,10 +44,14 @@ struct Step {
 
 impl Step {
     fn new(insn: Insn) -> Step {
+        let program = program(&insn);
         let lacks = match insn.row.format {
             Format::Ds if insn.field(Field::Gds) != 0 => Some("the machine has no GDS"),
-            Format::Mimg => Some("the machine has no images"),
-            Format::Vintrp => Some("the machine has no attributes to interpolate"),
+            Format::Mimg if program.untold => Some("the machine has no images"),
+            Format::Vintrp | Format::Exp if program.untold => {
+                Some("the machine has no graphics pipe")
+            }
+            _ if program.untold => Some("the machine does not model this instruction"),
             _ => None,
         };
         let loads_lds = insn.row.format == Format::Mubuf && insn.field(Field::Lds) != 0;
@@ -60,7 +64,7 @@ impl Step {
         Step {
             lacks,
             to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
-            program: program(&insn),
+            program,
             operands: insn
                 .row
                 .shape

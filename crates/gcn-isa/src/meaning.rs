@@ -329,6 +329,7 @@ struct Inner {
     effects: Vec<Effect>,
     when: Option<u16>,
     about: &'static str,
+    untold: bool,
 }
 
 /// A finished meaning.
@@ -341,6 +342,8 @@ pub struct Program {
     pub effects: Vec<Effect>,
     /// What the instruction does, in a sentence or two.
     pub about: &'static str,
+    /// Nothing but `about` is known of it: it can be read and written, not run.
+    pub untold: bool,
 }
 
 /// The meaning of a row on a target.
@@ -357,6 +360,7 @@ pub fn meaning(row: &'static Inst, target: Target) -> Program {
         nodes: inner.nodes,
         effects: inner.effects,
         about: inner.about,
+        untold: inner.untold,
     }
 }
 
@@ -384,6 +388,13 @@ impl Meaning {
     /// Says in a sentence or two what the instruction does, for the manual.
     pub fn about(&self, text: &'static str) {
         self.inner.borrow_mut().about = text;
+    }
+
+    /// Says what the instruction does and that nothing more is known of it: it has text and bytes
+    /// and cannot be run.
+    pub fn untold(&self, text: &'static str) {
+        self.about(text);
+        self.inner.borrow_mut().untold = true;
     }
 
     fn node(&self, op: Op, ty: Ty, out: Ty, args: [u16; 3]) -> V<'_> {

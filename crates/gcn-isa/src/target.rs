@@ -58,6 +58,10 @@ impl Features {
     pub const FMA_MIX: Features = Features(2);
     /// Dot products, v_fmac_f32 and v_xnor_b32 (gfx906).
     pub const DL: Features = Features(4);
+    /// Memory instructions on 16-bit elements pack two into a VGPR (gfx810, gfx9).
+    pub const PACKED_D16: Features = Features(8);
+    /// They give each element a VGPR of its own (gfx801 to gfx805).
+    pub const UNPACKED_D16: Features = Features(16);
 
     /// Whether `self` holds all of `needed`.
     pub const fn has(self, needed: Features) -> bool {
@@ -66,17 +70,22 @@ impl Features {
 }
 
 /// How many differing instruction tables there are: see [`Target::table`].
-pub const TABLES: usize = 6;
+pub const TABLES: usize = 7;
 
 /// The generation and features of each instruction table.
-pub(crate) const TABLE: [(Gen, Features); TABLES] = [
-    (Gen::Gfx6, Features::NONE),
-    (Gen::Gfx7, Features::NONE),
-    (Gen::Gfx8, Features::NONE),
-    (Gen::Gfx9, Features::MAD_MIX),
-    (Gen::Gfx9, Features::FMA_MIX),
-    (Gen::Gfx9, Features(Features::FMA_MIX.0 | Features::DL.0)),
-];
+pub(crate) const TABLE: [(Gen, Features); TABLES] = {
+    const PACKED: u8 = Features::PACKED_D16.0;
+    const MIX: u8 = Features::FMA_MIX.0;
+    [
+        (Gen::Gfx6, Features::NONE),
+        (Gen::Gfx7, Features::NONE),
+        (Gen::Gfx8, Features::UNPACKED_D16),
+        (Gen::Gfx8, Features::PACKED_D16),
+        (Gen::Gfx9, Features(PACKED | Features::MAD_MIX.0)),
+        (Gen::Gfx9, Features(PACKED | MIX)),
+        (Gen::Gfx9, Features(PACKED | MIX | Features::DL.0)),
+    ]
+};
 
 /// What is known of one chip.
 pub struct TargetInfo {
@@ -130,13 +139,13 @@ static TARGETS: &[TargetInfo] = &[
     t("gfx802", 0x29, 2, &["iceland", "tonga", "gcn1.2"]),
     t("gfx803", 0x2a, 2, &["fiji", "polaris10", "polaris11"]),
     t("gfx805", 0x3c, 2, &["tongapro"]),
-    t("gfx810", 0x2b, 2, &["stoney"]),
-    t("gfx900", 0x2c, 3, &["vega10", "gcn1.4"]),
-    t("gfx902", 0x2d, 3, &["raven"]),
-    t("gfx904", 0x2e, 4, &["vega12"]),
-    t("gfx906", 0x2f, 5, &["vega20", "gcn1.4.1"]),
-    t("gfx909", 0x31, 3, &["raven2"]),
-    t("gfx90c", 0x32, 3, &["renoir"]),
+    t("gfx810", 0x2b, 3, &["stoney"]),
+    t("gfx900", 0x2c, 4, &["vega10", "gcn1.4"]),
+    t("gfx902", 0x2d, 4, &["raven"]),
+    t("gfx904", 0x2e, 5, &["vega12"]),
+    t("gfx906", 0x2f, 6, &["vega20", "gcn1.4.1"]),
+    t("gfx909", 0x31, 4, &["raven2"]),
+    t("gfx90c", 0x32, 4, &["renoir"]),
 ];
 
 impl Target {

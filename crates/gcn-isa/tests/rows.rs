@@ -9,10 +9,12 @@ use gcn_isa::{Encoding, Field, Format, Gen, Target, insts};
 
 /// One target for each instruction table.
 fn targets() -> Vec<Target> {
-    ["gfx600", "gfx701", "gfx803", "gfx900", "gfx904", "gfx906"]
-        .iter()
-        .map(|name| Target::parse(name).unwrap())
-        .collect()
+    [
+        "gfx600", "gfx701", "gfx803", "gfx810", "gfx900", "gfx904", "gfx906",
+    ]
+    .iter()
+    .map(|name| Target::parse(name).unwrap())
+    .collect()
 }
 
 #[test]

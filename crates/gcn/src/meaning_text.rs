@@ -12,6 +12,9 @@ use gcn_isa::shape::{Access, Imm, Role, Ty};
 
 /// The pseudo-code of a meaning, one statement a line, without a line break at the end.
 pub fn text(program: &Program) -> String {
+    if program.untold {
+        return "(not modelled)".to_string();
+    }
     let mut printer = Printer::new(program);
     printer.statements();
     printer.out.trim_end().to_string()
