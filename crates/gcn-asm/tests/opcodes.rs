@@ -73,7 +73,10 @@ fn check(target: Target, format: &str, name: &str, op: &str, text: &str) -> Resu
     })?;
     let insn = decode(target, &bytes).ok_or_else(|| format!("{bytes:02x?} does not decode"))?;
     if !std::ptr::eq(insn.row, row) || insn.len as usize != bytes.len() {
-        return Err(format!("{bytes:02x?} is {}, not {}", insn.row.name, row.name));
+        return Err(format!(
+            "{bytes:02x?} is {}, not {}",
+            insn.row.name, row.name
+        ));
     }
     if insn.encoding != row.format.encoding() && !row.shape.is_vop3b() {
         return Err(format!("{bytes:02x?} is {:?}", insn.encoding));

@@ -92,8 +92,7 @@ impl RegAccess {
     /// Whether a register is among those of the access.
     pub fn touches(&self, file: File, register: u16) -> bool {
         self.file == file
-            && (self.anywhere
-                || (self.first..self.first + self.count as u16).contains(&register))
+            && (self.anywhere || (self.first..self.first + self.count as u16).contains(&register))
     }
 
     /// Calls `f` with the names, as LLVM writes them, of the registers: `s[4:7]`, `v0`, `vcc`,
@@ -332,6 +331,7 @@ impl Facts {
         let mut uses = Uses::default();
         let mut slots = vec![SlotRead::default(); row.shape.slots.len()];
         let mut bytes = [0u16; 3];
+        let mut by_address = false;
         let (mut flat, mut scratch, mut lds) = (false, false, false);
         let mut see = |space: Space| match space {
             Space::Flat => flat = true,
@@ -343,11 +343,7 @@ impl Facts {
             match node.op {
                 Op::Src(slot) => slots[slot as usize].whole = true,
                 Op::SrcDword(slot, k) => slots[slot as usize].dwords |= 1 << k.min(15),
-                Op::Address => {
-                    for (slot, read) in row.shape.slots.iter().zip(&mut slots) {
-                        read.whole |= slot.role.is_address();
-                    }
-                }
+                Op::Address => by_address = true,
                 Op::Load(space, _) => {
                     see(space);
                     bytes[MemoryKind::Load as usize] += node.out.bits().div_ceil(8) as u16;
@@ -360,10 +356,20 @@ impl Facts {
             }
         }
         for effect in &program.effects {
-            if let Change::Store(space, _) = effect.change {
-                see(space);
-                let ty = program.nodes[effect.second as usize].out;
-                bytes[MemoryKind::Store as usize] += ty.bits().div_ceil(8) as u16;
+            match effect.change {
+                Change::Store(space, _) => {
+                    see(space);
+                    let ty = program.nodes[effect.second as usize].out;
+                    bytes[MemoryKind::Store as usize] += ty.bits().div_ceil(8) as u16;
+                }
+                // Lines of a cache may be named by an address.
+                Change::Signal(Signal::Cache) => by_address = true,
+                _ => {}
+            }
+        }
+        if by_address {
+            for (slot, read) in row.shape.slots.iter().zip(&mut slots) {
+                read.whole |= slot.role.is_address();
             }
         }
         for (n, read) in slots.iter().enumerate() {
@@ -524,9 +530,7 @@ impl Facts {
         let returns = match kind {
             MemoryKind::Store => false,
             MemoryKind::Load => !to_lds,
-            MemoryKind::Atomic if format == Format::Ds => {
-                insn.row.shape.slot(Role::Vdst).is_some()
-            }
+            MemoryKind::Atomic if format == Format::Ds => insn.row.shape.slot(Role::Vdst).is_some(),
             MemoryKind::Atomic => insn.field(Field::Glc) != 0,
         };
         Some(MemoryAccess {
@@ -699,12 +703,18 @@ impl Uses {
         let same = |u: &&mut Use| u.write && u.gate == gate;
         // Dwords that are written one by one make one access.
         if let What::Slot(slot, first, count) = what
-            && let Some(before) = self.list.iter_mut().filter(same).find_map(|u| match &mut u.what {
-                What::Slot(s, f, c) if *s == slot && *c != 0 && count != 0 && *f + *c == first => {
-                    Some(c)
-                }
-                _ => None,
-            })
+            && let Some(before) =
+                self.list
+                    .iter_mut()
+                    .filter(same)
+                    .find_map(|u| match &mut u.what {
+                        What::Slot(s, f, c)
+                            if *s == slot && *c != 0 && count != 0 && *f + *c == first =>
+                        {
+                            Some(c)
+                        }
+                        _ => None,
+                    })
         {
             *before += count;
             return;

@@ -188,7 +188,12 @@ fn is_relative(program: &Program, node: u16) -> bool {
     let node = &program.nodes[node as usize];
     match node.op {
         Op::Get(State::Pc) | Op::Field(Field::Simm16) | Op::Const(_) => true,
-        op => op.arity() != 0 && node.args[..op.arity()].iter().all(|&n| is_relative(program, n)),
+        op => {
+            op.arity() != 0
+                && node.args[..op.arity()]
+                    .iter()
+                    .all(|&n| is_relative(program, n))
+        }
     }
 }
 
