@@ -205,7 +205,8 @@ impl<'o> Lines<'o> {
         self.line.push_str(",\"flags\":");
         list(&mut self.line, flags(facts, insn, flow));
         if let Some(target) = flow.target(address, insn) {
-            let _ = write!(self.line, ",\"target\":{target}");
+            // One before address 0 is negative.
+            let _ = write!(self.line, ",\"target\":{}", target as i64);
         }
     }
 }
