@@ -4,6 +4,7 @@
 
 mod diff;
 mod fixtures;
+mod seeds;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,6 +26,8 @@ enum Task {
     Fixtures,
     /// Write testdata/vectors: bytes and text that llvm-mc 14 agrees with itself on
     Vectors,
+    /// Write what the fuzzers begin with: fuzz/corpus and its dictionary
+    Seeds,
 }
 
 /// The repository's root folder, the parent of this package's.
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Diff(options) => diff::run(&options),
         Task::Vectors => diff::vectors(&repo_root()).map(|()| true),
+        Task::Seeds => seeds::run(&repo_root()).map(|()| true),
         Task::Fixtures => fixtures::run(&repo_root()).map(|()| true),
     };
     match result {
