@@ -474,7 +474,11 @@ impl Printer<'_> {
             Value::Code(code) => {
                 shown.set(Field::Offset, code as u32);
                 if insn.generation() == Gen::Gfx7 && code == LITERAL {
+                    // What fits OFFSET would be put there.
+                    let wrapped = insn.literal <= 0xff;
+                    self.out.push_str(if wrapped { "lit(" } else { "" });
                     push_hex(self.out, insn.literal as u64);
+                    self.out.push_str(if wrapped { ")" } else { "" });
                 } else if old && code >= operand::INT0 {
                     // No inline constants here: a number would be an immediate offset.
                     self.unnamed(code);
