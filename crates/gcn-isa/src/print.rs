@@ -64,6 +64,21 @@ pub fn print_with_label(insn: &Insn, style: &Style, label: &str, out: &mut Strin
     .instruction();
 }
 
+/// Appends the text of one operand, the slot being of the row's shape, as [`print`] writes it.
+/// Where `print` leaves the operand out, nothing is appended.
+pub fn print_operand(insn: &Insn, slot: &'static Slot, style: &Style, out: &mut String) {
+    let mut printer = Printer {
+        insn,
+        clrx: style.syntax == Syntax::Clrx,
+        label: None,
+        out,
+    };
+    let value = insn.operand(slot).value;
+    if printer.shows(slot, value) {
+        printer.operand(slot, value, &mut Encoder::like(insn));
+    }
+}
+
 /// Appends a number in decimal.
 pub fn push_dec(out: &mut String, value: u32) {
     let mut digits = [0u8; 10];
@@ -120,9 +135,7 @@ impl Printer<'_> {
         let mut separator = " ";
         for slot in row.shape.slots {
             let operand = insn.operand(slot);
-            if operand.value == Value::Absent && !self.shows_absent(slot)
-                || slot.role == Role::Imm(Imm::Optional) && operand.value == Value::Imm(0)
-            {
+            if !self.shows(slot, operand.value) {
                 continue;
             }
             self.out.push_str(separator);
@@ -138,6 +151,15 @@ impl Printer<'_> {
         if hidden != 0 {
             self.out.push_str(" bits:");
             push_hex(self.out, hidden);
+        }
+    }
+
+    /// Whether the text has the operand.
+    fn shows(&self, slot: &Slot, value: Value) -> bool {
+        match value {
+            Value::Absent => self.shows_absent(slot),
+            Value::Imm(0) => slot.role != Role::Imm(Imm::Optional),
+            _ => true,
         }
     }
 

@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use gcn::isa::print::Style;
 use gcn::isa::{Format, Target};
 use gcn::object::read::CodeObject;
-use gcn::{demo, dis, eval, io, manual, run};
+use gcn::{demo, dis, dis_json, eval, io, manual, run};
 
 /// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
 /// gfx6 to gfx9.
@@ -128,6 +128,10 @@ struct DisArgs {
     /// Show each instruction's address and words in a comment
     #[arg(long, conflicts_with = "plain")]
     show_encoding: bool,
+    /// One JSON object a line for each instruction: bytes, text, operands, registers read and written,
+    /// memory, control flow (docs/json.md)
+    #[arg(long, conflicts_with_all = ["plain", "show_encoding"])]
+    json: bool,
     /// Output file, or `-`
     #[arg(short, default_value = "-")]
     o: PathBuf,
@@ -370,6 +374,9 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
     let text = match args.arch.filter(|_| args.raw) {
         Some(arch) => {
             let bytes = io::read(&args.file)?;
+            if args.json {
+                return io::stream(&args.o, |out| dis_json::raw(arch, &bytes, style, out));
+            }
             if args.plain {
                 dis::plain(arch, &bytes, style)
             } else {
@@ -385,6 +392,9 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
                     object.target_name(),
                     arch.name()
                 ));
+            }
+            if args.json {
+                return io::stream(&args.o, |out| dis_json::object(&object, style, out));
             }
             dis::object(&object, style, show)?
         }
