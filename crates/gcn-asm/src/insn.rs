@@ -12,7 +12,7 @@ use gcn_isa::{Encoding, Field, Format, Gen, Inst, Target, insts, names};
 
 /// Which encoding the text asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
+pub(crate) enum Form {
     E32,
     E64,
     Sdwa,
@@ -21,7 +21,7 @@ enum Form {
 
 /// What a modifier sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mod {
+pub(crate) enum Mod {
     /// A field of one bit.
     Flag(Field),
     /// A field that holds the number.
@@ -36,14 +36,14 @@ enum Mod {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Modifier {
-    what: Mod,
-    value: u64,
-    span: Span,
+pub(crate) struct Modifier {
+    pub what: Mod,
+    pub value: u64,
+    pub span: Span,
 }
 
 /// How the value of a modifier is written.
-enum Arg {
+pub(crate) enum Arg {
     /// The word alone, or with `:0` or `:1`.
     Flag,
     Number,
@@ -63,7 +63,7 @@ enum Arg {
     Fixed(u64),
 }
 
-fn modifier(name: &str) -> Option<(Mod, Arg)> {
+pub(crate) fn modifier(name: &str) -> Option<(Mod, Arg)> {
     use Arg::*;
     Some(match name {
         "clamp" => (Mod::Flag(Field::Clamp), Flag),
@@ -176,7 +176,7 @@ pub(crate) struct Assembled {
 
 /// Why an encoding does not fit. Nothing is formatted before all encodings failed.
 #[derive(Clone, Copy, Debug)]
-struct Miss {
+pub(crate) struct Miss {
     span: Span,
     why: Why,
     /// How far it got: the number of operands that fitted.
@@ -184,7 +184,7 @@ struct Miss {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Why {
+pub(crate) enum Why {
     Text(&'static str),
     /// Expected, found.
     Count(usize, usize),
@@ -200,13 +200,70 @@ enum Why {
 }
 
 /// What an encoding made of the operands.
-struct Fit {
+pub(crate) struct Fit {
     encoder: Encoder,
     /// The operand whose expression the literal or SIMM16 waits for.
-    literal: Option<usize>,
-    branch: Option<usize>,
-    violations: Vec<Violation>,
-    warning: Option<(Span, &'static str)>,
+    pub literal: Option<usize>,
+    pub branch: Option<usize>,
+    pub violations: Vec<Violation>,
+    pub warning: Option<(Span, &'static str)>,
+}
+
+impl Fit {
+    /// The bits, as a `bits:` among the modifiers changes them.
+    pub fn finished(&self, modifiers: &[Modifier]) -> Encoder {
+        let mut encoder = self.encoder;
+        if let Some(m) = modifiers.iter().find(|m| m.what == Mod::Bits) {
+            encoder.bits ^= m.value;
+        }
+        encoder
+    }
+}
+
+/// A mnemonic without the suffix that names an encoding, and that encoding.
+pub(crate) fn split_form(full: &str) -> (&str, Option<Form>) {
+    match full.rsplit_once('_') {
+        Some((stem, "e32")) => (stem, Some(Form::E32)),
+        Some((stem, "e64")) => (stem, Some(Form::E64)),
+        Some((stem, "sdwa")) => (stem, Some(Form::Sdwa)),
+        Some((stem, "dpp")) => (stem, Some(Form::Dpp)),
+        _ => (full, None),
+    }
+}
+
+/// The rows of a name on a target: first those that are called so in the spelling
+/// that is read.
+pub(crate) fn rows_of(name: &str, clrx: bool, target: Target) -> [Option<&'static Inst>; 8] {
+    let mut rows = [None; 8];
+    let mut n = 0;
+    for first in [true, false] {
+        for row in insts::by_name(name) {
+            let own = if clrx {
+                row.clrx.unwrap_or(row.name)
+            } else {
+                row.name
+            };
+            if (own == name) == first && insts::exists(row, target) && n < rows.len() {
+                rows[n] = Some(row);
+                n += 1;
+            }
+        }
+    }
+    rows
+}
+
+/// The encoding that a modifier belongs to.
+pub(crate) fn asked_form(m: &Modifier) -> Option<Form> {
+    match m.what {
+        Mod::Form(form) => Some(form),
+        Mod::Number(Field::DstSel | Field::DstUnused | Field::Src0Sel | Field::Src1Sel) => {
+            Some(Form::Sdwa)
+        }
+        Mod::DppCtrl | Mod::BoundCtrl | Mod::Number(Field::RowMask | Field::BankMask) => {
+            Some(Form::Dpp)
+        }
+        _ => None,
+    }
 }
 
 const MAX_OPERANDS: usize = 16;
@@ -219,30 +276,9 @@ impl<'s> Parser<'s, '_> {
         self.next();
         let lower = Lower::new(text);
         let full = lower.as_ref().map_or("", Lower::as_str);
-        let (name, mut form) = match full.rsplit_once('_') {
-            Some((stem, "e32")) => (stem, Some(Form::E32)),
-            Some((stem, "e64")) => (stem, Some(Form::E64)),
-            Some((stem, "sdwa")) => (stem, Some(Form::Sdwa)),
-            Some((stem, "dpp")) => (stem, Some(Form::Dpp)),
-            _ => (full, None),
-        };
+        let (name, mut form) = split_form(full);
         let target = self.target;
-        // The rows of the name: first those that are called so in the spelling that is read.
-        let mut rows: [Option<&'static Inst>; 8] = [None; 8];
-        let mut n = 0;
-        for first in [true, false] {
-            for row in insts::by_name(name) {
-                let own = if self.clrx {
-                    row.clrx.unwrap_or(row.name)
-                } else {
-                    row.name
-                };
-                if (own == name) == first && insts::exists(row, target) && n < rows.len() {
-                    rows[n] = Some(row);
-                    n += 1;
-                }
-            }
-        }
+        let rows = rows_of(name, self.clrx, target);
         let rows = || rows.iter().flatten().copied();
         let Some(first) = rows().next() else {
             return Err(self.unknown(name_span, full, name));
@@ -283,15 +319,8 @@ impl<'s> Parser<'s, '_> {
             self.eat(b',');
         }
         for m in &modifiers {
-            let asked = match m.what {
-                Mod::Form(form) => form,
-                Mod::Number(Field::DstSel | Field::DstUnused | Field::Src0Sel | Field::Src1Sel) => {
-                    Form::Sdwa
-                }
-                Mod::DppCtrl | Mod::BoundCtrl | Mod::Number(Field::RowMask | Field::BankMask) => {
-                    Form::Dpp
-                }
-                _ => continue,
+            let Some(asked) = asked_form(m) else {
+                continue;
             };
             if form.is_some_and(|f| f != asked) {
                 return Err(Fail::new(
@@ -381,11 +410,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn finish(&self, fit: Fit, operands: Vec<Operand>, modifiers: &[Modifier]) -> Assembled {
-        let mut encoder = fit.encoder;
-        if let Some(m) = modifiers.iter().find(|m| m.what == Mod::Bits) {
-            encoder.bits ^= m.value;
-        }
-        let (bytes, len) = encoder.bytes();
+        let (bytes, len) = fit.finished(modifiers).bytes();
         let (mut literal, mut branch) = (None, None);
         for (n, operand) in operands.into_iter().enumerate() {
             if let Val::Expr(expr) = operand.val {
@@ -595,7 +620,7 @@ impl<'s> Parser<'s, '_> {
 }
 
 /// The encodings to try, in order.
-fn encodings(
+pub(crate) fn encodings(
     row: &'static Inst,
     form: Option<Form>,
     target: Target,
@@ -640,7 +665,7 @@ fn encodings(
 }
 
 /// One encoding being fitted to the operands.
-struct Fitting<'a, 's, 'b> {
+pub(crate) struct Fitting<'a, 's, 'b> {
     parser: &'a Parser<'s, 'b>,
     encoder: Encoder,
     row: &'static Inst,
@@ -676,10 +701,23 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 at: 0,
             });
         };
-        Ok(Fitting {
+        Ok(Fitting::with(
+            parser, encoder, operands, modifiers, name_span,
+        ))
+    }
+
+    /// As [`Fitting::new`], with an encoder as [`Encoder::new`] makes it.
+    pub fn with(
+        parser: &'a Parser<'s, 'b>,
+        encoder: Encoder,
+        operands: &'a [Operand],
+        modifiers: &'a [Modifier],
+        name_span: Span,
+    ) -> Self {
+        Fitting {
             parser,
             encoder,
-            row,
+            row: encoder.row,
             operands,
             modifiers,
             name_span,
@@ -691,7 +729,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             warning: None,
             bus: [(0, 0); 4],
             bus_reads: 0,
-        })
+        }
     }
 
     fn miss<T>(&self, span: Span, why: Why) -> Result<T, Miss> {
@@ -734,7 +772,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
-    fn fit(mut self) -> Result<Fit, Miss> {
+    pub fn fit(mut self) -> Result<Fit, Miss> {
         let slots = self.row.shape.slots;
         let found = self.operands.len();
         // Which slots the text leaves out.

@@ -34,7 +34,7 @@ pub(crate) struct Operand {
 }
 
 impl Operand {
-    fn new(val: Val, span: Span) -> Operand {
+    pub fn new(val: Val, span: Span) -> Operand {
         Operand {
             val,
             abs: false,
@@ -66,7 +66,11 @@ impl Lower {
 }
 
 /// A scalar register that has a name: its code and width, or why the target lacks it.
-fn named(name: &str, generation: Gen, clrx: bool) -> Option<Result<(u16, u8), &'static str>> {
+pub(crate) fn named(
+    name: &str,
+    generation: Gen,
+    clrx: bool,
+) -> Option<Result<(u16, u8), &'static str>> {
     let pair = |base: u16, half: u8| match half {
         0 => (base, 2),
         1 => (base, 1),
@@ -136,14 +140,14 @@ fn named(name: &str, generation: Gen, clrx: bool) -> Option<Result<(u16, u8), &'
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum File {
+pub(crate) enum File {
     S,
     V,
     Ttmp,
 }
 
 /// A numbered register's file and, if it is in the name, its number.
-fn numbered(name: &str) -> Option<(File, Option<u32>)> {
+pub(crate) fn numbered(name: &str) -> Option<(File, Option<u32>)> {
     let (file, digits) = match name.as_bytes() {
         [b'v', rest @ ..] => (File::V, rest),
         [b's', rest @ ..] => (File::S, rest),
@@ -184,7 +188,13 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    fn registers(&mut self, file: File, first: i64, last: i64, span: Span) -> Result<Val, Fail> {
+    pub fn registers(
+        &mut self,
+        file: File,
+        first: i64,
+        last: i64,
+        span: Span,
+    ) -> Result<Val, Fail> {
         let generation = self.target.generation();
         let (base, count, letter) = match file {
             File::V => (VGPR0, 256, "v"),
