@@ -200,24 +200,21 @@ pub(crate) enum Why {
 }
 
 /// What an encoding made of the operands.
-pub(crate) struct Fit {
+struct Fit {
     encoder: Encoder,
     /// The operand whose expression the literal or SIMM16 waits for.
-    pub literal: Option<usize>,
-    pub branch: Option<usize>,
-    pub violations: Vec<Violation>,
-    pub warning: Option<(Span, &'static str)>,
+    literal: Option<usize>,
+    branch: Option<usize>,
+    violations: Vec<Violation>,
+    warning: Option<(Span, &'static str)>,
 }
 
-impl Fit {
-    /// The bits, as a `bits:` among the modifiers changes them.
-    pub fn finished(&self, modifiers: &[Modifier]) -> Encoder {
-        let mut encoder = self.encoder;
-        if let Some(m) = modifiers.iter().find(|m| m.what == Mod::Bits) {
-            encoder.bits ^= m.value;
-        }
-        encoder
+/// The encoder with its bits as a `bits:` among the modifiers changes them.
+pub(crate) fn finished(mut encoder: Encoder, modifiers: &[Modifier]) -> Encoder {
+    if let Some(m) = modifiers.iter().find(|m| m.what == Mod::Bits) {
+        encoder.bits ^= m.value;
     }
+    encoder
 }
 
 /// A mnemonic without the suffix that names an encoding, and that encoding.
@@ -410,7 +407,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn finish(&self, fit: Fit, operands: Vec<Operand>, modifiers: &[Modifier]) -> Assembled {
-        let (bytes, len) = fit.finished(modifiers).bytes();
+        let (bytes, len) = finished(fit.encoder, modifiers).bytes();
         let (mut literal, mut branch) = (None, None);
         for (n, operand) in operands.into_iter().enumerate() {
             if let Val::Expr(expr) = operand.val {
@@ -667,7 +664,7 @@ pub(crate) fn encodings(
 /// One encoding being fitted to the operands.
 pub(crate) struct Fitting<'a, 's, 'b> {
     parser: &'a Parser<'s, 'b>,
-    encoder: Encoder,
+    pub encoder: Encoder,
     row: &'static Inst,
     operands: &'a [Operand],
     modifiers: &'a [Modifier],
@@ -677,8 +674,8 @@ pub(crate) struct Fitting<'a, 's, 'b> {
     at: usize,
     literal: Option<usize>,
     branch: Option<usize>,
-    violations: Vec<Violation>,
-    warning: Option<(Span, &'static str)>,
+    pub violations: Vec<Violation>,
+    pub warning: Option<(Span, &'static str)>,
     /// What is read over the constant bus: code and width.
     bus: [(u16, u8); 4],
     bus_reads: usize,
@@ -772,30 +769,51 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
-    pub fn fit(mut self) -> Result<Fit, Miss> {
+    fn fit(mut self) -> Result<Fit, Miss> {
+        self.run()?;
+        Ok(Fit {
+            encoder: self.encoder,
+            literal: self.literal,
+            branch: self.branch,
+            violations: self.violations,
+            warning: self.warning,
+        })
+    }
+
+    /// Fits operands and modifiers; what this makes of them stays here.
+    pub fn run(&mut self) -> Result<(), Miss> {
         let slots = self.row.shape.slots;
         let found = self.operands.len();
-        // Which slots the text leaves out.
+        // Which slots the text leaves out, by number.
         let mut wanted = slots.len();
-        let mut without: [Option<Role>; 2] = [None; 2];
-        if self.row.shape.slot(Role::VdstIfGlc).is_some() && !self.flag(Field::Glc) {
-            without[0] = Some(Role::VdstIfGlc);
+        let mut without = [slots.len(); 2];
+        let if_glc = slots.iter().position(|s| s.role == Role::VdstIfGlc);
+        if let Some(n) = if_glc
+            && !self.flag(Field::Glc)
+        {
+            without[0] = n;
             wanted -= 1;
         }
         if wanted == found + 1 {
             let unaddressed = self.buffer_address_dwords() == 0;
-            without[1] = slots.iter().map(|s| s.role).find(|role| match role {
+            let left = slots.iter().position(|slot| match slot.role {
                 Role::Imm(Imm::Optional) | Role::Saddr => true,
                 Role::BufAddr => unaddressed,
                 _ => false,
             });
-            wanted -= without[1].is_some() as usize;
+            if let Some(n) = left {
+                without[1] = n;
+                wanted -= 1;
+            }
         }
         if wanted != found {
             let at = self.operands.last().map_or(self.name_span, |o| o.span);
             return self.miss(at, Why::Count(wanted, found));
         }
-        let present = || slots.iter().filter(|s| !without.contains(&Some(s.role)));
+        let present = || {
+            let given = move |(n, _): &(usize, &'static Slot)| !without.contains(n);
+            slots.iter().enumerate().filter(given).map(|(_, slot)| slot)
+        };
         let has_saddr = present()
             .zip(self.operands)
             .any(|(s, o)| s.role == Role::Saddr && o.val != Val::Off);
@@ -833,13 +851,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 );
             }
         }
-        Ok(Fit {
-            encoder: self.encoder,
-            literal: self.literal,
-            branch: self.branch,
-            violations: self.violations,
-            warning: self.warning,
-        })
+        Ok(())
     }
 
     /// Sets what SDWA and DPP have where the text says nothing.
@@ -901,16 +913,12 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     _ => false,
                 };
                 if !fits || operand.has_mods() {
-                    let (what, n) = self.wanted(slot, dwords);
-                    return self.miss(span, Why::Register(what, n));
+                    return self.not_wanted(slot, dwords, span);
                 }
                 Ok(())
             }
             Val::Reg(code, count) => self.register(slot, n, *code, *count, dwords, has_saddr),
-            Val::Imm(..) => {
-                let (what, n) = self.wanted(slot, dwords);
-                self.miss(span, Why::Register(what, n))
-            }
+            Val::Imm(..) => self.not_wanted(slot, dwords, span),
             _ => self.number(slot, n, dwords),
         }
     }
@@ -954,6 +962,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         (what, dwords)
     }
 
+    fn not_wanted(&self, slot: &Slot, dwords: u8, span: Span) -> Result<(), Miss> {
+        let (what, n) = self.wanted(slot, dwords);
+        self.miss(span, Why::Register(what, n))
+    }
+
     fn register(
         &mut self,
         slot: &'static Slot,
@@ -965,13 +978,12 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     ) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
-        let (what, shown) = self.wanted(slot, dwords);
-        let wrong = Why::Register(what, shown);
         let tfe = slot.role == Role::Vdata && self.flag(Field::Tfe) && count == dwords + 1;
         if dwords == 0 {
-            return self.miss(span, wrong);
+            return self.not_wanted(slot, dwords, span);
         }
         if count != 0 && count != dwords && !tfe {
+            let (what, _) = self.wanted(slot, dwords);
             return self.miss(span, Why::Width(what, dwords, count));
         }
         if slot.role == Role::FlatAddr && self.row.format == Format::Scratch && has_saddr {
@@ -994,7 +1006,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
         self.source_mods(slot, n)?;
         if !self.encoder.set_code(slot.role, code) {
-            return self.miss(span, wrong);
+            return self.not_wanted(slot, dwords, span);
         }
         self.check_code(slot, code, span);
         self.read(slot, code, dwords);
@@ -1017,13 +1029,13 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 "lds_direct is for the vector ALU"
             }
             Role::LaneSel if vgpr => "expected an SGPR or an inline constant",
-            Role::Src0 if shape.slot(Role::SdstV).is_some() && !vgpr && code != LDS_DIRECT => {
+            Role::Src0 if !vgpr && code != LDS_DIRECT && shape.slot(Role::SdstV).is_some() => {
                 "expected a VGPR"
             }
             Role::Src0
-                if shape.slot(Role::LaneSel).is_some()
-                    && shape.slot(Role::Vdst).is_some()
-                    && vgpr =>
+                if vgpr
+                    && shape.slot(Role::LaneSel).is_some()
+                    && shape.slot(Role::Vdst).is_some() =>
             {
                 "expected an SGPR or an inline constant"
             }
@@ -1114,7 +1126,6 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     fn number(&mut self, slot: &'static Slot, n: usize, dwords: u8) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
-        let (what, _) = self.wanted(slot, dwords);
         let source = matches!(
             slot.role,
             Role::Ssrc0
@@ -1138,7 +1149,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 self.violate(span, "expected an SGPR");
                 return Ok(());
             }
-            return self.miss(span, Why::Register(what, dwords));
+            return self.not_wanted(slot, dwords, span);
         }
         use Encoding::*;
         let has_literal = matches!(
@@ -1150,7 +1161,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 return self.miss(span, Why::Text("abs, neg and sext take no symbols"));
             }
             if !has_literal || !self.encoder.set_code(slot.role, LITERAL) {
-                return self.miss(span, Why::Register(what, dwords));
+                return self.not_wanted(slot, dwords, span);
             }
             return self.put_literal(0, Some(n), span);
         }
@@ -1170,14 +1181,14 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         match constant {
             Constant::Inline(code) => {
                 if !self.encoder.set_code(slot.role, code) {
-                    return self.miss(span, Why::Register(what, dwords));
+                    return self.not_wanted(slot, dwords, span);
                 }
                 self.check_code(slot, code, span);
                 Ok(())
             }
             Constant::Literal(value) => {
                 if !has_literal || !self.encoder.set_code(slot.role, LITERAL) {
-                    return self.miss(span, Why::Register(what, dwords));
+                    return self.not_wanted(slot, dwords, span);
                 }
                 if lost {
                     self.warning = Some((

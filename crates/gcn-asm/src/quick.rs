@@ -6,9 +6,11 @@
 //! only slower. What a line becomes here depends on its text and on a [`State`] alone, so that
 //! lines may be read before it is their turn, and on any thread.
 
-use crate::insn::{Arg, Fitting, Form, Modifier, asked_form, modifier, rows_of, split_form};
+use crate::insn::{
+    Arg, Fitting, Form, Modifier, asked_form, finished, modifier, rows_of, split_form,
+};
 use crate::lexer::{Lexer, Reading, Span, Tok, is_ident, is_ident_start};
-use crate::operand::{File, Operand, Val, named, numbered};
+use crate::operand::{File, Operand, Val, named, numbered, tuple};
 use crate::parse::Parser;
 use crate::symbols::Symbols;
 use gcn_isa::encode::Encoder;
@@ -190,20 +192,30 @@ impl<'s> Quick<'s> {
                     }
                     break;
                 }
-                let start = c.pos;
-                match c.operand(&mut p) {
-                    Some(operand) => self.operands.push(operand),
-                    None if plan.branch && self.operands.is_empty() => {
-                        c.pos = start;
-                        let label = c.label(&p)?;
-                        let encoder = plan.encoders[0]?;
-                        let offset = self.out.len() as u32;
-                        self.branches.push(Branch { offset, label });
-                        let (bytes, len) = encoder.bytes();
-                        self.out.extend_from_slice(&bytes[..len]);
-                        return Some(());
+                // The usual operands first, whose values need not pass through memory.
+                if c.at_number() {
+                    let (code, count) = c.register(&mut p)?;
+                    let val = Val::Reg(code, count);
+                    self.operands.push(Operand::new(val, Span::default()));
+                } else if let Some(value) = c.small() {
+                    let val = Val::Int(value);
+                    self.operands.push(Operand::new(val, Span::default()));
+                } else {
+                    let start = c.pos;
+                    match c.operand(&mut p) {
+                        Some(operand) => self.operands.push(operand),
+                        None if plan.branch && self.operands.is_empty() => {
+                            c.pos = start;
+                            let label = c.label(&p)?;
+                            let encoder = plan.encoders[0]?;
+                            let offset = self.out.len() as u32;
+                            self.branches.push(Branch { offset, label });
+                            let (bytes, len) = encoder.bytes();
+                            self.out.extend_from_slice(&bytes[..len]);
+                            return Some(());
+                        }
+                        None => return None,
                     }
-                    None => return None,
                 }
                 ended = c.end_of_line(false);
                 if ended {
@@ -243,17 +255,14 @@ impl<'s> Quick<'s> {
         }
         for encoder in plan.encoders.iter().flatten() {
             let (operands, modifiers) = (&self.operands, &self.modifiers);
-            let fitting = Fitting::with(&p, *encoder, operands, modifiers, Span::default());
-            let Ok(fit) = fitting.fit() else {
-                continue;
-            };
-            if !fit.violations.is_empty() {
+            let mut fitting = Fitting::with(&p, *encoder, operands, modifiers, Span::default());
+            if fitting.run().is_err() || !fitting.violations.is_empty() {
                 continue;
             }
-            if fit.warning.is_some() || fit.literal.is_some() || fit.branch.is_some() {
+            if fitting.warning.is_some() {
                 return None;
             }
-            let (bytes, len) = fit.finished(modifiers).bytes();
+            let (bytes, len) = finished(fitting.encoder, modifiers).bytes();
             self.out.extend_from_slice(&bytes[..len]);
             return Some(());
         }
@@ -520,9 +529,15 @@ impl<'s> Cursor<'s> {
         (self.pos > start).then_some(value)
     }
 
-    /// A register by number or name.
+    /// Whether a numbered VGPR or SGPR is next.
     #[inline]
-    fn register(&mut self, p: &mut Parser<'s, '_>) -> Option<Val> {
+    fn at_number(&self) -> bool {
+        matches!(self.byte(), b'v' | b's') && matches!(self.at(1), b'0'..=b'9' | b'[')
+    }
+
+    /// A register by number or name: its code and how many.
+    #[inline]
+    fn register(&mut self, p: &mut Parser<'s, '_>) -> Option<(u16, u8)> {
         let (file, letters) = match self.byte() {
             b'v' => (File::V, 1),
             b's' => (File::S, 1),
@@ -530,7 +545,7 @@ impl<'s> Cursor<'s> {
             _ => return self.named(p),
         };
         let next = self.at(letters);
-        if next == b'[' {
+        let (first, last) = if next == b'[' {
             self.pos += letters + 1;
             let first = self.bracketed()?;
             let last = if self.eat(b':').is_some() {
@@ -539,15 +554,36 @@ impl<'s> Cursor<'s> {
                 first
             };
             self.eat(b']')?;
-            return p.registers(file, first, last, Span::default()).ok();
-        }
-        if next.is_ascii_digit() {
+            (first, last)
+        } else if next.is_ascii_digit() {
             self.pos += letters;
             let n = self.index(4)?;
             self.ended()?;
-            return p.registers(file, n, n, Span::default()).ok();
+            (n, n)
+        } else {
+            return self.named(p);
+        };
+        tuple(file, first, last, p.target.generation(), p.used)
+    }
+
+    /// A short decimal number that nothing but a blank, a comma or the line's end follows.
+    #[inline]
+    fn small(&mut self) -> Option<i64> {
+        let start = self.pos;
+        let negative = self.eat(b'-').is_some();
+        let first = self.pos;
+        let mut value = 0;
+        while self.byte().is_ascii_digit() && self.pos - first < 9 {
+            value = value * 10 + (self.byte() - b'0') as i64;
+            self.pos += 1;
         }
-        self.named(p)
+        let octal = self.pos - first > 1 && self.bytes[first] == b'0';
+        let ends = matches!(self.byte(), b' ' | b',' | b'\n');
+        if self.pos == first || octal || !ends {
+            self.pos = start;
+            return None;
+        }
+        Some(if negative { -value } else { value })
     }
 
     /// A number in brackets, which octal would make another.
@@ -561,14 +597,18 @@ impl<'s> Cursor<'s> {
         Some(n)
     }
 
-    fn named(&mut self, p: &Parser<'s, '_>) -> Option<Val> {
+    fn named(&mut self, p: &Parser<'s, '_>) -> Option<(u16, u8)> {
         let word = self.word();
         self.ended()?;
-        let (code, count) = match word {
-            b"vcc" => (VCC, 2),
-            b"exec" => (EXEC, 2),
-            _ => named(self.text(word)?, p.target.generation(), p.clrx)?.ok()?,
-        };
+        match word {
+            b"vcc" => Some((VCC, 2)),
+            b"exec" => Some((EXEC, 2)),
+            _ => named(self.text(word)?, p.target.generation(), p.clrx)?.ok(),
+        }
+    }
+
+    fn register_val(&mut self, p: &mut Parser<'s, '_>) -> Option<Val> {
+        let (code, count) = self.register(p)?;
         Some(Val::Reg(code, count))
     }
 
@@ -577,7 +617,6 @@ impl<'s> Cursor<'s> {
     fn operand(&mut self, p: &mut Parser<'s, '_>) -> Option<Operand> {
         let plain = |val| Some(Operand::new(val, Span::default()));
         match self.byte() {
-            b'v' | b's' if self.at(1).is_ascii_digit() => plain(self.register(p)?),
             b'0'..=b'9' => plain(self.literal(false, p.clrx)?),
             b'-' if self.at(1).is_ascii_digit() => {
                 self.pos += 1;
@@ -595,7 +634,7 @@ impl<'s> Cursor<'s> {
                     return plain(Val::Off);
                 }
                 self.pos = start;
-                plain(self.register(p)?)
+                plain(self.register_val(p)?)
             }
             _ => None,
         }
@@ -616,13 +655,13 @@ impl<'s> Cursor<'s> {
     fn changed(&mut self, p: &mut Parser<'s, '_>) -> Option<Operand> {
         let neg = self.eat(b'-').is_some();
         let mut operand = if self.eat(b'|').is_some() {
-            let val = self.register(p)?;
+            let val = self.register_val(p)?;
             self.eat(b'|')?;
             let mut operand = Operand::new(val, Span::default());
             operand.abs = true;
             operand
         } else if self.byte().is_ascii_lowercase() {
-            let val = self.register(p)?;
+            let val = self.register_val(p)?;
             Operand::new(val, Span::default())
         } else {
             return None;
@@ -646,7 +685,9 @@ impl<'s> Cursor<'s> {
                     _ => return None,
                 }
             }
-            b"abs" | b"neg" | b"sext" if self.byte().is_ascii_lowercase() => self.register(p)?,
+            b"abs" | b"neg" | b"sext" if self.byte().is_ascii_lowercase() => {
+                self.register_val(p)?
+            }
             _ => return None,
         };
         self.eat(b')')?;
@@ -729,9 +770,7 @@ impl<'s> Cursor<'s> {
     #[inline]
     fn at_modifier(&self, have: usize, most: usize) -> Option<bool> {
         // Most operands are registers by number.
-        if !self.byte().is_ascii_lowercase()
-            || matches!(self.byte(), b'v' | b's') && matches!(self.at(1), b'0'..=b'9' | b'[')
-        {
+        if !self.byte().is_ascii_lowercase() || self.at_number() {
             return Some(false);
         }
         let mut ahead = Cursor { ..*self };
