@@ -62,7 +62,9 @@ pub(crate) struct Asm<'s, 'o> {
     quick: Option<Quick<'s>>,
     others: Vec<Quick<'s>>,
     /// Where plain lines may be read the short way again.
-    quick_from: usize,
+    pub quick_from: usize,
+    /// The least text that is worth a thread.
+    pub least_part: usize,
     sym: Symbols<'s>,
     target: Option<Target>,
     /// With XNACK and SRAMECC settings, from `.amdgcn_target`.
@@ -179,6 +181,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             quick: None,
             others: Vec::new(),
             quick_from: 0,
+            least_part: LEAST_PART,
             sym,
             target: None,
             target_id: None,
@@ -239,7 +242,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         let threads = self.options.threads.max(1);
         while !self.done() {
             let rest = self.src.len() - self.lexer.pos;
-            let parts = threads.min(rest / LEAST_PART);
+            let parts = threads.min(rest / self.least_part);
             match self.plain_state() {
                 Some(state) if parts > 1 => self.read_parts(parts, state),
                 _ => self.step(self.src.len()),
@@ -364,7 +367,7 @@ impl<'s, 'o> Asm<'s, 'o> {
     fn read_parts(&mut self, parts: usize, state: State) {
         let src = self.src;
         let start = self.lexer.pos;
-        let size = ((src.len() - start) / parts).clamp(LEAST_PART, MOST_PART);
+        let size = ((src.len() - start) / parts).clamp(self.least_part, MOST_PART);
         let mut ends: Vec<usize> = (1..=parts)
             .map(|n| next_line(src, (start + n * size).min(src.len())))
             .collect();

@@ -21,6 +21,8 @@ mod lexer;
 mod operand;
 mod parse;
 mod quick;
+#[cfg(test)]
+mod same;
 mod symbols;
 
 use crate::directives::Asm;
