@@ -14,7 +14,7 @@ use gcn_isa::{Encoding, Field, Format, Gen, Inst, Target, insts, names};
 
 /// Which encoding the text asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
+pub(crate) enum Form {
     E32,
     E64,
     Sdwa,
@@ -23,7 +23,7 @@ enum Form {
 
 /// What a modifier sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mod {
+pub(crate) enum Mod {
     /// A field of one bit.
     Flag(Field),
     /// A field that holds the number.
@@ -44,14 +44,14 @@ enum Mod {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Modifier {
-    what: Mod,
-    value: u64,
-    span: Span,
+pub(crate) struct Modifier {
+    pub what: Mod,
+    pub value: u64,
+    pub span: Span,
 }
 
 /// How the value of a modifier is written.
-enum Arg {
+pub(crate) enum Arg {
     /// The word alone, or with `:0` or `:1`.
     Flag,
     Number,
@@ -73,7 +73,7 @@ enum Arg {
     Format,
 }
 
-fn modifier(name: &str) -> Option<(Mod, Arg)> {
+pub(crate) fn modifier(name: &str) -> Option<(Mod, Arg)> {
     use Arg::*;
     Some(match name {
         "clamp" => (Mod::Flag(Field::Clamp), Flag),
@@ -219,7 +219,7 @@ pub(crate) struct Assembled {
 
 /// Why an encoding does not fit. Nothing is formatted before all encodings failed.
 #[derive(Clone, Copy, Debug)]
-struct Miss {
+pub(crate) struct Miss {
     span: Span,
     why: Why,
     /// How far it got: the number of operands that fitted.
@@ -227,7 +227,7 @@ struct Miss {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Why {
+pub(crate) enum Why {
     Text(&'static str),
     /// Expected, found.
     Count(usize, usize),
@@ -252,6 +252,60 @@ struct Fit {
     warning: Option<(Span, &'static str)>,
 }
 
+/// The encoder with its bits as a `bits:` among the modifiers changes them.
+pub(crate) fn finished(mut encoder: Encoder, modifiers: &[Modifier]) -> Encoder {
+    if let Some(m) = modifiers.iter().find(|m| m.what == Mod::Bits) {
+        encoder.bits ^= m.value;
+    }
+    encoder
+}
+
+/// A mnemonic without the suffix that names an encoding, and that encoding.
+pub(crate) fn split_form(full: &str) -> (&str, Option<Form>) {
+    match full.rsplit_once('_') {
+        Some((stem, "e32")) => (stem, Some(Form::E32)),
+        Some((stem, "e64")) => (stem, Some(Form::E64)),
+        Some((stem, "sdwa")) => (stem, Some(Form::Sdwa)),
+        Some((stem, "dpp")) => (stem, Some(Form::Dpp)),
+        _ => (full, None),
+    }
+}
+
+/// The rows of a name on a target: first those that are called so in the spelling
+/// that is read.
+pub(crate) fn rows_of(name: &str, clrx: bool, target: Target) -> [Option<&'static Inst>; 8] {
+    let mut rows = [None; 8];
+    let mut n = 0;
+    for first in [true, false] {
+        for row in insts::by_name(name) {
+            let own = if clrx {
+                row.clrx.unwrap_or(row.name)
+            } else {
+                row.name
+            };
+            if (own == name) == first && insts::exists(row, target) && n < rows.len() {
+                rows[n] = Some(row);
+                n += 1;
+            }
+        }
+    }
+    rows
+}
+
+/// The encoding that a modifier belongs to.
+pub(crate) fn asked_form(m: &Modifier) -> Option<Form> {
+    match m.what {
+        Mod::Form(form) => Some(form),
+        Mod::Number(Field::DstSel | Field::DstUnused | Field::Src0Sel | Field::Src1Sel) => {
+            Some(Form::Sdwa)
+        }
+        Mod::DppCtrl | Mod::BoundCtrl | Mod::Number(Field::RowMask | Field::BankMask) => {
+            Some(Form::Dpp)
+        }
+        _ => None,
+    }
+}
+
 const MAX_OPERANDS: usize = 16;
 
 impl<'s> Parser<'s, '_> {
@@ -262,30 +316,9 @@ impl<'s> Parser<'s, '_> {
         self.next();
         let lower = Lower::new(text);
         let full = lower.as_ref().map_or("", Lower::as_str);
-        let (name, mut form) = match full.rsplit_once('_') {
-            Some((stem, "e32")) => (stem, Some(Form::E32)),
-            Some((stem, "e64")) => (stem, Some(Form::E64)),
-            Some((stem, "sdwa")) => (stem, Some(Form::Sdwa)),
-            Some((stem, "dpp")) => (stem, Some(Form::Dpp)),
-            _ => (full, None),
-        };
+        let (name, mut form) = split_form(full);
         let target = self.target;
-        // The rows of the name: first those that are called so in the spelling that is read.
-        let mut rows: [Option<&'static Inst>; 8] = [None; 8];
-        let mut n = 0;
-        for first in [true, false] {
-            for row in insts::by_name(name) {
-                let own = if self.clrx {
-                    row.clrx.unwrap_or(row.name)
-                } else {
-                    row.name
-                };
-                if (own == name) == first && insts::exists(row, target) && n < rows.len() {
-                    rows[n] = Some(row);
-                    n += 1;
-                }
-            }
-        }
+        let rows = rows_of(name, self.clrx, target);
         let rows = || rows.iter().flatten().copied();
         let Some(first) = rows().next() else {
             return Err(self.unknown(name_span, full, name));
@@ -346,15 +379,8 @@ impl<'s> Parser<'s, '_> {
             self.eat(b',');
         }
         for m in &modifiers {
-            let asked = match m.what {
-                Mod::Form(form) => form,
-                Mod::Number(Field::DstSel | Field::DstUnused | Field::Src0Sel | Field::Src1Sel) => {
-                    Form::Sdwa
-                }
-                Mod::DppCtrl | Mod::BoundCtrl | Mod::Number(Field::RowMask | Field::BankMask) => {
-                    Form::Dpp
-                }
-                _ => continue,
+            let Some(asked) = asked_form(m) else {
+                continue;
             };
             if form.is_some_and(|f| f != asked) {
                 return Err(Fail::new(
@@ -444,11 +470,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn finish(&self, fit: Fit, operands: Vec<Operand>, modifiers: &[Modifier]) -> Assembled {
-        let mut encoder = fit.encoder;
-        if let Some(m) = modifiers.iter().find(|m| m.what == Mod::Bits) {
-            encoder.bits ^= m.value;
-        }
-        let (bytes, len) = encoder.bytes();
+        let (bytes, len) = finished(fit.encoder, modifiers).bytes();
         let (mut literal, mut branch) = (None, None);
         for (n, operand) in operands.into_iter().enumerate() {
             if let Val::Expr(expr) = operand.val {
@@ -714,7 +736,7 @@ impl<'s> Parser<'s, '_> {
 }
 
 /// The encodings to try, in order.
-fn encodings(
+pub(crate) fn encodings(
     row: &'static Inst,
     form: Option<Form>,
     target: Target,
@@ -759,9 +781,9 @@ fn encodings(
 }
 
 /// One encoding being fitted to the operands.
-struct Fitting<'a, 's, 'b> {
+pub(crate) struct Fitting<'a, 's, 'b> {
     parser: &'a Parser<'s, 'b>,
-    encoder: Encoder,
+    pub encoder: Encoder,
     row: &'static Inst,
     operands: &'a [Operand],
     modifiers: &'a [Modifier],
@@ -771,8 +793,8 @@ struct Fitting<'a, 's, 'b> {
     at: usize,
     literal: Option<usize>,
     branch: Option<usize>,
-    violations: Vec<Violation>,
-    warning: Option<(Span, &'static str)>,
+    pub violations: Vec<Violation>,
+    pub warning: Option<(Span, &'static str)>,
     /// What is read over the constant bus: code and width.
     bus: [(u16, u8); 4],
     bus_reads: usize,
@@ -795,10 +817,23 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 at: 0,
             });
         };
-        Ok(Fitting {
+        Ok(Fitting::with(
+            parser, encoder, operands, modifiers, name_span,
+        ))
+    }
+
+    /// As [`Fitting::new`], with an encoder as [`Encoder::new`] makes it.
+    pub fn with(
+        parser: &'a Parser<'s, 'b>,
+        encoder: Encoder,
+        operands: &'a [Operand],
+        modifiers: &'a [Modifier],
+        name_span: Span,
+    ) -> Self {
+        Fitting {
             parser,
             encoder,
-            row,
+            row: encoder.row,
             operands,
             modifiers,
             name_span,
@@ -810,7 +845,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             warning: None,
             bus: [(0, 0); 4],
             bus_reads: 0,
-        })
+        }
     }
 
     fn miss<T>(&self, span: Span, why: Why) -> Result<T, Miss> {
@@ -854,29 +889,50 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     }
 
     fn fit(mut self) -> Result<Fit, Miss> {
+        self.run()?;
+        Ok(Fit {
+            encoder: self.encoder,
+            literal: self.literal,
+            branch: self.branch,
+            violations: self.violations,
+            warning: self.warning,
+        })
+    }
+
+    /// Fits operands and modifiers; what this makes of them stays here.
+    pub fn run(&mut self) -> Result<(), Miss> {
         let slots = self.row.shape.slots;
         let found = self.operands.len();
-        // Which slots the text leaves out.
+        // Which slots the text leaves out, by number.
         let mut wanted = slots.len();
-        let mut without: [Option<Role>; 2] = [None; 2];
-        if self.row.shape.slot(Role::VdstIfGlc).is_some() && !self.flag(Field::Glc) {
-            without[0] = Some(Role::VdstIfGlc);
+        let mut without = [slots.len(); 2];
+        let if_glc = slots.iter().position(|s| s.role == Role::VdstIfGlc);
+        if let Some(n) = if_glc
+            && !self.flag(Field::Glc)
+        {
+            without[0] = n;
             wanted -= 1;
         }
         if wanted == found + 1 {
             let unaddressed = self.buffer_address_dwords() == 0;
-            without[1] = slots.iter().map(|s| s.role).find(|role| match role {
+            let left = slots.iter().position(|slot| match slot.role {
                 Role::Imm(Imm::Optional) | Role::Saddr => true,
                 Role::BufAddr => unaddressed,
                 _ => false,
             });
-            wanted -= without[1].is_some() as usize;
+            if let Some(n) = left {
+                without[1] = n;
+                wanted -= 1;
+            }
         }
         if wanted != found {
             let at = self.operands.last().map_or(self.name_span, |o| o.span);
             return self.miss(at, Why::Count(wanted, found));
         }
-        let present = || slots.iter().filter(|s| !without.contains(&Some(s.role)));
+        let present = || {
+            let given = move |(n, _): &(usize, &'static Slot)| !without.contains(n);
+            slots.iter().enumerate().filter(given).map(|(_, slot)| slot)
+        };
         let has_saddr = present()
             .zip(self.operands)
             .any(|(s, o)| s.role == Role::Saddr && o.val != Val::Off);
@@ -914,13 +970,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 );
             }
         }
-        Ok(Fit {
-            encoder: self.encoder,
-            literal: self.literal,
-            branch: self.branch,
-            violations: self.violations,
-            warning: self.warning,
-        })
+        Ok(())
     }
 
     /// How many of SRC0 to SRC2 there are.
@@ -1064,16 +1114,12 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     _ => false,
                 };
                 if !fits || operand.has_mods() {
-                    let (what, n) = self.wanted(slot, dwords);
-                    return self.miss(span, Why::Register(what, n));
+                    return self.not_wanted(slot, dwords, span);
                 }
                 Ok(())
             }
             Val::Reg(code, count) => self.register(slot, n, *code, *count, dwords, has_saddr),
-            Val::Imm(..) => {
-                let (what, n) = self.wanted(slot, dwords);
-                self.miss(span, Why::Register(what, n))
-            }
+            Val::Imm(..) => self.not_wanted(slot, dwords, span),
             _ => self.number(slot, n, dwords),
         }
     }
@@ -1135,6 +1181,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         (what, dwords)
     }
 
+    fn not_wanted(&self, slot: &Slot, dwords: u8, span: Span) -> Result<(), Miss> {
+        let (what, n) = self.wanted(slot, dwords);
+        self.miss(span, Why::Register(what, n))
+    }
+
     fn register(
         &mut self,
         slot: &'static Slot,
@@ -1146,13 +1197,12 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     ) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
-        let (what, shown) = self.wanted(slot, dwords);
-        let wrong = Why::Register(what, shown);
         let tfe = slot.role == Role::Vdata && self.flag(Field::Tfe) && count == dwords + 1;
         if dwords == 0 {
-            return self.miss(span, wrong);
+            return self.not_wanted(slot, dwords, span);
         }
         if count != 0 && count != dwords && !tfe {
+            let (what, _) = self.wanted(slot, dwords);
             return self.miss(span, Why::Width(what, dwords, count));
         }
         if slot.role == Role::FlatAddr && self.row.format == Format::Scratch && has_saddr {
@@ -1175,7 +1225,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
         self.source_mods(slot, n)?;
         if !self.encoder.set_code(slot.role, code) {
-            return self.miss(span, wrong);
+            return self.not_wanted(slot, dwords, span);
         }
         self.check_code(slot, code, span);
         self.read(slot, code, dwords);
@@ -1198,13 +1248,13 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 "lds_direct is for the vector ALU"
             }
             Role::LaneSel if vgpr => "expected an SGPR or an inline constant",
-            Role::Src0 if shape.slot(Role::SdstV).is_some() && !vgpr && code != LDS_DIRECT => {
+            Role::Src0 if !vgpr && code != LDS_DIRECT && shape.slot(Role::SdstV).is_some() => {
                 "expected a VGPR"
             }
             Role::Src0
-                if shape.slot(Role::LaneSel).is_some()
-                    && shape.slot(Role::Vdst).is_some()
-                    && vgpr =>
+                if vgpr
+                    && shape.slot(Role::LaneSel).is_some()
+                    && shape.slot(Role::Vdst).is_some() =>
             {
                 "expected an SGPR or an inline constant"
             }
@@ -1305,7 +1355,6 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     fn number(&mut self, slot: &'static Slot, n: usize, dwords: u8) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
-        let (what, _) = self.wanted(slot, dwords);
         let source = matches!(
             slot.role,
             Role::Ssrc0
@@ -1329,7 +1378,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 self.violate(span, "expected an SGPR");
                 return Ok(());
             }
-            return self.miss(span, Why::Register(what, dwords));
+            return self.not_wanted(slot, dwords, span);
         }
         use Encoding::*;
         let has_literal = matches!(
@@ -1341,7 +1390,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 return self.miss(span, Why::Text("abs, neg and sext take no symbols"));
             }
             if !has_literal || !self.encoder.set_code(slot.role, LITERAL) {
-                return self.miss(span, Why::Register(what, dwords));
+                return self.not_wanted(slot, dwords, span);
             }
             return self.put_literal(0, Some(n), span);
         }
@@ -1361,14 +1410,14 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         match constant {
             Constant::Inline(code) => {
                 if !self.encoder.set_code(slot.role, code) {
-                    return self.miss(span, Why::Register(what, dwords));
+                    return self.not_wanted(slot, dwords, span);
                 }
                 self.check_code(slot, code, span);
                 Ok(())
             }
             Constant::Literal(value) => {
                 if !has_literal || !self.encoder.set_code(slot.role, LITERAL) {
-                    return self.miss(span, Why::Register(what, dwords));
+                    return self.not_wanted(slot, dwords, span);
                 }
                 if lost {
                     self.warning = Some((

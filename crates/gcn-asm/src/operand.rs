@@ -102,7 +102,11 @@ pub(crate) fn graphics(name: &str) -> Option<Val> {
 }
 
 /// A scalar register that has a name: its code and width, or why the target lacks it.
-fn named(name: &str, generation: Gen, clrx: bool) -> Option<Result<(u16, u8), &'static str>> {
+pub(crate) fn named(
+    name: &str,
+    generation: Gen,
+    clrx: bool,
+) -> Option<Result<(u16, u8), &'static str>> {
     let pair = |base: u16, half: u8| match half {
         0 => (base, 2),
         1 => (base, 1),
@@ -172,14 +176,49 @@ fn named(name: &str, generation: Gen, clrx: bool) -> Option<Result<(u16, u8), &'
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum File {
+pub(crate) enum File {
     S,
     V,
     Ttmp,
 }
 
+impl File {
+    /// The code of the first register, how many there are, and their letter.
+    fn registers(self, generation: Gen) -> (u16, i64, &'static str) {
+        match self {
+            File::V => (VGPR0, 256, "v"),
+            File::S => (0, generation.sgprs() as i64, "s"),
+            File::Ttmp if generation == Gen::Gfx9 => (108, 16, "ttmp"),
+            File::Ttmp => (112, 12, "ttmp"),
+        }
+    }
+}
+
+/// The code and width of the registers from `first` to `last`, of which `used` takes note; `None`
+/// if there are no such registers.
+#[inline]
+pub(crate) fn tuple(
+    file: File,
+    first: i64,
+    last: i64,
+    generation: Gen,
+    used: &mut [u32; 2],
+) -> Option<(u16, u8)> {
+    let (base, count, _) = file.registers(generation);
+    if first < 0 || last < first || last >= count || last - first >= 32 {
+        return None;
+    }
+    let next = (last + 1) as u32;
+    match file {
+        File::V => used[0] = used[0].max(next),
+        File::S => used[1] = used[1].max(next),
+        File::Ttmp => {}
+    }
+    Some((base + first as u16, (last - first + 1) as u8))
+}
+
 /// A numbered register's file and, if it is in the name, its number.
-fn numbered(name: &str) -> Option<(File, Option<u32>)> {
+pub(crate) fn numbered(name: &str) -> Option<(File, Option<u32>)> {
     let (file, digits) = match name.as_bytes() {
         [b'v', rest @ ..] => (File::V, rest),
         [b's', rest @ ..] => (File::S, rest),
@@ -222,35 +261,24 @@ impl<'s> Parser<'s, '_> {
 
     fn registers(&mut self, file: File, first: i64, last: i64, span: Span) -> Result<Val, Fail> {
         let generation = self.target.generation();
-        let (base, count, letter) = match file {
-            File::V => (VGPR0, 256, "v"),
-            File::S => (0, generation.sgprs(), "s"),
-            File::Ttmp if generation == Gen::Gfx9 => (108, 16, "ttmp"),
-            File::Ttmp => (112, 12, "ttmp"),
-        };
+        if let Some((code, count)) = tuple(file, first, last, generation, self.used) {
+            return Ok(Val::Reg(code, count));
+        }
+        let (_, count, letter) = file.registers(generation);
         if last < first {
             return Err(Fail::new(
                 span,
                 "the last register of a range comes before the first",
             ));
         }
-        if first < 0 || last >= count as i64 {
+        if first < 0 || last >= count {
             let target = self.target.name();
             return Err(Fail::new(
                 span,
                 format!("{target} has {letter}0 to {letter}{}", count - 1),
             ));
         }
-        if last - first >= 32 {
-            return Err(Fail::new(span, "expected a range of at most 32 registers"));
-        }
-        let used = (last + 1) as u32;
-        match file {
-            File::V => self.used[0] = self.used[0].max(used),
-            File::S => self.used[1] = self.used[1].max(used),
-            File::Ttmp => {}
-        }
-        Ok(Val::Reg(base + first as u16, (last - first + 1) as u8))
+        Err(Fail::new(span, "expected a range of at most 32 registers"))
     }
 
     /// Reads a register that the current token, a name, may be.

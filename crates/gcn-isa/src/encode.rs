@@ -186,6 +186,7 @@ impl Encoder {
     }
 
     /// The bytes: the encoding, then the literal.
+    #[inline]
     pub fn bytes(&self) -> ([u8; 12], usize) {
         let mut out = [0; 12];
         out[..8].copy_from_slice(&self.bits.to_le_bytes());

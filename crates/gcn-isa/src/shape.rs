@@ -261,6 +261,7 @@ pub enum Mods {
 
 impl Shape {
     /// The slot with a role.
+    #[inline]
     pub fn slot(&self, role: Role) -> Option<&'static Slot> {
         self.slots.iter().find(|s| s.role == role)
     }
