@@ -104,6 +104,9 @@ struct AsmArgs {
     /// Violations of operand rules are warnings, not errors
     #[arg(long)]
     permissive: bool,
+    /// Threads that read a large source; by default one a core
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
     /// Output file, or `-`; by default FILE with .co, .o or .bin, or standard output where FILE is `-`
     #[arg(short)]
     o: Option<PathBuf>,
@@ -315,6 +318,10 @@ fn main() -> ExitCode {
     }
 }
 
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
 fn assemble(args: &AsmArgs) -> Result<(), String> {
     let source = io::read_text(&args.file)?;
     let options = gcn::asm::Options {
@@ -325,6 +332,7 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
             AsmSyntax::Clrx => gcn::asm::Syntax::Clrx,
         },
         permissive: args.permissive,
+        threads: args.threads.map_or_else(cores, NonZeroUsize::get),
         ..Default::default()
     };
     let name = if args.file.as_os_str() == "-" {
@@ -405,14 +413,13 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
 fn run_kernel(args: RunArgs) -> Result<(), String> {
     let Engine::Interp = args.engine;
     let object = read_object(&args.file)?;
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let request = run::Request {
         kernel: &args.kernel,
         grid: args.grid,
         group: args.group,
         args: args.args,
         outs: args.outs,
-        threads: args.threads.map_or(cores, NonZeroUsize::get),
+        threads: args.threads.map_or_else(cores, NonZeroUsize::get),
         repeat: args.repeat,
         max_instructions: args.max_instructions,
     };

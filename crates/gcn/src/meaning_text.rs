@@ -63,6 +63,12 @@ fn role_name(role: Role) -> &'static str {
         Role::Soffset => "SOFFSET",
         Role::Saddr => "SADDR",
         Role::VdstIfGlc => "D",
+        Role::ImgAddr => "VADDR",
+        Role::Ssamp => "SSAMP",
+        Role::Attr => "ATTR",
+        Role::Param => "PARAM",
+        Role::ExpTgt => "TGT",
+        Role::ExpSrc(n) => ["VSRC0", "VSRC1", "VSRC2", "VSRC3"][n as usize & 3],
     }
 }
 
