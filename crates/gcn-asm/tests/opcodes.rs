@@ -13,10 +13,14 @@ const OPCODE: usize = 4;
 /// A lane select in a VGPR, which LLVM prints and refuses.
 const LANE: &str = "the lane select is an SGPR or a constant; LLVM does not assemble its own text";
 
-/// Texts that are not of the instruction, with the reason.
+/// Four components in one VGPR.
+const DMASK: &str = "an atomic has one component or two; LLVM does not assemble its own text";
+
+/// Texts that are not of the instruction, with the reason; a `*` stands for any characters.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("v_readlane_b32 s8, v0, v2", LANE),
     ("v_writelane_b32 v8, v0, v2", LANE),
+    ("image_atomic_* v8, v0, s[8:15] dmask:0xf unorm", DMASK),
 ];
 
 #[test]
@@ -41,7 +45,11 @@ fn llvms_texts_assemble_to_their_rows() {
             let target = Target::parse(name).expect("a target");
             let verdict = check(target, cells[0], cells[1], cells[OPCODE + column], text);
             let Err(what) = verdict else { continue };
-            match EXCEPTIONS.iter().position(|(t, _)| *t == text) {
+            let fits = |pattern: &str| match pattern.split_once('*') {
+                Some((head, tail)) => text.starts_with(head) && text.ends_with(tail),
+                None => text == pattern,
+            };
+            match EXCEPTIONS.iter().position(|(pattern, _)| fits(pattern)) {
                 Some(n) => used[n] = true,
                 None => wrong += &format!("{name}: {text}: {what}\n"),
             }
@@ -78,7 +86,7 @@ fn check(target: Target, format: &str, name: &str, op: &str, text: &str) -> Resu
             insn.row.name, row.name
         ));
     }
-    if insn.encoding != row.format.encoding() && !row.shape.is_vop3b() {
+    if insn.encoding != format.encoding() && !row.shape.is_vop3b() {
         return Err(format!("{bytes:02x?} is {:?}", insn.encoding));
     }
     Ok(())

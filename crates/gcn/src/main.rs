@@ -265,9 +265,13 @@ struct DocArgs {
     /// An instruction (s_bfe_u32), a format (SOP2), or an entry of the errata (sop2-bfe)
     #[arg(required_unless_present_any = ["stats", "all"])]
     name: Option<String>,
-    /// How many rows each format has in each generation
+    /// How many rows each format has in each generation and in targets that differ in them, and how
+    /// many have a meaning
     #[arg(long, conflicts_with_all = ["name", "all"])]
     stats: bool,
+    /// With --stats: as JSON
+    #[arg(long, requires = "stats")]
+    json: bool,
     /// Write every format's page
     #[arg(long, conflicts_with = "name", requires = "o")]
     all: bool,
@@ -474,7 +478,11 @@ fn evaluate(args: &EvalArgs) -> Result<(), String> {
 
 fn document(args: &DocArgs) -> Result<(), String> {
     if args.stats {
-        return io::print(manual::stats().as_bytes());
+        let text = match args.json {
+            true => manual::stats_json(),
+            false => manual::stats(),
+        };
+        return io::print(text.as_bytes());
     }
     if let (true, Some(folder)) = (args.all, &args.o) {
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -166,38 +166,103 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// A table of rows per format and generation, as text.
-pub fn stats() -> String {
+/// How many rows a format has, or all have together.
+struct Count {
+    name: &'static str,
+    /// In each generation, in any of its targets.
+    generations: [usize; 4],
+    /// In each target of [`table_targets`].
+    tables: Vec<usize>,
+    rows: usize,
+    /// Those whose meaning is told, so that they run.
+    meanings: usize,
+}
+
+fn counts() -> Vec<Count> {
     let targets = table_targets();
-    let head: Vec<String> = targets
-        .iter()
-        .map(|t| match t.generation() {
-            Gen::Gfx9 => t.name().into(),
-            g => g.name().into(),
-        })
-        .collect();
-    let mut out = format!("{:<8}", "format");
-    for h in &head {
-        let _ = write!(out, " {h:>6}");
-    }
-    out.push_str("   rows\n");
-    let mut line = |name: &str, format: Option<Format>| {
+    let count = |name, format: Option<Format>| {
         let rows = || insts::all().filter(move |r| format.is_none_or(|f| r.format == f));
-        let _ = write!(out, "{name:<8}");
-        for &t in &targets {
-            let _ = write!(
-                out,
-                " {:>6}",
-                rows().filter(|r| insts::exists(r, t)).count()
-            );
+        let told = |row: &'static Inst| {
+            let has = targets.iter().find(|t| insts::exists(row, **t));
+            has.is_some_and(|&target| !meaning(row, target).untold)
+        };
+        Count {
+            name,
+            generations: Gen::ALL
+                .map(|generation| rows().filter(|r| r.opcode_in(generation).is_some()).count()),
+            tables: (targets.iter())
+                .map(|&t| rows().filter(|r| insts::exists(r, t)).count())
+                .collect(),
+            rows: rows().count(),
+            meanings: rows().filter(|r| told(r)).count(),
         }
-        let _ = writeln!(out, " {:>6}", rows().count());
     };
-    for format in Format::ALL {
-        line(format.name(), Some(format));
+    (Format::ALL.into_iter())
+        .map(|format| count(format.name(), Some(format)))
+        .chain([count("total", None)])
+        .collect()
+}
+
+/// The targets of [`table_targets`] that are not alone in their generation.
+fn tables_apart() -> Vec<(usize, Target)> {
+    let targets = table_targets();
+    let alone = |t: &Target| {
+        let same = |other: &&Target| other.generation() == t.generation();
+        targets.iter().filter(same).count() == 1
+    };
+    (targets.iter().enumerate())
+        .filter(|(_, t)| !alone(t))
+        .map(|(n, t)| (n, *t))
+        .collect()
+}
+
+/// A table of rows per format, as text: in each generation, in each target that stands for an
+/// instruction table of its own, in all, and with a meaning.
+pub fn stats() -> String {
+    let apart = tables_apart();
+    let mut out = format!("{:<8}", "format");
+    let names = Gen::ALL.iter().map(|g| g.name());
+    for name in names.chain(apart.iter().map(|(_, t)| t.name())) {
+        let _ = write!(out, " {name:>6}");
     }
-    line("total", None);
+    out.push_str("  meanings   rows\n");
+    for count in counts() {
+        let _ = write!(out, "{:<8}", count.name);
+        let tables = apart.iter().map(|(n, _)| count.tables[*n]);
+        for n in count.generations.into_iter().chain(tables) {
+            let _ = write!(out, " {n:>6}");
+        }
+        let _ = writeln!(out, "  {:>8} {:>6}", count.meanings, count.rows);
+    }
     out
+}
+
+/// [`stats`] as JSON: `{"formats":[…],"total":{…}}`, each with `format`, `rows`, `meanings`,
+/// `generations` and `targets`.
+pub fn stats_json() -> String {
+    let targets = table_targets();
+    let mut lines = counts().into_iter().map(|count| {
+        let generations: serde_json::Map<String, serde_json::Value> = (Gen::ALL.iter())
+            .zip(count.generations)
+            .map(|(g, n)| (g.name().to_string(), n.into()))
+            .collect();
+        let tables: serde_json::Map<String, serde_json::Value> = (targets.iter())
+            .zip(count.tables)
+            .map(|(t, n)| (t.name().to_string(), n.into()))
+            .collect();
+        serde_json::json!({
+            "format": count.name,
+            "rows": count.rows,
+            "meanings": count.meanings,
+            "generations": generations,
+            "targets": tables,
+        })
+    });
+    let formats: Vec<serde_json::Value> = lines.by_ref().take(Format::ALL.len()).collect();
+    format!(
+        "{}\n",
+        serde_json::json!({ "formats": formats, "total": lines.next() })
+    )
 }
 
 /// The page of one name: all rows that it means.
