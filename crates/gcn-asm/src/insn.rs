@@ -7,6 +7,7 @@ use crate::parse::{Fail, Parser};
 use gcn_isa::decode::image_data_dwords;
 use gcn_isa::encode::{Encoder, export_sources};
 use gcn_isa::inst::Flags;
+use gcn_isa::names::Swizzle;
 use gcn_isa::operand::{LDS_DIRECT, LITERAL, VGPR0};
 use gcn_isa::print::packed_default;
 use gcn_isa::shape::{Access, Imm, Mods, Role, Slot, Ty};
@@ -30,6 +31,8 @@ pub(crate) enum Mod {
     Number(Field),
     Omod,
     Offset,
+    /// `offset:swizzle(…)`.
+    Swizzle,
     OpSel,
     OpSelHi,
     /// A bit a source, as a field.
@@ -372,7 +375,14 @@ impl<'s> Parser<'s, '_> {
         }
         while !self.at_end() {
             let m = self.modifier()?;
-            if modifiers.iter().any(|o| o.what == m.what) {
+            let twice = |o: &Modifier| {
+                o.what == m.what
+                    || matches!(
+                        (o.what, m.what),
+                        (Mod::Offset, Mod::Swizzle) | (Mod::Swizzle, Mod::Offset)
+                    )
+            };
+            if modifiers.iter().any(twice) {
                 return Err(Fail::new(m.span, "this modifier is given twice"));
             }
             modifiers.push(m);
@@ -527,7 +537,7 @@ impl<'s> Parser<'s, '_> {
         let text = self.text(span);
         let lower = Lower::new(text);
         let name = lower.as_ref().map_or("", Lower::as_str);
-        let Some((what, arg)) = modifier(name) else {
+        let Some((mut what, arg)) = modifier(name) else {
             let fail = Fail::new(span, format!("there is no modifier `{text}`"));
             return Err(match nearest(name, MODIFIERS.iter().copied()) {
                 Some(near) => fail.help(format!("did you mean `{near}`?")),
@@ -552,7 +562,16 @@ impl<'s> Parser<'s, '_> {
             }
             Arg::Number => {
                 self.expect(b':')?;
-                self.absolute()? as u64
+                if what == Mod::Offset
+                    && self.peek() == Tok::Ident
+                    && self.text(self.span()).eq_ignore_ascii_case("swizzle")
+                    && self.peek_at(1) == Tok::Punct(b'(')
+                {
+                    what = Mod::Swizzle;
+                    self.swizzle()? as u64
+                } else {
+                    self.absolute()? as u64
+                }
             }
             Arg::Plus(base, from, to) => {
                 self.expect(b':')?;
@@ -676,6 +695,76 @@ impl<'s> Parser<'s, '_> {
         }
         self.expect(b']')?;
         Ok(dfmt.unwrap_or(1) | nfmt.unwrap_or(0) << 4)
+    }
+
+    /// `swizzle(QUAD_PERM,0,1,2,3)` and the like: the offset of ds_swizzle_b32.
+    fn swizzle(&mut self) -> Result<u32, Fail> {
+        self.next();
+        self.next();
+        let span = self.span();
+        let name = self.ident("the pattern's name")?;
+        let pattern = match Swizzle::NAMES
+            .iter()
+            .position(|n| n.eq_ignore_ascii_case(name))
+        {
+            Some(0) => {
+                let mut lanes = 0;
+                for k in 0..4 {
+                    self.expect(b',')?;
+                    lanes |= (self.ranged("a lane of the quad", 0, 3)? as u32) << (2 * k);
+                }
+                Swizzle::QuadPerm(lanes)
+            }
+            Some(1) => Swizzle::Swap(self.group_size(1, 16)?),
+            Some(2) => Swizzle::Reverse(self.group_size(2, 32)?),
+            Some(3) => {
+                let size = self.group_size(2, 32)?;
+                self.expect(b',')?;
+                let lane = self.ranged("a lane of the group", 0, size as i64 - 1)?;
+                Swizzle::Broadcast(size, lane as u32)
+            }
+            Some(_) => {
+                self.expect(b',')?;
+                let span = self.span();
+                let letters = match self.peek() {
+                    Tok::Str => self.text(span).trim_matches('"').as_bytes().try_into().ok(),
+                    _ => None,
+                };
+                let letters: Option<[u8; 5]> = letters;
+                match letters.filter(|l| l.iter().all(|l| b"01pi".contains(l))) {
+                    Some(letters) => {
+                        self.next();
+                        Swizzle::BitmaskPerm(letters)
+                    }
+                    None => {
+                        return Err(Fail::new(
+                            span,
+                            "expected five letters 0, 1, p or i in quotes",
+                        ));
+                    }
+                }
+            }
+            None => {
+                let message = format!("expected {}", Swizzle::NAMES.join(", "));
+                return Err(Fail::new(span, message));
+            }
+        };
+        self.expect(b')')?;
+        Ok(pattern.offset())
+    }
+
+    /// A power of two behind a comma.
+    fn group_size(&mut self, from: u32, to: u32) -> Result<u32, Fail> {
+        self.expect(b',')?;
+        let start = self.span();
+        let size = self.ranged("the number of lanes", from as i64, to as i64)? as u32;
+        if size.is_power_of_two() {
+            return Ok(size);
+        }
+        Err(Fail::new(
+            start.to(self.last_span()),
+            "expected a power of two",
+        ))
     }
 
     fn ranged(&mut self, what: &str, from: i64, to: i64) -> Result<i64, Fail> {
@@ -943,6 +1032,15 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         self.selections();
         for m in self.modifiers {
             self.modifier(m)?;
+        }
+        let (always, message) = match self.row.shape.mods {
+            Mods::Gds => (Field::Gds, "expected gds: only GDS has this instruction"),
+            Mods::BufferLds => (Field::Lds, "expected lds: the data come from LDS"),
+            _ => (Field::Op, ""),
+        };
+        if always != Field::Op && !self.flag(always) {
+            self.encoder.set(always, 1);
+            self.violate(self.name_span, message);
         }
         if self.is_dpp() && !self.modifiers.iter().any(|m| m.what == Mod::DppCtrl) {
             if !self
@@ -1481,9 +1579,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     fn immediate(&mut self, kind: Imm, n: usize) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
-        let (field, last) = match kind {
-            Imm::GprIdxSsrc1 => (Field::Ssrc1, 0xff),
-            _ => (Field::Simm16, 0xffff),
+        let field = kind.field();
+        let (first, last) = match kind {
+            Imm::GprIdxSsrc1 => (0, 0xff),
+            Imm::Sdata => (0, 0x7f),
+            _ => (-0x8000, 0xffff),
         };
         let value = match (&operand.val, self.known(n)) {
             (Val::Imm(made, value), _) if !operand.has_mods() => {
@@ -1504,9 +1604,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 return self.miss(span, Why::Text("expected a number that is known here"));
             }
             (_, Some(value)) => {
-                if value > last || value < if last == 0xff { 0 } else { -0x8000 } {
-                    let from = if last == 0xff { 0 } else { -0x8000 };
-                    return self.miss(span, Why::Range("a number", from, last));
+                if !(first..=last).contains(&value) {
+                    return self.miss(span, Why::Range("a number", first, last));
                 }
                 (value & last) as u32
             }
@@ -1618,6 +1717,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 }
             }
             Mod::Offset => return self.offset(m),
+            Mod::Swizzle if mods == Mods::Swizzle => return self.offset(m),
+            Mod::Swizzle => return self.miss(span, Why::Modifier),
             Mod::Flag(field) => {
                 if m.value == 0 && self.encoder.has(field) {
                     return Ok(());
@@ -1766,8 +1867,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     fn offset(&mut self, m: &Modifier) -> Result<(), Miss> {
         let value = m.value as i64;
         let (from, to) = match self.row.shape.mods {
-            Mods::Ds => (0, 0xffff),
-            Mods::Buffer | Mods::Typed => (0, 0xfff),
+            Mods::Ds | Mods::Swizzle | Mods::Gds => (0, 0xffff),
+            Mods::Buffer | Mods::BufferLds | Mods::Typed => (0, 0xfff),
             Mods::Flat if !self.encoder.has(Field::Offset) => (0, 0),
             Mods::Flat if self.row.format == Format::Flat => (0, 0xfff),
             Mods::Flat => (-0x1000, 0xfff),
@@ -1779,7 +1880,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
         let e = &mut self.encoder;
         match self.row.shape.mods {
-            Mods::Ds => {
+            Mods::Ds | Mods::Swizzle | Mods::Gds => {
                 e.set(Field::Offset0, value as u32 & 255);
                 e.set(Field::Offset1, value as u32 >> 8);
             }

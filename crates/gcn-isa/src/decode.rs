@@ -4,7 +4,7 @@ use crate::format::{Encoding, Field, Format, Layout, layout_in};
 use crate::inst::{Flags, Inst};
 use crate::insts;
 use crate::operand::{self, LITERAL, Operand, VCC, VGPR0, Value};
-use crate::shape::{Imm, Mods, Role, Slot};
+use crate::shape::{Mods, Role, Slot};
 use crate::target::{Features, Gen, Target};
 
 /// A decoded instruction: its row and its bits. Operands are read from the bits when asked for.
@@ -270,8 +270,7 @@ impl Insn {
     /// The operand in a slot of the row's shape.
     pub fn operand(&self, slot: &'static Slot) -> Operand {
         let value = match slot.role {
-            Role::Imm(Imm::GprIdxSsrc1) => Value::Imm(self.field(Field::Ssrc1)),
-            Role::Imm(_) => Value::Imm(self.field(Field::Simm16)),
+            Role::Imm(kind) => Value::Imm(self.field(kind.field())),
             Role::K => Value::Imm(self.literal),
             Role::Soff => self.smem_offset(),
             Role::Saddr if !self.has_field(Field::Saddr) || self.field(Field::Saddr) == 0x7f => {

@@ -204,3 +204,78 @@ pub fn waitcnt_simm(vm: u32, exp: u32, lgkm: u32, generation: Gen) -> u32 {
     };
     (vm & 15) | high | (exp & 7) << 4 | (lgkm & 15) << 8
 }
+
+/// What the offset of ds_swizzle_b32 says, in LLVM's words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Swizzle {
+    /// Each lane of four reads one of the four: two bits a lane.
+    QuadPerm(u32),
+    /// Blocks of so many lanes, a power of two up to 16, change places with their neighbours.
+    Swap(u32),
+    /// The order of the lanes in each block of so many, a power of two up to 32, is reversed.
+    Reverse(u32),
+    /// Each block of so many lanes reads the one lane.
+    Broadcast(u32, u32),
+    /// For each bit of the lane's number, the highest first: `0`, `1`, `p` (kept) or `i` (turned).
+    BitmaskPerm([u8; 5]),
+}
+
+impl Swizzle {
+    /// The names of the patterns.
+    pub const NAMES: [&str; 5] = ["QUAD_PERM", "SWAP", "REVERSE", "BROADCAST", "BITMASK_PERM"];
+
+    /// The pattern that an offset makes; `None` where LLVM has no word for it.
+    pub fn of(offset: u32) -> Option<Swizzle> {
+        if offset & 0x8000 != 0 {
+            return (offset & 0xff00 == 0x8000).then_some(Swizzle::QuadPerm(offset & 0xff));
+        }
+        let (and, or, xor) = (offset & 31, offset >> 5 & 31, offset >> 10 & 31);
+        if and == 31 && or == 0 && xor.is_power_of_two() {
+            return Some(Swizzle::Swap(xor));
+        }
+        if and == 31 && or == 0 && xor > 0 && (xor + 1).is_power_of_two() {
+            return Some(Swizzle::Reverse(xor + 1));
+        }
+        let size = 32 - and;
+        if size > 1 && size.is_power_of_two() && or < size && xor == 0 {
+            return Some(Swizzle::Broadcast(size, or));
+        }
+        let (low, high) = (or ^ xor, (and | or) ^ xor);
+        let letter = |k: usize| match (low >> (4 - k) & 1, high >> (4 - k) & 1) {
+            (0, 0) => b'0',
+            (1, 1) => b'1',
+            (0, _) => b'p',
+            _ => b'i',
+        };
+        Some(Swizzle::BitmaskPerm(core::array::from_fn(letter)))
+    }
+
+    /// The pattern's name.
+    pub fn name(self) -> &'static str {
+        Swizzle::NAMES[match self {
+            Swizzle::QuadPerm(_) => 0,
+            Swizzle::Swap(_) => 1,
+            Swizzle::Reverse(_) => 2,
+            Swizzle::Broadcast(..) => 3,
+            Swizzle::BitmaskPerm(_) => 4,
+        }]
+    }
+
+    /// The offset that the assembler makes of it.
+    pub fn offset(self) -> u32 {
+        match self {
+            Swizzle::QuadPerm(lanes) => 0x8000 | lanes,
+            Swizzle::Swap(n) => 31 | n << 10,
+            Swizzle::Reverse(n) => 31 | (n - 1) << 10,
+            Swizzle::Broadcast(size, lane) => (32 - size) | lane << 5,
+            Swizzle::BitmaskPerm(letters) => {
+                let mask = |of: &[u8]| {
+                    letters
+                        .iter()
+                        .fold(0, |mask, l| mask << 1 | of.contains(l) as u32)
+                };
+                mask(b"pi") | mask(b"1") << 5 | mask(b"i") << 10
+            }
+        }
+    }
+}

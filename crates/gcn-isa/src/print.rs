@@ -177,14 +177,7 @@ impl Printer<'_> {
     fn operand(&mut self, slot: &'static Slot, value: Value, shown: &mut Encoder) {
         match (slot.role, value) {
             (Role::Imm(kind), Value::Imm(v)) => {
-                shown.set(
-                    if kind == Imm::GprIdxSsrc1 {
-                        Field::Ssrc1
-                    } else {
-                        Field::Simm16
-                    },
-                    v,
-                );
+                shown.set(kind.field(), v);
                 self.immediate(kind, v, shown);
             }
             (Role::K, Value::Imm(v)) => self.literal_k(slot, v),
@@ -515,8 +508,8 @@ impl Printer<'_> {
     fn immediate(&mut self, kind: Imm, v: u32, shown: &mut Encoder) {
         match kind {
             // LLVM prints inline constants in decimal, whatever the operand is.
-            Imm::U16 if !self.clrx && v <= 64 => push_dec(self.out, v),
-            Imm::U16 | Imm::Hex16 => push_hex(self.out, v as u64),
+            Imm::U16 | Imm::Sdata if !self.clrx && v <= 64 => push_dec(self.out, v),
+            Imm::U16 | Imm::Hex16 | Imm::Sdata => push_hex(self.out, v as u64),
             Imm::Optional if self.clrx => push_hex(self.out, v as u64),
             Imm::Optional => push_dec(self.out, v),
             Imm::Branch => match self.label {
@@ -684,14 +677,17 @@ impl Printer<'_> {
                 self.flag(Field::Glc, "glc", shown);
             }
             Mods::Ds => {
-                let low = self.insn.field(Field::Offset0) | self.insn.field(Field::Offset1) << 8;
-                if low != 0 {
-                    self.out.push_str(" offset:");
-                    push_dec(self.out, low);
-                    shown.set(Field::Offset0, low & 255);
-                    shown.set(Field::Offset1, low >> 8);
-                }
+                self.ds_offset(shown);
                 self.flag(Field::Gds, "gds", shown);
+            }
+            Mods::Swizzle => {
+                self.swizzle(shown);
+                self.flag(Field::Gds, "gds", shown);
+            }
+            Mods::Gds => {
+                self.ds_offset(shown);
+                self.out.push_str(" gds");
+                shown.set(Field::Gds, 1);
             }
             Mods::Ds2 => {
                 self.number(Field::Offset0, " offset0:", shown);
@@ -712,6 +708,13 @@ impl Printer<'_> {
             Mods::Interp | Mods::InterpHigh => self.interp(shown),
             Mods::Image => self.image(shown),
             Mods::Export => self.export(shown),
+            Mods::BufferLds => {
+                self.number(Field::Offset, " offset:", shown);
+                self.out.push_str(" lds");
+                shown.set(Field::Lds, 1);
+                self.flag(Field::Glc, "glc", shown);
+                self.flag(Field::Slc, "slc", shown);
+            }
             Mods::Flat => {
                 if self.insn.has_field(Field::Offset) {
                     self.flat_offset(shown);
@@ -878,6 +881,58 @@ impl Printer<'_> {
         });
         let compr = self.insn.field(Field::Compr) != 0;
         crate::encode::export_sources(shown, sources, compr, self.clrx);
+    }
+
+    /// The 16-bit offset of DS.
+    fn ds_offset(&mut self, shown: &mut Encoder) {
+        let v = self.insn.field(Field::Offset0) | self.insn.field(Field::Offset1) << 8;
+        if v != 0 {
+            self.out.push_str(" offset:");
+            push_dec(self.out, v);
+            shown.set(Field::Offset0, v & 255);
+            shown.set(Field::Offset1, v >> 8);
+        }
+    }
+
+    /// The offset of ds_swizzle_b32, which LLVM writes as the pattern that it makes.
+    fn swizzle(&mut self, shown: &mut Encoder) {
+        let v = self.insn.field(Field::Offset0) | self.insn.field(Field::Offset1) << 8;
+        let pattern = names::Swizzle::of(v);
+        let (Some(pattern), false) = (pattern, self.clrx || v == 0) else {
+            return self.ds_offset(shown);
+        };
+        self.out.push_str(" offset:swizzle(");
+        self.out.push_str(pattern.name());
+        match pattern {
+            names::Swizzle::QuadPerm(lanes) => {
+                for k in 0..4 {
+                    self.out.push(',');
+                    push_dec(self.out, lanes >> (2 * k) & 3);
+                }
+            }
+            names::Swizzle::Swap(n) | names::Swizzle::Reverse(n) => {
+                self.out.push(',');
+                push_dec(self.out, n);
+            }
+            names::Swizzle::Broadcast(size, lane) => {
+                self.out.push(',');
+                push_dec(self.out, size);
+                self.out.push(',');
+                push_dec(self.out, lane);
+            }
+            names::Swizzle::BitmaskPerm(letters) => {
+                self.out.push_str(",\"");
+                for letter in letters {
+                    self.out.push(letter as char);
+                }
+                self.out.push('"');
+            }
+        }
+        self.out.push(')');
+        // Different masks may have one pattern.
+        let v = pattern.offset();
+        shown.set(Field::Offset0, v & 255);
+        shown.set(Field::Offset1, v >> 8);
     }
 
     fn flat_offset(&mut self, shown: &mut Encoder) {

@@ -1,5 +1,7 @@
 //! Shapes: the operands of an instruction, their widths and types, in the order of the text.
 
+use crate::format::Field;
+
 /// The type of a value or operand. The letter says how it is read (B: bits), the number its width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
@@ -190,6 +192,19 @@ pub enum Imm {
     GprIdx,
     /// `gpr_idx(SRC0,DST)` in SSRC1.
     GprIdxSsrc1,
+    /// An unsigned number in SDATA: s_atc_probe.
+    Sdata,
+}
+
+impl Imm {
+    /// The field that holds it.
+    pub const fn field(self) -> Field {
+        match self {
+            Imm::GprIdxSsrc1 => Field::Ssrc1,
+            Imm::Sdata => Field::Sdst,
+            _ => Field::Simm16,
+        }
+    }
 }
 
 /// Whether an operand is read, written or both.
@@ -241,7 +256,13 @@ pub enum Mods {
     Ds,
     /// `offset0:` `offset1:`, gds.
     Ds2,
+    /// As `Ds`, with the words for what ds_swizzle_b32's offset does.
+    Swizzle,
+    /// As `Ds`, but gds is always there.
+    Gds,
     Buffer,
+    /// As `Buffer`, but lds is always there: buffer_store_lds_dword.
+    BufferLds,
     /// A buffer instruction with neither operand nor modifier: buffer_wbinvl1.
     BufferBare,
     Flat,

@@ -704,6 +704,7 @@ fn slot_text(slot: &Slot, encoding: Encoding, generation: Gen) -> String {
         Role::Imm(Imm::GprIdx | Imm::GprIdxSsrc1) => "gpr_idx(SRC0, SRC1, SRC2, DST)".into(),
         Role::Imm(Imm::U16 | Imm::Hex16) => "SIMM16".into(),
         Role::Imm(Imm::Optional) => "[SIMM16]".into(),
+        Role::Imm(Imm::Sdata) => "SDATA".into(),
         Role::K => "LITERAL".into(),
         Role::Vdst => "VDST".into(),
         Role::SdstV => "SDST".into(),
@@ -775,11 +776,14 @@ fn modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
         (Mods::Valu, _) => "",
         (Mods::Smem, _) => " [glc]",
         (Mods::Ds, _) => " [offset:N] [gds]",
+        (Mods::Swizzle, _) => " [offset:N | offset:swizzle(…)] [gds]",
+        (Mods::Gds, _) => " [offset:N] gds",
         (Mods::Ds2, _) => " [offset0:N] [offset1:N] [gds]",
         (Mods::Buffer, _) if generation < Gen::Gfx8 => {
             " [idxen] [offen] [addr64] [offset:N] [glc] [slc] [tfe]"
         }
         (Mods::Buffer, _) => " [idxen] [offen] [offset:N] [glc] [slc] [tfe]",
+        (Mods::BufferLds, _) => " [offset:N] lds [glc] [slc]",
         (Mods::Flat, _) if generation == Gen::Gfx9 => " [offset:N] [glc] [slc]",
         (Mods::Flat, _) => " [glc] [slc]",
     };

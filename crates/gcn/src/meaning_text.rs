@@ -48,6 +48,7 @@ fn role_name(role: Role) -> &'static str {
         Role::Ssrc1 | Role::Src1 | Role::LaneSel => "S1",
         Role::Src2 => "S2",
         Role::Imm(Imm::GprIdxSsrc1) => "SSRC1",
+        Role::Imm(Imm::Sdata) => "SDATA",
         Role::Imm(_) => "SIMM16",
         Role::K => "K",
         Role::CarryOut => "CARRY_OUT",
