@@ -1134,7 +1134,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             let abs = if e == Vop3p { Field::NegHi } else { Field::Abs };
             fits &= !operand.abs || or(&mut self.encoder, abs);
             fits &= !operand.neg || or(&mut self.encoder, Field::Neg);
-            fits &= !operand.sext;
+            if operand.sext {
+                fits &= e != Vop3p
+                    && self.row.shape.neg_is_sext(slot.role)
+                    && or(&mut self.encoder, Field::Neg);
+            }
         } else {
             let (abs, neg, sext) = if index == 0 {
                 (Field::Src0Abs, Field::Src0Neg, Field::Src0Sext)

@@ -192,6 +192,13 @@ impl Printer<'_> {
                 shown.set(Field::Abs, v);
                 let v = get(shown, Field::Neg) | neg;
                 shown.set(Field::Neg, v);
+                if !self.clrx && neg != 0 && self.insn.row.shape.neg_is_sext(role) {
+                    return SrcMods {
+                        neg: false,
+                        sext: true,
+                        ..mods
+                    };
+                }
             }
             Encoding::Sdwa1
             | Encoding::Sdwa2
@@ -278,7 +285,7 @@ impl Printer<'_> {
             Reg::M0 if dwords == 1 => self.out.push_str("m0"),
             Reg::Int(v) => self.signed(v),
             // LLVM reads a float in a 16-bit integer operand as a literal.
-            Reg::Float(_) if ty.bits() == 16 && ty != Ty::F16 => self.unnamed(code),
+            Reg::Float(_) if matches!(ty, Ty::I16 | Ty::U16) => self.unnamed(code),
             Reg::Float(8) if dwords == 2 && !self.clrx => self.out.push_str("0.15915494309189532"),
             Reg::Float(n) => self.out.push_str(FLOATS[n as usize].0),
             Reg::Source(s) => {
@@ -356,7 +363,11 @@ impl Printer<'_> {
                 return self.signed(small);
             }
         }
+        // What a 16-bit literal has above is no part of the number.
+        let wide = slot.ty.bits() == 16 && v > 0xffff;
+        self.out.push_str(if wide { "lit(" } else { "" });
         push_hex(self.out, v as u64);
+        self.out.push_str(if wide { ")" } else { "" });
     }
 
     fn smem_offset(&mut self, value: Value, shown: &mut Encoder) {
