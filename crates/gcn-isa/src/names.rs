@@ -73,6 +73,58 @@ pub static HWREGS: &[Name] = &[
     n(15, "HW_REG_SH_MEM_BASES", "sh_mem_bases", Gen::Gfx9),
 ];
 
+/// The data formats of typed buffer instructions, DFMT 0 to 15, without LLVM's `BUF_DATA_FORMAT_`
+/// and in CLRX's spelling.
+pub static DFMT: [(&str, &str); 16] = [
+    ("INVALID", "invalid"),
+    ("8", "8"),
+    ("16", "16"),
+    ("8_8", "8_8"),
+    ("32", "32"),
+    ("16_16", "16_16"),
+    ("10_11_11", "10_11_11"),
+    ("11_11_10", "11_11_10"),
+    ("10_10_10_2", "10_10_10_2"),
+    ("2_10_10_10", "2_10_10_10"),
+    ("8_8_8_8", "8_8_8_8"),
+    ("32_32", "32_32"),
+    ("16_16_16_16", "16_16_16_16"),
+    ("32_32_32", "32_32_32"),
+    ("32_32_32_32", "32_32_32_32"),
+    ("RESERVED_15", "reserved"),
+];
+
+/// The number formats, NFMT 0 to 7, without LLVM's `BUF_NUM_FORMAT_` and in CLRX's spelling.
+pub fn nfmt(n: u32, generation: Gen) -> (&'static str, &'static str) {
+    match n & 7 {
+        0 => ("UNORM", "unorm"),
+        1 => ("SNORM", "snorm"),
+        2 => ("USCALED", "uscaled"),
+        3 => ("SSCALED", "sscaled"),
+        4 => ("UINT", "uint"),
+        5 => ("SINT", "sint"),
+        6 if generation < Gen::Gfx8 => ("SNORM_OGL", "snorm_ogl"),
+        6 => ("RESERVED_6", "snorm_ogl"),
+        _ => ("FLOAT", "float"),
+    }
+}
+
+/// The vertex parameters of v_interp_mov_f32, 0 to 2.
+pub static PARAMS: [&str; 3] = ["p10", "p20", "p0"];
+
+/// A target of `exp`: its name and the number that follows it, where one does; `None` for a
+/// reserved one.
+pub fn export_target(tgt: u32) -> Option<(&'static str, Option<u32>)> {
+    Some(match tgt {
+        0..=7 => ("mrt", Some(tgt)),
+        8 => ("mrtz", None),
+        9 => ("null", None),
+        12..=15 => ("pos", Some(tgt - 12)),
+        32..=63 => ("param", Some(tgt - 32)),
+        _ => return None,
+    })
+}
+
 /// What GPR indexing may index, bit by bit.
 pub static GPR_IDX: [&str; 4] = ["SRC0", "SRC1", "SRC2", "DST"];
 

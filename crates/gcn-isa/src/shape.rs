@@ -158,6 +158,19 @@ pub enum Role {
     FlatAddr,
     /// SADDR of GLOBAL and SCRATCH.
     Saddr,
+    /// The address of an image instruction: at least as many VGPRs as the slot's type says; the
+    /// image's kind may need more, which the encoding does not tell.
+    ImgAddr,
+    /// SSAMP: a sampler.
+    Ssamp,
+    /// An attribute and its channel: `attr3.y`. In VOP3 they lie in SRC0.
+    Attr,
+    /// The vertex parameter of v_interp_mov_f32: `p10`. In VOP3 it lies in SRC1.
+    Param,
+    /// The target of an export.
+    ExpTgt,
+    /// One of the four sources of an export; absent where EN says so.
+    ExpSrc(u8),
 }
 
 /// How an immediate is written.
@@ -253,10 +266,23 @@ pub enum Mods {
     /// A buffer instruction with neither operand nor modifier: buffer_wbinvl1.
     BufferBare,
     Flat,
+    /// op_sel, op_sel_hi, neg_lo, neg_hi, clamp: two halves in a register.
+    Packed,
+    /// As `Packed`, but neg_hi is abs: v_mad_mix_f32 reads f32 or either half as f16.
+    Mix,
+    /// abs, neg, clamp, omod of the VOP3 form.
+    Interp,
+    /// As `Interp`, with `high`: the upper half of an attribute.
+    InterpHigh,
+    /// As `Buffer`, with the data and number format.
+    Typed,
+    Image,
+    Export,
 }
 
 impl Shape {
     /// The slot with a role.
+    #[inline]
     pub fn slot(&self, role: Role) -> Option<&'static Slot> {
         self.slots.iter().find(|s| s.role == role)
     }

@@ -665,6 +665,12 @@ fn slot_text(slot: &Slot, encoding: Encoding, generation: Gen) -> String {
         Role::Saddr => "SADDR".into(),
         Role::VdstIfGlc => "VDST".into(),
         Role::LaneSel => "SSRC1".into(),
+        Role::ImgAddr => "VADDR".into(),
+        Role::Ssamp => "SSAMP".into(),
+        Role::Attr => "attrN.C".into(),
+        Role::Param => "p10|p20|p0".into(),
+        Role::ExpTgt => "TGT".into(),
+        Role::ExpSrc(n) => format!("VSRC{n}"),
     };
     let sized = !matches!(
         slot.role,
@@ -687,7 +693,20 @@ fn modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
         (Mods::Valu, SdwaC) if generation == Gen::Gfx8 => " [clamp] src0_sel:SEL src1_sel:SEL",
         (Mods::Valu, SdwaC) => " src0_sel:SEL src1_sel:SEL",
         (Mods::Valu, Dpp1 | Dpp2 | DppC) => " DPP_CTRL row_mask:N bank_mask:N [bound_ctrl:0]",
-        (Mods::Valu, Vop3p) => " [op_sel:[…]] [op_sel_hi:[…]] [neg_lo:[…]] [neg_hi:[…]] [clamp]",
+        (Mods::Packed, _) => " [op_sel:[…]] [op_sel_hi:[…]] [neg_lo:[…]] [neg_hi:[…]] [clamp]",
+        (Mods::Mix, _) => " [op_sel:[…]] [op_sel_hi:[…]] [clamp]",
+        (Mods::Interp, Vop3) => " [clamp] [mul:2|mul:4|div:2]",
+        (Mods::InterpHigh, Vop3) => " [high] [clamp] [mul:2|mul:4|div:2]",
+        (Mods::Interp | Mods::InterpHigh, _) => "",
+        (Mods::Typed, _) => " [format:[DFMT,NFMT]] [idxen] [offen] [offset:N] [glc] [slc] [tfe]",
+        (Mods::Image, _) if generation < Gen::Gfx8 => {
+            " dmask:N [unorm] [glc] [slc] [r128] [tfe] [lwe] [da]"
+        }
+        (Mods::Image, _) if generation == Gen::Gfx8 => {
+            " dmask:N [unorm] [glc] [slc] [r128] [tfe] [lwe] [da] [d16]"
+        }
+        (Mods::Image, _) => " dmask:N [unorm] [glc] [slc] [a16] [tfe] [lwe] [da] [d16]",
+        (Mods::Export, _) => " [done] [compr] [vm]",
         (Mods::Valu, Vop3 | Vop3b) => return vop3_modifiers(row, encoding, generation),
         (Mods::Valu, _) => "",
         (Mods::Smem, _) => " [glc]",
@@ -868,10 +887,21 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
         };
         let code = match slot.role {
             Role::Sdst | Role::Ssrc0 | Role::Ssrc1 | Role::SsrcK | Role::SdstV => scalar(),
-            Role::Sdata | Role::Sbase | Role::Srsrc | Role::LaneSel => scalar(),
+            Role::Sdata | Role::Sbase | Role::Srsrc | Role::LaneSel | Role::Ssamp => scalar(),
             Role::Vdst | Role::Src0 | Role::Src1 | Role::Src2 => vector(),
             Role::DsAddr | Role::Data0 | Role::Data1 | Role::Vdata | Role::FlatAddr => vector(),
+            Role::ImgAddr => vector(),
             Role::CmpDst | Role::CarryOut | Role::CarryIn => gcn_isa::operand::VCC,
+            Role::Attr | Role::Param | Role::ExpTgt => {
+                e.set_imm(slot.role, 0);
+                continue;
+            }
+            Role::ExpSrc(n) => {
+                let field = [Field::Vsrc0, Field::Vsrc1, Field::Vsrc2, Field::Vsrc3];
+                e.set(field[n as usize & 3], n as u32);
+                e.set(Field::En, 15);
+                continue;
+            }
             Role::Soffset => 128,
             Role::BufAddr | Role::Saddr | Role::VdstIfGlc => continue,
             Role::Soff => {
@@ -919,6 +949,19 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
             e.set(Field::DppCtrl, 0xe4);
             e.set(Field::RowMask, 15);
             e.set(Field::BankMask, 15);
+        }
+        Encoding::Vop3p => {
+            // What the assembler sets where op_sel_hi is not written.
+            let hi = gcn_isa::print::packed_default(row.shape.mods, 3, false);
+            e.set(Field::OpSelHi, hi & 3);
+            e.set(Field::OpSelHi2, hi >> 2);
+        }
+        Encoding::Mimg => {
+            e.set(Field::Dmask, 1);
+        }
+        Encoding::Mtbuf => {
+            e.set(Field::Dfmt, 4);
+            e.set(Field::Nfmt, 7);
         }
         _ => {}
     }
@@ -1037,6 +1080,7 @@ fn field_text(field: Field, encoding: Encoding) -> (String, String) {
     use Field::*;
     let scalar = matches!(encoding, Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc);
     let text = match field {
+        Field::Opm => "Operation code, bit 7 (docs/errata.md, mimg-g16)",
         Op => return ("OPCODE".into(), "Operation code".into()),
         Sdst if matches!(encoding, SdwaC) => "Scalar destination where SD is 1",
         Sdst if matches!(encoding, Smem) => {
