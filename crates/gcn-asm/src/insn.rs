@@ -656,6 +656,47 @@ impl<'s> Parser<'s, '_> {
         })
     }
 
+    /// The format of a typed buffer: its number (NFMT above four bits of DFMT) or its names.
+    fn buffer_format(&mut self) -> Result<u64, Fail> {
+        if !self.eat(b'[') {
+            return Ok(self.ranged("a format", 0, 127)? as u64);
+        }
+        let generation = self.target.generation();
+        let (mut dfmt, mut nfmt) = (None, None);
+        loop {
+            // CLRX's data formats look like numbers.
+            let span = self.span();
+            while !matches!(self.peek(), Tok::Punct(b',' | b']') | Tok::End) {
+                self.next();
+            }
+            let text = self.text(span.to(self.last_span())).to_ascii_uppercase();
+            let data = text.strip_prefix("BUF_DATA_FORMAT_").unwrap_or(&text);
+            let number = text.strip_prefix("BUF_NUM_FORMAT_").unwrap_or(&text);
+            let is = |names: (&str, &str), text: &str| {
+                names.0 == text || names.1.eq_ignore_ascii_case(text)
+            };
+            if let Some(n) = names::DFMT.iter().position(|&names| is(names, data))
+                && dfmt.is_none()
+            {
+                dfmt = Some(n as u64);
+            } else if let Some(n) = (0..8).find(|&n| is(names::nfmt(n, generation), number))
+                && nfmt.is_none()
+            {
+                nfmt = Some(n as u64);
+            } else {
+                return Err(Fail::new(
+                    span.to(self.last_span()),
+                    "expected one data format and one number format, as in [BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]",
+                ));
+            }
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b']')?;
+        Ok(dfmt.unwrap_or(1) | nfmt.unwrap_or(0) << 4)
+    }
+
     /// `swizzle(QUAD_PERM,0,1,2,3)` and the like: the offset of ds_swizzle_b32.
     fn swizzle(&mut self) -> Result<u32, Fail> {
         self.next();
@@ -724,47 +765,6 @@ impl<'s> Parser<'s, '_> {
             start.to(self.last_span()),
             "expected a power of two",
         ))
-    }
-
-    /// The format of a typed buffer: its number (NFMT above four bits of DFMT) or its names.
-    fn buffer_format(&mut self) -> Result<u64, Fail> {
-        if !self.eat(b'[') {
-            return Ok(self.ranged("a format", 0, 127)? as u64);
-        }
-        let generation = self.target.generation();
-        let (mut dfmt, mut nfmt) = (None, None);
-        loop {
-            // CLRX's data formats look like numbers.
-            let span = self.span();
-            while !matches!(self.peek(), Tok::Punct(b',' | b']') | Tok::End) {
-                self.next();
-            }
-            let text = self.text(span.to(self.last_span())).to_ascii_uppercase();
-            let data = text.strip_prefix("BUF_DATA_FORMAT_").unwrap_or(&text);
-            let number = text.strip_prefix("BUF_NUM_FORMAT_").unwrap_or(&text);
-            let is = |names: (&str, &str), text: &str| {
-                names.0 == text || names.1.eq_ignore_ascii_case(text)
-            };
-            if let Some(n) = names::DFMT.iter().position(|&names| is(names, data))
-                && dfmt.is_none()
-            {
-                dfmt = Some(n as u64);
-            } else if let Some(n) = (0..8).find(|&n| is(names::nfmt(n, generation), number))
-                && nfmt.is_none()
-            {
-                nfmt = Some(n as u64);
-            } else {
-                return Err(Fail::new(
-                    span.to(self.last_span()),
-                    "expected one data format and one number format, as in [BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]",
-                ));
-            }
-            if !self.eat(b',') {
-                break;
-            }
-        }
-        self.expect(b']')?;
-        Ok(dfmt.unwrap_or(1) | nfmt.unwrap_or(0) << 4)
     }
 
     fn ranged(&mut self, what: &str, from: i64, to: i64) -> Result<i64, Fail> {
@@ -1537,6 +1537,12 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         let span = operand.span;
         if operand.sext || matches!(val, Val::Reg(..) | Val::Off | Val::Imm(..)) {
             return self.miss(span, Why::Text("expected a 32-bit literal"));
+        }
+        // LLVM prints what a 16-bit one has above, too.
+        if let (16, Val::Int(value @ 0x1_0000..=0xffff_ffff)) = (ty.bits(), val)
+            && !operand.has_mods()
+        {
+            return self.put_literal(*value as u32, None, span);
         }
         match number_as(val, ty, operand.abs, operand.neg, self.parser.target) {
             Ok((Constant::Literal(value), _)) => self.put_literal(value, None, span),

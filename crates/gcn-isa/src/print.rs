@@ -467,11 +467,7 @@ impl Printer<'_> {
                 return self.signed(small);
             }
         }
-        // What a 16-bit literal has above is no part of the number.
-        let wide = slot.ty.bits() == 16 && v > 0xffff;
-        self.out.push_str(if wide { "lit(" } else { "" });
         push_hex(self.out, v as u64);
-        self.out.push_str(if wide { ")" } else { "" });
     }
 
     fn smem_offset(&mut self, value: Value, shown: &mut Encoder) {
@@ -715,6 +711,10 @@ impl Printer<'_> {
                     self.typed_format(shown);
                 }
             }
+            Mods::Packed | Mods::Mix => self.packed(shown),
+            Mods::Interp | Mods::InterpHigh => self.interp(shown),
+            Mods::Image => self.image(shown),
+            Mods::Export => self.export(shown),
             Mods::BufferLds => {
                 self.number(Field::Offset, " offset:", shown);
                 shown.set(Field::Lds, 1);
@@ -723,10 +723,6 @@ impl Printer<'_> {
                 self.flag(Field::Slc, "slc", shown);
                 self.out.push_str(if self.clrx { " lds" } else { "" });
             }
-            Mods::Packed | Mods::Mix => self.packed(shown),
-            Mods::Interp | Mods::InterpHigh => self.interp(shown),
-            Mods::Image => self.image(shown),
-            Mods::Export => self.export(shown),
             Mods::Flat => {
                 if self.insn.has_field(Field::Offset) {
                     self.flat_offset(shown);
@@ -738,58 +734,6 @@ impl Printer<'_> {
                 self.flag(Field::Nv, "nv", shown);
             }
         }
-    }
-
-    /// The 16-bit offset of DS.
-    fn ds_offset(&mut self, shown: &mut Encoder) {
-        let v = self.insn.field(Field::Offset0) | self.insn.field(Field::Offset1) << 8;
-        if v != 0 {
-            self.out.push_str(" offset:");
-            push_dec(self.out, v);
-            shown.set(Field::Offset0, v & 255);
-            shown.set(Field::Offset1, v >> 8);
-        }
-    }
-
-    /// The offset of ds_swizzle_b32, which LLVM writes as the pattern that it makes.
-    fn swizzle(&mut self, shown: &mut Encoder) {
-        let v = self.insn.field(Field::Offset0) | self.insn.field(Field::Offset1) << 8;
-        let pattern = names::Swizzle::of(v);
-        let (Some(pattern), false) = (pattern, self.clrx || v == 0) else {
-            return self.ds_offset(shown);
-        };
-        self.out.push_str(" offset:swizzle(");
-        self.out.push_str(pattern.name());
-        match pattern {
-            names::Swizzle::QuadPerm(lanes) => {
-                for k in 0..4 {
-                    self.out.push(',');
-                    push_dec(self.out, lanes >> (2 * k) & 3);
-                }
-            }
-            names::Swizzle::Swap(n) | names::Swizzle::Reverse(n) => {
-                self.out.push(',');
-                push_dec(self.out, n);
-            }
-            names::Swizzle::Broadcast(size, lane) => {
-                self.out.push(',');
-                push_dec(self.out, size);
-                self.out.push(',');
-                push_dec(self.out, lane);
-            }
-            names::Swizzle::BitmaskPerm(letters) => {
-                self.out.push_str(",\"");
-                for letter in letters {
-                    self.out.push(letter as char);
-                }
-                self.out.push('"');
-            }
-        }
-        self.out.push(')');
-        // Different masks may have one pattern.
-        let v = pattern.offset();
-        shown.set(Field::Offset0, v & 255);
-        shown.set(Field::Offset1, v >> 8);
     }
 
     fn buffer(&mut self, shown: &mut Encoder) {
@@ -945,6 +889,58 @@ impl Printer<'_> {
         });
         let compr = self.insn.field(Field::Compr) != 0;
         crate::encode::export_sources(shown, sources, compr, self.clrx);
+    }
+
+    /// The 16-bit offset of DS.
+    fn ds_offset(&mut self, shown: &mut Encoder) {
+        let v = self.insn.field(Field::Offset0) | self.insn.field(Field::Offset1) << 8;
+        if v != 0 {
+            self.out.push_str(" offset:");
+            push_dec(self.out, v);
+            shown.set(Field::Offset0, v & 255);
+            shown.set(Field::Offset1, v >> 8);
+        }
+    }
+
+    /// The offset of ds_swizzle_b32, which LLVM writes as the pattern that it makes.
+    fn swizzle(&mut self, shown: &mut Encoder) {
+        let v = self.insn.field(Field::Offset0) | self.insn.field(Field::Offset1) << 8;
+        let pattern = names::Swizzle::of(v);
+        let (Some(pattern), false) = (pattern, self.clrx || v == 0) else {
+            return self.ds_offset(shown);
+        };
+        self.out.push_str(" offset:swizzle(");
+        self.out.push_str(pattern.name());
+        match pattern {
+            names::Swizzle::QuadPerm(lanes) => {
+                for k in 0..4 {
+                    self.out.push(',');
+                    push_dec(self.out, lanes >> (2 * k) & 3);
+                }
+            }
+            names::Swizzle::Swap(n) | names::Swizzle::Reverse(n) => {
+                self.out.push(',');
+                push_dec(self.out, n);
+            }
+            names::Swizzle::Broadcast(size, lane) => {
+                self.out.push(',');
+                push_dec(self.out, size);
+                self.out.push(',');
+                push_dec(self.out, lane);
+            }
+            names::Swizzle::BitmaskPerm(letters) => {
+                self.out.push_str(",\"");
+                for letter in letters {
+                    self.out.push(letter as char);
+                }
+                self.out.push('"');
+            }
+        }
+        self.out.push(')');
+        // Different masks may have one pattern.
+        let v = pattern.offset();
+        shown.set(Field::Offset0, v & 255);
+        shown.set(Field::Offset1, v >> 8);
     }
 
     fn flat_offset(&mut self, shown: &mut Encoder) {
