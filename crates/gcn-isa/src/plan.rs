@@ -332,6 +332,8 @@ impl Plans {
                 base + code
             }
             Kind::BufAddr => match insn.buffer_address_dwords() {
+                // CLRX names the register that is ignored.
+                0 if self.clrx => base + code,
                 0 => {
                     absent(hidden);
                     off(line);
@@ -635,9 +637,9 @@ fn tells_no_encoding(insn: &Insn) -> bool {
 fn changes_a_register(plan: &Plan, bits: u64) -> bool {
     bits & plan.around != 0
         && (plan.takes.iter().take(plan.count as usize)).any(|take| {
-            let bit = |n: usize| bits.unbounded_shr(take.mods[n] as u32) & 1;
+            let modified = (take.mods.iter()).any(|at| bits.unbounded_shr(*at as u32) & 1 != 0);
             let code = bits.rotate_right(take.rotate as u32) as u16 & take.mask;
-            bit(0) | bit(1) != 0 && !(operand::INT0..operand::SDWA).contains(&code)
+            modified && !(operand::INT0..operand::SDWA).contains(&code)
         })
 }
 
@@ -877,7 +879,7 @@ impl Plans {
         let written = slot.access == Access::Write && plus == 0 && at.len > 7;
         let mut table = Table {
             dwords,
-            short: slot.ty.bits() == 16 && slot.ty != Ty::F16,
+            short: matches!(slot.ty, Ty::I16 | Ty::U16),
             written,
             saddr,
             literal: insn.layout.bytes == 4 && at.len > 7 && !written,
@@ -908,7 +910,7 @@ impl Plans {
             },
             base,
             other,
-            mods: source_mods(insn, slot),
+            mods: source_mods(insn, slot, self.clrx),
             ty: slot.ty,
         })
     }
@@ -938,7 +940,7 @@ impl Plans {
             token.flags |= Token::LITERAL;
             return token;
         }
-        let ty = if table.short { Ty::B16 } else { Ty::B32 };
+        let ty = if table.short { Ty::I16 } else { Ty::B32 };
         let mut text = String::new();
         if table.saddr && code == 0x7f {
             text.push_str("off");
@@ -1033,6 +1035,16 @@ impl Plans {
                 self.number(insn, Field::Offset1, " offset1:");
                 self.flag(insn, Field::Gds, " gds");
             }
+            Mods::Buffer if self.clrx => {
+                self.flag(insn, Field::Offen, " offen");
+                self.flag(insn, Field::Idxen, " idxen");
+                self.number(insn, Field::Offset, " offset:");
+                self.flag(insn, Field::Glc, " glc");
+                self.flag(insn, Field::Slc, " slc");
+                self.flag(insn, Field::Addr64, " addr64");
+                self.flag(insn, Field::Lds, " lds");
+                self.flag(insn, Field::Tfe, " tfe");
+            }
             Mods::Buffer => {
                 self.flag(insn, Field::Idxen, " idxen");
                 self.flag(insn, Field::Offen, " offen");
@@ -1062,6 +1074,7 @@ impl Plans {
                 self.flag(insn, Field::Lds, " lds");
                 self.flag(insn, Field::Nv, " nv");
             }
+            _ => return None,
         }
         for item in &self.items[first..] {
             plan.shown |= (item.mask as u64).rotate_left(item.rotate as u32);
@@ -1169,7 +1182,7 @@ fn sources(insn: &Insn) -> impl Iterator<Item = (usize, &'static Slot)> {
 }
 
 /// Where abs, neg and sext of a source are.
-fn source_mods(insn: &Insn, slot: &Slot) -> [u8; 3] {
+fn source_mods(insn: &Insn, slot: &Slot, clrx: bool) -> [u8; 3] {
     use Encoding::*;
     let Some((n, _)) = sources(insn).find(|(_, s)| s.role == slot.role) else {
         return [NO_BIT; 3];
@@ -1179,6 +1192,9 @@ fn source_mods(insn: &Insn, slot: &Slot) -> [u8; 3] {
         if at.len == 0 { NO_BIT } else { at.lo + n as u8 }
     };
     match insn.encoding {
+        Vop3 | Vop3b if !clrx && insn.row.shape.neg_is_sext(slot.role) => {
+            [bit(Field::Abs, n), NO_BIT, bit(Field::Neg, n)]
+        }
         Vop3 | Vop3b => [bit(Field::Abs, n), bit(Field::Neg, n), NO_BIT],
         Sdwa1 | Sdwa2 | SdwaC | Dpp1 | Dpp2 | DppC => {
             let (abs, neg, sext) = if n == 0 {

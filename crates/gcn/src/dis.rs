@@ -5,10 +5,7 @@ use std::fmt::Write as _;
 
 use crate::listing::Listing;
 use gcn_isa::Target;
-use gcn_isa::decode::Insn;
-use gcn_isa::format::Field;
 use gcn_isa::print::{Style, Syntax, push_dec, push_hex};
-use gcn_isa::shape::{Imm, Role};
 use gcn_isa::text::Text;
 use gcn_object::descriptor;
 use gcn_object::metadata;
@@ -20,19 +17,6 @@ use gcn_object::{Binding, RelocationKind, SectionKind, SymbolKind, SymbolSection
 pub struct Show {
     /// The address and the words, in a comment.
     pub encoding: bool,
-}
-
-/// Where a branch with a SIMM16 target goes, counted like `at`.
-pub fn branch_target(insn: &Insn, at: u64) -> Option<u64> {
-    if !insn.has_field(Field::Simm16) {
-        return None;
-    }
-    insn.row.shape.slot(Role::Imm(Imm::Branch))?;
-    let words = insn.field(Field::Simm16) as u16 as i16 as i64;
-    Some(
-        at.wrapping_add(insn.len as u64)
-            .wrapping_add_signed(4 * words),
-    )
 }
 
 /// What the source of raw bytes begins with.

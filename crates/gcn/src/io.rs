@@ -38,54 +38,6 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     std::fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// A file, or standard output, that is written piece by piece.
-pub struct Output {
-    to: Box<dyn Write + Send>,
-    name: String,
-    /// Whether nobody reads it any more.
-    gone: bool,
-}
-
-impl Output {
-    /// Makes the file, or empties the one there is.
-    ///
-    /// # Errors
-    /// A message with the file's name.
-    pub fn create(path: &Path) -> Result<Output, String> {
-        if path.as_os_str() == "-" {
-            return Ok(Output {
-                to: Box::new(std::io::stdout()),
-                name: "standard output".into(),
-                gone: false,
-            });
-        }
-        let name = path.display().to_string();
-        let file = std::fs::File::create(path).map_err(|e| format!("{name}: {e}"))?;
-        Ok(Output {
-            to: Box::new(file),
-            name,
-            gone: false,
-        })
-    }
-
-    /// Writes all of `bytes`. A reader that has gone away is no error: then it gives false, and
-    /// more need not be written.
-    ///
-    /// # Errors
-    /// A message with the file's name.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<bool, String> {
-        if !self.gone
-            && let Err(e) = self.to.write_all(bytes).and_then(|()| self.to.flush())
-        {
-            if e.kind() != std::io::ErrorKind::BrokenPipe {
-                return Err(format!("{}: {e}", self.name));
-            }
-            self.gone = true;
-        }
-        Ok(!self.gone)
-    }
-}
-
 /// Writes to standard output. A reader that has gone away is no error.
 ///
 /// # Errors
@@ -96,6 +48,28 @@ pub fn print(bytes: &[u8]) -> Result<(), String> {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(format!("standard output: {e}"))
         }
+        _ => Ok(()),
+    }
+}
+
+/// Has `make` write a file, or standard output, piece by piece. A reader that has gone away is no error.
+///
+/// # Errors
+/// A message with the file's name.
+pub fn stream(
+    path: &Path,
+    make: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
+) -> Result<(), String> {
+    let (done, name) = if path.as_os_str() == "-" {
+        let mut out = std::io::stdout();
+        let done = make(&mut out).and_then(|()| out.flush());
+        (done, "standard output".into())
+    } else {
+        let done = std::fs::File::create(path).and_then(|mut file| make(&mut file));
+        (done, path.display().to_string())
+    };
+    match done {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(format!("{name}: {e}")),
         _ => Ok(()),
     }
 }

@@ -1,15 +1,17 @@
 //! Code printed line by line, in chunks that several threads can print.
 
 use std::fmt::Write as _;
+use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use gcn_isa::Target;
 use gcn_isa::decode::Decoder;
+use gcn_isa::flow::branch_target;
 use gcn_isa::plan::Plans;
 use gcn_isa::print::{Style, Syntax, push_dec, push_hex_digits};
 use gcn_isa::text::{Sink, Text};
 
-use crate::dis::{Labels, Show, branch_target};
+use crate::dis::{Labels, Show};
 
 /// How many bytes of code a chunk has, or a little more: its text stays in the cache until it is
 /// written.
@@ -137,16 +139,12 @@ impl<'a> Listing<'a> {
         self.tail(end, out);
     }
 
-    /// Prints with as many as `threads` threads, and gives the text in order and piece by piece to
-    /// `write`, which says whether it wants more.
+    /// Prints with as many as `threads` threads, and writes the text to `out` in order and piece by
+    /// piece.
     ///
     /// # Errors
-    /// What `write` gives.
-    pub fn write(
-        &self,
-        threads: usize,
-        mut write: impl FnMut(&[u8]) -> Result<bool, String> + Send,
-    ) -> Result<(), String> {
+    /// Those of `out`.
+    pub fn write(&self, threads: usize, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let mut chunks = Chunks::new(self);
         let threads = threads.min(self.bytes.len() / CHUNK / 2);
         if threads < 2 {
@@ -155,18 +153,15 @@ impl<'a> Listing<'a> {
             while let Some(chunk) = chunks.next() {
                 text.clear();
                 self.chunk(&chunk, &mut plans, &mut text);
-                if !write(text.as_bytes())? {
-                    break;
-                }
+                out.write_all(text.as_bytes())?;
             }
             return Ok(());
         }
         let chunks = Mutex::new(chunks);
         let turn = Mutex::new(Turn {
             next: 0,
-            over: false,
             result: Ok(()),
-            write,
+            out,
         });
         let passed = Condvar::new();
         let work = || {
@@ -178,17 +173,15 @@ impl<'a> Listing<'a> {
                 text.clear();
                 self.chunk(&chunk, &mut plans, &mut text);
                 let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-                let waits = |turn: &mut Turn<_>| turn.next != chunk.number && !turn.over;
+                let waits = |turn: &mut Turn| turn.next != chunk.number && turn.result.is_ok();
                 let mut turn = passed
                     .wait_while(turn, waits)
                     .unwrap_or_else(PoisonError::into_inner);
-                if turn.over {
+                if turn.result.is_err() {
                     return;
                 }
-                let more = (turn.write)(text.as_bytes());
+                turn.result = turn.out.write_all(text.as_bytes());
                 turn.next += 1;
-                turn.over = !matches!(more, Ok(true));
-                turn.result = more.map(|_| ());
                 passed.notify_all();
             }
         };
@@ -368,12 +361,12 @@ fn is_zero(bytes: &[u8], at: usize) -> bool {
 }
 
 /// Whose turn it is to write.
-struct Turn<W> {
+struct Turn<'a> {
+    /// The number of the next chunk.
     next: usize,
-    /// Nothing more is to be written.
-    over: bool,
-    result: Result<(), String>,
-    write: W,
+    /// An error ends it.
+    result: io::Result<()>,
+    out: &'a mut (dyn Write + Send),
 }
 
 /// A part of the code, from one instruction's first byte to another's.

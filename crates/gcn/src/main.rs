@@ -12,7 +12,7 @@ use gcn::isa::print::Style;
 use gcn::isa::{Format, Target};
 use gcn::listing::Listing;
 use gcn::object::read::CodeObject;
-use gcn::{demo, dis, eval, io, manual, run};
+use gcn::{demo, dis, dis_json, eval, io, manual, run};
 
 /// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
 /// gfx6 to gfx9.
@@ -105,6 +105,9 @@ struct AsmArgs {
     /// Violations of operand rules are warnings, not errors
     #[arg(long)]
     permissive: bool,
+    /// Threads that read a large source; by default one a core
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
     /// Output file, or `-`; by default FILE with .co, .o or .bin, or standard output where FILE is `-`
     #[arg(short)]
     o: Option<PathBuf>,
@@ -130,8 +133,12 @@ struct DisArgs {
     #[arg(long, conflicts_with = "plain")]
     show_encoding: bool,
     /// Threads that print raw bytes (default: one a core)
-    #[arg(long, requires = "raw")]
+    #[arg(long, requires = "raw", conflicts_with = "json")]
     threads: Option<NonZeroUsize>,
+    /// One JSON object a line for each instruction: bytes, text, operands, registers read and written,
+    /// memory, control flow (docs/json.md)
+    #[arg(long, conflicts_with_all = ["plain", "show_encoding"])]
+    json: bool,
     /// Output file, or `-`
     #[arg(short, default_value = "-")]
     o: PathBuf,
@@ -262,9 +269,13 @@ struct DocArgs {
     /// An instruction (s_bfe_u32), a format (SOP2), or an entry of the errata (sop2-bfe)
     #[arg(required_unless_present_any = ["stats", "all"])]
     name: Option<String>,
-    /// How many rows each format has in each generation
+    /// How many rows each format has in each generation and in targets that differ in them, and how
+    /// many have a meaning
     #[arg(long, conflicts_with_all = ["name", "all"])]
     stats: bool,
+    /// With --stats: as JSON
+    #[arg(long, requires = "stats")]
+    json: bool,
     /// Write every format's page
     #[arg(long, conflicts_with = "name", requires = "o")]
     all: bool,
@@ -315,6 +326,10 @@ fn main() -> ExitCode {
     }
 }
 
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
 fn assemble(args: &AsmArgs) -> Result<(), String> {
     let source = io::read_text(&args.file)?;
     let options = gcn::asm::Options {
@@ -325,6 +340,7 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
             AsmSyntax::Clrx => gcn::asm::Syntax::Clrx,
         },
         permissive: args.permissive,
+        threads: args.threads.map_or_else(cores, NonZeroUsize::get),
         ..Default::default()
     };
     let name = if args.file.as_os_str() == "-" {
@@ -383,6 +399,9 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
             arch.name()
         ));
     }
+    if args.json {
+        return io::stream(&args.o, |out| dis_json::object(&object, style, out));
+    }
     let text = dis::object(&object, style, show)?;
     io::write(&args.o, text.as_bytes())
 }
@@ -394,21 +413,18 @@ fn disassemble_raw(
     show: dis::Show,
 ) -> Result<(), String> {
     let bytes = io::read(&args.file)?;
-    let mut out = io::Output::create(&args.o)?;
-    let named = dis::Labels::new();
-    let listing = if args.plain {
-        Listing::plain(arch, &bytes, style)
-    } else {
-        out.write(dis::raw_header(arch, style).as_bytes())?;
-        Listing::labelled(arch, &bytes, 0, style, show, &named)
-    };
+    if args.json {
+        return io::stream(&args.o, |out| dis_json::raw(arch, &bytes, style, out));
+    }
     let threads = args.threads.map_or_else(cores, NonZeroUsize::get);
-    listing.write(threads, |text| out.write(text))
-}
-
-/// How many threads are worth starting.
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+    io::stream(&args.o, |out| {
+        if args.plain {
+            return Listing::plain(arch, &bytes, style).write(threads, out);
+        }
+        out.write_all(dis::raw_header(arch, style).as_bytes())?;
+        let named = dis::Labels::new();
+        Listing::labelled(arch, &bytes, 0, style, show, &named).write(threads, out)
+    })
 }
 
 fn run_kernel(args: RunArgs) -> Result<(), String> {
@@ -475,7 +491,11 @@ fn evaluate(args: &EvalArgs) -> Result<(), String> {
 
 fn document(args: &DocArgs) -> Result<(), String> {
     if args.stats {
-        return io::print(manual::stats().as_bytes());
+        let text = match args.json {
+            true => manual::stats_json(),
+            false => manual::stats(),
+        };
+        return io::print(text.as_bytes());
     }
     if let (true, Some(folder)) = (args.all, &args.o) {
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
