@@ -87,11 +87,19 @@ impl Decoder {
     }
 
     /// As [`decode`].
-    #[inline]
+    // Inlined, so that a loop that asks for the length alone computes no more.
+    #[inline(always)]
     pub fn decode(&self, bytes: &[u8]) -> Option<Insn> {
         if let Some(words) = bytes.first_chunk::<8>() {
             return self.words(words);
         }
+        self.tail(bytes)
+    }
+
+    /// Decodes what may be cut short.
+    #[cold]
+    #[inline(never)]
+    fn tail(&self, bytes: &[u8]) -> Option<Insn> {
         if bytes.len() < 4 {
             return None;
         }
@@ -102,7 +110,7 @@ impl Decoder {
     }
 
     /// Decodes the longest instruction's worth of bytes.
-    #[inline]
+    #[inline(always)]
     pub fn words(&self, bytes: &[u8; 8]) -> Option<Insn> {
         let word =
             |n: usize| u32::from_le_bytes([bytes[n], bytes[n + 1], bytes[n + 2], bytes[n + 3]]);

@@ -145,19 +145,24 @@ impl<'a> Listing<'a> {
     /// # Errors
     /// Those of `out`.
     pub fn write(&self, threads: usize, out: &mut (dyn Write + Send)) -> io::Result<()> {
-        let mut chunks = Chunks::new(self);
         let threads = threads.min(self.bytes.len() / CHUNK / 2);
         if threads < 2 {
             let mut plans = Plans::new(self.target, self.style);
             let mut text = Text::new();
-            while let Some(chunk) = chunks.next() {
+            let mut at = 0;
+            while at < self.bytes.len() {
+                let to = (at + CHUNK).min(self.bytes.len());
                 text.clear();
-                self.chunk(&chunk, &mut plans, &mut text);
+                at = self.print(at, to, &mut plans, &mut text);
+                if self.bytes.len() - at < 4 {
+                    self.tail(at, &mut text);
+                    at = self.bytes.len();
+                }
                 out.write_all(text.as_bytes())?;
             }
             return Ok(());
         }
-        let chunks = Mutex::new(chunks);
+        let chunks = Mutex::new(Chunks::new(self));
         let turn = Mutex::new(Turn {
             next: 0,
             result: Ok(()),
