@@ -95,9 +95,9 @@ impl<'a> Listing<'a> {
                 next = at + CHUNK;
             }
             starts.set(at);
-            at += match decoder.decode(&bytes[at..]) {
+            at += match &decoder.decode(&bytes[at..]) {
                 Some(insn) => {
-                    let to = branch_target(&insn, at as u64).map(|to| to as usize);
+                    let to = branch_target(insn, at as u64).map(|to| to as usize);
                     if let Some(to) = to.filter(|to| *to <= bytes.len()) {
                         labels.set(to);
                     }
@@ -219,9 +219,10 @@ impl<'a> Listing<'a> {
     fn print_plain(&self, from: usize, to: usize, plans: &mut Plans, out: &mut Text) -> usize {
         let mut at = from;
         while at < to && self.bytes.len() - at >= 4 {
-            match self.decoder.decode(&self.bytes[at..]) {
+            // Matched where it lies: moving it costs more than decoding it.
+            match &self.decoder.decode(&self.bytes[at..]) {
                 Some(insn) => {
-                    plans.print(&insn, None, out);
+                    plans.print(insn, None, out);
                     at += insn.len as usize;
                 }
                 None => {
@@ -257,16 +258,16 @@ impl<'a> Listing<'a> {
             }
             let start = out.len();
             out.push('\t');
-            let step = match self.decoder.decode(&bytes[at..]) {
+            let step = match &self.decoder.decode(&bytes[at..]) {
                 Some(insn) => {
-                    let to = branch_target(&insn, at as u64).map(|to| to as usize);
+                    let to = branch_target(insn, at as u64).map(|to| to as usize);
                     match to.filter(|to| labelled.labels.has(*to)) {
                         Some(to) => {
                             label.clear();
                             self.name(labelled, to, &mut label);
-                            plans.print(&insn, Some(&label), out);
+                            plans.print(insn, Some(&label), out);
                         }
-                        None => plans.print(&insn, None, out),
+                        None => plans.print(insn, None, out),
                     }
                     insn.len as usize
                 }
