@@ -24,6 +24,8 @@ pub struct Insn {
     pub len: u8,
     /// The row's number among all.
     pub(crate) number: u16,
+    /// What the index says of it.
+    pub(crate) what: u8,
     /// Where the fields lie: the layout of `encoding`.
     pub(crate) layout: &'static Layout,
 }
@@ -109,12 +111,9 @@ impl Decoder {
             .filter(|insn| insn.len as usize <= bytes.len())
     }
 
-    /// Decodes the longest instruction's worth of bytes.
+    /// What the tables say of the first word.
     #[inline(always)]
-    pub fn words(&self, bytes: &[u8; 8]) -> Option<Insn> {
-        let word =
-            |n: usize| u32::from_le_bytes([bytes[n], bytes[n + 1], bytes[n + 2], bytes[n + 3]]);
-        let (first, second) = (word(0), word(4));
+    fn entry(&self, first: u32) -> Option<(&'static Class, Entry)> {
         let class = &self.classes[(first >> 23) as usize];
         let mut at = class.base as usize + (first >> class.op_lo & class.op_mask as u32) as usize;
         if class.more {
@@ -127,7 +126,26 @@ impl Decoder {
                 _ => return None,
             };
         }
-        let insts::Entry { number, what } = self.index[at];
+        Some((class, self.index[at]))
+    }
+
+    /// The length in bytes of what `bytes` begins with, and whether it is a branch with a target in
+    /// SIMM16. A dword that is no instruction has its four bytes.
+    #[inline(always)]
+    pub fn skim(&self, bytes: &[u8]) -> (usize, bool) {
+        match self.decode(bytes) {
+            Some(insn) => (insn.len as usize, insn.branches()),
+            None => (4, false),
+        }
+    }
+
+    /// Decodes the longest instruction's worth of bytes.
+    #[inline(always)]
+    pub fn words(&self, bytes: &[u8; 8]) -> Option<Insn> {
+        let word =
+            |n: usize| u32::from_le_bytes([bytes[n], bytes[n + 1], bytes[n + 2], bytes[n + 3]]);
+        let (first, second) = (word(0), word(4));
+        let (class, Entry { number, what }) = self.entry(first)?;
         let row = insts::numbered(number)?;
         let mut encoding = class.encoding;
         let mut wide = class.wide;
@@ -156,6 +174,7 @@ impl Decoder {
             literal: if literal { second } else { 0 },
             len: if wide || literal { 8 } else { 4 },
             number,
+            what,
             layout: &self.layouts[encoding as usize],
         })
     }
@@ -291,6 +310,12 @@ impl Insn {
     #[inline]
     pub fn generation(&self) -> Gen {
         self.target.generation()
+    }
+
+    /// Whether it is a branch with a target in SIMM16.
+    #[inline]
+    pub fn branches(&self) -> bool {
+        self.what & Entry::BRANCH != 0
     }
 
     /// The value of a field; 0 where the encoding has none.

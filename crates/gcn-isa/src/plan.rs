@@ -27,6 +27,8 @@ pub struct Plans {
     /// By row and encoding: [`UNKNOWN`], [`GENERAL`], or two more than the plan's index.
     known: Vec<u16>,
     plans: Vec<Plan>,
+    /// By the same index.
+    details: Vec<Detail>,
     /// Tokens: an empty one, then 512 for each of `tables`.
     tokens: Vec<Token>,
     tables: Vec<Table>,
@@ -82,16 +84,22 @@ struct Table {
     literal: bool,
 }
 
-/// One operand.
+/// Where an operand's token is.
 #[derive(Clone, Copy)]
 struct Take {
-    kind: Kind,
-    /// The field: how far the bits are rotated to the right, then which of them.
-    rotate: u8,
-    mask: u16,
     /// The token of a field of zeros.
     base: u16,
-    /// The same, where the operand may have another width.
+    /// The field: how far the bits are rotated to the right, then which of them.
+    mask: u16,
+    rotate: u8,
+}
+
+/// The rest that is known of an operand.
+#[derive(Clone, Copy)]
+struct Operand {
+    take: Take,
+    kind: Kind,
+    /// The base, where the operand may have another width.
     other: u16,
     /// The bits that say abs, neg and sext; [`NO_BIT`] where there are none.
     mods: [u8; 3],
@@ -152,22 +160,31 @@ const TAKES: usize = 6;
 /// How many operands the straight path writes, whether they are there or not.
 const STRAIGHT: usize = 4;
 
+/// What the text of most instructions takes: two cache lines.
+#[repr(C, align(64))]
 struct Plan {
     mnemonic: Piece<32>,
-    takes: [Take; TAKES],
     count: u8,
     /// All operands are plain codes and no more than [`STRAIGHT`].
     straight: bool,
     tail: Tail,
-    /// The first and the count of `Plans::items`.
-    items: (u16, u8),
+    /// Whether `Detail::e32` says something.
+    e32: bool,
+    takes: [Take; STRAIGHT],
     /// The bits that put something around a source.
     around: u64,
-    /// The bits that write a modifier; the text of SDWA and DPP has some in any case.
-    shown: u64,
     /// The bits that the text does not show, and what it means by them.
     hidden: u64,
     default: u64,
+    /// The bits that write a modifier; the text of SDWA and DPP has some in any case.
+    shown: u64,
+}
+
+/// What the text of the others takes.
+struct Detail {
+    operands: [Operand; TAKES],
+    /// The first and the count of `Plans::items`.
+    items: (u16, u8),
     /// CLRX's `vop3` is written where the bits of the mask are these.
     e32: Option<(u64, u64)>,
 }
@@ -182,6 +199,7 @@ impl Plans {
             clrx,
             known: vec![UNKNOWN; 4 * insts::count()],
             plans: Vec::new(),
+            details: Vec::new(),
             tokens: vec![Token::EMPTY],
             tables: Vec::new(),
             long: Vec::new(),
@@ -200,8 +218,9 @@ impl Plans {
         if insn.target == self.target
             && let Some(n) = self.plan(insn)
             && let Some(plan) = self.plans.get(n)
+            && let Some(detail) = self.details.get(n)
             && let Some(mut line) = out.line()
-            && self.write(plan, insn, label, &mut line).is_some()
+            && self.write((plan, detail), insn, label, &mut line).is_some()
         {
             let len = line.at;
             return out.advance(len);
@@ -229,8 +248,9 @@ impl Plans {
         }
         let n = self.plans.len();
         match self.make(insn) {
-            Some(plan) => {
+            Some((plan, detail)) => {
                 self.plans.push(plan);
+                self.details.push(detail);
                 self.known[at] = n as u16 + 2;
                 Some(n)
             }
@@ -243,7 +263,13 @@ impl Plans {
 
     /// Writes the text by its plan; `None` where it must be left to the general printer.
     #[inline]
-    fn write(&self, plan: &Plan, insn: &Insn, label: Option<&str>, line: &mut Line) -> Option<()> {
+    fn write(
+        &self,
+        (plan, detail): (&Plan, &Detail),
+        insn: &Insn,
+        label: Option<&str>,
+        line: &mut Line,
+    ) -> Option<()> {
         let bits = insn.bits;
         let mut hidden = (bits ^ plan.default) & plan.hidden;
         line.piece(&plan.mnemonic);
@@ -251,7 +277,7 @@ impl Plans {
         let mut flags = Token::LITERAL;
         if plan.straight && bits & plan.around == 0 {
             flags = 0;
-            for take in &plan.takes[..STRAIGHT] {
+            for take in &plan.takes {
                 let token = self.token(take, bits)?;
                 line.copy(&token.text, token.len as usize);
                 flags |= token.flags;
@@ -259,8 +285,8 @@ impl Plans {
         }
         if flags & (Token::LITERAL | Token::LONG) != 0 {
             line.at = first;
-            for take in plan.takes.iter().take(plan.count as usize) {
-                self.operand(take, insn, label, line, &mut hidden)?;
+            for operand in detail.operands.iter().take(plan.count as usize) {
+                self.operand(operand, insn, label, line, &mut hidden)?;
             }
         }
         // The last separator: `, ` behind an operand or the space behind the mnemonic.
@@ -269,13 +295,14 @@ impl Plans {
         }
         match plan.tail {
             Tail::Items if bits & plan.shown == 0 => {}
-            Tail::Items => self.modifiers(plan, bits, line),
-            Tail::Sdwa => self.sdwa(plan, insn, line, &mut hidden)?,
+            Tail::Items => self.modifiers(detail, bits, line),
+            Tail::Sdwa => self.sdwa((plan, detail), insn, line, &mut hidden)?,
             Tail::Dpp => self.dpp(insn, line)?,
         }
-        if let Some((mask, value)) = plan.e32
+        if plan.e32
+            && let Some((mask, value)) = detail.e32
             && bits & mask == value
-            && !changes_a_register(plan, bits)
+            && !(bits & plan.around != 0 && changes_a_register(detail, bits))
         {
             line.text(" vop3");
         }
@@ -296,20 +323,21 @@ impl Plans {
     #[inline]
     fn operand(
         &self,
-        take: &Take,
+        operand: &Operand,
         insn: &Insn,
         label: Option<&str>,
         line: &mut Line,
         hidden: &mut u64,
     ) -> Option<()> {
         let bits = insn.bits;
+        let take = &operand.take;
         let code = (bits.rotate_right(take.rotate as u32) as u16 & take.mask) as usize;
         let base = take.base as usize;
         let absent = |hidden: &mut u64| {
             *hidden |= bits & (take.mask as u64).rotate_left(take.rotate as u32);
         };
         let off = |line: &mut Line| line.copy(b"off, \0\0\0", 5);
-        let at = match take.kind {
+        let at = match operand.kind {
             Kind::Code => base + code,
             Kind::Scalar(bit) if bits >> bit & 1 != 0 => base + code,
             Kind::Scalar(_) => base + VGPR0 as usize + code,
@@ -340,10 +368,10 @@ impl Plans {
                     return Some(());
                 }
                 1 => base + code,
-                _ => take.other as usize + code,
+                _ => operand.other as usize + code,
             },
             Kind::GlobalAddr if insn.field(Field::Saddr) == 0x7f => base + code,
-            Kind::GlobalAddr => take.other as usize + code,
+            Kind::GlobalAddr => operand.other as usize + code,
             Kind::ScratchAddr if insn.field(Field::Saddr) == 0x7f => base + code,
             Kind::ScratchAddr => {
                 absent(hidden);
@@ -362,7 +390,7 @@ impl Plans {
             }
         };
         let token = self.tokens.get(at)?;
-        let bit = |n: usize| bits.unbounded_shr(take.mods[n] as u32) as usize & 1;
+        let bit = |n: usize| bits.unbounded_shr(operand.mods[n] as u32) as usize & 1;
         let mods = bit(0) | bit(1) << 1 | bit(2) << 2;
         let constant = (token.flags & Token::CONSTANT != 0) as usize;
         let (before, after) = &self.around[mods | constant << 3];
@@ -373,7 +401,7 @@ impl Plans {
             if insn.len == insn.layout.bytes {
                 return None;
             }
-            self.literal(insn.literal, take.ty, line);
+            self.literal(insn.literal, operand.ty, line);
         } else if token.flags & Token::LONG != 0 {
             let index = u16::from_le_bytes([token.text[0], token.text[1]]);
             line.piece(self.long.get(index as usize)?);
@@ -522,8 +550,8 @@ impl Plans {
     }
 
     #[inline]
-    fn modifiers(&self, plan: &Plan, bits: u64, line: &mut Line) {
-        let (first, count) = plan.items;
+    fn modifiers(&self, detail: &Detail, bits: u64, line: &mut Line) {
+        let (first, count) = detail.items;
         for item in self.items.iter().skip(first as usize).take(count as usize) {
             let v = bits.rotate_right(item.rotate as u32) as u32 & item.mask;
             if v == 0 {
@@ -556,11 +584,17 @@ impl Plans {
     }
 
     #[inline]
-    fn sdwa(&self, plan: &Plan, insn: &Insn, line: &mut Line, hidden: &mut u64) -> Option<()> {
+    fn sdwa(
+        &self,
+        (plan, detail): (&Plan, &Detail),
+        insn: &Insn,
+        line: &mut Line,
+        hidden: &mut u64,
+    ) -> Option<()> {
         if tells_no_encoding(insn) {
             return None;
         }
-        self.modifiers(plan, insn.bits, line);
+        self.modifiers(detail, insn.bits, line);
         let start = line.at;
         for (n, (field, lo)) in SELECTIONS.into_iter().enumerate() {
             // The first items are clamp and omod; then come the bits of the selections there are.
@@ -634,13 +668,13 @@ fn tells_no_encoding(insn: &Insn) -> bool {
 }
 
 /// Whether abs or neg stands at a source that is no inline constant.
-fn changes_a_register(plan: &Plan, bits: u64) -> bool {
-    bits & plan.around != 0
-        && (plan.takes.iter().take(plan.count as usize)).any(|take| {
-            let modified = (take.mods.iter()).any(|at| bits.unbounded_shr(*at as u32) & 1 != 0);
-            let code = bits.rotate_right(take.rotate as u32) as u16 & take.mask;
-            modified && !(operand::INT0..operand::SDWA).contains(&code)
-        })
+fn changes_a_register(detail: &Detail, bits: u64) -> bool {
+    detail.operands.iter().any(|operand| {
+        let modified = (operand.mods.iter()).any(|at| bits.unbounded_shr(*at as u32) & 1 != 0);
+        let take = &operand.take;
+        let code = bits.rotate_right(take.rotate as u32) as u16 & take.mask;
+        modified && !(operand::INT0..operand::SDWA).contains(&code)
+    })
 }
 
 fn omod(v: u32, line: &mut Line) {
@@ -709,7 +743,7 @@ fn piece<const N: usize>(text: &str) -> Piece<N> {
 
 impl Plans {
     /// `None` where the general printer must do it.
-    fn make(&mut self, insn: &Insn) -> Option<Plan> {
+    fn make(&mut self, insn: &Insn) -> Option<(Plan, Detail)> {
         let row = insn.row;
         let mut mnemonic = String::from(if self.clrx {
             row.clrx.unwrap_or(row.name)
@@ -723,39 +757,49 @@ impl Plans {
         if !slots.is_empty() {
             mnemonic.push(' ');
         }
-        let empty = Take {
-            kind: Kind::Code,
-            rotate: 0,
-            mask: 0,
+        let nothing = Take {
             base: 0,
+            mask: 0,
+            rotate: 0,
+        };
+        let empty = Operand {
+            take: nothing,
+            kind: Kind::Code,
             other: 0,
             mods: [NO_BIT; 3],
             ty: Ty::B32,
         };
         let mut plan = Plan {
             mnemonic: Piece::new(&mnemonic)?,
-            takes: [empty; TAKES],
             count: slots.len() as u8,
             straight: slots.len() <= STRAIGHT,
             tail: Tail::Items,
-            items: (self.items.len() as u16, 0),
+            e32: false,
+            takes: [nothing; STRAIGHT],
             around: 0,
-            shown: 0,
             hidden: 0,
             default: 0,
+            shown: 0,
+        };
+        let mut detail = Detail {
+            operands: [empty; TAKES],
+            items: (self.items.len() as u16, 0),
             e32: None,
         };
         let mut visible = insn.layout.name;
         for (n, slot) in slots.iter().enumerate() {
-            let take = self.take(insn, slot, &mut visible)?;
-            plan.straight &= take.kind == Kind::Code;
-            for bit in take.mods {
+            let operand = self.take(insn, slot, &mut visible)?;
+            plan.straight &= operand.kind == Kind::Code;
+            for bit in operand.mods {
                 plan.around |= 1u64.unbounded_shl(bit as u32);
             }
-            *plan.takes.get_mut(n)? = take;
+            if let Some(take) = plan.takes.get_mut(n) {
+                *take = operand.take;
+            }
+            *detail.operands.get_mut(n)? = operand;
         }
         visible |= plan.around;
-        self.tail(insn, &mut plan)?;
+        self.tail(insn, &mut plan, &mut detail)?;
         visible |= plan.shown;
         if plan.tail == Tail::Dpp {
             visible |= bits_of(insn, &[Field::DppCtrl, Field::BoundCtrl]);
@@ -771,13 +815,14 @@ impl Plans {
         };
         plan.hidden = all & !visible;
         if self.clrx && variant(insn.encoding) == 1 {
-            plan.e32 = looks_like_e32(insn, plan.shown);
+            detail.e32 = looks_like_e32(insn, plan.shown);
+            plan.e32 = detail.e32.is_some();
         }
-        Some(plan)
+        Some((plan, detail))
     }
 
     /// How an operand is read; the bits that its text shows are added to `visible`.
-    fn take(&mut self, insn: &Insn, slot: &'static Slot, visible: &mut u64) -> Option<Take> {
+    fn take(&mut self, insn: &Insn, slot: &'static Slot, visible: &mut u64) -> Option<Operand> {
         use Encoding::*;
         let (encoding, format) = (insn.encoding, insn.row.format);
         let mut kind = Kind::Code;
@@ -900,15 +945,18 @@ impl Plans {
             2 => 1,
             _ => 2,
         };
-        Some(Take {
-            kind,
-            rotate: ((at.lo as u32).wrapping_sub(shift) % 64) as u8,
-            mask: if times == 0 {
-                0
-            } else {
-                (((1u32 << at.len) - 1) << shift) as u16
+        let mask = if times == 0 {
+            0
+        } else {
+            (((1u32 << at.len) - 1) << shift) as u16
+        };
+        Some(Operand {
+            take: Take {
+                base,
+                mask,
+                rotate: ((at.lo as u32).wrapping_sub(shift) % 64) as u8,
             },
-            base,
+            kind,
             other,
             mods: source_mods(insn, slot, self.clrx),
             ty: slot.ty,
@@ -967,7 +1015,7 @@ impl Plans {
     }
 
     /// The modifiers that may follow.
-    fn tail(&mut self, insn: &Insn, plan: &mut Plan) -> Option<()> {
+    fn tail(&mut self, insn: &Insn, plan: &mut Plan, detail: &mut Detail) -> Option<()> {
         use Encoding::*;
         let first = self.items.len();
         match insn.row.shape.mods {
@@ -1079,7 +1127,7 @@ impl Plans {
         for item in &self.items[first..] {
             plan.shown |= (item.mask as u64).rotate_left(item.rotate as u32);
         }
-        plan.items = (first as u16, (self.items.len() - first) as u8);
+        detail.items = (first as u16, (self.items.len() - first) as u8);
         Some(())
     }
 

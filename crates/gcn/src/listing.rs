@@ -95,16 +95,15 @@ impl<'a> Listing<'a> {
                 next = at + CHUNK;
             }
             starts.set(at);
-            at += match &decoder.decode(&bytes[at..]) {
-                Some(insn) => {
-                    let to = branch_target(insn, at as u64).map(|to| to as usize);
-                    if let Some(to) = to.filter(|to| *to <= bytes.len()) {
-                        labels.set(to);
-                    }
-                    insn.len as usize
-                }
-                None => 4,
-            };
+            let (len, branches) = decoder.skim(&bytes[at..]);
+            if branches
+                && let Some(insn) = decoder.decode(&bytes[at..])
+                && let Some(to) = branch_target(&insn, at as u64)
+                && to <= bytes.len() as u64
+            {
+                labels.set(to as usize);
+            }
+            at += len;
         }
         starts.set(at);
         for (label, start) in labels.0.iter_mut().zip(&starts.0) {
@@ -416,8 +415,7 @@ impl Iterator for Chunks<'_> {
             None => {
                 let mut at = from;
                 while at < from + CHUNK && bytes.len() - at >= 4 {
-                    let insn = self.listing.decoder.decode(&bytes[at..]);
-                    at += insn.map_or(4, |insn| insn.len as usize);
+                    at += self.listing.decoder.skim(&bytes[at..]).0;
                 }
                 if bytes.len() - at < 4 {
                     bytes.len()

@@ -2,7 +2,7 @@
 
 use crate::format::{FORMATS, Format};
 use crate::inst::{Inst, NO};
-use crate::shape::Role;
+use crate::shape::{Imm, Role};
 use crate::target::{Gen, TABLE, TABLES, Target};
 
 pub mod common;
@@ -144,6 +144,8 @@ impl Entry {
     pub const DPP: u8 = 16;
     /// Its VOP3 encoding is VOP3B.
     pub const VOP3B: u8 = 32;
+    /// SIMM16 is a branch's target.
+    pub const BRANCH: u8 = 64;
 
     /// Whether there is an instruction.
     pub const fn exists(self) -> bool {
@@ -169,6 +171,7 @@ impl Entry {
                 Role::Ssrc0 => Entry::LITERAL0,
                 Role::Ssrc1 => Entry::LITERAL1,
                 Role::K => Entry::K,
+                Role::Imm(Imm::Branch) => Entry::BRANCH,
                 Role::Soff if matches!(generation, Gen::Gfx7) => Entry::LITERAL0,
                 Role::Src0 if matches!(row.format, Format::Vop1 | Format::Vop2 | Format::Vopc) => {
                     let sdwa = row.has_sdwa(generation);
