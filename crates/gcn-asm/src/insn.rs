@@ -661,10 +661,24 @@ pub(crate) fn encodings(
     list.into_iter().flatten()
 }
 
+/// How an encoding holds the registers of one operand, where that is all there is to it: the bits
+/// that v0 or s0 sets, and how far the number of another one is shifted.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Direct {
+    pub dwords: u8,
+    pub vgpr: Option<(u64, u8)>,
+    pub sgpr: Option<(u64, u8)>,
+}
+
+/// As [`Direct`], for all operands.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Directs(pub [Direct; 5]);
+
 /// One encoding being fitted to the operands.
 pub(crate) struct Fitting<'a, 's, 'b> {
     parser: &'a Parser<'s, 'b>,
     pub encoder: Encoder,
+    pub directs: Option<&'a Directs>,
     row: &'static Inst,
     operands: &'a [Operand],
     modifiers: &'a [Modifier],
@@ -714,6 +728,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Fitting {
             parser,
             encoder,
+            directs: None,
             row: encoder.row,
             operands,
             modifiers,
@@ -818,7 +833,9 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             .zip(self.operands)
             .any(|(s, o)| s.role == Role::Saddr && o.val != Val::Off);
         for (n, slot) in present().enumerate() {
-            self.slot(slot, n, has_saddr)?;
+            if !self.direct(slot, n) {
+                self.slot(slot, n, has_saddr)?;
+            }
             self.at += 1;
         }
         self.selections();
@@ -854,6 +871,32 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Ok(())
     }
 
+    /// Fits a register whose place is known; false where [`Fitting::slot`] must look closer.
+    #[inline]
+    fn direct(&mut self, slot: &Slot, n: usize) -> bool {
+        let Some(direct) = self.directs.and_then(|d| d.0.get(n)) else {
+            return false;
+        };
+        let operand = &self.operands[n];
+        let (code, count) = match operand.val {
+            Val::Reg(code, count) if count == direct.dwords && !operand.has_mods() => (code, count),
+            _ => return false,
+        };
+        let (place, number) = if code >= VGPR0 {
+            (direct.vgpr, code - VGPR0)
+        } else {
+            let step = [1, 1, 2, 2, 4][(count as usize).min(4)];
+            let fits = code < 102 && code % step == 0;
+            (direct.sgpr.filter(|_| fits), code)
+        };
+        let Some((bits, shift)) = place else {
+            return false;
+        };
+        self.encoder.bits |= bits | (number as u64) << shift;
+        self.read(slot, code, count);
+        true
+    }
+
     /// Sets what SDWA and DPP have where the text says nothing.
     fn selections(&mut self) {
         let e = &mut self.encoder;
@@ -879,7 +922,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
-    fn slot(&mut self, slot: &'static Slot, n: usize, has_saddr: bool) -> Result<(), Miss> {
+    pub fn slot(&mut self, slot: &'static Slot, n: usize, has_saddr: bool) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
         match slot.role {

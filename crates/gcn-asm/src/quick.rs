@@ -6,17 +6,15 @@
 //! only slower. What a line becomes here depends on its text and on a [`State`] alone, so that
 //! lines may be read before it is their turn, and on any thread.
 
-use crate::insn::{
-    Arg, Fitting, Form, Modifier, asked_form, finished, modifier, rows_of, split_form,
-};
+use crate::insn::{Arg, Directs, Fitting, Form, Modifier, asked_form, encodings, finished, modifier, rows_of, split_form};
 use crate::lexer::{Lexer, Reading, Span, Tok, is_ident, is_ident_start};
 use crate::operand::{File, Operand, Val, named, numbered, tuple};
 use crate::parse::Parser;
 use crate::symbols::Symbols;
 use gcn_isa::encode::Encoder;
-use gcn_isa::operand::{EXEC, VCC};
+use gcn_isa::operand::{EXEC, VCC, VGPR0};
 use gcn_isa::shape::{Imm, Role};
-use gcn_isa::{Target, names};
+use gcn_isa::{Format, Gen, Target, names};
 use std::ops::Range;
 
 /// What plain lines depend on beside their text.
@@ -109,6 +107,7 @@ impl<'s> Quick<'s> {
             bytes: self.src.as_bytes(),
             pos,
             reading: self.state.reading,
+            generation: self.state.target.generation(),
         };
         while c.pos < end {
             let (start, used) = (c.pos, self.used);
@@ -207,7 +206,7 @@ impl<'s> Quick<'s> {
                         None if plan.branch && self.operands.is_empty() => {
                             c.pos = start;
                             let label = c.label(&p)?;
-                            let encoder = plan.encoders[0]?;
+                            let (encoder, _) = plan.encoders[0]?;
                             let offset = self.out.len() as u32;
                             self.branches.push(Branch { offset, label });
                             let (bytes, len) = encoder.bytes();
@@ -253,9 +252,10 @@ impl<'s> Quick<'s> {
         if form != plan.form {
             plan = self.plans.get(name, form, self.state)?;
         }
-        for encoder in plan.encoders.iter().flatten() {
+        for (encoder, directs) in plan.encoders.iter().flatten() {
             let (operands, modifiers) = (&self.operands, &self.modifiers);
             let mut fitting = Fitting::with(&p, *encoder, operands, modifiers, Span::default());
+            fitting.directs = Some(directs);
             if fitting.run().is_err() || !fitting.violations.is_empty() {
                 continue;
             }
@@ -281,7 +281,7 @@ pub(crate) fn next_line(src: &str, pos: usize) -> usize {
 
 /// What a mnemonic asks for, looked up once.
 struct Plan<'s> {
-    name: &'s [u8],
+    name: &'s str,
     /// The encoding that modifiers ask for.
     asked: Option<Form>,
     /// The encoding that the name or else modifiers ask for.
@@ -292,8 +292,8 @@ struct Plan<'s> {
     waits: bool,
     /// The operand is a label, and there is one encoding.
     branch: bool,
-    /// The encodings to try, in order.
-    encoders: [Option<Encoder>; 4],
+    /// The encodings to try, in order, and how they hold registers.
+    encoders: [Option<(Encoder, Directs)>; 4],
 }
 
 /// The plans of the mnemonics seen, found by a hash of the name's ends.
@@ -316,8 +316,8 @@ impl<'s> Plans<'s> {
         }
     }
 
-    fn get(&mut self, name: &'s [u8], asked: Option<Form>, state: State) -> Option<&Plan<'s>> {
-        let mut at = hash(name, asked);
+    fn get(&mut self, name: &'s str, asked: Option<Form>, state: State) -> Option<&Plan<'s>> {
+        let mut at = hash(name.as_bytes(), asked);
         loop {
             at %= PLAN_SLOTS;
             match self.slots[at] {
@@ -359,9 +359,8 @@ fn hash(name: &[u8], asked: Option<Form>) -> usize {
 
 impl<'s> Plan<'s> {
     /// `None` where the name is unknown, or known in more ways than is plain.
-    fn new(name: &'s [u8], asked: Option<Form>, state: State) -> Option<Plan<'s>> {
-        let text = std::str::from_utf8(name).ok()?;
-        let (stem, named) = split_form(text);
+    fn new(name: &'s str, asked: Option<Form>, state: State) -> Option<Plan<'s>> {
+        let (stem, named) = split_form(name);
         let form = asked.or(named);
         let rows = rows_of(stem, state.clrx, state.target);
         let rows = || rows.iter().flatten().copied();
@@ -370,9 +369,9 @@ impl<'s> Plan<'s> {
         let mut encoders = [None; 4];
         let mut n = 0;
         for row in rows() {
-            for encoding in crate::insn::encodings(row, form, state.target) {
+            for encoding in encodings(row, form, state.target) {
                 if let Some(encoder) = Encoder::new(row, encoding, state.target) {
-                    *encoders.get_mut(n)? = Some(encoder);
+                    *encoders.get_mut(n)? = Some((encoder, Directs::of(encoder, state)));
                     n += 1;
                 }
             }
@@ -390,12 +389,60 @@ impl<'s> Plan<'s> {
     }
 }
 
+impl Directs {
+    /// Finds out where an encoding holds the registers of its operands by fitting some.
+    fn of(encoder: Encoder, state: State) -> Directs {
+        let mut directs = Directs::default();
+        let slots = encoder.row.shape.slots;
+        let format = encoder.row.format;
+        let scalar = matches!(
+            format,
+            Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk
+        );
+        if slots.len() > directs.0.len() || !(scalar || format.is_valu()) {
+            return directs;
+        }
+        let mut parser = Parser {
+            src: "",
+            tokens: &[],
+            at: 0,
+            place: (0, 0),
+            clrx: state.clrx,
+            target: state.target,
+            sym: &mut Symbols::new(),
+            used: &mut [0; 2],
+        };
+        for (slot, direct) in slots.iter().zip(&mut directs.0) {
+            direct.dwords = slot.ty.dwords();
+            // The bits that a register sets; nothing where it does not fit or breaks a rule.
+            let mut bits = |code: u16| {
+                let val = Val::Reg(code, direct.dwords);
+                let operand = [Operand::new(val, Span::default())];
+                let mut fitting =
+                    Fitting::with(&mut parser, encoder, &operand, &[], Span::default());
+                let fits = fitting.slot(slot, 0, false).is_ok() && fitting.violations.is_empty();
+                fits.then_some(fitting.encoder.bits)
+            };
+            let mut shift = |first: u16, step: u16, last: u16| {
+                let (zero, one, most) = (bits(first)?, bits(first + step)?, bits(last)?);
+                let unit = (zero ^ one) / step as u64;
+                let linear = unit.is_power_of_two() && most == zero + unit * (last - first) as u64;
+                linear.then_some((zero ^ encoder.bits, unit.trailing_zeros() as u8))
+            };
+            direct.vgpr = shift(VGPR0, 1, 511);
+            direct.sgpr = shift(0, 4, 100);
+        }
+        directs
+    }
+}
+
 /// A place in the text. Every reader gives `None` for what is not plain.
 struct Cursor<'s> {
     src: &'s str,
     bytes: &'s [u8],
     pos: usize,
     reading: Reading,
+    generation: Gen,
 }
 
 impl<'s> Cursor<'s> {
@@ -445,16 +492,22 @@ impl<'s> Cursor<'s> {
 
     /// A name of small letters, digits and `_`, which another kind of character ends.
     #[inline]
-    fn word(&mut self) -> &'s [u8] {
+    fn word(&mut self) -> &'s str {
         let start = self.pos;
-        let rest = &self.bytes[start..];
-        let len = rest.iter().position(|&c| !SMALL[c as usize]);
-        self.pos = start + len.unwrap_or(rest.len());
-        &rest[..self.pos - start]
+        while SMALL[self.byte() as usize] {
+            self.pos += 1;
+        }
+        self.src.get(start..self.pos).unwrap_or("")
     }
 
-    fn text(&self, bytes: &'s [u8]) -> Option<&'s str> {
-        std::str::from_utf8(bytes).ok()
+    /// A name as the lexer has it.
+    #[inline]
+    fn ident(&mut self) -> &'s str {
+        let start = self.pos;
+        while is_ident(self.byte()) {
+            self.pos += 1;
+        }
+        self.src.get(start..self.pos).unwrap_or("")
     }
 
     /// Whether no name or number goes on here.
@@ -556,14 +609,18 @@ impl<'s> Cursor<'s> {
             self.eat(b']')?;
             (first, last)
         } else if next.is_ascii_digit() {
-            self.pos += letters;
-            let n = self.index(4)?;
+            self.pos += letters + 1;
+            let mut n = (next - b'0') as i64;
+            while self.byte().is_ascii_digit() && n < 1000 {
+                n = n * 10 + (self.byte() - b'0') as i64;
+                self.pos += 1;
+            }
             self.ended()?;
             (n, n)
         } else {
             return self.named(p);
         };
-        tuple(file, first, last, p.target.generation(), p.used)
+        tuple(file, first, last, self.generation, p.used)
     }
 
     /// A short decimal number that nothing but a blank, a comma or the line's end follows.
@@ -601,9 +658,9 @@ impl<'s> Cursor<'s> {
         let word = self.word();
         self.ended()?;
         match word {
-            b"vcc" => Some((VCC, 2)),
-            b"exec" => Some((EXEC, 2)),
-            _ => named(self.text(word)?, p.target.generation(), p.clrx)?.ok(),
+            "vcc" => Some((VCC, 2)),
+            "exec" => Some((EXEC, 2)),
+            _ => named(word, self.generation, p.clrx)?.ok(),
         }
     }
 
@@ -629,7 +686,7 @@ impl<'s> Cursor<'s> {
                 if self.byte() == b'(' {
                     return self.call(word, p);
                 }
-                if word == b"off" {
+                if word == "off" {
                     self.ended()?;
                     return plain(Val::Off);
                 }
@@ -671,10 +728,10 @@ impl<'s> Cursor<'s> {
     }
 
     /// `abs(v0)`, `neg(v0)`, `sext(v0)` and `lit(1)`, with `(` next.
-    fn call(&mut self, word: &[u8], p: &mut Parser<'s, '_>) -> Option<Operand> {
+    fn call(&mut self, word: &str, p: &mut Parser<'s, '_>) -> Option<Operand> {
         self.pos += 1;
         let val = match word {
-            b"lit" => {
+            "lit" => {
                 let negative = self.eat(b'-').is_some();
                 if !self.byte().is_ascii_digit() {
                     return None;
@@ -685,16 +742,16 @@ impl<'s> Cursor<'s> {
                     _ => return None,
                 }
             }
-            b"abs" | b"neg" | b"sext" if self.byte().is_ascii_lowercase() => {
+            "abs" | "neg" | "sext" if self.byte().is_ascii_lowercase() => {
                 self.register_val(p)?
             }
             _ => return None,
         };
         self.eat(b')')?;
         let mut operand = Operand::new(val, Span::default());
-        operand.abs = word == b"abs";
-        operand.neg = word == b"neg";
-        operand.sext = word == b"sext";
+        operand.abs = word == "abs";
+        operand.neg = word == "neg";
+        operand.sext = word == "sext";
         Some(operand)
     }
 
@@ -706,9 +763,9 @@ impl<'s> Cursor<'s> {
         let mut counts = [None; 3];
         loop {
             let n = match self.word() {
-                b"vmcnt" => 0,
-                b"expcnt" => 1,
-                b"lgkmcnt" => 2,
+                "vmcnt" => 0,
+                "expcnt" => 1,
+                "lgkmcnt" => 2,
                 _ => return None,
             };
             self.eat(b'(')?;
@@ -744,19 +801,14 @@ impl<'s> Cursor<'s> {
     /// The name that ends the line, if it can only be a symbol's.
     fn label(&mut self, p: &Parser<'s, '_>) -> Option<Span> {
         let start = self.pos;
-        let rest = &self.bytes[start..];
-        let len = rest
-            .iter()
-            .position(|&c| !is_ident(c))
-            .unwrap_or(rest.len());
-        let name = self.text(&rest[..len])?;
-        self.pos += len;
-        let other = !is_ident_start(*rest.first()?)
-            || rest[0] == b'.' && rest.get(1).is_some_and(u8::is_ascii_digit)
+        let number = !is_ident_start(self.byte())
+            || self.byte() == b'.' && self.at(1).is_ascii_digit();
+        let name = self.ident();
+        let other = number
             || name == "."
             || name == "off"
             || numbered(name).is_some()
-            || named(name, p.target.generation(), p.clrx).is_some()
+            || named(name, self.generation, p.clrx).is_some()
             || modifier(name).is_some()
             || p.clrx && name.bytes().any(|c| c.is_ascii_uppercase());
         let label = Span {
@@ -776,8 +828,8 @@ impl<'s> Cursor<'s> {
         let mut ahead = Cursor { ..*self };
         let word = ahead.word();
         let next = ahead.byte();
-        let is = matches!(word, b"vcc" | b"exec" | b"off") || modifier(self.text(word)?).is_none();
-        if is {
+        let other = matches!(word, "vcc" | "exec" | "off") || modifier(word).is_none();
+        if other {
             return Some(false);
         }
         ahead.blanks();
@@ -789,7 +841,7 @@ impl<'s> Cursor<'s> {
 
     fn modifier(&mut self) -> Option<Modifier> {
         let word = self.word();
-        let (what, arg) = modifier(self.text(word)?)?;
+        let (what, arg) = modifier(word)?;
         let colon = self.eat(b':');
         let value = match arg {
             Arg::Fixed(value) if colon.is_none() => value,
@@ -808,17 +860,9 @@ impl<'s> Cursor<'s> {
                 list.iter().find(|(n, _)| *n == value)?.1
             }
             Arg::Select(table) => {
-                let rest = &self.bytes[self.pos..];
-                let len = rest
-                    .iter()
-                    .position(|&c| !is_ident(c))
-                    .unwrap_or(rest.len());
-                self.pos += len;
-                let word = &rest[..len];
-                table
-                    .iter()
-                    .position(|(llvm, clrx)| [llvm.as_bytes(), clrx.as_bytes()].contains(&word))?
-                    as u64
+                let word = self.ident();
+                let is = |(llvm, clrx): &(&str, &str)| *llvm == word || *clrx == word;
+                table.iter().position(is)? as u64
             }
             Arg::List => {
                 self.eat(b'[')?;
