@@ -191,14 +191,11 @@ impl<'s> Quick<'s> {
                     }
                     break;
                 }
-                // The usual operands first, whose values need not pass through memory.
                 if c.at_number() {
                     let (code, count) = c.register(&mut p)?;
-                    let val = Val::Reg(code, count);
-                    self.operands.push(Operand::new(val, Span::default()));
+                    push_register(&mut self.operands, code, count);
                 } else if let Some(value) = c.small() {
-                    let val = Val::Int(value);
-                    self.operands.push(Operand::new(val, Span::default()));
+                    push_number(&mut self.operands, value);
                 } else {
                     let start = c.pos;
                     match c.operand(&mut p) {
@@ -268,6 +265,19 @@ impl<'s> Quick<'s> {
         }
         None
     }
+}
+
+// Two functions, so that an operand's few bytes are written where they stay: one that is made
+// elsewhere and copied as a whole costs more than all else that is done to it.
+
+#[inline(never)]
+fn push_register(operands: &mut Vec<Operand>, code: u16, count: u8) {
+    operands.push(Operand::new(Val::Reg(code, count), Span::default()));
+}
+
+#[inline(never)]
+fn push_number(operands: &mut Vec<Operand>, value: i64) {
+    operands.push(Operand::new(Val::Int(value), Span::default()));
 }
 
 /// The start of the line after the one that `pos` is in.
@@ -466,35 +476,34 @@ impl<'s> Cursor<'s> {
     /// nothing precedes in the line.
     #[inline]
     fn end_of_line(&mut self, start: bool) -> bool {
-        while matches!(self.byte(), b' ' | b'\t' | b'\r') {
+        self.blanks();
+        let c = self.byte();
+        if c == b'\n' {
             self.pos += 1;
+            return true;
         }
-        match self.byte() {
-            b'\n' => {
-                self.pos += 1;
-                true
-            }
-            b';' if !self.reading.semicolon_separates => self.comment(),
-            b'#' if start || self.reading.hash_comments => self.comment(),
-            b'/' if self.at(1) == b'/' => self.comment(),
-            _ => false,
-        }
+        KIND[c as usize] & COMMENT != 0 && self.comment(start)
     }
 
-    fn comment(&mut self) -> bool {
-        let rest = &self.bytes[self.pos..];
-        self.pos += rest
-            .iter()
-            .position(|&c| c == b'\n')
-            .map_or(rest.len(), |n| n + 1);
-        true
+    /// Passes a comment and the line's end, if one begins here.
+    #[inline(never)]
+    fn comment(&mut self, start: bool) -> bool {
+        let is = match self.byte() {
+            b';' => !self.reading.semicolon_separates,
+            b'#' => start || self.reading.hash_comments,
+            _ => self.at(1) == b'/',
+        };
+        if is {
+            self.pos = next_line(self.src, self.pos);
+        }
+        is
     }
 
     /// A name of small letters, digits and `_`, which another kind of character ends.
     #[inline]
     fn word(&mut self) -> &'s str {
         let start = self.pos;
-        while SMALL[self.byte() as usize] {
+        while KIND[self.byte() as usize] & SMALL != 0 {
             self.pos += 1;
         }
         self.src.get(start..self.pos).unwrap_or("")
@@ -792,8 +801,9 @@ impl<'s> Cursor<'s> {
         Some(Operand::new(Val::Imm(Imm::Waitcnt, value), Span::default()))
     }
 
+    #[inline]
     fn blanks(&mut self) {
-        while matches!(self.byte(), b' ' | b'\t' | b'\r') {
+        while KIND[self.byte() as usize] & BLANK != 0 {
             self.pos += 1;
         }
     }
@@ -908,11 +918,23 @@ fn within(value: i64, from: i64, to: i64) -> Option<i64> {
 }
 
 /// The characters of mnemonics, and of names as they are mostly written.
-static SMALL: [bool; 256] = {
-    let mut table = [false; 256];
+const SMALL: u8 = 1;
+/// What may stand between words.
+const BLANK: u8 = 2;
+/// What may begin a comment.
+const COMMENT: u8 = 4;
+
+/// What each character may be.
+static KIND: [u8; 256] = {
+    let mut table = [0; 256];
     let mut c = 0;
     while c < 256 {
-        table[c] = matches!(c as u8, b'a'..=b'z' | b'0'..=b'9' | b'_');
+        table[c] = match c as u8 {
+            b'a'..=b'z' | b'0'..=b'9' | b'_' => SMALL,
+            b' ' | b'\t' | b'\r' => BLANK,
+            b';' | b'#' | b'/' => COMMENT,
+            _ => 0,
+        };
         c += 1;
     }
     table
