@@ -1,5 +1,6 @@
 //! One instruction: from its mnemonic to the rows, and from its operands to an encoding.
 
+use crate::direct::Directs;
 use crate::expr::Expr;
 use crate::lexer::{Span, Tok};
 use crate::operand::{Constant, Lower, Operand, Val, number_as};
@@ -661,23 +662,11 @@ pub(crate) fn encodings(
     list.into_iter().flatten()
 }
 
-/// How an encoding holds the registers of one operand, where that is all there is to it: the bits
-/// that v0 or s0 sets, and how far the number of another one is shifted.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Direct {
-    pub dwords: u8,
-    pub vgpr: Option<(u64, u8)>,
-    pub sgpr: Option<(u64, u8)>,
-}
-
-/// As [`Direct`], for all operands.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Directs(pub [Direct; 5]);
-
 /// One encoding being fitted to the operands.
 pub(crate) struct Fitting<'a, 's, 'b> {
     parser: &'a Parser<'s, 'b>,
     pub encoder: Encoder,
+    /// Where plain operands are, if that is known.
     pub directs: Option<&'a Directs>,
     row: &'static Inst,
     operands: &'a [Operand],
@@ -871,29 +860,17 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Ok(())
     }
 
-    /// Fits a register whose place is known; false where [`Fitting::slot`] must look closer.
+    /// Fits an operand whose place is known; false where [`Fitting::slot`] must look closer.
     #[inline]
     fn direct(&mut self, slot: &Slot, n: usize) -> bool {
-        let Some(direct) = self.directs.and_then(|d| d.0.get(n)) else {
-            return false;
-        };
         let operand = &self.operands[n];
-        let (code, count) = match operand.val {
-            Val::Reg(code, count) if count == direct.dwords && !operand.has_mods() => (code, count),
-            _ => return false,
-        };
-        let (place, number) = if code >= VGPR0 {
-            (direct.vgpr, code - VGPR0)
-        } else {
-            let step = [1, 1, 2, 2, 4][(count as usize).min(4)];
-            let fits = code < 102 && code % step == 0;
-            (direct.sgpr.filter(|_| fits), code)
-        };
-        let Some((bits, shift)) = place else {
+        let Some(bits) = self.directs.and_then(|d| d.bits(n, operand)) else {
             return false;
         };
-        self.encoder.bits |= bits | (number as u64) << shift;
-        self.read(slot, code, count);
+        self.encoder.bits |= bits;
+        if let Val::Reg(code, count) = operand.val {
+            self.read(slot, code, count);
+        }
         true
     }
 

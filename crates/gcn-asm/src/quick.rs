@@ -6,15 +6,18 @@
 //! only slower. What a line becomes here depends on its text and on a [`State`] alone, so that
 //! lines may be read before it is their turn, and on any thread.
 
-use crate::insn::{Arg, Directs, Fitting, Form, Modifier, asked_form, encodings, finished, modifier, rows_of, split_form};
+use crate::direct::Directs;
+use crate::insn::{
+    Arg, Fitting, Form, Modifier, asked_form, encodings, finished, modifier, rows_of, split_form,
+};
 use crate::lexer::{Lexer, Reading, Span, Tok, is_ident, is_ident_start};
 use crate::operand::{File, Operand, Val, named, numbered, tuple};
 use crate::parse::Parser;
 use crate::symbols::Symbols;
 use gcn_isa::encode::Encoder;
-use gcn_isa::operand::{EXEC, VCC, VGPR0};
+use gcn_isa::operand::{EXEC, VCC};
 use gcn_isa::shape::{Imm, Role};
-use gcn_isa::{Format, Gen, Target, names};
+use gcn_isa::{Gen, Target, names};
 use std::ops::Range;
 
 /// What plain lines depend on beside their text.
@@ -203,7 +206,7 @@ impl<'s> Quick<'s> {
                         None if plan.branch && self.operands.is_empty() => {
                             c.pos = start;
                             let label = c.label(&p)?;
-                            let (encoder, _) = plan.encoders[0]?;
+                            let (encoder, ..) = plan.encoders[0]?;
                             let offset = self.out.len() as u32;
                             self.branches.push(Branch { offset, label });
                             let (bytes, len) = encoder.bytes();
@@ -249,8 +252,19 @@ impl<'s> Quick<'s> {
         if form != plan.form {
             plan = self.plans.get(name, form, self.state)?;
         }
-        for (encoder, directs) in plan.encoders.iter().flatten() {
+        for (encoder, short, directs) in plan.encoders.iter().flatten() {
             let (operands, modifiers) = (&self.operands, &self.modifiers);
+            if modifiers.is_empty()
+                && let Some(bits) = directs.line(operands)
+            {
+                let bits = encoder.bits | bits;
+                if *short {
+                    self.out.extend_from_slice(&(bits as u32).to_le_bytes());
+                } else {
+                    self.out.extend_from_slice(&bits.to_le_bytes());
+                }
+                return Some(());
+            }
             let mut fitting = Fitting::with(&p, *encoder, operands, modifiers, Span::default());
             fitting.directs = Some(directs);
             if fitting.run().is_err() || !fitting.violations.is_empty() {
@@ -302,8 +316,8 @@ struct Plan<'s> {
     waits: bool,
     /// The operand is a label, and there is one encoding.
     branch: bool,
-    /// The encodings to try, in order, and how they hold registers.
-    encoders: [Option<(Encoder, Directs)>; 4],
+    /// The encodings to try, in order: whether they have 32 bits, and how they hold operands.
+    encoders: [Option<(Encoder, bool, Directs)>; 4],
 }
 
 /// The plans of the mnemonics seen, found by a hash of the name's ends.
@@ -381,7 +395,12 @@ impl<'s> Plan<'s> {
         for row in rows() {
             for encoding in encodings(row, form, state.target) {
                 if let Some(encoder) = Encoder::new(row, encoding, state.target) {
-                    *encoders.get_mut(n)? = Some((encoder, Directs::of(encoder, state)));
+                    let short = encoder.bytes().1 == 4;
+                    *encoders.get_mut(n)? = Some((
+                        encoder,
+                        short,
+                        Directs::of(encoder, state.target, state.clrx),
+                    ));
                     n += 1;
                 }
             }
@@ -396,53 +415,6 @@ impl<'s> Plan<'s> {
             branch: branch && n == 1 && first.shape.slots.len() == 1,
             encoders,
         })
-    }
-}
-
-impl Directs {
-    /// Finds out where an encoding holds the registers of its operands by fitting some.
-    fn of(encoder: Encoder, state: State) -> Directs {
-        let mut directs = Directs::default();
-        let slots = encoder.row.shape.slots;
-        let format = encoder.row.format;
-        let scalar = matches!(
-            format,
-            Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk
-        );
-        if slots.len() > directs.0.len() || !(scalar || format.is_valu()) {
-            return directs;
-        }
-        let mut parser = Parser {
-            src: "",
-            tokens: &[],
-            at: 0,
-            place: (0, 0),
-            clrx: state.clrx,
-            target: state.target,
-            sym: &mut Symbols::new(),
-            used: &mut [0; 2],
-        };
-        for (slot, direct) in slots.iter().zip(&mut directs.0) {
-            direct.dwords = slot.ty.dwords();
-            // The bits that a register sets; nothing where it does not fit or breaks a rule.
-            let mut bits = |code: u16| {
-                let val = Val::Reg(code, direct.dwords);
-                let operand = [Operand::new(val, Span::default())];
-                let mut fitting =
-                    Fitting::with(&mut parser, encoder, &operand, &[], Span::default());
-                let fits = fitting.slot(slot, 0, false).is_ok() && fitting.violations.is_empty();
-                fits.then_some(fitting.encoder.bits)
-            };
-            let mut shift = |first: u16, step: u16, last: u16| {
-                let (zero, one, most) = (bits(first)?, bits(first + step)?, bits(last)?);
-                let unit = (zero ^ one) / step as u64;
-                let linear = unit.is_power_of_two() && most == zero + unit * (last - first) as u64;
-                linear.then_some((zero ^ encoder.bits, unit.trailing_zeros() as u8))
-            };
-            direct.vgpr = shift(VGPR0, 1, 511);
-            direct.sgpr = shift(0, 4, 100);
-        }
-        directs
     }
 }
 
@@ -751,9 +723,7 @@ impl<'s> Cursor<'s> {
                     _ => return None,
                 }
             }
-            "abs" | "neg" | "sext" if self.byte().is_ascii_lowercase() => {
-                self.register_val(p)?
-            }
+            "abs" | "neg" | "sext" if self.byte().is_ascii_lowercase() => self.register_val(p)?,
             _ => return None,
         };
         self.eat(b')')?;
@@ -811,8 +781,8 @@ impl<'s> Cursor<'s> {
     /// The name that ends the line, if it can only be a symbol's.
     fn label(&mut self, p: &Parser<'s, '_>) -> Option<Span> {
         let start = self.pos;
-        let number = !is_ident_start(self.byte())
-            || self.byte() == b'.' && self.at(1).is_ascii_digit();
+        let number =
+            !is_ident_start(self.byte()) || self.byte() == b'.' && self.at(1).is_ascii_digit();
         let name = self.ident();
         let other = number
             || name == "."
