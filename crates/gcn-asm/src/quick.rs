@@ -486,21 +486,27 @@ impl<'s> Cursor<'s> {
     /// A name of small letters, digits and `_`, which another kind of character ends.
     #[inline]
     fn word(&mut self) -> &'s str {
-        let start = self.pos;
-        while KIND[self.byte() as usize] & SMALL != 0 {
-            self.pos += 1;
-        }
-        self.src.get(start..self.pos).unwrap_or("")
+        self.take(|c| KIND[c as usize] & SMALL != 0)
     }
 
     /// A name as the lexer has it.
     #[inline]
     fn ident(&mut self) -> &'s str {
+        self.take(is_ident)
+    }
+
+    /// The text up to the first byte that is not one of these.
+    #[inline]
+    fn take(&mut self, is: impl Fn(u8) -> bool) -> &'s str {
         let start = self.pos;
-        while is_ident(self.byte()) {
-            self.pos += 1;
+        let mut end = start;
+        while let Some(&c) = self.bytes.get(end)
+            && is(c)
+        {
+            end += 1;
         }
-        self.src.get(start..self.pos).unwrap_or("")
+        self.pos = end;
+        self.src.get(start..end).unwrap_or("")
     }
 
     /// Whether no name or number goes on here.
@@ -835,18 +841,12 @@ impl<'s> Cursor<'s> {
     #[inline]
     fn known_modifier(&mut self, known: &mut [(&'s str, Modifier)]) -> Option<Modifier> {
         let start = self.pos;
-        let mut end = start;
-        while let Some(c) = self.bytes.get(end)
-            && !matches!(c, b' ' | b'\n')
-        {
-            end += 1;
-        }
-        let text = self.src.get(start..end).unwrap_or("");
+        let text = self.take(|c| c != b' ' && c != b'\n');
         let place = &mut known[hash(text.as_bytes(), None) % KNOWN];
-        if end > start && place.0 == text {
-            self.pos = end;
+        if place.0 == text && !text.is_empty() {
             return Some(place.1);
         }
+        let end = std::mem::replace(&mut self.pos, start);
         let modifier = self.modifier()?;
         if self.pos == end {
             *place = (text, modifier);
