@@ -1669,6 +1669,9 @@ impl<'s, 'o> Asm<'s, 'o> {
                     }
                 }
             }
+            if self.options.text_only {
+                continue;
+            }
             let defined = section != SymbolSection::Undefined;
             index[id] = Some(symbols.len());
             symbols.push(Symbol {
@@ -1693,6 +1696,10 @@ impl<'s, 'o> Asm<'s, 'o> {
             if let RelocTarget::Symbol(id) = target {
                 relocations[*n].symbol = index[*id as usize];
             }
+        }
+        if self.options.text_only {
+            symbols.clear();
+            relocations.clear();
         }
         let target = self.target?;
         let id = self.id()?;
