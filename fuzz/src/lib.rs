@@ -47,7 +47,7 @@ pub fn text_round_trips(target: Target, syntax: Syntax, permissive: bool, text: 
         target: Some(target),
         syntax,
         permissive,
-        defines: Vec::new(),
+        ..Options::default()
     };
     let output = assemble(text, "fuzz.s", &options);
     let failed = output.diagnostics.iter().any(|d| d.level == Level::Error);

@@ -5,6 +5,7 @@ use crate::insn::nearest;
 use crate::lexer::{LexError, Lexer, Reading, Span, Tok, Token, unescape};
 use crate::operand::Lower;
 use crate::parse::{Fail, Parser};
+use crate::quick::{Quick, Run, State, next_line};
 use crate::symbols::{Def, Name, Symbols};
 use crate::{Assembled, Diagnostic, Kernel, Level, Options, Syntax};
 use gcn_isa::{Gen, Target};
@@ -41,6 +42,12 @@ struct KernelBlock<'s> {
 
 /// A section may not grow beyond this: a slip of the pen in `.fill` shall not take all memory.
 const MAX_SECTION: u64 = 1 << 28;
+/// Plain lines are read in pieces of so much text, so that their bytes stay in the cache.
+const PIECE: usize = 1 << 16;
+/// The text that a thread reads at once: from this, as starting a thread takes time,
+const LEAST_PART: usize = 1 << 17;
+/// to this, as what it reads takes memory.
+const MOST_PART: usize = 1 << 20;
 /// Errors after which reading stops.
 const MAX_ERRORS: usize = 100;
 /// Alignments may not exceed this, which is also the object writer's limit.
@@ -50,6 +57,14 @@ pub(crate) struct Asm<'s, 'o> {
     src: &'s str,
     options: &'o Options,
     lexer: Lexer<'s>,
+    tokens: Vec<Token>,
+    /// Reads plain lines; the others do so on other threads.
+    quick: Option<Quick<'s>>,
+    others: Vec<Quick<'s>>,
+    /// Where plain lines may be read the short way again.
+    pub quick_from: usize,
+    /// The least text that is worth a thread.
+    pub least_part: usize,
     sym: Symbols<'s>,
     target: Option<Target>,
     /// With XNACK and SRAMECC settings, from `.amdgcn_target`.
@@ -162,6 +177,11 @@ impl<'s, 'o> Asm<'s, 'o> {
             src,
             options,
             lexer: Lexer::new(src, reading),
+            tokens: Vec::with_capacity(64),
+            quick: None,
+            others: Vec::new(),
+            quick_from: 0,
+            least_part: LEAST_PART,
             sym,
             target: None,
             target_id: None,
@@ -219,23 +239,17 @@ impl<'s, 'o> Asm<'s, 'o> {
 
     /// Reads everything. Afterwards [`Asm::finish`] resolves what waited for symbols.
     pub fn run(&mut self) {
-        let mut tokens: Vec<Token> = Vec::with_capacity(64);
-        while !self.lexer.at_end() {
-            if let Err(LexError { span, message }) = self.lexer.statement(&mut tokens) {
-                self.message(Level::Error, span, message, None);
-            } else if let Err(fail) = self.statement(&tokens) {
-                self.fail(fail);
+        let threads = self.options.threads.max(1);
+        while !self.done() {
+            let rest = self.src.len() - self.lexer.pos;
+            let parts = threads.min(rest / self.least_part);
+            match self.plain_state() {
+                Some(state) if parts > 1 => self.read_parts(parts, state),
+                _ => self.step(self.src.len()),
             }
-            if self.errors >= MAX_ERRORS {
-                let span = tokens.last().map_or(Span::default(), |t| t.span);
-                self.message(
-                    Level::Error,
-                    span,
-                    format!("{MAX_ERRORS} errors: the rest was not read"),
-                    None,
-                );
-                return;
-            }
+        }
+        if self.errors >= MAX_ERRORS {
+            return;
         }
         if let Some(block) = self.block.take() {
             self.message(
@@ -244,6 +258,154 @@ impl<'s, 'o> Asm<'s, 'o> {
                 "expected .end_amdhsa_kernel: this block has no end".into(),
                 None,
             );
+        }
+    }
+
+    /// Whether everything was read, or enough errors were found.
+    fn done(&self) -> bool {
+        self.lexer.at_end() || self.errors >= MAX_ERRORS
+    }
+
+    /// What plain lines would be read under here; `None` where none are expected.
+    fn plain_state(&self) -> Option<State> {
+        let section = &self.sections[self.current as usize];
+        let plain = self.lexer.line_start
+            && self.lexer.pos >= self.quick_from
+            && self.block.is_none()
+            && section.kind != SectionKind::NOBITS;
+        Some(State {
+            target: self.target.filter(|_| plain)?,
+            clrx: self.clrx,
+            reading: self.lexer.reading,
+        })
+    }
+
+    /// Reads plain lines up to `end`, or one statement.
+    fn step(&mut self, end: usize) {
+        let pos = self.lexer.pos;
+        if let Some(state) = self.plain_state() {
+            let mut quick = self
+                .quick
+                .take()
+                .unwrap_or_else(|| Quick::new(self.src, state));
+            quick.set_state(state);
+            quick.clear();
+            let read = quick.run(pos, end.min(pos + PIECE));
+            let took = read > pos && self.take_run(&quick, &quick.all(pos..read));
+            self.quick = Some(quick);
+            if took {
+                return;
+            }
+            self.quick_from = read;
+        }
+        self.one_statement();
+    }
+
+    fn one_statement(&mut self) {
+        let mut tokens = std::mem::take(&mut self.tokens);
+        if let Err(LexError { span, message }) = self.lexer.statement(&mut tokens) {
+            self.message(Level::Error, span, message, None);
+        } else if let Err(fail) = self.statement(&tokens) {
+            self.fail(fail);
+        }
+        if self.errors >= MAX_ERRORS {
+            let span = tokens.last().map_or(Span::default(), |t| t.span);
+            self.message(
+                Level::Error,
+                span,
+                format!("{MAX_ERRORS} errors: the rest was not read"),
+                None,
+            );
+        }
+        self.tokens = tokens;
+    }
+
+    /// Appends what plain lines became, if the next statement starts where they do. Where it
+    /// cannot, nothing happens, and the lines must be read as statements.
+    fn take_run(&mut self, quick: &Quick<'s>, run: &Run) -> bool {
+        if self.lexer.pos != run.lines.start || self.plain_state() != Some(quick.state()) {
+            return false;
+        }
+        let (current, size) = self.place();
+        let bytes = &quick.out[run.bytes.clone()];
+        if size.saturating_add(bytes.len() as u64) > MAX_SECTION {
+            return false;
+        }
+        let fixups = self.fixups.len();
+        for branch in &quick.branches[run.branches.clone()] {
+            let label = branch.label;
+            let name = &self.src[label.start as usize..label.end as usize];
+            let id = self.sym.intern(name);
+            if self.sym.absolute(id).is_some() {
+                // It is no label but a number.
+                self.fixups.truncate(fixups);
+                return false;
+            }
+            self.fixups.push(Fixup {
+                section: current,
+                offset: size + (branch.offset as usize - run.bytes.start) as u64,
+                kind: FixKind::Branch,
+                expr: Expr::Sym(id, Variant::None),
+                span: label,
+            });
+        }
+        let section = &mut self.sections[current as usize];
+        section.data.extend_from_slice(bytes);
+        section.size += bytes.len() as u64;
+        if !bytes.is_empty() {
+            self.used = [0, 1].map(|n| self.used[n].max(run.used[n]));
+            self.count_registers();
+        }
+        self.lexer.go_to_line(run.lines.end);
+        true
+    }
+
+    /// Reads the next `parts` parts of the text on as many threads. The first is read here, as
+    /// always; of the others, other threads read the plain lines under the state that is now.
+    /// When it is their turn, what they became is taken if they stand where a statement starts
+    /// and the state is still the same; all other lines are read then.
+    fn read_parts(&mut self, parts: usize, state: State) {
+        let src = self.src;
+        let start = self.lexer.pos;
+        let size = ((src.len() - start) / parts).clamp(self.least_part, MOST_PART);
+        let mut ends: Vec<usize> = (1..=parts)
+            .map(|n| next_line(src, (start + n * size).min(src.len())))
+            .collect();
+        ends.dedup();
+        let mut others = std::mem::take(&mut self.others);
+        others.resize_with(parts - 1, || Quick::new(src, state));
+        std::thread::scope(|scope| {
+            let mut readers = Vec::new();
+            for (part, mut quick) in ends.windows(2).zip(others) {
+                let part = part[0]..part[1];
+                quick.set_state(state);
+                let reader = std::thread::Builder::new().spawn_scoped(scope, move || {
+                    let runs = quick.runs(part);
+                    (quick, runs)
+                });
+                readers.push(reader);
+            }
+            self.read_to(ends[0]);
+            for (reader, &end) in readers.into_iter().zip(&ends[1..]) {
+                // What a thread could not read is read here.
+                if let Some((quick, runs)) = reader.ok().and_then(|r| r.join().ok()) {
+                    for run in &runs {
+                        self.read_to(run.lines.start);
+                        if !self.done() {
+                            self.take_run(&quick, run);
+                        }
+                    }
+                    self.others.push(quick);
+                }
+                self.read_to(end);
+            }
+        });
+    }
+
+    /// Reads all statements that start before `end`.
+    fn read_to(&mut self, end: usize) {
+        while self.lexer.pos < end && !self.done() {
+            self.step(end);
         }
     }
 
@@ -371,11 +533,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         }
         let permissive = self.permissive;
         let insn = self.parser(tokens).instruction(permissive)?;
-        for (id, used) in self.next_free.into_iter().zip(self.used) {
-            if let Def::Absolute(value) = &mut self.sym.get_mut(id).def {
-                *value = (*value).max(used as i64);
-            }
-        }
+        self.count_registers();
         if !self.quiet {
             for v in &insn.violations {
                 self.message(Level::Warning, v.span, v.message.into(), None);
@@ -406,6 +564,15 @@ impl<'s, 'o> Asm<'s, 'o> {
             });
         }
         Ok(())
+    }
+
+    /// Raises the symbols that count the registers used.
+    fn count_registers(&mut self) {
+        for (id, used) in self.next_free.into_iter().zip(self.used) {
+            if let Def::Absolute(value) = &mut self.sym.get_mut(id).def {
+                *value = (*value).max(used as i64);
+            }
+        }
     }
 
     fn room(&self, span: Span, more: u64) -> Result<(), Fail> {

@@ -2,17 +2,20 @@
 
 use crate::expr::Expr;
 use crate::lexer::{Span, Tok};
-use crate::operand::{Constant, Lower, Operand, Val, number_as};
+use crate::operand::{Constant, Lower, Operand, Val, graphics, number_as};
 use crate::parse::{Fail, Parser};
-use gcn_isa::encode::Encoder;
+use gcn_isa::decode::image_data_dwords;
+use gcn_isa::encode::{Encoder, export_sources};
 use gcn_isa::inst::Flags;
+use gcn_isa::names::Swizzle;
 use gcn_isa::operand::{LDS_DIRECT, LITERAL, VGPR0};
+use gcn_isa::print::packed_default;
 use gcn_isa::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use gcn_isa::{Encoding, Field, Format, Gen, Inst, Target, insts, names};
 
 /// Which encoding the text asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
+pub(crate) enum Form {
     E32,
     E64,
     Sdwa,
@@ -21,14 +24,22 @@ enum Form {
 
 /// What a modifier sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mod {
+pub(crate) enum Mod {
     /// A field of one bit.
     Flag(Field),
     /// A field that holds the number.
     Number(Field),
     Omod,
     Offset,
+    /// `offset:swizzle(…)`.
+    Swizzle,
     OpSel,
+    OpSelHi,
+    /// A bit a source, as a field.
+    Bits3(Field),
+    High,
+    /// DFMT in the low four bits, NFMT above.
+    Format,
     DppCtrl,
     BoundCtrl,
     Form(Form),
@@ -36,14 +47,14 @@ enum Mod {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Modifier {
-    what: Mod,
-    value: u64,
-    span: Span,
+pub(crate) struct Modifier {
+    pub what: Mod,
+    pub value: u64,
+    pub span: Span,
 }
 
 /// How the value of a modifier is written.
-enum Arg {
+pub(crate) enum Arg {
     /// The word alone, or with `:0` or `:1`.
     Flag,
     Number,
@@ -61,9 +72,11 @@ enum Arg {
     Wave(u64),
     /// The word alone.
     Fixed(u64),
+    /// `[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]` or the number.
+    Format,
 }
 
-fn modifier(name: &str) -> Option<(Mod, Arg)> {
+pub(crate) fn modifier(name: &str) -> Option<(Mod, Arg)> {
     use Arg::*;
     Some(match name {
         "clamp" => (Mod::Flag(Field::Clamp), Flag),
@@ -71,6 +84,22 @@ fn modifier(name: &str) -> Option<(Mod, Arg)> {
         "div" => (Mod::Omod, OneOf(&[(1, 0), (2, 3)])),
         "omod" => (Mod::Omod, OneOf(&[(0, 0), (1, 1), (2, 2), (3, 3)])),
         "op_sel" => (Mod::OpSel, List),
+        "op_sel_hi" => (Mod::OpSelHi, List),
+        "neg_lo" => (Mod::Bits3(Field::Neg), List),
+        "neg_hi" => (Mod::Bits3(Field::NegHi), List),
+        "high" => (Mod::High, Flag),
+        "format" => (Mod::Format, Format),
+        "dfmt" => (Mod::Number(Field::Dfmt), Number),
+        "nfmt" => (Mod::Number(Field::Nfmt), Number),
+        "dmask" => (Mod::Number(Field::Dmask), Number),
+        "unorm" => (Mod::Flag(Field::Unorm), Flag),
+        "r128" | "a16" => (Mod::Flag(Field::R128), Flag),
+        "lwe" => (Mod::Flag(Field::Lwe), Flag),
+        "da" => (Mod::Flag(Field::Da), Flag),
+        "d16" => (Mod::Flag(Field::D16), Flag),
+        "done" => (Mod::Flag(Field::Done), Flag),
+        "compr" => (Mod::Flag(Field::Compr), Flag),
+        "vm" => (Mod::Flag(Field::Vm), Flag),
         "dst_sel" => (Mod::Number(Field::DstSel), Select(&names::SDWA_SEL)),
         "src0_sel" => (Mod::Number(Field::Src0Sel), Select(&names::SDWA_SEL)),
         "src1_sel" => (Mod::Number(Field::Src1Sel), Select(&names::SDWA_SEL)),
@@ -118,6 +147,23 @@ static MODIFIERS: &[&str] = &[
     "mul",
     "div",
     "op_sel",
+    "op_sel_hi",
+    "neg_lo",
+    "neg_hi",
+    "high",
+    "format",
+    "dfmt",
+    "nfmt",
+    "dmask",
+    "unorm",
+    "r128",
+    "a16",
+    "lwe",
+    "da",
+    "d16",
+    "done",
+    "compr",
+    "vm",
     "dst_sel",
     "src0_sel",
     "src1_sel",
@@ -176,7 +222,7 @@ pub(crate) struct Assembled {
 
 /// Why an encoding does not fit. Nothing is formatted before all encodings failed.
 #[derive(Clone, Copy, Debug)]
-struct Miss {
+pub(crate) struct Miss {
     span: Span,
     why: Why,
     /// How far it got: the number of operands that fitted.
@@ -184,7 +230,7 @@ struct Miss {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Why {
+pub(crate) enum Why {
     Text(&'static str),
     /// Expected, found.
     Count(usize, usize),
@@ -209,6 +255,60 @@ struct Fit {
     warning: Option<(Span, &'static str)>,
 }
 
+/// The encoder with its bits as a `bits:` among the modifiers changes them.
+pub(crate) fn finished(mut encoder: Encoder, modifiers: &[Modifier]) -> Encoder {
+    if let Some(m) = modifiers.iter().find(|m| m.what == Mod::Bits) {
+        encoder.bits ^= m.value;
+    }
+    encoder
+}
+
+/// A mnemonic without the suffix that names an encoding, and that encoding.
+pub(crate) fn split_form(full: &str) -> (&str, Option<Form>) {
+    match full.rsplit_once('_') {
+        Some((stem, "e32")) => (stem, Some(Form::E32)),
+        Some((stem, "e64")) => (stem, Some(Form::E64)),
+        Some((stem, "sdwa")) => (stem, Some(Form::Sdwa)),
+        Some((stem, "dpp")) => (stem, Some(Form::Dpp)),
+        _ => (full, None),
+    }
+}
+
+/// The rows of a name on a target: first those that are called so in the spelling
+/// that is read.
+pub(crate) fn rows_of(name: &str, clrx: bool, target: Target) -> [Option<&'static Inst>; 8] {
+    let mut rows = [None; 8];
+    let mut n = 0;
+    for first in [true, false] {
+        for row in insts::by_name(name) {
+            let own = if clrx {
+                row.clrx.unwrap_or(row.name)
+            } else {
+                row.name
+            };
+            if (own == name) == first && insts::exists(row, target) && n < rows.len() {
+                rows[n] = Some(row);
+                n += 1;
+            }
+        }
+    }
+    rows
+}
+
+/// The encoding that a modifier belongs to.
+pub(crate) fn asked_form(m: &Modifier) -> Option<Form> {
+    match m.what {
+        Mod::Form(form) => Some(form),
+        Mod::Number(Field::DstSel | Field::DstUnused | Field::Src0Sel | Field::Src1Sel) => {
+            Some(Form::Sdwa)
+        }
+        Mod::DppCtrl | Mod::BoundCtrl | Mod::Number(Field::RowMask | Field::BankMask) => {
+            Some(Form::Dpp)
+        }
+        _ => None,
+    }
+}
+
 const MAX_OPERANDS: usize = 16;
 
 impl<'s> Parser<'s, '_> {
@@ -219,30 +319,9 @@ impl<'s> Parser<'s, '_> {
         self.next();
         let lower = Lower::new(text);
         let full = lower.as_ref().map_or("", Lower::as_str);
-        let (name, mut form) = match full.rsplit_once('_') {
-            Some((stem, "e32")) => (stem, Some(Form::E32)),
-            Some((stem, "e64")) => (stem, Some(Form::E64)),
-            Some((stem, "sdwa")) => (stem, Some(Form::Sdwa)),
-            Some((stem, "dpp")) => (stem, Some(Form::Dpp)),
-            _ => (full, None),
-        };
+        let (name, mut form) = split_form(full);
         let target = self.target;
-        // The rows of the name: first those that are called so in the spelling that is read.
-        let mut rows: [Option<&'static Inst>; 8] = [None; 8];
-        let mut n = 0;
-        for first in [true, false] {
-            for row in insts::by_name(name) {
-                let own = if self.clrx {
-                    row.clrx.unwrap_or(row.name)
-                } else {
-                    row.name
-                };
-                if (own == name) == first && insts::exists(row, target) && n < rows.len() {
-                    rows[n] = Some(row);
-                    n += 1;
-                }
-            }
-        }
+        let rows = rows_of(name, self.clrx, target);
         let rows = || rows.iter().flatten().copied();
         let Some(first) = rows().next() else {
             return Err(self.unknown(name_span, full, name));
@@ -256,17 +335,37 @@ impl<'s> Parser<'s, '_> {
             })
         );
         let most = rows().map(|r| r.shape.slots.len()).max().unwrap_or(0);
+        let has = |role| rows().any(|r| r.shape.slots.iter().any(|s| s.role == role));
+        let exports = has(Role::ExpTgt);
+        let graphic = exports || has(Role::Attr);
+        let typed = rows().any(|r| r.shape.mods == Mods::Typed);
         let mut operands: Vec<Operand> = Vec::with_capacity(most);
         let mut modifiers: Vec<Modifier> = Vec::new();
         if most > 0 && !self.at_end() && !self.at_modifier(operands.len(), most) {
             loop {
+                // LLVM has the format of a typed buffer among the operands.
+                if typed && self.at_modifier(operands.len(), most) {
+                    modifiers.push(self.modifier()?);
+                    if !self.eat(b',') && (self.at_end() || self.at_modifier(operands.len(), most))
+                    {
+                        break;
+                    }
+                    continue;
+                }
                 let operand = if waits {
                     self.waitcnt()?
+                } else if graphic && let Some(operand) = self.graphics_operand() {
+                    operand
                 } else {
                     self.operand()?
                 };
+                let target = matches!(operand.val, Val::Graphics(Role::ExpTgt, _));
                 operands.push(operand);
-                if !self.eat(b',') || self.at_modifier(operands.len(), most) {
+                // LLVM has no comma behind the target of an export.
+                if exports && target && !self.at_end() && self.peek() != Tok::Punct(b',') {
+                    continue;
+                }
+                if !self.eat(b',') || !typed && self.at_modifier(operands.len(), most) {
                     break;
                 }
                 if operands.len() > MAX_OPERANDS {
@@ -276,22 +375,22 @@ impl<'s> Parser<'s, '_> {
         }
         while !self.at_end() {
             let m = self.modifier()?;
-            if modifiers.iter().any(|o| o.what == m.what) {
+            let twice = |o: &Modifier| {
+                o.what == m.what
+                    || matches!(
+                        (o.what, m.what),
+                        (Mod::Offset, Mod::Swizzle) | (Mod::Swizzle, Mod::Offset)
+                    )
+            };
+            if modifiers.iter().any(twice) {
                 return Err(Fail::new(m.span, "this modifier is given twice"));
             }
             modifiers.push(m);
             self.eat(b',');
         }
         for m in &modifiers {
-            let asked = match m.what {
-                Mod::Form(form) => form,
-                Mod::Number(Field::DstSel | Field::DstUnused | Field::Src0Sel | Field::Src1Sel) => {
-                    Form::Sdwa
-                }
-                Mod::DppCtrl | Mod::BoundCtrl | Mod::Number(Field::RowMask | Field::BankMask) => {
-                    Form::Dpp
-                }
-                _ => continue,
+            let Some(asked) = asked_form(m) else {
+                continue;
             };
             if form.is_some_and(|f| f != asked) {
                 return Err(Fail::new(
@@ -381,11 +480,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn finish(&self, fit: Fit, operands: Vec<Operand>, modifiers: &[Modifier]) -> Assembled {
-        let mut encoder = fit.encoder;
-        if let Some(m) = modifiers.iter().find(|m| m.what == Mod::Bits) {
-            encoder.bits ^= m.value;
-        }
-        let (bytes, len) = encoder.bytes();
+        let (bytes, len) = finished(fit.encoder, modifiers).bytes();
         let (mut literal, mut branch) = (None, None);
         for (n, operand) in operands.into_iter().enumerate() {
             if let Val::Expr(expr) = operand.val {
@@ -404,6 +499,17 @@ impl<'s> Parser<'s, '_> {
             violations: fit.violations,
             warning: fit.warning,
         }
+    }
+
+    fn graphics_operand(&mut self) -> Option<Operand> {
+        if self.peek() != Tok::Ident {
+            return None;
+        }
+        let span = self.span();
+        let lower = Lower::new(self.text(span))?;
+        let val = graphics(lower.as_str())?;
+        self.next();
+        Some(Operand::new(val, span))
     }
 
     /// Whether a modifier, not an operand, comes next.
@@ -431,7 +537,7 @@ impl<'s> Parser<'s, '_> {
         let text = self.text(span);
         let lower = Lower::new(text);
         let name = lower.as_ref().map_or("", Lower::as_str);
-        let Some((what, arg)) = modifier(name) else {
+        let Some((mut what, arg)) = modifier(name) else {
             let fail = Fail::new(span, format!("there is no modifier `{text}`"));
             return Err(match nearest(name, MODIFIERS.iter().copied()) {
                 Some(near) => fail.help(format!("did you mean `{near}`?")),
@@ -456,7 +562,16 @@ impl<'s> Parser<'s, '_> {
             }
             Arg::Number => {
                 self.expect(b':')?;
-                self.absolute()? as u64
+                if what == Mod::Offset
+                    && self.peek() == Tok::Ident
+                    && self.text(self.span()).eq_ignore_ascii_case("swizzle")
+                    && self.peek_at(1) == Tok::Punct(b'(')
+                {
+                    what = Mod::Swizzle;
+                    self.swizzle()? as u64
+                } else {
+                    self.absolute()? as u64
+                }
             }
             Arg::Plus(base, from, to) => {
                 self.expect(b':')?;
@@ -516,6 +631,10 @@ impl<'s> Parser<'s, '_> {
                 self.expect(b']')?;
                 bits | n << 8
             }
+            Arg::Format => {
+                self.expect(b':')?;
+                self.buffer_format()?
+            }
             Arg::QuadPerm => {
                 self.expect(b':')?;
                 self.expect(b'[')?;
@@ -535,6 +654,117 @@ impl<'s> Parser<'s, '_> {
             value,
             span: span.to(self.last_span()),
         })
+    }
+
+    /// The format of a typed buffer: its number (NFMT above four bits of DFMT) or its names.
+    fn buffer_format(&mut self) -> Result<u64, Fail> {
+        if !self.eat(b'[') {
+            return Ok(self.ranged("a format", 0, 127)? as u64);
+        }
+        let generation = self.target.generation();
+        let (mut dfmt, mut nfmt) = (None, None);
+        loop {
+            // CLRX's data formats look like numbers.
+            let span = self.span();
+            while !matches!(self.peek(), Tok::Punct(b',' | b']') | Tok::End) {
+                self.next();
+            }
+            let text = self.text(span.to(self.last_span())).to_ascii_uppercase();
+            let data = text.strip_prefix("BUF_DATA_FORMAT_").unwrap_or(&text);
+            let number = text.strip_prefix("BUF_NUM_FORMAT_").unwrap_or(&text);
+            let is = |names: (&str, &str), text: &str| {
+                names.0 == text || names.1.eq_ignore_ascii_case(text)
+            };
+            if let Some(n) = names::DFMT.iter().position(|&names| is(names, data))
+                && dfmt.is_none()
+            {
+                dfmt = Some(n as u64);
+            } else if let Some(n) = (0..8).find(|&n| is(names::nfmt(n, generation), number))
+                && nfmt.is_none()
+            {
+                nfmt = Some(n as u64);
+            } else {
+                return Err(Fail::new(
+                    span.to(self.last_span()),
+                    "expected one data format and one number format, as in [BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]",
+                ));
+            }
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b']')?;
+        Ok(dfmt.unwrap_or(1) | nfmt.unwrap_or(0) << 4)
+    }
+
+    /// `swizzle(QUAD_PERM,0,1,2,3)` and the like: the offset of ds_swizzle_b32.
+    fn swizzle(&mut self) -> Result<u32, Fail> {
+        self.next();
+        self.next();
+        let span = self.span();
+        let name = self.ident("the pattern's name")?;
+        let pattern = match Swizzle::NAMES
+            .iter()
+            .position(|n| n.eq_ignore_ascii_case(name))
+        {
+            Some(0) => {
+                let mut lanes = 0;
+                for k in 0..4 {
+                    self.expect(b',')?;
+                    lanes |= (self.ranged("a lane of the quad", 0, 3)? as u32) << (2 * k);
+                }
+                Swizzle::QuadPerm(lanes)
+            }
+            Some(1) => Swizzle::Swap(self.group_size(1, 16)?),
+            Some(2) => Swizzle::Reverse(self.group_size(2, 32)?),
+            Some(3) => {
+                let size = self.group_size(2, 32)?;
+                self.expect(b',')?;
+                let lane = self.ranged("a lane of the group", 0, size as i64 - 1)?;
+                Swizzle::Broadcast(size, lane as u32)
+            }
+            Some(_) => {
+                self.expect(b',')?;
+                let span = self.span();
+                let letters = match self.peek() {
+                    Tok::Str => self.text(span).trim_matches('"').as_bytes().try_into().ok(),
+                    _ => None,
+                };
+                let letters: Option<[u8; 5]> = letters;
+                match letters.filter(|l| l.iter().all(|l| b"01pi".contains(l))) {
+                    Some(letters) => {
+                        self.next();
+                        Swizzle::BitmaskPerm(letters)
+                    }
+                    None => {
+                        return Err(Fail::new(
+                            span,
+                            "expected five letters 0, 1, p or i in quotes",
+                        ));
+                    }
+                }
+            }
+            None => {
+                let message = format!("expected {}", Swizzle::NAMES.join(", "));
+                return Err(Fail::new(span, message));
+            }
+        };
+        self.expect(b')')?;
+        Ok(pattern.offset())
+    }
+
+    /// A power of two behind a comma.
+    fn group_size(&mut self, from: u32, to: u32) -> Result<u32, Fail> {
+        self.expect(b',')?;
+        let start = self.span();
+        let size = self.ranged("the number of lanes", from as i64, to as i64)? as u32;
+        if size.is_power_of_two() {
+            return Ok(size);
+        }
+        Err(Fail::new(
+            start.to(self.last_span()),
+            "expected a power of two",
+        ))
     }
 
     fn ranged(&mut self, what: &str, from: i64, to: i64) -> Result<i64, Fail> {
@@ -595,7 +825,7 @@ impl<'s> Parser<'s, '_> {
 }
 
 /// The encodings to try, in order.
-fn encodings(
+pub(crate) fn encodings(
     row: &'static Inst,
     form: Option<Form>,
     target: Target,
@@ -640,9 +870,9 @@ fn encodings(
 }
 
 /// One encoding being fitted to the operands.
-struct Fitting<'a, 's, 'b> {
+pub(crate) struct Fitting<'a, 's, 'b> {
     parser: &'a Parser<'s, 'b>,
-    encoder: Encoder,
+    pub encoder: Encoder,
     row: &'static Inst,
     operands: &'a [Operand],
     modifiers: &'a [Modifier],
@@ -652,8 +882,8 @@ struct Fitting<'a, 's, 'b> {
     at: usize,
     literal: Option<usize>,
     branch: Option<usize>,
-    violations: Vec<Violation>,
-    warning: Option<(Span, &'static str)>,
+    pub violations: Vec<Violation>,
+    pub warning: Option<(Span, &'static str)>,
     /// What is read over the constant bus: code and width.
     bus: [(u16, u8); 4],
     bus_reads: usize,
@@ -676,10 +906,23 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 at: 0,
             });
         };
-        Ok(Fitting {
+        Ok(Fitting::with(
+            parser, encoder, operands, modifiers, name_span,
+        ))
+    }
+
+    /// As [`Fitting::new`], with an encoder as [`Encoder::new`] makes it.
+    pub fn with(
+        parser: &'a Parser<'s, 'b>,
+        encoder: Encoder,
+        operands: &'a [Operand],
+        modifiers: &'a [Modifier],
+        name_span: Span,
+    ) -> Self {
+        Fitting {
             parser,
             encoder,
-            row,
+            row: encoder.row,
             operands,
             modifiers,
             name_span,
@@ -691,7 +934,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             warning: None,
             bus: [(0, 0); 4],
             bus_reads: 0,
-        })
+        }
     }
 
     fn miss<T>(&self, span: Span, why: Why) -> Result<T, Miss> {
@@ -735,29 +978,50 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     }
 
     fn fit(mut self) -> Result<Fit, Miss> {
+        self.run()?;
+        Ok(Fit {
+            encoder: self.encoder,
+            literal: self.literal,
+            branch: self.branch,
+            violations: self.violations,
+            warning: self.warning,
+        })
+    }
+
+    /// Fits operands and modifiers; what this makes of them stays here.
+    pub fn run(&mut self) -> Result<(), Miss> {
         let slots = self.row.shape.slots;
         let found = self.operands.len();
-        // Which slots the text leaves out.
+        // Which slots the text leaves out, by number.
         let mut wanted = slots.len();
-        let mut without: [Option<Role>; 2] = [None; 2];
-        if self.row.shape.slot(Role::VdstIfGlc).is_some() && !self.flag(Field::Glc) {
-            without[0] = Some(Role::VdstIfGlc);
+        let mut without = [slots.len(); 2];
+        let if_glc = slots.iter().position(|s| s.role == Role::VdstIfGlc);
+        if let Some(n) = if_glc
+            && !self.flag(Field::Glc)
+        {
+            without[0] = n;
             wanted -= 1;
         }
         if wanted == found + 1 {
             let unaddressed = self.buffer_address_dwords() == 0;
-            without[1] = slots.iter().map(|s| s.role).find(|role| match role {
+            let left = slots.iter().position(|slot| match slot.role {
                 Role::Imm(Imm::Optional) | Role::Saddr => true,
                 Role::BufAddr => unaddressed,
                 _ => false,
             });
-            wanted -= without[1].is_some() as usize;
+            if let Some(n) = left {
+                without[1] = n;
+                wanted -= 1;
+            }
         }
         if wanted != found {
             let at = self.operands.last().map_or(self.name_span, |o| o.span);
             return self.miss(at, Why::Count(wanted, found));
         }
-        let present = || slots.iter().filter(|s| !without.contains(&Some(s.role)));
+        let present = || {
+            let given = move |(n, _): &(usize, &'static Slot)| !without.contains(n);
+            slots.iter().enumerate().filter(given).map(|(_, slot)| slot)
+        };
         let has_saddr = present()
             .zip(self.operands)
             .any(|(s, o)| s.role == Role::Saddr && o.val != Val::Off);
@@ -768,6 +1032,15 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         self.selections();
         for m in self.modifiers {
             self.modifier(m)?;
+        }
+        let (always, message) = match self.row.shape.mods {
+            Mods::Gds => (Field::Gds, "expected gds: only GDS has this instruction"),
+            Mods::BufferLds => (Field::Lds, "expected lds: the data come from LDS"),
+            _ => (Field::Op, ""),
+        };
+        if always != Field::Op && !self.flag(always) {
+            self.encoder.set(always, 1);
+            self.violate(self.name_span, message);
         }
         if self.is_dpp() && !self.modifiers.iter().any(|m| m.what == Mod::DppCtrl) {
             if !self
@@ -795,16 +1068,18 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 );
             }
         }
-        Ok(Fit {
-            encoder: self.encoder,
-            literal: self.literal,
-            branch: self.branch,
-            violations: self.violations,
-            warning: self.warning,
-        })
+        Ok(())
     }
 
-    /// Sets what SDWA and DPP have where the text says nothing.
+    /// How many of SRC0 to SRC2 there are.
+    fn sources(&self) -> usize {
+        [Role::Src0, Role::Src1, Role::Src2]
+            .iter()
+            .filter(|&&r| self.row.shape.slot(r).is_some())
+            .count()
+    }
+
+    /// Sets what encodings have where the text says nothing, and what no operand says by itself.
     fn selections(&mut self) {
         let e = &mut self.encoder;
         match e.encoding {
@@ -816,6 +1091,28 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC => {
                 e.set(Field::RowMask, 15);
                 e.set(Field::BankMask, 15);
+            }
+            Encoding::Vop3p => {
+                let shape = self.row.shape;
+                let hi = packed_default(shape.mods, self.sources(), self.parser.clrx);
+                self.encoder.set(Field::OpSelHi, hi & 3);
+                self.encoder.set(Field::OpSelHi2, hi >> 2);
+            }
+            Encoding::Mimg => {
+                e.set(Field::Dmask, self.parser.clrx as u32);
+            }
+            Encoding::Mtbuf => {
+                e.set(Field::Dfmt, 1);
+            }
+            Encoding::Exp => {
+                let mut sources = [None; 4];
+                for (to, operand) in sources.iter_mut().zip(self.operands.iter().skip(1)) {
+                    if let Val::Reg(code, _) = operand.val {
+                        *to = code.checked_sub(VGPR0).map(|v| v as u8);
+                    }
+                }
+                let compr = self.flag(Field::Compr);
+                export_sources(&mut self.encoder, sources, compr, self.parser.clrx);
             }
             _ => {}
         }
@@ -844,11 +1141,63 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 };
             }
             Role::Soff => return self.smem_offset(n),
+            Role::Attr | Role::Param | Role::ExpTgt => {
+                return match operand.val {
+                    Val::Graphics(role, v) if role == slot.role && !operand.has_mods() => {
+                        if self.encoder.set_imm(role, v) {
+                            Ok(())
+                        } else {
+                            self.miss(span, Why::Text("this encoding cannot hold it"))
+                        }
+                    }
+                    _ => self.miss(
+                        span,
+                        Why::Text(match slot.role {
+                            Role::Attr => "expected an attribute, attr0.x to attr63.w",
+                            Role::Param => "expected p10, p20 or p0",
+                            _ => "expected mrt0 to mrt7, mrtz, null, pos0 to pos3 or param0 to param31",
+                        }),
+                    ),
+                };
+            }
+            Role::ExpSrc(_) => {
+                return match operand.val {
+                    Val::Reg(VGPR0.., 1) | Val::Off if !operand.has_mods() => Ok(()),
+                    // A code by its number: op(0x1ff).
+                    Val::Reg(VGPR0.., 0) if !operand.has_mods() => Ok(()),
+                    _ => self.miss(span, Why::Text("expected a VGPR or off")),
+                };
+            }
             _ => {}
         }
         let mut dwords = slot.ty.dwords();
         match slot.role {
-            Role::BufAddr => dwords = self.buffer_address_dwords(),
+            Role::BufAddr => {
+                dwords = self.buffer_address_dwords();
+                // CLRX names the register that an unaddressed access ignores.
+                if dwords == 0 && self.parser.clrx && matches!(operand.val, Val::Reg(VGPR0.., _)) {
+                    dwords = 1;
+                }
+            }
+            Role::Vdata if self.encoder.encoding == Encoding::Mimg => {
+                dwords = self.image_data(true);
+            }
+            Role::ImgAddr => {
+                // The image's kind says how many there are; at most 16.
+                if let Val::Reg(_, count) = operand.val
+                    && (dwords..=16).contains(&count)
+                {
+                    dwords = count;
+                }
+            }
+            Role::Srsrc
+                if self.parser.clrx
+                    && dwords == 8
+                    && self.flag(Field::R128)
+                    && self.generation < Gen::Gfx9 =>
+            {
+                dwords = 4;
+            }
             Role::FlatAddr if self.row.format == Format::Global => {
                 dwords = if has_saddr { 1 } else { 2 };
             }
@@ -863,18 +1212,31 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     _ => false,
                 };
                 if !fits || operand.has_mods() {
-                    let (what, n) = self.wanted(slot, dwords);
-                    return self.miss(span, Why::Register(what, n));
+                    return self.not_wanted(slot, dwords, span);
                 }
                 Ok(())
             }
             Val::Reg(code, count) => self.register(slot, n, *code, *count, dwords, has_saddr),
-            Val::Imm(..) => {
-                let (what, n) = self.wanted(slot, dwords);
-                self.miss(span, Why::Register(what, n))
-            }
+            Val::Imm(..) => self.not_wanted(slot, dwords, span),
             _ => self.number(slot, n, dwords),
         }
+    }
+
+    /// How many VGPRs an image's data has, as the modifiers say.
+    fn image_data(&self, packed: bool) -> u8 {
+        let number = |field| {
+            let of = |m: &&Modifier| m.what == Mod::Number(field);
+            self.modifiers.iter().find(of).map(|m| m.value)
+        };
+        let dmask = number(Field::Dmask).unwrap_or(self.parser.clrx as u64);
+        let d16 = packed && self.flag(Field::D16) && !self.parser.clrx;
+        image_data_dwords(
+            self.row,
+            self.parser.target,
+            dmask as u32 & 15,
+            d16,
+            self.flag(Field::Tfe),
+        )
     }
 
     /// What a register slot takes, as a message says it.
@@ -887,6 +1249,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             | Role::SsrcK
             | Role::Sbase
             | Role::Srsrc
+            | Role::Ssamp
             | Role::Soff => "an SGPR",
             Role::Saddr => "an SGPR or off",
             Role::CmpDst | Role::CarryOut | Role::CarryIn => match e {
@@ -916,6 +1279,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         (what, dwords)
     }
 
+    fn not_wanted(&self, slot: &Slot, dwords: u8, span: Span) -> Result<(), Miss> {
+        let (what, n) = self.wanted(slot, dwords);
+        self.miss(span, Why::Register(what, n))
+    }
+
     fn register(
         &mut self,
         slot: &'static Slot,
@@ -927,13 +1295,12 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     ) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
-        let (what, shown) = self.wanted(slot, dwords);
-        let wrong = Why::Register(what, shown);
         let tfe = slot.role == Role::Vdata && self.flag(Field::Tfe) && count == dwords + 1;
         if dwords == 0 {
-            return self.miss(span, wrong);
+            return self.not_wanted(slot, dwords, span);
         }
         if count != 0 && count != dwords && !tfe {
+            let (what, _) = self.wanted(slot, dwords);
             return self.miss(span, Why::Width(what, dwords, count));
         }
         if slot.role == Role::FlatAddr && self.row.format == Format::Scratch && has_saddr {
@@ -956,7 +1323,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
         self.source_mods(slot, n)?;
         if !self.encoder.set_code(slot.role, code) {
-            return self.miss(span, wrong);
+            return self.not_wanted(slot, dwords, span);
         }
         self.check_code(slot, code, span);
         self.read(slot, code, dwords);
@@ -979,17 +1346,22 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 "lds_direct is for the vector ALU"
             }
             Role::LaneSel if vgpr => "expected an SGPR or an inline constant",
-            Role::Src0 if shape.slot(Role::SdstV).is_some() && !vgpr && code != LDS_DIRECT => {
+            Role::Src0 if !vgpr && code != LDS_DIRECT && shape.slot(Role::SdstV).is_some() => {
                 "expected a VGPR"
             }
             Role::Src0
-                if shape.slot(Role::LaneSel).is_some()
-                    && shape.slot(Role::Vdst).is_some()
-                    && vgpr =>
+                if vgpr
+                    && shape.slot(Role::LaneSel).is_some()
+                    && shape.slot(Role::Vdst).is_some() =>
             {
                 "expected an SGPR or an inline constant"
             }
             Role::Src0 | Role::Src1 if slot.access != Access::Read && !vgpr => "expected a VGPR",
+            Role::Src1 | Role::Src2
+                if matches!(shape.mods, Mods::Interp | Mods::InterpHigh) && !vgpr =>
+            {
+                "expected a VGPR"
+            }
             _ => return,
         };
         self.violate(span, message);
@@ -1034,6 +1406,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 }
             };
             let abs = if e == Vop3p { Field::NegHi } else { Field::Abs };
+            // Packed halves have neg_lo and neg_hi.
+            fits &= self.row.shape.mods != Mods::Packed;
             fits &= !operand.abs || or(&mut self.encoder, abs);
             fits &= !operand.neg || or(&mut self.encoder, Field::Neg);
             fits &= !operand.sext;
@@ -1066,7 +1440,10 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         if operand.sext && slot.ty.is_float() {
             self.violate(span, "sext is for integers, and this operand is none");
         }
-        if shape.mods != Mods::Valu {
+        if !matches!(
+            shape.mods,
+            Mods::Valu | Mods::Mix | Mods::Interp | Mods::InterpHigh
+        ) {
             self.violate(span, "this instruction takes no modifiers");
         }
         Ok(())
@@ -1076,7 +1453,6 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     fn number(&mut self, slot: &'static Slot, n: usize, dwords: u8) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
-        let (what, _) = self.wanted(slot, dwords);
         let source = matches!(
             slot.role,
             Role::Ssrc0
@@ -1100,7 +1476,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 self.violate(span, "expected an SGPR");
                 return Ok(());
             }
-            return self.miss(span, Why::Register(what, dwords));
+            return self.not_wanted(slot, dwords, span);
         }
         use Encoding::*;
         let has_literal = matches!(
@@ -1112,7 +1488,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 return self.miss(span, Why::Text("abs, neg and sext take no symbols"));
             }
             if !has_literal || !self.encoder.set_code(slot.role, LITERAL) {
-                return self.miss(span, Why::Register(what, dwords));
+                return self.not_wanted(slot, dwords, span);
             }
             return self.put_literal(0, Some(n), span);
         }
@@ -1132,14 +1508,14 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         match constant {
             Constant::Inline(code) => {
                 if !self.encoder.set_code(slot.role, code) {
-                    return self.miss(span, Why::Register(what, dwords));
+                    return self.not_wanted(slot, dwords, span);
                 }
                 self.check_code(slot, code, span);
                 Ok(())
             }
             Constant::Literal(value) => {
                 if !has_literal || !self.encoder.set_code(slot.role, LITERAL) {
-                    return self.miss(span, Why::Register(what, dwords));
+                    return self.not_wanted(slot, dwords, span);
                 }
                 if lost {
                     self.warning = Some((
@@ -1203,9 +1579,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     fn immediate(&mut self, kind: Imm, n: usize) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
-        let (field, last) = match kind {
-            Imm::GprIdxSsrc1 => (Field::Ssrc1, 0xff),
-            _ => (Field::Simm16, 0xffff),
+        let field = kind.field();
+        let (first, last) = match kind {
+            Imm::GprIdxSsrc1 => (0, 0xff),
+            Imm::Sdata => (0, 0x7f),
+            _ => (-0x8000, 0xffff),
         };
         let value = match (&operand.val, self.known(n)) {
             (Val::Imm(made, value), _) if !operand.has_mods() => {
@@ -1226,9 +1604,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 return self.miss(span, Why::Text("expected a number that is known here"));
             }
             (_, Some(value)) => {
-                if value > last || value < if last == 0xff { 0 } else { -0x8000 } {
-                    let from = if last == 0xff { 0 } else { -0x8000 };
-                    return self.miss(span, Why::Range("a number", from, last));
+                if !(first..=last).contains(&value) {
+                    return self.miss(span, Why::Range("a number", first, last));
                 }
                 (value & last) as u32
             }
@@ -1340,6 +1717,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 }
             }
             Mod::Offset => return self.offset(m),
+            Mod::Swizzle if mods == Mods::Swizzle => return self.offset(m),
+            Mod::Swizzle => return self.miss(span, Why::Modifier),
             Mod::Flag(field) => {
                 if m.value == 0 && self.encoder.has(field) {
                     return Ok(());
@@ -1361,7 +1740,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     } else {
                         self.has_float() || integer
                     };
-                    if mods != Mods::Valu || !fits && !sdwa {
+                    let packed = matches!(
+                        mods,
+                        Mods::Packed | Mods::Mix | Mods::Interp | Mods::InterpHigh
+                    );
+                    if !packed && (mods != Mods::Valu || !fits && !sdwa) {
                         self.violate(span, "clamp does not apply to this instruction");
                     }
                 }
@@ -1371,8 +1754,56 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 {
                     return self.miss(span, Why::Modifier);
                 }
-                if m.value != 0 && (mods != Mods::Valu || compare || !self.has_float()) {
+                let valu = matches!(mods, Mods::Valu | Mods::Interp | Mods::InterpHigh);
+                if m.value != 0 && (!valu || compare || !self.has_float()) {
                     self.violate(span, "mul and div do not apply to this instruction");
+                }
+            }
+            Mod::OpSel if self.encoder.encoding == Encoding::Vop3p => {
+                let value = self.source_bits(m)?;
+                self.encoder.set(Field::OpSel, value);
+            }
+            Mod::OpSelHi => {
+                let value = self.source_bits(m)?;
+                if self.encoder.encoding != Encoding::Vop3p {
+                    return self.miss(span, Why::Modifier);
+                }
+                // The bit of a missing third source stays as it is.
+                let third = value >> 2 & 1;
+                self.encoder.set(Field::OpSelHi, value & 3);
+                if self.sources() == 3 {
+                    self.encoder.set(Field::OpSelHi2, third);
+                }
+            }
+            Mod::Bits3(field) => {
+                let value = self.source_bits(m)?;
+                let halves = self.encoder.encoding == Encoding::Vop3p;
+                let mixed = self
+                    .operands
+                    .iter()
+                    .any(|o| o.abs && field == Field::NegHi || o.neg && field == Field::Neg);
+                if !halves || mixed {
+                    return self.miss(span, Why::Modifier);
+                }
+                self.encoder.set(field, value);
+            }
+            Mod::High => {
+                let layout = gcn_isa::format::layout_of(self.encoder.encoding, self.generation);
+                let Some(src0) = layout
+                    .map(|l| l.field(Field::Src0))
+                    .filter(|_| mods == Mods::InterpHigh)
+                else {
+                    return self.miss(span, Why::Modifier);
+                };
+                let value = src0.get(self.encoder.bits) & 255 | (m.value as u32) << 8;
+                self.encoder.set(Field::Src0, value);
+            }
+            Mod::Format => {
+                let fits = mods == Mods::Typed
+                    && self.encoder.set(Field::Dfmt, m.value as u32 & 15)
+                    && self.encoder.set(Field::Nfmt, m.value as u32 >> 4);
+                if !fits {
+                    return self.miss(span, Why::Modifier);
                 }
             }
             Mod::OpSel => {
@@ -1406,6 +1837,16 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Ok(())
     }
 
+    /// A list of one bit a source.
+    fn source_bits(&self, m: &Modifier) -> Result<u32, Miss> {
+        let (bits, count) = ((m.value & 15) as u32, (m.value >> 8) as usize);
+        let sources = self.sources();
+        if count != sources {
+            return self.miss(m.span, Why::Count(sources, count));
+        }
+        Ok(bits)
+    }
+
     fn field(&mut self, field: Field, m: &Modifier) -> Result<(), Miss> {
         if !self.encoder.has(field) {
             return self.miss(m.span, Why::Modifier);
@@ -1426,8 +1867,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     fn offset(&mut self, m: &Modifier) -> Result<(), Miss> {
         let value = m.value as i64;
         let (from, to) = match self.row.shape.mods {
-            Mods::Ds => (0, 0xffff),
-            Mods::Buffer => (0, 0xfff),
+            Mods::Ds | Mods::Swizzle | Mods::Gds => (0, 0xffff),
+            Mods::Buffer | Mods::BufferLds | Mods::Typed => (0, 0xfff),
             Mods::Flat if !self.encoder.has(Field::Offset) => (0, 0),
             Mods::Flat if self.row.format == Format::Flat => (0, 0xfff),
             Mods::Flat => (-0x1000, 0xfff),
@@ -1439,7 +1880,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
         let e = &mut self.encoder;
         match self.row.shape.mods {
-            Mods::Ds => {
+            Mods::Ds | Mods::Swizzle | Mods::Gds => {
                 e.set(Field::Offset0, value as u32 & 255);
                 e.set(Field::Offset1, value as u32 >> 8);
             }
@@ -1496,6 +1937,12 @@ fn syntax(row: &'static Inst, encoding: Encoding) -> String {
             Role::Srsrc => "srsrc",
             Role::Soffset => "soffset",
             Role::Saddr => "saddr",
+            Role::ImgAddr => "vaddr",
+            Role::Ssamp => "ssamp",
+            Role::Attr => "attr",
+            Role::Param => "p10|p20|p0",
+            Role::ExpTgt => "target",
+            Role::ExpSrc(_) => "vsrc|off",
             Role::LaneSel => "lane",
         };
         text.push_str(separator);

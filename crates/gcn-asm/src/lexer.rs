@@ -60,7 +60,7 @@ pub(crate) struct Lexer<'s> {
     pub pos: usize,
     pub reading: Reading,
     /// Nothing but blanks since the last line break.
-    line_start: bool,
+    pub line_start: bool,
 }
 
 /// What is wrong with the characters, and where.
@@ -255,7 +255,7 @@ impl<'s> Lexer<'s> {
         fits.then_some(value)
     }
 
-    fn number(&mut self) -> Result<Tok, LexError> {
+    pub fn number(&mut self) -> Result<Tok, LexError> {
         let start = self.pos;
         let too_large = "this number does not fit 64 bits";
         if self.peek(0) == b'0' && matches!(self.peek(1), b'x' | b'X') {
@@ -337,6 +337,12 @@ impl<'s> Lexer<'s> {
         if is_ident(self.peek(0)) {
             while is_ident(self.peek(0)) {
                 self.pos += 1;
+            }
+            // CLRX names data formats by the widths of their elements: 16_16.
+            let text = &self.src.as_bytes()[start..self.pos];
+            let widths = text.iter().all(|c| c.is_ascii_digit() || *c == b'_');
+            if widths && !text.ends_with(b"_") {
+                return Ok(Tok::Ident);
             }
             return self.fail(start, "expected a number");
         }

@@ -20,6 +20,9 @@ mod insn;
 mod lexer;
 mod operand;
 mod parse;
+mod quick;
+#[cfg(test)]
+mod same;
 mod symbols;
 
 use crate::directives::Asm;
@@ -55,6 +58,9 @@ pub struct Options {
     pub permissive: bool,
     /// Symbols with their values, as `.set` would define them.
     pub defines: Vec<(String, i64)>,
+    /// On how many threads the text is read: 0 and 1 are the caller's alone. Short texts are read
+    /// on one whatever this says. The result does not depend on it.
+    pub threads: usize,
 }
 
 /// What [`assemble`] gives.
@@ -225,7 +231,7 @@ pub fn snippet(
         target: Some(target),
         syntax,
         permissive,
-        defines: Vec::new(),
+        ..Options::default()
     };
     let output = run(source, "", &options, true);
     match output.object {

@@ -5,7 +5,7 @@ use crate::lexer::{Span, Tok};
 use crate::parse::{Fail, Parser};
 use gcn_isa::names::{self, Name};
 use gcn_isa::operand::{EXEC, EXECZ, LDS_DIRECT, M0, SCC, VCC, VCCZ, VGPR0};
-use gcn_isa::shape::{Imm, Ty};
+use gcn_isa::shape::{Imm, Role, Ty};
 use gcn_isa::{Gen, Target};
 
 #[derive(Clone, PartialEq, Debug)]
@@ -20,6 +20,8 @@ pub(crate) enum Val {
     LitFloat(f64),
     /// An immediate written in its own syntax.
     Imm(Imm, u32),
+    /// An attribute, a vertex parameter or the target of an export.
+    Graphics(Role, u32),
     /// `off`.
     Off,
 }
@@ -34,7 +36,7 @@ pub(crate) struct Operand {
 }
 
 impl Operand {
-    fn new(val: Val, span: Span) -> Operand {
+    pub fn new(val: Val, span: Span) -> Operand {
         Operand {
             val,
             abs: false,
@@ -65,8 +67,46 @@ impl Lower {
     }
 }
 
+/// An attribute with its channel (`attr3.y`), a vertex parameter (`p10`) or the target of an export
+/// (`mrt0`), as LLVM and CLRX write them.
+pub(crate) fn graphics(name: &str) -> Option<Val> {
+    if let Some(rest) = name.strip_prefix("attr") {
+        let (number, channel) = rest.split_once('.')?;
+        let number: u32 = number.parse().ok().filter(|n| *n < 64)?;
+        let channel = "xyzw".find(channel).filter(|_| channel.len() == 1)?;
+        return Some(Val::Graphics(Role::Attr, number | (channel as u32) << 6));
+    }
+    if let Some(n) = names::PARAMS.iter().position(|p| *p == name) {
+        return Some(Val::Graphics(Role::Param, n as u32));
+    }
+    let number = |prefix: &str, most: u32| -> Option<u32> {
+        let digits = name.strip_prefix(prefix)?;
+        let plain = digits.bytes().all(|c| c.is_ascii_digit());
+        digits.parse().ok().filter(|n| plain && *n <= most)
+    };
+    let target = match name {
+        "mrtz" => Some(8),
+        "null" => Some(9),
+        _ => number("mrt", 7)
+            .or_else(|| number("pos", 3).map(|n| n + 12))
+            .or_else(|| number("param", 31).map(|n| n + 32))
+            .or_else(|| number("invalid_target_", 63))
+            .or_else(|| number("ill_", 63)),
+    };
+    if let Some(n) = target {
+        return Some(Val::Graphics(Role::ExpTgt, n));
+    }
+    number("invalid_param_", 511)
+        .or_else(|| number("invalid_", 511))
+        .map(|n| Val::Graphics(Role::Param, n))
+}
+
 /// A scalar register that has a name: its code and width, or why the target lacks it.
-fn named(name: &str, generation: Gen, clrx: bool) -> Option<Result<(u16, u8), &'static str>> {
+pub(crate) fn named(
+    name: &str,
+    generation: Gen,
+    clrx: bool,
+) -> Option<Result<(u16, u8), &'static str>> {
     let pair = |base: u16, half: u8| match half {
         0 => (base, 2),
         1 => (base, 1),
@@ -136,14 +176,49 @@ fn named(name: &str, generation: Gen, clrx: bool) -> Option<Result<(u16, u8), &'
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum File {
+pub(crate) enum File {
     S,
     V,
     Ttmp,
 }
 
+impl File {
+    /// The code of the first register, how many there are, and their letter.
+    fn registers(self, generation: Gen) -> (u16, i64, &'static str) {
+        match self {
+            File::V => (VGPR0, 256, "v"),
+            File::S => (0, generation.sgprs() as i64, "s"),
+            File::Ttmp if generation == Gen::Gfx9 => (108, 16, "ttmp"),
+            File::Ttmp => (112, 12, "ttmp"),
+        }
+    }
+}
+
+/// The code and width of the registers from `first` to `last`, of which `used` takes note; `None`
+/// if there are no such registers.
+#[inline]
+pub(crate) fn tuple(
+    file: File,
+    first: i64,
+    last: i64,
+    generation: Gen,
+    used: &mut [u32; 2],
+) -> Option<(u16, u8)> {
+    let (base, count, _) = file.registers(generation);
+    if first < 0 || last < first || last >= count || last - first >= 32 {
+        return None;
+    }
+    let next = (last + 1) as u32;
+    match file {
+        File::V => used[0] = used[0].max(next),
+        File::S => used[1] = used[1].max(next),
+        File::Ttmp => {}
+    }
+    Some((base + first as u16, (last - first + 1) as u8))
+}
+
 /// A numbered register's file and, if it is in the name, its number.
-fn numbered(name: &str) -> Option<(File, Option<u32>)> {
+pub(crate) fn numbered(name: &str) -> Option<(File, Option<u32>)> {
     let (file, digits) = match name.as_bytes() {
         [b'v', rest @ ..] => (File::V, rest),
         [b's', rest @ ..] => (File::S, rest),
@@ -186,35 +261,24 @@ impl<'s> Parser<'s, '_> {
 
     fn registers(&mut self, file: File, first: i64, last: i64, span: Span) -> Result<Val, Fail> {
         let generation = self.target.generation();
-        let (base, count, letter) = match file {
-            File::V => (VGPR0, 256, "v"),
-            File::S => (0, generation.sgprs(), "s"),
-            File::Ttmp if generation == Gen::Gfx9 => (108, 16, "ttmp"),
-            File::Ttmp => (112, 12, "ttmp"),
-        };
+        if let Some((code, count)) = tuple(file, first, last, generation, self.used) {
+            return Ok(Val::Reg(code, count));
+        }
+        let (_, count, letter) = file.registers(generation);
         if last < first {
             return Err(Fail::new(
                 span,
                 "the last register of a range comes before the first",
             ));
         }
-        if first < 0 || last >= count as i64 {
+        if first < 0 || last >= count {
             let target = self.target.name();
             return Err(Fail::new(
                 span,
                 format!("{target} has {letter}0 to {letter}{}", count - 1),
             ));
         }
-        if last - first >= 32 {
-            return Err(Fail::new(span, "expected a range of at most 32 registers"));
-        }
-        let used = (last + 1) as u32;
-        match file {
-            File::V => self.used[0] = self.used[0].max(used),
-            File::S => self.used[1] = self.used[1].max(used),
-            File::Ttmp => {}
-        }
-        Ok(Val::Reg(base + first as u16, (last - first + 1) as u8))
+        Err(Fail::new(span, "expected a range of at most 32 registers"))
     }
 
     /// Reads a register that the current token, a name, may be.

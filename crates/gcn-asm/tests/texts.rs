@@ -352,7 +352,7 @@ fn any_soup_of_tokens_gives_an_answer() {
             target,
             syntax,
             permissive: round % 2 == 0,
-            defines: Vec::new(),
+            ..Default::default()
         };
         let output = gcn_asm::assemble(&text, "soup.s", &options);
         assert_eq!(

@@ -236,6 +236,69 @@ pub enum Op {
     Getreg,
 }
 
+impl Op {
+    /// How many of [`Node::args`] it takes.
+    pub const fn arity(self) -> usize {
+        match self {
+            Op::Const(_)
+            | Op::Src(_)
+            | Op::SrcDword(..)
+            | Op::Get(_)
+            | Op::Field(_)
+            | Op::CodeOf(_)
+            | Op::FirstLane
+            | Op::Lane
+            | Op::Address => 0,
+            Op::Not
+            | Op::Neg
+            | Op::Abs
+            | Op::Rev
+            | Op::Popcount
+            | Op::Clz
+            | Op::Ctz
+            | Op::Zext
+            | Op::Sext
+            | Op::Trunc
+            | Op::IntToFloat
+            | Op::FloatToInt
+            | Op::FloatToFloat
+            | Op::Load(..)
+            | Op::Sgpr
+            | Op::Vgpr
+            | Op::Sqrt
+            | Op::Floor
+            | Op::Ceil
+            | Op::RoundZero
+            | Op::RoundEven
+            | Op::Getreg => 1,
+            Op::Select | Op::Fma | Op::FmaLdexp(_) | Op::Mad | Op::Atomic(..) => 3,
+            Op::Add
+            | Op::Sub
+            | Op::Mul
+            | Op::MulHi
+            | Op::And
+            | Op::Or
+            | Op::Xor
+            | Op::Shl
+            | Op::Shr
+            | Op::Min
+            | Op::Max
+            | Op::Eq
+            | Op::Ne
+            | Op::Lt
+            | Op::Le
+            | Op::Gt
+            | Op::Ge
+            | Op::Unord
+            | Op::Class
+            | Op::Div
+            | Op::Ldexp
+            | Op::SendLane
+            | Op::ReadLane => 2,
+        }
+    }
+}
+
 /// One node.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {

@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use gcn::isa::print::Style;
 use gcn::isa::{Format, Target};
 use gcn::object::read::CodeObject;
-use gcn::{demo, dis, eval, io, manual, run};
+use gcn::{demo, dis, dis_json, eval, io, manual, run};
 
 /// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
 /// gfx6 to gfx9.
@@ -104,6 +104,9 @@ struct AsmArgs {
     /// Violations of operand rules are warnings, not errors
     #[arg(long)]
     permissive: bool,
+    /// Threads that read a large source; by default one a core
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
     /// Output file, or `-`; by default FILE with .co, .o or .bin, or standard output where FILE is `-`
     #[arg(short)]
     o: Option<PathBuf>,
@@ -128,6 +131,10 @@ struct DisArgs {
     /// Show each instruction's address and words in a comment
     #[arg(long, conflicts_with = "plain")]
     show_encoding: bool,
+    /// One JSON object a line for each instruction: bytes, text, operands, registers read and written,
+    /// memory, control flow (docs/json.md)
+    #[arg(long, conflicts_with_all = ["plain", "show_encoding"])]
+    json: bool,
     /// Output file, or `-`
     #[arg(short, default_value = "-")]
     o: PathBuf,
@@ -258,9 +265,13 @@ struct DocArgs {
     /// An instruction (s_bfe_u32), a format (SOP2), or an entry of the errata (sop2-bfe)
     #[arg(required_unless_present_any = ["stats", "all"])]
     name: Option<String>,
-    /// How many rows each format has in each generation
+    /// How many rows each format has in each generation and in targets that differ in them, and how
+    /// many have a meaning
     #[arg(long, conflicts_with_all = ["name", "all"])]
     stats: bool,
+    /// With --stats: as JSON
+    #[arg(long, requires = "stats")]
+    json: bool,
     /// Write every format's page
     #[arg(long, conflicts_with = "name", requires = "o")]
     all: bool,
@@ -311,6 +322,10 @@ fn main() -> ExitCode {
     }
 }
 
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
 fn assemble(args: &AsmArgs) -> Result<(), String> {
     let source = io::read_text(&args.file)?;
     let options = gcn::asm::Options {
@@ -321,6 +336,7 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
             AsmSyntax::Clrx => gcn::asm::Syntax::Clrx,
         },
         permissive: args.permissive,
+        threads: args.threads.map_or_else(cores, NonZeroUsize::get),
         ..Default::default()
     };
     let name = if args.file.as_os_str() == "-" {
@@ -370,6 +386,9 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
     let text = match args.arch.filter(|_| args.raw) {
         Some(arch) => {
             let bytes = io::read(&args.file)?;
+            if args.json {
+                return io::stream(&args.o, |out| dis_json::raw(arch, &bytes, style, out));
+            }
             if args.plain {
                 dis::plain(arch, &bytes, style)
             } else {
@@ -386,6 +405,9 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
                     arch.name()
                 ));
             }
+            if args.json {
+                return io::stream(&args.o, |out| dis_json::object(&object, style, out));
+            }
             dis::object(&object, style, show)?
         }
     };
@@ -395,14 +417,13 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
 fn run_kernel(args: RunArgs) -> Result<(), String> {
     let Engine::Interp = args.engine;
     let object = read_object(&args.file)?;
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let request = run::Request {
         kernel: &args.kernel,
         grid: args.grid,
         group: args.group,
         args: args.args,
         outs: args.outs,
-        threads: args.threads.map_or(cores, NonZeroUsize::get),
+        threads: args.threads.map_or_else(cores, NonZeroUsize::get),
         repeat: args.repeat,
         max_instructions: args.max_instructions,
     };
@@ -457,7 +478,11 @@ fn evaluate(args: &EvalArgs) -> Result<(), String> {
 
 fn document(args: &DocArgs) -> Result<(), String> {
     if args.stats {
-        return io::print(manual::stats().as_bytes());
+        let text = match args.json {
+            true => manual::stats_json(),
+            false => manual::stats(),
+        };
+        return io::print(text.as_bytes());
     }
     if let (true, Some(folder)) = (args.all, &args.o) {
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;

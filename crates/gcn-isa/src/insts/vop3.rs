@@ -1,5 +1,6 @@
 //! VOP3: the vector instructions that have no shorter encoding.
 
+use super::vintrp::{P1LL, P1LV, P2_F16, p1_f16, p2_f16};
 use super::vop2::clamped;
 use crate::format::Format;
 use crate::inst::{Flags, Inst, NO};
@@ -232,6 +233,10 @@ pub static ROWS: &[Inst] = &[
     vop3("v_mad_u64_u32",      [ NO, 374, 488, 488], &MAD_U64, mad_u64),
     vop3("v_mad_i64_i32",      [ NO, 375, 489, 489], &MAD_I64, mad_i64),
     vop3("v_mad_f16",          [ NO,  NO, 490,  NO], &F16X3,   mad_float).errata(&["valu-16-bit-high"]),
+    vop3("v_interp_p1ll_f16",       [ NO,  NO, 628, 628], &P1LL,   p1_f16),
+    vop3("v_interp_p1lv_f16",       [ NO,  NO, 629, 629], &P1LV,   p1_f16),
+    vop3("v_interp_p2_legacy_f16",  [ NO,  NO,  NO, 630], &P2_F16, p2_f16),
+    vop3("v_interp_p2_f16",         [ NO,  NO, 630, 631], &P2_F16, p2_f16),
     vop3("v_mad_legacy_f16",   [ NO,  NO,  NO, 490], &F16X3,   mad_float).flag(Flags::CLEARS_UPPER),
     vop3("v_mad_u16",          [ NO,  NO, 491,  NO], &U16X3,   mad_u16).errata(&["valu-16-bit-high"]),
     vop3("v_mad_legacy_u16",   [ NO,  NO,  NO, 491], &U16X3,   mad_u16).flag(Flags::CLEARS_UPPER),

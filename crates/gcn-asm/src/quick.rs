@@ -1,0 +1,890 @@
+//! The short way for plain lines: an instruction whose operands are registers and numbers goes
+//! from its characters to bytes without tokens and without the symbol table.
+//!
+//! Whatever else a line holds (a label, a directive, a symbol, a rule that is broken, a mistake)
+//! is left to the statement reader of [`crate::directives`], which makes the same of plain lines,
+//! only slower. What a line becomes here depends on its text and on a [`State`] alone, so that
+//! lines may be read before it is their turn, and on any thread.
+
+use crate::insn::{
+    Arg, Fitting, Form, Modifier, asked_form, finished, modifier, rows_of, split_form,
+};
+use crate::lexer::{Lexer, Reading, Span, Tok, is_ident, is_ident_start};
+use crate::operand::{File, Operand, Val, named, numbered, tuple};
+use crate::parse::Parser;
+use crate::symbols::Symbols;
+use gcn_isa::encode::Encoder;
+use gcn_isa::operand::{EXEC, VCC};
+use gcn_isa::shape::{Imm, Role};
+use gcn_isa::{Target, names};
+use std::ops::Range;
+
+/// What plain lines depend on beside their text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct State {
+    pub target: Target,
+    pub clrx: bool,
+    pub reading: Reading,
+}
+
+/// A branch to a label: its offset in [`Quick::out`], and the label's name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Branch {
+    pub offset: u32,
+    pub label: Span,
+}
+
+/// Plain lines one after the other that were read before it was their turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    /// The lines, as byte offsets in the text.
+    pub lines: Range<usize>,
+    /// Their bytes in [`Quick::out`].
+    pub bytes: Range<usize>,
+    /// Their branches in [`Quick::branches`].
+    pub branches: Range<usize>,
+    /// What [`Quick::used`] is for these lines alone.
+    pub used: [u32; 2],
+}
+
+/// Operands and modifiers of one line beyond which it is not plain.
+const MOST: usize = 8;
+
+/// Reads plain lines, one after the other.
+pub(crate) struct Quick<'s> {
+    src: &'s str,
+    state: State,
+    plans: Plans<'s>,
+    /// Stays empty: a plain line names no symbol.
+    sym: Symbols<'s>,
+    operands: Vec<Operand>,
+    modifiers: Vec<Modifier>,
+    /// One more than the highest VGPR and SGPR named by the lines read.
+    pub used: [u32; 2],
+    /// The bytes of the lines read.
+    pub out: Vec<u8>,
+    /// The branches to labels among them.
+    pub branches: Vec<Branch>,
+}
+
+impl<'s> Quick<'s> {
+    pub fn new(src: &'s str, state: State) -> Quick<'s> {
+        Quick {
+            src,
+            state,
+            plans: Plans::new(),
+            sym: Symbols::new(),
+            operands: Vec::with_capacity(MOST),
+            modifiers: Vec::with_capacity(MOST),
+            used: [0; 2],
+            out: Vec::new(),
+            branches: Vec::new(),
+        }
+    }
+
+    /// What the lines are read under.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    pub fn set_state(&mut self, state: State) {
+        if (state.target, state.clrx) != (self.state.target, self.state.clrx) {
+            self.plans = Plans::new();
+        }
+        self.state = state;
+    }
+
+    /// Forgets what was read, but not how instructions are read.
+    pub fn clear(&mut self) {
+        self.used = [0; 2];
+        self.out.clear();
+        self.branches.clear();
+    }
+
+    /// Reads lines from `pos` on, where a line starts, as long as they are plain and start before
+    /// `end`. Gives the start of the first line that was not read.
+    pub fn run(&mut self, pos: usize, end: usize) -> usize {
+        let mut c = Cursor {
+            src: self.src,
+            bytes: self.src.as_bytes(),
+            pos,
+            reading: self.state.reading,
+        };
+        while c.pos < end {
+            let (start, used) = (c.pos, self.used);
+            if self.line(&mut c).is_none() {
+                // What it named counts when its statement is read.
+                self.used = used;
+                return start;
+            }
+        }
+        c.pos.min(self.src.len())
+    }
+
+    /// Reads every run of plain lines in a part of the text that starts and ends with a line.
+    pub fn runs(&mut self, part: Range<usize>) -> Vec<Run> {
+        self.clear();
+        let mut runs = Vec::new();
+        let mut pos = part.start;
+        while pos < part.end {
+            let (bytes, branches) = (self.out.len(), self.branches.len());
+            self.used = [0; 2];
+            let end = self.run(pos, part.end);
+            if end > pos {
+                runs.push(Run {
+                    lines: pos..end,
+                    bytes: bytes..self.out.len(),
+                    branches: branches..self.branches.len(),
+                    used: self.used,
+                });
+            }
+            pos = next_line(self.src, end);
+        }
+        runs
+    }
+
+    /// What was read since [`Quick::clear`], from `pos` to `end`, as one run.
+    pub fn all(&self, lines: Range<usize>) -> Run {
+        Run {
+            lines,
+            bytes: 0..self.out.len(),
+            branches: 0..self.branches.len(),
+            used: self.used,
+        }
+    }
+
+    /// Reads one line; `None` if it is not plain.
+    fn line(&mut self, c: &mut Cursor<'s>) -> Option<()> {
+        if c.end_of_line(true) {
+            return Some(());
+        }
+        let name = c.word();
+        if !matches!(c.byte(), b' ' | b'\t' | b'\n' | b'\r') {
+            return None;
+        }
+        let mut plan = self.plans.get(name, None, self.state)?;
+        let mut p = Parser {
+            src: self.src,
+            tokens: &[],
+            at: 0,
+            place: (0, 0),
+            clrx: self.state.clrx,
+            target: self.state.target,
+            sym: &mut self.sym,
+            used: &mut self.used,
+        };
+        self.operands.clear();
+        self.modifiers.clear();
+        let mut ended = c.end_of_line(false);
+        if !ended && plan.most > 0 {
+            loop {
+                if self.operands.len() >= MOST {
+                    return None;
+                }
+                if c.at_modifier(self.operands.len(), plan.most)? {
+                    break;
+                }
+                if plan.waits && c.byte().is_ascii_lowercase() {
+                    self.operands.push(c.waitcnt(self.state.target)?);
+                    ended = c.end_of_line(false);
+                    if !ended {
+                        return None;
+                    }
+                    break;
+                }
+                // The usual operands first, whose values need not pass through memory.
+                if c.at_number() {
+                    let (code, count) = c.register(&mut p)?;
+                    let val = Val::Reg(code, count);
+                    self.operands.push(Operand::new(val, Span::default()));
+                } else if let Some(value) = c.small() {
+                    let val = Val::Int(value);
+                    self.operands.push(Operand::new(val, Span::default()));
+                } else {
+                    let start = c.pos;
+                    match c.operand(&mut p) {
+                        Some(operand) => self.operands.push(operand),
+                        None if plan.branch && self.operands.is_empty() => {
+                            c.pos = start;
+                            let label = c.label(&p)?;
+                            let encoder = plan.encoders[0]?;
+                            let offset = self.out.len() as u32;
+                            self.branches.push(Branch { offset, label });
+                            let (bytes, len) = encoder.bytes();
+                            self.out.extend_from_slice(&bytes[..len]);
+                            return Some(());
+                        }
+                        None => return None,
+                    }
+                }
+                ended = c.end_of_line(false);
+                if ended {
+                    break;
+                }
+                if c.byte() != b',' {
+                    break;
+                }
+                c.pos += 1;
+                if c.end_of_line(false) {
+                    return None;
+                }
+            }
+        }
+        let mut form = plan.form;
+        while !ended {
+            let m = c.modifier()?;
+            let twice = self.modifiers.iter().any(|o| o.what == m.what);
+            if twice || self.modifiers.len() >= MOST {
+                return None;
+            }
+            if let Some(asked) = asked_form(&m) {
+                if form.is_some_and(|f| f != asked) {
+                    return None;
+                }
+                form = Some(asked);
+            }
+            self.modifiers.push(m);
+            ended = c.end_of_line(false);
+            if !ended && c.byte() == b',' {
+                c.pos += 1;
+                ended = c.end_of_line(false);
+            }
+        }
+        if form != plan.form {
+            plan = self.plans.get(name, form, self.state)?;
+        }
+        for encoder in plan.encoders.iter().flatten() {
+            let (operands, modifiers) = (&self.operands, &self.modifiers);
+            let mut fitting = Fitting::with(&p, *encoder, operands, modifiers, Span::default());
+            if fitting.run().is_err() || !fitting.violations.is_empty() {
+                continue;
+            }
+            if fitting.warning.is_some() {
+                return None;
+            }
+            let (bytes, len) = finished(fitting.encoder, modifiers).bytes();
+            self.out.extend_from_slice(&bytes[..len]);
+            return Some(());
+        }
+        None
+    }
+}
+
+/// The start of the line after the one that `pos` is in.
+pub(crate) fn next_line(src: &str, pos: usize) -> usize {
+    let rest = src.as_bytes().get(pos..).unwrap_or(&[]);
+    pos + rest
+        .iter()
+        .position(|&c| c == b'\n')
+        .map_or(rest.len(), |n| n + 1)
+}
+
+/// What a mnemonic asks for, looked up once.
+struct Plan<'s> {
+    name: &'s [u8],
+    /// The encoding that modifiers ask for.
+    asked: Option<Form>,
+    /// The encoding that the name or else modifiers ask for.
+    form: Option<Form>,
+    /// The most operands of any row.
+    most: usize,
+    /// The operand is that of s_waitcnt.
+    waits: bool,
+    /// The operand is a label, and there is one encoding.
+    branch: bool,
+    /// The encodings to try, in order.
+    encoders: [Option<Encoder>; 4],
+}
+
+/// The plans of the mnemonics seen, found by a hash of the name's ends.
+struct Plans<'s> {
+    /// The number of a plan plus one.
+    slots: Vec<u16>,
+    list: Vec<Plan<'s>>,
+}
+
+/// More than twice the plans there may be.
+const PLAN_SLOTS: usize = 1 << 13;
+/// Names beyond this are looked up by the statement reader: there are not so many.
+const PLANS: usize = PLAN_SLOTS / 2;
+
+impl<'s> Plans<'s> {
+    fn new() -> Plans<'s> {
+        Plans {
+            slots: vec![0; PLAN_SLOTS],
+            list: Vec::new(),
+        }
+    }
+
+    fn get(&mut self, name: &'s [u8], asked: Option<Form>, state: State) -> Option<&Plan<'s>> {
+        let mut at = hash(name, asked);
+        loop {
+            at %= PLAN_SLOTS;
+            match self.slots[at] {
+                0 => break,
+                n => {
+                    let n = n as usize - 1;
+                    if self.list[n].name == name && self.list[n].asked == asked {
+                        return Some(&self.list[n]);
+                    }
+                }
+            }
+            at += 1;
+        }
+        if self.list.len() >= PLANS {
+            return None;
+        }
+        self.list.push(Plan::new(name, asked, state)?);
+        self.slots[at] = self.list.len() as u16;
+        self.list.last()
+    }
+}
+
+fn hash(name: &[u8], asked: Option<Form>) -> usize {
+    let word = |from: usize| {
+        let mut word = [0; 8];
+        let part = &name[from..];
+        match part.get(..8) {
+            Some(part) => word.copy_from_slice(part),
+            None => word[..part.len()].copy_from_slice(part),
+        }
+        u64::from_le_bytes(word)
+    };
+    let (first, last) = (word(0), word(name.len().saturating_sub(8)));
+    let asked = asked.map_or(0, |f| f as u64 + 1);
+    let mixed = (first ^ last.rotate_left(29) ^ (name.len() as u64) << 3 ^ asked)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 40) as usize
+}
+
+impl<'s> Plan<'s> {
+    /// `None` where the name is unknown, or known in more ways than is plain.
+    fn new(name: &'s [u8], asked: Option<Form>, state: State) -> Option<Plan<'s>> {
+        let text = std::str::from_utf8(name).ok()?;
+        let (stem, named) = split_form(text);
+        let form = asked.or(named);
+        let rows = rows_of(stem, state.clrx, state.target);
+        let rows = || rows.iter().flatten().copied();
+        let first = rows().next()?;
+        let role = first.shape.slots.first().map(|s| s.role);
+        let mut encoders = [None; 4];
+        let mut n = 0;
+        for row in rows() {
+            for encoding in crate::insn::encodings(row, form, state.target) {
+                if let Some(encoder) = Encoder::new(row, encoding, state.target) {
+                    *encoders.get_mut(n)? = Some(encoder);
+                    n += 1;
+                }
+            }
+        }
+        let branch = role == Some(Role::Imm(Imm::Branch));
+        Some(Plan {
+            name,
+            asked,
+            form,
+            most: rows().map(|r| r.shape.slots.len()).max().unwrap_or(0),
+            waits: role == Some(Role::Imm(Imm::Waitcnt)),
+            branch: branch && n == 1 && first.shape.slots.len() == 1,
+            encoders,
+        })
+    }
+}
+
+/// A place in the text. Every reader gives `None` for what is not plain.
+struct Cursor<'s> {
+    src: &'s str,
+    bytes: &'s [u8],
+    pos: usize,
+    reading: Reading,
+}
+
+impl<'s> Cursor<'s> {
+    /// The byte here; the text's end is a line's end.
+    #[inline]
+    fn byte(&self) -> u8 {
+        self.bytes.get(self.pos).copied().unwrap_or(b'\n')
+    }
+
+    #[inline]
+    fn at(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.pos + ahead).copied().unwrap_or(b'\n')
+    }
+
+    #[inline]
+    fn eat(&mut self, c: u8) -> Option<()> {
+        (self.byte() == c).then(|| self.pos += 1)
+    }
+
+    /// Passes blanks, and the line's end with its comment if that is next. `start` says that
+    /// nothing precedes in the line.
+    #[inline]
+    fn end_of_line(&mut self, start: bool) -> bool {
+        while matches!(self.byte(), b' ' | b'\t' | b'\r') {
+            self.pos += 1;
+        }
+        match self.byte() {
+            b'\n' => {
+                self.pos += 1;
+                true
+            }
+            b';' if !self.reading.semicolon_separates => self.comment(),
+            b'#' if start || self.reading.hash_comments => self.comment(),
+            b'/' if self.at(1) == b'/' => self.comment(),
+            _ => false,
+        }
+    }
+
+    fn comment(&mut self) -> bool {
+        let rest = &self.bytes[self.pos..];
+        self.pos += rest
+            .iter()
+            .position(|&c| c == b'\n')
+            .map_or(rest.len(), |n| n + 1);
+        true
+    }
+
+    /// A name of small letters, digits and `_`, which another kind of character ends.
+    #[inline]
+    fn word(&mut self) -> &'s [u8] {
+        let start = self.pos;
+        let rest = &self.bytes[start..];
+        let len = rest.iter().position(|&c| !SMALL[c as usize]);
+        self.pos = start + len.unwrap_or(rest.len());
+        &rest[..self.pos - start]
+    }
+
+    fn text(&self, bytes: &'s [u8]) -> Option<&'s str> {
+        std::str::from_utf8(bytes).ok()
+    }
+
+    /// Whether no name or number goes on here.
+    #[inline]
+    fn ended(&self) -> Option<()> {
+        (!is_ident(self.byte())).then_some(())
+    }
+
+    /// A number without sign, as the lexer reads it.
+    #[inline]
+    fn number(&mut self) -> Option<Tok> {
+        let start = self.pos;
+        let mut value = 0u64;
+        if self.byte() == b'0' && self.at(1) == b'x' {
+            self.pos += 2;
+            while let Some(d) = HEX[self.byte() as usize] {
+                value = value << 4 | d as u64;
+                self.pos += 1;
+            }
+            if (3..=18).contains(&(self.pos - start)) && self.ended().is_some() {
+                return Some(Tok::Int(value));
+            }
+        } else {
+            while self.byte().is_ascii_digit() {
+                value = value
+                    .wrapping_mul(10)
+                    .wrapping_add((self.byte() - b'0') as u64);
+                self.pos += 1;
+            }
+            let len = self.pos - start;
+            let octal = len > 1 && self.bytes[start] == b'0';
+            if (1..=19).contains(&len) && !octal && self.ended().is_some() {
+                return Some(Tok::Int(value));
+            }
+        }
+        let mut lexer = Lexer::new(self.src, self.reading);
+        lexer.pos = start;
+        let tok = lexer.number().ok()?;
+        self.pos = lexer.pos;
+        Some(tok)
+    }
+
+    fn unsigned(&mut self) -> Option<i64> {
+        if !self.byte().is_ascii_digit() {
+            return None;
+        }
+        match self.number()? {
+            Tok::Int(value) => Some(value as i64),
+            _ => None,
+        }
+    }
+
+    fn integer(&mut self) -> Option<i64> {
+        if self.eat(b'-').is_some() {
+            return self.unsigned().map(i64::wrapping_neg);
+        }
+        self.unsigned()
+    }
+
+    /// Decimal digits alone.
+    #[inline]
+    fn index(&mut self, most: usize) -> Option<i64> {
+        let start = self.pos;
+        let mut value = 0;
+        while self.byte().is_ascii_digit() {
+            value = value * 10 + (self.byte() - b'0') as i64;
+            self.pos += 1;
+            if self.pos - start > most {
+                return None;
+            }
+        }
+        (self.pos > start).then_some(value)
+    }
+
+    /// Whether a numbered VGPR or SGPR is next.
+    #[inline]
+    fn at_number(&self) -> bool {
+        matches!(self.byte(), b'v' | b's') && matches!(self.at(1), b'0'..=b'9' | b'[')
+    }
+
+    /// A register by number or name: its code and how many.
+    #[inline]
+    fn register(&mut self, p: &mut Parser<'s, '_>) -> Option<(u16, u8)> {
+        let (file, letters) = match self.byte() {
+            b'v' => (File::V, 1),
+            b's' => (File::S, 1),
+            b't' if self.bytes[self.pos..].starts_with(b"ttmp") => (File::Ttmp, 4),
+            _ => return self.named(p),
+        };
+        let next = self.at(letters);
+        let (first, last) = if next == b'[' {
+            self.pos += letters + 1;
+            let first = self.bracketed()?;
+            let last = if self.eat(b':').is_some() {
+                self.bracketed()?
+            } else {
+                first
+            };
+            self.eat(b']')?;
+            (first, last)
+        } else if next.is_ascii_digit() {
+            self.pos += letters;
+            let n = self.index(4)?;
+            self.ended()?;
+            (n, n)
+        } else {
+            return self.named(p);
+        };
+        tuple(file, first, last, p.target.generation(), p.used)
+    }
+
+    /// A short decimal number that nothing but a blank, a comma or the line's end follows.
+    #[inline]
+    fn small(&mut self) -> Option<i64> {
+        let start = self.pos;
+        let negative = self.eat(b'-').is_some();
+        let first = self.pos;
+        let mut value = 0;
+        while self.byte().is_ascii_digit() && self.pos - first < 9 {
+            value = value * 10 + (self.byte() - b'0') as i64;
+            self.pos += 1;
+        }
+        let octal = self.pos - first > 1 && self.bytes[first] == b'0';
+        let ends = matches!(self.byte(), b' ' | b',' | b'\n');
+        if self.pos == first || octal || !ends {
+            self.pos = start;
+            return None;
+        }
+        Some(if negative { -value } else { value })
+    }
+
+    /// A number in brackets, which octal would make another.
+    #[inline]
+    fn bracketed(&mut self) -> Option<i64> {
+        if self.byte() == b'0' && self.at(1).is_ascii_digit() {
+            return None;
+        }
+        let n = self.index(4)?;
+        self.ended()?;
+        Some(n)
+    }
+
+    fn named(&mut self, p: &Parser<'s, '_>) -> Option<(u16, u8)> {
+        let word = self.word();
+        self.ended()?;
+        match word {
+            b"vcc" => Some((VCC, 2)),
+            b"exec" => Some((EXEC, 2)),
+            _ => named(self.text(word)?, p.target.generation(), p.clrx)?.ok(),
+        }
+    }
+
+    fn register_val(&mut self, p: &mut Parser<'s, '_>) -> Option<Val> {
+        let (code, count) = self.register(p)?;
+        Some(Val::Reg(code, count))
+    }
+
+    /// One operand.
+    #[inline]
+    fn operand(&mut self, p: &mut Parser<'s, '_>) -> Option<Operand> {
+        let plain = |val| Some(Operand::new(val, Span::default()));
+        match self.byte() {
+            b'0'..=b'9' => plain(self.literal(false, p.clrx)?),
+            b'-' if self.at(1).is_ascii_digit() => {
+                self.pos += 1;
+                plain(self.literal(true, p.clrx)?)
+            }
+            b'-' | b'|' => self.changed(p),
+            b'a'..=b'z' => {
+                let start = self.pos;
+                let word = self.word();
+                if self.byte() == b'(' {
+                    return self.call(word, p);
+                }
+                if word == b"off" {
+                    self.ended()?;
+                    return plain(Val::Off);
+                }
+                self.pos = start;
+                plain(self.register_val(p)?)
+            }
+            _ => None,
+        }
+    }
+
+    fn literal(&mut self, negative: bool, clrx: bool) -> Option<Val> {
+        match self.number()? {
+            Tok::Int(value) if negative => Some(Val::Int((value as i64).wrapping_neg())),
+            Tok::Int(value) => Some(Val::Int(value as i64)),
+            // CLRX's spelling has floats with a meaning of their own.
+            Tok::Float(_) if clrx => None,
+            Tok::Float(value) => Some(Val::Float(if negative { -value } else { value })),
+            _ => None,
+        }
+    }
+
+    /// `-v0`, `|v0|` and `-|v0|`.
+    fn changed(&mut self, p: &mut Parser<'s, '_>) -> Option<Operand> {
+        let neg = self.eat(b'-').is_some();
+        let mut operand = if self.eat(b'|').is_some() {
+            let val = self.register_val(p)?;
+            self.eat(b'|')?;
+            let mut operand = Operand::new(val, Span::default());
+            operand.abs = true;
+            operand
+        } else if self.byte().is_ascii_lowercase() {
+            let val = self.register_val(p)?;
+            Operand::new(val, Span::default())
+        } else {
+            return None;
+        };
+        operand.neg = neg;
+        Some(operand)
+    }
+
+    /// `abs(v0)`, `neg(v0)`, `sext(v0)` and `lit(1)`, with `(` next.
+    fn call(&mut self, word: &[u8], p: &mut Parser<'s, '_>) -> Option<Operand> {
+        self.pos += 1;
+        let val = match word {
+            b"lit" => {
+                let negative = self.eat(b'-').is_some();
+                if !self.byte().is_ascii_digit() {
+                    return None;
+                }
+                match self.literal(negative, p.clrx)? {
+                    Val::Int(value) => Val::LitInt(value),
+                    Val::Float(value) => Val::LitFloat(value),
+                    _ => return None,
+                }
+            }
+            b"abs" | b"neg" | b"sext" if self.byte().is_ascii_lowercase() => {
+                self.register_val(p)?
+            }
+            _ => return None,
+        };
+        self.eat(b')')?;
+        let mut operand = Operand::new(val, Span::default());
+        operand.abs = word == b"abs";
+        operand.neg = word == b"neg";
+        operand.sext = word == b"sext";
+        Some(operand)
+    }
+
+    /// The counters of s_waitcnt.
+    fn waitcnt(&mut self, target: Target) -> Option<Operand> {
+        let generation = target.generation();
+        let none = names::waitcnt(0xffff, generation);
+        let most = [none.vm.1, none.exp.1, none.lgkm.1];
+        let mut counts = [None; 3];
+        loop {
+            let n = match self.word() {
+                b"vmcnt" => 0,
+                b"expcnt" => 1,
+                b"lgkmcnt" => 2,
+                _ => return None,
+            };
+            self.eat(b'(')?;
+            let value = u32::try_from(self.unsigned()?).ok()?;
+            self.eat(b')')?;
+            if value > most[n] || counts[n].is_some() {
+                return None;
+            }
+            counts[n] = Some(value);
+            self.blanks();
+            if matches!(self.byte(), b'&' | b',') {
+                self.pos += 1;
+                self.blanks();
+                if !self.byte().is_ascii_lowercase() {
+                    return None;
+                }
+            }
+            if !self.byte().is_ascii_lowercase() {
+                break;
+            }
+        }
+        let get = |n: usize| counts[n].unwrap_or(most[n]);
+        let value = names::waitcnt_simm(get(0), get(1), get(2), generation);
+        Some(Operand::new(Val::Imm(Imm::Waitcnt, value), Span::default()))
+    }
+
+    fn blanks(&mut self) {
+        while matches!(self.byte(), b' ' | b'\t' | b'\r') {
+            self.pos += 1;
+        }
+    }
+
+    /// The name that ends the line, if it can only be a symbol's.
+    fn label(&mut self, p: &Parser<'s, '_>) -> Option<Span> {
+        let start = self.pos;
+        let rest = &self.bytes[start..];
+        let len = rest
+            .iter()
+            .position(|&c| !is_ident(c))
+            .unwrap_or(rest.len());
+        let name = self.text(&rest[..len])?;
+        self.pos += len;
+        let other = !is_ident_start(*rest.first()?)
+            || rest[0] == b'.' && rest.get(1).is_some_and(u8::is_ascii_digit)
+            || name == "."
+            || name == "off"
+            || numbered(name).is_some()
+            || named(name, p.target.generation(), p.clrx).is_some()
+            || modifier(name).is_some()
+            || p.clrx && name.bytes().any(|c| c.is_ascii_uppercase());
+        let label = Span {
+            start: start as u32,
+            end: self.pos as u32,
+        };
+        (!other && self.end_of_line(false)).then_some(label)
+    }
+
+    /// Whether a modifier, not an operand, comes next.
+    #[inline]
+    fn at_modifier(&self, have: usize, most: usize) -> Option<bool> {
+        // Most operands are registers by number.
+        if !self.byte().is_ascii_lowercase() || self.at_number() {
+            return Some(false);
+        }
+        let mut ahead = Cursor { ..*self };
+        let word = ahead.word();
+        let next = ahead.byte();
+        let is = matches!(word, b"vcc" | b"exec" | b"off") || modifier(self.text(word)?).is_none();
+        if is {
+            return Some(false);
+        }
+        ahead.blanks();
+        if next != b':' && ahead.byte() == b':' {
+            return None;
+        }
+        Some(next == b':' || have >= most)
+    }
+
+    fn modifier(&mut self) -> Option<Modifier> {
+        let word = self.word();
+        let (what, arg) = modifier(self.text(word)?)?;
+        let colon = self.eat(b':');
+        let value = match arg {
+            Arg::Fixed(value) if colon.is_none() => value,
+            Arg::Flag if colon.is_none() => 1,
+            Arg::Wave(base) if colon.is_none() => base,
+            _ if colon.is_none() => return None,
+            Arg::Flag => within(self.integer()?, 0, 1)? as u64,
+            Arg::Wave(base) => {
+                within(self.integer()?, 1, 1)?;
+                base
+            }
+            Arg::Number => self.integer()? as u64,
+            Arg::Plus(base, from, to) => base + within(self.integer()?, from, to)? as u64,
+            Arg::OneOf(list) => {
+                let value = self.integer()?;
+                list.iter().find(|(n, _)| *n == value)?.1
+            }
+            Arg::Select(table) => {
+                let rest = &self.bytes[self.pos..];
+                let len = rest
+                    .iter()
+                    .position(|&c| !is_ident(c))
+                    .unwrap_or(rest.len());
+                self.pos += len;
+                let word = &rest[..len];
+                table
+                    .iter()
+                    .position(|(llvm, clrx)| [llvm.as_bytes(), clrx.as_bytes()].contains(&word))?
+                    as u64
+            }
+            Arg::List => {
+                self.eat(b'[')?;
+                let (mut bits, mut n) = (0, 0u64);
+                loop {
+                    bits |= (within(self.integer()?, 0, 1)? as u64) << n;
+                    n += 1;
+                    if self.eat(b',').is_none() {
+                        break;
+                    }
+                    if n == 4 {
+                        return None;
+                    }
+                }
+                self.eat(b']')?;
+                bits | n << 8
+            }
+            Arg::QuadPerm => {
+                self.eat(b'[')?;
+                let mut value = 0;
+                for k in 0..4 {
+                    if k > 0 {
+                        self.eat(b',')?;
+                    }
+                    value |= (within(self.integer()?, 0, 3)? as u64) << (2 * k);
+                }
+                self.eat(b']')?;
+                value
+            }
+            _ => return None,
+        };
+        self.ended()?;
+        Some(Modifier {
+            what,
+            value,
+            span: Span::default(),
+        })
+    }
+}
+
+fn within(value: i64, from: i64, to: i64) -> Option<i64> {
+    (from..=to).contains(&value).then_some(value)
+}
+
+/// The characters of mnemonics, and of names as they are mostly written.
+static SMALL: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut c = 0;
+    while c < 256 {
+        table[c] = matches!(c as u8, b'a'..=b'z' | b'0'..=b'9' | b'_');
+        c += 1;
+    }
+    table
+};
+
+static HEX: [Option<u8>; 256] = {
+    let mut table = [None; 256];
+    let mut c = 0;
+    while c < 256 {
+        table[c] = match c as u8 {
+            d @ b'0'..=b'9' => Some(d - b'0'),
+            d @ b'a'..=b'f' => Some(d - b'a' + 10),
+            d @ b'A'..=b'F' => Some(d - b'A' + 10),
+            _ => None,
+        };
+        c += 1;
+    }
+    table
+};

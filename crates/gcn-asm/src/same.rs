@@ -1,0 +1,375 @@
+//! The short way and any number of threads give what the statement reader alone gives: the same
+//! bytes, symbols and messages.
+
+use crate::directives::Asm;
+use crate::{Assembled, Diagnostic, Options, Syntax};
+use gcn_isa::encode::Encoder;
+use gcn_isa::print::{Style, print};
+use gcn_isa::{Target, decode};
+use std::path::PathBuf;
+
+/// A small generator of random numbers (xorshift64*), the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+}
+
+type Outcome = (Option<Assembled>, Vec<Diagnostic>);
+
+/// Reads every line as a statement.
+fn long_way(source: &str, options: &Options, snippet: bool) -> Outcome {
+    let mut asm = Asm::new(source, options, snippet);
+    asm.quick_from = usize::MAX;
+    asm.run();
+    asm.finish("a.s")
+}
+
+fn short_way(source: &str, options: &Options, snippet: bool, least_part: usize) -> Outcome {
+    let mut asm = Asm::new(source, options, snippet);
+    asm.least_part = least_part;
+    asm.run();
+    asm.finish("a.s")
+}
+
+fn check(source: &str, options: &Options, threads: &[usize], least_part: usize) {
+    let expected = long_way(source, options, false);
+    for &threads in threads {
+        let options = Options {
+            threads,
+            ..options.clone()
+        };
+        let made = short_way(source, &options, false, least_part);
+        assert!(
+            made == expected,
+            "{threads} threads, parts of {least_part}: {:?} {:?}\nexpected {:?} {:?}\nof:\n{source}",
+            made.0.as_ref().map(Assembled::text),
+            made.1,
+            expected.0.as_ref().map(Assembled::text),
+            expected.1,
+        );
+    }
+}
+
+fn targets() -> Vec<Target> {
+    ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"]
+        .iter()
+        .filter_map(|name| Target::parse(name))
+        .collect()
+}
+
+/// Printed instructions of all rows with random operands.
+fn instructions(random: &mut Random, target: Target, style: &Style, count: usize) -> Vec<String> {
+    let rows: Vec<_> = gcn_isa::insts::of_target(target).collect();
+    let mut lines = Vec::new();
+    while lines.len() < count {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&random.next().to_le_bytes());
+        bytes[8..].copy_from_slice(&random.next().to_le_bytes());
+        let row = rows[random.below(rows.len())];
+        if random.below(4) != 0
+            && let Some(e) = Encoder::new(row, row.format.encoding(), target)
+            && let Some(layout) = gcn_isa::format::layout_of(e.encoding, target.generation())
+        {
+            let op = layout.field(gcn_isa::Field::Op);
+            let mask = layout.mask | op.set(0, u32::MAX);
+            // Fields of mostly zeros are what people write.
+            let fields = random.next() & random.next() & random.next();
+            let bits = if random.below(2) == 0 {
+                fields
+            } else {
+                random.next()
+            };
+            bytes[..8].copy_from_slice(&(bits & !mask | e.bits & mask).to_le_bytes());
+        }
+        let Some(insn) = decode(target, &bytes) else {
+            continue;
+        };
+        let mut text = String::new();
+        print(&insn, style, &mut text);
+        lines.push(text);
+    }
+    lines
+}
+
+/// What stands between instructions, and what may change how they are read.
+const OTHER: &[&str] = &[
+    "",
+    "# a comment",
+    "// another",
+    "; a third",
+    "/* over\nlines */ s_nop 1",
+    "/*",
+    "*/",
+    "/* s_nop 2 */",
+    "label%:",
+    "s_branch label%",
+    "s_cbranch_scc0 label%",
+    "s_branch label%+4",
+    "s_branch .",
+    "s_branch .+8",
+    "s_branch five",
+    "s_branch v1",
+    "1: s_nop 3",
+    "s_branch 1b",
+    "s_branch 1f",
+    ".set five, 5",
+    ".set label%, 7",
+    "s_nop five",
+    "v_mov_b32 v%, five",
+    "v_mov_b32 v200, 0",
+    "v_mov_b32 v0, .amdgcn.next_free_vgpr",
+    ".set .amdgcn.next_free_vgpr, 0",
+    ".long .amdgcn.next_free_vgpr, .amdgcn.next_free_sgpr",
+    ".long label%",
+    ".long . - label%",
+    ".syntax clrx",
+    ".syntax llvm",
+    ".gcn_permissive",
+    ".text",
+    ".data",
+    ".bss",
+    ".previous",
+    ".section .other,\"ax\",@progbits",
+    ".zero 3",
+    ".p2align 4",
+    ".end",
+    ".warning \"soon\"",
+    ".error \"no\"",
+    ".amdgpu_metadata",
+    ".end_amdgpu_metadata",
+    ".amdhsa_kernel k",
+    ".end_amdhsa_kernel",
+    ".arch gfx900",
+    "s_nop 1; s_nop 2",
+    "s_nop 1 // s_nop 2",
+    "  s_endpgm",
+    "s_endpgm 0",
+    "s_mov_b32 s0, 1.5",
+    "v_add_f32 v0, s1, s2",
+    "v_mul_f64 v[0:1], v[2:3], 0.1",
+    "s_and_b64 s[1:2], s[2:3], s[4:5]",
+    "s_mov_b32 s0, 0x",
+    "s_mov_b32 s0, \"",
+    "s_waitcnt vmcnt(0) & lgkmcnt(1)",
+    "s_waitcnt vmcnt(99)",
+    "frob s0",
+    "s_nop",
+];
+
+const PIECES: &[&str] = &[
+    " ",
+    "\n",
+    ",",
+    ":",
+    "[",
+    "]",
+    "(",
+    ")",
+    "-",
+    "|",
+    "+",
+    "1",
+    "0",
+    "x",
+    "v",
+    "s",
+    "_",
+    ".",
+    ";",
+    "#",
+    "/",
+    "*",
+    "\"",
+    "\r\n",
+    "\t",
+    "\u{b}",
+    "\0",
+    "é",
+    "A",
+    "f",
+    "b",
+    "e5",
+    "0x1p3",
+    "glc",
+    "clamp",
+    " off",
+    "neg(",
+    "abs(",
+    "sext(",
+    "lit(",
+    "op(5)",
+    "vcc",
+    "exec",
+    "ttmp1",
+    "m0",
+    "@",
+    "offset:5",
+    "mul:2",
+    "dst_sel:BYTE_1",
+    "quad_perm:[0,1,2,3]",
+    "row_shl:1",
+    "bits:0x1",
+    "017",
+    "99999999999999999999",
+    "-5",
+    "1.0",
+    "lds_direct",
+    "src_scc",
+    "_e64",
+    "_e32",
+    "_sdwa",
+    "_dpp",
+];
+
+fn mutate(random: &mut Random, text: &mut String) {
+    for _ in 0..random.below(4) {
+        let mut at = random.below(text.len() + 1);
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        match random.below(3) {
+            0 => text.insert_str(at, PIECES[random.below(PIECES.len())]),
+            1 => {
+                text.truncate(at + text[at..].chars().next().map_or(0, char::len_utf8));
+                text.pop();
+            }
+            _ => {
+                if at < text.len() {
+                    text.remove(at);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn whole_texts() {
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/vectors");
+    let mut sources = 0;
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let Some(target) = Target::parse(&name) else {
+            continue;
+        };
+        let text: String = std::fs::read_to_string(&path)
+            .unwrap()
+            .lines()
+            .filter_map(|line| Some(format!("{}\n", line.split_once('\t')?.1)))
+            .collect();
+        let options = Options {
+            target: Some(target),
+            ..Options::default()
+        };
+        check(&text, &options, &[1, 2, 3, 8], 4000);
+        sources += 1;
+    }
+    assert!(sources >= 4, "the vectors are missing");
+}
+
+/// The lines of the test language: an instruction, and state that is no instruction's.
+#[test]
+fn lines_of_the_suite() {
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
+    let mut sources = 0;
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "gcn") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text
+            .lines()
+            .map(|line| line.trim_start().split("   ").next().unwrap_or(""))
+            .collect();
+        for target in targets() {
+            // Few lines at once, since reading ends after so many errors.
+            for lines in lines.chunks(90) {
+                let options = Options {
+                    target: Some(target),
+                    permissive: true,
+                    ..Options::default()
+                };
+                check(&lines.join("\n"), &options, &[1, 3], 300);
+            }
+        }
+        sources += 1;
+    }
+    assert!(sources >= 5, "the suite is missing");
+}
+
+#[test]
+fn printed_instructions() {
+    let mut random = Random(0x5eed);
+    for target in targets() {
+        for (style, syntax) in [(Style::LLVM, Syntax::Llvm), (Style::CLRX, Syntax::Clrx)] {
+            let lines = instructions(&mut random, target, &style, 6000);
+            for permissive in [false, true] {
+                for lines in lines.chunks(80) {
+                    let options = Options {
+                        target: Some(target),
+                        syntax,
+                        permissive,
+                        ..Options::default()
+                    };
+                    check(&lines.join("\n"), &options, &[1], 1);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn random_sources_on_any_number_of_threads() {
+    let mut random = Random(0xfeed_beef);
+    for target in targets() {
+        let llvm = instructions(&mut random, target, &Style::LLVM, 1000);
+        let clrx = instructions(&mut random, target, &Style::CLRX, 300);
+        for _ in 0..400 {
+            let mut lines = Vec::new();
+            let rarely = random.below(30) + 2;
+            for _ in 0..random.below(120) {
+                let mut line = match random.below(rarely) {
+                    0 => {
+                        OTHER[random.below(OTHER.len())].replace('%', &random.below(5).to_string())
+                    }
+                    1 if random.below(3) == 0 => clrx[random.below(clrx.len())].clone(),
+                    _ => llvm[random.below(llvm.len())].clone(),
+                };
+                if random.below(rarely) == 0 {
+                    mutate(&mut random, &mut line);
+                }
+                lines.push(line);
+            }
+            let mut source = lines.join("\n");
+            if random.below(2) == 0 {
+                source.push('\n');
+            }
+            let options = Options {
+                target: Some(target).filter(|_| random.below(8) != 0),
+                permissive: random.below(3) != 0,
+                syntax: [Syntax::Auto, Syntax::Llvm, Syntax::Clrx][random.below(3)],
+                ..Options::default()
+            };
+            let least_part = 1 + random.below(source.len().max(1));
+            let threads = [1, 2, 3, 4, 5, 6, 7, 8];
+            let some = random.below(6);
+            check(&source, &options, &threads[some..some + 3], least_part);
+            let expected = long_way(&source, &options, true);
+            assert!(
+                short_way(&source, &options, true, 1 << 20) == expected,
+                "as a snippet:\n{source}"
+            );
+        }
+    }
+}
