@@ -1410,7 +1410,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             fits &= self.row.shape.mods != Mods::Packed;
             fits &= !operand.abs || or(&mut self.encoder, abs);
             fits &= !operand.neg || or(&mut self.encoder, Field::Neg);
-            fits &= !operand.sext;
+            if operand.sext {
+                fits &= e != Vop3p
+                    && self.row.shape.neg_is_sext(slot.role)
+                    && or(&mut self.encoder, Field::Neg);
+            }
         } else {
             let (abs, neg, sext) = if index == 0 {
                 (Field::Src0Abs, Field::Src0Neg, Field::Src0Sext)
@@ -1533,6 +1537,12 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         let span = operand.span;
         if operand.sext || matches!(val, Val::Reg(..) | Val::Off | Val::Imm(..)) {
             return self.miss(span, Why::Text("expected a 32-bit literal"));
+        }
+        // LLVM prints what a 16-bit one has above, too.
+        if let (16, Val::Int(value @ 0x1_0000..=0xffff_ffff)) = (ty.bits(), val)
+            && !operand.has_mods()
+        {
+            return self.put_literal(*value as u32, None, span);
         }
         match number_as(val, ty, operand.abs, operand.neg, self.parser.target) {
             Ok((Constant::Literal(value), _)) => self.put_literal(value, None, span),

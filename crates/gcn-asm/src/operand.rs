@@ -872,7 +872,7 @@ pub(crate) fn number_as(
                 16 => {
                     let pattern = half(value).ok_or("this float is out of the range of 16 bits")?;
                     match inline(pattern as u64) {
-                        Some(code) if float && !forced => Ok((Constant::Inline(code), false)),
+                        Some(code) if !forced => Ok((Constant::Inline(code), false)),
                         _ => Ok((Constant::Literal(pattern as u32), false)),
                     }
                 }

@@ -239,6 +239,13 @@ impl Printer<'_> {
                 shown.set(Field::Abs, v);
                 let v = get(shown, Field::Neg) | neg;
                 shown.set(Field::Neg, v);
+                if !self.clrx && neg != 0 && self.insn.row.shape.neg_is_sext(role) {
+                    return SrcMods {
+                        neg: false,
+                        sext: true,
+                        ..mods
+                    };
+                }
             }
             Encoding::Sdwa1
             | Encoding::Sdwa2
@@ -382,7 +389,7 @@ impl Printer<'_> {
             Reg::M0 if dwords == 1 => self.out.push_str("m0"),
             Reg::Int(v) => self.signed(v),
             // LLVM reads a float in a 16-bit integer operand as a literal.
-            Reg::Float(_) if ty.bits() == 16 && ty != Ty::F16 => self.unnamed(code),
+            Reg::Float(_) if matches!(ty, Ty::I16 | Ty::U16) => self.unnamed(code),
             Reg::Float(8) if dwords == 2 && !self.clrx => self.out.push_str("0.15915494309189532"),
             Reg::Float(n) => self.out.push_str(FLOATS[n as usize].0),
             Reg::Source(s) => {
@@ -710,10 +717,11 @@ impl Printer<'_> {
             Mods::Export => self.export(shown),
             Mods::BufferLds => {
                 self.number(Field::Offset, " offset:", shown);
-                self.out.push_str(" lds");
                 shown.set(Field::Lds, 1);
+                self.out.push_str(if self.clrx { "" } else { " lds" });
                 self.flag(Field::Glc, "glc", shown);
                 self.flag(Field::Slc, "slc", shown);
+                self.out.push_str(if self.clrx { " lds" } else { "" });
             }
             Mods::Flat => {
                 if self.insn.has_field(Field::Offset) {

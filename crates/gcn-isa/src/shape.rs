@@ -287,6 +287,13 @@ impl Shape {
         self.slots.iter().find(|s| s.role == role)
     }
 
+    /// Whether LLVM writes `sext` for the NEG bit of VOP3 at a source: at an integer in an instruction
+    /// whose first source is a float, compares apart.
+    pub fn neg_is_sext(&self, role: Role) -> bool {
+        let float = |role| self.slot(role).is_some_and(|s| s.ty.is_float());
+        !float(role) && float(Role::Src0) && self.slot(Role::CmpDst).is_none()
+    }
+
     /// Whether VOP3 encodes it with a second, scalar, destination.
     pub const fn is_vop3b(&self) -> bool {
         let mut i = 0;
