@@ -1,5 +1,6 @@
 //! One instruction: from its mnemonic to the rows, and from its operands to an encoding.
 
+use crate::direct::Directs;
 use crate::expr::Expr;
 use crate::lexer::{Span, Tok};
 use crate::operand::{Constant, Lower, Operand, Val, graphics, number_as};
@@ -873,6 +874,8 @@ pub(crate) fn encodings(
 pub(crate) struct Fitting<'a, 's, 'b> {
     parser: &'a Parser<'s, 'b>,
     pub encoder: Encoder,
+    /// Where plain operands are, if that is known.
+    pub directs: Option<&'a Directs>,
     row: &'static Inst,
     operands: &'a [Operand],
     modifiers: &'a [Modifier],
@@ -922,6 +925,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Fitting {
             parser,
             encoder,
+            directs: None,
             row: encoder.row,
             operands,
             modifiers,
@@ -1026,7 +1030,9 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             .zip(self.operands)
             .any(|(s, o)| s.role == Role::Saddr && o.val != Val::Off);
         for (n, slot) in present().enumerate() {
-            self.slot(slot, n, has_saddr)?;
+            if !self.direct(slot, n) {
+                self.slot(slot, n, has_saddr)?;
+            }
             self.at += 1;
         }
         self.selections();
@@ -1079,6 +1085,20 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             .count()
     }
 
+    /// Fits an operand whose place is known; false where [`Fitting::slot`] must look closer.
+    #[inline]
+    fn direct(&mut self, slot: &Slot, n: usize) -> bool {
+        let operand = &self.operands[n];
+        let Some(bits) = self.directs.and_then(|d| d.bits(n, operand)) else {
+            return false;
+        };
+        self.encoder.bits |= bits;
+        if let Val::Reg(code, count) = operand.val {
+            self.read(slot, code, count);
+        }
+        true
+    }
+
     /// Sets what encodings have where the text says nothing, and what no operand says by itself.
     fn selections(&mut self) {
         let e = &mut self.encoder;
@@ -1126,7 +1146,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
-    fn slot(&mut self, slot: &'static Slot, n: usize, has_saddr: bool) -> Result<(), Miss> {
+    pub fn slot(&mut self, slot: &'static Slot, n: usize, has_saddr: bool) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
         match slot.role {

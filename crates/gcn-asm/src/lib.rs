@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod direct;
 mod directives;
 mod expr;
 mod insn;

@@ -1,0 +1,160 @@
+//! Where an encoding holds plain operands, so that most lines need no closer look.
+
+use crate::insn::Fitting;
+use crate::lexer::Span;
+use crate::operand::{Operand, Val};
+use crate::parse::Parser;
+use crate::symbols::Symbols;
+use gcn_isa::encode::Encoder;
+use gcn_isa::operand::{VCC, VGPR0};
+use gcn_isa::shape::Access;
+use gcn_isa::{Encoding, Format, Target};
+
+/// What a plain operand is: a VGPR, an SGPR, a small integer, or VCC.
+const KINDS: usize = 4;
+
+/// That an operand takes no such kind, or not so plainly.
+const NONE: u8 = u8::MAX;
+
+/// How an encoding holds one operand.
+#[derive(Clone, Copy, Default)]
+struct Direct {
+    /// For each kind the bits that its first value sets: v0, s0, 0, vcc.
+    bits: [u64; KINDS],
+    /// How far the number of another value is shifted, or [`NONE`].
+    shift: [u8; KINDS],
+    /// How wide a register must be.
+    dwords: u8,
+    /// An SGPR or VCC comes over the constant bus.
+    bus: bool,
+}
+
+/// How an encoding holds all its operands.
+#[derive(Clone, Copy)]
+pub(crate) struct Directs {
+    operands: [Direct; 5],
+    /// The operands there are; 0 where every line needs a closer look.
+    count: u8,
+}
+
+impl Directs {
+    /// Finds out by fitting some operands of each kind. They are taken as plain if nothing but
+    /// their number makes the difference between them.
+    pub fn of(encoder: Encoder, target: Target, clrx: bool) -> Directs {
+        let slots = encoder.row.shape.slots;
+        let mut directs = Directs {
+            operands: [Direct::default(); 5],
+            count: 0,
+        };
+        let scalar = matches!(
+            encoder.row.format,
+            Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk
+        );
+        let valu = encoder.row.format.is_valu();
+        for direct in &mut directs.operands {
+            direct.shift = [NONE; KINDS];
+        }
+        if slots.len() > directs.operands.len() || !(scalar || valu) {
+            return directs;
+        }
+        let parser = Parser {
+            src: "",
+            tokens: &[],
+            at: 0,
+            place: (0, 0),
+            clrx,
+            target,
+            sym: &mut Symbols::new(),
+            used: &mut [0; 2],
+        };
+        for (slot, direct) in slots.iter().zip(&mut directs.operands) {
+            let dwords = slot.ty.dwords();
+            // The bits that an operand sets.
+            let bits = |val: Val| {
+                let operand = [Operand::new(val, Span::default())];
+                let mut fitting = Fitting::with(&parser, encoder, &operand, &[], Span::default());
+                let fits = fitting.slot(slot, 0, false).is_ok()
+                    && fitting.violations.is_empty()
+                    && fitting.warning.is_none()
+                    && fitting.encoder.literal.is_none();
+                fits.then_some(fitting.encoder.bits ^ encoder.bits)
+            };
+            let register = |code: u16| bits(Val::Reg(code, dwords));
+            // The first value's bits, and the shift that makes those of the others.
+            let linear = |first: Option<u64>, others: &[(u64, Option<u64>)]| {
+                let first = first?;
+                let (number, bits) = *others.first()?;
+                let unit = (first ^ bits?).checked_div(number)?;
+                let shift = unit.is_power_of_two().then(|| unit.trailing_zeros())?;
+                let fits =
+                    |&(number, bits): &(u64, Option<u64>)| bits == Some(first | number << shift);
+                others.iter().all(fits).then_some((first, shift as u8))
+            };
+            let vgprs = [1, 2, 128, 255].map(|n| (n as u64, register(VGPR0 + n)));
+            let sgprs = [4, 8, 64, 100].map(|n| (n as u64, register(n)));
+            // Small negative integers have the codes behind 64.
+            let integers = [(1, 1), (2, 2), (64, 64), (65, -1), (66, -2), (80, -16)]
+                .map(|(number, value)| (number, bits(Val::Int(value))));
+            let kinds = [
+                linear(register(VGPR0), &vgprs),
+                linear(register(0), &sgprs),
+                linear(bits(Val::Int(0)), &integers),
+                bits(Val::Reg(VCC, 2))
+                    .filter(|_| dwords == 2)
+                    .map(|bits| (bits, 0)),
+            ];
+            for (kind, found) in kinds.into_iter().enumerate() {
+                if let Some((bits, shift)) = found {
+                    direct.bits[kind] = bits;
+                    direct.shift[kind] = shift;
+                }
+            }
+            direct.dwords = dwords;
+            direct.bus = valu && slot.access != Access::Write;
+        }
+        use Encoding::*;
+        if !matches!(encoder.encoding, Sdwa1 | Sdwa2 | SdwaC | Dpp1 | Dpp2 | DppC) {
+            directs.count = slots.len() as u8;
+        }
+        directs
+    }
+
+    /// The bits that the operand with number `n` sets; `None` where it needs a closer look.
+    #[inline]
+    pub fn bits(&self, n: usize, operand: &Operand) -> Option<u64> {
+        let direct = self.operands.get(n).filter(|_| !operand.has_mods())?;
+        let (kind, number) = match operand.val {
+            Val::Reg(code, count) if count == direct.dwords => match code {
+                VGPR0.. => (0, code - VGPR0),
+                0..102 if code.is_multiple_of([1, 1, 2, 2, 4][count.min(4) as usize]) => (1, code),
+                VCC => (3, 0),
+                _ => return None,
+            },
+            Val::Int(value @ 0..=64) => (2, value as u16),
+            Val::Int(value @ -16..=-1) => (2, (64 - value) as u16),
+            _ => return None,
+        };
+        let shift = direct.shift[kind];
+        (shift != NONE).then(|| direct.bits[kind] | (number as u64) << shift)
+    }
+
+    /// The bits that all operands set; `None` where any needs a closer look, or they together.
+    #[inline]
+    pub fn line(&self, operands: &[Operand]) -> Option<u64> {
+        if self.count == 0 || operands.len() != self.count as usize {
+            return None;
+        }
+        let mut all = 0;
+        let mut bus = None;
+        for (n, operand) in operands.iter().enumerate() {
+            all |= self.bits(n, operand)?;
+            if let Val::Reg(code @ 0..VGPR0, count) = operand.val
+                && self.operands[n].bus
+                && bus.replace((code, count)).is_some()
+            {
+                return None;
+            }
+        }
+        Some(all)
+    }
+}
