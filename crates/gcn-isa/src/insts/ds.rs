@@ -5,7 +5,7 @@
 
 use crate::format::{Field, Format};
 use crate::inst::{Inst, NO};
-use crate::meaning::{AtomicOp, Meaning, Space, State, V};
+use crate::meaning::{AtomicOp, Meaning, Space, State, Touch, V};
 use crate::shape::{Mods, Role, Role::*, Shape, Slot, Ty, read, write};
 
 const fn one(slots: &'static [Slot]) -> Shape {
@@ -654,136 +654,168 @@ fn bpermute(m: &Meaning) {
 
 fn cmpst_float(m: &Meaning) {
     m.untold("Atomically stores the second data where LDS equals the first, compared as floats; rtn gives the old value.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn min_float(m: &Meaning) {
     m.untold("Atomically stores the smaller float of LDS and the data; rtn gives the old value.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn max_float(m: &Meaning) {
     m.untold("Atomically stores the larger float of LDS and the data; rtn gives the old value.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn add_float(m: &Meaning) {
     m.untold("Atomically adds the data to LDS as floats; rtn gives the old value.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn gws_sema_release_all(m: &Meaning) {
     m.untold("Global wave sync: releases every wave that waits at the semaphore which M0 and the offset name.");
+    m.touches(Touch::Nothing);
 }
 
 fn gws_init(m: &Meaning) {
     m.untold("Global wave sync: sets the counter of the barrier or semaphore which M0 and the offset name to the value in the VGPR.");
+    m.touches(Touch::Nothing);
 }
 
 fn gws_sema_v(m: &Meaning) {
     m.untold("Global wave sync: signals the semaphore which M0 and the offset name.");
+    m.touches(Touch::Nothing);
 }
 
 fn gws_sema_br(m: &Meaning) {
     m.untold("Global wave sync: signals the semaphore which M0 and the offset name as many times as the VGPR says.");
+    m.touches(Touch::Nothing);
 }
 
 fn gws_sema_p(m: &Meaning) {
     m.untold("Global wave sync: waits at the semaphore which M0 and the offset name.");
+    m.touches(Touch::Nothing);
 }
 
 fn gws_barrier(m: &Meaning) {
     m.untold("Global wave sync: waits at the barrier which M0 and the offset name; the VGPR has the number of waves.");
+    m.touches(Touch::Nothing);
 }
 
 fn swizzle(m: &Meaning) {
     m.untold("Moves the source among the lanes as the offset says: within each four lanes, or by AND, OR and XOR masks of the lane number within each 32.");
+    m.touches(Touch::Nothing);
 }
 
 fn consume(m: &Meaning) {
     m.untold("Atomically subtracts the number of lanes that are on from the dword at M0's base plus the offset; gives its old value.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn append(m: &Meaning) {
     m.untold("Atomically adds the number of lanes that are on to the dword at M0's base plus the offset; gives its old value.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn ordered_count(m: &Meaning) {
     m.untold("Adds to or exchanges with an ordered counter of the global data share, wave after wave in the order of their dispatch; gives its old value.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn condxchg32(m: &Meaning) {
     m.untold("Two conditional exchanges of 32 bits: each half is stored where its top bit is set; gives the old value.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn condxchg32_b128(m: &Meaning) {
     m.untold("Four conditional exchanges of 32 bits; gives the old value.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn add_src2(m: &Meaning) {
     m.untold("Atomically adds the value at the second address in LDS to that at the first.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn sub_src2(m: &Meaning) {
     m.untold("Atomically subtracts the value at the second address in LDS from that at the first.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn rsub_src2(m: &Meaning) {
     m.untold("Atomically stores at the first address in LDS the value at the second minus that at the first.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn inc_src2(m: &Meaning) {
     m.untold("Atomically counts up at the first address in LDS: 0 where that is at least the value at the second, else 1 more.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn dec_src2(m: &Meaning) {
     m.untold("Atomically counts down at the first address in LDS: the value at the second where that is 0 or above it, else 1 less.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn smin_src2(m: &Meaning) {
     m.untold(
         "Atomically stores at the first address in LDS the smaller, signed, of the values at both.",
     );
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn smax_src2(m: &Meaning) {
     m.untold(
         "Atomically stores at the first address in LDS the larger, signed, of the values at both.",
     );
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn umin_src2(m: &Meaning) {
     m.untold("Atomically stores at the first address in LDS the smaller, unsigned, of the values at both.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn umax_src2(m: &Meaning) {
     m.untold("Atomically stores at the first address in LDS the larger, unsigned, of the values at both.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn and_src2(m: &Meaning) {
     m.untold("Atomically ANDs the value at the second address in LDS into that at the first.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn or_src2(m: &Meaning) {
     m.untold("Atomically ORs the value at the second address in LDS into that at the first.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn xor_src2(m: &Meaning) {
     m.untold("Atomically XORs the value at the second address in LDS into that at the first.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn write_src2(m: &Meaning) {
     m.untold("Copies the value at the second address in LDS to the first.");
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn min_float_src2(m: &Meaning) {
     m.untold(
         "Atomically stores at the first address in LDS the smaller float of the values at both.",
     );
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn max_float_src2(m: &Meaning) {
     m.untold(
         "Atomically stores at the first address in LDS the larger float of the values at both.",
     );
+    m.touches(Touch::Atomic(Space::Lds));
 }
 
 fn add_float_src2(m: &Meaning) {
     m.untold("Atomically adds the float at the second address in LDS to that at the first.");
+    m.touches(Touch::Atomic(Space::Lds));
 }

@@ -5,7 +5,7 @@
 use super::memory::*;
 use crate::format::Format;
 use crate::inst::{Inst, NO};
-use crate::meaning::{Meaning, Signal};
+use crate::meaning::{Meaning, Signal, Space, Touch};
 use crate::shape::{Access, Mods, Role::*, Shape, Slot, Ty, read};
 use crate::target::Features;
 
@@ -178,6 +178,7 @@ fn store_format_d16(m: &Meaning) {
 
 fn load_format_d16_hi(m: &Meaning) {
     m.untold("Loads the first component of an element of the buffer's format, converted to 16 bits, into the destination's high half; the low half is kept.");
+    m.touches(Touch::Load(Space::Global));
 }
 
 fn store_format_d16_hi(m: &Meaning) {
@@ -186,4 +187,5 @@ fn store_format_d16_hi(m: &Meaning) {
 
 fn store_lds(m: &Meaning) {
     m.untold("Stores a dword of LDS for each lane.");
+    m.touches(Touch::Store(Space::Global));
 }

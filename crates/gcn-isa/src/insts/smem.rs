@@ -4,7 +4,7 @@ use super::common::BARE;
 use super::memory::*;
 use crate::format::Format;
 use crate::inst::{Inst, NO};
-use crate::meaning::{Meaning, Signal, State};
+use crate::meaning::{Meaning, Signal, Space, State, Touch};
 use crate::shape::{Imm, Mods, Role::*, Shape, Slot, Ty, imm, plain, read, write};
 
 const fn smem_shape(slots: &'static [Slot]) -> Shape {
@@ -253,10 +253,12 @@ fn s_memrealtime(m: &Meaning) {
 
 fn scratch_load(m: &Meaning) {
     m.untold("Loads consecutive dwords of scratch memory, at the base plus the offset in units of 64 bytes.");
+    m.touches(Touch::Load(Space::Scratch));
 }
 
 fn scratch_store(m: &Meaning) {
     m.untold("Stores consecutive dwords to scratch memory, at the base plus the offset in units of 64 bytes.");
+    m.touches(Touch::Store(Space::Scratch));
 }
 
 fn s_atc_probe(m: &Meaning) {
