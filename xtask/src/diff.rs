@@ -6,17 +6,16 @@
 //! (c) text that LLVM prints and takes gives the same bytes in our assembler.
 //! For gfx6 and gfx7, (b), and our text gives the same bytes in llvm-mc where it takes it.
 
-mod compare;
-mod formats;
-mod generate;
-mod llvm;
-mod ours;
-mod tool;
+pub mod compare;
+pub mod formats;
+pub mod generate;
+pub mod llvm;
+pub mod ours;
+pub mod tool;
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -130,7 +129,7 @@ pub fn run(options: &Options) -> Result<bool> {
     } else {
         let program = match &options.gcn {
             Some(path) => path.clone(),
-            None => build_gcn(&crate::repo_root())?,
+            None => crate::build_gcn(&crate::repo_root())?,
         };
         ours::check(&program)?;
         Some(Gcn::new(&program, &scratch)?)
@@ -281,39 +280,37 @@ fn generated(format: &'static Format, generation: Generation, options: &Options)
     sources
 }
 
-/// Builds the release binary of the package `gcn` and returns its path.
-fn build_gcn(root: &Path) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let args = ["build", "--release", "--quiet", "--package", "gcn"];
-    let status = Command::new(cargo)
-        .current_dir(root)
-        .args(args)
-        .status()
-        .context("cannot run cargo")?;
-    ensure!(status.success(), "cargo build of the package gcn failed");
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root.join("target"), |dir| root.join(dir));
-    Ok(target.join("release/gcn"))
-}
-
 /// Makes the samples of a batch, runs every tool over them and judges.
 fn run_job(job: &Job, report: &Report, seed: u64, llvm: &Llvm, gcn: Option<&Gcn>) -> Result<Tally> {
     let target = report.target.as_str();
-    let samples: Vec<Sample> = match &job.source {
-        Source::Given(samples) => samples.clone(),
-        Source::Generated(parts) => parts
-            .iter()
-            .flat_map(|&(encoding, opcode, filling)| {
-                generate::samples(encoding, report.generation, opcode, filling, seed)
-            })
-            .collect(),
-    };
-    let llvm_lines = if report.generation.llvm_disassembles() {
-        Some(assemble_lines(
-            llvm,
-            target,
-            llvm.disassemble(target, &samples)?,
-        )?)
+    match &job.source {
+        Source::Given(samples) => judge(samples, target, report.generation, llvm, gcn),
+        Source::Generated(parts) => {
+            let samples: Vec<Sample> = parts
+                .iter()
+                .flat_map(|&(encoding, opcode, filling)| {
+                    generate::samples(encoding, report.generation, opcode, filling, seed)
+                })
+                .collect();
+            judge(&samples, target, report.generation, llvm, gcn)
+        }
+    }
+}
+
+/// Runs every tool over samples and judges them.
+///
+/// # Errors
+/// When a tool cannot be run or its output is not understood.
+pub fn judge(
+    samples: &[Sample],
+    target: &str,
+    generation: Generation,
+    llvm: &Llvm,
+    gcn: Option<&Gcn>,
+) -> Result<Tally> {
+    let llvm_lines = if generation.llvm_disassembles() {
+        let units = llvm.disassemble(target, samples)?;
+        Some(assemble_lines(llvm, target, units)?)
     } else {
         None
     };
@@ -327,7 +324,7 @@ fn run_job(job: &Job, report: &Report, seed: u64, llvm: &Llvm, gcn: Option<&Gcn>
         }
         return Ok(tally);
     };
-    let all = ask_ours(gcn, llvm, target, &samples, llvm_lines.as_deref())?;
+    let all = ask_ours(gcn, llvm, target, samples, llvm_lines.as_deref())?;
     for (i, (sample, ours)) in samples.iter().zip(&all).enumerate() {
         let lines = llvm_lines.as_ref().map(|lines| lines[i].as_slice());
         tally.add(sample, compare::judge(sample, lines, ours), || {
@@ -338,7 +335,11 @@ fn run_job(job: &Job, report: &Report, seed: u64, llvm: &Llvm, gcn: Option<&Gcn>
 }
 
 /// Lets llvm-mc assemble every line of every sample; `.long` is read here, since llvm-mc prints no encoding for it.
-fn assemble_lines(llvm: &Llvm, target: &str, units: Vec<Vec<String>>) -> Result<Vec<Vec<Line>>> {
+pub fn assemble_lines(
+    llvm: &Llvm,
+    target: &str,
+    units: Vec<Vec<String>>,
+) -> Result<Vec<Vec<Line>>> {
     let texts: Vec<&str> = units
         .iter()
         .flatten()

@@ -2,12 +2,18 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
+mod corpus;
 mod diff;
 mod fixtures;
+mod listings;
+mod measure;
+mod seeds;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
+use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -21,10 +27,21 @@ struct Cli {
 enum Task {
     /// Compare `gcn dis` and `gcn asm` with llvm-mc on generated instruction words
     Diff(diff::Options),
+    /// Time and memory of `gcn dis` and `gcn asm` beside LLVM's tools
+    Bench(bench::Options),
+    /// Run a program and print its wall seconds, processor seconds and peak bytes
+    #[command(hide = true)]
+    Measure(measure::Options),
+    /// Check real code: all of it must come back from our text, and each instruction's text be LLVM's
+    Corpus(corpus::Options),
+    /// Compile OpenCL kernels to assembly; our assembler must make of it what llvm-mc makes
+    Listings(listings::Options),
     /// Compile testdata/kernels/*.cl with clang-14 for every tested target
     Fixtures,
     /// Write testdata/vectors: bytes and text that llvm-mc 14 agrees with itself on
     Vectors,
+    /// Write what the fuzzers begin with: fuzz/corpus and its dictionary
+    Seeds,
 }
 
 /// The repository's root folder, the parent of this package's.
@@ -33,10 +50,30 @@ fn repo_root() -> PathBuf {
     package.parent().unwrap_or(package).to_path_buf()
 }
 
+/// Builds the release binary of the package `gcn` and returns its path.
+pub fn build_gcn(root: &Path) -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let args = ["build", "--release", "--quiet", "--package", "gcn"];
+    let status = Command::new(cargo)
+        .current_dir(root)
+        .args(args)
+        .status()
+        .context("cannot run cargo")?;
+    ensure!(status.success(), "cargo build of the package gcn failed");
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root.join("target"), |dir| root.join(dir));
+    Ok(target.join("release/gcn"))
+}
+
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Diff(options) => diff::run(&options),
         Task::Vectors => diff::vectors(&repo_root()).map(|()| true),
+        Task::Corpus(options) => corpus::run(&options),
+        Task::Listings(options) => listings::run(&options, &repo_root()),
+        Task::Bench(options) => bench::run(&options, &repo_root()).map(|()| true),
+        Task::Measure(options) => measure::child(&options),
+        Task::Seeds => seeds::run(&repo_root()).map(|()| true),
         Task::Fixtures => fixtures::run(&repo_root()).map(|()| true),
     };
     match result {

@@ -3,11 +3,14 @@
 use crate::direct::Directs;
 use crate::expr::Expr;
 use crate::lexer::{Span, Tok};
-use crate::operand::{Constant, Lower, Operand, Val, number_as};
+use crate::operand::{Constant, Lower, Operand, Val, graphics, number_as};
 use crate::parse::{Fail, Parser};
-use gcn_isa::encode::Encoder;
+use gcn_isa::decode::image_data_dwords;
+use gcn_isa::encode::{Encoder, export_sources};
 use gcn_isa::inst::Flags;
+use gcn_isa::names::Swizzle;
 use gcn_isa::operand::{LDS_DIRECT, LITERAL, VGPR0};
+use gcn_isa::print::packed_default;
 use gcn_isa::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use gcn_isa::{Encoding, Field, Format, Gen, Inst, Target, insts, names};
 
@@ -29,7 +32,15 @@ pub(crate) enum Mod {
     Number(Field),
     Omod,
     Offset,
+    /// `offset:swizzle(…)`.
+    Swizzle,
     OpSel,
+    OpSelHi,
+    /// A bit a source, as a field.
+    Bits3(Field),
+    High,
+    /// DFMT in the low four bits, NFMT above.
+    Format,
     DppCtrl,
     BoundCtrl,
     Form(Form),
@@ -62,6 +73,8 @@ pub(crate) enum Arg {
     Wave(u64),
     /// The word alone.
     Fixed(u64),
+    /// `[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]` or the number.
+    Format,
 }
 
 pub(crate) fn modifier(name: &str) -> Option<(Mod, Arg)> {
@@ -72,6 +85,22 @@ pub(crate) fn modifier(name: &str) -> Option<(Mod, Arg)> {
         "div" => (Mod::Omod, OneOf(&[(1, 0), (2, 3)])),
         "omod" => (Mod::Omod, OneOf(&[(0, 0), (1, 1), (2, 2), (3, 3)])),
         "op_sel" => (Mod::OpSel, List),
+        "op_sel_hi" => (Mod::OpSelHi, List),
+        "neg_lo" => (Mod::Bits3(Field::Neg), List),
+        "neg_hi" => (Mod::Bits3(Field::NegHi), List),
+        "high" => (Mod::High, Flag),
+        "format" => (Mod::Format, Format),
+        "dfmt" => (Mod::Number(Field::Dfmt), Number),
+        "nfmt" => (Mod::Number(Field::Nfmt), Number),
+        "dmask" => (Mod::Number(Field::Dmask), Number),
+        "unorm" => (Mod::Flag(Field::Unorm), Flag),
+        "r128" | "a16" => (Mod::Flag(Field::R128), Flag),
+        "lwe" => (Mod::Flag(Field::Lwe), Flag),
+        "da" => (Mod::Flag(Field::Da), Flag),
+        "d16" => (Mod::Flag(Field::D16), Flag),
+        "done" => (Mod::Flag(Field::Done), Flag),
+        "compr" => (Mod::Flag(Field::Compr), Flag),
+        "vm" => (Mod::Flag(Field::Vm), Flag),
         "dst_sel" => (Mod::Number(Field::DstSel), Select(&names::SDWA_SEL)),
         "src0_sel" => (Mod::Number(Field::Src0Sel), Select(&names::SDWA_SEL)),
         "src1_sel" => (Mod::Number(Field::Src1Sel), Select(&names::SDWA_SEL)),
@@ -119,6 +148,23 @@ static MODIFIERS: &[&str] = &[
     "mul",
     "div",
     "op_sel",
+    "op_sel_hi",
+    "neg_lo",
+    "neg_hi",
+    "high",
+    "format",
+    "dfmt",
+    "nfmt",
+    "dmask",
+    "unorm",
+    "r128",
+    "a16",
+    "lwe",
+    "da",
+    "d16",
+    "done",
+    "compr",
+    "vm",
     "dst_sel",
     "src0_sel",
     "src1_sel",
@@ -290,17 +336,37 @@ impl<'s> Parser<'s, '_> {
             })
         );
         let most = rows().map(|r| r.shape.slots.len()).max().unwrap_or(0);
+        let has = |role| rows().any(|r| r.shape.slots.iter().any(|s| s.role == role));
+        let exports = has(Role::ExpTgt);
+        let graphic = exports || has(Role::Attr);
+        let typed = rows().any(|r| r.shape.mods == Mods::Typed);
         let mut operands: Vec<Operand> = Vec::with_capacity(most);
         let mut modifiers: Vec<Modifier> = Vec::new();
         if most > 0 && !self.at_end() && !self.at_modifier(operands.len(), most) {
             loop {
+                // LLVM has the format of a typed buffer among the operands.
+                if typed && self.at_modifier(operands.len(), most) {
+                    modifiers.push(self.modifier()?);
+                    if !self.eat(b',') && (self.at_end() || self.at_modifier(operands.len(), most))
+                    {
+                        break;
+                    }
+                    continue;
+                }
                 let operand = if waits {
                     self.waitcnt()?
+                } else if graphic && let Some(operand) = self.graphics_operand() {
+                    operand
                 } else {
                     self.operand()?
                 };
+                let target = matches!(operand.val, Val::Graphics(Role::ExpTgt, _));
                 operands.push(operand);
-                if !self.eat(b',') || self.at_modifier(operands.len(), most) {
+                // LLVM has no comma behind the target of an export.
+                if exports && target && !self.at_end() && self.peek() != Tok::Punct(b',') {
+                    continue;
+                }
+                if !self.eat(b',') || !typed && self.at_modifier(operands.len(), most) {
                     break;
                 }
                 if operands.len() > MAX_OPERANDS {
@@ -310,7 +376,14 @@ impl<'s> Parser<'s, '_> {
         }
         while !self.at_end() {
             let m = self.modifier()?;
-            if modifiers.iter().any(|o| o.what == m.what) {
+            let twice = |o: &Modifier| {
+                o.what == m.what
+                    || matches!(
+                        (o.what, m.what),
+                        (Mod::Offset, Mod::Swizzle) | (Mod::Swizzle, Mod::Offset)
+                    )
+            };
+            if modifiers.iter().any(twice) {
                 return Err(Fail::new(m.span, "this modifier is given twice"));
             }
             modifiers.push(m);
@@ -429,6 +502,17 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
+    fn graphics_operand(&mut self) -> Option<Operand> {
+        if self.peek() != Tok::Ident {
+            return None;
+        }
+        let span = self.span();
+        let lower = Lower::new(self.text(span))?;
+        let val = graphics(lower.as_str())?;
+        self.next();
+        Some(Operand::new(val, span))
+    }
+
     /// Whether a modifier, not an operand, comes next.
     fn at_modifier(&self, have: usize, most: usize) -> bool {
         if self.peek() != Tok::Ident {
@@ -454,7 +538,7 @@ impl<'s> Parser<'s, '_> {
         let text = self.text(span);
         let lower = Lower::new(text);
         let name = lower.as_ref().map_or("", Lower::as_str);
-        let Some((what, arg)) = modifier(name) else {
+        let Some((mut what, arg)) = modifier(name) else {
             let fail = Fail::new(span, format!("there is no modifier `{text}`"));
             return Err(match nearest(name, MODIFIERS.iter().copied()) {
                 Some(near) => fail.help(format!("did you mean `{near}`?")),
@@ -479,7 +563,16 @@ impl<'s> Parser<'s, '_> {
             }
             Arg::Number => {
                 self.expect(b':')?;
-                self.absolute()? as u64
+                if what == Mod::Offset
+                    && self.peek() == Tok::Ident
+                    && self.text(self.span()).eq_ignore_ascii_case("swizzle")
+                    && self.peek_at(1) == Tok::Punct(b'(')
+                {
+                    what = Mod::Swizzle;
+                    self.swizzle()? as u64
+                } else {
+                    self.absolute()? as u64
+                }
             }
             Arg::Plus(base, from, to) => {
                 self.expect(b':')?;
@@ -539,6 +632,10 @@ impl<'s> Parser<'s, '_> {
                 self.expect(b']')?;
                 bits | n << 8
             }
+            Arg::Format => {
+                self.expect(b':')?;
+                self.buffer_format()?
+            }
             Arg::QuadPerm => {
                 self.expect(b':')?;
                 self.expect(b'[')?;
@@ -558,6 +655,117 @@ impl<'s> Parser<'s, '_> {
             value,
             span: span.to(self.last_span()),
         })
+    }
+
+    /// The format of a typed buffer: its number (NFMT above four bits of DFMT) or its names.
+    fn buffer_format(&mut self) -> Result<u64, Fail> {
+        if !self.eat(b'[') {
+            return Ok(self.ranged("a format", 0, 127)? as u64);
+        }
+        let generation = self.target.generation();
+        let (mut dfmt, mut nfmt) = (None, None);
+        loop {
+            // CLRX's data formats look like numbers.
+            let span = self.span();
+            while !matches!(self.peek(), Tok::Punct(b',' | b']') | Tok::End) {
+                self.next();
+            }
+            let text = self.text(span.to(self.last_span())).to_ascii_uppercase();
+            let data = text.strip_prefix("BUF_DATA_FORMAT_").unwrap_or(&text);
+            let number = text.strip_prefix("BUF_NUM_FORMAT_").unwrap_or(&text);
+            let is = |names: (&str, &str), text: &str| {
+                names.0 == text || names.1.eq_ignore_ascii_case(text)
+            };
+            if let Some(n) = names::DFMT.iter().position(|&names| is(names, data))
+                && dfmt.is_none()
+            {
+                dfmt = Some(n as u64);
+            } else if let Some(n) = (0..8).find(|&n| is(names::nfmt(n, generation), number))
+                && nfmt.is_none()
+            {
+                nfmt = Some(n as u64);
+            } else {
+                return Err(Fail::new(
+                    span.to(self.last_span()),
+                    "expected one data format and one number format, as in [BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]",
+                ));
+            }
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b']')?;
+        Ok(dfmt.unwrap_or(1) | nfmt.unwrap_or(0) << 4)
+    }
+
+    /// `swizzle(QUAD_PERM,0,1,2,3)` and the like: the offset of ds_swizzle_b32.
+    fn swizzle(&mut self) -> Result<u32, Fail> {
+        self.next();
+        self.next();
+        let span = self.span();
+        let name = self.ident("the pattern's name")?;
+        let pattern = match Swizzle::NAMES
+            .iter()
+            .position(|n| n.eq_ignore_ascii_case(name))
+        {
+            Some(0) => {
+                let mut lanes = 0;
+                for k in 0..4 {
+                    self.expect(b',')?;
+                    lanes |= (self.ranged("a lane of the quad", 0, 3)? as u32) << (2 * k);
+                }
+                Swizzle::QuadPerm(lanes)
+            }
+            Some(1) => Swizzle::Swap(self.group_size(1, 16)?),
+            Some(2) => Swizzle::Reverse(self.group_size(2, 32)?),
+            Some(3) => {
+                let size = self.group_size(2, 32)?;
+                self.expect(b',')?;
+                let lane = self.ranged("a lane of the group", 0, size as i64 - 1)?;
+                Swizzle::Broadcast(size, lane as u32)
+            }
+            Some(_) => {
+                self.expect(b',')?;
+                let span = self.span();
+                let letters = match self.peek() {
+                    Tok::Str => self.text(span).trim_matches('"').as_bytes().try_into().ok(),
+                    _ => None,
+                };
+                let letters: Option<[u8; 5]> = letters;
+                match letters.filter(|l| l.iter().all(|l| b"01pi".contains(l))) {
+                    Some(letters) => {
+                        self.next();
+                        Swizzle::BitmaskPerm(letters)
+                    }
+                    None => {
+                        return Err(Fail::new(
+                            span,
+                            "expected five letters 0, 1, p or i in quotes",
+                        ));
+                    }
+                }
+            }
+            None => {
+                let message = format!("expected {}", Swizzle::NAMES.join(", "));
+                return Err(Fail::new(span, message));
+            }
+        };
+        self.expect(b')')?;
+        Ok(pattern.offset())
+    }
+
+    /// A power of two behind a comma.
+    fn group_size(&mut self, from: u32, to: u32) -> Result<u32, Fail> {
+        self.expect(b',')?;
+        let start = self.span();
+        let size = self.ranged("the number of lanes", from as i64, to as i64)? as u32;
+        if size.is_power_of_two() {
+            return Ok(size);
+        }
+        Err(Fail::new(
+            start.to(self.last_span()),
+            "expected a power of two",
+        ))
     }
 
     fn ranged(&mut self, what: &str, from: i64, to: i64) -> Result<i64, Fail> {
@@ -831,6 +1039,15 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         for m in self.modifiers {
             self.modifier(m)?;
         }
+        let (always, message) = match self.row.shape.mods {
+            Mods::Gds => (Field::Gds, "expected gds: only GDS has this instruction"),
+            Mods::BufferLds => (Field::Lds, "expected lds: the data come from LDS"),
+            _ => (Field::Op, ""),
+        };
+        if always != Field::Op && !self.flag(always) {
+            self.encoder.set(always, 1);
+            self.violate(self.name_span, message);
+        }
         if self.is_dpp() && !self.modifiers.iter().any(|m| m.what == Mod::DppCtrl) {
             if !self
                 .modifiers
@@ -860,6 +1077,14 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Ok(())
     }
 
+    /// How many of SRC0 to SRC2 there are.
+    fn sources(&self) -> usize {
+        [Role::Src0, Role::Src1, Role::Src2]
+            .iter()
+            .filter(|&&r| self.row.shape.slot(r).is_some())
+            .count()
+    }
+
     /// Fits an operand whose place is known; false where [`Fitting::slot`] must look closer.
     #[inline]
     fn direct(&mut self, slot: &Slot, n: usize) -> bool {
@@ -874,7 +1099,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         true
     }
 
-    /// Sets what SDWA and DPP have where the text says nothing.
+    /// Sets what encodings have where the text says nothing, and what no operand says by itself.
     fn selections(&mut self) {
         let e = &mut self.encoder;
         match e.encoding {
@@ -886,6 +1111,28 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC => {
                 e.set(Field::RowMask, 15);
                 e.set(Field::BankMask, 15);
+            }
+            Encoding::Vop3p => {
+                let shape = self.row.shape;
+                let hi = packed_default(shape.mods, self.sources(), self.parser.clrx);
+                self.encoder.set(Field::OpSelHi, hi & 3);
+                self.encoder.set(Field::OpSelHi2, hi >> 2);
+            }
+            Encoding::Mimg => {
+                e.set(Field::Dmask, self.parser.clrx as u32);
+            }
+            Encoding::Mtbuf => {
+                e.set(Field::Dfmt, 1);
+            }
+            Encoding::Exp => {
+                let mut sources = [None; 4];
+                for (to, operand) in sources.iter_mut().zip(self.operands.iter().skip(1)) {
+                    if let Val::Reg(code, _) = operand.val {
+                        *to = code.checked_sub(VGPR0).map(|v| v as u8);
+                    }
+                }
+                let compr = self.flag(Field::Compr);
+                export_sources(&mut self.encoder, sources, compr, self.parser.clrx);
             }
             _ => {}
         }
@@ -914,11 +1161,63 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 };
             }
             Role::Soff => return self.smem_offset(n),
+            Role::Attr | Role::Param | Role::ExpTgt => {
+                return match operand.val {
+                    Val::Graphics(role, v) if role == slot.role && !operand.has_mods() => {
+                        if self.encoder.set_imm(role, v) {
+                            Ok(())
+                        } else {
+                            self.miss(span, Why::Text("this encoding cannot hold it"))
+                        }
+                    }
+                    _ => self.miss(
+                        span,
+                        Why::Text(match slot.role {
+                            Role::Attr => "expected an attribute, attr0.x to attr63.w",
+                            Role::Param => "expected p10, p20 or p0",
+                            _ => "expected mrt0 to mrt7, mrtz, null, pos0 to pos3 or param0 to param31",
+                        }),
+                    ),
+                };
+            }
+            Role::ExpSrc(_) => {
+                return match operand.val {
+                    Val::Reg(VGPR0.., 1) | Val::Off if !operand.has_mods() => Ok(()),
+                    // A code by its number: op(0x1ff).
+                    Val::Reg(VGPR0.., 0) if !operand.has_mods() => Ok(()),
+                    _ => self.miss(span, Why::Text("expected a VGPR or off")),
+                };
+            }
             _ => {}
         }
         let mut dwords = slot.ty.dwords();
         match slot.role {
-            Role::BufAddr => dwords = self.buffer_address_dwords(),
+            Role::BufAddr => {
+                dwords = self.buffer_address_dwords();
+                // CLRX names the register that an unaddressed access ignores.
+                if dwords == 0 && self.parser.clrx && matches!(operand.val, Val::Reg(VGPR0.., _)) {
+                    dwords = 1;
+                }
+            }
+            Role::Vdata if self.encoder.encoding == Encoding::Mimg => {
+                dwords = self.image_data(true);
+            }
+            Role::ImgAddr => {
+                // The image's kind says how many there are; at most 16.
+                if let Val::Reg(_, count) = operand.val
+                    && (dwords..=16).contains(&count)
+                {
+                    dwords = count;
+                }
+            }
+            Role::Srsrc
+                if self.parser.clrx
+                    && dwords == 8
+                    && self.flag(Field::R128)
+                    && self.generation < Gen::Gfx9 =>
+            {
+                dwords = 4;
+            }
             Role::FlatAddr if self.row.format == Format::Global => {
                 dwords = if has_saddr { 1 } else { 2 };
             }
@@ -943,6 +1242,23 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
+    /// How many VGPRs an image's data has, as the modifiers say.
+    fn image_data(&self, packed: bool) -> u8 {
+        let number = |field| {
+            let of = |m: &&Modifier| m.what == Mod::Number(field);
+            self.modifiers.iter().find(of).map(|m| m.value)
+        };
+        let dmask = number(Field::Dmask).unwrap_or(self.parser.clrx as u64);
+        let d16 = packed && self.flag(Field::D16) && !self.parser.clrx;
+        image_data_dwords(
+            self.row,
+            self.parser.target,
+            dmask as u32 & 15,
+            d16,
+            self.flag(Field::Tfe),
+        )
+    }
+
     /// What a register slot takes, as a message says it.
     fn wanted(&self, slot: &Slot, dwords: u8) -> (&'static str, u8) {
         let e = self.encoder.encoding;
@@ -953,6 +1269,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             | Role::SsrcK
             | Role::Sbase
             | Role::Srsrc
+            | Role::Ssamp
             | Role::Soff => "an SGPR",
             Role::Saddr => "an SGPR or off",
             Role::CmpDst | Role::CarryOut | Role::CarryIn => match e {
@@ -1060,6 +1377,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 "expected an SGPR or an inline constant"
             }
             Role::Src0 | Role::Src1 if slot.access != Access::Read && !vgpr => "expected a VGPR",
+            Role::Src1 | Role::Src2
+                if matches!(shape.mods, Mods::Interp | Mods::InterpHigh) && !vgpr =>
+            {
+                "expected a VGPR"
+            }
             _ => return,
         };
         self.violate(span, message);
@@ -1104,9 +1426,15 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 }
             };
             let abs = if e == Vop3p { Field::NegHi } else { Field::Abs };
+            // Packed halves have neg_lo and neg_hi.
+            fits &= self.row.shape.mods != Mods::Packed;
             fits &= !operand.abs || or(&mut self.encoder, abs);
             fits &= !operand.neg || or(&mut self.encoder, Field::Neg);
-            fits &= !operand.sext;
+            if operand.sext {
+                fits &= e != Vop3p
+                    && self.row.shape.neg_is_sext(slot.role)
+                    && or(&mut self.encoder, Field::Neg);
+            }
         } else {
             let (abs, neg, sext) = if index == 0 {
                 (Field::Src0Abs, Field::Src0Neg, Field::Src0Sext)
@@ -1136,7 +1464,10 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         if operand.sext && slot.ty.is_float() {
             self.violate(span, "sext is for integers, and this operand is none");
         }
-        if shape.mods != Mods::Valu {
+        if !matches!(
+            shape.mods,
+            Mods::Valu | Mods::Mix | Mods::Interp | Mods::InterpHigh
+        ) {
             self.violate(span, "this instruction takes no modifiers");
         }
         Ok(())
@@ -1227,6 +1558,12 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         if operand.sext || matches!(val, Val::Reg(..) | Val::Off | Val::Imm(..)) {
             return self.miss(span, Why::Text("expected a 32-bit literal"));
         }
+        // LLVM prints what a 16-bit one has above, too.
+        if let (16, Val::Int(value @ 0x1_0000..=0xffff_ffff)) = (ty.bits(), val)
+            && !operand.has_mods()
+        {
+            return self.put_literal(*value as u32, None, span);
+        }
         match number_as(val, ty, operand.abs, operand.neg, self.parser.target) {
             Ok((Constant::Literal(value), _)) => self.put_literal(value, None, span),
             Ok((Constant::Inline(code), _)) => {
@@ -1272,9 +1609,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     fn immediate(&mut self, kind: Imm, n: usize) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
-        let (field, last) = match kind {
-            Imm::GprIdxSsrc1 => (Field::Ssrc1, 0xff),
-            _ => (Field::Simm16, 0xffff),
+        let field = kind.field();
+        let (first, last) = match kind {
+            Imm::GprIdxSsrc1 => (0, 0xff),
+            Imm::Sdata => (0, 0x7f),
+            _ => (-0x8000, 0xffff),
         };
         let value = match (&operand.val, self.known(n)) {
             (Val::Imm(made, value), _) if !operand.has_mods() => {
@@ -1295,9 +1634,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 return self.miss(span, Why::Text("expected a number that is known here"));
             }
             (_, Some(value)) => {
-                if value > last || value < if last == 0xff { 0 } else { -0x8000 } {
-                    let from = if last == 0xff { 0 } else { -0x8000 };
-                    return self.miss(span, Why::Range("a number", from, last));
+                if !(first..=last).contains(&value) {
+                    return self.miss(span, Why::Range("a number", first, last));
                 }
                 (value & last) as u32
             }
@@ -1409,6 +1747,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 }
             }
             Mod::Offset => return self.offset(m),
+            Mod::Swizzle if mods == Mods::Swizzle => return self.offset(m),
+            Mod::Swizzle => return self.miss(span, Why::Modifier),
             Mod::Flag(field) => {
                 if m.value == 0 && self.encoder.has(field) {
                     return Ok(());
@@ -1430,7 +1770,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     } else {
                         self.has_float() || integer
                     };
-                    if mods != Mods::Valu || !fits && !sdwa {
+                    let packed = matches!(
+                        mods,
+                        Mods::Packed | Mods::Mix | Mods::Interp | Mods::InterpHigh
+                    );
+                    if !packed && (mods != Mods::Valu || !fits && !sdwa) {
                         self.violate(span, "clamp does not apply to this instruction");
                     }
                 }
@@ -1440,8 +1784,56 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 {
                     return self.miss(span, Why::Modifier);
                 }
-                if m.value != 0 && (mods != Mods::Valu || compare || !self.has_float()) {
+                let valu = matches!(mods, Mods::Valu | Mods::Interp | Mods::InterpHigh);
+                if m.value != 0 && (!valu || compare || !self.has_float()) {
                     self.violate(span, "mul and div do not apply to this instruction");
+                }
+            }
+            Mod::OpSel if self.encoder.encoding == Encoding::Vop3p => {
+                let value = self.source_bits(m)?;
+                self.encoder.set(Field::OpSel, value);
+            }
+            Mod::OpSelHi => {
+                let value = self.source_bits(m)?;
+                if self.encoder.encoding != Encoding::Vop3p {
+                    return self.miss(span, Why::Modifier);
+                }
+                // The bit of a missing third source stays as it is.
+                let third = value >> 2 & 1;
+                self.encoder.set(Field::OpSelHi, value & 3);
+                if self.sources() == 3 {
+                    self.encoder.set(Field::OpSelHi2, third);
+                }
+            }
+            Mod::Bits3(field) => {
+                let value = self.source_bits(m)?;
+                let halves = self.encoder.encoding == Encoding::Vop3p;
+                let mixed = self
+                    .operands
+                    .iter()
+                    .any(|o| o.abs && field == Field::NegHi || o.neg && field == Field::Neg);
+                if !halves || mixed {
+                    return self.miss(span, Why::Modifier);
+                }
+                self.encoder.set(field, value);
+            }
+            Mod::High => {
+                let layout = gcn_isa::format::layout_of(self.encoder.encoding, self.generation);
+                let Some(src0) = layout
+                    .map(|l| l.field(Field::Src0))
+                    .filter(|_| mods == Mods::InterpHigh)
+                else {
+                    return self.miss(span, Why::Modifier);
+                };
+                let value = src0.get(self.encoder.bits) & 255 | (m.value as u32) << 8;
+                self.encoder.set(Field::Src0, value);
+            }
+            Mod::Format => {
+                let fits = mods == Mods::Typed
+                    && self.encoder.set(Field::Dfmt, m.value as u32 & 15)
+                    && self.encoder.set(Field::Nfmt, m.value as u32 >> 4);
+                if !fits {
+                    return self.miss(span, Why::Modifier);
                 }
             }
             Mod::OpSel => {
@@ -1475,6 +1867,16 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Ok(())
     }
 
+    /// A list of one bit a source.
+    fn source_bits(&self, m: &Modifier) -> Result<u32, Miss> {
+        let (bits, count) = ((m.value & 15) as u32, (m.value >> 8) as usize);
+        let sources = self.sources();
+        if count != sources {
+            return self.miss(m.span, Why::Count(sources, count));
+        }
+        Ok(bits)
+    }
+
     fn field(&mut self, field: Field, m: &Modifier) -> Result<(), Miss> {
         if !self.encoder.has(field) {
             return self.miss(m.span, Why::Modifier);
@@ -1495,8 +1897,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     fn offset(&mut self, m: &Modifier) -> Result<(), Miss> {
         let value = m.value as i64;
         let (from, to) = match self.row.shape.mods {
-            Mods::Ds => (0, 0xffff),
-            Mods::Buffer => (0, 0xfff),
+            Mods::Ds | Mods::Swizzle | Mods::Gds => (0, 0xffff),
+            Mods::Buffer | Mods::BufferLds | Mods::Typed => (0, 0xfff),
             Mods::Flat if !self.encoder.has(Field::Offset) => (0, 0),
             Mods::Flat if self.row.format == Format::Flat => (0, 0xfff),
             Mods::Flat => (-0x1000, 0xfff),
@@ -1508,7 +1910,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
         let e = &mut self.encoder;
         match self.row.shape.mods {
-            Mods::Ds => {
+            Mods::Ds | Mods::Swizzle | Mods::Gds => {
                 e.set(Field::Offset0, value as u32 & 255);
                 e.set(Field::Offset1, value as u32 >> 8);
             }
@@ -1565,6 +1967,12 @@ fn syntax(row: &'static Inst, encoding: Encoding) -> String {
             Role::Srsrc => "srsrc",
             Role::Soffset => "soffset",
             Role::Saddr => "saddr",
+            Role::ImgAddr => "vaddr",
+            Role::Ssamp => "ssamp",
+            Role::Attr => "attr",
+            Role::Param => "p10|p20|p0",
+            Role::ExpTgt => "target",
+            Role::ExpSrc(_) => "vsrc|off",
             Role::LaneSel => "lane",
         };
         text.push_str(separator);

@@ -350,6 +350,12 @@ impl<'s> Lexer<'s> {
             while is_ident(self.peek(0)) {
                 self.pos += 1;
             }
+            // CLRX names data formats by the widths of their elements: 16_16.
+            let text = &self.src.as_bytes()[start..self.pos];
+            let widths = text.iter().all(|c| c.is_ascii_digit() || *c == b'_');
+            if widths && !text.ends_with(b"_") {
+                return Ok(Tok::Ident);
+            }
             return self.fail(start, "expected a number");
         }
         Ok(tok)

@@ -5,7 +5,7 @@ use crate::lexer::{Span, Tok};
 use crate::parse::{Fail, Parser};
 use gcn_isa::names::{self, Name};
 use gcn_isa::operand::{EXEC, EXECZ, LDS_DIRECT, M0, SCC, VCC, VCCZ, VGPR0};
-use gcn_isa::shape::{Imm, Ty};
+use gcn_isa::shape::{Imm, Role, Ty};
 use gcn_isa::{Gen, Target};
 
 #[derive(Clone, PartialEq, Debug)]
@@ -20,6 +20,8 @@ pub(crate) enum Val {
     LitFloat(f64),
     /// An immediate written in its own syntax.
     Imm(Imm, u32),
+    /// An attribute, a vertex parameter or the target of an export.
+    Graphics(Role, u32),
     /// `off`.
     Off,
 }
@@ -63,6 +65,40 @@ impl Lower {
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0[..self.1]).unwrap_or("")
     }
+}
+
+/// An attribute with its channel (`attr3.y`), a vertex parameter (`p10`) or the target of an export
+/// (`mrt0`), as LLVM and CLRX write them.
+pub(crate) fn graphics(name: &str) -> Option<Val> {
+    if let Some(rest) = name.strip_prefix("attr") {
+        let (number, channel) = rest.split_once('.')?;
+        let number: u32 = number.parse().ok().filter(|n| *n < 64)?;
+        let channel = "xyzw".find(channel).filter(|_| channel.len() == 1)?;
+        return Some(Val::Graphics(Role::Attr, number | (channel as u32) << 6));
+    }
+    if let Some(n) = names::PARAMS.iter().position(|p| *p == name) {
+        return Some(Val::Graphics(Role::Param, n as u32));
+    }
+    let number = |prefix: &str, most: u32| -> Option<u32> {
+        let digits = name.strip_prefix(prefix)?;
+        let plain = digits.bytes().all(|c| c.is_ascii_digit());
+        digits.parse().ok().filter(|n| plain && *n <= most)
+    };
+    let target = match name {
+        "mrtz" => Some(8),
+        "null" => Some(9),
+        _ => number("mrt", 7)
+            .or_else(|| number("pos", 3).map(|n| n + 12))
+            .or_else(|| number("param", 31).map(|n| n + 32))
+            .or_else(|| number("invalid_target_", 63))
+            .or_else(|| number("ill_", 63)),
+    };
+    if let Some(n) = target {
+        return Some(Val::Graphics(Role::ExpTgt, n));
+    }
+    number("invalid_param_", 511)
+        .or_else(|| number("invalid_", 511))
+        .map(|n| Val::Graphics(Role::Param, n))
 }
 
 /// A scalar register that has a name: its code and width, or why the target lacks it.
@@ -836,7 +872,7 @@ pub(crate) fn number_as(
                 16 => {
                     let pattern = half(value).ok_or("this float is out of the range of 16 bits")?;
                     match inline(pattern as u64) {
-                        Some(code) if float && !forced => Ok((Constant::Inline(code), false)),
+                        Some(code) if !forced => Ok((Constant::Inline(code), false)),
                         _ => Ok((Constant::Literal(pattern as u32), false)),
                     }
                 }

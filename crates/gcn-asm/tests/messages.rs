@@ -62,20 +62,11 @@ fn unknown_names() {
               |                        ^^
               |
               = help: it is v_add_i32 vdst, src0, src1 (VOP3)
-            error: there is no instruction or directive `v_mad_mix_f32`
-             --> a.s:2:1
-              |
-            2 | v_mad_mix_f32 v0, v1, v2, v3
-              | ^^^^^^^^^^^^^
-              |
-              = help: did you mean `v_madmk_f32`?
-            error: there is no instruction or directive `v_dot2_i32_i16`
+            error: gfx900 has no v_dot2_i32_i16: it exists on gfx906
              --> a.s:3:1
               |
             3 | v_dot2_i32_i16 v0, v1, v2, v3
               | ^^^^^^^^^^^^^^
-              |
-              = help: did you mean `v_mad_i32_i16`?
         "#]],
     );
     check(

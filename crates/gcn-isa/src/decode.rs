@@ -1,11 +1,11 @@
 //! Bytes to instructions.
 
 use crate::format::{Encoding, Field, Format, Layout, layout_in};
-use crate::inst::Inst;
+use crate::inst::{Flags, Inst};
 use crate::insts;
 use crate::operand::{self, LITERAL, Operand, VCC, VGPR0, Value};
-use crate::shape::{Imm, Role, Slot};
-use crate::target::{Gen, Target};
+use crate::shape::{Mods, Role, Slot};
+use crate::target::{Features, Gen, Target};
 
 /// A decoded instruction: its row and its bits. Operands are read from the bits when asked for.
 #[derive(Clone, Copy)]
@@ -69,7 +69,13 @@ pub fn decode(target: Target, bytes: &[u8]) -> Option<Insn> {
         bits |= (second(bytes)? as u64) << 32;
     }
     let op = layout.field(Field::Op).get(bits);
-    let row = insts::lookup(target, home(encoding, bits, generation)?, op)?;
+    let format = home(encoding, bits, generation)?;
+    let mut row = insts::lookup(target, format, op);
+    if encoding == Encoding::Mimg && layout.field(Field::Opm).get(bits) != 0 {
+        // Where bit 7 makes no other instruction it is ignored.
+        row = insts::lookup(target, format, op | 128).or(row);
+    }
+    let row = row?;
     match encoding {
         Encoding::Vop3 if row.shape.is_vop3b() => encoding = Encoding::Vop3b,
         Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => {
@@ -114,6 +120,23 @@ pub fn decode(target: Target, bytes: &[u8]) -> Option<Insn> {
 
 fn second(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(4..8)?.try_into().ok()?))
+}
+
+/// How many VGPRs the data of an image instruction takes: one a channel that DMASK names (four for
+/// the gathers, whatever it names), two channels a VGPR with D16 where the target packs them, and
+/// one for TFE.
+pub fn image_data_dwords(row: &Inst, target: Target, dmask: u32, d16: bool, tfe: bool) -> u8 {
+    let channels = if row.flags.has(Flags::FOUR_CHANNELS) {
+        4
+    } else {
+        dmask.count_ones().max(1) as u8
+    };
+    let packed = d16 && target.features().has(Features::PACKED_D16);
+    (if packed {
+        channels.div_ceil(2)
+    } else {
+        channels
+    }) + tfe as u8
 }
 
 /// The format whose index an encoding's opcode is looked up in.
@@ -207,6 +230,7 @@ impl Insn {
             },
             Role::Src1 => match self.encoding {
                 Vop3 | Vop3b | Vop3p => f(Field::Src1),
+                Vintrp => v(Field::Vsrc0),
                 Sdwa2 | SdwaC if self.field(Field::S1) != 0 => f(Field::Src1),
                 _ => v(Field::Src1),
             },
@@ -234,15 +258,19 @@ impl Insn {
             Role::Srsrc => f(Field::Srsrc) * 4,
             Role::Soffset => f(Field::Soffset),
             Role::Saddr => f(Field::Saddr),
-            Role::Imm(_) | Role::K | Role::Soff => return None,
+            Role::ImgAddr => v(Field::Vaddr),
+            Role::Ssamp => f(Field::Ssamp) * 4,
+            Role::ExpSrc(n) => v(self.export_source(n)),
+            Role::Imm(_) | Role::K | Role::Soff | Role::Attr | Role::Param | Role::ExpTgt => {
+                return None;
+            }
         })
     }
 
     /// The operand in a slot of the row's shape.
     pub fn operand(&self, slot: &'static Slot) -> Operand {
         let value = match slot.role {
-            Role::Imm(Imm::GprIdxSsrc1) => Value::Imm(self.field(Field::Ssrc1)),
-            Role::Imm(_) => Value::Imm(self.field(Field::Simm16)),
+            Role::Imm(kind) => Value::Imm(self.field(kind.field())),
             Role::K => Value::Imm(self.literal),
             Role::Soff => self.smem_offset(),
             Role::Saddr if !self.has_field(Field::Saddr) || self.field(Field::Saddr) == 0x7f => {
@@ -250,6 +278,17 @@ impl Insn {
             }
             Role::BufAddr if self.buffer_address_dwords() == 0 => Value::Absent,
             Role::VdstIfGlc if self.field(Field::Glc) == 0 => Value::Absent,
+            // The channel lies above six bits of attribute number.
+            Role::Attr if self.encoding == Encoding::Vintrp => {
+                Value::Imm(self.field(Field::Attr) | self.field(Field::AttrChan) << 6)
+            }
+            Role::Attr => Value::Imm(self.field(Field::Src0) & 0xff),
+            Role::Param if self.encoding == Encoding::Vintrp => {
+                Value::Imm(self.field(Field::Vsrc0))
+            }
+            Role::Param => Value::Imm(self.field(Field::Src1)),
+            Role::ExpTgt => Value::Imm(self.field(Field::Tgt)),
+            Role::ExpSrc(n) if self.field(Field::En) >> n & 1 == 0 => Value::Absent,
             // SCRATCH has one address: the VGPR or the SGPR.
             Role::FlatAddr
                 if self.row.format == Format::Scratch && self.field(Field::Saddr) != 0x7f =>
@@ -269,11 +308,33 @@ impl Insn {
         self.row.shape.slots.iter().map(|slot| self.operand(slot))
     }
 
+    /// Whether R128 makes an image's resource four SGPRs; on gfx9 the bit is A16.
+    pub fn short_resource(&self) -> bool {
+        self.field(Field::R128) != 0 && self.generation() < Gen::Gfx9
+    }
+
+    /// The field of an export's source: with COMPR two sources share a VGPR.
+    pub(crate) fn export_source(&self, n: u8) -> Field {
+        let n = if self.field(Field::Compr) != 0 {
+            n / 2
+        } else {
+            n
+        };
+        [Field::Vsrc0, Field::Vsrc1, Field::Vsrc2, Field::Vsrc3][n as usize & 3]
+    }
+
     /// How many registers the operand in a slot has. It is the slot's type that says so, but for
     /// addresses: of a buffer, as OFFEN, IDXEN and ADDR64 say; of GLOBAL, one offset VGPR
-    /// beside an SGPR pair.
+    /// beside an SGPR pair; and for an image's data, as DMASK, D16 and TFE say.
     pub fn dwords(&self, slot: &Slot) -> u8 {
         match slot.role {
+            Role::Vdata if self.encoding == Encoding::Mimg => image_data_dwords(
+                self.row,
+                self.target,
+                self.field(Field::Dmask),
+                self.field(Field::D16) != 0,
+                self.field(Field::Tfe) != 0,
+            ),
             Role::BufAddr => self.buffer_address_dwords(),
             Role::FlatAddr
                 if self.row.format == Format::Global && self.field(Field::Saddr) != 0x7f =>
@@ -316,6 +377,10 @@ impl Insn {
         match self.encoding {
             Vop3 => {
                 mods.abs = self.field(Field::Abs) >> n & 1 != 0;
+                mods.neg = self.field(Field::Neg) >> n & 1 != 0;
+            }
+            Vop3p if self.row.shape.mods == Mods::Mix => {
+                mods.abs = self.field(Field::NegHi) >> n & 1 != 0;
                 mods.neg = self.field(Field::Neg) >> n & 1 != 0;
             }
             Vop3b => mods.neg = self.field(Field::Neg) >> n & 1 != 0,

@@ -42,6 +42,10 @@ impl Encoder {
             bits: layout.fixed,
             literal: None,
         };
+        if row.format == Format::Mimg {
+            e.set(Field::Opm, op as u32 >> 7);
+            op &= 127;
+        }
         if layout.field(Field::Op).len != 0 && !e.set(Field::Op, op as u32) {
             return None;
         }
@@ -69,8 +73,15 @@ impl Encoder {
             bits: insn.bits & insn.layout.name,
             literal: None,
         };
-        if matches!(insn.row.format, Format::Global | Format::Scratch) {
-            e.set(Field::Saddr, 0x7f);
+        match insn.row.format {
+            Format::Global | Format::Scratch => {
+                e.set(Field::Saddr, 0x7f);
+            }
+            Format::Mimg => {
+                let op = insn.row.opcode_in(insn.generation()).unwrap_or(0);
+                e.set(Field::Opm, op as u32 >> 7);
+            }
+            _ => {}
         }
         e
     }
@@ -116,6 +127,7 @@ impl Encoder {
             },
             Role::Src1 => match self.encoding {
                 Vop3 | Vop3b | Vop3p => self.set(Field::Src1, c),
+                Vintrp => v(self, Field::Vsrc0),
                 Sdwa2 | SdwaC if vgpr.is_none() => {
                     self.set(Field::S1, 1) && self.set(Field::Src1, c)
                 }
@@ -145,6 +157,30 @@ impl Encoder {
             Role::BufAddr => v(self, Field::Vaddr),
             Role::Soffset => self.set(Field::Soffset, c),
             Role::Saddr => self.set(Field::Saddr, c),
+            Role::ImgAddr => v(self, Field::Vaddr),
+            Role::Ssamp => c.is_multiple_of(4) && self.set(Field::Ssamp, c / 4),
+            _ => false,
+        }
+    }
+
+    /// Sets the fields of an immediate that is no single field of its own: an attribute (its number
+    /// and, from bit 6, the channel), a parameter, an export's target; false where it does not fit.
+    pub fn set_imm(&mut self, role: Role, value: u32) -> bool {
+        match (role, self.encoding) {
+            (Role::Attr, Encoding::Vintrp) => {
+                self.set(Field::Attr, value & 63) && self.set(Field::AttrChan, value >> 6)
+            }
+            // Bit 8 is `high`, a modifier.
+            (Role::Attr, Encoding::Vop3) if value < 256 => {
+                let high = layout_in(self.encoding, self.target.generation())
+                    .field(Field::Src0)
+                    .get(self.bits)
+                    & 256;
+                self.set(Field::Src0, value | high)
+            }
+            (Role::Param, Encoding::Vintrp) => self.set(Field::Vsrc0, value),
+            (Role::Param, Encoding::Vop3) => self.set(Field::Src1, value),
+            (Role::ExpTgt, _) => self.set(Field::Tgt, value),
             _ => false,
         }
     }
@@ -163,4 +199,32 @@ impl Encoder {
             None => (out, base),
         }
     }
+}
+
+/// Sets the sources of an export and its EN as the assembler reads them: the registers that are
+/// there, of four. With COMPR, LLVM takes the first and the third for a pair each; CLRX enables what
+/// is written, of which each pair is one register.
+pub fn export_sources(e: &mut Encoder, sources: [Option<u8>; 4], compr: bool, clrx: bool) {
+    let fields = [Field::Vsrc0, Field::Vsrc1, Field::Vsrc2, Field::Vsrc3];
+    let mut en = 0;
+    for (n, source) in sources.into_iter().enumerate() {
+        let Some(v) = source else { continue };
+        let field = match (compr, clrx) {
+            (false, _) => {
+                en |= 1 << n;
+                fields[n]
+            }
+            (true, true) => {
+                en |= 1 << n;
+                fields[n / 2]
+            }
+            (true, false) if n % 2 == 0 => {
+                en |= 3 << n;
+                fields[n / 2]
+            }
+            (true, false) => continue,
+        };
+        e.set(field, v as u32);
+    }
+    e.set(Field::En, en);
 }

@@ -72,8 +72,9 @@ impl Format {
     pub const fn opcode_bits(self) -> u32 {
         match self {
             Format::Sop1 | Format::Smem | Format::Vop1 | Format::Vopc | Format::Ds => 8,
+            Format::Mimg => 8,
             Format::Sop2 | Format::Sopc | Format::Sopp | Format::Vop3p => 7,
-            Format::Mubuf | Format::Mimg | Format::Flat | Format::Global | Format::Scratch => 7,
+            Format::Mubuf | Format::Flat | Format::Global | Format::Scratch => 7,
             Format::Sopk => 5,
             Format::Vop2 => 6,
             Format::Vop3 => 10,
@@ -131,6 +132,7 @@ impl Format {
             Format::Vop2 => Some(256),
             Format::Vop1 if (generation as u8) < Gen::Gfx8 as u8 => Some(384),
             Format::Vop1 => Some(320),
+            Format::Vintrp if generation as u8 >= Gen::Gfx8 as u8 => Some(624),
             _ => None,
         }
     }
@@ -180,6 +182,8 @@ const ENCODINGS: usize = Encoding::Exp as usize + 1;
 #[allow(missing_docs)]
 pub enum Field {
     Op,
+    /// MIMG's opcode, bit 7: docs/errata.md, mimg-g16.
+    Opm,
     Sdst,
     Ssrc0,
     Ssrc1,
@@ -362,7 +366,7 @@ static OLD: [Layout; ENCODINGS] = [
     layout(8, 26, 6, 0b11_0110, &[(Offset0, 0, 8), (Offset1, 8, 8), (Gds, 17, 1), (Op, 18, 8), (Addr, 32, 8), (Data0, 40, 8), (Data1, 48, 8), (Vdst, 56, 8)]),
     layout(8, 26, 6, 0b11_1000, &[(Offset, 0, 12), (Offen, 12, 1), (Idxen, 13, 1), (Glc, 14, 1), (Addr64, 15, 1), (Lds, 16, 1), (Op, 18, 7), (Vaddr, 32, 8), (Vdata, 40, 8), (Srsrc, 48, 5), (Slc, 54, 1), (Tfe, 55, 1), (Soffset, 56, 8)]),
     layout(8, 26, 6, 0b11_1010, &[(Offset, 0, 12), (Offen, 12, 1), (Idxen, 13, 1), (Glc, 14, 1), (Addr64, 15, 1), (Op, 16, 3), (Dfmt, 19, 4), (Nfmt, 23, 3), (Vaddr, 32, 8), (Vdata, 40, 8), (Srsrc, 48, 5), (Slc, 54, 1), (Tfe, 55, 1), (Soffset, 56, 8)]),
-    layout(8, 26, 6, 0b11_1100, &[(Dmask, 8, 4), (Unorm, 12, 1), (Glc, 13, 1), (Da, 14, 1), (R128, 15, 1), (Tfe, 16, 1), (Lwe, 17, 1), (Op, 18, 7), (Slc, 25, 1), (Vaddr, 32, 8), (Vdata, 40, 8), (Srsrc, 48, 5), (Ssamp, 53, 5)]),
+    layout(8, 26, 6, 0b11_1100, &[(Opm, 0, 1), (Dmask, 8, 4), (Unorm, 12, 1), (Glc, 13, 1), (Da, 14, 1), (R128, 15, 1), (Tfe, 16, 1), (Lwe, 17, 1), (Op, 18, 7), (Slc, 25, 1), (Vaddr, 32, 8), (Vdata, 40, 8), (Srsrc, 48, 5), (Ssamp, 53, 5)]),
     layout(8, 26, 6, 0b11_0111, &[(Glc, 16, 1), (Slc, 17, 1), (Op, 18, 7), (Addr, 32, 8), (Data0, 40, 8), (Tfe, 55, 1), (Vdst, 56, 8)]),
     layout(8, 26, 6, 0b11_1110, &[(En, 0, 4), (Tgt, 4, 6), (Compr, 10, 1), (Done, 11, 1), (Vm, 12, 1), (Vsrc0, 32, 8), (Vsrc1, 40, 8), (Vsrc2, 48, 8), (Vsrc3, 56, 8)]),
 ];
@@ -408,7 +412,7 @@ static GFX8: [Layout; ENCODINGS] = [
     layout(8, 26, 6, 0b11_0110, &[(Offset0, 0, 8), (Offset1, 8, 8), (Gds, 16, 1), (Op, 17, 8), (Addr, 32, 8), (Data0, 40, 8), (Data1, 48, 8), (Vdst, 56, 8)]),
     layout(8, 26, 6, 0b11_1000, &[(Offset, 0, 12), (Offen, 12, 1), (Idxen, 13, 1), (Glc, 14, 1), (Lds, 16, 1), (Slc, 17, 1), (Op, 18, 7), (Vaddr, 32, 8), (Vdata, 40, 8), (Srsrc, 48, 5), (Tfe, 55, 1), (Soffset, 56, 8)]),
     layout(8, 26, 6, 0b11_1010, &[(Offset, 0, 12), (Offen, 12, 1), (Idxen, 13, 1), (Glc, 14, 1), (Op, 15, 4), (Dfmt, 19, 4), (Nfmt, 23, 3), (Vaddr, 32, 8), (Vdata, 40, 8), (Srsrc, 48, 5), (Slc, 54, 1), (Tfe, 55, 1), (Soffset, 56, 8)]),
-    layout(8, 26, 6, 0b11_1100, &[(Dmask, 8, 4), (Unorm, 12, 1), (Glc, 13, 1), (Da, 14, 1), (R128, 15, 1), (Tfe, 16, 1), (Lwe, 17, 1), (Op, 18, 7), (Slc, 25, 1), (Vaddr, 32, 8), (Vdata, 40, 8), (Srsrc, 48, 5), (Ssamp, 53, 5), (D16, 63, 1)]),
+    layout(8, 26, 6, 0b11_1100, &[(Opm, 0, 1), (Dmask, 8, 4), (Unorm, 12, 1), (Glc, 13, 1), (Da, 14, 1), (R128, 15, 1), (Tfe, 16, 1), (Lwe, 17, 1), (Op, 18, 7), (Slc, 25, 1), (Vaddr, 32, 8), (Vdata, 40, 8), (Srsrc, 48, 5), (Ssamp, 53, 5), (D16, 63, 1)]),
     layout(8, 26, 6, 0b11_0111, &[(Glc, 16, 1), (Slc, 17, 1), (Op, 18, 7), (Addr, 32, 8), (Data0, 40, 8), (Tfe, 55, 1), (Vdst, 56, 8)]),
     layout(8, 26, 6, 0b11_0001, &[(En, 0, 4), (Tgt, 4, 6), (Compr, 10, 1), (Done, 11, 1), (Vm, 12, 1), (Vsrc0, 32, 8), (Vsrc1, 40, 8), (Vsrc2, 48, 8), (Vsrc3, 56, 8)]),
 ];
@@ -437,7 +441,7 @@ static GFX9: [Layout; ENCODINGS] = [
     layout(8, 26, 6, 0b11_0110, &[(Offset0, 0, 8), (Offset1, 8, 8), (Gds, 16, 1), (Op, 17, 8), (Addr, 32, 8), (Data0, 40, 8), (Data1, 48, 8), (Vdst, 56, 8)]),
     layout(8, 26, 6, 0b11_1000, &[(Offset, 0, 12), (Offen, 12, 1), (Idxen, 13, 1), (Glc, 14, 1), (Lds, 16, 1), (Slc, 17, 1), (Op, 18, 7), (Vaddr, 32, 8), (Vdata, 40, 8), (Srsrc, 48, 5), (Tfe, 55, 1), (Soffset, 56, 8)]),
     layout(8, 26, 6, 0b11_1010, &[(Offset, 0, 12), (Offen, 12, 1), (Idxen, 13, 1), (Glc, 14, 1), (Op, 15, 4), (Dfmt, 19, 4), (Nfmt, 23, 3), (Vaddr, 32, 8), (Vdata, 40, 8), (Srsrc, 48, 5), (Slc, 54, 1), (Tfe, 55, 1), (Soffset, 56, 8)]),
-    layout(8, 26, 6, 0b11_1100, &[(Dmask, 8, 4), (Unorm, 12, 1), (Glc, 13, 1), (Da, 14, 1), (R128, 15, 1), (Tfe, 16, 1), (Lwe, 17, 1), (Op, 18, 7), (Slc, 25, 1), (Vaddr, 32, 8), (Vdata, 40, 8), (Srsrc, 48, 5), (Ssamp, 53, 5), (D16, 63, 1)]),
+    layout(8, 26, 6, 0b11_1100, &[(Opm, 0, 1), (Dmask, 8, 4), (Unorm, 12, 1), (Glc, 13, 1), (Da, 14, 1), (R128, 15, 1), (Tfe, 16, 1), (Lwe, 17, 1), (Op, 18, 7), (Slc, 25, 1), (Vaddr, 32, 8), (Vdata, 40, 8), (Srsrc, 48, 5), (Ssamp, 53, 5), (D16, 63, 1)]),
     layout(8, 26, 6, 0b11_0111, &[(Offset, 0, 13), (Lds, 13, 1), (Seg, 14, 2), (Glc, 16, 1), (Slc, 17, 1), (Op, 18, 7), (Addr, 32, 8), (Data0, 40, 8), (Saddr, 48, 7), (Nv, 55, 1), (Vdst, 56, 8)]),
     layout(8, 26, 6, 0b11_0001, &[(En, 0, 4), (Tgt, 4, 6), (Compr, 10, 1), (Done, 11, 1), (Vm, 12, 1), (Vsrc0, 32, 8), (Vsrc1, 40, 8), (Vsrc2, 48, 8), (Vsrc3, 56, 8)]),
 ];

@@ -49,6 +49,9 @@ impl Flags {
     /// Its 16-bit result clears the upper half of its VGPR, though it has three 16-bit sources.
     pub const CLEARS_UPPER: Flags = Flags(8);
 
+    /// An image instruction that gives four channels whatever DMASK names: the gathers.
+    pub const FOUR_CHANNELS: Flags = Flags(16);
+
     /// Whether all of `other` is set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -119,8 +122,10 @@ impl Inst {
     /// Whether a VOP3 form exists.
     pub const fn has_vop3(&self) -> bool {
         matches!(self.format, Format::Vop3)
-            || matches!(self.format, Format::Vop1 | Format::Vop2 | Format::Vopc)
-                && !self.flags.has(Flags::ONLY_E32)
+            || matches!(
+                self.format,
+                Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp
+            ) && !self.flags.has(Flags::ONLY_E32)
     }
 
     /// Whether the SDWA form exists in a generation: 64-bit operands have none.

@@ -15,11 +15,14 @@
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 extern crate alloc;
 
+pub mod access;
 pub mod decode;
 pub mod encode;
+pub mod flow;
 pub mod format;
 pub mod inst;
 pub mod insts;

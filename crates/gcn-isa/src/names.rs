@@ -73,6 +73,58 @@ pub static HWREGS: &[Name] = &[
     n(15, "HW_REG_SH_MEM_BASES", "sh_mem_bases", Gen::Gfx9),
 ];
 
+/// The data formats of typed buffer instructions, DFMT 0 to 15, without LLVM's `BUF_DATA_FORMAT_`
+/// and in CLRX's spelling.
+pub static DFMT: [(&str, &str); 16] = [
+    ("INVALID", "invalid"),
+    ("8", "8"),
+    ("16", "16"),
+    ("8_8", "8_8"),
+    ("32", "32"),
+    ("16_16", "16_16"),
+    ("10_11_11", "10_11_11"),
+    ("11_11_10", "11_11_10"),
+    ("10_10_10_2", "10_10_10_2"),
+    ("2_10_10_10", "2_10_10_10"),
+    ("8_8_8_8", "8_8_8_8"),
+    ("32_32", "32_32"),
+    ("16_16_16_16", "16_16_16_16"),
+    ("32_32_32", "32_32_32"),
+    ("32_32_32_32", "32_32_32_32"),
+    ("RESERVED_15", "reserved"),
+];
+
+/// The number formats, NFMT 0 to 7, without LLVM's `BUF_NUM_FORMAT_` and in CLRX's spelling.
+pub fn nfmt(n: u32, generation: Gen) -> (&'static str, &'static str) {
+    match n & 7 {
+        0 => ("UNORM", "unorm"),
+        1 => ("SNORM", "snorm"),
+        2 => ("USCALED", "uscaled"),
+        3 => ("SSCALED", "sscaled"),
+        4 => ("UINT", "uint"),
+        5 => ("SINT", "sint"),
+        6 if generation < Gen::Gfx8 => ("SNORM_OGL", "snorm_ogl"),
+        6 => ("RESERVED_6", "snorm_ogl"),
+        _ => ("FLOAT", "float"),
+    }
+}
+
+/// The vertex parameters of v_interp_mov_f32, 0 to 2.
+pub static PARAMS: [&str; 3] = ["p10", "p20", "p0"];
+
+/// A target of `exp`: its name and the number that follows it, where one does; `None` for a
+/// reserved one.
+pub fn export_target(tgt: u32) -> Option<(&'static str, Option<u32>)> {
+    Some(match tgt {
+        0..=7 => ("mrt", Some(tgt)),
+        8 => ("mrtz", None),
+        9 => ("null", None),
+        12..=15 => ("pos", Some(tgt - 12)),
+        32..=63 => ("param", Some(tgt - 32)),
+        _ => return None,
+    })
+}
+
 /// What GPR indexing may index, bit by bit.
 pub static GPR_IDX: [&str; 4] = ["SRC0", "SRC1", "SRC2", "DST"];
 
@@ -151,4 +203,79 @@ pub fn waitcnt_simm(vm: u32, exp: u32, lgkm: u32, generation: Gen) -> u32 {
         0
     };
     (vm & 15) | high | (exp & 7) << 4 | (lgkm & 15) << 8
+}
+
+/// What the offset of ds_swizzle_b32 says, in LLVM's words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Swizzle {
+    /// Each lane of four reads one of the four: two bits a lane.
+    QuadPerm(u32),
+    /// Blocks of so many lanes, a power of two up to 16, change places with their neighbours.
+    Swap(u32),
+    /// The order of the lanes in each block of so many, a power of two up to 32, is reversed.
+    Reverse(u32),
+    /// Each block of so many lanes reads the one lane.
+    Broadcast(u32, u32),
+    /// For each bit of the lane's number, the highest first: `0`, `1`, `p` (kept) or `i` (turned).
+    BitmaskPerm([u8; 5]),
+}
+
+impl Swizzle {
+    /// The names of the patterns.
+    pub const NAMES: [&str; 5] = ["QUAD_PERM", "SWAP", "REVERSE", "BROADCAST", "BITMASK_PERM"];
+
+    /// The pattern that an offset makes; `None` where LLVM has no word for it.
+    pub fn of(offset: u32) -> Option<Swizzle> {
+        if offset & 0x8000 != 0 {
+            return (offset & 0xff00 == 0x8000).then_some(Swizzle::QuadPerm(offset & 0xff));
+        }
+        let (and, or, xor) = (offset & 31, offset >> 5 & 31, offset >> 10 & 31);
+        if and == 31 && or == 0 && xor.is_power_of_two() {
+            return Some(Swizzle::Swap(xor));
+        }
+        if and == 31 && or == 0 && xor > 0 && (xor + 1).is_power_of_two() {
+            return Some(Swizzle::Reverse(xor + 1));
+        }
+        let size = 32 - and;
+        if size > 1 && size.is_power_of_two() && or < size && xor == 0 {
+            return Some(Swizzle::Broadcast(size, or));
+        }
+        let (low, high) = (or ^ xor, (and | or) ^ xor);
+        let letter = |k: usize| match (low >> (4 - k) & 1, high >> (4 - k) & 1) {
+            (0, 0) => b'0',
+            (1, 1) => b'1',
+            (0, _) => b'p',
+            _ => b'i',
+        };
+        Some(Swizzle::BitmaskPerm(core::array::from_fn(letter)))
+    }
+
+    /// The pattern's name.
+    pub fn name(self) -> &'static str {
+        Swizzle::NAMES[match self {
+            Swizzle::QuadPerm(_) => 0,
+            Swizzle::Swap(_) => 1,
+            Swizzle::Reverse(_) => 2,
+            Swizzle::Broadcast(..) => 3,
+            Swizzle::BitmaskPerm(_) => 4,
+        }]
+    }
+
+    /// The offset that the assembler makes of it.
+    pub fn offset(self) -> u32 {
+        match self {
+            Swizzle::QuadPerm(lanes) => 0x8000 | lanes,
+            Swizzle::Swap(n) => 31 | n << 10,
+            Swizzle::Reverse(n) => 31 | (n - 1) << 10,
+            Swizzle::Broadcast(size, lane) => (32 - size) | lane << 5,
+            Swizzle::BitmaskPerm(letters) => {
+                let mask = |of: &[u8]| {
+                    letters
+                        .iter()
+                        .fold(0, |mask, l| mask << 1 | of.contains(l) as u32)
+                };
+                mask(b"pi") | mask(b"1") << 5 | mask(b"i") << 10
+            }
+        }
+    }
 }

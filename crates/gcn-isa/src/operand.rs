@@ -186,7 +186,8 @@ pub fn inline_value(code: u16, bits: u32) -> Option<u64> {
 }
 
 /// The inline constant that the assembler takes for the number `value` in an operand of type
-/// `ty`. A 16-bit integer operand takes no inline float for its bit pattern, as LLVM has it.
+/// `ty`. A signed or unsigned operand of 16 bits takes no inline float for its bit pattern, as LLVM
+/// has it.
 pub fn inline_code(value: u64, ty: Ty, generation: Gen) -> Option<u16> {
     let bits = ty.bits();
     let signed = match bits {
@@ -199,7 +200,7 @@ pub fn inline_code(value: u64, ty: Ty, generation: Gen) -> Option<u16> {
         -16..=-1 => return Some((192 - signed) as u16),
         _ => {}
     }
-    if bits == 16 && ty != Ty::F16 {
+    if matches!(ty, Ty::I16 | Ty::U16) {
         return None;
     }
     let last = if generation >= Gen::Gfx8 {

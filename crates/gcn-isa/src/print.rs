@@ -64,6 +64,21 @@ pub fn print_with_label(insn: &Insn, style: &Style, label: &str, out: &mut Strin
     .instruction();
 }
 
+/// Appends the text of one operand, the slot being of the row's shape, as [`print`] writes it.
+/// Where `print` leaves the operand out, nothing is appended.
+pub fn print_operand(insn: &Insn, slot: &'static Slot, style: &Style, out: &mut String) {
+    let mut printer = Printer {
+        insn,
+        clrx: style.syntax == Syntax::Clrx,
+        label: None,
+        out,
+    };
+    let value = insn.operand(slot).value;
+    if printer.shows(slot, value) {
+        printer.operand(slot, value, &mut Encoder::like(insn));
+    }
+}
+
 /// Appends a number in decimal.
 pub fn push_dec(out: &mut String, value: u32) {
     let mut digits = [0u8; 10];
@@ -120,13 +135,15 @@ impl Printer<'_> {
         let mut separator = " ";
         for slot in row.shape.slots {
             let operand = insn.operand(slot);
-            if operand.value == Value::Absent && !self.shows_absent(slot)
-                || slot.role == Role::Imm(Imm::Optional) && operand.value == Value::Imm(0)
-            {
+            if !self.shows(slot, operand.value) {
                 continue;
             }
             self.out.push_str(separator);
-            separator = ", ";
+            separator = if slot.role == Role::ExpTgt && !self.clrx {
+                " "
+            } else {
+                ", "
+            };
             self.operand(slot, operand.value, &mut shown);
         }
         self.modifiers(&mut shown);
@@ -137,12 +154,22 @@ impl Printer<'_> {
         }
     }
 
+    /// Whether the text has the operand.
+    fn shows(&self, slot: &Slot, value: Value) -> bool {
+        match value {
+            Value::Absent => self.shows_absent(slot),
+            Value::Imm(0) => slot.role != Role::Imm(Imm::Optional),
+            _ => true,
+        }
+    }
+
     /// `off` stands where a buffer or global instruction has no such register.
     fn shows_absent(&self, slot: &Slot) -> bool {
         match slot.role {
             Role::BufAddr => true,
             Role::FlatAddr => self.insn.row.format == Format::Scratch,
             Role::Saddr => self.insn.has_field(Field::Saddr),
+            Role::ExpSrc(_) => true,
             _ => false,
         }
     }
@@ -150,19 +177,24 @@ impl Printer<'_> {
     fn operand(&mut self, slot: &'static Slot, value: Value, shown: &mut Encoder) {
         match (slot.role, value) {
             (Role::Imm(kind), Value::Imm(v)) => {
-                shown.set(
-                    if kind == Imm::GprIdxSsrc1 {
-                        Field::Ssrc1
-                    } else {
-                        Field::Simm16
-                    },
-                    v,
-                );
+                shown.set(kind.field(), v);
                 self.immediate(kind, v, shown);
             }
             (Role::K, Value::Imm(v)) => self.literal_k(slot, v),
             (Role::Soff, v) => self.smem_offset(v, shown),
+            (role @ (Role::Attr | Role::Param | Role::ExpTgt), Value::Imm(v)) => {
+                shown.set_imm(role, v);
+                self.graphics(role, v);
+            }
+            // CLRX names the address register that an unaddressed access ignores.
+            (Role::BufAddr, Value::Absent) if self.clrx => {
+                let code = operand::VGPR0 + self.insn.field(Field::Vaddr) as u16;
+                shown.set_code(Role::BufAddr, code);
+                self.code(code, slot.ty, 1);
+            }
             (_, Value::Absent) => self.out.push_str("off"),
+            // What the assembler makes of an export's sources is settled with its modifiers.
+            (Role::ExpSrc(_), Value::Code(code)) => self.code(code, slot.ty, 1),
             (role, Value::Code(code)) => {
                 shown.set_code(role, code);
                 let mods = self.source_mods(role, shown);
@@ -192,6 +224,14 @@ impl Printer<'_> {
         let mods = self.insn.src_mods(n);
         let bit = 1 << n;
         match self.insn.encoding {
+            // CLRX has neg_lo and neg_hi.
+            Encoding::Vop3p if self.clrx => return SrcMods::NONE,
+            Encoding::Vop3p => {
+                let v = get(shown, Field::NegHi) | (mods.abs as u32) << n;
+                shown.set(Field::NegHi, v);
+                let v = get(shown, Field::Neg) | (mods.neg as u32) << n;
+                shown.set(Field::Neg, v);
+            }
             Encoding::Vop3 | Encoding::Vop3b => {
                 let abs = self.insn.field(Field::Abs) & bit;
                 let neg = self.insn.field(Field::Neg) & bit;
@@ -199,6 +239,13 @@ impl Printer<'_> {
                 shown.set(Field::Abs, v);
                 let v = get(shown, Field::Neg) | neg;
                 shown.set(Field::Neg, v);
+                if !self.clrx && neg != 0 && self.insn.row.shape.neg_is_sext(role) {
+                    return SrcMods {
+                        neg: false,
+                        sext: true,
+                        ..mods
+                    };
+                }
             }
             Encoding::Sdwa1
             | Encoding::Sdwa2
@@ -257,7 +304,7 @@ impl Printer<'_> {
             (true, false) => self.out.push('|'),
             _ => {}
         }
-        self.code(code, slot.ty, self.insn.dwords(slot) as u16);
+        self.code(code, slot.ty, self.width(slot));
         match (mods.abs, self.clrx) {
             (true, true) => self.out.push(')'),
             (true, false) => self.out.push('|'),
@@ -265,6 +312,63 @@ impl Printer<'_> {
         }
         if mods.sext || neg_call {
             self.out.push(')');
+        }
+    }
+
+    /// How many registers an operand is written with.
+    fn width(&self, slot: &Slot) -> u16 {
+        let own = self.insn.dwords(slot) as u16;
+        if !self.clrx || self.insn.encoding != Encoding::Mimg {
+            return own;
+        }
+        // CLRX knows neither packed data nor short addresses, but short resources.
+        match slot.role {
+            Role::ImgAddr => own.max(4),
+            Role::Vdata => crate::decode::image_data_dwords(
+                self.insn.row,
+                self.insn.target,
+                self.insn.field(Field::Dmask),
+                false,
+                self.insn.field(Field::Tfe) != 0,
+            ) as u16,
+            Role::Srsrc if self.insn.short_resource() => 4,
+            _ => own,
+        }
+    }
+
+    /// An attribute, a vertex parameter or the target of an export.
+    fn graphics(&mut self, role: Role, v: u32) {
+        match role {
+            Role::Attr => {
+                self.out.push_str("attr");
+                push_dec(self.out, v & 63);
+                self.out.push('.');
+                self.out.push(b"xyzw"[(v >> 6 & 3) as usize] as char);
+            }
+            Role::Param => match names::PARAMS.get(v as usize) {
+                Some(name) => self.out.push_str(name),
+                None => {
+                    self.out.push_str(if self.clrx {
+                        "invalid_"
+                    } else {
+                        "invalid_param_"
+                    });
+                    push_dec(self.out, v);
+                }
+            },
+            _ => match names::export_target(v) {
+                Some((name, number)) => {
+                    self.out.push_str(name);
+                    if let Some(n) = number {
+                        push_dec(self.out, n);
+                    }
+                }
+                None => {
+                    self.out
+                        .push_str(if self.clrx { "ill_" } else { "invalid_target_" });
+                    push_dec(self.out, v);
+                }
+            },
         }
     }
 
@@ -285,7 +389,7 @@ impl Printer<'_> {
             Reg::M0 if dwords == 1 => self.out.push_str("m0"),
             Reg::Int(v) => self.signed(v),
             // LLVM reads a float in a 16-bit integer operand as a literal.
-            Reg::Float(_) if ty.bits() == 16 && ty != Ty::F16 => self.unnamed(code),
+            Reg::Float(_) if matches!(ty, Ty::I16 | Ty::U16) => self.unnamed(code),
             Reg::Float(8) if dwords == 2 && !self.clrx => self.out.push_str("0.15915494309189532"),
             Reg::Float(n) => self.out.push_str(FLOATS[n as usize].0),
             Reg::Source(s) => {
@@ -392,7 +496,11 @@ impl Printer<'_> {
             Value::Code(code) => {
                 shown.set(Field::Offset, code as u32);
                 if insn.generation() == Gen::Gfx7 && code == LITERAL {
+                    // What fits OFFSET would be put there.
+                    let wrapped = insn.literal <= 0xff;
+                    self.out.push_str(if wrapped { "lit(" } else { "" });
                     push_hex(self.out, insn.literal as u64);
+                    self.out.push_str(if wrapped { ")" } else { "" });
                 } else if old && code >= operand::INT0 {
                     // No inline constants here: a number would be an immediate offset.
                     self.unnamed(code);
@@ -407,8 +515,8 @@ impl Printer<'_> {
     fn immediate(&mut self, kind: Imm, v: u32, shown: &mut Encoder) {
         match kind {
             // LLVM prints inline constants in decimal, whatever the operand is.
-            Imm::U16 if !self.clrx && v <= 64 => push_dec(self.out, v),
-            Imm::U16 | Imm::Hex16 => push_hex(self.out, v as u64),
+            Imm::U16 | Imm::Sdata if !self.clrx && v <= 64 => push_dec(self.out, v),
+            Imm::U16 | Imm::Hex16 | Imm::Sdata => push_hex(self.out, v as u64),
             Imm::Optional if self.clrx => push_hex(self.out, v as u64),
             Imm::Optional => push_dec(self.out, v),
             Imm::Branch => match self.label {
@@ -576,29 +684,44 @@ impl Printer<'_> {
                 self.flag(Field::Glc, "glc", shown);
             }
             Mods::Ds => {
-                let low = self.insn.field(Field::Offset0) | self.insn.field(Field::Offset1) << 8;
-                if low != 0 {
-                    self.out.push_str(" offset:");
-                    push_dec(self.out, low);
-                    shown.set(Field::Offset0, low & 255);
-                    shown.set(Field::Offset1, low >> 8);
-                }
+                self.ds_offset(shown);
                 self.flag(Field::Gds, "gds", shown);
+            }
+            Mods::Swizzle => {
+                self.swizzle(shown);
+                self.flag(Field::Gds, "gds", shown);
+            }
+            Mods::Gds => {
+                self.ds_offset(shown);
+                self.out.push_str(" gds");
+                shown.set(Field::Gds, 1);
             }
             Mods::Ds2 => {
                 self.number(Field::Offset0, " offset0:", shown);
                 self.number(Field::Offset1, " offset1:", shown);
                 self.flag(Field::Gds, "gds", shown);
             }
-            Mods::Buffer => {
-                self.flag(Field::Idxen, "idxen", shown);
-                self.flag(Field::Offen, "offen", shown);
-                self.flag(Field::Addr64, "addr64", shown);
+            Mods::Buffer => self.buffer(shown),
+            Mods::Typed => {
+                if !self.clrx {
+                    self.typed_format(shown);
+                }
+                self.buffer(shown);
+                if self.clrx {
+                    self.typed_format(shown);
+                }
+            }
+            Mods::Packed | Mods::Mix => self.packed(shown),
+            Mods::Interp | Mods::InterpHigh => self.interp(shown),
+            Mods::Image => self.image(shown),
+            Mods::Export => self.export(shown),
+            Mods::BufferLds => {
                 self.number(Field::Offset, " offset:", shown);
+                shown.set(Field::Lds, 1);
+                self.out.push_str(if self.clrx { "" } else { " lds" });
                 self.flag(Field::Glc, "glc", shown);
                 self.flag(Field::Slc, "slc", shown);
-                self.flag(Field::Tfe, "tfe", shown);
-                self.flag(Field::Lds, "lds", shown);
+                self.out.push_str(if self.clrx { " lds" } else { "" });
             }
             Mods::Flat => {
                 if self.insn.has_field(Field::Offset) {
@@ -611,6 +734,213 @@ impl Printer<'_> {
                 self.flag(Field::Nv, "nv", shown);
             }
         }
+    }
+
+    fn buffer(&mut self, shown: &mut Encoder) {
+        if self.clrx {
+            self.flag(Field::Offen, "offen", shown);
+            self.flag(Field::Idxen, "idxen", shown);
+            self.number(Field::Offset, " offset:", shown);
+            self.flag(Field::Glc, "glc", shown);
+            self.flag(Field::Slc, "slc", shown);
+            self.flag(Field::Addr64, "addr64", shown);
+            self.flag(Field::Lds, "lds", shown);
+            self.flag(Field::Tfe, "tfe", shown);
+        } else {
+            self.flag(Field::Idxen, "idxen", shown);
+            self.flag(Field::Offen, "offen", shown);
+            self.flag(Field::Addr64, "addr64", shown);
+            self.number(Field::Offset, " offset:", shown);
+            self.flag(Field::Glc, "glc", shown);
+            self.flag(Field::Slc, "slc", shown);
+            self.flag(Field::Tfe, "tfe", shown);
+            self.flag(Field::Lds, "lds", shown);
+        }
+    }
+
+    /// The data and number format; 8 and UNORM are left out.
+    fn typed_format(&mut self, shown: &mut Encoder) {
+        let (dfmt, nfmt) = (self.insn.field(Field::Dfmt), self.insn.field(Field::Nfmt));
+        shown.set(Field::Dfmt, dfmt);
+        shown.set(Field::Nfmt, nfmt);
+        if dfmt == 1 && nfmt == 0 {
+            return;
+        }
+        let (d_llvm, d_clrx) = names::DFMT[dfmt as usize & 15];
+        let (n_llvm, n_clrx) = names::nfmt(nfmt, self.insn.generation());
+        self.out.push_str(" format:[");
+        if dfmt != 1 {
+            if !self.clrx {
+                self.out.push_str("BUF_DATA_FORMAT_");
+            }
+            self.out.push_str(if self.clrx { d_clrx } else { d_llvm });
+            if nfmt != 0 {
+                self.out.push(',');
+            }
+        }
+        if nfmt != 0 {
+            if !self.clrx {
+                self.out.push_str("BUF_NUM_FORMAT_");
+            }
+            self.out.push_str(if self.clrx { n_clrx } else { n_llvm });
+        }
+        self.out.push(']');
+    }
+
+    /// How many sources a VOP3P instruction has.
+    fn packed_sources(&self) -> usize {
+        let sources = [Role::Src0, Role::Src1, Role::Src2];
+        let has = |role: &&Role| self.insn.row.shape.slot(**role).is_some();
+        sources.iter().filter(has).count()
+    }
+
+    /// One bit a source: ` name:[0,1]`.
+    fn bits(&mut self, name: &str, v: u32, n: usize) {
+        self.out.push_str(name);
+        for k in 0..n {
+            self.out.push(if k == 0 { '[' } else { ',' });
+            push_dec(self.out, v >> k & 1);
+        }
+        self.out.push(']');
+    }
+
+    fn packed(&mut self, shown: &mut Encoder) {
+        let insn = self.insn;
+        let n = self.packed_sources();
+        let all = (1 << n) - 1;
+        let mix = insn.row.shape.mods == Mods::Mix && !self.clrx;
+        let sel = insn.field(Field::OpSel) & all;
+        if sel != 0 {
+            self.bits(" op_sel:", sel, n);
+            shown.set(Field::OpSel, sel);
+        }
+        let hi = (insn.field(Field::OpSelHi) | insn.field(Field::OpSelHi2) << 2) & all;
+        let default = packed_default(insn.row.shape.mods, n, self.clrx);
+        if hi != default & all {
+            self.bits(" op_sel_hi:", hi, n);
+        }
+        // Without a third source its bit is the assembler's.
+        let hi = hi | default & !all;
+        shown.set(Field::OpSelHi, hi & 3);
+        shown.set(Field::OpSelHi2, hi >> 2);
+        if !mix {
+            for (field, name) in [(Field::Neg, " neg_lo:"), (Field::NegHi, " neg_hi:")] {
+                let v = insn.field(field) & all;
+                if v != 0 {
+                    self.bits(name, v, n);
+                    shown.set(field, v);
+                }
+            }
+        }
+        self.flag(Field::Clamp, "clamp", shown);
+    }
+
+    fn interp(&mut self, shown: &mut Encoder) {
+        if self.insn.encoding != Encoding::Vop3 {
+            return;
+        }
+        if self.insn.row.shape.mods == Mods::InterpHigh && self.insn.field(Field::Src0) & 256 != 0 {
+            self.out.push_str(" high");
+            let v = get(shown, Field::Src0) | 256;
+            shown.set(Field::Src0, v);
+        }
+        if self.clrx {
+            self.omod(shown);
+            self.flag(Field::Clamp, "clamp", shown);
+            if self.looks_like_e32() {
+                self.out.push_str(" vop3");
+            }
+        } else {
+            self.flag(Field::Clamp, "clamp", shown);
+            self.omod(shown);
+        }
+    }
+
+    fn image(&mut self, shown: &mut Encoder) {
+        let dmask = self.insn.field(Field::Dmask);
+        shown.set(Field::Dmask, dmask);
+        if dmask != self.clrx as u32 {
+            self.out.push_str(" dmask:");
+            if self.clrx {
+                push_dec(self.out, dmask);
+            } else {
+                push_hex(self.out, dmask as u64);
+            }
+        }
+        self.flag(Field::Unorm, "unorm", shown);
+        self.flag(Field::Glc, "glc", shown);
+        self.flag(Field::Slc, "slc", shown);
+        let gfx9 = self.insn.generation() == Gen::Gfx9;
+        self.flag(Field::R128, if gfx9 { "a16" } else { "r128" }, shown);
+        self.flag(Field::Tfe, "tfe", shown);
+        self.flag(Field::Lwe, "lwe", shown);
+        self.flag(Field::Da, "da", shown);
+        self.flag(Field::D16, "d16", shown);
+    }
+
+    fn export(&mut self, shown: &mut Encoder) {
+        self.flag(Field::Done, "done", shown);
+        self.flag(Field::Compr, "compr", shown);
+        self.flag(Field::Vm, "vm", shown);
+        let en = self.insn.field(Field::En);
+        let sources = core::array::from_fn(|n| {
+            let v = self.insn.field(self.insn.export_source(n as u8));
+            (en >> n & 1 != 0).then_some(v as u8)
+        });
+        let compr = self.insn.field(Field::Compr) != 0;
+        crate::encode::export_sources(shown, sources, compr, self.clrx);
+    }
+
+    /// The 16-bit offset of DS.
+    fn ds_offset(&mut self, shown: &mut Encoder) {
+        let v = self.insn.field(Field::Offset0) | self.insn.field(Field::Offset1) << 8;
+        if v != 0 {
+            self.out.push_str(" offset:");
+            push_dec(self.out, v);
+            shown.set(Field::Offset0, v & 255);
+            shown.set(Field::Offset1, v >> 8);
+        }
+    }
+
+    /// The offset of ds_swizzle_b32, which LLVM writes as the pattern that it makes.
+    fn swizzle(&mut self, shown: &mut Encoder) {
+        let v = self.insn.field(Field::Offset0) | self.insn.field(Field::Offset1) << 8;
+        let pattern = names::Swizzle::of(v);
+        let (Some(pattern), false) = (pattern, self.clrx || v == 0) else {
+            return self.ds_offset(shown);
+        };
+        self.out.push_str(" offset:swizzle(");
+        self.out.push_str(pattern.name());
+        match pattern {
+            names::Swizzle::QuadPerm(lanes) => {
+                for k in 0..4 {
+                    self.out.push(',');
+                    push_dec(self.out, lanes >> (2 * k) & 3);
+                }
+            }
+            names::Swizzle::Swap(n) | names::Swizzle::Reverse(n) => {
+                self.out.push(',');
+                push_dec(self.out, n);
+            }
+            names::Swizzle::Broadcast(size, lane) => {
+                self.out.push(',');
+                push_dec(self.out, size);
+                self.out.push(',');
+                push_dec(self.out, lane);
+            }
+            names::Swizzle::BitmaskPerm(letters) => {
+                self.out.push_str(",\"");
+                for letter in letters {
+                    self.out.push(letter as char);
+                }
+                self.out.push('"');
+            }
+        }
+        self.out.push(')');
+        // Different masks may have one pattern.
+        let v = pattern.offset();
+        shown.set(Field::Offset0, v & 255);
+        shown.set(Field::Offset1, v >> 8);
     }
 
     fn flat_offset(&mut self, shown: &mut Encoder) {
@@ -734,6 +1064,7 @@ impl Printer<'_> {
                 (Role::Src1, Value::Code(c)) => c >= operand::VGPR0,
                 (Role::CmpDst | Role::CarryOut | Role::CarryIn, Value::Code(c)) => c == VCC,
                 (Role::Src2, _) => false,
+                (Role::Param, Value::Imm(v)) => v < 256,
                 _ => true,
             })
     }
@@ -857,6 +1188,17 @@ impl Printer<'_> {
     }
 }
 
+/// op_sel_hi where the text does not speak of it, a bit each of three sources. LLVM sets the bits
+/// of packed instructions, that of a missing third source too, and none of v_mad_mix_f32 and the
+/// like; CLRX sets those of the sources that there are.
+pub fn packed_default(mods: Mods, sources: usize, clrx: bool) -> u32 {
+    match (clrx, mods) {
+        (true, _) => (1 << sources) - 1,
+        (false, Mods::Mix) => 0,
+        (false, _) => 7,
+    }
+}
+
 fn get(e: &Encoder, field: Field) -> u32 {
     crate::format::layout_in(e.encoding, e.target.generation())
         .field(field)
@@ -878,7 +1220,10 @@ fn suffix(insn: &Insn) -> &'static str {
         }
         (_, Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC) => "_sdwa",
         (_, Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC) => "_dpp",
-        (Format::Vop1 | Format::Vop2 | Format::Vopc, Encoding::Vop3 | Encoding::Vop3b) => "_e64",
+        (
+            Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp,
+            Encoding::Vop3 | Encoding::Vop3b,
+        ) => "_e64",
         (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp, _) => "_e32",
         _ => "",
     }

@@ -1,5 +1,7 @@
 //! Shapes: the operands of an instruction, their widths and types, in the order of the text.
 
+use crate::format::Field;
+
 /// The type of a value or operand. The letter says how it is read (B: bits), the number its width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
@@ -156,6 +158,19 @@ pub enum Role {
     FlatAddr,
     /// SADDR of GLOBAL and SCRATCH.
     Saddr,
+    /// The address of an image instruction: at least as many VGPRs as the slot's type says; the
+    /// image's kind may need more, which the encoding does not tell.
+    ImgAddr,
+    /// SSAMP: a sampler.
+    Ssamp,
+    /// An attribute and its channel: `attr3.y`. In VOP3 they lie in SRC0.
+    Attr,
+    /// The vertex parameter of v_interp_mov_f32: `p10`. In VOP3 it lies in SRC1.
+    Param,
+    /// The target of an export.
+    ExpTgt,
+    /// One of the four sources of an export; absent where EN says so.
+    ExpSrc(u8),
 }
 
 /// How an immediate is written.
@@ -177,6 +192,19 @@ pub enum Imm {
     GprIdx,
     /// `gpr_idx(SRC0,DST)` in SSRC1.
     GprIdxSsrc1,
+    /// An unsigned number in SDATA: s_atc_probe.
+    Sdata,
+}
+
+impl Imm {
+    /// The field that holds it.
+    pub const fn field(self) -> Field {
+        match self {
+            Imm::GprIdxSsrc1 => Field::Ssrc1,
+            Imm::Sdata => Field::Sdst,
+            _ => Field::Simm16,
+        }
+    }
 }
 
 /// Whether an operand is read, written or both.
@@ -228,10 +256,28 @@ pub enum Mods {
     Ds,
     /// `offset0:` `offset1:`, gds.
     Ds2,
+    /// As `Ds`, with the words for what ds_swizzle_b32's offset does.
+    Swizzle,
+    /// As `Ds`, but gds is always there.
+    Gds,
     Buffer,
+    /// As `Buffer`, but lds is always there: buffer_store_lds_dword.
+    BufferLds,
     /// A buffer instruction with neither operand nor modifier: buffer_wbinvl1.
     BufferBare,
     Flat,
+    /// op_sel, op_sel_hi, neg_lo, neg_hi, clamp: two halves in a register.
+    Packed,
+    /// As `Packed`, but neg_hi is abs: v_mad_mix_f32 reads f32 or either half as f16.
+    Mix,
+    /// abs, neg, clamp, omod of the VOP3 form.
+    Interp,
+    /// As `Interp`, with `high`: the upper half of an attribute.
+    InterpHigh,
+    /// As `Buffer`, with the data and number format.
+    Typed,
+    Image,
+    Export,
 }
 
 impl Shape {
@@ -239,6 +285,13 @@ impl Shape {
     #[inline]
     pub fn slot(&self, role: Role) -> Option<&'static Slot> {
         self.slots.iter().find(|s| s.role == role)
+    }
+
+    /// Whether LLVM writes `sext` for the NEG bit of VOP3 at a source: at an integer in an instruction
+    /// whose first source is a float, compares apart.
+    pub fn neg_is_sext(&self, role: Role) -> bool {
+        let float = |role| self.slot(role).is_some_and(|s| s.ty.is_float());
+        !float(role) && float(Role::Src0) && self.slot(Role::CmpDst).is_none()
     }
 
     /// Whether VOP3 encodes it with a second, scalar, destination.

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use gcn_isa::Target;
-use gcn_isa::decode::{Insn, decode};
-use gcn_isa::format::Field;
+use gcn_isa::decode::decode;
+use gcn_isa::flow::branch_target;
 use gcn_isa::print::{Style, Syntax, print, print_with_label, push_dec, push_hex};
-use gcn_isa::shape::{Imm, Role};
 use gcn_object::descriptor;
 use gcn_object::metadata;
 use gcn_object::read::{CodeObject, FileKind, Kernel, Relocation, Symbol};
@@ -51,16 +50,6 @@ fn tail(out: &mut String, bytes: &[u8]) {
 pub struct Show {
     /// The address and the words, in a comment.
     pub encoding: bool,
-}
-
-/// Where a branch with a SIMM16 target goes, counted like `at`.
-pub fn branch_target(insn: &Insn, at: u64) -> Option<u64> {
-    insn.row.shape.slot(Role::Imm(Imm::Branch))?;
-    let words = insn.field(Field::Simm16) as u16 as i16 as i64;
-    Some(
-        at.wrapping_add(insn.len as u64)
-            .wrapping_add_signed(4 * words),
-    )
 }
 
 /// Instruction bytes as source that assembles to the same bytes, labels at branch targets.

@@ -52,6 +52,29 @@ pub fn print(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
+/// Has `make` write a file, or standard output, piece by piece. A reader that has gone away is no error.
+///
+/// # Errors
+/// A message with the file's name.
+pub fn stream(
+    path: &Path,
+    make: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), String> {
+    let (done, name) = if path.as_os_str() == "-" {
+        (
+            make(&mut std::io::stdout().lock()),
+            "standard output".into(),
+        )
+    } else {
+        let done = std::fs::File::create(path).and_then(|mut file| make(&mut file));
+        (done, path.display().to_string())
+    };
+    match done {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(format!("{name}: {e}")),
+        _ => Ok(()),
+    }
+}
+
 /// Writes to standard error. Where nobody reads it there is nobody to tell.
 pub fn complain(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());

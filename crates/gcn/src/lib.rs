@@ -6,6 +6,7 @@
 
 pub mod demo;
 pub mod dis;
+pub mod dis_json;
 pub mod eval;
 pub mod io;
 pub mod lang;

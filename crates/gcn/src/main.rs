@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use gcn::isa::print::Style;
 use gcn::isa::{Format, Target};
 use gcn::object::read::CodeObject;
-use gcn::{demo, dis, eval, io, manual, run};
+use gcn::{demo, dis, dis_json, eval, io, manual, run};
 
 /// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
 /// gfx6 to gfx9.
@@ -131,6 +131,10 @@ struct DisArgs {
     /// Show each instruction's address and words in a comment
     #[arg(long, conflicts_with = "plain")]
     show_encoding: bool,
+    /// One JSON object a line for each instruction: bytes, text, operands, registers read and written,
+    /// memory, control flow (docs/json.md)
+    #[arg(long, conflicts_with_all = ["plain", "show_encoding"])]
+    json: bool,
     /// Output file, or `-`
     #[arg(short, default_value = "-")]
     o: PathBuf,
@@ -261,9 +265,13 @@ struct DocArgs {
     /// An instruction (s_bfe_u32), a format (SOP2), or an entry of the errata (sop2-bfe)
     #[arg(required_unless_present_any = ["stats", "all"])]
     name: Option<String>,
-    /// How many rows each format has in each generation
+    /// How many rows each format has in each generation and in targets that differ in them, and how
+    /// many have a meaning
     #[arg(long, conflicts_with_all = ["name", "all"])]
     stats: bool,
+    /// With --stats: as JSON
+    #[arg(long, requires = "stats")]
+    json: bool,
     /// Write every format's page
     #[arg(long, conflicts_with = "name", requires = "o")]
     all: bool,
@@ -379,6 +387,9 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
     let text = match args.arch.filter(|_| args.raw) {
         Some(arch) => {
             let bytes = io::read(&args.file)?;
+            if args.json {
+                return io::stream(&args.o, |out| dis_json::raw(arch, &bytes, style, out));
+            }
             if args.plain {
                 dis::plain(arch, &bytes, style)
             } else {
@@ -394,6 +405,9 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
                     object.target_name(),
                     arch.name()
                 ));
+            }
+            if args.json {
+                return io::stream(&args.o, |out| dis_json::object(&object, style, out));
             }
             dis::object(&object, style, show)?
         }
@@ -465,7 +479,11 @@ fn evaluate(args: &EvalArgs) -> Result<(), String> {
 
 fn document(args: &DocArgs) -> Result<(), String> {
     if args.stats {
-        return io::print(manual::stats().as_bytes());
+        let text = match args.json {
+            true => manual::stats_json(),
+            false => manual::stats(),
+        };
+        return io::print(text.as_bytes());
     }
     if let (true, Some(folder)) = (args.all, &args.o) {
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;

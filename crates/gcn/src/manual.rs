@@ -166,38 +166,103 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// A table of rows per format and generation, as text.
-pub fn stats() -> String {
+/// How many rows a format has, or all have together.
+struct Count {
+    name: &'static str,
+    /// In each generation, in any of its targets.
+    generations: [usize; 4],
+    /// In each target of [`table_targets`].
+    tables: Vec<usize>,
+    rows: usize,
+    /// Those whose meaning is told, so that they run.
+    meanings: usize,
+}
+
+fn counts() -> Vec<Count> {
     let targets = table_targets();
-    let head: Vec<String> = targets
-        .iter()
-        .map(|t| match t.generation() {
-            Gen::Gfx9 => t.name().into(),
-            g => g.name().into(),
-        })
-        .collect();
-    let mut out = format!("{:<8}", "format");
-    for h in &head {
-        let _ = write!(out, " {h:>6}");
-    }
-    out.push_str("   rows\n");
-    let mut line = |name: &str, format: Option<Format>| {
+    let count = |name, format: Option<Format>| {
         let rows = || insts::all().filter(move |r| format.is_none_or(|f| r.format == f));
-        let _ = write!(out, "{name:<8}");
-        for &t in &targets {
-            let _ = write!(
-                out,
-                " {:>6}",
-                rows().filter(|r| insts::exists(r, t)).count()
-            );
+        let told = |row: &'static Inst| {
+            let has = targets.iter().find(|t| insts::exists(row, **t));
+            has.is_some_and(|&target| !meaning(row, target).untold)
+        };
+        Count {
+            name,
+            generations: Gen::ALL
+                .map(|generation| rows().filter(|r| r.opcode_in(generation).is_some()).count()),
+            tables: (targets.iter())
+                .map(|&t| rows().filter(|r| insts::exists(r, t)).count())
+                .collect(),
+            rows: rows().count(),
+            meanings: rows().filter(|r| told(r)).count(),
         }
-        let _ = writeln!(out, " {:>6}", rows().count());
     };
-    for format in Format::ALL {
-        line(format.name(), Some(format));
+    (Format::ALL.into_iter())
+        .map(|format| count(format.name(), Some(format)))
+        .chain([count("total", None)])
+        .collect()
+}
+
+/// The targets of [`table_targets`] that are not alone in their generation.
+fn tables_apart() -> Vec<(usize, Target)> {
+    let targets = table_targets();
+    let alone = |t: &Target| {
+        let same = |other: &&Target| other.generation() == t.generation();
+        targets.iter().filter(same).count() == 1
+    };
+    (targets.iter().enumerate())
+        .filter(|(_, t)| !alone(t))
+        .map(|(n, t)| (n, *t))
+        .collect()
+}
+
+/// A table of rows per format, as text: in each generation, in each target that stands for an
+/// instruction table of its own, in all, and with a meaning.
+pub fn stats() -> String {
+    let apart = tables_apart();
+    let mut out = format!("{:<8}", "format");
+    let names = Gen::ALL.iter().map(|g| g.name());
+    for name in names.chain(apart.iter().map(|(_, t)| t.name())) {
+        let _ = write!(out, " {name:>6}");
     }
-    line("total", None);
+    out.push_str("  meanings   rows\n");
+    for count in counts() {
+        let _ = write!(out, "{:<8}", count.name);
+        let tables = apart.iter().map(|(n, _)| count.tables[*n]);
+        for n in count.generations.into_iter().chain(tables) {
+            let _ = write!(out, " {n:>6}");
+        }
+        let _ = writeln!(out, "  {:>8} {:>6}", count.meanings, count.rows);
+    }
     out
+}
+
+/// [`stats`] as JSON: `{"formats":[…],"total":{…}}`, each with `format`, `rows`, `meanings`,
+/// `generations` and `targets`.
+pub fn stats_json() -> String {
+    let targets = table_targets();
+    let mut lines = counts().into_iter().map(|count| {
+        let generations: serde_json::Map<String, serde_json::Value> = (Gen::ALL.iter())
+            .zip(count.generations)
+            .map(|(g, n)| (g.name().to_string(), n.into()))
+            .collect();
+        let tables: serde_json::Map<String, serde_json::Value> = (targets.iter())
+            .zip(count.tables)
+            .map(|(t, n)| (t.name().to_string(), n.into()))
+            .collect();
+        serde_json::json!({
+            "format": count.name,
+            "rows": count.rows,
+            "meanings": count.meanings,
+            "generations": generations,
+            "targets": tables,
+        })
+    });
+    let formats: Vec<serde_json::Value> = lines.by_ref().take(Format::ALL.len()).collect();
+    format!(
+        "{}\n",
+        serde_json::json!({ "formats": formats, "total": lines.next() })
+    )
 }
 
 /// The page of one name: all rows that it means.
@@ -639,6 +704,7 @@ fn slot_text(slot: &Slot, encoding: Encoding, generation: Gen) -> String {
         Role::Imm(Imm::GprIdx | Imm::GprIdxSsrc1) => "gpr_idx(SRC0, SRC1, SRC2, DST)".into(),
         Role::Imm(Imm::U16 | Imm::Hex16) => "SIMM16".into(),
         Role::Imm(Imm::Optional) => "[SIMM16]".into(),
+        Role::Imm(Imm::Sdata) => "SDATA".into(),
         Role::K => "LITERAL".into(),
         Role::Vdst => "VDST".into(),
         Role::SdstV => "SDST".into(),
@@ -664,6 +730,12 @@ fn slot_text(slot: &Slot, encoding: Encoding, generation: Gen) -> String {
         Role::Saddr => "SADDR".into(),
         Role::VdstIfGlc => "VDST".into(),
         Role::LaneSel => "SSRC1".into(),
+        Role::ImgAddr => "VADDR".into(),
+        Role::Ssamp => "SSAMP".into(),
+        Role::Attr => "attrN.C".into(),
+        Role::Param => "p10|p20|p0".into(),
+        Role::ExpTgt => "TGT".into(),
+        Role::ExpSrc(n) => format!("VSRC{n}"),
     };
     let sized = !matches!(
         slot.role,
@@ -686,16 +758,32 @@ fn modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
         (Mods::Valu, SdwaC) if generation == Gen::Gfx8 => " [clamp] src0_sel:SEL src1_sel:SEL",
         (Mods::Valu, SdwaC) => " src0_sel:SEL src1_sel:SEL",
         (Mods::Valu, Dpp1 | Dpp2 | DppC) => " DPP_CTRL row_mask:N bank_mask:N [bound_ctrl:0]",
-        (Mods::Valu, Vop3p) => " [op_sel:[…]] [op_sel_hi:[…]] [neg_lo:[…]] [neg_hi:[…]] [clamp]",
+        (Mods::Packed, _) => " [op_sel:[…]] [op_sel_hi:[…]] [neg_lo:[…]] [neg_hi:[…]] [clamp]",
+        (Mods::Mix, _) => " [op_sel:[…]] [op_sel_hi:[…]] [clamp]",
+        (Mods::Interp, Vop3) => " [clamp] [mul:2|mul:4|div:2]",
+        (Mods::InterpHigh, Vop3) => " [high] [clamp] [mul:2|mul:4|div:2]",
+        (Mods::Interp | Mods::InterpHigh, _) => "",
+        (Mods::Typed, _) => " [format:[DFMT,NFMT]] [idxen] [offen] [offset:N] [glc] [slc] [tfe]",
+        (Mods::Image, _) if generation < Gen::Gfx8 => {
+            " dmask:N [unorm] [glc] [slc] [r128] [tfe] [lwe] [da]"
+        }
+        (Mods::Image, _) if generation == Gen::Gfx8 => {
+            " dmask:N [unorm] [glc] [slc] [r128] [tfe] [lwe] [da] [d16]"
+        }
+        (Mods::Image, _) => " dmask:N [unorm] [glc] [slc] [a16] [tfe] [lwe] [da] [d16]",
+        (Mods::Export, _) => " [done] [compr] [vm]",
         (Mods::Valu, Vop3 | Vop3b) => return vop3_modifiers(row, encoding, generation),
         (Mods::Valu, _) => "",
         (Mods::Smem, _) => " [glc]",
         (Mods::Ds, _) => " [offset:N] [gds]",
+        (Mods::Swizzle, _) => " [offset:N | offset:swizzle(…)] [gds]",
+        (Mods::Gds, _) => " [offset:N] gds",
         (Mods::Ds2, _) => " [offset0:N] [offset1:N] [gds]",
         (Mods::Buffer, _) if generation < Gen::Gfx8 => {
             " [idxen] [offen] [addr64] [offset:N] [glc] [slc] [tfe]"
         }
         (Mods::Buffer, _) => " [idxen] [offen] [offset:N] [glc] [slc] [tfe]",
+        (Mods::BufferLds, _) => " [offset:N] lds [glc] [slc]",
         (Mods::Flat, _) if generation == Gen::Gfx9 => " [offset:N] [glc] [slc]",
         (Mods::Flat, _) => " [glc] [slc]",
     };
@@ -864,10 +952,21 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
         };
         let code = match slot.role {
             Role::Sdst | Role::Ssrc0 | Role::Ssrc1 | Role::SsrcK | Role::SdstV => scalar(),
-            Role::Sdata | Role::Sbase | Role::Srsrc | Role::LaneSel => scalar(),
+            Role::Sdata | Role::Sbase | Role::Srsrc | Role::LaneSel | Role::Ssamp => scalar(),
             Role::Vdst | Role::Src0 | Role::Src1 | Role::Src2 => vector(),
             Role::DsAddr | Role::Data0 | Role::Data1 | Role::Vdata | Role::FlatAddr => vector(),
+            Role::ImgAddr => vector(),
             Role::CmpDst | Role::CarryOut | Role::CarryIn => gcn_isa::operand::VCC,
+            Role::Attr | Role::Param | Role::ExpTgt => {
+                e.set_imm(slot.role, 0);
+                continue;
+            }
+            Role::ExpSrc(n) => {
+                let field = [Field::Vsrc0, Field::Vsrc1, Field::Vsrc2, Field::Vsrc3];
+                e.set(field[n as usize & 3], n as u32);
+                e.set(Field::En, 15);
+                continue;
+            }
             Role::Soffset => 128,
             Role::BufAddr | Role::Saddr | Role::VdstIfGlc => continue,
             Role::Soff => {
@@ -915,6 +1014,19 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
             e.set(Field::DppCtrl, 0xe4);
             e.set(Field::RowMask, 15);
             e.set(Field::BankMask, 15);
+        }
+        Encoding::Vop3p => {
+            // What the assembler sets where op_sel_hi is not written.
+            let hi = gcn_isa::print::packed_default(row.shape.mods, 3, false);
+            e.set(Field::OpSelHi, hi & 3);
+            e.set(Field::OpSelHi2, hi >> 2);
+        }
+        Encoding::Mimg => {
+            e.set(Field::Dmask, 1);
+        }
+        Encoding::Mtbuf => {
+            e.set(Field::Dfmt, 4);
+            e.set(Field::Nfmt, 7);
         }
         _ => {}
     }
@@ -1033,6 +1145,7 @@ fn field_text(field: Field, encoding: Encoding) -> (String, String) {
     use Field::*;
     let scalar = matches!(encoding, Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc);
     let text = match field {
+        Field::Opm => "Operation code, bit 7 (docs/errata.md, mimg-g16)",
         Op => return ("OPCODE".into(), "Operation code".into()),
         Sdst if matches!(encoding, SdwaC) => "Scalar destination where SD is 1",
         Sdst if matches!(encoding, Smem) => {

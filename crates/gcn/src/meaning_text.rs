@@ -48,6 +48,7 @@ fn role_name(role: Role) -> &'static str {
         Role::Ssrc1 | Role::Src1 | Role::LaneSel => "S1",
         Role::Src2 => "S2",
         Role::Imm(Imm::GprIdxSsrc1) => "SSRC1",
+        Role::Imm(Imm::Sdata) => "SDATA",
         Role::Imm(_) => "SIMM16",
         Role::K => "K",
         Role::CarryOut => "CARRY_OUT",
@@ -63,6 +64,12 @@ fn role_name(role: Role) -> &'static str {
         Role::Soffset => "SOFFSET",
         Role::Saddr => "SADDR",
         Role::VdstIfGlc => "D",
+        Role::ImgAddr => "VADDR",
+        Role::Ssamp => "SSAMP",
+        Role::Attr => "ATTR",
+        Role::Param => "PARAM",
+        Role::ExpTgt => "TGT",
+        Role::ExpSrc(n) => ["VSRC0", "VSRC1", "VSRC2", "VSRC3"][n as usize & 3],
     }
 }
 
@@ -91,68 +98,8 @@ struct Printer<'p> {
     out: String,
 }
 
-fn arity(op: Op) -> usize {
-    match op {
-        Op::Const(_)
-        | Op::Src(_)
-        | Op::SrcDword(..)
-        | Op::Get(_)
-        | Op::Field(_)
-        | Op::CodeOf(_)
-        | Op::FirstLane
-        | Op::Lane
-        | Op::Address => 0,
-        Op::Not
-        | Op::Neg
-        | Op::Abs
-        | Op::Rev
-        | Op::Popcount
-        | Op::Clz
-        | Op::Ctz
-        | Op::Zext
-        | Op::Sext
-        | Op::Trunc
-        | Op::IntToFloat
-        | Op::FloatToInt
-        | Op::FloatToFloat
-        | Op::Load(..)
-        | Op::Sgpr
-        | Op::Vgpr
-        | Op::Sqrt
-        | Op::Floor
-        | Op::Ceil
-        | Op::RoundZero
-        | Op::RoundEven
-        | Op::Getreg => 1,
-        Op::Select | Op::Fma | Op::FmaLdexp(_) | Op::Mad | Op::Atomic(..) => 3,
-        Op::Add
-        | Op::Sub
-        | Op::Mul
-        | Op::MulHi
-        | Op::And
-        | Op::Or
-        | Op::Xor
-        | Op::Shl
-        | Op::Shr
-        | Op::Min
-        | Op::Max
-        | Op::Eq
-        | Op::Ne
-        | Op::Lt
-        | Op::Le
-        | Op::Gt
-        | Op::Ge
-        | Op::Unord
-        | Op::Class
-        | Op::Div
-        | Op::Ldexp
-        | Op::SendLane
-        | Op::ReadLane => 2,
-    }
-}
-
 fn is_leaf(op: Op) -> bool {
-    arity(op) == 0
+    op.arity() == 0
 }
 
 /// The nodes an effect reads.
@@ -181,7 +128,7 @@ impl<'p> Printer<'p> {
         for at in (0..program.nodes.len()).rev() {
             let node = &program.nodes[at];
             if uses[at] > 0 || matches!(node.op, Op::Atomic(..)) {
-                for &arg in &node.args[..arity(node.op)] {
+                for &arg in &node.args[..node.op.arity()] {
                     uses[arg as usize] += 1;
                 }
             }
@@ -223,7 +170,7 @@ impl<'p> Printer<'p> {
                 continue;
             }
             let plain = |e: &Effect| e.when.is_none() && e.value == at;
-            for &arg in &self.node(at).args[..arity(self.node(at).op)] {
+            for &arg in &self.node(at).args[..self.node(at).op.arity()] {
                 self.name_shared(arg);
             }
             if self.uses[at as usize] == 0 {
@@ -240,7 +187,7 @@ impl<'p> Printer<'p> {
                 for node in effect_reads(effect) {
                     if node == effect.value && by_destination {
                         // The later uses say D.
-                        for &arg in &self.node(node).args[..arity(self.node(node).op)] {
+                        for &arg in &self.node(node).args[..self.node(node).op.arity()] {
                             self.name_shared(arg);
                         }
                     } else {
@@ -305,7 +252,7 @@ impl<'p> Printer<'p> {
     fn reaches(&self, from: u16, to: u16, is_name: &dyn Fn(u16) -> bool) -> bool {
         from == to
             || !is_name(from)
-                && self.node(from).args[..arity(self.node(from).op)]
+                && self.node(from).args[..self.node(from).op.arity()]
                     .iter()
                     .any(|&arg| self.reaches(arg, to, is_name))
     }
@@ -348,7 +295,7 @@ impl<'p> Printer<'p> {
             return;
         }
         let node = self.node(at);
-        for &arg in &node.args[..arity(node.op)] {
+        for &arg in &node.args[..node.op.arity()] {
             self.name_shared(arg);
         }
         let shared = self.uses[at as usize] > 1 && !is_leaf(node.op);
@@ -364,7 +311,7 @@ impl<'p> Printer<'p> {
             && is_leaf(self.node(self.node(at).args[0]).op);
         is_shift
             && self.program.nodes.iter().enumerate().all(|(n, node)| {
-                !node.args[..arity(node.op)].contains(&at) || self.bit_range(n as u16).is_some()
+                !node.args[..node.op.arity()].contains(&at) || self.bit_range(n as u16).is_some()
             })
             && !self
                 .program

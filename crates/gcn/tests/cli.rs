@@ -602,6 +602,21 @@ fn documents() {
         assert!(page.contains(part), "{part}");
     }
     assert!(gcn(&["doc", "--stats"]).text().contains("SOP2"));
+    let stats = gcn(&["doc", "--stats", "--json"]).text();
+    let stats: serde_json::Value = serde_json::from_str(&stats).expect("JSON");
+    let formats = stats["formats"].as_array().expect("a list");
+    for key in ["rows", "meanings"] {
+        let sum: u64 = formats
+            .iter()
+            .map(|f| f[key].as_u64().expect("a number"))
+            .sum();
+        assert_eq!(stats["total"][key], sum, "{key}");
+    }
+    assert_eq!(formats[0]["format"], "SOP1");
+    assert_eq!(
+        formats[0]["generations"]["gfx6"],
+        formats[0]["targets"]["gfx600"]
+    );
     assert!(gcn(&["doc", "s_bfe_u3"]).stderr.contains("s_bfe_u32"));
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("pages");

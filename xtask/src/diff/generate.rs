@@ -69,7 +69,7 @@ impl Rng {
     }
 
     /// A number below `bound`, which is small, so that the bias of the remainder does not matter.
-    fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 

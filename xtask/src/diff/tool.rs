@@ -24,6 +24,10 @@ impl Scratch {
         })
     }
 
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// A path nothing else uses, ending in `name`.
     fn path(&self, name: &str) -> PathBuf {
         self.dir.join(format!(

@@ -59,14 +59,15 @@ pub const fn count() -> usize {
     COUNT
 }
 
-static COUNT_OF: [usize; FORMATS] = {
-    let mut counts = [0; FORMATS];
-    let mut f = 0;
+/// The number of each format's first row.
+static BASE: [usize; FORMATS] = {
+    let mut base = [0; FORMATS];
+    let mut f = 1;
     while f < FORMATS {
-        counts[f] = ROWS[f].len();
+        base[f] = base[f - 1] + ROWS[f - 1].len();
         f += 1;
     }
-    counts
+    base
 };
 
 const COUNT: usize = {
@@ -79,15 +80,14 @@ const COUNT: usize = {
     n
 };
 
-/// The number of a row among all: what caches keep of it.
+/// The number of a row among all: what caches keep of it. The row must be an element of
+/// [`ROWS`], as every row that decoding or a look-up gives is.
 pub fn number(row: &'static Inst) -> usize {
     let f = row.format as usize;
-    let base: usize = COUNT_OF[..f].iter().sum();
-    let within = ROWS[f]
-        .iter()
-        .position(|r| core::ptr::eq(r, row))
-        .expect("a row is an element of its format's table");
-    base + within
+    let rows = ROWS[f];
+    let within = (core::ptr::from_ref(row).addr() - rows.as_ptr().addr()) / size_of::<Inst>();
+    assert!(core::ptr::eq(&rows[within], row));
+    BASE[f] + within
 }
 
 const SPAN: usize = offset(FORMATS);

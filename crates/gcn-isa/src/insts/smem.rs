@@ -4,8 +4,8 @@ use super::common::BARE;
 use super::memory::*;
 use crate::format::Format;
 use crate::inst::{Inst, NO};
-use crate::meaning::{Meaning, Signal, State};
-use crate::shape::{Mods, Role::*, Shape, Slot, Ty, plain, read, write};
+use crate::meaning::{Meaning, Signal, Space, State, Touch};
+use crate::shape::{Imm, Mods, Role::*, Shape, Slot, Ty, imm, plain, read, write};
 
 const fn smem_shape(slots: &'static [Slot]) -> Shape {
     Shape {
@@ -128,6 +128,8 @@ static BATOMIC4: Shape = smem_shape(&[
     read(Soff, Ty::B32),
 ]);
 static TIME: Shape = plain(&[write(Sdata, Ty::B64)]);
+static PROBE: Shape = smem_shape(&[imm(Imm::Sdata), read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
+static BPROBE: Shape = smem_shape(&[imm(Imm::Sdata), read(Sbase, Ty::B128), read(Soff, Ty::B32)]);
 static DISCARD: Shape = smem_shape(&[read(Sbase, Ty::B64), read(Soff, Ty::B32)]);
 
 const fn smem(
@@ -148,6 +150,9 @@ pub static ROWS: &[Inst] = &[
     smem("s_load_dwordx4",           [  2,   2,   2,   2], &LOAD4,  load),
     smem("s_load_dwordx8",           [  3,   3,   3,   3], &LOAD8,  load),
     smem("s_load_dwordx16",          [  4,   4,   4,   4], &LOAD16, load),
+    smem("s_scratch_load_dword",    [ NO,  NO,  NO,   5], &LOAD1,   scratch_load),
+    smem("s_scratch_load_dwordx2",  [ NO,  NO,  NO,   6], &LOAD2,   scratch_load),
+    smem("s_scratch_load_dwordx4",  [ NO,  NO,  NO,   7], &LOAD4,   scratch_load),
     smem("s_buffer_load_dword",      [  8,   8,   8,   8], &BLOAD1, load),
     smem("s_buffer_load_dwordx2",    [  9,   9,   9,   9], &BLOAD2, load),
     smem("s_buffer_load_dwordx4",    [ 10,  10,  10,  10], &BLOAD4, load),
@@ -156,6 +161,9 @@ pub static ROWS: &[Inst] = &[
     smem("s_store_dword",            [ NO,  NO,  16,  16], &STORE1, store),
     smem("s_store_dwordx2",          [ NO,  NO,  17,  17], &STORE2, store),
     smem("s_store_dwordx4",          [ NO,  NO,  18,  18], &STORE4, store),
+    smem("s_scratch_store_dword",   [ NO,  NO,  NO,  21], &STORE1,  scratch_store),
+    smem("s_scratch_store_dwordx2", [ NO,  NO,  NO,  22], &STORE2,  scratch_store),
+    smem("s_scratch_store_dwordx4", [ NO,  NO,  NO,  23], &STORE4,  scratch_store),
     smem("s_buffer_store_dword",     [ NO,  NO,  24,  24], &BSTORE1, store),
     smem("s_buffer_store_dwordx2",   [ NO,  NO,  25,  25], &BSTORE2, store),
     smem("s_buffer_store_dwordx4",   [ NO,  NO,  26,  26], &BSTORE4, store),
@@ -165,6 +173,8 @@ pub static ROWS: &[Inst] = &[
     smem("s_dcache_wb_vol",          [ NO,  NO,  35,  35], &BARE,   s_dcache),
     smem("s_memtime",                [ 30,  30,  36,  36], &TIME,   s_memtime).errata(&["clock"]),
     smem("s_memrealtime",            [ NO,  NO,  37,  37], &TIME,   s_memrealtime).errata(&["clock"]),
+    smem("s_atc_probe",             [ NO,  NO,  38,  38], &PROBE,   s_atc_probe),
+    smem("s_atc_probe_buffer",      [ NO,  NO,  39,  39], &BPROBE,  s_atc_probe),
     smem("s_dcache_discard",         [ NO,  NO,  NO,  40], &DISCARD, s_dcache_discard),
     smem("s_dcache_discard_x2",      [ NO,  NO,  NO,  41], &DISCARD, s_dcache_discard),
     smem("s_buffer_atomic_swap",     [ NO,  NO,  NO,  64], &BATOMIC1, swap).errata(&["smem-buffer-atomics"]),
@@ -239,4 +249,18 @@ fn s_memtime(m: &Meaning) {
 fn s_memrealtime(m: &Meaning) {
     m.about("The 64-bit real-time counter, of constant frequency.");
     m.d(m.get(State::RealTime));
+}
+
+fn scratch_load(m: &Meaning) {
+    m.untold("Loads consecutive dwords of scratch memory, at the base plus the offset in units of 64 bytes.");
+    m.touches(Touch::Load(Space::Scratch));
+}
+
+fn scratch_store(m: &Meaning) {
+    m.untold("Stores consecutive dwords to scratch memory, at the base plus the offset in units of 64 bytes.");
+    m.touches(Touch::Store(Space::Scratch));
+}
+
+fn s_atc_probe(m: &Meaning) {
+    m.untold("Asks for the translation of the address ahead of its use; the number says which access is meant.");
 }

@@ -61,7 +61,8 @@ static I16_REV: Shape = valu(&[
 static LDEXP16: Shape = valu(&[
     write(Vdst, Ty::F16),
     read(Src0, Ty::F16),
-    read(Src1, Ty::I16),
+    // An integer, though an inline float is taken for its bits.
+    read(Src1, Ty::B16),
 ]);
 static MAC: Shape = valu(&[
     write(Vdst, Ty::F32).read_too(),
@@ -105,6 +106,18 @@ static MADAK: Shape = plain(&[
     read(Src0, Ty::F32),
     read(Src1, Ty::F32),
     read(K, Ty::F32),
+]);
+static MADMK16: Shape = plain(&[
+    write(Vdst, Ty::F16),
+    read(Src0, Ty::F16),
+    read(K, Ty::F16),
+    read(Src1, Ty::F16),
+]);
+static MADAK16: Shape = plain(&[
+    write(Vdst, Ty::F16),
+    read(Src0, Ty::F16),
+    read(Src1, Ty::F16),
+    read(K, Ty::F16),
 ]);
 static READ_LANE: Shape = plain(&[
     write(SdstV, Ty::B32),
@@ -185,6 +198,10 @@ pub static ROWS: &[Inst] = &[
     vop2("v_subbrev_u32",      [ 42,  42,  30,  NO], &CI_CO,   subbrev),
     vop2("v_subbrev_co_u32",   [ NO,  NO,  NO,  30], &CI_CO,   subbrev),
     vop2("v_ldexp_f32",        [ 43,  43,  NO,  NO], &vop3::LDEXP32, vop3::ldexp),
+    vop2("v_cvt_pkaccum_u8_f32",[ 44,  44,  NO,  NO], &vop3::PKACCUM, vop3::cvt_pkaccum),
+    vop2("v_cvt_pknorm_i16_f32",[ 45,  45,  NO,  NO], &vop3::PACK_F32, vop3::cvt_pknorm_i16),
+    vop2("v_cvt_pknorm_u16_f32",[ 46,  46,  NO,  NO], &vop3::PACK_F32, vop3::cvt_pknorm_u16),
+    vop2("v_cvt_pkrtz_f16_f32",[ 47,  47,  NO,  NO], &vop3::PACK_F32, vop3::cvt_pkrtz),
     vop2("v_cvt_pk_u16_u32",   [ 48,  48,  NO,  NO], &U32,     vop3::cvt_pk_u16),
     vop2("v_cvt_pk_i16_i32",   [ 49,  49,  NO,  NO], &I32,     vop3::cvt_pk_i16),
     vop2("v_add_f16",          [ NO,  NO,  31,  31], &F16,     add_float),
@@ -193,6 +210,8 @@ pub static ROWS: &[Inst] = &[
     vop2("v_mul_f16",          [ NO,  NO,  34,  34], &F16,     mul_float),
     vop2("v_mac_f16",          [ NO,  NO,  35,  NO], &MAC16,   mac).errata(&["valu-16-bit-high"]),
     vop2("v_mac_f16",          [ NO,  NO,  NO,  35], &MAC16,   mac).flag(Flags::NO_SDWA).errata(&["valu-16-bit-high"]),
+    vop2("v_madmk_f16",        [ NO,  NO,  36,  36], &MADMK16,  v_madmk).flag(Flags::ONLY_E32).errata(&["valu-16-bit-high"]),
+    vop2("v_madak_f16",        [ NO,  NO,  37,  37], &MADAK16,  v_madak).flag(Flags::ONLY_E32).errata(&["valu-16-bit-high"]),
     vop2("v_add_u16",          [ NO,  NO,  38,  38], &U16,     add),
     vop2("v_sub_u16",          [ NO,  NO,  39,  39], &U16,     sub),
     vop2("v_subrev_u16",       [ NO,  NO,  40,  40], &U16,     subrev),
@@ -244,7 +263,7 @@ fn mul_legacy(m: &Meaning) {
     m.d(vop3::either_zero(m).select(m.c(Ty::F32, 0), m.s(0) * m.s(1)));
 }
 
-fn mac_legacy(m: &Meaning) {
+pub(super) fn mac_legacy(m: &Meaning) {
     m.about("Adds the product, rounded, to the destination; the product is 0 where either factor is 0, whatever the other one is.");
     let c = m.old();
     let zero = m.c(Ty::F32, 0);

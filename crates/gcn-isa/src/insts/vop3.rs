@@ -1,6 +1,7 @@
 //! VOP3: the vector instructions that have no shorter encoding.
 
-use super::vop2::clamped;
+use super::vintrp::{P1LL, P1LV, P2_F16, p1_f16, p2_f16};
+use super::vop2::{clamped, mac_legacy};
 use crate::format::Format;
 use crate::inst::{Flags, Inst, NO};
 use crate::meaning::{Meaning, State, V};
@@ -101,6 +102,40 @@ static PACK_F16: Shape = valu(&[
     write(Vdst, Ty::B32),
     read(Src0, Ty::F16),
     read(Src1, Ty::F16),
+]);
+pub(super) static PACK_F32: Shape = valu(&[
+    write(Vdst, Ty::B32),
+    read(Src0, Ty::F32),
+    read(Src1, Ty::F32),
+]);
+/// A float, the number of a byte, and what the other bytes are.
+static PK_U8: Shape = valu(&[
+    write(Vdst, Ty::B32),
+    read(Src0, Ty::F32),
+    read(Src1, Ty::U32),
+    read(Src2, Ty::B32),
+]);
+pub(super) static PKACCUM: Shape = valu(&[
+    write(Vdst, Ty::B32).read_too(),
+    read(Src0, Ty::F32),
+    read(Src1, Ty::U32),
+]);
+static MAC: Shape = valu(&[
+    write(Vdst, Ty::F32).read_too(),
+    read(Src0, Ty::F32),
+    read(Src1, Ty::F32),
+]);
+static QSAD: Shape = valu(&[
+    write(Vdst, Ty::U64),
+    read(Src0, Ty::B64),
+    read(Src1, Ty::B32),
+    read(Src2, Ty::B64),
+]);
+static MQSAD32: Shape = valu(&[
+    write(Vdst, Ty::B128),
+    read(Src0, Ty::B64),
+    read(Src1, Ty::B32),
+    read(Src2, Ty::B128),
 ]);
 /// A 64-bit value and a count; a count and a 64-bit value.
 static B64_BY: Shape = valu(&[
@@ -210,6 +245,8 @@ pub static ROWS: &[Inst] = &[
     vop3("v_sad_hi_u8",        [347, 347, 474, 474], &U32X3,   sad_hi_u8),
     vop3("v_sad_u16",          [348, 348, 475, 475], &U32X3,   sad_u16),
     vop3("v_sad_u32",          [349, 349, 476, 476], &U32X3,   sad_u32),
+    vop3("v_mullit_f32",        [336, 336,  NO,  NO], &F32X3,     mullit),
+    vop3("v_qsad_u8",           [370,  NO,  NO,  NO], &QSAD,      qsad),
     vop3("v_lshl_b64",         [353, 353,  NO,  NO], &B64_BY,  shl64),
     vop3("v_lshr_b64",         [354, 354,  NO,  NO], &B64_BY,  shr64),
     vop3("v_ashr_i64",         [355, 355,  NO,  NO], &I64_BY,  shr64),
@@ -221,6 +258,11 @@ pub static ROWS: &[Inst] = &[
     vop3("v_mul_lo_u32",       [361, 361, 645, 645], &U32X2,   mul_lo),
     vop3("v_mul_hi_u32",       [362, 362, 646, 646], &U32X2,   mul_hi),
     vop3("v_mul_lo_i32",       [363, 363,  NO,  NO], &I32X2,   mul_lo),
+    vop3("v_cubeid_f32",        [324, 324, 452, 452], &F32X3,     cube_id),
+    vop3("v_cubesc_f32",        [325, 325, 453, 453], &F32X3,     cube_sc),
+    vop3("v_cubetc_f32",        [326, 326, 454, 454], &F32X3,     cube_tc),
+    vop3("v_cubema_f32",        [327, 327, 455, 455], &F32X3,     cube_ma),
+    vop3("v_cvt_pk_u8_f32",     [350, 350, 477, 477], &PK_U8,     cvt_pk_u8),
     vop3("v_mul_hi_i32",       [364, 364, 647, 647], &I32X2,   mul_hi),
     vop3("v_div_fixup_f32",    [351, 351, 478, 478], &F32X3,   div_fixup),
     vop3("v_div_fixup_f64",    [352, 352, 479, 479], &F64X3,   div_fixup),
@@ -229,9 +271,17 @@ pub static ROWS: &[Inst] = &[
     vop3("v_div_fmas_f32",     [367, 367, 482, 482], &F32X3,   div_fmas).errata(&["valu-div-fmas"]),
     vop3("v_div_fmas_f64",     [368, 368, 483, 483], &F64X3,   div_fmas).errata(&["valu-div-fmas"]),
     vop3("v_msad_u8",          [369, 369, 484, 484], &U32X3,   msad_u8),
+    vop3("v_qsad_pk_u16_u8",    [ NO, 370, 485, 485], &QSAD,      qsad).alias(&["v_qsad_u8"]),
+    vop3("v_mqsad_pk_u16_u8",   [371,  NO,  NO,  NO], &QSAD,      mqsad).clrx("v_mqsad_u8"),
+    vop3("v_mqsad_pk_u16_u8",   [ NO, 371, 486, 486], &QSAD,      mqsad).alias(&["v_mqsad_u8"]),
+    vop3("v_mqsad_u32_u8",      [ NO, 373, 487, 487], &MQSAD32,   mqsad_u32),
     vop3("v_mad_u64_u32",      [ NO, 374, 488, 488], &MAD_U64, mad_u64),
     vop3("v_mad_i64_i32",      [ NO, 375, 489, 489], &MAD_I64, mad_i64),
     vop3("v_mad_f16",          [ NO,  NO, 490,  NO], &F16X3,   mad_float).errata(&["valu-16-bit-high"]),
+    vop3("v_interp_p1ll_f16",       [ NO,  NO, 628, 628], &P1LL,   p1_f16),
+    vop3("v_interp_p1lv_f16",       [ NO,  NO, 629, 629], &P1LV,   p1_f16),
+    vop3("v_interp_p2_legacy_f16",  [ NO,  NO,  NO, 630], &P2_F16, p2_f16),
+    vop3("v_interp_p2_f16",         [ NO,  NO, 630, 631], &P2_F16, p2_f16),
     vop3("v_mad_legacy_f16",   [ NO,  NO,  NO, 490], &F16X3,   mad_float).flag(Flags::CLEARS_UPPER),
     vop3("v_mad_u16",          [ NO,  NO, 491,  NO], &U16X3,   mad_u16).errata(&["valu-16-bit-high"]),
     vop3("v_mad_legacy_u16",   [ NO,  NO,  NO, 491], &U16X3,   mad_u16).flag(Flags::CLEARS_UPPER),
@@ -240,6 +290,9 @@ pub static ROWS: &[Inst] = &[
     vop3("v_perm_b32",         [ NO,  NO, 493, 493], &B32X3,   perm),
     vop3("v_fma_f16",          [ NO,  NO, 494,  NO], &F16X3,   fma).errata(&["valu-16-bit-high"]),
     vop3("v_fma_legacy_f16",   [ NO,  NO,  NO, 494], &F16X3,   fma).flag(Flags::CLEARS_UPPER),
+    vop3("v_div_fixup_f16",     [ NO,  NO, 495,  NO], &F16X3,     div_fixup_f16),
+    vop3("v_div_fixup_legacy_f16",[ NO,  NO,  NO, 495], &F16X3,     div_fixup_f16).flag(Flags::CLEARS_UPPER),
+    vop3("v_cvt_pkaccum_u8_f32",[ NO,  NO, 496, 496], &PKACCUM,   cvt_pkaccum),
     vop3("v_mad_u32_u16",      [ NO,  NO,  NO, 497], &U32_U16, mad_u32_u16),
     vop3("v_mad_i32_i16",      [ NO,  NO,  NO, 498], &I32_I16, mad_i32_i16),
     vop3("v_xad_u32",          [ NO,  NO,  NO, 499], &U32X3,   xad),
@@ -262,18 +315,27 @@ pub static ROWS: &[Inst] = &[
     vop3("v_mad_u16",          [ NO,  NO,  NO, 516], &U16X3,   mad_u16).errata(&["valu-16-bit-high"]),
     vop3("v_mad_i16",          [ NO,  NO,  NO, 517], &I16X3,   mad_i16).errata(&["valu-16-bit-high"]),
     vop3("v_fma_f16",          [ NO,  NO,  NO, 518], &F16X3,   fma).errata(&["valu-16-bit-high"]),
+    vop3("v_div_fixup_f16",     [ NO,  NO,  NO, 519], &F16X3,     div_fixup_f16),
     vop3("v_ldexp_f32",        [ NO,  NO, 648, 648], &LDEXP32, ldexp),
     vop3("v_readlane_b32",     [ NO,  NO, 649, 649], &READ_LANE, v_readlane),
     vop3("v_writelane_b32",    [ NO,  NO, 650, 650], &WRITE_LANE, v_writelane),
     vop3("v_bcnt_u32_b32",     [ NO,  NO, 651, 651], &B32X2,   v_bcnt),
     vop3("v_mbcnt_lo_u32_b32", [ NO,  NO, 652, 652], &B32X2,   v_mbcnt_lo),
     vop3("v_mbcnt_hi_u32_b32", [ NO,  NO, 653, 653], &B32X2,   v_mbcnt_hi),
+    vop3("v_mac_legacy_f32",    [ NO,  NO, 654, 654], &MAC,       mac_legacy),
     vop3("v_lshlrev_b64",      [ NO,  NO, 655, 655], &B64_REV, shlrev64),
     vop3("v_lshrrev_b64",      [ NO,  NO, 656, 656], &B64_REV, shrrev64),
     vop3("v_ashrrev_i64",      [ NO,  NO, 657, 657], &I64_REV, shrrev64),
+    vop3("v_trig_preop_f64",    [372, 372, 658, 658], &LDEXP64,   trig_preop),
     vop3("v_bfm_b32",          [ NO,  NO, 659, 659], &B32X2,   v_bfm),
+    vop3("v_cvt_pknorm_i16_f32",[ NO,  NO, 660, 660], &PACK_F32,  cvt_pknorm_i16),
+    vop3("v_cvt_pknorm_u16_f32",[ NO,  NO, 661, 661], &PACK_F32,  cvt_pknorm_u16),
+    vop3("v_cvt_pkrtz_f16_f32", [ NO,  NO, 662, 662], &PACK_F32,  cvt_pkrtz),
     vop3("v_cvt_pk_u16_u32",   [ NO,  NO, 663, 663], &U32X2,   cvt_pk_u16),
     vop3("v_cvt_pk_i16_i32",   [ NO,  NO, 664, 664], &I32X2,   cvt_pk_i16),
+    vop3("v_cvt_pknorm_i16_f16",[ NO,  NO,  NO, 665], &PACK_F16,  cvt_pknorm_i16),
+    vop3("v_cvt_pknorm_u16_f16",[ NO,  NO,  NO, 666], &PACK_F16,  cvt_pknorm_u16),
+    vop3("v_readlane_regrd_b32",[ NO,  NO,  NO, 667], &READ_LANE, v_readlane).errata(&["regrd"]),
     vop3("v_add_i32",          [ NO,  NO,  NO, 668], &I32X2,   add_signed),
     vop3("v_sub_i32",          [ NO,  NO,  NO, 669], &I32X2,   sub_signed),
     vop3("v_add_i16",          [ NO,  NO,  NO, 670], &I16X2,   add_signed),
@@ -845,4 +907,64 @@ fn div_fixup(m: &Meaning) {
     result = ((y_zero & z_zero) | (y_infinite & z_infinite)).select(nan, result);
     result = y_magnitude.gt(infinity).select(quiet(y), result);
     m.d(z_magnitude.gt(infinity).select(quiet(z), result));
+}
+
+fn mullit(m: &Meaning) {
+    m.untold("Multiplies floats for the lighting model: the lowest float where the second or third source has no use, else the product.");
+}
+
+fn cube_id(m: &Meaning) {
+    m.untold("The number of the cube's face that the vector of the three sources points at: 0 to 5 as a float.");
+}
+
+fn cube_sc(m: &Meaning) {
+    m.untold("The S coordinate on the cube's face that the vector of the three sources points at.");
+}
+
+fn cube_tc(m: &Meaning) {
+    m.untold("The T coordinate on the cube's face that the vector of the three sources points at.");
+}
+
+fn cube_ma(m: &Meaning) {
+    m.untold("Twice the largest component, by magnitude, of the vector of the three sources.");
+}
+
+fn cvt_pk_u8(m: &Meaning) {
+    m.untold("The first source to an unsigned byte, which replaces the byte of the third source that the second numbers.");
+}
+
+pub(super) fn cvt_pkaccum(m: &Meaning) {
+    m.untold("The first source to an unsigned byte, which replaces the byte of the destination that the second source numbers.");
+}
+
+pub(super) fn cvt_pknorm_i16(m: &Meaning) {
+    m.untold("Two floats from -1 to 1 to signed numbers of 16 bits: times 32767, rounded; the first is in the low half.");
+}
+
+pub(super) fn cvt_pknorm_u16(m: &Meaning) {
+    m.untold("Two floats from 0 to 1 to unsigned numbers of 16 bits: times 65535, rounded; the first is in the low half.");
+}
+
+pub(super) fn cvt_pkrtz(m: &Meaning) {
+    m.untold("Two floats to half precision, rounded towards zero; the first is in the low half.");
+}
+
+fn qsad(m: &Meaning) {
+    m.untold("Four sums of absolute differences of the second source's bytes and four bytes of the first at offsets 0 to 3, each added to 16 bits of the third.");
+}
+
+fn mqsad(m: &Meaning) {
+    m.untold("As v_qsad_pk_u16_u8, but bytes of the second source that are 0 do not count.");
+}
+
+fn mqsad_u32(m: &Meaning) {
+    m.untold("As v_mqsad_pk_u16_u8, with four sums of 32 bits.");
+}
+
+fn div_fixup_f16(m: &Meaning) {
+    m.untold("The last step of a half-precision division: the quotient in the first source, mended for the special cases of the denominator and the numerator in the others.");
+}
+
+fn trig_preop(m: &Meaning) {
+    m.untold("A segment of 2/π, which the second source numbers, scaled for the reduction of the first source's magnitude.");
 }

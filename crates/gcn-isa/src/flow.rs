@@ -1,0 +1,214 @@
+//! Where an instruction goes on: the next one, a branch's target, an address in registers, nowhere.
+//!
+//! ```
+//! use gcn_isa::access::FactTable;
+//! use gcn_isa::flow::{Condition, Flow};
+//! use gcn_isa::meaning::State;
+//! use gcn_isa::{Target, decode};
+//!
+//! let target = Target::parse("gfx900").unwrap();
+//! let facts = FactTable::new(target);
+//! // s_cbranch_scc1 -2
+//! let insn = decode(target, &0xbf85_fffeu32.to_le_bytes()).unwrap();
+//! let flow = facts.of(&insn).flow(&insn);
+//! let when = Condition::If { state: State::Scc, set: true };
+//! assert_eq!(flow, Flow::Branch { offset: -8, when, links: false });
+//! assert!(flow.falls_through());
+//! assert_eq!(flow.target(0x100, &insn), Some(0xfc));
+//! ```
+
+use crate::decode::Insn;
+use crate::format::Field;
+use crate::meaning::{Change, Op, Program, Signal, State};
+use crate::shape::{Imm, Role};
+
+/// Where an instruction goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flow {
+    /// With the next instruction.
+    Next,
+    /// At a distance that the instruction holds.
+    Branch {
+        /// Bytes from the next instruction.
+        offset: i32,
+        /// When it is taken.
+        when: Condition,
+        /// The next instruction's address is kept in a register: a call.
+        links: bool,
+    },
+    /// At an address in registers: s_setpc_b64, s_rfe_b64, the control stack of s_cbranch_join.
+    Indirect {
+        /// When it is taken.
+        when: Condition,
+        /// The next instruction's address is kept in a register: a call.
+        links: bool,
+    },
+    /// In the trap handler, which may return to the next instruction.
+    Trap,
+    /// Nowhere: the wave ends.
+    End,
+}
+
+/// When a jump is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Condition {
+    /// Always.
+    #[default]
+    Always,
+    /// Where a state is 1 (of a mask: not 0), or where it is 0.
+    If {
+        /// SCC, VCC, EXEC or a debug bit of STATUS.
+        state: State,
+        /// It must be 1, or not 0.
+        set: bool,
+    },
+    /// On something else: two debug bits; whether EXEC was split by a fork.
+    Other,
+}
+
+impl Flow {
+    /// Whether the next instruction may follow. After a call and after a trap it does, in time.
+    pub fn falls_through(&self) -> bool {
+        match self {
+            Flow::Next | Flow::Trap => true,
+            Flow::Branch { when, links, .. } | Flow::Indirect { when, links } => {
+                *links || *when != Condition::Always
+            }
+            Flow::End => false,
+        }
+    }
+
+    /// The address of a branch's target, where the instruction is at `at`.
+    pub fn target(&self, at: u64, insn: &Insn) -> Option<u64> {
+        match self {
+            Flow::Branch { offset, .. } => Some(
+                at.wrapping_add(insn.len as u64)
+                    .wrapping_add_signed(*offset as i64),
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// The address of the target of an instruction at `at` whose SIMM16 is a branch's distance; read
+/// off the shape, without [`Facts`](crate::access::Facts).
+pub fn branch_target(insn: &Insn, at: u64) -> Option<u64> {
+    insn.row.shape.slot(Role::Imm(Imm::Branch))?;
+    Some(
+        at.wrapping_add(insn.len as u64)
+            .wrapping_add_signed(offset(insn) as i64),
+    )
+}
+
+/// SIMM16 as a branch's distance in bytes.
+fn offset(insn: &Insn) -> i32 {
+    4 * (insn.field(Field::Simm16) as u16 as i16 as i32)
+}
+
+/// What is known of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct FlowFacts {
+    jump: Option<Jump>,
+    ends: bool,
+    traps: bool,
+    /// Bit 0 of SIMM16 ends the wave: s_setkill.
+    kills: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Jump {
+    direct: bool,
+    when: Condition,
+    links: bool,
+}
+
+impl FlowFacts {
+    pub(crate) fn new(program: &Program) -> FlowFacts {
+        let mut facts = FlowFacts::default();
+        let is_pc = |node: u16| program.nodes[node as usize].op == Op::Get(State::Pc);
+        for effect in &program.effects {
+            match effect.change {
+                Change::Set(State::Pc) => {
+                    let when = match effect.when {
+                        None => Condition::Always,
+                        Some(when) => condition(program, when, true),
+                    };
+                    let direct = is_relative(program, effect.value);
+                    facts.jump = Some(match facts.jump {
+                        None => Jump {
+                            direct,
+                            when,
+                            links: false,
+                        },
+                        // Two ways to jump, each under its own condition.
+                        Some(before) => Jump {
+                            direct: before.direct && direct,
+                            when: Condition::Other,
+                            links: false,
+                        },
+                    });
+                }
+                Change::Set(State::Kill) => facts.kills = true,
+                Change::Signal(Signal::Endpgm) => facts.ends = true,
+                Change::Signal(Signal::Trap) => facts.traps = true,
+                _ => {}
+            }
+        }
+        if let Some(jump) = &mut facts.jump {
+            jump.links = (program.effects.iter())
+                .any(|e| matches!(e.change, Change::Dst(_)) && is_pc(e.value));
+        }
+        facts
+    }
+
+    pub(crate) fn of(&self, insn: &Insn) -> Flow {
+        if self.ends || self.kills && insn.field(Field::Simm16) & 1 != 0 {
+            return Flow::End;
+        }
+        if self.traps {
+            return Flow::Trap;
+        }
+        match self.jump {
+            None => Flow::Next,
+            Some(jump) if jump.direct => Flow::Branch {
+                offset: offset(insn),
+                when: jump.when,
+                links: jump.links,
+            },
+            Some(jump) => Flow::Indirect {
+                when: jump.when,
+                links: jump.links,
+            },
+        }
+    }
+}
+
+/// Whether an address is made of PC, SIMM16 and constants alone.
+fn is_relative(program: &Program, node: u16) -> bool {
+    let node = &program.nodes[node as usize];
+    match node.op {
+        Op::Get(State::Pc) | Op::Field(Field::Simm16) | Op::Const(_) => true,
+        op => {
+            op.arity() != 0
+                && node.args[..op.arity()]
+                    .iter()
+                    .all(|&n| is_relative(program, n))
+        }
+    }
+}
+
+/// A condition as the state it looks at; `set` is turned by each NOT.
+fn condition(program: &Program, node: u16, set: bool) -> Condition {
+    let node = &program.nodes[node as usize];
+    match node.op {
+        Op::Get(state) => Condition::If { state, set },
+        Op::Not => condition(program, node.args[0], !set),
+        Op::Ne if program.nodes[node.args[1] as usize].op == Op::Const(0) => {
+            condition(program, node.args[0], set)
+        }
+        Op::Eq if program.nodes[node.args[1] as usize].op == Op::Const(0) => {
+            condition(program, node.args[0], !set)
+        }
+        _ => Condition::Other,
+    }
+}

@@ -1,0 +1,201 @@
+//! `cargo xtask seeds`: what the fuzzers begin with, in `fuzz/corpus`, and the assembler's words beside it.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use gcn_isa::Target;
+
+/// Directives and operands that no row names.
+const WORDS: &[&str] = &[
+    ".amdgcn_target",
+    ".amdhsa_kernel",
+    ".amdhsa_next_free_vgpr",
+    ".amdhsa_next_free_sgpr",
+    ".arch",
+    ".byte",
+    ".else",
+    ".elseif",
+    ".end_amdhsa_kernel",
+    ".endif",
+    ".endm",
+    ".endr",
+    ".equ",
+    ".fill",
+    ".gcn_permissive",
+    ".globl",
+    ".if",
+    ".ifdef",
+    ".irp",
+    ".long",
+    ".macro",
+    ".p2align",
+    ".rept",
+    ".set",
+    ".syntax clrx",
+    ".text",
+    "abs(",
+    "bank_mask:0x0",
+    "bits:0x1",
+    "bound_ctrl:0",
+    "bound_ctrl:1",
+    "clamp",
+    "d16",
+    "da",
+    "dlc",
+    "dmask:0xf",
+    "done",
+    "compr",
+    "dst_sel:BYTE_0",
+    "dst_unused:UNUSED_PAD",
+    "exec",
+    "exec_lo",
+    "exec_hi",
+    "flat_scratch",
+    "format:1",
+    "gds",
+    "glc",
+    "gpr_idx(SRC0,DST)",
+    "hwreg(HW_REG_MODE, 0, 4)",
+    "idxen",
+    "lds",
+    "lgkmcnt(0)",
+    "lit(0x1)",
+    "lwe",
+    "m0",
+    "mrt0",
+    "mul:2",
+    "div:2",
+    "neg(",
+    "neg_hi:[0,1]",
+    "neg_lo:[1,0]",
+    "null",
+    "off",
+    "offen",
+    "offset0:1",
+    "offset1:1",
+    "offset:1",
+    "op(0xd1)",
+    "op_sel:[0,1]",
+    "op_sel_hi:[1,0]",
+    "param0",
+    "pos0",
+    "quad_perm:[0,1,2,3]",
+    "r128",
+    "row_bcast:15",
+    "row_half_mirror",
+    "row_mask:0xf",
+    "row_mirror",
+    "row_ror:1",
+    "row_shl:1",
+    "s[0:1]",
+    "s[4:7]",
+    "scc",
+    "sendmsg(MSG_INTERRUPT)",
+    "sext(",
+    "slc",
+    "src0_sel:WORD_1",
+    "src1_sel:DWORD",
+    "src_execz",
+    "src_lds_direct",
+    "src_private_base",
+    "src_shared_base",
+    "swizzle(QUAD_PERM, 0, 1, 2, 3)",
+    "tba",
+    "tfe",
+    "tma",
+    "ttmp0",
+    "unorm",
+    "v[0:1]",
+    "v[0:3]",
+    "vcc",
+    "vccz",
+    "vm",
+    "vmcnt(0)",
+    "wave_ror:1",
+    "xnack_mask",
+    "0.15915494",
+    "0x3f800000",
+];
+
+/// Writes the corpora and the dictionary.
+///
+/// # Errors
+/// When the test data cannot be read or a file not be written.
+pub fn run(root: &Path) -> Result<()> {
+    let corpus = root.join("fuzz/corpus");
+    let (mut bytes, mut texts) = (BTreeSet::new(), BTreeSet::new());
+    for (index, target) in (0_u8..).zip(Target::all()) {
+        let path = root.join(format!("testdata/vectors/{}.txt", target.name()));
+        let Ok(vectors) = fs::read_to_string(&path) else {
+            continue;
+        };
+        for (hex, text) in vectors.lines().filter_map(|line| line.split_once('\t')) {
+            let mut seed = vec![index];
+            for at in (0..hex.len()).step_by(2) {
+                let byte = hex
+                    .get(at..at + 2)
+                    .and_then(|pair| u8::from_str_radix(pair, 16).ok());
+                seed.push(byte.with_context(|| format!("{}: {hex} are no bytes", path.display()))?);
+            }
+            bytes.insert(seed);
+            texts.insert(text_seed(index, text));
+        }
+    }
+    let gfx900 = (0_u8..)
+        .zip(Target::all())
+        .find(|(_, target)| target.name() == "gfx900");
+    let (gfx900, _) = gfx900.context("gfx900 is no target")?;
+    for entry in fs::read_dir(root.join("testdata"))? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "gcn") {
+            continue;
+        }
+        for line in fs::read_to_string(&path)?.lines() {
+            // The instruction ends where two blanks separate it from the state.
+            let text = line.trim().split("  ").next().unwrap_or_default();
+            if line.starts_with(' ') && !text.is_empty() {
+                texts.insert(text_seed(gfx900, text));
+            }
+        }
+    }
+    let directives = "x = 4\n.macro m a, b=1\ns_add_u32 \\a, s0, \\b\n.endm\n.rept 2\nm s3\n.endr\n\
+                      .if x > 3\na: s_branch a\n.endif\n.set y, x*2+1\n.long y, 1b-0f\n";
+    texts.insert(text_seed(gfx900, directives));
+    write_all(&corpus.join("decode"), &bytes)?;
+    write_all(&corpus.join("asm"), &texts)?;
+
+    let names: BTreeSet<&str> = Target::all()
+        .flat_map(gcn_isa::insts::of_target)
+        .map(|row| row.name)
+        .collect();
+    let mut dictionary = String::new();
+    for word in names.into_iter().chain(WORDS.iter().copied()) {
+        let _ = writeln!(dictionary, "\"{word}\"");
+    }
+    fs::write(corpus.join("asm.dict"), dictionary)?;
+    println!(
+        "{}: {} and {} seeds",
+        corpus.display(),
+        bytes.len(),
+        texts.len()
+    );
+    Ok(())
+}
+
+/// The input of the target `asm`: which target, strict or permissive in LLVM's spelling, the text.
+fn text_seed(target: u8, text: &str) -> Vec<u8> {
+    let mut seed = vec![target, 2];
+    seed.extend(text.bytes());
+    seed
+}
+
+fn write_all(folder: &Path, seeds: &BTreeSet<Vec<u8>>) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for (number, seed) in seeds.iter().enumerate() {
+        fs::write(folder.join(format!("seed-{number:05}")), seed)?;
+    }
+    Ok(())
+}
