@@ -7,6 +7,7 @@ use crate::format::{Field, Format};
 use crate::inst::{Inst, NO};
 use crate::meaning::{AtomicOp, Meaning, Space, State, Touch, V};
 use crate::shape::{Mods, Role, Role::*, Shape, Slot, Ty, read, write};
+use crate::target::Gen;
 
 const fn one(slots: &'static [Slot]) -> Shape {
     Shape {
@@ -184,7 +185,7 @@ pub static ROWS: &[Inst] = &[
     ds("ds_read_u8",                [ 58,  58,  58,  58], &READ32,       read_u8),
     ds("ds_read_i16",               [ 59,  59,  59,  59], &READ32,       read_i16),
     ds("ds_read_u16",               [ 60,  60,  60,  60], &READ32,       read_u16),
-    ds("ds_swizzle_b32",            [ 53,  53,  61,  61], &SWIZZLE,      swizzle),
+    ds("ds_swizzle_b32",            [ 53,  53,  61,  61], &SWIZZLE,      swizzle).errata(&["ds-swizzle"]),
     ds("ds_permute_b32",            [ NO,  NO,  62,  62], &PERMUTE,      permute),
     ds("ds_bpermute_b32",           [ NO,  NO,  63,  63], &PERMUTE,      bpermute),
     ds("ds_add_u64",                [ 64,  64,  64,  64], &ATOMIC64,     add),
@@ -702,11 +703,6 @@ fn gws_barrier(m: &Meaning) {
     m.touches(Touch::Nothing);
 }
 
-fn swizzle(m: &Meaning) {
-    m.untold("Moves the source among the lanes as the offset says: within each four lanes, or by AND, OR and XOR masks of the lane number within each 32.");
-    m.touches(Touch::Nothing);
-}
-
 fn consume(m: &Meaning) {
     m.untold("Atomically subtracts the number of lanes that are on from the dword at M0's base plus the offset; gives its old value.");
     m.touches(Touch::Atomic(Space::Lds));
@@ -818,4 +814,28 @@ fn max_float_src2(m: &Meaning) {
 fn add_float_src2(m: &Meaning) {
     m.untold("Atomically adds the float at the second address in LDS to that at the first.");
     m.touches(Touch::Atomic(Space::Lds));
+}
+
+fn swizzle(m: &Meaning) {
+    m.about("The source of another lane, which the offset makes of the lane's number: one of the same four, or in each 32 lanes by AND, OR and XOR; gfx9 rotates and reverses bits, too. 0 where that lane is off. LDS is not touched.");
+    let offset = m.field(Field::Offset0) | (m.field(Field::Offset1) << 8);
+    let at_least = |least| offset.ge(m.c(Ty::U32, least));
+    let lane = m.lane();
+    let (low, half) = (lane & 31, lane & 32);
+    let quad = (lane & 60) | ((offset >> ((lane & 3) << 1)) & 3);
+    let (first, second, third) = (offset & 31, (offset >> 5) & 31, (offset >> 10) & 31);
+    let masks = (((low & first) | second) ^ third) | half;
+    let mut from = at_least(0x8000).select(quad, masks);
+    if m.target().generation() == Gen::Gfx9 {
+        let kept = low & first;
+        let back = (offset & 0x400).nonzero();
+        let moved = back.select(low - second, low + second);
+        let rotated = kept | (moved & !first & 31) | half;
+        let reversed = ((low.rev() >> 27) >> first.popcount()) | kept | half;
+        from = at_least(0xc000).select(rotated, from);
+        from = at_least(0xe000).select(reversed, from);
+    }
+    let on = ((m.get(State::Exec) >> from) & 1).nonzero();
+    let value = m.operand(DsAddr).read_lane(from);
+    m.d(on.select(value, m.c(value.ty, 0)));
 }
