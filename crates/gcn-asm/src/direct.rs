@@ -152,7 +152,12 @@ impl Directs {
             direct.bus = valu && slot.access != Access::Write;
         }
         use Encoding::*;
-        if !matches!(encoder.encoding, Sdwa1 | Sdwa2 | SdwaC | Dpp1 | Dpp2 | DppC) {
+        // These have fields that are not 0 where the text says nothing.
+        let selects = matches!(
+            encoder.encoding,
+            Sdwa1 | Sdwa2 | SdwaC | Dpp1 | Dpp2 | DppC | Vop3p
+        );
+        if !selects {
             directs.count = slots.len() as u8;
         }
         directs

@@ -1377,8 +1377,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 "expected an SGPR or an inline constant"
             }
             Role::Src0 | Role::Src1 if slot.access != Access::Read && !vgpr => "expected a VGPR",
-            Role::Src1 | Role::Src2
-                if matches!(shape.mods, Mods::Interp | Mods::InterpHigh) && !vgpr =>
+            Role::Src1 if shape.mods == Mods::Interp && !vgpr =>
             {
                 "expected a VGPR"
             }
@@ -1444,6 +1443,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             fits &= index < 2;
             fits &= !operand.abs || self.encoder.set(abs, 1);
             fits &= !operand.neg || self.encoder.set(neg, 1);
+            let sext = if self.is_dpp() && gcn_isa::print::dpp_sext(self.row.shape, slot) {
+                neg
+            } else {
+                sext
+            };
             fits &= !operand.sext || self.encoder.set(sext, 1);
         }
         if !fits {
