@@ -1453,7 +1453,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             fits &= index < 2;
             fits &= !operand.abs || self.encoder.set(abs, 1);
             fits &= !operand.neg || self.encoder.set(neg, 1);
-            let sext = if self.is_dpp() && gcn_isa::print::dpp_sext(self.row.shape, slot) {
+            let sext = if self.is_dpp() && self.row.shape.neg_is_sext(slot.role) {
                 neg
             } else {
                 sext

@@ -12,7 +12,7 @@ use crate::format::{Encoding, Field, Format};
 use crate::inst::Flags;
 use crate::names;
 use crate::operand::{self, FLOATS, LITERAL, Reg, Source, VCC, Value};
-use crate::shape::{Access, Imm, Mods, Role, Shape, Slot, Ty};
+use crate::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use crate::target::Gen;
 
 /// Whose spelling.
@@ -266,10 +266,7 @@ impl Printer<'_> {
                     .shape
                     .slot(role)
                     .is_some_and(|s| s.ty.is_float());
-                if !sdwa
-                    && (self.insn.row.shape.slot(role))
-                        .is_some_and(|s| dpp_sext(self.insn.row.shape, s))
-                {
+                if !sdwa && self.insn.row.shape.neg_is_sext(role) {
                     shown.set(neg, mods.neg as u32);
                     return SrcMods {
                         abs: false,
@@ -1209,13 +1206,6 @@ pub fn packed_default(mods: Mods, sources: usize, clrx: bool) -> u32 {
         (false, Mods::Mix) => 0,
         (false, _) => 7,
     }
-}
-
-/// Whether LLVM writes the neg bit of a source as `sext` in DPP: that of v_ldexp_f16's integer
-/// beside its float.
-pub fn dpp_sext(shape: &Shape, slot: &Slot) -> bool {
-    let float = |role| shape.slot(role).is_some_and(|s| s.ty.is_float());
-    slot.role == Role::Src1 && !slot.ty.is_float() && float(Role::Src0) && float(Role::Vdst)
 }
 
 fn get(e: &Encoder, field: Field) -> u32 {

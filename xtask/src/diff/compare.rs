@@ -194,7 +194,9 @@ pub fn judge(sample: &Sample, llvm: Option<&[Line]>, ours: &Ours) -> Verdict {
             // LLVM does not count what interpolations read over the constant bus.
             let interp = line.text.starts_with("v_interp_");
             if interp && matches!(back, Back::Rejected(why) if why.contains("constant bus")) {
-                verdict.classes.push("LLVM takes two SGPRs in an interpolation");
+                verdict
+                    .classes
+                    .push("LLVM takes two SGPRs in an interpolation");
                 continue;
             }
             verdict.wrongs.push(Wrong {
