@@ -1,5 +1,6 @@
 //! One instruction: from its mnemonic to the rows, and from its operands to an encoding.
 
+use crate::direct::Directs;
 use crate::expr::Expr;
 use crate::lexer::{Span, Tok};
 use crate::operand::{Constant, Lower, Operand, Val, graphics, number_as};
@@ -538,6 +539,12 @@ impl<'s> Parser<'s, '_> {
         let lower = Lower::new(text);
         let name = lower.as_ref().map_or("", Lower::as_str);
         let Some((mut what, arg)) = modifier(name) else {
+            if self.starts_register(0) {
+                return Err(Fail::new(
+                    span,
+                    format!("expected `,` before the operand `{text}`"),
+                ));
+            }
             let fail = Fail::new(span, format!("there is no modifier `{text}`"));
             return Err(match nearest(name, MODIFIERS.iter().copied()) {
                 Some(near) => fail.help(format!("did you mean `{near}`?")),
@@ -873,6 +880,8 @@ pub(crate) fn encodings(
 pub(crate) struct Fitting<'a, 's, 'b> {
     parser: &'a Parser<'s, 'b>,
     pub encoder: Encoder,
+    /// Where plain operands are, if that is known.
+    pub directs: Option<&'a Directs>,
     row: &'static Inst,
     operands: &'a [Operand],
     modifiers: &'a [Modifier],
@@ -922,6 +931,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Fitting {
             parser,
             encoder,
+            directs: None,
             row: encoder.row,
             operands,
             modifiers,
@@ -1026,7 +1036,9 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             .zip(self.operands)
             .any(|(s, o)| s.role == Role::Saddr && o.val != Val::Off);
         for (n, slot) in present().enumerate() {
-            self.slot(slot, n, has_saddr)?;
+            if !self.direct(slot, n) {
+                self.slot(slot, n, has_saddr)?;
+            }
             self.at += 1;
         }
         self.selections();
@@ -1062,10 +1074,12 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     (Some(a), Some(b)) => a.span.to(b.span),
                     _ => self.name_span,
                 };
-                self.violate(
-                    span,
-                    "the constant bus carries one value: expected at most one SGPR, literal or VCC as source",
-                );
+                let message = match (self.bus_reads, literal) {
+                    (1, _) => "an SGPR and a literal are read, and the constant bus takes one",
+                    (2, 0) => "two SGPRs are read, and the constant bus takes one",
+                    _ => "more than two values are read over the constant bus, which takes one",
+                };
+                self.violate(span, message);
             }
         }
         Ok(())
@@ -1077,6 +1091,20 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             .iter()
             .filter(|&&r| self.row.shape.slot(r).is_some())
             .count()
+    }
+
+    /// Fits an operand whose place is known; false where [`Fitting::slot`] must look closer.
+    #[inline]
+    fn direct(&mut self, slot: &Slot, n: usize) -> bool {
+        let operand = &self.operands[n];
+        let Some(bits) = self.directs.and_then(|d| d.bits(n, operand)) else {
+            return false;
+        };
+        self.encoder.bits |= bits;
+        if let Val::Reg(code, count) = operand.val {
+            self.read(slot, code, count);
+        }
+        true
     }
 
     /// Sets what encodings have where the text says nothing, and what no operand says by itself.
@@ -1126,7 +1154,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
-    fn slot(&mut self, slot: &'static Slot, n: usize, has_saddr: bool) -> Result<(), Miss> {
+    pub fn slot(&mut self, slot: &'static Slot, n: usize, has_saddr: bool) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
         match slot.role {
@@ -1311,18 +1339,20 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
         // A tuple that begins in between is not what the hardware reads.
         let step = if dwords >= 4 { 4 } else { 2 };
-        if code < 128 && dwords >= 2 && count != 0 && !code.is_multiple_of(step) {
-            self.violate(
-                span,
-                if step == 4 {
-                    "expected SGPRs from a multiple of 4 on"
-                } else {
-                    "expected SGPRs from an even number on"
-                },
-            );
+        let misplaced = code < 128 && dwords >= 2 && count != 0 && !code.is_multiple_of(step);
+        let aligned = if step == 4 {
+            "expected SGPRs from a multiple of 4 on"
+        } else {
+            "expected SGPRs from an even number on"
+        };
+        if misplaced {
+            self.violate(span, aligned);
         }
         self.source_mods(slot, n)?;
         if !self.encoder.set_code(slot.role, code) {
+            if misplaced {
+                return self.miss(span, Why::Text(aligned));
+            }
             return self.not_wanted(slot, dwords, span);
         }
         self.check_code(slot, code, span);
@@ -1357,8 +1387,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 "expected an SGPR or an inline constant"
             }
             Role::Src0 | Role::Src1 if slot.access != Access::Read && !vgpr => "expected a VGPR",
-            Role::Src1 | Role::Src2
-                if matches!(shape.mods, Mods::Interp | Mods::InterpHigh) && !vgpr =>
+            Role::Src1 if shape.mods == Mods::Interp && !vgpr =>
             {
                 "expected a VGPR"
             }
@@ -1424,6 +1453,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             fits &= index < 2;
             fits &= !operand.abs || self.encoder.set(abs, 1);
             fits &= !operand.neg || self.encoder.set(neg, 1);
+            let sext = if self.is_dpp() && self.row.shape.neg_is_sext(slot.role) {
+                neg
+            } else {
+                sext
+            };
             fits &= !operand.sext || self.encoder.set(sext, 1);
         }
         if !fits {
@@ -1886,6 +1920,9 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             _ => return self.miss(m.span, Why::Modifier),
         };
         if !(from..=to).contains(&value) {
+            if to == 0 {
+                return self.miss(m.span, Why::Text("FLAT takes an offset from gfx9 on"));
+            }
             return self.miss(m.span, Why::Range("an offset", from, to));
         }
         let e = &mut self.encoder;

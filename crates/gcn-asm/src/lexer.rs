@@ -69,13 +69,25 @@ pub(crate) struct LexError {
     pub message: String,
 }
 
-pub(crate) fn is_ident_start(c: u8) -> bool {
+pub(crate) const fn is_ident_start(c: u8) -> bool {
     c.is_ascii_alphabetic() || matches!(c, b'_' | b'.' | b'$') || c >= 0x80
 }
 
+#[inline]
 pub(crate) fn is_ident(c: u8) -> bool {
-    is_ident_start(c) || c.is_ascii_digit()
+    IDENT[c as usize]
 }
+
+/// Which characters names go on with.
+static IDENT: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut c = 0;
+    while c < 256 {
+        table[c] = is_ident_start(c as u8) || (c as u8).is_ascii_digit();
+        c += 1;
+    }
+    table
+};
 
 impl<'s> Lexer<'s> {
     pub fn new(src: &'s str, reading: Reading) -> Lexer<'s> {

@@ -6,8 +6,10 @@
 //! only slower. What a line becomes here depends on its text and on a [`State`] alone, so that
 //! lines may be read before it is their turn, and on any thread.
 
+use crate::direct::Directs;
 use crate::insn::{
-    Arg, Fitting, Form, Modifier, asked_form, finished, modifier, rows_of, split_form,
+    Arg, Fitting, Form, Mod, Modifier, asked_form, encodings, finished, modifier, rows_of,
+    split_form,
 };
 use crate::lexer::{Lexer, Reading, Span, Tok, is_ident, is_ident_start};
 use crate::operand::{File, Operand, Val, named, numbered, tuple};
@@ -16,7 +18,7 @@ use crate::symbols::Symbols;
 use gcn_isa::encode::Encoder;
 use gcn_isa::operand::{EXEC, VCC};
 use gcn_isa::shape::{Imm, Role};
-use gcn_isa::{Target, names};
+use gcn_isa::{Gen, Target, names};
 use std::ops::Range;
 
 /// What plain lines depend on beside their text.
@@ -50,6 +52,14 @@ pub(crate) struct Run {
 /// Operands and modifiers of one line beyond which it is not plain.
 const MOST: usize = 8;
 
+/// How many modifiers are kept in mind.
+const KNOWN: usize = 256;
+const NOTHING: Modifier = Modifier {
+    what: Mod::Bits,
+    value: 0,
+    span: Span { start: 0, end: 0 },
+};
+
 /// Reads plain lines, one after the other.
 pub(crate) struct Quick<'s> {
     src: &'s str,
@@ -59,6 +69,8 @@ pub(crate) struct Quick<'s> {
     sym: Symbols<'s>,
     operands: Vec<Operand>,
     modifiers: Vec<Modifier>,
+    /// Modifiers read before, by a hash of their text: most are written again and again.
+    known: Vec<(&'s str, Modifier)>,
     /// One more than the highest VGPR and SGPR named by the lines read.
     pub used: [u32; 2],
     /// The bytes of the lines read.
@@ -76,6 +88,7 @@ impl<'s> Quick<'s> {
             sym: Symbols::new(),
             operands: Vec::with_capacity(MOST),
             modifiers: Vec::with_capacity(MOST),
+            known: vec![("", NOTHING); KNOWN],
             used: [0; 2],
             out: Vec::new(),
             branches: Vec::new(),
@@ -109,6 +122,7 @@ impl<'s> Quick<'s> {
             bytes: self.src.as_bytes(),
             pos,
             reading: self.state.reading,
+            generation: self.state.target.generation(),
         };
         while c.pos < end {
             let (start, used) = (c.pos, self.used);
@@ -192,14 +206,11 @@ impl<'s> Quick<'s> {
                     }
                     break;
                 }
-                // The usual operands first, whose values need not pass through memory.
                 if c.at_number() {
                     let (code, count) = c.register(&mut p)?;
-                    let val = Val::Reg(code, count);
-                    self.operands.push(Operand::new(val, Span::default()));
+                    push_register(&mut self.operands, code, count);
                 } else if let Some(value) = c.small() {
-                    let val = Val::Int(value);
-                    self.operands.push(Operand::new(val, Span::default()));
+                    push_number(&mut self.operands, value);
                 } else {
                     let start = c.pos;
                     match c.operand(&mut p) {
@@ -207,7 +218,7 @@ impl<'s> Quick<'s> {
                         None if plan.branch && self.operands.is_empty() => {
                             c.pos = start;
                             let label = c.label(&p)?;
-                            let encoder = plan.encoders[0]?;
+                            let (encoder, ..) = plan.encoders[0]?;
                             let offset = self.out.len() as u32;
                             self.branches.push(Branch { offset, label });
                             let (bytes, len) = encoder.bytes();
@@ -232,7 +243,7 @@ impl<'s> Quick<'s> {
         }
         let mut form = plan.form;
         while !ended {
-            let m = c.modifier()?;
+            let m = c.known_modifier(&mut self.known)?;
             let twice = self.modifiers.iter().any(|o| o.what == m.what);
             if twice || self.modifiers.len() >= MOST {
                 return None;
@@ -253,9 +264,20 @@ impl<'s> Quick<'s> {
         if form != plan.form {
             plan = self.plans.get(name, form, self.state)?;
         }
-        for encoder in plan.encoders.iter().flatten() {
+        for (encoder, short, directs) in plan.encoders.iter().flatten() {
             let (operands, modifiers) = (&self.operands, &self.modifiers);
+            if modifiers.is_empty()
+                && let Some(bits) = directs.line(operands)
+            {
+                if *short {
+                    self.out.extend_from_slice(&(bits as u32).to_le_bytes());
+                } else {
+                    self.out.extend_from_slice(&bits.to_le_bytes());
+                }
+                return Some(());
+            }
             let mut fitting = Fitting::with(&p, *encoder, operands, modifiers, Span::default());
+            fitting.directs = Some(directs);
             if fitting.run().is_err() || !fitting.violations.is_empty() {
                 continue;
             }
@@ -270,6 +292,19 @@ impl<'s> Quick<'s> {
     }
 }
 
+// Two functions, so that an operand's few bytes are written where they stay: one that is made
+// elsewhere and copied as a whole costs more than all else that is done to it.
+
+#[inline(never)]
+fn push_register(operands: &mut Vec<Operand>, code: u16, count: u8) {
+    operands.push(Operand::new(Val::Reg(code, count), Span::default()));
+}
+
+#[inline(never)]
+fn push_number(operands: &mut Vec<Operand>, value: i64) {
+    operands.push(Operand::new(Val::Int(value), Span::default()));
+}
+
 /// The start of the line after the one that `pos` is in.
 pub(crate) fn next_line(src: &str, pos: usize) -> usize {
     let rest = src.as_bytes().get(pos..).unwrap_or(&[]);
@@ -281,7 +316,7 @@ pub(crate) fn next_line(src: &str, pos: usize) -> usize {
 
 /// What a mnemonic asks for, looked up once.
 struct Plan<'s> {
-    name: &'s [u8],
+    name: &'s str,
     /// The encoding that modifiers ask for.
     asked: Option<Form>,
     /// The encoding that the name or else modifiers ask for.
@@ -292,8 +327,8 @@ struct Plan<'s> {
     waits: bool,
     /// The operand is a label, and there is one encoding.
     branch: bool,
-    /// The encodings to try, in order.
-    encoders: [Option<Encoder>; 4],
+    /// The encodings to try, in order: whether they have 32 bits, and how they hold operands.
+    encoders: [Option<(Encoder, bool, Directs)>; 4],
 }
 
 /// The plans of the mnemonics seen, found by a hash of the name's ends.
@@ -316,8 +351,8 @@ impl<'s> Plans<'s> {
         }
     }
 
-    fn get(&mut self, name: &'s [u8], asked: Option<Form>, state: State) -> Option<&Plan<'s>> {
-        let mut at = hash(name, asked);
+    fn get(&mut self, name: &'s str, asked: Option<Form>, state: State) -> Option<&Plan<'s>> {
+        let mut at = hash(name.as_bytes(), asked);
         loop {
             at %= PLAN_SLOTS;
             match self.slots[at] {
@@ -359,9 +394,8 @@ fn hash(name: &[u8], asked: Option<Form>) -> usize {
 
 impl<'s> Plan<'s> {
     /// `None` where the name is unknown, or known in more ways than is plain.
-    fn new(name: &'s [u8], asked: Option<Form>, state: State) -> Option<Plan<'s>> {
-        let text = std::str::from_utf8(name).ok()?;
-        let (stem, named) = split_form(text);
+    fn new(name: &'s str, asked: Option<Form>, state: State) -> Option<Plan<'s>> {
+        let (stem, named) = split_form(name);
         let form = asked.or(named);
         let rows = rows_of(stem, state.clrx, state.target);
         let rows = || rows.iter().flatten().copied();
@@ -370,9 +404,14 @@ impl<'s> Plan<'s> {
         let mut encoders = [None; 4];
         let mut n = 0;
         for row in rows() {
-            for encoding in crate::insn::encodings(row, form, state.target) {
+            for encoding in encodings(row, form, state.target) {
                 if let Some(encoder) = Encoder::new(row, encoding, state.target) {
-                    *encoders.get_mut(n)? = Some(encoder);
+                    let short = encoder.bytes().1 == 4;
+                    *encoders.get_mut(n)? = Some((
+                        encoder,
+                        short,
+                        Directs::of(encoder, state.target, state.clrx),
+                    ));
                     n += 1;
                 }
             }
@@ -396,6 +435,7 @@ struct Cursor<'s> {
     bytes: &'s [u8],
     pos: usize,
     reading: Reading,
+    generation: Gen,
 }
 
 impl<'s> Cursor<'s> {
@@ -419,42 +459,53 @@ impl<'s> Cursor<'s> {
     /// nothing precedes in the line.
     #[inline]
     fn end_of_line(&mut self, start: bool) -> bool {
-        while matches!(self.byte(), b' ' | b'\t' | b'\r') {
+        self.blanks();
+        let c = self.byte();
+        if c == b'\n' {
             self.pos += 1;
+            return true;
         }
-        match self.byte() {
-            b'\n' => {
-                self.pos += 1;
-                true
-            }
-            b';' if !self.reading.semicolon_separates => self.comment(),
-            b'#' if start || self.reading.hash_comments => self.comment(),
-            b'/' if self.at(1) == b'/' => self.comment(),
-            _ => false,
-        }
+        KIND[c as usize] & COMMENT != 0 && self.comment(start)
     }
 
-    fn comment(&mut self) -> bool {
-        let rest = &self.bytes[self.pos..];
-        self.pos += rest
-            .iter()
-            .position(|&c| c == b'\n')
-            .map_or(rest.len(), |n| n + 1);
-        true
+    /// Passes a comment and the line's end, if one begins here.
+    #[inline(never)]
+    fn comment(&mut self, start: bool) -> bool {
+        let is = match self.byte() {
+            b';' => !self.reading.semicolon_separates,
+            b'#' => start || self.reading.hash_comments,
+            _ => self.at(1) == b'/',
+        };
+        if is {
+            self.pos = next_line(self.src, self.pos);
+        }
+        is
     }
 
     /// A name of small letters, digits and `_`, which another kind of character ends.
     #[inline]
-    fn word(&mut self) -> &'s [u8] {
-        let start = self.pos;
-        let rest = &self.bytes[start..];
-        let len = rest.iter().position(|&c| !SMALL[c as usize]);
-        self.pos = start + len.unwrap_or(rest.len());
-        &rest[..self.pos - start]
+    fn word(&mut self) -> &'s str {
+        self.take(|c| KIND[c as usize] & SMALL != 0)
     }
 
-    fn text(&self, bytes: &'s [u8]) -> Option<&'s str> {
-        std::str::from_utf8(bytes).ok()
+    /// A name as the lexer has it.
+    #[inline]
+    fn ident(&mut self) -> &'s str {
+        self.take(is_ident)
+    }
+
+    /// The text up to the first byte that is not one of these.
+    #[inline]
+    fn take(&mut self, is: impl Fn(u8) -> bool) -> &'s str {
+        let start = self.pos;
+        let mut end = start;
+        while let Some(&c) = self.bytes.get(end)
+            && is(c)
+        {
+            end += 1;
+        }
+        self.pos = end;
+        self.src.get(start..end).unwrap_or("")
     }
 
     /// Whether no name or number goes on here.
@@ -556,14 +607,18 @@ impl<'s> Cursor<'s> {
             self.eat(b']')?;
             (first, last)
         } else if next.is_ascii_digit() {
-            self.pos += letters;
-            let n = self.index(4)?;
+            self.pos += letters + 1;
+            let mut n = (next - b'0') as i64;
+            while self.byte().is_ascii_digit() && n < 1000 {
+                n = n * 10 + (self.byte() - b'0') as i64;
+                self.pos += 1;
+            }
             self.ended()?;
             (n, n)
         } else {
             return self.named(p);
         };
-        tuple(file, first, last, p.target.generation(), p.used)
+        tuple(file, first, last, self.generation, p.used)
     }
 
     /// A short decimal number that nothing but a blank, a comma or the line's end follows.
@@ -601,9 +656,9 @@ impl<'s> Cursor<'s> {
         let word = self.word();
         self.ended()?;
         match word {
-            b"vcc" => Some((VCC, 2)),
-            b"exec" => Some((EXEC, 2)),
-            _ => named(self.text(word)?, p.target.generation(), p.clrx)?.ok(),
+            "vcc" => Some((VCC, 2)),
+            "exec" => Some((EXEC, 2)),
+            _ => named(word, self.generation, p.clrx)?.ok(),
         }
     }
 
@@ -629,7 +684,7 @@ impl<'s> Cursor<'s> {
                 if self.byte() == b'(' {
                     return self.call(word, p);
                 }
-                if word == b"off" {
+                if word == "off" {
                     self.ended()?;
                     return plain(Val::Off);
                 }
@@ -671,10 +726,10 @@ impl<'s> Cursor<'s> {
     }
 
     /// `abs(v0)`, `neg(v0)`, `sext(v0)` and `lit(1)`, with `(` next.
-    fn call(&mut self, word: &[u8], p: &mut Parser<'s, '_>) -> Option<Operand> {
+    fn call(&mut self, word: &str, p: &mut Parser<'s, '_>) -> Option<Operand> {
         self.pos += 1;
         let val = match word {
-            b"lit" => {
+            "lit" => {
                 let negative = self.eat(b'-').is_some();
                 if !self.byte().is_ascii_digit() {
                     return None;
@@ -685,16 +740,14 @@ impl<'s> Cursor<'s> {
                     _ => return None,
                 }
             }
-            b"abs" | b"neg" | b"sext" if self.byte().is_ascii_lowercase() => {
-                self.register_val(p)?
-            }
+            "abs" | "neg" | "sext" if self.byte().is_ascii_lowercase() => self.register_val(p)?,
             _ => return None,
         };
         self.eat(b')')?;
         let mut operand = Operand::new(val, Span::default());
-        operand.abs = word == b"abs";
-        operand.neg = word == b"neg";
-        operand.sext = word == b"sext";
+        operand.abs = word == "abs";
+        operand.neg = word == "neg";
+        operand.sext = word == "sext";
         Some(operand)
     }
 
@@ -706,9 +759,9 @@ impl<'s> Cursor<'s> {
         let mut counts = [None; 3];
         loop {
             let n = match self.word() {
-                b"vmcnt" => 0,
-                b"expcnt" => 1,
-                b"lgkmcnt" => 2,
+                "vmcnt" => 0,
+                "expcnt" => 1,
+                "lgkmcnt" => 2,
                 _ => return None,
             };
             self.eat(b'(')?;
@@ -735,8 +788,9 @@ impl<'s> Cursor<'s> {
         Some(Operand::new(Val::Imm(Imm::Waitcnt, value), Span::default()))
     }
 
+    #[inline]
     fn blanks(&mut self) {
-        while matches!(self.byte(), b' ' | b'\t' | b'\r') {
+        while KIND[self.byte() as usize] & BLANK != 0 {
             self.pos += 1;
         }
     }
@@ -744,19 +798,14 @@ impl<'s> Cursor<'s> {
     /// The name that ends the line, if it can only be a symbol's.
     fn label(&mut self, p: &Parser<'s, '_>) -> Option<Span> {
         let start = self.pos;
-        let rest = &self.bytes[start..];
-        let len = rest
-            .iter()
-            .position(|&c| !is_ident(c))
-            .unwrap_or(rest.len());
-        let name = self.text(&rest[..len])?;
-        self.pos += len;
-        let other = !is_ident_start(*rest.first()?)
-            || rest[0] == b'.' && rest.get(1).is_some_and(u8::is_ascii_digit)
+        let number =
+            !is_ident_start(self.byte()) || self.byte() == b'.' && self.at(1).is_ascii_digit();
+        let name = self.ident();
+        let other = number
             || name == "."
             || name == "off"
             || numbered(name).is_some()
-            || named(name, p.target.generation(), p.clrx).is_some()
+            || named(name, self.generation, p.clrx).is_some()
             || modifier(name).is_some()
             || p.clrx && name.bytes().any(|c| c.is_ascii_uppercase());
         let label = Span {
@@ -776,8 +825,8 @@ impl<'s> Cursor<'s> {
         let mut ahead = Cursor { ..*self };
         let word = ahead.word();
         let next = ahead.byte();
-        let is = matches!(word, b"vcc" | b"exec" | b"off") || modifier(self.text(word)?).is_none();
-        if is {
+        let other = matches!(word, "vcc" | "exec" | "off") || modifier(word).is_none();
+        if other {
             return Some(false);
         }
         ahead.blanks();
@@ -787,9 +836,26 @@ impl<'s> Cursor<'s> {
         Some(next == b':' || have >= most)
     }
 
+    /// As [`Cursor::modifier`], which is asked only for what is new.
+    #[inline]
+    fn known_modifier(&mut self, known: &mut [(&'s str, Modifier)]) -> Option<Modifier> {
+        let start = self.pos;
+        let text = self.take(|c| c != b' ' && c != b'\n');
+        let place = &mut known[hash(text.as_bytes(), None) % KNOWN];
+        if place.0 == text && !text.is_empty() {
+            return Some(place.1);
+        }
+        let end = std::mem::replace(&mut self.pos, start);
+        let modifier = self.modifier()?;
+        if self.pos == end {
+            *place = (text, modifier);
+        }
+        Some(modifier)
+    }
+
     fn modifier(&mut self) -> Option<Modifier> {
         let word = self.word();
-        let (what, arg) = modifier(self.text(word)?)?;
+        let (what, arg) = modifier(word)?;
         let colon = self.eat(b':');
         let value = match arg {
             Arg::Fixed(value) if colon.is_none() => value,
@@ -808,17 +874,9 @@ impl<'s> Cursor<'s> {
                 list.iter().find(|(n, _)| *n == value)?.1
             }
             Arg::Select(table) => {
-                let rest = &self.bytes[self.pos..];
-                let len = rest
-                    .iter()
-                    .position(|&c| !is_ident(c))
-                    .unwrap_or(rest.len());
-                self.pos += len;
-                let word = &rest[..len];
-                table
-                    .iter()
-                    .position(|(llvm, clrx)| [llvm.as_bytes(), clrx.as_bytes()].contains(&word))?
-                    as u64
+                let word = self.ident();
+                let is = |(llvm, clrx): &(&str, &str)| *llvm == word || *clrx == word;
+                table.iter().position(is)? as u64
             }
             Arg::List => {
                 self.eat(b'[')?;
@@ -864,11 +922,23 @@ fn within(value: i64, from: i64, to: i64) -> Option<i64> {
 }
 
 /// The characters of mnemonics, and of names as they are mostly written.
-static SMALL: [bool; 256] = {
-    let mut table = [false; 256];
+const SMALL: u8 = 1;
+/// What may stand between words.
+const BLANK: u8 = 2;
+/// What may begin a comment.
+const COMMENT: u8 = 4;
+
+/// What each character may be.
+static KIND: [u8; 256] = {
+    let mut table = [0; 256];
     let mut c = 0;
     while c < 256 {
-        table[c] = matches!(c as u8, b'a'..=b'z' | b'0'..=b'9' | b'_');
+        table[c] = match c as u8 {
+            b'a'..=b'z' | b'0'..=b'9' | b'_' => SMALL,
+            b' ' | b'\t' | b'\r' => BLANK,
+            b';' | b'#' | b'/' => COMMENT,
+            _ => 0,
+        };
         c += 1;
     }
     table

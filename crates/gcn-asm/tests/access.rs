@@ -190,6 +190,39 @@ fn registers() {
                 "s[8:9]",
             ),
             ("s_call_b64 s[8:9], 4", "", "s[8:9]"),
+            ("ds_append v0", "exec m0", "v0"),
+            ("ds_gws_init v0 gds", "v0 exec m0", ""),
+            (
+                "buffer_load_format_d16_hi_x v8, v0, s[8:11], 0 idxen",
+                "v8 v0 s[8:11] exec",
+                "v8",
+            ),
+            (
+                "s_scratch_load_dword s8, s[4:5], 0x10",
+                "s[4:5] flat_scratch",
+                "s8",
+            ),
+            (
+                "image_atomic_add v8, v0, s[8:15] dmask:0x1 glc",
+                "v8 v0 s[8:15] exec",
+                "v8",
+            ),
+            (
+                "image_atomic_add v8, v0, s[8:15] dmask:0x1",
+                "v8 v0 s[8:15] exec",
+                "",
+            ),
+            (
+                "image_load v[8:9], v0, s[8:15] dmask:0x2 tfe",
+                "v0 s[8:15] exec",
+                "v[8:9]",
+            ),
+            ("exp mrt0 off, v1, off, off done", "v1 exec", ""),
+            (
+                "v_interp_p2_f32 v8, v2, attr1.x",
+                "v8 v2 exec mode m0",
+                "v8",
+            ),
             (
                 "s_buffer_atomic_add s4, s[8:11], 0x10 glc",
                 "s4 s[8:11]",
@@ -320,6 +353,31 @@ fn memory_and_counters() {
         ),
         ("gfx900", "s_sendmsg sendmsg(MSG_INTERRUPT)", None, "lgkm"),
         ("gfx900", "v_mov_b32 v0, v1", None, ""),
+        (
+            "gfx900",
+            "ds_append v0",
+            Some((Lds, Atomic, 0, true)),
+            "lgkm",
+        ),
+        ("gfx900", "ds_gws_sema_v gds", None, "lgkm exp"),
+        (
+            "gfx900",
+            "image_get_lod v8, v0, s[8:15], s[8:11]",
+            None,
+            "vm",
+        ),
+        (
+            "gfx900",
+            "s_scratch_store_dword s8, s[4:5], 0x10",
+            Some((Scalar, Store, 4, false)),
+            "lgkm?",
+        ),
+        (
+            "gfx900",
+            "exp mrt0 off, v1, off, off done",
+            Some((Export, Store, 0, false)),
+            "exp",
+        ),
     ];
     for &(arch, text, memory, counters) in lines {
         let target = Target::parse(arch).unwrap();

@@ -40,10 +40,10 @@ use crate::flow::{Flow, FlowFacts};
 use crate::format::{Encoding, Field, Format};
 use crate::inst::Inst;
 use crate::insts;
-use crate::meaning::{Change, Effect, Op, Program, Signal, Space, State, meaning};
+use crate::meaning::{Change, Effect, Op, Program, Signal, Space, State, Touch, meaning};
 use crate::names;
 use crate::operand::{self, EXEC, M0, Pair, Reg, VCC, VGPR0, Value};
-use crate::shape::{Access, Imm, Role, Slot};
+use crate::shape::{Access, Imm, Mods, Role, Slot};
 use crate::target::{Gen, Target};
 
 /// A register file.
@@ -313,7 +313,7 @@ impl Facts {
     pub fn new(row: &'static Inst, target: Target) -> Facts {
         let program = meaning(row, target);
         if program.untold {
-            Facts::of_shape(row, target)
+            Facts::of_shape(&program, target)
         } else {
             Facts::of_meaning(&program, target)
         }
@@ -439,7 +439,8 @@ impl Facts {
     }
 
     /// From the shape and the format, of a row that has text and bytes only.
-    fn of_shape(row: &'static Inst, target: Target) -> Facts {
+    fn of_shape(program: &Program, target: Target) -> Facts {
+        let row = program.row;
         let mut uses = Uses::default();
         let slots = || row.shape.slots.iter().enumerate();
         for (n, _) in slots().filter(|(_, slot)| slot.access != Access::Write) {
@@ -449,23 +450,20 @@ impl Facts {
             .find(|s| matches!(s.role, Role::Vdata | Role::Sdata))
             .map(|s| s.access);
         let has = |role| row.shape.slot(role).is_some();
-        let kind = match row.format {
+        let suggested = || match row.format {
             Format::Exp => Some(MemoryKind::Store),
-            Format::Ds if has(Role::Vdst) && has(Role::DsAddr) && !has(Role::Data0) => {
-                Some(MemoryKind::Load)
-            }
-            Format::Ds if has(Role::Data0) && !has(Role::Vdst) => Some(MemoryKind::Store),
-            Format::Ds if has(Role::Vdst) => Some(MemoryKind::Atomic),
-            Format::Flat | Format::Global | Format::Scratch => Some(match has(Role::VdstIfGlc) {
-                true => MemoryKind::Atomic,
-                false if has(Role::Vdst) => MemoryKind::Load,
-                false => MemoryKind::Store,
-            }),
             _ => data.map(|access| match access {
                 Access::Write => MemoryKind::Load,
                 Access::Read => MemoryKind::Store,
                 Access::ReadWrite => MemoryKind::Atomic,
             }),
+        };
+        let (kind, space) = match program.touch {
+            None => (suggested(), Space::Global),
+            Some(Touch::Nothing) => (None, Space::Global),
+            Some(Touch::Load(space)) => (Some(MemoryKind::Load), space),
+            Some(Touch::Store(space)) => (Some(MemoryKind::Store), space),
+            Some(Touch::Atomic(space)) => (Some(MemoryKind::Atomic), space),
         };
         if row.format.is_vector() && !row.shape.slots.is_empty() {
             uses.read(EXEC_PAIR);
@@ -478,14 +476,13 @@ impl Facts {
         // Interpolation finds its parameters by M0; GDS, ordered counts and the like their place.
         let by_m0 = match row.format {
             Format::Vintrp => true,
-            Format::Ds => generation < Gen::Gfx9 || !has(Role::DsAddr),
-            Format::Flat => generation < Gen::Gfx9,
-            _ => false,
+            Format::Ds if !has(Role::DsAddr) || row.shape.mods == Mods::Gds => true,
+            _ => generation < Gen::Gfx9 && matches!(space, Space::Lds | Space::Flat),
         };
         if by_m0 {
             uses.read(M0_DWORD);
         }
-        if matches!(row.format, Format::Flat | Format::Scratch) {
+        if matches!(space, Space::Flat | Space::Scratch) {
             uses.read(flat_scratch(generation));
         }
         for (n, slot) in slots().filter(|(_, slot)| slot.access != Access::Read) {
@@ -495,9 +492,14 @@ impl Facts {
             };
             uses.write(What::Slot(n as u8, 0, 0), gate, false);
         }
+        // Scalar memory has no formats: as many bytes as registers.
+        let bytes = match row.format {
+            Format::Smem => row.shape.slot(Role::Sdata).map(|s| s.ty.bits() as u16 / 8),
+            _ => None,
+        };
         Facts {
             uses: uses.list,
-            memory: kind.map(|kind| (kind, None)),
+            memory: kind.map(|kind| (kind, bytes)),
             signals: 0,
             flow: FlowFacts::default(),
         }
@@ -526,7 +528,7 @@ impl Facts {
             Format::Exp => MemorySpace::Export,
             _ => MemorySpace::Global,
         };
-        let to_lds = format == Format::Mubuf && insn.field(Field::Lds) != 0;
+        let to_lds = kind == MemoryKind::Load && is_lds_load(insn);
         let returns = match kind {
             MemoryKind::Store => false,
             MemoryKind::Load => !to_lds,
@@ -558,7 +560,7 @@ impl Facts {
                 counters.out_of_order = true;
             }
             Format::Ds => {
-                counters.lgkm = !insn.row.shape.slots.is_empty();
+                counters.lgkm = true;
                 counters.exp = gds;
             }
             // Cache instructions raise none.
@@ -934,7 +936,9 @@ fn beside(insn: &Insn) -> [Option<RegAccess>; 6] {
                 list[0] = Some(access(File::Scalar, M0, 1, false));
             }
             let data = insn.row.shape.slot(Role::Vdata);
+            // Of images the operand's own width has it.
             if insn.field(Field::Tfe) != 0
+                && insn.encoding != Encoding::Mimg
                 && let Some(slot) = data.filter(|s| s.access != Access::Read)
             {
                 let after = insn.field(Field::Vdata) as u16 + insn.dwords(slot) as u16;

@@ -108,6 +108,19 @@ pub enum Space {
     Lds,
 }
 
+/// What an instruction whose meaning is untold does to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Touch {
+    /// It leaves memory alone.
+    Nothing,
+    /// It reads.
+    Load(Space),
+    /// It writes.
+    Store(Space),
+    /// It reads and writes.
+    Atomic(Space),
+}
+
 /// The operations of atomics: what is stored, from the old value and the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[allow(missing_docs)]
@@ -393,6 +406,7 @@ struct Inner {
     when: Option<u16>,
     about: &'static str,
     untold: bool,
+    touch: Option<Touch>,
 }
 
 /// A finished meaning.
@@ -407,6 +421,8 @@ pub struct Program {
     pub about: &'static str,
     /// Nothing but `about` is known of it: it can be read and written, not run.
     pub untold: bool,
+    /// Of an untold one: what it does to memory, where its format and shape do not say.
+    pub touch: Option<Touch>,
 }
 
 /// The meaning of a row on a target.
@@ -424,6 +440,7 @@ pub fn meaning(row: &'static Inst, target: Target) -> Program {
         effects: inner.effects,
         about: inner.about,
         untold: inner.untold,
+        touch: inner.touch,
     }
 }
 
@@ -458,6 +475,12 @@ impl Meaning {
     pub fn untold(&self, text: &'static str) {
         self.about(text);
         self.inner.borrow_mut().untold = true;
+    }
+
+    /// Says what an untold instruction does to memory, where that is not what its format and shape
+    /// suggest: a load that has a destination, a store that has none, an atomic that has both.
+    pub fn touches(&self, touch: Touch) {
+        self.inner.borrow_mut().touch = Some(touch);
     }
 
     fn node(&self, op: Op, ty: Ty, out: Ty, args: [u16; 3]) -> V<'_> {

@@ -2,7 +2,7 @@
 //! format's own; the row's format and shape say the rest.
 
 use crate::format::{Field, Format};
-use crate::meaning::{AtomicOp, Meaning, Space, V};
+use crate::meaning::{AtomicOp, Meaning, Space, Touch, V};
 use crate::shape::{Role, Ty};
 
 fn space(m: &Meaning) -> Space {
@@ -289,6 +289,7 @@ pub fn dec(m: &Meaning) {
 /// Compare and swap floats.
 pub fn fcmpswap(m: &Meaning) {
     m.untold("Atomically stores the data's first half where memory equals its second half, compared as floats; GLC gives the old value.");
+    m.touches(Touch::Atomic(space(m)));
 }
 
 /// The smaller float.
@@ -296,9 +297,11 @@ pub fn fmin(m: &Meaning) {
     m.untold(
         "Atomically stores the smaller float of memory and the data; GLC gives the old value.",
     );
+    m.touches(Touch::Atomic(space(m)));
 }
 
 /// The larger float.
 pub fn fmax(m: &Meaning) {
     m.untold("Atomically stores the larger float of memory and the data; GLC gives the old value.");
+    m.touches(Touch::Atomic(space(m)));
 }

@@ -2,7 +2,7 @@
 
 use crate::format::Format;
 use crate::inst::{Flags, Inst, NO};
-use crate::meaning::Meaning;
+use crate::meaning::{Meaning, Touch};
 use crate::shape::{Mods, Role::*, Shape, Slot, Ty, read, write};
 
 const fn image(slots: &'static [Slot]) -> Shape {
@@ -183,10 +183,12 @@ fn atomic(m: &Meaning) {
 
 fn resinfo(m: &Meaning) {
     m.untold("Gives the size of an image: width, height, depth and number of mip levels.");
+    m.touches(Touch::Nothing);
 }
 
 fn lod(m: &Meaning) {
     m.untold("Gives the level of detail that a sample would use.");
+    m.touches(Touch::Nothing);
 }
 
 fn sample(m: &Meaning) {

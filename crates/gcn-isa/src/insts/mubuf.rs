@@ -5,7 +5,7 @@
 use super::memory::*;
 use crate::format::Format;
 use crate::inst::{Inst, NO};
-use crate::meaning::{Meaning, Signal};
+use crate::meaning::{Meaning, Signal, Space, Touch};
 use crate::shape::{Access, Mods, Role::*, Shape, Slot, Ty, read};
 use crate::target::Features;
 
@@ -118,41 +118,41 @@ pub static ROWS: &[Inst] = &[
     mubuf("buffer_atomic_inc_x2",        [ 92,  92, 107, 107], &ATOMIC2,  inc),
     mubuf("buffer_atomic_dec_x2",        [ 93,  93, 108, 108], &ATOMIC2,  dec),
     mubuf("buffer_atomic_rsub_x2",       [ 84,  NO,  NO,  NO], &ATOMIC2,  rsub),
-    mubuf("buffer_atomic_fcmpswap",     [ 62,  62,  NO,  NO], &ATOMIC2,   fcmpswap),
-    mubuf("buffer_atomic_fmin",         [ 63,  63,  NO,  NO], &ATOMIC1,   fmin),
-    mubuf("buffer_atomic_fmax",         [ 64,  64,  NO,  NO], &ATOMIC1,   fmax),
-    mubuf("buffer_atomic_fcmpswap_x2",  [ 94,  94,  NO,  NO], &ATOMIC4,   fcmpswap),
-    mubuf("buffer_atomic_fmin_x2",      [ 95,  95,  NO,  NO], &ATOMIC2,   fmin),
-    mubuf("buffer_atomic_fmax_x2",      [ 96,  96,  NO,  NO], &ATOMIC2,   fmax),
-    mubuf("buffer_wbinvl1_sc",            [112,  NO,  NO,  NO], &BARE,     cache),
-    mubuf("buffer_wbinvl1_vol",           [ NO, 112,  NO,  NO], &BARE,     cache).clrx("buffer_wbinvl1_sc"),
-    mubuf("buffer_wbinvl1_vol",           [ NO,  NO,  63,  63], &BARE,     cache),
-    mubuf("buffer_wbinvl1",               [113, 113,  62,  62], &BARE,     cache),
-    mubuf("buffer_load_format_x",       [  0,   0,   0,   0], &LOAD1,     load_format),
-    mubuf("buffer_load_format_xy",      [  1,   1,   1,   1], &LOAD2,     load_format),
-    mubuf("buffer_load_format_xyz",     [  2,   2,   2,   2], &LOAD3,     load_format),
-    mubuf("buffer_load_format_xyzw",    [  3,   3,   3,   3], &LOAD4,     load_format),
-    mubuf("buffer_store_format_x",      [  4,   4,   4,   4], &STORE1,    store_format),
-    mubuf("buffer_store_format_xy",     [  5,   5,   5,   5], &STORE2,    store_format),
-    mubuf("buffer_store_format_xyz",    [  6,   6,   6,   6], &STORE3,    store_format),
-    mubuf("buffer_store_format_xyzw",   [  7,   7,   7,   7], &STORE4,    store_format),
-    mubuf("buffer_load_format_d16_x",   [ NO,  NO,   8,   8], &LOAD_D16,  load_format_d16),
-    mubuf("buffer_load_format_d16_xy",  [ NO,  NO,   9,  NO], &LOAD2,     load_format_d16).needs(Features::UNPACKED_D16),
-    mubuf("buffer_load_format_d16_xy",  [ NO,  NO,   9,   9], &LOAD1,     load_format_d16).needs(Features::PACKED_D16),
-    mubuf("buffer_load_format_d16_xyz", [ NO,  NO,  10,  NO], &LOAD3,     load_format_d16).needs(Features::UNPACKED_D16),
-    mubuf("buffer_load_format_d16_xyz", [ NO,  NO,  10,  10], &LOAD2,     load_format_d16).needs(Features::PACKED_D16),
-    mubuf("buffer_load_format_d16_xyzw",[ NO,  NO,  11,  NO], &LOAD4,     load_format_d16).needs(Features::UNPACKED_D16),
-    mubuf("buffer_load_format_d16_xyzw",[ NO,  NO,  11,  11], &LOAD2,     load_format_d16).needs(Features::PACKED_D16),
-    mubuf("buffer_store_format_d16_x",  [ NO,  NO,  12,  12], &STORE1,    store_format_d16),
-    mubuf("buffer_store_format_d16_xy", [ NO,  NO,  13,  NO], &STORE2,    store_format_d16).needs(Features::UNPACKED_D16),
-    mubuf("buffer_store_format_d16_xy", [ NO,  NO,  13,  13], &STORE1,    store_format_d16).needs(Features::PACKED_D16),
-    mubuf("buffer_store_format_d16_xyz",[ NO,  NO,  14,  NO], &STORE3,    store_format_d16).needs(Features::UNPACKED_D16),
-    mubuf("buffer_store_format_d16_xyz",[ NO,  NO,  14,  14], &STORE2,    store_format_d16).needs(Features::PACKED_D16),
-    mubuf("buffer_store_format_d16_xyzw",[ NO,  NO,  15,  NO], &STORE4,    store_format_d16).needs(Features::UNPACKED_D16),
-    mubuf("buffer_store_format_d16_xyzw",[ NO,  NO,  15,  15], &STORE2,    store_format_d16).needs(Features::PACKED_D16),
-    mubuf("buffer_load_format_d16_hi_x",[ NO,  NO,  NO,  38], &LOAD_D16,  load_format_d16_hi),
-    mubuf("buffer_store_format_d16_hi_x",[ NO,  NO,  NO,  39], &STORE1,    store_format_d16_hi),
-    mubuf("buffer_store_lds_dword",     [ NO,  NO,  61,  61], &STORE_LDS, store_lds),
+    mubuf("buffer_atomic_fcmpswap",      [ 62,  62,  NO,  NO], &ATOMIC2,  fcmpswap),
+    mubuf("buffer_atomic_fmin",          [ 63,  63,  NO,  NO], &ATOMIC1,  fmin),
+    mubuf("buffer_atomic_fmax",          [ 64,  64,  NO,  NO], &ATOMIC1,  fmax),
+    mubuf("buffer_atomic_fcmpswap_x2",   [ 94,  94,  NO,  NO], &ATOMIC4,  fcmpswap),
+    mubuf("buffer_atomic_fmin_x2",       [ 95,  95,  NO,  NO], &ATOMIC2,  fmin),
+    mubuf("buffer_atomic_fmax_x2",       [ 96,  96,  NO,  NO], &ATOMIC2,  fmax),
+    mubuf("buffer_wbinvl1_sc",           [112,  NO,  NO,  NO], &BARE,     cache),
+    mubuf("buffer_wbinvl1_vol",          [ NO, 112,  NO,  NO], &BARE,     cache).clrx("buffer_wbinvl1_sc"),
+    mubuf("buffer_wbinvl1_vol",          [ NO,  NO,  63,  63], &BARE,     cache),
+    mubuf("buffer_wbinvl1",              [113, 113,  62,  62], &BARE,     cache),
+    mubuf("buffer_load_format_x",        [  0,   0,   0,   0], &LOAD1,    load_format),
+    mubuf("buffer_load_format_xy",       [  1,   1,   1,   1], &LOAD2,    load_format),
+    mubuf("buffer_load_format_xyz",      [  2,   2,   2,   2], &LOAD3,    load_format),
+    mubuf("buffer_load_format_xyzw",     [  3,   3,   3,   3], &LOAD4,    load_format),
+    mubuf("buffer_store_format_x",       [  4,   4,   4,   4], &STORE1,   store_format),
+    mubuf("buffer_store_format_xy",      [  5,   5,   5,   5], &STORE2,   store_format),
+    mubuf("buffer_store_format_xyz",     [  6,   6,   6,   6], &STORE3,   store_format),
+    mubuf("buffer_store_format_xyzw",    [  7,   7,   7,   7], &STORE4,   store_format),
+    mubuf("buffer_load_format_d16_x",    [ NO,  NO,   8,   8], &LOAD_D16, load_format_d16),
+    mubuf("buffer_load_format_d16_xy",   [ NO,  NO,   9,  NO], &LOAD2,    load_format_d16).needs(Features::UNPACKED_D16),
+    mubuf("buffer_load_format_d16_xy",   [ NO,  NO,   9,   9], &LOAD1,    load_format_d16).needs(Features::PACKED_D16),
+    mubuf("buffer_load_format_d16_xyz",  [ NO,  NO,  10,  NO], &LOAD3,    load_format_d16).needs(Features::UNPACKED_D16),
+    mubuf("buffer_load_format_d16_xyz",  [ NO,  NO,  10,  10], &LOAD2,    load_format_d16).needs(Features::PACKED_D16),
+    mubuf("buffer_load_format_d16_xyzw", [ NO,  NO,  11,  NO], &LOAD4,    load_format_d16).needs(Features::UNPACKED_D16),
+    mubuf("buffer_load_format_d16_xyzw", [ NO,  NO,  11,  11], &LOAD2,    load_format_d16).needs(Features::PACKED_D16),
+    mubuf("buffer_store_format_d16_x",   [ NO,  NO,  12,  12], &STORE1,   store_format_d16),
+    mubuf("buffer_store_format_d16_xy",  [ NO,  NO,  13,  NO], &STORE2,   store_format_d16).needs(Features::UNPACKED_D16),
+    mubuf("buffer_store_format_d16_xy",  [ NO,  NO,  13,  13], &STORE1,   store_format_d16).needs(Features::PACKED_D16),
+    mubuf("buffer_store_format_d16_xyz", [ NO,  NO,  14,  NO], &STORE3,   store_format_d16).needs(Features::UNPACKED_D16),
+    mubuf("buffer_store_format_d16_xyz", [ NO,  NO,  14,  14], &STORE2,   store_format_d16).needs(Features::PACKED_D16),
+    mubuf("buffer_store_format_d16_xyzw", [ NO,  NO,  15,  NO], &STORE4,   store_format_d16).needs(Features::UNPACKED_D16),
+    mubuf("buffer_store_format_d16_xyzw", [ NO,  NO,  15,  15], &STORE2,   store_format_d16).needs(Features::PACKED_D16),
+    mubuf("buffer_load_format_d16_hi_x", [ NO,  NO,  NO,  38], &LOAD_D16, load_format_d16_hi),
+    mubuf("buffer_store_format_d16_hi_x", [ NO,  NO,  NO,  39], &STORE1,   store_format_d16_hi),
+    mubuf("buffer_store_lds_dword",      [ NO,  NO,  61,  61], &STORE_LDS, store_lds),
 ];
 
 fn cache(m: &Meaning) {
@@ -178,6 +178,7 @@ fn store_format_d16(m: &Meaning) {
 
 fn load_format_d16_hi(m: &Meaning) {
     m.untold("Loads the first component of an element of the buffer's format, converted to 16 bits, into the destination's high half; the low half is kept.");
+    m.touches(Touch::Load(Space::Global));
 }
 
 fn store_format_d16_hi(m: &Meaning) {
@@ -186,4 +187,5 @@ fn store_format_d16_hi(m: &Meaning) {
 
 fn store_lds(m: &Meaning) {
     m.untold("Stores a dword of LDS for each lane.");
+    m.touches(Touch::Store(Space::Global));
 }

@@ -4,7 +4,7 @@ use super::common::BARE;
 use super::memory::*;
 use crate::format::Format;
 use crate::inst::{Inst, NO};
-use crate::meaning::{Meaning, Signal, State};
+use crate::meaning::{Meaning, Signal, Space, State, Touch};
 use crate::shape::{Imm, Mods, Role::*, Shape, Slot, Ty, imm, plain, read, write};
 
 const fn smem_shape(slots: &'static [Slot]) -> Shape {
@@ -145,36 +145,36 @@ const fn smem(
 #[rustfmt::skip]
 pub static ROWS: &[Inst] = &[
     //   name                         gfx6 gfx7 gfx8 gfx9  shape    meaning
-    smem("s_load_dword",             [  0,   0,   0,   0], &LOAD1,  load),
-    smem("s_load_dwordx2",           [  1,   1,   1,   1], &LOAD2,  load),
-    smem("s_load_dwordx4",           [  2,   2,   2,   2], &LOAD4,  load),
-    smem("s_load_dwordx8",           [  3,   3,   3,   3], &LOAD8,  load),
-    smem("s_load_dwordx16",          [  4,   4,   4,   4], &LOAD16, load),
-    smem("s_scratch_load_dword",    [ NO,  NO,  NO,   5], &LOAD1,   scratch_load),
-    smem("s_scratch_load_dwordx2",  [ NO,  NO,  NO,   6], &LOAD2,   scratch_load),
-    smem("s_scratch_load_dwordx4",  [ NO,  NO,  NO,   7], &LOAD4,   scratch_load),
-    smem("s_buffer_load_dword",      [  8,   8,   8,   8], &BLOAD1, load),
-    smem("s_buffer_load_dwordx2",    [  9,   9,   9,   9], &BLOAD2, load),
-    smem("s_buffer_load_dwordx4",    [ 10,  10,  10,  10], &BLOAD4, load),
-    smem("s_buffer_load_dwordx8",    [ 11,  11,  11,  11], &BLOAD8, load),
+    smem("s_load_dword",             [  0,   0,   0,   0], &LOAD1,   load),
+    smem("s_load_dwordx2",           [  1,   1,   1,   1], &LOAD2,   load),
+    smem("s_load_dwordx4",           [  2,   2,   2,   2], &LOAD4,   load),
+    smem("s_load_dwordx8",           [  3,   3,   3,   3], &LOAD8,   load),
+    smem("s_load_dwordx16",          [  4,   4,   4,   4], &LOAD16,  load),
+    smem("s_scratch_load_dword",     [ NO,  NO,  NO,   5], &LOAD1,   scratch_load),
+    smem("s_scratch_load_dwordx2",   [ NO,  NO,  NO,   6], &LOAD2,   scratch_load),
+    smem("s_scratch_load_dwordx4",   [ NO,  NO,  NO,   7], &LOAD4,   scratch_load),
+    smem("s_buffer_load_dword",      [  8,   8,   8,   8], &BLOAD1,  load),
+    smem("s_buffer_load_dwordx2",    [  9,   9,   9,   9], &BLOAD2,  load),
+    smem("s_buffer_load_dwordx4",    [ 10,  10,  10,  10], &BLOAD4,  load),
+    smem("s_buffer_load_dwordx8",    [ 11,  11,  11,  11], &BLOAD8,  load),
     smem("s_buffer_load_dwordx16",   [ 12,  12,  12,  12], &BLOAD16, load),
-    smem("s_store_dword",            [ NO,  NO,  16,  16], &STORE1, store),
-    smem("s_store_dwordx2",          [ NO,  NO,  17,  17], &STORE2, store),
-    smem("s_store_dwordx4",          [ NO,  NO,  18,  18], &STORE4, store),
-    smem("s_scratch_store_dword",   [ NO,  NO,  NO,  21], &STORE1,  scratch_store),
-    smem("s_scratch_store_dwordx2", [ NO,  NO,  NO,  22], &STORE2,  scratch_store),
-    smem("s_scratch_store_dwordx4", [ NO,  NO,  NO,  23], &STORE4,  scratch_store),
+    smem("s_store_dword",            [ NO,  NO,  16,  16], &STORE1,  store),
+    smem("s_store_dwordx2",          [ NO,  NO,  17,  17], &STORE2,  store),
+    smem("s_store_dwordx4",          [ NO,  NO,  18,  18], &STORE4,  store),
+    smem("s_scratch_store_dword",    [ NO,  NO,  NO,  21], &STORE1,  scratch_store),
+    smem("s_scratch_store_dwordx2",  [ NO,  NO,  NO,  22], &STORE2,  scratch_store),
+    smem("s_scratch_store_dwordx4",  [ NO,  NO,  NO,  23], &STORE4,  scratch_store),
     smem("s_buffer_store_dword",     [ NO,  NO,  24,  24], &BSTORE1, store),
     smem("s_buffer_store_dwordx2",   [ NO,  NO,  25,  25], &BSTORE2, store),
     smem("s_buffer_store_dwordx4",   [ NO,  NO,  26,  26], &BSTORE4, store),
-    smem("s_dcache_inv",             [ 31,  31,  32,  32], &BARE,   s_dcache),
-    smem("s_dcache_wb",              [ NO,  NO,  33,  33], &BARE,   s_dcache),
-    smem("s_dcache_inv_vol",         [ NO,  29,  34,  34], &BARE,   s_dcache),
-    smem("s_dcache_wb_vol",          [ NO,  NO,  35,  35], &BARE,   s_dcache),
-    smem("s_memtime",                [ 30,  30,  36,  36], &TIME,   s_memtime).errata(&["clock"]),
-    smem("s_memrealtime",            [ NO,  NO,  37,  37], &TIME,   s_memrealtime).errata(&["clock"]),
-    smem("s_atc_probe",             [ NO,  NO,  38,  38], &PROBE,   s_atc_probe),
-    smem("s_atc_probe_buffer",      [ NO,  NO,  39,  39], &BPROBE,  s_atc_probe),
+    smem("s_dcache_inv",             [ 31,  31,  32,  32], &BARE,    s_dcache),
+    smem("s_dcache_wb",              [ NO,  NO,  33,  33], &BARE,    s_dcache),
+    smem("s_dcache_inv_vol",         [ NO,  29,  34,  34], &BARE,    s_dcache),
+    smem("s_dcache_wb_vol",          [ NO,  NO,  35,  35], &BARE,    s_dcache),
+    smem("s_memtime",                [ 30,  30,  36,  36], &TIME,    s_memtime).errata(&["clock"]),
+    smem("s_memrealtime",            [ NO,  NO,  37,  37], &TIME,    s_memrealtime).errata(&["clock"]),
+    smem("s_atc_probe",              [ NO,  NO,  38,  38], &PROBE,   s_atc_probe),
+    smem("s_atc_probe_buffer",       [ NO,  NO,  39,  39], &BPROBE,  s_atc_probe),
     smem("s_dcache_discard",         [ NO,  NO,  NO,  40], &DISCARD, s_dcache_discard),
     smem("s_dcache_discard_x2",      [ NO,  NO,  NO,  41], &DISCARD, s_dcache_discard),
     smem("s_buffer_atomic_swap",     [ NO,  NO,  NO,  64], &BATOMIC1, swap).errata(&["smem-buffer-atomics"]),
@@ -191,7 +191,7 @@ pub static ROWS: &[Inst] = &[
     smem("s_buffer_atomic_inc",      [ NO,  NO,  NO,  75], &BATOMIC1, inc).errata(&["smem-buffer-atomics"]),
     smem("s_buffer_atomic_dec",      [ NO,  NO,  NO,  76], &BATOMIC1, dec).errata(&["smem-buffer-atomics"]),
     smem("s_buffer_atomic_swap_x2",  [ NO,  NO,  NO,  96], &BATOMIC2, swap).errata(&["smem-buffer-atomics"]),
-    smem("s_buffer_atomic_cmpswap_x2", [NO, NO,  NO,  97], &BATOMIC4, cmpswap).errata(&["smem-buffer-atomics"]),
+    smem("s_buffer_atomic_cmpswap_x2", [ NO,  NO,  NO,  97], &BATOMIC4, cmpswap).errata(&["smem-buffer-atomics"]),
     smem("s_buffer_atomic_add_x2",   [ NO,  NO,  NO,  98], &BATOMIC2, add).errata(&["smem-buffer-atomics"]),
     smem("s_buffer_atomic_sub_x2",   [ NO,  NO,  NO,  99], &BATOMIC2, sub).errata(&["smem-buffer-atomics"]),
     smem("s_buffer_atomic_smin_x2",  [ NO,  NO,  NO, 100], &BATOMIC2, smin).errata(&["smem-buffer-atomics"]),
@@ -253,10 +253,12 @@ fn s_memrealtime(m: &Meaning) {
 
 fn scratch_load(m: &Meaning) {
     m.untold("Loads consecutive dwords of scratch memory, at the base plus the offset in units of 64 bytes.");
+    m.touches(Touch::Load(Space::Scratch));
 }
 
 fn scratch_store(m: &Meaning) {
     m.untold("Stores consecutive dwords to scratch memory, at the base plus the offset in units of 64 bytes.");
+    m.touches(Touch::Store(Space::Scratch));
 }
 
 fn s_atc_probe(m: &Meaning) {

@@ -1,0 +1,230 @@
+//! Where an encoding holds plain operands, so that most lines need no closer look.
+
+use crate::insn::Fitting;
+use crate::lexer::Span;
+use crate::operand::{Operand, Val};
+use crate::parse::Parser;
+use crate::symbols::Symbols;
+use gcn_isa::encode::Encoder;
+use gcn_isa::operand::{VCC, VGPR0};
+use gcn_isa::shape::Access;
+use gcn_isa::{Format, Target};
+
+/// What a plain operand is: a VGPR, an SGPR, a small integer, or VCC.
+const KINDS: usize = 4;
+
+/// That an operand takes no such kind, or not so plainly.
+const NONE: u8 = u8::MAX;
+
+/// How an encoding holds one operand.
+#[derive(Clone, Copy, Default)]
+struct Direct {
+    /// For each kind the bits that its first value sets: v0, s0, 0, vcc.
+    bits: [u64; KINDS],
+    /// How far the number of another value is shifted, or [`NONE`].
+    shift: [u8; KINDS],
+    /// The bits that abs, neg and sext of a register set; 0 where they need a closer look.
+    changes: [u64; 3],
+    /// How wide a register must be.
+    dwords: u8,
+    /// An SGPR or VCC comes over the constant bus.
+    bus: bool,
+}
+
+impl Direct {
+    /// The bits that the abs, neg and sext of an operand set.
+    fn changes(&self, operand: &Operand) -> Option<u64> {
+        if !matches!(operand.val, Val::Reg(..)) || operand.sext && (operand.abs || operand.neg) {
+            return None;
+        }
+        let mut bits = 0;
+        for (change, is) in self
+            .changes
+            .iter()
+            .zip([operand.abs, operand.neg, operand.sext])
+        {
+            if is {
+                if *change == 0 {
+                    return None;
+                }
+                bits |= change;
+            }
+        }
+        Some(bits)
+    }
+}
+
+/// How an encoding holds all its operands.
+#[derive(Clone, Copy)]
+pub(crate) struct Directs {
+    operands: [Direct; 5],
+    /// The operands there are.
+    count: u8,
+    /// The bits of a line that no operand sets; `None` where every line needs a closer look.
+    rest: Option<u64>,
+}
+
+impl Directs {
+    /// Finds out by fitting some operands of each kind. They are taken as plain if nothing but
+    /// their number makes the difference between them.
+    pub fn of(encoder: Encoder, target: Target, clrx: bool) -> Directs {
+        let slots = encoder.row.shape.slots;
+        let mut directs = Directs {
+            operands: [Direct::default(); 5],
+            count: 0,
+            rest: None,
+        };
+        let scalar = matches!(
+            encoder.row.format,
+            Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk
+        );
+        let valu = encoder.row.format.is_valu();
+        for direct in &mut directs.operands {
+            direct.shift = [NONE; KINDS];
+        }
+        if slots.len() > directs.operands.len() || !(scalar || valu) {
+            return directs;
+        }
+        let parser = Parser {
+            src: "",
+            tokens: &[],
+            at: 0,
+            place: (0, 0),
+            clrx,
+            target,
+            sym: &mut Symbols::new(),
+            used: &mut [0; 2],
+        };
+        for (slot, direct) in slots.iter().zip(&mut directs.operands) {
+            let dwords = slot.ty.dwords();
+            // The bits that an operand sets.
+            let changed = |operand: Operand| {
+                let operand = [operand];
+                let mut fitting = Fitting::with(&parser, encoder, &operand, &[], Span::default());
+                let fits = fitting.slot(slot, 0, false).is_ok()
+                    && fitting.violations.is_empty()
+                    && fitting.warning.is_none()
+                    && fitting.encoder.literal.is_none();
+                fits.then_some(fitting.encoder.bits ^ encoder.bits)
+            };
+            let bits = |val: Val| changed(Operand::new(val, Span::default()));
+            let register = |code: u16| bits(Val::Reg(code, dwords));
+            // The first value's bits, and the shift that makes those of the others.
+            let linear = |first: Option<u64>, others: &[(u64, Option<u64>)]| {
+                let first = first?;
+                let (number, bits) = *others.first()?;
+                let unit = (first ^ bits?).checked_div(number)?;
+                let shift = unit.is_power_of_two().then(|| unit.trailing_zeros())?;
+                let fits =
+                    |&(number, bits): &(u64, Option<u64>)| bits == Some(first | number << shift);
+                others.iter().all(fits).then_some((first, shift as u8))
+            };
+            let vgprs = [1, 2, 128, 255].map(|n| (n as u64, register(VGPR0 + n)));
+            let sgprs = [4, 8, 64, 100].map(|n| (n as u64, register(n)));
+            // Small negative integers have the codes behind 64.
+            let integers = [(1, 1), (2, 2), (64, 64), (65, -1), (66, -2), (80, -16)]
+                .map(|(number, value)| (number, bits(Val::Int(value))));
+            let kinds = [
+                linear(register(VGPR0), &vgprs),
+                linear(register(0), &sgprs),
+                linear(bits(Val::Int(0)), &integers),
+                bits(Val::Reg(VCC, 2))
+                    .filter(|_| dwords == 2)
+                    .map(|bits| (bits, 0)),
+            ];
+            for (kind, found) in kinds.into_iter().enumerate() {
+                if let Some((bits, shift)) = found {
+                    direct.bits[kind] = bits;
+                    direct.shift[kind] = shift;
+                }
+            }
+            // abs, neg and sext must set the same bits of every register.
+            for (n, change) in direct.changes.iter_mut().enumerate() {
+                let of = |code: u16| {
+                    let mut operand = Operand::new(Val::Reg(code, dwords), Span::default());
+                    [operand.abs, operand.neg, operand.sext] = [n == 0, n == 1, n == 2];
+                    Some(register(code)? ^ changed(operand)?)
+                };
+                let sgprs = direct.shift[1] != NONE || direct.shift[3] != NONE;
+                *change = match (of(VGPR0), of(VGPR0 + 255), of(0)) {
+                    (Some(a), Some(b), c) if a == b && (!sgprs || c == Some(a)) => a,
+                    _ => 0,
+                };
+            }
+            direct.dwords = dwords;
+            direct.bus = valu && slot.access != Access::Write;
+        }
+        directs.rest = directs.try_line(encoder, &parser);
+        directs.count = slots.len() as u8;
+        directs
+    }
+
+    /// Fits a whole line of plain operands to find the bits that no operand sets; `None` where
+    /// operands alone are not enough.
+    fn try_line(&self, encoder: Encoder, parser: &Parser<'_, '_>) -> Option<u64> {
+        let mut operands = Vec::new();
+        let mut bits = 0;
+        for (n, _) in encoder.row.shape.slots.iter().enumerate() {
+            let direct = &self.operands[n];
+            let kind = direct.shift.iter().position(|&shift| shift != NONE)?;
+            let val = match kind {
+                0 => Val::Reg(VGPR0, direct.dwords),
+                1 => Val::Reg(0, direct.dwords),
+                2 => Val::Int(0),
+                _ => Val::Reg(VCC, 2),
+            };
+            operands.push(Operand::new(val, Span::default()));
+            bits |= direct.bits[kind];
+        }
+        let mut fitting = Fitting::with(parser, encoder, &operands, &[], Span::default());
+        let fits = fitting.run().is_ok()
+            && fitting.violations.is_empty()
+            && fitting.warning.is_none()
+            && fitting.encoder.literal.is_none();
+        fits.then_some(fitting.encoder.bits & !bits)
+    }
+
+    /// The bits that the operand with number `n` sets; `None` where it needs a closer look.
+    #[inline]
+    pub fn bits(&self, n: usize, operand: &Operand) -> Option<u64> {
+        let direct = self.operands.get(n)?;
+        let changes = if operand.has_mods() {
+            direct.changes(operand)?
+        } else {
+            0
+        };
+        let (kind, number) = match operand.val {
+            Val::Reg(code, count) if count == direct.dwords => match code {
+                VGPR0.. => (0, code - VGPR0),
+                0..102 if code.is_multiple_of([1, 1, 2, 2, 4][count.min(4) as usize]) => (1, code),
+                VCC => (3, 0),
+                _ => return None,
+            },
+            Val::Int(value @ 0..=64) => (2, value as u16),
+            Val::Int(value @ -16..=-1) => (2, (64 - value) as u16),
+            _ => return None,
+        };
+        let shift = direct.shift[kind];
+        (shift != NONE).then(|| direct.bits[kind] | (number as u64) << shift | changes)
+    }
+
+    /// All bits of a line without modifiers; `None` where any needs a closer look, or they together.
+    #[inline]
+    pub fn line(&self, operands: &[Operand]) -> Option<u64> {
+        let mut all = self.rest?;
+        if operands.len() != self.count as usize {
+            return None;
+        }
+        let mut bus = None;
+        for (n, operand) in operands.iter().enumerate() {
+            all |= self.bits(n, operand)?;
+            if let Val::Reg(code @ 0..VGPR0, count) = operand.val
+                && self.operands[n].bus
+                && bus.replace((code, count)).is_some()
+            {
+                return None;
+            }
+        }
+        Some(all)
+    }
+}
