@@ -168,7 +168,9 @@ pub fn judge(sample: &Sample, llvm: Option<&[Line]>, ours: &Ours) -> Verdict {
                 Back::Same => continue,
                 // Where LLVM does not take its own text back, ours may.
                 Back::Other(back) if llvm.len() == 1 && *back == bytes => {
-                    verdict.classes.push("LLVM loses bits of its text, ours does not");
+                    verdict
+                        .classes
+                        .push("LLVM loses bits of its text, ours does not");
                     continue;
                 }
                 Back::Other(bytes) => format!("gives {}", hex(bytes)),
