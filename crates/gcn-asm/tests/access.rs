@@ -108,6 +108,13 @@ fn registers() {
                 "v1 v2 v3 exec mode",
                 "v0 vcc",
             ),
+            ("v_movrels_b32 v0, v1", "m0 v* exec", "v0"),
+            ("v_movreld_b32 v0, v1", "v1 m0 exec", "v*"),
+            (
+                "v_interp_p2_f16 v0, v1, attr0.x, v3",
+                "v1 v3 exec mode m0",
+                "v0",
+            ),
             ("v_readlane_b32 s2, v3, s4", "v3 s4", "s2"),
             ("v_writelane_b32 v3, s4, 1", "s4", "v3"),
             ("v_readfirstlane_b32 s2, v3", "v3 exec", "s2"),

@@ -475,7 +475,7 @@ impl Facts {
         let generation = target.generation();
         // Interpolation finds its parameters by M0; GDS, ordered counts and the like their place.
         let by_m0 = match row.format {
-            Format::Vintrp => true,
+            _ if has(Role::Attr) => true,
             Format::Ds if !has(Role::DsAddr) || row.shape.mods == Mods::Gds => true,
             _ => generation < Gen::Gfx9 && matches!(space, Space::Lds | Space::Flat),
         };

@@ -3,8 +3,8 @@
 use super::common::VBARE;
 use crate::format::Format;
 use crate::inst::{Flags, Inst, NO};
-use crate::meaning::{Meaning, V};
-use crate::shape::{Role::*, Shape, Ty, plain, read, valu, write};
+use crate::meaning::{Meaning, State, V};
+use crate::shape::{Role, Role::*, Shape, Ty, plain, read, valu, write};
 
 static B32: Shape = valu(&[write(Vdst, Ty::B32), read(Src0, Ty::B32)]);
 static I32: Shape = valu(&[write(Vdst, Ty::I32), read(Src0, Ty::I32)]);
@@ -109,11 +109,11 @@ pub static ROWS: &[Inst] = &[
     vop1("v_frexp_exp_i32_f32",     [ 63,  63,  51,  51], &I32_F32,   frexp_exp),
     vop1("v_frexp_mant_f32",        [ 64,  64,  52,  52], &F32,       frexp_mant),
     vop1("v_clrexcp",               [ 65,  65,  53,  53], &VBARE,    v_clrexcp),
-    vop1("v_movreld_b32",           [ 66,  66,  54,  NO], &B32,       v_movreld).flag(Flags::NO_SDWA).flag(Flags::NO_DPP),
+    vop1("v_movreld_b32",           [ 66,  66,  54,  NO], &B32,       v_movreld).flag(Flags::NO_SDWA).flag(Flags::NO_DPP).errata(&["movrel-range"]),
     vop1("v_mov_prsv_b32",          [ NO,  NO,  NO,  54], &B32,       v_mov_prsv),
-    vop1("v_movrels_b32",           [ 67,  67,  55,  NO], &B32,       v_movrels).flag(Flags::NO_SDWA).flag(Flags::NO_DPP),
+    vop1("v_movrels_b32",           [ 67,  67,  55,  NO], &B32,       v_movrels).flag(Flags::NO_SDWA).flag(Flags::NO_DPP).errata(&["movrel-range"]),
     vop1("v_screen_partition_4se_b32",[ NO,  NO,  NO,  55], &B32,       v_screen_partition),
-    vop1("v_movrelsd_b32",          [ 68,  68,  56,  NO], &B32,       v_movrelsd).flag(Flags::NO_SDWA).flag(Flags::NO_DPP),
+    vop1("v_movrelsd_b32",          [ 68,  68,  56,  NO], &B32,       v_movrelsd).flag(Flags::NO_SDWA).flag(Flags::NO_DPP).errata(&["movrel-range"]),
     vop1("v_cvt_f16_u16",           [ NO,  NO,  57,  57], &F16_U16,  to_f16),
     vop1("v_cvt_f16_i16",           [ NO,  NO,  58,  58], &F16_I16,  to_f16),
     vop1("v_cvt_u16_f16",           [ NO,  NO,  59,  59], &U16_F16,  to_u16),
@@ -450,16 +450,24 @@ fn frexp_mant(m: &Meaning) {
     m.untold("The source scaled by a power of two to a magnitude from 0.5 to 1; zero, infinity and NaN are kept.");
 }
 
+/// The number of the VGPR that an operand names, plus M0.
+fn by_m0(m: &Meaning, role: Role) -> V<'_> {
+    (m.code_of(role) & 0xff) + m.get(State::M0).as_(Ty::U32)
+}
+
 fn v_movreld(m: &Meaning) {
-    m.untold("Copies the source to the VGPR whose number is the destination's plus M0.");
+    m.about("Copies the source to the VGPR whose number is the destination's plus M0.");
+    m.set_vgpr(by_m0(m, Vdst), m.s(0));
 }
 
 fn v_movrels(m: &Meaning) {
-    m.untold("Copies the VGPR whose number is the source's plus M0.");
+    m.about("Copies the VGPR whose number is the source's plus M0.");
+    m.d(m.vgpr(Ty::B32, by_m0(m, Src0)));
 }
 
 fn v_movrelsd(m: &Meaning) {
-    m.untold("Copies the VGPR whose number is the source's plus M0 to that whose number is the destination's plus M0.");
+    m.about("Copies the VGPR whose number is the source's plus M0 to that whose number is the destination's plus M0.");
+    m.set_vgpr(by_m0(m, Vdst), m.vgpr(Ty::B32, by_m0(m, Src0)));
 }
 
 fn cvt_norm_i16(m: &Meaning) {
