@@ -283,21 +283,34 @@ fn generated(format: &'static Format, generation: Generation, options: &Options)
 /// Makes the samples of a batch, runs every tool over them and judges.
 fn run_job(job: &Job, report: &Report, seed: u64, llvm: &Llvm, gcn: Option<&Gcn>) -> Result<Tally> {
     let target = report.target.as_str();
-    let samples: Vec<Sample> = match &job.source {
-        Source::Given(samples) => samples.clone(),
-        Source::Generated(parts) => parts
-            .iter()
-            .flat_map(|&(encoding, opcode, filling)| {
-                generate::samples(encoding, report.generation, opcode, filling, seed)
-            })
-            .collect(),
-    };
-    let llvm_lines = if report.generation.llvm_disassembles() {
-        Some(assemble_lines(
-            llvm,
-            target,
-            llvm.disassemble(target, &samples)?,
-        )?)
+    match &job.source {
+        Source::Given(samples) => judge(samples, target, report.generation, llvm, gcn),
+        Source::Generated(parts) => {
+            let samples: Vec<Sample> = parts
+                .iter()
+                .flat_map(|&(encoding, opcode, filling)| {
+                    generate::samples(encoding, report.generation, opcode, filling, seed)
+                })
+                .collect();
+            judge(&samples, target, report.generation, llvm, gcn)
+        }
+    }
+}
+
+/// Runs every tool over samples and judges them.
+///
+/// # Errors
+/// When a tool cannot be run or its output is not understood.
+pub fn judge(
+    samples: &[Sample],
+    target: &str,
+    generation: Generation,
+    llvm: &Llvm,
+    gcn: Option<&Gcn>,
+) -> Result<Tally> {
+    let llvm_lines = if generation.llvm_disassembles() {
+        let units = llvm.disassemble(target, samples)?;
+        Some(assemble_lines(llvm, target, units)?)
     } else {
         None
     };
@@ -311,7 +324,7 @@ fn run_job(job: &Job, report: &Report, seed: u64, llvm: &Llvm, gcn: Option<&Gcn>
         }
         return Ok(tally);
     };
-    let all = ask_ours(gcn, llvm, target, &samples, llvm_lines.as_deref())?;
+    let all = ask_ours(gcn, llvm, target, samples, llvm_lines.as_deref())?;
     for (i, (sample, ours)) in samples.iter().zip(&all).enumerate() {
         let lines = llvm_lines.as_ref().map(|lines| lines[i].as_slice());
         tally.add(sample, compare::judge(sample, lines, ours), || {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 const CLANG: &str = "clang-14";
 const BUILTINS: &str = "/usr/lib/clc/amdgcn--amdhsa.bc";
-const TARGETS: [&str; 5] = ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"];
+pub const TARGETS: [&str; 5] = ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"];
 
 /// Compiles each `testdata/kernels/<name>.cl` under `root` into `<name>-<target>.co` (a code object) and
 /// `<name>-<target>.s` (the compiler's assembly), overwriting what is there.
@@ -19,18 +19,11 @@ const TARGETS: [&str; 5] = ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"];
 pub fn run(root: &Path) -> Result<()> {
     let dir = root.join("testdata/kernels");
     let kernels = kernels(&dir)?;
-    ensure!(!kernels.is_empty(), "no *.cl in {}", dir.display());
-    if let Err(error) = Command::new(CLANG).arg("--version").output() {
-        bail!("cannot run {CLANG} ({error}): install the Debian package clang-14");
-    }
-    ensure!(
-        Path::new(BUILTINS).is_file(),
-        "{BUILTINS} is missing: install the Debian package libclc-14"
-    );
+    check_compiler()?;
     for kernel in &kernels {
         for target in TARGETS {
-            compile(&dir, kernel, target, "co", &[])?;
-            compile(&dir, kernel, target, "s", &["-S"])?;
+            compile(&dir, kernel, target, "co", &[], &dir)?;
+            compile(&dir, kernel, target, "s", &["-S"], &dir)?;
         }
     }
     println!(
@@ -42,8 +35,24 @@ pub fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// # Errors
+/// When clang-14 or libclc's builtins are missing; says which package has them.
+pub fn check_compiler() -> Result<()> {
+    if let Err(error) = Command::new(CLANG).arg("--version").output() {
+        bail!("cannot run {CLANG} ({error}): install the Debian package clang-14");
+    }
+    ensure!(
+        Path::new(BUILTINS).is_file(),
+        "{BUILTINS} is missing: install the Debian package libclc-14"
+    );
+    Ok(())
+}
+
 /// The names, without `.cl` and sorted, of the kernel sources in `dir`.
-fn kernels(dir: &Path) -> Result<Vec<String>> {
+///
+/// # Errors
+/// When the folder cannot be read or has none.
+pub fn kernels(dir: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
         let path: PathBuf = entry?.path();
@@ -54,11 +63,25 @@ fn kernels(dir: &Path) -> Result<Vec<String>> {
         }
     }
     names.sort();
+    ensure!(!names.is_empty(), "no *.cl in {}", dir.display());
     Ok(names)
 }
 
-/// Runs clang-14 inside `dir`, so that no path of this machine gets into the output.
-fn compile(dir: &Path, kernel: &str, target: &str, extension: &str, extra: &[&str]) -> Result<()> {
+/// Compiles `dir/<kernel>.cl` into `out/<kernel>-<target>.<extension>`. clang-14 runs inside `dir`, so that no path of
+/// this machine gets into the output.
+///
+/// # Errors
+/// When clang-14 cannot be run or fails.
+pub fn compile(
+    dir: &Path,
+    kernel: &str,
+    target: &str,
+    extension: &str,
+    extra: &[&str],
+    out: &Path,
+) -> Result<()> {
+    let name = format!("{kernel}-{target}.{extension}");
+    let out = std::path::absolute(out)?.join(name);
     let output = Command::new(CLANG)
         .current_dir(dir)
         .args(["-x", "cl", "-cl-std=CL1.2", "-O2", "-nogpulib"])
@@ -72,7 +95,8 @@ fn compile(dir: &Path, kernel: &str, target: &str, extension: &str, extra: &[&st
         .args(["-Xclang", "-mlink-builtin-bitcode", "-Xclang", BUILTINS])
         .args(extra)
         .arg(format!("{kernel}.cl"))
-        .args(["-o", &format!("{kernel}-{target}.{extension}")])
+        .arg("-o")
+        .arg(&out)
         .output()
         .with_context(|| format!("cannot run {CLANG}"))?;
     ensure!(

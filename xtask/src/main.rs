@@ -3,8 +3,10 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod corpus;
 mod diff;
 mod fixtures;
+mod listings;
 mod measure;
 mod seeds;
 
@@ -30,6 +32,10 @@ enum Task {
     /// Run a program and print its wall seconds, processor seconds and peak bytes
     #[command(hide = true)]
     Measure(measure::Options),
+    /// Check real code: all of it must come back from our text, and each instruction's text be LLVM's
+    Corpus(corpus::Options),
+    /// Compile OpenCL kernels to assembly; our assembler must make of it what llvm-mc makes
+    Listings(listings::Options),
     /// Compile testdata/kernels/*.cl with clang-14 for every tested target
     Fixtures,
     /// Write testdata/vectors: bytes and text that llvm-mc 14 agrees with itself on
@@ -63,6 +69,8 @@ fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Diff(options) => diff::run(&options),
         Task::Vectors => diff::vectors(&repo_root()).map(|()| true),
+        Task::Corpus(options) => corpus::run(&options),
+        Task::Listings(options) => listings::run(&options, &repo_root()),
         Task::Bench(options) => bench::run(&options, &repo_root()).map(|()| true),
         Task::Measure(options) => measure::child(&options),
         Task::Seeds => seeds::run(&repo_root()).map(|()| true),

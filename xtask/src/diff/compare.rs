@@ -167,7 +167,7 @@ pub fn judge(sample: &Sample, llvm: Option<&[Line]>, ours: &Ours) -> Verdict {
             let problem = match back {
                 Back::Same => continue,
                 // Where LLVM does not take its own text back, ours may.
-                Back::Other(back) if llvm.len() == 1 && *back == bytes => {
+                Back::Other(back) if llvm.len() == 1 && sample.bytes().eq(back.iter().copied()) => {
                     verdict
                         .classes
                         .push("LLVM loses bits of its text, ours does not");

@@ -1,0 +1,593 @@
+//! `cargo xtask corpus`: real code. Code objects are cut out of host libraries, offload bundles and compiled listings;
+//! all of their code must come back from our text, and every distinct instruction is compared with LLVM.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use gcn_isa::{Target, decode};
+use gcn_object::CodeObject;
+
+use crate::diff::compare::Tally;
+use crate::diff::formats::Generation;
+use crate::diff::generate::Sample;
+use crate::diff::llvm::{self, Llvm};
+use crate::diff::ours::{self, Gcn};
+use crate::diff::{self, tool};
+use crate::measure::{self, Usage};
+use crate::{build_gcn, repo_root};
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Host libraries and programs with offload bundles, bundles, code objects, clang's .s listings; or folders of them
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Targets, by comma; code for others is passed over
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "gfx600,gfx701,gfx803,gfx900,gfx906"
+    )]
+    target: Vec<String>,
+    /// Take every so many-th code object of a target
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    every: u64,
+    /// Code of each target, in megabytes, that LLVM's tools are timed on
+    #[arg(long, default_value_t = 8)]
+    timed: u64,
+    /// Distinct instructions of each target to compare with LLVM, the first found
+    #[arg(long, default_value_t = 4_000_000)]
+    distinct: usize,
+    /// Examples shown of each broken rule and target
+    #[arg(long, default_value_t = 5)]
+    show: usize,
+    /// The gcn binary; by default the workspace's release build, built first
+    #[arg(long)]
+    gcn: Option<PathBuf>,
+}
+
+const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
+
+/// Cuts code, checks and prints. Returns whether nothing of ours is wrong.
+///
+/// # Errors
+/// When a file cannot be read or a tool not be run.
+pub fn run(options: &Options) -> Result<bool> {
+    let mut checker = Checker::new(options)?;
+    let mut seen = BTreeMap::new();
+    for path in files(&options.paths)? {
+        for_each_code(&path, &mut |name, target, code| {
+            if !options.target.iter().any(|wanted| wanted == target) {
+                return Ok(());
+            }
+            let number: &mut u64 = seen.entry(target.to_owned()).or_default();
+            *number += 1;
+            if (*number - 1).is_multiple_of(options.every) {
+                checker.add(name, target, code)?;
+            }
+            Ok(())
+        })?;
+    }
+    checker.finish()
+}
+
+/// The files named, and those in the folders named.
+fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let entries = fs::read_dir(path).with_context(|| format!("{}", path.display()))?;
+            let inside: Vec<PathBuf> = entries
+                .map(|entry| Ok(entry?.path()))
+                .collect::<Result<_>>()?;
+            // Of a kernel's source, object and listing, the object.
+            let of_use = |path: &PathBuf| {
+                path.is_file()
+                    && match path.extension().and_then(|e| e.to_str()) {
+                        Some("s") => !path.with_extension("co").exists(),
+                        Some("cl" | "md" | "txt" | "toml") => false,
+                        _ => true,
+                    }
+            };
+            files.extend(inside.into_iter().filter(of_use));
+        } else {
+            files.push(path.clone());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// What is done with code: its name, its target's name, its bytes.
+type Take<'a> = &'a mut dyn FnMut(&str, &str, &[u8]) -> Result<()>;
+
+/// Hands out the code of every code object that a file is or has.
+fn for_each_code(path: &Path, take: Take) -> Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if path.extension().is_some_and(|extension| extension == "s") {
+        let object = compile_listing(path)?;
+        return of_object(&name, &object, take);
+    }
+    let mut file = File::open(path).with_context(|| format!("{}", path.display()))?;
+    let bundles = find_bundles(&mut file)?;
+    if bundles.is_empty() {
+        // Not larger than a code object is, then.
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0))?;
+        file.take(1 << 28).read_to_end(&mut bytes)?;
+        if !bytes.starts_with(b"\x7fELF") {
+            eprintln!("{}: no code object, no bundle", path.display());
+            return Ok(());
+        }
+        return of_object(&name, &bytes, take);
+    }
+    for (number, &at) in bundles.iter().enumerate() {
+        let Some(entries) = entries(&mut file, at)? else {
+            continue;
+        };
+        for entry in entries.iter().filter(|entry| entry.id.contains("amdgcn")) {
+            file.seek(SeekFrom::Start(at + entry.offset))?;
+            let mut bytes = Vec::new();
+            (&mut file).take(entry.size).read_to_end(&mut bytes)?;
+            of_object(
+                &format!("{name} bundle {number} {}", entry.id),
+                &bytes,
+                take,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Hands out a code object's `.text`.
+fn of_object(name: &str, bytes: &[u8], take: Take) -> Result<()> {
+    // Objects for other chips, gfx10's among them, are passed over.
+    let Ok(object) = CodeObject::parse(bytes) else {
+        return Ok(());
+    };
+    if let Some(index) = object.section(".text") {
+        take(name, object.target_name(), object.section_data(index))?;
+    }
+    Ok(())
+}
+
+/// The relocatable object that llvm-mc makes of a compiler's listing.
+pub fn compile_listing(path: &Path) -> Result<Vec<u8>> {
+    let text = fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+    let target = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(".amdgcn_target"))
+        .and_then(|rest| rest.trim().trim_matches('"').rsplit("--").next())
+        .and_then(|id| id.split(':').next())
+        .with_context(|| format!("{}: no .amdgcn_target", path.display()))?;
+    let output = Command::new(llvm::find()?)
+        .args(["-triple=amdgcn-amd-amdhsa", "-filetype=obj", "-o", "-"])
+        .arg(format!("-mcpu={target}"))
+        .arg(path)
+        .output()?;
+    ensure!(
+        output.status.success(),
+        "llvm-mc on {}: {}",
+        path.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(output.stdout)
+}
+
+/// Where bundles begin in a file. It is read in pieces, since libraries of more than a gigabyte are common.
+fn find_bundles(file: &mut File) -> Result<Vec<u64>> {
+    let mut found = Vec::new();
+    let mut piece = vec![0; 1 << 20];
+    // What is kept of the piece before is shorter than the magic by a byte, so none is found twice.
+    let (mut kept, mut base) = (0, 0_u64);
+    loop {
+        let read = file.read(&mut piece[kept..])?;
+        if read == 0 {
+            return Ok(found);
+        }
+        let end = kept + read;
+        let starts = piece[..end].windows(MAGIC.len()).enumerate();
+        // The first byte decides most windows.
+        found.extend(
+            starts
+                .filter(|(_, window)| window[0] == MAGIC[0] && *window == MAGIC)
+                .map(|(at, _)| base + at as u64),
+        );
+        let keep = end.min(MAGIC.len() - 1);
+        piece.copy_within(end - keep..end, 0);
+        base += (end - keep) as u64;
+        kept = keep;
+    }
+}
+
+/// An entry of a bundle; `offset` is from the bundle's start.
+struct Entry {
+    offset: u64,
+    size: u64,
+    id: String,
+}
+
+/// A bundle's entries; `None` where the magic is followed by what cannot be a bundle.
+fn entries(file: &mut File, at: u64) -> Result<Option<Vec<Entry>>> {
+    let end = file.metadata()?.len();
+    file.seek(SeekFrom::Start(at + MAGIC.len() as u64))?;
+    let number = |file: &mut File| -> Option<u64> {
+        let mut bytes = [0; 8];
+        file.read_exact(&mut bytes).ok()?;
+        Some(u64::from_le_bytes(bytes))
+    };
+    let Some(count) = number(file).filter(|count| *count < 1000) else {
+        return Ok(None);
+    };
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let (Some(offset), Some(size), Some(length)) = (number(file), number(file), number(file))
+        else {
+            return Ok(None);
+        };
+        let fits = offset.checked_add(size).and_then(|n| n.checked_add(at));
+        if fits.is_none_or(|n| n > end) || length > 200 {
+            return Ok(None);
+        }
+        let mut id = vec![0; length as usize];
+        if file.read_exact(&mut id).is_err() {
+            return Ok(None);
+        }
+        let id = String::from_utf8_lossy(&id).into_owned();
+        all.push(Entry { offset, size, id });
+    }
+    Ok(Some(all))
+}
+
+/// Time and the most memory over several runs.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    cpu: f64,
+    wall: f64,
+    peak: u64,
+    instructions: u64,
+}
+
+impl Sum {
+    fn add(&mut self, usage: Usage, instructions: u64) {
+        self.cpu += usage.cpu;
+        self.wall += usage.wall;
+        self.peak = self.peak.max(usage.peak);
+        self.instructions += instructions;
+    }
+}
+
+/// What is known of one target's code.
+#[derive(Default)]
+struct Code {
+    objects: u64,
+    bytes: u64,
+    instructions: u64,
+    /// Dwords that are no instruction to us.
+    undecoded: u64,
+    distinct: HashSet<(u8, u64)>,
+    samples: Vec<Sample>,
+    /// The sum over the samples already judged.
+    tally: Tally,
+    /// What did not come back.
+    failures: Vec<String>,
+    /// By the tool's name, over everything.
+    all: BTreeMap<&'static str, Sum>,
+    /// By the tool's name, over what LLVM was timed on too.
+    timed: BTreeMap<&'static str, Sum>,
+    timed_bytes: u64,
+}
+
+/// Takes code piece by piece.
+pub struct Checker {
+    gcn: PathBuf,
+    llvm_mc: PathBuf,
+    scratch: tool::Scratch,
+    timed: u64,
+    distinct: usize,
+    show: usize,
+    by_target: BTreeMap<String, Code>,
+}
+
+/// Distinct instructions judged at a time.
+const BATCH: usize = 50_000;
+
+impl Checker {
+    fn new(options: &Options) -> Result<Checker> {
+        Checker::with(
+            options.gcn.as_deref(),
+            options.timed << 20,
+            options.distinct,
+            options.show,
+        )
+    }
+
+    /// `timed` is how many bytes of each target LLVM's tools are timed on, `distinct` how many distinct instructions
+    /// are compared, `show` how many examples are shown.
+    ///
+    /// # Errors
+    /// When a tool is missing.
+    pub fn with(gcn: Option<&Path>, timed: u64, distinct: usize, show: usize) -> Result<Checker> {
+        let gcn = match gcn {
+            Some(path) => path.to_path_buf(),
+            None => build_gcn(&repo_root())?,
+        };
+        ours::check(&gcn)?;
+        Ok(Checker {
+            gcn,
+            llvm_mc: llvm::find()?,
+            scratch: tool::Scratch::new()?,
+            timed,
+            distinct,
+            show,
+            by_target: BTreeMap::new(),
+        })
+    }
+
+    /// The binary under test.
+    pub fn gcn(&self) -> &Path {
+        &self.gcn
+    }
+
+    /// A folder for temporary files.
+    pub fn dir(&self) -> &Path {
+        self.scratch.dir()
+    }
+
+    /// Notes something wrong with a target's code.
+    pub fn fail(&mut self, target: &str, what: String) {
+        let code = self.by_target.entry(target.to_owned()).or_default();
+        code.failures.push(what);
+    }
+
+    /// Checks the round trip of code and notes its distinct instructions.
+    ///
+    /// # Errors
+    /// When a tool cannot be run or its output is not understood.
+    pub fn add(&mut self, name: &str, target: &str, bytes: &[u8]) -> Result<()> {
+        let known = Target::parse(target).with_context(|| format!("{target} is no target"))?;
+        let mut code = self.by_target.remove(target).unwrap_or_default();
+        code.objects += 1;
+        code.bytes += bytes.len() as u64;
+        let instructions = self.collect(&mut code, known, bytes);
+        code.instructions += instructions;
+        let done = self.round_trips(&mut code, name, target, bytes, instructions);
+        let judged = if code.samples.len() >= BATCH {
+            self.judge(&mut code, target)
+        } else {
+            Ok(())
+        };
+        self.by_target.insert(target.to_owned(), code);
+        done.and(judged)
+    }
+
+    /// Counts instructions and keeps those not seen before.
+    fn collect(&self, code: &mut Code, target: Target, bytes: &[u8]) -> u64 {
+        let word = |at: usize| {
+            let word = bytes.get(at..at + 4)?;
+            Some(u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        };
+        let (mut at, mut count) = (0, 0);
+        while let Some(first) = word(at) {
+            let (words, step, encoding, opcode) = match decode(target, &bytes[at..]) {
+                Some(insn) => {
+                    let opcode = insn.row.opcode_in(target.generation()).unwrap_or_default();
+                    let count = insn.len as usize / 4;
+                    (count, count, insn.row.format.name(), opcode)
+                }
+                None => {
+                    code.undecoded += 1;
+                    (2, 1, "not decoded", 0)
+                }
+            };
+            let second = if words > 1 { word(at + 4) } else { None };
+            let key = (
+                words as u8,
+                u64::from(second.unwrap_or_default()) << 32 | u64::from(first),
+            );
+            if code.distinct.len() < self.distinct && code.distinct.insert(key) {
+                let words: &[u32] = match second {
+                    Some(second) => &[first, second],
+                    None => &[first],
+                };
+                code.samples.extend(Sample::new(words, encoding, opcode));
+            }
+            at += 4 * step;
+            count += 1;
+        }
+        count
+    }
+
+    /// Bytes to text and back, with labels and without, in both spellings.
+    fn round_trips(
+        &self,
+        code: &mut Code,
+        name: &str,
+        target: &str,
+        bytes: &[u8],
+        instructions: u64,
+    ) -> Result<()> {
+        let path = |name: &str| self.scratch.dir().join(name).to_string_lossy().into_owned();
+        let (raw, text, back) = (path("code.bin"), path("code.s"), path("code.back"));
+        let null = Path::new("/dev/null");
+        fs::write(&raw, bytes)?;
+        let with_llvm = code.timed_bytes < self.timed && target_has_disassembler(target);
+        for syntax in ["llvm", "clrx"] {
+            for plain in [true, false] {
+                let mut args = vec!["dis", "--raw", "--arch", target, "--syntax", syntax];
+                args.extend(plain.then_some("--plain"));
+                args.extend([raw.as_str(), "-o", &text]);
+                let mode = if plain { "plain" } else { "with labels" };
+                let round_trip = || -> Result<(Usage, Usage)> {
+                    let dis = measure::run(&self.gcn, &args, null)?;
+                    let mut args = vec!["asm", "--raw", "--arch", target, "--syntax", syntax];
+                    args.extend(plain.then_some("--permissive"));
+                    args.extend([text.as_str(), "-o", &back]);
+                    let asm = measure::run(&self.gcn, &args, null)?;
+                    let made = fs::read(&back)?;
+                    if made != bytes {
+                        let at = made.iter().zip(bytes).position(|(a, b)| a != b);
+                        let at = at.unwrap_or(made.len().min(bytes.len()));
+                        bail!(
+                            "{} bytes came back as {}, the first other one at {at:#x}",
+                            bytes.len(),
+                            made.len()
+                        );
+                    }
+                    Ok((dis, asm))
+                };
+                let (dis, asm) = match round_trip() {
+                    Ok(usage) => usage,
+                    Err(problem) => {
+                        code.failures
+                            .push(format!("{name}, {syntax}, {mode}: {problem:#}"));
+                        continue;
+                    }
+                };
+                if syntax == "llvm" {
+                    let (dis_name, asm_name) = if plain {
+                        ("gcn dis --raw --plain", "gcn asm --raw")
+                    } else {
+                        ("gcn dis --raw, labels", "gcn asm --raw, labels")
+                    };
+                    code.all.entry(dis_name).or_default().add(dis, instructions);
+                    code.all.entry(asm_name).or_default().add(asm, instructions);
+                    if with_llvm {
+                        code.timed
+                            .entry(dis_name)
+                            .or_default()
+                            .add(dis, instructions);
+                        code.timed
+                            .entry(asm_name)
+                            .or_default()
+                            .add(asm, instructions);
+                    }
+                }
+            }
+        }
+        if with_llvm {
+            code.timed_bytes += bytes.len() as u64;
+            let (source, object, listing) =
+                (path("code-object.s"), path("code.o"), path("code.listing"));
+            let mcpu = format!("--mcpu={target}");
+            fs::write(&source, format!(".incbin \"{raw}\"\n"))?;
+            let args = [
+                "-triple=amdgcn-amd-amdhsa",
+                &mcpu,
+                "-filetype=obj",
+                &source,
+                "-o",
+                &object,
+            ];
+            measure::run(&self.llvm_mc, &args, null)?;
+            let objdump = self
+                .llvm_mc
+                .to_string_lossy()
+                .replace("llvm-mc", "llvm-objdump");
+            let usage = measure::run(
+                Path::new(&objdump),
+                &["-d", &mcpu, &object],
+                Path::new(&listing),
+            )?;
+            code.timed
+                .entry("llvm-objdump -d")
+                .or_default()
+                .add(usage, instructions);
+            // The listing's own text, without what llvm-objdump puts around it.
+            let lines = fs::read_to_string(&listing)?;
+            let lines: Vec<&str> = lines
+                .lines()
+                .filter_map(|line| line.split_once(" // "))
+                .map(|(text, _)| text.trim_end())
+                .collect();
+            fs::write(&text, lines.join("\n"))?;
+            let args = [
+                "-triple=amdgcn-amd-amdhsa",
+                &mcpu,
+                "-filetype=obj",
+                &text,
+                "-o",
+                &object,
+            ];
+            // LLVM does not take all of its own text.
+            if let Ok(usage) = measure::run(&self.llvm_mc, &args, null) {
+                code.timed
+                    .entry("llvm-mc -filetype=obj")
+                    .or_default()
+                    .add(usage, instructions);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the distinct instructions gathered since the last time.
+    fn judge(&self, code: &mut Code, target: &str) -> Result<()> {
+        let generation = Generation::of_target(target).context("a target of gfx6 to gfx9")?;
+        let llvm = Llvm::new(&self.llvm_mc, &self.scratch);
+        let gcn = Gcn::new(&self.gcn, &self.scratch)?;
+        for samples in std::mem::take(&mut code.samples).chunks(BATCH) {
+            let tally = diff::judge(samples, target, generation, &llvm, Some(&gcn))?;
+            code.tally.merge(tally);
+        }
+        Ok(())
+    }
+
+    /// Judges what is left and prints everything. Returns whether nothing is wrong.
+    ///
+    /// # Errors
+    /// When a tool cannot be run or its output is not understood, or there was no code.
+    pub fn finish(mut self) -> Result<bool> {
+        let mut right = true;
+        let by_target = std::mem::take(&mut self.by_target);
+        ensure!(!by_target.is_empty(), "no code for these targets");
+        for (target, mut code) in by_target {
+            self.judge(&mut code, &target)?;
+            right &= code.failures.is_empty() && code.tally.wrong == 0;
+            println!(
+                "{target}: {} pieces of code, {} bytes, {} instructions, {} of them no instruction; {} fail to come back",
+                code.objects,
+                code.bytes,
+                code.instructions,
+                code.undecoded,
+                code.failures.len()
+            );
+            for failure in code.failures.iter().take(self.show) {
+                println!("  WRONG {failure}");
+            }
+            print!(
+                "{}",
+                code.tally
+                    .report(&format!("  distinct instructions, {target}"), self.show)
+            );
+            for (title, sums) in [
+                ("all of it", &code.all),
+                ("what LLVM was timed on", &code.timed),
+            ] {
+                if sums.is_empty() {
+                    continue;
+                }
+                println!(
+                    "  {title:<26}{:>9}{:>9}{:>10}{:>9}",
+                    "cpu s", "wall s", "M insn/s", "peak MB"
+                );
+                for (tool, sum) in sums {
+                    println!(
+                        "    {tool:<24}{:>9.2}{:>9.2}{:>10.2}{:>9.1}",
+                        sum.cpu,
+                        sum.wall,
+                        sum.instructions as f64 / sum.cpu / 1e6,
+                        sum.peak as f64 / 1e6
+                    );
+                }
+            }
+        }
+        Ok(right)
+    }
+}
+
+fn target_has_disassembler(target: &str) -> bool {
+    Generation::of_target(target).is_some_and(Generation::llvm_disassembles)
+}
