@@ -6,6 +6,7 @@ use crate::operand::{Operand, Val};
 use crate::parse::Parser;
 use crate::symbols::Symbols;
 use gcn_isa::encode::Encoder;
+use gcn_isa::inst::Flags;
 use gcn_isa::operand::{VCC, VGPR0};
 use gcn_isa::shape::Access;
 use gcn_isa::{Encoding, Format, Target};
@@ -23,10 +24,35 @@ struct Direct {
     bits: [u64; KINDS],
     /// How far the number of another value is shifted, or [`NONE`].
     shift: [u8; KINDS],
+    /// The bits that abs, neg and sext of a register set; 0 where they need a closer look.
+    changes: [u64; 3],
     /// How wide a register must be.
     dwords: u8,
     /// An SGPR or VCC comes over the constant bus.
     bus: bool,
+}
+
+impl Direct {
+    /// The bits that the abs, neg and sext of an operand set.
+    fn changes(&self, operand: &Operand) -> Option<u64> {
+        if !matches!(operand.val, Val::Reg(..)) || operand.sext && (operand.abs || operand.neg) {
+            return None;
+        }
+        let mut bits = 0;
+        for (change, is) in self
+            .changes
+            .iter()
+            .zip([operand.abs, operand.neg, operand.sext])
+        {
+            if is {
+                if *change == 0 {
+                    return None;
+                }
+                bits |= change;
+            }
+        }
+        Some(bits)
+    }
 }
 
 /// How an encoding holds all its operands.
@@ -70,8 +96,8 @@ impl Directs {
         for (slot, direct) in slots.iter().zip(&mut directs.operands) {
             let dwords = slot.ty.dwords();
             // The bits that an operand sets.
-            let bits = |val: Val| {
-                let operand = [Operand::new(val, Span::default())];
+            let changed = |operand: Operand| {
+                let operand = [operand];
                 let mut fitting = Fitting::with(&parser, encoder, &operand, &[], Span::default());
                 let fits = fitting.slot(slot, 0, false).is_ok()
                     && fitting.violations.is_empty()
@@ -79,6 +105,7 @@ impl Directs {
                     && fitting.encoder.literal.is_none();
                 fits.then_some(fitting.encoder.bits ^ encoder.bits)
             };
+            let bits = |val: Val| changed(Operand::new(val, Span::default()));
             let register = |code: u16| bits(Val::Reg(code, dwords));
             // The first value's bits, and the shift that makes those of the others.
             let linear = |first: Option<u64>, others: &[(u64, Option<u64>)]| {
@@ -109,11 +136,26 @@ impl Directs {
                     direct.shift[kind] = shift;
                 }
             }
+            // abs, neg and sext must set the same bits of every register.
+            for (n, change) in direct.changes.iter_mut().enumerate() {
+                let of = |code: u16| {
+                    let mut operand = Operand::new(Val::Reg(code, dwords), Span::default());
+                    [operand.abs, operand.neg, operand.sext] = [n == 0, n == 1, n == 2];
+                    Some(register(code)? ^ changed(operand)?)
+                };
+                let sgprs = direct.shift[1] != NONE || direct.shift[3] != NONE;
+                *change = match (of(VGPR0), of(VGPR0 + 255), of(0)) {
+                    (Some(a), Some(b), c) if a == b && (!sgprs || c == Some(a)) => a,
+                    _ => 0,
+                };
+            }
             direct.dwords = dwords;
             direct.bus = valu && slot.access != Access::Write;
         }
         use Encoding::*;
-        if !matches!(encoder.encoding, Sdwa1 | Sdwa2 | SdwaC | Dpp1 | Dpp2 | DppC) {
+        // What an implicit VCC shares the constant bus with needs a closer look.
+        let implicit = encoder.row.flags.has(Flags::READS_VCC);
+        if !matches!(encoder.encoding, Sdwa1 | Sdwa2 | SdwaC | Dpp1 | Dpp2 | DppC) && !implicit {
             directs.count = slots.len() as u8;
         }
         directs
@@ -122,7 +164,12 @@ impl Directs {
     /// The bits that the operand with number `n` sets; `None` where it needs a closer look.
     #[inline]
     pub fn bits(&self, n: usize, operand: &Operand) -> Option<u64> {
-        let direct = self.operands.get(n).filter(|_| !operand.has_mods())?;
+        let direct = self.operands.get(n)?;
+        let changes = if operand.has_mods() {
+            direct.changes(operand)?
+        } else {
+            0
+        };
         let (kind, number) = match operand.val {
             Val::Reg(code, count) if count == direct.dwords => match code {
                 VGPR0.. => (0, code - VGPR0),
@@ -135,7 +182,7 @@ impl Directs {
             _ => return None,
         };
         let shift = direct.shift[kind];
-        (shift != NONE).then(|| direct.bits[kind] | (number as u64) << shift)
+        (shift != NONE).then(|| direct.bits[kind] | (number as u64) << shift | changes)
     }
 
     /// The bits that all operands set; `None` where any needs a closer look, or they together.

@@ -42,6 +42,8 @@ struct KernelBlock<'s> {
 
 /// A section may not grow beyond this: a slip of the pen in `.fill` shall not take all memory.
 const MAX_SECTION: u64 = 1 << 28;
+/// The least text that is worth looking up how its instructions are encoded.
+const LEAST_QUICK: usize = 1 << 12;
 /// Plain lines are read in pieces of so much text, so that their bytes stay in the cache.
 const PIECE: usize = 1 << 16;
 /// The text that a thread reads at once: from this, as starting a thread takes time,
@@ -180,7 +182,11 @@ impl<'s, 'o> Asm<'s, 'o> {
             tokens: Vec::with_capacity(64),
             quick: None,
             others: Vec::new(),
-            quick_from: 0,
+            quick_from: if src.len() < LEAST_QUICK {
+                usize::MAX
+            } else {
+                0
+            },
             least_part: LEAST_PART,
             sym,
             target: None,
@@ -1669,6 +1675,9 @@ impl<'s, 'o> Asm<'s, 'o> {
                     }
                 }
             }
+            if self.options.text_only {
+                continue;
+            }
             let defined = section != SymbolSection::Undefined;
             index[id] = Some(symbols.len());
             symbols.push(Symbol {
@@ -1693,6 +1702,10 @@ impl<'s, 'o> Asm<'s, 'o> {
             if let RelocTarget::Symbol(id) = target {
                 relocations[*n].symbol = index[*id as usize];
             }
+        }
+        if self.options.text_only {
+            symbols.clear();
+            relocations.clear();
         }
         let target = self.target?;
         let id = self.id()?;

@@ -59,6 +59,9 @@ pub struct Options {
     pub permissive: bool,
     /// Symbols with their values, as `.set` would define them.
     pub defines: Vec<(String, i64)>,
+    /// Only the bytes of `.text` are wanted: the result has neither symbols nor relocations, which
+    /// saves the memory of a large text's.
+    pub text_only: bool,
     /// On how many threads the text is read: 0 and 1 are the caller's alone. Short texts are read
     /// on one whatever this says. The result does not depend on it.
     pub threads: usize,
@@ -168,6 +171,19 @@ impl Assembled {
         }
     }
 
+    /// As [`Assembled::raw`], without a copy.
+    ///
+    /// # Errors
+    /// What needs a linker.
+    pub fn into_raw(self) -> Result<Vec<u8>, String> {
+        self.raw()?;
+        Ok(self
+            .sections
+            .into_iter()
+            .next()
+            .map_or(Vec::new(), |section| section.data))
+    }
+
     /// Everything, ready to be written.
     pub fn builder(&self) -> Builder {
         let mut builder = Builder::new(self.target_id, self.version);
@@ -236,12 +252,8 @@ pub fn snippet(
     };
     let output = run(source, "", &options, true);
     match output.object {
-        Some(object) => match object.raw() {
-            Ok(_) => Ok(object
-                .sections
-                .into_iter()
-                .next()
-                .map_or(Vec::new(), |s| s.data)),
+        Some(object) => match object.into_raw() {
+            Ok(bytes) => Ok(bytes),
             Err(message) => {
                 let all = Span {
                     start: 0,

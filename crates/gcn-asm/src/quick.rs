@@ -8,7 +8,8 @@
 
 use crate::direct::Directs;
 use crate::insn::{
-    Arg, Fitting, Form, Modifier, asked_form, encodings, finished, modifier, rows_of, split_form,
+    Arg, Fitting, Form, Mod, Modifier, asked_form, encodings, finished, modifier, rows_of,
+    split_form,
 };
 use crate::lexer::{Lexer, Reading, Span, Tok, is_ident, is_ident_start};
 use crate::operand::{File, Operand, Val, named, numbered, tuple};
@@ -51,6 +52,14 @@ pub(crate) struct Run {
 /// Operands and modifiers of one line beyond which it is not plain.
 const MOST: usize = 8;
 
+/// How many modifiers are kept in mind.
+const KNOWN: usize = 256;
+const NOTHING: Modifier = Modifier {
+    what: Mod::Bits,
+    value: 0,
+    span: Span { start: 0, end: 0 },
+};
+
 /// Reads plain lines, one after the other.
 pub(crate) struct Quick<'s> {
     src: &'s str,
@@ -60,6 +69,8 @@ pub(crate) struct Quick<'s> {
     sym: Symbols<'s>,
     operands: Vec<Operand>,
     modifiers: Vec<Modifier>,
+    /// Modifiers read before, by a hash of their text: most are written again and again.
+    known: Vec<(&'s str, Modifier)>,
     /// One more than the highest VGPR and SGPR named by the lines read.
     pub used: [u32; 2],
     /// The bytes of the lines read.
@@ -77,6 +88,7 @@ impl<'s> Quick<'s> {
             sym: Symbols::new(),
             operands: Vec::with_capacity(MOST),
             modifiers: Vec::with_capacity(MOST),
+            known: vec![("", NOTHING); KNOWN],
             used: [0; 2],
             out: Vec::new(),
             branches: Vec::new(),
@@ -231,7 +243,7 @@ impl<'s> Quick<'s> {
         }
         let mut form = plan.form;
         while !ended {
-            let m = c.modifier()?;
+            let m = c.known_modifier(&mut self.known)?;
             let twice = self.modifiers.iter().any(|o| o.what == m.what);
             if twice || self.modifiers.len() >= MOST {
                 return None;
@@ -474,21 +486,27 @@ impl<'s> Cursor<'s> {
     /// A name of small letters, digits and `_`, which another kind of character ends.
     #[inline]
     fn word(&mut self) -> &'s str {
-        let start = self.pos;
-        while KIND[self.byte() as usize] & SMALL != 0 {
-            self.pos += 1;
-        }
-        self.src.get(start..self.pos).unwrap_or("")
+        self.take(|c| KIND[c as usize] & SMALL != 0)
     }
 
     /// A name as the lexer has it.
     #[inline]
     fn ident(&mut self) -> &'s str {
+        self.take(is_ident)
+    }
+
+    /// The text up to the first byte that is not one of these.
+    #[inline]
+    fn take(&mut self, is: impl Fn(u8) -> bool) -> &'s str {
         let start = self.pos;
-        while is_ident(self.byte()) {
-            self.pos += 1;
+        let mut end = start;
+        while let Some(&c) = self.bytes.get(end)
+            && is(c)
+        {
+            end += 1;
         }
-        self.src.get(start..self.pos).unwrap_or("")
+        self.pos = end;
+        self.src.get(start..end).unwrap_or("")
     }
 
     /// Whether no name or number goes on here.
@@ -817,6 +835,23 @@ impl<'s> Cursor<'s> {
             return None;
         }
         Some(next == b':' || have >= most)
+    }
+
+    /// As [`Cursor::modifier`], which is asked only for what is new.
+    #[inline]
+    fn known_modifier(&mut self, known: &mut [(&'s str, Modifier)]) -> Option<Modifier> {
+        let start = self.pos;
+        let text = self.take(|c| c != b' ' && c != b'\n');
+        let place = &mut known[hash(text.as_bytes(), None) % KNOWN];
+        if place.0 == text && !text.is_empty() {
+            return Some(place.1);
+        }
+        let end = std::mem::replace(&mut self.pos, start);
+        let modifier = self.modifier()?;
+        if self.pos == end {
+            *place = (text, modifier);
+        }
+        Some(modifier)
     }
 
     fn modifier(&mut self) -> Option<Modifier> {

@@ -429,6 +429,19 @@ fn bits_beside_the_operands() {
     assert!(!written(6) && written(7) && written(8) && written(9) && !written(10));
 }
 
+/// As LLVM has it: VCC itself goes with it, half of it does not.
+#[test]
+fn an_implicit_vcc_takes_the_constant_bus() {
+    let target = Target::parse("gfx900").unwrap();
+    let takes = |text| gcn_asm::assemble_snippet(target, text, false).is_ok();
+    assert!(takes("v_div_fmas_f32 v0, 1.0, v1, v2"));
+    assert!(takes("v_div_fmas_f64 v[0:1], vcc, v[2:3], v[4:5]"));
+    assert!(!takes("v_div_fmas_f32 v0, s4, v1, v2"));
+    assert!(!takes("v_div_fmas_f32 v0, vcc_lo, v1, v2"));
+    assert!(!takes("v_div_fmas_f64 v[0:1], s[2:3], v[2:3], v[4:5]"));
+    assert!(gcn_asm::assemble_snippet(target, "v_div_fmas_f32 v0, s4, v1, v2", true).is_ok());
+}
+
 #[test]
 fn flow() {
     let if_ = |state, set| Condition::If { state, set };

@@ -203,8 +203,8 @@ const MISSING: &[Exception] = &[
 /// Rows that no line of the table has.
 #[rustfmt::skip]
 const EXTRA: &[Exception] = &[
-    except("DS ds_write_src2_b32 gfx*", 5, "LLVM's assembler has it; the table leaves it out between its neighbours"),
-    except("VOP3 v_cvt_pkaccum_u8_f32 gfx*", 3, "LLVM's assembler has it on gfx8 and gfx9 too"),
+    except("DS ds_write_src2_b32 gfx*", 5, "LLVM and CLRX have it; the table has its 64-bit brother alone"),
+    except("VOP3 v_cvt_pkaccum_u8_f32 gfx*", 3, "LLVM's alone on gfx8 and gfx9, where VOP3 is its only form"),
     except("MIMG image_sample_*_g16 gfx*", 80, "gfx10's 16-bit gradients, which LLVM 14 takes and prints for older targets too"),
 ];
 

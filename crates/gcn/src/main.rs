@@ -336,6 +336,7 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
             AsmSyntax::Clrx => gcn::asm::Syntax::Clrx,
         },
         permissive: args.permissive,
+        text_only: args.raw,
         threads: args.threads.map_or_else(cores, NonZeroUsize::get),
         ..Default::default()
     };
@@ -353,7 +354,7 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
         return Err(String::new());
     };
     let (bytes, extension) = if args.raw {
-        (object.raw()?.to_vec(), "bin")
+        (object.into_raw()?, "bin")
     } else if args.relocatable {
         (object.relocatable().map_err(|e| e.to_string())?, "o")
     } else {

@@ -7,6 +7,7 @@ use crate::format::{Field, Format};
 use crate::inst::{Inst, NO};
 use crate::meaning::{AtomicOp, Meaning, Space, State, Touch, V};
 use crate::shape::{Mods, Role, Role::*, Shape, Slot, Ty, read, write};
+use crate::target::Gen;
 
 const fn one(slots: &'static [Slot]) -> Shape {
     Shape {
@@ -147,11 +148,11 @@ pub static ROWS: &[Inst] = &[
     ds("ds_write2_b32",             [ 14,  14,  14,  14], &WRITE2_32,    write2),
     ds("ds_write2st64_b32",         [ 15,  15,  15,  15], &WRITE2_32,    write2st64),
     ds("ds_cmpst_b32",              [ 16,  16,  16,  16], &ATOMIC32X2,   cmpst),
-    ds("ds_cmpst_f32",             [ 17,  17,  17,  17], &ATOMIC32X2,    cmpst_float),
-    ds("ds_min_f32",               [ 18,  18,  18,  18], &ATOMIC32,      min_float),
-    ds("ds_max_f32",               [ 19,  19,  19,  19], &ATOMIC32,      max_float),
+    ds("ds_cmpst_f32",              [ 17,  17,  17,  17], &ATOMIC32X2,   cmpst_float),
+    ds("ds_min_f32",                [ 18,  18,  18,  18], &ATOMIC32,     min_float),
+    ds("ds_max_f32",                [ 19,  19,  19,  19], &ATOMIC32,     max_float),
     ds("ds_nop",                    [ NO,  20,  20,  20], &BARE_DS,      ds_nop),
-    ds("ds_add_f32",               [ NO,  NO,  21,  21], &ATOMIC32,      add_float),
+    ds("ds_add_f32",                [ NO,  NO,  21,  21], &ATOMIC32,     add_float),
     ds("ds_write_addtid_b32",       [ NO,  NO,  NO,  29], &WRITE_TID,    write_addtid),
     ds("ds_write_b8",               [ 30,  30,  30,  30], &WRITE32,      write_b8),
     ds("ds_write_b16",              [ 31,  31,  31,  31], &WRITE32,      write_b16),
@@ -172,11 +173,11 @@ pub static ROWS: &[Inst] = &[
     ds("ds_wrxchg2_rtn_b32",        [ 46,  46,  46,  46], &XCHG2_32,     wrxchg2),
     ds("ds_wrxchg2st64_rtn_b32",    [ 47,  47,  47,  47], &XCHG2_32,     wrxchg2st64),
     ds("ds_cmpst_rtn_b32",          [ 48,  48,  48,  48], &RTN32X2,      cmpst),
-    ds("ds_cmpst_rtn_f32",         [ 49,  49,  49,  49], &RTN32X2,       cmpst_float),
-    ds("ds_min_rtn_f32",           [ 50,  50,  50,  50], &RTN32,         min_float),
-    ds("ds_max_rtn_f32",           [ 51,  51,  51,  51], &RTN32,         max_float),
+    ds("ds_cmpst_rtn_f32",          [ 49,  49,  49,  49], &RTN32X2,      cmpst_float),
+    ds("ds_min_rtn_f32",            [ 50,  50,  50,  50], &RTN32,        min_float),
+    ds("ds_max_rtn_f32",            [ 51,  51,  51,  51], &RTN32,        max_float),
     ds("ds_wrap_rtn_b32",           [ NO,  52,  52,  52], &RTN32X2,      wrap),
-    ds("ds_add_rtn_f32",           [ NO,  NO,  53,  53], &RTN32,         add_float),
+    ds("ds_add_rtn_f32",            [ NO,  NO,  53,  53], &RTN32,        add_float),
     ds("ds_read_b32",               [ 54,  54,  54,  54], &READ32,       read_dwords),
     ds("ds_read2_b32",              [ 55,  55,  55,  55], &READ2_32,     read2),
     ds("ds_read2st64_b32",          [ 56,  56,  56,  56], &READ2_32,     read2st64),
@@ -184,7 +185,7 @@ pub static ROWS: &[Inst] = &[
     ds("ds_read_u8",                [ 58,  58,  58,  58], &READ32,       read_u8),
     ds("ds_read_i16",               [ 59,  59,  59,  59], &READ32,       read_i16),
     ds("ds_read_u16",               [ 60,  60,  60,  60], &READ32,       read_u16),
-    ds("ds_swizzle_b32",           [ 53,  53,  61,  61], &SWIZZLE,       swizzle),
+    ds("ds_swizzle_b32",            [ 53,  53,  61,  61], &SWIZZLE,      swizzle).errata(&["ds-swizzle"]),
     ds("ds_permute_b32",            [ NO,  NO,  62,  62], &PERMUTE,      permute),
     ds("ds_bpermute_b32",           [ NO,  NO,  63,  63], &PERMUTE,      bpermute),
     ds("ds_add_u64",                [ 64,  64,  64,  64], &ATOMIC64,     add),
@@ -204,9 +205,9 @@ pub static ROWS: &[Inst] = &[
     ds("ds_write2_b64",             [ 78,  78,  78,  78], &WRITE2_64,    write2),
     ds("ds_write2st64_b64",         [ 79,  79,  79,  79], &WRITE2_64,    write2st64),
     ds("ds_cmpst_b64",              [ 80,  80,  80,  80], &ATOMIC64X2,   cmpst),
-    ds("ds_cmpst_f64",             [ 81,  81,  81,  81], &ATOMIC64X2,    cmpst_float),
-    ds("ds_min_f64",               [ 82,  82,  82,  82], &ATOMIC64,      min_float),
-    ds("ds_max_f64",               [ 83,  83,  83,  83], &ATOMIC64,      max_float),
+    ds("ds_cmpst_f64",              [ 81,  81,  81,  81], &ATOMIC64X2,   cmpst_float),
+    ds("ds_min_f64",                [ 82,  82,  82,  82], &ATOMIC64,     min_float),
+    ds("ds_max_f64",                [ 83,  83,  83,  83], &ATOMIC64,     max_float),
     ds("ds_write_b8_d16_hi",        [ NO,  NO,  NO,  84], &WRITE32,      write_b8_hi),
     ds("ds_write_b16_d16_hi",       [ NO,  NO,  NO,  85], &WRITE32,      write_b16_hi),
     ds("ds_read_u8_d16",            [ NO,  NO,  NO,  86], &READ_D16,     read_u8_d16),
@@ -232,57 +233,57 @@ pub static ROWS: &[Inst] = &[
     ds("ds_wrxchg2_rtn_b64",        [110, 110, 110, 110], &XCHG2_64,     wrxchg2),
     ds("ds_wrxchg2st64_rtn_b64",    [111, 111, 111, 111], &XCHG2_64,     wrxchg2st64),
     ds("ds_cmpst_rtn_b64",          [112, 112, 112, 112], &RTN64X2,      cmpst),
-    ds("ds_cmpst_rtn_f64",         [113, 113, 113, 113], &RTN64X2,       cmpst_float),
-    ds("ds_min_rtn_f64",           [114, 114, 114, 114], &RTN64,         min_float),
-    ds("ds_max_rtn_f64",           [115, 115, 115, 115], &RTN64,         max_float),
+    ds("ds_cmpst_rtn_f64",          [113, 113, 113, 113], &RTN64X2,      cmpst_float),
+    ds("ds_min_rtn_f64",            [114, 114, 114, 114], &RTN64,        min_float),
+    ds("ds_max_rtn_f64",            [115, 115, 115, 115], &RTN64,        max_float),
     ds("ds_read_b64",               [118, 118, 118, 118], &READ64,       read_dwords),
     ds("ds_read2_b64",              [119, 119, 119, 119], &READ2_64,     read2),
     ds("ds_read2st64_b64",          [120, 120, 120, 120], &READ2_64,     read2st64),
-    ds("ds_condxchg32_rtn_b64",    [ NO, 126, 126, 126], &RTN64,         condxchg32),
-    ds("ds_add_src2_u32",          [128, 128, 128, 128], &SRC2,          add_src2),
-    ds("ds_sub_src2_u32",          [129, 129, 129, 129], &SRC2,          sub_src2),
-    ds("ds_rsub_src2_u32",         [130, 130, 130, 130], &SRC2,          rsub_src2),
-    ds("ds_inc_src2_u32",          [131, 131, 131, 131], &SRC2,          inc_src2),
-    ds("ds_dec_src2_u32",          [132, 132, 132, 132], &SRC2,          dec_src2),
-    ds("ds_min_src2_i32",          [133, 133, 133, 133], &SRC2,          smin_src2),
-    ds("ds_max_src2_i32",          [134, 134, 134, 134], &SRC2,          smax_src2),
-    ds("ds_min_src2_u32",          [135, 135, 135, 135], &SRC2,          umin_src2),
-    ds("ds_max_src2_u32",          [136, 136, 136, 136], &SRC2,          umax_src2),
-    ds("ds_and_src2_b32",          [137, 137, 137, 137], &SRC2,          and_src2),
-    ds("ds_or_src2_b32",           [138, 138, 138, 138], &SRC2,          or_src2),
-    ds("ds_xor_src2_b32",          [139, 139, 139, 139], &SRC2,          xor_src2),
-    ds("ds_write_src2_b32",        [141, 141, 141, 141], &SRC2,          write_src2),
-    ds("ds_min_src2_f32",          [146, 146, 146, 146], &SRC2,          min_float_src2),
-    ds("ds_max_src2_f32",          [147, 147, 147, 147], &SRC2,          max_float_src2),
-    ds("ds_add_src2_f32",          [ NO,  NO, 149, 149], &SRC2,          add_float_src2),
-    ds("ds_gws_sema_release_all",  [ NO,  24, 152, 152], &GWS,           gws_sema_release_all),
-    ds("ds_gws_init",              [ 25,  25, 153, 153], &GWS_DATA,      gws_init),
-    ds("ds_gws_sema_v",            [ 26,  26, 154, 154], &GWS,           gws_sema_v),
-    ds("ds_gws_sema_br",           [ 27,  27, 155, 155], &GWS_DATA,      gws_sema_br),
-    ds("ds_gws_sema_p",            [ 28,  28, 156, 156], &GWS,           gws_sema_p),
-    ds("ds_gws_barrier",           [ 29,  29, 157, 157], &GWS_DATA,      gws_barrier),
+    ds("ds_condxchg32_rtn_b64",     [ NO, 126, 126, 126], &RTN64,        condxchg32),
+    ds("ds_add_src2_u32",           [128, 128, 128, 128], &SRC2,         add_src2),
+    ds("ds_sub_src2_u32",           [129, 129, 129, 129], &SRC2,         sub_src2),
+    ds("ds_rsub_src2_u32",          [130, 130, 130, 130], &SRC2,         rsub_src2),
+    ds("ds_inc_src2_u32",           [131, 131, 131, 131], &SRC2,         inc_src2),
+    ds("ds_dec_src2_u32",           [132, 132, 132, 132], &SRC2,         dec_src2),
+    ds("ds_min_src2_i32",           [133, 133, 133, 133], &SRC2,         smin_src2),
+    ds("ds_max_src2_i32",           [134, 134, 134, 134], &SRC2,         smax_src2),
+    ds("ds_min_src2_u32",           [135, 135, 135, 135], &SRC2,         umin_src2),
+    ds("ds_max_src2_u32",           [136, 136, 136, 136], &SRC2,         umax_src2),
+    ds("ds_and_src2_b32",           [137, 137, 137, 137], &SRC2,         and_src2),
+    ds("ds_or_src2_b32",            [138, 138, 138, 138], &SRC2,         or_src2),
+    ds("ds_xor_src2_b32",           [139, 139, 139, 139], &SRC2,         xor_src2),
+    ds("ds_write_src2_b32",         [141, 141, 141, 141], &SRC2,         write_src2),
+    ds("ds_min_src2_f32",           [146, 146, 146, 146], &SRC2,         min_float_src2),
+    ds("ds_max_src2_f32",           [147, 147, 147, 147], &SRC2,         max_float_src2),
+    ds("ds_add_src2_f32",           [ NO,  NO, 149, 149], &SRC2,         add_float_src2),
+    ds("ds_gws_sema_release_all",   [ NO,  24, 152, 152], &GWS,          gws_sema_release_all),
+    ds("ds_gws_init",               [ 25,  25, 153, 153], &GWS_DATA,     gws_init),
+    ds("ds_gws_sema_v",             [ 26,  26, 154, 154], &GWS,          gws_sema_v),
+    ds("ds_gws_sema_br",            [ 27,  27, 155, 155], &GWS_DATA,     gws_sema_br),
+    ds("ds_gws_sema_p",             [ 28,  28, 156, 156], &GWS,          gws_sema_p),
+    ds("ds_gws_barrier",            [ 29,  29, 157, 157], &GWS_DATA,     gws_barrier),
     ds("ds_read_addtid_b32",        [ NO,  NO,  NO, 182], &READ_TID,     read_addtid),
-    ds("ds_consume",               [ 61,  61, 189, 189], &READ_TID,      consume),
-    ds("ds_append",                [ 62,  62, 190, 190], &READ_TID,      append),
-    ds("ds_ordered_count",         [ 63,  63, 191, 191], &ORDERED,       ordered_count),
-    ds("ds_add_src2_u64",          [192, 192, 192, 192], &SRC2,          add_src2),
-    ds("ds_sub_src2_u64",          [193, 193, 193, 193], &SRC2,          sub_src2),
-    ds("ds_rsub_src2_u64",         [194, 194, 194, 194], &SRC2,          rsub_src2),
-    ds("ds_inc_src2_u64",          [195, 195, 195, 195], &SRC2,          inc_src2),
-    ds("ds_dec_src2_u64",          [196, 196, 196, 196], &SRC2,          dec_src2),
-    ds("ds_min_src2_i64",          [197, 197, 197, 197], &SRC2,          smin_src2),
-    ds("ds_max_src2_i64",          [198, 198, 198, 198], &SRC2,          smax_src2),
-    ds("ds_min_src2_u64",          [199, 199, 199, 199], &SRC2,          umin_src2),
-    ds("ds_max_src2_u64",          [200, 200, 200, 200], &SRC2,          umax_src2),
-    ds("ds_and_src2_b64",          [201, 201, 201, 201], &SRC2,          and_src2),
-    ds("ds_or_src2_b64",           [202, 202, 202, 202], &SRC2,          or_src2),
-    ds("ds_xor_src2_b64",          [203, 203, 203, 203], &SRC2,          xor_src2),
-    ds("ds_write_src2_b64",        [205, 205, 205, 205], &SRC2,          write_src2),
-    ds("ds_min_src2_f64",          [210, 210, 210, 210], &SRC2,          min_float_src2),
-    ds("ds_max_src2_f64",          [211, 211, 211, 211], &SRC2,          max_float_src2),
+    ds("ds_consume",                [ 61,  61, 189, 189], &READ_TID,     consume),
+    ds("ds_append",                 [ 62,  62, 190, 190], &READ_TID,     append),
+    ds("ds_ordered_count",          [ 63,  63, 191, 191], &ORDERED,      ordered_count),
+    ds("ds_add_src2_u64",           [192, 192, 192, 192], &SRC2,         add_src2),
+    ds("ds_sub_src2_u64",           [193, 193, 193, 193], &SRC2,         sub_src2),
+    ds("ds_rsub_src2_u64",          [194, 194, 194, 194], &SRC2,         rsub_src2),
+    ds("ds_inc_src2_u64",           [195, 195, 195, 195], &SRC2,         inc_src2),
+    ds("ds_dec_src2_u64",           [196, 196, 196, 196], &SRC2,         dec_src2),
+    ds("ds_min_src2_i64",           [197, 197, 197, 197], &SRC2,         smin_src2),
+    ds("ds_max_src2_i64",           [198, 198, 198, 198], &SRC2,         smax_src2),
+    ds("ds_min_src2_u64",           [199, 199, 199, 199], &SRC2,         umin_src2),
+    ds("ds_max_src2_u64",           [200, 200, 200, 200], &SRC2,         umax_src2),
+    ds("ds_and_src2_b64",           [201, 201, 201, 201], &SRC2,         and_src2),
+    ds("ds_or_src2_b64",            [202, 202, 202, 202], &SRC2,         or_src2),
+    ds("ds_xor_src2_b64",           [203, 203, 203, 203], &SRC2,         xor_src2),
+    ds("ds_write_src2_b64",         [205, 205, 205, 205], &SRC2,         write_src2),
+    ds("ds_min_src2_f64",           [210, 210, 210, 210], &SRC2,         min_float_src2),
+    ds("ds_max_src2_f64",           [211, 211, 211, 211], &SRC2,         max_float_src2),
     ds("ds_write_b96",              [ NO, 222, 222, 222], &WRITE96,      write_dwords),
     ds("ds_write_b128",             [ NO, 223, 223, 223], &WRITE128,     write_dwords),
-    ds("ds_condxchg32_rtn_b128",   [ NO, 253, 253, 253], &DST128,        condxchg32_b128),
+    ds("ds_condxchg32_rtn_b128",    [ NO, 253, 253, 253], &DST128,       condxchg32_b128),
     ds("ds_read_b96",               [ NO, 254, 254, 254], &READ96,       read_dwords),
     ds("ds_read_b128",              [ NO, 255, 255, 255], &READ128,      read_dwords),
 ];
@@ -702,11 +703,6 @@ fn gws_barrier(m: &Meaning) {
     m.touches(Touch::Nothing);
 }
 
-fn swizzle(m: &Meaning) {
-    m.untold("Moves the source among the lanes as the offset says: within each four lanes, or by AND, OR and XOR masks of the lane number within each 32.");
-    m.touches(Touch::Nothing);
-}
-
 fn consume(m: &Meaning) {
     m.untold("Atomically subtracts the number of lanes that are on from the dword at M0's base plus the offset; gives its old value.");
     m.touches(Touch::Atomic(Space::Lds));
@@ -818,4 +814,28 @@ fn max_float_src2(m: &Meaning) {
 fn add_float_src2(m: &Meaning) {
     m.untold("Atomically adds the float at the second address in LDS to that at the first.");
     m.touches(Touch::Atomic(Space::Lds));
+}
+
+fn swizzle(m: &Meaning) {
+    m.about("The source of another lane, which the offset makes of the lane's number: one of the same four, or in each 32 lanes by AND, OR and XOR; gfx9 rotates and reverses bits, too. 0 where that lane is off. LDS is not touched.");
+    let offset = m.field(Field::Offset0) | (m.field(Field::Offset1) << 8);
+    let at_least = |least| offset.ge(m.c(Ty::U32, least));
+    let lane = m.lane();
+    let (low, half) = (lane & 31, lane & 32);
+    let quad = (lane & 60) | ((offset >> ((lane & 3) << 1)) & 3);
+    let (first, second, third) = (offset & 31, (offset >> 5) & 31, (offset >> 10) & 31);
+    let masks = (((low & first) | second) ^ third) | half;
+    let mut from = at_least(0x8000).select(quad, masks);
+    if m.target().generation() == Gen::Gfx9 {
+        let kept = low & first;
+        let back = (offset & 0x400).nonzero();
+        let moved = back.select(low - second, low + second);
+        let rotated = kept | (moved & !first & 31) | half;
+        let reversed = ((low.rev() >> 27) >> first.popcount()) | kept | half;
+        from = at_least(0xc000).select(rotated, from);
+        from = at_least(0xe000).select(reversed, from);
+    }
+    let on = ((m.get(State::Exec) >> from) & 1).nonzero();
+    let value = m.operand(DsAddr).read_lane(from);
+    m.d(on.select(value, m.c(value.ty, 0)));
 }

@@ -4,6 +4,7 @@ use super::common::VBARE;
 use crate::format::Format;
 use crate::inst::{Flags, Inst, NO};
 use crate::meaning::{Meaning, State, V};
+use crate::operand::VGPR0;
 use crate::shape::{Role, Role::*, Shape, Ty, plain, read, valu, write};
 
 static B32: Shape = valu(&[write(Vdst, Ty::B32), read(Src0, Ty::B32)]);
@@ -57,7 +58,7 @@ pub static ROWS: &[Inst] = &[
     vop1("v_cvt_f32_u32",           [  6,   6,   6,   6], &F32_U32,  to_f32),
     vop1("v_cvt_u32_f32",           [  7,   7,   7,   7], &U32_F32,  to_u32),
     vop1("v_cvt_i32_f32",           [  8,   8,   8,   8], &I32_F32,  to_i32),
-    vop1("v_mov_fed_b32",           [  9,   9,   9,   9], &B32,       v_mov_fed),
+    vop1("v_mov_fed_b32",           [  9,   9,   9,   9], &B32,      v_mov_fed),
     vop1("v_cvt_f16_f32",           [ 10,  10,  10,  10], &F16_F32,  to_width),
     vop1("v_cvt_f32_f16",           [ 11,  11,  11,  11], &F32_F16,  to_width),
     vop1("v_cvt_rpi_i32_f32",       [ 12,  12,  12,  12], &I32_F32,  v_cvt_rpi),
@@ -80,9 +81,9 @@ pub static ROWS: &[Inst] = &[
     vop1("v_ceil_f32",              [ 34,  34,  29,  29], &F32,      ceil),
     vop1("v_rndne_f32",             [ 35,  35,  30,  30], &F32,      rndne),
     vop1("v_floor_f32",             [ 36,  36,  31,  31], &F32,      floor),
-    vop1("v_exp_f32",               [ 37,  37,  32,  32], &F32,       exp),
-    vop1("v_log_f32",               [ 39,  39,  33,  33], &F32,       log),
-    vop1("v_log_clamp_f32",         [ 38,  38,  NO,  NO], &F32,       log_clamp),
+    vop1("v_exp_f32",               [ 37,  37,  32,  32], &F32,      exp),
+    vop1("v_log_f32",               [ 39,  39,  33,  33], &F32,      log),
+    vop1("v_log_clamp_f32",         [ 38,  38,  NO,  NO], &F32,      log_clamp),
     vop1("v_rcp_clamp_f32",         [ 40,  40,  NO,  NO], &F32,      rcp_clamp),
     vop1("v_rcp_legacy_f32",        [ 41,  41,  NO,  NO], &F32,      rcp_legacy),
     vop1("v_rcp_f32",               [ 42,  42,  34,  34], &F32,      rcp),
@@ -96,24 +97,24 @@ pub static ROWS: &[Inst] = &[
     vop1("v_rsq_clamp_f64",         [ 50,  50,  NO,  NO], &F64,      rsq_clamp),
     vop1("v_sqrt_f32",              [ 51,  51,  39,  39], &F32,      sqrt),
     vop1("v_sqrt_f64",              [ 52,  52,  40,  40], &F64,      sqrt),
-    vop1("v_sin_f32",               [ 53,  53,  41,  41], &F32,       sin),
-    vop1("v_cos_f32",               [ 54,  54,  42,  42], &F32,       cos),
+    vop1("v_sin_f32",               [ 53,  53,  41,  41], &F32,      sin),
+    vop1("v_cos_f32",               [ 54,  54,  42,  42], &F32,      cos),
     vop1("v_not_b32",               [ 55,  55,  43,  43], &B32,      v_not),
     vop1("v_bfrev_b32",             [ 56,  56,  44,  44], &B32,      v_bfrev),
     vop1("v_ffbh_u32",              [ 57,  57,  45,  45], &B32,      v_ffbh_u32),
     vop1("v_ffbl_b32",              [ 58,  58,  46,  46], &B32,      v_ffbl),
     vop1("v_ffbh_i32",              [ 59,  59,  47,  47], &I32,      v_ffbh_i32),
-    vop1("v_frexp_exp_i32_f64",     [ 60,  60,  48,  48], &I32_F64,   frexp_exp),
-    vop1("v_frexp_mant_f64",        [ 61,  61,  49,  49], &F64,       frexp_mant),
+    vop1("v_frexp_exp_i32_f64",     [ 60,  60,  48,  48], &I32_F64,  frexp_exp),
+    vop1("v_frexp_mant_f64",        [ 61,  61,  49,  49], &F64,      frexp_mant),
     vop1("v_fract_f64",             [ 62,  62,  50,  50], &F64,      fract),
-    vop1("v_frexp_exp_i32_f32",     [ 63,  63,  51,  51], &I32_F32,   frexp_exp),
-    vop1("v_frexp_mant_f32",        [ 64,  64,  52,  52], &F32,       frexp_mant),
+    vop1("v_frexp_exp_i32_f32",     [ 63,  63,  51,  51], &I32_F32,  frexp_exp),
+    vop1("v_frexp_mant_f32",        [ 64,  64,  52,  52], &F32,      frexp_mant),
     vop1("v_clrexcp",               [ 65,  65,  53,  53], &VBARE,    v_clrexcp),
-    vop1("v_movreld_b32",           [ 66,  66,  54,  NO], &B32,       v_movreld).flag(Flags::NO_SDWA).flag(Flags::NO_DPP).errata(&["movrel-range"]),
-    vop1("v_mov_prsv_b32",          [ NO,  NO,  NO,  54], &B32,       v_mov_prsv),
-    vop1("v_movrels_b32",           [ 67,  67,  55,  NO], &B32,       v_movrels).flag(Flags::NO_SDWA).flag(Flags::NO_DPP).errata(&["movrel-range"]),
-    vop1("v_screen_partition_4se_b32",[ NO,  NO,  NO,  55], &B32,       v_screen_partition),
-    vop1("v_movrelsd_b32",          [ 68,  68,  56,  NO], &B32,       v_movrelsd).flag(Flags::NO_SDWA).flag(Flags::NO_DPP).errata(&["movrel-range"]),
+    vop1("v_movreld_b32",           [ 66,  66,  54,  NO], &B32,      v_movreld).flag(Flags::NO_SDWA).flag(Flags::NO_DPP).errata(&["movrel-range"]),
+    vop1("v_mov_prsv_b32",          [ NO,  NO,  NO,  54], &B32,      v_mov_prsv),
+    vop1("v_movrels_b32",           [ 67,  67,  55,  NO], &B32,      v_movrels).flag(Flags::NO_SDWA).flag(Flags::NO_DPP).errata(&["movrel-range"]),
+    vop1("v_screen_partition_4se_b32", [ NO,  NO,  NO,  55], &B32,      v_screen_partition),
+    vop1("v_movrelsd_b32",          [ 68,  68,  56,  NO], &B32,      v_movrelsd).flag(Flags::NO_SDWA).flag(Flags::NO_DPP).errata(&["movrel-range"]),
     vop1("v_cvt_f16_u16",           [ NO,  NO,  57,  57], &F16_U16,  to_f16),
     vop1("v_cvt_f16_i16",           [ NO,  NO,  58,  58], &F16_I16,  to_f16),
     vop1("v_cvt_u16_f16",           [ NO,  NO,  59,  59], &U16_F16,  to_u16),
@@ -121,23 +122,23 @@ pub static ROWS: &[Inst] = &[
     vop1("v_rcp_f16",               [ NO,  NO,  61,  61], &F16,      rcp),
     vop1("v_sqrt_f16",              [ NO,  NO,  62,  62], &F16,      sqrt),
     vop1("v_rsq_f16",               [ NO,  NO,  63,  63], &F16,      rsq),
-    vop1("v_log_f16",               [ NO,  NO,  64,  64], &F16,       log),
-    vop1("v_exp_f16",               [ NO,  NO,  65,  65], &F16,       exp),
-    vop1("v_frexp_mant_f16",        [ NO,  NO,  66,  66], &F16,       frexp_mant),
-    vop1("v_frexp_exp_i16_f16",     [ NO,  NO,  67,  67], &I16_F16,   frexp_exp),
+    vop1("v_log_f16",               [ NO,  NO,  64,  64], &F16,      log),
+    vop1("v_exp_f16",               [ NO,  NO,  65,  65], &F16,      exp),
+    vop1("v_frexp_mant_f16",        [ NO,  NO,  66,  66], &F16,      frexp_mant),
+    vop1("v_frexp_exp_i16_f16",     [ NO,  NO,  67,  67], &I16_F16,  frexp_exp),
     vop1("v_floor_f16",             [ NO,  NO,  68,  68], &F16,      floor),
     vop1("v_ceil_f16",              [ NO,  NO,  69,  69], &F16,      ceil),
     vop1("v_trunc_f16",             [ NO,  NO,  70,  70], &F16,      trunc),
     vop1("v_rndne_f16",             [ NO,  NO,  71,  71], &F16,      rndne),
     vop1("v_fract_f16",             [ NO,  NO,  72,  72], &F16,      fract),
-    vop1("v_sin_f16",               [ NO,  NO,  73,  73], &F16,       sin),
-    vop1("v_cos_f16",               [ NO,  NO,  74,  74], &F16,       cos),
-    vop1("v_exp_legacy_f32",        [ NO,  70,  75,  75], &F32,       exp_legacy),
-    vop1("v_log_legacy_f32",        [ NO,  69,  76,  76], &F32,       log_legacy),
-    vop1("v_cvt_norm_i16_f16",      [ NO,  NO,  NO,  77], &I16_F16,   cvt_norm_i16),
-    vop1("v_cvt_norm_u16_f16",      [ NO,  NO,  NO,  78], &U16_F16,   cvt_norm_u16),
-    vop1("v_sat_pk_u8_i16",         [ NO,  NO,  NO,  79], &SAT_PK,    v_sat_pk),
-    vop1("v_writelane_regwr_b32",   [ NO,  NO,  NO,  80], &B32,       v_writelane_regwr),
+    vop1("v_sin_f16",               [ NO,  NO,  73,  73], &F16,      sin),
+    vop1("v_cos_f16",               [ NO,  NO,  74,  74], &F16,      cos),
+    vop1("v_exp_legacy_f32",        [ NO,  70,  75,  75], &F32,      exp_legacy),
+    vop1("v_log_legacy_f32",        [ NO,  69,  76,  76], &F32,      log_legacy),
+    vop1("v_cvt_norm_i16_f16",      [ NO,  NO,  NO,  77], &I16_F16,  cvt_norm_i16),
+    vop1("v_cvt_norm_u16_f16",      [ NO,  NO,  NO,  78], &U16_F16,  cvt_norm_u16),
+    vop1("v_sat_pk_u8_i16",         [ NO,  NO,  NO,  79], &SAT_PK,   v_sat_pk),
+    vop1("v_writelane_regwr_b32",   [ NO,  NO,  NO,  80], &B32,      v_writelane_regwr),
     vop1("v_swap_b32",              [ NO,  NO,  NO,  81], &SWAP,     v_swap).flag(Flags::ONLY_E32),
 ];
 
@@ -450,23 +451,23 @@ fn frexp_mant(m: &Meaning) {
     m.untold("The source scaled by a power of two to a magnitude from 0.5 to 1; zero, infinity and NaN are kept.");
 }
 
-/// The number of the VGPR that an operand names, plus M0.
+/// The number of the VGPR that is M0 after the one in a role.
 fn by_m0(m: &Meaning, role: Role) -> V<'_> {
-    (m.code_of(role) & 0xff) + m.get(State::M0).as_(Ty::U32)
+    (m.code_of(role) - VGPR0 as u64) + m.get(State::M0).as_(Ty::U32)
 }
 
 fn v_movreld(m: &Meaning) {
-    m.about("Copies the source to the VGPR whose number is the destination's plus M0.");
+    m.about("Copies the source to the VGPR that is M0 registers after the destination.");
     m.set_vgpr(by_m0(m, Vdst), m.s(0));
 }
 
 fn v_movrels(m: &Meaning) {
-    m.about("Copies the VGPR whose number is the source's plus M0.");
+    m.about("Copies the VGPR that is M0 registers after the source.");
     m.d(m.vgpr(Ty::B32, by_m0(m, Src0)));
 }
 
 fn v_movrelsd(m: &Meaning) {
-    m.about("Copies the VGPR whose number is the source's plus M0 to that whose number is the destination's plus M0.");
+    m.about("Copies the VGPR that is M0 registers after the source to the one that is M0 registers after the destination.");
     m.set_vgpr(by_m0(m, Vdst), m.vgpr(Ty::B32, by_m0(m, Src0)));
 }
 
@@ -479,5 +480,9 @@ fn cvt_norm_u16(m: &Meaning) {
 }
 
 fn v_sat_pk(m: &Meaning) {
-    m.untold("Each half of the source, signed, is held between 0 and 255; the two bytes go to the low half.");
+    m.about("Each half of the source, signed, is held between 0 and 255; the two bytes go to the low half, and 0 to the high half.");
+    let x = m.s(0).as_(Ty::I32);
+    let (least, most) = (m.c(Ty::I32, 0), m.c(Ty::I32, 255));
+    let [low, high] = [(x << 16) >> 16, x >> 16].map(|half| half.max(least).min(most));
+    m.d((low | (high << 8)).as_(Ty::B32));
 }

@@ -245,8 +245,8 @@ pub static ROWS: &[Inst] = &[
     vop3("v_sad_hi_u8",        [347, 347, 474, 474], &U32X3,   sad_hi_u8),
     vop3("v_sad_u16",          [348, 348, 475, 475], &U32X3,   sad_u16),
     vop3("v_sad_u32",          [349, 349, 476, 476], &U32X3,   sad_u32),
-    vop3("v_mullit_f32",        [336, 336,  NO,  NO], &F32X3,     mullit),
-    vop3("v_qsad_u8",           [370,  NO,  NO,  NO], &QSAD,      qsad),
+    vop3("v_mullit_f32",       [336, 336,  NO,  NO], &F32X3,   mullit),
+    vop3("v_qsad_u8",          [370,  NO,  NO,  NO], &QSAD,    qsad),
     vop3("v_lshl_b64",         [353, 353,  NO,  NO], &B64_BY,  shl64),
     vop3("v_lshr_b64",         [354, 354,  NO,  NO], &B64_BY,  shr64),
     vop3("v_ashr_i64",         [355, 355,  NO,  NO], &I64_BY,  shr64),
@@ -258,30 +258,30 @@ pub static ROWS: &[Inst] = &[
     vop3("v_mul_lo_u32",       [361, 361, 645, 645], &U32X2,   mul_lo),
     vop3("v_mul_hi_u32",       [362, 362, 646, 646], &U32X2,   mul_hi),
     vop3("v_mul_lo_i32",       [363, 363,  NO,  NO], &I32X2,   mul_lo),
-    vop3("v_cubeid_f32",        [324, 324, 452, 452], &F32X3,     cube_id),
-    vop3("v_cubesc_f32",        [325, 325, 453, 453], &F32X3,     cube_sc),
-    vop3("v_cubetc_f32",        [326, 326, 454, 454], &F32X3,     cube_tc),
-    vop3("v_cubema_f32",        [327, 327, 455, 455], &F32X3,     cube_ma),
-    vop3("v_cvt_pk_u8_f32",     [350, 350, 477, 477], &PK_U8,     cvt_pk_u8),
+    vop3("v_cubeid_f32",       [324, 324, 452, 452], &F32X3,   cube_id),
+    vop3("v_cubesc_f32",       [325, 325, 453, 453], &F32X3,   cube_sc),
+    vop3("v_cubetc_f32",       [326, 326, 454, 454], &F32X3,   cube_tc),
+    vop3("v_cubema_f32",       [327, 327, 455, 455], &F32X3,   cube_ma),
+    vop3("v_cvt_pk_u8_f32",    [350, 350, 477, 477], &PK_U8,   cvt_pk_u8),
     vop3("v_mul_hi_i32",       [364, 364, 647, 647], &I32X2,   mul_hi),
     vop3("v_div_fixup_f32",    [351, 351, 478, 478], &F32X3,   div_fixup),
     vop3("v_div_fixup_f64",    [352, 352, 479, 479], &F64X3,   div_fixup),
     vop3("v_div_scale_f32",    [365, 365, 480, 480], &SCALE32, div_scale),
     vop3("v_div_scale_f64",    [366, 366, 481, 481], &SCALE64, div_scale),
-    vop3("v_div_fmas_f32",     [367, 367, 482, 482], &F32X3,   div_fmas).errata(&["valu-div-fmas"]),
-    vop3("v_div_fmas_f64",     [368, 368, 483, 483], &F64X3,   div_fmas).errata(&["valu-div-fmas"]),
+    vop3("v_div_fmas_f32",     [367, 367, 482, 482], &F32X3,   div_fmas).flag(Flags::READS_VCC).errata(&["valu-div-fmas"]),
+    vop3("v_div_fmas_f64",     [368, 368, 483, 483], &F64X3,   div_fmas).flag(Flags::READS_VCC).errata(&["valu-div-fmas"]),
     vop3("v_msad_u8",          [369, 369, 484, 484], &U32X3,   msad_u8),
-    vop3("v_qsad_pk_u16_u8",    [ NO, 370, 485, 485], &QSAD,      qsad).alias(&["v_qsad_u8"]),
-    vop3("v_mqsad_pk_u16_u8",   [371,  NO,  NO,  NO], &QSAD,      mqsad).clrx("v_mqsad_u8"),
-    vop3("v_mqsad_pk_u16_u8",   [ NO, 371, 486, 486], &QSAD,      mqsad).alias(&["v_mqsad_u8"]),
-    vop3("v_mqsad_u32_u8",      [ NO, 373, 487, 487], &MQSAD32,   mqsad_u32),
+    vop3("v_qsad_pk_u16_u8",   [ NO, 370, 485, 485], &QSAD,    qsad).alias(&["v_qsad_u8"]),
+    vop3("v_mqsad_pk_u16_u8",  [371,  NO,  NO,  NO], &QSAD,    mqsad).clrx("v_mqsad_u8"),
+    vop3("v_mqsad_pk_u16_u8",  [ NO, 371, 486, 486], &QSAD,    mqsad).alias(&["v_mqsad_u8"]),
+    vop3("v_mqsad_u32_u8",     [ NO, 373, 487, 487], &MQSAD32, mqsad_u32),
     vop3("v_mad_u64_u32",      [ NO, 374, 488, 488], &MAD_U64, mad_u64),
     vop3("v_mad_i64_i32",      [ NO, 375, 489, 489], &MAD_I64, mad_i64),
     vop3("v_mad_f16",          [ NO,  NO, 490,  NO], &F16X3,   mad_float).errata(&["valu-16-bit-high"]),
-    vop3("v_interp_p1ll_f16",       [ NO,  NO, 628, 628], &P1LL,   p1_f16),
-    vop3("v_interp_p1lv_f16",       [ NO,  NO, 629, 629], &P1LV,   p1_f16),
-    vop3("v_interp_p2_legacy_f16",  [ NO,  NO,  NO, 630], &P2_F16, p2_f16),
-    vop3("v_interp_p2_f16",         [ NO,  NO, 630, 631], &P2_F16, p2_f16),
+    vop3("v_interp_p1ll_f16",  [ NO,  NO, 628, 628], &P1LL,    p1_f16),
+    vop3("v_interp_p1lv_f16",  [ NO,  NO, 629, 629], &P1LV,    p1_f16),
+    vop3("v_interp_p2_legacy_f16", [ NO,  NO,  NO, 630], &P2_F16,  p2_f16),
+    vop3("v_interp_p2_f16",    [ NO,  NO, 630, 631], &P2_F16,  p2_f16),
     vop3("v_mad_legacy_f16",   [ NO,  NO,  NO, 490], &F16X3,   mad_float).flag(Flags::CLEARS_UPPER),
     vop3("v_mad_u16",          [ NO,  NO, 491,  NO], &U16X3,   mad_u16).errata(&["valu-16-bit-high"]),
     vop3("v_mad_legacy_u16",   [ NO,  NO,  NO, 491], &U16X3,   mad_u16).flag(Flags::CLEARS_UPPER),
@@ -290,9 +290,9 @@ pub static ROWS: &[Inst] = &[
     vop3("v_perm_b32",         [ NO,  NO, 493, 493], &B32X3,   perm),
     vop3("v_fma_f16",          [ NO,  NO, 494,  NO], &F16X3,   fma).errata(&["valu-16-bit-high"]),
     vop3("v_fma_legacy_f16",   [ NO,  NO,  NO, 494], &F16X3,   fma).flag(Flags::CLEARS_UPPER),
-    vop3("v_div_fixup_f16",     [ NO,  NO, 495,  NO], &F16X3,     div_fixup_f16),
-    vop3("v_div_fixup_legacy_f16",[ NO,  NO,  NO, 495], &F16X3,     div_fixup_f16).flag(Flags::CLEARS_UPPER),
-    vop3("v_cvt_pkaccum_u8_f32",[ NO,  NO, 496, 496], &PKACCUM,   cvt_pkaccum),
+    vop3("v_div_fixup_f16",    [ NO,  NO, 495,  NO], &F16X3,   div_fixup).errata(&["valu-16-bit-high"]),
+    vop3("v_div_fixup_legacy_f16", [ NO,  NO,  NO, 495], &F16X3,   div_fixup).flag(Flags::CLEARS_UPPER),
+    vop3("v_cvt_pkaccum_u8_f32", [ NO,  NO, 496, 496], &PKACCUM, cvt_pkaccum),
     vop3("v_mad_u32_u16",      [ NO,  NO,  NO, 497], &U32_U16, mad_u32_u16),
     vop3("v_mad_i32_i16",      [ NO,  NO,  NO, 498], &I32_I16, mad_i32_i16),
     vop3("v_xad_u32",          [ NO,  NO,  NO, 499], &U32X3,   xad),
@@ -315,27 +315,27 @@ pub static ROWS: &[Inst] = &[
     vop3("v_mad_u16",          [ NO,  NO,  NO, 516], &U16X3,   mad_u16).errata(&["valu-16-bit-high"]),
     vop3("v_mad_i16",          [ NO,  NO,  NO, 517], &I16X3,   mad_i16).errata(&["valu-16-bit-high"]),
     vop3("v_fma_f16",          [ NO,  NO,  NO, 518], &F16X3,   fma).errata(&["valu-16-bit-high"]),
-    vop3("v_div_fixup_f16",     [ NO,  NO,  NO, 519], &F16X3,     div_fixup_f16),
+    vop3("v_div_fixup_f16",    [ NO,  NO,  NO, 519], &F16X3,   div_fixup).errata(&["valu-16-bit-high"]),
     vop3("v_ldexp_f32",        [ NO,  NO, 648, 648], &LDEXP32, ldexp),
     vop3("v_readlane_b32",     [ NO,  NO, 649, 649], &READ_LANE, v_readlane),
     vop3("v_writelane_b32",    [ NO,  NO, 650, 650], &WRITE_LANE, v_writelane),
     vop3("v_bcnt_u32_b32",     [ NO,  NO, 651, 651], &B32X2,   v_bcnt),
     vop3("v_mbcnt_lo_u32_b32", [ NO,  NO, 652, 652], &B32X2,   v_mbcnt_lo),
     vop3("v_mbcnt_hi_u32_b32", [ NO,  NO, 653, 653], &B32X2,   v_mbcnt_hi),
-    vop3("v_mac_legacy_f32",    [ NO,  NO, 654, 654], &MAC,       mac_legacy),
+    vop3("v_mac_legacy_f32",   [ NO,  NO, 654, 654], &MAC,     mac_legacy),
     vop3("v_lshlrev_b64",      [ NO,  NO, 655, 655], &B64_REV, shlrev64),
     vop3("v_lshrrev_b64",      [ NO,  NO, 656, 656], &B64_REV, shrrev64),
     vop3("v_ashrrev_i64",      [ NO,  NO, 657, 657], &I64_REV, shrrev64),
-    vop3("v_trig_preop_f64",    [372, 372, 658, 658], &LDEXP64,   trig_preop),
+    vop3("v_trig_preop_f64",   [372, 372, 658, 658], &LDEXP64, trig_preop),
     vop3("v_bfm_b32",          [ NO,  NO, 659, 659], &B32X2,   v_bfm),
-    vop3("v_cvt_pknorm_i16_f32",[ NO,  NO, 660, 660], &PACK_F32,  cvt_pknorm_i16),
-    vop3("v_cvt_pknorm_u16_f32",[ NO,  NO, 661, 661], &PACK_F32,  cvt_pknorm_u16),
-    vop3("v_cvt_pkrtz_f16_f32", [ NO,  NO, 662, 662], &PACK_F32,  cvt_pkrtz),
+    vop3("v_cvt_pknorm_i16_f32", [ NO,  NO, 660, 660], &PACK_F32, cvt_pknorm_i16),
+    vop3("v_cvt_pknorm_u16_f32", [ NO,  NO, 661, 661], &PACK_F32, cvt_pknorm_u16),
+    vop3("v_cvt_pkrtz_f16_f32", [ NO,  NO, 662, 662], &PACK_F32, cvt_pkrtz),
     vop3("v_cvt_pk_u16_u32",   [ NO,  NO, 663, 663], &U32X2,   cvt_pk_u16),
     vop3("v_cvt_pk_i16_i32",   [ NO,  NO, 664, 664], &I32X2,   cvt_pk_i16),
-    vop3("v_cvt_pknorm_i16_f16",[ NO,  NO,  NO, 665], &PACK_F16,  cvt_pknorm_i16),
-    vop3("v_cvt_pknorm_u16_f16",[ NO,  NO,  NO, 666], &PACK_F16,  cvt_pknorm_u16),
-    vop3("v_readlane_regrd_b32",[ NO,  NO,  NO, 667], &READ_LANE, v_readlane).errata(&["regrd"]),
+    vop3("v_cvt_pknorm_i16_f16", [ NO,  NO,  NO, 665], &PACK_F16, cvt_pknorm_i16),
+    vop3("v_cvt_pknorm_u16_f16", [ NO,  NO,  NO, 666], &PACK_F16, cvt_pknorm_u16),
+    vop3("v_readlane_regrd_b32", [ NO,  NO,  NO, 667], &READ_LANE, v_readlane).errata(&["regrd"]),
     vop3("v_add_i32",          [ NO,  NO,  NO, 668], &I32X2,   add_signed),
     vop3("v_sub_i32",          [ NO,  NO,  NO, 669], &I32X2,   sub_signed),
     vop3("v_add_i16",          [ NO,  NO,  NO, 670], &I16X2,   add_signed),
@@ -779,6 +779,15 @@ struct Division {
 
 fn division(ty: Ty) -> Division {
     match ty {
+        Ty::F16 => Division {
+            mantissa: 10,
+            exponent_max: 0x1f,
+            bias: 15,
+            // Half precision has neither v_div_scale nor v_div_fmas.
+            scale: 0,
+            far: 0,
+            tiny: 0,
+        },
         Ty::F64 => Division {
             mantissa: 52,
             exponent_max: 0x7ff,
@@ -890,18 +899,21 @@ fn div_fixup(m: &Meaning) {
     let (y_zero, z_zero) = (y_magnitude.eq(zero), z_magnitude.eq(zero));
     let (y_infinite, z_infinite) = (y_magnitude.eq(infinity), z_magnitude.eq(infinity));
     let nan = m.c(q.ty, top | ((d.exponent_max << 1 | 1) << (d.mantissa - 1)));
-    let difference = exponent(z) - exponent(y);
-    // The rounding mode decides between 0 and the smallest, or infinity and the largest.
-    let one = (m.c(bits, d.bias << d.mantissa) | sign).as_(q.ty);
-    let underflow = one.ldexp(int(m, -4000));
-    let overflow = one.ldexp(int(m, 4000));
-    let quotient = (magnitude(m, q) | sign).as_(q.ty);
-    let mut result = difference
-        .gt(int(m, d.bias as i64 + 1))
-        .select(overflow, quotient);
-    result = difference
-        .lt(int(m, -(d.tiny as i64)))
-        .select(underflow, result);
+    let mut result = (magnitude(m, q) | sign).as_(q.ty);
+    // Half precision has no such checks.
+    if q.ty != Ty::F16 {
+        let difference = exponent(z) - exponent(y);
+        // The rounding mode decides between 0 and the smallest, or infinity and the largest.
+        let one = (m.c(bits, d.bias << d.mantissa) | sign).as_(q.ty);
+        let underflow = one.ldexp(int(m, -4000));
+        let overflow = one.ldexp(int(m, 4000));
+        result = difference
+            .gt(int(m, d.bias as i64 + 1))
+            .select(overflow, result);
+        result = difference
+            .lt(int(m, -(d.tiny as i64)))
+            .select(underflow, result);
+    }
     result = (y_infinite | z_zero).select(sign.as_(q.ty), result);
     result = (y_zero | z_infinite).select((infinity | sign).as_(q.ty), result);
     result = ((y_zero & z_zero) | (y_infinite & z_infinite)).select(nan, result);
@@ -913,20 +925,48 @@ fn mullit(m: &Meaning) {
     m.untold("Multiplies floats for the lighting model: the lowest float where the second or third source has no use, else the product.");
 }
 
+/// For the cube's faces: whether Z has the largest magnitude of the vector, and whether Y has it
+/// where Z has not.
+fn cube_axis(m: &Meaning) -> (V<'_>, V<'_>) {
+    let (x, y, z) = (m.s(0).abs(), m.s(1).abs(), m.s(2).abs());
+    (z.ge(x) & z.ge(y), y.ge(x))
+}
+
+/// By the axis and its sign, one of six values: for X, Y and Z below zero and not.
+fn cube<'m>(m: &'m Meaning, x: [V<'m>; 2], y: [V<'m>; 2], z: [V<'m>; 2]) {
+    let zero = m.c(Ty::F32, 0);
+    let (is_z, is_y) = cube_axis(m);
+    let pick = |n, [below, above]: [V<'m>; 2]| m.s(n).lt(zero).select(below, above);
+    m.d(is_z.select(pick(2, z), is_y.select(pick(1, y), pick(0, x))));
+}
+
 fn cube_id(m: &Meaning) {
-    m.untold("The number of the cube's face that the vector of the three sources points at: 0 to 5 as a float.");
+    m.about("The number, a float, of the cube's face that the vector of the three sources points at: 0 and 1 at X and -X, 2 and 3 at Y and -Y, 4 and 5 at Z and -Z.");
+    let c = |bits: u64| m.c(Ty::F32, bits);
+    let (one, two, three) = (c(0x3f80_0000), c(0x4000_0000), c(0x4040_0000));
+    let (four, five) = (c(0x4080_0000), c(0x40a0_0000));
+    cube(m, [one, c(0)], [three, two], [five, four]);
 }
 
 fn cube_sc(m: &Meaning) {
-    m.untold("The S coordinate on the cube's face that the vector of the three sources points at.");
+    m.about("The S coordinate on the cube's face that the vector of the three sources points at.");
+    let (x, z) = (m.s(0), m.s(2));
+    cube(m, [z, -z], [x, x], [-x, x]);
 }
 
 fn cube_tc(m: &Meaning) {
-    m.untold("The T coordinate on the cube's face that the vector of the three sources points at.");
+    m.about("The T coordinate on the cube's face that the vector of the three sources points at.");
+    let (y, z) = (m.s(1), m.s(2));
+    cube(m, [-y, -y], [-z, z], [-y, -y]);
 }
 
 fn cube_ma(m: &Meaning) {
-    m.untold("Twice the largest component, by magnitude, of the vector of the three sources.");
+    m.about(
+        "Twice the component, of the vector of the three sources, that has the largest magnitude.",
+    );
+    let two = m.c(Ty::F32, 0x4000_0000);
+    let [x, y, z] = [0, 1, 2].map(|n| m.s(n) * two);
+    cube(m, [x, x], [y, y], [z, z]);
 }
 
 fn cvt_pk_u8(m: &Meaning) {
@@ -946,7 +986,15 @@ pub(super) fn cvt_pknorm_u16(m: &Meaning) {
 }
 
 pub(super) fn cvt_pkrtz(m: &Meaning) {
-    m.untold("Two floats to half precision, rounded towards zero; the first is in the low half.");
+    m.about("Two floats to half precision, rounded towards zero; the first is in the low half.");
+    let [low, high] = [m.s(0), m.s(1)].map(|x| {
+        // Whatever MODE's rounding is, it goes at most one step away from zero.
+        let rounded = x.to_width(Ty::F16);
+        let bits = rounded.as_(Ty::B16).zext(Ty::B32);
+        let away = rounded.to_width(Ty::F32).abs().gt(x.abs());
+        away.select(bits - 1, bits)
+    });
+    m.d(low | (high << 16));
 }
 
 fn qsad(m: &Meaning) {
@@ -959,10 +1007,6 @@ fn mqsad(m: &Meaning) {
 
 fn mqsad_u32(m: &Meaning) {
     m.untold("As v_mqsad_pk_u16_u8, with four sums of 32 bits.");
-}
-
-fn div_fixup_f16(m: &Meaning) {
-    m.untold("The last step of a half-precision division: the quotient in the first source, mended for the special cases of the denominator and the numerator in the others.");
 }
 
 fn trig_preop(m: &Meaning) {
