@@ -255,7 +255,9 @@ pub static ROWS: &[Inst] = &[
     vop3("v_min_f64",          [358, 358, 642, 642], &F64X2,   min),
     vop3("v_max_f64",          [359, 359, 643, 643], &F64X2,   max),
     vop3("v_ldexp_f64",        [360, 360, 644, 644], &LDEXP64, ldexp),
-    vop3("v_mul_lo_u32",       [361, 361, 645, 645], &U32X2,   mul_lo),
+    vop3("v_mul_lo_u32",       [361, 361,  NO,  NO], &U32X2,   mul_lo),
+    // The low half is the same whatever the signs.
+    vop3("v_mul_lo_u32",       [ NO,  NO, 645, 645], &U32X2,   mul_lo).alias(&["v_mul_lo_i32"]),
     vop3("v_mul_hi_u32",       [362, 362, 646, 646], &U32X2,   mul_hi),
     vop3("v_mul_lo_i32",       [363, 363,  NO,  NO], &I32X2,   mul_lo),
     vop3("v_cubeid_f32",       [324, 324, 452, 452], &F32X3,   cube_id),
