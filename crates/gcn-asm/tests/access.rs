@@ -279,16 +279,14 @@ fn partial_and_implicit() {
     );
 }
 
+/// Space, kind, bytes (0 where they are not known), and whether it returns something.
+type Memory = Option<(MemorySpace, MemoryKind, u16, bool)>;
+
 #[test]
 fn memory_and_counters() {
     use MemoryKind::*;
     use MemorySpace::*;
-    let lines: &[(
-        &str,
-        &str,
-        Option<(MemorySpace, MemoryKind, u16, bool)>,
-        &str,
-    )] = &[
+    let lines: &[(&str, &str, Memory, &str)] = &[
         (
             "gfx900",
             "s_load_dwordx4 s[8:11], s[4:5], 0x0",
