@@ -9,7 +9,7 @@ use gcn_isa::decode::image_data_dwords;
 use gcn_isa::encode::{Encoder, export_sources};
 use gcn_isa::inst::Flags;
 use gcn_isa::names::Swizzle;
-use gcn_isa::operand::{LDS_DIRECT, LITERAL, VGPR0};
+use gcn_isa::operand::{LDS_DIRECT, LITERAL, VCC, VGPR0};
 use gcn_isa::print::packed_default;
 use gcn_isa::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use gcn_isa::{Encoding, Field, Format, Gen, Inst, Target, insts, names};
@@ -942,8 +942,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             branch: None,
             violations: Vec::new(),
             warning: None,
-            bus: [(0, 0); 4],
-            bus_reads: 0,
+            bus: [(VCC, 2); 4],
+            bus_reads: encoder.row.flags.has(Flags::READS_VCC) as usize,
         }
     }
 

@@ -52,6 +52,9 @@ impl Flags {
     /// An image instruction that gives four channels whatever DMASK names: the gathers.
     pub const FOUR_CHANNELS: Flags = Flags(16);
 
+    /// It reads VCC without an operand that says so, over the constant bus.
+    pub const READS_VCC: Flags = Flags(32);
+
     /// Whether all of `other` is set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
