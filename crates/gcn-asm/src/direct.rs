@@ -6,6 +6,7 @@ use crate::operand::{Operand, Val};
 use crate::parse::Parser;
 use crate::symbols::Symbols;
 use gcn_isa::encode::Encoder;
+use gcn_isa::inst::Flags;
 use gcn_isa::operand::{VCC, VGPR0};
 use gcn_isa::shape::Access;
 use gcn_isa::{Format, Target};
@@ -155,7 +156,10 @@ impl Directs {
             direct.bus = valu && slot.access != Access::Write;
         }
         directs.rest = directs.try_line(encoder, &parser);
-        directs.count = slots.len() as u8;
+        // What an implicit VCC shares the constant bus with needs a closer look.
+        if !encoder.row.flags.has(Flags::READS_VCC) {
+            directs.count = slots.len() as u8;
+        }
         directs
     }
 

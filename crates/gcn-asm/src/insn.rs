@@ -9,7 +9,7 @@ use gcn_isa::decode::image_data_dwords;
 use gcn_isa::encode::{Encoder, export_sources};
 use gcn_isa::inst::Flags;
 use gcn_isa::names::Swizzle;
-use gcn_isa::operand::{LDS_DIRECT, LITERAL, VGPR0};
+use gcn_isa::operand::{LDS_DIRECT, LITERAL, VCC, VGPR0};
 use gcn_isa::print::packed_default;
 use gcn_isa::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use gcn_isa::{Encoding, Field, Format, Gen, Inst, Target, insts, names};
@@ -942,8 +942,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             branch: None,
             violations: Vec::new(),
             warning: None,
-            bus: [(0, 0); 4],
-            bus_reads: 0,
+            bus: [(VCC, 2); 4],
+            bus_reads: encoder.row.flags.has(Flags::READS_VCC) as usize,
         }
     }
 
@@ -1387,8 +1387,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 "expected an SGPR or an inline constant"
             }
             Role::Src0 | Role::Src1 if slot.access != Access::Read && !vgpr => "expected a VGPR",
-            Role::Src1 | Role::Src2
-                if matches!(shape.mods, Mods::Interp | Mods::InterpHigh) && !vgpr =>
+            Role::Src1 if shape.mods == Mods::Interp && !vgpr =>
             {
                 "expected a VGPR"
             }
@@ -1454,6 +1453,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             fits &= index < 2;
             fits &= !operand.abs || self.encoder.set(abs, 1);
             fits &= !operand.neg || self.encoder.set(neg, 1);
+            let sext = if self.is_dpp() && self.row.shape.neg_is_sext(slot.role) {
+                neg
+            } else {
+                sext
+            };
             fits &= !operand.sext || self.encoder.set(sext, 1);
         }
         if !fits {

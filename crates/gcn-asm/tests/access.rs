@@ -108,6 +108,13 @@ fn registers() {
                 "v1 v2 v3 exec mode",
                 "v0 vcc",
             ),
+            ("v_movrels_b32 v0, v1", "m0 v* exec", "v0"),
+            ("v_movreld_b32 v0, v1", "v1 m0 exec", "v*"),
+            (
+                "v_interp_p2_f16 v0, v1, attr0.x, v3",
+                "v1 v3 exec mode m0",
+                "v0",
+            ),
             ("v_readlane_b32 s2, v3, s4", "v3 s4", "s2"),
             ("v_writelane_b32 v3, s4, 1", "s4", "v3"),
             ("v_readfirstlane_b32 s2, v3", "v3 exec", "s2"),
@@ -272,16 +279,14 @@ fn partial_and_implicit() {
     );
 }
 
+/// Space, kind, bytes (0 where they are not known), and whether it returns something.
+type Memory = Option<(MemorySpace, MemoryKind, u16, bool)>;
+
 #[test]
 fn memory_and_counters() {
     use MemoryKind::*;
     use MemorySpace::*;
-    let lines: &[(
-        &str,
-        &str,
-        Option<(MemorySpace, MemoryKind, u16, bool)>,
-        &str,
-    )] = &[
+    let lines: &[(&str, &str, Memory, &str)] = &[
         (
             "gfx900",
             "s_load_dwordx4 s[8:11], s[4:5], 0x0",
@@ -420,6 +425,19 @@ fn bits_beside_the_operands() {
     let written =
         |n| (facts.of(&tfe).accesses(&tfe)).any(|a| a.write && a.touches(File::Vector, n));
     assert!(!written(6) && written(7) && written(8) && written(9) && !written(10));
+}
+
+/// As LLVM has it: VCC itself goes with it, half of it does not.
+#[test]
+fn an_implicit_vcc_takes_the_constant_bus() {
+    let target = Target::parse("gfx900").unwrap();
+    let takes = |text| gcn_asm::assemble_snippet(target, text, false).is_ok();
+    assert!(takes("v_div_fmas_f32 v0, 1.0, v1, v2"));
+    assert!(takes("v_div_fmas_f64 v[0:1], vcc, v[2:3], v[4:5]"));
+    assert!(!takes("v_div_fmas_f32 v0, s4, v1, v2"));
+    assert!(!takes("v_div_fmas_f32 v0, vcc_lo, v1, v2"));
+    assert!(!takes("v_div_fmas_f64 v[0:1], s[2:3], v[2:3], v[4:5]"));
+    assert!(gcn_asm::assemble_snippet(target, "v_div_fmas_f32 v0, s4, v1, v2", true).is_ok());
 }
 
 #[test]

@@ -77,7 +77,8 @@ pub struct RegAccess {
     /// They are written; otherwise read.
     pub write: bool,
     /// Of a write: something of the old value may remain. A write under a condition, of one bit
-    /// or field, of one lane; and every write of a VGPR, whose lanes that EXEC has off remain.
+    /// or field, of one lane; a mask by DPP; and every write of a VGPR, whose lanes that EXEC has
+    /// off remain.
     pub partial: bool,
     /// The slot of the row's shape whose operand it is.
     pub slot: Option<u8>,
@@ -475,7 +476,7 @@ impl Facts {
         let generation = target.generation();
         // Interpolation finds its parameters by M0; GDS, ordered counts and the like their place.
         let by_m0 = match row.format {
-            Format::Vintrp => true,
+            _ if has(Role::Attr) => true,
             Format::Ds if !has(Role::DsAddr) || row.shape.mods == Mods::Gds => true,
             _ => generation < Gen::Gfx9 && matches!(space, Space::Lds | Space::Flat),
         };
@@ -646,10 +647,10 @@ fn flat_scratch(generation: Gen) -> What {
 fn live(program: &Program) -> Vec<bool> {
     let mut live = vec![false; program.nodes.len()];
     for effect in &program.effects {
-        for node in [Some(effect.value), Some(effect.second), effect.when] {
-            if let Some(node) = node {
-                live[node as usize] = true;
-            }
+        live[effect.value as usize] = true;
+        live[effect.second as usize] = true;
+        if let Some(when) = effect.when {
+            live[when as usize] = true;
         }
     }
     for (at, node) in program.nodes.iter().enumerate().rev() {
@@ -869,6 +870,12 @@ impl Use {
             return None;
         }
         access.count = count;
+        // DPP keeps lanes of a mask too: those that its masks name or that have no source.
+        access.partial |= self.write
+            && matches!(
+                insn.encoding,
+                Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC
+            );
         match code {
             VGPR0.. => {
                 access.file = File::Vector;

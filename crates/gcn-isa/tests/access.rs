@@ -2,7 +2,8 @@
 
 use gcn_isa::access::{FactTable, File};
 use gcn_isa::encode::Encoder;
-use gcn_isa::operand::Value;
+use gcn_isa::inst::Flags;
+use gcn_isa::operand::{VCC, Value};
 use gcn_isa::shape::{Access, Role};
 use gcn_isa::{Field, Target, decode, insts, meaning};
 
@@ -13,6 +14,10 @@ const EXCEPTIONS: &[(&str, Role, &str)] = &[
     ("s_movrels_b64", Role::Ssrc0, "M0 says which register is read"),
     ("s_movreld_b32", Role::Sdst, "M0 says which register is written"),
     ("s_movreld_b64", Role::Sdst, "M0 says which register is written"),
+    ("v_movrels_b32", Role::Src0, "M0 says which register is read"),
+    ("v_movreld_b32", Role::Vdst, "M0 says which register is written"),
+    ("v_movrelsd_b32", Role::Src0, "M0 says which register is read"),
+    ("v_movrelsd_b32", Role::Vdst, "M0 says which register is written"),
     ("v_writelane_b32", Role::Vdst, "a partial write; its text and encoding know it as read too"),
 ];
 
@@ -74,6 +79,24 @@ fn shapes_and_meanings_agree() {
     }
     let wrong: Vec<String> = wrong.into_iter().collect();
     assert!(wrong.is_empty(), "\n{}", wrong.concat());
+}
+
+/// The rows that read VCC unasked say so, since it takes their place on the constant bus.
+#[test]
+fn implicit_vcc_is_flagged() {
+    for target in Target::all() {
+        let facts = FactTable::new(target);
+        for row in insts::of_target(target).filter(|row| row.format.is_valu()) {
+            let encoder = Encoder::new(row, row.format.encoding(), target).expect(row.name);
+            let (mut bytes, _) = encoder.bytes();
+            bytes[8..].fill(0);
+            let insn = decode(target, &bytes).unwrap_or_else(|| panic!("{}", row.name));
+            let reads = facts.of(&insn).accesses(&insn).any(|access| {
+                !access.write && access.slot.is_none() && access.touches(File::Scalar, VCC)
+            });
+            assert_eq!(reads, row.flags.has(Flags::READS_VCC), "{}", row.name);
+        }
+    }
 }
 
 /// Whatever the bits, the registers exist.

@@ -1,0 +1,278 @@
+//! What an instruction is said to read and write, against what it does: nothing else changes, and
+//! nothing else matters.
+
+use gcn_emu::interp::Interp;
+use gcn_emu::mem::{Memory, Perm};
+use gcn_emu::snippet::{End, run};
+use gcn_emu::wave::{Lds, WaveState, mode};
+use gcn_isa::access::{FactTable, Facts, File, HWREG_MODE, HWREG_STATUS, RegAccess};
+use gcn_isa::format::layout_of;
+use gcn_isa::meaning::meaning;
+use gcn_isa::print::{Style, print};
+use gcn_isa::{Encoding, Format, Insn, Target, decode, insts};
+
+const VGPRS: usize = 40;
+
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Often a small number, so that addresses and shift counts are.
+    fn word(&mut self) -> u32 {
+        let r = self.next();
+        match r >> 62 {
+            0 => (r & 0xff) as u32,
+            1 => (r & 0xfff) as u32,
+            2 => 0x3f80_0000 | (r & 0x7f_ffff) as u32,
+            _ => r as u32,
+        }
+    }
+}
+
+/// A wave whose registers hold noise, with the modes off that move or skip operands.
+fn noise(rng: &mut Rng) -> WaveState {
+    let mut wave = WaveState::new(VGPRS);
+    wave.sgprs = std::array::from_fn(|_| rng.word());
+    for register in &mut wave.vgprs {
+        *register = std::array::from_fn(|_| rng.word());
+    }
+    wave.mode = rng.word() & !(mode::GPR_IDX_EN | mode::VSKIP);
+    wave.scc = rng.next() & 1 != 0;
+    wave
+}
+
+/// The registers of an access that the wave has.
+fn registers(access: &RegAccess) -> impl Iterator<Item = (File, usize)> + use<> {
+    let (file, first) = (access.file, access.first as usize);
+    let range = match access.file {
+        File::Vector if access.anywhere => 0..VGPRS,
+        File::Scalar if access.anywhere => 0..128,
+        _ => first..first + access.count as usize,
+    };
+    range.map(move |n| (file, n))
+}
+
+/// Gives `to` the register's value in `from`.
+fn copy(register: (File, usize), from: &WaveState, to: &mut WaveState) {
+    match register {
+        (File::Scalar, n) if n < 128 => to.sgprs[n] = from.sgprs[n],
+        // A VGPR that the wave has not got is read as v0.
+        (File::Vector, n) => {
+            let n = if n < VGPRS { n } else { 0 };
+            to.vgprs[n] = from.vgprs[n];
+        }
+        (File::Scc, _) => to.scc = from.scc,
+        (File::Hwreg, n) if n == HWREG_MODE as usize => to.mode = from.mode,
+        (File::Hwreg, n) if n == HWREG_STATUS as usize => to.status = from.status,
+        _ => {}
+    }
+}
+
+struct Ran {
+    wave: WaveState,
+    end: End,
+    pc: u64,
+    lds: Lds,
+    memory: Vec<u8>,
+}
+
+fn execute(target: Target, code: &[u8], start: &WaveState, memory: &Memory) -> Ran {
+    let mut wave = start.clone();
+    let content: Vec<u8> = (0..4096u32).map(|n| (n * 37) as u8).collect();
+    memory.write(0, &content).expect("mapped");
+    let mut lds = Lds(content[..1024].to_vec());
+    let mut engine = Interp::new();
+    let outcome = run(target, code, &mut wave, &mut lds, memory, 0, 1, &mut engine);
+    let mut after = vec![0; 4096];
+    memory.read(0, &mut after).expect("mapped");
+    Ran {
+        wave,
+        end: outcome.end,
+        pc: outcome.pc,
+        lds,
+        memory: after,
+    }
+}
+
+/// What is wrong with the accesses of an instruction.
+fn check(rng: &mut Rng, facts: &Facts, insn: &Insn, memory: &Memory) -> Result<(), String> {
+    let accesses: Vec<RegAccess> = facts.accesses(insn).collect();
+    let (bytes, len) = insn.to_bytes();
+    let first = noise(rng);
+    let mut second = noise(rng);
+    second.hw_id = first.hw_id;
+    for access in &accesses {
+        if !access.write || access.partial {
+            registers(access).for_each(|register| copy(register, &first, &mut second));
+        }
+    }
+    let a = execute(insn.target, &bytes[..len], &first, memory);
+    let b = execute(insn.target, &bytes[..len], &second, memory);
+    if (&a.end, a.pc) != (&b.end, b.pc) {
+        return Err(format!("ends as {:?}, then as {:?}", a.end, b.end));
+    }
+    // Of a fault both are stopped half-way.
+    if matches!(a.end, End::Fault(_)) {
+        return Ok(());
+    }
+    if a.memory != b.memory || a.lds != b.lds {
+        return Err("memory depends on something else".into());
+    }
+    // The second wave's result, with the written registers set to the first's, is what it was.
+    for (start, ran) in [(&first, &a), (&second, &b)] {
+        let mut unchanged = ran.wave.clone();
+        unchanged.pc = start.pc;
+        unchanged.clock = start.clock;
+        for access in accesses.iter().filter(|access| access.write) {
+            registers(access).for_each(|register| copy(register, start, &mut unchanged));
+        }
+        if unchanged.scc != start.scc {
+            return Err("SCC changed".into());
+        }
+        if unchanged.mode != start.mode || unchanged.status != start.status {
+            return Err("MODE or STATUS changed".into());
+        }
+        if let Some(n) = (0..128).find(|&n| unchanged.sgprs[n] != start.sgprs[n]) {
+            return Err(format!("scalar register {n} changed"));
+        }
+        if let Some(n) = (0..VGPRS).find(|&n| unchanged.vgprs[n] != start.vgprs[n]) {
+            return Err(format!("v{n} changed"));
+        }
+    }
+    let mut same = b.wave.clone();
+    for access in accesses.iter().filter(|access| access.write) {
+        for register in registers(access) {
+            copy(register, &a.wave, &mut same);
+        }
+    }
+    for access in accesses.iter().filter(|access| access.write) {
+        for (file, n) in registers(access) {
+            let differs = match file {
+                File::Scalar => n < 128 && same.sgprs[n] != b.wave.sgprs[n],
+                File::Vector => n < VGPRS && same.vgprs[n] != b.wave.vgprs[n],
+                File::Scc => same.scc != b.wave.scc,
+                File::Hwreg => false,
+            };
+            if differs {
+                return Err(format!("{file:?} {n} depends on something else"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn accesses_are_what_happens() {
+    let mut rng = Rng(0x0bad_5eed_1234_5678);
+    let mut memory = Memory::new(1 << 20).unwrap();
+    memory.map_at(0, 4096, Perm::RW).unwrap();
+    let mut wrong = std::collections::BTreeSet::new();
+    let mut ran = 0;
+    for name in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"] {
+        let target = Target::parse(name).unwrap();
+        let facts = FactTable::new(target);
+        for row in insts::of_target(target) {
+            // Traps and halts are the machine's business.
+            if meaning(row, target).untold {
+                continue;
+            }
+            for encoding in encodings(row.format) {
+                let Some(layout) = layout_of(*encoding, target.generation()) else {
+                    continue;
+                };
+                let encoder = gcn_isa::encode::Encoder::new(row, *encoding, target);
+                let Some(encoder) = encoder else { continue };
+                let name_bits = encoder.bits;
+                let mut found = 0;
+                for _ in 0..400 {
+                    if found == 4 {
+                        break;
+                    }
+                    // Few bits, so that registers and offsets are small.
+                    let free = rng.next() & rng.next() & rng.next();
+                    let mut bytes = [0u8; 12];
+                    let bits = name_bits ^ (free & !fixed(layout));
+                    bytes[..8].copy_from_slice(&bits.to_le_bytes());
+                    bytes[8..].copy_from_slice(&rng.word().to_le_bytes());
+                    let Some(insn) = decode(target, &bytes) else {
+                        continue;
+                    };
+                    if !std::ptr::eq(insn.row, row) {
+                        continue;
+                    }
+                    let of = facts.of(&insn);
+                    let beyond = |a: RegAccess| {
+                        a.file == File::Vector
+                            && !a.anywhere
+                            && a.first as usize + a.count as usize > VGPRS
+                    };
+                    if of.accesses(&insn).any(beyond) {
+                        continue;
+                    }
+                    // Codes that name nothing.
+                    let mut text = String::new();
+                    print(&insn, &Style::LLVM, &mut text);
+                    if text.contains("op(") {
+                        continue;
+                    }
+                    found += 1;
+                    ran += 1;
+                    if let Err(what) = check(&mut rng, of, &insn, &memory) {
+                        wrong.insert(format!("{name}: {text}: {what}\n"));
+                    }
+                }
+            }
+        }
+    }
+    let wrong: Vec<String> = wrong.into_iter().collect();
+    assert!(
+        wrong.is_empty(),
+        "{}\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(60)].concat()
+    );
+    assert!(ran > 10_000, "only {ran} instructions");
+}
+
+fn encodings(format: Format) -> &'static [Encoding] {
+    use Encoding::*;
+    match format {
+        Format::Vop1 => &[Vop1, Vop3, Vop3b, Sdwa1, Dpp1],
+        Format::Vop2 => &[Vop2, Vop3, Vop3b, Sdwa2, Dpp2],
+        Format::Vopc => &[Vopc, Vop3, SdwaC, DppC],
+        Format::Vop3 => &[Vop3, Vop3b],
+        Format::Sop1 => &[Sop1],
+        Format::Sop2 => &[Sop2],
+        Format::Sopc => &[Sopc],
+        Format::Sopk => &[Sopk],
+        Format::Sopp => &[Sopp],
+        Format::Smem => &[Smem],
+        Format::Vop3p => &[Vop3p],
+        Format::Vintrp => &[Vintrp],
+        Format::Ds => &[Ds],
+        Format::Mubuf => &[Mubuf],
+        Format::Mtbuf => &[Mtbuf],
+        Format::Mimg => &[Mimg],
+        Format::Flat | Format::Global | Format::Scratch => &[Flat],
+        Format::Exp => &[Exp],
+    }
+}
+
+/// The bits that name the instruction.
+fn fixed(layout: &gcn_isa::format::Layout) -> u64 {
+    use gcn_isa::Field;
+    let mut mask = layout.mask;
+    for field in [Field::Op, Field::Seg] {
+        let at = layout.field(field);
+        if at.len != 0 {
+            mask |= ((1u64 << at.len) - 1) << at.lo;
+        }
+    }
+    mask
+}
