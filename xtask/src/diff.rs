@@ -42,7 +42,7 @@ pub struct Options {
         default_value = "gfx600,gfx701,gfx803,gfx900,gfx906"
     )]
     targets: Vec<String>,
-    /// Random fillings of each opcode, besides the structured ones
+    /// Random fillings of each opcode, besides the structured ones; more where a format has few opcodes
     #[arg(long, default_value_t = 200)]
     count: u64,
     /// Opcode, or first and last as LOW-HIGH, to which the run is restricted
@@ -183,6 +183,13 @@ pub fn run(options: &Options) -> Result<bool> {
     for (report, tally) in reports.iter().zip(&totals) {
         print!("{}", tally.report(&report.title, options.show));
     }
+    let crashes = llvm.crashes();
+    if !crashes.is_empty() {
+        println!("llvm-mc crashed {} times, e.g. on:", crashes.len());
+        for crash in crashes.iter().take(options.show) {
+            println!("  {crash}");
+        }
+    }
     let wrong: u64 = totals.iter().map(|tally| tally.wrong).sum();
     let samples: u64 = totals.iter().map(|tally| tally.samples).sum();
     println!("{samples} samples, {wrong} wrong");
@@ -263,13 +270,16 @@ fn generated(format: &'static Format, generation: Generation, options: &Options)
         .filter(|encoding| encoding.generations.contains(&generation))
     {
         let (first, last) = encoding.opcodes;
+        // As many as of a format of 64 opcodes.
+        let opcodes = u64::from(last - first) + 1;
+        let fillings = options.count * 64_u64.div_ceil(opcodes);
         for opcode in first.max(low)..=last.min(high) {
             let sweep =
                 generate::samples(encoding, generation, opcode, Filling::Sweep, options.seed).len()
                     as u64;
             add(encoding, opcode, Filling::Sweep, sweep);
-            for block in 0..options.count.div_ceil(BLOCK) {
-                let count = BLOCK.min(options.count - block * BLOCK);
+            for block in 0..fillings.div_ceil(BLOCK) {
+                let count = BLOCK.min(fillings - block * BLOCK);
                 add(encoding, opcode, Filling::Random { block, count }, count);
             }
         }

@@ -9,7 +9,7 @@ use gcn_isa::encode::Encoder;
 use gcn_isa::inst::Flags;
 use gcn_isa::operand::{VCC, VGPR0};
 use gcn_isa::shape::Access;
-use gcn_isa::{Encoding, Format, Target};
+use gcn_isa::{Format, Target};
 
 /// What a plain operand is: a VGPR, an SGPR, a small integer, or VCC.
 const KINDS: usize = 4;
@@ -59,8 +59,10 @@ impl Direct {
 #[derive(Clone, Copy)]
 pub(crate) struct Directs {
     operands: [Direct; 5],
-    /// The operands there are; 0 where every line needs a closer look.
+    /// The operands there are.
     count: u8,
+    /// The bits of a line that no operand sets; `None` where every line needs a closer look.
+    rest: Option<u64>,
 }
 
 impl Directs {
@@ -71,6 +73,7 @@ impl Directs {
         let mut directs = Directs {
             operands: [Direct::default(); 5],
             count: 0,
+            rest: None,
         };
         let scalar = matches!(
             encoder.row.format,
@@ -152,13 +155,37 @@ impl Directs {
             direct.dwords = dwords;
             direct.bus = valu && slot.access != Access::Write;
         }
-        use Encoding::*;
+        directs.rest = directs.try_line(encoder, &parser);
         // What an implicit VCC shares the constant bus with needs a closer look.
-        let implicit = encoder.row.flags.has(Flags::READS_VCC);
-        if !matches!(encoder.encoding, Sdwa1 | Sdwa2 | SdwaC | Dpp1 | Dpp2 | DppC) && !implicit {
+        if !encoder.row.flags.has(Flags::READS_VCC) {
             directs.count = slots.len() as u8;
         }
         directs
+    }
+
+    /// Fits a whole line of plain operands to find the bits that no operand sets; `None` where
+    /// operands alone are not enough.
+    fn try_line(&self, encoder: Encoder, parser: &Parser<'_, '_>) -> Option<u64> {
+        let mut operands = Vec::new();
+        let mut bits = 0;
+        for (n, _) in encoder.row.shape.slots.iter().enumerate() {
+            let direct = &self.operands[n];
+            let kind = direct.shift.iter().position(|&shift| shift != NONE)?;
+            let val = match kind {
+                0 => Val::Reg(VGPR0, direct.dwords),
+                1 => Val::Reg(0, direct.dwords),
+                2 => Val::Int(0),
+                _ => Val::Reg(VCC, 2),
+            };
+            operands.push(Operand::new(val, Span::default()));
+            bits |= direct.bits[kind];
+        }
+        let mut fitting = Fitting::with(parser, encoder, &operands, &[], Span::default());
+        let fits = fitting.run().is_ok()
+            && fitting.violations.is_empty()
+            && fitting.warning.is_none()
+            && fitting.encoder.literal.is_none();
+        fits.then_some(fitting.encoder.bits & !bits)
     }
 
     /// The bits that the operand with number `n` sets; `None` where it needs a closer look.
@@ -185,13 +212,13 @@ impl Directs {
         (shift != NONE).then(|| direct.bits[kind] | (number as u64) << shift | changes)
     }
 
-    /// The bits that all operands set; `None` where any needs a closer look, or they together.
+    /// All bits of a line without modifiers; `None` where any needs a closer look, or they together.
     #[inline]
     pub fn line(&self, operands: &[Operand]) -> Option<u64> {
-        if self.count == 0 || operands.len() != self.count as usize {
+        let mut all = self.rest?;
+        if operands.len() != self.count as usize {
             return None;
         }
-        let mut all = 0;
         let mut bus = None;
         for (n, operand) in operands.iter().enumerate() {
             all |= self.bits(n, operand)?;

@@ -1592,6 +1592,10 @@ impl<'s, 'o> Asm<'s, 'o> {
                 Err(message) => self.message(Level::Error, fixup.span, message, None),
             }
             if self.errors >= MAX_ERRORS {
+                let end = self.src.len() as u32;
+                let span = Span { start: end, end };
+                let message = format!("{MAX_ERRORS} errors: the rest was not looked for");
+                self.message(Level::Error, span, message, None);
                 return None;
             }
         }

@@ -539,6 +539,12 @@ impl<'s> Parser<'s, '_> {
         let lower = Lower::new(text);
         let name = lower.as_ref().map_or("", Lower::as_str);
         let Some((mut what, arg)) = modifier(name) else {
+            if self.starts_register(0) {
+                return Err(Fail::new(
+                    span,
+                    format!("expected `,` before the operand `{text}`"),
+                ));
+            }
             let fail = Fail::new(span, format!("there is no modifier `{text}`"));
             return Err(match nearest(name, MODIFIERS.iter().copied()) {
                 Some(near) => fail.help(format!("did you mean `{near}`?")),
@@ -1068,10 +1074,12 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     (Some(a), Some(b)) => a.span.to(b.span),
                     _ => self.name_span,
                 };
-                self.violate(
-                    span,
-                    "the constant bus carries one value: expected at most one SGPR, literal or VCC as source",
-                );
+                let message = match (self.bus_reads, literal) {
+                    (1, _) => "an SGPR and a literal are read, and the constant bus takes one",
+                    (2, 0) => "two SGPRs are read, and the constant bus takes one",
+                    _ => "more than two values are read over the constant bus, which takes one",
+                };
+                self.violate(span, message);
             }
         }
         Ok(())
@@ -1331,18 +1339,20 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
         // A tuple that begins in between is not what the hardware reads.
         let step = if dwords >= 4 { 4 } else { 2 };
-        if code < 128 && dwords >= 2 && count != 0 && !code.is_multiple_of(step) {
-            self.violate(
-                span,
-                if step == 4 {
-                    "expected SGPRs from a multiple of 4 on"
-                } else {
-                    "expected SGPRs from an even number on"
-                },
-            );
+        let misplaced = code < 128 && dwords >= 2 && count != 0 && !code.is_multiple_of(step);
+        let aligned = if step == 4 {
+            "expected SGPRs from a multiple of 4 on"
+        } else {
+            "expected SGPRs from an even number on"
+        };
+        if misplaced {
+            self.violate(span, aligned);
         }
         self.source_mods(slot, n)?;
         if !self.encoder.set_code(slot.role, code) {
+            if misplaced {
+                return self.miss(span, Why::Text(aligned));
+            }
             return self.not_wanted(slot, dwords, span);
         }
         self.check_code(slot, code, span);
@@ -1377,8 +1387,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 "expected an SGPR or an inline constant"
             }
             Role::Src0 | Role::Src1 if slot.access != Access::Read && !vgpr => "expected a VGPR",
-            Role::Src1 | Role::Src2
-                if matches!(shape.mods, Mods::Interp | Mods::InterpHigh) && !vgpr =>
+            Role::Src1 if shape.mods == Mods::Interp && !vgpr =>
             {
                 "expected a VGPR"
             }
@@ -1444,6 +1453,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             fits &= index < 2;
             fits &= !operand.abs || self.encoder.set(abs, 1);
             fits &= !operand.neg || self.encoder.set(neg, 1);
+            let sext = if self.is_dpp() && self.row.shape.neg_is_sext(slot.role) {
+                neg
+            } else {
+                sext
+            };
             fits &= !operand.sext || self.encoder.set(sext, 1);
         }
         if !fits {
@@ -1906,6 +1920,9 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             _ => return self.miss(m.span, Why::Modifier),
         };
         if !(from..=to).contains(&value) {
+            if to == 0 {
+                return self.miss(m.span, Why::Text("FLAT takes an offset from gfx9 on"));
+            }
             return self.miss(m.span, Why::Range("an offset", from, to));
         }
         let e = &mut self.encoder;

@@ -3,13 +3,75 @@
 //! The text is read once. Every instruction's size is known when it is read, so labels have their
 //! addresses at once, and what waits for later labels is filled in at the end. Instructions are
 //! found in [`gcn_isa::insts`] by name and the first encoding that fits the operands is taken;
-//! nothing here knows an instruction by name.
+//! nothing here knows an instruction by name. Lines of registers and numbers go a short way
+//! without tokens, on as many threads as [`Options::threads`] allows; the result is always that
+//! of reading line by line.
+//!
+//! # One instruction into a buffer
 //!
 //! ```
 //! use gcn_isa::Target;
 //! let gfx900 = Target::parse("gfx900").unwrap();
-//! let bytes = gcn_asm::assemble_snippet(gfx900, "s_add_u32 s2, s0, s1", false).unwrap();
-//! assert_eq!(bytes, 0x8002_0100u32.to_le_bytes());
+//! let mut code = Vec::new();
+//! assert_eq!(gcn_asm::assemble_into(gfx900, "s_add_u32 s2, s0, s1", &mut code), Ok(4));
+//! assert_eq!(gcn_asm::assemble_into(gfx900, "v_mov_b32 v0, 0x1234", &mut code), Ok(8));
+//! assert_eq!(code[..4], 0x8002_0100u32.to_le_bytes());
+//!
+//! // What is wrong comes with its place, and nothing is appended.
+//! let errors = gcn_asm::assemble_into(gfx900, "s_add_u32 s2, v0, s1", &mut code).unwrap_err();
+//! assert_eq!(errors[0].message, "expected an SGPR or a constant");
+//! assert_eq!(errors[0].span, 14..16);
+//! assert_eq!(code.len(), 12);
+//! ```
+//!
+//! # A file
+//!
+//! ```
+//! use gcn_asm::{Options, assemble, render};
+//! let source = "
+//!     .amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"
+//!     .globl start
+//! start:
+//!     s_branch start
+//!     s_endpgm
+//! ";
+//! let output = assemble(source, "start.s", &Options::default());
+//! let object = output.object.expect("no errors");
+//! assert_eq!(object.text().len(), 8);
+//! let file: Vec<u8> = object.loadable().expect("all symbols are defined");
+//! assert_eq!(&file[..4], b"\x7fELF");
+//!
+//! // Messages as a compiler shows them.
+//! let output = assemble(&source.replace("s_endpgm", "s_endprg"), "start.s", &Options::default());
+//! assert!(output.object.is_none());
+//! assert_eq!(
+//!     render(&output.diagnostics, false),
+//!     "\
+//! error: there is no instruction or directive `s_endprg`
+//!  --> start.s:6:5
+//!   |
+//! 6 |     s_endprg
+//!   |     ^^^^^^^^
+//!   |
+//!   = help: did you mean `s_endpgm`?
+//! "
+//! );
+//! ```
+//!
+//! # Instructions alone
+//!
+//! ```
+//! use gcn_asm::{Options, assemble};
+//! use gcn_isa::Target;
+//! let options = Options {
+//!     target: Target::parse("gfx803"),
+//!     text_only: true,
+//!     threads: 4,
+//!     ..Options::default()
+//! };
+//! let output = assemble(&"v_add_f32_e32 v0, v1, v2\n".repeat(1000), "many.s", &options);
+//! let bytes = output.object.expect("no errors").into_raw().expect("needs no linker");
+//! assert_eq!(bytes.len(), 4000);
 //! ```
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -219,6 +281,21 @@ impl Assembled {
 /// Assembles a file's text. `file_name` is for messages.
 pub fn assemble(source: &str, file_name: &str, options: &Options) -> Output {
     run(source, file_name, options, false)
+}
+
+/// Assembles one instruction and appends its bytes to `out`; gives how many, 4 to 12. Several
+/// instructions, separated by line breaks or `;`, are taken as well.
+///
+/// # Errors
+/// What is wrong with the text, broken operand rules among it. Nothing is appended then.
+pub fn assemble_into(
+    target: Target,
+    instruction: &str,
+    out: &mut Vec<u8>,
+) -> Result<usize, Vec<Diagnostic>> {
+    let bytes = assemble_snippet(target, instruction, false)?;
+    out.extend_from_slice(&bytes);
+    Ok(bytes.len())
 }
 
 /// Assembles instructions that are separated by line breaks or `;` and gives their bytes.

@@ -240,7 +240,7 @@ pub(crate) fn numbered(name: &str) -> Option<(File, Option<u32>)> {
 
 impl<'s> Parser<'s, '_> {
     /// Whether the token `ahead` begins a register.
-    fn starts_register(&self, ahead: usize) -> bool {
+    pub fn starts_register(&self, ahead: usize) -> bool {
         if self.peek_at(ahead) != Tok::Ident {
             return false;
         }

@@ -269,7 +269,6 @@ impl<'s> Quick<'s> {
             if modifiers.is_empty()
                 && let Some(bits) = directs.line(operands)
             {
-                let bits = encoder.bits | bits;
                 if *short {
                     self.out.extend_from_slice(&(bits as u32).to_le_bytes());
                 } else {

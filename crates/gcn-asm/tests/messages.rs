@@ -161,7 +161,7 @@ fn operands() {
               |                       ^^
               |
               = help: it is v_add_f32 vdst, src0, vsrc1 (VOP2)
-            error: the constant bus carries one value: expected at most one SGPR, literal or VCC as source
+            error: two SGPRs are read, and the constant bus takes one
              --> a.s:2:15
               |
             2 | v_add_f32 v0, s1, s2
@@ -361,4 +361,329 @@ fn structure() {
               |          ^^^
         "#]],
     );
+}
+
+/// The lines of the messages, without their pictures.
+fn heads(target: &str, source: &str, permissive: bool) -> Vec<String> {
+    let options = Options {
+        target: Target::parse(target),
+        permissive,
+        ..Options::default()
+    };
+    let output = assemble(source, "a.s", &options);
+    output.diagnostics.iter().map(|d| d.to_string()).collect()
+}
+
+#[test]
+fn the_constant_bus() {
+    check(
+        "gfx900",
+        "v_mad_f32 v0, s0, v1, s1\nv_fma_f32 v0, s0, s1, vcc_lo\nv_add_f32_e32 v0, s0, v1\nv_addc_co_u32 v0, vcc, s0, v1, vcc",
+        expect![[r#"
+            error: two SGPRs are read, and the constant bus takes one
+             --> a.s:1:15
+              |
+            1 | v_mad_f32 v0, s0, v1, s1
+              |               ^^^^^^^^^^
+              |
+              = help: it is v_mad_f32 vdst, src0, src1, src2 (VOP3)
+            error: more than two values are read over the constant bus, which takes one
+             --> a.s:2:15
+              |
+            2 | v_fma_f32 v0, s0, s1, vcc_lo
+              |               ^^^^^^^^^^^^^^
+              |
+              = help: it is v_fma_f32 vdst, src0, src1, src2 (VOP3)
+            error: two SGPRs are read, and the constant bus takes one
+             --> a.s:4:19
+              |
+            4 | v_addc_co_u32 v0, vcc, s0, v1, vcc
+              |                   ^^^^^^^^^^^^^^^^
+              |
+              = help: it is v_addc_co_u32 vdst, vcc, src0, vsrc1, vcc (VOP2)
+                           or v_addc_co_u32 vdst, sdst[2], src0, src1, ssrc2[2] (VOP3)
+        "#]],
+    );
+    // The same register twice is read once.
+    assert!(heads("gfx900", "v_mad_f32 v0, s0, v1, s0", false).is_empty());
+    let bus = "a.s:1:15: warning: two SGPRs are read, and the constant bus takes one";
+    assert_eq!(heads("gfx900", "v_mad_f32 v0, s0, v1, s1", true), [bus]);
+}
+
+#[test]
+fn separators() {
+    check(
+        "gfx803",
+        "v_add_f32 v0 v1, v2\nv_add_f32 v0, v1, v2,\nv_add_f32 v0,, v1, v2\ns_add_u32 s0, s1, s2 s3\ns_mov_b32 s0, (1+2\ns_mov_b32 s0, 1 +",
+        expect![[r#"
+            error: expected `,` before the operand `v1`
+             --> a.s:1:14
+              |
+            1 | v_add_f32 v0 v1, v2
+              |              ^^
+            error: expected an operand
+             --> a.s:2:22
+              |
+            2 | v_add_f32 v0, v1, v2,
+              |                      ^
+            error: expected an expression, found `,`
+             --> a.s:3:14
+              |
+            3 | v_add_f32 v0,, v1, v2
+              |              ^
+            error: expected `,` before the operand `s3`
+             --> a.s:4:22
+              |
+            4 | s_add_u32 s0, s1, s2 s3
+              |                      ^^
+            error: expected `)`, found the end of the statement
+             --> a.s:5:19
+              |
+            5 | s_mov_b32 s0, (1+2
+              |                   ^
+            error: expected an expression, found the end of the statement
+             --> a.s:6:18
+              |
+            6 | s_mov_b32 s0, 1 +
+              |                  ^
+        "#]],
+    );
+}
+
+#[test]
+fn registers_out_of_step() {
+    check(
+        "gfx803",
+        "s_load_dword s0, s[3:4], 0x0\ns_load_dwordx4 s[2:5], s[4:5], 0x0\nbuffer_load_dword v0, off, s[2:5], 0\ns_mov_b64 s0, 0\ns_mov_b32 exec, 0",
+        expect![[r#"
+            error: expected SGPRs from an even number on
+             --> a.s:1:18
+              |
+            1 | s_load_dword s0, s[3:4], 0x0
+              |                  ^^^^^^
+              |
+              = help: it is s_load_dword sdata, sbase[2], offset (SMEM)
+            error: expected SGPRs from a multiple of 4 on
+             --> a.s:2:16
+              |
+            2 | s_load_dwordx4 s[2:5], s[4:5], 0x0
+              |                ^^^^^^
+              |
+              = help: it is s_load_dwordx4 sdata[4], sbase[2], offset (SMEM)
+            error: expected SGPRs from a multiple of 4 on
+             --> a.s:3:28
+              |
+            3 | buffer_load_dword v0, off, s[2:5], 0
+              |                            ^^^^^^
+              |
+              = help: it is buffer_load_dword vdata, vaddr[2], srsrc[4], soffset (MUBUF)
+            error: expected an SGPR, 2 registers wide, found 1 register
+             --> a.s:4:11
+              |
+            4 | s_mov_b64 s0, 0
+              |           ^^
+              |
+              = help: it is s_mov_b64 sdst[2], ssrc0[2] (SOP1)
+            error: expected an SGPR, one register wide, found 2 registers
+             --> a.s:5:11
+              |
+            5 | s_mov_b32 exec, 0
+              |           ^^^^
+              |
+              = help: it is s_mov_b32 sdst, ssrc0 (SOP1)
+        "#]],
+    );
+}
+
+#[test]
+fn modifiers() {
+    check(
+        "gfx803",
+        "v_add_f32 v0, v1, v2 clamp clamp\nv_add_f32 v0, v1, v2 mul:3\nv_mov_b32_dpp v0, v1 row_shl:16\nv_mov_b32_dpp v0, v1 quad_perm:[0,1,2,4]\nv_add_f32_sdwa v0, v1, v2 dst_sel:BYTE_4\nv_fma_f32_sdwa v0, v1, v2, v3\nflat_load_dword v0, v[1:2] offset:4\nds_read_b32 v0, v1 offset0:1\nv_add_f32_dpp v0, v1, v2 src0_sel:DWORD",
+        expect![[r#"
+            error: this modifier is given twice
+             --> a.s:1:28
+              |
+            1 | v_add_f32 v0, v1, v2 clamp clamp
+              |                            ^^^^^
+            error: expected mul:1 or 2 or 4
+             --> a.s:2:26
+              |
+            2 | v_add_f32 v0, v1, v2 mul:3
+              |                          ^
+            error: expected row_shl from 1 to 15, found 16
+             --> a.s:3:30
+              |
+            3 | v_mov_b32_dpp v0, v1 row_shl:16
+              |                              ^^
+            error: expected a lane of the quad from 0 to 3, found 4
+             --> a.s:4:39
+              |
+            4 | v_mov_b32_dpp v0, v1 quad_perm:[0,1,2,4]
+              |                                       ^
+            error: expected BYTE_0, BYTE_1, BYTE_2, BYTE_3, WORD_0, WORD_1, DWORD
+             --> a.s:5:35
+              |
+            5 | v_add_f32_sdwa v0, v1, v2 dst_sel:BYTE_4
+              |                                   ^^^^^^
+            error: v_fma_f32 has no SDWA encoding on gfx803
+             --> a.s:6:1
+              |
+            6 | v_fma_f32_sdwa v0, v1, v2, v3
+              | ^^^^^^^^^^^^^^
+            error: FLAT takes an offset from gfx9 on
+             --> a.s:7:28
+              |
+            7 | flat_load_dword v0, v[1:2] offset:4
+              |                            ^^^^^^^^
+              |
+              = help: it is flat_load_dword vdst, vaddr[2] (FLAT)
+            error: this instruction does not take this modifier
+             --> a.s:8:20
+              |
+            8 | ds_read_b32 v0, v1 offset0:1
+              |                    ^^^^^^^^^
+              |
+              = help: it is ds_read_b32 vdst, vaddr (DS)
+            error: this modifier belongs to another encoding
+             --> a.s:9:26
+              |
+            9 | v_add_f32_dpp v0, v1, v2 src0_sel:DWORD
+              |                          ^^^^^^^^^^^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn targets() {
+    check(
+        "gfx600",
+        "flat_load_dword v0, v[1:2]\ns_mov_b64 s[0:1], flat_scratch\ns_set_gpr_idx_off\nv_add_f32_sdwa v0, v1, v2",
+        expect![[r#"
+            error: gfx600 has no flat_load_dword: it exists from gfx7 on
+             --> a.s:1:1
+              |
+            1 | flat_load_dword v0, v[1:2]
+              | ^^^^^^^^^^^^^^^
+            error: gfx600 has no `flat_scratch`: flat_scratch exists from gfx7 on
+             --> a.s:2:19
+              |
+            2 | s_mov_b64 s[0:1], flat_scratch
+              |                   ^^^^^^^^^^^^
+            error: gfx600 has no s_set_gpr_idx_off: it exists from gfx8 on
+             --> a.s:3:1
+              |
+            3 | s_set_gpr_idx_off
+              | ^^^^^^^^^^^^^^^^^
+            error: v_add_f32 has no SDWA encoding on gfx600
+             --> a.s:4:1
+              |
+            4 | v_add_f32_sdwa v0, v1, v2
+              | ^^^^^^^^^^^^^^
+        "#]],
+    );
+    check(
+        "gfx900",
+        "v_mullit_f32 v0, v1, v2, v3\ns_mov_b64 s[0:1], tba\ns_load_dword s0, s[2:3], 0x200000",
+        expect![[r#"
+            error: gfx900 has no v_mullit_f32: it exists up to gfx7 only
+             --> a.s:1:1
+              |
+            1 | v_mullit_f32 v0, v1, v2, v3
+              | ^^^^^^^^^^^^
+            error: gfx900 has no `tba`: tba and tma exist up to gfx8 only
+             --> a.s:2:19
+              |
+            2 | s_mov_b64 s[0:1], tba
+              |                   ^^^
+            error: expected an offset from -1048576 to 1048575
+             --> a.s:3:26
+              |
+            3 | s_load_dword s0, s[2:3], 0x200000
+              |                          ^^^^^^^^
+              |
+              = help: it is s_load_dword sdata, sbase[2], offset (SMEM)
+        "#]],
+    );
+}
+
+/// Reading ends after so many errors, and says so last.
+#[test]
+fn many_errors() {
+    for (line, last) in [
+        (
+            "frobnicate s0\n",
+            "a.s:100:14: error: 100 errors: the rest was not read",
+        ),
+        (
+            "s_branch nowhere\n",
+            "a.s:201:1: error: 100 errors: the rest was not looked for",
+        ),
+        (
+            "s_nop 0x10000\n",
+            "a.s:100:14: error: 100 errors: the rest was not read",
+        ),
+    ] {
+        let all = heads("gfx900", &line.repeat(200), false);
+        assert_eq!(all.len(), 101);
+        assert_eq!(all[100], last);
+    }
+    // What is wrong here and there does not hide what is wrong elsewhere.
+    let mut source = "s_nop 0\n".repeat(5000);
+    source.push_str("s_nop\n");
+    source.push_str(&"v_mov_b32 v1, v2\n".repeat(5000));
+    source.push_str("s_bad\ns_branch nowhere\n");
+    assert_eq!(
+        heads("gfx900", &source, false),
+        [
+            "a.s:5001:1: error: expected 1 operand, found 0",
+            "a.s:10002:1: error: there is no instruction or directive `s_bad`",
+            "a.s:10003:10: error: 'nowhere' is not defined",
+        ]
+    );
+}
+
+/// A number that does not fit is refused wherever it stands, not cut.
+#[test]
+fn nothing_is_cut_in_silence() {
+    let wrong = [
+        "s_mov_b32 s0, 0x100000000",
+        "s_mov_b32 s0, -0x80000001",
+        "s_movk_i32 s0, 0x10000",
+        "s_movk_i32 s0, -32769",
+        "s_nop 65536",
+        "s_add_u32 s0, 99999, 99998",
+        "v_add_u16 v0, 65536, v1",
+        "v_mov_b32 v0, 1.0e60",
+        "v_mov_b32 v256, v0",
+        "s_mov_b32 s102, 0",
+        "s_mov_b64 s[101:102], 0",
+        "s_waitcnt vmcnt(64)",
+        "s_waitcnt lgkmcnt(16)",
+        "s_getreg_b32 s0, hwreg(64)",
+        "s_getreg_b32 s0, hwreg(1, 0, 33)",
+        "s_sendmsg sendmsg(16)",
+        "ds_read_b32 v0, v1 offset:65536",
+        "ds_read2_b32 v[0:1], v1 offset0:256",
+        "buffer_load_dword v0, off, s[0:3], 0 offset:4096",
+        "global_load_dword v0, v[1:2], off offset:4096",
+        "global_load_dword v0, v[1:2], off offset:-4097",
+        "s_load_dword s0, s[2:3], 0x100000",
+        "v_mov_b32_dpp v0, v1 row_mask:16",
+        "v_and_b32 v0, neg(v1), v2",
+        "v_add_f64 v[0:1], v[2:3], 0x3ff0000000000001",
+        ".byte 256",
+        ".short 65536",
+        ".long 0x100000000",
+        ".long 0x1ffffffffffffffff",
+    ];
+    // Alone, and among so many lines that they are read another way.
+    let around = "s_nop 0\n".repeat(1000);
+    for line in wrong {
+        assert_eq!(heads("gfx900", line, false).len(), 1, "{line}");
+        let source = format!("{around}{line}\n{around}");
+        let all = heads("gfx900", &source, false);
+        assert_eq!(all.len(), 1, "{line}");
+        assert!(all[0].starts_with("a.s:1001:"), "{line}: {}", all[0]);
+    }
 }

@@ -266,6 +266,15 @@ impl Printer<'_> {
                     .shape
                     .slot(role)
                     .is_some_and(|s| s.ty.is_float());
+                if !sdwa && self.insn.row.shape.neg_is_sext(role) {
+                    shown.set(neg, mods.neg as u32);
+                    return SrcMods {
+                        abs: false,
+                        neg: false,
+                        sext: mods.neg,
+                        ..mods
+                    };
+                }
                 let mods = SrcMods {
                     abs: mods.abs && (float || !sdwa),
                     neg: mods.neg && (float || !sdwa),

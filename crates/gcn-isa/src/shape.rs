@@ -287,7 +287,7 @@ impl Shape {
         self.slots.iter().find(|s| s.role == role)
     }
 
-    /// Whether LLVM writes `sext` for the NEG bit of VOP3 at a source: at an integer in an instruction
+    /// Whether LLVM writes `sext` for the NEG bit of VOP3 and DPP at a source: at an integer in an instruction
     /// whose first source is a float, compares apart.
     pub fn neg_is_sext(&self, role: Role) -> bool {
         let float = |role| self.slot(role).is_some_and(|s| s.ty.is_float());

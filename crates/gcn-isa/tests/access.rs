@@ -15,9 +15,9 @@ const EXCEPTIONS: &[(&str, Role, &str)] = &[
     ("s_movreld_b32", Role::Sdst, "M0 says which register is written"),
     ("s_movreld_b64", Role::Sdst, "M0 says which register is written"),
     ("v_movrels_b32", Role::Src0, "M0 says which register is read"),
+    ("v_movreld_b32", Role::Vdst, "M0 says which register is written"),
     ("v_movrelsd_b32", Role::Src0, "M0 says which register is read"),
     ("v_movrelsd_b32", Role::Vdst, "M0 says which register is written"),
-    ("v_movreld_b32", Role::Vdst, "M0 says which register is written"),
     ("v_writelane_b32", Role::Vdst, "a partial write; its text and encoding know it as read too"),
 ];
 

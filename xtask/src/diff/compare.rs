@@ -179,7 +179,26 @@ pub fn judge(sample: &Sample, llvm: Option<&[Line]>, ours: &Ours) -> Verdict {
             let Some(line) = llvm.get(*number) else {
                 continue;
             };
+            // docs/llvm-differences.md: LLVM assembles this literal, where it is a float, to 0.
+            let float = line
+                .text
+                .rsplit_once(' ')
+                .is_some_and(|(_, last)| last.contains('.'));
+            if line.text.starts_with("s_setreg_imm32_b32") && float {
+                verdict
+                    .classes
+                    .push("LLVM assembles s_setreg_imm32_b32's floats to 0");
+                continue;
+            }
             let llvm_bytes = line.llvm.as_deref().map(hex).unwrap_or_default();
+            // LLVM does not count what interpolations read over the constant bus.
+            let interp = line.text.starts_with("v_interp_");
+            if interp && matches!(back, Back::Rejected(why) if why.contains("constant bus")) {
+                verdict
+                    .classes
+                    .push("LLVM takes two SGPRs in an interpolation");
+                continue;
+            }
             verdict.wrongs.push(Wrong {
                 rule: "(c) LLVM's text assembled by ours",
                 detail: format!("`{}` {problem}, in LLVM {llvm_bytes}", line.text),

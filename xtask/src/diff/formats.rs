@@ -48,6 +48,8 @@ pub enum Kind {
     Src9,
     /// VGPR number.
     Vgpr,
+    /// 7-bit scalar address of FLAT, 0x7f for none.
+    Saddr,
     /// SGPRs counted in pairs or quads.
     SgprGroup,
     /// 16-bit immediate.
@@ -61,7 +63,9 @@ pub enum Kind {
     /// Bits that are reserved, or ignored by most instructions of the format.
     Hidden,
 }
-use Kind::{Hidden, Imm, Modifier, Sdst, SdstWide, Selector, SgprGroup, Simm16, Src9, Ssrc, Vgpr};
+use Kind::{
+    Hidden, Imm, Modifier, Saddr, Sdst, SdstWide, Selector, SgprGroup, Simm16, Src9, Ssrc, Vgpr,
+};
 
 /// One bit field.
 #[derive(Clone, Copy, Debug)]
@@ -347,12 +351,15 @@ pub static FORMATS: &[Format] = &[
             f("addr", 32, 8, Vgpr), f("data", 40, 8, Vgpr), f("reserved", 48, 7, Hidden), f("tfe", 55, 1, Modifier),
             f("vdst", 56, 8, Vgpr),
         ]]),
-        enc("FLAT", &[Gfx9], 0xfc00_0000, 0xdc00_0000, (18, 7), (0, 127), &[&[
-            f("offset", 0, 13, Imm), f("lds", 13, 1, Modifier), f("seg", 14, 2, Imm), f("glc, slc", 16, 2, Modifier),
-            f("reserved", 25, 1, Hidden),
-            f("addr", 32, 8, Vgpr), f("data", 40, 8, Vgpr), f("saddr", 48, 7, Sdst), f("nv", 55, 1, Hidden),
-            f("vdst", 56, 8, Vgpr),
-        ]]),
+        enc("FLAT", &[Gfx9], 0xfc00_c000, 0xdc00_0000, (18, 7), (0, 127), &[FLAT_GFX9]),
+        // The fourth segment is none.
+        enc("FLAT, segment 3", &[Gfx9], 0xfc00_c000, 0xdc00_c000, (18, 7), (0, 127), &[FLAT_GFX9]),
+    ] },
+    Format { name: "GLOBAL", encodings: &[
+        enc("GLOBAL", &[Gfx9], 0xfc00_c000, 0xdc00_8000, (18, 7), (0, 127), &[FLAT_GFX9]),
+    ] },
+    Format { name: "SCRATCH", encodings: &[
+        enc("SCRATCH", &[Gfx9], 0xfc00_c000, 0xdc00_4000, (18, 7), (0, 127), &[FLAT_GFX9]),
     ] },
     Format { name: "MUBUF", encodings: &[
         enc("MUBUF", OLD, 0xfc00_0000, 0xe000_0000, (18, 7), (0, 127), &[&[
@@ -393,8 +400,11 @@ pub static FORMATS: &[Format] = &[
         ]]),
     ] },
     Format { name: "EXP", encodings: &[
-        enc("EXP", OLD, 0xfc00_0000, 0xf800_0000, (0, 0), (0, 0), &[EXP]),
-        enc("EXP", NEW, 0xfc00_0000, 0xc400_0000, (0, 0), (0, 0), &[EXP]),
+        enc("EXP", OLD, 0xfc00_0000, 0xf800_0000, (0, 0), (0, 0), &[EXP_ENABLE, EXP_TARGET, EXP_SOURCES]),
+        enc("EXP", NEW, 0xfc00_0000, 0xc400_0000, (0, 0), (0, 0), &[EXP_ENABLE, EXP_TARGET, EXP_SOURCES]),
+        // With every component on, since LLVM prints no register of one that is off.
+        enc("EXP of four", OLD, 0xfc00_000f, 0xf800_000f, (0, 0), (0, 0), &[EXP_TARGET, EXP_SOURCES]),
+        enc("EXP of four", NEW, 0xfc00_000f, 0xc400_000f, (0, 0), (0, 0), &[EXP_TARGET, EXP_SOURCES]),
     ] },
 ];
 
@@ -405,16 +415,29 @@ const VINTRP: &[Field] = &[
     f("attr", 10, 6, Imm),
     f("vdst", 18, 8, Vgpr),
 ];
-const EXP: &[Field] = &[
-    f("en", 0, 4, Imm),
+const EXP_ENABLE: &[Field] = &[f("en", 0, 4, Imm)];
+const EXP_TARGET: &[Field] = &[
     f("tgt", 4, 6, Imm),
     f("compr", 10, 1, Modifier),
     f("done, vm", 11, 2, Modifier),
     f("reserved", 13, 13, Hidden),
+];
+const EXP_SOURCES: &[Field] = &[
     f("vsrc0", 32, 8, Vgpr),
     f("vsrc1", 40, 8, Vgpr),
     f("vsrc2", 48, 8, Vgpr),
     f("vsrc3", 56, 8, Vgpr),
+];
+const FLAT_GFX9: &[Field] = &[
+    f("offset", 0, 13, Imm),
+    f("lds", 13, 1, Modifier),
+    f("glc, slc", 16, 2, Modifier),
+    f("reserved", 25, 1, Hidden),
+    f("addr", 32, 8, Vgpr),
+    f("data", 40, 8, Vgpr),
+    f("saddr", 48, 7, Saddr),
+    f("nv", 55, 1, Hidden),
+    f("vdst", 56, 8, Vgpr),
 ];
 
 /// The format of that name, in any case.
@@ -478,7 +501,7 @@ mod tests {
         {
             let width = match field.kind {
                 Ssrc | Vgpr | SdstWide => 8,
-                Sdst => 7,
+                Sdst | Saddr => 7,
                 Src9 => 9,
                 Simm16 => 16,
                 SgprGroup | Imm | Selector | Modifier | Hidden => continue,

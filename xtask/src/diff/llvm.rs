@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -17,6 +18,7 @@ pub type Assembled = Result<Vec<u8>, String>;
 pub struct Llvm<'a> {
     program: PathBuf,
     scratch: &'a Scratch,
+    crashes: Mutex<Vec<String>>,
 }
 
 /// The llvm-mc to use.
@@ -41,6 +43,19 @@ impl<'a> Llvm<'a> {
         Llvm {
             program: program.to_path_buf(),
             scratch,
+            crashes: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// What llvm-mc crashed or hung on so far, beside what [`crashes`] keeps from it.
+    pub fn crashes(&self) -> Vec<String> {
+        let crashes = self.crashes.lock();
+        crashes.map(|crashes| crashes.clone()).unwrap_or_default()
+    }
+
+    fn crashed_on(&self, what: String) {
+        if let Ok(mut crashes) = self.crashes.lock() {
+            crashes.push(what);
         }
     }
 
@@ -91,7 +106,13 @@ impl<'a> Llvm<'a> {
                 Ok(units)
             }
             // A sample that crashes llvm-mc is one it does not decode.
-            _ if outcome.status.is_none() => Ok(vec![Vec::new()]),
+            _ if outcome.status.is_none() => {
+                for sample in samples {
+                    let bytes: Vec<u8> = sample.bytes().collect();
+                    self.crashed_on(format!("{target} {} {}", sample.encoding, hex(bytes)));
+                }
+                Ok(vec![Vec::new()])
+            }
             _ => bail!(
                 "llvm-mc's output for one sample is not understood: {text:?} {}",
                 outcome.stderr
@@ -126,7 +147,10 @@ impl<'a> Llvm<'a> {
                 all.extend(self.assemble(target, right)?);
                 Ok(all)
             }
-            Ok(_) => Ok(vec![Err("llvm-mc crashes".to_owned())]),
+            Ok(_) => {
+                self.crashed_on(format!("{target} {}", lines.join(" ")));
+                Ok(vec![Err("llvm-mc crashes".to_owned())])
+            }
             Err(error) => Ok(vec![Err(format!("{error:#}"))]),
         }
     }

@@ -358,7 +358,12 @@ fn failed_lines(messages: &str) -> BTreeMap<usize, String> {
         if lower.contains("error") || lower.contains("warning") {
             headline = text;
         }
+        // A line of the source under a message, with its number and a bar before it, names no place.
+        let is_source = text
+            .trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit())
+            .starts_with('|');
         if let Some(line) = line_number(text)
+            && !is_source
             && is_error
             && seen.insert(line)
         {
@@ -523,6 +528,7 @@ mod tests {
     #[test]
     fn error_places_are_read_and_warnings_ignored() {
         let messages = "x.s:3:1: warning: two SGPRs\nx.s:7:2: error: bad operand\nerror: worse\n --> x.s:9:4\n\
+                        12 | v_mov_b32_dpp v1, v2 row_shl:1 row_mask:0x0\n   |    ^^^ x:3:1\n\
                         warning: odd\n --> x.s:11:4\n";
         let failed = failed_lines(messages);
         assert_eq!(failed.keys().copied().collect::<Vec<_>>(), [7, 9]);

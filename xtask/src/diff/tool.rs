@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -46,12 +47,31 @@ impl Drop for Scratch {
 
 /// What a program left behind.
 pub struct Outcome {
-    /// `None` when a signal ended it.
+    /// `None` when a signal ended it, or it took too long.
     pub status: Option<i32>,
     pub stdout: Vec<u8>,
     pub stderr: String,
     /// What it wrote to the `-o` file, where it was given one.
     pub file: Option<Vec<u8>>,
+}
+
+/// What a batch may take. The largest take some seconds.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// The exit status; `None` where a signal ended the program, ours when it takes too long among them.
+fn wait(mut child: Child) -> Result<Option<i32>> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.code());
+        }
+        if start.elapsed() > LIMIT {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// Runs `program args… INPUT` (and `-o OUT` if `output`) on a file with the bytes of `input`. The channels go through
@@ -79,11 +99,11 @@ pub fn run<S: AsRef<OsStr>>(
     if output {
         command.arg("-o").arg(&out_path);
     }
-    let status = command
-        .status()
+    let child = command
+        .spawn()
         .with_context(|| format!("cannot run {}", program.display()))?;
     let outcome = Outcome {
-        status: status.code(),
+        status: wait(child)?,
         stdout: fs::read(&stdout_path)?,
         stderr: String::from_utf8_lossy(&fs::read(&stderr_path)?).into_owned(),
         file: if output {
