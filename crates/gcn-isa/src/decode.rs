@@ -1,8 +1,8 @@
 //! Bytes to instructions.
 
-use crate::format::{Encoding, Field, Format, Layout, layout_in};
+use crate::format::{ENCODINGS, Encoding, Field, Format, Layout, layout_in, layouts};
 use crate::inst::{Flags, Inst};
-use crate::insts;
+use crate::insts::{self, Entry};
 use crate::operand::{self, LITERAL, Operand, VCC, VGPR0, Value};
 use crate::shape::{Mods, Role, Slot};
 use crate::target::{Features, Gen, Target};
@@ -20,8 +20,12 @@ pub struct Insn {
     pub bits: u64,
     /// The literal, where there is one; else 0.
     pub literal: u32,
-    /// Length in bytes, the literal included: 4, 8 or 12.
+    /// Length in bytes, the literal included: 4 or 8.
     pub len: u8,
+    /// The row's number among all.
+    pub(crate) number: u16,
+    /// What the index says of it.
+    pub(crate) what: u8,
     /// Where the fields lie: the layout of `encoding`.
     pub(crate) layout: &'static Layout,
 }
@@ -59,67 +63,205 @@ impl SrcMods {
 /// bytes end inside it.
 #[inline]
 pub fn decode(target: Target, bytes: &[u8]) -> Option<Insn> {
-    let word = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?);
-    let generation = target.generation();
-    let mut encoding = Encoding::classify(word, generation)?;
-    let layout = layout_in(encoding, generation);
-    let mut bits = word as u64;
-    let mut len = layout.bytes;
-    if len == 8 {
-        bits |= (second(bytes)? as u64) << 32;
-    }
-    let op = layout.field(Field::Op).get(bits);
-    let format = home(encoding, bits, generation)?;
-    let mut row = insts::lookup(target, format, op);
-    if encoding == Encoding::Mimg && layout.field(Field::Opm).get(bits) != 0 {
-        // Where bit 7 makes no other instruction it is ignored.
-        row = insts::lookup(target, format, op | 128).or(row);
-    }
-    let row = row?;
-    match encoding {
-        Encoding::Vop3 if row.shape.is_vop3b() => encoding = Encoding::Vop3b,
-        Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => {
-            let (sdwa, dpp) = match encoding {
-                Encoding::Vop1 => (Encoding::Sdwa1, Encoding::Dpp1),
-                Encoding::Vop2 => (Encoding::Sdwa2, Encoding::Dpp2),
-                _ => (Encoding::SdwaC, Encoding::DppC),
-            };
-            let has_src0 = || row.shape.slot(Role::Src0).is_some();
-            match (bits & 0x1ff) as u16 {
-                operand::SDWA if has_src0() && row.has_sdwa(generation) => {
-                    bits |= (second(bytes)? as u64) << 32;
-                    encoding = sdwa;
-                    len = 8;
-                }
-                operand::DPP if has_src0() && row.has_dpp(generation) => {
-                    bits |= (second(bytes)? as u64) << 32;
-                    encoding = dpp;
-                    len = 8;
-                }
-                _ => {}
-            }
-        }
-        _ => {}
-    }
-    let mut insn = Insn {
-        row,
-        encoding,
-        target,
-        bits,
-        literal: 0,
-        len,
-        layout: layout_in(encoding, generation),
-    };
-    if insn.wants_literal() {
-        let at = len as usize;
-        insn.literal = u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?);
-        insn.len += 4;
-    }
-    Some(insn)
+    Decoder::new(target).decode(bytes)
 }
 
-fn second(bytes: &[u8]) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(4..8)?.try_into().ok()?))
+/// The tables that instructions of one target are decoded with: [`decode`] without looking for
+/// them each time.
+#[derive(Clone, Copy)]
+pub struct Decoder {
+    target: Target,
+    classes: &'static [Class; CLASSES],
+    layouts: &'static [Layout; ENCODINGS],
+    index: &'static insts::Index,
+}
+
+impl Decoder {
+    /// The decoder of a target.
+    pub fn new(target: Target) -> Decoder {
+        let generation = target.generation();
+        Decoder {
+            target,
+            classes: &CLASS[generation as usize],
+            layouts: layouts(generation),
+            index: insts::index(target),
+        }
+    }
+
+    /// As [`decode`].
+    // Inlined, so that a loop that asks for the length alone computes no more.
+    #[inline(always)]
+    pub fn decode(&self, bytes: &[u8]) -> Option<Insn> {
+        if let Some(words) = bytes.first_chunk::<8>() {
+            return self.words(words);
+        }
+        self.tail(bytes)
+    }
+
+    /// Decodes what may be cut short.
+    #[cold]
+    #[inline(never)]
+    fn tail(&self, bytes: &[u8]) -> Option<Insn> {
+        if bytes.len() < 4 {
+            return None;
+        }
+        let mut words = [0; 8];
+        words[..bytes.len()].copy_from_slice(bytes);
+        self.words(&words)
+            .filter(|insn| insn.len as usize <= bytes.len())
+    }
+
+    /// What the tables say of the first word.
+    #[inline(always)]
+    fn entry(&self, first: u32) -> Option<(&'static Class, Entry)> {
+        let class = &self.classes[(first >> 23) as usize];
+        let mut at = class.base as usize + (first >> class.op_lo & class.op_mask as u32) as usize;
+        if class.more {
+            at = match (class.encoding, first >> 14 & 3) {
+                // Where bit 7 of MIMG's opcode makes no other instruction it is ignored.
+                (Encoding::Mimg, _) if first & 1 != 0 && self.index[at + 128].exists() => at + 128,
+                (Encoding::Mimg, _) | (_, 0) => at,
+                (_, 1) => at - FLAT_BASE + SCRATCH_BASE,
+                (_, 2) => at - FLAT_BASE + GLOBAL_BASE,
+                _ => return None,
+            };
+        }
+        Some((class, self.index[at]))
+    }
+
+    /// The length in bytes of what `bytes` begins with, and whether it is a branch with a target in
+    /// SIMM16. A dword that is no instruction has its four bytes.
+    #[inline(always)]
+    pub fn skim(&self, bytes: &[u8]) -> (usize, bool) {
+        match self.decode(bytes) {
+            Some(insn) => (insn.len as usize, insn.branches()),
+            None => (4, false),
+        }
+    }
+
+    /// Decodes the longest instruction's worth of bytes.
+    #[inline(always)]
+    pub fn words(&self, bytes: &[u8; 8]) -> Option<Insn> {
+        let word =
+            |n: usize| u32::from_le_bytes([bytes[n], bytes[n + 1], bytes[n + 2], bytes[n + 3]]);
+        let (first, second) = (word(0), word(4));
+        let (class, Entry { number, what }) = self.entry(first)?;
+        let row = insts::numbered(number)?;
+        let mut encoding = class.encoding;
+        let mut wide = class.wide;
+        let mut literal = what & Entry::K != 0
+            || what & Entry::LITERAL0 != 0 && first & class.source0 as u32 == LITERAL as u32
+            || what & Entry::LITERAL1 != 0 && first & 0xff00 == (LITERAL as u32) << 8;
+        if what & (Entry::SDWA | Entry::DPP | Entry::VOP3B) != 0 {
+            let promoted = match first as u16 & 0x1ff {
+                _ if what & Entry::VOP3B != 0 => Some(Encoding::Vop3b),
+                operand::SDWA if what & Entry::SDWA != 0 => Some(class.sdwa),
+                operand::DPP if what & Entry::DPP != 0 => Some(class.dpp),
+                _ => None,
+            };
+            if let Some(promoted) = promoted {
+                encoding = promoted;
+                wide = true;
+                literal = false;
+            }
+        }
+        Some(Insn {
+            row,
+            encoding,
+            target: self.target,
+            bits: first as u64 | if wide { (second as u64) << 32 } else { 0 },
+            // No encoding of 8 bytes takes a literal.
+            literal: if literal { second } else { 0 },
+            len: if wide || literal { 8 } else { 4 },
+            number,
+            what,
+            layout: &self.layouts[encoding as usize],
+        })
+    }
+}
+
+/// What the top nine bits of the first word say.
+#[derive(Clone, Copy)]
+struct Class {
+    encoding: Encoding,
+    /// What SRC0 may make of it.
+    sdwa: Encoding,
+    /// See `sdwa`.
+    dpp: Encoding,
+    /// Whether the encoding has 8 bytes.
+    wide: bool,
+    /// Whether further bits choose the instruction: FLAT's segment, bit 7 of MIMG's opcode.
+    more: bool,
+    /// Where the opcode is.
+    op_lo: u8,
+    /// The opcode's bits, from bit 0.
+    op_mask: u16,
+    /// Where the format's opcodes begin in the index.
+    base: u16,
+    /// The bits of the first source, or of SMEM's offset and what says that it is a register.
+    source0: u16,
+}
+
+const CLASSES: usize = 512;
+
+const FLAT_BASE: usize = insts::offset(Format::Flat as usize);
+const SCRATCH_BASE: usize = insts::offset(Format::Scratch as usize);
+const GLOBAL_BASE: usize = insts::offset(Format::Global as usize);
+
+static CLASS: [[Class; CLASSES]; 4] = {
+    let none = Class {
+        encoding: Encoding::Exp,
+        sdwa: Encoding::Exp,
+        dpp: Encoding::Exp,
+        wide: false,
+        more: false,
+        op_lo: 0,
+        op_mask: 0,
+        base: insts::SPAN as u16,
+        source0: 0,
+    };
+    let mut classes = [[none; CLASSES]; 4];
+    let mut g = 0;
+    while g < 4 {
+        let mut top = 0;
+        while top < CLASSES {
+            let generation = Gen::ALL[g];
+            if let Some(encoding) = Encoding::classify((top as u32) << 23, generation) {
+                classes[g][top] = class(encoding, generation);
+            }
+            top += 1;
+        }
+        g += 1;
+    }
+    classes
+};
+
+const fn class(encoding: Encoding, generation: Gen) -> Class {
+    let layout = layout_in(encoding, generation);
+    let format = home(encoding);
+    let op = layout.field(Field::Op);
+    assert!(op.lo as u32 + (op.len as u32) <= 32 && op.len as u32 <= format.opcode_bits());
+    let (sdwa, dpp) = match encoding {
+        Encoding::Vop1 => (Encoding::Sdwa1, Encoding::Dpp1),
+        Encoding::Vop2 => (Encoding::Sdwa2, Encoding::Dpp2),
+        _ => (Encoding::SdwaC, Encoding::DppC),
+    };
+    let segment = layout.field(Field::Seg);
+    assert!(segment.len == 0 || segment.lo == 14);
+    Class {
+        encoding,
+        sdwa,
+        dpp,
+        wide: layout.bytes == 8,
+        more: segment.len != 0 || matches!(encoding, Encoding::Mimg),
+        op_lo: op.lo,
+        op_mask: (1 << op.len) - 1,
+        base: insts::offset(format as usize) as u16,
+        source0: match encoding {
+            Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc => 0xff,
+            _ => 0x1ff,
+        },
+    }
 }
 
 /// How many VGPRs the data of an image instruction takes: one a channel that DMASK names (four for
@@ -139,9 +281,9 @@ pub fn image_data_dwords(row: &Inst, target: Target, dmask: u32, d16: bool, tfe:
     }) + tfe as u8
 }
 
-/// The format whose index an encoding's opcode is looked up in.
-fn home(encoding: Encoding, bits: u64, generation: Gen) -> Option<Format> {
-    Some(match encoding {
+/// The format whose index an encoding's opcode is looked up in; FLAT's for all its segments.
+const fn home(encoding: Encoding) -> Format {
+    match encoding {
         Encoding::Sop1 => Format::Sop1,
         Encoding::Sop2 => Format::Sop2,
         Encoding::Sopc => Format::Sopc,
@@ -158,14 +300,9 @@ fn home(encoding: Encoding, bits: u64, generation: Gen) -> Option<Format> {
         Encoding::Mubuf => Format::Mubuf,
         Encoding::Mtbuf => Format::Mtbuf,
         Encoding::Mimg => Format::Mimg,
-        Encoding::Flat => match layout_in(encoding, generation).field(Field::Seg).get(bits) {
-            0 => Format::Flat,
-            1 => Format::Scratch,
-            2 => Format::Global,
-            _ => return None,
-        },
+        Encoding::Flat => Format::Flat,
         Encoding::Exp => Format::Exp,
-    })
+    }
 }
 
 impl Insn {
@@ -173,6 +310,12 @@ impl Insn {
     #[inline]
     pub fn generation(&self) -> Gen {
         self.target.generation()
+    }
+
+    /// Whether it is a branch with a target in SIMM16.
+    #[inline]
+    pub fn branches(&self) -> bool {
+        self.what & Entry::BRANCH != 0
     }
 
     /// The value of a field; 0 where the encoding has none.
@@ -185,30 +328,6 @@ impl Insn {
     #[inline]
     pub fn has_field(&self, field: Field) -> bool {
         self.layout.field(field).len != 0
-    }
-
-    /// Whether a 32-bit literal follows the encoding.
-    fn wants_literal(&self) -> bool {
-        let lit = LITERAL as u32;
-        match self.encoding {
-            Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc => {
-                (self.field(Field::Ssrc0) == lit && self.row.shape.slot(Role::Ssrc0).is_some())
-                    || (self.field(Field::Ssrc1) == lit
-                        && self.row.shape.slot(Role::Ssrc1).is_some())
-            }
-            Encoding::Sopk => self.row.shape.slot(Role::K).is_some(),
-            Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => {
-                self.row.shape.slot(Role::K).is_some()
-                    || (self.row.shape.slot(Role::Src0).is_some() && self.field(Field::Src0) == lit)
-            }
-            Encoding::Smem => {
-                self.generation() == Gen::Gfx7
-                    && self.row.shape.slot(Role::Soff).is_some()
-                    && self.field(Field::Imm) == 0
-                    && self.field(Field::Offset) == lit
-            }
-            _ => false,
-        }
     }
 
     /// The code (0 to 511) of the register or constant in a role; `None` where the encoding

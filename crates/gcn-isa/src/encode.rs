@@ -1,7 +1,7 @@
 //! Operands to bits: the inverse of [`mod@crate::decode`].
 
 use crate::decode::Insn;
-use crate::format::{Encoding, Field, Format, layout_in, layout_of};
+use crate::format::{Encoding, Field, Format, Layout, layout_of};
 use crate::inst::Inst;
 use crate::operand::{VCC, VGPR0};
 use crate::shape::Role;
@@ -20,6 +20,7 @@ pub struct Encoder {
     pub bits: u64,
     /// The literal that follows.
     pub literal: Option<u32>,
+    layout: &'static Layout,
 }
 
 impl Encoder {
@@ -41,6 +42,7 @@ impl Encoder {
             target,
             bits: layout.fixed,
             literal: None,
+            layout,
         };
         if row.format == Format::Mimg {
             e.set(Field::Opm, op as u32 >> 7);
@@ -72,6 +74,7 @@ impl Encoder {
             target: insn.target,
             bits: insn.bits & insn.layout.name,
             literal: None,
+            layout: insn.layout,
         };
         match insn.row.format {
             Format::Global | Format::Scratch => {
@@ -89,7 +92,7 @@ impl Encoder {
     /// Sets a field; false where the encoding has none or the value is too wide for it.
     #[inline]
     pub fn set(&mut self, field: Field, value: u32) -> bool {
-        let at = layout_in(self.encoding, self.target.generation()).field(field);
+        let at = self.layout.field(field);
         if at.len == 0 || (value as u64) >= 1u64 << at.len {
             return false;
         }
@@ -97,12 +100,15 @@ impl Encoder {
         true
     }
 
+    /// The value of a field; 0 where the encoding has none.
+    #[inline]
+    pub fn get(&self, field: Field) -> u32 {
+        self.layout.field(field).get(self.bits)
+    }
+
     /// Whether the encoding has a field.
     pub fn has(&self, field: Field) -> bool {
-        layout_in(self.encoding, self.target.generation())
-            .field(field)
-            .len
-            != 0
+        self.layout.field(field).len != 0
     }
 
     /// Sets the field of a role to a register's or constant's code (0 to 511); false where the
@@ -172,10 +178,7 @@ impl Encoder {
             }
             // Bit 8 is `high`, a modifier.
             (Role::Attr, Encoding::Vop3) if value < 256 => {
-                let high = layout_in(self.encoding, self.target.generation())
-                    .field(Field::Src0)
-                    .get(self.bits)
-                    & 256;
+                let high = self.get(Field::Src0) & 256;
                 self.set(Field::Src0, value | high)
             }
             (Role::Param, Encoding::Vintrp) => self.set(Field::Vsrc0, value),
@@ -190,7 +193,7 @@ impl Encoder {
     pub fn bytes(&self) -> ([u8; 12], usize) {
         let mut out = [0; 12];
         out[..8].copy_from_slice(&self.bits.to_le_bytes());
-        let base = layout_in(self.encoding, self.target.generation()).bytes as usize;
+        let base = self.layout.bytes as usize;
         match self.literal {
             Some(literal) => {
                 out[base..base + 4].copy_from_slice(&literal.to_le_bytes());

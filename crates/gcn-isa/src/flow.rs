@@ -20,7 +20,6 @@
 use crate::decode::Insn;
 use crate::format::Field;
 use crate::meaning::{Change, Op, Program, Signal, State};
-use crate::shape::{Imm, Role};
 
 /// Where an instruction goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,8 +91,11 @@ impl Flow {
 
 /// The address of the target of an instruction at `at` whose SIMM16 is a branch's distance; read
 /// off the shape, without [`Facts`](crate::access::Facts).
+#[inline]
 pub fn branch_target(insn: &Insn, at: u64) -> Option<u64> {
-    insn.row.shape.slot(Role::Imm(Imm::Branch))?;
+    if !insn.branches() {
+        return None;
+    }
     Some(
         at.wrapping_add(insn.len as u64)
             .wrapping_add_signed(offset(insn) as i64),

@@ -174,7 +174,7 @@ pub enum Encoding {
     Exp,
 }
 
-const ENCODINGS: usize = Encoding::Exp as usize + 1;
+pub(crate) const ENCODINGS: usize = Encoding::Exp as usize + 1;
 
 /// A named group of bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -310,7 +310,7 @@ pub struct Layout {
 impl Layout {
     /// Where `field` lies; its length is 0 where the encoding has none.
     #[inline]
-    pub fn field(&self, field: Field) -> Bits {
+    pub const fn field(&self, field: Field) -> Bits {
         self.at[field as usize]
     }
 }
@@ -455,20 +455,23 @@ pub fn layout_of(encoding: Encoding, generation: Gen) -> Option<&'static Layout>
 
 /// As [`layout_of`], with an empty layout where there is none.
 #[inline]
-pub(crate) fn layout_in(encoding: Encoding, generation: Gen) -> &'static Layout {
-    let table = match generation {
+pub(crate) const fn layout_in(encoding: Encoding, generation: Gen) -> &'static Layout {
+    &layouts(generation)[encoding as usize]
+}
+
+/// The layouts of a generation's encodings, empty ones where it has none.
+pub(crate) const fn layouts(generation: Gen) -> &'static [Layout; ENCODINGS] {
+    match generation {
         Gen::Gfx6 | Gen::Gfx7 => &OLD,
         Gen::Gfx8 => &GFX8,
         Gen::Gfx9 => &GFX9,
-    };
-    &table[encoding as usize]
+    }
 }
 
 impl Encoding {
     /// The format and generation's encoding that the first word names; SDWA and DPP are told
     /// apart by SRC0 and VOP3B by the row, which the decoder does.
-    #[inline]
-    pub(crate) fn classify(word: u32, generation: Gen) -> Option<Encoding> {
+    pub(crate) const fn classify(word: u32, generation: Gen) -> Option<Encoding> {
         use Encoding::*;
         let top = word >> 23;
         if top & 0x100 == 0 {
@@ -487,17 +490,17 @@ impl Encoding {
                 _ => Sop2,
             });
         }
-        let old = generation < Gen::Gfx8;
+        let old = (generation as u8) < Gen::Gfx8 as u8;
         match top >> 3 {
             0b11_0000 | 0b11_0001 if old => Some(Smem),
             0b11_0000 => Some(Smem),
             0b11_0001 => Some(Exp),
             0b11_0010 if old => Some(Vintrp),
-            0b11_0100 if generation == Gen::Gfx9 && top & 7 == 0b111 => Some(Vop3p),
+            0b11_0100 if matches!(generation, Gen::Gfx9) && top & 7 == 0b111 => Some(Vop3p),
             0b11_0100 => Some(Vop3),
             0b11_0101 if !old => Some(Vintrp),
             0b11_0110 => Some(Ds),
-            0b11_0111 if generation != Gen::Gfx6 => Some(Flat),
+            0b11_0111 if !matches!(generation, Gen::Gfx6) => Some(Flat),
             0b11_1000 => Some(Mubuf),
             0b11_1010 => Some(Mtbuf),
             0b11_1100 => Some(Mimg),

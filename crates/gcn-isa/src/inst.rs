@@ -132,23 +132,26 @@ impl Inst {
     }
 
     /// Whether the SDWA form exists in a generation: 64-bit operands have none.
-    pub fn has_sdwa(&self, generation: Gen) -> bool {
+    pub const fn has_sdwa(&self, generation: Gen) -> bool {
         self.promotes(generation) && !self.flags.has(Flags::NO_SDWA)
     }
 
     /// Whether the DPP form exists in a generation.
-    pub fn has_dpp(&self, generation: Gen) -> bool {
+    pub const fn has_dpp(&self, generation: Gen) -> bool {
         self.promotes(generation) && !self.flags.has(Flags::NO_DPP)
     }
 
-    fn promotes(&self, generation: Gen) -> bool {
-        generation >= Gen::Gfx8
+    const fn promotes(&self, generation: Gen) -> bool {
+        let mut n = 0;
+        while n < self.shape.slots.len() {
+            let ty = self.shape.slots[n].ty;
+            if ty.bits() > 32 && !matches!(ty, crate::shape::Ty::Mask) {
+                return false;
+            }
+            n += 1;
+        }
+        generation as u8 >= Gen::Gfx8 as u8
             && matches!(self.format, Format::Vop1 | Format::Vop2 | Format::Vopc)
             && !self.flags.has(Flags::ONLY_E32)
-            && self
-                .shape
-                .slots
-                .iter()
-                .all(|s| s.ty.bits() <= 32 || s.ty == crate::shape::Ty::Mask)
     }
 }

@@ -133,9 +133,12 @@ pub mod insts;
 pub mod meaning;
 pub mod names;
 pub mod operand;
+pub mod plan;
+
 pub mod print;
 pub mod shape;
 pub mod target;
+pub mod text;
 
 pub use decode::{Insn, decode};
 pub use format::{Encoding, Field, Format};

@@ -4,8 +4,6 @@
 //! between the instruction's bits and those that its text assembles to without the suffix. So
 //! every instruction's text assembles to exactly its bytes.
 
-use alloc::string::String;
-
 use crate::decode::{Insn, SrcMods};
 use crate::encode::Encoder;
 use crate::format::{Encoding, Field, Format};
@@ -14,6 +12,7 @@ use crate::names;
 use crate::operand::{self, FLOATS, LITERAL, Reg, Source, VCC, Value};
 use crate::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use crate::target::Gen;
+use crate::text::Sink;
 
 /// Whose spelling.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +42,7 @@ impl Style {
 }
 
 /// Appends the instruction's text to `out`. A branch's target is its SIMM16.
-pub fn print(insn: &Insn, style: &Style, out: &mut String) {
+pub fn print(insn: &Insn, style: &Style, out: &mut impl Sink) {
     Printer {
         insn,
         clrx: style.syntax == Syntax::Clrx,
@@ -54,7 +53,7 @@ pub fn print(insn: &Insn, style: &Style, out: &mut String) {
 }
 
 /// As [`print`], with the target of a branch written as `label`.
-pub fn print_with_label(insn: &Insn, style: &Style, label: &str, out: &mut String) {
+pub fn print_with_label(insn: &Insn, style: &Style, label: &str, out: &mut impl Sink) {
     Printer {
         insn,
         clrx: style.syntax == Syntax::Clrx,
@@ -66,7 +65,7 @@ pub fn print_with_label(insn: &Insn, style: &Style, label: &str, out: &mut Strin
 
 /// Appends the text of one operand, the slot being of the row's shape, as [`print`] writes it.
 /// Where `print` leaves the operand out, nothing is appended.
-pub fn print_operand(insn: &Insn, slot: &'static Slot, style: &Style, out: &mut String) {
+pub fn print_operand(insn: &Insn, slot: &'static Slot, style: &Style, out: &mut impl Sink) {
     let mut printer = Printer {
         insn,
         clrx: style.syntax == Syntax::Clrx,
@@ -80,10 +79,10 @@ pub fn print_operand(insn: &Insn, slot: &'static Slot, style: &Style, out: &mut 
 }
 
 /// Appends a number in decimal.
-pub fn push_dec(out: &mut String, value: u32) {
-    let mut digits = [0u8; 10];
+pub fn push_dec(out: &mut impl Sink, value: impl Into<u64>) {
+    let mut digits = [0u8; 20];
     let mut at = digits.len();
-    let mut rest = value;
+    let mut rest = value.into();
     loop {
         at -= 1;
         digits[at] = b'0' + (rest % 10) as u8;
@@ -98,8 +97,13 @@ pub fn push_dec(out: &mut String, value: u32) {
 }
 
 /// Appends a number in hex behind `0x`, without leading zeros.
-pub fn push_hex(out: &mut String, value: u64) {
+pub fn push_hex(out: &mut impl Sink, value: u64) {
     out.push_str("0x");
+    push_hex_digits(out, value);
+}
+
+/// Appends a number in hex, without leading zeros.
+pub fn push_hex_digits(out: &mut impl Sink, value: u64) {
     let mut shift = (63 - (value | 1).leading_zeros()) & !3;
     loop {
         let digit = (value >> shift & 15) as usize;
@@ -111,14 +115,44 @@ pub fn push_hex(out: &mut String, value: u64) {
     }
 }
 
-struct Printer<'a> {
+/// Appends how an operand of type `ty` in `dwords` registers, or a destination, writes `code`: the
+/// text that [`print`] has in an instruction like `insn`.
+pub(crate) fn print_code(
+    insn: &Insn,
+    style: &Style,
+    (code, ty, dwords): (u16, Ty, u16),
+    written: bool,
+    out: &mut impl Sink,
+) {
+    let mut printer = Printer {
+        insn,
+        clrx: style.syntax == Syntax::Clrx,
+        label: None,
+        out,
+    };
+    if written && is_constant(code, insn.generation()) {
+        printer.unnamed(code);
+    } else {
+        printer.code(code, ty, dwords);
+    }
+}
+
+/// Whether a code names an inline constant or a literal.
+pub(crate) fn is_constant(code: u16, generation: Gen) -> bool {
+    matches!(
+        operand::reg(code, generation),
+        Reg::Int(_) | Reg::Float(_) | Reg::Literal
+    )
+}
+
+struct Printer<'a, O: Sink> {
     insn: &'a Insn,
     clrx: bool,
     label: Option<&'a str>,
-    out: &'a mut String,
+    out: &'a mut O,
 }
 
-impl Printer<'_> {
+impl<O: Sink> Printer<'_, O> {
     fn instruction(&mut self) {
         let insn = self.insn;
         let row = insn.row;
@@ -198,11 +232,7 @@ impl Printer<'_> {
             (role, Value::Code(code)) => {
                 shown.set_code(role, code);
                 let mods = self.source_mods(role, shown);
-                let constant = matches!(
-                    operand::reg(code, self.insn.generation()),
-                    Reg::Int(_) | Reg::Float(_) | Reg::Literal
-                );
-                if constant && slot.access == Access::Write {
+                if is_constant(code, self.insn.generation()) && slot.access == Access::Write {
                     // A field of eight bits that names a destination.
                     self.unnamed(code);
                 } else {
@@ -227,17 +257,17 @@ impl Printer<'_> {
             // CLRX has neg_lo and neg_hi.
             Encoding::Vop3p if self.clrx => return SrcMods::NONE,
             Encoding::Vop3p => {
-                let v = get(shown, Field::NegHi) | (mods.abs as u32) << n;
+                let v = shown.get(Field::NegHi) | (mods.abs as u32) << n;
                 shown.set(Field::NegHi, v);
-                let v = get(shown, Field::Neg) | (mods.neg as u32) << n;
+                let v = shown.get(Field::Neg) | (mods.neg as u32) << n;
                 shown.set(Field::Neg, v);
             }
             Encoding::Vop3 | Encoding::Vop3b => {
                 let abs = self.insn.field(Field::Abs) & bit;
                 let neg = self.insn.field(Field::Neg) & bit;
-                let v = get(shown, Field::Abs) | abs;
+                let v = shown.get(Field::Abs) | abs;
                 shown.set(Field::Abs, v);
-                let v = get(shown, Field::Neg) | neg;
+                let v = shown.get(Field::Neg) | neg;
                 shown.set(Field::Neg, v);
                 if !self.clrx && neg != 0 && self.insn.row.shape.neg_is_sext(role) {
                     return SrcMods {
@@ -293,13 +323,8 @@ impl Printer<'_> {
 
     fn modified(&mut self, mods: SrcMods, slot: &Slot, code: u16) {
         // A minus sign before a number would make it another number.
-        let neg_call = mods.neg
-            && !mods.abs
-            && !mods.sext
-            && matches!(
-                operand::reg(code, self.insn.generation()),
-                Reg::Int(_) | Reg::Float(_) | Reg::Literal
-            );
+        let neg_call =
+            mods.neg && !mods.abs && !mods.sext && is_constant(code, self.insn.generation());
         if neg_call {
             self.out.push_str("neg(");
         } else if mods.neg {
@@ -850,7 +875,7 @@ impl Printer<'_> {
         }
         if self.insn.row.shape.mods == Mods::InterpHigh && self.insn.field(Field::Src0) & 256 != 0 {
             self.out.push_str(" high");
-            let v = get(shown, Field::Src0) | 256;
+            let v = shown.get(Field::Src0) | 256;
             shown.set(Field::Src0, v);
         }
         if self.clrx {
@@ -1131,68 +1156,82 @@ impl Printer<'_> {
 
     fn dpp(&mut self, shown: &mut Encoder) {
         let insn = self.insn;
-        let ctrl = insn.field(Field::DppCtrl);
-        let n = ctrl & 15;
-        let (name, number): (&str, Option<u32>) = match ctrl {
-            0..=0xff => {
-                self.out.push_str(" quad_perm:[");
-                for k in 0..4 {
-                    if k != 0 {
-                        self.out.push(',');
-                    }
-                    push_dec(self.out, ctrl >> (2 * k) & 3);
-                }
-                self.out.push(']');
-                ("", None)
-            }
-            0x101..=0x10f => (" row_shl:", Some(n)),
-            0x111..=0x11f => (" row_shr:", Some(n)),
-            0x121..=0x12f => (" row_ror:", Some(n)),
-            0x130 => (" wave_shl", Some(1)),
-            0x134 => (" wave_rol", Some(1)),
-            0x138 => (" wave_shr", Some(1)),
-            0x13c => (" wave_ror", Some(1)),
-            0x140 => (" row_mirror", None),
-            0x141 => (" row_half_mirror", None),
-            0x142 if self.clrx => (" row_bcast15", None),
-            0x143 if self.clrx => (" row_bcast31", None),
-            0x142 => (" row_bcast:", Some(15)),
-            0x143 => (" row_bcast:", Some(31)),
-            // Reserved: the number itself.
-            _ => (" dpp_ctrl:", Some(ctrl)),
-        };
-        shown.set(Field::DppCtrl, ctrl);
-        self.out.push_str(name);
-        if let Some(n) = number {
-            let wave = matches!(ctrl, 0x130 | 0x134 | 0x138 | 0x13c);
-            if !(wave && self.clrx) {
-                if wave {
-                    self.out.push(':');
-                }
-                push_dec(self.out, n);
-            }
+        let fields = [
+            Field::DppCtrl,
+            Field::BoundCtrl,
+            Field::RowMask,
+            Field::BankMask,
+        ];
+        for field in fields {
+            shown.set(field, insn.field(field));
         }
-        let bound = insn.field(Field::BoundCtrl) != 0;
-        shown.set(Field::BoundCtrl, bound as u32);
-        let (row, bank) = (insn.field(Field::RowMask), insn.field(Field::BankMask));
-        shown.set(Field::RowMask, row);
-        shown.set(Field::BankMask, bank);
-        if self.clrx {
-            if bound {
-                self.out.push_str(" bound_ctrl");
+        let [ctrl, bound, row, bank] = fields.map(|f| insn.field(f));
+        print_dpp(ctrl, (bank, row), bound != 0, self.clrx, self.out);
+    }
+}
+
+/// Appends DPP's modifiers: DPP_CTRL, BANK_MASK and ROW_MASK, BOUND_CTRL.
+pub(crate) fn print_dpp(
+    ctrl: u32,
+    (bank, row): (u32, u32),
+    bound: bool,
+    clrx: bool,
+    out: &mut impl Sink,
+) {
+    let n = ctrl & 15;
+    let (name, number): (&str, Option<u32>) = match ctrl {
+        0..=0xff => {
+            out.push_str(" quad_perm:[");
+            for k in 0..4 {
+                if k != 0 {
+                    out.push(',');
+                }
+                push_dec(out, ctrl >> (2 * k) & 3);
             }
-            self.out.push_str(" bank_mask:");
-            push_dec(self.out, bank);
-            self.out.push_str(" row_mask:");
-            push_dec(self.out, row);
-        } else {
-            self.out.push_str(" row_mask:");
-            push_hex(self.out, row as u64);
-            self.out.push_str(" bank_mask:");
-            push_hex(self.out, bank as u64);
-            if bound {
-                self.out.push_str(" bound_ctrl:1");
+            out.push(']');
+            ("", None)
+        }
+        0x101..=0x10f => (" row_shl:", Some(n)),
+        0x111..=0x11f => (" row_shr:", Some(n)),
+        0x121..=0x12f => (" row_ror:", Some(n)),
+        0x130 => (" wave_shl", Some(1)),
+        0x134 => (" wave_rol", Some(1)),
+        0x138 => (" wave_shr", Some(1)),
+        0x13c => (" wave_ror", Some(1)),
+        0x140 => (" row_mirror", None),
+        0x141 => (" row_half_mirror", None),
+        0x142 if clrx => (" row_bcast15", None),
+        0x143 if clrx => (" row_bcast31", None),
+        0x142 => (" row_bcast:", Some(15)),
+        0x143 => (" row_bcast:", Some(31)),
+        // Reserved: the number itself.
+        _ => (" dpp_ctrl:", Some(ctrl)),
+    };
+    out.push_str(name);
+    if let Some(n) = number {
+        let wave = matches!(ctrl, 0x130 | 0x134 | 0x138 | 0x13c);
+        if !(wave && clrx) {
+            if wave {
+                out.push(':');
             }
+            push_dec(out, n);
+        }
+    }
+    if clrx {
+        if bound {
+            out.push_str(" bound_ctrl");
+        }
+        out.push_str(" bank_mask:");
+        push_dec(out, bank);
+        out.push_str(" row_mask:");
+        push_dec(out, row);
+    } else {
+        out.push_str(" row_mask:");
+        push_hex(out, row as u64);
+        out.push_str(" bank_mask:");
+        push_hex(out, bank as u64);
+        if bound {
+            out.push_str(" bound_ctrl:1");
         }
     }
 }
@@ -1208,14 +1247,8 @@ pub fn packed_default(mods: Mods, sources: usize, clrx: bool) -> u32 {
     }
 }
 
-fn get(e: &Encoder, field: Field) -> u32 {
-    crate::format::layout_in(e.encoding, e.target.generation())
-        .field(field)
-        .get(e.bits)
-}
-
 /// LLVM's suffix for the encoding.
-fn suffix(insn: &Insn) -> &'static str {
+pub(crate) fn suffix(insn: &Insn) -> &'static str {
     if insn.row.flags.has(Flags::ONLY_E32) {
         return "";
     }

@@ -3,47 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use crate::listing::Listing;
 use gcn_isa::Target;
-use gcn_isa::decode::decode;
-use gcn_isa::flow::branch_target;
-use gcn_isa::print::{Style, Syntax, print, print_with_label, push_dec, push_hex};
+use gcn_isa::print::{Style, Syntax, push_dec, push_hex};
+use gcn_isa::text::Text;
 use gcn_object::descriptor;
 use gcn_object::metadata;
 use gcn_object::read::{CodeObject, FileKind, Kernel, Relocation, Symbol};
 use gcn_object::{Binding, RelocationKind, SectionKind, SymbolKind, SymbolSection, Visibility};
-
-/// One instruction a line and nothing else, as the contract's `--plain` has it.
-pub fn plain(target: Target, bytes: &[u8], style: Style) -> String {
-    let mut out = String::with_capacity(bytes.len() * 8);
-    let mut rest = bytes;
-    while rest.len() >= 4 {
-        let step = match decode(target, rest) {
-            Some(insn) => {
-                print(&insn, &style, &mut out);
-                insn.len as usize
-            }
-            None => {
-                long(&mut out, rest);
-                4
-            }
-        };
-        out.push('\n');
-        rest = &rest[step..];
-    }
-    tail(&mut out, rest);
-    out
-}
-
-fn long(out: &mut String, bytes: &[u8]) {
-    let word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-    let _ = write!(out, ".long 0x{word:08x}");
-}
-
-fn tail(out: &mut String, bytes: &[u8]) {
-    for byte in bytes {
-        let _ = writeln!(out, ".byte 0x{byte:02x}");
-    }
-}
 
 /// What the listing shows beside the text.
 #[derive(Clone, Copy, Default)]
@@ -52,13 +19,12 @@ pub struct Show {
     pub encoding: bool,
 }
 
-/// Instruction bytes as source that assembles to the same bytes, labels at branch targets.
-pub fn raw(target: Target, bytes: &[u8], style: Style, show: Show) -> String {
-    let mut out = String::with_capacity(bytes.len() * 8);
+/// What the source of raw bytes begins with.
+pub fn raw_header(target: Target, style: Style) -> String {
+    let mut out = String::new();
     header(&mut out, style);
     let _ = writeln!(out, ".arch {}", target.name());
     out.push_str(".gcn_permissive\n.text\n");
-    code(&mut out, target, bytes, 0, style, show, &BTreeMap::new());
     out
 }
 
@@ -69,7 +35,7 @@ fn header(out: &mut String, style: Style) {
 }
 
 /// Names at addresses, in the order they are written.
-type Labels = BTreeMap<u64, Vec<String>>;
+pub type Labels = BTreeMap<u64, Vec<String>>;
 
 /// One section's code. `named` holds the labels it has anyway; branch targets get their own.
 fn code(
@@ -81,102 +47,9 @@ fn code(
     show: Show,
     named: &Labels,
 ) {
-    let end = base + bytes.len() as u64;
-    // The first pass finds which addresses are instructions and which are branched to.
-    let mut starts = Vec::with_capacity(bytes.len() / 4);
-    let mut targets = Vec::new();
-    let mut at = 0;
-    while bytes.len() - at >= 4 {
-        let address = base + at as u64;
-        starts.push(address);
-        match decode(target, &bytes[at..]) {
-            Some(insn) => {
-                targets.extend(branch_target(&insn, address).filter(|t| (base..=end).contains(t)));
-                at += insn.len as usize;
-            }
-            None => at += 4,
-        }
-    }
-    let ragged = base + at as u64;
-    let is_start = |t: &u64| *t == ragged || starts.binary_search(t).is_ok();
-    let mut labels: BTreeMap<u64, String> = BTreeMap::new();
-    for t in targets.into_iter().filter(is_start) {
-        let name = match named.get(&t).and_then(|names| names.first()) {
-            Some(name) => name.clone(),
-            // CLRX's labels end in the section's number.
-            None if style.syntax == Syntax::Clrx => format!(".L{t}_0"),
-            None => format!("L_{t:x}"),
-        };
-        labels.insert(t, name);
-    }
-    let mark = |out: &mut String, address: u64| {
-        for name in named.get(&address).into_iter().flatten() {
-            let _ = writeln!(out, "{name}:");
-        }
-        if !named.contains_key(&address)
-            && let Some(label) = labels.get(&address)
-        {
-            let _ = writeln!(out, "{label}:");
-        }
-    };
-    let mut at = 0;
-    while bytes.len() - at >= 4 {
-        let address = base + at as u64;
-        mark(out, address);
-        let from = out.len();
-        let zeros = zero_words(&bytes[at..], address, named, &labels);
-        if zeros >= 2 {
-            let _ = writeln!(out, "\t.fill {zeros}, 4, 0");
-            at += 4 * zeros;
-            continue;
-        }
-        out.push('\t');
-        let step = match decode(target, &bytes[at..]) {
-            Some(insn) => {
-                let label = branch_target(&insn, address).and_then(|t| labels.get(&t));
-                match label {
-                    Some(label) => print_with_label(&insn, &style, label, out),
-                    None => print(&insn, &style, out),
-                }
-                insn.len as usize
-            }
-            None => {
-                long(out, &bytes[at..]);
-                4
-            }
-        };
-        if show.encoding {
-            let width = out.len() - from;
-            for _ in width..48 {
-                out.push(' ');
-            }
-            let _ = write!(out, " // {address:06x}:");
-            for word in bytes[at..at + step].chunks(4) {
-                let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-                let _ = write!(out, " {word:08x}");
-            }
-        }
-        out.push('\n');
-        at += step;
-    }
-    mark(out, ragged);
-    for byte in &bytes[at..] {
-        let _ = writeln!(out, "\t.byte 0x{byte:02x}");
-    }
-}
-
-/// How many zero dwords begin here before the next label: the padding between kernels.
-fn zero_words(bytes: &[u8], base: u64, named: &Labels, labels: &BTreeMap<u64, String>) -> usize {
-    let mut n = 0;
-    for (k, word) in bytes.chunks_exact(4).enumerate() {
-        let address = base + 4 * k as u64;
-        let labelled = k > 0 && (named.contains_key(&address) || labels.contains_key(&address));
-        if labelled || word != [0; 4] {
-            break;
-        }
-        n += 1;
-    }
-    n
+    let mut text = Text::new();
+    Listing::labelled(target, bytes, base, style, show, named).print_all(&mut text);
+    out.push_str(&String::from_utf8_lossy(text.as_bytes()));
 }
 
 /// A code object as source.

@@ -58,13 +58,12 @@ pub fn print(bytes: &[u8]) -> Result<(), String> {
 /// A message with the file's name.
 pub fn stream(
     path: &Path,
-    make: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    make: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
 ) -> Result<(), String> {
     let (done, name) = if path.as_os_str() == "-" {
-        (
-            make(&mut std::io::stdout().lock()),
-            "standard output".into(),
-        )
+        let mut out = std::io::stdout();
+        let done = make(&mut out).and_then(|()| out.flush());
+        (done, "standard output".into())
     } else {
         let done = std::fs::File::create(path).and_then(|mut file| make(&mut file));
         (done, path.display().to_string())

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gcn::isa::print::Style;
 use gcn::isa::{Format, Target};
+use gcn::listing::Listing;
 use gcn::object::read::CodeObject;
 use gcn::{demo, dis, dis_json, eval, io, manual, run};
 
@@ -131,6 +132,9 @@ struct DisArgs {
     /// Show each instruction's address and words in a comment
     #[arg(long, conflicts_with = "plain")]
     show_encoding: bool,
+    /// Threads that print raw bytes (default: one a core)
+    #[arg(long, requires = "raw", conflicts_with = "json")]
+    threads: Option<NonZeroUsize>,
     /// One JSON object a line for each instruction: bytes, text, operands, registers read and written,
     /// memory, control flow (docs/json.md)
     #[arg(long, conflicts_with_all = ["plain", "show_encoding"])]
@@ -384,35 +388,44 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
     let show = dis::Show {
         encoding: args.show_encoding,
     };
-    let text = match args.arch.filter(|_| args.raw) {
-        Some(arch) => {
-            let bytes = io::read(&args.file)?;
-            if args.json {
-                return io::stream(&args.o, |out| dis_json::raw(arch, &bytes, style, out));
-            }
-            if args.plain {
-                dis::plain(arch, &bytes, style)
-            } else {
-                dis::raw(arch, &bytes, style, show)
-            }
-        }
-        None => {
-            let object = read_object(&args.file)?;
-            if let Some(arch) = args.arch.filter(|a| a.name() != object.target_name()) {
-                return Err(format!(
-                    "{} is for {}, not {}",
-                    args.file.display(),
-                    object.target_name(),
-                    arch.name()
-                ));
-            }
-            if args.json {
-                return io::stream(&args.o, |out| dis_json::object(&object, style, out));
-            }
-            dis::object(&object, style, show)?
-        }
-    };
+    if let Some(arch) = args.arch.filter(|_| args.raw) {
+        return disassemble_raw(args, arch, style, show);
+    }
+    let object = read_object(&args.file)?;
+    if let Some(arch) = args.arch.filter(|a| a.name() != object.target_name()) {
+        return Err(format!(
+            "{} is for {}, not {}",
+            args.file.display(),
+            object.target_name(),
+            arch.name()
+        ));
+    }
+    if args.json {
+        return io::stream(&args.o, |out| dis_json::object(&object, style, out));
+    }
+    let text = dis::object(&object, style, show)?;
     io::write(&args.o, text.as_bytes())
+}
+
+fn disassemble_raw(
+    args: &DisArgs,
+    arch: Target,
+    style: Style,
+    show: dis::Show,
+) -> Result<(), String> {
+    let bytes = io::read(&args.file)?;
+    if args.json {
+        return io::stream(&args.o, |out| dis_json::raw(arch, &bytes, style, out));
+    }
+    let threads = args.threads.map_or_else(cores, NonZeroUsize::get);
+    io::stream(&args.o, |out| {
+        if args.plain {
+            return Listing::plain(arch, &bytes, style).write(threads, out);
+        }
+        out.write_all(dis::raw_header(arch, style).as_bytes())?;
+        let named = dis::Labels::new();
+        Listing::labelled(arch, &bytes, 0, style, show, &named).write(threads, out)
+    })
 }
 
 fn run_kernel(args: RunArgs) -> Result<(), String> {

@@ -2,7 +2,8 @@
 
 use crate::format::{FORMATS, Format};
 use crate::inst::{Inst, NO};
-use crate::target::{TABLE, TABLES, Target};
+use crate::shape::{Imm, Role};
+use crate::target::{Gen, TABLE, TABLES, Target};
 
 pub mod common;
 pub mod ds;
@@ -90,10 +91,11 @@ pub fn number(row: &'static Inst) -> usize {
     BASE[f] + within
 }
 
-const SPAN: usize = offset(FORMATS);
+/// How many places the formats have in an index.
+pub(crate) const SPAN: usize = offset(FORMATS);
 
 /// Where a format's part of an index begins.
-const fn offset(format: usize) -> usize {
+pub(crate) const fn offset(format: usize) -> usize {
     let mut n = 0;
     let mut f = 0;
     while f < format {
@@ -102,16 +104,6 @@ const fn offset(format: usize) -> usize {
     }
     n
 }
-
-static OFFSET: [u16; FORMATS] = {
-    let mut o = [0; FORMATS];
-    let mut f = 0;
-    while f < FORMATS {
-        o[f] = offset(f) as u16;
-        f += 1;
-    }
-    o
-};
 
 /// The flat list that the indices point into.
 static FLAT: [&Inst; COUNT] = {
@@ -130,10 +122,79 @@ static FLAT: [&Inst; COUNT] = {
     flat
 };
 
-/// (table, format, opcode) to row; VOP3's part holds the promoted rows too. Two rows on one opcode
-/// do not compile.
-static INDEX: [[u16; SPAN]; TABLES] = {
-    let mut index = [[NO; SPAN]; TABLES];
+/// What the decoder must know of an instruction beside its row.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    /// The row's number, or [`NO`].
+    pub number: u16,
+    /// Of [`Entry::LITERAL0`] and the rest.
+    pub what: u8,
+}
+
+impl Entry {
+    /// Its first source (or SMEM's offset) may be a literal.
+    pub const LITERAL0: u8 = 1;
+    /// SSRC1 may be a literal.
+    pub const LITERAL1: u8 = 2;
+    /// A literal always follows.
+    pub const K: u8 = 4;
+    /// SRC0 may say that SDWA follows.
+    pub const SDWA: u8 = 8;
+    /// SRC0 may say that DPP follows.
+    pub const DPP: u8 = 16;
+    /// Its VOP3 encoding is VOP3B.
+    pub const VOP3B: u8 = 32;
+    /// SIMM16 is a branch's target.
+    pub const BRANCH: u8 = 64;
+
+    /// Whether there is an instruction.
+    pub const fn exists(self) -> bool {
+        self.number != NO
+    }
+
+    const NONE: Entry = Entry {
+        number: NO,
+        what: 0,
+    };
+
+    const fn new(number: u16, row: &Inst, generation: Gen, promoted: bool) -> Entry {
+        let mut what = 0;
+        if promoted {
+            if row.shape.is_vop3b() {
+                what |= Entry::VOP3B;
+            }
+            return Entry { number, what };
+        }
+        let mut n = 0;
+        while n < row.shape.slots.len() {
+            what |= match row.shape.slots[n].role {
+                Role::Ssrc0 => Entry::LITERAL0,
+                Role::Ssrc1 => Entry::LITERAL1,
+                Role::K => Entry::K,
+                Role::Imm(Imm::Branch) => Entry::BRANCH,
+                Role::Soff if matches!(generation, Gen::Gfx7) => Entry::LITERAL0,
+                Role::Src0 if matches!(row.format, Format::Vop1 | Format::Vop2 | Format::Vopc) => {
+                    let sdwa = row.has_sdwa(generation);
+                    let dpp = row.has_dpp(generation);
+                    let sdwa = if sdwa { Entry::SDWA } else { 0 };
+                    let dpp = if dpp { Entry::DPP } else { 0 };
+                    Entry::LITERAL0 | sdwa | dpp
+                }
+                _ => 0,
+            };
+            n += 1;
+        }
+        Entry { number, what }
+    }
+}
+
+/// One table's index: (format, opcode) to row, and last an entry without one. VOP3's part holds the
+/// promoted rows too.
+pub(crate) type Index = [Entry; SPAN + 1];
+
+/// The indices of the tables. Two rows on one opcode do not compile.
+static INDEX: [Index; TABLES] = {
+    let mut index = [[Entry::NONE; SPAN + 1]; TABLES];
     let mut t = 0;
     while t < TABLES {
         let (generation, features) = TABLE[t];
@@ -143,12 +204,15 @@ static INDEX: [[u16; SPAN]; TABLES] = {
             if let Some(op) = row.opcode_in(generation)
                 && features.has(row.needs)
             {
-                put(&mut index[t], row.format as usize, op, n as u16);
-                if !matches!(row.format, Format::Vop3)
+                let vop3 = matches!(row.format, Format::Vop3);
+                let entry = Entry::new(n as u16, row, generation, vop3);
+                put(&mut index[t], row.format as usize, op, entry);
+                if !vop3
                     && row.has_vop3()
                     && let Some(plus) = row.format.vop3_offset(generation)
                 {
-                    put(&mut index[t], Format::Vop3 as usize, op + plus, n as u16);
+                    let entry = Entry::new(n as u16, row, generation, true);
+                    put(&mut index[t], Format::Vop3 as usize, op + plus, entry);
                 }
             }
             n += 1;
@@ -158,14 +222,25 @@ static INDEX: [[u16; SPAN]; TABLES] = {
     index
 };
 
-const fn put(index: &mut [u16; SPAN], format: usize, op: u16, row: u16) {
+const fn put(index: &mut Index, format: usize, op: u16, entry: Entry) {
     assert!(
         (op as usize) < 1 << Format::ALL[format].opcode_bits(),
         "an opcode is too large for its format"
     );
     let at = offset(format) + op as usize;
-    assert!(index[at] == NO, "two rows have the same opcode");
-    index[at] = row;
+    assert!(index[at].number == NO, "two rows have the same opcode");
+    index[at] = entry;
+}
+
+/// The index of a target.
+pub(crate) fn index(target: Target) -> &'static Index {
+    &INDEX[target.table()]
+}
+
+/// The row with a number.
+#[inline]
+pub(crate) fn numbered(number: u16) -> Option<&'static Inst> {
+    FLAT.get(number as usize).copied()
 }
 
 /// The row with an opcode in a format; with [`Format::Vop3`] that may be a promoted row of
@@ -175,11 +250,8 @@ pub fn lookup(target: Target, format: Format, op: u32) -> Option<&'static Inst> 
     if op >= 1 << format.opcode_bits() {
         return None;
     }
-    let at = OFFSET[format as usize] as usize + op as usize;
-    match INDEX[target.table()][at] {
-        NO => None,
-        n => Some(FLAT[n as usize]),
-    }
+    let at = offset(format as usize) + op as usize;
+    numbered(index(target)[at].number)
 }
 
 /// The rows that a target has.

@@ -1,0 +1,226 @@
+//! Text being written: what printing appends to.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// What text is appended to.
+pub trait Sink {
+    /// Appends `text`.
+    fn push_str(&mut self, text: &str);
+
+    /// Appends one character.
+    fn push(&mut self, c: char) {
+        self.push_str(c.encode_utf8(&mut [0; 4]));
+    }
+}
+
+impl Sink for String {
+    #[inline]
+    fn push_str(&mut self, text: &str) {
+        String::push_str(self, text);
+    }
+
+    #[inline]
+    fn push(&mut self, c: char) {
+        String::push(self, c);
+    }
+}
+
+/// How many bytes beyond the text a [`Line`] may be written in.
+pub(crate) const ROOM: usize = 512;
+
+/// UTF-8 text in a buffer that is used again and again. The buffer is initialised beyond the text's
+/// end, so that pieces of fixed size can be copied there and the end moved afterwards.
+#[derive(Clone, Default)]
+pub struct Text {
+    buffer: Vec<u8>,
+    len: usize,
+}
+
+impl Text {
+    /// An empty text, without a buffer yet.
+    pub const fn new() -> Text {
+        Text {
+            buffer: Vec::new(),
+            len: 0,
+        }
+    }
+
+    /// The text, in UTF-8.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.buffer[..self.len]
+    }
+
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing was written yet.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Takes the text away and keeps the buffer.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    #[inline]
+    fn reserve(&mut self, more: usize) {
+        if self.buffer.len() - self.len < more {
+            self.grow(more);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, more: usize) {
+        let len = (self.len + more).next_power_of_two().max(4096);
+        self.buffer.resize(len, 0);
+    }
+
+    /// The place behind the text.
+    #[inline]
+    pub(crate) fn line(&mut self) -> Option<Line<'_>> {
+        self.reserve(ROOM);
+        let buffer = self.buffer[self.len..].first_chunk_mut()?;
+        Some(Line { buffer, at: 0 })
+    }
+
+    /// Makes `bytes` of what was written to [`Text::line`] text.
+    #[inline]
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        self.len = (self.len + bytes).min(self.buffer.len());
+    }
+}
+
+impl Sink for Text {
+    #[inline]
+    fn push_str(&mut self, text: &str) {
+        self.reserve(text.len());
+        self.buffer[self.len..self.len + text.len()].copy_from_slice(text.as_bytes());
+        self.len += text.len();
+    }
+
+    #[inline]
+    fn push(&mut self, c: char) {
+        if c.is_ascii() {
+            self.reserve(1);
+            self.buffer[self.len] = c as u8;
+            self.len += 1;
+        } else {
+            self.push_str(c.encode_utf8(&mut [0; 4]));
+        }
+    }
+}
+
+impl core::fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        self.push_str(text);
+        Ok(())
+    }
+}
+
+/// A short text that is copied whole, whatever its length is.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece<const N: usize> {
+    pub text: [u8; N],
+    pub len: u8,
+}
+
+impl<const N: usize> Piece<N> {
+    pub const EMPTY: Piece<N> = Piece {
+        text: [0; N],
+        len: 0,
+    };
+
+    /// `None` where `text` is longer than `N` bytes.
+    pub fn new(text: &str) -> Option<Piece<N>> {
+        let mut piece = Piece::EMPTY;
+        piece
+            .text
+            .get_mut(..text.len())?
+            .copy_from_slice(text.as_bytes());
+        piece.len = text.len() as u8;
+        Some(piece)
+    }
+}
+
+/// A line being written: at most [`ROOM`] bytes. Pieces are copied with their full size, which
+/// costs less than looking at their length, and overwritten by what follows.
+pub(crate) struct Line<'a> {
+    buffer: &'a mut [u8; ROOM],
+    pub at: usize,
+}
+
+impl Line<'_> {
+    /// Copies `bytes`, of which the first `len` are text.
+    #[inline(always)]
+    pub fn copy<const N: usize>(&mut self, bytes: &[u8; N], len: usize) {
+        self.buffer[self.at..self.at + N].copy_from_slice(bytes);
+        self.at += len;
+    }
+
+    #[inline(always)]
+    pub fn piece<const N: usize>(&mut self, piece: &Piece<N>) {
+        self.copy(&piece.text, piece.len as usize);
+    }
+
+    /// A text shorter than a register's name or so: it is copied byte by byte.
+    #[inline]
+    pub fn text(&mut self, text: &str) {
+        self.buffer[self.at..self.at + text.len()].copy_from_slice(text.as_bytes());
+        self.at += text.len();
+    }
+
+    /// A number in decimal.
+    #[inline]
+    pub fn dec(&mut self, value: u32) {
+        if value >= 100_000 {
+            self.dec(value / 100_000);
+            self.digits(value % 100_000, 0);
+        } else {
+            self.digits(value, 4);
+        }
+    }
+
+    /// Five digits, of which up to `drop` zeros in front are left out.
+    #[inline(always)]
+    fn digits(&mut self, value: u32, drop: u32) {
+        let (high, low) = (value / 1000, value % 1000);
+        let digits = [high / 10, high % 10, low / 100, low / 10 % 10, low % 10];
+        let mut packed = 0u64;
+        for (n, digit) in digits.into_iter().enumerate() {
+            packed |= (digit as u64) << (8 * n);
+        }
+        let zeros = (packed.trailing_zeros() / 8).min(drop);
+        let text = (packed | 0x30_3030_3030) >> (8 * zeros);
+        self.copy(&text.to_le_bytes(), 5 - zeros as usize);
+    }
+
+    /// A number in hex behind `0x`, without leading zeros.
+    #[inline]
+    pub fn hex(&mut self, value: u64) {
+        self.copy(b"0x", 2);
+        let (high, low) = ((value >> 32) as u32, value as u32);
+        if high != 0 {
+            self.nibbles(high, high.leading_zeros() / 4);
+            self.nibbles(low, 0);
+        } else {
+            self.nibbles(low, (low | 1).leading_zeros() / 4);
+        }
+    }
+
+    /// Eight hex digits without the first `drop`.
+    #[inline(always)]
+    fn nibbles(&mut self, value: u32, drop: u32) {
+        let mut x = value as u64;
+        x = (x | x << 16) & 0x0000_ffff_0000_ffff;
+        x = (x | x << 8) & 0x00ff_00ff_00ff_00ff;
+        x = (x | x << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+        // In each byte: 1 where the digit is a letter.
+        let letters = (x + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
+        let text = (x + 0x3030_3030_3030_3030 + letters * 0x27).swap_bytes() >> (8 * drop);
+        self.copy(&text.to_le_bytes(), 8 - drop as usize);
+    }
+}
