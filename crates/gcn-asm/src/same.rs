@@ -343,7 +343,7 @@ fn random_sources_on_any_number_of_threads() {
     for target in targets() {
         let llvm = instructions(&mut random, target, &Style::LLVM, 1000);
         let clrx = instructions(&mut random, target, &Style::CLRX, 300);
-        for _ in 0..200 {
+        for _ in 0..120 {
             let mut lines = Vec::new();
             let rarely = random.below(30) + 2;
             for _ in 0..random.below(120) {

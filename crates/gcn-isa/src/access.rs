@@ -6,7 +6,7 @@
 //! word, and their format's.
 //!
 //! [`Facts`] is what is known of one row in one target; [`FactTable`] has those of all rows, made
-//! in under a millisecond. Asking one about an instruction allocates nothing.
+//! in about a millisecond. Asking one about an instruction allocates nothing.
 //!
 //! ```
 //! use gcn_isa::access::{FactTable, File};

@@ -1,4 +1,4 @@
-//! Operands to bits: the inverse of [`crate::decode`].
+//! Operands to bits: the inverse of [`mod@crate::decode`].
 
 use crate::decode::Insn;
 use crate::format::{Encoding, Field, Format, Layout, layout_of};

@@ -1250,6 +1250,9 @@ fn source_mods(insn: &Insn, slot: &Slot, clrx: bool) -> [u8; 3] {
             } else {
                 (Field::Src1Abs, Field::Src1Neg, Field::Src1Sext)
             };
+            if !insn.has_field(sext) && insn.row.shape.neg_is_sext(slot.role) {
+                return [NO_BIT, NO_BIT, bit(neg, 0)];
+            }
             // Of SDWA's modifiers an operand takes abs and neg, or sext, as its type is.
             if !insn.has_field(sext) || slot.ty.is_float() {
                 [bit(abs, 0), bit(neg, 0), NO_BIT]

@@ -27,6 +27,59 @@ pub fn read_text(path: &Path) -> Result<String, String> {
     String::from_utf8(read(path)?).map_err(|_| format!("{}: it is not UTF-8 text", path.display()))
 }
 
+/// As [`read_text`], where a large file is read on several threads.
+///
+/// # Errors
+/// A message with the file's name.
+pub fn read_text_on(path: &Path, threads: usize) -> Result<String, String> {
+    match read_parts(path, threads) {
+        Some(bytes) => String::from_utf8(bytes)
+            .map_err(|_| format!("{}: it is not UTF-8 text", path.display())),
+        None => read_text(path),
+    }
+}
+
+/// The bytes of a large file, each part read by its own thread; `None` where that does not pay or
+/// does not work out.
+#[cfg(unix)]
+fn read_parts(path: &Path, threads: usize) -> Option<Vec<u8>> {
+    use std::os::unix::fs::FileExt;
+    const LEAST: usize = 1 << 19;
+    // A pipe must not be opened twice.
+    let about = std::fs::metadata(path)
+        .ok()
+        .filter(|about| about.is_file())?;
+    let len = usize::try_from(about.len()).ok()?;
+    let threads = threads.min(len / LEAST);
+    if threads < 2 {
+        return None;
+    }
+    let file = std::fs::File::open(path).ok()?;
+    let mut bytes = vec![0; len];
+    let size = len.div_ceil(threads);
+    let read = std::thread::scope(|scope| {
+        let mut parts = bytes.chunks_mut(size).enumerate();
+        let first = parts.next();
+        let others: Vec<_> = parts
+            .map(|(n, part)| {
+                let file = &file;
+                std::thread::Builder::new()
+                    .spawn_scoped(scope, move || file.read_exact_at(part, (n * size) as u64))
+            })
+            .collect();
+        let first = first.is_none_or(|(_, part)| file.read_exact_at(part, 0).is_ok());
+        others.into_iter().fold(first, |all, other| {
+            all & other.is_ok_and(|o| matches!(o.join(), Ok(Ok(()))))
+        })
+    });
+    read.then_some(bytes)
+}
+
+#[cfg(not(unix))]
+fn read_parts(_: &Path, _: usize) -> Option<Vec<u8>> {
+    None
+}
+
 /// Writes a file, or standard output. A reader that has gone away is no error.
 ///
 /// # Errors

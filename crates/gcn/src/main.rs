@@ -331,7 +331,8 @@ fn cores() -> usize {
 }
 
 fn assemble(args: &AsmArgs) -> Result<(), String> {
-    let source = io::read_text(&args.file)?;
+    let threads = args.threads.map_or_else(cores, NonZeroUsize::get);
+    let source = io::read_text_on(&args.file, threads)?;
     let options = gcn::asm::Options {
         target: args.arch,
         syntax: match args.syntax {
@@ -341,7 +342,7 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
         },
         permissive: args.permissive,
         text_only: args.raw,
-        threads: args.threads.map_or_else(cores, NonZeroUsize::get),
+        threads,
         ..Default::default()
     };
     let name = if args.file.as_os_str() == "-" {
