@@ -4,41 +4,60 @@ use gcn_asm::{Level, Options, Syntax, assemble, snippet};
 use gcn_isa::print::{Style, print};
 use gcn_isa::{Target, decode};
 
-/// The instructions at the start of some bytes, at most `limit`, each print in both spellings as text that assembles
-/// to their bytes. Returns how many bytes they take.
+/// Short texts are read statement by statement, and long ones in a shorter way where a line is plain. This many line
+/// breaks make any text a long one.
+const LONG: usize = 1 << 12;
+
+/// The instructions at the start of some bytes, at most `limit`, print in both spellings as text that assembles to
+/// their bytes, each alone and all in a long text. Returns how many bytes they take.
 ///
 /// # Panics
 /// When it does not hold.
 pub fn bytes_round_trip(target: Target, bytes: &[u8], limit: usize) -> usize {
-    let mut at = 0;
-    let mut text = String::new();
-    for _ in 0..limit {
-        let Some(insn) = decode(target, &bytes[at..]) else {
-            break;
+    let name = target.name();
+    let mut taken = 0;
+    for (style, syntax) in [(Style::LLVM, Syntax::Llvm), (Style::CLRX, Syntax::Clrx)] {
+        let check = |text: &str, expected: &[u8]| match snippet(target, text, syntax, true) {
+            Ok(made) => assert_eq!(made, expected, "{name} {syntax:?} `{}`", text.trim_end()),
+            Err(errors) => panic!(
+                "{name} {syntax:?} {expected:02x?} `{}`: {}",
+                text.trim_end(),
+                errors[0]
+            ),
         };
-        let len = insn.len as usize;
-        let expected = &bytes[at..at + len];
-        let (back, back_len) = insn.to_bytes();
-        assert_eq!(&back[..back_len], expected, "{}", target.name());
-        for (style, syntax) in [(Style::LLVM, Syntax::Llvm), (Style::CLRX, Syntax::Clrx)] {
+        let (mut at, mut all, mut text) = (0, String::new(), String::new());
+        for _ in 0..limit {
+            let Some(insn) = decode(target, &bytes[at..]) else {
+                break;
+            };
+            let end = at + insn.len as usize;
+            let (back, back_len) = insn.to_bytes();
+            assert_eq!(&back[..back_len], &bytes[at..end], "{name}");
             text.clear();
             print(&insn, &style, &mut text);
-            let name = target.name();
             assert!(!text.trim().is_empty() && !text.contains('\n'), "{text:?}");
-            match snippet(target, &text, syntax, true) {
-                Ok(made) => assert_eq!(made, expected, "{name} {syntax:?} `{text}`"),
-                Err(errors) => {
-                    panic!("{name} {syntax:?} {expected:02x?} `{text}`: {}", errors[0])
-                }
-            }
+            check(&text, &bytes[at..end]);
+            all.push_str(&text);
+            all.push('\n');
+            at = end;
         }
-        at += len;
+        if at > 0 {
+            check(&long(&all), &bytes[..at]);
+        }
+        taken = at;
     }
-    at
+    taken
 }
 
-/// A text either assembles or has an error, and what it gives prints as text that gives the same. Where it has no
-/// directive, which could put data between them, all that it gives are instructions.
+fn long(text: &str) -> String {
+    let mut long = String::with_capacity(text.len() + LONG);
+    long.push_str(text);
+    long.extend(std::iter::repeat_n('\n', LONG));
+    long
+}
+
+/// A text either assembles or has an error, in a long text too, and what it gives prints as text that gives the same.
+/// Where it has no directive, which could put data between them, all that it gives are instructions.
 ///
 /// # Panics
 /// When it does not hold.
@@ -52,6 +71,12 @@ pub fn text_round_trips(target: Target, syntax: Syntax, permissive: bool, text: 
     let output = assemble(text, "fuzz.s", &options);
     let failed = output.diagnostics.iter().any(|d| d.level == Level::Error);
     assert_eq!(output.object.is_none(), failed, "{text:?}");
+    let in_long = assemble(&long(text), "fuzz.s", &options).object;
+    assert_eq!(
+        output.object.as_ref().map(|object| object.raw()),
+        in_long.as_ref().map(|object| object.raw()),
+        "{text:?}, and in a long text"
+    );
     let Some(object) = output.object else {
         return;
     };

@@ -323,7 +323,7 @@ impl<'s> Lexer<'s> {
             self.pos += 1;
             return Ok(Tok::LocalRef(n, c == b'f'));
         }
-        if self.peek(0) != 0 && self.src.as_bytes()[start] == b'0' && self.pos > start + 1 {
+        if self.src.as_bytes()[start] == b'0' && self.pos > start + 1 {
             // A leading 0 makes it octal.
             self.pos = start;
             let octal = self.digits(8);
