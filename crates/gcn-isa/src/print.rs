@@ -1266,6 +1266,8 @@ pub(crate) fn suffix(insn: &Insn) -> &'static str {
             Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp,
             Encoding::Vop3 | Encoding::Vop3b,
         ) => "_e64",
+        // v_nop and v_clrexcp, which have no operands, are named plainly.
+        (Format::Vop1, _) if insn.row.shape.slots.is_empty() => "",
         (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp, _) => "_e32",
         _ => "",
     }
