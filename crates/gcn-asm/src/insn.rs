@@ -45,6 +45,10 @@ pub(crate) enum Mod {
     BoundCtrl,
     Form(Form),
     Bits,
+    /// A field that the instruction ignores, in CLRX's words: `ssrc=0x14`.
+    Ignored(&'static str),
+    /// As `Ignored`, a bit: `neg2`.
+    IgnoredBit(Field, u8),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -524,6 +528,32 @@ impl<'s> Parser<'s, '_> {
         modifier(lower.as_str()).is_some() && (self.peek_at(1) == Tok::Punct(b':') || have >= most)
     }
 
+    /// What CLRX names of the fields that an instruction ignores.
+    fn ignored(&mut self, name: &str, span: Span) -> Result<Option<Modifier>, Fail> {
+        let bit = names::IGNORED_BITS.iter().position(|b| b.1 == name);
+        let what = match bit {
+            Some(n) => {
+                self.next();
+                (Mod::IgnoredBit(names::IGNORED_BITS[n].0, n as u8 / 2), 1)
+            }
+            None if self.peek_at(1) == Tok::Punct(b'=') => {
+                // Which field it is the encoding says.
+                let Some(known) = names::IGNORED_NAMES.iter().find(|n| **n == name) else {
+                    return Ok(None);
+                };
+                self.next();
+                self.next();
+                (Mod::Ignored(known), self.absolute()? as u64)
+            }
+            None => return Ok(None),
+        };
+        Ok(Some(Modifier {
+            what: what.0,
+            value: what.1,
+            span: span.to(self.last_span()),
+        }))
+    }
+
     fn modifier(&mut self) -> Result<Modifier, Fail> {
         let span = self.span();
         if self.peek() != Tok::Ident {
@@ -538,6 +568,11 @@ impl<'s> Parser<'s, '_> {
         let text = self.text(span);
         let lower = Lower::new(text);
         let name = lower.as_ref().map_or("", Lower::as_str);
+        if self.clrx
+            && let Some(m) = self.ignored(name, span)?
+        {
+            return Ok(m);
+        }
         let Some((mut what, arg)) = modifier(name) else {
             if self.starts_register(0) {
                 return Err(Fail::new(
@@ -1818,6 +1853,29 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 if self.sources() == 3 {
                     self.encoder.set(Field::OpSelHi2, third);
                 }
+            }
+            Mod::Ignored(name) => {
+                let fields = names::ignored_fields(self.encoder.encoding);
+                let field = fields.iter().find(|f| f.1 == name).map(|f| f.0);
+                let Some(field) = field.filter(|&f| !self.encoder.uses(f)) else {
+                    return self.miss(
+                        span,
+                        Why::Text("this instruction does not ignore this field"),
+                    );
+                };
+                if !u32::try_from(m.value).is_ok_and(|v| self.encoder.set(field, v)) {
+                    return self.miss(span, Why::Text("the field is not as wide"));
+                }
+            }
+            Mod::IgnoredBit(field, n) => {
+                let source = [Role::Src0, Role::Src1, Role::Src2][n as usize % 3];
+                let layout = gcn_isa::format::layout_of(self.encoder.encoding, self.generation);
+                let at = layout.map(|l| l.field(field)).filter(|at| at.len == 3);
+                let Some(at) = at.filter(|_| self.row.shape.slot(source).is_none()) else {
+                    return self.miss(span, Why::Modifier);
+                };
+                let value = at.get(self.encoder.bits) | 1 << n;
+                self.encoder.set(field, value);
             }
             Mod::Bits3(field) => {
                 let value = self.source_bits(m)?;
