@@ -33,7 +33,7 @@ pub struct Options {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Formats to generate, by comma; `all` for every one
-    #[arg(long, value_delimiter = ',', default_value = "SOP2,SOPC,SOPP,VOPC")]
+    #[arg(long, value_delimiter = ',', default_value = "all")]
     formats: Vec<String>,
     /// Targets, by comma
     #[arg(
@@ -43,7 +43,7 @@ pub struct Options {
     )]
     targets: Vec<String>,
     /// Random fillings of each opcode, besides the structured ones; more where a format has few opcodes
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = 50)]
     count: u64,
     /// Opcode, or first and last as LOW-HIGH, to which the run is restricted
     #[arg(long, value_parser = parse_range)]

@@ -1123,7 +1123,8 @@ impl<O: Sink> Printer<'_, O> {
         let modified = modified
             || insn.field(Field::Clamp) != 0
             || insn.field(Field::Omod) != 0
-            || self.op_sel_bits().0 != 0;
+            // An interpolation's text does not show these.
+            || insn.row.format != Format::Vintrp && self.op_sel_bits().0 != 0;
         !modified
             && insn.operands().all(|o| match (o.slot.role, o.value) {
                 (Role::Src1, Value::Code(c)) => c >= operand::VGPR0,
