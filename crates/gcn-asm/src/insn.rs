@@ -39,6 +39,8 @@ pub(crate) enum Mod {
     /// A bit a source, as a field.
     Bits3(Field),
     High,
+    /// What R128 is on gfx9.
+    A16,
     /// DFMT in the low four bits, NFMT above.
     Format,
     DppCtrl,
@@ -98,7 +100,8 @@ pub(crate) fn modifier(name: &str) -> Option<(Mod, Arg)> {
         "nfmt" => (Mod::Number(Field::Nfmt), Number),
         "dmask" => (Mod::Number(Field::Dmask), Number),
         "unorm" => (Mod::Flag(Field::Unorm), Flag),
-        "r128" | "a16" => (Mod::Flag(Field::R128), Flag),
+        "r128" => (Mod::Flag(Field::R128), Flag),
+        "a16" => (Mod::A16, Flag),
         "lwe" => (Mod::Flag(Field::Lwe), Flag),
         "da" => (Mod::Flag(Field::Da), Flag),
         "d16" => (Mod::Flag(Field::D16), Flag),
@@ -250,6 +253,8 @@ pub(crate) enum Why {
     Violation(&'static str),
 }
 
+const EXPORT_TARGETS: &str = "expected mrt0 to mrt7, mrtz, null, pos0 to pos3 or param0 to param31";
+
 /// What an encoding made of the operands.
 struct Fit {
     encoder: Encoder,
@@ -361,6 +366,8 @@ impl<'s> Parser<'s, '_> {
                     self.waitcnt()?
                 } else if graphic && let Some(operand) = self.graphics_operand() {
                     operand
+                } else if exports && operands.is_empty() {
+                    return Err(Fail::new(self.span(), EXPORT_TARGETS));
                 } else {
                     self.operand()?
                 };
@@ -1218,7 +1225,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                         Why::Text(match slot.role {
                             Role::Attr => "expected an attribute, attr0.x to attr63.w",
                             Role::Param => "expected p10, p20 or p0",
-                            _ => "expected mrt0 to mrt7, mrtz, null, pos0 to pos3 or param0 to param31",
+                            _ => EXPORT_TARGETS,
                         }),
                     ),
                 };
@@ -1324,6 +1331,9 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Role::Soffset | Role::LaneSel => "an SGPR or an inline constant",
             Role::BufAddr if dwords == 0 => {
                 return ("off, as none of offen, idxen and addr64 is given", 1);
+            }
+            Role::Vdata if e == Encoding::Mimg => {
+                "a VGPR for each channel of dmask (two channels with d16), and one for tfe"
             }
             Role::Src0 | Role::Src1 | Role::Src2 if slot.access == Access::Read => match e {
                 Encoding::Vop3 | Encoding::Vop3b | Encoding::Vop3p => {
@@ -1798,6 +1808,16 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Mod::Offset => return self.offset(m),
             Mod::Swizzle if mods == Mods::Swizzle => return self.offset(m),
             Mod::Swizzle => return self.miss(span, Why::Modifier),
+            Mod::A16 => {
+                let fits = self.generation == Gen::Gfx9 && self.encoder.has(Field::R128);
+                if !fits {
+                    return self.miss(span, Why::Text("a16 exists on gfx9 only"));
+                }
+                self.encoder.set(Field::R128, m.value as u32);
+            }
+            Mod::Flag(Field::R128) if self.generation == Gen::Gfx9 => {
+                return self.miss(span, Why::Text("r128 exists up to gfx8 only"));
+            }
             Mod::Flag(field) => {
                 if m.value == 0 && self.encoder.has(field) {
                     return Ok(());
