@@ -9,7 +9,7 @@ use gcn_isa::decode::image_data_dwords;
 use gcn_isa::encode::{Encoder, export_sources};
 use gcn_isa::inst::Flags;
 use gcn_isa::names::Swizzle;
-use gcn_isa::operand::{LDS_DIRECT, LITERAL, VCC, VGPR0};
+use gcn_isa::operand::{LDS_DIRECT, LITERAL, M0, VCC, VGPR0};
 use gcn_isa::print::packed_default;
 use gcn_isa::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use gcn_isa::{Encoding, Field, Format, Gen, Inst, Target, insts, names};
@@ -1432,7 +1432,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 "expected an SGPR or an inline constant"
             }
             Role::Src0 | Role::Src1 if slot.access != Access::Read && !vgpr => "expected a VGPR",
-            Role::Src1 if shape.mods == Mods::Interp && !vgpr =>
+            // M0 comes over the constant bus, so that no other SGPR can.
+            Role::Src1 if shape.mods == Mods::Interp && !vgpr && code != M0 =>
             {
                 "expected a VGPR"
             }
@@ -1964,7 +1965,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         let (bits, count) = ((m.value & 15) as u32, (m.value >> 8) as usize);
         let sources = self.sources();
         if count != sources {
-            return self.miss(m.span, Why::Count(sources, count));
+            return self.miss(m.span, Why::Text("expected one bit for each source"));
         }
         Ok(bits)
     }
