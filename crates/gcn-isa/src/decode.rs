@@ -5,7 +5,7 @@ use crate::inst::{Flags, Inst};
 use crate::insts::{self, Entry};
 use crate::operand::{self, LITERAL, Operand, VCC, VGPR0, Value};
 use crate::shape::{Mods, Role, Slot};
-use crate::target::{Features, Gen, Target};
+use crate::target::{Features, Gen, TABLE, TABLES, Target};
 
 /// A decoded instruction: its row and its bits. Operands are read from the bits when asked for.
 #[derive(Clone, Copy)]
@@ -22,8 +22,9 @@ pub struct Insn {
     pub literal: u32,
     /// Length in bytes, the literal included: 4 or 8.
     pub len: u8,
-    /// The row's number among all.
-    pub(crate) number: u16,
+    /// The row's number among all, times four, and one of [`Form`]: what tables of them are
+    /// indexed with.
+    pub(crate) form: u16,
     /// What the index says of it.
     pub(crate) what: u8,
     /// Where the fields lie: the layout of `encoding`.
@@ -34,6 +35,20 @@ impl core::fmt::Debug for Insn {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{} {:#x} {:#x}", self.row.name, self.bits, self.literal)
     }
+}
+
+/// Which of a row's encodings an instruction has.
+pub(crate) struct Form;
+
+impl Form {
+    /// The row's own.
+    pub const OWN: u16 = 0;
+    /// SDWA.
+    pub const SDWA: u16 = 1;
+    /// DPP.
+    pub const DPP: u16 = 2;
+    /// VOP3, VOP3B among it.
+    pub const VOP3: u16 = 3;
 }
 
 /// How a source is read before the meaning sees it.
@@ -78,13 +93,11 @@ pub struct Decoder {
 
 impl Decoder {
     /// The decoder of a target.
+    #[inline]
     pub fn new(target: Target) -> Decoder {
-        let generation = target.generation();
         Decoder {
             target,
-            classes: &CLASS[generation as usize],
-            layouts: layouts(generation),
-            index: insts::index(target),
+            ..DECODERS[target.table()]
         }
     }
 
@@ -117,7 +130,7 @@ impl Decoder {
         let class = &self.classes[(first >> 23) as usize];
         let mut at = class.base as usize + (first >> class.op_lo & class.op_mask as u32) as usize;
         if class.more {
-            at = match (class.encoding, first >> 14 & 3) {
+            at = match (class.encodings[0], first >> 14 & 3) {
                 // Where bit 7 of MIMG's opcode makes no other instruction it is ignored.
                 (Encoding::Mimg, _) if first & 1 != 0 && self.index[at + 128].exists() => at + 128,
                 (Encoding::Mimg, _) | (_, 0) => at,
@@ -133,63 +146,78 @@ impl Decoder {
     /// SIMM16. A dword that is no instruction has its four bytes.
     #[inline(always)]
     pub fn skim(&self, bytes: &[u8]) -> (usize, bool) {
-        match self.decode(bytes) {
-            Some(insn) => (insn.len as usize, insn.branches()),
-            None => (4, false),
-        }
+        let Some(&[a, b, c, d]) = bytes.first_chunk() else {
+            return (bytes.len().min(4), false);
+        };
+        let first = u32::from_le_bytes([a, b, c, d]);
+        let Some((class, entry)) = self.entry(first) else {
+            return (4, false);
+        };
+        let (_, long) = class.form_and_length(entry.what, first);
+        // What is cut short is no instruction.
+        let len = if long && bytes.len() >= 8 { 8 } else { 4 };
+        (len, entry.what & Entry::BRANCH != 0)
     }
 
     /// Decodes the longest instruction's worth of bytes.
     #[inline(always)]
     pub fn words(&self, bytes: &[u8; 8]) -> Option<Insn> {
-        let word =
-            |n: usize| u32::from_le_bytes([bytes[n], bytes[n + 1], bytes[n + 2], bytes[n + 3]]);
-        let (first, second) = (word(0), word(4));
+        let both = u64::from_le_bytes(*bytes);
+        let first = both as u32;
         let (class, Entry { number, what }) = self.entry(first)?;
         let row = insts::numbered(number)?;
-        let mut encoding = class.encoding;
-        let mut wide = class.wide;
-        let mut literal = what & Entry::K != 0
-            || what & Entry::LITERAL0 != 0 && first & class.source0 as u32 == LITERAL as u32
-            || what & Entry::LITERAL1 != 0 && first & 0xff00 == (LITERAL as u32) << 8;
-        if what & (Entry::SDWA | Entry::DPP | Entry::VOP3B) != 0 {
-            let promoted = match first as u16 & 0x1ff {
-                _ if what & Entry::VOP3B != 0 => Some(Encoding::Vop3b),
-                operand::SDWA if what & Entry::SDWA != 0 => Some(class.sdwa),
-                operand::DPP if what & Entry::DPP != 0 => Some(class.dpp),
-                _ => None,
-            };
-            if let Some(promoted) = promoted {
-                encoding = promoted;
-                wide = true;
-                literal = false;
-            }
-        }
+        let (form, long) = class.form_and_length(what, first);
+        let encoding = if what & Entry::VOP3B != 0 {
+            Encoding::Vop3b
+        } else {
+            class.encodings[form as usize & 3]
+        };
+        // No encoding of 8 bytes takes a literal.
+        let wide = what & Entry::WIDE != 0 || form != Form::OWN;
+        let second = if long { both & !0xffff_ffff } else { 0 };
         Some(Insn {
             row,
             encoding,
             target: self.target,
-            bits: first as u64 | if wide { (second as u64) << 32 } else { 0 },
-            // No encoding of 8 bytes takes a literal.
-            literal: if literal { second } else { 0 },
-            len: if wide || literal { 8 } else { 4 },
-            number,
+            bits: first as u64 | if wide { second } else { 0 },
+            literal: if wide { 0 } else { (second >> 32) as u32 },
+            len: 4 + 4 * long as u8,
+            form: number << 2 | form,
             what,
             layout: &self.layouts[encoding as usize],
         })
     }
 }
 
+/// The decoders of the instruction tables, each with a target of its table.
+static DECODERS: [Decoder; TABLES] = {
+    let mut decoders = [decoder(0); TABLES];
+    let mut table = 1;
+    while table < TABLES {
+        decoders[table] = decoder(table);
+        table += 1;
+    }
+    decoders
+};
+
+const fn decoder(table: usize) -> Decoder {
+    let (generation, _) = TABLE[table];
+    Decoder {
+        target: Target::with_table(table),
+        classes: &CLASS[generation as usize],
+        layouts: layouts(generation),
+        index: insts::index_of(table),
+    }
+}
+
 /// What the top nine bits of the first word say.
 #[derive(Clone, Copy)]
+#[repr(align(16))]
 struct Class {
-    encoding: Encoding,
-    /// What SRC0 may make of it.
-    sdwa: Encoding,
-    /// See `sdwa`.
-    dpp: Encoding,
-    /// Whether the encoding has 8 bytes.
-    wide: bool,
+    /// By [`Form`]: what SRC0 or the row may make of it.
+    encodings: [Encoding; 4],
+    /// [`Form::VOP3`] where it is that, else [`Form::OWN`].
+    form: u8,
     /// Whether further bits choose the instruction: FLAT's segment, bit 7 of MIMG's opcode.
     more: bool,
     /// Where the opcode is.
@@ -210,10 +238,8 @@ const GLOBAL_BASE: usize = insts::offset(Format::Global as usize);
 
 static CLASS: [[Class; CLASSES]; 4] = {
     let none = Class {
-        encoding: Encoding::Exp,
-        sdwa: Encoding::Exp,
-        dpp: Encoding::Exp,
-        wide: false,
+        encodings: [Encoding::Exp; 4],
+        form: Form::OWN as u8,
         more: false,
         op_lo: 0,
         op_mask: 0,
@@ -248,11 +274,10 @@ const fn class(encoding: Encoding, generation: Gen) -> Class {
     };
     let segment = layout.field(Field::Seg);
     assert!(segment.len == 0 || segment.lo == 14);
+    let vop3 = matches!(encoding, Encoding::Vop3);
     Class {
-        encoding,
-        sdwa,
-        dpp,
-        wide: layout.bytes == 8,
+        encodings: [encoding, sdwa, dpp, encoding],
+        form: if vop3 { Form::VOP3 } else { Form::OWN } as u8,
         more: segment.len != 0 || matches!(encoding, Encoding::Mimg),
         op_lo: op.lo,
         op_mask: (1 << op.len) - 1,
@@ -302,6 +327,22 @@ const fn home(encoding: Encoding) -> Format {
         Encoding::Mimg => Format::Mimg,
         Encoding::Flat => Format::Flat,
         Encoding::Exp => Format::Exp,
+    }
+}
+
+impl Class {
+    /// Which of its row's encodings an instruction has, and whether it has eight bytes. Without
+    /// branches: what comes next in code is too various to be foreseen.
+    #[inline(always)]
+    fn form_and_length(&self, what: u8, first: u32) -> (u16, bool) {
+        let has = |flag: u8| what & flag != 0;
+        let source = first as u16 & 0x1ff;
+        let sdwa = has(Entry::SDWA) & (source == operand::SDWA);
+        let dpp = has(Entry::DPP) & (source == operand::DPP);
+        let form = self.form as u16 | (sdwa as u16 * Form::SDWA) | (dpp as u16 * Form::DPP);
+        let literal = has(Entry::LITERAL0) & (first & self.source0 as u32 == LITERAL as u32)
+            | has(Entry::LITERAL1) & (first & 0xff00 == (LITERAL as u32) << 8);
+        (form, has(Entry::WIDE | Entry::K) | sdwa | dpp | literal)
     }
 }
 
