@@ -42,13 +42,13 @@ pub(crate) struct Form;
 
 impl Form {
     /// The row's own.
-    pub const OWN: u16 = 0;
+    pub const OWN: u8 = 0;
     /// SDWA.
-    pub const SDWA: u16 = 1;
+    pub const SDWA: u8 = 1;
     /// DPP.
-    pub const DPP: u16 = 2;
+    pub const DPP: u8 = 2;
     /// VOP3, VOP3B among it.
-    pub const VOP3: u16 = 3;
+    pub const VOP3: u8 = 3;
 }
 
 /// How a source is read before the meaning sees it.
@@ -128,7 +128,7 @@ impl Decoder {
     #[inline(always)]
     fn entry(&self, first: u32) -> Option<(&'static Class, Entry)> {
         let class = &self.classes[(first >> 23) as usize];
-        let mut at = class.base as usize + (first >> class.op_lo & class.op_mask as u32) as usize;
+        let mut at = class.base as usize + class.opcode(first);
         if class.more {
             at = match (class.encodings[0], first >> 14 & 3) {
                 // Where bit 7 of MIMG's opcode makes no other instruction it is ignored.
@@ -153,9 +153,9 @@ impl Decoder {
         let Some((class, entry)) = self.entry(first) else {
             return (4, false);
         };
-        let (_, long) = class.form_and_length(entry.what, first);
         // What is cut short is no instruction.
-        let len = if long && bytes.len() >= 8 { 8 } else { 4 };
+        let long = class.true_of(entry.what, first) != 0 && bytes.len() >= 8;
+        let len = if long { 8 } else { 4 };
         (len, entry.what & Entry::BRANCH != 0)
     }
 
@@ -166,23 +166,19 @@ impl Decoder {
         let first = both as u32;
         let (class, Entry { number, what }) = self.entry(first)?;
         let row = insts::numbered(number)?;
-        let (form, long) = class.form_and_length(what, first);
-        let encoding = if what & Entry::VOP3B != 0 {
-            Encoding::Vop3b
-        } else {
-            class.encodings[form as usize & 3]
-        };
+        let true_of = class.true_of(what, first);
+        let encoding = class.encodings[(true_of >> 3 & 7) as usize];
+        let wide = true_of & (Entry::WIDE | Entry::SDWA | Entry::DPP) != 0;
         // No encoding of 8 bytes takes a literal.
-        let wide = what & Entry::WIDE != 0 || form != Form::OWN;
-        let second = if long { both & !0xffff_ffff } else { 0 };
+        let literal = true_of & (Entry::K | Entry::LITERAL0 | Entry::LITERAL1) != 0;
         Some(Insn {
             row,
             encoding,
             target: self.target,
-            bits: first as u64 | if wide { second } else { 0 },
-            literal: if wide { 0 } else { (second >> 32) as u32 },
-            len: 4 + 4 * long as u8,
-            form: number << 2 | form,
+            bits: if wide { both } else { first as u64 },
+            literal: if literal { (both >> 32) as u32 } else { 0 },
+            len: if true_of != 0 { 8 } else { 4 },
+            form: number << 2 | (class.form | true_of >> 3 & 3) as u16,
             what,
             layout: &self.layouts[encoding as usize],
         })
@@ -214,16 +210,17 @@ const fn decoder(table: usize) -> Decoder {
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Class {
-    /// By [`Form`]: what SRC0 or the row may make of it.
-    encodings: [Encoding; 4],
+    /// By the bits [`Entry::SDWA`], [`Entry::DPP`] and [`Entry::VOP3B`] of what is true of the
+    /// instruction.
+    encodings: [Encoding; 8],
     /// [`Form::VOP3`] where it is that, else [`Form::OWN`].
     form: u8,
     /// Whether further bits choose the instruction: FLAT's segment, bit 7 of MIMG's opcode.
     more: bool,
-    /// Where the opcode is.
-    op_lo: u8,
-    /// The opcode's bits, from bit 0.
-    op_mask: u16,
+    /// How many bits are above the opcode.
+    op_above: u8,
+    /// How far it is moved down when those are gone.
+    op_down: u8,
     /// Where the format's opcodes begin in the index.
     base: u16,
     /// The bits of the first source, or of SMEM's offset and what says that it is a register.
@@ -238,11 +235,11 @@ const GLOBAL_BASE: usize = insts::offset(Format::Global as usize);
 
 static CLASS: [[Class; CLASSES]; 4] = {
     let none = Class {
-        encodings: [Encoding::Exp; 4],
-        form: Form::OWN as u8,
+        encodings: [Encoding::Exp; 8],
+        form: Form::OWN,
         more: false,
-        op_lo: 0,
-        op_mask: 0,
+        op_above: 0,
+        op_down: 32,
         base: insts::SPAN as u16,
         source0: 0,
     };
@@ -275,12 +272,16 @@ const fn class(encoding: Encoding, generation: Gen) -> Class {
     let segment = layout.field(Field::Seg);
     assert!(segment.len == 0 || segment.lo == 14);
     let vop3 = matches!(encoding, Encoding::Vop3);
+    let vop3b = if vop3 { Encoding::Vop3b } else { encoding };
     Class {
-        encodings: [encoding, sdwa, dpp, encoding],
-        form: if vop3 { Form::VOP3 } else { Form::OWN } as u8,
+        encodings: [
+            encoding, sdwa, dpp, encoding, vop3b, encoding, encoding, encoding,
+        ],
+        form: if vop3 { Form::VOP3 } else { Form::OWN },
         more: segment.len != 0 || matches!(encoding, Encoding::Mimg),
-        op_lo: op.lo,
-        op_mask: (1 << op.len) - 1,
+        // EXP has no opcode: 32 bits are moved down and 0 is left.
+        op_above: 32 - op.lo - op.len,
+        op_down: 32 - op.len,
         base: insts::offset(format as usize) as u16,
         source0: match encoding {
             Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc => 0xff,
@@ -331,20 +332,35 @@ const fn home(encoding: Encoding) -> Format {
 }
 
 impl Class {
-    /// Which of its row's encodings an instruction has, and whether it has eight bytes. Without
-    /// branches: what comes next in code is too various to be foreseen.
     #[inline(always)]
-    fn form_and_length(&self, what: u8, first: u32) -> (u16, bool) {
-        let has = |flag: u8| what & flag != 0;
-        let source = first as u16 & 0x1ff;
-        let sdwa = has(Entry::SDWA) & (source == operand::SDWA);
-        let dpp = has(Entry::DPP) & (source == operand::DPP);
-        let form = self.form as u16 | (sdwa as u16 * Form::SDWA) | (dpp as u16 * Form::DPP);
-        let literal = has(Entry::LITERAL0) & (first & self.source0 as u32 == LITERAL as u32)
-            | has(Entry::LITERAL1) & (first & 0xff00 == (LITERAL as u32) << 8);
-        (form, has(Entry::WIDE | Entry::K) | sdwa | dpp | literal)
+    fn opcode(&self, first: u32) -> usize {
+        (first.wrapping_shl(self.op_above as u32) as u64 >> (self.op_down & 63)) as usize
+    }
+
+    /// What the index says may be (`what`), as far as the sources say that it is; 0 where the
+    /// instruction has four bytes. By tables, without branches: what comes next in code is too
+    /// various to be foreseen.
+    #[inline(always)]
+    fn true_of(&self, what: u8, first: u32) -> u8 {
+        let source0 = SOURCE[(first as u16 & self.source0) as usize & 0x1ff];
+        let source1 = (first & 0xff00 == (LITERAL as u32) << 8) as u8 * Entry::LITERAL1;
+        what & (source0 | source1)
     }
 }
+
+const _: () = {
+    assert!(Entry::SDWA >> 3 == Form::SDWA && Entry::DPP >> 3 == Form::DPP);
+    assert!(Entry::VOP3B >> 3 == 4);
+};
+
+/// What a code of SRC0 says is true of the instruction, where the index says that it may be.
+static SOURCE: [u8; 512] = {
+    let mut source = [Entry::K | Entry::WIDE | Entry::VOP3B; 512];
+    source[LITERAL as usize] |= Entry::LITERAL0;
+    source[operand::SDWA as usize] |= Entry::SDWA;
+    source[operand::DPP as usize] |= Entry::DPP;
+    source
+};
 
 impl Insn {
     /// The generation it was decoded for.

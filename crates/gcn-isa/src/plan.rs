@@ -340,7 +340,7 @@ impl Plans {
         }
         if flags & (Token::LITERAL | Token::LONG) != 0 {
             line.at = first;
-            for operand in detail.operands.iter().take(plan.count as usize) {
+            for operand in detail.operands.get(..plan.count as usize)? {
                 self.operand(operand, insn, label, line, &mut hidden)?;
             }
         }
@@ -606,7 +606,8 @@ impl Plans {
     #[inline]
     fn modifiers(&self, detail: &Detail, bits: u64, line: &mut Line) {
         let (first, count) = detail.items;
-        for item in self.items.iter().skip(first as usize).take(count as usize) {
+        let all = first as usize..first as usize + count as usize;
+        for item in self.items.get(all).unwrap_or_default() {
             let v = bits.rotate_right(item.rotate as u32) as u32 & item.mask;
             if v == 0 {
                 continue;
@@ -861,7 +862,7 @@ impl Plans {
             u64::MAX
         };
         plan.hidden = all & !visible;
-        if self.clrx && insn.form & 3 == Form::VOP3 {
+        if self.clrx && insn.form as u8 & 3 == Form::VOP3 {
             detail.e32 = looks_like_e32(insn, plan.shown);
             plan.e32 = detail.e32.is_some();
         }
