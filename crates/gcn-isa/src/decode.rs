@@ -5,7 +5,7 @@ use crate::inst::{Flags, Inst};
 use crate::insts::{self, Entry};
 use crate::operand::{self, LITERAL, Operand, VCC, VGPR0, Value};
 use crate::shape::{Mods, Role, Slot};
-use crate::target::{Features, Gen, Target};
+use crate::target::{Features, Gen, TABLE, TABLES, Target};
 
 /// A decoded instruction: its row and its bits. Operands are read from the bits when asked for.
 #[derive(Clone, Copy)]
@@ -22,8 +22,9 @@ pub struct Insn {
     pub literal: u32,
     /// Length in bytes, the literal included: 4 or 8.
     pub len: u8,
-    /// The row's number among all.
-    pub(crate) number: u16,
+    /// The row's number among all, times four, and one of [`Form`]: what tables of them are
+    /// indexed with.
+    pub(crate) form: u16,
     /// What the index says of it.
     pub(crate) what: u8,
     /// Where the fields lie: the layout of `encoding`.
@@ -34,6 +35,20 @@ impl core::fmt::Debug for Insn {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{} {:#x} {:#x}", self.row.name, self.bits, self.literal)
     }
+}
+
+/// Which of a row's encodings an instruction has.
+pub(crate) struct Form;
+
+impl Form {
+    /// The row's own.
+    pub const OWN: u8 = 0;
+    /// SDWA.
+    pub const SDWA: u8 = 1;
+    /// DPP.
+    pub const DPP: u8 = 2;
+    /// VOP3, VOP3B among it.
+    pub const VOP3: u8 = 3;
 }
 
 /// How a source is read before the meaning sees it.
@@ -78,13 +93,11 @@ pub struct Decoder {
 
 impl Decoder {
     /// The decoder of a target.
+    #[inline]
     pub fn new(target: Target) -> Decoder {
-        let generation = target.generation();
         Decoder {
             target,
-            classes: &CLASS[generation as usize],
-            layouts: layouts(generation),
-            index: insts::index(target),
+            ..DECODERS[target.table()]
         }
     }
 
@@ -115,9 +128,9 @@ impl Decoder {
     #[inline(always)]
     fn entry(&self, first: u32) -> Option<(&'static Class, Entry)> {
         let class = &self.classes[(first >> 23) as usize];
-        let mut at = class.base as usize + (first >> class.op_lo & class.op_mask as u32) as usize;
+        let mut at = class.base as usize + class.opcode(first);
         if class.more {
-            at = match (class.encoding, first >> 14 & 3) {
+            at = match (class.encodings[0], first >> 14 & 3) {
                 // Where bit 7 of MIMG's opcode makes no other instruction it is ignored.
                 (Encoding::Mimg, _) if first & 1 != 0 && self.index[at + 128].exists() => at + 128,
                 (Encoding::Mimg, _) | (_, 0) => at,
@@ -133,69 +146,81 @@ impl Decoder {
     /// SIMM16. A dword that is no instruction has its four bytes.
     #[inline(always)]
     pub fn skim(&self, bytes: &[u8]) -> (usize, bool) {
-        match self.decode(bytes) {
-            Some(insn) => (insn.len as usize, insn.branches()),
-            None => (4, false),
-        }
+        let Some(&[a, b, c, d]) = bytes.first_chunk() else {
+            return (bytes.len().min(4), false);
+        };
+        let first = u32::from_le_bytes([a, b, c, d]);
+        let Some((class, entry)) = self.entry(first) else {
+            return (4, false);
+        };
+        // What is cut short is no instruction.
+        let long = class.true_of(entry.what, first) != 0 && bytes.len() >= 8;
+        let len = if long { 8 } else { 4 };
+        (len, entry.what & Entry::BRANCH != 0)
     }
 
     /// Decodes the longest instruction's worth of bytes.
     #[inline(always)]
     pub fn words(&self, bytes: &[u8; 8]) -> Option<Insn> {
-        let word =
-            |n: usize| u32::from_le_bytes([bytes[n], bytes[n + 1], bytes[n + 2], bytes[n + 3]]);
-        let (first, second) = (word(0), word(4));
+        let both = u64::from_le_bytes(*bytes);
+        let first = both as u32;
         let (class, Entry { number, what }) = self.entry(first)?;
         let row = insts::numbered(number)?;
-        let mut encoding = class.encoding;
-        let mut wide = class.wide;
-        let mut literal = what & Entry::K != 0
-            || what & Entry::LITERAL0 != 0 && first & class.source0 as u32 == LITERAL as u32
-            || what & Entry::LITERAL1 != 0 && first & 0xff00 == (LITERAL as u32) << 8;
-        if what & (Entry::SDWA | Entry::DPP | Entry::VOP3B) != 0 {
-            let promoted = match first as u16 & 0x1ff {
-                _ if what & Entry::VOP3B != 0 => Some(Encoding::Vop3b),
-                operand::SDWA if what & Entry::SDWA != 0 => Some(class.sdwa),
-                operand::DPP if what & Entry::DPP != 0 => Some(class.dpp),
-                _ => None,
-            };
-            if let Some(promoted) = promoted {
-                encoding = promoted;
-                wide = true;
-                literal = false;
-            }
-        }
+        let true_of = class.true_of(what, first);
+        let encoding = class.encodings[(true_of >> 3 & 7) as usize];
+        let wide = true_of & (Entry::WIDE | Entry::SDWA | Entry::DPP) != 0;
+        // No encoding of 8 bytes takes a literal.
+        let literal = true_of & (Entry::K | Entry::LITERAL0 | Entry::LITERAL1) != 0;
         Some(Insn {
             row,
             encoding,
             target: self.target,
-            bits: first as u64 | if wide { (second as u64) << 32 } else { 0 },
-            // No encoding of 8 bytes takes a literal.
-            literal: if literal { second } else { 0 },
-            len: if wide || literal { 8 } else { 4 },
-            number,
+            bits: if wide { both } else { first as u64 },
+            literal: if literal { (both >> 32) as u32 } else { 0 },
+            len: if true_of != 0 { 8 } else { 4 },
+            form: number << 2 | (class.form | true_of >> 3 & 3) as u16,
             what,
             layout: &self.layouts[encoding as usize],
         })
     }
 }
 
+/// The decoders of the instruction tables, each with a target of its table.
+static DECODERS: [Decoder; TABLES] = {
+    let mut decoders = [decoder(0); TABLES];
+    let mut table = 1;
+    while table < TABLES {
+        decoders[table] = decoder(table);
+        table += 1;
+    }
+    decoders
+};
+
+const fn decoder(table: usize) -> Decoder {
+    let (generation, _) = TABLE[table];
+    Decoder {
+        target: Target::with_table(table),
+        classes: &CLASS[generation as usize],
+        layouts: layouts(generation),
+        index: insts::index_of(table),
+    }
+}
+
 /// What the top nine bits of the first word say.
 #[derive(Clone, Copy)]
+#[repr(align(16))]
 struct Class {
-    encoding: Encoding,
-    /// What SRC0 may make of it.
-    sdwa: Encoding,
-    /// See `sdwa`.
-    dpp: Encoding,
-    /// Whether the encoding has 8 bytes.
-    wide: bool,
+    /// By the bits [`Entry::SDWA`], [`Entry::DPP`] and [`Entry::VOP3B`] of what is true of the
+    /// instruction.
+    encodings: [Encoding; 8],
+    /// [`Form::VOP3`] where it is that, else [`Form::OWN`].
+    form: u8,
     /// Whether further bits choose the instruction: FLAT's segment, bit 7 of MIMG's opcode.
     more: bool,
-    /// Where the opcode is.
-    op_lo: u8,
-    /// The opcode's bits, from bit 0.
-    op_mask: u16,
+    /// How many bits are above the opcode.
+    op_above: u8,
+    /// How far it is moved down when those are gone.
+    op_down: u8,
     /// Where the format's opcodes begin in the index.
     base: u16,
     /// The bits of the first source, or of SMEM's offset and what says that it is a register.
@@ -210,13 +235,11 @@ const GLOBAL_BASE: usize = insts::offset(Format::Global as usize);
 
 static CLASS: [[Class; CLASSES]; 4] = {
     let none = Class {
-        encoding: Encoding::Exp,
-        sdwa: Encoding::Exp,
-        dpp: Encoding::Exp,
-        wide: false,
+        encodings: [Encoding::Exp; 8],
+        form: Form::OWN,
         more: false,
-        op_lo: 0,
-        op_mask: 0,
+        op_above: 0,
+        op_down: 32,
         base: insts::SPAN as u16,
         source0: 0,
     };
@@ -248,14 +271,17 @@ const fn class(encoding: Encoding, generation: Gen) -> Class {
     };
     let segment = layout.field(Field::Seg);
     assert!(segment.len == 0 || segment.lo == 14);
+    let vop3 = matches!(encoding, Encoding::Vop3);
+    let vop3b = if vop3 { Encoding::Vop3b } else { encoding };
     Class {
-        encoding,
-        sdwa,
-        dpp,
-        wide: layout.bytes == 8,
+        encodings: [
+            encoding, sdwa, dpp, encoding, vop3b, encoding, encoding, encoding,
+        ],
+        form: if vop3 { Form::VOP3 } else { Form::OWN },
         more: segment.len != 0 || matches!(encoding, Encoding::Mimg),
-        op_lo: op.lo,
-        op_mask: (1 << op.len) - 1,
+        // EXP has no opcode: 32 bits are moved down and 0 is left.
+        op_above: 32 - op.lo - op.len,
+        op_down: 32 - op.len,
         base: insts::offset(format as usize) as u16,
         source0: match encoding {
             Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc => 0xff,
@@ -304,6 +330,37 @@ const fn home(encoding: Encoding) -> Format {
         Encoding::Exp => Format::Exp,
     }
 }
+
+impl Class {
+    #[inline(always)]
+    fn opcode(&self, first: u32) -> usize {
+        (first.wrapping_shl(self.op_above as u32) as u64 >> (self.op_down & 63)) as usize
+    }
+
+    /// What the index says may be (`what`), as far as the sources say that it is; 0 where the
+    /// instruction has four bytes. By tables, without branches: what comes next in code is too
+    /// various to be foreseen.
+    #[inline(always)]
+    fn true_of(&self, what: u8, first: u32) -> u8 {
+        let source0 = SOURCE[(first as u16 & self.source0) as usize & 0x1ff];
+        let source1 = (first & 0xff00 == (LITERAL as u32) << 8) as u8 * Entry::LITERAL1;
+        what & (source0 | source1)
+    }
+}
+
+const _: () = {
+    assert!(Entry::SDWA >> 3 == Form::SDWA && Entry::DPP >> 3 == Form::DPP);
+    assert!(Entry::VOP3B >> 3 == 4);
+};
+
+/// What a code of SRC0 says is true of the instruction, where the index says that it may be.
+static SOURCE: [u8; 512] = {
+    let mut source = [Entry::K | Entry::WIDE | Entry::VOP3B; 512];
+    source[LITERAL as usize] |= Entry::LITERAL0;
+    source[operand::SDWA as usize] |= Entry::SDWA;
+    source[operand::DPP as usize] |= Entry::DPP;
+    source
+};
 
 impl Insn {
     /// The generation it was decoded for.

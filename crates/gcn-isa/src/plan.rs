@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::decode::Insn;
+use crate::decode::{Form, Insn};
 use crate::format::{Encoding, Field, Format};
 use crate::insts;
 use crate::names;
@@ -46,14 +46,11 @@ pub struct Plans {
 const UNKNOWN: u16 = 0;
 const GENERAL: u16 = 1;
 
-/// The text of an operand code with the `, ` behind it.
+/// The text of an operand code with the `, ` behind it: 14 bytes at most. The byte behind them
+/// has flags, [`Token::LITERAL`] and the rest; the last has the length. So it is copied at once.
 #[derive(Clone, Copy)]
-struct Token {
-    text: [u8; 14],
-    /// Of [`Token::LITERAL`] and the rest.
-    flags: u8,
-    len: u8,
-}
+#[repr(align(16))]
+struct Token([u8; 16]);
 
 impl Token {
     /// The text depends on the literal.
@@ -63,11 +60,40 @@ impl Token {
     /// An inline constant or a literal.
     const CONSTANT: u8 = 4;
 
-    const EMPTY: Token = Token {
-        text: [0; 14],
-        flags: 0,
-        len: 0,
-    };
+    const EMPTY: Token = Token([0; 16]);
+
+    /// `None` where `text` is too long.
+    fn new(text: &str) -> Option<Token> {
+        let mut token = Token::EMPTY;
+        token.0[..14]
+            .get_mut(..text.len())?
+            .copy_from_slice(text.as_bytes());
+        token.0[15] = text.len() as u8;
+        Some(token)
+    }
+
+    /// Of a text in `Plans::long`.
+    fn long(index: usize) -> Token {
+        let mut token = Token::EMPTY;
+        token.0[..2].copy_from_slice(&(index as u16).to_le_bytes());
+        token.0[14] = Token::LONG;
+        token
+    }
+
+    /// The index in `Plans::long`.
+    fn index(&self) -> usize {
+        u16::from_le_bytes([self.0[0], self.0[1]]) as usize
+    }
+
+    #[inline(always)]
+    fn has(&self, flag: u8) -> bool {
+        self.0[14] & flag != 0
+    }
+
+    #[inline(always)]
+    fn write(&self, line: &mut Line) {
+        line.copy(&self.0, self.0[15] as usize);
+    }
 }
 
 /// What the text of a code depends on.
@@ -165,6 +191,8 @@ const STRAIGHT: usize = 4;
 struct Plan {
     mnemonic: Piece<32>,
     count: u8,
+    /// How long the separator is that the plain text ends in.
+    separator: u8,
     /// All operands are plain codes and no more than [`STRAIGHT`].
     straight: bool,
     tail: Tail,
@@ -178,6 +206,10 @@ struct Plan {
     default: u64,
     /// The bits that write a modifier; the text of SDWA and DPP has some in any case.
     shown: u64,
+    /// The bits that, where they differ from `usual`, make the text more than the mnemonic and
+    /// plain codes.
+    special: u64,
+    usual: u64,
 }
 
 /// What the text of the others takes.
@@ -218,13 +250,19 @@ impl Plans {
         if insn.target == self.target
             && let Some(n) = self.plan(insn)
             && let Some(plan) = self.plans.get(n)
-            && let Some(detail) = self.details.get(n)
             && let Some(mut line) = out.line()
-            && self.write((plan, detail), insn, label, &mut line).is_some()
+            && (self.write_plain(plan, insn, &mut line)
+                || self.write(n, insn, label, &mut line).is_some() && line.fits())
         {
             let len = line.at;
             return out.advance(len);
         }
+        self.print_general(insn, label, out);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn print_general(&self, insn: &Insn, label: Option<&str>, out: &mut Text) {
         match label {
             Some(label) => print::print_with_label(insn, &self.style, label, out),
             None => print::print(insn, &self.style, out),
@@ -232,17 +270,39 @@ impl Plans {
     }
 
     /// The index of an instruction's plan, where it has one.
-    #[inline]
+    #[inline(always)]
     fn plan(&mut self, insn: &Insn) -> Option<usize> {
-        let at = 4 * insn.number as usize + variant(insn.encoding);
-        match *self.known.get(at)? {
-            UNKNOWN => self.learn(insn, at),
+        match *self.known.get(insn.form as usize)? {
+            UNKNOWN => self.learn(insn),
             n => (n as usize).checked_sub(2),
         }
     }
 
+    /// Writes the text where it is the mnemonic and plain codes, as that of most instructions is.
+    #[inline(always)]
+    fn write_plain(&self, plan: &Plan, insn: &Insn, line: &mut Line) -> bool {
+        let bits = insn.bits;
+        if (bits ^ plan.usual) & plan.special != 0 {
+            return false;
+        }
+        line.piece(&plan.mnemonic);
+        let mut flags = 0;
+        for take in &plan.takes {
+            let Some(token) = self.token(take, bits) else {
+                return false;
+            };
+            token.write(line);
+            flags |= token.0[14];
+        }
+        // The last separator.
+        line.at -= plan.separator as usize;
+        flags & (Token::LITERAL | Token::LONG) == 0
+    }
+
     #[cold]
-    fn learn(&mut self, insn: &Insn, at: usize) -> Option<usize> {
+    #[inline(never)]
+    fn learn(&mut self, insn: &Insn) -> Option<usize> {
+        let at = insn.form as usize;
         if tells_no_encoding(insn) {
             return None;
         }
@@ -262,16 +322,11 @@ impl Plans {
     }
 
     /// Writes the text by its plan; `None` where it must be left to the general printer.
-    #[inline]
-    fn write(
-        &self,
-        (plan, detail): (&Plan, &Detail),
-        insn: &Insn,
-        label: Option<&str>,
-        line: &mut Line,
-    ) -> Option<()> {
+    fn write(&self, n: usize, insn: &Insn, label: Option<&str>, line: &mut Line) -> Option<()> {
+        let (plan, detail) = (self.plans.get(n)?, self.details.get(n)?);
         let bits = insn.bits;
         let mut hidden = (bits ^ plan.default) & plan.hidden;
+        line.at = 0;
         line.piece(&plan.mnemonic);
         let first = line.at;
         let mut flags = Token::LITERAL;
@@ -279,13 +334,13 @@ impl Plans {
             flags = 0;
             for take in &plan.takes {
                 let token = self.token(take, bits)?;
-                line.copy(&token.text, token.len as usize);
-                flags |= token.flags;
+                token.write(line);
+                flags |= token.0[14];
             }
         }
         if flags & (Token::LITERAL | Token::LONG) != 0 {
             line.at = first;
-            for operand in detail.operands.iter().take(plan.count as usize) {
+            for operand in detail.operands.get(..plan.count as usize)? {
                 self.operand(operand, insn, label, line, &mut hidden)?;
             }
         }
@@ -396,21 +451,20 @@ impl Plans {
         let token = self.tokens.get(at)?;
         let bit = |n: usize| bits.unbounded_shr(operand.mods[n] as u32) as usize & 1;
         let mods = bit(0) | bit(1) << 1 | bit(2) << 2;
-        let constant = (token.flags & Token::CONSTANT != 0) as usize;
+        let constant = token.has(Token::CONSTANT) as usize;
         let (before, after) = &self.around[mods | constant << 3];
         if mods != 0 {
             line.piece(before);
         }
-        if token.flags & Token::LITERAL != 0 {
+        if token.has(Token::LITERAL) {
             if insn.len == insn.layout.bytes {
                 return None;
             }
             self.literal(insn.literal, operand.ty, line);
-        } else if token.flags & Token::LONG != 0 {
-            let index = u16::from_le_bytes([token.text[0], token.text[1]]);
-            line.piece(self.long.get(index as usize)?);
+        } else if token.has(Token::LONG) {
+            line.piece(self.long.get(token.index())?);
         } else {
-            line.copy(&token.text, token.len as usize);
+            token.write(line);
         }
         if mods != 0 {
             line.at -= 2;
@@ -481,10 +535,10 @@ impl Plans {
             return None;
         }
         let token = self.tokens.get(take.base as usize + code as usize)?;
-        if token.flags & Token::LONG != 0 {
+        if token.has(Token::LONG) {
             return None;
         }
-        line.copy(&token.text, token.len as usize);
+        token.write(line);
         Some(())
     }
 
@@ -556,7 +610,8 @@ impl Plans {
     #[inline]
     fn modifiers(&self, detail: &Detail, bits: u64, line: &mut Line) {
         let (first, count) = detail.items;
-        for item in self.items.iter().skip(first as usize).take(count as usize) {
+        let all = first as usize..first as usize + count as usize;
+        for item in self.items.get(all).unwrap_or_default() {
             let v = bits.rotate_right(item.rotate as u32) as u32 & item.mask;
             if v == 0 {
                 continue;
@@ -653,16 +708,6 @@ const SELECTIONS: [(Field, u8); 4] = [
     (Field::Src0Sel, 48),
     (Field::Src1Sel, 56),
 ];
-
-/// Which of a row's plans an encoding has.
-fn variant(encoding: Encoding) -> usize {
-    match encoding {
-        Encoding::Vop3 | Encoding::Vop3b => 1,
-        Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC => 2,
-        Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC => 3,
-        _ => 0,
-    }
-}
 
 /// Whether it is one of gfx8's SDWA compares whose mnemonic has another suffix than the rest.
 fn tells_no_encoding(insn: &Insn) -> bool {
@@ -776,6 +821,7 @@ impl Plans {
         let mut plan = Plan {
             mnemonic: Piece::new(&mnemonic)?,
             count: slots.len() as u8,
+            separator: if slots.is_empty() { 0 } else { 2 },
             straight: slots.len() <= STRAIGHT,
             tail: Tail::Items,
             e32: false,
@@ -784,6 +830,8 @@ impl Plans {
             hidden: 0,
             default: 0,
             shown: 0,
+            special: 0,
+            usual: 0,
         };
         let mut detail = Detail {
             operands: [empty; TAKES],
@@ -818,9 +866,17 @@ impl Plans {
             u64::MAX
         };
         plan.hidden = all & !visible;
-        if self.clrx && variant(insn.encoding) == 1 {
+        if self.clrx && insn.form as u8 & 3 == Form::VOP3 {
             detail.e32 = looks_like_e32(insn, plan.shown);
             plan.e32 = detail.e32.is_some();
+        }
+        if plan.straight && plan.tail == Tail::Items && !plan.e32 {
+            plan.special = plan.around | plan.shown | plan.hidden;
+            plan.usual = plan.default & plan.hidden;
+        } else {
+            // No instruction of the plan has other bits than this one where they name it.
+            plan.special = insn.layout.name;
+            plan.usual = !insn.bits;
         }
         Some((plan, detail))
     }
@@ -973,8 +1029,9 @@ impl Plans {
             Some(n) => n,
             None => {
                 self.tables.push(table);
+                let mut text = String::with_capacity(32);
                 for code in 0..512 {
-                    let token = self.code(insn, table, code);
+                    let token = self.code(insn, table, code, &mut text);
                     self.tokens.push(token);
                 }
                 self.tables.len() - 1
@@ -983,17 +1040,19 @@ impl Plans {
         u16::try_from(1 + 512 * n).ok().filter(|n| *n < 0xfe00)
     }
 
-    fn code(&mut self, insn: &Insn, table: Table, code: u16) -> Token {
-        let mut token = Token::EMPTY;
-        if print::is_constant(code, insn.generation()) {
-            token.flags |= Token::CONSTANT;
-        }
+    fn code(&mut self, insn: &Insn, table: Table, code: u16, text: &mut String) -> Token {
+        let constant = if print::is_constant(code, insn.generation()) {
+            Token::CONSTANT
+        } else {
+            0
+        };
         if code == operand::LITERAL && table.literal {
-            token.flags |= Token::LITERAL;
+            let mut token = Token::EMPTY;
+            token.0[14] = Token::LITERAL | constant;
             return token;
         }
         let ty = if table.short { Ty::I16 } else { Ty::B32 };
-        let mut text = String::new();
+        text.clear();
         if table.saddr && code == 0x7f {
             text.push_str("off");
         } else {
@@ -1001,20 +1060,17 @@ impl Plans {
             let mut bare = *insn;
             bare.len = insn.layout.bytes;
             let what = (code, ty, table.dwords);
-            print::print_code(&bare, &self.style, what, table.written, &mut text);
+            print::print_code(&bare, &self.style, what, table.written, text);
         }
         text.push_str(", ");
-        match Piece::<14>::new(&text) {
-            Some(short) => {
-                token.text = short.text;
-                token.len = short.len;
-            }
+        let mut token = match Token::new(text) {
+            Some(token) => token,
             None => {
-                token.flags |= Token::LONG;
-                token.text[..2].copy_from_slice(&(self.long.len() as u16).to_le_bytes());
-                self.long.push(piece(&text));
+                self.long.push(piece(text));
+                Token::long(self.long.len() - 1)
             }
-        }
+        };
+        token.0[14] |= constant;
         token
     }
 

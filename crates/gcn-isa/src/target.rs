@@ -125,7 +125,7 @@ const fn t(
 
 /// Every target. The names `gcn1.0` … are the documents' (shared numbering of GCN generations).
 #[rustfmt::skip]
-static TARGETS: &[TargetInfo] = &[
+static TARGETS: [TargetInfo; 20] = [
     t("gfx600", 0x20, 0, &["tahiti"]),
     t("gfx601", 0x21, 0, &["pitcairn", "verde", "gcn1.0"]),
     t("gfx602", 0x3a, 0, &["hainan", "oland"]),
@@ -170,6 +170,15 @@ impl Target {
         Some(Target(at as u8))
     }
 
+    /// The first target with an instruction table.
+    pub(crate) const fn with_table(table: usize) -> Target {
+        let mut n = 0;
+        while TARGETS[n].table as usize != table {
+            n += 1;
+        }
+        Target(n as u8)
+    }
+
     /// The first target of a generation that stands for it where no chip was named.
     pub fn of(generation: Gen) -> Target {
         let name = ["gfx600", "gfx701", "gfx803", "gfx900"][generation as usize];
@@ -177,6 +186,7 @@ impl Target {
     }
 
     /// Everything the table says of it.
+    #[inline]
     pub fn info(self) -> &'static TargetInfo {
         &TARGETS[self.0 as usize]
     }
@@ -187,6 +197,7 @@ impl Target {
     }
 
     /// Its generation.
+    #[inline]
     pub fn generation(self) -> Gen {
         TABLE[self.table()].0
     }
@@ -198,6 +209,7 @@ impl Target {
 
     /// The index, below [`TABLES`], of its instruction table: targets with the same generation
     /// and features share one.
+    #[inline]
     pub fn table(self) -> usize {
         self.info().table as usize
     }

@@ -26,8 +26,11 @@ impl Sink for String {
     }
 }
 
-/// How many bytes beyond the text a [`Line`] may be written in.
+/// How many bytes a [`Line`] may have: a power of two.
 pub(crate) const ROOM: usize = 512;
+
+/// The longest piece that is copied at once.
+const LONGEST: usize = 64;
 
 /// UTF-8 text in a buffer that is used again and again. The buffer is initialised beyond the text's
 /// end, so that pieces of fixed size can be copied there and the end moved afterwards.
@@ -79,10 +82,22 @@ impl Text {
         self.buffer.resize(len, 0);
     }
 
+    /// Appends an ASCII character.
+    #[inline(always)]
+    fn byte(&mut self, c: u8) {
+        if self.len >= self.buffer.len() {
+            self.grow(1);
+        }
+        if let Some(place) = self.buffer.get_mut(self.len) {
+            *place = c;
+            self.len += 1;
+        }
+    }
+
     /// The place behind the text.
     #[inline]
     pub(crate) fn line(&mut self) -> Option<Line<'_>> {
-        self.reserve(ROOM);
+        self.reserve(ROOM + LONGEST);
         let buffer = self.buffer[self.len..].first_chunk_mut()?;
         Some(Line { buffer, at: 0 })
     }
@@ -105,9 +120,7 @@ impl Sink for Text {
     #[inline]
     fn push(&mut self, c: char) {
         if c.is_ascii() {
-            self.reserve(1);
-            self.buffer[self.len] = c as u8;
-            self.len += 1;
+            self.byte(c as u8);
         } else {
             self.push_str(c.encode_utf8(&mut [0; 4]));
         }
@@ -146,18 +159,28 @@ impl<const N: usize> Piece<N> {
     }
 }
 
-/// A line being written: at most [`ROOM`] bytes. Pieces are copied with their full size, which
+/// A line being written: less than [`ROOM`] bytes. Pieces are copied with their full size, which
 /// costs less than looking at their length, and overwritten by what follows.
 pub(crate) struct Line<'a> {
-    buffer: &'a mut [u8; ROOM],
+    buffer: &'a mut [u8; ROOM + LONGEST],
     pub at: usize,
 }
 
 impl Line<'_> {
+    /// Whether all that was written had room.
+    #[inline(always)]
+    pub fn fits(&self) -> bool {
+        self.at < ROOM
+    }
+
     /// Copies `bytes`, of which the first `len` are text.
     #[inline(always)]
     pub fn copy<const N: usize>(&mut self, bytes: &[u8; N], len: usize) {
-        self.buffer[self.at..self.at + N].copy_from_slice(bytes);
+        const { assert!(N <= LONGEST) };
+        // The mask keeps it within without a comparison. A line that long would be wrong: see
+        // `fits`.
+        let at = self.at & (ROOM - 1);
+        self.buffer[at..at + N].copy_from_slice(bytes);
         self.at += len;
     }
 
@@ -169,7 +192,9 @@ impl Line<'_> {
     /// A text shorter than a register's name or so: it is copied byte by byte.
     #[inline]
     pub fn text(&mut self, text: &str) {
-        self.buffer[self.at..self.at + text.len()].copy_from_slice(text.as_bytes());
+        if let Some(to) = self.buffer.get_mut(self.at..self.at + text.len()) {
+            to.copy_from_slice(text.as_bytes());
+        }
         self.at += text.len();
     }
 

@@ -1,6 +1,6 @@
 //! The tables: one row an instruction, one file a format.
 
-use crate::format::{FORMATS, Format};
+use crate::format::{FORMATS, Format, layout_in};
 use crate::inst::{Inst, NO};
 use crate::shape::{Imm, Role};
 use crate::target::{Gen, TABLE, TABLES, Target};
@@ -146,6 +146,8 @@ impl Entry {
     pub const VOP3B: u8 = 32;
     /// SIMM16 is a branch's target.
     pub const BRANCH: u8 = 64;
+    /// Its encoding has 8 bytes.
+    pub const WIDE: u8 = 128;
 
     /// Whether there is an instruction.
     pub const fn exists(self) -> bool {
@@ -159,6 +161,9 @@ impl Entry {
 
     const fn new(number: u16, row: &Inst, generation: Gen, promoted: bool) -> Entry {
         let mut what = 0;
+        if promoted || layout_in(row.format.encoding(), generation).bytes == 8 {
+            what |= Entry::WIDE;
+        }
         if promoted {
             if row.shape.is_vop3b() {
                 what |= Entry::VOP3B;
@@ -241,7 +246,12 @@ const fn put(index: &mut Index, format: usize, op: u16, entry: Entry) {
 
 /// The index of a target.
 pub(crate) fn index(target: Target) -> &'static Index {
-    &INDEX[target.table()]
+    index_of(target.table())
+}
+
+/// A table's index.
+pub(crate) const fn index_of(table: usize) -> &'static Index {
+    &INDEX[table]
 }
 
 /// The row with a number.
