@@ -1584,8 +1584,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         } else if operand.sext {
             return self.miss(span, Why::Text("sext needs SDWA"));
         }
-        let (constant, lost) = match number_as(&operand.val, slot.ty, abs, neg, self.parser.target)
-        {
+        let ty = match operand.val {
+            Val::Int(_) => self.row.shape.literal_ty(slot.ty),
+            _ => slot.ty,
+        };
+        let (constant, lost) = match number_as(&operand.val, ty, abs, neg, self.parser.target) {
             Ok(constant) => constant,
             Err(message) => return self.miss(span, Why::Text(message)),
         };

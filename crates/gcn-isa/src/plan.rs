@@ -1019,7 +1019,7 @@ impl Plans {
             kind,
             other,
             mods: source_mods(insn, slot, self.clrx),
-            ty: slot.ty,
+            ty: insn.row.shape.literal_ty(slot.ty),
         })
     }
 

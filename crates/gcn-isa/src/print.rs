@@ -466,7 +466,7 @@ impl<O: Sink> Printer<'_, O> {
                 }
             }
             Reg::Literal if self.insn.len as usize > self.base_len() => {
-                self.literal(self.insn.literal, ty)
+                self.literal(self.insn.literal, self.insn.row.shape.literal_ty(ty))
             }
             Reg::Reserved(_) if self.clrx => {
                 self.out.push_str("ill_");

@@ -294,6 +294,16 @@ impl Shape {
         !float(role) && float(Role::Src0) && self.slot(Role::CmpDst).is_none()
     }
 
+    /// The type as which a source of type `ty` reads an integer that may be a literal. Beside a literal
+    /// of 16 bits LLVM takes 0x4400 for the literal, not for the inline constant 4.0.
+    pub fn literal_ty(&self, ty: Ty) -> Ty {
+        if ty == Ty::F16 && self.slot(Role::K).is_some() {
+            Ty::I16
+        } else {
+            ty
+        }
+    }
+
     /// Whether VOP3 encodes it with a second, scalar, destination.
     pub const fn is_vop3b(&self) -> bool {
         let mut i = 0;
