@@ -1432,8 +1432,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 "expected an SGPR or an inline constant"
             }
             Role::Src0 | Role::Src1 if slot.access != Access::Read && !vgpr => "expected a VGPR",
-            // M0 comes over the constant bus, so that no other SGPR can.
-            Role::Src1 if shape.mods == Mods::Interp && !vgpr && code != M0 =>
+            // M0 comes over the constant bus, so that no other SGPR can; lds_direct is M0, too.
+            Role::Src1 if shape.mods == Mods::Interp && !vgpr && !matches!(code, M0 | LDS_DIRECT) =>
             {
                 "expected a VGPR"
             }
