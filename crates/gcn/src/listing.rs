@@ -17,6 +17,9 @@ use crate::dis::{Labels, Show};
 /// written.
 const CHUNK: usize = 32 << 10;
 
+/// What the text of a chunk needs, or less where it is much text.
+const TEXT: usize = 256 << 10;
+
 /// Bytes of code, and how they are printed.
 pub struct Listing<'a> {
     decoder: Decoder,
@@ -49,12 +52,14 @@ impl Bits {
         Bits(vec![0; bytes / 4 / 64 + 1])
     }
 
+    #[inline(always)]
     fn set(&mut self, byte: usize) {
         if let Some(word) = self.0.get_mut(byte / 256) {
             *word |= 1 << (byte / 4 % 64);
         }
     }
 
+    #[inline(always)]
     fn has(&self, byte: usize) -> bool {
         (self.0.get(byte / 256)).is_some_and(|word| word >> (byte / 4 % 64) & 1 != 0)
     }
@@ -96,6 +101,7 @@ impl<'a> Listing<'a> {
             }
             starts.set(at);
             let (len, branches) = decoder.skim(&bytes[at..]);
+            // Few instructions are branches: those are decoded again.
             if branches
                 && let Some(insn) = decoder.decode(&bytes[at..])
                 && let Some(to) = branch_target(&insn, at as u64)
@@ -147,7 +153,7 @@ impl<'a> Listing<'a> {
         let threads = threads.min(self.bytes.len() / CHUNK / 2);
         if threads < 2 {
             let mut plans = Plans::new(self.target, self.style);
-            let mut text = Text::new();
+            let mut text = Text::with_room(TEXT);
             let mut at = 0;
             while at < self.bytes.len() {
                 let to = (at + CHUNK).min(self.bytes.len());
@@ -170,7 +176,7 @@ impl<'a> Listing<'a> {
         let passed = Condvar::new();
         let work = || {
             let mut plans = Plans::new(self.target, self.style);
-            let mut text = Text::new();
+            let mut text = Text::with_room(TEXT);
             loop {
                 let chunk = chunks.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some(chunk) = chunk else { return };
@@ -246,7 +252,9 @@ impl<'a> Listing<'a> {
         let mut label = String::new();
         let mut at = from;
         while at < to && bytes.len() - at >= 4 {
-            self.mark(labelled, at, out);
+            if labelled.marked.has(at) {
+                self.mark(labelled, at, out);
+            }
             if is_zero(bytes, at) {
                 let zeros = self.zero_words(labelled, at);
                 if zeros >= 2 {
@@ -259,14 +267,16 @@ impl<'a> Listing<'a> {
             out.push('\t');
             let step = match &self.decoder.decode(&bytes[at..]) {
                 Some(insn) => {
-                    let to = branch_target(insn, at as u64).map(|to| to as usize);
-                    match to.filter(|to| labelled.labels.has(*to)) {
-                        Some(to) => {
-                            label.clear();
+                    if insn.branches() {
+                        let to = branch_target(insn, at as u64).map(|to| to as usize);
+                        let to = to.filter(|to| labelled.labels.has(*to));
+                        label.clear();
+                        if let Some(to) = to {
                             self.name(labelled, to, &mut label);
-                            plans.print(insn, Some(&label), out);
                         }
-                        None => plans.print(insn, None, out),
+                        plans.print(insn, to.is_some().then_some(label.as_str()), out);
+                    } else {
+                        plans.print(insn, None, out);
                     }
                     insn.len as usize
                 }
@@ -293,11 +303,9 @@ impl<'a> Listing<'a> {
         at
     }
 
-    /// The labels at a place.
+    /// The labels at a place that has some.
+    #[inline(never)]
     fn mark(&self, labelled: &Labelled, at: usize, out: &mut Text) {
-        if !labelled.marked.has(at) {
-            return;
-        }
         let address = labelled.base.wrapping_add(at as u64);
         match labelled.named.get(&address) {
             Some(names) => {
@@ -344,7 +352,9 @@ impl<'a> Listing<'a> {
 
     /// What the bytes end with that is no dword.
     fn tail(&self, at: usize, out: &mut Text) {
-        if let Some(labelled) = &self.labelled {
+        if let Some(labelled) = &self.labelled
+            && labelled.marked.has(at)
+        {
             self.mark(labelled, at, out);
         }
         for byte in &self.bytes[at..] {
