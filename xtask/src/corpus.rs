@@ -85,7 +85,9 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
                 .collect::<Result<_>>()?;
             // Of a kernel's source, object and listing, the object.
             let of_use = |path: &PathBuf| {
+                // A library's other names are links to it.
                 path.is_file()
+                    && !path.is_symlink()
                     && match path.extension().and_then(|e| e.to_str()) {
                         Some("s") => !path.with_extension("co").exists(),
                         Some("cl" | "md" | "txt" | "toml") => false,

@@ -9,7 +9,7 @@ use gcn_isa::decode::image_data_dwords;
 use gcn_isa::encode::{Encoder, export_sources};
 use gcn_isa::inst::Flags;
 use gcn_isa::names::Swizzle;
-use gcn_isa::operand::{LDS_DIRECT, LITERAL, VCC, VGPR0};
+use gcn_isa::operand::{LDS_DIRECT, LITERAL, M0, VCC, VGPR0};
 use gcn_isa::print::packed_default;
 use gcn_isa::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use gcn_isa::{Encoding, Field, Format, Gen, Inst, Target, insts, names};
@@ -39,12 +39,18 @@ pub(crate) enum Mod {
     /// A bit a source, as a field.
     Bits3(Field),
     High,
+    /// What R128 is on gfx9.
+    A16,
     /// DFMT in the low four bits, NFMT above.
     Format,
     DppCtrl,
     BoundCtrl,
     Form(Form),
     Bits,
+    /// A field that the instruction ignores, in CLRX's words: `ssrc=0x14`.
+    Ignored(&'static str),
+    /// As `Ignored`, a bit: `neg2`.
+    IgnoredBit(Field, u8),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +100,8 @@ pub(crate) fn modifier(name: &str) -> Option<(Mod, Arg)> {
         "nfmt" => (Mod::Number(Field::Nfmt), Number),
         "dmask" => (Mod::Number(Field::Dmask), Number),
         "unorm" => (Mod::Flag(Field::Unorm), Flag),
-        "r128" | "a16" => (Mod::Flag(Field::R128), Flag),
+        "r128" => (Mod::Flag(Field::R128), Flag),
+        "a16" => (Mod::A16, Flag),
         "lwe" => (Mod::Flag(Field::Lwe), Flag),
         "da" => (Mod::Flag(Field::Da), Flag),
         "d16" => (Mod::Flag(Field::D16), Flag),
@@ -246,6 +253,8 @@ pub(crate) enum Why {
     Violation(&'static str),
 }
 
+const EXPORT_TARGETS: &str = "expected mrt0 to mrt7, mrtz, null, pos0 to pos3 or param0 to param31";
+
 /// What an encoding made of the operands.
 struct Fit {
     encoder: Encoder,
@@ -357,6 +366,8 @@ impl<'s> Parser<'s, '_> {
                     self.waitcnt()?
                 } else if graphic && let Some(operand) = self.graphics_operand() {
                     operand
+                } else if exports && operands.is_empty() {
+                    return Err(Fail::new(self.span(), EXPORT_TARGETS));
                 } else {
                     self.operand()?
                 };
@@ -524,6 +535,32 @@ impl<'s> Parser<'s, '_> {
         modifier(lower.as_str()).is_some() && (self.peek_at(1) == Tok::Punct(b':') || have >= most)
     }
 
+    /// What CLRX names of the fields that an instruction ignores.
+    fn ignored(&mut self, name: &str, span: Span) -> Result<Option<Modifier>, Fail> {
+        let bit = names::IGNORED_BITS.iter().position(|b| b.1 == name);
+        let what = match bit {
+            Some(n) => {
+                self.next();
+                (Mod::IgnoredBit(names::IGNORED_BITS[n].0, n as u8 / 2), 1)
+            }
+            None if self.peek_at(1) == Tok::Punct(b'=') => {
+                // Which field it is the encoding says.
+                let Some(known) = names::IGNORED_NAMES.iter().find(|n| **n == name) else {
+                    return Ok(None);
+                };
+                self.next();
+                self.next();
+                (Mod::Ignored(known), self.absolute()? as u64)
+            }
+            None => return Ok(None),
+        };
+        Ok(Some(Modifier {
+            what: what.0,
+            value: what.1,
+            span: span.to(self.last_span()),
+        }))
+    }
+
     fn modifier(&mut self) -> Result<Modifier, Fail> {
         let span = self.span();
         if self.peek() != Tok::Ident {
@@ -538,6 +575,11 @@ impl<'s> Parser<'s, '_> {
         let text = self.text(span);
         let lower = Lower::new(text);
         let name = lower.as_ref().map_or("", Lower::as_str);
+        if self.clrx
+            && let Some(m) = self.ignored(name, span)?
+        {
+            return Ok(m);
+        }
         let Some((mut what, arg)) = modifier(name) else {
             if self.starts_register(0) {
                 return Err(Fail::new(
@@ -1183,7 +1225,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                         Why::Text(match slot.role {
                             Role::Attr => "expected an attribute, attr0.x to attr63.w",
                             Role::Param => "expected p10, p20 or p0",
-                            _ => "expected mrt0 to mrt7, mrtz, null, pos0 to pos3 or param0 to param31",
+                            _ => EXPORT_TARGETS,
                         }),
                     ),
                 };
@@ -1290,6 +1332,9 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Role::BufAddr if dwords == 0 => {
                 return ("off, as none of offen, idxen and addr64 is given", 1);
             }
+            Role::Vdata if e == Encoding::Mimg => {
+                "a VGPR for each channel of dmask (two channels with d16), and one for tfe"
+            }
             Role::Src0 | Role::Src1 | Role::Src2 if slot.access == Access::Read => match e {
                 Encoding::Vop3 | Encoding::Vop3b | Encoding::Vop3p => {
                     "a VGPR, an SGPR or an inline constant"
@@ -1387,7 +1432,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 "expected an SGPR or an inline constant"
             }
             Role::Src0 | Role::Src1 if slot.access != Access::Read && !vgpr => "expected a VGPR",
-            Role::Src1 if shape.mods == Mods::Interp && !vgpr =>
+            // M0 comes over the constant bus, so that no other SGPR can.
+            Role::Src1 if shape.mods == Mods::Interp && !vgpr && code != M0 =>
             {
                 "expected a VGPR"
             }
@@ -1763,6 +1809,16 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Mod::Offset => return self.offset(m),
             Mod::Swizzle if mods == Mods::Swizzle => return self.offset(m),
             Mod::Swizzle => return self.miss(span, Why::Modifier),
+            Mod::A16 => {
+                let fits = self.generation == Gen::Gfx9 && self.encoder.has(Field::R128);
+                if !fits {
+                    return self.miss(span, Why::Text("a16 exists on gfx9 only"));
+                }
+                self.encoder.set(Field::R128, m.value as u32);
+            }
+            Mod::Flag(Field::R128) if self.generation == Gen::Gfx9 => {
+                return self.miss(span, Why::Text("r128 exists up to gfx8 only"));
+            }
             Mod::Flag(field) => {
                 if m.value == 0 && self.encoder.has(field) {
                     return Ok(());
@@ -1818,6 +1874,29 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 if self.sources() == 3 {
                     self.encoder.set(Field::OpSelHi2, third);
                 }
+            }
+            Mod::Ignored(name) => {
+                let fields = names::ignored_fields(self.encoder.encoding);
+                let field = fields.iter().find(|f| f.1 == name).map(|f| f.0);
+                let Some(field) = field.filter(|&f| !self.encoder.uses(f)) else {
+                    return self.miss(
+                        span,
+                        Why::Text("this instruction does not ignore this field"),
+                    );
+                };
+                if !u32::try_from(m.value).is_ok_and(|v| self.encoder.set(field, v)) {
+                    return self.miss(span, Why::Text("the field is not as wide"));
+                }
+            }
+            Mod::IgnoredBit(field, n) => {
+                let source = [Role::Src0, Role::Src1, Role::Src2][n as usize % 3];
+                let layout = gcn_isa::format::layout_of(self.encoder.encoding, self.generation);
+                let at = layout.map(|l| l.field(field)).filter(|at| at.len == 3);
+                let Some(at) = at.filter(|_| self.row.shape.slot(source).is_none()) else {
+                    return self.miss(span, Why::Modifier);
+                };
+                let value = at.get(self.encoder.bits) | 1 << n;
+                self.encoder.set(field, value);
             }
             Mod::Bits3(field) => {
                 let value = self.source_bits(m)?;
@@ -1886,7 +1965,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         let (bits, count) = ((m.value & 15) as u32, (m.value >> 8) as usize);
         let sources = self.sources();
         if count != sources {
-            return self.miss(m.span, Why::Count(sources, count));
+            return self.miss(m.span, Why::Text("expected one bit for each source"));
         }
         Ok(bits)
     }

@@ -762,7 +762,7 @@ impl<'s> Parser<'s, '_> {
 fn list_names(table: &[Name], generation: Gen) -> String {
     let list: Vec<&str> = table
         .iter()
-        .filter(|n| n.since <= generation)
+        .filter(|n| n.since <= generation && !n.llvm.is_empty())
         .map(|n| n.llvm)
         .collect();
     format!("there are {}", list.join(", "))

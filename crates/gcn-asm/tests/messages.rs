@@ -687,3 +687,82 @@ fn nothing_is_cut_in_silence() {
         assert!(all[0].starts_with("a.s:1001:"), "{line}: {}", all[0]);
     }
 }
+
+#[test]
+fn graphics_formats() {
+    check(
+        "gfx900",
+        "image_load v[1:2], v2, s[8:15] dmask:1
+image_load v1, v2, s[8:15] dmask:1 r128
+v_pk_add_f16 v0, v1, v2 op_sel:[1,0,1]
+exp mrt9 v0, v1, v2, v3
+exp mrt0 v0, s1, v2, v3
+v_interp_p1_f32 v0, v1, attr64.x
+v_interp_p1_f32_e64 v0, s1, attr0.x
+tbuffer_load_format_x v1, off, s[4:7], s1 format:[BUF_DATA_FORMAT_33]
+v_mad_mix_f32 v0, |v1|, v2, v3 neg_hi:[1,0,0]
+",
+        expect![[r#"
+            error: expected a VGPR for each channel of dmask (two channels with d16), and one for tfe, one register wide, found 2 registers
+             --> a.s:1:12
+              |
+            1 | image_load v[1:2], v2, s[8:15] dmask:1
+              |            ^^^^^^
+              |
+              = help: it is image_load vdata, vaddr, srsrc[8] (MIMG)
+            error: r128 exists up to gfx8 only
+             --> a.s:2:36
+              |
+            2 | image_load v1, v2, s[8:15] dmask:1 r128
+              |                                    ^^^^
+              |
+              = help: it is image_load vdata, vaddr, srsrc[8] (MIMG)
+            error: expected one bit for each source
+             --> a.s:3:25
+              |
+            3 | v_pk_add_f16 v0, v1, v2 op_sel:[1,0,1]
+              |                         ^^^^^^^^^^^^^^
+              |
+              = help: it is v_pk_add_f16 vdst, src0, src1 (VOP3P)
+            error: expected mrt0 to mrt7, mrtz, null, pos0 to pos3 or param0 to param31
+             --> a.s:4:5
+              |
+            4 | exp mrt9 v0, v1, v2, v3
+              |     ^^^^
+            error: expected a VGPR or off
+             --> a.s:5:14
+              |
+            5 | exp mrt0 v0, s1, v2, v3
+              |              ^^
+              |
+              = help: it is exp target, vsrc|off, vsrc|off, vsrc|off, vsrc|off (EXP)
+            error: expected an attribute, attr0.x to attr63.w
+             --> a.s:6:25
+              |
+            6 | v_interp_p1_f32 v0, v1, attr64.x
+              |                         ^^^^^^^^
+              |
+              = help: it is v_interp_p1_f32 vdst, src1, attr (VINTRP)
+                           or v_interp_p1_f32 vdst, src1, attr (VOP3)
+            error: expected a VGPR
+             --> a.s:7:25
+              |
+            7 | v_interp_p1_f32_e64 v0, s1, attr0.x
+              |                         ^^
+              |
+              = help: it is v_interp_p1_f32 vdst, src1, attr (VOP3)
+            error: expected one data format and one number format, as in [BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]
+             --> a.s:8:51
+              |
+            8 | tbuffer_load_format_x v1, off, s[4:7], s1 format:[BUF_DATA_FORMAT_33]
+              |                                                   ^^^^^^^^^^^^^^^^^^
+            error: this instruction does not take this modifier
+             --> a.s:9:32
+              |
+            9 | v_mad_mix_f32 v0, |v1|, v2, v3 neg_hi:[1,0,0]
+              |                                ^^^^^^^^^^^^^^
+              |
+              = help: it is v_mad_mix_f32 vdst, src0, src1, src2 (VOP3P)
+        "#]],
+    );
+}

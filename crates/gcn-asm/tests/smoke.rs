@@ -75,6 +75,8 @@ fn bytes_that_once_went_wrong() {
     let cases: &[(&str, &[u32])] = &[
         // A literal offset that would fit the 8 bits of the immediate one.
         ("gfx701", &[0xc080_00ff, 0xb4]),
+        // OP_SEL of an interpolation in VOP3, which its text does not show.
+        ("gfx902", &[0xd270_705f, 0x0002_00d2]),
     ];
     for (name, words) in cases {
         let target = Target::parse(name).unwrap();

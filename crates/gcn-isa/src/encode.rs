@@ -4,7 +4,7 @@ use crate::decode::Insn;
 use crate::format::{Encoding, Field, Format, Layout, layout_of};
 use crate::inst::Inst;
 use crate::operand::{VCC, VGPR0};
-use crate::shape::Role;
+use crate::shape::{Imm, Role};
 use crate::target::Target;
 
 /// An instruction's bits being set field by field.
@@ -186,6 +186,28 @@ impl Encoder {
             (Role::ExpTgt, _) => self.set(Field::Tgt, value),
             _ => false,
         }
+    }
+
+    /// Whether an operand of the row lies in a field.
+    pub fn uses(&self, field: Field) -> bool {
+        let bits = self.layout.field(field);
+        let sets = |role| {
+            // Registers of both files, and multiples of four, as some fields want them.
+            [VGPR0 + 255, 124].into_iter().any(|code| {
+                let mut e = Encoder { bits: 0, ..*self };
+                e.set_code(role, code);
+                bits.get(e.bits) != 0
+            })
+        };
+        self.row.shape.slots.iter().any(|slot| match slot.role {
+            Role::Soff => matches!(field, Field::Offset | Field::Soffset),
+            Role::Attr => matches!(field, Field::Src0),
+            Role::Param => matches!(field, Field::Src1),
+            Role::Imm(Imm::Sdata) => matches!(field, Field::Sdst),
+            // An export's fields are used as its modifiers say.
+            Role::ExpSrc(_) => false,
+            role => sets(role),
+        })
     }
 
     /// The bytes: the encoding, then the literal.

@@ -1,12 +1,13 @@
 //! Names that immediates are written with: messages, hardware registers, selections.
 
+use crate::format::{Encoding, Field};
 use crate::target::Gen;
 
 /// A name for a number in some generations.
 pub struct Name {
     /// The number.
     pub id: u8,
-    /// LLVM's name.
+    /// LLVM's name; empty where it has none and writes the number.
     pub llvm: &'static str,
     /// The documents' (CLRX's) name.
     pub clrx: &'static str,
@@ -71,6 +72,17 @@ pub static HWREGS: &[Name] = &[
     n(6, "HW_REG_LDS_ALLOC", "lds_alloc", Gen::Gfx6),
     n(7, "HW_REG_IB_STS", "ib_sts", Gen::Gfx6),
     n(15, "HW_REG_SH_MEM_BASES", "sh_mem_bases", Gen::Gfx9),
+    n(8, "", "pc_lo", Gen::Gfx6),
+    n(9, "", "pc_hi", Gen::Gfx6),
+    n(10, "", "inst_dw0", Gen::Gfx6),
+    n(11, "", "inst_dw1", Gen::Gfx6),
+    n(12, "", "ib_dbg0", Gen::Gfx6),
+    n(13, "", "ib_dbg1", Gen::Gfx8),
+    n(14, "", "flush_ib", Gen::Gfx9),
+    n(16, "", "sq_shader_tba_lo", Gen::Gfx9),
+    n(17, "", "sq_shader_tba_hi", Gen::Gfx9),
+    n(18, "", "sq_shader_tma_lo", Gen::Gfx9),
+    n(19, "", "sq_shader_tma_hi", Gen::Gfx9),
 ];
 
 /// The data formats of typed buffer instructions, DFMT 0 to 15, without LLVM's `BUF_DATA_FORMAT_`
@@ -108,6 +120,59 @@ pub fn nfmt(n: u32, generation: Gen) -> (&'static str, &'static str) {
         _ => ("FLOAT", "float"),
     }
 }
+
+/// CLRX's words for the fields that an instruction ignores: `ssrc=0x14`.
+pub fn ignored_fields(encoding: Encoding) -> &'static [(Field, &'static str)] {
+    use Encoding::*;
+    match encoding {
+        Sop1 => &[(Field::Ssrc0, "ssrc"), (Field::Sdst, "sdst")],
+        Sop2 | Sopk => &[(Field::Sdst, "sdst")],
+        Smem => &[(Field::Sdst, "sdst"), (Field::Sbase, "sbase")],
+        Vop3 | Vop3b => &[
+            (Field::Vdst, "dst"),
+            (Field::Src0, "src0"),
+            (Field::Src1, "vsrc1"),
+            (Field::Src2, "vsrc2"),
+        ],
+        Ds => &[
+            (Field::Addr, "vaddr"),
+            (Field::Data0, "vdata0"),
+            (Field::Data1, "vdata1"),
+            (Field::Vdst, "vdst"),
+        ],
+        Mubuf => &[
+            (Field::Vaddr, "vaddr"),
+            (Field::Vdata, "vdata"),
+            (Field::Srsrc, "srsrc"),
+            (Field::Soffset, "soffset"),
+        ],
+        Mimg => &[(Field::Ssamp, "ssamp")],
+        Flat => &[(Field::Data0, "vdata"), (Field::Vdst, "vdst")],
+        Exp => &[
+            (Field::Vsrc0, "vsrc0"),
+            (Field::Vsrc1, "vsrc1"),
+            (Field::Vsrc2, "vsrc2"),
+            (Field::Vsrc3, "vsrc3"),
+        ],
+        _ => &[],
+    }
+}
+
+/// Every name of [`ignored_fields`].
+pub static IGNORED_NAMES: [&str; 17] = [
+    "ssrc", "sdst", "sbase", "dst", "src0", "vsrc0", "vsrc1", "vsrc2", "vsrc3", "vaddr", "vdata",
+    "vdata0", "vdata1", "vdst", "srsrc", "soffset", "ssamp",
+];
+
+/// CLRX's words for the abs and neg bits of VOP3 sources that an instruction has not.
+pub static IGNORED_BITS: [(Field, &str); 6] = [
+    (Field::Abs, "abs0"),
+    (Field::Neg, "neg0"),
+    (Field::Abs, "abs1"),
+    (Field::Neg, "neg1"),
+    (Field::Abs, "abs2"),
+    (Field::Neg, "neg2"),
+];
 
 /// The vertex parameters of v_interp_mov_f32, 0 to 2.
 pub static PARAMS: [&str; 3] = ["p10", "p20", "p0"];

@@ -362,6 +362,10 @@ impl Plans {
             line.text(" vop3");
         }
         if hidden != 0 {
+            if self.clrx {
+                // CLRX names the fields that are ignored.
+                return None;
+            }
             line.copy(b" bits:\0\0", 6);
             line.hex(hidden);
         }

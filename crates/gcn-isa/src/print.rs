@@ -181,10 +181,40 @@ impl<O: Sink> Printer<'_, O> {
             self.operand(slot, operand.value, &mut shown);
         }
         self.modifiers(&mut shown);
+        if self.clrx && shown.bits != insn.bits {
+            self.ignored(&mut shown);
+        }
         let hidden = shown.bits ^ insn.bits;
         if hidden != 0 {
             self.out.push_str(" bits:");
             push_hex(self.out, hidden);
+        }
+    }
+
+    /// CLRX names the fields that the instruction ignores.
+    fn ignored(&mut self, shown: &mut Encoder) {
+        let insn = self.insn;
+        for &(field, name) in names::ignored_fields(insn.encoding) {
+            let v = insn.field(field);
+            if v != 0 && shown.get(field) == 0 && !shown.uses(field) {
+                self.out.push(' ');
+                self.out.push_str(name);
+                self.out.push('=');
+                push_hex(self.out, v as u64);
+                shown.set(field, v);
+            }
+        }
+        if !matches!(insn.encoding, Encoding::Vop3 | Encoding::Vop3b) {
+            return;
+        }
+        for (n, (field, name)) in names::IGNORED_BITS.into_iter().enumerate() {
+            let bit = 1 << (n / 2);
+            let v = shown.get(field);
+            if insn.field(field) & bit != 0 && v & bit == 0 {
+                self.out.push(' ');
+                self.out.push_str(name);
+                shown.set(field, v | bit);
+            }
         }
     }
 
@@ -674,8 +704,9 @@ impl<O: Sink> Printer<'_, O> {
         let (id, offset, size) = (v & 63, v >> 6 & 31, (v >> 11 & 31) + 1);
         self.out.push_str("hwreg(");
         match names::name_of(names::HWREGS, id, self.insn.generation()) {
-            Some(n) => self.out.push_str(if self.clrx { n.clrx } else { n.llvm }),
-            None => {
+            Some(n) if self.clrx => self.out.push_str(n.clrx),
+            Some(n) if !n.llvm.is_empty() => self.out.push_str(n.llvm),
+            _ => {
                 if self.clrx {
                     self.out.push('@');
                 }
@@ -1092,7 +1123,8 @@ impl<O: Sink> Printer<'_, O> {
         let modified = modified
             || insn.field(Field::Clamp) != 0
             || insn.field(Field::Omod) != 0
-            || self.op_sel_bits().0 != 0;
+            // An interpolation's text does not show these.
+            || insn.row.format != Format::Vintrp && self.op_sel_bits().0 != 0;
         !modified
             && insn.operands().all(|o| match (o.slot.role, o.value) {
                 (Role::Src1, Value::Code(c)) => c >= operand::VGPR0,
@@ -1253,6 +1285,8 @@ pub(crate) fn suffix(insn: &Insn) -> &'static str {
         return "";
     }
     match (insn.row.format, insn.encoding) {
+        // Without operands LLVM names VOP3 only, so that the text comes back.
+        (Format::Vop1, Encoding::Vop1 | Encoding::Dpp1) if insn.row.shape.slots.is_empty() => "",
         // LLVM names no encoding for gfx8's compares; the selections say it.
         (Format::Vopc, Encoding::SdwaC)
             if insn.generation() == Gen::Gfx8

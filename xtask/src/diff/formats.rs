@@ -234,7 +234,7 @@ const SDWA_SRC1: &[Field] = &[
 ];
 const SDWA_NO_SRC1: &[Field] = &[f("src1", 56, 8, Hidden)];
 
-/// Every format, the four that are on by default first.
+/// Every format.
 #[rustfmt::skip]
 pub static FORMATS: &[Format] = &[
     Format { name: "SOP2", encodings: &[
@@ -351,15 +351,15 @@ pub static FORMATS: &[Format] = &[
             f("addr", 32, 8, Vgpr), f("data", 40, 8, Vgpr), f("reserved", 48, 7, Hidden), f("tfe", 55, 1, Modifier),
             f("vdst", 56, 8, Vgpr),
         ]]),
-        enc("FLAT", &[Gfx9], 0xfc00_c000, 0xdc00_0000, (18, 7), (0, 127), &[FLAT_GFX9]),
+        enc("FLAT", &[Gfx9], 0xfc00_c000, 0xdc00_0000, (18, 7), (0, 127), &[FLAT_GFX9, NO_SADDR]),
         // The fourth segment is none.
-        enc("FLAT, segment 3", &[Gfx9], 0xfc00_c000, 0xdc00_c000, (18, 7), (0, 127), &[FLAT_GFX9]),
+        enc("FLAT, segment 3", &[Gfx9], 0xfc00_c000, 0xdc00_c000, (18, 7), (0, 127), &[FLAT_GFX9, SADDR]),
     ] },
     Format { name: "GLOBAL", encodings: &[
-        enc("GLOBAL", &[Gfx9], 0xfc00_c000, 0xdc00_8000, (18, 7), (0, 127), &[FLAT_GFX9]),
+        enc("GLOBAL", &[Gfx9], 0xfc00_c000, 0xdc00_8000, (18, 7), (0, 127), &[FLAT_GFX9, SADDR]),
     ] },
     Format { name: "SCRATCH", encodings: &[
-        enc("SCRATCH", &[Gfx9], 0xfc00_c000, 0xdc00_4000, (18, 7), (0, 127), &[FLAT_GFX9]),
+        enc("SCRATCH", &[Gfx9], 0xfc00_c000, 0xdc00_4000, (18, 7), (0, 127), &[FLAT_GFX9, SADDR]),
     ] },
     Format { name: "MUBUF", encodings: &[
         enc("MUBUF", OLD, 0xfc00_0000, 0xe000_0000, (18, 7), (0, 127), &[&[
@@ -428,6 +428,8 @@ const EXP_SOURCES: &[Field] = &[
     f("vsrc2", 48, 8, Vgpr),
     f("vsrc3", 56, 8, Vgpr),
 ];
+const SADDR: &[Field] = &[f("saddr", 48, 7, Saddr)];
+const NO_SADDR: &[Field] = &[f("reserved", 48, 7, Hidden)];
 const FLAT_GFX9: &[Field] = &[
     f("offset", 0, 13, Imm),
     f("lds", 13, 1, Modifier),
@@ -435,7 +437,6 @@ const FLAT_GFX9: &[Field] = &[
     f("reserved", 25, 1, Hidden),
     f("addr", 32, 8, Vgpr),
     f("data", 40, 8, Vgpr),
-    f("saddr", 48, 7, Saddr),
     f("nv", 55, 1, Hidden),
     f("vdst", 56, 8, Vgpr),
 ];

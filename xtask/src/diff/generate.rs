@@ -138,7 +138,7 @@ impl Maker<'_> {
         for (at, field) in fields.iter().enumerate() {
             let values = interesting(field);
             // Once among zeros, since LLVM loses the fields that an instruction does not use, and once among others.
-            let bare = if values.len() <= 64 {
+            let bare = if values.len() <= 200 {
                 &[true, false][..]
             } else {
                 &[false]
@@ -182,7 +182,7 @@ impl Maker<'_> {
     /// What a field has where it is not used: zero, and no scalar address.
     fn bare(&mut self, field: &Field) -> u64 {
         match field.kind {
-            Kind::Vgpr | Kind::Imm | Kind::SgprGroup => 0,
+            Kind::Vgpr | Kind::Src9 | Kind::Imm | Kind::SgprGroup => 0,
             Kind::Saddr => 0x7f,
             _ => self.plain(field),
         }

@@ -170,6 +170,13 @@ impl Entry {
             }
             return Entry { number, what };
         }
+        // v_nop has no SRC0, but a DPP form.
+        if row.shape.slots.is_empty()
+            && matches!(row.format, Format::Vop1)
+            && row.has_dpp(generation)
+        {
+            what |= Entry::DPP;
+        }
         let mut n = 0;
         while n < row.shape.slots.len() {
             what |= match row.shape.slots[n].role {

@@ -49,7 +49,7 @@ const fn vop1(
 #[rustfmt::skip]
 pub static ROWS: &[Inst] = &[
     //   name                        gfx6 gfx7 gfx8 gfx9  shape      meaning
-    vop1("v_nop",                   [  0,   0,   0,   0], &VBARE,    v_nop),
+    vop1("v_nop",                   [  0,   0,   0,   0], &VBARE,    v_nop).flag(Flags::NO_SDWA),
     vop1("v_mov_b32",               [  1,   1,   1,   1], &B32,      v_mov),
     vop1("v_readfirstlane_b32",     [  2,   2,   2,   2], &FIRST_LANE, v_readfirstlane).flag(Flags::ONLY_E32),
     vop1("v_cvt_i32_f64",           [  3,   3,   3,   3], &I32_F64,  to_i32),
@@ -109,7 +109,7 @@ pub static ROWS: &[Inst] = &[
     vop1("v_fract_f64",             [ 62,  62,  50,  50], &F64,      fract),
     vop1("v_frexp_exp_i32_f32",     [ 63,  63,  51,  51], &I32_F32,  frexp_exp),
     vop1("v_frexp_mant_f32",        [ 64,  64,  52,  52], &F32,      frexp_mant),
-    vop1("v_clrexcp",               [ 65,  65,  53,  53], &VBARE,    v_clrexcp),
+    vop1("v_clrexcp",               [ 65,  65,  53,  53], &VBARE,    v_clrexcp).flag(Flags::NO_SDWA).flag(Flags::NO_DPP),
     vop1("v_movreld_b32",           [ 66,  66,  54,  NO], &B32,      v_movreld).flag(Flags::NO_SDWA).flag(Flags::NO_DPP).errata(&["movrel-range"]),
     vop1("v_mov_prsv_b32",          [ NO,  NO,  NO,  54], &B32,      v_mov_prsv),
     vop1("v_movrels_b32",           [ 67,  67,  55,  NO], &B32,      v_movrels).flag(Flags::NO_SDWA).flag(Flags::NO_DPP).errata(&["movrel-range"]),
