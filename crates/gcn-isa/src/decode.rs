@@ -142,21 +142,18 @@ impl Decoder {
         Some((class, self.index[at]))
     }
 
-    /// The length in bytes of what `bytes` begins with, and whether it is a branch with a target in
-    /// SIMM16. A dword that is no instruction has its four bytes.
+    /// Whether the instruction that a dword is the first of has two, and whether it is a branch
+    /// with a target in SIMM16. A dword that is no instruction is one alone.
     #[inline(always)]
-    pub fn skim(&self, bytes: &[u8]) -> (usize, bool) {
-        let Some(&[a, b, c, d]) = bytes.first_chunk() else {
-            return (bytes.len().min(4), false);
-        };
-        let first = u32::from_le_bytes([a, b, c, d]);
-        let Some((class, entry)) = self.entry(first) else {
-            return (4, false);
-        };
-        // What is cut short is no instruction.
-        let long = class.true_of(entry.what, first) != 0 && bytes.len() >= 8;
-        let len = if long { 8 } else { 4 };
-        (len, entry.what & Entry::BRANCH != 0)
+    pub fn skim_dword(&self, dword: [u8; 4]) -> (bool, bool) {
+        let first = u32::from_le_bytes(dword);
+        match self.entry(first) {
+            Some((class, entry)) => (
+                class.true_of(entry.what, first) != 0,
+                entry.what & Entry::BRANCH != 0,
+            ),
+            None => (false, false),
+        }
     }
 
     /// Decodes the longest instruction's worth of bytes.

@@ -1,6 +1,7 @@
 //! Text being written: what printing appends to.
 
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// What text is appended to.
@@ -45,6 +46,14 @@ impl Text {
     pub const fn new() -> Text {
         Text {
             buffer: Vec::new(),
+            len: 0,
+        }
+    }
+
+    /// An empty text with a buffer of so many bytes.
+    pub fn with_room(bytes: usize) -> Text {
+        Text {
+            buffer: vec![0; bytes],
             len: 0,
         }
     }

@@ -17,6 +17,9 @@ use crate::dis::{Labels, Show};
 /// written.
 const CHUNK: usize = 32 << 10;
 
+/// What the text of a chunk needs, or less where it is much text.
+const TEXT: usize = 256 << 10;
+
 /// Bytes of code, and how they are printed.
 pub struct Listing<'a> {
     decoder: Decoder,
@@ -36,8 +39,8 @@ struct Labelled<'a> {
     labels: Bits,
     /// The same, and those that have a name.
     marked: Bits,
-    /// Where chunks begin.
-    chunks: Vec<usize>,
+    /// Which dwords an instruction begins with, or are behind the last.
+    starts: Bits,
 }
 
 /// One bit for every dword of the code, and one for its end.
@@ -49,14 +52,56 @@ impl Bits {
         Bits(vec![0; bytes / 4 / 64 + 1])
     }
 
+    #[inline(always)]
     fn set(&mut self, byte: usize) {
         if let Some(word) = self.0.get_mut(byte / 256) {
             *word |= 1 << (byte / 4 % 64);
         }
     }
 
+    #[inline(always)]
     fn has(&self, byte: usize) -> bool {
         (self.0.get(byte / 256)).is_some_and(|word| word >> (byte / 4 % 64) & 1 != 0)
+    }
+}
+
+/// How many bytes of code a word of [`Bits`] is for.
+const BLOCK: usize = 256;
+
+/// Finds where instructions begin, block by block. Every dword is looked at as if one began there,
+/// which needs no other's length; bit operations then tell which dwords are second ones.
+#[derive(Default)]
+struct Scan {
+    /// Whether the block ended inside an instruction.
+    inside: bool,
+}
+
+impl Scan {
+    /// The dwords of the block at `from`, the next one, that an instruction begins with, or the
+    /// bytes' end; and those of them that are branches.
+    fn block(&mut self, decoder: &Decoder, bytes: &[u8], from: usize) -> (u64, u64) {
+        const EVEN: u64 = 0x5555_5555_5555_5555;
+        let rest = bytes.get(from..).unwrap_or_default();
+        let (mut long, mut branches) = (0u64, 0u64);
+        for (n, dword) in rest.chunks_exact(4).take(BLOCK / 4).enumerate() {
+            let (two, branch) = decoder.skim_dword([dword[0], dword[1], dword[2], dword[3]]);
+            long |= (two as u64) << n;
+            branches |= (branch as u64) << n;
+        }
+        if rest.len() / 4 <= BLOCK / 4 {
+            // What is cut short is no instruction.
+            long &= !(1u64 << (BLOCK / 4 - 1)).unbounded_shr((BLOCK / 4 - rest.len() / 4) as u32);
+        }
+        // In a run of dwords that are each the first of two, as far as they know, every other one
+        // is. Adding to a run carries to its end; that tells apart those that begin at an even
+        // place and at an odd one.
+        long &= !(self.inside as u64);
+        let follows = long << 1 | self.inside as u64;
+        let odd = long & !EVEN & !follows;
+        let (even, inside) = odd.overflowing_add(long);
+        self.inside = inside;
+        let starts = !((EVEN ^ even << 1) & follows);
+        (starts, branches & starts)
     }
 }
 
@@ -85,27 +130,21 @@ impl<'a> Listing<'a> {
         let decoder = Decoder::new(target);
         let mut starts = Bits::new(bytes.len());
         let mut labels = Bits::new(bytes.len());
-        let mut chunks = Vec::new();
-        let mut next = 0;
-        let mut at = 0;
-        while bytes.len() - at >= 4 {
-            // A run of zeros is one line: no chunk begins within.
-            if at >= next && (at == 0 || !is_zero(bytes, at)) {
-                chunks.push(at);
-                next = at + CHUNK;
+        let mut scan = Scan::default();
+        for n in 0..starts.0.len() {
+            let (here, mut branches) = scan.block(&decoder, bytes, n * BLOCK);
+            starts.0[n] = here;
+            while branches != 0 {
+                let at = n * BLOCK + 4 * branches.trailing_zeros() as usize;
+                branches &= branches - 1;
+                if let Some(insn) = decoder.decode(&bytes[at..])
+                    && let Some(to) = branch_target(&insn, at as u64)
+                    && to <= bytes.len() as u64
+                {
+                    labels.set(to as usize);
+                }
             }
-            starts.set(at);
-            let (len, branches) = decoder.skim(&bytes[at..]);
-            if branches
-                && let Some(insn) = decoder.decode(&bytes[at..])
-                && let Some(to) = branch_target(&insn, at as u64)
-                && to <= bytes.len() as u64
-            {
-                labels.set(to as usize);
-            }
-            at += len;
         }
-        starts.set(at);
         for (label, start) in labels.0.iter_mut().zip(&starts.0) {
             *label &= start;
         }
@@ -126,7 +165,7 @@ impl<'a> Listing<'a> {
                 named,
                 labels,
                 marked,
-                chunks,
+                starts,
             }),
         }
     }
@@ -147,7 +186,7 @@ impl<'a> Listing<'a> {
         let threads = threads.min(self.bytes.len() / CHUNK / 2);
         if threads < 2 {
             let mut plans = Plans::new(self.target, self.style);
-            let mut text = Text::new();
+            let mut text = Text::with_room(TEXT);
             let mut at = 0;
             while at < self.bytes.len() {
                 let to = (at + CHUNK).min(self.bytes.len());
@@ -170,7 +209,7 @@ impl<'a> Listing<'a> {
         let passed = Condvar::new();
         let work = || {
             let mut plans = Plans::new(self.target, self.style);
-            let mut text = Text::new();
+            let mut text = Text::with_room(TEXT);
             loop {
                 let chunk = chunks.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some(chunk) = chunk else { return };
@@ -246,7 +285,9 @@ impl<'a> Listing<'a> {
         let mut label = String::new();
         let mut at = from;
         while at < to && bytes.len() - at >= 4 {
-            self.mark(labelled, at, out);
+            if labelled.marked.has(at) {
+                self.mark(labelled, at, out);
+            }
             if is_zero(bytes, at) {
                 let zeros = self.zero_words(labelled, at);
                 if zeros >= 2 {
@@ -259,14 +300,16 @@ impl<'a> Listing<'a> {
             out.push('\t');
             let step = match &self.decoder.decode(&bytes[at..]) {
                 Some(insn) => {
-                    let to = branch_target(insn, at as u64).map(|to| to as usize);
-                    match to.filter(|to| labelled.labels.has(*to)) {
-                        Some(to) => {
-                            label.clear();
+                    if insn.branches() {
+                        let to = branch_target(insn, at as u64).map(|to| to as usize);
+                        let to = to.filter(|to| labelled.labels.has(*to));
+                        label.clear();
+                        if let Some(to) = to {
                             self.name(labelled, to, &mut label);
-                            plans.print(insn, Some(&label), out);
                         }
-                        None => plans.print(insn, None, out),
+                        plans.print(insn, to.is_some().then_some(label.as_str()), out);
+                    } else {
+                        plans.print(insn, None, out);
                     }
                     insn.len as usize
                 }
@@ -293,11 +336,9 @@ impl<'a> Listing<'a> {
         at
     }
 
-    /// The labels at a place.
+    /// The labels at a place that has some.
+    #[inline(never)]
     fn mark(&self, labelled: &Labelled, at: usize, out: &mut Text) {
-        if !labelled.marked.has(at) {
-            return;
-        }
         let address = labelled.base.wrapping_add(at as u64);
         match labelled.named.get(&address) {
             Some(names) => {
@@ -344,7 +385,9 @@ impl<'a> Listing<'a> {
 
     /// What the bytes end with that is no dword.
     fn tail(&self, at: usize, out: &mut Text) {
-        if let Some(labelled) = &self.labelled {
+        if let Some(labelled) = &self.labelled
+            && labelled.marked.has(at)
+        {
             self.mark(labelled, at, out);
         }
         for byte in &self.bytes[at..] {
@@ -387,6 +430,7 @@ struct Chunks<'a> {
     listing: &'a Listing<'a>,
     number: usize,
     at: usize,
+    scan: Scan,
     over: bool,
 }
 
@@ -396,6 +440,7 @@ impl<'a> Chunks<'a> {
             listing,
             number: 0,
             at: 0,
+            scan: Scan::default(),
             over: false,
         }
     }
@@ -411,18 +456,26 @@ impl Iterator for Chunks<'_> {
         let bytes = self.listing.bytes;
         let from = self.at;
         let to = match &self.listing.labelled {
-            Some(labelled) => *labelled.chunks.get(self.number + 1).unwrap_or(&bytes.len()),
-            None => {
-                let mut at = from;
-                while at < from + CHUNK && bytes.len() - at >= 4 {
-                    at += self.listing.decoder.skim(&bytes[at..]).0;
+            Some(labelled) => {
+                let mut at = from + CHUNK;
+                // A run of zeros is one line: no chunk begins within.
+                while at < bytes.len() && (!labelled.starts.has(at) || is_zero(bytes, at)) {
+                    at += 4;
                 }
-                if bytes.len() - at < 4 {
-                    bytes.len()
-                } else {
-                    at
-                }
+                at
             }
+            None => {
+                let blocks = self.number * CHUNK..(self.number + 1) * CHUNK;
+                for block in blocks.step_by(BLOCK) {
+                    self.scan.block(&self.listing.decoder, bytes, block);
+                }
+                (self.number + 1) * CHUNK + 4 * self.scan.inside as usize
+            }
+        };
+        let to = if bytes.len() < to + 4 {
+            bytes.len()
+        } else {
+            to
         };
         self.at = to;
         self.over = to == bytes.len();
@@ -433,5 +486,97 @@ impl Iterator for Chunks<'_> {
             to,
             last: self.over,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where instructions begin, found one by one.
+    fn starts(decoder: &Decoder, bytes: &[u8]) -> Vec<usize> {
+        let mut at = 0;
+        let mut starts = Vec::new();
+        while bytes.len() - at >= 4 {
+            starts.push(at);
+            at += decoder
+                .decode(&bytes[at..])
+                .map_or(4, |insn| insn.len as usize);
+        }
+        starts.push(at);
+        starts
+    }
+
+    #[test]
+    fn scanning_finds_what_decoding_finds() {
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state >> 16
+        };
+        for name in ["gfx600", "gfx803", "gfx900"] {
+            let decoder = Decoder::new(Target::parse(name).expect("a target"));
+            for n in 0..600 {
+                // Some of it in long runs of instructions of two dwords, or of what looks so.
+                let mut bytes = Vec::new();
+                while bytes.len() < n {
+                    let word = next() as u32;
+                    let word = if next() % 4 < n as u64 % 5 {
+                        word & 0x00ff_ffff | 0xd100_0000
+                    } else {
+                        word
+                    };
+                    bytes.extend(word.to_le_bytes());
+                }
+                bytes.truncate(n);
+                let mut scan = Scan::default();
+                let mut found = Vec::new();
+                for from in (0..=n).step_by(BLOCK) {
+                    let (starts, branches) = scan.block(&decoder, &bytes, from);
+                    assert_eq!(branches & !starts, 0);
+                    found.extend(
+                        (0..64)
+                            .filter(|n| starts >> n & 1 != 0)
+                            .map(|n| from + 4 * n),
+                    );
+                }
+                found.retain(|at| *at <= n / 4 * 4);
+                assert_eq!(found, starts(&decoder, &bytes), "{name}, {n} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn threads_print_what_one_does() {
+        let target = Target::parse("gfx803").expect("a target");
+        // Branches, literals, zeros and what is no instruction.
+        let some = [
+            0xbf82_0004u32,
+            0x7e00_02ff,
+            0x7e00_02ff,
+            0,
+            0,
+            0xffff_ffff,
+            0xbf84_fff0,
+            0xd285_0001,
+        ];
+        let words = (0..80_003usize).map(|n| some[n * n / 7 % 8]);
+        let mut bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+        bytes.extend([1, 2, 3]);
+        let named = Labels::new();
+        for listing in [
+            Listing::plain(target, &bytes, Style::LLVM),
+            Listing::labelled(target, &bytes, 0, Style::LLVM, Show::default(), &named),
+        ] {
+            let mut whole = Text::new();
+            listing.print_all(&mut whole);
+            for threads in [1, 2, 3] {
+                let mut out = Vec::new();
+                listing.write(threads, &mut out).expect("memory takes all");
+                assert!(out == whole.as_bytes(), "{threads} threads");
+            }
+        }
     }
 }
