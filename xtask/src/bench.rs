@@ -8,7 +8,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use gcn_isa::Inst;
 use gcn_isa::Target;
+use gcn_isa::decode::Decoder;
 use gcn_isa::plan::Plans;
 use gcn_isa::print::{Style, print};
 use gcn_isa::text::{Sink, Text};
@@ -274,19 +276,22 @@ fn kernels(root: &Path, target: &str, count: usize) -> Result<Option<Input>> {
     Ok(Some(input))
 }
 
-/// Decodes everything; the number of instructions, words that are none among them.
+/// Decodes everything, as a program does that decodes much: with the target's tables at hand; the
+/// number of instructions, words that are none among them.
 fn decode_all(target: Target, bytes: &[u8]) -> usize {
-    let (mut at, mut count) = (0, 0);
+    let decoder = Decoder::new(target);
+    let (mut rest, mut count) = (bytes, 0);
     let mut sum = 0;
-    while at + 4 <= bytes.len() {
-        at += match gcn_isa::decode(target, &bytes[at..]) {
+    while rest.len() >= 4 {
+        let len = match decoder.decode(rest) {
             Some(insn) => {
                 // What a reader of it looks at, so that none of it is left out.
-                sum ^= insn.bits ^ insn.literal as u64 ^ insn.row.opcode[0] as u64;
+                sum ^= insn.bits ^ insn.literal as u64 ^ insn.row as *const Inst as usize as u64;
                 insn.len as usize
             }
             None => 4,
         };
+        rest = rest.get(len..).unwrap_or_default();
         count += 1;
     }
     black_box(sum);
