@@ -228,6 +228,9 @@ pub(crate) fn numbered(name: &str) -> Option<(File, Option<u32>)> {
     if digits.is_empty() {
         return Some((file, None));
     }
+    // Zeros before the number do not count, as in LLVM.
+    let zeros = digits.iter().take_while(|d| **d == b'0').count();
+    let digits = &digits[zeros.min(digits.len() - 1)..];
     if digits.len() > 4 {
         return None;
     }

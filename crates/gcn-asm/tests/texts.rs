@@ -398,3 +398,17 @@ fn any_soup_of_tokens_gives_an_answer() {
     }
     gcn_asm::assemble(&chain, "chain.s", &gcn_asm::Options::default());
 }
+
+/// Zeros before a register's number do not count, on lines of any length.
+#[test]
+fn registers_with_leading_zeros() {
+    let target = Target::parse("gfx803").unwrap();
+    let expected = assemble_snippet(target, "v_mov_b32 v1, v255", false).unwrap();
+    for text in ["v_mov_b32 v1, v0000000255", "v_mov_b32 v0001, v000255"] {
+        let mut long = format!("{text}\n").repeat(1000);
+        long.push_str(text);
+        let made = assemble_snippet(target, &long, false).unwrap();
+        assert_eq!(made, expected.repeat(1001), "{text}");
+        assert_eq!(assemble_snippet(target, text, false).unwrap(), expected);
+    }
+}
