@@ -76,19 +76,24 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod asm;
+mod data;
 mod direct;
 mod directives;
 mod expr;
 mod insn;
+mod kernel;
 mod lexer;
+mod link;
 mod operand;
 mod parse;
 mod quick;
 #[cfg(test)]
 mod same;
+mod sections;
 mod symbols;
 
-use crate::directives::Asm;
+use crate::asm::Asm;
 use crate::lexer::Span;
 use annotate_snippets::{AnnotationKind, Group, Renderer, Snippet};
 use gcn_isa::Target;

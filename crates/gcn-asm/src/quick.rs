@@ -2,7 +2,7 @@
 //! from its characters to bytes without tokens and without the symbol table.
 //!
 //! Whatever else a line holds (a label, a directive, a symbol, a rule that is broken, a mistake)
-//! is left to the statement reader of [`crate::directives`], which makes the same of plain lines,
+//! is left to the statement reader of [`crate::asm`], which makes the same of plain lines,
 //! only slower. What a line becomes here depends on its text and on a [`State`] alone, so that
 //! lines may be read before it is their turn, and on any thread.
 

@@ -1,7 +1,7 @@
 //! The short way and any number of threads give what the statement reader alone gives: the same
 //! bytes, symbols and messages.
 
-use crate::directives::Asm;
+use crate::asm::Asm;
 use crate::{Assembled, Diagnostic, Options, Syntax};
 use gcn_isa::encode::Encoder;
 use gcn_isa::print::{Style, print};
