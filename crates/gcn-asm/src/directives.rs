@@ -94,6 +94,24 @@ impl<'s> Asm<'s, '_> {
             ));
         }
         match name {
+            ".macro" => self.define_macro(tokens),
+            ".endm" | ".endmacro" => Err(Fail::new(span, "expected a .macro before this")),
+            ".exitm" => self.exit_macro(span),
+            ".purgem" => self.forget_macro(tokens),
+            ".rept" | ".rep" => self.rept(tokens),
+            ".irp" => self.irp(tokens, false),
+            ".irpc" => self.irp(tokens, true),
+            ".while" => self.while_loop(tokens),
+            ".for" => self.for_loop(tokens),
+            ".endr" => Err(Fail::new(
+                span,
+                "expected .rept, .irp, .irpc, .for or .while before this",
+            )),
+            _ if name.starts_with(".if") => self.condition(tokens, name),
+            ".endif" => self.condition_end(tokens, name),
+            _ if name.starts_with(".else") => self.condition_end(tokens, name),
+            ".include" => self.include(tokens),
+            ".incbin" => self.incbin(tokens),
             ".text" | ".data" | ".bss" | ".rodata" => {
                 self.parse(tokens, |p| p.end())?;
                 let section = self.named_section(name, None, span)?;
@@ -389,7 +407,7 @@ impl<'s> Asm<'s, '_> {
                 Ok(())
             }
             ".end" => {
-                self.lexer.pos = self.src.len();
+                self.end_all();
                 Ok(())
             }
             ".warning" | ".error" => {
