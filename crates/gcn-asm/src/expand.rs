@@ -11,6 +11,7 @@ use crate::sources::Origin;
 use crate::symbols::Def;
 use gcn_isa::Target;
 use gcn_isa::target::Features;
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -68,8 +69,12 @@ struct Parameter<'s> {
 const MAX_DEPTH: usize = 1000;
 /// The bytes of text that macros, repetitions and includes may make of a source,
 const BUDGET: u64 = 1 << 27;
-/// and what each of them costs beside its text.
-const COST: u64 = 64;
+/// what a text that is made costs beside its bytes,
+const COST: u64 = 256;
+/// and what one more round of a repetition does.
+const ROUND: u64 = 16;
+/// Parameters of a macro beyond which it is refused.
+const MAX_PARAMETERS: usize = 1000;
 /// Bytes of a file to include beyond which it is refused.
 const MAX_FILE: u64 = 1 << 28;
 
@@ -100,7 +105,7 @@ impl<'s> Asm<'s, '_> {
     /// Ends what is being read: goes back to what waits, or to the start of a repetition.
     pub(crate) fn leave(&mut self) {
         if let Now::Round(start, rounds) = self.now {
-            match self.another_round(rounds) {
+            match self.another_round(start, rounds) {
                 Ok(Some(rounds)) => {
                     self.now = Now::Round(start, rounds);
                     self.lexer.go_to_line(start);
@@ -111,11 +116,13 @@ impl<'s> Asm<'s, '_> {
                 Err(fail) => self.fail(fail),
             }
         }
-        while let Some(open) = self.conditions.pop_if(|c| c.depth >= self.frames.len()) {
-            self.fail(Fail::new(
-                open.span,
-                "expected .endif: this condition has no end",
-            ));
+        let mut open = None;
+        while let Some(condition) = self.conditions.pop_if(|c| c.depth >= self.frames.len()) {
+            open = open.or(Some(condition.span));
+        }
+        if let Some(span) = open {
+            let message = "expected .endif: this condition has no end";
+            self.fail(Fail::new(span, message));
         }
         self.back();
     }
@@ -142,7 +149,7 @@ impl<'s> Asm<'s, '_> {
 
     /// Takes from the budget; nothing is read any more once it is used up.
     fn pay(&mut self, span: Span, bytes: u64) -> Result<(), Fail> {
-        self.spent = self.spent.saturating_add(bytes).saturating_add(COST);
+        self.spent = self.spent.saturating_add(bytes);
         if self.spent > BUDGET {
             self.stopped = true;
             return Err(Fail::new(
@@ -246,6 +253,12 @@ impl<'s> Asm<'s, '_> {
             while !p.at_end() {
                 let span = p.span();
                 let name = p.ident("a parameter's name")?;
+                if parameters.len() >= MAX_PARAMETERS {
+                    return Err(Fail::new(
+                        span,
+                        format!("a macro may have {MAX_PARAMETERS} parameters"),
+                    ));
+                }
                 if parameters.iter().any(|p| p.name == name) {
                     return Err(Fail::new(
                         span,
@@ -360,7 +373,7 @@ impl<'s> Asm<'s, '_> {
                 at += 1;
             }
         }
-        let mut pairs = Vec::with_capacity(count);
+        let mut pairs = HashMap::with_capacity(count);
         for (parameter, value) in called.parameters.iter().zip(values) {
             let value = value.filter(|v| !v.is_empty());
             if value.is_none() && parameter.required {
@@ -372,7 +385,7 @@ impl<'s> Asm<'s, '_> {
                     ),
                 ));
             }
-            pairs.push((parameter.name, value.unwrap_or(parameter.default)));
+            pairs.insert(parameter.name, value.unwrap_or(parameter.default));
         }
         let (body, what) = (called.body, format!("macro `{}`", called.name));
         let number = self.calls.to_string();
@@ -412,7 +425,7 @@ impl<'s> Asm<'s, '_> {
         body: Span,
         now: Now,
     ) -> Result<(), Fail> {
-        self.pay(called, text.len() as u64)?;
+        self.pay(called, text.len() as u64 + COST)?;
         if !text.ends_with('\n') {
             text.push('\n');
         }
@@ -471,7 +484,7 @@ impl<'s> Asm<'s, '_> {
         let call = self.statement_span(tokens);
         let text = self.sources.text(body);
         // What all rounds take is known now, so that a slip of the pen is told at once.
-        self.pay(call, (text.len() as u64 + COST).saturating_mul(count))?;
+        self.pay(call, (text.len() as u64 + ROUND).saturating_mul(count))?;
         self.repeat(body, Rounds::Left(count - 1));
         Ok(())
     }
@@ -513,11 +526,11 @@ impl<'s> Asm<'s, '_> {
         let mut text = String::new();
         let mut add = |asm: &mut Self, value: &str| {
             let before = text.len();
-            substitute(&mut text, source, &[(name, value)], None);
+            substitute(&mut text, source, &HashMap::from([(name, value)]), None);
             if !text.ends_with('\n') {
                 text.push('\n');
             }
-            asm.pay(call, (text.len() - before) as u64)
+            asm.pay(call, (text.len() - before) as u64 + ROUND)
         };
         if characters {
             let word = values.first().copied().unwrap_or("");
@@ -585,7 +598,7 @@ impl<'s> Asm<'s, '_> {
         let Rounds::While(condition, _) = rounds else {
             return Ok(());
         };
-        self.pay(condition, (body.end - body.start) as u64)?;
+        self.pay(condition, (body.end - body.start) as u64 + COST)?;
         if self.evaluate_text(condition)? != 0 {
             self.repeat(body, rounds);
         }
@@ -593,12 +606,13 @@ impl<'s> Asm<'s, '_> {
     }
 
     /// What is left of a repetition after one more round; `None` if it is done.
-    fn another_round(&mut self, rounds: Rounds) -> Result<Option<Rounds>, Fail> {
+    fn another_round(&mut self, start: usize, rounds: Rounds) -> Result<Option<Rounds>, Fail> {
         Ok(match rounds {
             Rounds::Left(0) => None,
             Rounds::Left(n) => Some(Rounds::Left(n - 1)),
             Rounds::While(condition, next) => {
-                self.pay(condition, self.lexer.src.len() as u64)?;
+                let body = self.lexer.src.len() - start;
+                self.pay(condition, body as u64 + 4 * ROUND)?;
                 if let Some((name, next)) = next {
                     let value = self.evaluate_text(next)?;
                     self.assign_number(name, value)?;
@@ -637,11 +651,14 @@ impl<'s> Asm<'s, '_> {
             last: false,
             depth: self.frames.len(),
         });
-        let holds = self.holds(tokens, name);
-        if !matches!(holds, Ok(true)) {
-            self.skip_condition()?;
+        let holds = self.holds(tokens, name).unwrap_or_else(|fail| {
+            self.fail(fail);
+            false
+        });
+        match holds {
+            true => Ok(()),
+            false => self.skip_condition(),
         }
-        holds.map(|_| ())
     }
 
     /// `.else` and its kin, after a part that was read: the rest is not.
@@ -798,7 +815,7 @@ impl<'s> Asm<'s, '_> {
                 Ok(String::from_utf8_lossy(&bytes).into_owned())
             })
             .map_err(|e| Fail::new(span, format!("cannot read {shown}: {e}")))?;
-        self.pay(call, text.len() as u64)?;
+        self.pay(call, text.len() as u64 + COST)?;
         let origin = Origin::File {
             name: shown,
             included: Some(call),
@@ -983,7 +1000,7 @@ fn unquoted(text: &str) -> &str {
 
 /// Appends a macro's text, in which `\name` stands for a value, `\@` for `number` and `\()` for
 /// nothing.
-fn substitute(out: &mut String, body: &str, values: &[(&str, &str)], number: Option<&str>) {
+fn substitute(out: &mut String, body: &str, values: &HashMap<&str, &str>, number: Option<&str>) {
     let mut rest = body;
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
@@ -1003,7 +1020,7 @@ fn substitute(out: &mut String, body: &str, values: &[(&str, &str)], number: Opt
         // A name ends before a dot or dollar only if that makes it a parameter.
         let mut word = &after[..end];
         let value = loop {
-            if let Some((_, value)) = values.iter().find(|(name, _)| *name == word) {
+            if let Some(value) = values.get(word) {
                 break Some(value);
             }
             match word.rfind(['.', '$']) {

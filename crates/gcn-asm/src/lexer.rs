@@ -78,6 +78,9 @@ pub(crate) struct LexError {
     pub message: String,
 }
 
+/// Tokens of a statement beyond which it is refused: they take more memory than the text.
+const MAX_TOKENS: usize = 1 << 23;
+
 pub(crate) const fn is_ident_start(c: u8) -> bool {
     c.is_ascii_alphabetic() || matches!(c, b'_' | b'.' | b'$') || c >= 0x80
 }
@@ -240,6 +243,9 @@ impl<'s> Lexer<'s> {
                 }
             };
             self.line_start = false;
+            if out.len() >= MAX_TOKENS {
+                return self.fail(start, "this statement is too long");
+            }
             out.push(Token {
                 tok,
                 span: self.span(start),

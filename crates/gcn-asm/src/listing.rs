@@ -72,7 +72,8 @@ impl Listing {
             if !again && before < start {
                 out.plain(row.depth, before, start);
             }
-            let line = match again || before <= start {
+            let fresh = again || before <= start;
+            let line = match fresh {
                 true => sources.text(Span { start, end }).trim_end(),
                 false => "",
             };
@@ -80,7 +81,7 @@ impl Listing {
                 .and_then(|s| s.data.get(row.from as usize..row.to as usize))
                 .unwrap_or(&[]);
             let offset = (row.to > row.from).then_some(row.from);
-            if !line.is_empty() || offset.is_some() {
+            if fresh && start < end || offset.is_some() {
                 let first = &data[..data.len().min(BYTES)];
                 out.line(row.depth, row.at, offset, first, line);
             }

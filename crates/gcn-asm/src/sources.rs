@@ -48,6 +48,17 @@ struct Place<'a> {
     line: usize,
 }
 
+/// A line as it was read.
+struct Line<'s> {
+    /// Where the span starts, in characters from 1.
+    column: usize,
+    /// The part of the text that is meant.
+    span: Range<usize>,
+    text: &'s str,
+}
+
+/// Bytes of a line that a message shows.
+const MAX_LINE: usize = 1000;
 /// Notes to one message: how many macros and includes are shown.
 const MAX_NOTES: usize = 8;
 
@@ -170,8 +181,8 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// The line of a span as it was read: the part of it in the line, and the line.
-    fn line_of(&self, span: Span) -> (Range<usize>, &'s str) {
+    /// The line of a span as it was read.
+    fn line_of(&self, span: Span) -> Line<'s> {
         let source = self.source(span.start);
         let text = source.text;
         let at = |offset: u32| (offset.saturating_sub(source.base) as usize).min(text.len());
@@ -187,15 +198,27 @@ impl<'s> Sources<'s> {
             .get(line_start..line_end)
             .unwrap_or("")
             .trim_end_matches('\r');
-        let clip = |n: usize| {
-            let mut n = n.saturating_sub(line_start).min(line.len());
+        let boundary = |n: usize| {
+            let mut n = n.min(line.len());
             while !line.is_char_boundary(n) {
                 n -= 1;
             }
             n
         };
+        let clip = |n: usize| boundary(n.saturating_sub(line_start));
         let (from, to) = (clip(start), clip(end));
-        (from..to.max(from), line)
+        // Of a line that nobody can read, the part around the span.
+        let first = match line.len() > MAX_LINE {
+            true => boundary(from.saturating_sub(MAX_LINE / 4)),
+            false => 0,
+        };
+        let shown = &line[first..boundary(first + MAX_LINE)];
+        let within = |n: usize| n.saturating_sub(first).min(shown.len());
+        Line {
+            column: line[..from].chars().count() + 1,
+            span: within(from)..within(to.max(from)),
+            text: shown,
+        }
     }
 
     /// Where in the first file the reading of an offset was asked for.
@@ -232,15 +255,15 @@ impl<'s> Sources<'s> {
                 more += 1;
                 continue;
             }
-            let (within, line) = self.line_of(span);
+            let line = self.line_of(span);
             let place = self.place(span.start, lines);
             notes.push(Note {
                 message,
                 file: place.file.to_string(),
                 line: place.line,
-                column: column(line, within.start),
-                span: within,
-                source_line: line.to_string(),
+                column: line.column,
+                span: line.span,
+                source_line: line.text.to_string(),
             });
         }
         if more > 0
@@ -258,7 +281,7 @@ impl<'s> Sources<'s> {
         messages
             .into_iter()
             .map(|m| {
-                let (span, line) = self.line_of(m.span);
+                let line = self.line_of(m.span);
                 let place = self.place(m.span.start, &mut lines);
                 Diagnostic {
                     level: m.level,
@@ -266,19 +289,14 @@ impl<'s> Sources<'s> {
                     help: m.help,
                     file: place.file.to_string(),
                     line: place.line,
-                    column: column(line, span.start),
-                    span,
-                    source_line: line.to_string(),
+                    column: line.column,
+                    span: line.span,
+                    source_line: line.text.to_string(),
                     notes: self.notes(m.span.start, &mut lines),
                 }
             })
             .collect()
     }
-}
-
-/// The column, in characters from 1, of a byte in a line.
-fn column(line: &str, at: usize) -> usize {
-    line[..at].chars().count() + 1
 }
 
 fn newlines(text: &str) -> usize {
