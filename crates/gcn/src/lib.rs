@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bundle;
 pub mod demo;
 pub mod dis;
 pub mod dis_json;

@@ -12,7 +12,7 @@ use gcn::isa::print::Style;
 use gcn::isa::{Format, Target};
 use gcn::listing::Listing;
 use gcn::object::read::CodeObject;
-use gcn::{demo, dis, dis_json, eval, io, manual, run};
+use gcn::{bundle, demo, dis, dis_json, eval, io, manual, run};
 
 /// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
 /// gfx6 to gfx9.
@@ -49,6 +49,8 @@ enum Command {
     Eval(EvalArgs),
     /// The manual: an instruction, a format, or everything
     Doc(DocArgs),
+    /// Offload bundles, and programs and libraries that carry them: list, extract, create
+    Bundle(bundle::BundleArgs),
     /// Assemble and run a kernel that ships with the program, and draw its picture
     Demo(DemoArgs),
 }
@@ -341,6 +343,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run_kernel(args),
         Command::Eval(args) => evaluate(&args),
         Command::Doc(args) => document(&args),
+        Command::Bundle(args) => bundle::run(&args),
         Command::Demo(args) => demonstrate(&args),
     };
     match result {
