@@ -18,6 +18,7 @@
 pub mod descriptor;
 mod elf;
 mod error;
+pub mod kernel_code;
 pub mod metadata;
 pub mod read;
 pub mod target;
@@ -28,6 +29,7 @@ pub use elf::{
     Binding, RelocationKind, SectionFlags, SectionKind, SymbolKind, SymbolSection, Visibility,
 };
 pub use error::Error;
+pub use kernel_code::KernelCode;
 pub use metadata::Metadata;
 pub use read::{CodeObject, Image, Kernel};
 pub use target::{Feature, Machine, TargetId, Version};
