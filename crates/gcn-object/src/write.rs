@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::metadata;
 use crate::read::{CodeObject, FileKind, OVERLAP};
 pub use crate::read::{Relocation, Symbol};
-use crate::target::{TargetId, Version};
+use crate::target::{Os, TargetId, Version};
 use std::collections::HashMap;
 
 /// A section given to the [`Builder`].
@@ -68,6 +68,7 @@ impl Section {
 pub struct Builder {
     target: TargetId,
     version: Version,
+    os: Os,
     sections: Vec<Section>,
     symbols: Vec<Symbol>,
     relocations: Vec<Relocation>,
@@ -93,11 +94,17 @@ impl Builder {
         Builder {
             target,
             version,
+            os: Os::Hsa,
             sections: Vec::new(),
             symbols: Vec::new(),
             relocations: Vec::new(),
             pins: HashMap::new(),
         }
+    }
+
+    /// The system whose loader takes the file; [`Os::Hsa`] if it is not said. For any other, the version does not matter.
+    pub fn for_os(&mut self, os: Os) {
+        self.os = os;
     }
 
     /// The parts of a relocatable object, ready to be linked.
@@ -315,6 +322,10 @@ impl Builder {
         sections: usize,
         names: usize,
     ) -> Vec<u8> {
+        let version = match self.os {
+            Os::Hsa => self.version,
+            _ => Version::V2,
+        };
         let mut out = Vec::with_capacity(64);
         out.extend([
             0x7f,
@@ -324,8 +335,8 @@ impl Builder {
             2,
             1,
             1,
-            OSABI_HSA,
-            self.version.abi(),
+            self.os.abi(),
+            version.abi(),
         ]);
         out.resize(16, 0);
         out.extend(file_type.to_le_bytes());
@@ -334,7 +345,7 @@ impl Builder {
         out.extend(0u64.to_le_bytes());
         out.extend(if programs > 0 { 64u64 } else { 0 }.to_le_bytes());
         out.extend(section_headers.to_le_bytes());
-        out.extend(self.target.flags(self.version).to_le_bytes());
+        out.extend(self.target.flags(version).to_le_bytes());
         for half in [
             64,
             if programs > 0 { 56 } else { 0 },
