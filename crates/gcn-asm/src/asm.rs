@@ -87,6 +87,8 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) version: Option<Version>,
     pub(crate) clrx: bool,
     pub(crate) permissive: bool,
+    /// Addresses of output sections.
+    pub(crate) section_places: Vec<(String, u64)>,
     pub(crate) quiet: bool,
     pub(crate) sections: Vec<Section>,
     pub(crate) current: u32,
@@ -156,6 +158,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             version: None,
             clrx,
             permissive: options.permissive,
+            section_places: Vec::new(),
             quiet: false,
             sections: vec![Section::new(".text", SectionFlags::CODE, 4, Vec::new())],
             current: 0,
@@ -669,15 +672,20 @@ impl<'s, 'o> Asm<'s, 'o> {
 }
 
 impl<'s> Parser<'s, '_> {
-    pub(crate) fn symbol_name(&mut self) -> Result<SymId, Fail> {
+    /// A name, which may be quoted.
+    pub(crate) fn one_name(&mut self, what: &str) -> Result<&'s str, Fail> {
         let span = self.span();
-        let name = match self.peek() {
+        match self.peek() {
             Tok::Str => {
                 self.next();
-                self.text(span).trim_matches('"')
+                Ok(self.text(span).trim_matches('"'))
             }
-            _ => self.ident("a symbol")?,
-        };
+            _ => self.ident(what),
+        }
+    }
+
+    pub(crate) fn symbol_name(&mut self) -> Result<SymId, Fail> {
+        let name = self.one_name("a symbol")?;
         Ok(self.sym.intern(name))
     }
 

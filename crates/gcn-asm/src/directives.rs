@@ -62,6 +62,7 @@ static DIRECTIVES: &[&str] = &[
     ".amdgpu_metadata",
     ".end_amdgpu_metadata",
     ".gcn_permissive",
+    ".gcn_section_at",
     ".arch",
     ".gpu",
     ".syntax",
@@ -378,6 +379,22 @@ impl<'s> Asm<'s, '_> {
                 self.parse(tokens, |p| p.end())?;
                 self.permissive = true;
                 self.quiet = true;
+                Ok(())
+            }
+            // Where the loadable file has an output section, if not where ld.lld would put it.
+            ".gcn_section_at" => {
+                let place = self.parse(tokens, |p| {
+                    let name = p.one_name("a section's name")?;
+                    p.expect(b',')?;
+                    let at = p.span();
+                    let address = p.absolute()?;
+                    p.end()?;
+                    match u64::try_from(address) {
+                        Ok(address) => Ok((name.to_string(), address)),
+                        Err(_) => Err(Fail::new(at, "expected an address of 0 or more")),
+                    }
+                })?;
+                self.section_places.push(place);
                 Ok(())
             }
             ".syntax" => {

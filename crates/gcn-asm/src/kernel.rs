@@ -36,7 +36,7 @@ impl<'s> Asm<'s, '_> {
         let text = String::from_utf8_lossy(&text).into_owned();
         // Only v3 writes a feature with `+` before it.
         let id = text.rsplit("--").next().unwrap_or("");
-        let v3 = id.contains('+') && !id.contains(':');
+        let v3 = self.version == Some(Version::V3) || id.contains('+') && !id.contains(':');
         let version = if v3 { Version::V3 } else { Version::V4 };
         let id = TargetId::parse(&text, version).map_err(|m| Fail::new(span, m))?;
         let Some(target) = Target::parse(id.machine.name) else {

@@ -250,6 +250,8 @@ pub struct Assembled {
     pub kernels: Vec<Kernel>,
     /// The kernel metadata, as msgpack.
     pub metadata: Option<Vec<u8>>,
+    /// Output sections of the loadable file that have their addresses from the source.
+    pub section_places: Vec<(String, u64)>,
     raw_blocker: Option<String>,
 }
 
@@ -294,6 +296,9 @@ impl Assembled {
         }
         for relocation in &self.relocations {
             builder.relocation(*relocation);
+        }
+        for (name, address) in &self.section_places {
+            builder.place_at(name, *address);
         }
         builder
     }

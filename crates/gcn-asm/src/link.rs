@@ -181,6 +181,7 @@ impl<'s> Asm<'s, '_> {
             relocations,
             kernels: std::mem::take(&mut self.kernels),
             metadata: self.metadata.take(),
+            section_places: std::mem::take(&mut self.section_places),
             raw_blocker: self.raw_blocker.take(),
         })
     }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gcn::isa::print::Style;
 use gcn::isa::{Format, Target};
-use gcn::listing::Listing;
+use gcn::listing::{Fixes, Listing, Marks};
 use gcn::object::read::CodeObject;
 use gcn::{bundle, demo, dis, dis_json, eval, io, manual, run};
 
@@ -440,8 +440,12 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
     if args.json {
         return io::stream(&args.o, |out| dis_json::object(&object, style, out));
     }
-    let text = dis::object(&object, style, show)?;
-    io::write(&args.o, text.as_bytes())
+    let options = dis::Options {
+        show,
+        threads: args.threads.map_or_else(cores, NonZeroUsize::get),
+        ..dis::Options::new(style)
+    };
+    io::stream(&args.o, |out| dis::object(&object, &options, out))
 }
 
 fn disassemble_raw(
@@ -460,8 +464,9 @@ fn disassemble_raw(
             return Listing::plain(arch, &bytes, style).write(threads, out);
         }
         out.write_all(dis::raw_header(arch, style).as_bytes())?;
-        let named = dis::Labels::new();
-        Listing::labelled(arch, &bytes, 0, style, show, &named).write(threads, out)
+        let (marks, fixes) = (Marks::new(), Fixes::new());
+        Listing::labelled(arch, &bytes, 0, style, show, &marks, &fixes, dis::LABEL)
+            .write(threads, out)
     })
 }
 
