@@ -73,6 +73,8 @@ pub struct Builder {
     symbols: Vec<Symbol>,
     relocations: Vec<Relocation>,
     pins: HashMap<String, u64>,
+    groups: Vec<(usize, Vec<usize>)>,
+    links: Vec<(usize, usize)>,
 }
 
 /// Page size in memory, and what segments are aligned to.
@@ -99,6 +101,8 @@ impl Builder {
             symbols: Vec::new(),
             relocations: Vec::new(),
             pins: HashMap::new(),
+            groups: Vec::new(),
+            links: Vec::new(),
         }
     }
 
@@ -125,8 +129,13 @@ impl Builder {
             return Err(Error::TooLarge("sections"));
         }
         for (i, section) in object.sections.iter().enumerate() {
-            if [SectionKind::SYMTAB, SectionKind::STRTAB, SectionKind::RELA].contains(&section.kind)
-            {
+            let tables = [
+                SectionKind::SYMTAB,
+                SectionKind::STRTAB,
+                SectionKind::RELA,
+                SectionKind::GROUP,
+            ];
+            if tables.contains(&section.kind) {
                 continue;
             }
             index[i] = Some(builder.section(Section {
@@ -187,6 +196,17 @@ impl Builder {
     /// A symbol added before.
     pub fn symbol_mut(&mut self, index: usize) -> Option<&mut Symbol> {
         self.symbols.get_mut(index)
+    }
+
+    /// Makes sections a group (COMDAT) of which a linker keeps the first with the name of the symbol `signature`. A loadable file
+    /// has no groups.
+    pub fn group(&mut self, signature: usize, sections: Vec<usize>) {
+        self.groups.push((signature, sections));
+    }
+
+    /// Says that a section is about another one (`SHF_LINK_ORDER`).
+    pub fn link_order(&mut self, section: usize, about: usize) {
+        self.links.push((section, about));
     }
 
     /// Adds a relocation in a section added before.
@@ -302,6 +322,14 @@ impl Builder {
                 return layout(format!("symbol name {:?} has a NUL", symbol.name));
             }
         }
+        let sections = (self.groups.iter().flat_map(|g| &g.1))
+            .chain(self.links.iter().flat_map(|(a, b)| [a, b]));
+        if sections.into_iter().any(|&i| i >= self.sections.len()) {
+            return layout("a section that belongs to another one does not exist");
+        }
+        if self.groups.iter().any(|g| g.0 >= self.symbols.len()) {
+            return layout("the symbol that names a group does not exist");
+        }
         for relocation in &self.relocations {
             let offset = relocation.offset;
             let bad = |detail: &str| {
@@ -386,7 +414,10 @@ impl Builder {
             by_section[relocation.section.unwrap_or(0)].push(relocation);
         }
         let mut next = 2;
-        for relocations in &by_section {
+        let first_of = |i: usize| self.groups.iter().find(|g| g.1.first() == Some(&i));
+        for (i, relocations) in by_section.iter().enumerate() {
+            // A group stands before its first section.
+            next += first_of(i).is_some() as usize;
             index.push(next);
             next += if relocations.is_empty() { 1 } else { 2 };
         }
@@ -427,6 +458,20 @@ impl Builder {
             Out::table(".strtab", SectionKind::STRTAB, 1),
         ];
         for (i, section) in self.sections.iter().enumerate() {
+            if let Some((signature, members)) = first_of(i) {
+                let with_relocations = |&m: &usize| {
+                    let relocations = (!by_section[m].is_empty()).then_some(index[m] + 1);
+                    [Some(index[m]), relocations]
+                };
+                let members = members.iter().flat_map(with_relocations).flatten();
+                // 1: of several groups of one name, one is kept.
+                let words = [1].into_iter().chain(members.map(|n| n as u32));
+                let data = words.flat_map(u32::to_le_bytes).collect();
+                let mut out = Out::table(".group", SectionKind::GROUP, 4).with(4, data);
+                (out.link, out.info) = (symtab as u32, number[*signature]);
+                headers.push(out);
+            }
+            let grouped = section.flags.0 & SectionFlags::GROUP;
             headers.push(Out {
                 name: section.name.clone(),
                 kind: section.kind,
@@ -457,10 +502,16 @@ impl Builder {
                 }
                 let mut out = Out::table(&format!(".rela{}", section.name), SectionKind::RELA, 8)
                     .with(24, data);
-                (out.flags, out.link, out.info) =
-                    (SectionFlags::INFO_LINK, symtab as u32, index[i] as u32);
+                let flags = match grouped {
+                    0 => SectionFlags::INFO_LINK,
+                    group => group,
+                };
+                (out.flags, out.link, out.info) = (flags, symtab as u32, index[i] as u32);
                 headers.push(out);
             }
+        }
+        for (section, about) in &self.links {
+            headers[index[*section]].link = index[*about] as u32;
         }
         let mut out = Out::table(".symtab", SectionKind::SYMTAB, 8).with(24, symbols);
         (out.link, out.info) = (1, locals as u32 + 1);
@@ -791,7 +842,7 @@ impl<'a> Link<'a> {
             }
             let name = output_name(section);
             let zeroed = section.kind == SectionKind::NOBITS;
-            let flags = section.flags;
+            let flags = SectionFlags(section.flags.0 & !SectionFlags::GROUP);
             let rank = match flags {
                 f if !f.alloc() => Rank::Unloaded,
                 _ if section.kind == SectionKind::NOTE => Rank::Note,
