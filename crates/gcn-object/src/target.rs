@@ -7,6 +7,9 @@ use std::fmt;
 /// Which code object version a file has. It decides the ELF ABI version, the feature bits of `e_flags` and the spelling of target ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
+    /// Code object v2, ELF ABI version 0, and what other operating systems than HSA have. Kernels begin with an `amd_kernel_code_t`,
+    /// and metadata is YAML text.
+    V2,
     /// Code object v3, ELF ABI version 1.
     V3,
     /// Code object v4, ELF ABI version 2.
@@ -16,9 +19,10 @@ pub enum Version {
 }
 
 impl Version {
-    /// The version of an `EI_ABIVERSION` byte under the HSA OS ABI; `None` for v2 (0) and for unknown numbers.
+    /// The version of an `EI_ABIVERSION` byte under the HSA OS ABI; `None` for unknown numbers.
     pub fn from_abi(abi: u8) -> Option<Version> {
         match abi {
+            0 => Some(Version::V2),
             1 => Some(Version::V3),
             2 => Some(Version::V4),
             3 => Some(Version::V5),
@@ -31,12 +35,108 @@ impl Version {
         self.number() - 2
     }
 
-    /// 3, 4 or 5.
+    /// 2 to 5.
     pub fn number(self) -> u8 {
         match self {
+            Version::V2 => 2,
             Version::V3 => 3,
             Version::V4 => 4,
             Version::V5 => 5,
+        }
+    }
+}
+
+/// The operating system of a file, its `EI_OSABI` byte and the triple's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Os {
+    /// None: `amdgcn`.
+    None,
+    /// `amdgcn-amd-amdhsa`.
+    Hsa,
+    /// `amdgcn-amd-amdpal`.
+    Pal,
+    /// `amdgcn-mesa-mesa3d`.
+    Mesa3d,
+}
+
+impl Os {
+    /// The system of an `EI_OSABI` byte.
+    pub fn from_number(number: u8) -> Option<Os> {
+        match number {
+            0 => Some(Os::None),
+            64 => Some(Os::Hsa),
+            65 => Some(Os::Pal),
+            66 => Some(Os::Mesa3d),
+            _ => None,
+        }
+    }
+
+    /// The `EI_OSABI` byte.
+    pub fn number(self) -> u8 {
+        match self {
+            Os::None => 0,
+            Os::Hsa => 64,
+            Os::Pal => 65,
+            Os::Mesa3d => 66,
+        }
+    }
+
+    /// What a target id begins with, such as `amdgcn-amd-amdhsa--`.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Os::None => "amdgcn-unknown-unknown--",
+            Os::Hsa => "amdgcn-amd-amdhsa--",
+            Os::Pal => "amdgcn-amd-amdpal--",
+            Os::Mesa3d => "amdgcn-mesa-mesa3d--",
+        }
+    }
+
+    const ALL: [Os; 4] = [Os::None, Os::Hsa, Os::Pal, Os::Mesa3d];
+}
+
+/// What a file's header says of its form: operating system and code object version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Abi {
+    /// Operating system.
+    pub os: Os,
+    /// Code object version; [`Version::V2`] under all systems but HSA.
+    pub version: Version,
+}
+
+impl Abi {
+    /// Mesa's OpenCL.
+    pub const MESA3D: Abi = Abi {
+        os: Os::Mesa3d,
+        version: Version::V2,
+    };
+    /// AMD's graphics drivers.
+    pub const PAL: Abi = Abi {
+        os: Os::Pal,
+        version: Version::V2,
+    };
+    /// No operating system.
+    pub const NONE: Abi = Abi {
+        os: Os::None,
+        version: Version::V2,
+    };
+
+    /// Kernels begin with an `amd_kernel_code_t` and have no descriptor elsewhere.
+    pub fn has_kernel_code(self) -> bool {
+        self.version == Version::V2
+    }
+
+    /// Relocatable files hold addends in their relocations (`SHT_RELA`) and not in the places (`SHT_REL`).
+    pub fn has_addends(self) -> bool {
+        self.os == Os::Hsa
+    }
+}
+
+impl From<Version> for Abi {
+    /// A version of HSA's code objects.
+    fn from(version: Version) -> Abi {
+        Abi {
+            os: Os::Hsa,
+            version,
         }
     }
 }
@@ -132,6 +232,18 @@ impl Machine {
         MACHINES.iter().find(|m| m.mach == mach)
     }
 
+    /// The numbers in the name: `gfx90c` is 9, 0 and 12.
+    pub fn isa(&self) -> (u32, u32, u32) {
+        let digits: Vec<u32> = self.name[3..]
+            .chars()
+            .filter_map(|c| c.to_digit(16))
+            .collect();
+        match digits[..] {
+            [major, minor, stepping] => (major, minor, stepping),
+            _ => (u32::from(self.generation), 0, 0),
+        }
+    }
+
     /// The processor of a name such as `gfx900`.
     pub fn from_name(name: &str) -> Option<&'static Machine> {
         MACHINES.iter().find(|m| m.name == name)
@@ -198,9 +310,6 @@ pub struct TargetId {
     pub sramecc: Feature,
 }
 
-/// The triple before the processor name in a target id.
-const TRIPLE: &str = "amdgcn-amd-amdhsa--";
-
 impl TargetId {
     /// The processor with every supported feature at [`Feature::Any`], as when nothing is said about features.
     pub fn new(machine: &'static Machine) -> TargetId {
@@ -219,18 +328,22 @@ impl TargetId {
     }
 
     /// Reads a target id: `gfx906`, `gfx906:sramecc+:xnack-` or v3's `gfx906+xnack+sram-ecc`, with or without
-    /// `amdgcn-amd-amdhsa--` before it. In v3's spelling a supported feature that is not named is off.
+    /// `amdgcn-amd-amdhsa--` or another system's triple before it. In v2's and v3's spelling a supported feature that is not named is off.
     ///
     /// # Errors
     /// A message if the processor is unknown, lacks a named feature, or a feature is unknown or repeated.
     pub fn parse(text: &str, version: Version) -> Result<TargetId, String> {
-        let id = text.strip_prefix(TRIPLE).unwrap_or(text);
+        let id = Os::ALL
+            .iter()
+            .find_map(|os| text.strip_prefix(os.prefix()))
+            .unwrap_or(text);
+        let early = version <= Version::V3;
         let end = id.find([':', '+']).unwrap_or(id.len());
         let name = &id[..end];
         let machine = Machine::from_name(name)
             .ok_or_else(|| format!("unknown processor '{name}' in target id '{text}'"))?;
         let mut target = TargetId::new(machine);
-        if version == Version::V3 {
+        if early {
             for feature in [&mut target.xnack, &mut target.sramecc] {
                 if *feature == Feature::Any {
                     *feature = Feature::Off;
@@ -238,9 +351,9 @@ impl TargetId {
             }
         }
         let mut seen = (false, false);
-        let separator = if version == Version::V3 { '+' } else { ':' };
+        let separator = if early { '+' } else { ':' };
         for part in id[end..].split(separator).skip(1) {
-            let (name, value) = if version == Version::V3 {
+            let (name, value) = if early {
                 (part, Feature::On)
             } else if let Some(name) = part.strip_suffix('+') {
                 (name, Feature::On)
@@ -281,7 +394,7 @@ impl TargetId {
     /// The target of an ELF header's `e_flags`, or `None` if the processor is not one of [`MACHINES`].
     pub fn from_flags(flags: u32, version: Version) -> Option<TargetId> {
         let machine = Machine::from_mach(flags & 0xff)?;
-        if version != Version::V3 {
+        if version > Version::V3 {
             let (xnack, sramecc) = (
                 Feature::from_bits(flags >> 8),
                 Feature::from_bits(flags >> 10),
@@ -307,7 +420,7 @@ impl TargetId {
     /// The `e_flags` of the ELF header.
     pub fn flags(&self, version: Version) -> u32 {
         let features = match version {
-            Version::V3 => {
+            Version::V2 | Version::V3 => {
                 u32::from(self.xnack.on_or_any()) | u32::from(self.sramecc.on_or_any()) << 1
             }
             _ => self.xnack.bits() | self.sramecc.bits() << 2,
@@ -318,7 +431,7 @@ impl TargetId {
     /// The processor and its features without the triple, such as `gfx906:sramecc+:xnack-` (v3: `gfx906+xnack+sram-ecc`).
     pub fn short(&self, version: Version) -> String {
         let mut text = self.machine.name.to_string();
-        if version == Version::V3 {
+        if version <= Version::V3 {
             for (feature, name) in [(self.xnack, "+xnack"), (self.sramecc, "+sram-ecc")] {
                 if feature.on_or_any() {
                     text.push_str(name);
@@ -337,8 +450,35 @@ impl TargetId {
     }
 
     /// The whole target id, as `.amdgcn_target` spells it.
-    pub fn full(&self, version: Version) -> String {
-        format!("{TRIPLE}{}", self.short(version))
+    pub fn full(&self, abi: impl Into<Abi>) -> String {
+        let abi = abi.into();
+        format!("{}{}", abi.os.prefix(), self.short(abi.version))
+    }
+
+    /// The target of the numbers in a v2 object's ISA note. Later processors had an odd stepping of their own for XNACK; early
+    /// ones had several.
+    pub fn from_isa(major: u32, minor: u32, stepping: u32) -> Option<TargetId> {
+        let (name, xnack) = match (major, minor, stepping) {
+            (8, 0, 0) => ("gfx802", false),
+            (8, 0, 1) => ("gfx801", true),
+            (8, 0, 4) => ("gfx803", false),
+            (8, 1, 0) => ("gfx810", true),
+            (9, 0, 1) => ("gfx900", true),
+            (9, 0, 3) => ("gfx902", true),
+            (9, 0, 5) => ("gfx904", true),
+            (9, 0, 7) => ("gfx906", true),
+            _ => {
+                let machine = MACHINES
+                    .iter()
+                    .find(|m| m.isa() == (major, minor, stepping))?;
+                return TargetId::parse(machine.name, Version::V2).ok();
+            }
+        };
+        let mut target = TargetId::parse(name, Version::V2).ok()?;
+        if xnack {
+            target.xnack = Feature::On;
+        }
+        Some(target)
     }
 }
 
