@@ -103,7 +103,7 @@ use annotate_snippets::{AnnotationKind, Group, Renderer, Snippet};
 use gcn_isa::Target;
 use gcn_object::read::{Relocation, Symbol};
 use gcn_object::target::{TargetId, Version};
-use gcn_object::write::{Builder, Section};
+use gcn_object::write::{self, Builder, Section};
 use gcn_object::{Error, KernelDescriptor};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -254,8 +254,8 @@ pub struct Assembled {
     pub metadata: Option<Vec<u8>>,
     /// Output sections of the loadable file that have their addresses from the source.
     pub section_places: Vec<(String, u64)>,
-    /// Groups of sections of which a linker keeps one: the symbol that names it, the sections.
-    pub groups: Vec<(usize, Vec<usize>)>,
+    /// Groups of sections of which a linker keeps one.
+    pub groups: Vec<write::Group>,
     /// Sections with those that they are about.
     pub links: Vec<(usize, usize)>,
     raw_blocker: Option<String>,
@@ -303,8 +303,8 @@ impl Assembled {
         for relocation in &self.relocations {
             builder.relocation(*relocation);
         }
-        for (signature, sections) in &self.groups {
-            builder.group(*signature, sections.clone());
+        for group in &self.groups {
+            builder.group(group.clone());
         }
         for (section, about) in &self.links {
             builder.link_order(*section, *about);

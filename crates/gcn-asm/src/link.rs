@@ -8,6 +8,7 @@ use crate::symbols::{Def, Name};
 use crate::{Assembled, Diagnostic, Level};
 use gcn_object::read::{Relocation, Symbol};
 use gcn_object::target::Version;
+use gcn_object::write::Group;
 use gcn_object::{Binding, RelocationKind, SymbolKind, SymbolSection, Visibility};
 use std::collections::HashMap;
 
@@ -196,8 +197,8 @@ impl<'s> Asm<'s, '_> {
         &self,
         index: &[Option<usize>],
         symbols: &mut Vec<Symbol>,
-    ) -> (Groups, Vec<(usize, usize)>) {
-        let (mut groups, mut links) = (Groups::new(), Vec::new());
+    ) -> (Vec<Group>, Vec<(usize, usize)>) {
+        let (mut groups, mut links) = (Vec::<Group>::new(), Vec::new());
         let mut of_name: HashMap<&str, usize> = HashMap::new();
         let mut numbers: Vec<&u32> = self.extras.keys().collect();
         numbers.sort();
@@ -218,10 +219,14 @@ impl<'s> Asm<'s, '_> {
                         });
                         symbols.len() - 1
                     });
-                    groups.push((signature, Vec::new()));
+                    groups.push(Group {
+                        comdat: true,
+                        signature,
+                        members: Vec::new(),
+                    });
                     groups.len() - 1
                 });
-                groups[group].1.push(section);
+                groups[group].members.push(section);
             }
             let about = (extra.link.as_ref())
                 .and_then(|name| self.sections.iter().position(|s| s.name == *name));
@@ -410,9 +415,6 @@ impl<'s> Asm<'s, '_> {
         }
     }
 }
-
-/// The symbol that names a group, and its sections.
-type Groups = Vec<(usize, Vec<usize>)>;
 
 #[derive(Clone, Copy)]
 enum RelocTarget {
