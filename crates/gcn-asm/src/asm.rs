@@ -1,13 +1,15 @@
 //! Statements: labels, assignments, directives and instructions, into sections.
 
+use crate::dwarf::{Debug, Places};
 use crate::expr::{Expr, SymId, Variant};
+use crate::hsa::CodeBlock;
 use crate::lexer::{LexError, Lexer, Reading, Span, Tok, Token, unescape};
 use crate::parse::{Fail, Parser};
 use crate::quick::{Quick, Run, State, next_line};
 use crate::symbols::{Def, Symbols};
 use crate::{Kernel, Level, Options, Syntax};
 use gcn_isa::{Gen, Target};
-use gcn_object::target::{TargetId, Version};
+use gcn_object::target::{Os, TargetId, Version};
 use gcn_object::write::Section;
 use gcn_object::{KernelBuilder, SectionFlags, SectionKind};
 
@@ -66,6 +68,7 @@ pub(crate) struct Asm<'s, 'o> {
     /// With XNACK and SRAMECC settings, from `.amdgcn_target`.
     pub(crate) target_id: Option<(TargetId, Version)>,
     pub(crate) version: Option<Version>,
+    pub(crate) os: Option<Os>,
     pub(crate) clrx: bool,
     pub(crate) permissive: bool,
     pub(crate) quiet: bool,
@@ -75,6 +78,8 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) stack: Vec<(u32, u32)>,
     pub(crate) fixups: Vec<Fixup>,
     pub(crate) block: Option<KernelBlock<'s>>,
+    /// An `.amd_kernel_code_t` block.
+    pub(crate) code_block: Option<CodeBlock>,
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) metadata: Option<Vec<u8>>,
     pub(crate) used: [u32; 2],
@@ -84,6 +89,12 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) errors: usize,
     pub(crate) target_missing: bool,
     pub(crate) raw_blocker: Option<String>,
+    /// What becomes debugging information.
+    pub(crate) debug: Debug,
+    /// Names of `.file` without a number.
+    pub(crate) file_symbols: Vec<String>,
+    /// The source's name, for debugging information.
+    pub(crate) file_name: String,
 }
 
 impl<'s, 'o> Asm<'s, 'o> {
@@ -119,7 +130,8 @@ impl<'s, 'o> Asm<'s, 'o> {
             sym,
             target: None,
             target_id: None,
-            version: None,
+            version: options.version,
+            os: options.os,
             clrx,
             permissive: options.permissive,
             quiet: false,
@@ -129,6 +141,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             stack: Vec::new(),
             fixups: Vec::new(),
             block: None,
+            code_block: None,
             kernels: Vec::new(),
             metadata: None,
             used: [0; 2],
@@ -137,6 +150,9 @@ impl<'s, 'o> Asm<'s, 'o> {
             errors: 0,
             target_missing: false,
             raw_blocker: None,
+            debug: Debug::default(),
+            file_symbols: Vec::new(),
+            file_name: String::new(),
         };
         if let Some(target) = options.target {
             asm.set_target(target);
@@ -191,6 +207,14 @@ impl<'s, 'o> Asm<'s, 'o> {
         if self.errors >= MAX_ERRORS {
             return;
         }
+        if let Some(block) = self.code_block.take() {
+            self.message(
+                Level::Error,
+                block.span,
+                "expected .end_amd_kernel_code_t: this block has no end".into(),
+                None,
+            );
+        }
         if let Some(block) = self.block.take() {
             self.message(
                 Level::Error,
@@ -209,9 +233,11 @@ impl<'s, 'o> Asm<'s, 'o> {
     /// What plain lines would be read under here; `None` where none are expected.
     pub(crate) fn plain_state(&self) -> Option<State> {
         let section = &self.sections[self.current as usize];
-        let plain = self.lexer.line_start
+        let plain = self.options.debug.is_none()
+            && self.lexer.line_start
             && self.lexer.pos >= self.quick_from
             && self.block.is_none()
+            && self.code_block.is_none()
             && section.kind != SectionKind::NOBITS;
         Some(State {
             target: self.target.filter(|_| plain)?,
@@ -289,6 +315,10 @@ impl<'s, 'o> Asm<'s, 'o> {
                 span: label,
             });
         }
+        if !bytes.is_empty() && self.line_waits() {
+            self.begin_line();
+        }
+        let bytes = &quick.out[run.bytes.clone()];
         let section = &mut self.sections[current as usize];
         section.data.extend_from_slice(bytes);
         section.size += bytes.len() as u64;
@@ -349,6 +379,11 @@ impl<'s, 'o> Asm<'s, 'o> {
         }
     }
 
+    /// The lines of places in the source.
+    pub(crate) fn places(&self) -> Places<'_> {
+        Places::new(&self.file_name, self.src)
+    }
+
     pub(crate) fn place(&self) -> (u32, u64) {
         (self.current, self.sections[self.current as usize].size)
     }
@@ -375,6 +410,9 @@ impl<'s, 'o> Asm<'s, 'o> {
                 .src
                 .get(first.span.start as usize..first.span.end as usize);
             let text = text.unwrap_or("");
+            if self.code_block.is_some() && first.tok != Tok::End {
+                return self.kernel_code_line(tokens, text);
+            }
             match (first.tok, second) {
                 (Tok::End, _) => return Ok(()),
                 (Tok::Ident | Tok::Str, Tok::Punct(b':')) => {
@@ -483,6 +521,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             self.message(Level::Warning, span, message.into(), None);
         }
         let (section, offset) = self.place();
+        self.own_line(span);
         self.emit(span, &insn.bytes[..insn.len])?;
         if let Some((expr, span)) = insn.branch {
             self.fixups.push(Fixup {
@@ -531,6 +570,9 @@ impl<'s, 'o> Asm<'s, 'o> {
 
     pub(crate) fn emit(&mut self, span: Span, bytes: &[u8]) -> Result<(), Fail> {
         self.room(span, bytes.len() as u64)?;
+        if self.line_waits() && !bytes.is_empty() {
+            self.begin_line();
+        }
         let section = &mut self.sections[self.current as usize];
         if section.kind == SectionKind::NOBITS {
             if bytes.iter().any(|&b| b != 0) {
@@ -602,6 +644,12 @@ impl<'s> Parser<'s, '_> {
     }
 
     pub(crate) fn one_string(&mut self) -> Result<Vec<u8>, Fail> {
+        let bytes = self.string()?;
+        self.end()?;
+        Ok(bytes)
+    }
+
+    pub(crate) fn string(&mut self) -> Result<Vec<u8>, Fail> {
         let span = self.span();
         if self.peek() != Tok::Str {
             return Err(Fail::new(
@@ -610,8 +658,6 @@ impl<'s> Parser<'s, '_> {
             ));
         }
         self.next();
-        let bytes = unescape(self.text(span)).map_err(|m| Fail::new(span, m))?;
-        self.end()?;
-        Ok(bytes)
+        unescape(self.text(span)).map_err(|m| Fail::new(span, m))
     }
 }
