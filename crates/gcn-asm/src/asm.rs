@@ -1,17 +1,22 @@
 //! Statements: labels, assignments, directives and instructions, into sections.
 
-use crate::dwarf::{Debug, Places};
+use crate::dwarf::Debug;
+use crate::expand::{Condition, Frame, Macro, Now};
 use crate::expr::{Expr, SymId, Variant};
 use crate::hsa::CodeBlock;
 use crate::lexer::{LexError, Lexer, Reading, Span, Tok, Token, unescape};
+use crate::listing::Listing;
 use crate::parse::{Fail, Parser};
 use crate::quick::{Quick, Run, State, next_line};
+use crate::sources::{Message, Sources};
 use crate::symbols::{Def, Symbols};
 use crate::{Kernel, Level, Options, Syntax};
 use gcn_isa::{Gen, Target};
 use gcn_object::target::{Os, TargetId, Version};
 use gcn_object::write::Section;
 use gcn_object::{KernelBuilder, SectionFlags, SectionKind};
+use std::collections::HashMap;
+use typed_arena::Arena;
 
 /// What the bytes at a place wait for.
 pub(crate) enum FixKind {
@@ -52,9 +57,23 @@ pub(crate) const MAX_ERRORS: usize = 100;
 pub(crate) const MAX_ALIGN: u64 = 1 << 20;
 
 pub(crate) struct Asm<'s, 'o> {
-    pub(crate) src: &'s str,
+    pub(crate) sources: Sources<'s>,
     pub(crate) options: &'o Options,
+    /// Reads the current text.
     pub(crate) lexer: Lexer<'s>,
+    /// What the current text is, and the texts that wait for its end.
+    pub(crate) now: Now,
+    pub(crate) frames: Vec<Frame<'s>>,
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) macros: HashMap<&'s str, Macro<'s>>,
+    /// How many macros were called.
+    pub(crate) calls: u32,
+    /// The bytes that macros, repetitions and includes made of the source.
+    pub(crate) spent: u64,
+    /// A macro has the name of an instruction.
+    pub(crate) shadowed: bool,
+    /// After what went wrong, nothing more is read.
+    pub(crate) stopped: bool,
     pub(crate) tokens: Vec<Token>,
     /// Reads plain lines; the others do so on other threads.
     pub(crate) quick: Option<Quick<'s>>,
@@ -71,6 +90,8 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) os: Option<Os>,
     pub(crate) clrx: bool,
     pub(crate) permissive: bool,
+    /// Addresses of output sections.
+    pub(crate) section_places: Vec<(String, u64)>,
     pub(crate) quiet: bool,
     pub(crate) sections: Vec<Section>,
     pub(crate) current: u32,
@@ -84,8 +105,7 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) metadata: Option<Vec<u8>>,
     pub(crate) used: [u32; 2],
     pub(crate) next_free: [SymId; 2],
-    /// (level, span, message, help).
-    pub(crate) messages: Vec<(Level, Span, String, Option<String>)>,
+    pub(crate) messages: Vec<Message>,
     pub(crate) errors: usize,
     pub(crate) target_missing: bool,
     pub(crate) raw_blocker: Option<String>,
@@ -93,12 +113,18 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) debug: Debug,
     /// Names of `.file` without a number.
     pub(crate) file_symbols: Vec<String>,
-    /// The source's name, for debugging information.
-    pub(crate) file_name: String,
+    /// What each statement became, if a listing is wanted.
+    pub(crate) listing: Option<Listing>,
 }
 
 impl<'s, 'o> Asm<'s, 'o> {
-    pub(crate) fn new(src: &'s str, options: &'o Options, snippet: bool) -> Asm<'s, 'o> {
+    pub(crate) fn new(
+        src: &'s str,
+        file_name: &str,
+        options: &'o Options,
+        snippet: bool,
+        store: &'s Arena<String>,
+    ) -> Asm<'s, 'o> {
         let clrx = options.syntax == Syntax::Clrx;
         let reading = Reading {
             semicolon_separates: clrx || snippet,
@@ -115,9 +141,17 @@ impl<'s, 'o> Asm<'s, 'o> {
             fixed(".amdgcn.next_free_sgpr"),
         ];
         let mut asm = Asm {
-            src,
+            sources: Sources::new(store, src, file_name),
             options,
             lexer: Lexer::new(src, reading),
+            now: Now::Text,
+            frames: Vec::new(),
+            conditions: Vec::new(),
+            macros: HashMap::new(),
+            calls: 0,
+            spent: 0,
+            shadowed: false,
+            stopped: false,
             tokens: Vec::with_capacity(64),
             quick: None,
             others: Vec::new(),
@@ -134,6 +168,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             os: options.os,
             clrx,
             permissive: options.permissive,
+            section_places: Vec::new(),
             quiet: false,
             sections: vec![Section::new(".text", SectionFlags::CODE, 4, Vec::new())],
             current: 0,
@@ -152,7 +187,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             raw_blocker: None,
             debug: Debug::default(),
             file_symbols: Vec::new(),
-            file_name: String::new(),
+            listing: options.listing.then(Listing::default),
         };
         if let Some(target) = options.target {
             asm.set_target(target);
@@ -186,7 +221,12 @@ impl<'s, 'o> Asm<'s, 'o> {
         help: Option<String>,
     ) {
         self.errors += (level == Level::Error) as usize;
-        self.messages.push((level, span, message, help));
+        self.messages.push(Message {
+            level,
+            span,
+            text: message,
+            help,
+        });
     }
 
     pub(crate) fn fail(&mut self, fail: Fail) {
@@ -197,12 +237,15 @@ impl<'s, 'o> Asm<'s, 'o> {
     pub(crate) fn run(&mut self) {
         let threads = self.options.threads.max(1);
         while !self.done() {
-            let rest = self.src.len() - self.lexer.pos;
+            let rest = self.lexer.src.len() - self.lexer.pos;
             let parts = threads.min(rest / self.least_part);
             match self.plain_state() {
                 Some(state) if parts > 1 => self.read_parts(parts, state),
-                _ => self.step(self.src.len()),
+                _ => self.step(self.lexer.src.len()),
             }
+        }
+        if !self.stopped {
+            self.leave();
         }
         if self.errors >= MAX_ERRORS {
             return;
@@ -225,9 +268,13 @@ impl<'s, 'o> Asm<'s, 'o> {
         }
     }
 
-    /// Whether everything was read, or enough errors were found.
-    pub(crate) fn done(&self) -> bool {
-        self.lexer.at_end() || self.errors >= MAX_ERRORS
+    /// Whether everything was read, or enough errors were found. Texts that were read to their
+    /// end are left behind.
+    pub(crate) fn done(&mut self) -> bool {
+        while self.lexer.at_end() && !self.frames.is_empty() && !self.stopped {
+            self.leave();
+        }
+        self.lexer.at_end() || self.stopped || self.errors >= MAX_ERRORS
     }
 
     /// What plain lines would be read under here; `None` where none are expected.
@@ -238,6 +285,8 @@ impl<'s, 'o> Asm<'s, 'o> {
             && self.lexer.pos >= self.quick_from
             && self.block.is_none()
             && self.code_block.is_none()
+            && !self.shadowed
+            && self.listing.is_none()
             && section.kind != SectionKind::NOBITS;
         Some(State {
             target: self.target.filter(|_| plain)?,
@@ -253,8 +302,8 @@ impl<'s, 'o> Asm<'s, 'o> {
             let mut quick = self
                 .quick
                 .take()
-                .unwrap_or_else(|| Quick::new(self.src, state));
-            quick.set_state(state);
+                .unwrap_or_else(|| Quick::new(self.lexer.src, state));
+            quick.read_under(self.lexer.src, state);
             quick.clear();
             let read = quick.run(pos, end.min(pos + PIECE));
             let took = read > pos && self.take_run(&quick, &quick.all(pos..read));
@@ -269,10 +318,26 @@ impl<'s, 'o> Asm<'s, 'o> {
 
     pub(crate) fn one_statement(&mut self) {
         let mut tokens = std::mem::take(&mut self.tokens);
+        let (start, place) = (self.lexer.base + self.lexer.pos as u32, self.place());
+        let depth = self.frames.len();
         if let Err(LexError { span, message }) = self.lexer.statement(&mut tokens) {
             self.message(Level::Error, span, message, None);
         } else if let Err(fail) = self.statement(&tokens) {
             self.fail(fail);
+        }
+        let end = self.place();
+        if let Some(listing) = &mut self.listing {
+            let start = tokens.first().map_or(start, |t| t.span.start);
+            // The statement may have started another text, or ended this one.
+            let lexer = match self.frames.get(depth) {
+                Some(frame) => &frame.lexer,
+                None => &self.lexer,
+            };
+            let text = Span {
+                start,
+                end: (lexer.base + lexer.pos as u32).max(start),
+            };
+            listing.add(text, depth, place, end);
         }
         if self.errors >= MAX_ERRORS {
             let span = tokens.last().map_or(Span::default(), |t| t.span);
@@ -300,7 +365,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         let fixups = self.fixups.len();
         for branch in &quick.branches[run.branches.clone()] {
             let label = branch.label;
-            let name = &self.src[label.start as usize..label.end as usize];
+            let name = &self.lexer.src[label.start as usize..label.end as usize];
             let id = self.sym.intern(name);
             if self.sym.absolute(id).is_some() {
                 // It is no label but a number.
@@ -312,7 +377,7 @@ impl<'s, 'o> Asm<'s, 'o> {
                 offset: size + (branch.offset as usize - run.bytes.start) as u64,
                 kind: FixKind::Branch,
                 expr: Expr::Sym(id, Variant::None),
-                span: label,
+                span: label.moved(self.lexer.base),
             });
         }
         if !bytes.is_empty() && self.line_waits() {
@@ -335,7 +400,8 @@ impl<'s, 'o> Asm<'s, 'o> {
     /// When it is their turn, what they became is taken if they stand where a statement starts
     /// and the state is still the same; all other lines are read then.
     pub(crate) fn read_parts(&mut self, parts: usize, state: State) {
-        let src = self.src;
+        let src = self.lexer.src;
+        let depth = self.frames.len();
         let start = self.lexer.pos;
         let size = ((src.len() - start) / parts).clamp(self.least_part, MOST_PART);
         let mut ends: Vec<usize> = (1..=parts)
@@ -348,40 +414,50 @@ impl<'s, 'o> Asm<'s, 'o> {
             let mut readers = Vec::new();
             for (part, mut quick) in ends.windows(2).zip(others) {
                 let part = part[0]..part[1];
-                quick.set_state(state);
+                quick.read_under(src, state);
                 let reader = std::thread::Builder::new().spawn_scoped(scope, move || {
                     let runs = quick.runs(part);
                     (quick, runs)
                 });
                 readers.push(reader);
             }
-            self.read_to(ends[0]);
+            self.read_to(depth, ends[0]);
             for (reader, &end) in readers.into_iter().zip(&ends[1..]) {
                 // What a thread could not read is read here.
                 if let Some((quick, runs)) = reader.ok().and_then(|r| r.join().ok()) {
                     for run in &runs {
-                        self.read_to(run.lines.start);
-                        if !self.done() {
+                        self.read_to(depth, run.lines.start);
+                        if !self.done() && self.frames.len() == depth {
                             self.take_run(&quick, run);
                         }
                     }
                     self.others.push(quick);
                 }
-                self.read_to(end);
+                self.read_to(depth, end);
             }
         });
     }
 
-    /// Reads all statements that start before `end`.
-    pub(crate) fn read_to(&mut self, end: usize) {
-        while self.lexer.pos < end && !self.done() {
+    /// Reads all statements of the text at a depth that start before `end`, and the texts that
+    /// they make.
+    pub(crate) fn read_to(&mut self, depth: usize, end: usize) {
+        while !self.done()
+            && (self.frames.len() > depth || self.frames.len() == depth && self.lexer.pos < end)
+        {
+            let end = match self.frames.len() > depth {
+                true => self.lexer.src.len(),
+                false => end,
+            };
             self.step(end);
         }
     }
 
-    /// The lines of places in the source.
-    pub(crate) fn places(&self) -> Places<'_> {
-        Places::new(&self.file_name, self.src)
+    /// A part of the text that is being read.
+    pub(crate) fn text(&self, span: Span) -> &'s str {
+        let at = |offset: u32| offset.wrapping_sub(self.lexer.base) as usize;
+        (self.lexer.src)
+            .get(at(span.start)..at(span.end))
+            .unwrap_or("")
     }
 
     pub(crate) fn place(&self) -> (u32, u64) {
@@ -390,7 +466,8 @@ impl<'s, 'o> Asm<'s, 'o> {
 
     pub(crate) fn parser<'a>(&'a mut self, tokens: &'a [Token]) -> Parser<'s, 'a> {
         Parser {
-            src: self.src,
+            src: self.lexer.src,
+            base: self.lexer.base,
             tokens,
             at: 0,
             place: self.place(),
@@ -406,10 +483,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         loop {
             let first = tokens[0];
             let second = tokens.get(1).map_or(Tok::End, |t| t.tok);
-            let text = self
-                .src
-                .get(first.span.start as usize..first.span.end as usize);
-            let text = text.unwrap_or("");
+            let text = self.text(first.span);
             if self.code_block.is_some() && first.tok != Tok::End {
                 return self.kernel_code_line(tokens, text);
             }
@@ -436,6 +510,9 @@ impl<'s, 'o> Asm<'s, 'o> {
                     p.end()?;
                     return self.assign(text, expr, first.span);
                 }
+                (Tok::Ident, _) if !self.macros.is_empty() && self.call_macro(tokens, text)? => {
+                    return Ok(());
+                }
                 (Tok::Ident, _) if text.starts_with('.') => {
                     return self.directive(tokens, text);
                 }
@@ -455,16 +532,14 @@ impl<'s, 'o> Asm<'s, 'o> {
         let symbol = self.sym.get_mut(id);
         if symbol.def != Def::None {
             let name = symbol.name.as_str().to_string();
-            let line = 1 + self.src.as_bytes()
-                [..symbol.defined_at.min(self.src.len() as u32) as usize]
-                .iter()
-                .filter(|&&c| c == b'\n')
-                .count();
             let fail = Fail::new(span, format!("'{name}' is defined twice"));
             return Err(if symbol.defined_at == u32::MAX {
                 fail
             } else {
-                fail.help(format!("it is defined in line {line} already"))
+                fail.help(format!(
+                    "it is defined in {} already",
+                    self.sources.describe(symbol.defined_at)
+                ))
             });
         }
         symbol.def = Def::Label(section, offset);
@@ -631,15 +706,20 @@ impl<'s, 'o> Asm<'s, 'o> {
 }
 
 impl<'s> Parser<'s, '_> {
-    pub(crate) fn symbol_name(&mut self) -> Result<SymId, Fail> {
+    /// A name, which may be quoted.
+    pub(crate) fn one_name(&mut self, what: &str) -> Result<&'s str, Fail> {
         let span = self.span();
-        let name = match self.peek() {
+        match self.peek() {
             Tok::Str => {
                 self.next();
-                self.text(span).trim_matches('"')
+                Ok(self.text(span).trim_matches('"'))
             }
-            _ => self.ident("a symbol")?,
-        };
+            _ => self.ident(what),
+        }
+    }
+
+    pub(crate) fn symbol_name(&mut self) -> Result<SymId, Fail> {
+        let name = self.one_name("a symbol")?;
         Ok(self.sym.intern(name))
     }
 

@@ -76,6 +76,7 @@ static DIRECTIVES: &[&str] = &[
     ".amdgpu_metadata",
     ".end_amdgpu_metadata",
     ".gcn_permissive",
+    ".gcn_section_at",
     ".arch",
     ".gpu",
     ".syntax",
@@ -108,6 +109,24 @@ impl<'s> Asm<'s, '_> {
             ));
         }
         match name {
+            ".macro" => self.define_macro(tokens),
+            ".endm" | ".endmacro" => Err(Fail::new(span, "expected a .macro before this")),
+            ".exitm" => self.exit_macro(span),
+            ".purgem" => self.forget_macro(tokens),
+            ".rept" | ".rep" => self.rept(tokens),
+            ".irp" => self.irp(tokens, false),
+            ".irpc" => self.irp(tokens, true),
+            ".while" => self.while_loop(tokens),
+            ".for" => self.for_loop(tokens),
+            ".endr" => Err(Fail::new(
+                span,
+                "expected .rept, .irp, .irpc, .for or .while before this",
+            )),
+            _ if name.starts_with(".if") => self.condition(tokens, name),
+            ".endif" => self.condition_end(tokens, name),
+            _ if name.starts_with(".else") => self.condition_end(tokens, name),
+            ".include" => self.include(tokens),
+            ".incbin" => self.incbin(tokens),
             ".text" | ".data" | ".bss" | ".rodata" => {
                 self.parse(tokens, |p| p.end())?;
                 let section = self.named_section(name, None, span)?;
@@ -395,6 +414,22 @@ impl<'s> Asm<'s, '_> {
                 self.quiet = true;
                 Ok(())
             }
+            // Where the loadable file has an output section, if not where ld.lld would put it.
+            ".gcn_section_at" => {
+                let place = self.parse(tokens, |p| {
+                    let name = p.one_name("a section's name")?;
+                    p.expect(b',')?;
+                    let at = p.span();
+                    let address = p.absolute()?;
+                    p.end()?;
+                    match u64::try_from(address) {
+                        Ok(address) => Ok((name.to_string(), address)),
+                        Err(_) => Err(Fail::new(at, "expected an address of 0 or more")),
+                    }
+                })?;
+                self.section_places.push(place);
+                Ok(())
+            }
             ".syntax" => {
                 let word = self.parse(tokens, |p| {
                     let span = p.span();
@@ -422,7 +457,7 @@ impl<'s> Asm<'s, '_> {
                 Ok(())
             }
             ".end" => {
-                self.lexer.pos = self.src.len();
+                self.end_all();
                 Ok(())
             }
             ".warning" | ".error" => {

@@ -6,6 +6,7 @@ use crate::asm::{Asm, FixKind, Fixup};
 use crate::expr::Expr;
 use crate::lexer::{Span, Tok, Token};
 use crate::parse::Fail;
+use crate::sources::Lines;
 use gcn_object::{SectionFlags, SectionKind};
 use gimli::write::{
     Address, AttributeValue, CallFrameInstruction, CommonInformationEntry, DwarfUnit, EndianVec,
@@ -568,7 +569,7 @@ impl<'s> Asm<'s, '_> {
         for &(section, offset, at) in lines {
             sections.entry(section).or_default().push((offset, at));
         }
-        let places = self.places();
+        let mut found = Lines::default();
         let mut main = None;
         let mut ranges = Vec::new();
         for (section, rows) in sections {
@@ -579,7 +580,7 @@ impl<'s> Asm<'s, '_> {
             };
             program.begin_sequence(Some(begin));
             for (offset, at) in rows {
-                let (name, line, column) = places.find(at);
+                let (name, line) = self.sources.file_and_line(at, &mut found);
                 let name = if name.is_empty() { "<source>" } else { name };
                 let file = *files.entry(name.to_string()).or_insert_with(|| {
                     program.add_file(LineString::String(bytes(name)), here, None)
@@ -588,7 +589,7 @@ impl<'s> Asm<'s, '_> {
                 let row = program.row();
                 row.address_offset = offset - start;
                 row.file = file;
-                (row.line, row.column) = (line as u64, column as u64);
+                row.line = line as u64;
                 program.generate_row();
             }
             let length = self.sections[section as usize].size - start;
@@ -711,29 +712,5 @@ impl RelocateWriter for Writer {
 
     fn relocate(&mut self, relocation: Relocation) {
         self.relocations.push(relocation);
-    }
-}
-
-/// Where each line of the source begins, to find the lines of many places.
-pub(crate) struct Places<'a> {
-    file: &'a str,
-    starts: Vec<u32>,
-}
-
-impl Places<'_> {
-    pub fn new<'a>(file: &'a str, source: &str) -> Places<'a> {
-        let breaks = source.bytes().enumerate().filter(|(_, c)| *c == b'\n');
-        let starts = std::iter::once(0).chain(breaks.map(|(at, _)| at as u32 + 1));
-        Places {
-            file,
-            starts: starts.collect(),
-        }
-    }
-
-    /// File, line and column, from 1, of a place.
-    pub fn find(&self, at: u32) -> (&str, usize, usize) {
-        let line = self.starts.partition_point(|&start| start <= at);
-        let start = self.starts.get(line.wrapping_sub(1)).copied().unwrap_or(0);
-        (self.file, line.max(1), (at - start) as usize + 1)
     }
 }

@@ -53,31 +53,28 @@ impl<'s> Asm<'s, '_> {
     }
 
     pub(crate) fn arch(&mut self, tokens: &[Token]) -> Result<(), Fail> {
-        let (name, span) = self.parse(tokens, |p| {
-            // `gcn1.2` is a name and a number to the lexer.
-            let start = p.span();
-            let mut end = start;
-            while !p.at_end() {
-                end = p.span();
-                p.next();
-            }
-            let span = Span {
-                start: start.start,
-                end: end.end,
-            };
-            Ok((p.text(span).trim_matches('"'), span))
-        })?;
-        match Target::parse(name) {
-            Some(target) => self.new_target(target, span),
-            None => {
-                let fail = Fail::new(span, format!("there is no target `{name}`"));
-                let names = Target::all().map(Target::name);
-                Err(match nearest(name, names) {
-                    Some(near) => fail.help(format!("did you mean `{near}`?")),
-                    None => fail,
-                })
-            }
+        let (target, span) = self.target_name(tokens)?;
+        self.new_target(target, span)
+    }
+
+    /// The target that a directive names.
+    pub(crate) fn target_name(&mut self, tokens: &[Token]) -> Result<(Target, Span), Fail> {
+        // `gcn1.2` is a name and a number to the lexer.
+        let span = match tokens {
+            [_, first, .., last, _] => first.span.to(last.span),
+            [_, only, ..] => only.span,
+            _ => Span::default(),
+        };
+        let name = self.text(span).trim_matches('"');
+        if let Some(target) = Target::parse(name) {
+            return Ok((target, span));
         }
+        let fail = Fail::new(span, format!("there is no target `{name}`"));
+        let names = Target::all().map(Target::name);
+        Err(match nearest(name, names) {
+            Some(near) => fail.help(format!("did you mean `{near}`?")),
+            None => fail,
+        })
     }
 
     /// The target with its features.
@@ -204,7 +201,7 @@ impl<'s> Asm<'s, '_> {
     /// The text up to the line that begins with `end`, for blocks that are not of statements.
     pub(crate) fn raw_block(&mut self, end: &str, span: Span) -> Result<&'s str, Fail> {
         let start = self.lexer.pos;
-        let rest = self.src.get(start..).unwrap_or("");
+        let rest = self.lexer.src.get(start..).unwrap_or("");
         let mut at = 0;
         for line in rest.split_inclusive('\n') {
             if line.trim_start().starts_with(end) {
@@ -213,7 +210,7 @@ impl<'s> Asm<'s, '_> {
             }
             at += line.len();
         }
-        self.lexer.pos = self.src.len();
+        self.lexer.pos = self.lexer.src.len();
         Err(Fail::new(
             span,
             format!("expected {end}: this block has no end"),

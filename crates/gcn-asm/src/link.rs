@@ -11,21 +11,24 @@ use gcn_object::target::Version;
 use gcn_object::{Binding, RelocationKind, SymbolKind, SymbolSection, Visibility};
 
 impl<'s> Asm<'s, '_> {
-    /// Resolves what waited for symbols. `None` after errors.
-    pub(crate) fn finish(mut self, file: &str) -> (Option<Assembled>, Vec<Diagnostic>) {
+    /// Resolves what waited for symbols. The object is `None` after errors.
+    pub(crate) fn finish(mut self) -> (Option<Assembled>, Vec<Diagnostic>, Option<String>) {
         let mut object = None;
         if self.errors < MAX_ERRORS {
             // Even after errors, for what this finds.
             if !self.options.text_only {
-                self.file_name = file.to_string();
                 self.write_debug();
             }
             self.name_sections();
             self.sym.finished = true;
             object = self.link().filter(|_| self.errors == 0);
         }
-        let diagnostics = crate::diagnostics(self.src, file, self.messages);
-        (object, diagnostics)
+        let listing = match (&self.listing, &object) {
+            (Some(listing), Some(object)) => Some(listing.text(&self.sources, &object.sections)),
+            _ => None,
+        };
+        let diagnostics = self.sources.diagnostics(std::mem::take(&mut self.messages));
+        (object, diagnostics, listing)
     }
 
     /// A section's name is its begin, where no symbol has that name.
@@ -61,7 +64,7 @@ impl<'s> Asm<'s, '_> {
                 Err(message) => self.message(Level::Error, fixup.span, message, None),
             }
             if self.errors >= MAX_ERRORS {
-                let end = self.src.len() as u32;
+                let end = self.sources.source(0).text.len() as u32;
                 let span = Span { start: end, end };
                 let message = format!("{MAX_ERRORS} errors: the rest was not looked for");
                 self.message(Level::Error, span, message, None);
@@ -180,7 +183,7 @@ impl<'s> Asm<'s, '_> {
             });
         }
         for (at, message) in errors {
-            let at = at.min(self.src.len() as u32);
+            let at = if at == u32::MAX { 0 } else { at };
             self.message(Level::Error, Span { start: at, end: at }, message, None);
         }
         for (target, n) in &wanted {
@@ -208,6 +211,7 @@ impl<'s> Asm<'s, '_> {
             relocations,
             kernels: std::mem::take(&mut self.kernels),
             metadata: self.metadata.take(),
+            section_places: std::mem::take(&mut self.section_places),
             raw_blocker: self.raw_blocker.take(),
         })
     }
@@ -377,10 +381,8 @@ impl<'s> Asm<'s, '_> {
     /// Takes note that the bytes of .text alone are not complete.
     pub(crate) fn block_raw(&mut self, fixup: &Fixup, kind: RelocationKind) {
         if fixup.section == 0 && self.raw_blocker.is_none() {
-            let text = self
-                .src
-                .get(fixup.span.start as usize..fixup.span.end as usize);
-            self.raw_blocker = Some(format!("`{}` needs {}", text.unwrap_or(""), kind.name()));
+            let text = self.sources.text(fixup.span);
+            self.raw_blocker = Some(format!("`{}` needs {}", text, kind.name()));
         }
     }
 

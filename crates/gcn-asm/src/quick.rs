@@ -100,7 +100,9 @@ impl<'s> Quick<'s> {
         self.state
     }
 
-    pub fn set_state(&mut self, state: State) {
+    /// Goes on with a text, perhaps another one.
+    pub fn read_under(&mut self, src: &'s str, state: State) {
+        self.src = src;
         if (state.target, state.clrx) != (self.state.target, self.state.clrx) {
             self.plans = Plans::new();
         }
@@ -179,6 +181,7 @@ impl<'s> Quick<'s> {
         let mut plan = self.plans.get(name, None, self.state)?;
         let mut p = Parser {
             src: self.src,
+            base: 0,
             tokens: &[],
             at: 0,
             place: (0, 0),
