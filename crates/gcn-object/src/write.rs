@@ -317,6 +317,19 @@ impl Builder {
         self.pins.insert(name.to_string(), address);
     }
 
+    /// The sections of the loadable file in its order, those of the linker among them, with their addresses.
+    ///
+    /// # Errors
+    /// As [`Builder::loadable`], but for references that do not fit.
+    pub fn layout(&self) -> Result<Vec<(String, u64)>, Error> {
+        self.check()?;
+        let mut link = Link::new(self)?;
+        let programs = link.programs();
+        link.lay_out(programs)?;
+        let places = link.outs.into_iter();
+        Ok(places.map(|out| (out.name, out.address)).collect())
+    }
+
     /// Checks what both writers rely on.
     fn check(&self) -> Result<(), Error> {
         if self.sections.len() > MAX_SECTIONS / 2 {
@@ -486,6 +499,7 @@ impl Builder {
                 SymbolSection::Undefined => 0,
                 SymbolSection::Absolute => 0xfff1,
                 SymbolSection::Common => 0xfff2,
+                SymbolSection::Lds => 0xff00,
                 SymbolSection::Index(i) => index[i] as u16,
             };
             let name = strings.add(&symbol.name);
@@ -790,6 +804,7 @@ static RELRO: &[&str] = &[
     ".ctors",
     ".dtors",
     ".eh_frame",
+    ".got",
 ];
 
 fn output_name(section: &Section) -> &str {
@@ -861,6 +876,12 @@ impl<'a> Link<'a> {
     }
 
     fn join_sections(&mut self) -> Result<(), Error> {
+        if let Some(lds) = (self.input.symbols.iter()).find(|s| s.section == SymbolSection::Lds) {
+            return layout(format!(
+                "symbol '{}' is LDS, which only a linker for graphics places; a relocatable object can hold it",
+                lds.name
+            ));
+        }
         // Common symbols come first in .bss.
         let mut size = 0u64;
         let mut align = 1;
@@ -1157,7 +1178,8 @@ impl<'a> Link<'a> {
                 vec![0; self.got.len() * 8],
             );
         }
-        self.outs.sort_by_key(|o| o.rank);
+        // A global offset table that was given stands where the linker's own would.
+        self.outs.sort_by_key(|o| (o.rank, o.name == ".got"));
         self.by_name = self
             .outs
             .iter()
@@ -1188,7 +1210,7 @@ impl<'a> Link<'a> {
                         .wrapping_add(s.address),
                 )
             }
-            SymbolSection::Undefined => None,
+            SymbolSection::Undefined | SymbolSection::Lds => None,
         }
     }
 
@@ -1260,7 +1282,8 @@ impl<'a> Link<'a> {
         Ok(offset)
     }
 
-    fn write(mut self) -> Result<Vec<u8>, Error> {
+    /// The loaded segments.
+    fn segments(&self) -> Vec<(u32, u32)> {
         let mut segments: Vec<(u32, u32)> = vec![Rank::Note.segment()];
         segments.extend(
             self.outs
@@ -1269,6 +1292,11 @@ impl<'a> Link<'a> {
                 .map(|o| o.rank.segment()),
         );
         segments.dedup();
+        segments
+    }
+
+    /// The alignments of the note segments.
+    fn notes(&self) -> Vec<u64> {
         let mut notes: Vec<u64> = self
             .outs
             .iter()
@@ -1276,8 +1304,19 @@ impl<'a> Link<'a> {
             .map(|o| o.align)
             .collect();
         notes.dedup();
-        let programs = segments.len() + notes.len() + 4;
-        let end = self.lay_out(programs as u64)?;
+        notes
+    }
+
+    /// How many program headers there are when addresses are given.
+    fn programs(&self) -> u64 {
+        (self.segments().len() + self.notes().len() + 4) as u64
+    }
+
+    fn write(mut self) -> Result<Vec<u8>, Error> {
+        let mut segments = self.segments();
+        let notes = self.notes();
+        let programs = self.programs();
+        let end = self.lay_out(programs)?;
         self.fill_tables();
         self.apply_relocations()?;
 
@@ -1504,6 +1543,7 @@ impl<'a> Link<'a> {
             SymbolSection::Undefined => 0,
             SymbolSection::Absolute => 0xfff1,
             SymbolSection::Common => number(".bss"),
+            SymbolSection::Lds => 0xff00,
             SymbolSection::Index(i) => self.homes[i].as_ref().map_or(0, |(name, _)| number(name)),
         }
     }
