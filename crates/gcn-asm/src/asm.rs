@@ -89,6 +89,8 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) permissive: bool,
     /// Addresses of output sections.
     pub(crate) section_places: Vec<(String, u64)>,
+    /// What the symbol table calls symbols, where that is not their name.
+    pub(crate) renames: Vec<(SymId, String)>,
     pub(crate) quiet: bool,
     pub(crate) sections: Vec<Section>,
     pub(crate) current: u32,
@@ -159,6 +161,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             clrx,
             permissive: options.permissive,
             section_places: Vec::new(),
+            renames: Vec::new(),
             quiet: false,
             sections: vec![Section::new(".text", SectionFlags::CODE, 4, Vec::new())],
             current: 0,

@@ -154,17 +154,33 @@ pub fn quoted(name: &str) -> String {
     let start = |c: u8| c.is_ascii_alphabetic() || matches!(c, b'_' | b'.' | b'$') || c >= 0x80;
     let plain = bytes.first().is_some_and(|c| start(*c))
         && bytes.iter().all(|c| start(*c) || c.is_ascii_digit());
-    // Names of registers, and what may be one, are short.
-    let register = bytes.len() <= 16
-        && !name.contains('_')
-        && !name.contains('.')
-        && bytes[0].is_ascii_lowercase()
-        && (bytes.len() <= 4 || bytes.last().is_some_and(u8::is_ascii_digit));
+    // What may be a register would be one.
+    let numbered = |prefix: &str| {
+        let number = name.strip_prefix(prefix).unwrap_or("");
+        !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())
+    };
+    let register = ["s", "v", "ttmp"].iter().any(|prefix| numbered(prefix))
+        || RESERVED.iter().any(|word| {
+            let halves = name.strip_suffix("_lo").or(name.strip_suffix("_hi"));
+            name.eq_ignore_ascii_case(word) || halves == Some(word)
+        });
     match plain && !register {
         true => name.to_string(),
         false => format!("\"{}\"", name.replace('"', "'")),
     }
 }
+
+fn unquoted(name: &str) -> &str {
+    name.trim_matches('"')
+}
+
+/// Words that operands may be.
+const RESERVED: &[&str] = &[
+    "vcc", "exec", "scc", "m0", "flat_scratch", "xnack_mask", "tba", "tma", "vccz", "execz", "off",
+    "lds_direct", "null", "src_vccz", "src_execz", "src_scc", "src_lds_direct", "shared_base",
+    "shared_limit", "private_base", "private_limit", "pops_exiting_wave_id", "lit", "op", "hwreg",
+    "sendmsg", "abs", "neg", "sext", "vmcnt", "lgkmcnt", "expcnt", "mul", "div",
+];
 
 /// What stands for the eight bytes of a relocated address, a literal or a branch's target.
 enum Fixed {
@@ -459,7 +475,8 @@ impl<'a> Source<'a> {
                 uses.push((index, pair, fixed));
             }
         }
-        // The linker makes the table again, if the references ask for its entries in this order.
+        entries.sort_unstable();
+        // The linker makes the table again, if the references ask for all of its entries.
         let remade = got.and_then(|g| self.got_symbols(g, &entries));
         if let (Some(g), Some(_)) = (got, &remade) {
             self.shown.retain(|i| *i != g);
@@ -531,7 +548,17 @@ impl<'a> Source<'a> {
                 _ => None,
             }
         };
-        entries.iter().map(symbol).collect()
+        let symbols: Vec<usize> = entries.iter().map(symbol).collect::<Option<_>>()?;
+        // The linker's order is that of the symbols, local ones last.
+        let places: HashMap<usize, usize> = (self.order().into_iter().enumerate())
+            .map(|(place, n)| (n, place))
+            .collect();
+        let key = |n: &usize| {
+            let symbol = &self.table[*n];
+            let local = symbol.binding == Binding::Local && !hidden(symbol);
+            (local, places.get(n).copied())
+        };
+        symbols.is_sorted_by_key(key).then_some(symbols)
     }
 
     /// Words that the loader fills in.
@@ -798,7 +825,8 @@ impl<'a> Source<'a> {
             .collect();
         let by_name: HashMap<&str, &Symbol> =
             self.table.iter().map(|s| (s.name.as_str(), s)).collect();
-        for (symbol, name) in self.table.iter().zip(&self.names) {
+        for n in self.order() {
+            let (symbol, name) = (&self.table[n], &self.names[n]);
             if name.is_empty() || !self.has(symbol) {
                 continue;
             }
@@ -822,6 +850,9 @@ impl<'a> Source<'a> {
                 }
                 None => symbol.visibility,
             };
+            if unquoted(name) != symbol.name {
+                let _ = writeln!(out, ".gcn_rename {name}, \"{}\"", symbol.name);
+            }
             // A block's symbol has the code's.
             let of_block =
                 (symbol.name.strip_suffix(".kd")).is_some_and(|n| kernels.contains_key(n));
@@ -846,6 +877,35 @@ impl<'a> Source<'a> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// The symbols in the order in which they came to the table. A linker puts hidden ones before
+    /// the others, and only their names are where they were.
+    fn order(&self) -> Vec<usize> {
+        let table: Vec<usize> = (0..self.table.len()).collect();
+        let symtab = (self.object.sections.iter()).position(|s| s.kind == SectionKind::SYMTAB);
+        let (true, Some(symtab)) = (self.loadable, symtab) else {
+            return table;
+        };
+        let entries = self.object.section_data(symtab).chunks_exact(24);
+        let names: Vec<u32> = entries
+            .map(|entry| u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]))
+            .collect();
+        if names.len() != table.len() {
+            return table;
+        }
+        let mut order = table.clone();
+        order.sort_by_key(|n| names[*n]);
+        let mut sorted = order.clone();
+        sorted.sort_by_key(|n| self.table[*n].binding != Binding::Local);
+        let used = |order: &[usize]| -> Vec<usize> {
+            let kept = order.iter().filter(|n| !self.names[**n].is_empty());
+            kept.copied().collect()
+        };
+        match used(&sorted) == used(&table) {
+            true => order,
+            false => table,
         }
     }
 
