@@ -6,6 +6,7 @@ use crate::lexer::{LexError, Lexer, Reading, Span, Tok, Token, unescape};
 use crate::listing::Listing;
 use crate::parse::{Fail, Parser};
 use crate::quick::{Quick, Run, State, next_line};
+use crate::sections::Extra;
 use crate::sources::{Message, Sources};
 use crate::symbols::{Def, Symbols};
 use crate::{Kernel, Level, Options, Syntax};
@@ -93,6 +94,8 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) renames: Vec<(SymId, String)>,
     pub(crate) quiet: bool,
     pub(crate) sections: Vec<Section>,
+    /// What belongs to sections beside their bytes, by their number.
+    pub(crate) extras: HashMap<u32, Extra>,
     pub(crate) current: u32,
     pub(crate) previous: u32,
     pub(crate) stack: Vec<(u32, u32)>,
@@ -164,6 +167,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             renames: Vec::new(),
             quiet: false,
             sections: vec![Section::new(".text", SectionFlags::CODE, 4, Vec::new())],
+            extras: HashMap::new(),
             current: 0,
             previous: 0,
             stack: Vec::new(),

@@ -5,6 +5,7 @@ use crate::insn::nearest;
 use crate::lexer::{Tok, Token, unescape};
 use crate::operand::Lower;
 use crate::parse::Fail;
+use crate::sections::Given;
 use crate::symbols::Def;
 use crate::{Level, Syntax};
 use gcn_object::target::Version;
@@ -337,7 +338,12 @@ impl<'s> Asm<'s, '_> {
                 let here = (self.current, self.previous);
                 let section = self.named_section(
                     ".comment",
-                    Some((flags, Some(SectionKind::PROGBITS), 1)),
+                    Some(Given {
+                        flags,
+                        kind: Some(SectionKind::PROGBITS),
+                        entry_size: 1,
+                        ..Given::default()
+                    }),
                     span,
                 )?;
                 self.current = section;

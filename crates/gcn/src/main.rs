@@ -451,6 +451,7 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
         defines: args.defines.clone(),
         files: Some(args.include.clone()),
         listing: args.listing.is_some(),
+        ..Default::default()
     };
     let name = if args.file.as_os_str() == "-" {
         "<stdin>".into()
