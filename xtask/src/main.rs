@@ -8,6 +8,7 @@ mod diff;
 mod fixtures;
 mod listings;
 mod measure;
+mod objects;
 mod seeds;
 
 use std::path::{Path, PathBuf};
@@ -34,6 +35,8 @@ enum Task {
     Measure(measure::Options),
     /// Check real code: all of it must come back from our text, and each instruction's text be LLVM's
     Corpus(corpus::Options),
+    /// Whole code objects to source and back: every section must be what and where it was
+    Objects(objects::Options),
     /// Compile OpenCL kernels to assembly; our assembler must make of it what llvm-mc makes
     Listings(listings::Options),
     /// Compile testdata/kernels/*.cl with clang-14 for every tested target
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Task::Diff(options) => diff::run(&options),
         Task::Vectors => diff::vectors(&repo_root()).map(|()| true),
         Task::Corpus(options) => corpus::run(&options),
+        Task::Objects(options) => objects::run(&options),
         Task::Listings(options) => listings::run(&options, &repo_root()),
         Task::Bench(options) => bench::run(&options, &repo_root()).map(|()| true),
         Task::Measure(options) => measure::child(&options),

@@ -93,6 +93,8 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) permissive: bool,
     /// Addresses of output sections.
     pub(crate) section_places: Vec<(String, u64)>,
+    /// What the symbol table calls symbols, where that is not their name.
+    pub(crate) renames: Vec<(SymId, String)>,
     pub(crate) quiet: bool,
     pub(crate) sections: Vec<Section>,
     /// What belongs to sections beside their bytes, by their number.
@@ -172,6 +174,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             clrx,
             permissive: options.permissive,
             section_places: Vec::new(),
+            renames: Vec::new(),
             quiet: false,
             sections: vec![Section::new(".text", SectionFlags::CODE, 4, Vec::new())],
             extras: HashMap::new(),

@@ -77,6 +77,7 @@ static DIRECTIVES: &[&str] = &[
     ".amdgpu_metadata",
     ".end_amdgpu_metadata",
     ".gcn_permissive",
+    ".gcn_rename",
     ".gcn_section_at",
     ".arch",
     ".gpu",
@@ -418,6 +419,18 @@ impl<'s> Asm<'s, '_> {
                 self.parse(tokens, |p| p.end())?;
                 self.permissive = true;
                 self.quiet = true;
+                Ok(())
+            }
+            // What the symbol table calls a symbol: local ones may share a name there.
+            ".gcn_rename" => {
+                let renamed = self.parse(tokens, |p| {
+                    let id = p.symbol_name()?;
+                    p.expect(b',')?;
+                    let name = p.one_name("the name in the symbol table")?;
+                    p.end()?;
+                    Ok((id, name.to_string()))
+                })?;
+                self.renames.push(renamed);
                 Ok(())
             }
             // Where the loadable file has an output section, if not where ld.lld would put it.

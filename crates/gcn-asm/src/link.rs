@@ -193,6 +193,12 @@ impl<'s> Asm<'s, '_> {
                 relocations[*n].symbol = index[*id as usize];
             }
         }
+        for (id, name) in std::mem::take(&mut self.renames) {
+            let symbol = index.get(id as usize).copied().flatten();
+            if let Some(symbol) = symbol.and_then(|n| symbols.get_mut(n)) {
+                symbol.name = name;
+            }
+        }
         if self.options.text_only {
             symbols.clear();
             relocations.clear();

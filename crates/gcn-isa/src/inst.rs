@@ -55,6 +55,10 @@ impl Flags {
     /// It reads VCC without an operand that says so, over the constant bus.
     pub const READS_VCC: Flags = Flags(32);
 
+    /// A quotient, root, exponential, logarithm, sine or cosine: hardware approximates it, at a
+    /// quarter of the rate of plain arithmetic or less.
+    pub const TRANS: Flags = Flags(64);
+
     /// Whether all of `other` is set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

@@ -1001,12 +1001,7 @@ impl<'a> Link<'a> {
                 (Some(Base::Got), None) => {
                     return bad(format!("{} needs a symbol", relocation.kind.name()));
                 }
-                (Some(Base::Got), Some(symbol)) if !self.got_of.contains_key(&symbol) => {
-                    let entry = self.got.len() as u64 * 8;
-                    self.got.push(symbol);
-                    self.got_of.insert(symbol, entry);
-                    self.add_dynamic(Place::Got(entry), symbol, 0);
-                }
+                (Some(Base::Got), Some(symbol)) => self.got.push(symbol),
                 (Some(Base::Absolute), Some(symbol)) if flags.alloc() => {
                     let target = &self.input.symbols[symbol];
                     let hidden_weak =
@@ -1031,6 +1026,15 @@ impl<'a> Link<'a> {
                 }
                 _ => {}
             }
+        }
+        // As in lld, entries are in the order of the symbols, local ones last.
+        let local = |symbol: &usize| self.input.symbols[*symbol].binding == Binding::Local;
+        self.got.sort_by_key(|symbol| (local(symbol), *symbol));
+        self.got.dedup();
+        for (n, symbol) in self.got.clone().into_iter().enumerate() {
+            let entry = n as u64 * 8;
+            self.got_of.insert(symbol, entry);
+            self.add_dynamic(Place::Got(entry), symbol, 0);
         }
         Ok(())
     }
