@@ -22,6 +22,7 @@ pub mod descriptor;
 mod elf;
 mod error;
 pub mod metadata;
+pub mod patch;
 pub mod read;
 pub mod source;
 pub mod target;
