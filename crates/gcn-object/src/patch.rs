@@ -60,7 +60,27 @@ fn bad<T>(detail: impl Into<String>) -> Result<T, Error> {
     Err(Error::Bundle(detail.into()))
 }
 
-impl Patched<'_> {
+impl<'a> Patched<'a> {
+    /// The changes must not touch one another: entries may lie over a bundle's header in damaged files.
+    fn new(
+        source: &'a Source,
+        mut splices: Vec<Splice>,
+        moved: bool,
+    ) -> Result<Patched<'a>, Error> {
+        splices.sort_by_key(|s| (s.at, s.remove));
+        let end = |s: &Splice| s.at.saturating_add(s.remove);
+        let overlap = splices.windows(2).any(|w| end(&w[0]) > w[1].at);
+        let outside = splices.last().is_some_and(|s| end(s) > source.size());
+        if overlap || outside {
+            return bad("parts of the file overlap, so that it cannot be changed safely");
+        }
+        Ok(Patched {
+            source,
+            splices,
+            moved,
+        })
+    }
+
     /// Size of the file in bytes.
     pub fn size(&self) -> u64 {
         let new: u64 = self
@@ -144,19 +164,14 @@ pub fn replace<'a>(
                 let size_at: u64 = items[..which].iter().map(|i| 24 + i.id.len() as u64).sum();
                 let mut bytes = new.to_vec();
                 bytes.resize(new.len().max(entry.size as usize), 0);
-                let mut splices = vec![
+                let splices = vec![
                     Splice::over(
                         place.offset + 32 + size_at + 8,
                         (new.len() as u64).to_le_bytes(),
                     ),
                     Splice::over(place.offset + entry.offset, bytes),
                 ];
-                splices.sort_by_key(|s| s.at);
-                return Ok(Patched {
-                    source,
-                    splices,
-                    moved: false,
-                });
+                return Patched::new(source, splices, false);
             }
             rebuild(&source.read(place.offset, place.size)?, &items, which, new)?
         }
@@ -184,16 +199,13 @@ pub fn replace<'a>(
             insert.resize(size as usize, 0);
         }
         let remove = if last { place.size } else { room };
-        return Ok(Patched {
-            source,
-            splices: vec![Splice {
-                at: place.offset,
-                remove,
-                zeros: 0,
-                insert,
-            }],
-            moved: false,
-        });
+        let splice = Splice {
+            at: place.offset,
+            remove,
+            zeros: 0,
+            insert,
+        };
+        return Patched::new(source, vec![splice], false);
     }
     // A bare section is as large as its code object; elsewhere the room behind it is zeros.
     let fits = match place.packing {
@@ -203,11 +215,7 @@ pub fn replace<'a>(
     if fits {
         let mut bytes = bytes;
         bytes.resize(bytes.len().max(place.size as usize), 0);
-        return Ok(Patched {
-            source,
-            splices: vec![Splice::over(place.offset, bytes)],
-            moved: false,
-        });
+        return Patched::new(source, vec![Splice::over(place.offset, bytes)], false);
     }
     if let Some(member) = &place.member {
         return bad(format!(
@@ -236,11 +244,7 @@ pub fn replace<'a>(
             ));
         }
     };
-    Ok(Patched {
-        source,
-        splices,
-        moved: true,
-    })
+    Patched::new(source, splices, true)
 }
 
 /// The bytes from an entry's start to what follows it.
@@ -383,7 +387,7 @@ impl<'a> Host<'a> {
         changed.sh_offset.set(LE, at);
         changed.sh_size.set(LE, new.len() as u64);
         let header = self.section_offset + SECTION_HEADER * index as u64;
-        let mut splices = vec![
+        let splices = vec![
             Splice::over(header, object::pod::bytes_of(&changed)),
             Splice::over(start, vec![0; whole as usize]),
             Splice {
@@ -393,7 +397,6 @@ impl<'a> Host<'a> {
                 insert: new,
             },
         ];
-        splices.sort_by_key(|s| s.at);
         Ok(splices)
     }
 
@@ -538,11 +541,6 @@ impl<'a> Host<'a> {
         };
         splices.push(Splice::over(E_SHOFF, table_at.to_le_bytes()));
         splices.push(Splice::over(E_SHNUM, (table.len() as u16).to_le_bytes()));
-        splices.sort_by_key(|s| (s.at, s.remove));
-        let overlap = splices.windows(2).any(|w| w[0].at + w[0].remove > w[1].at);
-        if overlap {
-            return bad("parts of the host program overlap, so that it cannot be changed safely");
-        }
         Ok(splices)
     }
 
