@@ -21,6 +21,7 @@ pub mod container;
 pub mod descriptor;
 mod elf;
 mod error;
+pub mod kernel_code;
 pub mod metadata;
 pub mod patch;
 pub mod read;
@@ -34,6 +35,7 @@ pub use elf::{
     Binding, RelocationKind, SectionFlags, SectionKind, SymbolKind, SymbolSection, Visibility,
 };
 pub use error::Error;
+pub use kernel_code::KernelCode;
 pub use metadata::Metadata;
 pub use read::{CodeObject, Image, Kernel};
 pub use source::Source;

@@ -46,33 +46,26 @@ impl Version {
     }
 }
 
-/// The operating system of a file, its `EI_OSABI` byte and the triple's words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The system whose loader takes a file: the OS part of the target triple, `EI_OSABI` in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Os {
-    /// None: `amdgcn`.
-    None,
-    /// `amdgcn-amd-amdhsa`.
+    /// ROCm: `amdgcn-amd-amdhsa`.
+    #[default]
     Hsa,
-    /// `amdgcn-amd-amdpal`.
+    /// AMD's graphics driver: `amdgcn-amd-amdpal`.
     Pal,
-    /// `amdgcn-mesa-mesa3d`.
+    /// Mesa: `amdgcn-mesa-mesa3d`.
     Mesa3d,
+    /// None is named: `amdgcn--`.
+    None,
 }
 
 impl Os {
-    /// The system of an `EI_OSABI` byte.
-    pub fn from_number(number: u8) -> Option<Os> {
-        match number {
-            0 => Some(Os::None),
-            64 => Some(Os::Hsa),
-            65 => Some(Os::Pal),
-            66 => Some(Os::Mesa3d),
-            _ => None,
-        }
-    }
+    /// All.
+    pub const ALL: [Os; 4] = [Os::Hsa, Os::Pal, Os::Mesa3d, Os::None];
 
     /// The `EI_OSABI` byte.
-    pub fn number(self) -> u8 {
+    pub fn abi(self) -> u8 {
         match self {
             Os::None => 0,
             Os::Hsa => 64,
@@ -81,17 +74,59 @@ impl Os {
         }
     }
 
-    /// What a target id begins with, such as `amdgcn-amd-amdhsa--`.
-    pub fn prefix(self) -> &'static str {
+    /// The system of an `EI_OSABI` byte.
+    pub fn from_abi(abi: u8) -> Option<Os> {
+        Os::ALL.into_iter().find(|os| os.abi() == abi)
+    }
+
+    /// As `--abi` takes it: `hsa`, `pal`, `mesa3d` or `none`.
+    pub fn name(self) -> &'static str {
         match self {
-            Os::None => "amdgcn-unknown-unknown--",
-            Os::Hsa => "amdgcn-amd-amdhsa--",
-            Os::Pal => "amdgcn-amd-amdpal--",
-            Os::Mesa3d => "amdgcn-mesa-mesa3d--",
+            Os::Hsa => "hsa",
+            Os::Pal => "pal",
+            Os::Mesa3d => "mesa3d",
+            Os::None => "none",
         }
     }
 
-    const ALL: [Os; 4] = [Os::None, Os::Hsa, Os::Pal, Os::Mesa3d];
+    /// The target triple with the dashes before the processor's name.
+    pub fn triple(self) -> &'static str {
+        match self {
+            Os::Hsa => TRIPLE,
+            Os::Pal => "amdgcn-amd-amdpal--",
+            Os::Mesa3d => "amdgcn-mesa-mesa3d--",
+            Os::None => "amdgcn----",
+        }
+    }
+
+    /// Splits a target id at its processor's name: `amdgcn-mesa-mesa3d--gfx803` into Mesa and `gfx803`.
+    ///
+    /// # Errors
+    /// A message if the triple is none of amdgcn's.
+    pub fn split(text: &str) -> Result<(Os, &str), String> {
+        for os in Os::ALL {
+            if let Some(id) = text.strip_prefix(os.triple()) {
+                return Ok((os, id));
+            }
+        }
+        // LLVM leaves out the parts of the triple that are unknown in several ways.
+        match text.rsplit_once('-') {
+            Some((triple, id)) if triple.starts_with("amdgcn-") => {
+                match triple.split('-').nth(2).unwrap_or("") {
+                    "amdhsa" => Ok((Os::Hsa, id)),
+                    "amdpal" => Ok((Os::Pal, id)),
+                    "mesa3d" => Ok((Os::Mesa3d, id)),
+                    "" | "unknown" => Ok((Os::None, id)),
+                    other => Err(format!(
+                        "unknown system '{other}' in target id '{text}': expected amdhsa, amdpal or mesa3d"
+                    )),
+                }
+            }
+            _ => Err(format!(
+                "target id '{text}' does not begin as amdgcn-amd-amdhsa-- or amdgcn-mesa-mesa3d-- do"
+            )),
+        }
+    }
 }
 
 /// What a file's header says of its form: operating system and code object version.
@@ -310,6 +345,17 @@ pub struct TargetId {
     pub sramecc: Feature,
 }
 
+/// Code object v2 has no feature settings: a processor whose code may run with XNACK on has another name.
+static V2_XNACK: &[(&str, &str)] = &[
+    ("gfx900", "gfx901"),
+    ("gfx902", "gfx903"),
+    ("gfx904", "gfx905"),
+    ("gfx906", "gfx907"),
+];
+
+/// The triple before the processor name in a target id.
+const TRIPLE: &str = "amdgcn-amd-amdhsa--";
+
 impl TargetId {
     /// The processor with every supported feature at [`Feature::Any`], as when nothing is said about features.
     pub fn new(machine: &'static Machine) -> TargetId {
@@ -328,22 +374,22 @@ impl TargetId {
     }
 
     /// Reads a target id: `gfx906`, `gfx906:sramecc+:xnack-` or v3's `gfx906+xnack+sram-ecc`, with or without
-    /// `amdgcn-amd-amdhsa--` or another system's triple before it. In v2's and v3's spelling a supported feature that is not named is off.
+    /// `amdgcn-amd-amdhsa--` before it. In v3's spelling a supported feature that is not named is off;
+    /// v2 has features in the name alone: `gfx901` is a gfx900 with XNACK.
     ///
     /// # Errors
     /// A message if the processor is unknown, lacks a named feature, or a feature is unknown or repeated.
     pub fn parse(text: &str, version: Version) -> Result<TargetId, String> {
-        let id = Os::ALL
-            .iter()
-            .find_map(|os| text.strip_prefix(os.prefix()))
-            .unwrap_or(text);
-        let early = version <= Version::V3;
+        let id = Os::split(text).map_or(text, |(_, id)| id);
+        if version == Version::V2 {
+            return TargetId::parse_v2(id, text);
+        }
         let end = id.find([':', '+']).unwrap_or(id.len());
         let name = &id[..end];
         let machine = Machine::from_name(name)
             .ok_or_else(|| format!("unknown processor '{name}' in target id '{text}'"))?;
         let mut target = TargetId::new(machine);
-        if early {
+        if version == Version::V3 {
             for feature in [&mut target.xnack, &mut target.sramecc] {
                 if *feature == Feature::Any {
                     *feature = Feature::Off;
@@ -351,9 +397,9 @@ impl TargetId {
             }
         }
         let mut seen = (false, false);
-        let separator = if early { '+' } else { ':' };
+        let separator = if version == Version::V3 { '+' } else { ':' };
         for part in id[end..].split(separator).skip(1) {
-            let (name, value) = if early {
+            let (name, value) = if version == Version::V3 {
                 (part, Feature::On)
             } else if let Some(name) = part.strip_suffix('+') {
                 (name, Feature::On)
@@ -391,10 +437,24 @@ impl TargetId {
         Ok(target)
     }
 
+    fn parse_v2(id: &str, text: &str) -> Result<TargetId, String> {
+        let with = V2_XNACK.iter().find(|(_, other)| *other == id);
+        let name = with.map_or(id, |(name, _)| name);
+        let machine = Machine::from_name(name)
+            .ok_or_else(|| format!("unknown processor '{id}' in target id '{text}'"))?;
+        let mut target = TargetId::new(machine);
+        if with.is_some() {
+            target.xnack = Feature::On;
+        } else if V2_XNACK.iter().any(|(name, _)| *name == id) {
+            target.xnack = Feature::Off;
+        }
+        Ok(target)
+    }
+
     /// The target of an ELF header's `e_flags`, or `None` if the processor is not one of [`MACHINES`].
     pub fn from_flags(flags: u32, version: Version) -> Option<TargetId> {
         let machine = Machine::from_mach(flags & 0xff)?;
-        if version > Version::V3 {
+        if version >= Version::V4 {
             let (xnack, sramecc) = (
                 Feature::from_bits(flags >> 8),
                 Feature::from_bits(flags >> 10),
@@ -431,7 +491,14 @@ impl TargetId {
     /// The processor and its features without the triple, such as `gfx906:sramecc+:xnack-` (v3: `gfx906+xnack+sram-ecc`).
     pub fn short(&self, version: Version) -> String {
         let mut text = self.machine.name.to_string();
-        if version <= Version::V3 {
+        if version == Version::V2 {
+            let other = V2_XNACK.iter().find(|(name, _)| *name == text);
+            return match other {
+                Some((_, other)) if self.xnack.on_or_any() => other.to_string(),
+                _ => text,
+            };
+        }
+        if version == Version::V3 {
             for (feature, name) in [(self.xnack, "+xnack"), (self.sramecc, "+sram-ecc")] {
                 if feature.on_or_any() {
                     text.push_str(name);
@@ -452,7 +519,7 @@ impl TargetId {
     /// The whole target id, as `.amdgcn_target` spells it.
     pub fn full(&self, abi: impl Into<Abi>) -> String {
         let abi = abi.into();
-        format!("{}{}", abi.os.prefix(), self.short(abi.version))
+        format!("{}{}", abi.os.triple(), self.short(abi.version))
     }
 
     /// The target of the numbers in a v2 object's ISA note. Later processors had an odd stepping of their own for XNACK; early
@@ -493,10 +560,30 @@ impl fmt::Display for TargetId {
 mod tests {
     use super::*;
 
+    #[test]
+    fn systems() {
+        for os in Os::ALL {
+            assert_eq!(Os::from_abi(os.abi()), Some(os));
+            let id = format!("{}gfx803", os.triple());
+            assert_eq!(Os::split(&id), Ok((os, "gfx803")));
+        }
+        assert_eq!(Os::split("amdgcn--gfx803"), Ok((Os::None, "gfx803")));
+        assert_eq!(
+            Os::split("amdgcn-unknown-amdhsa-gfx906:xnack+"),
+            Ok((Os::Hsa, "gfx906:xnack+"))
+        );
+        assert!(Os::split("x86_64-pc-linux-gnu").is_err());
+        assert!(Os::split("amdgcn-amd-windows--gfx803").is_err());
+        assert!(Os::split("gfx803").is_err());
+    }
+
     /// `e_flags` and spellings as llvm-mc 14 writes them.
     #[test]
     fn flags_and_spellings() {
         for (version, id, flags) in [
+            (Version::V2, "gfx803", 0x2a),
+            (Version::V2, "gfx900", 0x2c),
+            (Version::V2, "gfx901", 0x12c),
             (Version::V3, "gfx600", 0x20),
             (Version::V3, "gfx801+xnack", 0x128),
             (Version::V3, "gfx906+xnack+sram-ecc", 0x32f),

@@ -72,6 +72,7 @@ pub struct Builder {
     symbols: Vec<Symbol>,
     relocations: Vec<Relocation>,
     groups: Vec<Group>,
+    links: Vec<(usize, usize)>,
     pins: HashMap<String, u64>,
 }
 
@@ -119,6 +120,7 @@ impl Builder {
             symbols: Vec::new(),
             relocations: Vec::new(),
             groups: Vec::new(),
+            links: Vec::new(),
             pins: HashMap::new(),
         }
     }
@@ -222,6 +224,11 @@ impl Builder {
     /// Adds a relocation in a section added before.
     pub fn relocation(&mut self, relocation: Relocation) {
         self.relocations.push(relocation);
+    }
+
+    /// Says that a section is about another one (`SHF_LINK_ORDER`).
+    pub fn link_order(&mut self, section: usize, about: usize) {
+        self.links.push((section, about));
     }
 
     /// Adds a section group. Its sections are in no other.
@@ -343,6 +350,10 @@ impl Builder {
                 return layout(format!("symbol name {:?} has a NUL", symbol.name));
             }
         }
+        let linked = self.links.iter().flat_map(|(a, b)| [a, b]);
+        if linked.into_iter().any(|&i| i >= self.sections.len()) {
+            return layout("a section that belongs to another one does not exist");
+        }
         let mut grouped = vec![false; self.sections.len()];
         for group in &self.groups {
             if group.signature >= self.symbols.len() {
@@ -402,7 +413,7 @@ impl Builder {
             2,
             1,
             1,
-            self.abi.os.number(),
+            self.abi.os.abi(),
             abi_version,
         ]);
         out.resize(16, 0);
@@ -511,12 +522,12 @@ impl Builder {
                 None => 0,
             };
             let mut data = section.data.clone();
-            if !has_addends {
-                for r in &by_section[i] {
-                    let (start, width) = (r.offset as usize, r.kind.width());
-                    if let Some(place) = data.get_mut(start..start + width) {
-                        place.copy_from_slice(&r.addend.to_le_bytes()[..width]);
-                    }
+            // The place holds the addend, or zero if the relocation has it.
+            for r in &by_section[i] {
+                let (start, width) = (r.offset as usize, r.kind.width());
+                let addend = if has_addends { 0 } else { r.addend };
+                if let Some(place) = data.get_mut(start..start + width) {
+                    place.copy_from_slice(&addend.to_le_bytes()[..width]);
                 }
             }
             headers.push(Out {
@@ -546,11 +557,17 @@ impl Builder {
             let mut out =
                 Out::table(&format!("{prefix}{}", section.name), kind, 8).with(size as u64, data);
             (out.flags, out.link, out.info) = (
-                SectionFlags::INFO_LINK | in_group,
+                match in_group {
+                    0 => SectionFlags::INFO_LINK,
+                    group => group,
+                },
                 symtab as u32,
                 index[i] as u32,
             );
             headers.push(out);
+        }
+        for (section, about) in &self.links {
+            headers[index[*section]].link = index[*about] as u32;
         }
         let mut out = Out::table(".symtab", SectionKind::SYMTAB, 8).with(24, symbols);
         (out.link, out.info) = (1, locals as u32 + 1);

@@ -11,6 +11,7 @@ pub mod dis_json;
 pub mod eval;
 pub mod io;
 pub mod lang;
+pub mod lines;
 pub mod listing;
 pub mod manual;
 pub mod meaning_text;
