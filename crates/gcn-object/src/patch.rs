@@ -373,14 +373,20 @@ impl<'a> Host<'a> {
         let index = self.section_at(offset, size)?;
         let section = &self.sections[index];
         let (start, whole) = (section.sh_offset(LE), section.sh_size(LE));
-        let behind = self
-            .source
-            .read(offset + size, start + whole - offset - size)?;
-        if offset != start || behind.iter().any(|b| *b != 0) {
-            return bad(
-                "the new code is larger than its room in an object file's section that holds several bundles; link the file first",
-            );
-        }
+        let behind_size = start + whole - offset - size;
+        let before = self.source.read(start, offset - start)?;
+        let behind = self.source.read(offset + size, behind_size)?;
+        let alone = before.is_empty() && behind.iter().all(|b| *b == 0);
+        let new = match (alone, self.name(section) == b".llvm.offloading") {
+            (true, _) => new,
+            // One is found behind the other, by their sizes; nothing else says where they are.
+            (false, true) => [before, new, behind].concat(),
+            (false, false) => {
+                return bad(
+                    "the new code is larger than its room in an object file's section that holds several bundles; link the file first",
+                );
+            }
+        };
         let end = self.source.size();
         let at = end.next_multiple_of(section.sh_addralign(LE).clamp(1, 1 << 20));
         let mut changed = *section;
