@@ -104,7 +104,7 @@ use crate::sources::{Message, Sources};
 use annotate_snippets::{AnnotationKind, Group, Renderer, Snippet};
 use gcn_isa::Target;
 use gcn_object::read::{Relocation, Symbol};
-use gcn_object::target::{Os, TargetId, Version};
+use gcn_object::target::{Abi, Os, TargetId, Version};
 use gcn_object::write::{Builder, Section};
 use gcn_object::{Error, KernelDescriptor};
 use std::ops::Range;
@@ -296,10 +296,19 @@ impl Assembled {
             .map_or(Vec::new(), |section| section.data))
     }
 
+    /// The form of the files to write.
+    pub fn abi(&self) -> Abi {
+        match self.os {
+            Os::Hsa => self.version.into(),
+            Os::Mesa3d => Abi::MESA3D,
+            Os::Pal => Abi::PAL,
+            Os::None => Abi::NONE,
+        }
+    }
+
     /// Everything, ready to be written.
     pub fn builder(&self) -> Builder {
-        let mut builder = Builder::new(self.target_id, self.version);
-        builder.for_os(self.os);
+        let mut builder = Builder::new(self.target_id, self.abi());
         for section in &self.sections {
             builder.section(section.clone());
         }

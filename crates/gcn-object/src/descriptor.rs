@@ -69,6 +69,26 @@ impl KernelDescriptor {
         }
     }
 
+    /// What an `amd_kernel_code_t` says of the same things. The user SGPRs that only v2 has, the numbers of workgroups of the grid, are
+    /// bits 7 to 9 of the properties, which are reserved here. Source: LLVM's `AMDKernelCodeT.h`.
+    pub fn from_kernel_code(b: &[u8; 256]) -> KernelDescriptor {
+        let word = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        KernelDescriptor {
+            group_segment_fixed_size: word(64),
+            private_segment_fixed_size: word(60),
+            kernarg_size: word(72),
+            reserved0: [0; 4],
+            kernel_code_entry_byte_offset: long(16) as i64,
+            reserved1: [0; 20],
+            compute_pgm_rsrc3: 0,
+            compute_pgm_rsrc1: word(48),
+            compute_pgm_rsrc2: word(52),
+            kernel_code_properties: (word(56) & 0x7ff) as u16,
+            reserved2: [0; 6],
+        }
+    }
+
     /// The 64 bytes.
     pub fn to_bytes(&self) -> [u8; 64] {
         let mut b = [0; 64];

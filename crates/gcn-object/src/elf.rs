@@ -2,8 +2,6 @@
 
 /// `EM_AMDGPU`.
 pub const EM_AMDGPU: u16 = 224;
-/// `ELFOSABI_AMDGPU_HSA`.
-pub const OSABI_HSA: u8 = 64;
 
 /// A section's `sh_flags` that matter here, with the raw number kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
@@ -17,6 +15,7 @@ impl SectionFlags {
     /// `SHF_ALLOC | SHF_EXECINSTR`: code.
     pub const CODE: SectionFlags = SectionFlags(6);
     pub(crate) const INFO_LINK: u64 = 0x40;
+    pub(crate) const GROUP: u64 = 0x200;
 
     /// The section is written at run time (`SHF_WRITE`).
     pub fn write(self) -> bool {
@@ -56,6 +55,10 @@ impl SectionKind {
     pub const STRTAB: SectionKind = SectionKind(3);
     /// Relocations with addends.
     pub const RELA: SectionKind = SectionKind(4);
+    /// Relocations whose addends are in the places.
+    pub const REL: SectionKind = SectionKind(9);
+    /// A section group.
+    pub const GROUP: SectionKind = SectionKind(17);
     pub(crate) const HASH: SectionKind = SectionKind(5);
     pub(crate) const DYNAMIC: SectionKind = SectionKind(6);
     pub(crate) const DYNSYM: SectionKind = SectionKind(11);
@@ -147,6 +150,9 @@ pub enum SymbolKind {
 }
 
 impl SymbolKind {
+    /// `STT_AMDGPU_HSA_KERNEL`: an `amd_kernel_code_t` with the kernel's code behind it.
+    pub const HSA_KERNEL: SymbolKind = SymbolKind::Other(10);
+
     pub(crate) fn from_number(n: u8) -> SymbolKind {
         match n {
             0 => SymbolKind::NoType,
@@ -277,6 +283,16 @@ impl RelocationKind {
             RelocationKind::ABS64 | RelocationKind::REL64 | RelocationKind::RELATIVE64 => 8,
             RelocationKind::REL16 => 2,
             _ => 4,
+        }
+    }
+
+    /// The addend that a place holds where relocations have none of their own. The place is [`RelocationKind::width`] bytes long.
+    pub(crate) fn addend_in(self, place: &[u8]) -> i64 {
+        let value = place.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
+        match place.len() {
+            2 => i64::from(value as i16),
+            4 => i64::from(value as i32),
+            _ => value as i64,
         }
     }
 

@@ -7,7 +7,8 @@ use std::fmt;
 /// Which code object version a file has. It decides the ELF ABI version, the feature bits of `e_flags` and the spelling of target ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
-    /// Code object v2, ELF ABI version 0. Objects of other systems than HSA are of this version in their header alone.
+    /// Code object v2, ELF ABI version 0, and what other operating systems than HSA have. Kernels begin with an `amd_kernel_code_t`,
+    /// and metadata is YAML text.
     V2,
     /// Code object v3, ELF ABI version 1.
     V3,
@@ -18,9 +19,10 @@ pub enum Version {
 }
 
 impl Version {
-    /// The version of an `EI_ABIVERSION` byte under the HSA OS ABI; `None` for v2 (0) and for unknown numbers.
+    /// The version of an `EI_ABIVERSION` byte under the HSA OS ABI; `None` for unknown numbers.
     pub fn from_abi(abi: u8) -> Option<Version> {
         match abi {
+            0 => Some(Version::V2),
             1 => Some(Version::V3),
             2 => Some(Version::V4),
             3 => Some(Version::V5),
@@ -33,7 +35,7 @@ impl Version {
         self.number() - 2
     }
 
-    /// 2, 3, 4 or 5.
+    /// 2 to 5.
     pub fn number(self) -> u8 {
         match self {
             Version::V2 => 2,
@@ -44,26 +46,34 @@ impl Version {
     }
 }
 
-/// The system whose loader takes a file: the OS part of the target triple, `EI_OSABI` in the file.
+/// The operating system of a file, its `EI_OSABI` byte and the triple's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Os {
-    /// ROCm: `amdgcn-amd-amdhsa`.
+    /// None: `amdgcn`.
+    None,
+    /// `amdgcn-amd-amdhsa`.
     #[default]
     Hsa,
-    /// AMD's graphics driver: `amdgcn-amd-amdpal`.
+    /// `amdgcn-amd-amdpal`.
     Pal,
-    /// Mesa: `amdgcn-mesa-mesa3d`.
+    /// `amdgcn-mesa-mesa3d`.
     Mesa3d,
-    /// None is named: `amdgcn--`.
-    None,
 }
 
 impl Os {
-    /// All.
-    pub const ALL: [Os; 4] = [Os::Hsa, Os::Pal, Os::Mesa3d, Os::None];
+    /// The system of an `EI_OSABI` byte.
+    pub fn from_number(number: u8) -> Option<Os> {
+        match number {
+            0 => Some(Os::None),
+            64 => Some(Os::Hsa),
+            65 => Some(Os::Pal),
+            66 => Some(Os::Mesa3d),
+            _ => None,
+        }
+    }
 
     /// The `EI_OSABI` byte.
-    pub fn abi(self) -> u8 {
+    pub fn number(self) -> u8 {
         match self {
             Os::None => 0,
             Os::Hsa => 64,
@@ -72,28 +82,26 @@ impl Os {
         }
     }
 
-    /// The system of an `EI_OSABI` byte.
-    pub fn from_abi(abi: u8) -> Option<Os> {
-        Os::ALL.into_iter().find(|os| os.abi() == abi)
-    }
-
-    /// As `--abi` takes it: `hsa`, `pal`, `mesa3d` or `none`.
-    pub fn name(self) -> &'static str {
+    /// What a target id begins with, such as `amdgcn-amd-amdhsa--`.
+    pub fn prefix(self) -> &'static str {
         match self {
-            Os::Hsa => "hsa",
-            Os::Pal => "pal",
-            Os::Mesa3d => "mesa3d",
-            Os::None => "none",
+            Os::None => "amdgcn-unknown-unknown--",
+            Os::Hsa => "amdgcn-amd-amdhsa--",
+            Os::Pal => "amdgcn-amd-amdpal--",
+            Os::Mesa3d => "amdgcn-mesa-mesa3d--",
         }
     }
 
-    /// The target triple with the dashes before the processor's name.
-    pub fn triple(self) -> &'static str {
+    /// All.
+    pub const ALL: [Os; 4] = [Os::None, Os::Hsa, Os::Pal, Os::Mesa3d];
+
+    /// A word for it: `hsa`, `pal`, `mesa3d` or `none`.
+    pub fn name(self) -> &'static str {
         match self {
-            Os::Hsa => TRIPLE,
-            Os::Pal => "amdgcn-amd-amdpal--",
-            Os::Mesa3d => "amdgcn-mesa-mesa3d--",
-            Os::None => "amdgcn----",
+            Os::None => "none",
+            Os::Hsa => "hsa",
+            Os::Pal => "pal",
+            Os::Mesa3d => "mesa3d",
         }
     }
 
@@ -103,13 +111,15 @@ impl Os {
     /// A message if the triple is none of amdgcn's.
     pub fn split(text: &str) -> Result<(Os, &str), String> {
         for os in Os::ALL {
-            if let Some(id) = text.strip_prefix(os.triple()) {
+            if let Some(id) = text.strip_prefix(os.prefix()) {
                 return Ok((os, id));
             }
         }
-        // LLVM leaves out the parts of the triple that are unknown in several ways.
-        match text.rsplit_once('-') {
-            Some((triple, id)) if triple.starts_with("amdgcn-") => {
+        // The parts of a triple that are unknown are left out in several ways. A feature may end in `-`.
+        let end = text.find(":").unwrap_or(text.len());
+        match text[..end].rfind('-') {
+            Some(dash) if text.starts_with("amdgcn-") => {
+                let (triple, id) = (&text[..dash], &text[dash + 1..]);
                 match triple.split('-').nth(2).unwrap_or("") {
                     "amdhsa" => Ok((Os::Hsa, id)),
                     "amdpal" => Ok((Os::Pal, id)),
@@ -123,6 +133,53 @@ impl Os {
             _ => Err(format!(
                 "target id '{text}' does not begin as amdgcn-amd-amdhsa-- or amdgcn-mesa-mesa3d-- do"
             )),
+        }
+    }
+}
+
+/// What a file's header says of its form: operating system and code object version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Abi {
+    /// Operating system.
+    pub os: Os,
+    /// Code object version; [`Version::V2`] under all systems but HSA.
+    pub version: Version,
+}
+
+impl Abi {
+    /// Mesa's OpenCL.
+    pub const MESA3D: Abi = Abi {
+        os: Os::Mesa3d,
+        version: Version::V2,
+    };
+    /// AMD's graphics drivers.
+    pub const PAL: Abi = Abi {
+        os: Os::Pal,
+        version: Version::V2,
+    };
+    /// No operating system.
+    pub const NONE: Abi = Abi {
+        os: Os::None,
+        version: Version::V2,
+    };
+
+    /// Kernels begin with an `amd_kernel_code_t` and have no descriptor elsewhere.
+    pub fn has_kernel_code(self) -> bool {
+        self.version == Version::V2
+    }
+
+    /// Relocatable files hold addends in their relocations (`SHT_RELA`) and not in the places (`SHT_REL`).
+    pub fn has_addends(self) -> bool {
+        self.os == Os::Hsa
+    }
+}
+
+impl From<Version> for Abi {
+    /// A version of HSA's code objects.
+    fn from(version: Version) -> Abi {
+        Abi {
+            os: Os::Hsa,
+            version,
         }
     }
 }
@@ -218,6 +275,18 @@ impl Machine {
         MACHINES.iter().find(|m| m.mach == mach)
     }
 
+    /// The numbers in the name: `gfx90c` is 9, 0 and 12.
+    pub fn isa(&self) -> (u32, u32, u32) {
+        let digits: Vec<u32> = self.name[3..]
+            .chars()
+            .filter_map(|c| c.to_digit(16))
+            .collect();
+        match digits[..] {
+            [major, minor, stepping] => (major, minor, stepping),
+            _ => (u32::from(self.generation), 0, 0),
+        }
+    }
+
     /// The processor of a name such as `gfx900`.
     pub fn from_name(name: &str) -> Option<&'static Machine> {
         MACHINES.iter().find(|m| m.name == name)
@@ -292,9 +361,6 @@ static V2_XNACK: &[(&str, &str)] = &[
     ("gfx906", "gfx907"),
 ];
 
-/// The triple before the processor name in a target id.
-const TRIPLE: &str = "amdgcn-amd-amdhsa--";
-
 impl TargetId {
     /// The processor with every supported feature at [`Feature::Any`], as when nothing is said about features.
     pub fn new(machine: &'static Machine) -> TargetId {
@@ -313,22 +379,26 @@ impl TargetId {
     }
 
     /// Reads a target id: `gfx906`, `gfx906:sramecc+:xnack-` or v3's `gfx906+xnack+sram-ecc`, with or without
-    /// `amdgcn-amd-amdhsa--` before it. In v3's spelling a supported feature that is not named is off;
-    /// v2 has features in the name alone: `gfx901` is a gfx900 with XNACK.
+    /// `amdgcn-amd-amdhsa--` or another system's triple before it. In v3's spelling a supported feature that is not named is off;
+    /// v2 has XNACK in the name alone: `gfx901` is a gfx900 with it.
     ///
     /// # Errors
     /// A message if the processor is unknown, lacks a named feature, or a feature is unknown or repeated.
     pub fn parse(text: &str, version: Version) -> Result<TargetId, String> {
-        let id = text.strip_prefix(TRIPLE).unwrap_or(text);
+        let id = Os::ALL
+            .iter()
+            .find_map(|os| text.strip_prefix(os.prefix()))
+            .unwrap_or(text);
         if version == Version::V2 {
             return TargetId::parse_v2(id, text);
         }
+        let early = version <= Version::V3;
         let end = id.find([':', '+']).unwrap_or(id.len());
         let name = &id[..end];
         let machine = Machine::from_name(name)
             .ok_or_else(|| format!("unknown processor '{name}' in target id '{text}'"))?;
         let mut target = TargetId::new(machine);
-        if version == Version::V3 {
+        if early {
             for feature in [&mut target.xnack, &mut target.sramecc] {
                 if *feature == Feature::Any {
                     *feature = Feature::Off;
@@ -336,9 +406,9 @@ impl TargetId {
             }
         }
         let mut seen = (false, false);
-        let separator = if version == Version::V3 { '+' } else { ':' };
+        let separator = if early { '+' } else { ':' };
         for part in id[end..].split(separator).skip(1) {
-            let (name, value) = if version == Version::V3 {
+            let (name, value) = if early {
                 (part, Feature::On)
             } else if let Some(name) = part.strip_suffix('+') {
                 (name, Feature::On)
@@ -393,7 +463,7 @@ impl TargetId {
     /// The target of an ELF header's `e_flags`, or `None` if the processor is not one of [`MACHINES`].
     pub fn from_flags(flags: u32, version: Version) -> Option<TargetId> {
         let machine = Machine::from_mach(flags & 0xff)?;
-        if version >= Version::V4 {
+        if version > Version::V3 {
             let (xnack, sramecc) = (
                 Feature::from_bits(flags >> 8),
                 Feature::from_bits(flags >> 10),
@@ -456,8 +526,40 @@ impl TargetId {
     }
 
     /// The whole target id, as `.amdgcn_target` spells it.
-    pub fn full(&self, version: Version) -> String {
-        format!("{TRIPLE}{}", self.short(version))
+    pub fn full(&self, abi: impl Into<Abi>) -> String {
+        let abi = abi.into();
+        // Features are HSA's.
+        let id = match abi.os {
+            Os::Hsa => self.short(abi.version),
+            _ => self.machine.name.to_string(),
+        };
+        format!("{}{id}", abi.os.prefix())
+    }
+
+    /// The target of the numbers in a v2 object's ISA note. Later processors had an odd stepping of their own for XNACK; early
+    /// ones had several.
+    pub fn from_isa(major: u32, minor: u32, stepping: u32) -> Option<TargetId> {
+        let (name, xnack) = match (major, minor, stepping) {
+            (8, 0, 0) => ("gfx802", false),
+            (8, 0, 1) => ("gfx801", true),
+            (8, 0, 4) => ("gfx803", false),
+            (8, 1, 0) => ("gfx810", true),
+            (9, 0, 1) => ("gfx900", true),
+            (9, 0, 3) => ("gfx902", true),
+            (9, 0, 5) => ("gfx904", true),
+            (9, 0, 7) => ("gfx906", true),
+            _ => {
+                let machine = MACHINES
+                    .iter()
+                    .find(|m| m.isa() == (major, minor, stepping))?;
+                return TargetId::parse(machine.name, Version::V2).ok();
+            }
+        };
+        let mut target = TargetId::parse(name, Version::V2).ok()?;
+        if xnack {
+            target.xnack = Feature::On;
+        }
+        Some(target)
     }
 }
 
@@ -475,8 +577,8 @@ mod tests {
     #[test]
     fn systems() {
         for os in Os::ALL {
-            assert_eq!(Os::from_abi(os.abi()), Some(os));
-            let id = format!("{}gfx803", os.triple());
+            assert_eq!(Os::from_number(os.number()), Some(os));
+            let id = format!("{}gfx803", os.prefix());
             assert_eq!(Os::split(&id), Ok((os, "gfx803")));
         }
         assert_eq!(Os::split("amdgcn--gfx803"), Ok((Os::None, "gfx803")));

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::metadata;
 use crate::read::{CodeObject, FileKind, OVERLAP};
 pub use crate::read::{Relocation, Symbol};
-use crate::target::{Os, TargetId, Version};
+use crate::target::{Abi, Os, TargetId};
 use std::collections::HashMap;
 
 /// A section given to the [`Builder`].
@@ -67,13 +67,34 @@ impl Section {
 #[derive(Clone, Debug)]
 pub struct Builder {
     target: TargetId,
-    version: Version,
-    os: Os,
+    abi: Abi,
     sections: Vec<Section>,
     symbols: Vec<Symbol>,
     relocations: Vec<Relocation>,
+    groups: Vec<Group>,
     pins: HashMap<String, u64>,
 }
+
+/// A section group given to the [`Builder`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Of several groups of one name a linker keeps the first (`GRP_COMDAT`).
+    pub comdat: bool,
+    /// The symbol whose name is the group's.
+    pub signature: usize,
+    /// Its sections.
+    pub members: Vec<usize>,
+}
+
+const GRP_COMDAT: u32 = 1;
+/// Sections that the writers make anew.
+const TABLES: [SectionKind; 5] = [
+    SectionKind::SYMTAB,
+    SectionKind::STRTAB,
+    SectionKind::RELA,
+    SectionKind::REL,
+    SectionKind::GROUP,
+];
 
 /// Page size in memory, and what segments are aligned to.
 const PAGE: u64 = 0x1000;
@@ -89,22 +110,17 @@ fn layout<T>(text: impl Into<String>) -> Result<T, Error> {
 }
 
 impl Builder {
-    /// An empty object.
-    pub fn new(target: TargetId, version: Version) -> Builder {
+    /// An empty object of a version of HSA's code objects, or of another system.
+    pub fn new(target: TargetId, abi: impl Into<Abi>) -> Builder {
         Builder {
             target,
-            version,
-            os: Os::Hsa,
+            abi: abi.into(),
             sections: Vec::new(),
             symbols: Vec::new(),
             relocations: Vec::new(),
+            groups: Vec::new(),
             pins: HashMap::new(),
         }
-    }
-
-    /// The system whose loader takes the file; [`Os::Hsa`] if it is not said. For any other, the version does not matter.
-    pub fn for_os(&mut self, os: Os) {
-        self.os = os;
     }
 
     /// The parts of a relocatable object, ready to be linked.
@@ -115,7 +131,7 @@ impl Builder {
         if object.kind != FileKind::Relocatable {
             return layout("the object is linked already");
         }
-        let mut builder = Builder::new(object.target, object.version);
+        let mut builder = Builder::new(object.target, object.abi());
         let mut index = vec![None; object.sections.len()];
         let total = object
             .sections
@@ -125,8 +141,7 @@ impl Builder {
             return Err(Error::TooLarge("sections"));
         }
         for (i, section) in object.sections.iter().enumerate() {
-            if [SectionKind::SYMTAB, SectionKind::STRTAB, SectionKind::RELA].contains(&section.kind)
-            {
+            if TABLES.contains(&section.kind) {
                 continue;
             }
             index[i] = Some(builder.section(Section {
@@ -152,6 +167,21 @@ impl Builder {
                 symbol.section = SymbolSection::Index(i);
             }
             builder.symbol(symbol);
+        }
+        for group in &object.groups {
+            let signature = group.signature.checked_sub(1);
+            let signature =
+                signature.ok_or_else(|| Error::Layout("a section group has no name".into()))?;
+            builder.groups.push(Group {
+                comdat: group.flags & GRP_COMDAT != 0,
+                signature,
+                members: group
+                    .members
+                    .iter()
+                    .copied()
+                    .filter_map(new_index)
+                    .collect(),
+            });
         }
         for relocation in &object.relocations {
             let section = relocation.section.and_then(new_index);
@@ -192,6 +222,30 @@ impl Builder {
     /// Adds a relocation in a section added before.
     pub fn relocation(&mut self, relocation: Relocation) {
         self.relocations.push(relocation);
+    }
+
+    /// Adds a section group. Its sections are in no other.
+    pub fn group(&mut self, group: Group) {
+        self.groups.push(group);
+    }
+
+    /// Adds a note to the section `.note`, which is made where there is none. As in LLVM, only HSA's notes are loaded.
+    pub fn add_note(&mut self, owner: &str, kind: u32, descriptor: &[u8]) -> usize {
+        let note = metadata::note(owner, kind, descriptor);
+        let is_note = |s: &Section| s.kind == SectionKind::NOTE && s.name == ".note";
+        if let Some(i) = self.sections.iter().position(is_note) {
+            let section = &mut self.sections[i];
+            section.data.extend(note);
+            section.size = section.data.len() as u64;
+            return i;
+        }
+        let flags = match self.abi.os {
+            Os::Hsa => SectionFlags::ALLOC,
+            _ => SectionFlags::default(),
+        };
+        let mut section = Section::new(".note", flags, 4, note);
+        section.kind = SectionKind::NOTE;
+        self.section(section)
     }
 
     /// Adds the metadata note with this descriptor (msgpack) as section `.note`.
@@ -302,6 +356,19 @@ impl Builder {
                 return layout(format!("symbol name {:?} has a NUL", symbol.name));
             }
         }
+        let mut grouped = vec![false; self.sections.len()];
+        for group in &self.groups {
+            if group.signature >= self.symbols.len() {
+                return layout("the symbol of a section group does not exist");
+            }
+            for member in &group.members {
+                match grouped.get_mut(*member) {
+                    Some(seen @ false) => *seen = true,
+                    Some(_) => return layout("a section is in two groups"),
+                    None => return layout("a section of a group does not exist"),
+                }
+            }
+        }
         for relocation in &self.relocations {
             let offset = relocation.offset;
             let bad = |detail: &str| {
@@ -335,9 +402,9 @@ impl Builder {
         sections: usize,
         names: usize,
     ) -> Vec<u8> {
-        let version = match self.os {
-            Os::Hsa => self.version,
-            _ => Version::V2,
+        let abi_version = match self.abi.os {
+            Os::Hsa => self.abi.version.abi(),
+            _ => 0,
         };
         let mut out = Vec::with_capacity(64);
         out.extend([
@@ -348,8 +415,8 @@ impl Builder {
             2,
             1,
             1,
-            self.os.abi(),
-            version.abi(),
+            self.abi.os.number(),
+            abi_version,
         ]);
         out.resize(16, 0);
         out.extend(file_type.to_le_bytes());
@@ -358,7 +425,7 @@ impl Builder {
         out.extend(0u64.to_le_bytes());
         out.extend(if programs > 0 { 64u64 } else { 0 }.to_le_bytes());
         out.extend(section_headers.to_le_bytes());
-        out.extend(self.target.flags(version).to_le_bytes());
+        out.extend(self.target.flags(self.abi.version).to_le_bytes());
         for half in [
             64,
             if programs > 0 { 56 } else { 0 },
@@ -385,8 +452,20 @@ impl Builder {
         for relocation in &self.relocations {
             by_section[relocation.section.unwrap_or(0)].push(relocation);
         }
+        // A group stands before the first of its sections.
+        let mut group_of = vec![None; self.sections.len()];
+        let mut group_before = vec![None; self.sections.len()];
+        for (n, group) in self.groups.iter().enumerate() {
+            for member in &group.members {
+                group_of[*member] = Some(n);
+            }
+            if let Some(first) = group.members.iter().min() {
+                group_before[*first] = Some(n);
+            }
+        }
         let mut next = 2;
-        for relocations in &by_section {
+        for (relocations, group) in by_section.iter().zip(&group_before) {
+            next += usize::from(group.is_some());
             index.push(next);
             next += if relocations.is_empty() { 1 } else { 2 };
         }
@@ -427,41 +506,65 @@ impl Builder {
             Out::default(),
             Out::table(".strtab", SectionKind::STRTAB, 1),
         ];
+        let has_addends = self.abi.has_addends();
         for (i, section) in self.sections.iter().enumerate() {
+            if let Some(group) = group_before[i].and_then(|n| self.groups.get(n)) {
+                let mut data = u32::from(group.comdat).to_le_bytes().to_vec();
+                for member in &group.members {
+                    data.extend((index[*member] as u32).to_le_bytes());
+                    if !by_section[*member].is_empty() {
+                        data.extend((index[*member] as u32 + 1).to_le_bytes());
+                    }
+                }
+                let mut out = Out::table(".group", SectionKind::GROUP, 4).with(4, data);
+                (out.link, out.info) = (symtab as u32, number[group.signature]);
+                headers.push(out);
+            }
+            let in_group = match group_of[i] {
+                Some(_) => SectionFlags::GROUP,
+                None => 0,
+            };
+            let mut data = section.data.clone();
+            // Where the addend is in the relocation, its place is zero, whatever is known already.
+            for r in &by_section[i] {
+                let (start, width) = (r.offset as usize, r.kind.width());
+                let addend = if has_addends { 0 } else { r.addend };
+                if let Some(place) = data.get_mut(start..start + width) {
+                    place.copy_from_slice(&addend.to_le_bytes()[..width]);
+                }
+            }
             headers.push(Out {
                 name: section.name.clone(),
                 kind: section.kind,
-                flags: section.flags.0,
+                flags: section.flags.0 & !SectionFlags::GROUP | in_group,
                 align: section.align.max(1),
                 entry_size: section.entry_size,
                 size: section.size,
-                data: section.data.clone(),
+                data,
                 ..Out::default()
             });
-            // As the addend is in the relocation, its place is zero, whatever is known already.
-            if let Some(out) = headers.last_mut() {
-                for r in &by_section[i] {
-                    let start = r.offset as usize;
-                    out.data[start..start + r.kind.width()].fill(0);
-                }
+            if by_section[i].is_empty() {
+                continue;
             }
-            if !by_section[i].is_empty() {
-                let mut data = Vec::with_capacity(by_section[i].len() * 24);
-                for r in &by_section[i] {
-                    push_rela(
-                        &mut data,
-                        r.offset,
-                        r.symbol.map_or(0, |s| number[s]),
-                        r.kind,
-                        r.addend,
-                    );
-                }
-                let mut out = Out::table(&format!(".rela{}", section.name), SectionKind::RELA, 8)
-                    .with(24, data);
-                (out.flags, out.link, out.info) =
-                    (SectionFlags::INFO_LINK, symtab as u32, index[i] as u32);
-                headers.push(out);
+            let (prefix, kind, size) = match has_addends {
+                true => (".rela", SectionKind::RELA, 24),
+                false => (".rel", SectionKind::REL, 16),
+            };
+            let mut data = Vec::with_capacity(by_section[i].len() * size);
+            for r in &by_section[i] {
+                let symbol = r.symbol.map_or(0, |s| number[s]);
+                push_rela(&mut data, r.offset, symbol, r.kind, r.addend);
+                // Without the addend the rest is the same.
+                data.truncate(data.len() - (24 - size));
             }
+            let mut out =
+                Out::table(&format!("{prefix}{}", section.name), kind, 8).with(size as u64, data);
+            (out.flags, out.link, out.info) = (
+                SectionFlags::INFO_LINK | in_group,
+                symtab as u32,
+                index[i] as u32,
+            );
+            headers.push(out);
         }
         let mut out = Out::table(".symtab", SectionKind::SYMTAB, 8).with(24, symbols);
         (out.link, out.info) = (1, locals as u32 + 1);
@@ -798,7 +901,7 @@ impl<'a> Link<'a> {
             }
             let name = output_name(section);
             let zeroed = section.kind == SectionKind::NOBITS;
-            let flags = section.flags;
+            let flags = SectionFlags(section.flags.0 & !SectionFlags::GROUP);
             let rank = match flags {
                 f if !f.alloc() => Rank::Unloaded,
                 _ if section.kind == SectionKind::NOTE => Rank::Note,
