@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod clang;
 mod corpus;
 mod diff;
 mod fixtures;
@@ -39,6 +40,8 @@ enum Task {
     Objects(objects::Options),
     /// Compile OpenCL kernels to assembly; our assembler must make of it what llvm-mc makes
     Listings(listings::Options),
+    /// Compile OpenCL kernels for every target, version and ABI; our objects of the listings must be the compiler's
+    Clang(clang::Options),
     /// Compile testdata/kernels/*.cl with clang-14 for every tested target
     Fixtures,
     /// Write testdata/vectors: bytes and text that llvm-mc 14 agrees with itself on
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Task::Corpus(options) => corpus::run(&options),
         Task::Objects(options) => objects::run(&options),
         Task::Listings(options) => listings::run(&options, &repo_root()),
+        Task::Clang(options) => clang::run_all(&options, &repo_root()),
         Task::Bench(options) => bench::run(&options, &repo_root()).map(|()| true),
         Task::Measure(options) => measure::child(&options),
         Task::Seeds => seeds::run(&repo_root()).map(|()| true),
