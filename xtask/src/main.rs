@@ -7,6 +7,7 @@ mod corpus;
 mod diff;
 mod fixtures;
 mod listings;
+mod mc;
 mod measure;
 mod seeds;
 
@@ -36,6 +37,8 @@ enum Task {
     Corpus(corpus::Options),
     /// Compile OpenCL kernels to assembly; our assembler must make of it what llvm-mc makes
     Listings(listings::Options),
+    /// LLVM's own tests, llvm/test/MC/AMDGPU and llvm/test/MC/Disassembler/AMDGPU, through our assembler and disassembler
+    Mc(mc::Options),
     /// Compile testdata/kernels/*.cl with clang-14 for every tested target
     Fixtures,
     /// Write testdata/vectors: bytes and text that llvm-mc 14 agrees with itself on
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Task::Diff(options) => diff::run(&options),
         Task::Vectors => diff::vectors(&repo_root()).map(|()| true),
         Task::Corpus(options) => corpus::run(&options),
+        Task::Mc(options) => mc::run(&options),
         Task::Listings(options) => listings::run(&options, &repo_root()),
         Task::Bench(options) => bench::run(&options, &repo_root()).map(|()| true),
         Task::Measure(options) => measure::child(&options),
