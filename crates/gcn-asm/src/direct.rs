@@ -88,6 +88,7 @@ impl Directs {
         }
         let parser = Parser {
             src: "",
+            base: 0,
             tokens: &[],
             at: 0,
             place: (0, 0),

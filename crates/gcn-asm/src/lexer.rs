@@ -8,6 +8,13 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    pub fn moved(self, by: u32) -> Span {
+        Span {
+            start: self.start + by,
+            end: self.end + by,
+        }
+    }
+
     pub fn to(self, other: Span) -> Span {
         Span {
             start: self.start,
@@ -57,6 +64,8 @@ pub(crate) struct Reading {
 
 pub(crate) struct Lexer<'s> {
     pub src: &'s str,
+    /// What spans count from: the offset of the text's first byte.
+    pub base: u32,
     pub pos: usize,
     pub reading: Reading,
     /// Nothing but blanks since the last line break.
@@ -68,6 +77,9 @@ pub(crate) struct LexError {
     pub span: Span,
     pub message: String,
 }
+
+/// Tokens of a statement beyond which it is refused: they take more memory than the text.
+const MAX_TOKENS: usize = 1 << 23;
 
 pub(crate) const fn is_ident_start(c: u8) -> bool {
     c.is_ascii_alphabetic() || matches!(c, b'_' | b'.' | b'$') || c >= 0x80
@@ -93,6 +105,7 @@ impl<'s> Lexer<'s> {
     pub fn new(src: &'s str, reading: Reading) -> Lexer<'s> {
         Lexer {
             src,
+            base: 0,
             pos: 0,
             reading,
             line_start: true,
@@ -130,8 +143,8 @@ impl<'s> Lexer<'s> {
 
     fn span(&self, start: usize) -> Span {
         Span {
-            start: start as u32,
-            end: self.pos as u32,
+            start: self.base + start as u32,
+            end: self.base + self.pos as u32,
         }
     }
 
@@ -194,8 +207,8 @@ impl<'s> Lexer<'s> {
                             self.pos = self.src.len();
                             return Err(LexError {
                                 span: Span {
-                                    start: start as u32,
-                                    end: start as u32 + 2,
+                                    start: self.base + start as u32,
+                                    end: self.base + start as u32 + 2,
                                 },
                                 message: "this comment has no end; expected `*/`".into(),
                             });
@@ -230,6 +243,9 @@ impl<'s> Lexer<'s> {
                 }
             };
             self.line_start = false;
+            if out.len() >= MAX_TOKENS {
+                return self.fail(start, "this statement is too long");
+            }
             out.push(Token {
                 tok,
                 span: self.span(start),

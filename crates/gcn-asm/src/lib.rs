@@ -76,20 +76,29 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod asm;
+mod data;
 mod direct;
 mod directives;
+mod expand;
 mod expr;
 mod insn;
+mod kernel;
 mod lexer;
+mod link;
+mod listing;
 mod operand;
 mod parse;
 mod quick;
 #[cfg(test)]
 mod same;
+mod sections;
+mod sources;
 mod symbols;
 
-use crate::directives::Asm;
+use crate::asm::Asm;
 use crate::lexer::Span;
+use crate::sources::{Message, Sources};
 use annotate_snippets::{AnnotationKind, Group, Renderer, Snippet};
 use gcn_isa::Target;
 use gcn_object::read::{Relocation, Symbol};
@@ -97,6 +106,8 @@ use gcn_object::target::{TargetId, Version};
 use gcn_object::write::{Builder, Section};
 use gcn_object::{Error, KernelDescriptor};
 use std::ops::Range;
+use std::path::PathBuf;
+use typed_arena::Arena;
 
 /// How lines that the two spellings read differently are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -127,6 +138,13 @@ pub struct Options {
     /// On how many threads the text is read: 0 and 1 are the caller's alone. Short texts are read
     /// on one whatever this says. The result does not depend on it.
     pub threads: usize,
+    /// Where `.include` and `.incbin` look for files beside the current folder. With `None` they
+    /// are refused, so that a text from elsewhere reads no file.
+    pub files: Option<Vec<PathBuf>>,
+    /// Bytes of text that macros, repetitions and includes may make of the source; 128 MiB if `None`.
+    pub budget: Option<u64>,
+    /// Whether [`Output::listing`] is wanted.
+    pub listing: bool,
 }
 
 /// What [`assemble`] gives.
@@ -136,6 +154,8 @@ pub struct Output {
     pub object: Option<Assembled>,
     /// Errors and warnings in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+    /// The text beside its addresses and bytes, where [`Options::listing`] asks for it.
+    pub listing: Option<String>,
 }
 
 /// How bad it is.
@@ -156,6 +176,25 @@ pub struct Diagnostic {
     pub message: String,
     /// What may help.
     pub help: Option<String>,
+    /// The file's name as given.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// The bytes of the line that it is about.
+    pub span: Range<usize>,
+    /// The line without its line break; of a macro's text, the line with its arguments.
+    pub source_line: String,
+    /// Through which macros and includes the line was read, innermost first.
+    pub notes: Vec<Note>,
+}
+
+/// A statement that had the line of a [`Diagnostic`] read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// What it did.
+    pub message: String,
     /// The file's name as given.
     pub file: String,
     /// The line, from 1.
@@ -213,6 +252,12 @@ pub struct Assembled {
     pub kernels: Vec<Kernel>,
     /// The kernel metadata, as msgpack.
     pub metadata: Option<Vec<u8>>,
+    /// Output sections of the loadable file that have their addresses from the source.
+    pub section_places: Vec<(String, u64)>,
+    /// Groups of sections of which a linker keeps one: the symbol that names it, the sections.
+    pub groups: Vec<(usize, Vec<usize>)>,
+    /// Sections with those that they are about.
+    pub links: Vec<(usize, usize)>,
     raw_blocker: Option<String>,
 }
 
@@ -257,6 +302,15 @@ impl Assembled {
         }
         for relocation in &self.relocations {
             builder.relocation(*relocation);
+        }
+        for (signature, sections) in &self.groups {
+            builder.group(*signature, sections.clone());
+        }
+        for (section, about) in &self.links {
+            builder.link_order(*section, *about);
+        }
+        for (name, address) in &self.section_places {
+            builder.place_at(name, *address);
         }
         builder
     }
@@ -336,11 +390,7 @@ pub fn snippet(
                     start: 0,
                     end: source.len() as u32,
                 };
-                Err(diagnostics(
-                    source,
-                    "",
-                    vec![(Level::Error, all, message, None)],
-                ))
+                Err(one_error(source, "", all, message))
             }
         },
         None => Err(output.diagnostics),
@@ -350,70 +400,31 @@ pub fn snippet(
 fn run(source: &str, file_name: &str, options: &Options, snippet: bool) -> Output {
     if u32::try_from(source.len()).is_err() {
         let message = "the file is larger than 4 GiB".to_string();
-        let diagnostics = diagnostics(
-            "",
-            file_name,
-            vec![(Level::Error, Span::default(), message, None)],
-        );
         return Output {
             object: None,
-            diagnostics,
+            diagnostics: one_error("", file_name, Span::default(), message),
+            listing: None,
         };
     }
-    let mut asm = Asm::new(source, options, snippet);
+    let store = Arena::new();
+    let mut asm = Asm::new(source, file_name, options, snippet, &store);
     asm.run();
-    let (object, diagnostics) = asm.finish(file_name);
+    let (object, diagnostics, listing) = asm.finish();
     Output {
         object,
         diagnostics,
+        listing,
     }
 }
 
-/// Finds the lines of the messages.
-pub(crate) fn diagnostics(
-    source: &str,
-    file: &str,
-    mut messages: Vec<(Level, Span, String, Option<String>)>,
-) -> Vec<Diagnostic> {
-    messages.sort_by_key(|m| m.1.start);
-    let bytes = source.as_bytes();
-    let (mut line, mut line_start, mut at) = (1, 0, 0);
-    let mut out = Vec::with_capacity(messages.len());
-    for (level, span, message, help) in messages {
-        let start = (span.start as usize).min(bytes.len());
-        while at < start {
-            if bytes[at] == b'\n' {
-                line += 1;
-                line_start = at + 1;
-            }
-            at += 1;
-        }
-        let rest = &bytes[line_start..];
-        let line_end = line_start + rest.iter().position(|&c| c == b'\n').unwrap_or(rest.len());
-        let text = source
-            .get(line_start..line_end)
-            .unwrap_or("")
-            .trim_end_matches('\r');
-        let clip = |n: usize| {
-            let mut n = n.saturating_sub(line_start).min(text.len());
-            while !text.is_char_boundary(n) {
-                n -= 1;
-            }
-            n
-        };
-        let (from, to) = (clip(start), clip(span.end as usize));
-        out.push(Diagnostic {
-            level,
-            message,
-            help,
-            file: file.to_string(),
-            line,
-            column: text[..from].chars().count() + 1,
-            span: from..to.max(from),
-            source_line: text.to_string(),
-        });
-    }
-    out
+fn one_error(source: &str, file: &str, span: Span, text: String) -> Vec<Diagnostic> {
+    let store = Arena::new();
+    Sources::new(&store, source, file).diagnostics(vec![Message {
+        level: Level::Error,
+        span,
+        text,
+        help: None,
+    }])
 }
 
 /// Diagnostics as text for people, with the lines they are about; in colour if `color`.
@@ -429,13 +440,12 @@ pub fn render(diagnostics: &[Diagnostic], color: bool) -> String {
             Level::Error => annotate_snippets::Level::ERROR,
             Level::Warning => annotate_snippets::Level::WARNING,
         };
-        let mut snippet = Snippet::source(d.source_line.as_str())
-            .line_start(d.line)
-            .annotation(AnnotationKind::Primary.span(d.span.clone()));
-        if !d.file.is_empty() {
-            snippet = snippet.path(d.file.as_str());
-        }
-        let group: Group<'_> = level.primary_title(d.message.as_str()).element(snippet);
+        let group: Group<'_> = level.primary_title(d.message.as_str()).element(marked(
+            &d.source_line,
+            &d.file,
+            d.line,
+            &d.span,
+        ));
         let mut report = vec![group];
         if let Some(help) = &d.help {
             let last = report
@@ -443,8 +453,29 @@ pub fn render(diagnostics: &[Diagnostic], color: bool) -> String {
                 .map(|g| g.element(annotate_snippets::Level::HELP.message(help.as_str())));
             report.extend(last);
         }
+        for note in &d.notes {
+            let title = annotate_snippets::Level::NOTE.secondary_title(note.message.as_str());
+            let place = marked(&note.source_line, &note.file, note.line, &note.span);
+            report.push(title.element(place));
+        }
         out.push_str(&renderer.render(&report));
         out.push('\n');
     }
     out
+}
+
+/// A line with a part of it marked.
+fn marked<'a>(
+    line: &'a str,
+    file: &'a str,
+    number: usize,
+    span: &Range<usize>,
+) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+    let snippet = Snippet::source(line)
+        .line_start(number)
+        .annotation(AnnotationKind::Primary.span(span.clone()));
+    match file {
+        "" => snippet,
+        file => snippet.path(file),
+    }
 }

@@ -29,6 +29,8 @@ impl Fail {
 
 pub(crate) struct Parser<'s, 'a> {
     pub src: &'s str,
+    /// The offset of the text's first byte.
+    pub base: u32,
     pub tokens: &'a [Token],
     pub at: usize,
     pub sym: &'a mut Symbols<'s>,
@@ -78,9 +80,18 @@ impl<'s> Parser<'s, '_> {
     }
 
     pub fn text(&self, span: Span) -> &'s str {
-        self.src
-            .get(span.start as usize..span.end as usize)
-            .unwrap_or("")
+        let at = |offset: u32| offset.wrapping_sub(self.base) as usize;
+        self.src.get(at(span.start)..at(span.end)).unwrap_or("")
+    }
+
+    /// The text from token `from` up to, but without, token `to`.
+    pub fn between(&self, from: usize, to: usize) -> &'s str {
+        match to.checked_sub(1) {
+            Some(last) if last >= from => {
+                self.text(self.tokens[from].span.to(self.tokens[last].span))
+            }
+            _ => "",
+        }
     }
 
     pub fn at_end(&self) -> bool {

@@ -2,7 +2,7 @@
 //! from its characters to bytes without tokens and without the symbol table.
 //!
 //! Whatever else a line holds (a label, a directive, a symbol, a rule that is broken, a mistake)
-//! is left to the statement reader of [`crate::directives`], which makes the same of plain lines,
+//! is left to the statement reader of [`crate::asm`], which makes the same of plain lines,
 //! only slower. What a line becomes here depends on its text and on a [`State`] alone, so that
 //! lines may be read before it is their turn, and on any thread.
 
@@ -100,7 +100,9 @@ impl<'s> Quick<'s> {
         self.state
     }
 
-    pub fn set_state(&mut self, state: State) {
+    /// Goes on with a text, perhaps another one.
+    pub fn read_under(&mut self, src: &'s str, state: State) {
+        self.src = src;
         if (state.target, state.clrx) != (self.state.target, self.state.clrx) {
             self.plans = Plans::new();
         }
@@ -179,6 +181,7 @@ impl<'s> Quick<'s> {
         let mut plan = self.plans.get(name, None, self.state)?;
         let mut p = Parser {
             src: self.src,
+            base: 0,
             tokens: &[],
             at: 0,
             place: (0, 0),

@@ -1,13 +1,14 @@
 //! The short way and any number of threads give what the statement reader alone gives: the same
 //! bytes, symbols and messages.
 
-use crate::directives::Asm;
+use crate::asm::Asm;
 use crate::{Assembled, Diagnostic, Options, Syntax};
 use gcn_isa::encode::Encoder;
 use gcn_isa::print::{Style, print};
 use gcn_isa::{Target, decode};
 use gcn_object::write::Section;
 use std::path::PathBuf;
+use typed_arena::Arena;
 
 /// A small generator of random numbers (xorshift64*), the same everywhere.
 struct Random(u64);
@@ -31,19 +32,21 @@ type Outcome = (Vec<Section>, Option<Assembled>, Vec<Diagnostic>);
 fn outcome(mut asm: Asm) -> Outcome {
     asm.run();
     let sections = asm.sections.clone();
-    let (object, diagnostics) = asm.finish("a.s");
+    let (object, diagnostics, _) = asm.finish();
     (sections, object, diagnostics)
 }
 
 /// Reads every line as a statement.
 fn long_way(source: &str, options: &Options, snippet: bool) -> Outcome {
-    let mut asm = Asm::new(source, options, snippet);
+    let store = Arena::new();
+    let mut asm = Asm::new(source, "a.s", options, snippet, &store);
     asm.quick_from = usize::MAX;
     outcome(asm)
 }
 
 fn short_way(source: &str, options: &Options, snippet: bool, least_part: usize) -> Outcome {
-    let mut asm = Asm::new(source, options, snippet);
+    let store = Arena::new();
+    let mut asm = Asm::new(source, "a.s", options, snippet, &store);
     asm.quick_from = 0;
     asm.least_part = least_part;
     outcome(asm)

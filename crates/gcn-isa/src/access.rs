@@ -586,6 +586,11 @@ impl Facts {
         self.signals & 1 << signal as u32 != 0
     }
 
+    /// Whether the next instruction's address is kept in a register: a call, or s_getpc_b64.
+    pub fn keeps_pc(&self) -> bool {
+        self.flow.keeps_pc()
+    }
+
     /// Where an instruction of this row goes on.
     pub fn flow(&self, insn: &Insn) -> Flow {
         self.flow.of(insn)

@@ -115,6 +115,8 @@ pub(crate) struct FlowFacts {
     traps: bool,
     /// Bit 0 of SIMM16 ends the wave: s_setkill.
     kills: bool,
+    /// The next instruction's address is kept in a register.
+    keeps_pc: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,11 +158,16 @@ impl FlowFacts {
                 _ => {}
             }
         }
+        facts.keeps_pc =
+            (program.effects.iter()).any(|e| matches!(e.change, Change::Dst(_)) && is_pc(e.value));
         if let Some(jump) = &mut facts.jump {
-            jump.links = (program.effects.iter())
-                .any(|e| matches!(e.change, Change::Dst(_)) && is_pc(e.value));
+            jump.links = facts.keeps_pc;
         }
         facts
+    }
+
+    pub(crate) fn keeps_pc(&self) -> bool {
+        self.keeps_pc
     }
 
     pub(crate) fn of(&self, insn: &Insn) -> Flow {

@@ -28,6 +28,14 @@ pub enum Error {
     },
     /// The parts of the file overlap so much that reading them would take many times its size.
     TooLarge(&'static str),
+    /// There are more of these than are read.
+    TooMany(&'static str),
+    /// Bytes cannot be read from where they are.
+    Read(String),
+    /// An offload bundle, or what carries one, is damaged or cannot be written.
+    Bundle(String),
+    /// What was asked of a file that carries several code objects chooses none, or several of them.
+    Choice(String),
     /// The metadata note cannot be read.
     Metadata(MetadataError),
     /// A kernel's descriptor or entry is out of place.
@@ -88,6 +96,10 @@ impl fmt::Display for Error {
             ),
             Error::TooLarge(what) => {
                 write!(f, "the {what} of the file overlap too much to be read")
+            }
+            Error::TooMany(what) => write!(f, "the file has too many {what}"),
+            Error::Read(detail) | Error::Bundle(detail) | Error::Choice(detail) => {
+                f.write_str(detail)
             }
             Error::Metadata(e) => write!(f, "kernel metadata: {e}"),
             Error::Kernel { name, detail } => write!(f, "kernel '{name}': {detail}"),

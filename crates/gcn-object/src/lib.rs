@@ -15,20 +15,27 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod bundle;
+pub mod container;
 pub mod descriptor;
 mod elf;
 mod error;
+pub mod kernel_code;
 pub mod metadata;
 pub mod read;
+pub mod source;
 pub mod target;
 pub mod write;
 
+pub use container::{Container, Entry};
 pub use descriptor::{KernelBuilder, KernelDescriptor, directives};
 pub use elf::{
     Binding, RelocationKind, SectionFlags, SectionKind, SymbolKind, SymbolSection, Visibility,
 };
 pub use error::Error;
+pub use kernel_code::KernelCode;
 pub use metadata::Metadata;
 pub use read::{CodeObject, Image, Kernel};
+pub use source::Source;
 pub use target::{Feature, Machine, TargetId, Version};
 pub use write::Builder;

@@ -4,7 +4,7 @@
 //! integer, a boolean or a string by its text alone, quoted or not, unless a tag (`!str`) says otherwise; what reads as
 //! a floating-point number becomes nil, because LLVM's writer has no floats.
 
-use rmpv::Value;
+pub use rmpv::Value;
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 use std::cmp::Ordering;
 use std::fmt;

@@ -7,6 +7,8 @@ use std::fmt;
 /// Which code object version a file has. It decides the ELF ABI version, the feature bits of `e_flags` and the spelling of target ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
+    /// Code object v2, ELF ABI version 0. Objects of other systems than HSA are of this version in their header alone.
+    V2,
     /// Code object v3, ELF ABI version 1.
     V3,
     /// Code object v4, ELF ABI version 2.
@@ -31,12 +33,96 @@ impl Version {
         self.number() - 2
     }
 
-    /// 3, 4 or 5.
+    /// 2, 3, 4 or 5.
     pub fn number(self) -> u8 {
         match self {
+            Version::V2 => 2,
             Version::V3 => 3,
             Version::V4 => 4,
             Version::V5 => 5,
+        }
+    }
+}
+
+/// The system whose loader takes a file: the OS part of the target triple, `EI_OSABI` in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Os {
+    /// ROCm: `amdgcn-amd-amdhsa`.
+    #[default]
+    Hsa,
+    /// AMD's graphics driver: `amdgcn-amd-amdpal`.
+    Pal,
+    /// Mesa: `amdgcn-mesa-mesa3d`.
+    Mesa3d,
+    /// None is named: `amdgcn--`.
+    None,
+}
+
+impl Os {
+    /// All.
+    pub const ALL: [Os; 4] = [Os::Hsa, Os::Pal, Os::Mesa3d, Os::None];
+
+    /// The `EI_OSABI` byte.
+    pub fn abi(self) -> u8 {
+        match self {
+            Os::None => 0,
+            Os::Hsa => 64,
+            Os::Pal => 65,
+            Os::Mesa3d => 66,
+        }
+    }
+
+    /// The system of an `EI_OSABI` byte.
+    pub fn from_abi(abi: u8) -> Option<Os> {
+        Os::ALL.into_iter().find(|os| os.abi() == abi)
+    }
+
+    /// As `--abi` takes it: `hsa`, `pal`, `mesa3d` or `none`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Os::Hsa => "hsa",
+            Os::Pal => "pal",
+            Os::Mesa3d => "mesa3d",
+            Os::None => "none",
+        }
+    }
+
+    /// The target triple with the dashes before the processor's name.
+    pub fn triple(self) -> &'static str {
+        match self {
+            Os::Hsa => TRIPLE,
+            Os::Pal => "amdgcn-amd-amdpal--",
+            Os::Mesa3d => "amdgcn-mesa-mesa3d--",
+            Os::None => "amdgcn----",
+        }
+    }
+
+    /// Splits a target id at its processor's name: `amdgcn-mesa-mesa3d--gfx803` into Mesa and `gfx803`.
+    ///
+    /// # Errors
+    /// A message if the triple is none of amdgcn's.
+    pub fn split(text: &str) -> Result<(Os, &str), String> {
+        for os in Os::ALL {
+            if let Some(id) = text.strip_prefix(os.triple()) {
+                return Ok((os, id));
+            }
+        }
+        // LLVM leaves out the parts of the triple that are unknown in several ways.
+        match text.rsplit_once('-') {
+            Some((triple, id)) if triple.starts_with("amdgcn-") => {
+                match triple.split('-').nth(2).unwrap_or("") {
+                    "amdhsa" => Ok((Os::Hsa, id)),
+                    "amdpal" => Ok((Os::Pal, id)),
+                    "mesa3d" => Ok((Os::Mesa3d, id)),
+                    "" | "unknown" => Ok((Os::None, id)),
+                    other => Err(format!(
+                        "unknown system '{other}' in target id '{text}': expected amdhsa, amdpal or mesa3d"
+                    )),
+                }
+            }
+            _ => Err(format!(
+                "target id '{text}' does not begin as amdgcn-amd-amdhsa-- or amdgcn-mesa-mesa3d-- do"
+            )),
         }
     }
 }
@@ -198,6 +284,14 @@ pub struct TargetId {
     pub sramecc: Feature,
 }
 
+/// Code object v2 has no feature settings: a processor whose code may run with XNACK on has another name.
+static V2_XNACK: &[(&str, &str)] = &[
+    ("gfx900", "gfx901"),
+    ("gfx902", "gfx903"),
+    ("gfx904", "gfx905"),
+    ("gfx906", "gfx907"),
+];
+
 /// The triple before the processor name in a target id.
 const TRIPLE: &str = "amdgcn-amd-amdhsa--";
 
@@ -219,12 +313,16 @@ impl TargetId {
     }
 
     /// Reads a target id: `gfx906`, `gfx906:sramecc+:xnack-` or v3's `gfx906+xnack+sram-ecc`, with or without
-    /// `amdgcn-amd-amdhsa--` before it. In v3's spelling a supported feature that is not named is off.
+    /// `amdgcn-amd-amdhsa--` before it. In v3's spelling a supported feature that is not named is off;
+    /// v2 has features in the name alone: `gfx901` is a gfx900 with XNACK.
     ///
     /// # Errors
     /// A message if the processor is unknown, lacks a named feature, or a feature is unknown or repeated.
     pub fn parse(text: &str, version: Version) -> Result<TargetId, String> {
         let id = text.strip_prefix(TRIPLE).unwrap_or(text);
+        if version == Version::V2 {
+            return TargetId::parse_v2(id, text);
+        }
         let end = id.find([':', '+']).unwrap_or(id.len());
         let name = &id[..end];
         let machine = Machine::from_name(name)
@@ -278,10 +376,24 @@ impl TargetId {
         Ok(target)
     }
 
+    fn parse_v2(id: &str, text: &str) -> Result<TargetId, String> {
+        let with = V2_XNACK.iter().find(|(_, other)| *other == id);
+        let name = with.map_or(id, |(name, _)| name);
+        let machine = Machine::from_name(name)
+            .ok_or_else(|| format!("unknown processor '{id}' in target id '{text}'"))?;
+        let mut target = TargetId::new(machine);
+        if with.is_some() {
+            target.xnack = Feature::On;
+        } else if V2_XNACK.iter().any(|(name, _)| *name == id) {
+            target.xnack = Feature::Off;
+        }
+        Ok(target)
+    }
+
     /// The target of an ELF header's `e_flags`, or `None` if the processor is not one of [`MACHINES`].
     pub fn from_flags(flags: u32, version: Version) -> Option<TargetId> {
         let machine = Machine::from_mach(flags & 0xff)?;
-        if version != Version::V3 {
+        if version >= Version::V4 {
             let (xnack, sramecc) = (
                 Feature::from_bits(flags >> 8),
                 Feature::from_bits(flags >> 10),
@@ -307,7 +419,7 @@ impl TargetId {
     /// The `e_flags` of the ELF header.
     pub fn flags(&self, version: Version) -> u32 {
         let features = match version {
-            Version::V3 => {
+            Version::V2 | Version::V3 => {
                 u32::from(self.xnack.on_or_any()) | u32::from(self.sramecc.on_or_any()) << 1
             }
             _ => self.xnack.bits() | self.sramecc.bits() << 2,
@@ -318,6 +430,13 @@ impl TargetId {
     /// The processor and its features without the triple, such as `gfx906:sramecc+:xnack-` (v3: `gfx906+xnack+sram-ecc`).
     pub fn short(&self, version: Version) -> String {
         let mut text = self.machine.name.to_string();
+        if version == Version::V2 {
+            let other = V2_XNACK.iter().find(|(name, _)| *name == text);
+            return match other {
+                Some((_, other)) if self.xnack.on_or_any() => other.to_string(),
+                _ => text,
+            };
+        }
         if version == Version::V3 {
             for (feature, name) in [(self.xnack, "+xnack"), (self.sramecc, "+sram-ecc")] {
                 if feature.on_or_any() {
@@ -353,10 +472,30 @@ impl fmt::Display for TargetId {
 mod tests {
     use super::*;
 
+    #[test]
+    fn systems() {
+        for os in Os::ALL {
+            assert_eq!(Os::from_abi(os.abi()), Some(os));
+            let id = format!("{}gfx803", os.triple());
+            assert_eq!(Os::split(&id), Ok((os, "gfx803")));
+        }
+        assert_eq!(Os::split("amdgcn--gfx803"), Ok((Os::None, "gfx803")));
+        assert_eq!(
+            Os::split("amdgcn-unknown-amdhsa-gfx906:xnack+"),
+            Ok((Os::Hsa, "gfx906:xnack+"))
+        );
+        assert!(Os::split("x86_64-pc-linux-gnu").is_err());
+        assert!(Os::split("amdgcn-amd-windows--gfx803").is_err());
+        assert!(Os::split("gfx803").is_err());
+    }
+
     /// `e_flags` and spellings as llvm-mc 14 writes them.
     #[test]
     fn flags_and_spellings() {
         for (version, id, flags) in [
+            (Version::V2, "gfx803", 0x2a),
+            (Version::V2, "gfx900", 0x2c),
+            (Version::V2, "gfx901", 0x12c),
             (Version::V3, "gfx600", 0x20),
             (Version::V3, "gfx801+xnack", 0x128),
             (Version::V3, "gfx906+xnack+sram-ecc", 0x32f),

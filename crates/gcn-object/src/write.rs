@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::metadata;
 use crate::read::{CodeObject, FileKind, OVERLAP};
 pub use crate::read::{Relocation, Symbol};
-use crate::target::{TargetId, Version};
+use crate::target::{Os, TargetId, Version};
 use std::collections::HashMap;
 
 /// A section given to the [`Builder`].
@@ -68,10 +68,13 @@ impl Section {
 pub struct Builder {
     target: TargetId,
     version: Version,
+    os: Os,
     sections: Vec<Section>,
     symbols: Vec<Symbol>,
     relocations: Vec<Relocation>,
     pins: HashMap<String, u64>,
+    groups: Vec<(usize, Vec<usize>)>,
+    links: Vec<(usize, usize)>,
 }
 
 /// Page size in memory, and what segments are aligned to.
@@ -93,11 +96,19 @@ impl Builder {
         Builder {
             target,
             version,
+            os: Os::Hsa,
             sections: Vec::new(),
             symbols: Vec::new(),
             relocations: Vec::new(),
             pins: HashMap::new(),
+            groups: Vec::new(),
+            links: Vec::new(),
         }
+    }
+
+    /// The system whose loader takes the file; [`Os::Hsa`] if it is not said. For any other, the version does not matter.
+    pub fn for_os(&mut self, os: Os) {
+        self.os = os;
     }
 
     /// The parts of a relocatable object, ready to be linked.
@@ -118,8 +129,13 @@ impl Builder {
             return Err(Error::TooLarge("sections"));
         }
         for (i, section) in object.sections.iter().enumerate() {
-            if [SectionKind::SYMTAB, SectionKind::STRTAB, SectionKind::RELA].contains(&section.kind)
-            {
+            let tables = [
+                SectionKind::SYMTAB,
+                SectionKind::STRTAB,
+                SectionKind::RELA,
+                SectionKind::GROUP,
+            ];
+            if tables.contains(&section.kind) {
                 continue;
             }
             index[i] = Some(builder.section(Section {
@@ -180,6 +196,17 @@ impl Builder {
     /// A symbol added before.
     pub fn symbol_mut(&mut self, index: usize) -> Option<&mut Symbol> {
         self.symbols.get_mut(index)
+    }
+
+    /// Makes sections a group (COMDAT) of which a linker keeps the first with the name of the symbol `signature`. A loadable file
+    /// has no groups.
+    pub fn group(&mut self, signature: usize, sections: Vec<usize>) {
+        self.groups.push((signature, sections));
+    }
+
+    /// Says that a section is about another one (`SHF_LINK_ORDER`).
+    pub fn link_order(&mut self, section: usize, about: usize) {
+        self.links.push((section, about));
     }
 
     /// Adds a relocation in a section added before.
@@ -249,6 +276,19 @@ impl Builder {
         self.pins.insert(name.to_string(), address);
     }
 
+    /// The sections of the loadable file in its order, those of the linker among them, with their addresses.
+    ///
+    /// # Errors
+    /// As [`Builder::loadable`], but for references that do not fit.
+    pub fn layout(&self) -> Result<Vec<(String, u64)>, Error> {
+        self.check()?;
+        let mut link = Link::new(self)?;
+        let programs = link.programs();
+        link.lay_out(programs)?;
+        let places = link.outs.into_iter();
+        Ok(places.map(|out| (out.name, out.address)).collect())
+    }
+
     /// Checks what both writers rely on.
     fn check(&self) -> Result<(), Error> {
         if self.sections.len() > MAX_SECTIONS / 2 {
@@ -281,6 +321,14 @@ impl Builder {
             if symbol.name.contains('\0') {
                 return layout(format!("symbol name {:?} has a NUL", symbol.name));
             }
+        }
+        let sections = (self.groups.iter().flat_map(|g| &g.1))
+            .chain(self.links.iter().flat_map(|(a, b)| [a, b]));
+        if sections.into_iter().any(|&i| i >= self.sections.len()) {
+            return layout("a section that belongs to another one does not exist");
+        }
+        if self.groups.iter().any(|g| g.0 >= self.symbols.len()) {
+            return layout("the symbol that names a group does not exist");
         }
         for relocation in &self.relocations {
             let offset = relocation.offset;
@@ -315,6 +363,10 @@ impl Builder {
         sections: usize,
         names: usize,
     ) -> Vec<u8> {
+        let version = match self.os {
+            Os::Hsa => self.version,
+            _ => Version::V2,
+        };
         let mut out = Vec::with_capacity(64);
         out.extend([
             0x7f,
@@ -324,8 +376,8 @@ impl Builder {
             2,
             1,
             1,
-            OSABI_HSA,
-            self.version.abi(),
+            self.os.abi(),
+            version.abi(),
         ]);
         out.resize(16, 0);
         out.extend(file_type.to_le_bytes());
@@ -334,7 +386,7 @@ impl Builder {
         out.extend(0u64.to_le_bytes());
         out.extend(if programs > 0 { 64u64 } else { 0 }.to_le_bytes());
         out.extend(section_headers.to_le_bytes());
-        out.extend(self.target.flags(self.version).to_le_bytes());
+        out.extend(self.target.flags(version).to_le_bytes());
         for half in [
             64,
             if programs > 0 { 56 } else { 0 },
@@ -362,7 +414,10 @@ impl Builder {
             by_section[relocation.section.unwrap_or(0)].push(relocation);
         }
         let mut next = 2;
-        for relocations in &by_section {
+        let first_of = |i: usize| self.groups.iter().find(|g| g.1.first() == Some(&i));
+        for (i, relocations) in by_section.iter().enumerate() {
+            // A group stands before its first section.
+            next += first_of(i).is_some() as usize;
             index.push(next);
             next += if relocations.is_empty() { 1 } else { 2 };
         }
@@ -403,6 +458,20 @@ impl Builder {
             Out::table(".strtab", SectionKind::STRTAB, 1),
         ];
         for (i, section) in self.sections.iter().enumerate() {
+            if let Some((signature, members)) = first_of(i) {
+                let with_relocations = |&m: &usize| {
+                    let relocations = (!by_section[m].is_empty()).then_some(index[m] + 1);
+                    [Some(index[m]), relocations]
+                };
+                let members = members.iter().flat_map(with_relocations).flatten();
+                // 1: of several groups of one name, one is kept.
+                let words = [1].into_iter().chain(members.map(|n| n as u32));
+                let data = words.flat_map(u32::to_le_bytes).collect();
+                let mut out = Out::table(".group", SectionKind::GROUP, 4).with(4, data);
+                (out.link, out.info) = (symtab as u32, number[*signature]);
+                headers.push(out);
+            }
+            let grouped = section.flags.0 & SectionFlags::GROUP;
             headers.push(Out {
                 name: section.name.clone(),
                 kind: section.kind,
@@ -413,6 +482,13 @@ impl Builder {
                 data: section.data.clone(),
                 ..Out::default()
             });
+            // As the addend is in the relocation, its place is zero, whatever is known already.
+            if let Some(out) = headers.last_mut() {
+                for r in &by_section[i] {
+                    let start = r.offset as usize;
+                    out.data[start..start + r.kind.width()].fill(0);
+                }
+            }
             if !by_section[i].is_empty() {
                 let mut data = Vec::with_capacity(by_section[i].len() * 24);
                 for r in &by_section[i] {
@@ -426,10 +502,16 @@ impl Builder {
                 }
                 let mut out = Out::table(&format!(".rela{}", section.name), SectionKind::RELA, 8)
                     .with(24, data);
-                (out.flags, out.link, out.info) =
-                    (SectionFlags::INFO_LINK, symtab as u32, index[i] as u32);
+                let flags = match grouped {
+                    0 => SectionFlags::INFO_LINK,
+                    group => group,
+                };
+                (out.flags, out.link, out.info) = (flags, symtab as u32, index[i] as u32);
                 headers.push(out);
             }
+        }
+        for (section, about) in &self.links {
+            headers[index[*section]].link = index[*about] as u32;
         }
         let mut out = Out::table(".symtab", SectionKind::SYMTAB, 8).with(24, symbols);
         (out.link, out.info) = (1, locals as u32 + 1);
@@ -652,6 +734,7 @@ static RELRO: &[&str] = &[
     ".ctors",
     ".dtors",
     ".eh_frame",
+    ".got",
 ];
 
 fn output_name(section: &Section) -> &str {
@@ -759,7 +842,7 @@ impl<'a> Link<'a> {
             }
             let name = output_name(section);
             let zeroed = section.kind == SectionKind::NOBITS;
-            let flags = section.flags;
+            let flags = SectionFlags(section.flags.0 & !SectionFlags::GROUP);
             let rank = match flags {
                 f if !f.alloc() => Rank::Unloaded,
                 _ if section.kind == SectionKind::NOTE => Rank::Note,
@@ -1019,7 +1102,8 @@ impl<'a> Link<'a> {
                 vec![0; self.got.len() * 8],
             );
         }
-        self.outs.sort_by_key(|o| o.rank);
+        // A global offset table that was given stands where the linker's own would.
+        self.outs.sort_by_key(|o| (o.rank, o.name == ".got"));
         self.by_name = self
             .outs
             .iter()
@@ -1122,7 +1206,8 @@ impl<'a> Link<'a> {
         Ok(offset)
     }
 
-    fn write(mut self) -> Result<Vec<u8>, Error> {
+    /// The loaded segments.
+    fn segments(&self) -> Vec<(u32, u32)> {
         let mut segments: Vec<(u32, u32)> = vec![Rank::Note.segment()];
         segments.extend(
             self.outs
@@ -1131,6 +1216,11 @@ impl<'a> Link<'a> {
                 .map(|o| o.rank.segment()),
         );
         segments.dedup();
+        segments
+    }
+
+    /// The alignments of the note segments.
+    fn notes(&self) -> Vec<u64> {
         let mut notes: Vec<u64> = self
             .outs
             .iter()
@@ -1138,8 +1228,19 @@ impl<'a> Link<'a> {
             .map(|o| o.align)
             .collect();
         notes.dedup();
-        let programs = segments.len() + notes.len() + 4;
-        let end = self.lay_out(programs as u64)?;
+        notes
+    }
+
+    /// How many program headers there are when addresses are given.
+    fn programs(&self) -> u64 {
+        (self.segments().len() + self.notes().len() + 4) as u64
+    }
+
+    fn write(mut self) -> Result<Vec<u8>, Error> {
+        let mut segments = self.segments();
+        let notes = self.notes();
+        let programs = self.programs();
+        let end = self.lay_out(programs)?;
         self.fill_tables();
         self.apply_relocations()?;
 

@@ -1,16 +1,29 @@
 //! `gcn dis`: bytes to source.
+//!
+//! The source of a code object assembles to the same sections at the same addresses. What a linker
+//! makes (symbol and hash tables, the dynamic section, the global offset table) is made again from
+//! the symbols and relocations that the source has; `docs/dis.md` says what is kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
+use std::io::{self, Write};
 
-use crate::listing::Listing;
 use gcn_isa::Target;
+use gcn_isa::access::{Facts, File};
+use gcn_isa::decode::Decoder;
+use gcn_isa::format::layout_of;
 use gcn_isa::print::{Style, Syntax, push_dec, push_hex};
-use gcn_isa::text::Text;
 use gcn_object::descriptor;
 use gcn_object::metadata;
-use gcn_object::read::{CodeObject, FileKind, Kernel, Relocation, Symbol};
-use gcn_object::{Binding, RelocationKind, SectionKind, SymbolKind, SymbolSection, Visibility};
+use gcn_object::read::{CodeObject, FileKind, Kernel, Relocation, Section, Symbol};
+use gcn_object::write;
+use gcn_object::{
+    Binding, RelocationKind, SectionFlags, SectionKind, SymbolKind, SymbolSection, Version,
+    Visibility,
+};
+
+use crate::lines::Lines;
+use crate::listing::{Fixes, Listing, Marks};
 
 /// What the listing shows beside the text.
 #[derive(Clone, Copy, Default)]
@@ -18,6 +31,37 @@ pub struct Show {
     /// The address and the words, in a comment.
     pub encoding: bool,
 }
+
+/// How a code object becomes source.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// The spelling.
+    pub style: Style,
+    /// Comments beside the instructions.
+    pub show: Show,
+    /// Threads that print code; 0 and 1 are the caller's alone.
+    pub threads: usize,
+    /// Sections that are not loaded (`.debug_*`, `.comment`) are left out.
+    pub loaded_only: bool,
+    /// Comments with the source lines that code comes from.
+    pub lines: Option<&'a Lines>,
+}
+
+impl Options<'_> {
+    /// Everything, on this thread.
+    pub fn new(style: Style) -> Options<'static> {
+        Options {
+            style,
+            show: Show::default(),
+            threads: 1,
+            loaded_only: false,
+            lines: None,
+        }
+    }
+}
+
+/// What branch targets are called: this and their address.
+pub const LABEL: &str = ".L";
 
 /// What the source of raw bytes begins with.
 pub fn raw_header(target: Target, style: Style) -> String {
@@ -34,331 +78,1509 @@ fn header(out: &mut String, style: Style) {
     }
 }
 
-/// Names at addresses, in the order they are written.
-pub type Labels = BTreeMap<u64, Vec<String>>;
-
-/// One section's code. `named` holds the labels it has anyway; branch targets get their own.
-fn code(
-    out: &mut String,
-    target: Target,
-    bytes: &[u8],
-    base: u64,
-    style: Style,
-    show: Show,
-    named: &Labels,
-) {
-    let mut text = Text::new();
-    Listing::labelled(target, bytes, base, style, show, named).print_all(&mut text);
-    out.push_str(&String::from_utf8_lossy(text.as_bytes()));
-}
-
-/// A code object as source.
+/// The target whose instructions an object has.
 ///
 /// # Errors
-/// A sentence, where the object's target is unknown.
-pub fn object(object: &CodeObject, style: Style, show: Show) -> Result<String, String> {
-    let target = Target::parse(object.target_name())
-        .ok_or_else(|| format!("{} is no gfx6 to gfx9 target", object.target_name()))?;
-    if object.kind == FileKind::Relocatable
-        && let Some(relocation) =
-            (object.relocations.iter()).find(|r| !(object.kernels.iter()).any(|k| is_entry(k, r)))
-    {
-        return Err(format!(
-            "the object is relocatable, and its {} is not shown; `ld.lld -shared` makes one that loads",
-            relocation.kind.name()
-        ));
-    }
-    let mut out = String::new();
-    header(&mut out, style);
-    let _ = writeln!(out, ".amdgcn_target \"{}\"", object.target_id());
-    out.push_str(".gcn_permissive\n");
-    for (index, section) in object.sections.iter().enumerate() {
-        if section.kind == SectionKind::RELA {
-            continue;
-        }
-        let skipped = [
-            ".note",
-            ".dynsym",
-            ".gnu.hash",
-            ".hash",
-            ".dynstr",
-            ".dynamic",
-            ".comment",
-            ".symtab",
-            ".shstrtab",
-            ".strtab",
-            ".relro_padding",
-        ];
-        if !section.flags.alloc() || skipped.contains(&section.name.as_str()) || section.size == 0 {
-            continue;
-        }
-        out.push('\n');
-        match section.name.as_str() {
-            ".text" => out.push_str(".text\n"),
-            name => {
-                let flags = [
-                    (section.flags.alloc(), 'a'),
-                    (section.flags.write(), 'w'),
-                    (section.flags.exec(), 'x'),
-                ];
-                let flags: String = flags.iter().filter(|(on, _)| *on).map(|(_, c)| c).collect();
-                let kind = if section.kind == SectionKind::NOBITS {
-                    "nobits"
-                } else {
-                    "progbits"
-                };
-                let _ = writeln!(out, ".section {name},\"{flags}\",@{kind}");
-            }
-        }
-        let mut align = section.align.max(1);
-        if !align.is_power_of_two() {
-            align = 1;
-        }
-        let _ = writeln!(out, ".p2align {}", align.trailing_zeros());
-        let symbols = symbols_of(object, index);
-        let descriptors: BTreeMap<u64, &Kernel> = (object.kernels.iter())
-            .filter(|k| k.descriptor_section.is_none_or(|s| s == index))
-            .filter(|k| symbols.iter().any(|s| s.address == k.descriptor_address))
-            .map(|k| (k.descriptor_address, k))
-            .collect();
-        for symbol in &symbols {
-            let kernel = descriptors.get(&symbol.address);
-            match kernel.and_then(|k| code_symbol(object, k)) {
-                // The descriptor's symbol is made like that of the code, which comes later.
-                Some(code) => declare(&mut out, code),
-                None => declare(&mut out, symbol),
-            }
-        }
-        let bytes = object.section_data(index);
-        let mut labels: Labels = (far_targets(object).into_iter())
-            .filter(|t| (section.address..section.address + section.size).contains(t))
-            .map(|t| (t, vec![format!("L_{t:x}")]))
-            .collect();
-        for symbol in &symbols {
-            labels
-                .entry(symbol.address)
-                .or_default()
-                .push(symbol.name.clone());
-        }
-        if section.kind == SectionKind::NOBITS {
-            zeros(&mut out, section.address, section.size, &labels);
-        } else if section.flags.exec() {
-            code(
-                &mut out,
-                target,
-                bytes,
-                section.address,
-                style,
-                show,
-                &labels,
-            );
-        } else {
-            data(
-                &mut out,
-                object,
-                section.address,
-                bytes,
-                &labels,
-                &descriptors,
-            );
-        }
-        for symbol in symbols
-            .iter()
-            .filter(|s| s.size != 0 && !descriptors.contains_key(&s.address))
-        {
-            let _ = writeln!(out, ".size {}, {}", symbol.name, symbol.size);
-        }
-    }
-    if let Some(note) = object.note() {
-        match metadata::faithful_text(note) {
-            Some(text) => {
-                out.push_str("\n.amdgpu_metadata\n");
-                out.push_str(text.trim_end());
-                out.push_str("\n.end_amdgpu_metadata\n");
-            }
-            None => out.push_str("\n// The metadata note is not text that assembles to itself.\n"),
-        }
-    }
-    Ok(out)
+/// A sentence, where it is unknown.
+pub fn target_of(object: &CodeObject) -> Result<Target, String> {
+    Target::parse(object.target_name())
+        .ok_or_else(|| format!("{} is no gfx6 to gfx9 target", object.target_name()))
 }
 
-/// The symbols that a section defines, in order of address, but for those of the format itself.
-fn symbols_of(object: &CodeObject, index: usize) -> Vec<&Symbol> {
-    let table = if object.symbols.is_empty() {
-        &object.dynamic_symbols
-    } else {
-        &object.symbols
-    };
-    let mut symbols: Vec<&Symbol> = table
-        .iter()
-        .filter(|s| s.section == SymbolSection::Index(index) && !s.name.is_empty())
-        .filter(|s| !matches!(s.kind, SymbolKind::Section | SymbolKind::File))
-        .collect();
-    symbols.sort_by_key(|s| s.address);
-    symbols
-}
-
-/// Whether a relocation is a descriptor's, for its kernel's entry.
-fn is_entry(kernel: &Kernel, relocation: &Relocation) -> bool {
-    kernel.descriptor_section == relocation.section
-        && kernel.descriptor_address.wrapping_add(16) == relocation.offset
-}
-
-/// The symbol of a kernel's code, where it has the kernel's name.
-fn code_symbol<'a>(object: &'a CodeObject, kernel: &Kernel) -> Option<&'a Symbol> {
-    (object.symbols.iter())
-        .chain(&object.dynamic_symbols)
-        .find(|s| s.name == kernel.name && s.address == kernel.entry)
-}
-
-/// Addresses without a symbol that the loader stores into data.
-fn far_targets(object: &CodeObject) -> Vec<u64> {
-    if object.kind == FileKind::Relocatable {
-        return Vec::new();
-    }
-    (object.relocations.iter())
-        .filter(|r| r.kind == RelocationKind::RELATIVE64)
-        .map(|r| r.addend as u64)
-        .filter(|a| !object.symbols.iter().any(|s| s.address == *a && named(s)))
-        .collect()
-}
-
-/// Whether a symbol is written as a label.
-fn named(symbol: &Symbol) -> bool {
-    !symbol.name.is_empty()
-        && matches!(symbol.section, SymbolSection::Index(_))
-        && !matches!(symbol.kind, SymbolKind::Section | SymbolKind::File)
-}
-
-fn declare(out: &mut String, symbol: &Symbol) {
-    let name = &symbol.name;
-    match symbol.visibility {
-        Visibility::Protected => writeln!(out, ".protected {name}"),
-        Visibility::Hidden => writeln!(out, ".hidden {name}"),
-        Visibility::Internal => writeln!(out, ".internal {name}"),
-        Visibility::Default => Ok(()),
-    }
-    .ok();
-    match symbol.binding {
-        Binding::Global => writeln!(out, ".globl {name}"),
-        Binding::Weak => writeln!(out, ".weak {name}"),
-        _ => Ok(()),
-    }
-    .ok();
-    match symbol.kind {
-        SymbolKind::Func => writeln!(out, ".type {name},@function"),
-        SymbolKind::Object => writeln!(out, ".type {name},@object"),
-        _ => Ok(()),
-    }
-    .ok();
-}
-
-/// A section of zeros that takes no room in the file.
-fn zeros(out: &mut String, base: u64, size: u64, labels: &Labels) {
-    let mut at = base;
-    for (&address, names) in labels.range(base..=base + size) {
-        if address > at {
-            let _ = writeln!(out, "\t.zero {}", address - at);
-        }
-        for name in names {
-            let _ = writeln!(out, "{name}:");
-        }
-        at = address;
-    }
-    if base + size > at {
-        let _ = writeln!(out, "\t.zero {}", base + size - at);
-    }
-}
-
-/// What the loader stores at an address, as an expression.
-fn relocated(object: &CodeObject, address: u64) -> Option<String> {
-    if object.kind == FileKind::Relocatable {
-        return None;
-    }
-    let relocation = object.relocations.iter().find(|r| r.offset == address)?;
-    match relocation.kind {
-        RelocationKind::ABS64 => {
-            let name = &object.dynamic_symbols.get(relocation.symbol?)?.name;
-            Some(match relocation.addend {
-                0 => name.clone(),
-                addend => format!("{name}{addend:+}"),
-            })
-        }
-        RelocationKind::RELATIVE64 => {
-            let target = relocation.addend as u64;
-            let symbol = (object.symbols.iter()).find(|s| s.address == target && named(s));
-            Some(symbol.map_or_else(|| format!("L_{target:x}"), |s| s.name.clone()))
-        }
-        _ => None,
-    }
-}
-
-/// A data section: kernel descriptors as directives, addresses as their symbols, the rest as
-/// numbers.
-fn data(
-    out: &mut String,
+/// Writes a code object as source.
+///
+/// # Errors
+/// Those of `out`; of kind `InvalidData` with a sentence, where the object's target is unknown.
+pub fn object(
     object: &CodeObject,
-    base: u64,
-    bytes: &[u8],
-    labels: &Labels,
-    descriptors: &BTreeMap<u64, &Kernel>,
-) {
-    let end = base + bytes.len() as u64;
-    let places: BTreeSet<u64> = object.relocations.iter().map(|r| r.offset).collect();
+    options: &Options,
+    out: &mut (dyn Write + Send),
+) -> io::Result<()> {
+    let target = target_of(object).map_err(invalid)?;
+    let source = Source::new(object, target, *options);
+    source.write(out)
+}
+
+/// Writes one kernel, or one symbol's code or data, as source: what it needs to be assembled as far
+/// as it is in it. References to what is outside are to symbols without definition.
+///
+/// # Errors
+/// As [`object`]; also where there is no such symbol.
+pub fn symbol(
+    object: &CodeObject,
+    name: &str,
+    options: &Options,
+    out: &mut (dyn Write + Send),
+) -> io::Result<()> {
+    let target = target_of(object).map_err(invalid)?;
+    let source = Source::new(object, target, *options);
+    source.write_one(name, out)
+}
+
+fn invalid(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
+
+/// The symbol table that an object's source is made from.
+pub fn symbols(object: &CodeObject) -> &[Symbol] {
+    match object.symbols.is_empty() {
+        true => &object.dynamic_symbols,
+        false => &object.symbols,
+    }
+}
+
+/// Whether a section of a loadable file is made by the linker, from symbols and relocations.
+fn linker_made(section: &Section) -> bool {
+    const HASH: u32 = 5;
+    const DYNAMIC: u32 = 6;
+    const DYNSYM: u32 = 11;
+    const GNU_HASH: u32 = 0x6fff_fff6;
+    let tables = [
+        SectionKind::SYMTAB,
+        SectionKind::STRTAB,
+        SectionKind::RELA,
+        SectionKind(HASH),
+        SectionKind(DYNAMIC),
+        SectionKind(DYNSYM),
+        SectionKind(GNU_HASH),
+        SectionKind(0),
+    ];
+    tables.contains(&section.kind) || section.name == ".relro_padding"
+}
+
+/// A name as the assembler takes it: in quotes where it would be something else without.
+pub fn quoted(name: &str) -> String {
+    let bytes = name.as_bytes();
+    let start = |c: u8| c.is_ascii_alphabetic() || matches!(c, b'_' | b'.' | b'$') || c >= 0x80;
+    let plain = bytes.first().is_some_and(|c| start(*c))
+        && bytes.iter().all(|c| start(*c) || c.is_ascii_digit());
+    // Names of registers, and what may be one, are short.
+    let register = bytes.len() <= 16
+        && !name.contains('_')
+        && !name.contains('.')
+        && bytes[0].is_ascii_lowercase()
+        && (bytes.len() <= 4 || bytes.last().is_some_and(u8::is_ascii_digit));
+    match plain && !register {
+        true => name.to_string(),
+        false => format!("\"{}\"", name.replace('"', "'")),
+    }
+}
+
+/// What stands for the eight bytes of a relocated address, a literal or a branch's target.
+enum Fixed {
+    Expression(String),
+    /// An entry of the global offset table, by its address in the file.
+    Got(u64),
+}
+
+/// A pair of literals that are added to the address of an instruction.
+struct Pair {
+    /// Addresses of the literals.
+    low: u64,
+    high: u64,
+    /// The address that they are added to.
+    pc: u64,
+    /// The sum.
+    to: u64,
+}
+
+/// A reference to the global offset table, for the linker.
+struct GotUse {
+    section: usize,
+    offset: u64,
+    symbol: usize,
+}
+
+struct Source<'a> {
+    object: &'a CodeObject,
+    target: Target,
+    options: Options<'a>,
+    table: &'a [Symbol],
+    /// The symbols as the source names them; empty where it does not.
+    names: Vec<String>,
+    /// Which sections the source has, in its order.
+    shown: Vec<usize>,
+    marks: Vec<Marks>,
+    fixes: Vec<Fixes>,
+    /// Relocated words of data.
+    words: Vec<BTreeMap<u64, (u8, String)>>,
+    /// Kernels whose descriptor is a block of directives, by its place.
+    blocks: BTreeMap<(usize, u64), &'a Kernel>,
+    /// What is defined by an expression, as no label can be there.
+    settings: String,
+    got_uses: Vec<GotUse>,
+    loadable: bool,
+}
+
+impl<'a> Source<'a> {
+    fn new(object: &'a CodeObject, target: Target, options: Options<'a>) -> Source<'a> {
+        let count = object.sections.len();
+        let table = symbols(object);
+        let mut source = Source {
+            object,
+            target,
+            options,
+            table,
+            names: names(table),
+            shown: Vec::new(),
+            marks: vec![Marks::new(); count],
+            fixes: vec![Fixes::new(); count],
+            words: vec![BTreeMap::new(); count],
+            blocks: BTreeMap::new(),
+            settings: String::new(),
+            got_uses: Vec::new(),
+            loadable: object.kind == FileKind::Loadable,
+        };
+        source.choose_sections();
+        source.find_blocks();
+        if source.loadable {
+            source.code_references();
+            source.dynamic_relocations();
+        } else {
+            source.relocations();
+        }
+        source.place_symbols();
+        source.place_lines();
+        source
+    }
+
+    fn section(&self, index: usize) -> &'a Section {
+        &self.object.sections[index]
+    }
+
+    fn choose_sections(&mut self) {
+        let object = self.object;
+        let note = self.note_section();
+        let of_use = |index: &usize| {
+            let section = &object.sections[*index];
+            let loaded = section.flags.alloc();
+            !(linker_made(section)
+                || Some(*index) == note
+                || self.loadable && section.size == 0
+                || self.options.loaded_only && !loaded)
+        };
+        self.shown = (0..object.sections.len()).filter(of_use).collect();
+        if self.loadable {
+            // Code first, as compilers have it: the linker sorts anyway.
+            self.shown.sort_by_key(|i| {
+                let flags = object.sections[*i].flags;
+                (!flags.alloc(), !flags.exec())
+            });
+        }
+    }
+
+    /// The section that the metadata directives make again, byte for byte.
+    fn note_section(&self) -> Option<usize> {
+        let note = self.object.note()?;
+        metadata::faithful_text(note)?;
+        (0..self.object.sections.len()).find(|&i| {
+            let section = self.section(i);
+            section.kind == SectionKind::NOTE
+                && section.name == ".note"
+                && section.flags == SectionFlags::ALLOC
+                && self.object.section_data(i) == metadata::note_section(note)
+        })
+    }
+
+    /// The section that holds an address, or that it is behind.
+    fn home(&self, address: u64) -> Option<usize> {
+        let of_use = |i: &&usize| {
+            let section = self.section(**i);
+            section.flags.alloc()
+                && (section.address..=section.address + section.size).contains(&address)
+        };
+        let inside = (self.shown.iter())
+            .filter(of_use)
+            .find(|i| address < self.section(**i).address + self.section(**i).size);
+        inside.or_else(|| self.shown.iter().find(of_use)).copied()
+    }
+
+    /// The code symbol of a kernel: it has the kernel's name and is where the kernel begins.
+    fn code_symbol(&self, kernel: &Kernel, index: &HashMap<&str, usize>) -> Option<usize> {
+        let found = *index.get(kernel.name.as_str())?;
+        let symbol = &self.table[found];
+        let there = symbol.address == kernel.entry
+            && matches!(symbol.section, SymbolSection::Index(i)
+                if kernel.entry_section.is_none_or(|s| s == i))
+            && self.names[found] == quoted(&kernel.name);
+        there.then_some(found)
+    }
+
+    fn find_blocks(&mut self) {
+        let mut index: HashMap<&str, usize> = HashMap::new();
+        for (n, symbol) in self.table.iter().enumerate() {
+            index.entry(&symbol.name).or_insert(n);
+        }
+        let shown: HashSet<usize> = self.shown.iter().copied().collect();
+        for kernel in &self.object.kernels {
+            let kd = format!("{}.kd", kernel.name);
+            let Some(place) = index.get(kd.as_str()).map(|n| &self.table[*n]) else {
+                continue;
+            };
+            let SymbolSection::Index(section) = place.section else {
+                continue;
+            };
+            let fits = place.size == 64
+                && place.kind == SymbolKind::Object
+                && shown.contains(&section)
+                && !self.section(section).flags.exec()
+                && self.section(section).kind == SectionKind::PROGBITS
+                && self.section(section).align >= 64
+                && (place.address - self.base(section)).is_multiple_of(64)
+                && self.code_symbol(kernel, &index).is_some()
+                && descriptor::directives(&kernel.descriptor, &self.object.target).is_some();
+            if fits {
+                self.blocks.insert((section, place.address), kernel);
+            }
+        }
+        // A block is whole: nothing else begins within.
+        let inside: Vec<(usize, u64)> = (self.table.iter())
+            .filter_map(|s| match s.section {
+                SymbolSection::Index(i) => Some((i, s.address)),
+                _ => None,
+            })
+            .filter_map(|(i, address)| {
+                let (&(section, start), _) = self.blocks.range(..(i, address)).next_back()?;
+                (section == i && address - start < 64).then_some((section, start))
+            })
+            .collect();
+        for place in inside {
+            self.blocks.remove(&place);
+        }
+    }
+
+    /// The address of a section's first byte; offsets count from 0 in relocatable files.
+    fn base(&self, section: usize) -> u64 {
+        self.section(section).address
+    }
+
+    /// What a place is called that has no name of its own.
+    fn label(&self, section: usize, address: u64) -> String {
+        match self.loadable {
+            true => format!("{LABEL}{address:x}"),
+            false => format!("{}{address:x}", self.prefix(section)),
+        }
+    }
+
+    /// What labels of a section begin with. In relocatable files every section begins at 0.
+    fn prefix(&self, section: usize) -> String {
+        match self.loadable {
+            true => LABEL.to_string(),
+            false => format!("{LABEL}{section}_"),
+        }
+    }
+
+    /// A named symbol that is at an address or reaches over it; one with the section given first.
+    fn symbol_over(&self, address: u64, sorted: &[(u64, usize)]) -> Option<usize> {
+        let after = sorted.partition_point(|(a, _)| *a <= address);
+        // The nearest ones, as symbols may share an address.
+        let near = sorted[..after].iter().rev().take(8);
+        let over = |n: usize| {
+            let symbol = &self.table[n];
+            symbol.address == address || address - symbol.address < symbol.size
+        };
+        near.map(|(_, n)| *n).find(|n| over(*n))
+    }
+
+    /// An expression for an address in a loadable file, made a label where nothing is there yet.
+    fn address(&mut self, address: u64, sorted: &[(u64, usize)]) -> Option<String> {
+        if let Some(n) = self.symbol_over(address, sorted) {
+            let symbol = &self.table[n];
+            let name = &self.names[n];
+            return Some(match address - symbol.address {
+                0 => name.clone(),
+                more => format!("{name}+{more}"),
+            });
+        }
+        let section = self.home(address)?;
+        let name = self.label(section, address);
+        // The listing names branch targets alike; a mark takes its place.
+        let aligned =
+            !self.section(section).flags.exec() || (address - self.base(section)).is_multiple_of(4);
+        let taken = |(&(s, start), _): (&(usize, u64), _)| s == section && address - start < 64;
+        let block = self.blocks.range(..=(section, address)).next_back();
+        if !aligned || block.is_some_and(taken) {
+            return None;
+        }
+        let mark = self.marks[section].entry(address).or_default();
+        if mark.name.is_none() {
+            let _ = writeln!(mark.text, "{name}:");
+            mark.name = Some(name.clone());
+        }
+        Some(name)
+    }
+
+    /// Defined symbols by address, of loadable files.
+    fn sorted(&self) -> Vec<(u64, usize)> {
+        let mut sorted: Vec<(u64, usize)> = (self.table.iter().enumerate())
+            .filter(|(n, s)| {
+                !self.names[*n].is_empty()
+                    && matches!(s.section, SymbolSection::Index(i) if self.shown.contains(&i))
+            })
+            .map(|(n, s)| (s.address, n))
+            .collect();
+        sorted.sort_unstable();
+        sorted
+    }
+
+    /// Literals that add up with the program counter to an address become that address's symbol:
+    /// the distance then survives a change of the code between.
+    fn code_references(&mut self) {
+        let got = (self.object.sections.iter())
+            .position(|s| s.name == ".got" && s.kind == SectionKind::PROGBITS);
+        let sorted = self.sorted();
+        let mut entries: Vec<u64> = Vec::new();
+        let mut uses = Vec::new();
+        for index in self.shown.clone() {
+            let section = self.section(index);
+            if !section.flags.exec() || section.kind == SectionKind::NOBITS {
+                continue;
+            }
+            for pair in pairs(
+                self.target,
+                self.object.section_data(index),
+                section.address,
+            ) {
+                let in_got = got.map(|g| self.section(g)).filter(|g| {
+                    pair.to >= g.address && pair.to < g.address + g.size && pair.to % 8 == 0
+                });
+                let fixed = match in_got {
+                    Some(_) => Fixed::Got(pair.to),
+                    None => match self.address(pair.to, &sorted) {
+                        Some(expression) => Fixed::Expression(expression),
+                        None => continue,
+                    },
+                };
+                if let Fixed::Got(entry) = fixed
+                    && !entries.contains(&entry)
+                {
+                    entries.push(entry);
+                }
+                uses.push((index, pair, fixed));
+            }
+        }
+        // The linker makes the table again, if the references ask for its entries in this order.
+        let remade = got.and_then(|g| self.got_symbols(g, &entries));
+        if let (Some(g), Some(_)) = (got, &remade) {
+            self.shown.retain(|i| *i != g);
+        }
+        for (index, pair, fixed) in uses {
+            let (name, variant) = match fixed {
+                Fixed::Expression(expression) => (expression, "rel32"),
+                Fixed::Got(entry) => match &remade {
+                    Some(symbols) => {
+                        let n = entries.iter().position(|e| *e == entry).unwrap_or(0);
+                        self.got_uses.push(GotUse {
+                            section: index,
+                            offset: pair.low - self.base(index),
+                            symbol: symbols[n],
+                        });
+                        (self.names[symbols[n]].clone(), "gotpcrel32")
+                    }
+                    None => match self.address(entry, &sorted) {
+                        Some(name) => (name, "rel32"),
+                        None => continue,
+                    },
+                },
+            };
+            for (at, half) in [(pair.low, "lo"), (pair.high, "hi")] {
+                let (symbol, more) = match name.split_once('+') {
+                    Some((symbol, more)) if !name.starts_with('"') => {
+                        (symbol, more.parse().unwrap_or(0))
+                    }
+                    _ => match name.rsplit_once("\"+") {
+                        Some((symbol, more)) => {
+                            (&name[..symbol.len() + 1], more.parse().unwrap_or(0))
+                        }
+                        None => (name.as_str(), 0),
+                    },
+                };
+                let addend = at.wrapping_sub(pair.pc).wrapping_add(more);
+                self.fixes[index].insert(at, format!("{symbol}@{variant}@{half}+{addend}"));
+            }
+        }
+    }
+
+    /// The symbols of the entries of the global offset table, if these are all and in order.
+    fn got_symbols(&self, got: usize, entries: &[u64]) -> Option<Vec<usize>> {
+        let section = self.section(got);
+        let in_order =
+            (entries.iter().enumerate()).all(|(n, entry)| *entry == section.address + 8 * n as u64);
+        if !in_order || entries.len() as u64 * 8 != section.size {
+            return None;
+        }
+        let relocations: HashMap<u64, &Relocation> = (self.object.relocations.iter())
+            .map(|r| (r.offset, r))
+            .collect();
+        let by_name: HashMap<&str, usize> = (self.table.iter().enumerate())
+            .map(|(n, s)| (s.name.as_str(), n))
+            .collect();
+        let sorted = self.sorted();
+        let symbol = |entry: &u64| {
+            let relocation = relocations.get(entry)?;
+            match relocation.kind {
+                RelocationKind::ABS64 if relocation.addend == 0 => {
+                    let name = &self.object.dynamic_symbols.get(relocation.symbol?)?.name;
+                    by_name.get(name.as_str()).copied()
+                }
+                RelocationKind::RELATIVE64 => {
+                    let address = relocation.addend as u64;
+                    let n = self.symbol_over(address, &sorted)?;
+                    (self.table[n].address == address).then_some(n)
+                }
+                _ => None,
+            }
+        };
+        entries.iter().map(symbol).collect()
+    }
+
+    /// Words that the loader fills in.
+    fn dynamic_relocations(&mut self) {
+        let sorted = self.sorted();
+        for relocation in &self.object.relocations {
+            let Some(section) = self.home(relocation.offset) else {
+                continue;
+            };
+            let expression = match relocation.kind {
+                RelocationKind::ABS64 => {
+                    let symbol = relocation.symbol;
+                    let Some(symbol) = symbol.and_then(|n| self.object.dynamic_symbols.get(n))
+                    else {
+                        continue;
+                    };
+                    with_addend(&quoted(&symbol.name), relocation.addend)
+                }
+                RelocationKind::RELATIVE64 => {
+                    match self.address(relocation.addend as u64, &sorted) {
+                        Some(expression) => expression,
+                        None => continue,
+                    }
+                }
+                _ => continue,
+            };
+            self.words[section].insert(relocation.offset, (8, expression));
+        }
+    }
+
+    /// What the linker fills in, in relocatable files.
+    fn relocations(&mut self) {
+        for relocation in &self.object.relocations {
+            let (Some(section), Some(n)) = (relocation.section, relocation.symbol) else {
+                continue;
+            };
+            let symbol = &self.table[n];
+            let offset = relocation.offset;
+            let in_block = (self.blocks.range(..=(section, offset)).next_back())
+                .is_some_and(|(&(s, start), _)| s == section && offset - start < 64);
+            if in_block {
+                continue;
+            }
+            let name = match symbol.section {
+                SymbolSection::Index(i) if symbol.kind == SymbolKind::Section => {
+                    // The section is meant: a label where it begins stands for it.
+                    let base = self.base(i);
+                    let name = format!("{LABEL}section{i}");
+                    let mark = self.marks[i].entry(base).or_default();
+                    let line = format!("{name}:\n");
+                    if !mark.text.contains(&line) {
+                        mark.text.push_str(&line);
+                    }
+                    name
+                }
+                _ => self.names[n].clone(),
+            };
+            let (suffix, width) = match relocation.kind {
+                RelocationKind::ABS32_LO => ("@abs32@lo", 4),
+                RelocationKind::ABS32_HI => ("@abs32@hi", 4),
+                RelocationKind::REL32_LO => ("@rel32@lo", 4),
+                RelocationKind::REL32_HI => ("@rel32@hi", 4),
+                RelocationKind::GOTPCREL => ("@gotpcrel", 4),
+                RelocationKind::GOTPCREL32_LO => ("@gotpcrel32@lo", 4),
+                RelocationKind::GOTPCREL32_HI => ("@gotpcrel32@hi", 4),
+                RelocationKind::REL64 => ("-.", 8),
+                RelocationKind::REL32 => ("-.", 4),
+                RelocationKind::ABS64 => ("", 8),
+                RelocationKind::ABS32 => ("", 4),
+                RelocationKind::REL16 => ("", 2),
+                _ => continue,
+            };
+            let code = self.section(section).flags.exec();
+            // A literal is relative to its place anyway.
+            let suffix = if code && relocation.kind == RelocationKind::REL32 {
+                ""
+            } else {
+                suffix
+            };
+            let expression = with_addend(&format!("{name}{suffix}"), relocation.addend);
+            if code {
+                self.fixes[section].insert(offset, expression);
+            } else {
+                self.words[section].insert(offset, (width, expression));
+            }
+        }
+    }
+
+    /// Labels, types, sizes.
+    fn place_symbols(&mut self) {
+        let mut ends = 0;
+        let mut order: Vec<usize> = (0..self.table.len()).collect();
+        order.sort_by_key(|n| self.table[*n].address);
+        let kernels: HashSet<(Option<usize>, u64)> = (self.object.kernels.iter())
+            .map(|k| (k.entry_section, k.entry))
+            .collect();
+        for n in order {
+            let symbol = &self.table[n];
+            let name = self.names[n].clone();
+            let SymbolSection::Index(section) = symbol.section else {
+                continue;
+            };
+            if name.is_empty()
+                || !self.shown.contains(&section)
+                || self.blocks.contains_key(&(section, symbol.address))
+            {
+                continue;
+            }
+            let (base, size) = (self.base(section), self.section(section).size);
+            let code = self.section(section).flags.exec();
+            let inside = |address: u64| {
+                (base..=base + size).contains(&address)
+                    && (!code || (address - base).is_multiple_of(4))
+            };
+            let kind = match symbol.kind {
+                SymbolKind::Func => Some("@function".to_string()),
+                SymbolKind::Object => Some("@object".to_string()),
+                SymbolKind::Other(10) => Some("@amdgpu_hsa_kernel".to_string()),
+                _ => None,
+            };
+            if !inside(symbol.address) {
+                let start = format!("{LABEL}start{section}");
+                let mark = self.marks[section].entry(base).or_default();
+                let line = format!("{start}:\n");
+                if !mark.text.contains(&line) {
+                    mark.text.push_str(&line);
+                }
+                let _ = writeln!(
+                    self.settings,
+                    ".set {name}, {start}{:+}",
+                    symbol.address.wrapping_sub(base) as i64
+                );
+                if let Some(kind) = kind {
+                    let _ = writeln!(self.settings, ".type {name},{kind}");
+                }
+                if symbol.size != 0 {
+                    let _ = writeln!(self.settings, ".size {name}, {}", symbol.size);
+                }
+                continue;
+            }
+            let entry_section = (!self.loadable).then_some(section);
+            let kernel = code && kernels.contains(&(entry_section, symbol.address));
+            let mut text = String::new();
+            if kernel {
+                text.push('\n');
+                if self.section(section).align >= 256 && (symbol.address - base).is_multiple_of(256)
+                {
+                    text.push_str("\t.p2align 8\n");
+                    self.pass_over_padding(section, symbol.address);
+                }
+            }
+            if let Some(kind) = kind {
+                let _ = writeln!(text, "\t.type {name},{kind}");
+            }
+            let _ = writeln!(text, "{name}:");
+            let end = symbol.address.wrapping_add(symbol.size);
+            let mut size = None;
+            if symbol.size != 0 {
+                if code && symbol.kind == SymbolKind::Func && inside(end) {
+                    size = Some(format!(
+                        "{LABEL}func_end{ends}:\n\t.size {name}, {LABEL}func_end{ends}-{name}\n"
+                    ));
+                    ends += 1;
+                } else {
+                    let _ = writeln!(text, "\t.size {name}, {}", symbol.size);
+                }
+            }
+            let mark = self.marks[section].entry(symbol.address).or_default();
+            mark.text.push_str(&text);
+            // A branch to a symbol that others see would be left to the linker.
+            if mark.name.is_none() && (self.loadable || symbol.binding == Binding::Local) {
+                mark.name = Some(name);
+            }
+            if let Some(size) = size {
+                // It ends before others begin.
+                let mark = self.marks[section].entry(end).or_default();
+                mark.text.insert_str(0, &size);
+            }
+        }
+    }
+
+    /// Where the code before a kernel is padding that `.p2align 8` makes, it is not printed.
+    fn pass_over_padding(&mut self, section: usize, address: u64) {
+        const NOP: u32 = 0xbf80_0000;
+        let base = self.base(section);
+        let bytes = self.object.section_data(section);
+        let mut at = (address - base) as usize;
+        let end = at;
+        while at >= 4 && bytes.get(at - 4..at) == Some(&NOP.to_le_bytes()[..]) && end - at < 252 {
+            at -= 4;
+        }
+        let from = base + at as u64;
+        // What is a function's own is no padding, and neither is what has a label or a fix.
+        let own = (self.table.iter())
+            .filter(|s| s.section == SymbolSection::Index(section) && s.address < address)
+            .map(|s| s.address.saturating_add(s.size))
+            .filter(|end| *end <= address)
+            .max();
+        let from = own.map_or(from, |end| from.max(end));
+        let free = |marks: &Marks| marks.range(from + 1..address).next().is_none();
+        if from < address && from.is_multiple_of(4) && free(&self.marks[section]) {
+            let mark = self.marks[section].entry(from).or_default();
+            mark.until = Some(address);
+        }
+    }
+
+    /// Comments with source lines.
+    fn place_lines(&mut self) {
+        let Some(lines) = self.options.lines else {
+            return;
+        };
+        for &section in &self.shown {
+            let (base, end) = (self.base(section), self.section(section).size);
+            if !self.section(section).flags.exec() {
+                continue;
+            }
+            for (address, text) in lines.of(section, base, base.saturating_add(end)) {
+                if !(address - base).is_multiple_of(4) {
+                    continue;
+                }
+                let mark = self.marks[section].entry(address).or_default();
+                for line in text.lines() {
+                    let _ = writeln!(mark.text, "\t// {line}");
+                }
+            }
+        }
+    }
+
+    /// The directives before everything else.
+    fn head(&self, out: &mut String) {
+        let object = self.object;
+        header(out, self.options.style);
+        let version = object.version;
+        let minor = object
+            .note()
+            .filter(|_| self.note_section().is_some())
+            .map(|_| object.metadata.version[1]);
+        let id = object.target_id();
+        let by_target = match id.contains('+') && !id.contains(':') {
+            true => Version::V3,
+            false => Version::V4,
+        };
+        let known = match minor {
+            Some(0) => Version::V3,
+            Some(2) => Version::V5,
+            Some(_) => Version::V4,
+            None => by_target,
+        };
+        // The target's id is read as the version has it.
+        if version != known || version == Version::V3 && by_target != Version::V3 {
+            let _ = writeln!(out, ".amdhsa_code_object_version {}", version.number());
+        }
+        let _ = writeln!(out, ".amdgcn_target \"{id}\"");
+        out.push_str(".gcn_permissive\n");
+    }
+
+    /// Who sees which symbol, in the order of the table, which becomes that of the tables that are
+    /// made from this.
+    fn declarations(&self, out: &mut String) {
+        let kernels: HashMap<&str, &Kernel> = self
+            .blocks
+            .values()
+            .map(|k| (k.name.as_str(), *k))
+            .collect();
+        let by_name: HashMap<&str, &Symbol> =
+            self.table.iter().map(|s| (s.name.as_str(), s)).collect();
+        for (symbol, name) in self.table.iter().zip(&self.names) {
+            if name.is_empty() || !self.has(symbol) {
+                continue;
+            }
+            match symbol.binding {
+                Binding::Weak => writeln!(out, ".weak {name}"),
+                // What is hidden becomes local when it is linked.
+                Binding::Local if !(self.loadable && hidden(symbol)) => {
+                    writeln!(out, ".local {name}")
+                }
+                _ => writeln!(out, ".globl {name}"),
+            }
+            .ok();
+            let visibility = match kernels.get(symbol.name.as_str()) {
+                // The descriptor's block makes the code protected, and its symbol like the code's.
+                Some(kernel) => {
+                    let kd = by_name.get(format!("{}.kd", kernel.name).as_str());
+                    match (symbol.visibility, kd.map(|kd| kd.visibility)) {
+                        (Visibility::Protected, Some(Visibility::Default)) => Visibility::Default,
+                        (own, _) => own,
+                    }
+                }
+                None => symbol.visibility,
+            };
+            // A block's symbol has the code's.
+            let of_block =
+                (symbol.name.strip_suffix(".kd")).is_some_and(|n| kernels.contains_key(n));
+            if !of_block {
+                out.push_str(&visible(visibility, name));
+            }
+            match symbol.section {
+                SymbolSection::Absolute => {
+                    let _ = writeln!(out, ".set {name}, {:#x}", symbol.address);
+                    if symbol.size != 0 {
+                        let _ = writeln!(out, ".size {name}, {}", symbol.size);
+                    }
+                }
+                SymbolSection::Common => {
+                    let align = symbol.address.max(1);
+                    let _ = writeln!(
+                        out,
+                        ".comm {name}, {}, {}",
+                        symbol.size,
+                        align.trailing_zeros()
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether the source has a symbol.
+    fn has(&self, symbol: &Symbol) -> bool {
+        match symbol.section {
+            SymbolSection::Index(i) => self.shown.contains(&i),
+            _ => true,
+        }
+    }
+
+    /// What is beside the code and data: where sections are that the linker would put elsewhere.
+    fn places(&self) -> String {
+        let mut out = String::new();
+        if !self.loadable {
+            return out;
+        }
+        let mut builder = self.builder();
+        let wanted: Vec<(&str, u64)> = (self.object.sections.iter())
+            .filter(|s| s.flags.alloc() && s.size != 0)
+            .map(|s| (s.name.as_str(), s.address))
+            .collect();
+        for _ in 0..=wanted.len() {
+            let layout = match builder.layout() {
+                Ok(layout) => layout,
+                Err(e) => {
+                    let _ = writeln!(out, "// The sections will not be where they were: {e}");
+                    return out;
+                }
+            };
+            let moved = wanted
+                .iter()
+                .find(|(name, address)| (layout.iter()).any(|(n, a)| n == name && a != address));
+            let Some((name, address)) = moved else {
+                return out;
+            };
+            builder.place_at(name, *address);
+            let _ = writeln!(out, ".gcn_section_at {}, {address:#x}", section_name(name));
+        }
+        out
+    }
+
+    /// What the assembler will give the linker, as far as addresses depend on it.
+    fn builder(&self) -> write::Builder {
+        let object = self.object;
+        let mut builder = write::Builder::new(object.target, object.version);
+        if let Some(note) = object.note().filter(|_| self.note_section().is_some()) {
+            builder.note(note);
+        }
+        let mut numbers = vec![None; object.sections.len()];
+        for &i in &self.shown {
+            let section = self.section(i);
+            let data = match section.kind {
+                SectionKind::NOBITS => Vec::new(),
+                _ => object.section_data(i).to_vec(),
+            };
+            numbers[i] = Some(builder.section(write::Section {
+                name: section.name.clone(),
+                kind: section.kind,
+                flags: section.flags,
+                align: power_of_two(section.align),
+                entry_size: section.entry_size,
+                size: section.size,
+                data,
+            }));
+        }
+        let mut symbols = vec![None; self.table.len()];
+        for (n, symbol) in self.table.iter().enumerate() {
+            if self.names[n].is_empty() || !self.has(symbol) {
+                continue;
+            }
+            let mut symbol = symbol.clone();
+            if let SymbolSection::Index(i) = symbol.section {
+                let Some(number) = numbers[i] else { continue };
+                symbol.address = symbol.address.wrapping_sub(self.base(i));
+                symbol.section = SymbolSection::Index(number);
+            }
+            symbols[n] = Some(builder.symbol(symbol));
+        }
+        let somewhere = builder.symbol(Symbol {
+            name: String::new(),
+            address: 0,
+            size: 0,
+            kind: SymbolKind::Section,
+            binding: Binding::Local,
+            visibility: Visibility::Default,
+            section: SymbolSection::Index(0),
+        });
+        let mut by_name: HashMap<&str, usize> = HashMap::new();
+        for (n, symbol) in self.table.iter().enumerate() {
+            if let Some(number) = symbols[n] {
+                by_name.entry(&symbol.name).or_insert(number);
+            }
+        }
+        for (&i, number) in self.shown.iter().filter_map(|i| Some((i, numbers[*i]?))) {
+            for &offset in self.words[i].keys() {
+                let found = (object.relocations.iter()).find(|r| r.offset == offset);
+                let symbol = found
+                    .and_then(|r| object.dynamic_symbols.get(r.symbol?))
+                    .and_then(|s| by_name.get(s.name.as_str()));
+                builder.relocation(Relocation {
+                    section: Some(number),
+                    offset: offset - self.base(i),
+                    kind: RelocationKind::ABS64,
+                    symbol: Some(symbol.copied().unwrap_or(somewhere)),
+                    addend: 0,
+                });
+            }
+        }
+        for used in &self.got_uses {
+            builder.relocation(Relocation {
+                section: numbers[used.section],
+                offset: used.offset,
+                kind: RelocationKind::GOTPCREL32_LO,
+                symbol: symbols[used.symbol],
+                addend: 0,
+            });
+        }
+        builder
+    }
+
+    fn write(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
+        let mut text = String::new();
+        self.head(&mut text);
+        text.push_str(&self.places());
+        text.push('\n');
+        self.declarations(&mut text);
+        text.push_str(&self.settings);
+        let note = self.note_section();
+        let mut metadata_done = false;
+        for &index in &self.shown {
+            // In relocatable files its place among the sections is kept.
+            if !self.loadable && !metadata_done && note.is_some_and(|note| note < index) {
+                self.metadata(&mut text, None);
+                metadata_done = true;
+            }
+            out.write_all(text.as_bytes())?;
+            text.clear();
+            self.section_head(index, &mut text);
+            self.section_body(index, &mut text, out)?;
+        }
+        if !metadata_done && note.is_some() {
+            self.metadata(&mut text, None);
+        }
+        if self.options.loaded_only {
+            let left_out = (self.object.sections.iter())
+                .filter(|s| !s.flags.alloc() && !linker_made(s))
+                .map(|s| s.name.as_str());
+            let left_out: Vec<&str> = left_out.collect();
+            if !left_out.is_empty() {
+                let _ = writeln!(text, "\n// Left out: {}", left_out.join(" "));
+            }
+        }
+        out.write_all(text.as_bytes())
+    }
+
+    fn section_head(&self, index: usize, out: &mut String) {
+        let section = self.section(index);
+        out.push('\n');
+        let plain = section.kind == SectionKind::PROGBITS && section.flags == SectionFlags::CODE;
+        if section.name == ".text" && plain {
+            out.push_str(".text\n");
+        } else {
+            let letters = [
+                (1, 'w'),
+                (2, 'a'),
+                (4, 'x'),
+                (0x10, 'M'),
+                (0x20, 'S'),
+                (0x400, 'T'),
+                (0x20_0000, 'R'),
+                (0x8000_0000, 'e'),
+            ];
+            let flags: String = (letters.iter())
+                .filter(|(bit, _)| section.flags.0 & bit != 0)
+                .map(|(_, letter)| letter)
+                .collect();
+            let kind = match section.kind {
+                SectionKind::PROGBITS => "progbits".into(),
+                SectionKind::NOBITS => "nobits".into(),
+                SectionKind::NOTE => "note".into(),
+                SectionKind(n) => format!("{n:#x}"),
+            };
+            let name = section_name(&section.name);
+            let _ = write!(out, ".section {name},\"{flags}\",@{kind}");
+            if section.entry_size != 0 {
+                let _ = write!(out, ",{}", section.entry_size);
+            }
+            out.push('\n');
+        }
+        let align = power_of_two(section.align);
+        if align > 1 {
+            let _ = writeln!(out, ".p2align {}", align.trailing_zeros());
+        }
+    }
+
+    /// The section's bytes. `text` is what was not written yet.
+    fn section_body(
+        &self,
+        index: usize,
+        text: &mut String,
+        out: &mut (dyn Write + Send),
+    ) -> io::Result<()> {
+        let section = self.section(index);
+        let bytes = self.object.section_data(index);
+        if section.kind == SectionKind::NOBITS {
+            self.zeros(index, text);
+        } else if section.flags.exec() {
+            out.write_all(text.as_bytes())?;
+            text.clear();
+            let prefix = self.prefix(index);
+            let (marks, fixes) = (&self.marks[index], &self.fixes[index]);
+            Listing::labelled(
+                self.target,
+                bytes,
+                section.address,
+                self.options.style,
+                self.options.show,
+                marks,
+                fixes,
+                &prefix,
+            )
+            .write(self.options.threads.max(1), out)?;
+            if bytes.is_empty()
+                && let Some(mark) = marks.get(&section.address)
+            {
+                text.push_str(&mark.text);
+            }
+        } else {
+            self.data(index, 0..bytes.len(), text, out)?;
+        }
+        Ok(())
+    }
+
+    /// A section of zeros that takes no room in the file.
+    fn zeros(&self, index: usize, out: &mut String) {
+        let section = self.section(index);
+        let mut at = section.address;
+        for (&address, mark) in &self.marks[index] {
+            if address > at {
+                let _ = writeln!(out, "\t.zero {}", address - at);
+            }
+            out.push_str(&mark.text);
+            at = at.max(address);
+        }
+        let end = section.address + section.size;
+        if end > at {
+            let _ = writeln!(out, "\t.zero {}", end - at);
+        }
+    }
+
+    /// Data: kernel descriptors as directives, addresses as their symbols, text as strings, the
+    /// rest as numbers.
+    fn data(
+        &self,
+        index: usize,
+        range: std::ops::Range<usize>,
+        text: &mut String,
+        out: &mut (dyn Write + Send),
+    ) -> io::Result<()> {
+        let section = self.section(index);
+        let base = section.address;
+        let bytes = self.object.section_data(index);
+        let strings = section.flags.0 & 0x20 != 0 && section.entry_size == 1;
+        let starts: BTreeSet<u64> = (self.blocks.range((index, 0)..(index + 1, 0)))
+            .map(|((_, address), _)| *address)
+            .collect();
+        let (marks, words) = (&self.marks[index], &self.words[index]);
+        let mut at = range.start;
+        while at < range.end {
+            if text.len() > 1 << 16 {
+                out.write_all(text.as_bytes())?;
+                text.clear();
+            }
+            let address = base + at as u64;
+            if let Some(mark) = marks.get(&address) {
+                text.push_str(&mark.text);
+            }
+            if let Some(kernel) = self.blocks.get(&(index, address))
+                && bytes.len() - at >= 64
+            {
+                self.block(kernel, text);
+                at += 64;
+                continue;
+            }
+            let next = [
+                marks.range(address + 1..).next().map(|(a, _)| *a),
+                starts.range(address + 1..).next().copied(),
+                words.range(address + 1..).next().map(|(a, _)| *a),
+            ];
+            let next = next.into_iter().flatten().min();
+            let next = next.map_or(range.end, |a| ((a - base) as usize).min(range.end));
+            if let Some((width, expression)) = words.get(&address)
+                && next - at >= *width as usize
+            {
+                let directive = match width {
+                    8 => ".quad",
+                    4 => ".long",
+                    _ => ".short",
+                };
+                let _ = writeln!(text, "\t{directive} {expression}");
+                at += *width as usize;
+                continue;
+            }
+            at += plain_data(&bytes[at..next], strings, text);
+        }
+        let end = base + range.end as u64;
+        if range.end == bytes.len()
+            && let Some(mark) = marks.get(&end)
+        {
+            text.push_str(&mark.text);
+        }
+        Ok(())
+    }
+
+    /// A kernel's descriptor.
+    fn block(&self, kernel: &Kernel, out: &mut String) {
+        let directives = descriptor::directives(&kernel.descriptor, &self.object.target);
+        let _ = writeln!(out, "\n.amdhsa_kernel {}", quoted(&kernel.name));
+        for (name, value) in directives.into_iter().flatten() {
+            let _ = writeln!(out, "\t{name} {value}");
+        }
+        out.push_str(".end_amdhsa_kernel\n");
+        // The block's symbol is made like that of the code, which it may not be.
+        let kd = format!("{}.kd", kernel.name);
+        let find = |name: &str| self.table.iter().find(|s| s.name == name);
+        let (Some(code), Some(kd)) = (find(&kernel.name), find(&kd)) else {
+            return;
+        };
+        let name = quoted(&kd.name);
+        if kd.binding != code.binding && !(self.loadable && hidden(kd)) {
+            let _ = match kd.binding {
+                Binding::Local => writeln!(out, ".local {name}"),
+                Binding::Weak => writeln!(out, ".weak {name}"),
+                _ => writeln!(out, ".globl {name}"),
+            };
+        }
+        let made_protected = code.visibility == Visibility::Protected;
+        if kd.visibility != code.visibility && !made_protected {
+            out.push_str(&visible(kd.visibility, &name));
+        }
+    }
+
+    /// The metadata, of one kernel or all.
+    fn metadata(&self, out: &mut String, only: Option<&str>) {
+        let Some(note) = self.object.note() else {
+            return;
+        };
+        let text = match only {
+            None => metadata::faithful_text(note),
+            Some(name) => metadata_of(note, name),
+        };
+        if let Some(text) = text {
+            out.push_str("\n.amdgpu_metadata\n");
+            out.push_str(text.trim_end());
+            out.push_str("\n.end_amdgpu_metadata\n");
+        }
+    }
+
+    /// One symbol's code or data.
+    fn write_one(mut self, name: &str, out: &mut (dyn Write + Send)) -> io::Result<()> {
+        let found = self.table.iter().position(|s| s.name == name);
+        let Some(n) = found.filter(|n| !self.names[*n].is_empty()) else {
+            let near: Vec<&str> = (self.table.iter())
+                .filter(|s| s.name.contains(name) && !s.name.is_empty())
+                .map(|s| s.name.as_str())
+                .take(5)
+                .collect();
+            let hint = match near.is_empty() {
+                true => String::new(),
+                false => format!("; there are {}", near.join(", ")),
+            };
+            return Err(invalid(format!("there is no symbol `{name}`{hint}")));
+        };
+        let symbol = self.table[n].clone();
+        let SymbolSection::Index(index) = symbol.section else {
+            return Err(invalid(format!("`{name}` has neither code nor data here")));
+        };
+        if !self.shown.contains(&index) {
+            let section = &self.section(index).name;
+            return Err(invalid(format!(
+                "`{name}` is in {section}, which is not shown"
+            )));
+        }
+        let (base, section_end) = (
+            self.base(index),
+            self.base(index) + self.section(index).size,
+        );
+        let start = symbol.address.clamp(base, section_end);
+        let mut end = start.saturating_add(symbol.size).min(section_end);
+        if symbol.size == 0 {
+            // As far as the next one.
+            end = (self.table.iter())
+                .filter(|s| s.section == symbol.section && s.address > start)
+                .map(|s| s.address)
+                .fold(section_end, u64::min);
+        }
+        // Lines of the others are not this one's.
+        let own = |address: u64| (start..=end).contains(&address);
+        for marks in &mut self.marks {
+            marks.retain(|address, _| own(*address));
+        }
+        if let Some(mark) = self.marks[index].get_mut(&end) {
+            let last = mark.text.find(&format!("-{}\n", self.names[n]));
+            let length = last.map_or(0, |at| at + self.names[n].len() + 2);
+            mark.text.truncate(length);
+            mark.until = None;
+        }
+        let kernel =
+            (self.object.kernels.iter()).find(|k| k.name == name && k.entry == symbol.address);
+        self.keep_references(index, start, end);
+        let mut text = String::new();
+        self.head(&mut text);
+        text.push('\n');
+        self.declare_used(n, index, start, end, &mut text);
+        self.section_head(index, &mut text);
+        let code = self.section(index).flags.exec();
+        if self.section(index).kind == SectionKind::NOBITS {
+            let _ = writeln!(text, "{}:\n\t.zero {}", self.names[n], end - start);
+        } else if code {
+            out.write_all(text.as_bytes())?;
+            text.clear();
+            let bytes = self.object.section_data(index);
+            let from = (start - base) as usize;
+            let bytes = &bytes[from..(end - base) as usize];
+            let prefix = self.prefix(index);
+            Listing::labelled(
+                self.target,
+                bytes,
+                start,
+                self.options.style,
+                self.options.show,
+                &self.marks[index],
+                &self.fixes[index],
+                &prefix,
+            )
+            .write(1, out)?;
+        } else {
+            let range = (start - base) as usize..(end - base) as usize;
+            self.data(index, range, &mut text, out)?;
+            text.push('\n');
+        }
+        if let Some(kernel) = kernel {
+            let place = self.blocks.iter().find(|(_, k)| k.name == kernel.name);
+            if let Some((&(section, _), _)) = place {
+                self.section_head(section, &mut text);
+                self.block(kernel, &mut text);
+            }
+            self.metadata(&mut text, Some(name));
+        }
+        out.write_all(text.as_bytes())
+    }
+
+    /// Drops expressions whose labels are not in what is printed.
+    fn keep_references(&mut self, index: usize, start: u64, end: u64) {
+        let inside = |name: &str| {
+            let hex = name.strip_prefix(LABEL).unwrap_or("");
+            let hex = hex.rsplit_once('_').map_or(hex, |(_, hex)| hex);
+            u64::from_str_radix(hex, 16).is_ok_and(|a| (start..end).contains(&a))
+        };
+        let keep = |expression: &String| {
+            let name = expression.split(['@', '+', '-']).next().unwrap_or("");
+            !name.starts_with(LABEL) || inside(name)
+        };
+        self.fixes[index].retain(|at, expression| (start..end).contains(at) && keep(expression));
+        self.words[index]
+            .retain(|at, (_, expression)| (start..end).contains(at) && keep(expression));
+    }
+
+    /// Declares a symbol and those that its expressions name.
+    fn declare_used(&mut self, n: usize, index: usize, start: u64, end: u64, out: &mut String) {
+        let mut used: BTreeSet<&str> = BTreeSet::new();
+        let expressions = (self.fixes[index].range(start..end).map(|(_, e)| e.as_str())).chain(
+            self.words[index]
+                .range(start..end)
+                .map(|(_, (_, e))| e.as_str()),
+        );
+        for expression in expressions {
+            let name = expression.split(['@', '+', '-']).next().unwrap_or("");
+            if !name.starts_with(LABEL) {
+                used.insert(name);
+            }
+        }
+        let (name, symbol) = (&self.names[n], &self.table[n]);
+        let _ = match symbol.binding {
+            Binding::Weak => writeln!(out, ".weak {name}"),
+            Binding::Local if !hidden(symbol) => writeln!(out, ".local {name}"),
+            _ => writeln!(out, ".globl {name}"),
+        };
+        out.push_str(&visible(symbol.visibility, name));
+        for other in used.into_iter().filter(|other| other != name) {
+            let _ = writeln!(out, ".globl {other}");
+        }
+    }
+}
+
+/// How the source calls each symbol; empty for those that it leaves to the linker.
+fn names(table: &[Symbol]) -> Vec<String> {
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut names = Vec::with_capacity(table.len());
+    let all: HashSet<&str> = table.iter().map(|s| s.name.as_str()).collect();
+    for symbol in table {
+        let made = symbol.name.is_empty()
+            || matches!(symbol.kind, SymbolKind::Section | SymbolKind::File)
+            || symbol.name == "_DYNAMIC";
+        if made {
+            names.push(String::new());
+            continue;
+        }
+        let mut name = symbol.name.clone();
+        // Local symbols of several files may share a name, which source cannot have.
+        let mut n = 1;
+        while taken.contains(&name) || n > 1 && all.contains(name.as_str()) {
+            n += 1;
+            name = format!("{}.{n}", symbol.name);
+        }
+        taken.insert(name.clone());
+        names.push(quoted(&name));
+    }
+    names
+}
+
+fn hidden(symbol: &Symbol) -> bool {
+    matches!(symbol.visibility, Visibility::Hidden | Visibility::Internal)
+}
+
+fn visible(visibility: Visibility, name: &str) -> String {
+    match visibility {
+        Visibility::Protected => format!(".protected {name}\n"),
+        Visibility::Hidden => format!(".hidden {name}\n"),
+        Visibility::Internal => format!(".internal {name}\n"),
+        Visibility::Default => String::new(),
+    }
+}
+
+fn with_addend(expression: &str, addend: i64) -> String {
+    match addend {
+        0 => expression.to_string(),
+        addend => format!("{expression}{addend:+}"),
+    }
+}
+
+fn section_name(name: &str) -> String {
+    let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.');
+    match name.starts_with('.') && name.bytes().all(plain) {
+        true => name.to_string(),
+        false => format!("\"{name}\""),
+    }
+}
+
+fn power_of_two(align: u64) -> u64 {
+    match align.is_power_of_two() {
+        true => align,
+        false => 1,
+    }
+}
+
+/// The metadata of one kernel as text.
+fn metadata_of(note: &[u8], name: &str) -> Option<String> {
+    let mut value = metadata::decode(note).ok()?;
+    if let metadata::Value::Map(pairs) = &mut value {
+        for (key, value) in pairs.iter_mut() {
+            if key.as_str() != Some("amdhsa.kernels") {
+                continue;
+            }
+            if let metadata::Value::Array(kernels) = value {
+                let symbol = format!("{name}.kd");
+                kernels.retain(|kernel| {
+                    let pairs = kernel.as_map().map_or(&[][..], Vec::as_slice);
+                    (pairs.iter()).any(|(key, value)| {
+                        key.as_str() == Some(".symbol") && value.as_str() == Some(&symbol)
+                    })
+                });
+            }
+        }
+    }
+    metadata::to_yaml(&value).ok()
+}
+
+/// One directive's worth of data without labels; gives how many bytes it is.
+fn plain_data(bytes: &[u8], strings: bool, out: &mut String) -> usize {
+    let zeros = bytes.iter().take_while(|b| **b == 0).count();
+    if zeros >= 16 || zeros == bytes.len() && zeros > 1 {
+        // Words go on where words stop.
+        let zeros = if zeros == bytes.len() {
+            zeros
+        } else {
+            zeros & !7
+        };
+        out.push_str("\t.zero ");
+        push_dec(out, zeros as u64);
+        out.push('\n');
+        return zeros;
+    }
+    if let Some(length) = string_length(bytes, strings) {
+        let ended = bytes.get(length) == Some(&0);
+        out.push_str(if ended { "\t.asciz \"" } else { "\t.ascii \"" });
+        escaped(&bytes[..length], out);
+        out.push_str("\"\n");
+        return length + ended as usize;
+    }
+    let count = bytes.len().min(32);
+    // A text or zeros may begin within: there the numbers end.
+    let end = (8..count)
+        .step_by(8)
+        .find(|n| {
+            let rest = &bytes[*n..];
+            string_length(rest, strings).is_some()
+                || rest.len() >= 16 && rest[..16].iter().all(|b| *b == 0)
+        })
+        .unwrap_or(count);
+    let numbers = &bytes[..end];
+    let (width, directive) = match numbers.len() {
+        0..=3 => (1, "\t.byte "),
+        4..=7 => (4, "\t.long "),
+        _ => (8, "\t.quad "),
+    };
+    out.push_str(directive);
+    let mut done = 0;
+    for number in numbers.chunks_exact(width) {
+        if done != 0 {
+            out.push_str(", ");
+        }
+        let value = number.iter().rev().fold(0, |v, b| v << 8 | *b as u64);
+        push_hex(out, value);
+        done += width;
+    }
+    out.push('\n');
+    done
+}
+
+/// How long a text is that data begins with, without its end; `None` where it does not look like one.
+fn string_length(bytes: &[u8], strings: bool) -> Option<usize> {
+    const MOST: usize = 1 << 12;
+    let printed = |b: &u8| (0x20..0x7f).contains(b) || matches!(b, b'\n' | b'\t');
+    if strings {
+        let length = bytes.iter().take(MOST).take_while(|b| **b != 0).count();
+        return Some(length);
+    }
+    let length = bytes.iter().take(MOST).take_while(|b| printed(b)).count();
+    let ended = length == MOST || bytes.get(length) == Some(&0);
+    (length >= 6 && ended).then_some(length)
+}
+
+fn escaped(bytes: &[u8], out: &mut String) {
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\\' => {
+                out.push('\\');
+                out.push(byte as char);
+            }
+            b'\n' => out.push_str("\\n"),
+            b'\t' => out.push_str("\\t"),
+            0x20..0x7f => out.push(byte as char),
+            _ => {
+                let _ = write!(out, "\\{byte:03o}");
+            }
+        }
+    }
+}
+
+/// Finds literals that are added, low and high half, to an address that an instruction got from the
+/// program counter.
+fn pairs(target: Target, bytes: &[u8], base: u64) -> Vec<Pair> {
+    /// How many instructions after it the additions are looked for.
+    const NEAR: usize = 12;
+    let decoder = Decoder::new(target);
+    let mut facts: HashMap<&'static str, Facts> = HashMap::new();
+    let mut pairs = Vec::new();
+    // Only rows that were seen are asked, and most of the code is never asked twice.
+    let mut keeps: HashMap<*const gcn_isa::Inst, bool> = HashMap::new();
     let mut at = 0;
     while at < bytes.len() {
-        let address = base + at as u64;
-        let kernel = descriptors.get(&address).filter(|k| {
-            bytes.len() - at >= 64
-                && labels.get(&address).is_none_or(|names| names.len() == 1)
-                && labels.range(address + 1..address + 64).next().is_none()
-                && code_symbol(object, k).is_some()
-        });
-        if let Some(kernel) = kernel
-            && let Some(directives) = descriptor::directives(&kernel.descriptor, &object.target)
-        {
-            let _ = writeln!(out, ".amdhsa_kernel {}", kernel.name);
-            for (name, value) in directives {
-                let _ = writeln!(out, "\t{name} {value}");
-            }
-            out.push_str(".end_amdhsa_kernel\n");
-            at += 64;
+        let Some(insn) = decoder.decode(&bytes[at..]) else {
+            at += 4;
+            continue;
+        };
+        let next = at + insn.len as usize;
+        let keeps_pc = !insn.row.format.is_vector()
+            && *keeps
+                .entry(insn.row)
+                .or_insert_with(|| Facts::new(insn.row, target).keeps_pc());
+        if !keeps_pc {
+            at = next;
             continue;
         }
-        for name in labels.get(&address).into_iter().flatten() {
-            let _ = writeln!(out, "{name}:");
+        let own = Facts::new(insn.row, target);
+        let pair = (own.accesses(&insn))
+            .find(|a| a.write && a.file == File::Scalar && a.count == 2 && !a.anywhere);
+        let (mut low, mut high) = (None, None);
+        let mut place = next;
+        if let Some(pair) = pair.filter(|_| own.flow(&insn) == gcn_isa::flow::Flow::Next) {
+            for _ in 0..NEAR {
+                let Some(insn) = bytes.get(place..).and_then(|b| decoder.decode(b)) else {
+                    break;
+                };
+                let facts =
+                    (facts.entry(insn.row.name)).or_insert_with(|| Facts::new(insn.row, target));
+                if facts.flow(&insn) != gcn_isa::flow::Flow::Next {
+                    break;
+                }
+                let plain = layout_of(insn.encoding, insn.generation()).map_or(8, |l| l.bytes);
+                let literal = insn.len > plain;
+                let touches = |n: u16, write: bool| {
+                    (facts.accesses(&insn)).any(|a| a.write == write && a.touches(File::Scalar, n))
+                };
+                let place_of = (place as u64 + 4, insn.literal);
+                let mut spoiled = false;
+                for (n, half) in [(pair.first, &mut low), (pair.first + 1, &mut high)] {
+                    if touches(n, true) {
+                        match half {
+                            None if literal && touches(n, false) => *half = Some(place_of),
+                            _ => spoiled = true,
+                        }
+                    }
+                }
+                if spoiled || low.is_some() && high.is_some() {
+                    break;
+                }
+                place += insn.len as usize;
+            }
         }
-        // As far as the next label, descriptor or address.
-        let next = (labels
-            .range(address + 1..)
-            .next()
-            .map(|(a, _)| *a)
-            .into_iter())
-        .chain(descriptors.range(address + 1..).next().map(|(a, _)| *a))
-        .chain(places.range(address + 1..).next().copied())
-        .fold(end, u64::min);
-        let left = (next - address) as usize;
-        let symbol = if left >= 8 {
-            relocated(object, address)
-        } else {
-            None
-        };
-        if let Some(symbol) = symbol {
-            let _ = write!(out, "\t.quad {symbol}");
-            at += 8;
-        } else if left >= 4 {
-            out.push_str("\t.long ");
-            let word = u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-            push_hex(out, word as u64);
-            at += 4;
-        } else {
-            out.push_str("\t.byte ");
-            push_dec(out, bytes[at] as u32);
-            at += 1;
+        if let (Some((low_at, low)), Some((high_at, high))) = (low, high)
+            && low_at != high_at
+        {
+            let pc = base.wrapping_add(next as u64);
+            let distance = (high as u64) << 32 | low as u64;
+            pairs.push(Pair {
+                low: base.wrapping_add(low_at),
+                high: base.wrapping_add(high_at),
+                pc,
+                to: pc.wrapping_add(distance),
+            });
         }
-        out.push('\n');
+        at = next;
     }
-    for name in labels.get(&end).into_iter().flatten() {
-        let _ = writeln!(out, "{name}:");
-    }
+    pairs
 }

@@ -1,5 +1,6 @@
 //! Files and the standard streams, which `-` names.
 
+use gcn_object::{CodeObject, Container, Source};
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -17,6 +18,42 @@ pub fn read(path: &Path) -> Result<Vec<u8>, String> {
         };
     }
     std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// A message with the file's name before it.
+pub fn named(path: &Path, e: impl std::fmt::Display) -> String {
+    match path.as_os_str() == "-" {
+        true => format!("standard input: {e}"),
+        false => format!("{}: {e}", path.display()),
+    }
+}
+
+/// What a file, or standard input, is, and the code objects in it. Of a file nothing but headers is read.
+///
+/// # Errors
+/// A message with the file's name.
+pub fn container(path: &Path) -> Result<Container, String> {
+    let source = match path.as_os_str() == "-" {
+        true => Source::from_bytes(read(path)?),
+        false => Source::open(path).map_err(|e| named(path, e))?,
+    };
+    Container::new(source).map_err(|e| named(path, e))
+}
+
+/// The code object in a file, or in standard input: by its number among the file's entries, by its target, or the only one.
+///
+/// # Errors
+/// A message with the file's name; where the choice is not clear, one that lists what there is.
+pub fn code_object(
+    path: &Path,
+    target: Option<&str>,
+    entry: Option<usize>,
+) -> Result<CodeObject, String> {
+    let container = container(path)?;
+    let entry = container.choose(target, entry);
+    entry
+        .and_then(|entry| container.object(entry))
+        .map_err(|e| named(path, e))
 }
 
 /// The text of a file, or of standard input.

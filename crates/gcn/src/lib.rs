@@ -4,12 +4,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bundle;
 pub mod demo;
 pub mod dis;
 pub mod dis_json;
 pub mod eval;
 pub mod io;
 pub mod lang;
+pub mod lines;
 pub mod listing;
 pub mod manual;
 pub mod meaning_text;

@@ -1,17 +1,36 @@
 //! Code printed line by line, in chunks that several threads can print.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use gcn_isa::Target;
 use gcn_isa::decode::Decoder;
 use gcn_isa::flow::branch_target;
 use gcn_isa::plan::Plans;
-use gcn_isa::print::{Style, Syntax, push_dec, push_hex_digits};
+use gcn_isa::print::{Style, push_hex_digits};
 use gcn_isa::text::{Sink, Text};
+use gcn_isa::{Insn, Target};
 
-use crate::dis::{Labels, Show};
+use crate::dis::Show;
+
+/// What is printed before the instruction at an address.
+#[derive(Clone, Debug, Default)]
+pub struct Mark {
+    /// Whole lines: labels, directives, comments.
+    pub text: String,
+    /// The label among them by which the address is branched to.
+    pub name: Option<String>,
+    /// The code up to this address is not printed: the lines say it.
+    pub until: Option<u64>,
+}
+
+/// Marks by address.
+pub type Marks = BTreeMap<u64, Mark>;
+
+/// Expressions by the address of the literal that they stand for, or of the branch whose target
+/// they are.
+pub type Fixes = BTreeMap<u64, String>;
 
 /// How many bytes of code a chunk has, or a little more: its text stays in the cache until it is
 /// written.
@@ -34,13 +53,27 @@ struct Labelled<'a> {
     /// The address of the first byte.
     base: u64,
     show: Show,
-    named: &'a Labels,
+    named: &'a Marks,
+    fixes: &'a Fixes,
+    /// What the labels of branch targets begin with.
+    prefix: &'a str,
     /// Which dwords are an instruction, or the end, that is branched to.
     labels: Bits,
     /// The same, and those that have a name.
     marked: Bits,
     /// Which dwords an instruction begins with, or are behind the last.
     starts: Bits,
+    /// Which instructions have an expression.
+    fixed: Bits,
+}
+
+impl Labelled<'_> {
+    /// Whether a mark before passes over this place.
+    fn passed_over(&self, at: usize) -> bool {
+        let address = self.base.wrapping_add(at as u64);
+        let before = self.named.range(..address).next_back();
+        before.is_some_and(|(_, mark)| mark.until.is_some_and(|until| until > address))
+    }
 }
 
 /// One bit for every dword of the code, and one for its end.
@@ -117,23 +150,33 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Source that assembles to the same bytes, with labels at branch targets. `base` is the
-    /// address of the first byte; `named` holds the labels there are anyway.
+    /// Source that assembles to the same bytes, with labels at branch targets, whose names begin
+    /// with `prefix`. `base` is the address of the first byte; `named` holds the labels there are
+    /// anyway, at addresses that are multiples of 4, and `fixes` what is no number.
+    #[expect(clippy::too_many_arguments, reason = "each is one thing of its own")]
     pub fn labelled(
         target: Target,
         bytes: &'a [u8],
         base: u64,
         style: Style,
         show: Show,
-        named: &'a Labels,
+        named: &'a Marks,
+        fixes: &'a Fixes,
+        prefix: &'a str,
     ) -> Listing<'a> {
         let decoder = Decoder::new(target);
         let mut starts = Bits::new(bytes.len());
         let mut labels = Bits::new(bytes.len());
+        let mut fixed = Bits::new(bytes.len());
+        for address in fixes.range(base..).map(|(address, _)| address - base) {
+            fixed.set(usize::try_from(address).unwrap_or(usize::MAX));
+        }
         let mut scan = Scan::default();
         for n in 0..starts.0.len() {
             let (here, mut branches) = scan.block(&decoder, bytes, n * BLOCK);
             starts.0[n] = here;
+            // Where an expression tells the target, the number does not.
+            branches &= !fixed.0[n];
             while branches != 0 {
                 let at = n * BLOCK + 4 * branches.trailing_zeros() as usize;
                 branches &= branches - 1;
@@ -163,9 +206,12 @@ impl<'a> Listing<'a> {
                 base,
                 show,
                 named,
+                fixes,
+                prefix,
                 labels,
                 marked,
                 starts,
+                fixed,
             }),
         }
     }
@@ -285,8 +331,11 @@ impl<'a> Listing<'a> {
         let mut label = String::new();
         let mut at = from;
         while at < to && bytes.len() - at >= 4 {
-            if labelled.marked.has(at) {
-                self.mark(labelled, at, out);
+            if labelled.marked.has(at)
+                && let Some(to) = self.mark(labelled, at, out)
+            {
+                at = to;
+                continue;
             }
             if is_zero(bytes, at) {
                 let zeros = self.zero_words(labelled, at);
@@ -297,9 +346,17 @@ impl<'a> Listing<'a> {
                 }
             }
             let start = out.len();
-            out.push('\t');
             let step = match &self.decoder.decode(&bytes[at..]) {
+                Some(insn) if self.divided(labelled, at, insn.len as usize) => {
+                    at = self.words(labelled, at, at + insn.len as usize, out);
+                    continue;
+                }
+                Some(insn) if labelled.fixed.has(at) || labelled.fixed.has(at + 4) => {
+                    at = self.fixed(labelled, at, insn, plans, out);
+                    continue;
+                }
                 Some(insn) => {
+                    out.push('\t');
                     if insn.branches() {
                         let to = branch_target(insn, at as u64).map(|to| to as usize);
                         let to = to.filter(|to| labelled.labels.has(*to));
@@ -313,7 +370,12 @@ impl<'a> Listing<'a> {
                     }
                     insn.len as usize
                 }
+                None if labelled.fixed.has(at) => {
+                    at = self.words(labelled, at, at + 4, out);
+                    continue;
+                }
                 None => {
+                    out.push('\t');
                     self.long(at, out);
                     4
                 }
@@ -336,36 +398,117 @@ impl<'a> Listing<'a> {
         at
     }
 
-    /// The labels at a place that has some.
+    /// Prints the lines before a place that has some; gives where printing goes on, where that is
+    /// not here.
     #[inline(never)]
-    fn mark(&self, labelled: &Labelled, at: usize, out: &mut Text) {
+    fn mark(&self, labelled: &Labelled, at: usize, out: &mut Text) -> Option<usize> {
         let address = labelled.base.wrapping_add(at as u64);
-        match labelled.named.get(&address) {
-            Some(names) => {
-                for name in names {
-                    out.push_str(name);
-                    out.push_str(":\n");
-                }
+        let mark = labelled.named.get(&address);
+        if let Some(mark) = mark {
+            out.push_str(&mark.text);
+        }
+        if labelled.labels.has(at) && mark.is_none_or(|mark| mark.name.is_none()) {
+            self.name(labelled, at, out);
+            out.push_str(":\n");
+        }
+        let until = mark?.until?.checked_sub(labelled.base)?;
+        let to = (usize::try_from(until).ok()).filter(|to| *to <= self.bytes.len())?;
+        // What is branched to within is printed after all.
+        let whole = (at + 4..to).step_by(4).all(|n| !labelled.labels.has(n));
+        (to > at && whole).then_some(to)
+    }
+
+    /// Whether lines belong into the middle of an instruction.
+    #[inline]
+    fn divided(&self, labelled: &Labelled, at: usize, len: usize) -> bool {
+        len > 4
+            && (at + 4..at + len)
+                .step_by(4)
+                .any(|n| labelled.marked.has(n))
+    }
+
+    /// Dwords, each alone; gives where they end.
+    #[inline(never)]
+    fn words(&self, labelled: &Labelled, from: usize, to: usize, out: &mut Text) -> usize {
+        for at in (from..to).step_by(4) {
+            if at != from && labelled.marked.has(at) {
+                self.mark(labelled, at, out);
             }
-            None => {
-                self.name(labelled, at, out);
-                out.push_str(":\n");
+            out.push('\t');
+            let address = labelled.base.wrapping_add(at as u64);
+            match labelled.fixes.get(&address) {
+                Some(expression) => {
+                    out.push_str(".long ");
+                    out.push_str(expression);
+                }
+                None => self.long(at, out),
+            }
+            out.push('\n');
+        }
+        to
+    }
+
+    /// An instruction whose literal, or whose target, is an expression; gives where it ends.
+    #[inline(never)]
+    fn fixed(
+        &self,
+        labelled: &Labelled,
+        at: usize,
+        insn: &Insn,
+        plans: &mut Plans,
+        out: &mut Text,
+    ) -> usize {
+        let end = at + insn.len as usize;
+        let fix = |at: usize| labelled.fixes.get(&labelled.base.wrapping_add(at as u64));
+        if insn.branches()
+            && let Some(target) = fix(at)
+        {
+            out.push('\t');
+            plans.print(insn, Some(target), out);
+            out.push('\n');
+            return end;
+        }
+        // A literal that nothing else in the text looks like shows where it is printed.
+        const MARKER: u32 = 0x7ead_1eaf;
+        if let Some(expression) = fix(at + 4)
+            && fix(at).is_none()
+            && insn.len == 8
+            && let Some(head) = self.bytes[at..].first_chunk::<4>()
+        {
+            let mut bytes = [0; 8];
+            bytes[..4].copy_from_slice(head);
+            bytes[4..].copy_from_slice(&MARKER.to_le_bytes());
+            let mut text = String::new();
+            if let Some(insn) = self.decoder.words(&bytes)
+                && insn.len == 8
+            {
+                gcn_isa::print::print(&insn, &self.style, &mut text);
+            }
+            let marker = format!("{MARKER:#x}");
+            if text.matches(&marker).count() == 1 {
+                out.push('\t');
+                out.push_str(&text.replace(&marker, expression));
+                if labelled.show.encoding {
+                    let address = labelled.base.wrapping_add(at as u64);
+                    let [first, second] = [word(self.bytes, at), word(self.bytes, at + 4)];
+                    let words = (first.unwrap_or(0), second.unwrap_or(0));
+                    let _ = write!(out, " // {address:06x}: {:08x} {:08x}", words.0, words.1);
+                }
+                out.push('\n');
+                return end;
             }
         }
+        self.words(labelled, at, end, out)
     }
 
     /// The name by which a place is branched to.
     fn name(&self, labelled: &Labelled, at: usize, out: &mut impl Sink) {
         let address = labelled.base.wrapping_add(at as u64);
-        if let Some(name) = labelled.named.get(&address).and_then(|names| names.first()) {
+        let mark = labelled.named.get(&address);
+        if let Some(name) = mark.and_then(|mark| mark.name.as_ref()) {
             out.push_str(name);
-        } else if self.style.syntax == Syntax::Clrx {
-            // CLRX's labels end in the section's number.
-            out.push_str(".L");
-            push_dec(out, address);
-            out.push_str("_0");
         } else {
-            out.push_str("L_");
+            out.push_str(labelled.prefix);
             push_hex_digits(out, address);
         }
     }
@@ -373,7 +516,10 @@ impl<'a> Listing<'a> {
     /// How many zero dwords begin here before the next label: the padding between kernels.
     fn zero_words(&self, labelled: &Labelled, at: usize) -> usize {
         let mut end = at;
-        while is_zero(self.bytes, end) && (end == at || !labelled.marked.has(end)) {
+        while is_zero(self.bytes, end)
+            && (end == at || !labelled.marked.has(end))
+            && !labelled.fixed.has(end)
+        {
             end += 4;
         }
         (end - at) / 4
@@ -458,8 +604,11 @@ impl Iterator for Chunks<'_> {
         let to = match &self.listing.labelled {
             Some(labelled) => {
                 let mut at = from + CHUNK;
-                // A run of zeros is one line: no chunk begins within.
-                while at < bytes.len() && (!labelled.starts.has(at) || is_zero(bytes, at)) {
+                // A run of zeros is one line, and what is passed over is none: no chunk begins
+                // within.
+                while at < bytes.len()
+                    && (!labelled.starts.has(at) || is_zero(bytes, at) || labelled.passed_over(at))
+                {
                     at += 4;
                 }
                 at
@@ -565,10 +714,11 @@ mod tests {
         let words = (0..80_003usize).map(|n| some[n * n / 7 % 8]);
         let mut bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
         bytes.extend([1, 2, 3]);
-        let named = Labels::new();
+        let (named, fixes) = (Marks::new(), Fixes::new());
+        let show = Show::default();
         for listing in [
             Listing::plain(target, &bytes, Style::LLVM),
-            Listing::labelled(target, &bytes, 0, Style::LLVM, Show::default(), &named),
+            Listing::labelled(target, &bytes, 0, Style::LLVM, show, &named, &fixes, ".L"),
         ] {
             let mut whole = Text::new();
             listing.print_all(&mut whole);

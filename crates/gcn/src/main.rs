@@ -10,9 +10,9 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gcn::isa::print::Style;
 use gcn::isa::{Format, Target};
-use gcn::listing::Listing;
+use gcn::listing::{Fixes, Listing, Marks};
 use gcn::object::read::CodeObject;
-use gcn::{demo, dis, dis_json, eval, io, manual, run};
+use gcn::{bundle, demo, dis, dis_json, eval, io, manual, run};
 
 /// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
 /// gfx6 to gfx9.
@@ -49,6 +49,8 @@ enum Command {
     Eval(EvalArgs),
     /// The manual: an instruction, a format, or everything
     Doc(DocArgs),
+    /// Offload bundles, and programs and libraries that carry them: list, extract, create
+    Bundle(bundle::BundleArgs),
     /// Assemble and run a kernel that ships with the program, and draw its picture
     Demo(DemoArgs),
 }
@@ -86,6 +88,25 @@ fn target(text: &str) -> Result<Target, String> {
     })
 }
 
+/// `NAME`, `NAME=5`, `NAME=-0x10`.
+fn define(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = text.split_once('=').unwrap_or((text, "1"));
+    let first = name.chars().next();
+    if !first.is_some_and(|c| c.is_ascii_alphabetic() || "._$".contains(c)) {
+        return Err("expected NAME or NAME=VALUE".into());
+    }
+    let digits = value.trim_start_matches(['-', '+']);
+    let number = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16),
+        None => digits.parse(),
+    };
+    match number {
+        Ok(n) if value.starts_with('-') => Ok((name.into(), (n as i64).wrapping_neg())),
+        Ok(n) => Ok((name.into(), n as i64)),
+        Err(_) => Err(format!("`{value}` is no number, decimal or 0x…")),
+    }
+}
+
 #[derive(Args)]
 struct AsmArgs {
     /// Source, or `-`
@@ -105,6 +126,15 @@ struct AsmArgs {
     /// Violations of operand rules are warnings, not errors
     #[arg(long)]
     permissive: bool,
+    /// Define a symbol, as `.set NAME, VALUE` does; without a value it is 1
+    #[arg(short = 'D', value_name = "NAME[=VALUE]", value_parser = define)]
+    defines: Vec<(String, i64)>,
+    /// Another folder in which `.include` and `.incbin` look for files
+    #[arg(short = 'I', value_name = "FOLDER")]
+    include: Vec<PathBuf>,
+    /// Write the source beside its addresses and bytes to this file, or `-`
+    #[arg(short = 'l', long, value_name = "FILE")]
+    listing: Option<PathBuf>,
     /// Threads that read a large source; by default one a core
     #[arg(long)]
     threads: Option<NonZeroUsize>,
@@ -313,6 +343,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run_kernel(args),
         Command::Eval(args) => evaluate(&args),
         Command::Doc(args) => document(&args),
+        Command::Bundle(args) => bundle::run(&args),
         Command::Demo(args) => demonstrate(&args),
     };
     match result {
@@ -343,6 +374,9 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
         permissive: args.permissive,
         text_only: args.raw,
         threads,
+        defines: args.defines.clone(),
+        files: Some(args.include.clone()),
+        listing: args.listing.is_some(),
         ..Default::default()
     };
     let name = if args.file.as_os_str() == "-" {
@@ -358,6 +392,9 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
     let Some(object) = output.object else {
         return Err(String::new());
     };
+    if let (Some(path), Some(listing)) = (&args.listing, &output.listing) {
+        io::write(path, listing.as_bytes())?;
+    }
     let (bytes, extension) = if args.raw {
         (object.into_raw()?, "bin")
     } else if args.relocatable {
@@ -404,8 +441,12 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
     if args.json {
         return io::stream(&args.o, |out| dis_json::object(&object, style, out));
     }
-    let text = dis::object(&object, style, show)?;
-    io::write(&args.o, text.as_bytes())
+    let options = dis::Options {
+        show,
+        threads: args.threads.map_or_else(cores, NonZeroUsize::get),
+        ..dis::Options::new(style)
+    };
+    io::stream(&args.o, |out| dis::object(&object, &options, out))
 }
 
 fn disassemble_raw(
@@ -424,8 +465,9 @@ fn disassemble_raw(
             return Listing::plain(arch, &bytes, style).write(threads, out);
         }
         out.write_all(dis::raw_header(arch, style).as_bytes())?;
-        let named = dis::Labels::new();
-        Listing::labelled(arch, &bytes, 0, style, show, &named).write(threads, out)
+        let (marks, fixes) = (Marks::new(), Fixes::new());
+        Listing::labelled(arch, &bytes, 0, style, show, &marks, &fixes, dis::LABEL)
+            .write(threads, out)
     })
 }
 

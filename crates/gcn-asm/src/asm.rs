@@ -1,0 +1,713 @@
+//! Statements: labels, assignments, directives and instructions, into sections.
+
+use crate::expand::{Condition, Frame, Macro, Now};
+use crate::expr::{Expr, SymId, Variant};
+use crate::lexer::{LexError, Lexer, Reading, Span, Tok, Token, unescape};
+use crate::listing::Listing;
+use crate::parse::{Fail, Parser};
+use crate::quick::{Quick, Run, State, next_line};
+use crate::sections::Extra;
+use crate::sources::{Message, Sources};
+use crate::symbols::{Def, Symbols};
+use crate::{Kernel, Level, Options, Syntax};
+use gcn_isa::{Gen, Target};
+use gcn_object::target::{TargetId, Version};
+use gcn_object::write::Section;
+use gcn_object::{KernelBuilder, SectionFlags, SectionKind};
+use std::collections::HashMap;
+use typed_arena::Arena;
+
+/// What the bytes at a place wait for.
+pub(crate) enum FixKind {
+    Data(u8),
+    /// A 32-bit literal: an address in it is relative to its place, as in LLVM.
+    Literal,
+    Branch,
+}
+
+pub(crate) struct Fixup {
+    pub(crate) section: u32,
+    pub(crate) offset: u64,
+    pub(crate) kind: FixKind,
+    pub(crate) expr: Expr,
+    pub(crate) span: Span,
+}
+
+/// An `.amdhsa_kernel` block being read.
+pub(crate) struct KernelBlock<'s> {
+    pub(crate) name: &'s str,
+    pub(crate) span: Span,
+    pub(crate) builder: Option<KernelBuilder>,
+}
+
+/// A section may not grow beyond this: a slip of the pen in `.fill` shall not take all memory.
+pub(crate) const MAX_SECTION: u64 = 1 << 28;
+/// The least text that is worth looking up how its instructions are encoded.
+pub(crate) const LEAST_QUICK: usize = 1 << 12;
+/// Plain lines are read in pieces of so much text, so that their bytes stay in the cache.
+pub(crate) const PIECE: usize = 1 << 16;
+/// The text that a thread reads at once: from this, as starting a thread takes time,
+pub(crate) const LEAST_PART: usize = 1 << 17;
+/// to this, as what it reads takes memory.
+pub(crate) const MOST_PART: usize = 1 << 20;
+/// Errors after which reading stops.
+pub(crate) const MAX_ERRORS: usize = 100;
+/// Alignments may not exceed this, which is also the object writer's limit.
+pub(crate) const MAX_ALIGN: u64 = 1 << 20;
+
+pub(crate) struct Asm<'s, 'o> {
+    pub(crate) sources: Sources<'s>,
+    pub(crate) options: &'o Options,
+    /// Reads the current text.
+    pub(crate) lexer: Lexer<'s>,
+    /// What the current text is, and the texts that wait for its end.
+    pub(crate) now: Now,
+    pub(crate) frames: Vec<Frame<'s>>,
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) macros: HashMap<&'s str, Macro<'s>>,
+    /// How many macros were called.
+    pub(crate) calls: u32,
+    /// The bytes that macros, repetitions and includes made of the source.
+    pub(crate) spent: u64,
+    /// A macro has the name of an instruction.
+    pub(crate) shadowed: bool,
+    /// After what went wrong, nothing more is read.
+    pub(crate) stopped: bool,
+    pub(crate) tokens: Vec<Token>,
+    /// Reads plain lines; the others do so on other threads.
+    pub(crate) quick: Option<Quick<'s>>,
+    pub(crate) others: Vec<Quick<'s>>,
+    /// Where plain lines may be read the short way again.
+    pub(crate) quick_from: usize,
+    /// The least text that is worth a thread.
+    pub(crate) least_part: usize,
+    pub(crate) sym: Symbols<'s>,
+    pub(crate) target: Option<Target>,
+    /// With XNACK and SRAMECC settings, from `.amdgcn_target`.
+    pub(crate) target_id: Option<(TargetId, Version)>,
+    pub(crate) version: Option<Version>,
+    pub(crate) clrx: bool,
+    pub(crate) permissive: bool,
+    /// Addresses of output sections.
+    pub(crate) section_places: Vec<(String, u64)>,
+    pub(crate) quiet: bool,
+    pub(crate) sections: Vec<Section>,
+    /// What belongs to sections beside their bytes, by their number.
+    pub(crate) extras: HashMap<u32, Extra>,
+    pub(crate) current: u32,
+    pub(crate) previous: u32,
+    pub(crate) stack: Vec<(u32, u32)>,
+    pub(crate) fixups: Vec<Fixup>,
+    pub(crate) block: Option<KernelBlock<'s>>,
+    pub(crate) kernels: Vec<Kernel>,
+    pub(crate) metadata: Option<Vec<u8>>,
+    pub(crate) used: [u32; 2],
+    pub(crate) next_free: [SymId; 2],
+    pub(crate) messages: Vec<Message>,
+    pub(crate) errors: usize,
+    pub(crate) target_missing: bool,
+    pub(crate) raw_blocker: Option<String>,
+    /// What each statement became, if a listing is wanted.
+    pub(crate) listing: Option<Listing>,
+}
+
+impl<'s, 'o> Asm<'s, 'o> {
+    pub(crate) fn new(
+        src: &'s str,
+        file_name: &str,
+        options: &'o Options,
+        snippet: bool,
+        store: &'s Arena<String>,
+    ) -> Asm<'s, 'o> {
+        let clrx = options.syntax == Syntax::Clrx;
+        let reading = Reading {
+            semicolon_separates: clrx || snippet,
+            hash_comments: clrx,
+        };
+        let mut sym = Symbols::new();
+        let mut fixed = |name: &str| {
+            let id = sym.intern_made(name.to_string());
+            sym.get_mut(id).def = Def::Absolute(0);
+            id
+        };
+        let next_free = [
+            fixed(".amdgcn.next_free_vgpr"),
+            fixed(".amdgcn.next_free_sgpr"),
+        ];
+        let mut asm = Asm {
+            sources: Sources::new(store, src, file_name),
+            options,
+            lexer: Lexer::new(src, reading),
+            now: Now::Text,
+            frames: Vec::new(),
+            conditions: Vec::new(),
+            macros: HashMap::new(),
+            calls: 0,
+            spent: 0,
+            shadowed: false,
+            stopped: false,
+            tokens: Vec::with_capacity(64),
+            quick: None,
+            others: Vec::new(),
+            quick_from: if src.len() < LEAST_QUICK {
+                usize::MAX
+            } else {
+                0
+            },
+            least_part: LEAST_PART,
+            sym,
+            target: None,
+            target_id: None,
+            version: None,
+            clrx,
+            permissive: options.permissive,
+            section_places: Vec::new(),
+            quiet: false,
+            sections: vec![Section::new(".text", SectionFlags::CODE, 4, Vec::new())],
+            extras: HashMap::new(),
+            current: 0,
+            previous: 0,
+            stack: Vec::new(),
+            fixups: Vec::new(),
+            block: None,
+            kernels: Vec::new(),
+            metadata: None,
+            used: [0; 2],
+            next_free,
+            messages: Vec::new(),
+            errors: 0,
+            target_missing: false,
+            raw_blocker: None,
+            listing: options.listing.then(Listing::default),
+        };
+        if let Some(target) = options.target {
+            asm.set_target(target);
+        }
+        for (name, value) in &options.defines {
+            let id = asm.sym.intern_made(name.clone());
+            asm.sym.get_mut(id).def = Def::Absolute(*value);
+        }
+        asm
+    }
+
+    pub(crate) fn set_target(&mut self, target: Target) {
+        self.target = Some(target);
+        let digits = target.name().strip_prefix("gfx").unwrap_or("");
+        let number = u32::from_str_radix(digits, 16).unwrap_or(0) as i64;
+        for (name, value) in [
+            (".amdgcn.gfx_generation_number", number >> 8),
+            (".amdgcn.gfx_generation_minor", number >> 4 & 15),
+            (".amdgcn.gfx_generation_stepping", number & 15),
+        ] {
+            let id = self.sym.intern_made(name.to_string());
+            self.sym.get_mut(id).def = Def::Absolute(value);
+        }
+    }
+
+    pub(crate) fn message(
+        &mut self,
+        level: Level,
+        span: Span,
+        message: String,
+        help: Option<String>,
+    ) {
+        self.errors += (level == Level::Error) as usize;
+        self.messages.push(Message {
+            level,
+            span,
+            text: message,
+            help,
+        });
+    }
+
+    pub(crate) fn fail(&mut self, fail: Fail) {
+        self.message(Level::Error, fail.span, fail.message, fail.help);
+    }
+
+    /// Reads everything. Afterwards [`Asm::finish`] resolves what waited for symbols.
+    pub(crate) fn run(&mut self) {
+        let threads = self.options.threads.max(1);
+        while !self.done() {
+            let rest = self.lexer.src.len() - self.lexer.pos;
+            let parts = threads.min(rest / self.least_part);
+            match self.plain_state() {
+                Some(state) if parts > 1 => self.read_parts(parts, state),
+                _ => self.step(self.lexer.src.len()),
+            }
+        }
+        if !self.stopped {
+            self.leave();
+        }
+        if self.errors >= MAX_ERRORS {
+            return;
+        }
+        if let Some(block) = self.block.take() {
+            self.message(
+                Level::Error,
+                block.span,
+                "expected .end_amdhsa_kernel: this block has no end".into(),
+                None,
+            );
+        }
+    }
+
+    /// Whether everything was read, or enough errors were found. Texts that were read to their
+    /// end are left behind.
+    pub(crate) fn done(&mut self) -> bool {
+        while self.lexer.at_end() && !self.frames.is_empty() && !self.stopped {
+            self.leave();
+        }
+        self.lexer.at_end() || self.stopped || self.errors >= MAX_ERRORS
+    }
+
+    /// What plain lines would be read under here; `None` where none are expected.
+    pub(crate) fn plain_state(&self) -> Option<State> {
+        let section = &self.sections[self.current as usize];
+        let plain = self.lexer.line_start
+            && self.lexer.pos >= self.quick_from
+            && self.block.is_none()
+            && !self.shadowed
+            && self.listing.is_none()
+            && section.kind != SectionKind::NOBITS;
+        Some(State {
+            target: self.target.filter(|_| plain)?,
+            clrx: self.clrx,
+            reading: self.lexer.reading,
+        })
+    }
+
+    /// Reads plain lines up to `end`, or one statement.
+    pub(crate) fn step(&mut self, end: usize) {
+        let pos = self.lexer.pos;
+        if let Some(state) = self.plain_state() {
+            let mut quick = self
+                .quick
+                .take()
+                .unwrap_or_else(|| Quick::new(self.lexer.src, state));
+            quick.read_under(self.lexer.src, state);
+            quick.clear();
+            let read = quick.run(pos, end.min(pos + PIECE));
+            let took = read > pos && self.take_run(&quick, &quick.all(pos..read));
+            self.quick = Some(quick);
+            if took {
+                return;
+            }
+            self.quick_from = read;
+        }
+        self.one_statement();
+    }
+
+    pub(crate) fn one_statement(&mut self) {
+        let mut tokens = std::mem::take(&mut self.tokens);
+        let (start, place) = (self.lexer.base + self.lexer.pos as u32, self.place());
+        let depth = self.frames.len();
+        if let Err(LexError { span, message }) = self.lexer.statement(&mut tokens) {
+            self.message(Level::Error, span, message, None);
+        } else if let Err(fail) = self.statement(&tokens) {
+            self.fail(fail);
+        }
+        let end = self.place();
+        if let Some(listing) = &mut self.listing {
+            let start = tokens.first().map_or(start, |t| t.span.start);
+            // The statement may have started another text, or ended this one.
+            let lexer = match self.frames.get(depth) {
+                Some(frame) => &frame.lexer,
+                None => &self.lexer,
+            };
+            let text = Span {
+                start,
+                end: (lexer.base + lexer.pos as u32).max(start),
+            };
+            listing.add(text, depth, place, end);
+        }
+        if self.errors >= MAX_ERRORS {
+            let span = tokens.last().map_or(Span::default(), |t| t.span);
+            self.message(
+                Level::Error,
+                span,
+                format!("{MAX_ERRORS} errors: the rest was not read"),
+                None,
+            );
+        }
+        self.tokens = tokens;
+    }
+
+    /// Appends what plain lines became, if the next statement starts where they do. Where it
+    /// cannot, nothing happens, and the lines must be read as statements.
+    pub(crate) fn take_run(&mut self, quick: &Quick<'s>, run: &Run) -> bool {
+        if self.lexer.pos != run.lines.start || self.plain_state() != Some(quick.state()) {
+            return false;
+        }
+        let (current, size) = self.place();
+        let bytes = &quick.out[run.bytes.clone()];
+        if size.saturating_add(bytes.len() as u64) > MAX_SECTION {
+            return false;
+        }
+        let fixups = self.fixups.len();
+        for branch in &quick.branches[run.branches.clone()] {
+            let label = branch.label;
+            let name = &self.lexer.src[label.start as usize..label.end as usize];
+            let id = self.sym.intern(name);
+            if self.sym.absolute(id).is_some() {
+                // It is no label but a number.
+                self.fixups.truncate(fixups);
+                return false;
+            }
+            self.fixups.push(Fixup {
+                section: current,
+                offset: size + (branch.offset as usize - run.bytes.start) as u64,
+                kind: FixKind::Branch,
+                expr: Expr::Sym(id, Variant::None),
+                span: label.moved(self.lexer.base),
+            });
+        }
+        let section = &mut self.sections[current as usize];
+        section.data.extend_from_slice(bytes);
+        section.size += bytes.len() as u64;
+        if !bytes.is_empty() {
+            self.used = [0, 1].map(|n| self.used[n].max(run.used[n]));
+            self.count_registers();
+        }
+        self.lexer.go_to_line(run.lines.end);
+        true
+    }
+
+    /// Reads the next `parts` parts of the text on as many threads. The first is read here, as
+    /// always; of the others, other threads read the plain lines under the state that is now.
+    /// When it is their turn, what they became is taken if they stand where a statement starts
+    /// and the state is still the same; all other lines are read then.
+    pub(crate) fn read_parts(&mut self, parts: usize, state: State) {
+        let src = self.lexer.src;
+        let depth = self.frames.len();
+        let start = self.lexer.pos;
+        let size = ((src.len() - start) / parts).clamp(self.least_part, MOST_PART);
+        let mut ends: Vec<usize> = (1..=parts)
+            .map(|n| next_line(src, (start + n * size).min(src.len())))
+            .collect();
+        ends.dedup();
+        let mut others = std::mem::take(&mut self.others);
+        others.resize_with(parts - 1, || Quick::new(src, state));
+        std::thread::scope(|scope| {
+            let mut readers = Vec::new();
+            for (part, mut quick) in ends.windows(2).zip(others) {
+                let part = part[0]..part[1];
+                quick.read_under(src, state);
+                let reader = std::thread::Builder::new().spawn_scoped(scope, move || {
+                    let runs = quick.runs(part);
+                    (quick, runs)
+                });
+                readers.push(reader);
+            }
+            self.read_to(depth, ends[0]);
+            for (reader, &end) in readers.into_iter().zip(&ends[1..]) {
+                // What a thread could not read is read here.
+                if let Some((quick, runs)) = reader.ok().and_then(|r| r.join().ok()) {
+                    for run in &runs {
+                        self.read_to(depth, run.lines.start);
+                        if !self.done() && self.frames.len() == depth {
+                            self.take_run(&quick, run);
+                        }
+                    }
+                    self.others.push(quick);
+                }
+                self.read_to(depth, end);
+            }
+        });
+    }
+
+    /// Reads all statements of the text at a depth that start before `end`, and the texts that
+    /// they make.
+    pub(crate) fn read_to(&mut self, depth: usize, end: usize) {
+        while !self.done()
+            && (self.frames.len() > depth || self.frames.len() == depth && self.lexer.pos < end)
+        {
+            let end = match self.frames.len() > depth {
+                true => self.lexer.src.len(),
+                false => end,
+            };
+            self.step(end);
+        }
+    }
+
+    /// A part of the text that is being read.
+    pub(crate) fn text(&self, span: Span) -> &'s str {
+        let at = |offset: u32| offset.wrapping_sub(self.lexer.base) as usize;
+        (self.lexer.src)
+            .get(at(span.start)..at(span.end))
+            .unwrap_or("")
+    }
+
+    pub(crate) fn place(&self) -> (u32, u64) {
+        (self.current, self.sections[self.current as usize].size)
+    }
+
+    pub(crate) fn parser<'a>(&'a mut self, tokens: &'a [Token]) -> Parser<'s, 'a> {
+        Parser {
+            src: self.lexer.src,
+            base: self.lexer.base,
+            tokens,
+            at: 0,
+            place: self.place(),
+            clrx: self.clrx,
+            target: self.target.unwrap_or_else(|| Target::of(Gen::Gfx9)),
+            sym: &mut self.sym,
+            used: &mut self.used,
+        }
+    }
+
+    pub(crate) fn statement(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let mut tokens = tokens;
+        loop {
+            let first = tokens[0];
+            let second = tokens.get(1).map_or(Tok::End, |t| t.tok);
+            let text = self.text(first.span);
+            match (first.tok, second) {
+                (Tok::End, _) => return Ok(()),
+                (Tok::Ident | Tok::Str, Tok::Punct(b':')) => {
+                    let name = text.trim_matches('"');
+                    let id = self.sym.intern(name);
+                    self.define_label(id, first.span)?;
+                    tokens = &tokens[2..];
+                }
+                (Tok::Int(n), Tok::Punct(b':')) => {
+                    let Ok(n) = u32::try_from(n) else {
+                        return Err(Fail::new(first.span, "expected a smaller label number"));
+                    };
+                    let id = self.sym.define_local(n);
+                    self.define_label(id, first.span)?;
+                    tokens = &tokens[2..];
+                }
+                (Tok::Ident, Tok::Punct(b'=')) => {
+                    let mut p = self.parser(tokens);
+                    p.at = 2;
+                    let expr = p.expr()?;
+                    p.end()?;
+                    return self.assign(text, expr, first.span);
+                }
+                (Tok::Ident, _) if !self.macros.is_empty() && self.call_macro(tokens, text)? => {
+                    return Ok(());
+                }
+                (Tok::Ident, _) if text.starts_with('.') => {
+                    return self.directive(tokens, text);
+                }
+                (Tok::Ident, _) => return self.instruction(tokens),
+                _ => {
+                    return Err(Fail::new(
+                        first.span,
+                        "expected a label, a directive or an instruction",
+                    ));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn define_label(&mut self, id: SymId, span: Span) -> Result<(), Fail> {
+        let (section, offset) = self.place();
+        let symbol = self.sym.get_mut(id);
+        if symbol.def != Def::None {
+            let name = symbol.name.as_str().to_string();
+            let fail = Fail::new(span, format!("'{name}' is defined twice"));
+            return Err(if symbol.defined_at == u32::MAX {
+                fail
+            } else {
+                fail.help(format!(
+                    "it is defined in {} already",
+                    self.sources.describe(symbol.defined_at)
+                ))
+            });
+        }
+        symbol.def = Def::Label(section, offset);
+        symbol.defined_at = span.start;
+        Ok(())
+    }
+
+    pub(crate) fn assign(&mut self, name: &'s str, expr: Expr, span: Span) -> Result<(), Fail> {
+        if name == "." {
+            return self.org(&expr, span, 0);
+        }
+        let id = self.sym.intern(name);
+        let def = match self.sym.evaluate(&expr) {
+            Ok(value) if value.is_absolute() => Def::Absolute(value.addend),
+            _ => Def::Alias(expr),
+        };
+        let symbol = self.sym.get_mut(id);
+        match symbol.def {
+            Def::None | Def::Absolute(_) => {}
+            _ => return Err(Fail::new(span, format!("'{name}' is defined already"))),
+        }
+        symbol.def = def;
+        symbol.defined_at = span.start;
+        Ok(())
+    }
+
+    pub(crate) fn instruction(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let span = tokens[0].span;
+        if self.block.is_some() {
+            return Err(Fail::new(
+                span,
+                "expected an .amdhsa_ directive or .end_amdhsa_kernel",
+            ));
+        }
+        if self.target.is_none() {
+            if std::mem::replace(&mut self.target_missing, true) {
+                return Ok(());
+            }
+            return Err(Fail::new(
+                span,
+                "the target is not known: expected .amdgcn_target before",
+            )
+            .help("--arch gfx900 or `.arch gfx900` names it, too"));
+        }
+        let permissive = self.permissive;
+        let insn = self.parser(tokens).instruction(permissive)?;
+        self.count_registers();
+        if !self.quiet {
+            for v in &insn.violations {
+                self.message(Level::Warning, v.span, v.message.into(), None);
+            }
+        }
+        if let Some((span, message)) = insn.warning {
+            self.message(Level::Warning, span, message.into(), None);
+        }
+        let (section, offset) = self.place();
+        self.emit(span, &insn.bytes[..insn.len])?;
+        if let Some((expr, span)) = insn.branch {
+            self.fixups.push(Fixup {
+                section,
+                offset,
+                kind: FixKind::Branch,
+                expr,
+                span,
+            });
+        }
+        if let Some((expr, span)) = insn.literal {
+            let offset = offset + insn.len as u64 - 4;
+            self.fixups.push(Fixup {
+                section,
+                offset,
+                kind: FixKind::Literal,
+                expr,
+                span,
+            });
+        }
+        Ok(())
+    }
+
+    /// Raises the symbols that count the registers used.
+    pub(crate) fn count_registers(&mut self) {
+        for (id, used) in self.next_free.into_iter().zip(self.used) {
+            if let Def::Absolute(value) = &mut self.sym.get_mut(id).def {
+                *value = (*value).max(used as i64);
+            }
+        }
+    }
+
+    pub(crate) fn room(&self, span: Span, more: u64) -> Result<(), Fail> {
+        let size = self.sections[self.current as usize].size;
+        if size.saturating_add(more) > MAX_SECTION {
+            return Err(Fail::new(
+                span,
+                format!(
+                    "this makes the section larger than {} MiB",
+                    MAX_SECTION >> 20
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn emit(&mut self, span: Span, bytes: &[u8]) -> Result<(), Fail> {
+        self.room(span, bytes.len() as u64)?;
+        let section = &mut self.sections[self.current as usize];
+        if section.kind == SectionKind::NOBITS {
+            if bytes.iter().any(|&b| b != 0) {
+                return Err(Fail::new(
+                    span,
+                    format!("section '{}' holds zeros only", section.name),
+                ));
+            }
+        } else {
+            section.data.extend_from_slice(bytes);
+        }
+        section.size += bytes.len() as u64;
+        Ok(())
+    }
+
+    pub(crate) fn emit_repeated(
+        &mut self,
+        span: Span,
+        count: u64,
+        pattern: &[u8],
+    ) -> Result<(), Fail> {
+        let total = count.saturating_mul(pattern.len() as u64);
+        self.room(span, total)?;
+        let section = &mut self.sections[self.current as usize];
+        if section.kind == SectionKind::NOBITS {
+            if count > 0 && pattern.iter().any(|&b| b != 0) {
+                return Err(Fail::new(
+                    span,
+                    format!("section '{}' holds zeros only", section.name),
+                ));
+            }
+        } else if let [byte] = pattern {
+            section
+                .data
+                .resize(section.data.len() + total as usize, *byte);
+        } else {
+            section.data.reserve(total as usize);
+            for _ in 0..count {
+                section.data.extend_from_slice(pattern);
+            }
+        }
+        section.size += total;
+        Ok(())
+    }
+
+    /// Runs `read` on the tokens after the directive's name.
+    pub(crate) fn parse<T>(
+        &mut self,
+        tokens: &[Token],
+        read: impl FnOnce(&mut Parser<'s, '_>) -> Result<T, Fail>,
+    ) -> Result<T, Fail> {
+        let mut p = self.parser(tokens);
+        p.at = 1;
+        read(&mut p)
+    }
+}
+
+impl<'s> Parser<'s, '_> {
+    /// A name, which may be quoted.
+    pub(crate) fn one_name(&mut self, what: &str) -> Result<&'s str, Fail> {
+        let span = self.span();
+        match self.peek() {
+            Tok::Str => {
+                self.next();
+                Ok(self.text(span).trim_matches('"'))
+            }
+            _ => self.ident(what),
+        }
+    }
+
+    pub(crate) fn symbol_name(&mut self) -> Result<SymId, Fail> {
+        let name = self.one_name("a symbol")?;
+        Ok(self.sym.intern(name))
+    }
+
+    pub(crate) fn one_string(&mut self) -> Result<Vec<u8>, Fail> {
+        let bytes = self.string()?;
+        self.end()?;
+        Ok(bytes)
+    }
+
+    pub(crate) fn string(&mut self) -> Result<Vec<u8>, Fail> {
+        let span = self.span();
+        if self.peek() != Tok::Str {
+            return Err(Fail::new(
+                span,
+                format!("expected a string, found {}", self.found()),
+            ));
+        }
+        self.next();
+        unescape(self.text(span)).map_err(|m| Fail::new(span, m))
+    }
+}

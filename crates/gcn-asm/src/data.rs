@@ -1,0 +1,187 @@
+//! Directives that put bytes into the current section.
+
+use crate::asm::{Asm, FixKind, Fixup, MAX_ALIGN};
+use crate::expr::{Expr, Term, Value};
+use crate::lexer::{Span, Tok, Token};
+use crate::parse::Fail;
+use gcn_object::SectionKind;
+
+impl<'s> Asm<'s, '_> {
+    pub(crate) fn org(&mut self, expr: &Expr, span: Span, fill: u8) -> Result<(), Fail> {
+        let (current, at) = self.place();
+        let wanted = match self.sym.evaluate(expr) {
+            Ok(v) if v.is_absolute() => v.addend,
+            Ok(Value {
+                addend,
+                plus: Some(Term::Place(s, offset, _, _)),
+                minus: None,
+            }) if s == current => addend.wrapping_add(offset as i64),
+            _ => {
+                return Err(Fail::new(
+                    span,
+                    "expected an offset in this section that is known here",
+                ));
+            }
+        };
+        match u64::try_from(wanted).ok().and_then(|w| w.checked_sub(at)) {
+            Some(gap) => self.emit_repeated(span, gap, &[fill]),
+            None => Err(Fail::new(
+                span,
+                format!("expected an offset of {at} or more"),
+            )),
+        }
+    }
+
+    pub(crate) fn align(&mut self, tokens: &[Token], power: bool) -> Result<(), Fail> {
+        let span = tokens[0].span;
+        let (align, fill, most) = self.parse(tokens, |p| {
+            let at = p.span();
+            let value = p.absolute()?;
+            let align = if power {
+                u32::try_from(value).ok().and_then(|v| 1u64.checked_shl(v))
+            } else {
+                u64::try_from(value).ok().map(|v| v.max(1))
+            };
+            let fits = align.filter(|a| a.is_power_of_two() && *a <= MAX_ALIGN);
+            let Some(align) = fits else {
+                return Err(Fail::new(
+                    at,
+                    format!("expected an alignment that is a power of two up to {MAX_ALIGN}"),
+                ));
+            };
+            let (mut fill, mut most) = (None, u64::MAX);
+            if p.eat(b',') {
+                if !p.is(b',') {
+                    fill = Some(p.absolute()? as u8);
+                }
+                if p.eat(b',') {
+                    let value = p.absolute()?;
+                    if value > 0 {
+                        most = value as u64;
+                    }
+                }
+            }
+            p.end()?;
+            Ok((align, fill, most))
+        })?;
+        let section = &mut self.sections[self.current as usize];
+        section.align = section.align.max(align);
+        let gap = section.size.next_multiple_of(align) - section.size;
+        if gap > most {
+            return Ok(());
+        }
+        match fill {
+            None if section.flags.exec() => {
+                // Code is padded with s_nop 0.
+                self.emit_repeated(span, gap % 4, &[0])?;
+                self.emit_repeated(span, gap / 4, &0xbf80_0000u32.to_le_bytes())
+            }
+            fill => self.emit_repeated(span, gap, &[fill.unwrap_or(0)]),
+        }
+    }
+
+    pub(crate) fn data(&mut self, tokens: &[Token], width: u8) -> Result<(), Fail> {
+        if tokens.len() <= 2 {
+            return Ok(());
+        }
+        let mut at = 1;
+        loop {
+            let mut p = self.parser(tokens);
+            p.at = at;
+            let start = p.span();
+            let expr = p.expr()?;
+            let span = start.to(p.last_span());
+            let more = p.eat(b',');
+            if !more {
+                p.end()?;
+            }
+            at = p.at;
+            match expr {
+                Expr::Const(value) => {
+                    if !fits(value, width) {
+                        return Err(Fail::new(
+                            span,
+                            format!("expected a number that fits {} bits", width * 8),
+                        ));
+                    }
+                    self.emit(span, &value.to_le_bytes()[..width as usize])?;
+                }
+                expr => {
+                    let (section, offset) = self.place();
+                    self.emit(span, &[0; 8][..width as usize])?;
+                    if self.sections[section as usize].kind == SectionKind::NOBITS {
+                        return Err(Fail::new(span, "this section holds zeros only"));
+                    }
+                    let kind = FixKind::Data(width);
+                    self.fixups.push(Fixup {
+                        section,
+                        offset,
+                        kind,
+                        expr,
+                        span,
+                    });
+                }
+            }
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn floats(&mut self, tokens: &[Token], name: &str) -> Result<(), Fail> {
+        let span = tokens[0].span;
+        let bytes = self.parse(tokens, |p| {
+            let mut bytes = Vec::new();
+            loop {
+                let at = p.span();
+                let negative = p.eat(b'-');
+                if !negative {
+                    p.eat(b'+');
+                }
+                let value = match p.peek() {
+                    Tok::Float(value) => value,
+                    Tok::Int(value) => value as f64,
+                    _ => {
+                        let found = p.found();
+                        return Err(Fail::new(at, format!("expected a float, found {found}")));
+                    }
+                };
+                p.next();
+                let value = if negative { -value } else { value };
+                match name {
+                    ".double" => bytes.extend(value.to_le_bytes()),
+                    ".half" => match crate::operand::half(value) {
+                        Some(h) => bytes.extend(h.to_le_bytes()),
+                        None => {
+                            return Err(Fail::new(at, "this float is out of the range of 16 bits"));
+                        }
+                    },
+                    _ => {
+                        let single = value as f32;
+                        if single.is_infinite() {
+                            return Err(Fail::new(at, "this float is out of the range of 32 bits"));
+                        }
+                        bytes.extend(single.to_le_bytes());
+                    }
+                }
+                if !p.eat(b',') {
+                    break;
+                }
+            }
+            p.end()?;
+            Ok(bytes)
+        })?;
+        self.emit(span, &bytes)
+    }
+}
+
+/// Whether a number is one of `width` bytes, signed or unsigned.
+pub(crate) fn fits(value: i64, width: u8) -> bool {
+    match width {
+        8 => true,
+        w => {
+            let bits = w as u32 * 8;
+            (-(1i64 << (bits - 1))..1i64 << bits).contains(&value)
+        }
+    }
+}

@@ -1,0 +1,1048 @@
+//! Text that is read again, elsewhere or not at all: macros, repetitions, conditions and includes.
+//!
+//! Nothing here recurses: what is being read is a stack of [`Frame`]s, and all that a source can
+//! make of itself is paid from one budget.
+
+use crate::asm::Asm;
+use crate::expr::Expr;
+use crate::lexer::{Lexer, Span, Tok, Token};
+use crate::parse::Fail;
+use crate::sources::Origin;
+use crate::symbols::Def;
+use gcn_isa::Target;
+use gcn_isa::target::Features;
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A text whose reading waits while another one is read.
+pub(crate) struct Frame<'s> {
+    pub lexer: Lexer<'s>,
+    quick_from: usize,
+    reading: Now,
+}
+
+/// What the text that is being read is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Now {
+    /// A file, or what `.irp` made: it is read once.
+    Text,
+    Macro,
+    /// The body of a repetition, which starts at this position of its text.
+    Round(usize, Rounds),
+}
+
+/// What says whether a repetition's body is read once more.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Rounds {
+    /// So many times.
+    Left(u64),
+    /// While a condition holds; before it is looked at again, a symbol gets its next value.
+    While(Span, Option<(Span, Span)>),
+}
+
+/// A `.if` whose `.endif` was not read yet.
+pub(crate) struct Condition {
+    span: Span,
+    /// `.else` was read.
+    last: bool,
+    /// How many frames there were.
+    depth: usize,
+}
+
+/// A macro: its parameters, and its text.
+pub(crate) struct Macro<'s> {
+    name: &'s str,
+    parameters: Vec<Parameter<'s>>,
+    body: Span,
+}
+
+struct Parameter<'s> {
+    name: &'s str,
+    default: &'s str,
+    required: bool,
+    /// Takes all the arguments that are left.
+    rest: bool,
+}
+
+/// Texts within texts beyond this are refused.
+const MAX_DEPTH: usize = 1000;
+/// The bytes of text that macros, repetitions and includes may make of a source,
+const BUDGET: u64 = 1 << 27;
+/// what a text that is made costs beside its bytes,
+const COST: u64 = 256;
+/// and what one more round of a repetition does.
+const ROUND: u64 = 16;
+/// Parameters of a macro beyond which it is refused.
+const MAX_PARAMETERS: usize = 1000;
+/// Bytes of a file to include beyond which it is refused.
+const MAX_FILE: u64 = 1 << 28;
+
+/// Whether a directive opens a condition.
+fn is_if(name: &str) -> bool {
+    name.starts_with(".if")
+}
+
+const MACRO: [&str; 1] = [".macro"];
+const REPEATS: [&str; 6] = [".rept", ".rep", ".irp", ".irpc", ".for", ".while"];
+
+impl<'s> Asm<'s, '_> {
+    /// Starts reading another text; the current one goes on behind it.
+    fn enter(&mut self, lexer: Lexer<'s>, now: Now) {
+        let lexer = std::mem::replace(&mut self.lexer, lexer);
+        // Learning how instructions are read pays only for a long text, or was done already.
+        let quick_from = match self.quick {
+            Some(_) => 0,
+            None => self.quick_from,
+        };
+        self.frames.push(Frame {
+            lexer,
+            quick_from: std::mem::replace(&mut self.quick_from, quick_from),
+            reading: std::mem::replace(&mut self.now, now),
+        });
+    }
+
+    /// Ends what is being read: goes back to what waits, or to the start of a repetition.
+    pub(crate) fn leave(&mut self) {
+        if let Now::Round(start, rounds) = self.now {
+            match self.another_round(start, rounds) {
+                Ok(Some(rounds)) => {
+                    self.now = Now::Round(start, rounds);
+                    self.lexer.go_to_line(start);
+                    self.quick_from = self.quick_from.min(start);
+                    return;
+                }
+                Ok(None) => {}
+                Err(fail) => self.fail(fail),
+            }
+        }
+        let mut open = None;
+        while let Some(condition) = self.conditions.pop_if(|c| c.depth >= self.frames.len()) {
+            open = open.or(Some(condition.span));
+        }
+        if let Some(span) = open {
+            let message = "expected .endif: this condition has no end";
+            self.fail(Fail::new(span, message));
+        }
+        self.back();
+    }
+
+    /// Goes back to what waits, whatever is left of the current text.
+    fn back(&mut self) {
+        if let Some(frame) = self.frames.pop() {
+            let reading = self.lexer.reading;
+            self.lexer = frame.lexer;
+            // `.syntax` holds on.
+            self.lexer.reading = reading;
+            self.quick_from = frame.quick_from;
+            self.now = frame.reading;
+        }
+    }
+
+    /// Ends the reading of everything.
+    pub(crate) fn end_all(&mut self) {
+        self.frames.clear();
+        self.conditions.clear();
+        self.now = Now::Text;
+        self.lexer.pos = self.lexer.src.len();
+    }
+
+    /// Takes from the budget; nothing is read any more once it is used up.
+    fn pay(&mut self, span: Span, bytes: u64) -> Result<(), Fail> {
+        self.spent = self.spent.saturating_add(bytes);
+        let budget = self.options.budget.unwrap_or(BUDGET);
+        if self.spent > budget {
+            self.stopped = true;
+            return Err(Fail::new(
+                span,
+                format!(
+                    "macros, repetitions and includes make more than {} of text here",
+                    match budget {
+                        0..0x10_0000 => format!("{budget} bytes"),
+                        _ => format!("{} MiB", budget >> 20),
+                    }
+                ),
+            )
+            .help("is there one that never ends?"));
+        }
+        if self.frames.len() >= MAX_DEPTH {
+            self.stopped = true;
+            return Err(Fail::new(
+                span,
+                format!("macros, repetitions and includes are {MAX_DEPTH} deep here"),
+            )
+            .help("is there a macro or a file that contains itself?"));
+        }
+        Ok(())
+    }
+
+    /// Reads the statements up to that which ends a block; the block's text is given.
+    fn block(
+        &mut self,
+        span: Span,
+        opens: &[&str],
+        closes: &[&str],
+        end: &str,
+    ) -> Result<Span, Fail> {
+        let start = self.lexer.pos;
+        let mut tokens = Vec::new();
+        let mut depth = 0;
+        while !self.lexer.at_end() {
+            let at = self.lexer.pos;
+            // What is wrong with the text is found when it is read.
+            if self.lexer.statement(&mut tokens).is_err() {
+                continue;
+            }
+            let first = self.text(tokens[0].span);
+            let is = |list: &[&str]| list.iter().any(|name| name.eq_ignore_ascii_case(first));
+            if is(opens) {
+                depth += 1;
+            } else if is(closes) {
+                if depth == 0 {
+                    if tokens[1].tok != Tok::End {
+                        return Err(Fail::new(
+                            tokens[1].span,
+                            format!("expected the end of the statement after {end}"),
+                        ));
+                    }
+                    return Ok(Span {
+                        start: self.lexer.base + start as u32,
+                        end: self.lexer.base + at as u32,
+                    });
+                }
+                depth -= 1;
+            }
+        }
+        Err(Fail::new(
+            span,
+            format!("expected {end}: this block has no end"),
+        ))
+    }
+
+    /// `.macro NAME PARAMETERS … .endm`
+    pub(crate) fn define_macro(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let span = tokens[0].span;
+        let header = self.macro_header(tokens);
+        let body = self.block(span, &MACRO, &[".endm", ".endmacro"], ".endm")?;
+        let (at, name, parameters) = header?;
+        if self.macros.contains_key(name) {
+            return Err(Fail::new(at, format!("there is a macro `{name}` already"))
+                .help("`.purgem` forgets it"));
+        }
+        // Plain lines are read without asking whether they are macros.
+        let mnemonic = crate::insn::split_form(name).0;
+        if gcn_isa::insts::by_name(mnemonic).next().is_some() {
+            self.shadowed = true;
+        }
+        self.macros.insert(
+            name,
+            Macro {
+                name,
+                parameters,
+                body,
+            },
+        );
+        Ok(())
+    }
+
+    fn macro_header(
+        &mut self,
+        tokens: &[Token],
+    ) -> Result<(Span, &'s str, Vec<Parameter<'s>>), Fail> {
+        self.parse(tokens, |p| {
+            let at = p.span();
+            let name = p.ident("the macro's name")?;
+            p.eat(b',');
+            let mut parameters: Vec<Parameter<'s>> = Vec::new();
+            while !p.at_end() {
+                let span = p.span();
+                let name = p.ident("a parameter's name")?;
+                if parameters.len() >= MAX_PARAMETERS {
+                    return Err(Fail::new(
+                        span,
+                        format!("a macro may have {MAX_PARAMETERS} parameters"),
+                    ));
+                }
+                if parameters.iter().any(|p| p.name == name) {
+                    return Err(Fail::new(
+                        span,
+                        format!("there are two parameters `{name}`"),
+                    ));
+                }
+                if parameters.last().is_some_and(|p| p.rest) {
+                    return Err(Fail::new(
+                        span,
+                        "expected nothing after the :vararg parameter, which takes all",
+                    ));
+                }
+                let (mut required, mut rest, mut default) = (false, false, "");
+                if p.eat(b':') {
+                    let span = p.span();
+                    match p.ident("req or vararg")? {
+                        "req" => required = true,
+                        "vararg" => rest = true,
+                        _ => return Err(Fail::new(span, "expected req or vararg")),
+                    }
+                }
+                if p.eat(b'=') {
+                    let end = argument_end(p.tokens, p.at);
+                    default = p.between(p.at, end);
+                    p.at = end;
+                }
+                p.eat(b',');
+                parameters.push(Parameter {
+                    name,
+                    default: unquoted(default),
+                    required,
+                    rest,
+                });
+            }
+            Ok((at, name, parameters))
+        })
+    }
+
+    pub(crate) fn forget_macro(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let (name, span) = self.parse(tokens, |p| {
+            let span = p.span();
+            let name = p.ident("a macro's name")?;
+            p.end()?;
+            Ok((name, span))
+        })?;
+        match self.macros.remove(name) {
+            Some(_) => Ok(()),
+            None => Err(Fail::new(span, format!("there is no macro `{name}`"))),
+        }
+    }
+
+    /// Reads a statement as a macro's call, if it is one.
+    pub(crate) fn call_macro(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
+        let span = tokens[0].span;
+        let Some(called) = self.macros.get(name) else {
+            return Ok(false);
+        };
+        let count = called.parameters.len();
+        let mut values: Vec<Option<&'s str>> = vec![None; count];
+        let mut at = 1;
+        let mut next = 0;
+        let mut named = false;
+        while tokens[at].tok != Tok::End {
+            let key = match (tokens[at].tok, tokens[at + 1].tok) {
+                (Tok::Ident, Tok::Punct(b'=')) => Some(self.text(tokens[at].span)),
+                _ => None,
+            };
+            let first = tokens[at].span;
+            let index = match key {
+                Some(key) => {
+                    let Some(n) = called.parameters.iter().position(|p| p.name == key) else {
+                        return Err(Fail::new(
+                            first,
+                            format!("macro `{name}` has no parameter `{key}`"),
+                        ));
+                    };
+                    named = true;
+                    at += 2;
+                    n
+                }
+                None if named => {
+                    return Err(Fail::new(
+                        first,
+                        "expected `name=value`: the arguments before this are given by name",
+                    ));
+                }
+                None if next >= count => {
+                    return Err(Fail::new(
+                        first,
+                        match count {
+                            0 => format!("macro `{name}` takes no arguments"),
+                            1 => format!("macro `{name}` takes one argument"),
+                            n => format!("macro `{name}` takes {n} arguments"),
+                        },
+                    ));
+                }
+                None => {
+                    next += 1;
+                    next - 1
+                }
+            };
+            let parameter = &called.parameters[index];
+            let end = if parameter.rest {
+                tokens.len() - 1
+            } else {
+                argument_end(tokens, at)
+            };
+            let text = self.between(tokens, at, end);
+            values[index] = Some(if parameter.rest { text } else { unquoted(text) });
+            at = end;
+            if tokens[at].tok == Tok::Punct(b',') {
+                at += 1;
+            }
+        }
+        let mut pairs = HashMap::with_capacity(count);
+        for (parameter, value) in called.parameters.iter().zip(values) {
+            let value = value.filter(|v| !v.is_empty());
+            if value.is_none() && parameter.required {
+                return Err(Fail::new(
+                    span,
+                    format!(
+                        "macro `{name}` must be given its parameter `{}`",
+                        parameter.name
+                    ),
+                ));
+            }
+            pairs.insert(parameter.name, value.unwrap_or(parameter.default));
+        }
+        let (body, what) = (called.body, format!("macro `{}`", called.name));
+        let number = self.calls.to_string();
+        self.calls += 1;
+        let mut text = String::new();
+        substitute(&mut text, self.sources.text(body), &pairs, Some(&number));
+        let call = self.statement_span(tokens);
+        self.expand(text, what, call, body, Now::Macro)?;
+        Ok(true)
+    }
+
+    /// `.exitm`: ends the macro that is being read.
+    pub(crate) fn exit_macro(&mut self, span: Span) -> Result<(), Fail> {
+        let frames = (self.frames.iter().map(|f| f.reading)).chain([self.now]);
+        let Some(depth) = frames
+            .enumerate()
+            .filter(|(_, now)| *now == Now::Macro)
+            .map(|(depth, _)| depth)
+            .last()
+        else {
+            return Err(Fail::new(span, "expected to be in a macro"));
+        };
+        while self.frames.len() >= depth.max(1) {
+            self.back();
+        }
+        let depth = self.frames.len();
+        self.conditions.retain(|c| c.depth <= depth);
+        Ok(())
+    }
+
+    /// Reads a text that was made, before the current one goes on.
+    fn expand(
+        &mut self,
+        mut text: String,
+        what: String,
+        called: Span,
+        body: Span,
+        now: Now,
+    ) -> Result<(), Fail> {
+        self.pay(called, text.len() as u64 + COST)?;
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let text = self.sources.keep(text);
+        let origin = Origin::Expansion { what, called, body };
+        self.read_text(text, origin, called, now)
+    }
+
+    fn read_text(
+        &mut self,
+        text: &'s str,
+        origin: Origin,
+        called: Span,
+        now: Now,
+    ) -> Result<(), Fail> {
+        let Some(base) = self.sources.add(text, origin) else {
+            self.stopped = true;
+            return Err(Fail::new(
+                called,
+                "all texts together are larger than 4 GiB",
+            ));
+        };
+        let mut lexer = Lexer::new(text, self.lexer.reading);
+        lexer.base = base;
+        self.enter(lexer, now);
+        Ok(())
+    }
+
+    /// Reads a part of a text again, `rounds` says how often.
+    fn repeat(&mut self, body: Span, rounds: Rounds) {
+        let source = self.sources.source(body.start);
+        let base = source.base;
+        let text = &source.text[..(body.end - base) as usize];
+        let start = (body.start - base) as usize;
+        let mut lexer = Lexer::new(text, self.lexer.reading);
+        lexer.base = base;
+        lexer.go_to_line(start);
+        self.enter(lexer, Now::Round(start, rounds));
+        self.quick_from = start;
+    }
+
+    /// `.rept COUNT … .endr`
+    pub(crate) fn rept(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let span = tokens[0].span;
+        let count = self.parse(tokens, |p| {
+            let at = p.span();
+            let count = p.absolute()?;
+            p.end()?;
+            u64::try_from(count).map_err(|_| Fail::new(at, "expected a count of 0 or more"))
+        });
+        let body = self.repeated(span)?;
+        let count = count?;
+        if count == 0 {
+            return Ok(());
+        }
+        let call = self.statement_span(tokens);
+        let text = self.sources.text(body);
+        // What all rounds take is known now, so that a slip of the pen is told at once.
+        self.pay(call, (text.len() as u64 + ROUND).saturating_mul(count))?;
+        self.repeat(body, Rounds::Left(count - 1));
+        Ok(())
+    }
+
+    fn repeated(&mut self, span: Span) -> Result<Span, Fail> {
+        self.block(span, &REPEATS, &[".endr"], ".endr")
+    }
+
+    /// `.irp SYMBOL, VALUES … .endr`, and `.irpc SYMBOL, CHARACTERS … .endr`
+    pub(crate) fn irp(&mut self, tokens: &[Token], characters: bool) -> Result<(), Fail> {
+        let span = tokens[0].span;
+        let header = self.parse(tokens, |p| {
+            let name = p.ident("the name to replace")?;
+            p.eat(b',');
+            let mut values = Vec::new();
+            while !p.at_end() {
+                let end = argument_end(p.tokens, p.at);
+                values.push(unquoted(p.between(p.at, end)));
+                p.at = end;
+                if p.is(b',') {
+                    p.at += 1;
+                    if p.at_end() {
+                        values.push("");
+                    }
+                }
+            }
+            if characters && values.len() > 1 {
+                return Err(Fail::new(
+                    p.last_span(),
+                    "expected the characters as one word",
+                ));
+            }
+            Ok((name, values))
+        });
+        let body = self.repeated(span)?;
+        let (name, values) = header?;
+        let source = self.sources.text(body);
+        let call = self.statement_span(tokens);
+        let mut text = String::new();
+        let mut add = |asm: &mut Self, value: &str| {
+            let before = text.len();
+            substitute(&mut text, source, &HashMap::from([(name, value)]), None);
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            asm.pay(call, (text.len() - before) as u64 + ROUND)
+        };
+        if characters {
+            let word = values.first().copied().unwrap_or("");
+            for c in word.chars() {
+                add(self, c.encode_utf8(&mut [0; 4]))?;
+            }
+        } else if values.is_empty() {
+            add(self, "")?;
+        } else {
+            for value in values {
+                add(self, value)?;
+            }
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        let what = if characters { ".irpc" } else { ".irp" };
+        let text = self.sources.keep(text);
+        let origin = Origin::Expansion {
+            what: what.into(),
+            called: call,
+            body,
+        };
+        self.read_text(text, origin, call, Now::Text)
+    }
+
+    /// `.while CONDITION … .endr`
+    pub(crate) fn while_loop(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let body = self.repeated(tokens[0].span)?;
+        let condition = Span {
+            start: tokens[1].span.start,
+            end: tokens[tokens.len() - 1].span.start,
+        };
+        self.start_loop(body, Rounds::While(condition, None))
+    }
+
+    /// `.for SYMBOL=VALUE, CONDITION, NEXT … .endr`
+    pub(crate) fn for_loop(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let header = self.parse(tokens, |p| {
+            let name = p.span();
+            p.ident("a symbol")?;
+            p.expect(b'=')?;
+            let value = p.absolute()?;
+            p.expect(b',')?;
+            let comma = (p.at..p.tokens.len())
+                .find(|&n| p.tokens[n].tok == Tok::Punct(b','))
+                .ok_or_else(|| {
+                    Fail::new(p.span(), "expected `symbol=value, condition, next value`")
+                })?;
+            let span = |from: usize, to: usize| Span {
+                start: p.tokens[from].span.start,
+                end: p.tokens[to].span.start,
+            };
+            let condition = span(p.at, comma);
+            let next = span(comma + 1, p.tokens.len() - 1);
+            Ok((name, value, condition, next))
+        });
+        let body = self.repeated(tokens[0].span)?;
+        let (name, value, condition, next) = header?;
+        self.assign_number(name, value)?;
+        self.start_loop(body, Rounds::While(condition, Some((name, next))))
+    }
+
+    fn start_loop(&mut self, body: Span, rounds: Rounds) -> Result<(), Fail> {
+        let Rounds::While(condition, _) = rounds else {
+            return Ok(());
+        };
+        self.pay(condition, (body.end - body.start) as u64 + COST)?;
+        if self.evaluate_text(condition)? != 0 {
+            self.repeat(body, rounds);
+        }
+        Ok(())
+    }
+
+    /// What is left of a repetition after one more round; `None` if it is done.
+    fn another_round(&mut self, start: usize, rounds: Rounds) -> Result<Option<Rounds>, Fail> {
+        Ok(match rounds {
+            Rounds::Left(0) => None,
+            Rounds::Left(n) => Some(Rounds::Left(n - 1)),
+            Rounds::While(condition, next) => {
+                let body = self.lexer.src.len() - start;
+                self.pay(condition, body as u64 + 4 * ROUND)?;
+                if let Some((name, next)) = next {
+                    let value = self.evaluate_text(next)?;
+                    self.assign_number(name, value)?;
+                }
+                (self.evaluate_text(condition)? != 0).then_some(rounds)
+            }
+        })
+    }
+
+    fn assign_number(&mut self, name: Span, value: i64) -> Result<(), Fail> {
+        self.assign(self.sources.text(name), Expr::Const(value), name)
+    }
+
+    /// The number that a part of the text says, as the symbols are now.
+    fn evaluate_text(&mut self, span: Span) -> Result<i64, Fail> {
+        let source = self.sources.source(span.start);
+        let mut lexer = Lexer::new(
+            &source.text[..(span.end - source.base) as usize],
+            self.lexer.reading,
+        );
+        lexer.base = source.base;
+        lexer.pos = (span.start - source.base) as usize;
+        lexer.line_start = false;
+        let mut tokens = Vec::new();
+        (lexer.statement(&mut tokens)).map_err(|e| Fail::new(e.span, e.message))?;
+        let mut p = self.parser(&tokens);
+        let value = p.absolute()?;
+        p.end()?;
+        Ok(value)
+    }
+
+    /// A condition's directive, `.if` and its kin.
+    pub(crate) fn condition(&mut self, tokens: &[Token], name: &str) -> Result<(), Fail> {
+        self.conditions.push(Condition {
+            span: tokens[0].span,
+            last: false,
+            depth: self.frames.len(),
+        });
+        let holds = self.holds(tokens, name).unwrap_or_else(|fail| {
+            self.fail(fail);
+            false
+        });
+        match holds {
+            true => Ok(()),
+            false => self.skip_condition(),
+        }
+    }
+
+    /// `.else` and its kin, after a part that was read: the rest is not.
+    pub(crate) fn condition_end(&mut self, tokens: &[Token], name: &str) -> Result<(), Fail> {
+        let depth = self.frames.len();
+        let Some(open) = self.conditions.last_mut().filter(|c| c.depth == depth) else {
+            return Err(Fail::new(
+                tokens[0].span,
+                format!("expected an .if before {name}"),
+            ));
+        };
+        if name == ".endif" {
+            self.conditions.pop();
+            return self.parse(tokens, |p| p.end());
+        }
+        check_else(open, tokens, name)?;
+        self.skip_to(|_, _, name| Ok(name == ".endif"))
+    }
+
+    /// Skips the parts of a condition up to that which holds, or to its end.
+    fn skip_condition(&mut self) -> Result<(), Fail> {
+        self.skip_to(|asm, tokens, name| match name {
+            ".endif" => Ok(true),
+            ".else" => Ok(true),
+            // `.elseifdef` is as `.ifdef`.
+            _ => asm.holds(tokens, &format!(".{}", &name[5..])),
+        })
+    }
+
+    /// Skips statements up to the part of the current condition at which `stop` says so.
+    fn skip_to(
+        &mut self,
+        stop: impl Fn(&mut Self, &[Token], &str) -> Result<bool, Fail>,
+    ) -> Result<(), Fail> {
+        let mut tokens = Vec::new();
+        let mut depth = 0;
+        let mut lower = String::new();
+        while !self.lexer.at_end() {
+            if self.lexer.statement(&mut tokens).is_err() || tokens[0].tok != Tok::Ident {
+                continue;
+            }
+            let first = self.text(tokens[0].span);
+            if !first.starts_with('.') {
+                continue;
+            }
+            lower.clear();
+            lower.extend(first.chars().map(|c| c.to_ascii_lowercase()));
+            let name = lower.as_str();
+            if is_if(name) {
+                depth += 1;
+            } else if depth > 0 {
+                depth -= (name == ".endif") as u32;
+            } else if name == ".endif" || name.starts_with(".else") {
+                let Some(open) = self.conditions.last_mut() else {
+                    return Ok(());
+                };
+                if name != ".endif" {
+                    check_else(open, &tokens, name)?;
+                }
+                let end = name == ".endif";
+                if end || stop(self, &tokens, name)? {
+                    if end {
+                        self.conditions.pop();
+                    }
+                    return Ok(());
+                }
+            }
+        }
+        // The end of the text says that the condition has none.
+        Ok(())
+    }
+
+    /// Whether a condition holds.
+    fn holds(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
+        let not = |negate: bool, value: Result<bool, Fail>| value.map(|v| v != negate);
+        match name {
+            ".if" | ".ifne" | ".ifeq" | ".ifge" | ".ifgt" | ".ifle" | ".iflt" => {
+                let value = self.parse(tokens, |p| {
+                    let value = p.absolute()?;
+                    p.end()?;
+                    Ok(value)
+                })?;
+                Ok(match name {
+                    ".ifeq" => value == 0,
+                    ".ifge" => value >= 0,
+                    ".ifgt" => value > 0,
+                    ".ifle" => value <= 0,
+                    ".iflt" => value < 0,
+                    _ => value != 0,
+                })
+            }
+            ".ifdef" | ".ifndef" | ".ifnotdef" => {
+                let defined = self.parse(tokens, |p| {
+                    let id = p.symbol_name()?;
+                    p.end()?;
+                    Ok(p.sym.get(id).def != Def::None)
+                });
+                not(name != ".ifdef", defined)
+            }
+            ".ifb" | ".ifnb" => Ok((tokens.len() == 2) == (name == ".ifb")),
+            ".ifc" | ".ifnc" => {
+                let comma =
+                    (tokens.iter().position(|t| t.tok == Tok::Punct(b','))).ok_or_else(|| {
+                        Fail::new(tokens[0].span, "expected two texts and a comma between")
+                    })?;
+                let a = self.between(tokens, 1, comma);
+                let b = self.between(tokens, comma + 1, tokens.len() - 1);
+                not(name == ".ifnc", Ok(a == b))
+            }
+            ".ifeqs" | ".ifnes" => {
+                let same = self.parse(tokens, |p| {
+                    let a = p.string()?;
+                    p.expect(b',')?;
+                    let b = p.string()?;
+                    p.end()?;
+                    Ok(a == b)
+                });
+                not(name == ".ifnes", same)
+            }
+            ".ifarch" | ".ifnarch" | ".ifgpu" | ".ifngpu" => self.target_condition(tokens, name),
+            _ => Err(Fail::new(
+                tokens[0].span,
+                format!("there is no condition `{name}`"),
+            )),
+        }
+    }
+
+    /// CLRX's conditions on the target.
+    fn target_condition(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
+        let (asked, span) = self.target_name(tokens)?;
+        let same = if name.ends_with("gpu") {
+            self.target == Some(asked)
+        } else {
+            // An architecture is one of the documents' five.
+            let family = |t: Target| (t.generation(), t.features().has(Features::DL));
+            self.target.map(family) == Some(family(asked))
+        };
+        if self.target.is_none() {
+            return Err(Fail::new(span, "the target is not known here"));
+        }
+        Ok(same != name.starts_with(".ifn"))
+    }
+
+    /// `.include "FILE"`
+    pub(crate) fn include(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let (name, span) = self.file_argument(tokens)?;
+        let call = self.statement_span(tokens);
+        let path = self.find_file(&name, span)?;
+        let shown = path.display().to_string();
+        let text = (self.sources)
+            .file(path.clone(), || {
+                let mut bytes = Vec::new();
+                read_limited(&path, 0, MAX_FILE, &mut bytes)?;
+                Ok(String::from_utf8_lossy(&bytes).into_owned())
+            })
+            .map_err(|e| Fail::new(span, format!("cannot read {shown}: {e}")))?;
+        self.pay(call, text.len() as u64 + COST)?;
+        let origin = Origin::File {
+            name: shown,
+            included: Some(call),
+        };
+        self.read_text(text, origin, call, Now::Text)
+    }
+
+    /// `.incbin "FILE", SKIP, COUNT`
+    pub(crate) fn incbin(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let comma =
+            (tokens.iter().position(|t| t.tok == Tok::Punct(b','))).unwrap_or(tokens.len() - 1);
+        let (skip, count) = self.parse(tokens, |p| {
+            p.at = comma;
+            let mut numbers = [None; 2];
+            for number in &mut numbers {
+                if p.eat(b',') && !p.is(b',') {
+                    let at = p.span();
+                    let value = p.absolute()?;
+                    *number = Some(
+                        u64::try_from(value)
+                            .map_err(|_| Fail::new(at, "expected a number of bytes, 0 or more"))?,
+                    );
+                }
+            }
+            p.end()?;
+            Ok((numbers[0].unwrap_or(0), numbers[1].unwrap_or(u64::MAX)))
+        })?;
+        let (name, span) = self.file_argument(&tokens[..=comma])?;
+        let path = self.find_file(&name, span)?;
+        let mut bytes = Vec::new();
+        let cannot = |e| Fail::new(span, format!("cannot read {}: {e}", path.display()));
+        if count < MAX_FILE {
+            let file = std::fs::File::open(&path).map_err(cannot)?;
+            skip_bytes(file, skip)
+                .and_then(|f| f.take(count).read_to_end(&mut bytes))
+                .map_err(cannot)?;
+        } else {
+            read_limited(&path, skip, MAX_FILE, &mut bytes).map_err(cannot)?;
+        }
+        self.emit(span, &bytes)
+    }
+
+    fn file_argument(&mut self, tokens: &[Token]) -> Result<(String, Span), Fail> {
+        let bytes = self.parse(tokens, |p| {
+            let bytes = p.string()?;
+            if !p.at_end() && !p.is(b',') {
+                p.end()?;
+            }
+            Ok(bytes)
+        })?;
+        let span = tokens[1].span;
+        match String::from_utf8(bytes) {
+            Ok(name) if !name.is_empty() && !name.contains('\0') => Ok((name, span)),
+            _ => Err(Fail::new(span, "expected a file's name")),
+        }
+    }
+
+    /// Where a file is: as given, in the folders to look into, or beside the file that asks.
+    fn find_file(&self, name: &str, span: Span) -> Result<PathBuf, Fail> {
+        let Some(folders) = &self.options.files else {
+            return Err(Fail::new(span, "files may not be read here"));
+        };
+        let own = Path::new(self.sources.file_name(span.start)).parent();
+        let candidates = [Path::new(name).to_path_buf()]
+            .into_iter()
+            .chain(folders.iter().map(|f| f.join(name)))
+            .chain(own.map(|f| f.join(name)));
+        for path in candidates {
+            if path.exists() {
+                return Ok(path);
+            }
+        }
+        Err(Fail::new(span, format!("there is no file {name}")).help(
+            "it is looked for from the current folder, in the folders of -I, and beside this file",
+        ))
+    }
+
+    /// All of a statement but blanks and comments around it.
+    pub(crate) fn statement_span(&self, tokens: &[Token]) -> Span {
+        let last = tokens.len().saturating_sub(2);
+        tokens[0].span.to(tokens[last].span)
+    }
+
+    /// The text from token `from` up to, but without, token `to`.
+    fn between(&self, tokens: &[Token], from: usize, to: usize) -> &'s str {
+        match to.checked_sub(1) {
+            Some(last) if last >= from => self.text(tokens[from].span.to(tokens[last].span)),
+            _ => "",
+        }
+    }
+}
+
+fn check_else(open: &mut Condition, tokens: &[Token], name: &str) -> Result<(), Fail> {
+    if open.last {
+        return Err(Fail::new(
+            tokens[0].span,
+            format!("expected .endif: {name} after .else"),
+        ));
+    }
+    if name == ".else" {
+        open.last = true;
+        if tokens[1].tok != Tok::End {
+            return Err(Fail::new(
+                tokens[1].span,
+                "expected the end of the statement after .else",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Reads a file from `skip` on, of at most `most` bytes.
+fn read_limited(path: &Path, skip: u64, most: u64, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let file = std::fs::File::open(path)?;
+    let mut file = skip_bytes(file, skip)?.take(most + 1);
+    file.read_to_end(out)?;
+    if out.len() as u64 > most {
+        let message = format!("it is larger than {} MiB", most >> 20);
+        return Err(std::io::Error::other(message));
+    }
+    Ok(())
+}
+
+fn skip_bytes(file: std::fs::File, skip: u64) -> std::io::Result<std::fs::File> {
+    use std::io::{Seek, SeekFrom};
+    let mut file = file;
+    if skip > 0 {
+        file.seek(SeekFrom::Start(skip))?;
+    }
+    Ok(file)
+}
+
+/// The token behind a macro's argument that starts at token `at`: arguments end at commas, and at
+/// blanks unless an operator is beside them.
+fn argument_end(tokens: &[Token], at: usize) -> usize {
+    let mut depth = 0usize;
+    let mut n = at;
+    while tokens[n].tok != Tok::End {
+        let tok = tokens[n].tok;
+        if depth == 0 {
+            if tok == Tok::Punct(b',') {
+                break;
+            }
+            let apart = n > at && tokens[n].span.start > tokens[n - 1].span.end;
+            if apart && !is_operator(tok) && !is_operator(tokens[n - 1].tok) {
+                break;
+            }
+        }
+        match tok {
+            Tok::Punct(b'(' | b'[') => depth += 1,
+            Tok::Punct(b')' | b']') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        n += 1;
+    }
+    n
+}
+
+/// Whether a blank beside a token does not end a macro's argument.
+fn is_operator(tok: Tok) -> bool {
+    match tok {
+        Tok::Punct(c) => b"+-~/*=|^&!<>".contains(&c),
+        Tok::Shl
+        | Tok::Shr
+        | Tok::AndAnd
+        | Tok::OrOr
+        | Tok::EqEq
+        | Tok::NotEq
+        | Tok::LessEq
+        | Tok::GreaterEq => true,
+        _ => false,
+    }
+}
+
+/// An argument that is one string stands for what is in it.
+fn unquoted(text: &str) -> &str {
+    match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
+        Some(inner) if !inner.contains('"') => inner,
+        _ => text,
+    }
+}
+
+/// Appends a macro's text, in which `\name` stands for a value, `\@` for `number` and `\()` for
+/// nothing.
+fn substitute(out: &mut String, body: &str, values: &HashMap<&str, &str>, number: Option<&str>) {
+    let mut rest = body;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        if let Some(number) = number
+            && let Some(after) = after.strip_prefix('@')
+        {
+            out.push_str(number);
+            rest = after;
+            continue;
+        }
+        if let Some(after) = after.strip_prefix("()") {
+            rest = after;
+            continue;
+        }
+        let end = (after.bytes().position(|c| !crate::lexer::is_ident(c))).unwrap_or(after.len());
+        // A name ends before a dot or dollar only if that makes it a parameter.
+        let mut word = &after[..end];
+        let value = loop {
+            if let Some(value) = values.get(word) {
+                break Some(value);
+            }
+            match word.rfind(['.', '$']) {
+                Some(shorter) => word = &word[..shorter],
+                None => break None,
+            }
+        };
+        match value {
+            Some(value) => {
+                // An argument may have had a line break in a comment.
+                out.extend(value.chars().map(|c| if c == '\n' { ' ' } else { c }));
+                rest = &after[word.len()..];
+            }
+            None => {
+                out.push('\\');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+}

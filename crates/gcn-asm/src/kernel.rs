@@ -1,0 +1,253 @@
+//! Targets, kernel descriptors and kernel metadata.
+
+use crate::Kernel;
+use crate::Level;
+use crate::asm::{Asm, FixKind, Fixup, KernelBlock};
+use crate::expr::{Expr, Op, Variant};
+use crate::insn::nearest;
+use crate::lexer::{Span, Tok, Token};
+use crate::parse::Fail;
+use gcn_isa::Target;
+use gcn_object::target::{Machine, TargetId, Version};
+use gcn_object::write::Section;
+use gcn_object::{KernelBuilder, SectionFlags, SectionKind, SymbolKind, Visibility, metadata};
+
+impl<'s> Asm<'s, '_> {
+    pub(crate) fn new_target(&mut self, target: Target, span: Span) -> Result<(), Fail> {
+        match self.target {
+            Some(old) if old != target => Err(Fail::new(
+                span,
+                format!(
+                    "this is for {}, but the target is {}",
+                    target.name(),
+                    old.name()
+                ),
+            )),
+            _ => {
+                self.set_target(target);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn amdgcn_target(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let text = self.parse(tokens, |p| p.one_string())?;
+        let span = tokens[1].span;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        // Only v3 writes a feature with `+` before it.
+        let id = text.rsplit("--").next().unwrap_or("");
+        let v3 = self.version == Some(Version::V3) || id.contains('+') && !id.contains(':');
+        let version = if v3 { Version::V3 } else { Version::V4 };
+        let id = TargetId::parse(&text, version).map_err(|m| Fail::new(span, m))?;
+        let Some(target) = Target::parse(id.machine.name) else {
+            return Err(Fail::new(span, format!("{} is no target", id.machine.name)));
+        };
+        self.new_target(target, span)?;
+        self.target_id = Some((id, version));
+        Ok(())
+    }
+
+    pub(crate) fn arch(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let (target, span) = self.target_name(tokens)?;
+        self.new_target(target, span)
+    }
+
+    /// The target that a directive names.
+    pub(crate) fn target_name(&mut self, tokens: &[Token]) -> Result<(Target, Span), Fail> {
+        // `gcn1.2` is a name and a number to the lexer.
+        let span = match tokens {
+            [_, first, .., last, _] => first.span.to(last.span),
+            [_, only, ..] => only.span,
+            _ => Span::default(),
+        };
+        let name = self.text(span).trim_matches('"');
+        if let Some(target) = Target::parse(name) {
+            return Ok((target, span));
+        }
+        let fail = Fail::new(span, format!("there is no target `{name}`"));
+        let names = Target::all().map(Target::name);
+        Err(match nearest(name, names) {
+            Some(near) => fail.help(format!("did you mean `{near}`?")),
+            None => fail,
+        })
+    }
+
+    /// The target with its features.
+    pub(crate) fn id(&self) -> Option<TargetId> {
+        let target = self.target?;
+        match self.target_id {
+            Some((id, _)) => Some(id),
+            None => Machine::from_name(target.name()).map(TargetId::new),
+        }
+    }
+
+    pub(crate) fn kernel_start(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let span = tokens[0].span;
+        let name = self.parse(tokens, |p| {
+            let span = p.span();
+            let name = match p.peek() {
+                Tok::Str => {
+                    p.next();
+                    p.text(span).trim_matches('"')
+                }
+                _ => p.ident("the kernel's name")?,
+            };
+            p.end()?;
+            Ok(name)
+        })?;
+        let builder = self.id().map(KernelBuilder::new);
+        let known = builder.is_some();
+        self.block = Some(KernelBlock {
+            name,
+            span,
+            builder,
+        });
+        if !known {
+            return Err(Fail::new(
+                span,
+                "the target is not known: expected .amdgcn_target before",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn amdhsa(&mut self, tokens: &[Token], name: &str) -> Result<(), Fail> {
+        let span = tokens[0].span;
+        if self.block.is_none() {
+            return Err(Fail::new(span, "expected .amdhsa_kernel before this"));
+        }
+        let (value, at) = self.parse(tokens, |p| {
+            let start = p.span();
+            let value = p.absolute()?;
+            p.end()?;
+            Ok((value, start.to(p.last_span())))
+        })?;
+        let Some(builder) = self.block.as_mut().and_then(|b| b.builder.as_mut()) else {
+            return Ok(());
+        };
+        builder.set(name, value).map_err(|message| {
+            let at = if message.contains("value") { at } else { span };
+            let known = gcn_object::descriptor::DIRECTIVES.iter().map(|d| d.name);
+            let fail = Fail::new(at, message);
+            match nearest(name, known.filter(|k| *k != name)) {
+                Some(near) if fail.message.contains("unknown") => {
+                    fail.help(format!("did you mean `{near}`?"))
+                }
+                _ => fail,
+            }
+        })
+    }
+
+    pub(crate) fn kernel_end(&mut self, span: Span) -> Result<(), Fail> {
+        let Some(block) = self.block.take() else {
+            return Err(Fail::new(span, "expected .amdhsa_kernel before this"));
+        };
+        let Some(builder) = block.builder else {
+            return Ok(());
+        };
+        let descriptor = builder.finish().map_err(|m| Fail::new(block.span, m))?;
+        // LLVM knows the descriptor's symbol before the code's.
+        let kd = self.sym.intern_made(format!("{}.kd", block.name));
+        let code = self.sym.intern(block.name);
+        let (section, offset) = self.place();
+        if !offset.is_multiple_of(64) {
+            self.message(
+                Level::Warning,
+                block.span,
+                "the kernel descriptor is not at a multiple of 64 bytes".into(),
+                Some("`.p2align 6` before .amdhsa_kernel aligns it".into()),
+            );
+        }
+        let align = &mut self.sections[section as usize].align;
+        *align = (*align).max(64);
+        self.define_label(kd, block.span)?;
+        let (binding, visibility) = {
+            let symbol = self.sym.get_mut(code);
+            let old = (symbol.binding, symbol.visibility);
+            if symbol.visibility == Visibility::Default {
+                symbol.visibility = Visibility::Protected;
+            }
+            old
+        };
+        let symbol = self.sym.get_mut(kd);
+        symbol.binding = binding;
+        symbol.visibility = visibility;
+        symbol.kind = SymbolKind::Object;
+        symbol.size = Some(Expr::Const(64));
+        self.emit(block.span, &descriptor.to_bytes())?;
+        let distance = Expr::Binary(
+            Op::Sub,
+            Box::new((Expr::Sym(code, Variant::None), Expr::Place(section, offset))),
+        );
+        self.fixups.push(Fixup {
+            section,
+            offset: offset + 16,
+            kind: FixKind::Data(8),
+            expr: distance,
+            span: block.span,
+        });
+        self.kernels.push(Kernel {
+            name: block.name.to_string(),
+            descriptor,
+        });
+        Ok(())
+    }
+
+    pub(crate) fn metadata_block(&mut self, span: Span) -> Result<(), Fail> {
+        let start = self.lexer.pos;
+        let rest = self.lexer.src.get(start..).unwrap_or("");
+        let mut end = None;
+        let mut at = 0;
+        for line in rest.split_inclusive('\n') {
+            if line.trim_start().starts_with(".end_amdgpu_metadata") {
+                end = Some((at, at + line.len()));
+                break;
+            }
+            at += line.len();
+        }
+        let Some((end, after)) = end else {
+            self.lexer.pos = self.lexer.src.len();
+            return Err(Fail::new(
+                span,
+                "expected .end_amdgpu_metadata: this block has no end",
+            ));
+        };
+        self.lexer.go_to_line(start + after);
+        let yaml = |e: metadata::MetadataError| Fail::new(span, format!("kernel metadata: {e}"));
+        let value = metadata::parse_yaml(&rest[..end]).map_err(yaml)?;
+        metadata::verify(&value).map_err(yaml)?;
+        let descriptor = metadata::encode(&value);
+        let minor = value
+            .as_map()
+            .and_then(|m| m.iter().find(|(k, _)| k.as_str() == Some("amdhsa.version")))
+            .and_then(|(_, v)| v.as_array()?.get(1)?.as_u64());
+        if self.version.is_none() {
+            self.version = match minor {
+                Some(0) => Some(Version::V3),
+                Some(2) => Some(Version::V5),
+                _ => Some(Version::V4),
+            };
+        }
+        if self.metadata.is_some() {
+            return Err(Fail::new(span, "there is kernel metadata already"));
+        }
+        let mut section = Section::new(
+            ".note",
+            SectionFlags::ALLOC,
+            4,
+            metadata::note_section(&descriptor),
+        );
+        section.kind = SectionKind::NOTE;
+        match self.sections.iter().position(|s| s.name == ".note") {
+            Some(n) => {
+                let old = &mut self.sections[n];
+                old.data.resize(old.data.len().next_multiple_of(4), 0);
+                old.data.extend(section.data);
+                old.size = old.data.len() as u64;
+            }
+            None => self.sections.push(section),
+        }
+        self.metadata = Some(descriptor);
+        Ok(())
+    }
+}

@@ -1,0 +1,421 @@
+//! The end of assembling: what waited for symbols becomes bytes or relocations.
+
+use crate::asm::{Asm, FixKind, Fixup, MAX_ERRORS};
+use crate::data::fits;
+use crate::expr::{EvalError, Expr, SymId, Term, Value, Variant};
+use crate::lexer::Span;
+use crate::symbols::{Def, Name};
+use crate::{Assembled, Diagnostic, Level};
+use gcn_object::read::{Relocation, Symbol};
+use gcn_object::target::Version;
+use gcn_object::{Binding, RelocationKind, SymbolKind, SymbolSection, Visibility};
+use std::collections::HashMap;
+
+impl<'s> Asm<'s, '_> {
+    /// Resolves what waited for symbols. The object is `None` after errors.
+    pub(crate) fn finish(mut self) -> (Option<Assembled>, Vec<Diagnostic>, Option<String>) {
+        let mut object = None;
+        if self.errors < MAX_ERRORS {
+            // Even after errors, for what this finds.
+            self.sym.finished = true;
+            object = self.link().filter(|_| self.errors == 0);
+        }
+        let listing = match (&self.listing, &object) {
+            (Some(listing), Some(object)) => Some(listing.text(&self.sources, &object.sections)),
+            _ => None,
+        };
+        let diagnostics = self.sources.diagnostics(std::mem::take(&mut self.messages));
+        (object, diagnostics, listing)
+    }
+
+    pub(crate) fn link(&mut self) -> Option<Assembled> {
+        let mut relocations = Vec::new();
+        // Which symbols relocations refer to, and which sections.
+        let mut wanted: Vec<(RelocTarget, usize)> = Vec::new();
+        for fixup in std::mem::take(&mut self.fixups) {
+            match self.resolve(&fixup) {
+                Ok(None) => {}
+                Ok(Some((kind, target, addend))) => {
+                    wanted.push((target, relocations.len()));
+                    relocations.push(Relocation {
+                        section: Some(fixup.section as usize),
+                        offset: fixup.offset,
+                        kind,
+                        symbol: None,
+                        addend,
+                    });
+                }
+                Err(message) => self.message(Level::Error, fixup.span, message, None),
+            }
+            if self.errors >= MAX_ERRORS {
+                let end = self.sources.source(0).text.len() as u32;
+                let span = Span { start: end, end };
+                let message = format!("{MAX_ERRORS} errors: the rest was not looked for");
+                self.message(Level::Error, span, message, None);
+                return None;
+            }
+        }
+
+        let mut symbols = Vec::new();
+        let mut section_symbol = vec![None; self.sections.len()];
+        for (target, n) in &wanted {
+            if let RelocTarget::Section(s) = target {
+                let index = *section_symbol[*s as usize].get_or_insert_with(|| {
+                    symbols.push(Symbol {
+                        name: String::new(),
+                        address: 0,
+                        size: 0,
+                        kind: SymbolKind::Section,
+                        binding: Binding::Local,
+                        visibility: Visibility::Default,
+                        section: SymbolSection::Index(*s as usize),
+                    });
+                    symbols.len() - 1
+                });
+                relocations[*n].symbol = Some(index);
+            }
+        }
+        let mut referenced = vec![false; self.sym.list.len()];
+        for (target, _) in &wanted {
+            if let RelocTarget::Symbol(id) = target {
+                referenced[*id as usize] = true;
+            }
+        }
+        let mut index = vec![None; self.sym.list.len()];
+        let mut errors = Vec::new();
+        for (id, symbol) in self.sym.list.iter().enumerate() {
+            let name = symbol.name.as_str();
+            let temporary = matches!(symbol.name, Name::Local)
+                || name.starts_with(".L")
+                || name.starts_with(".amdgcn.");
+            if temporary && !referenced[id] {
+                continue;
+            }
+            let expr = Expr::Sym(id as SymId, Variant::None);
+            let (section, address) = match &symbol.def {
+                Def::Common(_, align) => (SymbolSection::Common, *align),
+                Def::None if symbol.binding.is_none() && !referenced[id] => continue,
+                Def::None => (SymbolSection::Undefined, 0),
+                _ => match self.sym.evaluate(&expr) {
+                    Ok(v) if v.is_absolute() => (SymbolSection::Absolute, v.addend as u64),
+                    Ok(Value {
+                        addend,
+                        plus: Some(Term::Place(section, offset, _, _)),
+                        minus: None,
+                    }) => (
+                        SymbolSection::Index(section as usize),
+                        offset.wrapping_add_signed(addend),
+                    ),
+                    Ok(_) => {
+                        errors.push((
+                            symbol.defined_at,
+                            format!("the value of '{name}' is no address in one section"),
+                        ));
+                        continue;
+                    }
+                    Err(e) => {
+                        errors.push((symbol.defined_at, self.explain(e)));
+                        continue;
+                    }
+                },
+            };
+            let mut size = match &symbol.def {
+                Def::Common(size, _) => *size,
+                _ => 0,
+            };
+            if let Some(expr) = &symbol.size {
+                match self.sym.evaluate(expr) {
+                    Ok(v) if v.is_absolute() && v.addend >= 0 => size = v.addend as u64,
+                    _ => {
+                        errors.push((
+                            symbol.defined_at,
+                            format!("the size of '{name}' is no number"),
+                        ));
+                        continue;
+                    }
+                }
+            }
+            if self.options.text_only {
+                continue;
+            }
+            let defined = section != SymbolSection::Undefined;
+            index[id] = Some(symbols.len());
+            symbols.push(Symbol {
+                name: name.to_string(),
+                address,
+                size,
+                kind: symbol.kind,
+                binding: symbol.binding.unwrap_or(if defined {
+                    Binding::Local
+                } else {
+                    Binding::Global
+                }),
+                visibility: symbol.visibility,
+                section,
+            });
+        }
+        for (at, message) in errors {
+            let at = if at == u32::MAX { 0 } else { at };
+            self.message(Level::Error, Span { start: at, end: at }, message, None);
+        }
+        for (target, n) in &wanted {
+            if let RelocTarget::Symbol(id) = target {
+                relocations[*n].symbol = index[*id as usize];
+            }
+        }
+        if self.options.text_only {
+            symbols.clear();
+            relocations.clear();
+        }
+        let (groups, links) = self.groups_and_links(&index, &mut symbols);
+        let target = self.target?;
+        let id = self.id()?;
+        let version = self
+            .version
+            .or(self.target_id.map(|t| t.1))
+            .unwrap_or(Version::V4);
+        Some(Assembled {
+            target,
+            target_id: id,
+            version,
+            sections: std::mem::take(&mut self.sections),
+            symbols,
+            relocations,
+            kernels: std::mem::take(&mut self.kernels),
+            metadata: self.metadata.take(),
+            groups,
+            links,
+            section_places: std::mem::take(&mut self.section_places),
+            raw_blocker: self.raw_blocker.take(),
+        })
+    }
+
+    /// What sections say about each other, in the numbers of the object. A group whose symbol is
+    /// not there gets one, as only its name counts.
+    fn groups_and_links(
+        &self,
+        index: &[Option<usize>],
+        symbols: &mut Vec<Symbol>,
+    ) -> (Groups, Vec<(usize, usize)>) {
+        let (mut groups, mut links) = (Groups::new(), Vec::new());
+        let mut of_name: HashMap<&str, usize> = HashMap::new();
+        let mut numbers: Vec<&u32> = self.extras.keys().collect();
+        numbers.sort();
+        for n in numbers {
+            let (section, extra) = (*n as usize, &self.extras[n]);
+            if let Some(name) = &extra.group {
+                let group = *of_name.entry(name).or_insert_with(|| {
+                    let known = self.sym.find(name).and_then(|id| index[id as usize]);
+                    let signature = known.unwrap_or_else(|| {
+                        symbols.push(Symbol {
+                            name: name.clone(),
+                            address: 0,
+                            size: 0,
+                            kind: SymbolKind::NoType,
+                            binding: Binding::Local,
+                            visibility: Visibility::Default,
+                            section: SymbolSection::Index(section),
+                        });
+                        symbols.len() - 1
+                    });
+                    groups.push((signature, Vec::new()));
+                    groups.len() - 1
+                });
+                groups[group].1.push(section);
+            }
+            let about = (extra.link.as_ref())
+                .and_then(|name| self.sections.iter().position(|s| s.name == *name));
+            links.extend(about.map(|about| (section, about)));
+        }
+        (groups, links)
+    }
+
+    pub(crate) fn explain(&self, e: EvalError) -> String {
+        match e {
+            EvalError::Undefined(id) => format!("'{}' is not defined", self.sym.name(id)),
+            EvalError::Message(message) => message.to_string(),
+        }
+    }
+
+    /// Writes the value of a fixup into its place, or says which relocation does.
+    fn resolve(
+        &mut self,
+        fixup: &Fixup,
+    ) -> Result<Option<(RelocationKind, RelocTarget, i64)>, String> {
+        let value = self
+            .sym
+            .evaluate(&fixup.expr)
+            .map_err(|e| self.explain(e))?;
+        let width = match fixup.kind {
+            FixKind::Data(width) => width,
+            FixKind::Literal => 4,
+            FixKind::Branch => 2,
+        };
+        if value.is_absolute() {
+            if !fits(value.addend, width) {
+                return Err(format!("{} does not fit {} bits", value.addend, width * 8));
+            }
+            self.store(fixup, value.addend, width);
+            return Ok(None);
+        }
+        let Some(plus) = value.plus else {
+            return Err("this subtracts an address from a number".into());
+        };
+        // An address relative to the place itself.
+        let mut addend = value.addend;
+        let mut relative = false;
+        match value.minus {
+            Some(Term::Place(s, offset, ..)) if s == fixup.section => {
+                addend = addend
+                    .wrapping_add(fixup.offset as i64)
+                    .wrapping_sub(offset as i64);
+                relative = true;
+            }
+            Some(Term::Undefined(id, _)) => {
+                return Err(format!("'{}' is not defined", self.sym.name(id)));
+            }
+            Some(_) => {
+                return Err("this subtracts an address that is not in this section".into());
+            }
+            None => {}
+        }
+        let (target, variant, here) = match plus {
+            Term::Undefined(id, variant) => {
+                let name = self.sym.name(id);
+                if name.is_empty() {
+                    return Err("there is no label of this number after this".into());
+                }
+                let common = matches!(self.sym.get(id).def, Def::Common(..));
+                if !common && (name.starts_with(".L") || matches!(fixup.kind, FixKind::Branch)) {
+                    return Err(format!("'{name}' is not defined"));
+                }
+                (RelocTarget::Symbol(id), variant, None)
+            }
+            Term::Place(section, offset, id, variant) => {
+                let own = id.filter(|&id| {
+                    let symbol = self.sym.get(id);
+                    !matches!(symbol.binding, None | Some(Binding::Local))
+                        || matches!(
+                            variant,
+                            Variant::Gotpcrel | Variant::Gotpcrel32Lo | Variant::Gotpcrel32Hi
+                        ) && !symbol.name.as_str().starts_with(".L")
+                });
+                let here = (section == fixup.section).then_some(offset);
+                match own {
+                    Some(id) => (RelocTarget::Symbol(id), variant, here),
+                    None => {
+                        addend = addend.wrapping_add(offset as i64);
+                        (RelocTarget::Section(section), variant, here)
+                    }
+                }
+            }
+        };
+        let kind = match (&fixup.kind, variant) {
+            (FixKind::Branch, Variant::None) => RelocationKind::REL16,
+            (FixKind::Branch, _) => return Err("a branch takes no @ after its label".into()),
+            (_, Variant::Gotpcrel) => RelocationKind::GOTPCREL,
+            (_, Variant::Gotpcrel32Lo) => RelocationKind::GOTPCREL32_LO,
+            (_, Variant::Gotpcrel32Hi) => RelocationKind::GOTPCREL32_HI,
+            (_, Variant::Rel32Lo) => RelocationKind::REL32_LO,
+            (_, Variant::Rel32Hi) => RelocationKind::REL32_HI,
+            (_, Variant::Rel64) => RelocationKind::REL64,
+            (_, Variant::Abs32Lo) => RelocationKind::ABS32_LO,
+            (_, Variant::Abs32Hi) => RelocationKind::ABS32_HI,
+            (FixKind::Literal, Variant::None) => RelocationKind::REL32,
+            (FixKind::Data(4), Variant::None) if relative => RelocationKind::REL32,
+            (FixKind::Data(8), Variant::None) if relative => RelocationKind::REL64,
+            (FixKind::Data(4), Variant::None) => RelocationKind::ABS32,
+            (FixKind::Data(8), Variant::None) => RelocationKind::ABS64,
+            (FixKind::Data(_), Variant::None) => {
+                return Err(format!(
+                    "no relocation puts an address into {} bits",
+                    width * 8
+                ));
+            }
+        };
+        let needed = match kind {
+            RelocationKind::REL64 | RelocationKind::ABS64 => 8,
+            RelocationKind::REL16 => 2,
+            _ => 4,
+        };
+        if needed != width {
+            return Err(format!("{} does not fit {} bits", kind.name(), width * 8));
+        }
+        if relative && variant != Variant::None {
+            return Err("expected @ on a symbol alone, not on a difference".into());
+        }
+        // What is in the same section is known now; a symbol that others see gets its relocation
+        // all the same.
+        if let Some(offset) = here {
+            let distance = match target {
+                RelocTarget::Section(_) => addend,
+                RelocTarget::Symbol(_) => addend.wrapping_add(offset as i64),
+            }
+            .wrapping_sub(fixup.offset as i64);
+            let local = matches!(target, RelocTarget::Section(_)) && variant == Variant::None;
+            match kind {
+                RelocationKind::REL16 => {
+                    let from_next = distance.wrapping_sub(4);
+                    if from_next % 4 != 0 {
+                        return Err("the label is not at a multiple of 4 bytes from here".into());
+                    }
+                    let Ok(dwords) = i16::try_from(from_next / 4) else {
+                        return Err(format!(
+                            "the label is {} dwords away, and a branch reaches -32768 to 32767",
+                            from_next / 4
+                        ));
+                    };
+                    self.store(fixup, dwords as i64, 2);
+                }
+                RelocationKind::REL32 => {
+                    if !fits(distance, 4) {
+                        return Err("the distance does not fit 32 bits".into());
+                    }
+                    self.store(fixup, distance, 4);
+                }
+                RelocationKind::REL64 => self.store(fixup, distance, 8),
+                RelocationKind::REL32_LO => self.store(fixup, distance & 0xffff_ffff, 4),
+                RelocationKind::REL32_HI => self.store(fixup, distance >> 32 & 0xffff_ffff, 4),
+                _ => self.block_raw(fixup, kind),
+            }
+            if local
+                && matches!(
+                    kind,
+                    RelocationKind::REL16 | RelocationKind::REL32 | RelocationKind::REL64
+                )
+            {
+                return Ok(None);
+            }
+        } else {
+            self.block_raw(fixup, kind);
+        }
+        Ok(Some((kind, target, addend)))
+    }
+
+    /// Takes note that the bytes of .text alone are not complete.
+    pub(crate) fn block_raw(&mut self, fixup: &Fixup, kind: RelocationKind) {
+        if fixup.section == 0 && self.raw_blocker.is_none() {
+            let text = self.sources.text(fixup.span);
+            self.raw_blocker = Some(format!("`{}` needs {}", text, kind.name()));
+        }
+    }
+
+    pub(crate) fn store(&mut self, fixup: &Fixup, value: i64, width: u8) {
+        let start = fixup.offset as usize;
+        let place = self.sections[fixup.section as usize]
+            .data
+            .get_mut(start..start + width as usize);
+        if let Some(place) = place {
+            place.copy_from_slice(&value.to_le_bytes()[..width as usize]);
+        }
+    }
+}
+
+/// The symbol that names a group, and its sections.
+type Groups = Vec<(usize, Vec<usize>)>;
+
+#[derive(Clone, Copy)]
+enum RelocTarget {
+    Symbol(SymId),
+    Section(u32),
+}

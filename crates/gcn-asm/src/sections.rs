@@ -1,0 +1,258 @@
+//! Sections and which of them is current.
+
+use crate::asm::Asm;
+use crate::lexer::{Span, Tok, Token};
+use crate::parse::{Fail, Parser};
+use gcn_object::write::Section;
+use gcn_object::{SectionFlags, SectionKind};
+
+/// What a `.section` says beside the name.
+#[derive(Clone, Default)]
+pub(crate) struct Given {
+    pub(crate) flags: SectionFlags,
+    pub(crate) kind: Option<SectionKind>,
+    pub(crate) entry_size: u64,
+    pub(crate) extra: Extra,
+}
+
+/// What tells sections of one name apart, and what belongs to them beside their bytes.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub(crate) struct Extra {
+    /// The symbol that names the group of sections of which a linker keeps one.
+    pub(crate) group: Option<String>,
+    pub(crate) unique: Option<u32>,
+    /// The section that this one is about and whose place in the order it takes.
+    pub(crate) link: Option<String>,
+}
+
+impl<'s> Asm<'s, '_> {
+    pub(crate) fn switch(&mut self, section: u32) {
+        self.previous = self.current;
+        self.current = section;
+    }
+
+    pub(crate) fn named_section(
+        &mut self,
+        name: &str,
+        given: Option<Given>,
+        span: Span,
+    ) -> Result<u32, Fail> {
+        let none = Extra::default();
+        let extra = |n: usize| self.extras.get(&(n as u32)).unwrap_or(&none);
+        let found = (self.sections.iter().enumerate()).position(|(n, s)| {
+            s.name == name && given.as_ref().is_none_or(|g| g.extra == *extra(n))
+        });
+        if let Some(n) = found {
+            let section = &self.sections[n];
+            if let Some(g) = given
+                && (section.flags != g.flags || g.kind.is_some_and(|k| k != section.kind))
+            {
+                return Err(Fail::new(
+                    span,
+                    format!("section '{name}' was made with other flags or another type"),
+                ));
+            }
+            return Ok(n as u32);
+        }
+        let is = |stem: &str| {
+            name == stem || name.strip_prefix(stem).is_some_and(|r| r.starts_with('.'))
+        };
+        let default = if is(".rodata") || name == ".rodata1" {
+            SectionFlags::ALLOC
+        } else if is(".text") || is(".init") || is(".fini") {
+            SectionFlags::CODE
+        } else if is(".data")
+            || name == ".data1"
+            || is(".bss")
+            || is(".init_array")
+            || is(".fini_array")
+        {
+            SectionFlags::DATA
+        } else {
+            SectionFlags(0)
+        };
+        let given = given.unwrap_or(Given {
+            flags: default,
+            ..Given::default()
+        });
+        let kind = given.kind.unwrap_or(if name.starts_with(".note") {
+            SectionKind::NOTE
+        } else if is(".bss") {
+            SectionKind::NOBITS
+        } else {
+            SectionKind::PROGBITS
+        });
+        if self.sections.len() > 10_000 {
+            return Err(Fail::new(span, "expected fewer sections"));
+        }
+        let mut section = Section::new(
+            name,
+            given.flags,
+            if name == ".text" { 4 } else { 1 },
+            Vec::new(),
+        );
+        section.kind = kind;
+        section.entry_size = given.entry_size;
+        self.sections.push(section);
+        let new = self.sections.len() as u32 - 1;
+        if given.extra != none {
+            self.extras.insert(new, given.extra);
+        }
+        Ok(new)
+    }
+
+    pub(crate) fn section(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let span = tokens[0].span;
+        let (name, given) = self.parse(tokens, |p| {
+            // A name may have characters that end other names, up to the comma.
+            let start = p.span();
+            let mut end = start;
+            while !p.at_end() && !p.is(b',') {
+                end = p.span();
+                p.next();
+            }
+            let name = p
+                .text(Span {
+                    start: start.start,
+                    end: end.end,
+                })
+                .trim_matches('"');
+            if name.is_empty() {
+                return Err(Fail::new(start, "expected a section's name"));
+            }
+            if !p.eat(b',') {
+                p.end()?;
+                return Ok((name, None));
+            }
+            let mut flags = 0u64;
+            if p.is(b'#') {
+                while p.eat(b'#') {
+                    let span = p.span();
+                    flags |= match p.ident("alloc, write or execinstr")? {
+                        "alloc" => 2,
+                        "write" => 1,
+                        "execinstr" => 4,
+                        "exclude" => 0x8000_0000,
+                        _ => {
+                            return Err(Fail::new(span, "expected #alloc, #write or #execinstr"));
+                        }
+                    };
+                    p.eat(b',');
+                }
+                p.end()?;
+                let flags = SectionFlags(flags);
+                return Ok((
+                    name,
+                    Some(Given {
+                        flags,
+                        ..Given::default()
+                    }),
+                ));
+            }
+            let at = p.span();
+            if p.peek() != Tok::Str {
+                return Err(Fail::new(at, "expected flags such as \"a\" or #alloc"));
+            }
+            p.next();
+            for c in p.text(at).trim_matches('"').chars() {
+                flags |= match c {
+                    'w' => 1,
+                    'a' => 2,
+                    'x' => 4,
+                    'M' => 0x10,
+                    'S' => 0x20,
+                    'T' => 0x400,
+                    'R' => 0x20_0000,
+                    'e' => 0x8000_0000,
+                    'G' => SectionFlags::GROUP,
+                    'o' => SectionFlags::LINK_ORDER,
+                    _ => {
+                        return Err(Fail::new(at, format!("there is no section flag '{c}'")));
+                    }
+                };
+            }
+            let mut given = Given {
+                flags: SectionFlags(flags),
+                ..Given::default()
+            };
+            if p.eat(b',') {
+                given.kind = Some(p.section_kind()?);
+            }
+            if flags & 0x10 != 0 && given.kind.is_some() {
+                p.expect(b',')?;
+                let at = p.span();
+                let size = p.absolute()?;
+                if !(1..=1 << 20).contains(&size) {
+                    return Err(Fail::new(at, "expected the size of an entry"));
+                }
+                given.entry_size = size as u64;
+            }
+            if flags & SectionFlags::GROUP != 0 {
+                p.expect(b',')?;
+                given.extra.group = Some(p.name("the group's name")?.to_string());
+                if p.is(b',') && p.text(p.span_at(1)) == "comdat" {
+                    p.next();
+                    p.next();
+                }
+            }
+            if flags & SectionFlags::LINK_ORDER != 0 {
+                p.expect(b',')?;
+                given.extra.link = Some(p.name("a section's name")?.to_string());
+            }
+            if p.eat(b',') {
+                let at = p.span();
+                if p.ident("unique")? != "unique" {
+                    return Err(Fail::new(at, "expected unique"));
+                }
+                p.expect(b',')?;
+                let at = p.span();
+                let number = p.absolute()?;
+                given.extra.unique =
+                    Some(u32::try_from(number).map_err(|_| Fail::new(at, "expected a number"))?);
+            }
+            p.end()?;
+            Ok((name, Some(given)))
+        })?;
+        let section = self.named_section(name, given, span)?;
+        self.switch(section);
+        Ok(())
+    }
+}
+
+impl<'s> Parser<'s, '_> {
+    /// `@progbits` and the like, or a number.
+    fn section_kind(&mut self) -> Result<SectionKind, Fail> {
+        if !self.eat(b'@') {
+            self.eat(b'%');
+        }
+        let at = self.span();
+        if let Tok::Int(n) = self.peek()
+            && let Ok(n) = u32::try_from(n)
+        {
+            self.next();
+            return Ok(SectionKind(n));
+        }
+        let expected = "@progbits, @nobits, @note or an array's type";
+        match self.name(expected)? {
+            "progbits" => Ok(SectionKind::PROGBITS),
+            "nobits" => Ok(SectionKind::NOBITS),
+            "note" => Ok(SectionKind::NOTE),
+            "init_array" => Ok(SectionKind::INIT_ARRAY),
+            "fini_array" => Ok(SectionKind::FINI_ARRAY),
+            "preinit_array" => Ok(SectionKind::PREINIT_ARRAY),
+            "llvm_addrsig" => Ok(SectionKind::LLVM_ADDRSIG),
+            _ => Err(Fail::new(at, format!("expected {expected}"))),
+        }
+    }
+
+    /// A name, perhaps in quotes.
+    fn name(&mut self, what: &str) -> Result<&'s str, Fail> {
+        if self.peek() == Tok::Str {
+            let text = self.text(self.span()).trim_matches('"');
+            self.next();
+            return Ok(text);
+        }
+        // `.text` and `1.2` are names here as well.
+        self.ident(what)
+    }
+}

@@ -1,0 +1,321 @@
+//! The texts that are read: the file, the files that it includes, and what macros expanded to.
+//!
+//! Each has its own range of offsets, so that a [`Span`] says which text it is in, too.
+
+use crate::lexer::Span;
+use crate::{Diagnostic, Level, Note};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use typed_arena::Arena;
+
+/// One text.
+pub(crate) struct Source<'s> {
+    /// The offset of its first byte.
+    pub base: u32,
+    pub text: &'s str,
+    pub origin: Origin,
+}
+
+/// Where a text comes from.
+pub(crate) enum Origin {
+    /// A file, with the directive that included it.
+    File {
+        name: String,
+        included: Option<Span>,
+    },
+    /// A macro or a repetition, with the statement that asked for it. Its lines are those of
+    /// `body`, one after the other and again from the start.
+    Expansion {
+        what: String,
+        called: Span,
+        body: Span,
+    },
+}
+
+/// What is wrong and where, before its line is looked up.
+pub(crate) struct Message {
+    pub level: Level,
+    pub span: Span,
+    pub text: String,
+    pub help: Option<String>,
+}
+
+/// A line in a file.
+struct Place<'a> {
+    file: &'a str,
+    /// From 1.
+    line: usize,
+}
+
+/// A line as it was read.
+struct Line<'s> {
+    /// Where the span starts, in characters from 1.
+    column: usize,
+    /// The part of the text that is meant.
+    span: Range<usize>,
+    text: &'s str,
+}
+
+/// Bytes of a line that a message shows.
+const MAX_LINE: usize = 1000;
+/// Notes to one message: how many macros and includes are shown.
+const MAX_NOTES: usize = 8;
+
+pub(crate) struct Sources<'s> {
+    store: &'s Arena<String>,
+    list: Vec<Source<'s>>,
+    /// The texts of files that were included, so that doing so twice costs nothing.
+    files: HashMap<PathBuf, &'s str>,
+}
+
+impl<'s> Sources<'s> {
+    pub fn new(store: &'s Arena<String>, text: &'s str, file_name: &str) -> Sources<'s> {
+        let origin = Origin::File {
+            name: file_name.to_string(),
+            included: None,
+        };
+        Sources {
+            store,
+            list: vec![Source {
+                base: 0,
+                text,
+                origin,
+            }],
+            files: HashMap::new(),
+        }
+    }
+
+    /// Adds a text; `None` when the offsets are used up, which 4 GiB do.
+    pub fn add(&mut self, text: &'s str, origin: Origin) -> Option<u32> {
+        let last = self.list.last()?;
+        let base = last.base as u64 + last.text.len() as u64 + 1;
+        u32::try_from(base + text.len() as u64 + 1).ok()?;
+        let base = base as u32;
+        self.list.push(Source { base, text, origin });
+        Some(base)
+    }
+
+    /// Keeps a text as long as the rest is kept.
+    pub fn keep(&self, text: String) -> &'s str {
+        self.store.alloc(text)
+    }
+
+    /// The text of a file, which `read` gives the first time.
+    pub fn file(
+        &mut self,
+        path: PathBuf,
+        read: impl FnOnce() -> std::io::Result<String>,
+    ) -> std::io::Result<&'s str> {
+        if let Some(text) = self.files.get(&path) {
+            return Ok(text);
+        }
+        let text = self.keep(read()?);
+        self.files.insert(path, text);
+        Ok(text)
+    }
+
+    fn index(&self, offset: u32) -> usize {
+        (self.list.partition_point(|s| s.base <= offset)).saturating_sub(1)
+    }
+
+    /// The text that an offset is in.
+    pub fn source(&self, offset: u32) -> &Source<'s> {
+        &self.list[self.index(offset)]
+    }
+
+    pub fn text(&self, span: Span) -> &'s str {
+        let source = self.source(span.start);
+        let at = |offset: u32| offset.saturating_sub(source.base) as usize;
+        (source.text)
+            .get(at(span.start)..at(span.end))
+            .unwrap_or("")
+    }
+
+    /// The name of the file that an offset is in, or that the macro there is written in.
+    pub fn file_name(&self, mut offset: u32) -> &str {
+        loop {
+            match &self.source(offset).origin {
+                Origin::File { name, .. } => return name,
+                Origin::Expansion { body, .. } => offset = body.start,
+            }
+        }
+    }
+
+    /// File and line of an offset, for a message about another place.
+    pub fn describe(&self, offset: u32) -> String {
+        let mut lines = Lines::default();
+        let place = self.place(offset, &mut lines);
+        if place.file == self.file_name(0) {
+            format!("line {}", place.line)
+        } else {
+            format!("{}:{}", place.file, place.line)
+        }
+    }
+
+    /// File and line of an offset: of a macro's text, those of the macro's definition.
+    pub fn file_and_line(&self, offset: u32, lines: &mut Lines) -> (&str, usize) {
+        let place = self.place(offset, lines);
+        (place.file, place.line)
+    }
+
+    fn place(&self, mut offset: u32, lines: &mut Lines) -> Place<'_> {
+        let mut skipped = 0;
+        loop {
+            let index = self.index(offset);
+            let source = &self.list[index];
+            let line = skipped + lines.line(index, source, offset);
+            match &source.origin {
+                Origin::File { name, .. } => {
+                    return Place {
+                        file: name,
+                        line: line + 1,
+                    };
+                }
+                Origin::Expansion { body, .. } => {
+                    let body_lines = newlines(self.text(*body)).max(1);
+                    skipped = line % body_lines;
+                    offset = body.start;
+                }
+            }
+        }
+    }
+
+    /// The line of a span as it was read.
+    fn line_of(&self, span: Span) -> Line<'s> {
+        let source = self.source(span.start);
+        let text = source.text;
+        let at = |offset: u32| (offset.saturating_sub(source.base) as usize).min(text.len());
+        let (start, end) = (at(span.start), at(span.end));
+        let bytes = text.as_bytes();
+        let line_start = bytes[..start]
+            .iter()
+            .rposition(|&c| c == b'\n')
+            .map_or(0, |n| n + 1);
+        let line_end = start
+            + (bytes[start..].iter().position(|&c| c == b'\n')).unwrap_or(bytes.len() - start);
+        let line = text
+            .get(line_start..line_end)
+            .unwrap_or("")
+            .trim_end_matches('\r');
+        let boundary = |n: usize| {
+            let mut n = n.min(line.len());
+            while !line.is_char_boundary(n) {
+                n -= 1;
+            }
+            n
+        };
+        let clip = |n: usize| boundary(n.saturating_sub(line_start));
+        let (from, to) = (clip(start), clip(end));
+        // Of a line that nobody can read, the part around the span.
+        let first = match line.len() > MAX_LINE {
+            true => boundary(from.saturating_sub(MAX_LINE / 4)),
+            false => 0,
+        };
+        let shown = &line[first..boundary(first + MAX_LINE)];
+        let within = |n: usize| n.saturating_sub(first).min(shown.len());
+        Line {
+            column: line[..from].chars().count() + 1,
+            span: within(from)..within(to.max(from)),
+            text: shown,
+        }
+    }
+
+    /// Where in the first file the reading of an offset was asked for.
+    fn outermost(&self, mut offset: u32) -> u32 {
+        loop {
+            match &self.source(offset).origin {
+                Origin::File { included: None, .. } => return offset,
+                Origin::File {
+                    included: Some(span),
+                    ..
+                }
+                | Origin::Expansion { called: span, .. } => offset = span.start,
+            }
+        }
+    }
+
+    /// The statements through which an offset came to be read, innermost first.
+    fn notes(&self, mut offset: u32, lines: &mut Lines) -> Vec<Note> {
+        let mut notes: Vec<Note> = Vec::new();
+        let mut more = 0;
+        loop {
+            let (message, span) = match &self.source(offset).origin {
+                Origin::File { included: None, .. } => break,
+                Origin::File {
+                    included: Some(span),
+                    name,
+                } => (format!("{name} is included here"), *span),
+                Origin::Expansion { what, called, .. } => {
+                    (format!("in the expansion of {what} here"), *called)
+                }
+            };
+            offset = span.start;
+            if notes.len() >= MAX_NOTES {
+                more += 1;
+                continue;
+            }
+            let line = self.line_of(span);
+            let place = self.place(span.start, lines);
+            notes.push(Note {
+                message,
+                file: place.file.to_string(),
+                line: place.line,
+                column: line.column,
+                span: line.span,
+                source_line: line.text.to_string(),
+            });
+        }
+        if more > 0
+            && let Some(last) = notes.last_mut()
+        {
+            last.message = format!("{}, and {more} more around it", last.message);
+        }
+        notes
+    }
+
+    /// Finds the lines of messages, and brings them into the order of the text.
+    pub fn diagnostics(&self, mut messages: Vec<Message>) -> Vec<Diagnostic> {
+        messages.sort_by_cached_key(|m| (self.outermost(m.span.start), m.span.start));
+        let mut lines = Lines::default();
+        messages
+            .into_iter()
+            .map(|m| {
+                let line = self.line_of(m.span);
+                let place = self.place(m.span.start, &mut lines);
+                Diagnostic {
+                    level: m.level,
+                    message: m.text,
+                    help: m.help,
+                    file: place.file.to_string(),
+                    line: place.line,
+                    column: line.column,
+                    span: line.span,
+                    source_line: line.text.to_string(),
+                    notes: self.notes(m.span.start, &mut lines),
+                }
+            })
+            .collect()
+    }
+}
+
+fn newlines(text: &str) -> usize {
+    text.bytes().filter(|&c| c == b'\n').count()
+}
+
+/// Where the lines of texts start, as far as they were looked at.
+#[derive(Default)]
+pub(crate) struct Lines(HashMap<usize, Vec<u32>>);
+
+impl Lines {
+    /// The line, from 0, that an offset is in.
+    fn line(&mut self, index: usize, source: &Source<'_>, offset: u32) -> usize {
+        let breaks = self.0.entry(index).or_insert_with(|| {
+            (source.text.bytes().enumerate())
+                .filter(|(_, c)| *c == b'\n')
+                .map(|(n, _)| n as u32)
+                .collect()
+        });
+        breaks.partition_point(|&n| n < offset - source.base)
+    }
+}

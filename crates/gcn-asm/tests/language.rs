@@ -1,0 +1,503 @@
+//! Macros, repetitions, conditions and includes: each text makes the bytes of the plain text
+//! beside it, and llvm-mc's, where that has the directives.
+
+use expect_test::{Expect, expect};
+use gcn_asm::{Options, Output, Syntax, assemble, render};
+use gcn_isa::Target;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn options() -> Options {
+    Options {
+        target: Target::parse("gfx900"),
+        ..Options::default()
+    }
+}
+
+fn bytes(source: &str, options: &Options) -> Vec<u8> {
+    let output = assemble(source, "a.s", options);
+    let messages = render(&output.diagnostics, false);
+    let object = output.object.unwrap_or_else(|| panic!("{messages}"));
+    assert_eq!(messages, "");
+    object.into_raw().expect("complete without a linker")
+}
+
+/// What llvm-mc makes of a text; `None` where it is missing.
+fn llvm(source: &str) -> Option<Vec<u8>> {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let n = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let base = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("language-{n}"));
+    let (text, object) = (base.with_extension("s"), base.with_extension("o"));
+    std::fs::write(&text, source).unwrap();
+    let run = Command::new("llvm-mc-14")
+        .args([
+            "--triple=amdgcn-amd-amdhsa",
+            "-mcpu=gfx900",
+            "-filetype=obj",
+        ])
+        .arg(&text)
+        .arg("-o")
+        .arg(&object)
+        .output();
+    let Ok(run) = run else {
+        eprintln!("SKIPPED: llvm-mc-14 is not installed, its bytes were not compared");
+        return None;
+    };
+    assert!(
+        run.status.success(),
+        "llvm-mc: {}\n{source}",
+        String::from_utf8_lossy(&run.stderr)
+    );
+    let object = std::fs::read(object).unwrap();
+    let object = gcn_object::CodeObject::parse(&object).unwrap();
+    let text = object.sections.iter().position(|s| s.name == ".text");
+    Some(object.section_data(text.unwrap()).to_vec())
+}
+
+/// LLVM has the directives, too.
+fn same(source: &str, plain: &str) {
+    let made = bytes(source, &options());
+    assert_eq!(made, bytes(plain, &options()), "{source}");
+    if let Some(theirs) = llvm(source) {
+        assert_eq!(made, theirs, "{source}");
+    }
+}
+
+/// LLVM has not.
+fn same_here(source: &str, plain: &str) {
+    assert_eq!(
+        bytes(source, &options()),
+        bytes(plain, &options()),
+        "{source}"
+    );
+}
+
+fn messages(source: &str, expected: Expect) {
+    let output = assemble(source, "a.s", &options());
+    expected.assert_eq(&render(&output.diagnostics, false));
+}
+
+#[test]
+fn macros() {
+    same(
+        ".macro two a, b\n s_nop \\a\n s_nop \\b\n.endm\ntwo 1, 2\ntwo 3 4\ntwo b=5, a=6\n",
+        "s_nop 1\ns_nop 2\ns_nop 3\ns_nop 4\ns_nop 6\ns_nop 5\n",
+    );
+    // Defaults, required parameters, text in quotes, an expression with blanks.
+    same(
+        ".macro m a:req, b=7, c=\"v3\"\n v_add_u32 \\c, \\a, v\\b\n.endm\n\
+         m v1\nm v2, 5\nm v1 + 0 - 0, 1, v9\nm v1, , v8\n"
+            .replace("v1 + 0 - 0", "v[1 + 0 - 0]")
+            .as_str(),
+        "v_add_u32 v3, v1, v7\nv_add_u32 v3, v2, v5\nv_add_u32 v9, v1, v1\nv_add_u32 v8, v1, v7\n",
+    );
+    // The rest of the arguments.
+    same(
+        ".macro each first, rest:vararg\n s_nop \\first\n .ifnb \\rest\n each \\rest\n .endif\n.endm\n\
+         each 1, 2, 3\n",
+        "s_nop 1\ns_nop 2\ns_nop 3\n",
+    );
+    // `\@` counts the calls, `\()` parts a name from what follows.
+    same(
+        ".macro l r\n.Ll\\@_\\r\\()x:\n s_branch .Ll\\@_\\r\\()x\n v_mov_b32 v\\r\\()0, 0\n.endm\nl 1\nl 2\n",
+        "a: s_branch a\nv_mov_b32 v10, 0\nb: s_branch b\nv_mov_b32 v20, 0\n",
+    );
+    // A macro that defines a macro, and one that goes before the instruction of its name.
+    same(
+        ".macro outer n\n.macro inner\\n a\n s_nop \\n + \\a\n.endm\n.endm\nouter 3\ninner3 4\n",
+        "s_nop 7\n",
+    );
+    same(
+        "s_nop 1\n.macro s_nop n\n s_sleep \\n\n.endm\ns_nop 2\n.purgem s_nop\ns_nop 3\n",
+        "s_nop 1\ns_sleep 2\ns_nop 3\n",
+    );
+    same(
+        ".macro m n\n s_nop \\n\n .if \\n > 1\n .exitm\n .endif\n s_sleep \\n\n.endm\nm 1\nm 2\ns_endpgm\n",
+        "s_nop 1\ns_sleep 1\ns_nop 2\ns_endpgm\n",
+    );
+    // Labels by number are those of each call.
+    same(
+        ".macro spin\n1: s_sleep 1\n s_cbranch_scc0 1b\n.endm\nspin\nspin\n",
+        "a: s_sleep 1\ns_cbranch_scc0 a\nb: s_sleep 1\ns_cbranch_scc0 b\n",
+    );
+    // Parameters in strings, and names that are no parameters.
+    same(
+        ".macro s text\n.ascii \"<\\text>\"\n.endm\ns abc\n",
+        ".ascii \"<abc>\"\n",
+    );
+    // Bodies are found with comments and strings in them.
+    same(
+        ".macro c a // .endm\n s_nop \\a /* .endm\n .endm */\n .ascii \".endm\"\n.endm\nc 5\n",
+        "s_nop 5\n.ascii \".endm\"\n",
+    );
+}
+
+#[test]
+fn repetitions() {
+    same(".rept 3\ns_nop 1\n.endr\n", "s_nop 1\ns_nop 1\ns_nop 1\n");
+    same(
+        "x = 0\n.rept 3\n.rept 2\ns_nop x\nx = x + 1\n.endr\n.endr\n",
+        "s_nop 0\ns_nop 1\ns_nop 2\ns_nop 3\ns_nop 4\ns_nop 5\n",
+    );
+    same(".rept 0\ns_nop 1\n.endr\ns_nop 2\n", "s_nop 2\n");
+    same(
+        ".irp r, 1, 2 , v3\nv_mov_b32 v0, \\r\n.endr\n",
+        "v_mov_b32 v0, 1\nv_mov_b32 v0, 2\nv_mov_b32 v0, v3\n",
+    );
+    same(
+        ".irpc c, 123\nv_mov_b32 v\\c, s\\c\n.endr\n",
+        "v_mov_b32 v1, s1\nv_mov_b32 v2, s2\nv_mov_b32 v3, s3\n",
+    );
+    same(
+        ".macro m n\n.rept \\n\n.irp x, 1, 2\ns_nop \\x\n.endr\n.endr\n.endm\nm 2\n",
+        "s_nop 1\ns_nop 2\ns_nop 1\ns_nop 2\n",
+    );
+    same_here(
+        ".for i = 0, i < 3, i + 1\nv_mov_b32 v[i], i\n.endr\n",
+        "v_mov_b32 v0, 0\nv_mov_b32 v1, 1\nv_mov_b32 v2, 2\n",
+    );
+    same_here(
+        "x = 8\n.while x > 1\ns_nop x\nx = x / 2\n.endr\n.while x == 0\n.endr\n",
+        "s_nop 8\ns_nop 4\ns_nop 2\n",
+    );
+    same_here(
+        ".for i=0, i<2, i+1\n.for j=0, j<2, j+1\ns_nop i*2+j\n.endr\n.endr\n",
+        "s_nop 0\ns_nop 1\ns_nop 2\ns_nop 3\n",
+    );
+    // Long enough that plain lines are read the short way.
+    let lines = "v_add_f32_e32 v0, v1, v2\ns_branch end\n".repeat(200);
+    same(
+        &format!(".rept 7\n{lines}.endr\nend:\n"),
+        &format!("{}end:\n", lines.repeat(7)),
+    );
+}
+
+#[test]
+fn conditions() {
+    let chosen = |condition: &str, expected: bool| {
+        let source = format!("x = 3\ny:\n{condition}\ns_nop 1\n.else\ns_nop 2\n.endif\n");
+        let n = if expected { 1 } else { 2 };
+        same(&source, &format!("s_nop {n}\n"));
+    };
+    for (condition, expected) in [
+        (".if x", true),
+        (".if x == 4", false),
+        (".ifne x - 3", false),
+        (".ifeq x - 3", true),
+        (".ifge x - 3", true),
+        (".ifgt x - 3", false),
+        (".ifle x - 3", true),
+        (".iflt x - 4", true),
+        (".ifdef x", true),
+        (".ifdef y", true),
+        (".ifdef z", false),
+        (".ifndef z", true),
+        (".ifnotdef x", false),
+        (".ifb", true),
+        (".ifb a", false),
+        (".ifnb a", true),
+        (".ifc a b, a b", true),
+        (".ifc a, b", false),
+        (".ifnc a, b", true),
+        (".ifeqs \"a\", \"a\"", true),
+        (".ifnes \"a\", \"a\"", false),
+        (".if . - y == 0", true),
+    ] {
+        chosen(condition, expected);
+    }
+    same(
+        "x = 2\n.if x == 1\ns_nop 1\n.elseif x == 2\ns_nop 2\n.if 0\ns_nop 9\n.else\ns_nop 3\n.endif\n\
+         .elseif x == 2\ns_nop 4\n.else\ns_nop 5\n.endif\n",
+        "s_nop 2\ns_nop 3\n",
+    );
+    // What is skipped is not read, but its own conditions are counted.
+    same_here(
+        ".if 0\nnonsense 0x @ ' \n.if 1\n.else\n.endif\n.macro m\n.endm\n.else\ns_nop 1\n.endif\n",
+        "s_nop 1\n",
+    );
+    let clrx = Options {
+        syntax: Syntax::Clrx,
+        ..options()
+    };
+    let source = ".ifarch gcn1.4\ns_nop 1\n.endif; .ifgpu gfx803; s_nop 2; .elseifgpu vega10; s_nop 3; .endif\n";
+    assert_eq!(
+        bytes(source, &clrx),
+        bytes("s_nop 1\ns_nop 3\n", &options())
+    );
+}
+
+#[test]
+fn defines() {
+    let with = Options {
+        defines: vec![("N".into(), 5), ("M".into(), -1)],
+        ..options()
+    };
+    assert_eq!(
+        bytes(".ifdef N\ns_nop N\n.endif\nv_mov_b32 v0, M\n", &with),
+        bytes("s_nop 5\nv_mov_b32 v0, -1\n", &options())
+    );
+}
+
+#[test]
+fn files() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("language-files");
+    let inner = folder.join("inner");
+    std::fs::create_dir_all(&inner).unwrap();
+    std::fs::write(folder.join("a.inc"), ".include \"b.inc\"\nN = 4\n").unwrap();
+    // Found beside the file that asks for it.
+    std::fs::write(folder.join("b.inc"), ".macro m\n s_nop N\n.endm\n").unwrap();
+    std::fs::write(inner.join("data.bin"), [1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
+    std::fs::write(folder.join("bad.inc"), "s_nop 1\n\ns_nopp 2\n").unwrap();
+    let with = Options {
+        files: Some(vec![folder.clone(), inner]),
+        ..options()
+    };
+    let source = ".include \"a.inc\"\nm\n.incbin \"data.bin\"\n.incbin \"data.bin\", 4\n.incbin \"data.bin\", 2, 4\n";
+    let mut expected = bytes("s_nop 4\n", &options());
+    expected.extend([1, 2, 3, 4, 5, 6, 7, 8, 5, 6, 7, 8, 3, 4, 5, 6]);
+    assert_eq!(bytes(source, &with), expected);
+
+    let text = |output: Output| {
+        let shown = render(&output.diagnostics, false);
+        shown.replace(&format!("{}/", folder.display()), "")
+    };
+    expect![[r#"
+        error: there is no instruction or directive `s_nopp`
+         --> bad.inc:3:1
+          |
+        3 | s_nopp 2
+          | ^^^^^^
+          |
+          = help: did you mean `s_nop`?
+        note: bad.inc is included here
+         --> a.s:2:1
+          |
+        2 | .include "bad.inc"
+          | ^^^^^^^^^^^^^^^^^^
+    "#]]
+    .assert_eq(&text(assemble(
+        "s_nop 0\n.include \"bad.inc\"\n",
+        "a.s",
+        &with,
+    )));
+    // A text from elsewhere reads no file.
+    expect![[r#"
+        error: files may not be read here
+         --> a.s:1:10
+          |
+        1 | .include "bad.inc"
+          |          ^^^^^^^^^
+    "#]]
+    .assert_eq(&text(assemble(".include \"bad.inc\"\n", "a.s", &options())));
+    expect![[r#"
+        error: there is no file no.bin
+         --> a.s:1:9
+          |
+        1 | .incbin "no.bin"
+          |         ^^^^^^^^
+          |
+          = help: it is looked for from the current folder, in the folders of -I, and beside this file
+    "#]]
+    .assert_eq(&text(assemble(".incbin \"no.bin\"\n", "a.s", &with)));
+}
+
+#[test]
+fn messages_point_through_macros() {
+    messages(
+        ".macro inner r\n  v_mov_b32 v0, \\r\n.endm\n.macro outer r\n  inner \\r\n.endm\ns_nop 0\nouter s500\n",
+        expect![[r#"
+            error: gfx900 has s0 to s101
+             --> a.s:2:17
+              |
+            2 |   v_mov_b32 v0, s500
+              |                 ^^^^
+              |
+            note: in the expansion of macro `inner` here
+             --> a.s:5:3
+              |
+            5 |   inner s500
+              |   ^^^^^^^^^^
+            note: in the expansion of macro `outer` here
+             --> a.s:8:1
+              |
+            8 | outer s500
+              | ^^^^^^^^^^
+        "#]],
+    );
+    messages(
+        "\n.irp x, 1, 70000\n  s_nop 0\n  s_nop \\x\n.endr\n",
+        expect![[r#"
+            error: expected a number from -32768 to 65535
+             --> a.s:4:9
+              |
+            4 |   s_nop 70000
+              |         ^^^^^
+              |
+              = help: it is s_nop imm (SOPP)
+            note: in the expansion of .irp here
+             --> a.s:2:1
+              |
+            2 | .irp x, 1, 70000
+              | ^^^^^^^^^^^^^^^^
+        "#]],
+    );
+    messages(
+        ".macro m a:req, b\n.endm\nm\nm 1, 2, 3\nm c=1\nm a=1, 2\n.purgem x\n.macro m\n.endm\n",
+        expect![[r#"
+            error: macro `m` must be given its parameter `a`
+             --> a.s:3:1
+              |
+            3 | m
+              | ^
+            error: macro `m` takes 2 arguments
+             --> a.s:4:9
+              |
+            4 | m 1, 2, 3
+              |         ^
+            error: macro `m` has no parameter `c`
+             --> a.s:5:3
+              |
+            5 | m c=1
+              |   ^
+            error: expected `name=value`: the arguments before this are given by name
+             --> a.s:6:8
+              |
+            6 | m a=1, 2
+              |        ^
+            error: there is no macro `x`
+             --> a.s:7:9
+              |
+            7 | .purgem x
+              |         ^
+            error: there is a macro `m` already
+             --> a.s:8:8
+              |
+            8 | .macro m
+              |        ^
+              |
+              = help: `.purgem` forgets it
+        "#]],
+    );
+    messages(
+        "l:\n.macro m\nl: s_nop 0\n.endm\nm\n.if x\n.elseif\n.endif\n.endif\n.exitm\n.endm\n.endr\n.rept -1\n.endr\n.if 1\n",
+        expect![[r#"
+            error: 'l' is defined twice
+             --> a.s:3:1
+              |
+            3 | l: s_nop 0
+              | ^
+              |
+              = help: it is defined in line 1 already
+            note: in the expansion of macro `m` here
+             --> a.s:5:1
+              |
+            5 | m
+              | ^
+            error: expected a value that is known here: 'x' is not defined before
+             --> a.s:6:5
+              |
+            6 | .if x
+              |     ^
+            error: expected an expression, found the end of the statement
+             --> a.s:7:8
+              |
+            7 | .elseif
+              |        ^
+            error: expected an .if before .endif
+             --> a.s:9:1
+              |
+            9 | .endif
+              | ^^^^^^
+            error: expected to be in a macro
+              --> a.s:10:1
+               |
+            10 | .exitm
+               | ^^^^^^
+            error: expected a .macro before this
+              --> a.s:11:1
+               |
+            11 | .endm
+               | ^^^^^
+            error: expected .rept, .irp, .irpc, .for or .while before this
+              --> a.s:12:1
+               |
+            12 | .endr
+               | ^^^^^
+            error: expected a count of 0 or more
+              --> a.s:13:7
+               |
+            13 | .rept -1
+               |       ^
+            error: expected .endif: this condition has no end
+              --> a.s:15:1
+               |
+            15 | .if 1
+               | ^^^
+        "#]],
+    );
+}
+
+#[test]
+fn texts_that_would_never_end() {
+    for source in [
+        ".macro m\nm\n.endm\nm\n",
+        ".macro m\nm\nm\n.endm\nm\n",
+        ".macro m x:vararg\nm \\x, \\x\n.endm\nm 1\n",
+        ".rept 1000000000000\ns_nop 0\n.endr\n",
+        ".rept 100000\n.rept 100000\ns_nop 0\n.endr\n.endr\n",
+        ".while 1\n.endr\n",
+        ".for i=0, 1, i\n.endr\n",
+        ".irpc a, aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n.rept 1000000000\n.endr\n.endr\n",
+    ] {
+        let output = assemble(source, "a.s", &options());
+        assert!(output.object.is_none(), "{source}");
+        let errors = output.diagnostics.len();
+        assert!((1..=2).contains(&errors), "{source}: {errors} errors");
+        let message = &output.diagnostics[0].message;
+        let told = message.contains("macros, repetitions and includes")
+            || message.contains("this statement is too long");
+        assert!(told, "{message}");
+    }
+}
+
+#[test]
+fn listing() {
+    let with = Options {
+        listing: true,
+        ..options()
+    };
+    let source = "// a comment\n.macro two n\n  s_nop \\n\n  v_mov_b32 v0, 0x1234\n.endm\nstart:\n  two 1\n.rept 2\n  s_branch start\n.endr\n.data\n.long start - start, 5, 6\n.ascii \"0123456789012345678901234567890123456789012345678901234567890123456789\"\n\n// the end\n";
+    let output = assemble(source, "a.s", &with);
+    expect![[r#"
+                                        ; section .text
+               1                          // a comment
+               2                          .macro two n
+               3                            s_nop \n
+               4                            v_mov_b32 v0, 0x1234
+               5                          .endm
+               6                          start:
+               7                            two 1
+        +      3 000000 010080bf            s_nop 1
+        +      4 000004 ff02007e34120000    v_mov_b32 v0, 0x1234
+               8                          .rept 2
+               9                            s_branch start
+              10                          .endr
+        +      9 00000c fcff82bf            s_branch start
+        +      9 000010 fbff82bf
+                                        ; section .data
+              11                          .data
+              12 000000 0000000005000000  .long start - start, 5, 6
+              12 000008 06000000
+              13 00000c 3031323334353637  .ascii "0123456789012345678901234567890123456789012345678901234567890123456789"
+              13 000014 3839303132333435
+              13 00001c 3637383930313233
+              13 000024 3435363738393031
+              13 00002c 3233343536373839
+              13 000034 3031323334353637
+              13 00003c 3839303132333435
+              13 000044 3637383930313233
+                 00004c … 6 bytes more
+              14
+              15                          // the end
+    "#]].assert_eq(&output.listing.expect("asked for"));
+}

@@ -1,0 +1,148 @@
+//! Bytes that are read where they are wanted: a file of gigabytes is never read whole.
+
+use crate::error::Error;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// A file, or bytes in memory.
+#[derive(Debug)]
+pub struct Source {
+    from: From,
+    size: u64,
+}
+
+#[derive(Debug)]
+enum From {
+    /// The lock keeps a seek and its read together.
+    File(Mutex<File>),
+    Bytes(Vec<u8>),
+}
+
+impl Source {
+    /// Opens a file. What cannot be read here and there, such as a pipe, is read whole.
+    ///
+    /// # Errors
+    /// [`Error::Read`] if the file cannot be opened or read.
+    pub fn open(path: &Path) -> Result<Source, Error> {
+        let failed = |e: std::io::Error| Error::Read(e.to_string());
+        let mut file = File::open(path).map_err(failed)?;
+        let about = file.metadata().map_err(failed)?;
+        if !about.is_file() {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).map_err(failed)?;
+            return Ok(Source::from_bytes(bytes));
+        }
+        Ok(Source {
+            size: about.len(),
+            from: From::File(Mutex::new(file)),
+        })
+    }
+
+    /// Takes bytes in memory.
+    pub fn from_bytes(bytes: Vec<u8>) -> Source {
+        Source {
+            size: bytes.len() as u64,
+            from: From::Bytes(bytes),
+        }
+    }
+
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Fills `out` from `offset` on, as far as the bytes go, and says how many they were.
+    fn fill(&self, offset: u64, out: &mut [u8]) -> std::io::Result<usize> {
+        let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let count = out.len().min(left);
+        if count == 0 {
+            return Ok(0);
+        }
+        match &self.from {
+            From::Bytes(bytes) => {
+                let start = offset as usize;
+                out[..count].copy_from_slice(&bytes[start..start + count]);
+            }
+            From::File(file) => {
+                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                file.seek(SeekFrom::Start(offset))?;
+                file.read_exact(&mut out[..count])?;
+            }
+        }
+        Ok(count)
+    }
+
+    /// `size` bytes from `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Read`] if they are not all there.
+    pub fn read(&self, offset: u64, size: u64) -> Result<Vec<u8>, Error> {
+        let end = offset.checked_add(size).filter(|end| *end <= self.size);
+        let (Some(_), Ok(count)) = (end, usize::try_from(size)) else {
+            return Err(Error::Read(format!(
+                "{size} bytes from {offset:#x} on are wanted, and the file has {} bytes",
+                self.size
+            )));
+        };
+        let mut bytes = vec![0; count];
+        let read = self.fill(offset, &mut bytes);
+        match read {
+            Ok(n) if n == count => Ok(bytes),
+            Ok(_) => Err(Error::Read("the file ends too early".into())),
+            Err(e) => Err(Error::Read(e.to_string())),
+        }
+    }
+
+    /// A window of `size` bytes from `offset` on, cut to what there is.
+    pub fn window(&self, offset: u64, size: u64) -> Window<'_> {
+        let start = offset.min(self.size);
+        Window {
+            source: self,
+            start,
+            size: size.min(self.size - start),
+            at: 0,
+        }
+    }
+}
+
+/// Part of a [`Source`], read as a file of its own.
+#[derive(Clone, Debug)]
+pub struct Window<'a> {
+    source: &'a Source,
+    start: u64,
+    size: u64,
+    at: u64,
+}
+
+impl Window<'_> {
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+}
+
+impl Read for Window<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let left = usize::try_from(self.size.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let count = out.len().min(left);
+        let read = self.source.fill(self.start + self.at, &mut out[..count])?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl Seek for Window<'_> {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(n) => Some(n),
+            SeekFrom::End(n) => self.size.checked_add_signed(n),
+            SeekFrom::Current(n) => self.at.checked_add_signed(n),
+        };
+        self.at = at.filter(|at| *at <= self.size).ok_or_else(|| {
+            std::io::Error::new(std::io::ErrorKind::InvalidInput, "a seek beyond the bytes")
+        })?;
+        Ok(self.at)
+    }
+}

@@ -1,0 +1,262 @@
+//! `gcn bundle`: what offload bundles hold, and host programs and libraries that carry them.
+
+use crate::io;
+use clap::{Args, Subcommand, ValueEnum};
+use gcn_object::bundle::{self, Method};
+use gcn_object::container::{Container, Packing};
+use gcn_object::{Entry, Error};
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+/// The command line.
+#[derive(Args)]
+pub struct BundleArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// One line an entry: its id, with the target in it, and its bytes
+    List(ListArgs),
+    /// Write each entry to a file
+    Extract(ExtractArgs),
+    /// Write a bundle of code objects, as clang-offload-bundler does
+    Create(CreateArgs),
+}
+
+const FILE_HELP: &str = "A bundle (plain, compressed or LLVM's offload binary), a host program, library, object file or archive that carries bundles, or a code object; or `-`";
+
+#[derive(Args)]
+struct ListArgs {
+    #[arg(help = FILE_HELP)]
+    file: PathBuf,
+    /// Entries that fit this target alone: gfx906, gfx906:xnack-, or a whole id
+    #[arg(long)]
+    target: Option<String>,
+    /// Before each line the entry's number and its bundle's; after it where it starts, and how it is packed
+    #[arg(long, conflicts_with = "json")]
+    long: bool,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct ExtractArgs {
+    #[arg(help = FILE_HELP)]
+    file: PathBuf,
+    /// The folder that gets one file an entry; it is made where it is missing
+    #[arg(short, value_name = "DIR", required_unless_present = "o")]
+    d: Option<PathBuf>,
+    /// Write the one entry that is chosen to this file, or to `-`
+    #[arg(short, value_name = "OUT", conflicts_with = "d")]
+    o: Option<PathBuf>,
+    /// Entries that fit this target alone: gfx906, gfx906:xnack-, or a whole id
+    #[arg(long)]
+    target: Option<String>,
+    /// The entry of this number (`list --long` has them)
+    #[arg(long, value_name = "N")]
+    entry: Option<usize>,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Example:
+  gcn bundle create -o all.hipfb host-x86_64-unknown-linux=/dev/null \\
+      hipv4-amdgcn-amd-amdhsa--gfx900=a.co hipv4-amdgcn-amd-amdhsa--gfx906=b.co")]
+struct CreateArgs {
+    /// An id and the file of its bytes; `gfx906` alone stands for `hipv4-amdgcn-amd-amdhsa--gfx906`
+    #[arg(required = true, value_name = "ID=FILE", value_parser = id_and_file)]
+    entries: Vec<(String, PathBuf)>,
+    /// Output file, or `-`
+    #[arg(short, value_name = "OUT")]
+    o: PathBuf,
+    /// Each entry starts at a multiple of so many bytes; HIP's runtime wants 4096
+    #[arg(long, default_value_t = bundle::PAGE)]
+    align: u64,
+    /// Compress it
+    #[arg(long, value_name = "METHOD", num_args = 0..=1, require_equals = true, default_missing_value = "zlib")]
+    compress: Option<MethodArg>,
+    /// The version of a compressed bundle's header: 1, 2 (LLVM 19) or 3
+    #[arg(long, default_value_t = 2, requires = "compress", value_parser = clap::value_parser!(u16).range(1..=3))]
+    header: u16,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum MethodArg {
+    Zlib,
+    Zstd,
+}
+
+fn id_and_file(text: &str) -> Result<(String, PathBuf), String> {
+    let (id, file) = text
+        .split_once('=')
+        .filter(|(id, file)| !id.is_empty() && !file.is_empty())
+        .ok_or("expected ID=FILE, as hipv4-amdgcn-amd-amdhsa--gfx906=kernel.co")?;
+    Ok((whole_id(id), PathBuf::from(file)))
+}
+
+fn whole_id(id: &str) -> String {
+    match id.starts_with("gfx") {
+        true => format!("hipv4-amdgcn-amd-amdhsa--{id}"),
+        false => id.to_string(),
+    }
+}
+
+/// Does what the command line says.
+///
+/// # Errors
+/// A message with the file's name.
+pub fn run(args: &BundleArgs) -> Result<(), String> {
+    match &args.action {
+        Action::List(args) => list(args),
+        Action::Extract(args) => extract(args),
+        Action::Create(args) => create(args),
+    }
+}
+
+/// The entries that the options choose, in file order.
+fn chosen<'a>(
+    container: &'a Container,
+    target: Option<&str>,
+    entry: Option<usize>,
+) -> Result<Vec<&'a Entry>, Error> {
+    if entry.is_some() {
+        return Ok(vec![container.choose(target, entry)?]);
+    }
+    let Some(target) = target else {
+        return Ok(container.entries.iter().collect());
+    };
+    let list = container.matching(target);
+    match list.is_empty() {
+        // Its message says what there is.
+        true => Ok(vec![container.choose(Some(target), None)?]),
+        false => Ok(list),
+    }
+}
+
+fn list(args: &ListArgs) -> Result<(), String> {
+    let named = |e: Error| io::named(&args.file, e);
+    let container = io::container(&args.file)?;
+    let mut text = String::new();
+    for entry in chosen(&container, args.target.as_deref(), None).map_err(named)? {
+        let bundle = &container.bundles[entry.bundle];
+        let packing = match bundle.packing {
+            Packing::Bare => "bare",
+            Packing::Plain => "plain",
+            Packing::OffloadBinary => "offload-binary",
+            Packing::Compressed(header) => header.method.name(),
+        };
+        let offset = container.file_offset(entry);
+        if args.json {
+            let line = serde_json::json!({
+                "index": entry.index,
+                "id": entry.id,
+                "target": entry.target.as_ref().map(ToString::to_string),
+                "bytes": entry.size,
+                "offset": offset,
+                "bundle": entry.bundle,
+                "packing": packing,
+                "section": bundle.section,
+                "member": bundle.member,
+            });
+            text.push_str(&format!("{line}\n"));
+            continue;
+        }
+        // An id may hold anything; a line must stay one.
+        let id: String = entry
+            .id
+            .chars()
+            .map(|c| if c.is_control() { '?' } else { c })
+            .collect();
+        if args.long {
+            let at = offset.map_or("-".into(), |o| format!("{o:#x}"));
+            text.push_str(&format!(
+                "{:5} {:4}  {id} {}  {at} {packing}",
+                entry.index, entry.bundle, entry.size
+            ));
+            for place in [&bundle.member, &bundle.section].into_iter().flatten() {
+                text.push_str(&format!(" {}", place.escape_debug()));
+            }
+            text.push('\n');
+        } else {
+            text.push_str(&format!("{id} {}\n", entry.size));
+        }
+    }
+    io::print(text.as_bytes())
+}
+
+fn extract(args: &ExtractArgs) -> Result<(), String> {
+    let named = |e: Error| io::named(&args.file, e);
+    let container = io::container(&args.file)?;
+    if let Some(out) = &args.o {
+        let entry = container.choose(args.target.as_deref(), args.entry);
+        let bytes = entry.and_then(|e| container.read(e)).map_err(named)?;
+        return io::write(out, &bytes);
+    }
+    let Some(folder) = &args.d else {
+        return Err("a folder (-d) or a file (-o) is expected".into());
+    };
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut used = HashSet::new();
+    for entry in chosen(&container, args.target.as_deref(), args.entry).map_err(named)? {
+        let bytes = container.read(entry).map_err(named)?;
+        let name = file_name(&container, entry, &bytes, &mut used);
+        io::write(&folder.join(name), &bytes)?;
+    }
+    Ok(())
+}
+
+/// The name of an entry's file: its id; before it the bundle's number, where there are several bundles.
+fn file_name(
+    container: &Container,
+    entry: &Entry,
+    bytes: &[u8],
+    used: &mut HashSet<String>,
+) -> String {
+    const LONGEST: usize = 180;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.+-".contains(c);
+    let mut name = String::new();
+    if container.bundles.len() > 1 {
+        let width = (container.bundles.len() - 1).to_string().len();
+        name = format!("{:0width$}-", entry.bundle);
+    }
+    let id = entry.id.chars().take(LONGEST);
+    name.extend(id.map(|c| if plain(c) { c } else { '_' }));
+    if name.starts_with('.') || name.is_empty() {
+        name.insert(0, '_');
+    }
+    let extension = match bytes {
+        [0x7f, b'E', b'L', b'F', ..] => ".co",
+        [b'B', b'C', 0xc0, 0xde, ..] => ".bc",
+        _ => "",
+    };
+    let mut whole = format!("{name}{extension}");
+    let mut n = 2;
+    while !used.insert(whole.clone()) {
+        whole = format!("{name}.{n}{extension}");
+        n += 1;
+    }
+    whole
+}
+
+fn create(args: &CreateArgs) -> Result<(), String> {
+    let mut entries = Vec::new();
+    for (id, file) in &args.entries {
+        entries.push((id.as_str(), io::read(file)?));
+    }
+    let entries: Vec<(&str, &[u8])> = entries.iter().map(|(id, b)| (*id, &b[..])).collect();
+    let bundle = bundle::write(&entries, args.align).map_err(|e| e.to_string())?;
+    let bundle = match args.compress {
+        None => bundle,
+        Some(method) => {
+            let method = match method {
+                MethodArg::Zlib => Method::Zlib,
+                MethodArg::Zstd => Method::Zstd,
+            };
+            bundle::compress(&bundle, method, args.header).map_err(|e| e.to_string())?
+        }
+    };
+    io::write(&args.o, &bundle)
+}
