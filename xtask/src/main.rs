@@ -9,6 +9,7 @@ mod fixtures;
 mod listings;
 mod mc;
 mod measure;
+mod objects;
 mod seeds;
 
 use std::path::{Path, PathBuf};
@@ -35,6 +36,8 @@ enum Task {
     Measure(measure::Options),
     /// Check real code: all of it must come back from our text, and each instruction's text be LLVM's
     Corpus(corpus::Options),
+    /// Whole code objects to source and back: every section must be what and where it was
+    Objects(objects::Options),
     /// Compile OpenCL kernels to assembly; our assembler must make of it what llvm-mc makes
     Listings(listings::Options),
     /// LLVM's own tests, llvm/test/MC/AMDGPU and llvm/test/MC/Disassembler/AMDGPU, through our assembler and disassembler
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Task::Vectors => diff::vectors(&repo_root()).map(|()| true),
         Task::Corpus(options) => corpus::run(&options),
         Task::Mc(options) => mc::run(&options),
+        Task::Objects(options) => objects::run(&options),
         Task::Listings(options) => listings::run(&options, &repo_root()),
         Task::Bench(options) => bench::run(&options, &repo_root()).map(|()| true),
         Task::Measure(options) => measure::child(&options),

@@ -329,6 +329,17 @@ pub(crate) fn asked_form(m: &Modifier) -> Option<Form> {
 
 const MAX_OPERANDS: usize = 16;
 
+/// Adds a modifier to those before it.
+fn add(modifiers: &mut Vec<Modifier>, m: Modifier) -> Result<(), Fail> {
+    let offsets = |m: &Modifier| matches!(m.what, Mod::Offset | Mod::Swizzle);
+    let twice = |o: &Modifier| o.what == m.what || offsets(o) && offsets(&m);
+    if modifiers.iter().any(twice) {
+        return Err(Fail::new(m.span, "this modifier is given twice"));
+    }
+    modifiers.push(m);
+    Ok(())
+}
+
 impl<'s> Parser<'s, '_> {
     /// Reads an instruction that begins at the current token.
     pub fn instruction(&mut self, permissive: bool) -> Result<Assembled, Fail> {
@@ -363,9 +374,10 @@ impl<'s> Parser<'s, '_> {
             loop {
                 // LLVM has the format of a typed buffer among the operands.
                 if typed && self.at_modifier(operands.len(), most) {
-                    modifiers.push(self.modifier()?);
-                    if !self.eat(b',') && (self.at_end() || self.at_modifier(operands.len(), most))
-                    {
+                    let m = self.modifier()?;
+                    add(&mut modifiers, m)?;
+                    self.eat(b',');
+                    if self.at_end() {
                         break;
                     }
                     continue;
@@ -390,7 +402,7 @@ impl<'s> Parser<'s, '_> {
                     break;
                 }
                 // LLVM needs no comma between operands, and takes one behind the last.
-                if !comma && (self.clrx || operands.len() >= most || !self.at_operand())
+                if !comma && (self.clrx || operands.len() >= most || !self.at_operand(typed))
                     || comma && !self.clrx && self.at_end()
                 {
                     break;
@@ -402,17 +414,7 @@ impl<'s> Parser<'s, '_> {
         }
         while !self.at_end() {
             let m = self.modifier()?;
-            let twice = |o: &Modifier| {
-                o.what == m.what
-                    || matches!(
-                        (o.what, m.what),
-                        (Mod::Offset, Mod::Swizzle) | (Mod::Swizzle, Mod::Offset)
-                    )
-            };
-            if modifiers.iter().any(twice) {
-                return Err(Fail::new(m.span, "this modifier is given twice"));
-            }
-            modifiers.push(m);
+            add(&mut modifiers, m)?;
             self.eat(b',');
         }
         for m in &modifiers {
@@ -540,11 +542,19 @@ impl<'s> Parser<'s, '_> {
     }
 
     /// Whether an operand may begin here.
-    fn at_operand(&self) -> bool {
+    fn at_operand(&self, typed: bool) -> bool {
+        let name = match self.peek() {
+            Tok::Ident => Lower::new(self.text(self.span())),
+            _ => None,
+        };
+        if let Some(name) = name {
+            let name = name.as_str();
+            let off = name.strip_prefix("no").and_then(modifier);
+            return typed || modifier(name).is_none() && off.is_none();
+        }
         matches!(
             self.peek(),
-            Tok::Ident
-                | Tok::Int(_)
+            Tok::Int(_)
                 | Tok::Float(_)
                 | Tok::LocalRef(..)
                 | Tok::Punct(b'-' | b'|' | b'[' | b'(' | b'+' | b'~' | b'!')
@@ -1199,6 +1209,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 let one = |s: &Slot| s.access == Access::Write && s.ty.dwords() == 1;
                 let loads = row.shape.slot(Role::Vdata).is_some_and(one);
                 if let Some(span) = span {
+                    let loads = loads || self.generation >= Gen::Gfx8;
                     if row.shape.mods == Mods::Buffer && !loads {
                         self.violate(span, "lds is for loads of one dword at most");
                     } else if self.flag(Field::Tfe) {
@@ -1573,7 +1584,10 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Role::Ssrc0 | Role::Ssrc1 | Role::Soffset if code == LDS_DIRECT => {
                 "lds_direct is for the vector ALU"
             }
-            Role::Ssrc0 if code >= 128 && self.row.flags.has(Flags::REGISTERS) => {
+            Role::Ssrc0
+                if matches!(code, 128..=208 | 240..=248 | LITERAL)
+                    && self.row.flags.has(Flags::REGISTERS) =>
+            {
                 "expected an SGPR"
             }
             Role::Sdst | Role::Sdata
@@ -2010,7 +2024,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 let absent = matches!(
                     (self.encoder.encoding, field),
                     (Encoding::Smem, Field::Glc) | (Encoding::Vop3b, Field::Clamp)
-                );
+                ) && (field == Field::Glc || self.has_float());
                 if absent && !self.encoder.has(field) && !self.parser.clrx {
                     self.warning =
                         Some((span, "this generation has no such bit here: it is ignored"));

@@ -8,6 +8,7 @@ use crate::symbols::{Def, Name};
 use crate::{Assembled, Diagnostic, Level};
 use gcn_object::read::{Relocation, Symbol};
 use gcn_object::target::Version;
+use gcn_object::write::Group;
 use gcn_object::{Binding, RelocationKind, SymbolKind, SymbolSection, Visibility};
 use std::collections::HashMap;
 
@@ -17,6 +18,10 @@ impl<'s> Asm<'s, '_> {
         let mut object = None;
         if self.errors < MAX_ERRORS {
             // Even after errors, for what this finds.
+            if !self.options.text_only {
+                self.write_debug();
+            }
+            self.name_sections();
             self.sym.finished = true;
             object = self.link().filter(|_| self.errors == 0);
         }
@@ -26,6 +31,19 @@ impl<'s> Asm<'s, '_> {
         };
         let diagnostics = self.sources.diagnostics(std::mem::take(&mut self.messages));
         (object, diagnostics, listing)
+    }
+
+    /// A section's name is its begin, where no symbol has that name.
+    fn name_sections(&mut self) {
+        for (n, section) in self.sections.iter().enumerate() {
+            if let Some(id) = self.sym.find(&section.name)
+                && self.sym.get(id).def == Def::None
+            {
+                let symbol = self.sym.get_mut(id);
+                symbol.def = Def::Label(n as u32, 0);
+                symbol.name = Name::Local;
+            }
+        }
     }
 
     pub(crate) fn link(&mut self) -> Option<Assembled> {
@@ -57,6 +75,17 @@ impl<'s> Asm<'s, '_> {
         }
 
         let mut symbols = Vec::new();
+        for name in std::mem::take(&mut self.file_symbols) {
+            symbols.push(Symbol {
+                name,
+                address: 0,
+                size: 0,
+                kind: SymbolKind::File,
+                binding: Binding::Local,
+                visibility: Visibility::Default,
+                section: SymbolSection::Absolute,
+            });
+        }
         let mut section_symbol = vec![None; self.sections.len()];
         for (target, n) in &wanted {
             if let RelocTarget::Section(s) = target {
@@ -94,6 +123,7 @@ impl<'s> Asm<'s, '_> {
             let expr = Expr::Sym(id as SymId, Variant::None);
             let (section, address) = match &symbol.def {
                 Def::Common(_, align) => (SymbolSection::Common, *align),
+                Def::Lds(_, align) => (SymbolSection::Lds, *align),
                 Def::None if symbol.binding.is_none() && !referenced[id] => continue,
                 Def::None => (SymbolSection::Undefined, 0),
                 _ => match self.sym.evaluate(&expr) {
@@ -120,7 +150,7 @@ impl<'s> Asm<'s, '_> {
                 },
             };
             let mut size = match &symbol.def {
-                Def::Common(size, _) => *size,
+                Def::Common(size, _) | Def::Lds(size, _) => *size,
                 _ => 0,
             };
             if let Some(expr) = &symbol.size {
@@ -163,6 +193,12 @@ impl<'s> Asm<'s, '_> {
                 relocations[*n].symbol = index[*id as usize];
             }
         }
+        for (id, name) in std::mem::take(&mut self.renames) {
+            let symbol = index.get(id as usize).copied().flatten();
+            if let Some(symbol) = symbol.and_then(|n| symbols.get_mut(n)) {
+                symbol.name = name;
+            }
+        }
         if self.options.text_only {
             symbols.clear();
             relocations.clear();
@@ -178,6 +214,7 @@ impl<'s> Asm<'s, '_> {
             target,
             target_id: id,
             version,
+            os: self.os.unwrap_or_default(),
             sections: std::mem::take(&mut self.sections),
             symbols,
             relocations,
@@ -196,8 +233,8 @@ impl<'s> Asm<'s, '_> {
         &self,
         index: &[Option<usize>],
         symbols: &mut Vec<Symbol>,
-    ) -> (Groups, Vec<(usize, usize)>) {
-        let (mut groups, mut links) = (Groups::new(), Vec::new());
+    ) -> (Vec<Group>, Vec<(usize, usize)>) {
+        let (mut groups, mut links) = (Vec::<Group>::new(), Vec::new());
         let mut of_name: HashMap<&str, usize> = HashMap::new();
         let mut numbers: Vec<&u32> = self.extras.keys().collect();
         numbers.sort();
@@ -218,10 +255,14 @@ impl<'s> Asm<'s, '_> {
                         });
                         symbols.len() - 1
                     });
-                    groups.push((signature, Vec::new()));
+                    groups.push(Group {
+                        comdat: true,
+                        signature,
+                        members: Vec::new(),
+                    });
                     groups.len() - 1
                 });
-                groups[group].1.push(section);
+                groups[group].members.push(section);
             }
             let about = (extra.link.as_ref())
                 .and_then(|name| self.sections.iter().position(|s| s.name == *name));
@@ -285,7 +326,7 @@ impl<'s> Asm<'s, '_> {
                 if name.is_empty() {
                     return Err("there is no label of this number after this".into());
                 }
-                let common = matches!(self.sym.get(id).def, Def::Common(..));
+                let common = matches!(self.sym.get(id).def, Def::Common(..) | Def::Lds(..));
                 if !common && (name.starts_with(".L") || matches!(fixup.kind, FixKind::Branch)) {
                     return Err(format!("'{name}' is not defined"));
                 }
@@ -410,9 +451,6 @@ impl<'s> Asm<'s, '_> {
         }
     }
 }
-
-/// The symbol that names a group, and its sections.
-type Groups = Vec<(usize, Vec<usize>)>;
 
 #[derive(Clone, Copy)]
 enum RelocTarget {

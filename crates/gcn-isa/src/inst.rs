@@ -73,6 +73,10 @@ impl Flags {
     /// An image instruction without D16.
     pub const NO_D16: Flags = Flags(2048);
 
+    /// A quotient, root, exponential, logarithm, sine or cosine: hardware approximates it, at a
+    /// quarter of the rate of plain arithmetic or less.
+    pub const TRANS: Flags = Flags(4096);
+
     /// Whether all of `other` is set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

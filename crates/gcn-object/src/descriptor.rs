@@ -69,6 +69,26 @@ impl KernelDescriptor {
         }
     }
 
+    /// What an `amd_kernel_code_t` says of the same things. The user SGPRs that only v2 has, the numbers of workgroups of the grid, are
+    /// bits 7 to 9 of the properties, which are reserved here. Source: LLVM's `AMDKernelCodeT.h`.
+    pub fn from_kernel_code(b: &[u8; 256]) -> KernelDescriptor {
+        let word = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        KernelDescriptor {
+            group_segment_fixed_size: word(64),
+            private_segment_fixed_size: word(60),
+            kernarg_size: word(72),
+            reserved0: [0; 4],
+            kernel_code_entry_byte_offset: long(16) as i64,
+            reserved1: [0; 20],
+            compute_pgm_rsrc3: 0,
+            compute_pgm_rsrc1: word(48),
+            compute_pgm_rsrc2: word(52),
+            kernel_code_properties: (word(56) & 0x7ff) as u16,
+            reserved2: [0; 6],
+        }
+    }
+
     /// The 64 bytes.
     pub fn to_bytes(&self) -> [u8; 64] {
         let mut b = [0; 64];
@@ -330,6 +350,8 @@ const fn row(
 const USER_SGPR_COUNT: &str = ".amdhsa_user_sgpr_count";
 const NEXT_FREE_VGPR: &str = ".amdhsa_next_free_vgpr";
 const NEXT_FREE_SGPR: &str = ".amdhsa_next_free_sgpr";
+/// llvm-mc takes it from version 15 on.
+const USES_DYNAMIC_STACK: &str = ".amdhsa_uses_dynamic_stack";
 const RESERVE_VCC: &str = ".amdhsa_reserve_vcc";
 const RESERVE_FLAT_SCRATCH: &str = ".amdhsa_reserve_flat_scratch";
 const RESERVE_XNACK_MASK: &str = ".amdhsa_reserve_xnack_mask";
@@ -351,6 +373,7 @@ pub static DIRECTIVES: &[Directive] = {
         row(".amdhsa_user_sgpr_dispatch_id",                       Properties,              4,    1,    0,      6),
         row(".amdhsa_user_sgpr_flat_scratch_init",                 Properties,              5,    1,    0,      6),
         row(".amdhsa_user_sgpr_private_segment_size",              Properties,              6,    1,    0,      6),
+        row(USES_DYNAMIC_STACK,                                    Properties,              11,   1,    0,      6),
         row(".amdhsa_system_sgpr_private_segment_wavefront_offset",Rsrc2,                   0,    1,    0,      6),
         row(".amdhsa_system_sgpr_workgroup_id_x",                  Rsrc2,                   7,    1,    1,      6),
         row(".amdhsa_system_sgpr_workgroup_id_y",                  Rsrc2,                   8,    1,    0,      6),
@@ -582,6 +605,8 @@ pub fn directives(
                 RESERVE_FLAT_SCRATCH => flat_scratch,
                 RESERVE_XNACK_MASK if target.machine.xnack => xnack_mask,
                 RESERVE_XNACK_MASK => continue,
+                // Left out where it says nothing, for llvm-mc 14 to take the rest.
+                USES_DYNAMIC_STACK if descriptor.get(directive) == 0 => continue,
                 _ => descriptor.get(directive),
             };
             builder

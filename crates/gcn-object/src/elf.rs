@@ -2,8 +2,6 @@
 
 /// `EM_AMDGPU`.
 pub const EM_AMDGPU: u16 = 224;
-/// `ELFOSABI_AMDGPU_HSA`.
-pub const OSABI_HSA: u8 = 64;
 
 /// A section's `sh_flags` that matter here, with the raw number kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
@@ -60,18 +58,20 @@ impl SectionKind {
     pub const STRTAB: SectionKind = SectionKind(3);
     /// Relocations with addends.
     pub const RELA: SectionKind = SectionKind(4);
-    pub(crate) const HASH: SectionKind = SectionKind(5);
-    pub(crate) const DYNAMIC: SectionKind = SectionKind(6);
-    pub(crate) const DYNSYM: SectionKind = SectionKind(11);
-    pub(crate) const GNU_HASH: SectionKind = SectionKind(0x6fff_fff6);
+    /// Relocations whose addends are in the places.
+    pub const REL: SectionKind = SectionKind(9);
+    /// A section group.
+    pub const GROUP: SectionKind = SectionKind(17);
     /// Addresses of functions to call at the start,
     pub const INIT_ARRAY: SectionKind = SectionKind(14);
     /// at the end,
     pub const FINI_ARRAY: SectionKind = SectionKind(15);
     /// and before all others.
     pub const PREINIT_ARRAY: SectionKind = SectionKind(16);
-    /// Which sections a linker keeps or drops together.
-    pub const GROUP: SectionKind = SectionKind(17);
+    pub(crate) const HASH: SectionKind = SectionKind(5);
+    pub(crate) const DYNAMIC: SectionKind = SectionKind(6);
+    pub(crate) const DYNSYM: SectionKind = SectionKind(11);
+    pub(crate) const GNU_HASH: SectionKind = SectionKind(0x6fff_fff6);
     /// Symbols whose addresses count, for a linker that folds code.
     pub const LLVM_ADDRSIG: SectionKind = SectionKind(0x6fff_4c03);
 }
@@ -160,6 +160,9 @@ pub enum SymbolKind {
 }
 
 impl SymbolKind {
+    /// `STT_AMDGPU_HSA_KERNEL`: an `amd_kernel_code_t` with the kernel's code behind it.
+    pub const HSA_KERNEL: SymbolKind = SymbolKind::Other(10);
+
     pub(crate) fn from_number(n: u8) -> SymbolKind {
         match n {
             0 => SymbolKind::NoType,
@@ -192,6 +195,8 @@ pub enum SymbolSection {
     Absolute,
     /// It is zeroed data that the linker places; the value is its alignment.
     Common,
+    /// It is LDS that the linker places (`SHN_AMDGPU_LDS`); the value is its alignment.
+    Lds,
     /// In the section of this index.
     Index(usize),
 }
@@ -288,6 +293,16 @@ impl RelocationKind {
             RelocationKind::ABS64 | RelocationKind::REL64 | RelocationKind::RELATIVE64 => 8,
             RelocationKind::REL16 => 2,
             _ => 4,
+        }
+    }
+
+    /// The addend that a place holds where relocations have none of their own. The place is [`RelocationKind::width`] bytes long.
+    pub(crate) fn addend_in(self, place: &[u8]) -> i64 {
+        let value = place.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
+        match place.len() {
+            2 => i64::from(value as i16),
+            4 => i64::from(value as i32),
+            _ => value as i64,
         }
     }
 

@@ -10,7 +10,7 @@ pub enum Error {
     Elf(String),
     /// The ELF machine is not `EM_AMDGPU` (224).
     Machine(u16),
-    /// The OS ABI and ABI version are not those of code object v3 to v5 (64 and 1 to 3).
+    /// The OS ABI and ABI version are not those of a known system and version.
     Abi {
         /// The `EI_OSABI` byte.
         os_abi: u8,
@@ -65,19 +65,18 @@ impl fmt::Display for Error {
             }
             Error::Abi {
                 os_abi: 64,
-                abi_version: 0,
-            } => {
-                write!(
-                    f,
-                    "code object v2 found (ELF ABI version 0), code object v3 to v5 (1 to 3) expected"
-                )
-            }
+                abi_version,
+            } if (4..16).contains(abi_version) => write!(
+                f,
+                "code object v{} found, v2 to v5 expected",
+                abi_version + 2
+            ),
             Error::Abi {
                 os_abi,
                 abi_version,
             } => write!(
                 f,
-                "ELF OS ABI {os_abi} version {abi_version} found, AMDGPU HSA (64) version 1 to 3 expected"
+                "ELF OS ABI {os_abi} version {abi_version} found; AMDGPU HSA (64) version 0 to 3, PAL (65), Mesa (66) or none (0) expected"
             ),
             Error::FileType(kind) => write!(
                 f,

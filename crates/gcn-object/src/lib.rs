@@ -1,5 +1,6 @@
-//! AMDGPU code objects of the HSA ABI (code object v3, v4 and v5) for gfx6 to gfx9: reading, loading, writing.
+//! AMDGPU code objects of the HSA ABI (v2 to v5) and of Mesa for gfx6 to gfx9: reading, loading, writing; and what carries them.
 //!
+//! * [`Container`] finds out what a file is and lists the code objects in it: bundles, host programs, archives.
 //! * [`CodeObject`] reads an ELF file and gives sections, segments, symbols, relocations, kernels and a loadable [`Image`].
 //! * [`KernelDescriptor`], [`KernelBuilder`] and [`directives`] turn `.amdhsa_*` directives into the 64 bytes and back.
 //! * [`metadata`] holds the kernel metadata: the msgpack note, its YAML text and its typed form.
@@ -22,6 +23,7 @@ mod elf;
 mod error;
 pub mod kernel_code;
 pub mod metadata;
+pub mod patch;
 pub mod read;
 pub mod source;
 pub mod target;
@@ -37,5 +39,5 @@ pub use kernel_code::KernelCode;
 pub use metadata::Metadata;
 pub use read::{CodeObject, Image, Kernel};
 pub use source::Source;
-pub use target::{Feature, Machine, TargetId, Version};
+pub use target::{Abi, Feature, Machine, Os, TargetId, Version};
 pub use write::Builder;

@@ -72,37 +72,73 @@ pub fn encode(value: &Value) -> Vec<u8> {
 
 /// Wraps a note's descriptor into the bytes of a `.note` section: one note of owner `AMDGPU` and type 32.
 pub fn note_section(descriptor: &[u8]) -> Vec<u8> {
-    let mut note = Vec::with_capacity(descriptor.len() + 24);
-    note.extend(7u32.to_le_bytes());
+    note("AMDGPU", NT_AMDGPU_METADATA, descriptor)
+}
+
+/// `AMDGPU`'s note of metadata as msgpack, v3 and later.
+pub const NT_AMDGPU_METADATA: u32 = 32;
+/// `AMD`'s note of the code object version: major and minor, 32 bits each.
+pub const NT_AMD_VERSION: u32 = 1;
+/// `AMD`'s note of the ISA: lengths of vendor and architecture (16 bits each), major, minor and stepping (32 bits each), both names.
+pub const NT_AMD_ISA: u32 = 3;
+/// `AMD`'s note of metadata as YAML text, v2.
+pub const NT_AMD_METADATA: u32 = 10;
+/// `AMD`'s note of the target id.
+pub const NT_AMD_ISA_NAME: u32 = 11;
+
+/// A note among others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawNote<'a> {
+    /// The owner, without the zero at its end.
+    pub owner: &'a [u8],
+    /// The type.
+    pub kind: u32,
+    /// The descriptor, as a range of the bytes that were searched.
+    pub descriptor: std::ops::Range<usize>,
+}
+
+/// The notes in `bytes`, as far as they are whole. Owners and descriptors are aligned to 4 bytes.
+pub fn notes(bytes: &[u8]) -> impl Iterator<Item = RawNote<'_>> {
+    let mut at = 0usize;
+    std::iter::from_fn(move || {
+        let word = |at: usize| -> Option<u32> {
+            let b = bytes.get(at..at.checked_add(4)?)?;
+            Some(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        };
+        let (name_size, size, kind) = (word(at)? as usize, word(at + 4)? as usize, word(at + 8)?);
+        let name = at + 12;
+        let start = name.checked_add(name_size)?.checked_next_multiple_of(4)?;
+        let end = start.checked_add(size).filter(|end| *end <= bytes.len())?;
+        let owner = bytes.get(name..name.checked_add(name_size)?)?;
+        at = end.checked_next_multiple_of(4)?;
+        Some(RawNote {
+            owner: owner.strip_suffix(b"\0").unwrap_or(owner),
+            kind,
+            descriptor: start..end,
+        })
+    })
+}
+
+/// The bytes of one note, its padding included.
+pub fn note(owner: &str, kind: u32, descriptor: &[u8]) -> Vec<u8> {
+    let mut note = Vec::with_capacity(descriptor.len() + owner.len() + 24);
+    note.extend((owner.len() as u32 + 1).to_le_bytes());
     note.extend((descriptor.len() as u32).to_le_bytes());
-    note.extend(NT_AMDGPU_METADATA.to_le_bytes());
-    note.extend(b"AMDGPU\0\0");
+    note.extend(kind.to_le_bytes());
+    note.extend(owner.as_bytes());
+    note.push(0);
+    note.resize(note.len().next_multiple_of(4), 0);
     note.extend(descriptor);
     note.resize(note.len().next_multiple_of(4), 0);
     note
 }
 
-const NT_AMDGPU_METADATA: u32 = 32;
-
 /// The descriptor of the first AMDGPU metadata note among the notes in `bytes`, as a range of `bytes`.
 /// `None` if there is none or the notes are cut short.
 pub fn find_note(bytes: &[u8]) -> Option<std::ops::Range<usize>> {
-    let word = |at: usize| -> Option<usize> {
-        let b = bytes.get(at..at.checked_add(4)?)?;
-        usize::try_from(u32::from_le_bytes([b[0], b[1], b[2], b[3]])).ok()
-    };
-    let mut at = 0usize;
-    loop {
-        let (name_size, size, kind) = (word(at)?, word(at + 4)?, word(at + 8)?);
-        let name = at + 12;
-        let start = name.checked_add(name_size)?.checked_next_multiple_of(4)?;
-        let end = start.checked_add(size)?;
-        let owner = bytes.get(name..name.checked_add(name_size)?)?;
-        if kind == NT_AMDGPU_METADATA as usize && owner == b"AMDGPU\0" && end <= bytes.len() {
-            return Some(start..end);
-        }
-        at = end.checked_next_multiple_of(4)?;
-    }
+    notes(bytes)
+        .find(|n| n.kind == NT_AMDGPU_METADATA && n.owner == b"AMDGPU")
+        .map(|n| n.descriptor)
 }
 
 // ---- YAML text to tree ----
@@ -113,10 +149,16 @@ pub fn find_note(bytes: &[u8]) -> Option<std::ops::Range<usize>> {
 /// # Errors
 /// [`MetadataError::Yaml`] if the text is no YAML, is empty, has aliases, unknown tags, or keys that are no scalars.
 pub fn parse_yaml(text: &str) -> Result<Value, MetadataError> {
+    read_yaml(text, true)
+}
+
+/// Reads a document whose scalars get types by their text, or are all strings.
+fn read_yaml(text: &str, typed: bool) -> Result<Value, MetadataError> {
     let mut reader = YamlReader {
         parser: Parser::new_from_str(text),
         line: 1,
         absent: false,
+        typed,
         rest: text,
         index: 0,
     };
@@ -139,6 +181,8 @@ struct YamlReader<'a> {
     line: usize,
     /// The last event stands for a value that is not in the text.
     absent: bool,
+    /// Scalars have types.
+    typed: bool,
     /// The text from character `index` on.
     rest: &'a str,
     index: usize,
@@ -192,6 +236,9 @@ impl<'a> YamlReader<'a> {
                     // LLVM reads a value that is not there as an empty sequence.
                     return Ok(Value::Array(Vec::new()));
                 }
+                if !self.typed {
+                    return Ok(Value::from(text.as_ref()));
+                }
                 scalar(&text, tag.as_deref()).map_err(|e| self.error(e))
             }
             Event::SequenceStart(..) => {
@@ -209,6 +256,7 @@ impl<'a> YamlReader<'a> {
                     let key = match self.next()? {
                         Event::MappingEnd => break,
                         // A key's tag counts for nothing in LLVM.
+                        Event::Scalar(text, ..) if !self.typed => Value::from(text.as_ref()),
                         Event::Scalar(text, ..) => {
                             scalar(&text, None).map_err(|e| self.error(e))?
                         }
@@ -993,6 +1041,32 @@ impl<'a> Fields<'a> {
 }
 
 impl Metadata {
+    /// Reads the typed form of v2's YAML text. Arguments get the offsets that their sizes and alignments give; kernels keep v2's
+    /// spelling of their symbols, `<name>@kd`. Unknown keys are ignored.
+    ///
+    /// # Errors
+    /// [`MetadataError::Yaml`] if it is no YAML; [`MetadataError::Shape`] as [`Metadata::from_value`], with the keys of v3.
+    pub fn from_v2(text: &str) -> Result<Metadata, MetadataError> {
+        let tree = read_yaml(text, false)?;
+        let mut metadata = Metadata::from_value(&renamed(&tree, V2_ROOT))?;
+        for kernel in &mut metadata.kernels {
+            let aligns = kernel.args.iter_mut().scan(0u64, |end, arg| {
+                // Until here the offset held the alignment.
+                let align = arg.offset.max(1);
+                arg.offset = end.checked_next_multiple_of(align)?;
+                *end = arg.offset.checked_add(arg.size)?;
+                Some(())
+            });
+            if aligns.count() < kernel.args.len() {
+                return Err(MetadataError::Shape {
+                    path: format!("{}: Args", kernel.name),
+                    expected: "sizes that a segment holds".into(),
+                });
+            }
+        }
+        Ok(metadata)
+    }
+
     /// Reads the typed form of a tree. Unknown keys are ignored.
     ///
     /// # Errors
@@ -1012,6 +1086,143 @@ impl Metadata {
             kernels: fields.items("amdhsa.kernels", kernel)?,
         })
     }
+}
+
+/// What a scalar of v2's text becomes.
+#[derive(Clone, Copy)]
+enum V2 {
+    /// A string as it is.
+    Text,
+    /// A word of v3, in its spelling.
+    Word,
+    Int,
+    Bool,
+    /// A sequence of integers, or of strings.
+    Ints,
+    Texts,
+    Maps(&'static [(&'static str, &'static str, V2)]),
+    /// A mapping whose keys belong to the mapping around it.
+    Inner(&'static [(&'static str, &'static str, V2)]),
+}
+
+/// v2's keys, v3's, and what they hold.
+static V2_ROOT: &[(&str, &str, V2)] = &[
+    ("Version", "amdhsa.version", V2::Ints),
+    ("Printf", "amdhsa.printf", V2::Texts),
+    ("Kernels", "amdhsa.kernels", V2::Maps(V2_KERNEL)),
+];
+static V2_KERNEL: &[(&str, &str, V2)] = &[
+    ("Name", ".name", V2::Text),
+    ("SymbolName", ".symbol", V2::Text),
+    ("Language", ".language", V2::Text),
+    ("LanguageVersion", ".language_version", V2::Ints),
+    ("Args", ".args", V2::Maps(V2_ARG)),
+    ("Attrs", "", V2::Inner(V2_ATTRS)),
+    ("CodeProps", "", V2::Inner(V2_CODE)),
+];
+static V2_ATTRS: &[(&str, &str, V2)] = &[
+    ("ReqdWorkGroupSize", ".reqd_workgroup_size", V2::Ints),
+    ("WorkGroupSizeHint", ".workgroup_size_hint", V2::Ints),
+    ("VecTypeHint", ".vec_type_hint", V2::Text),
+    ("RuntimeHandle", ".device_enqueue_symbol", V2::Text),
+];
+static V2_CODE: &[(&str, &str, V2)] = &[
+    ("KernargSegmentSize", ".kernarg_segment_size", V2::Int),
+    (
+        "GroupSegmentFixedSize",
+        ".group_segment_fixed_size",
+        V2::Int,
+    ),
+    (
+        "PrivateSegmentFixedSize",
+        ".private_segment_fixed_size",
+        V2::Int,
+    ),
+    ("KernargSegmentAlign", ".kernarg_segment_align", V2::Int),
+    ("WavefrontSize", ".wavefront_size", V2::Int),
+    ("NumSGPRs", ".sgpr_count", V2::Int),
+    ("NumVGPRs", ".vgpr_count", V2::Int),
+    ("MaxFlatWorkGroupSize", ".max_flat_workgroup_size", V2::Int),
+    ("IsDynamicCallStack", ".uses_dynamic_stack", V2::Bool),
+    ("NumSpilledSGPRs", ".sgpr_spill_count", V2::Int),
+    ("NumSpilledVGPRs", ".vgpr_spill_count", V2::Int),
+];
+static V2_ARG: &[(&str, &str, V2)] = &[
+    ("Name", ".name", V2::Text),
+    ("TypeName", ".type_name", V2::Text),
+    ("Size", ".size", V2::Int),
+    // Offsets follow from these.
+    ("Align", ".offset", V2::Int),
+    ("ValueKind", ".value_kind", V2::Word),
+    ("PointeeAlign", ".pointee_align", V2::Int),
+    ("AddrSpaceQual", ".address_space", V2::Word),
+    ("AccQual", ".access", V2::Word),
+    ("ActualAccQual", ".actual_access", V2::Word),
+    ("IsConst", ".is_const", V2::Bool),
+    ("IsRestrict", ".is_restrict", V2::Bool),
+    ("IsVolatile", ".is_volatile", V2::Bool),
+    ("IsPipe", ".is_pipe", V2::Bool),
+];
+
+/// A tree of v2 with v3's keys and types. What does not fit its type stays as it is, and is refused later.
+fn renamed(value: &Value, keys: &'static [(&'static str, &'static str, V2)]) -> Value {
+    let Value::Map(pairs) = value else {
+        return value.clone();
+    };
+    let mut out = Vec::new();
+    for (key, value) in pairs {
+        let known = keys.iter().find(|(old, ..)| key.as_str() == Some(old));
+        let Some((_, new, what)) = known else {
+            continue;
+        };
+        let list = |each: &dyn Fn(&Value) -> Value| match value {
+            Value::Array(items) => Value::Array(items.iter().map(each).collect()),
+            other => other.clone(),
+        };
+        let new_value = match what {
+            V2::Text | V2::Texts => value.clone(),
+            V2::Int => v2_integer(value),
+            V2::Ints => list(&v2_integer),
+            V2::Bool => match value.as_str().and_then(boolean) {
+                Some(b) => Value::Boolean(b),
+                None => value.clone(),
+            },
+            V2::Word => match value.as_str() {
+                // The access that is not given.
+                Some("Default") => continue,
+                Some(word) => Value::from(v3_word(word)),
+                None => value.clone(),
+            },
+            V2::Maps(keys) => list(&|item| renamed(item, keys)),
+            V2::Inner(keys) => {
+                if let Value::Map(inner) = renamed(value, keys) {
+                    out.extend(inner);
+                }
+                continue;
+            }
+        };
+        out.push((Value::from(*new), new_value));
+    }
+    Value::Map(out)
+}
+
+fn v2_integer(value: &Value) -> Value {
+    value
+        .as_str()
+        .and_then(integer)
+        .unwrap_or_else(|| value.clone())
+}
+
+/// `HiddenGlobalOffsetX` is `hidden_global_offset_x` in v3.
+fn v3_word(word: &str) -> String {
+    let mut out = String::new();
+    for c in word.replace("MultiGrid", "Multigrid").chars() {
+        if c.is_ascii_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
 }
 
 fn kernel(value: &Value, path: String) -> Result<KernelMetadata, MetadataError> {

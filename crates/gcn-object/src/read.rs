@@ -1,4 +1,4 @@
-//! Reading code objects v3 to v5 and laying them out for execution.
+//! Reading code objects v2 to v5, Mesa's and PAL's, and laying them out for execution.
 //!
 //! The input may come from anywhere: every offset is checked, and memory stays proportional to the file.
 
@@ -6,10 +6,10 @@ use crate::descriptor::KernelDescriptor;
 use crate::elf::*;
 use crate::error::Error;
 use crate::metadata::{self, KernelMetadata, Metadata};
-use crate::target::{TargetId, Version, mach_name};
+use crate::target::{Abi, MACHINES, Os, TargetId, Version, mach_name};
 use object::LittleEndian as LE;
 use object::elf as raw;
-use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, Rel, Rela, SectionHeader, SectionTable, Sym};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -104,13 +104,42 @@ pub struct Relocation {
     pub addend: i64,
 }
 
+/// Size of an `amd_kernel_code_t` in bytes.
+pub const KERNEL_CODE: usize = 256;
+
+/// One note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The owner, such as `AMD` (v2, Mesa) or `AMDGPU`.
+    pub owner: String,
+    /// The type, by owner: of `AMD` 1 the code object version, 3 and 11 the ISA, 10 the metadata; of `AMDGPU` 32 the metadata.
+    pub kind: u32,
+    /// Where the descriptor's bytes are in the file.
+    pub file: Range<usize>,
+}
+
+/// A section group: sections that a linker keeps or drops together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The group's own section.
+    pub section: usize,
+    /// The flags; 1 (`GRP_COMDAT`) says that of several groups of one name a linker keeps the first.
+    pub flags: u32,
+    /// The symbol that names the group, an index into [`CodeObject::symbols`].
+    pub signature: usize,
+    /// The members.
+    pub members: Vec<usize>,
+}
+
 /// One kernel: its descriptor, its code and what the metadata say of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// The descriptor's symbol without `.kd`.
+    /// The descriptor's symbol without `.kd`, or the symbol of type `STT_AMDGPU_HSA_KERNEL`.
     pub name: String,
-    /// The descriptor.
+    /// The descriptor; of kernels that begin with an `amd_kernel_code_t`, what that says of the same things.
     pub descriptor: KernelDescriptor,
+    /// The `amd_kernel_code_t` that the kernel begins with (v2, Mesa), at [`Kernel::descriptor_address`].
+    pub kernel_code: Option<Box<[u8; KERNEL_CODE]>>,
     /// Virtual address of the descriptor, or its offset in [`Kernel::descriptor_section`].
     pub descriptor_address: u64,
     /// The section of the descriptor, in relocatable files.
@@ -128,7 +157,9 @@ pub struct Kernel {
 pub struct CodeObject {
     /// Loadable or relocatable.
     pub kind: FileKind,
-    /// Code object version.
+    /// Operating system.
+    pub os: Os,
+    /// Code object version; v2 for systems other than HSA.
     pub version: Version,
     /// Processor and features.
     pub target: TargetId,
@@ -148,7 +179,10 @@ pub struct CodeObject {
     pub kernels: Vec<Kernel>,
     /// Metadata of the object; the kernels' parts are in [`CodeObject::kernels`], and `kernels` here holds those without a descriptor.
     pub metadata: Metadata,
-    note: Option<Range<usize>>,
+    /// All notes, in file order.
+    pub notes: Vec<Note>,
+    /// Section groups, in relocatable files.
+    pub groups: Vec<Group>,
     data: Vec<u8>,
 }
 
@@ -196,6 +230,9 @@ fn range(offset: u64, size: u64, length: usize) -> Option<Range<usize>> {
 /// How many times its size a file's names or segments may add up to.
 pub(crate) const OVERLAP: usize = 8;
 
+/// The most notes that are read.
+const MAX_NOTES: usize = 1 << 16;
+
 /// Copies names out of string tables while their total stays in proportion to the file.
 struct Names {
     left: usize,
@@ -223,12 +260,13 @@ fn symbol_section(index: u32) -> SymbolSection {
         0 => SymbolSection::Undefined,
         0xfff1 => SymbolSection::Absolute,
         0xfff2 => SymbolSection::Common,
+        0xff00 => SymbolSection::Lds,
         n => SymbolSection::Index(n as usize - 1),
     }
 }
 
 impl CodeObject {
-    /// Reads a code object of version 3 to 5 for gfx6 to gfx9.
+    /// Reads a code object of version 2 to 5, of Mesa or PAL, for gfx6 to gfx9.
     ///
     /// # Errors
     /// Any [`Error`] but `Layout`, if the file is something else or is damaged.
@@ -241,8 +279,14 @@ impl CodeObject {
             return Err(Error::Machine(header.e_machine(LE)));
         }
         let ident = header.e_ident();
-        let version = match Version::from_abi(ident.abi_version) {
-            Some(version) if ident.os_abi == OSABI_HSA => version,
+        let os = Os::from_abi(ident.os_abi);
+        let version = match os {
+            Some(Os::Hsa) => Version::from_abi(ident.abi_version),
+            // Other systems count on their own: v3's metadata under PAL has no number here.
+            _ => Some(Version::V2),
+        };
+        let (os, version) = match (os, version) {
+            (Some(os), Some(version)) => (os, version),
             _ => {
                 return Err(Error::Abi {
                     os_abi: ident.os_abi,
@@ -257,15 +301,21 @@ impl CodeObject {
         };
         let flags = header.e_flags(LE);
         let mach = flags & 0xff;
-        let target = TargetId::from_flags(flags, version).ok_or_else(|| Error::Target {
+        let unknown = Error::Target {
             mach,
             name: mach_name(mach),
-        })?;
+        };
+        let target = TargetId::from_flags(flags, version);
+        // The first compilers wrote the processor into a note alone.
+        if target.is_none() && (mach != 0 || version != Version::V2) {
+            return Err(unknown);
+        }
 
         let mut co = CodeObject {
             kind,
+            os,
             version,
-            target,
+            target: target.unwrap_or_else(|| TargetId::new(&MACHINES[0])),
             flags,
             sections: Vec::new(),
             segments: Vec::new(),
@@ -274,7 +324,8 @@ impl CodeObject {
             relocations: Vec::new(),
             kernels: Vec::new(),
             metadata: Metadata::default(),
-            note: None,
+            notes: Vec::new(),
+            groups: Vec::new(),
             data: data.to_vec(),
         };
         let mut names = Names {
@@ -293,9 +344,14 @@ impl CodeObject {
         if co.symbols.is_empty() {
             co.symbols = co.dynamic_symbols.clone();
         }
-        co.note = co.find_note(programs)?;
-        if let Some(note) = &co.note {
-            co.metadata = Metadata::from_value(&metadata::decode(&co.data[note.clone()])?)?;
+        co.read_notes(programs)?;
+        if target.is_none() {
+            co.target = co.target_in_notes().ok_or(unknown)?;
+        }
+        if let Some(note) = co.note() {
+            co.metadata = Metadata::from_value(&metadata::decode(note)?)?;
+        } else if let Some(text) = co.metadata_text()? {
+            co.metadata = Metadata::from_v2(text)?;
         }
         co.read_kernels()?;
         Ok(co)
@@ -405,15 +461,12 @@ impl CodeObject {
         }
         if self.kind == FileKind::Relocatable {
             for section in sections.iter() {
-                let Some((relocations, link)) =
-                    section.rela(LE, data).map_err(elf_error("relocations"))?
-                else {
-                    if section.sh_type(LE) == raw::SHT_REL {
-                        return Err(Error::Elf(
-                            "relocations without addends (SHT_REL) are not those of AMDGPU".into(),
-                        ));
-                    }
-                    continue;
+                let rela = section.rela(LE, data).map_err(elf_error("relocations"))?;
+                let rel = section.rel(LE, data).map_err(elf_error("relocations"))?;
+                let (with, without, link) = match (rela, rel) {
+                    (Some((list, link)), _) => (list, &[][..], link),
+                    (None, Some((list, link))) => (&[][..], list, link),
+                    (None, None) => continue,
                 };
                 if Some(link) != symbol_table {
                     return Err(Error::Elf(
@@ -427,14 +480,79 @@ impl CodeObject {
                 let place = place.ok_or_else(|| {
                     Error::Elf("a relocation section refers to no section".into())
                 })?;
-                for relocation in relocations {
-                    let relocation =
-                        self.relocation(relocation, Some(place), self.symbols.len())?;
+                let symbols = self.symbols.len();
+                for relocation in with {
+                    let relocation = self.relocation(relocation, Some(place), symbols)?;
+                    self.relocations.push(relocation);
+                }
+                for relocation in without {
+                    let relocation = self.relocation_in_place(relocation, place, symbols)?;
                     self.relocations.push(relocation);
                 }
             }
+            self.read_groups(&sections, data)?;
         }
         Ok(())
+    }
+
+    fn read_groups(
+        &mut self,
+        sections: &SectionTable<'_, Header>,
+        data: &[u8],
+    ) -> Result<(), Error> {
+        for (index, section) in sections.enumerate() {
+            let Some((flags, members)) = section
+                .group(LE, data)
+                .map_err(elf_error("section group"))?
+            else {
+                continue;
+            };
+            let bad = |what: &str| Error::Elf(format!("section group {}: {what}", index.0));
+            let signature = section.sh_info(LE) as usize;
+            if signature >= self.symbols.len() {
+                return Err(bad("its symbol does not exist"));
+            }
+            let members = members.iter().map(|member| {
+                let member = (member.get(LE) as usize).checked_sub(1);
+                member
+                    .filter(|i| *i < self.sections.len())
+                    .ok_or_else(|| bad("a member does not exist"))
+            });
+            let members = members.collect::<Result<Vec<usize>, Error>>()?;
+            self.groups.push(Group {
+                section: index.0 - 1,
+                flags,
+                signature,
+                members,
+            });
+        }
+        Ok(())
+    }
+
+    /// A relocation whose addend is in its place.
+    fn relocation_in_place(
+        &self,
+        relocation: &raw::Rel64<LE>,
+        section: usize,
+        symbols: usize,
+    ) -> Result<Relocation, Error> {
+        let offset = relocation.r_offset(LE);
+        let bad = |detail: String| Error::Relocation { offset, detail };
+        let symbol = relocation.r_sym(LE) as usize;
+        if symbol > 0 && symbol >= symbols {
+            return Err(bad(format!("symbol {symbol} does not exist")));
+        }
+        let kind = RelocationKind(relocation.r_type(LE));
+        let data = self.section_data(section);
+        let place = range(offset, kind.width() as u64, data.len())
+            .ok_or_else(|| bad("its place is outside its section".into()))?;
+        Ok(Relocation {
+            section: Some(section),
+            offset,
+            kind,
+            symbol: (symbol > 0).then_some(symbol),
+            addend: kind.addend_in(&data[place]),
+        })
     }
 
     fn symbol(&self, symbol: &raw::Sym64<LE>, name: String, section: u32) -> Result<Symbol, Error> {
@@ -557,10 +675,7 @@ impl CodeObject {
         Ok(())
     }
 
-    fn find_note(
-        &self,
-        programs: &[raw::ProgramHeader64<LE>],
-    ) -> Result<Option<Range<usize>>, Error> {
+    fn read_notes(&mut self, programs: &[raw::ProgramHeader64<LE>]) -> Result<(), Error> {
         let mut places = Vec::new();
         for program in programs.iter().filter(|p| p.p_type(LE) == raw::PT_NOTE) {
             let place = range(program.p_offset(LE), program.p_filesz(LE), self.data.len());
@@ -576,6 +691,7 @@ impl CodeObject {
         );
         // A table of overlapping notes would be searched again and again.
         let mut seen = HashSet::new();
+        let mut known = HashSet::new();
         let mut left = self.data.len().saturating_mul(OVERLAP);
         for place in places {
             if !seen.insert((place.start, place.end)) {
@@ -584,11 +700,117 @@ impl CodeObject {
             left = left
                 .checked_sub(place.len())
                 .ok_or(Error::TooLarge("notes"))?;
-            if let Some(note) = metadata::find_note(&self.data[place.clone()]) {
-                return Ok(Some(place.start + note.start..place.start + note.end));
+            for note in metadata::notes(&self.data[place.clone()]) {
+                let file = place.start + note.descriptor.start..place.start + note.descriptor.end;
+                // A note segment holds what its sections hold.
+                if !known.insert(file.start) {
+                    continue;
+                }
+                if known.len() > MAX_NOTES {
+                    return Err(Error::TooMany("notes"));
+                }
+                self.notes.push(Note {
+                    owner: String::from_utf8_lossy(note.owner).into_owned(),
+                    kind: note.kind,
+                    file,
+                });
             }
         }
-        Ok(None)
+        self.notes.sort_by_key(|n| n.file.start);
+        Ok(())
+    }
+
+    /// The descriptor of the first note of this owner and type.
+    pub fn note_of(&self, owner: &str, kind: u32) -> Option<&[u8]> {
+        let note = self
+            .notes
+            .iter()
+            .find(|n| n.owner == owner && n.kind == kind);
+        note.map(|n| &self.data[n.file.clone()])
+    }
+
+    /// What v2's ISA notes say the code is for.
+    fn target_in_notes(&self) -> Option<TargetId> {
+        if let Some(name) = self.note_of("AMD", metadata::NT_AMD_ISA_NAME) {
+            let name = std::str::from_utf8(name).ok()?.trim_end_matches('\0');
+            let processor = &name[name.rfind("gfx")?..];
+            let mut digits = processor[3..].chars().map(|c| c.to_digit(16));
+            let mut digit = || digits.next().flatten();
+            return TargetId::from_isa(digit()?, digit()?, digit()?);
+        }
+        let isa = self.note_of("AMD", metadata::NT_AMD_ISA)?;
+        // Lengths of two names, then major, minor and stepping.
+        let number = |at: usize| {
+            isa.get(at..at + 4)
+                .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        };
+        TargetId::from_isa(number(4)?, number(8)?, number(12)?)
+    }
+
+    /// The YAML text of v2's metadata note, where there is one.
+    ///
+    /// # Errors
+    /// [`Error::Elf`] if it is no UTF-8.
+    pub fn metadata_text(&self) -> Result<Option<&str>, Error> {
+        let Some(text) = self.note_of("AMD", metadata::NT_AMD_METADATA) else {
+            return Ok(None);
+        };
+        match std::str::from_utf8(text) {
+            Ok(text) => Ok(Some(text.trim_end_matches('\0'))),
+            Err(_) => Err(Error::Elf("the metadata note is no UTF-8 text".into())),
+        }
+    }
+
+    /// Kernels that are symbols of a type of their own, with an `amd_kernel_code_t` at their start.
+    fn kernels_with_code(
+        &self,
+        by_symbol: &mut HashMap<String, KernelMetadata>,
+    ) -> Result<Vec<Kernel>, Error> {
+        let relocatable = self.kind == FileKind::Relocatable;
+        let mut seen = HashSet::new();
+        let mut kernels = Vec::new();
+        for symbol in &self.symbols {
+            let defined = symbol.section != SymbolSection::Undefined;
+            if symbol.kind != SymbolKind::HSA_KERNEL || !defined || !seen.insert(&symbol.name) {
+                continue;
+            }
+            let bad = |detail: &str| Error::Kernel {
+                name: symbol.name.clone(),
+                detail: detail.to_string(),
+            };
+            let SymbolSection::Index(section) = symbol.section else {
+                return Err(bad("it is in no section"));
+            };
+            let bytes = if relocatable {
+                let data = self.section_data(section);
+                range(symbol.address, KERNEL_CODE as u64, data.len()).map(|r| &data[r])
+            } else {
+                self.read(symbol.address, KERNEL_CODE as u64)
+            };
+            let code = bytes
+                .and_then(|b| <[u8; KERNEL_CODE]>::try_from(b).ok())
+                .ok_or_else(|| bad("its amd_kernel_code_t is not in the file"))?;
+            let descriptor = KernelDescriptor::from_kernel_code(&code);
+            let entry = symbol
+                .address
+                .wrapping_add_signed(descriptor.kernel_code_entry_byte_offset);
+            if !relocatable && !self.segments.iter().any(|s| s.executable && s.holds(entry)) {
+                return Err(bad(&format!(
+                    "its entry {entry:#x} is in no executable segment"
+                )));
+            }
+            kernels.push(Kernel {
+                name: symbol.name.clone(),
+                descriptor,
+                kernel_code: Some(Box::new(code)),
+                descriptor_address: symbol.address,
+                descriptor_section: relocatable.then_some(section),
+                entry,
+                entry_section: relocatable.then_some(section),
+                metadata: by_symbol.remove(&symbol.name),
+            });
+        }
+        Ok(kernels)
     }
 
     fn read_kernels(&mut self) -> Result<(), Error> {
@@ -596,8 +818,14 @@ impl CodeObject {
         let mut by_symbol: HashMap<String, KernelMetadata> = HashMap::with_capacity(listed.len());
         let mut order = Vec::with_capacity(listed.len());
         for kernel in listed {
-            order.push(kernel.symbol.clone());
-            by_symbol.entry(kernel.symbol.clone()).or_insert(kernel);
+            // v2 names the descriptor, as it were; the symbol has no such ending.
+            let symbol = match self.version {
+                Version::V2 => kernel.symbol.strip_suffix("@kd").unwrap_or(&kernel.symbol),
+                _ => &kernel.symbol,
+            };
+            let symbol = symbol.to_string();
+            order.push(symbol.clone());
+            by_symbol.entry(symbol).or_insert(kernel);
         }
         // Relocations of relocatable files by place, to find each descriptor's entry.
         let mut entries = HashMap::new();
@@ -607,8 +835,12 @@ impl CodeObject {
             }
         }
         let mut seen = HashSet::new();
-        let mut kernels = Vec::new();
-        for symbol in &self.symbols {
+        let mut kernels = match self.version {
+            Version::V2 => self.kernels_with_code(&mut by_symbol)?,
+            _ => Vec::new(),
+        };
+        let described = self.symbols.iter().filter(|_| self.version != Version::V2);
+        for symbol in described {
             let Some(name) = symbol.name.strip_suffix(".kd") else {
                 continue;
             };
@@ -667,6 +899,7 @@ impl CodeObject {
             kernels.push(Kernel {
                 name: name.to_string(),
                 descriptor,
+                kernel_code: None,
                 descriptor_address: symbol.address,
                 descriptor_section: relocatable.then_some(section),
                 entry,
@@ -690,7 +923,15 @@ impl CodeObject {
 
     /// The target id as this code object version spells it, such as `amdgcn-amd-amdhsa--gfx906:xnack+`.
     pub fn target_id(&self) -> String {
-        self.target.full(self.version)
+        self.target.full(self.abi())
+    }
+
+    /// Operating system and version.
+    pub fn abi(&self) -> Abi {
+        Abi {
+            os: self.os,
+            version: self.version,
+        }
     }
 
     /// The whole file.
@@ -727,7 +968,7 @@ impl CodeObject {
 
     /// The descriptor bytes of the metadata note (msgpack), where there is one.
     pub fn note(&self) -> Option<&[u8]> {
-        self.note.as_ref().map(|r| &self.data[r.clone()])
+        self.note_of("AMDGPU", metadata::NT_AMDGPU_METADATA)
     }
 
     /// The kernel of this name.

@@ -7,7 +7,8 @@ use std::fmt;
 /// Which code object version a file has. It decides the ELF ABI version, the feature bits of `e_flags` and the spelling of target ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
-    /// Code object v2, ELF ABI version 0. Objects of other systems than HSA are of this version in their header alone.
+    /// Code object v2, ELF ABI version 0, and what other operating systems than HSA have. Kernels begin with an `amd_kernel_code_t`,
+    /// and metadata is YAML text.
     V2,
     /// Code object v3, ELF ABI version 1.
     V3,
@@ -18,9 +19,10 @@ pub enum Version {
 }
 
 impl Version {
-    /// The version of an `EI_ABIVERSION` byte under the HSA OS ABI; `None` for v2 (0) and for unknown numbers.
+    /// The version of an `EI_ABIVERSION` byte under the HSA OS ABI; `None` for unknown numbers.
     pub fn from_abi(abi: u8) -> Option<Version> {
         match abi {
+            0 => Some(Version::V2),
             1 => Some(Version::V3),
             2 => Some(Version::V4),
             3 => Some(Version::V5),
@@ -33,7 +35,7 @@ impl Version {
         self.number() - 2
     }
 
-    /// 2, 3, 4 or 5.
+    /// 2 to 5.
     pub fn number(self) -> u8 {
         match self {
             Version::V2 => 2,
@@ -127,6 +129,62 @@ impl Os {
     }
 }
 
+/// What a file's header says of its form: operating system and code object version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Abi {
+    /// Operating system.
+    pub os: Os,
+    /// Code object version; [`Version::V2`] under all systems but HSA.
+    pub version: Version,
+}
+
+impl Abi {
+    /// Mesa's OpenCL.
+    pub const MESA3D: Abi = Abi {
+        os: Os::Mesa3d,
+        version: Version::V2,
+    };
+    /// AMD's graphics drivers.
+    pub const PAL: Abi = Abi {
+        os: Os::Pal,
+        version: Version::V2,
+    };
+    /// No operating system.
+    pub const NONE: Abi = Abi {
+        os: Os::None,
+        version: Version::V2,
+    };
+
+    /// The form of a system's files. Only HSA has versions.
+    pub fn new(os: Os, version: Version) -> Abi {
+        let version = match os {
+            Os::Hsa => version,
+            _ => Version::V2,
+        };
+        Abi { os, version }
+    }
+
+    /// Kernels begin with an `amd_kernel_code_t` and have no descriptor elsewhere.
+    pub fn has_kernel_code(self) -> bool {
+        self.version == Version::V2
+    }
+
+    /// Relocatable files hold addends in their relocations (`SHT_RELA`) and not in the places (`SHT_REL`).
+    pub fn has_addends(self) -> bool {
+        self.os == Os::Hsa
+    }
+}
+
+impl From<Version> for Abi {
+    /// A version of HSA's code objects.
+    fn from(version: Version) -> Abi {
+        Abi {
+            os: Os::Hsa,
+            version,
+        }
+    }
+}
+
 /// One processor.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Machine {
@@ -216,6 +274,18 @@ impl Machine {
     /// The processor of an `EF_AMDGPU_MACH` number.
     pub fn from_mach(mach: u32) -> Option<&'static Machine> {
         MACHINES.iter().find(|m| m.mach == mach)
+    }
+
+    /// The numbers in the name: `gfx90c` is 9, 0 and 12.
+    pub fn isa(&self) -> (u32, u32, u32) {
+        let digits: Vec<u32> = self.name[3..]
+            .chars()
+            .filter_map(|c| c.to_digit(16))
+            .collect();
+        match digits[..] {
+            [major, minor, stepping] => (major, minor, stepping),
+            _ => (u32::from(self.generation), 0, 0),
+        }
     }
 
     /// The processor of a name such as `gfx900`.
@@ -319,7 +389,7 @@ impl TargetId {
     /// # Errors
     /// A message if the processor is unknown, lacks a named feature, or a feature is unknown or repeated.
     pub fn parse(text: &str, version: Version) -> Result<TargetId, String> {
-        let id = text.strip_prefix(TRIPLE).unwrap_or(text);
+        let id = Os::split(text).map_or(text, |(_, id)| id);
         if version == Version::V2 {
             return TargetId::parse_v2(id, text);
         }
@@ -456,8 +526,35 @@ impl TargetId {
     }
 
     /// The whole target id, as `.amdgcn_target` spells it.
-    pub fn full(&self, version: Version) -> String {
-        format!("{TRIPLE}{}", self.short(version))
+    pub fn full(&self, abi: impl Into<Abi>) -> String {
+        let abi = abi.into();
+        format!("{}{}", abi.os.triple(), self.short(abi.version))
+    }
+
+    /// The target of the numbers in a v2 object's ISA note. Later processors had an odd stepping of their own for XNACK; early
+    /// ones had several.
+    pub fn from_isa(major: u32, minor: u32, stepping: u32) -> Option<TargetId> {
+        let (name, xnack) = match (major, minor, stepping) {
+            (8, 0, 0) => ("gfx802", false),
+            (8, 0, 1) => ("gfx801", true),
+            (8, 0, 4) => ("gfx803", false),
+            (8, 1, 0) => ("gfx810", true),
+            (9, 0, 1) => ("gfx900", true),
+            (9, 0, 3) => ("gfx902", true),
+            (9, 0, 5) => ("gfx904", true),
+            (9, 0, 7) => ("gfx906", true),
+            _ => {
+                let machine = MACHINES
+                    .iter()
+                    .find(|m| m.isa() == (major, minor, stepping))?;
+                return TargetId::parse(machine.name, Version::V2).ok();
+            }
+        };
+        let mut target = TargetId::parse(name, Version::V2).ok()?;
+        if xnack {
+            target.xnack = Feature::On;
+        }
+        Some(target)
     }
 }
 

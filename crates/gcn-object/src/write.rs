@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::metadata;
 use crate::read::{CodeObject, FileKind, OVERLAP};
 pub use crate::read::{Relocation, Symbol};
-use crate::target::{Os, TargetId, Version};
+use crate::target::{Abi, Os, TargetId};
 use std::collections::HashMap;
 
 /// A section given to the [`Builder`].
@@ -67,15 +67,35 @@ impl Section {
 #[derive(Clone, Debug)]
 pub struct Builder {
     target: TargetId,
-    version: Version,
-    os: Os,
+    abi: Abi,
     sections: Vec<Section>,
     symbols: Vec<Symbol>,
     relocations: Vec<Relocation>,
-    pins: HashMap<String, u64>,
-    groups: Vec<(usize, Vec<usize>)>,
+    groups: Vec<Group>,
     links: Vec<(usize, usize)>,
+    pins: HashMap<String, u64>,
 }
+
+/// A section group given to the [`Builder`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Of several groups of one name a linker keeps the first (`GRP_COMDAT`).
+    pub comdat: bool,
+    /// The symbol whose name is the group's.
+    pub signature: usize,
+    /// Its sections.
+    pub members: Vec<usize>,
+}
+
+const GRP_COMDAT: u32 = 1;
+/// Sections that the writers make anew.
+const TABLES: [SectionKind; 5] = [
+    SectionKind::SYMTAB,
+    SectionKind::STRTAB,
+    SectionKind::RELA,
+    SectionKind::REL,
+    SectionKind::GROUP,
+];
 
 /// Page size in memory, and what segments are aligned to.
 const PAGE: u64 = 0x1000;
@@ -91,24 +111,18 @@ fn layout<T>(text: impl Into<String>) -> Result<T, Error> {
 }
 
 impl Builder {
-    /// An empty object.
-    pub fn new(target: TargetId, version: Version) -> Builder {
+    /// An empty object of a version of HSA's code objects, or of another system.
+    pub fn new(target: TargetId, abi: impl Into<Abi>) -> Builder {
         Builder {
             target,
-            version,
-            os: Os::Hsa,
+            abi: abi.into(),
             sections: Vec::new(),
             symbols: Vec::new(),
             relocations: Vec::new(),
-            pins: HashMap::new(),
             groups: Vec::new(),
             links: Vec::new(),
+            pins: HashMap::new(),
         }
-    }
-
-    /// The system whose loader takes the file; [`Os::Hsa`] if it is not said. For any other, the version does not matter.
-    pub fn for_os(&mut self, os: Os) {
-        self.os = os;
     }
 
     /// The parts of a relocatable object, ready to be linked.
@@ -119,7 +133,7 @@ impl Builder {
         if object.kind != FileKind::Relocatable {
             return layout("the object is linked already");
         }
-        let mut builder = Builder::new(object.target, object.version);
+        let mut builder = Builder::new(object.target, object.abi());
         let mut index = vec![None; object.sections.len()];
         let total = object
             .sections
@@ -129,13 +143,7 @@ impl Builder {
             return Err(Error::TooLarge("sections"));
         }
         for (i, section) in object.sections.iter().enumerate() {
-            let tables = [
-                SectionKind::SYMTAB,
-                SectionKind::STRTAB,
-                SectionKind::RELA,
-                SectionKind::GROUP,
-            ];
-            if tables.contains(&section.kind) {
+            if TABLES.contains(&section.kind) {
                 continue;
             }
             index[i] = Some(builder.section(Section {
@@ -161,6 +169,21 @@ impl Builder {
                 symbol.section = SymbolSection::Index(i);
             }
             builder.symbol(symbol);
+        }
+        for group in &object.groups {
+            let signature = group.signature.checked_sub(1);
+            let signature =
+                signature.ok_or_else(|| Error::Layout("a section group has no name".into()))?;
+            builder.groups.push(Group {
+                comdat: group.flags & GRP_COMDAT != 0,
+                signature,
+                members: group
+                    .members
+                    .iter()
+                    .copied()
+                    .filter_map(new_index)
+                    .collect(),
+            });
         }
         for relocation in &object.relocations {
             let section = relocation.section.and_then(new_index);
@@ -198,10 +221,9 @@ impl Builder {
         self.symbols.get_mut(index)
     }
 
-    /// Makes sections a group (COMDAT) of which a linker keeps the first with the name of the symbol `signature`. A loadable file
-    /// has no groups.
-    pub fn group(&mut self, signature: usize, sections: Vec<usize>) {
-        self.groups.push((signature, sections));
+    /// Adds a relocation in a section added before.
+    pub fn relocation(&mut self, relocation: Relocation) {
+        self.relocations.push(relocation);
     }
 
     /// Says that a section is about another one (`SHF_LINK_ORDER`).
@@ -209,9 +231,28 @@ impl Builder {
         self.links.push((section, about));
     }
 
-    /// Adds a relocation in a section added before.
-    pub fn relocation(&mut self, relocation: Relocation) {
-        self.relocations.push(relocation);
+    /// Adds a section group. Its sections are in no other.
+    pub fn group(&mut self, group: Group) {
+        self.groups.push(group);
+    }
+
+    /// Adds a note to the section `.note`, which is made where there is none. As in LLVM, only HSA's notes are loaded.
+    pub fn add_note(&mut self, owner: &str, kind: u32, descriptor: &[u8]) -> usize {
+        let note = metadata::note(owner, kind, descriptor);
+        let is_note = |s: &Section| s.kind == SectionKind::NOTE && s.name == ".note";
+        if let Some(i) = self.sections.iter().position(is_note) {
+            let section = &mut self.sections[i];
+            section.data.extend(note);
+            section.size = section.data.len() as u64;
+            return i;
+        }
+        let flags = match self.abi.os {
+            Os::Hsa => SectionFlags::ALLOC,
+            _ => SectionFlags::default(),
+        };
+        let mut section = Section::new(".note", flags, 4, note);
+        section.kind = SectionKind::NOTE;
+        self.section(section)
     }
 
     /// Adds the metadata note with this descriptor (msgpack) as section `.note`.
@@ -322,13 +363,22 @@ impl Builder {
                 return layout(format!("symbol name {:?} has a NUL", symbol.name));
             }
         }
-        let sections = (self.groups.iter().flat_map(|g| &g.1))
-            .chain(self.links.iter().flat_map(|(a, b)| [a, b]));
-        if sections.into_iter().any(|&i| i >= self.sections.len()) {
+        let linked = self.links.iter().flat_map(|(a, b)| [a, b]);
+        if linked.into_iter().any(|&i| i >= self.sections.len()) {
             return layout("a section that belongs to another one does not exist");
         }
-        if self.groups.iter().any(|g| g.0 >= self.symbols.len()) {
-            return layout("the symbol that names a group does not exist");
+        let mut grouped = vec![false; self.sections.len()];
+        for group in &self.groups {
+            if group.signature >= self.symbols.len() {
+                return layout("the symbol of a section group does not exist");
+            }
+            for member in &group.members {
+                match grouped.get_mut(*member) {
+                    Some(seen @ false) => *seen = true,
+                    Some(_) => return layout("a section is in two groups"),
+                    None => return layout("a section of a group does not exist"),
+                }
+            }
         }
         for relocation in &self.relocations {
             let offset = relocation.offset;
@@ -363,9 +413,9 @@ impl Builder {
         sections: usize,
         names: usize,
     ) -> Vec<u8> {
-        let version = match self.os {
-            Os::Hsa => self.version,
-            _ => Version::V2,
+        let abi_version = match self.abi.os {
+            Os::Hsa => self.abi.version.abi(),
+            _ => 0,
         };
         let mut out = Vec::with_capacity(64);
         out.extend([
@@ -376,8 +426,8 @@ impl Builder {
             2,
             1,
             1,
-            self.os.abi(),
-            version.abi(),
+            self.abi.os.abi(),
+            abi_version,
         ]);
         out.resize(16, 0);
         out.extend(file_type.to_le_bytes());
@@ -386,7 +436,7 @@ impl Builder {
         out.extend(0u64.to_le_bytes());
         out.extend(if programs > 0 { 64u64 } else { 0 }.to_le_bytes());
         out.extend(section_headers.to_le_bytes());
-        out.extend(self.target.flags(version).to_le_bytes());
+        out.extend(self.target.flags(self.abi.version).to_le_bytes());
         for half in [
             64,
             if programs > 0 { 56 } else { 0 },
@@ -413,11 +463,20 @@ impl Builder {
         for relocation in &self.relocations {
             by_section[relocation.section.unwrap_or(0)].push(relocation);
         }
+        // A group stands before the first of its sections.
+        let mut group_of = vec![None; self.sections.len()];
+        let mut group_before = vec![None; self.sections.len()];
+        for (n, group) in self.groups.iter().enumerate() {
+            for member in &group.members {
+                group_of[*member] = Some(n);
+            }
+            if let Some(first) = group.members.iter().min() {
+                group_before[*first] = Some(n);
+            }
+        }
         let mut next = 2;
-        let first_of = |i: usize| self.groups.iter().find(|g| g.1.first() == Some(&i));
-        for (i, relocations) in by_section.iter().enumerate() {
-            // A group stands before its first section.
-            next += first_of(i).is_some() as usize;
+        for (relocations, group) in by_section.iter().zip(&group_before) {
+            next += usize::from(group.is_some());
             index.push(next);
             next += if relocations.is_empty() { 1 } else { 2 };
         }
@@ -440,6 +499,7 @@ impl Builder {
                 SymbolSection::Undefined => 0,
                 SymbolSection::Absolute => 0xfff1,
                 SymbolSection::Common => 0xfff2,
+                SymbolSection::Lds => 0xff00,
                 SymbolSection::Index(i) => index[i] as u16,
             };
             let name = strings.add(&symbol.name);
@@ -457,58 +517,68 @@ impl Builder {
             Out::default(),
             Out::table(".strtab", SectionKind::STRTAB, 1),
         ];
+        let has_addends = self.abi.has_addends();
         for (i, section) in self.sections.iter().enumerate() {
-            if let Some((signature, members)) = first_of(i) {
-                let with_relocations = |&m: &usize| {
-                    let relocations = (!by_section[m].is_empty()).then_some(index[m] + 1);
-                    [Some(index[m]), relocations]
-                };
-                let members = members.iter().flat_map(with_relocations).flatten();
-                // 1: of several groups of one name, one is kept.
-                let words = [1].into_iter().chain(members.map(|n| n as u32));
-                let data = words.flat_map(u32::to_le_bytes).collect();
+            if let Some(group) = group_before[i].and_then(|n| self.groups.get(n)) {
+                let mut data = u32::from(group.comdat).to_le_bytes().to_vec();
+                for member in &group.members {
+                    data.extend((index[*member] as u32).to_le_bytes());
+                    if !by_section[*member].is_empty() {
+                        data.extend((index[*member] as u32 + 1).to_le_bytes());
+                    }
+                }
                 let mut out = Out::table(".group", SectionKind::GROUP, 4).with(4, data);
-                (out.link, out.info) = (symtab as u32, number[*signature]);
+                (out.link, out.info) = (symtab as u32, number[group.signature]);
                 headers.push(out);
             }
-            let grouped = section.flags.0 & SectionFlags::GROUP;
+            let in_group = match group_of[i] {
+                Some(_) => SectionFlags::GROUP,
+                None => 0,
+            };
+            let mut data = section.data.clone();
+            // The place holds the addend, or zero if the relocation has it.
+            for r in &by_section[i] {
+                let (start, width) = (r.offset as usize, r.kind.width());
+                let addend = if has_addends { 0 } else { r.addend };
+                if let Some(place) = data.get_mut(start..start + width) {
+                    place.copy_from_slice(&addend.to_le_bytes()[..width]);
+                }
+            }
             headers.push(Out {
                 name: section.name.clone(),
                 kind: section.kind,
-                flags: section.flags.0,
+                flags: section.flags.0 & !SectionFlags::GROUP | in_group,
                 align: section.align.max(1),
                 entry_size: section.entry_size,
                 size: section.size,
-                data: section.data.clone(),
+                data,
                 ..Out::default()
             });
-            // As the addend is in the relocation, its place is zero, whatever is known already.
-            if let Some(out) = headers.last_mut() {
-                for r in &by_section[i] {
-                    let start = r.offset as usize;
-                    out.data[start..start + r.kind.width()].fill(0);
-                }
+            if by_section[i].is_empty() {
+                continue;
             }
-            if !by_section[i].is_empty() {
-                let mut data = Vec::with_capacity(by_section[i].len() * 24);
-                for r in &by_section[i] {
-                    push_rela(
-                        &mut data,
-                        r.offset,
-                        r.symbol.map_or(0, |s| number[s]),
-                        r.kind,
-                        r.addend,
-                    );
-                }
-                let mut out = Out::table(&format!(".rela{}", section.name), SectionKind::RELA, 8)
-                    .with(24, data);
-                let flags = match grouped {
+            let (prefix, kind, size) = match has_addends {
+                true => (".rela", SectionKind::RELA, 24),
+                false => (".rel", SectionKind::REL, 16),
+            };
+            let mut data = Vec::with_capacity(by_section[i].len() * size);
+            for r in &by_section[i] {
+                let symbol = r.symbol.map_or(0, |s| number[s]);
+                push_rela(&mut data, r.offset, symbol, r.kind, r.addend);
+                // Without the addend the rest is the same.
+                data.truncate(data.len() - (24 - size));
+            }
+            let mut out =
+                Out::table(&format!("{prefix}{}", section.name), kind, 8).with(size as u64, data);
+            (out.flags, out.link, out.info) = (
+                match in_group {
                     0 => SectionFlags::INFO_LINK,
                     group => group,
-                };
-                (out.flags, out.link, out.info) = (flags, symtab as u32, index[i] as u32);
-                headers.push(out);
-            }
+                },
+                symtab as u32,
+                index[i] as u32,
+            );
+            headers.push(out);
         }
         for (section, about) in &self.links {
             headers[index[*section]].link = index[*about] as u32;
@@ -806,6 +876,12 @@ impl<'a> Link<'a> {
     }
 
     fn join_sections(&mut self) -> Result<(), Error> {
+        if let Some(lds) = (self.input.symbols.iter()).find(|s| s.section == SymbolSection::Lds) {
+            return layout(format!(
+                "symbol '{}' is LDS, which only a linker for graphics places; a relocatable object can hold it",
+                lds.name
+            ));
+        }
         // Common symbols come first in .bss.
         let mut size = 0u64;
         let mut align = 1;
@@ -925,12 +1001,7 @@ impl<'a> Link<'a> {
                 (Some(Base::Got), None) => {
                     return bad(format!("{} needs a symbol", relocation.kind.name()));
                 }
-                (Some(Base::Got), Some(symbol)) if !self.got_of.contains_key(&symbol) => {
-                    let entry = self.got.len() as u64 * 8;
-                    self.got.push(symbol);
-                    self.got_of.insert(symbol, entry);
-                    self.add_dynamic(Place::Got(entry), symbol, 0);
-                }
+                (Some(Base::Got), Some(symbol)) => self.got.push(symbol),
                 (Some(Base::Absolute), Some(symbol)) if flags.alloc() => {
                     let target = &self.input.symbols[symbol];
                     let hidden_weak =
@@ -955,6 +1026,15 @@ impl<'a> Link<'a> {
                 }
                 _ => {}
             }
+        }
+        // As in lld, entries are in the order of the symbols, local ones last.
+        let local = |symbol: &usize| self.input.symbols[*symbol].binding == Binding::Local;
+        self.got.sort_by_key(|symbol| (local(symbol), *symbol));
+        self.got.dedup();
+        for (n, symbol) in self.got.clone().into_iter().enumerate() {
+            let entry = n as u64 * 8;
+            self.got_of.insert(symbol, entry);
+            self.add_dynamic(Place::Got(entry), symbol, 0);
         }
         Ok(())
     }
@@ -1134,7 +1214,7 @@ impl<'a> Link<'a> {
                         .wrapping_add(s.address),
                 )
             }
-            SymbolSection::Undefined => None,
+            SymbolSection::Undefined | SymbolSection::Lds => None,
         }
     }
 
@@ -1467,6 +1547,7 @@ impl<'a> Link<'a> {
             SymbolSection::Undefined => 0,
             SymbolSection::Absolute => 0xfff1,
             SymbolSection::Common => number(".bss"),
+            SymbolSection::Lds => 0xff00,
             SymbolSection::Index(i) => self.homes[i].as_ref().map_or(0, |(name, _)| number(name)),
         }
     }

@@ -32,6 +32,9 @@ pub struct Show {
     pub encoding: bool,
 }
 
+/// The most sections that are put where the linker would not: strange files may have many.
+const MOST_PLACES: usize = 32;
+
 /// How a code object becomes source.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
@@ -96,7 +99,7 @@ pub fn object(
     options: &Options,
     out: &mut (dyn Write + Send),
 ) -> io::Result<()> {
-    let target = target_of(object).map_err(invalid)?;
+    let target = checked_target(object)?;
     let source = Source::new(object, target, *options);
     source.write(out)
 }
@@ -112,9 +115,22 @@ pub fn symbol(
     options: &Options,
     out: &mut (dyn Write + Send),
 ) -> io::Result<()> {
-    let target = target_of(object).map_err(invalid)?;
+    let target = checked_target(object)?;
     let source = Source::new(object, target, *options);
     source.write_one(name, out)
+}
+
+/// The target, of an object whose sections are within the address space.
+fn checked_target(object: &CodeObject) -> io::Result<Target> {
+    for section in &object.sections {
+        if section.address.checked_add(section.size).is_none() {
+            return Err(invalid(format!(
+                "section '{}' ends beyond the address space",
+                section.name
+            )));
+        }
+    }
+    target_of(object).map_err(invalid)
 }
 
 fn invalid(message: String) -> io::Error {
@@ -154,17 +170,63 @@ pub fn quoted(name: &str) -> String {
     let start = |c: u8| c.is_ascii_alphabetic() || matches!(c, b'_' | b'.' | b'$') || c >= 0x80;
     let plain = bytes.first().is_some_and(|c| start(*c))
         && bytes.iter().all(|c| start(*c) || c.is_ascii_digit());
-    // Names of registers, and what may be one, are short.
-    let register = bytes.len() <= 16
-        && !name.contains('_')
-        && !name.contains('.')
-        && bytes[0].is_ascii_lowercase()
-        && (bytes.len() <= 4 || bytes.last().is_some_and(u8::is_ascii_digit));
+    // What may be a register would be one.
+    let numbered = |prefix: &str| {
+        let number = name.strip_prefix(prefix).unwrap_or("");
+        !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())
+    };
+    let register = ["s", "v", "ttmp"].iter().any(|prefix| numbered(prefix))
+        || RESERVED.iter().any(|word| {
+            let halves = name.strip_suffix("_lo").or(name.strip_suffix("_hi"));
+            name.eq_ignore_ascii_case(word) || halves == Some(word)
+        });
     match plain && !register {
         true => name.to_string(),
         false => format!("\"{}\"", name.replace('"', "'")),
     }
 }
+
+fn unquoted(name: &str) -> &str {
+    name.trim_matches('"')
+}
+
+/// Words that operands may be.
+const RESERVED: &[&str] = &[
+    "vcc",
+    "exec",
+    "scc",
+    "m0",
+    "flat_scratch",
+    "xnack_mask",
+    "tba",
+    "tma",
+    "vccz",
+    "execz",
+    "off",
+    "lds_direct",
+    "null",
+    "src_vccz",
+    "src_execz",
+    "src_scc",
+    "src_lds_direct",
+    "shared_base",
+    "shared_limit",
+    "private_base",
+    "private_limit",
+    "pops_exiting_wave_id",
+    "lit",
+    "op",
+    "hwreg",
+    "sendmsg",
+    "abs",
+    "neg",
+    "sext",
+    "vmcnt",
+    "lgkmcnt",
+    "expcnt",
+    "mul",
+    "div",
+];
 
 /// What stands for the eight bytes of a relocated address, a literal or a branch's target.
 enum Fixed {
@@ -198,8 +260,14 @@ struct Source<'a> {
     table: &'a [Symbol],
     /// The symbols as the source names them; empty where it does not.
     names: Vec<String>,
+    /// The first symbol of each name.
+    by_name: HashMap<&'a str, usize>,
     /// Which sections the source has, in its order.
     shown: Vec<usize>,
+    /// The same, section by section.
+    is_shown: Vec<bool>,
+    /// Loaded sections by address, with their ends.
+    homes: Vec<(u64, u64, usize)>,
     marks: Vec<Marks>,
     fixes: Vec<Fixes>,
     /// Relocated words of data.
@@ -222,7 +290,10 @@ impl<'a> Source<'a> {
             options,
             table,
             names: names(table),
+            by_name: HashMap::with_capacity(table.len()),
             shown: Vec::new(),
+            is_shown: vec![false; count],
+            homes: Vec::new(),
             marks: vec![Marks::new(); count],
             fixes: vec![Fixes::new(); count],
             words: vec![BTreeMap::new(); count],
@@ -231,6 +302,9 @@ impl<'a> Source<'a> {
             got_uses: Vec::new(),
             loadable: object.kind == FileKind::Loadable,
         };
+        for (n, symbol) in table.iter().enumerate() {
+            source.by_name.entry(&symbol.name).or_insert(n);
+        }
         source.choose_sections();
         source.find_blocks();
         if source.loadable {
@@ -267,6 +341,22 @@ impl<'a> Source<'a> {
                 (!flags.alloc(), !flags.exec())
             });
         }
+        self.note_shown();
+    }
+
+    /// Takes note of what [`Source::shown`] became.
+    fn note_shown(&mut self) {
+        self.is_shown.fill(false);
+        self.homes.clear();
+        for &i in &self.shown {
+            self.is_shown[i] = true;
+            let section = &self.object.sections[i];
+            if section.flags.alloc() {
+                let end = section.address + section.size;
+                self.homes.push((section.address, end, i));
+            }
+        }
+        self.homes.sort_unstable();
     }
 
     /// The section that the metadata directives make again, byte for byte.
@@ -284,20 +374,17 @@ impl<'a> Source<'a> {
 
     /// The section that holds an address, or that it is behind.
     fn home(&self, address: u64) -> Option<usize> {
-        let of_use = |i: &&usize| {
-            let section = self.section(**i);
-            section.flags.alloc()
-                && (section.address..=section.address + section.size).contains(&address)
-        };
-        let inside = (self.shown.iter())
-            .filter(of_use)
-            .find(|i| address < self.section(**i).address + self.section(**i).size);
-        inside.or_else(|| self.shown.iter().find(of_use)).copied()
+        let after = self.homes.partition_point(|(start, ..)| *start <= address);
+        let mut near = self.homes[..after].iter().rev().take(2);
+        let found = (near.clone())
+            .find(|(_, end, _)| address < *end)
+            .or_else(|| near.find(|(_, end, _)| address == *end));
+        found.map(|(.., i)| *i)
     }
 
     /// The code symbol of a kernel: it has the kernel's name and is where the kernel begins.
-    fn code_symbol(&self, kernel: &Kernel, index: &HashMap<&str, usize>) -> Option<usize> {
-        let found = *index.get(kernel.name.as_str())?;
+    fn code_symbol(&self, kernel: &Kernel) -> Option<usize> {
+        let found = *self.by_name.get(kernel.name.as_str())?;
         let symbol = &self.table[found];
         let there = symbol.address == kernel.entry
             && matches!(symbol.section, SymbolSection::Index(i)
@@ -307,14 +394,9 @@ impl<'a> Source<'a> {
     }
 
     fn find_blocks(&mut self) {
-        let mut index: HashMap<&str, usize> = HashMap::new();
-        for (n, symbol) in self.table.iter().enumerate() {
-            index.entry(&symbol.name).or_insert(n);
-        }
-        let shown: HashSet<usize> = self.shown.iter().copied().collect();
         for kernel in &self.object.kernels {
             let kd = format!("{}.kd", kernel.name);
-            let Some(place) = index.get(kd.as_str()).map(|n| &self.table[*n]) else {
+            let Some(place) = self.find(&kd) else {
                 continue;
             };
             let SymbolSection::Index(section) = place.section else {
@@ -322,12 +404,15 @@ impl<'a> Source<'a> {
             };
             let fits = place.size == 64
                 && place.kind == SymbolKind::Object
-                && shown.contains(&section)
+                && self.is_shown[section]
                 && !self.section(section).flags.exec()
                 && self.section(section).kind == SectionKind::PROGBITS
                 && self.section(section).align >= 64
-                && (place.address - self.base(section)).is_multiple_of(64)
-                && self.code_symbol(kernel, &index).is_some()
+                && place
+                    .address
+                    .wrapping_sub(self.base(section))
+                    .is_multiple_of(64)
+                && self.code_symbol(kernel).is_some()
                 && descriptor::directives(&kernel.descriptor, &self.object.target).is_some();
             if fits {
                 self.blocks.insert((section, place.address), kernel);
@@ -347,6 +432,11 @@ impl<'a> Source<'a> {
         for place in inside {
             self.blocks.remove(&place);
         }
+    }
+
+    /// The first symbol of a name.
+    fn find(&self, name: &str) -> Option<&'a Symbol> {
+        self.by_name.get(name).map(|n| &self.table[*n])
     }
 
     /// The address of a section's first byte; offsets count from 0 in relocatable files.
@@ -415,7 +505,7 @@ impl<'a> Source<'a> {
         let mut sorted: Vec<(u64, usize)> = (self.table.iter().enumerate())
             .filter(|(n, s)| {
                 !self.names[*n].is_empty()
-                    && matches!(s.section, SymbolSection::Index(i) if self.shown.contains(&i))
+                    && matches!(s.section, SymbolSection::Index(i) if self.is_shown[i])
             })
             .map(|(n, s)| (s.address, n))
             .collect();
@@ -459,10 +549,12 @@ impl<'a> Source<'a> {
                 uses.push((index, pair, fixed));
             }
         }
-        // The linker makes the table again, if the references ask for its entries in this order.
+        entries.sort_unstable();
+        // The linker makes the table again, if the references ask for all of its entries.
         let remade = got.and_then(|g| self.got_symbols(g, &entries));
         if let (Some(g), Some(_)) = (got, &remade) {
             self.shown.retain(|i| *i != g);
+            self.note_shown();
         }
         for (index, pair, fixed) in uses {
             let (name, variant) = match fixed {
@@ -512,16 +604,13 @@ impl<'a> Source<'a> {
         let relocations: HashMap<u64, &Relocation> = (self.object.relocations.iter())
             .map(|r| (r.offset, r))
             .collect();
-        let by_name: HashMap<&str, usize> = (self.table.iter().enumerate())
-            .map(|(n, s)| (s.name.as_str(), n))
-            .collect();
         let sorted = self.sorted();
         let symbol = |entry: &u64| {
             let relocation = relocations.get(entry)?;
             match relocation.kind {
                 RelocationKind::ABS64 if relocation.addend == 0 => {
                     let name = &self.object.dynamic_symbols.get(relocation.symbol?)?.name;
-                    by_name.get(name.as_str()).copied()
+                    self.by_name.get(name.as_str()).copied()
                 }
                 RelocationKind::RELATIVE64 => {
                     let address = relocation.addend as u64;
@@ -531,7 +620,17 @@ impl<'a> Source<'a> {
                 _ => None,
             }
         };
-        entries.iter().map(symbol).collect()
+        let symbols: Vec<usize> = entries.iter().map(symbol).collect::<Option<_>>()?;
+        // The linker's order is that of the symbols, local ones last.
+        let places: HashMap<usize, usize> = (self.order().into_iter().enumerate())
+            .map(|(place, n)| (n, place))
+            .collect();
+        let key = |n: &usize| {
+            let symbol = &self.table[*n];
+            let local = symbol.binding == Binding::Local && !hidden(symbol);
+            (local, places.get(n).copied())
+        };
+        symbols.is_sorted_by_key(key).then_some(symbols)
     }
 
     /// Words that the loader fills in.
@@ -623,6 +722,8 @@ impl<'a> Source<'a> {
     /// Labels, types, sizes.
     fn place_symbols(&mut self) {
         let mut ends = 0;
+        // Where the symbols so far end, section by section.
+        let mut symbol_ends = vec![BTreeSet::new(); self.marks.len()];
         let mut order: Vec<usize> = (0..self.table.len()).collect();
         order.sort_by_key(|n| self.table[*n].address);
         let kernels: HashSet<(Option<usize>, u64)> = (self.object.kernels.iter())
@@ -635,13 +736,16 @@ impl<'a> Source<'a> {
                 continue;
             };
             if name.is_empty()
-                || !self.shown.contains(&section)
+                || !self.is_shown[section]
                 || self.blocks.contains_key(&(section, symbol.address))
             {
                 continue;
             }
             let (base, size) = (self.base(section), self.section(section).size);
             let code = self.section(section).flags.exec();
+            let own = symbol_ends[section].range(..=symbol.address).next_back();
+            let own = own.copied().unwrap_or(base);
+            symbol_ends[section].insert(symbol.address.saturating_add(symbol.size));
             let inside = |address: u64| {
                 (base..=base + size).contains(&address)
                     && (!code || (address - base).is_multiple_of(4))
@@ -680,7 +784,7 @@ impl<'a> Source<'a> {
                 if self.section(section).align >= 256 && (symbol.address - base).is_multiple_of(256)
                 {
                     text.push_str("\t.p2align 8\n");
-                    self.pass_over_padding(section, symbol.address);
+                    self.pass_over_padding(section, own, symbol.address);
                 }
             }
             if let Some(kind) = kind {
@@ -714,7 +818,8 @@ impl<'a> Source<'a> {
     }
 
     /// Where the code before a kernel is padding that `.p2align 8` makes, it is not printed.
-    fn pass_over_padding(&mut self, section: usize, address: u64) {
+    /// `own` is where the function before ends.
+    fn pass_over_padding(&mut self, section: usize, own: u64, address: u64) {
         const NOP: u32 = 0xbf80_0000;
         let base = self.base(section);
         let bytes = self.object.section_data(section);
@@ -724,13 +829,8 @@ impl<'a> Source<'a> {
             at -= 4;
         }
         let from = base + at as u64;
-        // What is a function's own is no padding, and neither is what has a label or a fix.
-        let own = (self.table.iter())
-            .filter(|s| s.section == SymbolSection::Index(section) && s.address < address)
-            .map(|s| s.address.saturating_add(s.size))
-            .filter(|end| *end <= address)
-            .max();
-        let from = own.map_or(from, |end| from.max(end));
+        // What is a function's own is no padding, and neither is what has a label.
+        let from = from.max(own);
         let free = |marks: &Marks| marks.range(from + 1..address).next().is_none();
         if from < address && from.is_multiple_of(4) && free(&self.marks[section]) {
             let mark = self.marks[section].entry(from).or_default();
@@ -796,9 +896,8 @@ impl<'a> Source<'a> {
             .values()
             .map(|k| (k.name.as_str(), *k))
             .collect();
-        let by_name: HashMap<&str, &Symbol> =
-            self.table.iter().map(|s| (s.name.as_str(), s)).collect();
-        for (symbol, name) in self.table.iter().zip(&self.names) {
+        for n in self.order() {
+            let (symbol, name) = (&self.table[n], &self.names[n]);
             if name.is_empty() || !self.has(symbol) {
                 continue;
             }
@@ -814,7 +913,7 @@ impl<'a> Source<'a> {
             let visibility = match kernels.get(symbol.name.as_str()) {
                 // The descriptor's block makes the code protected, and its symbol like the code's.
                 Some(kernel) => {
-                    let kd = by_name.get(format!("{}.kd", kernel.name).as_str());
+                    let kd = self.find(&format!("{}.kd", kernel.name));
                     match (symbol.visibility, kd.map(|kd| kd.visibility)) {
                         (Visibility::Protected, Some(Visibility::Default)) => Visibility::Default,
                         (own, _) => own,
@@ -822,6 +921,9 @@ impl<'a> Source<'a> {
                 }
                 None => symbol.visibility,
             };
+            if unquoted(name) != symbol.name {
+                let _ = writeln!(out, ".gcn_rename {name}, \"{}\"", symbol.name);
+            }
             // A block's symbol has the code's.
             let of_block =
                 (symbol.name.strip_suffix(".kd")).is_some_and(|n| kernels.contains_key(n));
@@ -849,10 +951,38 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The symbols in the order in which they came to the table. A linker puts hidden ones before
+    /// the others, and only their names are where they were.
+    fn order(&self) -> Vec<usize> {
+        let table: Vec<usize> = (0..self.table.len()).collect();
+        let symtab = (self.object.sections.iter()).position(|s| s.kind == SectionKind::SYMTAB);
+        let (true, Some(symtab)) = (self.loadable, symtab) else {
+            return table;
+        };
+        let entries = self.object.section_data(symtab).chunks_exact(24);
+        let names: Vec<u32> = entries
+            .map(|entry| u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]))
+            .collect();
+        if names.len() != table.len() {
+            return table;
+        }
+        let mut order = table.clone();
+        order.sort_by_key(|n| names[*n]);
+        // Local ones are also sorted by their files, of which nothing is known.
+        let seen = |order: &[usize]| -> Vec<usize> {
+            let others = |n: &&usize| self.table[**n].binding != Binding::Local;
+            order.iter().filter(others).copied().collect()
+        };
+        match seen(&order) == seen(&table) {
+            true => order,
+            false => table,
+        }
+    }
+
     /// Whether the source has a symbol.
     fn has(&self, symbol: &Symbol) -> bool {
         match symbol.section {
-            SymbolSection::Index(i) => self.shown.contains(&i),
+            SymbolSection::Index(i) => self.is_shown[i],
             _ => true,
         }
     }
@@ -868,9 +998,9 @@ impl<'a> Source<'a> {
             .filter(|s| s.flags.alloc() && s.size != 0)
             .map(|s| (s.name.as_str(), s.address))
             .collect();
-        for _ in 0..=wanted.len() {
-            let layout = match builder.layout() {
-                Ok(layout) => layout,
+        for _ in 0..=wanted.len().min(MOST_PLACES) {
+            let layout: HashMap<String, u64> = match builder.layout() {
+                Ok(layout) => layout.into_iter().collect(),
                 Err(e) => {
                     let _ = writeln!(out, "// The sections will not be where they were: {e}");
                     return out;
@@ -1171,8 +1301,7 @@ impl<'a> Source<'a> {
         out.push_str(".end_amdhsa_kernel\n");
         // The block's symbol is made like that of the code, which it may not be.
         let kd = format!("{}.kd", kernel.name);
-        let find = |name: &str| self.table.iter().find(|s| s.name == name);
-        let (Some(code), Some(kd)) = (find(&kernel.name), find(&kd)) else {
+        let (Some(code), Some(kd)) = (self.find(&kernel.name), self.find(&kd)) else {
             return;
         };
         let name = quoted(&kd.name);

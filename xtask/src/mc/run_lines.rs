@@ -17,6 +17,8 @@ pub struct Run {
     pub prefixes: BTreeSet<String>,
     /// Bytes to text, not text to bytes.
     pub disassembles: bool,
+    /// What the tests check is an object, which can have errors that its text has not.
+    pub object: bool,
 }
 
 impl Run {
@@ -30,6 +32,12 @@ impl Run {
                 Target::parse("gfx600").filter(|_| unknown)
             }),
         }
+    }
+
+    /// Whether the run says for which operating system's loader the object is.
+    pub fn has_os(&self) -> bool {
+        let os = |arg: &String| arg.starts_with("-triple=") && arg.contains("-amdhsa");
+        self.args.iter().any(os)
     }
 
     /// The run's name in a table: the target and what else is set.
@@ -63,7 +71,10 @@ pub fn runs(text: &str) -> Vec<Run> {
                     == (&run.cpu, &run.args, &run.defines, run.disassembles)
             });
             match same {
-                Some(old) => old.prefixes.extend(run.prefixes),
+                Some(old) => {
+                    old.prefixes.extend(run.prefixes);
+                    old.object |= run.object;
+                }
                 None => all.push(run),
             }
         }
@@ -105,6 +116,7 @@ fn one(pipeline: &str) -> Option<Run> {
         defines: Vec::new(),
         prefixes: BTreeSet::new(),
         disassembles: false,
+        object: false,
     };
     let mut found = false;
     for command in pipeline.split('|') {
@@ -156,7 +168,8 @@ fn assembler<'t>(mut words: impl Iterator<Item = &'t str>, run: &mut Run) -> Opt
                 run.defines.push((name.to_string(), number.parse().ok()?));
             }
             "disassemble" => run.disassembles = true,
-            "filetype" | "o" => {
+            "filetype" => run.object = value().as_deref() == Some("obj"),
+            "o" => {
                 value();
             }
             _ => {}

@@ -78,6 +78,12 @@ fn kind(code: &str, first: &str) -> Kind {
     }
 }
 
+/// The label that a statement begins with.
+pub fn label(text: &str) -> Option<&str> {
+    let (name, _) = text.split_once(':')?;
+    (is_name(name) && name.starts_with(|c: char| !c.is_ascii_digit())).then_some(name)
+}
+
 fn is_name(text: &str) -> bool {
     let is = |c: char| c.is_ascii_alphanumeric() || "_.$".contains(c);
     !text.is_empty() && text.chars().all(is)
