@@ -317,6 +317,19 @@ impl Builder {
         self.pins.insert(name.to_string(), address);
     }
 
+    /// The sections of the loadable file in its order, those of the linker among them, with their addresses.
+    ///
+    /// # Errors
+    /// As [`Builder::loadable`], but for references that do not fit.
+    pub fn layout(&self) -> Result<Vec<(String, u64)>, Error> {
+        self.check()?;
+        let mut link = Link::new(self)?;
+        let programs = link.programs();
+        link.lay_out(programs)?;
+        let places = link.outs.into_iter();
+        Ok(places.map(|out| (out.name, out.address)).collect())
+    }
+
     /// Checks what both writers rely on.
     fn check(&self) -> Result<(), Error> {
         if self.sections.len() > MAX_SECTIONS / 2 {
@@ -790,6 +803,7 @@ static RELRO: &[&str] = &[
     ".ctors",
     ".dtors",
     ".eh_frame",
+    ".got",
 ];
 
 fn output_name(section: &Section) -> &str {
@@ -1161,7 +1175,8 @@ impl<'a> Link<'a> {
                 vec![0; self.got.len() * 8],
             );
         }
-        self.outs.sort_by_key(|o| o.rank);
+        // A global offset table that was given stands where the linker's own would.
+        self.outs.sort_by_key(|o| (o.rank, o.name == ".got"));
         self.by_name = self
             .outs
             .iter()
@@ -1264,7 +1279,8 @@ impl<'a> Link<'a> {
         Ok(offset)
     }
 
-    fn write(mut self) -> Result<Vec<u8>, Error> {
+    /// The loaded segments.
+    fn segments(&self) -> Vec<(u32, u32)> {
         let mut segments: Vec<(u32, u32)> = vec![Rank::Note.segment()];
         segments.extend(
             self.outs
@@ -1273,6 +1289,11 @@ impl<'a> Link<'a> {
                 .map(|o| o.rank.segment()),
         );
         segments.dedup();
+        segments
+    }
+
+    /// The alignments of the note segments.
+    fn notes(&self) -> Vec<u64> {
         let mut notes: Vec<u64> = self
             .outs
             .iter()
@@ -1280,8 +1301,19 @@ impl<'a> Link<'a> {
             .map(|o| o.align)
             .collect();
         notes.dedup();
-        let programs = segments.len() + notes.len() + 4;
-        let end = self.lay_out(programs as u64)?;
+        notes
+    }
+
+    /// How many program headers there are when addresses are given.
+    fn programs(&self) -> u64 {
+        (self.segments().len() + self.notes().len() + 4) as u64
+    }
+
+    fn write(mut self) -> Result<Vec<u8>, Error> {
+        let mut segments = self.segments();
+        let notes = self.notes();
+        let programs = self.programs();
+        let end = self.lay_out(programs)?;
         self.fill_tables();
         self.apply_relocations()?;
 
