@@ -1,7 +1,9 @@
 //! Statements: labels, assignments, directives and instructions, into sections.
 
+use crate::dwarf::Debug;
 use crate::expand::{Condition, Frame, Macro, Now};
 use crate::expr::{Expr, SymId, Variant};
+use crate::hsa::CodeBlock;
 use crate::lexer::{LexError, Lexer, Reading, Span, Tok, Token, unescape};
 use crate::listing::Listing;
 use crate::parse::{Fail, Parser};
@@ -11,7 +13,7 @@ use crate::sources::{Message, Sources};
 use crate::symbols::{Def, Symbols};
 use crate::{Kernel, Level, Options, Syntax};
 use gcn_isa::{Gen, Target};
-use gcn_object::target::{TargetId, Version};
+use gcn_object::target::{Os, TargetId, Version};
 use gcn_object::write::Section;
 use gcn_object::{KernelBuilder, SectionFlags, SectionKind};
 use std::collections::HashMap;
@@ -86,6 +88,7 @@ pub(crate) struct Asm<'s, 'o> {
     /// With XNACK and SRAMECC settings, from `.amdgcn_target`.
     pub(crate) target_id: Option<(TargetId, Version)>,
     pub(crate) version: Option<Version>,
+    pub(crate) os: Option<Os>,
     pub(crate) clrx: bool,
     pub(crate) permissive: bool,
     /// Addresses of output sections.
@@ -101,6 +104,8 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) stack: Vec<(u32, u32)>,
     pub(crate) fixups: Vec<Fixup>,
     pub(crate) block: Option<KernelBlock<'s>>,
+    /// An `.amd_kernel_code_t` block.
+    pub(crate) code_block: Option<CodeBlock>,
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) metadata: Option<Vec<u8>>,
     pub(crate) used: [u32; 2],
@@ -109,6 +114,10 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) errors: usize,
     pub(crate) target_missing: bool,
     pub(crate) raw_blocker: Option<String>,
+    /// What becomes debugging information.
+    pub(crate) debug: Debug,
+    /// Names of `.file` without a number.
+    pub(crate) file_symbols: Vec<String>,
     /// What each statement became, if a listing is wanted.
     pub(crate) listing: Option<Listing>,
 }
@@ -160,7 +169,8 @@ impl<'s, 'o> Asm<'s, 'o> {
             sym,
             target: None,
             target_id: None,
-            version: None,
+            version: options.version,
+            os: options.os,
             clrx,
             permissive: options.permissive,
             section_places: Vec::new(),
@@ -173,6 +183,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             stack: Vec::new(),
             fixups: Vec::new(),
             block: None,
+            code_block: None,
             kernels: Vec::new(),
             metadata: None,
             used: [0; 2],
@@ -181,6 +192,8 @@ impl<'s, 'o> Asm<'s, 'o> {
             errors: 0,
             target_missing: false,
             raw_blocker: None,
+            debug: Debug::default(),
+            file_symbols: Vec::new(),
             listing: options.listing.then(Listing::default),
         };
         if let Some(target) = options.target {
@@ -244,6 +257,14 @@ impl<'s, 'o> Asm<'s, 'o> {
         if self.errors >= MAX_ERRORS {
             return;
         }
+        if let Some(block) = self.code_block.take() {
+            self.message(
+                Level::Error,
+                block.span,
+                "expected .end_amd_kernel_code_t: this block has no end".into(),
+                None,
+            );
+        }
         if let Some(block) = self.block.take() {
             self.message(
                 Level::Error,
@@ -266,9 +287,11 @@ impl<'s, 'o> Asm<'s, 'o> {
     /// What plain lines would be read under here; `None` where none are expected.
     pub(crate) fn plain_state(&self) -> Option<State> {
         let section = &self.sections[self.current as usize];
-        let plain = self.lexer.line_start
+        let plain = self.options.debug.is_none()
+            && self.lexer.line_start
             && self.lexer.pos >= self.quick_from
             && self.block.is_none()
+            && self.code_block.is_none()
             && !self.shadowed
             && self.listing.is_none()
             && section.kind != SectionKind::NOBITS;
@@ -364,6 +387,10 @@ impl<'s, 'o> Asm<'s, 'o> {
                 span: label.moved(self.lexer.base),
             });
         }
+        if !bytes.is_empty() && self.line_waits() {
+            self.begin_line();
+        }
+        let bytes = &quick.out[run.bytes.clone()];
         let section = &mut self.sections[current as usize];
         section.data.extend_from_slice(bytes);
         section.size += bytes.len() as u64;
@@ -464,6 +491,9 @@ impl<'s, 'o> Asm<'s, 'o> {
             let first = tokens[0];
             let second = tokens.get(1).map_or(Tok::End, |t| t.tok);
             let text = self.text(first.span);
+            if self.code_block.is_some() && first.tok != Tok::End {
+                return self.kernel_code_line(tokens, text);
+            }
             match (first.tok, second) {
                 (Tok::End, _) => return Ok(()),
                 (Tok::Ident | Tok::Str, Tok::Punct(b':')) => {
@@ -573,6 +603,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             self.message(Level::Warning, span, message.into(), None);
         }
         let (section, offset) = self.place();
+        self.own_line(span);
         self.emit(span, &insn.bytes[..insn.len])?;
         if let Some((expr, span)) = insn.branch {
             self.fixups.push(Fixup {
@@ -621,6 +652,9 @@ impl<'s, 'o> Asm<'s, 'o> {
 
     pub(crate) fn emit(&mut self, span: Span, bytes: &[u8]) -> Result<(), Fail> {
         self.room(span, bytes.len() as u64)?;
+        if self.line_waits() && !bytes.is_empty() {
+            self.begin_line();
+        }
         let section = &mut self.sections[self.current as usize];
         if section.kind == SectionKind::NOBITS {
             if bytes.iter().any(|&b| b != 0) {

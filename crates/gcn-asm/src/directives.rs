@@ -56,9 +56,23 @@ static DIRECTIVES: &[&str] = &[
     ".addrsig",
     ".file",
     ".loc",
+    ".cfi_sections",
+    ".cfi_startproc",
+    ".cfi_endproc",
+    ".uleb128",
+    ".sleb128",
     ".amdgcn_target",
     ".amdhsa_code_object_version",
     ".amdhsa_kernel",
+    ".hsa_code_object_version",
+    ".hsa_code_object_isa",
+    ".amd_kernel_code_t",
+    ".amd_amdgpu_isa",
+    ".amd_amdgpu_hsa_metadata",
+    ".amdgpu_pal_metadata",
+    ".amd_amdgpu_pal_metadata",
+    ".amdgpu_hsa_kernel",
+    ".amdgpu_lds",
     ".end_amdhsa_kernel",
     ".amdgpu_metadata",
     ".end_amdgpu_metadata",
@@ -355,8 +369,11 @@ impl<'s> Asm<'s, '_> {
                 done
             }
             // They say nothing that the bytes depend on.
-            ".addrsig" | ".addrsig_sym" | ".file" | ".loc" | ".cfi_sections" | ".cfi_startproc"
-            | ".cfi_endproc" => Ok(()),
+            ".addrsig" | ".addrsig_sym" => Ok(()),
+            ".file" => self.file(tokens),
+            ".loc" => self.loc(tokens),
+            _ if name.starts_with(".cfi_") => self.cfi(tokens, name),
+            ".uleb128" | ".sleb128" => self.leb128(tokens, name == ".sleb128"),
             ".amdgcn_target" => self.amdgcn_target(tokens),
             ".amdhsa_code_object_version" => {
                 let version = self.parse(tokens, |p| {
@@ -364,10 +381,11 @@ impl<'s> Asm<'s, '_> {
                     let value = p.absolute()?;
                     p.end()?;
                     match value {
+                        2 => Ok(Version::V2),
                         3 => Ok(Version::V3),
                         4 => Ok(Version::V4),
                         5 => Ok(Version::V5),
-                        _ => Err(Fail::new(span, "expected code object version 3, 4 or 5")),
+                        _ => Err(Fail::new(span, "expected code object version 2, 3, 4 or 5")),
                     }
                 })?;
                 self.version = Some(version);
@@ -381,6 +399,21 @@ impl<'s> Asm<'s, '_> {
             ".amdgpu_metadata" => self.metadata_block(span),
             ".end_amdgpu_metadata" => {
                 Err(Fail::new(span, "expected an .amdgpu_metadata before this"))
+            }
+            ".hsa_code_object_version" => self.hsa_code_object_version(tokens),
+            ".hsa_code_object_isa" => self.hsa_code_object_isa(tokens),
+            ".amd_kernel_code_t" => self.kernel_code_start(tokens),
+            ".amd_amdgpu_isa" => self.amd_amdgpu_isa(tokens),
+            ".amd_amdgpu_hsa_metadata" => self.hsa_metadata_block(span),
+            ".amdgpu_pal_metadata" => self.pal_metadata_block(span),
+            ".amd_amdgpu_pal_metadata" => self.pal_metadata_pairs(tokens),
+            ".amdgpu_hsa_kernel" => self.amdgpu_hsa_kernel(tokens),
+            ".amdgpu_lds" => self.amdgpu_lds(tokens),
+            ".end_amd_kernel_code_t"
+            | ".end_amd_amdgpu_hsa_metadata"
+            | ".end_amdgpu_pal_metadata" => {
+                let start = name.replacen(".end_", ".", 1);
+                Err(Fail::new(span, format!("expected {start} before this")))
             }
             ".gcn_permissive" => {
                 self.parse(tokens, |p| p.end())?;

@@ -249,6 +249,7 @@ impl Parser<'_, '_> {
                 let id = self.sym.intern(&name[1..name.len() - 1]);
                 self.symbol_end(id)
             }
+            Tok::Large => Err(Fail::new(span, "this number does not fit 64 bits")),
             _ => Err(Fail::new(
                 span,
                 format!("expected an expression, found {}", self.found()),

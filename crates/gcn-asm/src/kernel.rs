@@ -4,13 +4,13 @@ use crate::Kernel;
 use crate::Level;
 use crate::asm::{Asm, FixKind, Fixup, KernelBlock};
 use crate::expr::{Expr, Op, Variant};
+use crate::hsa::NOTE_MSGPACK;
 use crate::insn::nearest;
 use crate::lexer::{Span, Tok, Token};
 use crate::parse::Fail;
 use gcn_isa::Target;
-use gcn_object::target::{Machine, TargetId, Version};
-use gcn_object::write::Section;
-use gcn_object::{KernelBuilder, SectionFlags, SectionKind, SymbolKind, Visibility, metadata};
+use gcn_object::target::{Machine, Os, TargetId, Version};
+use gcn_object::{KernelBuilder, SymbolKind, Visibility, metadata};
 
 impl<'s> Asm<'s, '_> {
     pub(crate) fn new_target(&mut self, target: Target, span: Span) -> Result<(), Fail> {
@@ -34,11 +34,16 @@ impl<'s> Asm<'s, '_> {
         let text = self.parse(tokens, |p| p.one_string())?;
         let span = tokens[1].span;
         let text = String::from_utf8_lossy(&text).into_owned();
+        let (os, id) = Os::split(&text).map_err(|m| Fail::new(span, m))?;
+        self.new_os(os, span)?;
         // Only v3 writes a feature with `+` before it.
-        let id = text.rsplit("--").next().unwrap_or("");
-        let v3 = self.version == Some(Version::V3) || id.contains('+') && !id.contains(':');
-        let version = if v3 { Version::V3 } else { Version::V4 };
-        let id = TargetId::parse(&text, version).map_err(|m| Fail::new(span, m))?;
+        let v3 = id.contains('+') && !id.contains(':');
+        let version = match self.version {
+            _ if v3 => Version::V3,
+            Some(version) => version,
+            None => Version::V4,
+        };
+        let id = TargetId::parse(id, version).map_err(|m| Fail::new(span, m))?;
         let Some(target) = Target::parse(id.machine.name) else {
             return Err(Fail::new(span, format!("{} is no target", id.machine.name)));
         };
@@ -193,28 +198,29 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    pub(crate) fn metadata_block(&mut self, span: Span) -> Result<(), Fail> {
+    /// The text up to the line that begins with `end`, for blocks that are not of statements.
+    pub(crate) fn raw_block(&mut self, end: &str, span: Span) -> Result<&'s str, Fail> {
         let start = self.lexer.pos;
         let rest = self.lexer.src.get(start..).unwrap_or("");
-        let mut end = None;
         let mut at = 0;
         for line in rest.split_inclusive('\n') {
-            if line.trim_start().starts_with(".end_amdgpu_metadata") {
-                end = Some((at, at + line.len()));
-                break;
+            if line.trim_start().starts_with(end) {
+                self.lexer.go_to_line(start + at + line.len());
+                return Ok(&rest[..at]);
             }
             at += line.len();
         }
-        let Some((end, after)) = end else {
-            self.lexer.pos = self.lexer.src.len();
-            return Err(Fail::new(
-                span,
-                "expected .end_amdgpu_metadata: this block has no end",
-            ));
-        };
-        self.lexer.go_to_line(start + after);
+        self.lexer.pos = self.lexer.src.len();
+        Err(Fail::new(
+            span,
+            format!("expected {end}: this block has no end"),
+        ))
+    }
+
+    pub(crate) fn metadata_block(&mut self, span: Span) -> Result<(), Fail> {
+        let text = self.raw_block(".end_amdgpu_metadata", span)?;
         let yaml = |e: metadata::MetadataError| Fail::new(span, format!("kernel metadata: {e}"));
-        let value = metadata::parse_yaml(&rest[..end]).map_err(yaml)?;
+        let value = metadata::parse_yaml(text).map_err(yaml)?;
         metadata::verify(&value).map_err(yaml)?;
         let descriptor = metadata::encode(&value);
         let minor = value
@@ -231,22 +237,7 @@ impl<'s> Asm<'s, '_> {
         if self.metadata.is_some() {
             return Err(Fail::new(span, "there is kernel metadata already"));
         }
-        let mut section = Section::new(
-            ".note",
-            SectionFlags::ALLOC,
-            4,
-            metadata::note_section(&descriptor),
-        );
-        section.kind = SectionKind::NOTE;
-        match self.sections.iter().position(|s| s.name == ".note") {
-            Some(n) => {
-                let old = &mut self.sections[n];
-                old.data.resize(old.data.len().next_multiple_of(4), 0);
-                old.data.extend(section.data);
-                old.size = old.data.len() as u64;
-            }
-            None => self.sections.push(section),
-        }
+        self.note("AMDGPU", NOTE_MSGPACK, &descriptor);
         self.metadata = Some(descriptor);
         Ok(())
     }

@@ -28,6 +28,8 @@ pub(crate) enum Tok {
     /// A name; its text is the span's.
     Ident,
     Int(u64),
+    /// A hexadecimal number of more than 64 bits, which only checksums are.
+    Large,
     Float(f64),
     /// A quoted string; the span includes the quotes.
     Str,
@@ -298,7 +300,7 @@ impl<'s> Lexer<'s> {
             }
             return match value {
                 Some(value) => self.number_end(start, Tok::Int(value)),
-                None => self.fail(start, too_large),
+                None => self.number_end(start, Tok::Large),
             };
         }
         if self.peek(0) == b'0'

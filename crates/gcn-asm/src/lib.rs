@@ -80,8 +80,10 @@ mod asm;
 mod data;
 mod direct;
 mod directives;
+mod dwarf;
 mod expand;
 mod expr;
+mod hsa;
 mod insn;
 mod kernel;
 mod lexer;
@@ -102,7 +104,7 @@ use crate::sources::{Message, Sources};
 use annotate_snippets::{AnnotationKind, Group, Renderer, Snippet};
 use gcn_isa::Target;
 use gcn_object::read::{Relocation, Symbol};
-use gcn_object::target::{TargetId, Version};
+use gcn_object::target::{Abi, Os, TargetId, Version};
 use gcn_object::write::{self, Builder, Section};
 use gcn_object::{Error, KernelDescriptor};
 use std::ops::Range;
@@ -128,6 +130,13 @@ pub struct Options {
     pub target: Option<Target>,
     /// The spelling.
     pub syntax: Syntax,
+    /// The code object version; `None` leaves it to the directives and metadata, and then to v4.
+    pub version: Option<Version>,
+    /// The system that the file is for; `None` leaves it to the directives, and then to HSA.
+    pub os: Option<Os>,
+    /// Each instruction's line goes into the file as DWARF, with this as the folder that file names are relative to. A source
+    /// that says `.loc` or has debugging information keeps its own.
+    pub debug: Option<String>,
     /// Broken operand rules are warnings where the instruction can be encoded all the same.
     pub permissive: bool,
     /// Symbols with their values, as `.set` would define them.
@@ -242,6 +251,8 @@ pub struct Assembled {
     pub target_id: TargetId,
     /// The code object version of the files to write.
     pub version: Version,
+    /// The system that the files are for.
+    pub os: Os,
     /// The sections; the first is `.text`.
     pub sections: Vec<Section>,
     /// The symbols, whose addresses are offsets in their sections.
@@ -293,7 +304,7 @@ impl Assembled {
 
     /// Everything, ready to be written.
     pub fn builder(&self) -> Builder {
-        let mut builder = Builder::new(self.target_id, self.version);
+        let mut builder = Builder::new(self.target_id, Abi::new(self.os, self.version));
         for section in &self.sections {
             builder.section(section.clone());
         }

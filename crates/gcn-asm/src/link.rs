@@ -18,6 +18,10 @@ impl<'s> Asm<'s, '_> {
         let mut object = None;
         if self.errors < MAX_ERRORS {
             // Even after errors, for what this finds.
+            if !self.options.text_only {
+                self.write_debug();
+            }
+            self.name_sections();
             self.sym.finished = true;
             object = self.link().filter(|_| self.errors == 0);
         }
@@ -27,6 +31,19 @@ impl<'s> Asm<'s, '_> {
         };
         let diagnostics = self.sources.diagnostics(std::mem::take(&mut self.messages));
         (object, diagnostics, listing)
+    }
+
+    /// A section's name is its begin, where no symbol has that name.
+    fn name_sections(&mut self) {
+        for (n, section) in self.sections.iter().enumerate() {
+            if let Some(id) = self.sym.find(&section.name)
+                && self.sym.get(id).def == Def::None
+            {
+                let symbol = self.sym.get_mut(id);
+                symbol.def = Def::Label(n as u32, 0);
+                symbol.name = Name::Local;
+            }
+        }
     }
 
     pub(crate) fn link(&mut self) -> Option<Assembled> {
@@ -58,6 +75,17 @@ impl<'s> Asm<'s, '_> {
         }
 
         let mut symbols = Vec::new();
+        for name in std::mem::take(&mut self.file_symbols) {
+            symbols.push(Symbol {
+                name,
+                address: 0,
+                size: 0,
+                kind: SymbolKind::File,
+                binding: Binding::Local,
+                visibility: Visibility::Default,
+                section: SymbolSection::Absolute,
+            });
+        }
         let mut section_symbol = vec![None; self.sections.len()];
         for (target, n) in &wanted {
             if let RelocTarget::Section(s) = target {
@@ -95,6 +123,7 @@ impl<'s> Asm<'s, '_> {
             let expr = Expr::Sym(id as SymId, Variant::None);
             let (section, address) = match &symbol.def {
                 Def::Common(_, align) => (SymbolSection::Common, *align),
+                Def::Lds(_, align) => (SymbolSection::Lds, *align),
                 Def::None if symbol.binding.is_none() && !referenced[id] => continue,
                 Def::None => (SymbolSection::Undefined, 0),
                 _ => match self.sym.evaluate(&expr) {
@@ -121,7 +150,7 @@ impl<'s> Asm<'s, '_> {
                 },
             };
             let mut size = match &symbol.def {
-                Def::Common(size, _) => *size,
+                Def::Common(size, _) | Def::Lds(size, _) => *size,
                 _ => 0,
             };
             if let Some(expr) = &symbol.size {
@@ -185,6 +214,7 @@ impl<'s> Asm<'s, '_> {
             target,
             target_id: id,
             version,
+            os: self.os.unwrap_or_default(),
             sections: std::mem::take(&mut self.sections),
             symbols,
             relocations,
@@ -296,7 +326,7 @@ impl<'s> Asm<'s, '_> {
                 if name.is_empty() {
                     return Err("there is no label of this number after this".into());
                 }
-                let common = matches!(self.sym.get(id).def, Def::Common(..));
+                let common = matches!(self.sym.get(id).def, Def::Common(..) | Def::Lds(..));
                 if !common && (name.starts_with(".L") || matches!(fixup.kind, FixKind::Branch)) {
                     return Err(format!("'{name}' is not defined"));
                 }

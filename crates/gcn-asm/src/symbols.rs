@@ -15,6 +15,8 @@ pub(crate) enum Def {
     Alias(Expr),
     /// `.comm`: size and alignment.
     Common(u64, u64),
+    /// `.amdgpu_lds`: size and alignment.
+    Lds(u64, u64),
 }
 
 pub(crate) struct Symbol<'s> {

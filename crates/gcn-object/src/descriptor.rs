@@ -350,6 +350,8 @@ const fn row(
 const USER_SGPR_COUNT: &str = ".amdhsa_user_sgpr_count";
 const NEXT_FREE_VGPR: &str = ".amdhsa_next_free_vgpr";
 const NEXT_FREE_SGPR: &str = ".amdhsa_next_free_sgpr";
+/// llvm-mc takes it from version 15 on.
+const USES_DYNAMIC_STACK: &str = ".amdhsa_uses_dynamic_stack";
 const RESERVE_VCC: &str = ".amdhsa_reserve_vcc";
 const RESERVE_FLAT_SCRATCH: &str = ".amdhsa_reserve_flat_scratch";
 const RESERVE_XNACK_MASK: &str = ".amdhsa_reserve_xnack_mask";
@@ -371,6 +373,7 @@ pub static DIRECTIVES: &[Directive] = {
         row(".amdhsa_user_sgpr_dispatch_id",                       Properties,              4,    1,    0,      6),
         row(".amdhsa_user_sgpr_flat_scratch_init",                 Properties,              5,    1,    0,      6),
         row(".amdhsa_user_sgpr_private_segment_size",              Properties,              6,    1,    0,      6),
+        row(USES_DYNAMIC_STACK,                                    Properties,              11,   1,    0,      6),
         row(".amdhsa_system_sgpr_private_segment_wavefront_offset",Rsrc2,                   0,    1,    0,      6),
         row(".amdhsa_system_sgpr_workgroup_id_x",                  Rsrc2,                   7,    1,    1,      6),
         row(".amdhsa_system_sgpr_workgroup_id_y",                  Rsrc2,                   8,    1,    0,      6),
@@ -602,6 +605,8 @@ pub fn directives(
                 RESERVE_FLAT_SCRATCH => flat_scratch,
                 RESERVE_XNACK_MASK if target.machine.xnack => xnack_mask,
                 RESERVE_XNACK_MASK => continue,
+                // Left out where it says nothing, for llvm-mc 14 to take the rest.
+                USES_DYNAMIC_STACK if descriptor.get(directive) == 0 => continue,
                 _ => descriptor.get(directive),
             };
             builder

@@ -195,6 +195,8 @@ pub enum SymbolSection {
     Absolute,
     /// It is zeroed data that the linker places; the value is its alignment.
     Common,
+    /// It is LDS that the linker places (`SHN_AMDGPU_LDS`); the value is its alignment.
+    Lds,
     /// In the section of this index.
     Index(usize),
 }

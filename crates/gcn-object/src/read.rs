@@ -260,6 +260,7 @@ fn symbol_section(index: u32) -> SymbolSection {
         0 => SymbolSection::Undefined,
         0xfff1 => SymbolSection::Absolute,
         0xfff2 => SymbolSection::Common,
+        0xff00 => SymbolSection::Lds,
         n => SymbolSection::Index(n as usize - 1),
     }
 }

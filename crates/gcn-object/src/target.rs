@@ -155,6 +155,15 @@ impl Abi {
         version: Version::V2,
     };
 
+    /// The form of a system's files. Only HSA has versions.
+    pub fn new(os: Os, version: Version) -> Abi {
+        let version = match os {
+            Os::Hsa => version,
+            _ => Version::V2,
+        };
+        Abi { os, version }
+    }
+
     /// Kernels begin with an `amd_kernel_code_t` and have no descriptor elsewhere.
     pub fn has_kernel_code(self) -> bool {
         self.version == Version::V2

@@ -499,6 +499,7 @@ impl Builder {
                 SymbolSection::Undefined => 0,
                 SymbolSection::Absolute => 0xfff1,
                 SymbolSection::Common => 0xfff2,
+                SymbolSection::Lds => 0xff00,
                 SymbolSection::Index(i) => index[i] as u16,
             };
             let name = strings.add(&symbol.name);
@@ -875,6 +876,12 @@ impl<'a> Link<'a> {
     }
 
     fn join_sections(&mut self) -> Result<(), Error> {
+        if let Some(lds) = (self.input.symbols.iter()).find(|s| s.section == SymbolSection::Lds) {
+            return layout(format!(
+                "symbol '{}' is LDS, which only a linker for graphics places; a relocatable object can hold it",
+                lds.name
+            ));
+        }
         // Common symbols come first in .bss.
         let mut size = 0u64;
         let mut align = 1;
@@ -1207,7 +1214,7 @@ impl<'a> Link<'a> {
                         .wrapping_add(s.address),
                 )
             }
-            SymbolSection::Undefined => None,
+            SymbolSection::Undefined | SymbolSection::Lds => None,
         }
     }
 
@@ -1540,6 +1547,7 @@ impl<'a> Link<'a> {
             SymbolSection::Undefined => 0,
             SymbolSection::Absolute => 0xfff1,
             SymbolSection::Common => number(".bss"),
+            SymbolSection::Lds => 0xff00,
             SymbolSection::Index(i) => self.homes[i].as_ref().map_or(0, |(name, _)| number(name)),
         }
     }

@@ -14,6 +14,7 @@ use gcn::isa::{Format, Target};
 use gcn::lines::Lines;
 use gcn::listing::{Fixes, Listing, Marks};
 use gcn::object::read::CodeObject;
+use gcn::object::target::{Os, Version};
 use gcn::{bundle, demo, dis, dis_json, dot, eval, io, manual, run};
 
 /// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
@@ -93,6 +94,19 @@ fn target(text: &str) -> Result<Target, String> {
     })
 }
 
+fn abi(text: &str) -> Result<Os, String> {
+    let os = Os::ALL.into_iter().find(|os| os.name() == text);
+    os.ok_or_else(|| "expected hsa, mesa3d, pal or none".into())
+}
+
+fn code_object_version(text: &str) -> Result<Version, String> {
+    let versions = [Version::V2, Version::V3, Version::V4, Version::V5];
+    let version = versions
+        .into_iter()
+        .find(|v| v.number().to_string() == text);
+    version.ok_or_else(|| "expected 2, 3, 4 or 5".into())
+}
+
 /// `NAME`, `NAME=5`, `NAME=-0x10`.
 fn define(text: &str) -> Result<(String, i64), String> {
     let (name, value) = text.split_once('=').unwrap_or((text, "1"));
@@ -125,6 +139,15 @@ struct AsmArgs {
     /// The bytes of .text alone
     #[arg(long)]
     raw: bool,
+    /// The system that loads the file, where the source does not say
+    #[arg(long, value_parser = abi)]
+    abi: Option<Os>,
+    /// The code object version (2 to 5), where the source does not say; by default 4
+    #[arg(long, value_name = "N", value_parser = code_object_version)]
+    code_object_version: Option<Version>,
+    /// Debugging information: each instruction's line of the source
+    #[arg(short)]
+    g: bool,
     /// Whose spelling the source has
     #[arg(long, default_value = "auto")]
     syntax: AsmSyntax,
@@ -446,6 +469,12 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
             AsmSyntax::Clrx => gcn::asm::Syntax::Clrx,
         },
         permissive: args.permissive,
+        version: args.code_object_version,
+        os: args.abi,
+        debug: args.g.then(|| {
+            let folder = std::env::current_dir().unwrap_or_default();
+            folder.display().to_string()
+        }),
         text_only: args.raw,
         threads,
         defines: args.defines.clone(),
