@@ -66,6 +66,7 @@ pub fn text_round_trips(target: Target, syntax: Syntax, permissive: bool, text: 
         target: Some(target),
         syntax,
         permissive,
+        budget: Some(1 << 20),
         ..Options::default()
     };
     let output = assemble(text, "fuzz.s", &options);

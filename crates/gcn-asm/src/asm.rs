@@ -9,6 +9,7 @@ use crate::lexer::{LexError, Lexer, Reading, Span, Tok, Token, unescape};
 use crate::listing::Listing;
 use crate::parse::{Fail, Parser};
 use crate::quick::{Quick, Run, State, next_line};
+use crate::sections::Extra;
 use crate::sources::{Message, Sources};
 use crate::symbols::{Def, Symbols};
 use crate::{Kernel, Level, Options, Syntax};
@@ -93,8 +94,12 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) permissive: bool,
     /// Addresses of output sections.
     pub(crate) section_places: Vec<(String, u64)>,
+    /// What the symbol table calls symbols, where that is not their name.
+    pub(crate) renames: Vec<(SymId, String)>,
     pub(crate) quiet: bool,
     pub(crate) sections: Vec<Section>,
+    /// What belongs to sections beside their bytes, by their number.
+    pub(crate) extras: HashMap<u32, Extra>,
     pub(crate) current: u32,
     pub(crate) previous: u32,
     pub(crate) stack: Vec<(u32, u32)>,
@@ -172,8 +177,10 @@ impl<'s, 'o> Asm<'s, 'o> {
             clrx,
             permissive: options.permissive,
             section_places: Vec::new(),
+            renames: Vec::new(),
             quiet: false,
             sections: vec![Section::new(".text", SectionFlags::CODE, 4, Vec::new())],
+            extras: HashMap::new(),
             current: 0,
             previous: 0,
             stack: Vec::new(),

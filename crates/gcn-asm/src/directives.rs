@@ -5,6 +5,7 @@ use crate::insn::nearest;
 use crate::lexer::{Tok, Token, unescape};
 use crate::operand::Lower;
 use crate::parse::Fail;
+use crate::sections::Given;
 use crate::symbols::Def;
 use crate::{Level, Syntax};
 use gcn_object::target::Version;
@@ -76,6 +77,7 @@ static DIRECTIVES: &[&str] = &[
     ".amdgpu_metadata",
     ".end_amdgpu_metadata",
     ".gcn_permissive",
+    ".gcn_rename",
     ".gcn_section_at",
     ".arch",
     ".gpu",
@@ -351,7 +353,12 @@ impl<'s> Asm<'s, '_> {
                 let here = (self.current, self.previous);
                 let section = self.named_section(
                     ".comment",
-                    Some((flags, Some(SectionKind::PROGBITS), 1)),
+                    Some(Given {
+                        flags,
+                        kind: Some(SectionKind::PROGBITS),
+                        entry_size: 1,
+                        ..Given::default()
+                    }),
                     span,
                 )?;
                 self.current = section;
@@ -414,6 +421,18 @@ impl<'s> Asm<'s, '_> {
                 self.parse(tokens, |p| p.end())?;
                 self.permissive = true;
                 self.quiet = true;
+                Ok(())
+            }
+            // What the symbol table calls a symbol: local ones may share a name there.
+            ".gcn_rename" => {
+                let renamed = self.parse(tokens, |p| {
+                    let id = p.symbol_name()?;
+                    p.expect(b',')?;
+                    let name = p.one_name("the name in the symbol table")?;
+                    p.end()?;
+                    Ok((id, name.to_string()))
+                })?;
+                self.renames.push(renamed);
                 Ok(())
             }
             // Where the loadable file has an output section, if not where ld.lld would put it.

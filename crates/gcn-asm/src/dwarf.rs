@@ -6,6 +6,7 @@ use crate::asm::{Asm, FixKind, Fixup};
 use crate::expr::Expr;
 use crate::lexer::{Span, Tok, Token};
 use crate::parse::Fail;
+use crate::sections::Given;
 use crate::sources::Lines;
 use gcn_object::{SectionFlags, SectionKind};
 use gimli::write::{
@@ -406,8 +407,12 @@ impl<'s> Asm<'s, '_> {
                 SectionId::EhFrame => 2,
                 _ => 0,
             };
-            let entry = u64::from(flags == 0x30);
-            let given = (SectionFlags(flags), Some(SectionKind::PROGBITS), entry);
+            let given = Given {
+                flags: SectionFlags(flags),
+                kind: Some(SectionKind::PROGBITS),
+                entry_size: u64::from(flags == 0x30),
+                ..Given::default()
+            };
             let name = id.name();
             let known = self.sections.iter().any(|s| s.name == name);
             let section = self.named_section(name, (!known).then_some(given), Span::default())?;

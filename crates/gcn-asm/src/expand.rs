@@ -150,13 +150,17 @@ impl<'s> Asm<'s, '_> {
     /// Takes from the budget; nothing is read any more once it is used up.
     fn pay(&mut self, span: Span, bytes: u64) -> Result<(), Fail> {
         self.spent = self.spent.saturating_add(bytes);
-        if self.spent > BUDGET {
+        let budget = self.options.budget.unwrap_or(BUDGET);
+        if self.spent > budget {
             self.stopped = true;
             return Err(Fail::new(
                 span,
                 format!(
-                    "macros, repetitions and includes make more than {} MiB of text here",
-                    BUDGET >> 20
+                    "macros, repetitions and includes make more than {} of text here",
+                    match budget {
+                        0..0x10_0000 => format!("{budget} bytes"),
+                        _ => format!("{} MiB", budget >> 20),
+                    }
                 ),
             )
             .help("is there one that never ends?"));

@@ -106,7 +106,7 @@ use annotate_snippets::{AnnotationKind, Group, Renderer, Snippet};
 use gcn_isa::Target;
 use gcn_object::read::{Relocation, Symbol};
 use gcn_object::target::{Abi, Os, TargetId, Version};
-use gcn_object::write::{Builder, Section};
+use gcn_object::write::{self, Builder, Section};
 use gcn_object::{Error, KernelDescriptor};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -151,6 +151,8 @@ pub struct Options {
     /// Where `.include` and `.incbin` look for files beside the current folder. With `None` they
     /// are refused, so that a text from elsewhere reads no file.
     pub files: Option<Vec<PathBuf>>,
+    /// Bytes of text that macros, repetitions and includes may make of the source; 128 MiB if `None`.
+    pub budget: Option<u64>,
     /// Whether [`Output::listing`] is wanted.
     pub listing: bool,
 }
@@ -266,6 +268,10 @@ pub struct Assembled {
     pub metadata: Option<Vec<u8>>,
     /// Output sections of the loadable file that have their addresses from the source.
     pub section_places: Vec<(String, u64)>,
+    /// Groups of sections of which a linker keeps one.
+    pub groups: Vec<write::Group>,
+    /// Sections with those that they are about.
+    pub links: Vec<(usize, usize)>,
     raw_blocker: Option<String>,
 }
 
@@ -323,6 +329,12 @@ impl Assembled {
         }
         for relocation in &self.relocations {
             builder.relocation(*relocation);
+        }
+        for group in &self.groups {
+            builder.group(group.clone());
+        }
+        for (section, about) in &self.links {
+            builder.link_order(*section, *about);
         }
         for (name, address) in &self.section_places {
             builder.place_at(name, *address);

@@ -8,7 +8,9 @@ use crate::symbols::{Def, Name};
 use crate::{Assembled, Diagnostic, Level};
 use gcn_object::read::{Relocation, Symbol};
 use gcn_object::target::Version;
+use gcn_object::write::Group;
 use gcn_object::{Binding, RelocationKind, SymbolKind, SymbolSection, Visibility};
+use std::collections::HashMap;
 
 impl<'s> Asm<'s, '_> {
     /// Resolves what waited for symbols. The object is `None` after errors.
@@ -193,10 +195,17 @@ impl<'s> Asm<'s, '_> {
                 relocations[*n].symbol = index[*id as usize];
             }
         }
+        for (id, name) in std::mem::take(&mut self.renames) {
+            let symbol = index.get(id as usize).copied().flatten();
+            if let Some(symbol) = symbol.and_then(|n| symbols.get_mut(n)) {
+                symbol.name = name;
+            }
+        }
         if self.options.text_only {
             symbols.clear();
             relocations.clear();
         }
+        let (groups, links) = self.groups_and_links(&index, &mut symbols);
         let target = self.target?;
         let id = self.id()?;
         let version = self
@@ -214,9 +223,55 @@ impl<'s> Asm<'s, '_> {
             relocations,
             kernels: std::mem::take(&mut self.kernels),
             metadata: self.metadata.take(),
+            groups,
+            links,
             section_places: std::mem::take(&mut self.section_places),
             raw_blocker: self.raw_blocker.take(),
         })
+    }
+
+    /// What sections say about each other, in the numbers of the object. A group whose symbol is
+    /// not there gets one, as only its name counts.
+    fn groups_and_links(
+        &self,
+        index: &[Option<usize>],
+        symbols: &mut Vec<Symbol>,
+    ) -> (Vec<Group>, Vec<(usize, usize)>) {
+        let (mut groups, mut links) = (Vec::<Group>::new(), Vec::new());
+        let mut of_name: HashMap<&str, usize> = HashMap::new();
+        let mut numbers: Vec<&u32> = self.extras.keys().collect();
+        numbers.sort();
+        for n in numbers {
+            let (section, extra) = (*n as usize, &self.extras[n]);
+            if let Some(name) = &extra.group {
+                let group = *of_name.entry(name).or_insert_with(|| {
+                    let known = self.sym.find(name).and_then(|id| index[id as usize]);
+                    let signature = known.unwrap_or_else(|| {
+                        symbols.push(Symbol {
+                            name: name.clone(),
+                            address: 0,
+                            size: 0,
+                            kind: SymbolKind::NoType,
+                            binding: Binding::Local,
+                            visibility: Visibility::Default,
+                            section: SymbolSection::Index(section),
+                        });
+                        symbols.len() - 1
+                    });
+                    groups.push(Group {
+                        comdat: true,
+                        signature,
+                        members: Vec::new(),
+                    });
+                    groups.len() - 1
+                });
+                groups[group].members.push(section);
+            }
+            let about = (extra.link.as_ref())
+                .and_then(|name| self.sections.iter().position(|s| s.name == *name));
+            links.extend(about.map(|about| (section, about)));
+        }
+        (groups, links)
     }
 
     pub(crate) fn explain(&self, e: EvalError) -> String {

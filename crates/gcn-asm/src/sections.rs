@@ -2,9 +2,28 @@
 
 use crate::asm::Asm;
 use crate::lexer::{Span, Tok, Token};
-use crate::parse::Fail;
+use crate::parse::{Fail, Parser};
 use gcn_object::write::Section;
 use gcn_object::{SectionFlags, SectionKind};
+
+/// What a `.section` says beside the name.
+#[derive(Clone, Default)]
+pub(crate) struct Given {
+    pub(crate) flags: SectionFlags,
+    pub(crate) kind: Option<SectionKind>,
+    pub(crate) entry_size: u64,
+    pub(crate) extra: Extra,
+}
+
+/// What tells sections of one name apart, and what belongs to them beside their bytes.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub(crate) struct Extra {
+    /// The symbol that names the group of sections of which a linker keeps one.
+    pub(crate) group: Option<String>,
+    pub(crate) unique: Option<u32>,
+    /// The section that this one is about and whose place in the order it takes.
+    pub(crate) link: Option<String>,
+}
 
 impl<'s> Asm<'s, '_> {
     pub(crate) fn switch(&mut self, section: u32) {
@@ -15,14 +34,18 @@ impl<'s> Asm<'s, '_> {
     pub(crate) fn named_section(
         &mut self,
         name: &str,
-        given: Option<(SectionFlags, Option<SectionKind>, u64)>,
+        given: Option<Given>,
         span: Span,
     ) -> Result<u32, Fail> {
-        let found = self.sections.iter().position(|s| s.name == name);
+        let none = Extra::default();
+        let extra = |n: usize| self.extras.get(&(n as u32)).unwrap_or(&none);
+        let found = (self.sections.iter().enumerate()).position(|(n, s)| {
+            s.name == name && given.as_ref().is_none_or(|g| g.extra == *extra(n))
+        });
         if let Some(n) = found {
             let section = &self.sections[n];
-            if let Some((flags, kind, _)) = given
-                && (section.flags != flags || kind.is_some_and(|k| k != section.kind))
+            if let Some(g) = given
+                && (section.flags != g.flags || g.kind.is_some_and(|k| k != section.kind))
             {
                 return Err(Fail::new(
                     span,
@@ -48,8 +71,11 @@ impl<'s> Asm<'s, '_> {
         } else {
             SectionFlags(0)
         };
-        let (flags, kind, entry_size) = given.unwrap_or((default, None, 0));
-        let kind = kind.unwrap_or(if name.starts_with(".note") {
+        let given = given.unwrap_or(Given {
+            flags: default,
+            ..Given::default()
+        });
+        let kind = given.kind.unwrap_or(if name.starts_with(".note") {
             SectionKind::NOTE
         } else if is(".bss") {
             SectionKind::NOBITS
@@ -59,12 +85,20 @@ impl<'s> Asm<'s, '_> {
         if self.sections.len() > 10_000 {
             return Err(Fail::new(span, "expected fewer sections"));
         }
-        let mut section =
-            Section::new(name, flags, if name == ".text" { 4 } else { 1 }, Vec::new());
+        let mut section = Section::new(
+            name,
+            given.flags,
+            if name == ".text" { 4 } else { 1 },
+            Vec::new(),
+        );
         section.kind = kind;
-        section.entry_size = entry_size;
+        section.entry_size = given.entry_size;
         self.sections.push(section);
-        Ok(self.sections.len() as u32 - 1)
+        let new = self.sections.len() as u32 - 1;
+        if given.extra != none {
+            self.extras.insert(new, given.extra);
+        }
+        Ok(new)
     }
 
     pub(crate) fn section(&mut self, tokens: &[Token]) -> Result<(), Fail> {
@@ -106,7 +140,14 @@ impl<'s> Asm<'s, '_> {
                     p.eat(b',');
                 }
                 p.end()?;
-                return Ok((name, Some((SectionFlags(flags), None, 0))));
+                let flags = SectionFlags(flags);
+                return Ok((
+                    name,
+                    Some(Given {
+                        flags,
+                        ..Given::default()
+                    }),
+                ));
             }
             let at = p.span();
             if p.peek() != Tok::Str {
@@ -123,45 +164,95 @@ impl<'s> Asm<'s, '_> {
                     'T' => 0x400,
                     'R' => 0x20_0000,
                     'e' => 0x8000_0000,
+                    'G' => SectionFlags::GROUP,
+                    'o' => SectionFlags::LINK_ORDER,
                     _ => {
                         return Err(Fail::new(at, format!("there is no section flag '{c}'")));
                     }
                 };
             }
-            let mut kind = None;
-            let mut entry_size = 0;
+            let mut given = Given {
+                flags: SectionFlags(flags),
+                ..Given::default()
+            };
             if p.eat(b',') {
-                if !p.eat(b'@') {
-                    p.eat(b'%');
-                }
+                given.kind = Some(p.section_kind()?);
+            }
+            if flags & 0x10 != 0 && given.kind.is_some() {
+                p.expect(b',')?;
                 let at = p.span();
-                kind = Some(match p.peek() {
-                    Tok::Int(n) if n <= u32::MAX as u64 => {
-                        p.next();
-                        SectionKind(n as u32)
-                    }
-                    _ => match p.ident("@progbits, @nobits or @note")?.trim_matches('"') {
-                        "progbits" => SectionKind::PROGBITS,
-                        "nobits" => SectionKind::NOBITS,
-                        "note" => SectionKind::NOTE,
-                        _ => {
-                            return Err(Fail::new(at, "expected @progbits, @nobits or @note"));
-                        }
-                    },
-                });
-                if p.eat(b',') {
-                    let at = p.span();
-                    entry_size = p.absolute()?;
-                    if !(0..=1 << 20).contains(&entry_size) {
-                        return Err(Fail::new(at, "expected the size of an entry"));
-                    }
+                let size = p.absolute()?;
+                if !(1..=1 << 20).contains(&size) {
+                    return Err(Fail::new(at, "expected the size of an entry"));
+                }
+                given.entry_size = size as u64;
+            }
+            if flags & SectionFlags::GROUP != 0 {
+                p.expect(b',')?;
+                given.extra.group = Some(p.name("the group's name")?.to_string());
+                if p.is(b',') && p.text(p.span_at(1)) == "comdat" {
+                    p.next();
+                    p.next();
                 }
             }
+            if flags & SectionFlags::LINK_ORDER != 0 {
+                p.expect(b',')?;
+                given.extra.link = Some(p.name("a section's name")?.to_string());
+            }
+            if p.eat(b',') {
+                let at = p.span();
+                if p.ident("unique")? != "unique" {
+                    return Err(Fail::new(at, "expected unique"));
+                }
+                p.expect(b',')?;
+                let at = p.span();
+                let number = p.absolute()?;
+                given.extra.unique =
+                    Some(u32::try_from(number).map_err(|_| Fail::new(at, "expected a number"))?);
+            }
             p.end()?;
-            Ok((name, Some((SectionFlags(flags), kind, entry_size as u64))))
+            Ok((name, Some(given)))
         })?;
         let section = self.named_section(name, given, span)?;
         self.switch(section);
         Ok(())
+    }
+}
+
+impl<'s> Parser<'s, '_> {
+    /// `@progbits` and the like, or a number.
+    fn section_kind(&mut self) -> Result<SectionKind, Fail> {
+        if !self.eat(b'@') {
+            self.eat(b'%');
+        }
+        let at = self.span();
+        if let Tok::Int(n) = self.peek()
+            && let Ok(n) = u32::try_from(n)
+        {
+            self.next();
+            return Ok(SectionKind(n));
+        }
+        let expected = "@progbits, @nobits, @note or an array's type";
+        match self.name(expected)? {
+            "progbits" => Ok(SectionKind::PROGBITS),
+            "nobits" => Ok(SectionKind::NOBITS),
+            "note" => Ok(SectionKind::NOTE),
+            "init_array" => Ok(SectionKind::INIT_ARRAY),
+            "fini_array" => Ok(SectionKind::FINI_ARRAY),
+            "preinit_array" => Ok(SectionKind::PREINIT_ARRAY),
+            "llvm_addrsig" => Ok(SectionKind::LLVM_ADDRSIG),
+            _ => Err(Fail::new(at, format!("expected {expected}"))),
+        }
+    }
+
+    /// A name, perhaps in quotes.
+    fn name(&mut self, what: &str) -> Result<&'s str, Fail> {
+        if self.peek() == Tok::Str {
+            let text = self.text(self.span()).trim_matches('"');
+            self.next();
+            return Ok(text);
+        }
+        // `.text` and `1.2` are names here as well.
+        self.ident(what)
     }
 }

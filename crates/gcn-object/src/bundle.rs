@@ -517,3 +517,41 @@ pub fn read_offload_binary(bytes: &[u8]) -> Result<(Vec<Item>, u64), Error> {
     check(&items, size)?;
     Ok((items, size))
 }
+
+/// An offload binary with another image in the place of its entry `which`, which must be the last image in it.
+///
+/// # Errors
+/// [`Error::Bundle`] if it is not, or the binary is damaged.
+pub(crate) fn replace_in_offload_binary(
+    old: &[u8],
+    which: usize,
+    new: &[u8],
+) -> Result<Vec<u8>, Error> {
+    let (items, size) = read_offload_binary(old)?;
+    let Some(item) = items.get(which) else {
+        return bad("there is no such entry");
+    };
+    if items.iter().any(|other| other.offset > item.offset) {
+        return bad("only the last image of an offload binary can be replaced");
+    }
+    // What stands behind the image, if only its padding, must not be needed.
+    let end = (item.offset + item.size) as usize;
+    if old[end..size as usize].iter().any(|b| *b != 0) {
+        return bad("the image of the offload binary is not its last part");
+    }
+    let mut out = old[..item.offset as usize].to_vec();
+    out.extend(new);
+    out.resize(out.len().next_multiple_of(8), 0);
+    let total = out.len() as u64;
+    let table = little(&old[16..24]) as usize + 40 * which;
+    let mut put = |at: usize, value: u64| match out.get_mut(at..at + 8) {
+        Some(place) => {
+            place.copy_from_slice(&value.to_le_bytes());
+            Ok(())
+        }
+        None => bad("the entry table lies behind the image"),
+    };
+    put(8, total)?;
+    put(table + 32, new.len() as u64)?;
+    Ok(out)
+}

@@ -15,7 +15,10 @@ impl SectionFlags {
     /// `SHF_ALLOC | SHF_EXECINSTR`: code.
     pub const CODE: SectionFlags = SectionFlags(6);
     pub(crate) const INFO_LINK: u64 = 0x40;
-    pub(crate) const GROUP: u64 = 0x200;
+    /// `SHF_LINK_ORDER`: the section takes its place from another one.
+    pub const LINK_ORDER: u64 = 0x80;
+    /// `SHF_GROUP`: the section belongs to a group.
+    pub const GROUP: u64 = 0x200;
 
     /// The section is written at run time (`SHF_WRITE`).
     pub fn write(self) -> bool {
@@ -59,11 +62,18 @@ impl SectionKind {
     pub const REL: SectionKind = SectionKind(9);
     /// A section group.
     pub const GROUP: SectionKind = SectionKind(17);
+    /// Addresses of functions to call at the start,
+    pub const INIT_ARRAY: SectionKind = SectionKind(14);
+    /// at the end,
+    pub const FINI_ARRAY: SectionKind = SectionKind(15);
+    /// and before all others.
+    pub const PREINIT_ARRAY: SectionKind = SectionKind(16);
     pub(crate) const HASH: SectionKind = SectionKind(5);
     pub(crate) const DYNAMIC: SectionKind = SectionKind(6);
     pub(crate) const DYNSYM: SectionKind = SectionKind(11);
     pub(crate) const GNU_HASH: SectionKind = SectionKind(0x6fff_fff6);
-    pub(crate) const LLVM_ADDRSIG: SectionKind = SectionKind(0x6fff_4c03);
+    /// Symbols whose addresses count, for a linker that folds code.
+    pub const LLVM_ADDRSIG: SectionKind = SectionKind(0x6fff_4c03);
 }
 
 /// A symbol's binding.

@@ -23,6 +23,7 @@ mod elf;
 mod error;
 pub mod kernel_code;
 pub mod metadata;
+pub mod patch;
 pub mod read;
 pub mod source;
 pub mod target;

@@ -392,13 +392,12 @@ impl TargetId {
         if version == Version::V2 {
             return TargetId::parse_v2(id, text);
         }
-        let early = version <= Version::V3;
         let end = id.find([':', '+']).unwrap_or(id.len());
         let name = &id[..end];
         let machine = Machine::from_name(name)
             .ok_or_else(|| format!("unknown processor '{name}' in target id '{text}'"))?;
         let mut target = TargetId::new(machine);
-        if early {
+        if version == Version::V3 {
             for feature in [&mut target.xnack, &mut target.sramecc] {
                 if *feature == Feature::Any {
                     *feature = Feature::Off;
@@ -406,9 +405,9 @@ impl TargetId {
             }
         }
         let mut seen = (false, false);
-        let separator = if early { '+' } else { ':' };
+        let separator = if version == Version::V3 { '+' } else { ':' };
         for part in id[end..].split(separator).skip(1) {
-            let (name, value) = if early {
+            let (name, value) = if version == Version::V3 {
                 (part, Feature::On)
             } else if let Some(name) = part.strip_suffix('+') {
                 (name, Feature::On)

@@ -74,6 +74,7 @@ pub struct Builder {
     symbols: Vec<Symbol>,
     relocations: Vec<Relocation>,
     groups: Vec<Group>,
+    links: Vec<(usize, usize)>,
     pins: HashMap<String, u64>,
 }
 
@@ -122,6 +123,7 @@ impl Builder {
             symbols: Vec::new(),
             relocations: Vec::new(),
             groups: Vec::new(),
+            links: Vec::new(),
             pins: HashMap::new(),
         }
     }
@@ -230,6 +232,11 @@ impl Builder {
     /// Adds a relocation in a section added before.
     pub fn relocation(&mut self, relocation: Relocation) {
         self.relocations.push(relocation);
+    }
+
+    /// Says that a section is about another one (`SHF_LINK_ORDER`).
+    pub fn link_order(&mut self, section: usize, about: usize) {
+        self.links.push((section, about));
     }
 
     /// Adds a section group. Its sections are in no other.
@@ -363,6 +370,10 @@ impl Builder {
             if symbol.name.contains('\0') {
                 return layout(format!("symbol name {:?} has a NUL", symbol.name));
             }
+        }
+        let linked = self.links.iter().flat_map(|(a, b)| [a, b]);
+        if linked.into_iter().any(|&i| i >= self.sections.len()) {
+            return layout("a section that belongs to another one does not exist");
         }
         let mut grouped = vec![false; self.sections.len()];
         for group in &self.groups {
@@ -569,11 +580,17 @@ impl Builder {
             let mut out =
                 Out::table(&format!("{prefix}{}", section.name), kind, 8).with(size as u64, data);
             (out.flags, out.link, out.info) = (
-                SectionFlags::INFO_LINK | in_group,
+                match in_group {
+                    0 => SectionFlags::INFO_LINK,
+                    group => group,
+                },
                 symtab as u32,
                 index[i] as u32,
             );
             headers.push(out);
+        }
+        for (section, about) in &self.links {
+            headers[index[*section]].link = index[*about] as u32;
         }
         let mut out = Out::table(".symtab", SectionKind::SYMTAB, 8).with(24, symbols);
         (out.link, out.info) = (1, locals as u32 + 1);
@@ -993,12 +1010,7 @@ impl<'a> Link<'a> {
                 (Some(Base::Got), None) => {
                     return bad(format!("{} needs a symbol", relocation.kind.name()));
                 }
-                (Some(Base::Got), Some(symbol)) if !self.got_of.contains_key(&symbol) => {
-                    let entry = self.got.len() as u64 * 8;
-                    self.got.push(symbol);
-                    self.got_of.insert(symbol, entry);
-                    self.add_dynamic(Place::Got(entry), symbol, 0);
-                }
+                (Some(Base::Got), Some(symbol)) => self.got.push(symbol),
                 (Some(Base::Absolute), Some(symbol)) if flags.alloc() => {
                     let target = &self.input.symbols[symbol];
                     let hidden_weak =
@@ -1023,6 +1035,15 @@ impl<'a> Link<'a> {
                 }
                 _ => {}
             }
+        }
+        // As in lld, entries are in the order of the symbols, local ones last.
+        let local = |symbol: &usize| self.input.symbols[*symbol].binding == Binding::Local;
+        self.got.sort_by_key(|symbol| (local(symbol), *symbol));
+        self.got.dedup();
+        for (n, symbol) in self.got.clone().into_iter().enumerate() {
+            let entry = n as u64 * 8;
+            self.got_of.insert(symbol, entry);
+            self.add_dynamic(Place::Got(entry), symbol, 0);
         }
         Ok(())
     }

@@ -3,8 +3,8 @@
 use crate::io;
 use clap::{Args, Subcommand, ValueEnum};
 use gcn_object::bundle::{self, Method};
-use gcn_object::container::{Container, Packing};
-use gcn_object::{Entry, Error};
+use gcn_object::container::{Container, Kind, Packing};
+use gcn_object::{Entry, Error, Source, patch};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -23,6 +23,8 @@ enum Action {
     Extract(ExtractArgs),
     /// Write a bundle of code objects, as clang-offload-bundler does
     Create(CreateArgs),
+    /// Put another code object in an entry's place, in a bundle or in the program or library that carries it
+    Replace(ReplaceArgs),
 }
 
 const FILE_HELP: &str = "A bundle (plain, compressed or LLVM's offload binary), a host program, library, object file or archive that carries bundles, or a code object; or `-`";
@@ -83,6 +85,36 @@ struct CreateArgs {
     header: u16,
 }
 
+#[derive(Args)]
+#[command(after_help = "\
+Where the new code fits its room, nothing else of the file changes. Otherwise the bundle moves behind everything that the
+program loads, and what points to it is changed.
+
+Example, which changes one kernel of a program:
+  gcn bundle extract app --target gfx906 -o k.co
+  gcn dis k.co -o k.s                       and edit k.s
+  gcn asm k.s -o new.co
+  gcn bundle replace app --target gfx906 --with new.co -o app.new")]
+struct ReplaceArgs {
+    #[arg(help = FILE_HELP)]
+    file: PathBuf,
+    /// The entry for this target: gfx906, gfx906:xnack-, or a whole id
+    #[arg(long, required_unless_present = "entry")]
+    target: Option<String>,
+    /// The entry of this number (`list --long` has them)
+    #[arg(long, value_name = "N")]
+    entry: Option<usize>,
+    /// The new code object
+    #[arg(long, value_name = "NEW")]
+    with: PathBuf,
+    /// Output file, which may be FILE, or `-`
+    #[arg(short, value_name = "OUT")]
+    o: PathBuf,
+    /// Take any file as it is: code for another target, a relocatable object, or no code object
+    #[arg(long)]
+    force: bool,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum MethodArg {
     Zlib,
@@ -113,6 +145,7 @@ pub fn run(args: &BundleArgs) -> Result<(), String> {
         Action::List(args) => list(args),
         Action::Extract(args) => extract(args),
         Action::Create(args) => create(args),
+        Action::Replace(args) => replace(args),
     }
 }
 
@@ -259,4 +292,42 @@ fn create(args: &CreateArgs) -> Result<(), String> {
         }
     };
     io::write(&args.o, &bundle)
+}
+
+fn replace(args: &ReplaceArgs) -> Result<(), String> {
+    let named = |e: Error| io::named(&args.file, e);
+    let container = io::container(&args.file)?;
+    let entry = container
+        .choose(args.target.as_deref(), args.entry)
+        .map_err(named)?;
+    let new = io::read(&args.with)?;
+    if !args.force {
+        check(&new, entry).map_err(|e| io::named(&args.with, e))?;
+    }
+    let patched = patch::replace(&container, entry, &new).map_err(named)?;
+    io::write_whole(&args.o, &args.file, &mut |out| patched.write(out))?;
+    if patched.moved {
+        let text = "the new code is larger than its room, so the bundle has moved to the end of what is loaded";
+        io::complain(&format!("gcn: {}: {text}\n", args.o.display()));
+    }
+    Ok(())
+}
+
+/// The new bytes are a loadable code object for what the entry is for.
+fn check(new: &[u8], entry: &Entry) -> Result<(), String> {
+    const ELF_TYPE: usize = 16;
+    let container = Container::new(Source::from_bytes(new.to_vec())).map_err(|e| e.to_string())?;
+    let (Kind::CodeObject, [code]) = (container.kind, &container.entries[..]) else {
+        return Err("a code object is expected (--force takes anything)".into());
+    };
+    if new.get(ELF_TYPE..ELF_TYPE + 2) != Some(&[3, 0]) {
+        return Err("a linked code object is expected, and this is relocatable; `gcn asm` without -c or ld.lld -shared makes one (--force takes anything)".into());
+    }
+    match (&code.target, &entry.target) {
+        (Some(new), Some(old)) if new.fits(old).is_none() => Err(format!(
+            "it is for {new}, and entry {} is {} (--force takes it all the same)",
+            entry.index, entry.id
+        )),
+        _ => Ok(()),
+    }
 }

@@ -14,8 +14,10 @@ use gcn_isa::decode::Decoder;
 use gcn_isa::format::layout_of;
 use gcn_isa::print::{Style, Syntax, push_dec, push_hex};
 use gcn_object::descriptor;
+use gcn_object::kernel_code::KernelCode;
 use gcn_object::metadata;
-use gcn_object::read::{CodeObject, FileKind, Kernel, Relocation, Section, Symbol};
+use gcn_object::read::{CodeObject, FileKind, KERNEL_CODE, Kernel, Relocation, Section, Symbol};
+use gcn_object::target::Os;
 use gcn_object::write;
 use gcn_object::{
     Binding, RelocationKind, SectionFlags, SectionKind, SymbolKind, SymbolSection, Version,
@@ -31,6 +33,9 @@ pub struct Show {
     /// The address and the words, in a comment.
     pub encoding: bool,
 }
+
+/// The most sections that are put where the linker would not: strange files may have many.
+const MOST_PLACES: usize = 32;
 
 /// How a code object becomes source.
 #[derive(Clone, Copy)]
@@ -96,7 +101,7 @@ pub fn object(
     options: &Options,
     out: &mut (dyn Write + Send),
 ) -> io::Result<()> {
-    let target = target_of(object).map_err(invalid)?;
+    let target = checked_target(object)?;
     let source = Source::new(object, target, *options);
     source.write(out)
 }
@@ -112,9 +117,22 @@ pub fn symbol(
     options: &Options,
     out: &mut (dyn Write + Send),
 ) -> io::Result<()> {
-    let target = target_of(object).map_err(invalid)?;
+    let target = checked_target(object)?;
     let source = Source::new(object, target, *options);
     source.write_one(name, out)
+}
+
+/// The target, of an object whose sections are within the address space.
+fn checked_target(object: &CodeObject) -> io::Result<Target> {
+    for section in &object.sections {
+        if section.address.checked_add(section.size).is_none() {
+            return Err(invalid(format!(
+                "section '{}' ends beyond the address space",
+                section.name
+            )));
+        }
+    }
+    target_of(object).map_err(invalid)
 }
 
 fn invalid(message: String) -> io::Error {
@@ -143,6 +161,8 @@ fn linker_made(section: &Section) -> bool {
         SectionKind(DYNAMIC),
         SectionKind(DYNSYM),
         SectionKind(GNU_HASH),
+        SectionKind::REL,
+        SectionKind::GROUP,
         SectionKind(0),
     ];
     tables.contains(&section.kind) || section.name == ".relro_padding"
@@ -154,16 +174,192 @@ pub fn quoted(name: &str) -> String {
     let start = |c: u8| c.is_ascii_alphabetic() || matches!(c, b'_' | b'.' | b'$') || c >= 0x80;
     let plain = bytes.first().is_some_and(|c| start(*c))
         && bytes.iter().all(|c| start(*c) || c.is_ascii_digit());
-    // Names of registers, and what may be one, are short.
-    let register = bytes.len() <= 16
-        && !name.contains('_')
-        && !name.contains('.')
-        && bytes[0].is_ascii_lowercase()
-        && (bytes.len() <= 4 || bytes.last().is_some_and(u8::is_ascii_digit));
+    // What may be a register would be one.
+    let numbered = |prefix: &str| {
+        let number = name.strip_prefix(prefix).unwrap_or("");
+        !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())
+    };
+    let register = ["s", "v", "ttmp"].iter().any(|prefix| numbered(prefix))
+        || RESERVED.iter().any(|word| {
+            let halves = name.strip_suffix("_lo").or(name.strip_suffix("_hi"));
+            name.eq_ignore_ascii_case(word) || halves == Some(word)
+        });
     match plain && !register {
         true => name.to_string(),
         false => format!("\"{}\"", name.replace('"', "'")),
     }
+}
+
+fn unquoted(name: &str) -> &str {
+    name.trim_matches('"')
+}
+
+/// Words that operands may be.
+const RESERVED: &[&str] = &[
+    "vcc",
+    "exec",
+    "scc",
+    "m0",
+    "flat_scratch",
+    "xnack_mask",
+    "tba",
+    "tma",
+    "vccz",
+    "execz",
+    "off",
+    "lds_direct",
+    "null",
+    "src_vccz",
+    "src_execz",
+    "src_scc",
+    "src_lds_direct",
+    "shared_base",
+    "shared_limit",
+    "private_base",
+    "private_limit",
+    "pops_exiting_wave_id",
+    "lit",
+    "op",
+    "hwreg",
+    "sendmsg",
+    "abs",
+    "neg",
+    "sext",
+    "vmcnt",
+    "lgkmcnt",
+    "expcnt",
+    "mul",
+    "div",
+];
+
+/// The section of notes, as the directives that make it again.
+struct Notes {
+    section: usize,
+    /// Directives before the target is named.
+    version: String,
+    /// Those after it.
+    isa: String,
+    /// The metadata, with what is around them.
+    metadata: String,
+    /// The code object version that the assembler knows by them.
+    known: Option<Version>,
+}
+
+impl Notes {
+    /// `None` if there are no notes, or if directives would not give the same bytes.
+    fn new(object: &CodeObject) -> Option<Notes> {
+        let flags = match object.os {
+            Os::Hsa => SectionFlags::ALLOC,
+            _ => SectionFlags(0),
+        };
+        let section = (object.sections.iter())
+            .position(|s| s.kind == SectionKind::NOTE && s.name == ".note" && s.flags == flags)?;
+        let bytes = object.section_data(section);
+        let mut notes = Notes {
+            section,
+            version: String::new(),
+            isa: String::new(),
+            metadata: String::new(),
+            known: None,
+        };
+        // The bytes that the directives make, in their order.
+        let (mut before, mut between, mut last) = (Vec::new(), Vec::new(), Vec::new());
+        for note in metadata::notes(bytes) {
+            let owner = String::from_utf8_lossy(note.owner).into_owned();
+            let descriptor = bytes.get(note.descriptor.clone())?;
+            let made = metadata::note(&owner, note.kind, descriptor);
+            match (owner.as_str(), note.kind) {
+                ("AMD", metadata::NT_AMD_VERSION) => {
+                    let [major, minor] = words(descriptor)?;
+                    let line = format!(".hsa_code_object_version {major},{minor}\n");
+                    notes.version.push_str(&line);
+                    notes.known.get_or_insert(Version::V2);
+                    before.extend(made);
+                }
+                ("AMD", metadata::NT_AMD_ISA) => {
+                    notes.isa.push_str(&isa_line(descriptor)?);
+                    between.extend(made);
+                }
+                ("AMD", metadata::NT_AMD_ISA_NAME) => {
+                    let name = std::str::from_utf8(descriptor).ok()?;
+                    let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
+                    if !name.chars().all(plain) {
+                        return None;
+                    }
+                    let _ = writeln!(notes.isa, ".amd_amdgpu_isa \"{name}\"");
+                    between.extend(made);
+                }
+                ("AMD", metadata::NT_AMD_METADATA) if last.is_empty() => {
+                    let text = std::str::from_utf8(descriptor).ok()?;
+                    notes.metadata = v2_metadata(text)?;
+                    last.extend(made);
+                }
+                ("AMDGPU", metadata::NT_AMDGPU_METADATA)
+                    if last.is_empty() && object.os == Os::Hsa =>
+                {
+                    let text = metadata::faithful_text(descriptor)?;
+                    let text = text.trim_end();
+                    notes.metadata = format!("\n.amdgpu_metadata\n{text}\n.end_amdgpu_metadata\n");
+                    notes.known = Some(match object.metadata.version[1] {
+                        0 => Version::V3,
+                        2 => Version::V5,
+                        _ => Version::V4,
+                    });
+                    last.extend(made);
+                }
+                _ => return None,
+            }
+        }
+        before.extend(between);
+        before.extend(last);
+        (!before.is_empty() && before == bytes).then_some(notes)
+    }
+}
+
+/// Little-endian words of 32 bits, if they are all there is.
+fn words<const N: usize>(bytes: &[u8]) -> Option<[u32; N]> {
+    let words: Vec<u32> = (bytes.chunks_exact(4))
+        .map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
+        .collect();
+    words.try_into().ok().filter(|_| bytes.len() == 4 * N)
+}
+
+/// `.hsa_code_object_isa`, with what the note says.
+fn isa_line(descriptor: &[u8]) -> Option<String> {
+    let size = |at: usize| {
+        let bytes = descriptor.get(at..at + 2)?;
+        Some(u16::from_le_bytes([bytes[0], bytes[1]]) as usize)
+    };
+    let [major, minor, stepping] = words(descriptor.get(4..16)?)?;
+    let (vendor_size, name_size) = (size(0)?, size(2)?);
+    let names = &descriptor[16..];
+    let vendor = names.get(..vendor_size)?.strip_suffix(b"\0")?;
+    let name = names.get(vendor_size..)?.strip_suffix(b"\0")?;
+    let plain = |c: &u8| c.is_ascii_alphanumeric();
+    if name.len() + 1 != name_size || !vendor.iter().chain(name).all(plain) {
+        return None;
+    }
+    let (vendor, name) = (str::from_utf8(vendor).ok()?, str::from_utf8(name).ok()?);
+    Some(format!(
+        ".hsa_code_object_isa {major},{minor},{stepping},\"{vendor}\",\"{name}\"\n"
+    ))
+}
+
+/// The metadata of code object v2, which are text in the file.
+fn v2_metadata(text: &str) -> Option<String> {
+    const END: &str = ".end_amd_amdgpu_hsa_metadata";
+    let read = metadata::parse_yaml(text).ok()?;
+    let version = |pairs: &Vec<_>| {
+        (pairs.iter()).any(|(key, _): &(metadata::Value, _)| key.as_str() == Some("Version"))
+    };
+    let kept = text.ends_with('\n')
+        && !text.starts_with(['\n', '\r'])
+        && !text.contains(END)
+        && !text.contains('\0')
+        && read.as_map().is_some_and(version);
+    // Of two line breaks at the end one is the directive's.
+    let more = if text.ends_with("\n\n") { "\n" } else { "" };
+    kept.then(|| format!("\n.amd_amdgpu_hsa_metadata\n{text}{more}{END}\n"))
 }
 
 /// What stands for the eight bytes of a relocated address, a literal or a branch's target.
@@ -198,14 +394,23 @@ struct Source<'a> {
     table: &'a [Symbol],
     /// The symbols as the source names them; empty where it does not.
     names: Vec<String>,
+    /// The first symbol of each name.
+    by_name: HashMap<&'a str, usize>,
     /// Which sections the source has, in its order.
     shown: Vec<usize>,
+    /// The same, section by section.
+    is_shown: Vec<bool>,
+    /// Loaded sections by address, with their ends.
+    homes: Vec<(u64, u64, usize)>,
     marks: Vec<Marks>,
     fixes: Vec<Fixes>,
     /// Relocated words of data.
     words: Vec<BTreeMap<u64, (u8, String)>>,
+    notes: Option<Notes>,
     /// Kernels whose descriptor is a block of directives, by its place.
     blocks: BTreeMap<(usize, u64), &'a Kernel>,
+    /// Kernels that begin with an `amd_kernel_code_t` in code, by its place.
+    headed: HashMap<(Option<usize>, u64), &'a Kernel>,
     /// What is defined by an expression, as no label can be there.
     settings: String,
     got_uses: Vec<GotUse>,
@@ -222,15 +427,31 @@ impl<'a> Source<'a> {
             options,
             table,
             names: names(table),
+            by_name: HashMap::with_capacity(table.len()),
             shown: Vec::new(),
+            is_shown: vec![false; count],
+            homes: Vec::new(),
             marks: vec![Marks::new(); count],
             fixes: vec![Fixes::new(); count],
             words: vec![BTreeMap::new(); count],
+            notes: Notes::new(object),
             blocks: BTreeMap::new(),
+            headed: (object.kernels.iter())
+                .filter(|kernel| kernel.kernel_code.is_some())
+                .map(|kernel| {
+                    (
+                        (kernel.descriptor_section, kernel.descriptor_address),
+                        kernel,
+                    )
+                })
+                .collect(),
             settings: String::new(),
             got_uses: Vec::new(),
             loadable: object.kind == FileKind::Loadable,
         };
+        for (n, symbol) in table.iter().enumerate() {
+            source.by_name.entry(&symbol.name).or_insert(n);
+        }
         source.choose_sections();
         source.find_blocks();
         if source.loadable {
@@ -250,7 +471,7 @@ impl<'a> Source<'a> {
 
     fn choose_sections(&mut self) {
         let object = self.object;
-        let note = self.note_section();
+        let note = self.notes.as_ref().map(|notes| notes.section);
         let of_use = |index: &usize| {
             let section = &object.sections[*index];
             let loaded = section.flags.alloc();
@@ -267,37 +488,37 @@ impl<'a> Source<'a> {
                 (!flags.alloc(), !flags.exec())
             });
         }
+        self.note_shown();
     }
 
-    /// The section that the metadata directives make again, byte for byte.
-    fn note_section(&self) -> Option<usize> {
-        let note = self.object.note()?;
-        metadata::faithful_text(note)?;
-        (0..self.object.sections.len()).find(|&i| {
-            let section = self.section(i);
-            section.kind == SectionKind::NOTE
-                && section.name == ".note"
-                && section.flags == SectionFlags::ALLOC
-                && self.object.section_data(i) == metadata::note_section(note)
-        })
+    /// Takes note of what [`Source::shown`] became.
+    fn note_shown(&mut self) {
+        self.is_shown.fill(false);
+        self.homes.clear();
+        for &i in &self.shown {
+            self.is_shown[i] = true;
+            let section = &self.object.sections[i];
+            if section.flags.alloc() {
+                let end = section.address + section.size;
+                self.homes.push((section.address, end, i));
+            }
+        }
+        self.homes.sort_unstable();
     }
 
     /// The section that holds an address, or that it is behind.
     fn home(&self, address: u64) -> Option<usize> {
-        let of_use = |i: &&usize| {
-            let section = self.section(**i);
-            section.flags.alloc()
-                && (section.address..=section.address + section.size).contains(&address)
-        };
-        let inside = (self.shown.iter())
-            .filter(of_use)
-            .find(|i| address < self.section(**i).address + self.section(**i).size);
-        inside.or_else(|| self.shown.iter().find(of_use)).copied()
+        let after = self.homes.partition_point(|(start, ..)| *start <= address);
+        let mut near = self.homes[..after].iter().rev().take(2);
+        let found = (near.clone())
+            .find(|(_, end, _)| address < *end)
+            .or_else(|| near.find(|(_, end, _)| address == *end));
+        found.map(|(.., i)| *i)
     }
 
     /// The code symbol of a kernel: it has the kernel's name and is where the kernel begins.
-    fn code_symbol(&self, kernel: &Kernel, index: &HashMap<&str, usize>) -> Option<usize> {
-        let found = *index.get(kernel.name.as_str())?;
+    fn code_symbol(&self, kernel: &Kernel) -> Option<usize> {
+        let found = *self.by_name.get(kernel.name.as_str())?;
         let symbol = &self.table[found];
         let there = symbol.address == kernel.entry
             && matches!(symbol.section, SymbolSection::Index(i)
@@ -307,14 +528,9 @@ impl<'a> Source<'a> {
     }
 
     fn find_blocks(&mut self) {
-        let mut index: HashMap<&str, usize> = HashMap::new();
-        for (n, symbol) in self.table.iter().enumerate() {
-            index.entry(&symbol.name).or_insert(n);
-        }
-        let shown: HashSet<usize> = self.shown.iter().copied().collect();
         for kernel in &self.object.kernels {
             let kd = format!("{}.kd", kernel.name);
-            let Some(place) = index.get(kd.as_str()).map(|n| &self.table[*n]) else {
+            let Some(place) = self.find(&kd) else {
                 continue;
             };
             let SymbolSection::Index(section) = place.section else {
@@ -322,12 +538,15 @@ impl<'a> Source<'a> {
             };
             let fits = place.size == 64
                 && place.kind == SymbolKind::Object
-                && shown.contains(&section)
+                && self.is_shown[section]
                 && !self.section(section).flags.exec()
                 && self.section(section).kind == SectionKind::PROGBITS
                 && self.section(section).align >= 64
-                && (place.address - self.base(section)).is_multiple_of(64)
-                && self.code_symbol(kernel, &index).is_some()
+                && place
+                    .address
+                    .wrapping_sub(self.base(section))
+                    .is_multiple_of(64)
+                && self.code_symbol(kernel).is_some()
                 && descriptor::directives(&kernel.descriptor, &self.object.target).is_some();
             if fits {
                 self.blocks.insert((section, place.address), kernel);
@@ -347,6 +566,11 @@ impl<'a> Source<'a> {
         for place in inside {
             self.blocks.remove(&place);
         }
+    }
+
+    /// The first symbol of a name.
+    fn find(&self, name: &str) -> Option<&'a Symbol> {
+        self.by_name.get(name).map(|n| &self.table[*n])
     }
 
     /// The address of a section's first byte; offsets count from 0 in relocatable files.
@@ -415,7 +639,7 @@ impl<'a> Source<'a> {
         let mut sorted: Vec<(u64, usize)> = (self.table.iter().enumerate())
             .filter(|(n, s)| {
                 !self.names[*n].is_empty()
-                    && matches!(s.section, SymbolSection::Index(i) if self.shown.contains(&i))
+                    && matches!(s.section, SymbolSection::Index(i) if self.is_shown[i])
             })
             .map(|(n, s)| (s.address, n))
             .collect();
@@ -459,10 +683,12 @@ impl<'a> Source<'a> {
                 uses.push((index, pair, fixed));
             }
         }
-        // The linker makes the table again, if the references ask for its entries in this order.
+        entries.sort_unstable();
+        // The linker makes the table again, if the references ask for all of its entries.
         let remade = got.and_then(|g| self.got_symbols(g, &entries));
         if let (Some(g), Some(_)) = (got, &remade) {
             self.shown.retain(|i| *i != g);
+            self.note_shown();
         }
         for (index, pair, fixed) in uses {
             let (name, variant) = match fixed {
@@ -512,16 +738,13 @@ impl<'a> Source<'a> {
         let relocations: HashMap<u64, &Relocation> = (self.object.relocations.iter())
             .map(|r| (r.offset, r))
             .collect();
-        let by_name: HashMap<&str, usize> = (self.table.iter().enumerate())
-            .map(|(n, s)| (s.name.as_str(), n))
-            .collect();
         let sorted = self.sorted();
         let symbol = |entry: &u64| {
             let relocation = relocations.get(entry)?;
             match relocation.kind {
                 RelocationKind::ABS64 if relocation.addend == 0 => {
                     let name = &self.object.dynamic_symbols.get(relocation.symbol?)?.name;
-                    by_name.get(name.as_str()).copied()
+                    self.by_name.get(name.as_str()).copied()
                 }
                 RelocationKind::RELATIVE64 => {
                     let address = relocation.addend as u64;
@@ -531,7 +754,17 @@ impl<'a> Source<'a> {
                 _ => None,
             }
         };
-        entries.iter().map(symbol).collect()
+        let symbols: Vec<usize> = entries.iter().map(symbol).collect::<Option<_>>()?;
+        // The linker's order is that of the symbols, local ones last.
+        let places: HashMap<usize, usize> = (self.order().into_iter().enumerate())
+            .map(|(place, n)| (n, place))
+            .collect();
+        let key = |n: &usize| {
+            let symbol = &self.table[*n];
+            let local = symbol.binding == Binding::Local && !hidden(symbol);
+            (local, places.get(n).copied())
+        };
+        symbols.is_sorted_by_key(key).then_some(symbols)
     }
 
     /// Words that the loader fills in.
@@ -623,6 +856,8 @@ impl<'a> Source<'a> {
     /// Labels, types, sizes.
     fn place_symbols(&mut self) {
         let mut ends = 0;
+        // Where the symbols so far end, section by section.
+        let mut symbol_ends = vec![BTreeSet::new(); self.marks.len()];
         let mut order: Vec<usize> = (0..self.table.len()).collect();
         order.sort_by_key(|n| self.table[*n].address);
         let kernels: HashSet<(Option<usize>, u64)> = (self.object.kernels.iter())
@@ -635,13 +870,16 @@ impl<'a> Source<'a> {
                 continue;
             };
             if name.is_empty()
-                || !self.shown.contains(&section)
+                || !self.is_shown[section]
                 || self.blocks.contains_key(&(section, symbol.address))
             {
                 continue;
             }
             let (base, size) = (self.base(section), self.section(section).size);
             let code = self.section(section).flags.exec();
+            let own = symbol_ends[section].range(..=symbol.address).next_back();
+            let own = own.copied().unwrap_or(base);
+            symbol_ends[section].insert(symbol.address.saturating_add(symbol.size));
             let inside = |address: u64| {
                 (base..=base + size).contains(&address)
                     && (!code || (address - base).is_multiple_of(4))
@@ -649,7 +887,7 @@ impl<'a> Source<'a> {
             let kind = match symbol.kind {
                 SymbolKind::Func => Some("@function".to_string()),
                 SymbolKind::Object => Some("@object".to_string()),
-                SymbolKind::Other(10) => Some("@amdgpu_hsa_kernel".to_string()),
+                SymbolKind::HSA_KERNEL => Some("@amdgpu_hsa_kernel".to_string()),
                 _ => None,
             };
             if !inside(symbol.address) {
@@ -674,23 +912,32 @@ impl<'a> Source<'a> {
             }
             let entry_section = (!self.loadable).then_some(section);
             let kernel = code && kernels.contains(&(entry_section, symbol.address));
+            let headed = self.headed.get(&(entry_section, symbol.address)).copied();
             let mut text = String::new();
-            if kernel {
+            if kernel || headed.is_some() {
                 text.push('\n');
                 if self.section(section).align >= 256 && (symbol.address - base).is_multiple_of(256)
                 {
                     text.push_str("\t.p2align 8\n");
-                    self.pass_over_padding(section, symbol.address);
+                    self.pass_over_padding(section, own, symbol.address);
                 }
             }
-            if let Some(kind) = kind {
+            if symbol.kind == SymbolKind::HSA_KERNEL {
+                let _ = writeln!(text, "\t.amdgpu_hsa_kernel {name}");
+            } else if let Some(kind) = kind {
                 let _ = writeln!(text, "\t.type {name},{kind}");
             }
             let _ = writeln!(text, "{name}:");
+            let header = headed.and_then(|kernel| kernel.kernel_code.as_ref());
+            let header = header.map(|bytes| kernel_code(bytes, self.object));
+            if let Some(header) = &header {
+                text.push_str(header);
+            }
             let end = symbol.address.wrapping_add(symbol.size);
             let mut size = None;
             if symbol.size != 0 {
-                if code && symbol.kind == SymbolKind::Func && inside(end) {
+                let function = matches!(symbol.kind, SymbolKind::Func | SymbolKind::HSA_KERNEL);
+                if code && function && inside(end) {
                     size = Some(format!(
                         "{LABEL}func_end{ends}:\n\t.size {name}, {LABEL}func_end{ends}-{name}\n"
                     ));
@@ -701,6 +948,10 @@ impl<'a> Source<'a> {
             }
             let mark = self.marks[section].entry(symbol.address).or_default();
             mark.text.push_str(&text);
+            if header.is_some() {
+                mark.until = Some(symbol.address + KERNEL_CODE as u64);
+                mark.padding = false;
+            }
             // A branch to a symbol that others see would be left to the linker.
             if mark.name.is_none() && (self.loadable || symbol.binding == Binding::Local) {
                 mark.name = Some(name);
@@ -714,7 +965,8 @@ impl<'a> Source<'a> {
     }
 
     /// Where the code before a kernel is padding that `.p2align 8` makes, it is not printed.
-    fn pass_over_padding(&mut self, section: usize, address: u64) {
+    /// `own` is where the function before ends.
+    fn pass_over_padding(&mut self, section: usize, own: u64, address: u64) {
         const NOP: u32 = 0xbf80_0000;
         let base = self.base(section);
         let bytes = self.object.section_data(section);
@@ -724,17 +976,13 @@ impl<'a> Source<'a> {
             at -= 4;
         }
         let from = base + at as u64;
-        // What is a function's own is no padding, and neither is what has a label or a fix.
-        let own = (self.table.iter())
-            .filter(|s| s.section == SymbolSection::Index(section) && s.address < address)
-            .map(|s| s.address.saturating_add(s.size))
-            .filter(|end| *end <= address)
-            .max();
-        let from = own.map_or(from, |end| from.max(end));
+        // What is a function's own is no padding, and neither is what has a label.
+        let from = from.max(own);
         let free = |marks: &Marks| marks.range(from + 1..address).next().is_none();
         if from < address && from.is_multiple_of(4) && free(&self.marks[section]) {
             let mark = self.marks[section].entry(from).or_default();
             mark.until = Some(address);
+            mark.padding = true;
         }
     }
 
@@ -765,26 +1013,27 @@ impl<'a> Source<'a> {
         let object = self.object;
         header(out, self.options.style);
         let version = object.version;
-        let minor = object
-            .note()
-            .filter(|_| self.note_section().is_some())
-            .map(|_| object.metadata.version[1]);
         let id = object.target_id();
-        let by_target = match id.contains('+') && !id.contains(':') {
-            true => Version::V3,
-            false => Version::V4,
+        let plus = id.contains('+') && !id.contains(':');
+        let known = self.notes.as_ref().and_then(|notes| notes.known);
+        // Versions before v4 read the target's id their way, so they must be known before it.
+        let known = match known {
+            Some(Version::V2) => Some(Version::V2),
+            Some(Version::V3) if !plus => None,
+            None if plus => Some(Version::V3),
+            None => Some(Version::V4),
+            known => known,
         };
-        let known = match minor {
-            Some(0) => Version::V3,
-            Some(2) => Version::V5,
-            Some(_) => Version::V4,
-            None => by_target,
-        };
-        // The target's id is read as the version has it.
-        if version != known || version == Version::V3 && by_target != Version::V3 {
+        if object.os == Os::Hsa && known != Some(version) {
             let _ = writeln!(out, ".amdhsa_code_object_version {}", version.number());
         }
+        if let Some(notes) = &self.notes {
+            out.push_str(&notes.version);
+        }
         let _ = writeln!(out, ".amdgcn_target \"{id}\"");
+        if let Some(notes) = &self.notes {
+            out.push_str(&notes.isa);
+        }
         out.push_str(".gcn_permissive\n");
     }
 
@@ -796,9 +1045,8 @@ impl<'a> Source<'a> {
             .values()
             .map(|k| (k.name.as_str(), *k))
             .collect();
-        let by_name: HashMap<&str, &Symbol> =
-            self.table.iter().map(|s| (s.name.as_str(), s)).collect();
-        for (symbol, name) in self.table.iter().zip(&self.names) {
+        for n in self.order() {
+            let (symbol, name) = (&self.table[n], &self.names[n]);
             if name.is_empty() || !self.has(symbol) {
                 continue;
             }
@@ -814,7 +1062,7 @@ impl<'a> Source<'a> {
             let visibility = match kernels.get(symbol.name.as_str()) {
                 // The descriptor's block makes the code protected, and its symbol like the code's.
                 Some(kernel) => {
-                    let kd = by_name.get(format!("{}.kd", kernel.name).as_str());
+                    let kd = self.find(&format!("{}.kd", kernel.name));
                     match (symbol.visibility, kd.map(|kd| kd.visibility)) {
                         (Visibility::Protected, Some(Visibility::Default)) => Visibility::Default,
                         (own, _) => own,
@@ -822,6 +1070,9 @@ impl<'a> Source<'a> {
                 }
                 None => symbol.visibility,
             };
+            if unquoted(name) != symbol.name {
+                let _ = writeln!(out, ".gcn_rename {name}, \"{}\"", symbol.name);
+            }
             // A block's symbol has the code's.
             let of_block =
                 (symbol.name.strip_suffix(".kd")).is_some_and(|n| kernels.contains_key(n));
@@ -834,6 +1085,11 @@ impl<'a> Source<'a> {
                     if symbol.size != 0 {
                         let _ = writeln!(out, ".size {name}, {}", symbol.size);
                     }
+                }
+                SymbolSection::Lds => {
+                    // Its value is its alignment.
+                    let align = power_of_two(symbol.address);
+                    let _ = writeln!(out, ".amdgpu_lds {name}, {}, {align}", symbol.size);
                 }
                 SymbolSection::Common => {
                     let align = symbol.address.max(1);
@@ -849,10 +1105,38 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The symbols in the order in which they came to the table. A linker puts hidden ones before
+    /// the others, and only their names are where they were.
+    fn order(&self) -> Vec<usize> {
+        let table: Vec<usize> = (0..self.table.len()).collect();
+        let symtab = (self.object.sections.iter()).position(|s| s.kind == SectionKind::SYMTAB);
+        let (true, Some(symtab)) = (self.loadable, symtab) else {
+            return table;
+        };
+        let entries = self.object.section_data(symtab).chunks_exact(24);
+        let names: Vec<u32> = entries
+            .map(|entry| u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]))
+            .collect();
+        if names.len() != table.len() {
+            return table;
+        }
+        let mut order = table.clone();
+        order.sort_by_key(|n| names[*n]);
+        // Local ones are also sorted by their files, of which nothing is known.
+        let seen = |order: &[usize]| -> Vec<usize> {
+            let others = |n: &&usize| self.table[**n].binding != Binding::Local;
+            order.iter().filter(others).copied().collect()
+        };
+        match seen(&order) == seen(&table) {
+            true => order,
+            false => table,
+        }
+    }
+
     /// Whether the source has a symbol.
     fn has(&self, symbol: &Symbol) -> bool {
         match symbol.section {
-            SymbolSection::Index(i) => self.shown.contains(&i),
+            SymbolSection::Index(i) => self.is_shown[i],
             _ => true,
         }
     }
@@ -868,9 +1152,9 @@ impl<'a> Source<'a> {
             .filter(|s| s.flags.alloc() && s.size != 0)
             .map(|s| (s.name.as_str(), s.address))
             .collect();
-        for _ in 0..=wanted.len() {
-            let layout = match builder.layout() {
-                Ok(layout) => layout,
+        for _ in 0..=wanted.len().min(MOST_PLACES) {
+            let layout: HashMap<String, u64> = match builder.layout() {
+                Ok(layout) => layout.into_iter().collect(),
                 Err(e) => {
                     let _ = writeln!(out, "// The sections will not be where they were: {e}");
                     return out;
@@ -891,12 +1175,10 @@ impl<'a> Source<'a> {
     /// What the assembler will give the linker, as far as addresses depend on it.
     fn builder(&self) -> write::Builder {
         let object = self.object;
-        let mut builder = write::Builder::new(object.target, object.version);
-        if let Some(note) = object.note().filter(|_| self.note_section().is_some()) {
-            builder.note(note);
-        }
+        let mut builder = write::Builder::new(object.target, object.abi());
         let mut numbers = vec![None; object.sections.len()];
-        for &i in &self.shown {
+        let notes = self.notes.iter().map(|notes| notes.section);
+        for i in notes.chain(self.shown.iter().copied()) {
             let section = self.section(i);
             let data = match section.kind {
                 SectionKind::NOBITS => Vec::new(),
@@ -974,12 +1256,12 @@ impl<'a> Source<'a> {
         text.push('\n');
         self.declarations(&mut text);
         text.push_str(&self.settings);
-        let note = self.note_section();
+        let note = self.notes.as_ref().map(|notes| notes.section);
         let mut metadata_done = false;
         for &index in &self.shown {
             // In relocatable files its place among the sections is kept.
             if !self.loadable && !metadata_done && note.is_some_and(|note| note < index) {
-                self.metadata(&mut text, None);
+                self.metadata(&mut text);
                 metadata_done = true;
             }
             out.write_all(text.as_bytes())?;
@@ -987,8 +1269,8 @@ impl<'a> Source<'a> {
             self.section_head(index, &mut text);
             self.section_body(index, &mut text, out)?;
         }
-        if !metadata_done && note.is_some() {
-            self.metadata(&mut text, None);
+        if !metadata_done {
+            self.metadata(&mut text);
         }
         if self.options.loaded_only {
             let left_out = (self.object.sections.iter())
@@ -1171,8 +1453,7 @@ impl<'a> Source<'a> {
         out.push_str(".end_amdhsa_kernel\n");
         // The block's symbol is made like that of the code, which it may not be.
         let kd = format!("{}.kd", kernel.name);
-        let find = |name: &str| self.table.iter().find(|s| s.name == name);
-        let (Some(code), Some(kd)) = (find(&kernel.name), find(&kd)) else {
+        let (Some(code), Some(kd)) = (self.find(&kernel.name), self.find(&kd)) else {
             return;
         };
         let name = quoted(&kd.name);
@@ -1189,19 +1470,9 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The metadata, of one kernel or all.
-    fn metadata(&self, out: &mut String, only: Option<&str>) {
-        let Some(note) = self.object.note() else {
-            return;
-        };
-        let text = match only {
-            None => metadata::faithful_text(note),
-            Some(name) => metadata_of(note, name),
-        };
-        if let Some(text) = text {
-            out.push_str("\n.amdgpu_metadata\n");
-            out.push_str(text.trim_end());
-            out.push_str("\n.end_amdgpu_metadata\n");
+    fn metadata(&self, out: &mut String) {
+        if let Some(notes) = &self.notes {
+            out.push_str(&notes.metadata);
         }
     }
 
@@ -1294,7 +1565,10 @@ impl<'a> Source<'a> {
                 self.section_head(section, &mut text);
                 self.block(kernel, &mut text);
             }
-            self.metadata(&mut text, Some(name));
+            if let Some(yaml) = self.object.note().and_then(|note| metadata_of(note, name)) {
+                let yaml = yaml.trim_end();
+                let _ = writeln!(text, "\n.amdgpu_metadata\n{yaml}\n.end_amdgpu_metadata");
+            }
         }
         out.write_all(text.as_bytes())
     }
@@ -1340,6 +1614,26 @@ impl<'a> Source<'a> {
             let _ = writeln!(out, ".globl {other}");
         }
     }
+}
+
+/// The `amd_kernel_code_t` that a kernel begins with, as directives, or as numbers where none make it.
+fn kernel_code(bytes: &[u8; KERNEL_CODE], object: &CodeObject) -> String {
+    let mut out = String::new();
+    match KernelCode::from_bytes(*bytes).lines(object.target.machine) {
+        Some(lines) => {
+            out.push_str("\t.amd_kernel_code_t\n");
+            for (name, value) in lines {
+                let _ = writeln!(out, "\t\t{name} = {value}");
+            }
+            out.push_str("\t.end_amd_kernel_code_t\n");
+        }
+        None => {
+            for line in bytes.chunks_exact(32) {
+                plain_data(line, false, &mut out);
+            }
+        }
+    }
+    out
 }
 
 /// How the source calls each symbol; empty for those that it leaves to the linker.

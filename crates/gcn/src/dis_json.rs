@@ -18,6 +18,8 @@ use gcn_isa::{Insn, Target, decode};
 use gcn_object::read::CodeObject;
 use gcn_object::{SectionKind, SymbolSection};
 
+use crate::{dis, dot};
+
 /// Bytes of output that are held back before they are written.
 const BLOCK: usize = 1 << 16;
 
@@ -31,33 +33,47 @@ pub fn raw(target: Target, bytes: &[u8], style: Style, out: &mut dyn Write) -> i
     lines.flush()
 }
 
-/// The executable sections of a code object, with their addresses.
+/// The executable sections of a code object, with their addresses; or the code of one symbol alone.
 ///
 /// # Errors
 /// When writing fails; of kind `InvalidData` where the object's target is unknown.
-pub fn object(object: &CodeObject, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let target = Target::parse(object.target_name()).ok_or_else(|| {
-        let message = format!("{} is no gfx6 to gfx9 target", object.target_name());
-        io::Error::new(io::ErrorKind::InvalidData, message)
-    })?;
+pub fn object(
+    object: &CodeObject,
+    only: Option<&str>,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
+    let target = dis::target_of(object).map_err(invalid)?;
+    let only = match only {
+        None => None,
+        Some(name) => {
+            let symbol = dis::symbols(object).iter().find(|s| s.name == name);
+            let extent = symbol.and_then(|symbol| dot::extent(object, symbol));
+            let missing = || invalid(format!("there is no code of the name `{name}`"));
+            Some(extent.ok_or_else(missing)?)
+        }
+    };
     let mut lines = Lines::new(target, style, out);
     for (index, section) in object.sections.iter().enumerate() {
         let code = section.flags.exec() && section.kind != SectionKind::NOBITS;
-        if !code {
+        if !code || only.is_some_and(|(section, ..)| section != index) {
             continue;
         }
         let mut labels: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
-        let table = match object.symbols.is_empty() {
-            true => &object.dynamic_symbols,
-            false => &object.symbols,
-        };
-        for symbol in table {
+        for symbol in dis::symbols(object) {
             if symbol.section == SymbolSection::Index(index) && !symbol.name.is_empty() {
                 labels.entry(symbol.address).or_default().push(&symbol.name);
             }
         }
-        let bytes = object.section_data(index);
-        lines.section(bytes, section.address, Some(&section.name), &labels)?;
+        let mut bytes = object.section_data(index);
+        let mut base = section.address;
+        if let Some((_, start, end)) = only {
+            let range = (start - base) as usize..(end - base) as usize;
+            bytes = bytes.get(range).unwrap_or_default();
+            base = start;
+        }
+        lines.section(bytes, base, Some(&section.name), &labels)?;
     }
     lines.flush()
 }

@@ -164,6 +164,44 @@ pub fn stream(
     }
 }
 
+/// Has `make` write a file under another name, which then takes the file's place: it is whole or not there, and may be the file that
+/// is read meanwhile. It may be run if `like` may. A path that is no plain file, such as `-`, is written as it is.
+///
+/// # Errors
+/// A message with the file's name.
+pub fn write_whole(
+    path: &Path,
+    like: &Path,
+    make: &mut dyn FnMut(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), String> {
+    let plain = std::fs::metadata(path).map_or(true, |about| about.is_file());
+    let (Some(name), true) = (path.file_name(), plain && path.as_os_str() != "-") else {
+        return stream(path, |out| make(out));
+    };
+    let mut other = std::ffi::OsString::from(".");
+    other.push(name);
+    other.push(format!(".{}", std::process::id()));
+    let other = path.with_file_name(other);
+    let mut written = || {
+        let file = std::fs::File::create(&other)?;
+        let mut out = std::io::BufWriter::with_capacity(1 << 18, file);
+        make(&mut out)?;
+        let file = out.into_inner()?;
+        if let Ok(about) = std::fs::metadata(like)
+            && about.is_file()
+        {
+            file.set_permissions(about.permissions())?;
+        }
+        drop(file);
+        std::fs::rename(&other, path)
+    };
+    written().map_err(|e| {
+        // What is left of it helps nobody, and may not be there.
+        let _ = std::fs::remove_file(&other);
+        named(path, e)
+    })
+}
+
 /// Writes to standard error. Where nobody reads it there is nobody to tell.
 pub fn complain(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());

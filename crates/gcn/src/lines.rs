@@ -1,6 +1,14 @@
 //! Source lines of code, from DWARF.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use gcn_object::read::{CodeObject, FileKind};
+use gcn_object::{RelocationKind, SymbolSection};
+use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 /// Source lines by address, section by section.
 #[derive(Default)]
@@ -8,12 +16,190 @@ pub struct Lines {
     by_section: BTreeMap<usize, BTreeMap<u64, String>>,
 }
 
+/// Sections of relocatable files, which all begin at 0, are this far apart while DWARF is read.
+const APART: u64 = 1 << 32;
+
+/// The largest source file that is shown.
+const MOST_SOURCE: u64 = 16 << 20;
+
 impl Lines {
+    /// Reads the line tables of a code object. With `source`, the lines' texts are added where the
+    /// files are found.
+    ///
+    /// # Errors
+    /// A sentence, where there are none or they are damaged.
+    pub fn read(object: &CodeObject, source: bool) -> Result<Lines, String> {
+        let missing = "the object has no line tables (.debug_line); compilers write them with -g";
+        if object.section(".debug_line").is_none() {
+            return Err(missing.into());
+        }
+        let damaged = |e: gimli::Error| format!("the line tables are damaged: {e}");
+        let load = |id| Ok::<_, gimli::Error>(section(object, id));
+        let sections = gimli::DwarfSections::load(load).map_err(damaged)?;
+        let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
+        let mut reader = Reader {
+            object,
+            files: HashMap::new(),
+            source,
+            lines: Lines::default(),
+        };
+        let mut units = dwarf.units();
+        while let Some(header) = units.next().map_err(damaged)? {
+            let unit = dwarf.unit(header).map_err(damaged)?;
+            reader.unit(&dwarf, &unit).map_err(damaged)?;
+        }
+        Ok(reader.lines)
+    }
+
     /// The lines that begin within a range of a section's addresses.
     pub fn of(&self, section: usize, from: u64, to: u64) -> impl Iterator<Item = (u64, &str)> {
         let lines = self.by_section.get(&section).into_iter();
         lines
-            .flat_map(move |lines| lines.range(from..to))
+            .flat_map(move |lines| lines.range(from..to.max(from)))
             .map(|(address, text)| (*address, text.as_str()))
+    }
+}
+
+/// A section of DWARF, in relocatable files with its relocations applied.
+fn section(object: &CodeObject, id: SectionId) -> Cow<'_, [u8]> {
+    let Some(index) = object.section(id.name()) else {
+        return Cow::Borrowed(&[]);
+    };
+    let bytes = object.section_data(index);
+    if object.kind == FileKind::Loadable {
+        return Cow::Borrowed(bytes);
+    }
+    let mut bytes = bytes.to_vec();
+    for relocation in object
+        .relocations
+        .iter()
+        .filter(|r| r.section == Some(index))
+    {
+        let width = match relocation.kind {
+            RelocationKind::ABS64 => 8,
+            RelocationKind::ABS32 => 4,
+            _ => continue,
+        };
+        let symbol = relocation.symbol.and_then(|n| object.symbols.get(n));
+        let Some(symbol) = symbol else { continue };
+        let SymbolSection::Index(i) = symbol.section else {
+            continue;
+        };
+        let base = match object.sections.get(i) {
+            Some(section) if section.flags.exec() => APART.wrapping_mul(i as u64),
+            _ => 0,
+        };
+        let value = base
+            .wrapping_add(symbol.address)
+            .wrapping_add_signed(relocation.addend);
+        let place = usize::try_from(relocation.offset).ok();
+        let place = place.and_then(|at| bytes.get_mut(at..at.checked_add(width)?));
+        if let Some(place) = place {
+            place.copy_from_slice(&value.to_le_bytes()[..width]);
+        }
+    }
+    Cow::Owned(bytes)
+}
+
+struct Reader<'a> {
+    object: &'a CodeObject,
+    /// The lines of files that were found; `None` where they were not.
+    files: HashMap<PathBuf, Option<Vec<String>>>,
+    source: bool,
+    lines: Lines,
+}
+
+impl Reader<'_> {
+    fn unit<'d>(
+        &mut self,
+        dwarf: &Dwarf<Slice<'d>>,
+        unit: &gimli::Unit<Slice<'d>>,
+    ) -> Result<(), gimli::Error> {
+        let Some(program) = unit.line_program.clone() else {
+            return Ok(());
+        };
+        let mut rows = program.rows();
+        // The file and line of the row before.
+        let mut last = None;
+        // Each file's name is put together once.
+        let mut names: HashMap<u64, PathBuf> = HashMap::new();
+        while let Some((header, row)) = rows.next_row()? {
+            if row.end_sequence() {
+                last = None;
+                continue;
+            }
+            let Some(line) = row.line().map(|line| line.get()) else {
+                continue;
+            };
+            let here = Some((row.file_index(), line));
+            if here == last {
+                continue;
+            }
+            last = here;
+            let index = row.file_index();
+            if !names.contains_key(&index) {
+                let mut path = PathBuf::new();
+                if let Some(directory) = &unit.comp_dir {
+                    path.push(directory.to_string_lossy().as_ref());
+                }
+                if let Some(file) = row.file(header) {
+                    if let Some(directory) = file.directory(header) {
+                        path.push(
+                            dwarf
+                                .attr_string(unit, directory)?
+                                .to_string_lossy()
+                                .as_ref(),
+                        );
+                    }
+                    let name = dwarf.attr_string(unit, file.path_name())?;
+                    path.push(name.to_string_lossy().as_ref());
+                }
+                names.insert(index, path);
+            }
+            let path = names.get(&index).cloned().unwrap_or_default();
+            self.row(row.address(), &path, line);
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, address: u64, path: &Path, line: u64) {
+        let (section, address) = match self.object.kind {
+            FileKind::Relocatable => ((address / APART) as usize, address % APART),
+            FileKind::Loadable => {
+                let home = self.object.sections.iter().position(|s| {
+                    s.flags.exec() && address.checked_sub(s.address).is_some_and(|at| at < s.size)
+                });
+                match home {
+                    Some(home) => (home, address),
+                    None => return,
+                }
+            }
+        };
+        let mut text = format!("{}:{line}", path.display());
+        if self.source
+            && let Some(source) = self.source_line(path, line)
+        {
+            text.push('\n');
+            text.push_str(source.trim_end());
+        }
+        // Of several rows at one address the last one holds.
+        let lines = self.lines.by_section.entry(section).or_default();
+        lines.insert(address, text);
+    }
+
+    fn source_line(&mut self, path: &Path, line: u64) -> Option<String> {
+        let lines = self.files.entry(path.to_path_buf()).or_insert_with(|| {
+            let small =
+                std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= MOST_SOURCE);
+            let bytes = if small {
+                std::fs::read(path).ok()?
+            } else {
+                return None;
+            };
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            Some(text.lines().map(str::to_string).collect())
+        });
+        let number = usize::try_from(line.checked_sub(1)?).ok()?;
+        lines.as_ref()?.get(number).cloned()
     }
 }

@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use gcn::info::Info;
 use gcn::isa::print::Style;
 use gcn::isa::{Format, Target};
+use gcn::lines::Lines;
 use gcn::listing::{Fixes, Listing, Marks};
 use gcn::object::read::CodeObject;
 use gcn::object::target::{Os, Version};
-use gcn::{bundle, demo, dis, dis_json, eval, io, manual, run};
+use gcn::{bundle, demo, dis, dis_json, dot, eval, io, manual, run};
 
 /// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
 /// gfx6 to gfx9.
@@ -28,6 +30,7 @@ Examples:
   gcn eval --arch gfx900 'v_add_f32 v2, v0, v1   v0 = 1.0, v1 = 2.0'
   gcn asm kernel.s -o kernel.co             source to a code object
   gcn dis kernel.co                         and back
+  gcn info kernel.co                        registers, memory, occupancy
   gcn run kernel.co --kernel vadd --grid 1024 --group 256 --arg buf:zero:4096 …
 
 `-` is standard input or output. Exit status: 0 done; 1 the input is wrong or the program
@@ -44,6 +47,8 @@ enum Command {
     Asm(AsmArgs),
     /// Disassemble a code object or raw bytes to source
     Dis(DisArgs),
+    /// What a code object is for, what its kernels take, how many waves fit
+    Info(InfoArgs),
     /// Run a kernel of a code object
     Run(RunArgs),
     /// Run instructions on one wave and say what changed
@@ -166,10 +171,55 @@ struct AsmArgs {
     o: Option<PathBuf>,
 }
 
+/// Which code object of a file is meant.
 #[derive(Args)]
+struct Choice {
+    /// Of a bundle, or a program or library that carries some: the code for this target (gfx906,
+    /// gfx906:xnack-, or an entry's whole id)
+    #[arg(long)]
+    target: Option<String>,
+    /// The entry of this number (`gcn bundle list --long` has them)
+    #[arg(long, value_name = "N")]
+    entry: Option<usize>,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+The source assembles to the same sections at the same addresses (docs/dis.md says what is kept).
+
+Examples:
+  gcn dis kernel.co > kernel.s; gcn asm kernel.s -o same.co      there and back
+  gcn dis file.o | gcn asm -c -o same.o -                        a relocatable object
+  gcn dis app --target gfx906 --kernel vadd                      one kernel of a fat binary
+  gcn dis kernel.co --kernel vadd --cfg | dot -Tsvg > vadd.svg   its control-flow graph
+  gcn dis kernel.co --source                                     with the lines it was compiled from
+  gcn dis --raw --arch gfx900 code.bin                           instruction bytes")]
 struct DisArgs {
-    /// A code object, or with --raw instruction bytes; or `-`
+    /// A code object, a bundle, a program or library that carries one, or with --raw instruction
+    /// bytes; or `-`
     file: PathBuf,
+    #[command(flatten)]
+    choice: Choice,
+    /// Only this kernel with its descriptor and metadata, or this symbol's code or data
+    #[arg(
+        long,
+        visible_alias = "symbol",
+        value_name = "NAME",
+        conflicts_with = "raw"
+    )]
+    kernel: Option<String>,
+    /// The control-flow graph of --kernel as DOT; with --json as JSON (docs/json.md)
+    #[arg(long, requires = "kernel", conflicts_with_all = ["raw", "show_encoding"])]
+    cfg: bool,
+    /// Comments with the source's file and line, where the object has line tables
+    #[arg(long, short, conflicts_with_all = ["raw", "json", "cfg"])]
+    lines: bool,
+    /// The same with the lines themselves, where the files are found
+    #[arg(long, short = 'S', conflicts_with_all = ["raw", "json", "cfg"])]
+    source: bool,
+    /// Leave out sections that are not loaded: debugging information and comments
+    #[arg(long, conflicts_with = "raw")]
+    loaded_only: bool,
     /// FILE is instruction bytes
     #[arg(long, requires = "arch")]
     raw: bool,
@@ -185,8 +235,8 @@ struct DisArgs {
     /// Show each instruction's address and words in a comment
     #[arg(long, conflicts_with = "plain")]
     show_encoding: bool,
-    /// Threads that print raw bytes (default: one a core)
-    #[arg(long, requires = "raw", conflicts_with = "json")]
+    /// Threads that print code (default: one a core)
+    #[arg(long, conflicts_with = "json")]
     threads: Option<NonZeroUsize>,
     /// One JSON object a line for each instruction: bytes, text, operands, registers read and written,
     /// memory, control flow (docs/json.md)
@@ -195,6 +245,27 @@ struct DisArgs {
     /// Output file, or `-`
     #[arg(short, default_value = "-")]
     o: PathBuf,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Waves a SIMD: how many waves one of a compute unit's four SIMDs can hold at once, of at most ten, by
+the VGPRs, SGPRs and LDS that the kernel has allocated, in the largest workgroup that it allows.
+Instructions are counted by class as they stand in the code, not as they run; trans, f64, packed and
+sdwa_dpp are parts of valu.
+
+Examples:
+  gcn info kernel.co
+  gcn info app --target gfx906
+  gcn info kernel.co --json | jq '.kernels[] | {name, vgprs, waves_per_simd}'")]
+struct InfoArgs {
+    /// A code object, a bundle, or a program or library that carries one; or `-`
+    file: PathBuf,
+    #[command(flatten)]
+    choice: Choice,
+    /// As JSON (docs/json.md)
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Args)]
@@ -213,8 +284,10 @@ Example:
   gcn run vadd.co --kernel vadd --grid 1000 --group 256 --arg buf:randf32:4000:1 \\
       --arg buf:randf32:4000:2 --arg buf:zero:4000 --arg u32:1000 --out 2=sum.npy")]
 struct RunArgs {
-    /// A code object, or `-`
+    /// A code object, a bundle, or a program or library that carries one; or `-`
     file: PathBuf,
+    #[command(flatten)]
+    choice: Choice,
     /// The kernel's name
     #[arg(long)]
     kernel: String,
@@ -363,6 +436,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Asm(args) => assemble(&args),
         Command::Dis(args) => disassemble(&args),
+        Command::Info(args) => inform(&args),
         Command::Run(args) => run_kernel(args),
         Command::Eval(args) => evaluate(&args),
         Command::Doc(args) => document(&args),
@@ -406,6 +480,7 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
         defines: args.defines.clone(),
         files: Some(args.include.clone()),
         listing: args.listing.is_some(),
+        ..Default::default()
     };
     let name = if args.file.as_os_str() == "-" {
         "<stdin>".into()
@@ -444,9 +519,9 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
     io::write(&out, &bytes)
 }
 
-fn read_object(path: &Path) -> Result<CodeObject, String> {
-    let bytes = io::read(path)?;
-    CodeObject::parse(&bytes).map_err(|e| format!("{}: {e}", path.display()))
+fn read_object(path: &Path, choice: &Choice, arch: Option<Target>) -> Result<CodeObject, String> {
+    let target = choice.target.as_deref().or(arch.map(|arch| arch.name()));
+    io::code_object(path, target, choice.entry)
 }
 
 fn disassemble(args: &DisArgs) -> Result<(), String> {
@@ -457,7 +532,7 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
     if let Some(arch) = args.arch.filter(|_| args.raw) {
         return disassemble_raw(args, arch, style, show);
     }
-    let object = read_object(&args.file)?;
+    let object = read_object(&args.file, &args.choice, args.arch)?;
     if let Some(arch) = args.arch.filter(|a| a.name() != object.target_name()) {
         return Err(format!(
             "{} is for {}, not {}",
@@ -466,15 +541,91 @@ fn disassemble(args: &DisArgs) -> Result<(), String> {
             arch.name()
         ));
     }
-    if args.json {
-        return io::stream(&args.o, |out| dis_json::object(&object, style, out));
+    if let (true, Some(kernel)) = (args.cfg, &args.kernel) {
+        let graph = dot::graph(&object, kernel, style)?;
+        let text = match args.json {
+            true => format!("{}\n", graph.json()),
+            false => graph.dot(),
+        };
+        return io::write(&args.o, text.as_bytes());
     }
+    if args.json {
+        let only = args.kernel.as_deref();
+        return io::stream(&args.o, |out| dis_json::object(&object, only, style, out));
+    }
+    let lines = match args.lines || args.source {
+        true => Some(Lines::read(&object, args.source)?),
+        false => None,
+    };
     let options = dis::Options {
         show,
         threads: args.threads.map_or_else(cores, NonZeroUsize::get),
+        loaded_only: args.loaded_only,
+        lines: lines.as_ref(),
         ..dis::Options::new(style)
     };
-    io::stream(&args.o, |out| dis::object(&object, &options, out))
+    io::stream(&args.o, |out| match &args.kernel {
+        Some(name) => dis::symbol(&object, name, &options, out),
+        None => dis::object(&object, &options, out),
+    })
+}
+
+fn inform(args: &InfoArgs) -> Result<(), String> {
+    let container = io::container(&args.file)?;
+    let named = |e: gcn::object::Error| io::named(&args.file, e);
+    let chosen = args.choice.target.is_some() || args.choice.entry.is_some();
+    let known = |e: &&gcn::object::Entry| {
+        e.size > 0 && (e.target.as_ref()).is_some_and(|target| target.known())
+    };
+    let several = container.entries.iter().filter(known).count() > 1;
+    if chosen || !several {
+        let entry = container.choose(args.choice.target.as_deref(), args.choice.entry);
+        let object = container.object(entry.map_err(named)?).map_err(named)?;
+        let info = Info::new(&object)?;
+        let text = match args.json {
+            true => format!("{}\n", info.json()),
+            false => info.text(),
+        };
+        return io::print(text.as_bytes());
+    }
+    // One after another, as a library may carry gigabytes.
+    let mut failed = None;
+    io::stream(Path::new("-"), |out| {
+        if args.json {
+            out.write_all(b"{\"entries\":[")?;
+        }
+        for (n, entry) in container.entries.iter().filter(known).enumerate() {
+            let object = match container.object(entry) {
+                Ok(object) => object,
+                Err(e) => {
+                    failed = Some(named(e));
+                    break;
+                }
+            };
+            let info = Info::new(&object).map_err(std::io::Error::other)?;
+            let text = match args.json {
+                true => {
+                    let mut json = info.json();
+                    json["entry"] = entry.index.into();
+                    json["id"] = entry.id.as_str().into();
+                    format!("{}{json}", if n == 0 { "" } else { "," })
+                }
+                false => format!(
+                    "{}entry {}: {}\n{}",
+                    if n == 0 { "" } else { "\n" },
+                    entry.index,
+                    entry.id,
+                    info.text()
+                ),
+            };
+            out.write_all(text.as_bytes())?;
+        }
+        if args.json {
+            out.write_all(b"]}\n")?;
+        }
+        Ok(())
+    })?;
+    failed.map_or(Ok(()), Err)
 }
 
 fn disassemble_raw(
@@ -501,7 +652,7 @@ fn disassemble_raw(
 
 fn run_kernel(args: RunArgs) -> Result<(), String> {
     let Engine::Interp = args.engine;
-    let object = read_object(&args.file)?;
+    let object = read_object(&args.file, &args.choice, None)?;
     let request = run::Request {
         kernel: &args.kernel,
         grid: args.grid,

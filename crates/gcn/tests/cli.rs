@@ -325,14 +325,14 @@ z: .zero 64
         "{}",
         ran.stderr
     );
-    // A relocatable object, whose text would lose its relocations.
+    // A relocatable object keeps its relocations.
     let object = with_input(&["asm", "-c", "-"], source.as_bytes());
-    let ran = with_input(&["dis", "-"], &object.stdout);
-    assert!(
-        ran.status == 1 && ran.stderr.contains("R_AMDGPU_"),
-        "{}",
-        ran.stderr
-    );
+    let text = with_input(&["dis", "-"], &object.stdout);
+    assert_eq!(text.status, 0, "{}", text.stderr);
+    let again = with_input(&["asm", "-c", "-"], &text.stdout);
+    assert_eq!(again.status, 0, "{}\n{}", again.stderr, text.text());
+    let names = [".text", ".data", ".names", ".rela.data"];
+    same_sections(&object.stdout, &again.stdout, &names, &text.text());
 }
 
 #[test]

@@ -1,0 +1,771 @@
+//! `gcn info`: what a code object is for, what its kernels take, and what limits how many waves run.
+
+use std::fmt::Write as _;
+
+use gcn_isa::access::{FactTable, MemorySpace};
+use gcn_isa::decode::Decoder;
+use gcn_isa::flow::Flow;
+use gcn_isa::format::{Encoding, Format};
+use gcn_isa::inst::Flags;
+use gcn_isa::meaning::Signal;
+use gcn_isa::shape::Ty;
+use gcn_isa::{Gen, Target};
+use gcn_object::descriptor::UserSgpr;
+use gcn_object::read::{CodeObject, FileKind, Kernel};
+use gcn_object::target::Feature;
+use gcn_object::{SectionKind, SymbolSection};
+use serde_json::{Map, Value, json};
+
+use crate::{dis, dot};
+
+/// Work-items of a wave.
+const WAVE: u64 = 64;
+/// The most waves of a SIMD.
+const MOST_WAVES: u32 = 10;
+/// SIMDs of a compute unit.
+const SIMDS: u64 = 4;
+/// LDS of a compute unit in bytes.
+const LDS: u64 = 64 << 10;
+/// The most workgroups of a compute unit, if they have more than one wave.
+const MOST_GROUPS: u64 = 16;
+
+/// How many waves a SIMD can hold at once, and what limits them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Occupancy {
+    /// What is allocated of VGPRs, for a lane.
+    pub vgprs: u32,
+    /// What is allocated of SGPRs.
+    pub sgprs: u32,
+    /// What is allocated of LDS for a workgroup in bytes.
+    pub lds: u64,
+    /// Waves that the VGPRs allow.
+    pub by_vgprs: u32,
+    /// Waves that the SGPRs allow.
+    pub by_sgprs: u32,
+    /// Waves that the LDS allows.
+    pub by_lds: u32,
+}
+
+impl Occupancy {
+    /// For a kernel that uses so many registers and so many bytes of LDS, in workgroups of so many
+    /// work-items. `fixed_sgprs`: the chip gives every wave 96 SGPRs.
+    pub fn new(
+        generation: Gen,
+        vgprs: u32,
+        sgprs: u32,
+        lds: u64,
+        workgroup: u64,
+        fixed_sgprs: bool,
+    ) -> Occupancy {
+        let vgprs = vgprs.max(1).next_multiple_of(4);
+        // gfx8 and later give out SGPRs by 16 of 800, the others by 8 of 512.
+        let (granule, all) = match generation >= Gen::Gfx8 {
+            true => (16, 800),
+            false => (8, 512),
+        };
+        let sgprs = match fixed_sgprs {
+            true => 96,
+            false => sgprs.max(1).next_multiple_of(granule),
+        };
+        let lds_granule = match generation {
+            Gen::Gfx6 => 256,
+            _ => 512,
+        };
+        let lds = lds.next_multiple_of(lds_granule);
+        let waves = workgroup.max(1).div_ceil(WAVE);
+        let by_lds = match LDS.checked_div(lds) {
+            None => MOST_WAVES,
+            Some(groups) => {
+                let groups = match waves {
+                    1 => groups,
+                    _ => groups.min(MOST_GROUPS),
+                };
+                // A part of a wave for each SIMD is one for some of them.
+                (groups * waves / SIMDS).clamp((groups > 0) as u64, MOST_WAVES as u64) as u32
+            }
+        };
+        Occupancy {
+            vgprs,
+            sgprs,
+            lds,
+            by_vgprs: (256 / vgprs).min(MOST_WAVES),
+            by_sgprs: (all / sgprs).min(MOST_WAVES),
+            by_lds,
+        }
+    }
+
+    /// Waves of a SIMD.
+    pub fn waves(&self) -> u32 {
+        self.by_vgprs.min(self.by_sgprs).min(self.by_lds)
+    }
+
+    /// What there is least of: `vgprs`, `sgprs`, `lds`; `none` where all of them allow the most.
+    pub fn limited_by(&self) -> &'static str {
+        match self.waves() {
+            MOST_WAVES => "none",
+            n if n == self.by_vgprs => "vgprs",
+            n if n == self.by_sgprs => "sgprs",
+            _ => "lds",
+        }
+    }
+}
+
+/// Instructions by class. Each is counted in one class; `trans` to `sdwa_dpp` are parts of `valu`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Mix {
+    /// All of them.
+    pub total: u64,
+    /// Vector arithmetic.
+    pub valu: u64,
+    /// Of these: roots, quotients, exponentials, logarithms, sine and cosine.
+    pub trans: u64,
+    /// Of these: 64-bit floats.
+    pub f64: u64,
+    /// Of these: two 16-bit halves at once.
+    pub packed: u64,
+    /// Of these: SDWA or DPP.
+    pub sdwa_dpp: u64,
+    /// Attribute interpolation.
+    pub interp: u64,
+    /// Scalar arithmetic.
+    pub salu: u64,
+    /// Scalar memory.
+    pub smem: u64,
+    /// Buffers, images and global memory.
+    pub vmem: u64,
+    /// Flat memory.
+    pub flat: u64,
+    /// Scratch.
+    pub scratch: u64,
+    /// LDS.
+    pub lds: u64,
+    /// GDS.
+    pub gds: u64,
+    /// Exports.
+    pub export: u64,
+    /// Branches, calls and returns.
+    pub branch: u64,
+    /// Waits for counters.
+    pub wait: u64,
+    /// Barriers.
+    pub barrier: u64,
+    /// Messages, sleeps, cache control, traps, ends and s_nop.
+    pub other: u64,
+    /// Dwords that are no instruction.
+    pub unknown: u64,
+}
+
+impl Mix {
+    /// Names and counts, in the order they are shown.
+    pub fn list(&self) -> [(&'static str, u64); 20] {
+        [
+            ("total", self.total),
+            ("valu", self.valu),
+            ("trans", self.trans),
+            ("f64", self.f64),
+            ("packed", self.packed),
+            ("sdwa_dpp", self.sdwa_dpp),
+            ("interp", self.interp),
+            ("salu", self.salu),
+            ("smem", self.smem),
+            ("vmem", self.vmem),
+            ("flat", self.flat),
+            ("scratch", self.scratch),
+            ("lds", self.lds),
+            ("gds", self.gds),
+            ("export", self.export),
+            ("branch", self.branch),
+            ("wait", self.wait),
+            ("barrier", self.barrier),
+            ("other", self.other),
+            ("unknown", self.unknown),
+        ]
+    }
+}
+
+/// Counts instructions.
+pub struct Counter {
+    decoder: Decoder,
+    facts: FactTable,
+}
+
+impl Counter {
+    /// For a target's code.
+    pub fn new(target: Target) -> Counter {
+        Counter {
+            decoder: Decoder::new(target),
+            facts: FactTable::new(target),
+        }
+    }
+
+    /// The instructions of these bytes.
+    pub fn count(&mut self, bytes: &[u8]) -> Mix {
+        let mut mix = Mix::default();
+        let mut at = 0;
+        while at < bytes.len() {
+            let Some(insn) = self.decoder.decode(&bytes[at..]) else {
+                mix.unknown += 1;
+                at += 4;
+                continue;
+            };
+            at += insn.len as usize;
+            mix.total += 1;
+            let facts = self.facts.of(&insn);
+            let space = facts.memory(&insn).map(|m| m.space);
+            let format = insn.row.format;
+            if format.is_valu() {
+                mix.valu += 1;
+                let double = insn.row.shape.slots.iter().any(|slot| slot.ty == Ty::F64);
+                mix.trans += insn.row.flags.has(Flags::TRANS) as u64;
+                mix.f64 += double as u64;
+                mix.packed += (format == Format::Vop3p) as u64;
+                let promoted = [
+                    Encoding::Sdwa1,
+                    Encoding::Sdwa2,
+                    Encoding::SdwaC,
+                    Encoding::Dpp1,
+                    Encoding::Dpp2,
+                    Encoding::DppC,
+                ];
+                mix.sdwa_dpp += promoted.contains(&insn.encoding) as u64;
+                continue;
+            }
+            let class = match (format, space) {
+                (Format::Vintrp, _) => &mut mix.interp,
+                (Format::Smem, _) => &mut mix.smem,
+                (Format::Ds, Some(MemorySpace::Gds)) => &mut mix.gds,
+                (Format::Ds, _) => &mut mix.lds,
+                (Format::Flat, _) => &mut mix.flat,
+                (Format::Scratch, _) => &mut mix.scratch,
+                (Format::Exp, _) => &mut mix.export,
+                (Format::Mubuf | Format::Mtbuf | Format::Mimg | Format::Global, _) => &mut mix.vmem,
+                _ if matches!(
+                    facts.flow(&insn),
+                    Flow::Branch { .. } | Flow::Indirect { .. }
+                ) =>
+                {
+                    &mut mix.branch
+                }
+                _ if facts.signals(Signal::Waitcnt) => &mut mix.wait,
+                _ if facts.signals(Signal::Barrier) => &mut mix.barrier,
+                (Format::Sopp, _) => &mut mix.other,
+                _ => &mut mix.salu,
+            };
+            *class += 1;
+        }
+        mix
+    }
+}
+
+/// One kernel.
+pub struct KernelInfo<'a> {
+    kernel: &'a Kernel,
+    /// Bytes of its code.
+    pub code_bytes: u64,
+    /// What runs at once.
+    pub occupancy: Occupancy,
+    /// What its code is made of.
+    pub mix: Mix,
+}
+
+/// One code object.
+pub struct Info<'a> {
+    object: &'a CodeObject,
+    /// Its kernels.
+    pub kernels: Vec<KernelInfo<'a>>,
+    /// Bytes of all code.
+    pub code_bytes: u64,
+}
+
+impl<'a> Info<'a> {
+    /// Looks at a code object.
+    ///
+    /// # Errors
+    /// A sentence, where its target is unknown.
+    pub fn new(object: &'a CodeObject) -> Result<Info<'a>, String> {
+        let target = dis::target_of(object)?;
+        let mut counter = Counter::new(target);
+        let code = |s: &&gcn_object::read::Section| s.flags.exec() && s.kind != SectionKind::NOBITS;
+        let code_bytes = object.sections.iter().filter(code).map(|s| s.size).sum();
+        let kernels = (object.kernels.iter())
+            .map(|kernel| {
+                let bytes = kernel_code(object, kernel);
+                let descriptor = &kernel.descriptor;
+                let metadata = kernel.metadata.as_ref();
+                let most = metadata.map_or(0, |m| m.max_flat_workgroup_size);
+                let required = metadata.and_then(|m| m.reqd_workgroup_size);
+                let workgroup = match required {
+                    Some([x, y, z]) => x.saturating_mul(y).saturating_mul(z),
+                    None if most == 0 => 256,
+                    None => most,
+                };
+                let lds = metadata.map_or(0, |m| m.group_segment_fixed_size);
+                let lds = lds.max(u64::from(descriptor.group_segment_fixed_size));
+                KernelInfo {
+                    kernel,
+                    code_bytes: bytes.len() as u64,
+                    occupancy: Occupancy::new(
+                        target.generation(),
+                        descriptor.vgpr_count(),
+                        descriptor.sgpr_count(),
+                        lds,
+                        workgroup,
+                        object.target.machine.sgpr_init_bug,
+                    ),
+                    mix: counter.count(bytes),
+                }
+            })
+            .collect();
+        Ok(Info {
+            object,
+            kernels,
+            code_bytes,
+        })
+    }
+
+    /// As JSON (docs/json.md).
+    pub fn json(&self) -> Value {
+        let object = self.object;
+        let mut out = Map::new();
+        let mut put = |key: &str, value: Value| out.insert(key.to_string(), value);
+        put("target", object.target_id().into());
+        put("processor", object.target_name().into());
+        put(
+            "features",
+            json!({
+                "xnack": feature(object.target.xnack),
+                "sramecc": feature(object.target.sramecc),
+            }),
+        );
+        put("code_object_version", object.version.number().into());
+        put("abi", abi(object).into());
+        put("kind", kind(object).into());
+        put("flags", object.flags.into());
+        put("code_bytes", self.code_bytes.into());
+        let sections: Vec<Value> = (object.sections.iter())
+            .map(|s| {
+                json!({
+                    "name": s.name,
+                    "type": s.kind.0,
+                    "flags": section_flags(s.flags.0),
+                    "address": s.address,
+                    "bytes": s.size,
+                    "align": s.align,
+                })
+            })
+            .collect();
+        put("sections", sections.into());
+        put("relocations", object.relocations.len().into());
+        put("printf", object.metadata.printf.clone().into());
+        let kernels: Vec<Value> = self.kernels.iter().map(KernelInfo::json).collect();
+        put("kernels", kernels.into());
+        Value::Object(out)
+    }
+
+    /// As text for people.
+    pub fn text(&self) -> String {
+        let object = self.object;
+        let mut out = String::new();
+        let _ = writeln!(out, "target        {}", object.target_id());
+        let _ = writeln!(
+            out,
+            "features      xnack {}, sramecc {}",
+            feature(object.target.xnack),
+            feature(object.target.sramecc)
+        );
+        let _ = writeln!(
+            out,
+            "code object   v{}, {}, {} (e_flags {:#x})",
+            object.version.number(),
+            abi(object),
+            kind(object),
+            object.flags
+        );
+        let _ = writeln!(out, "code          {} bytes", self.code_bytes);
+        let loaded = object.sections.iter().filter(|s| s.size != 0);
+        out.push_str("sections\n");
+        for section in loaded {
+            let _ = writeln!(
+                out,
+                "  {:<18} {:>10} bytes at {:#08x}  {}",
+                section.name,
+                section.size,
+                section.address,
+                section_flags(section.flags.0)
+            );
+        }
+        for kernel in &self.kernels {
+            kernel.text(&mut out);
+        }
+        if self.kernels.is_empty() {
+            out.push_str("no kernels\n");
+        }
+        out
+    }
+}
+
+/// A kernel's code, without the padding after it.
+fn kernel_code<'a>(object: &'a CodeObject, kernel: &Kernel) -> &'a [u8] {
+    let symbols = dis::symbols(object);
+    let symbol = symbols
+        .iter()
+        .find(|s| s.name == kernel.name && matches!(s.section, SymbolSection::Index(_)));
+    let extent = symbol.and_then(|s| dot::extent(object, s));
+    let Some((index, start, end)) = extent else {
+        return &[];
+    };
+    let start = match (start..end).contains(&kernel.entry) {
+        true => kernel.entry,
+        false => start,
+    };
+    let base = object.sections[index].address;
+    let range = (start - base) as usize..(end - base) as usize;
+    object.section_data(index).get(range).unwrap_or(&[])
+}
+
+impl KernelInfo<'_> {
+    /// The kernel's name.
+    pub fn name(&self) -> &str {
+        &self.kernel.name
+    }
+
+    /// Registers that the code uses where the metadata tell, else what is allocated.
+    fn used(&self) -> (u64, u64) {
+        let (vgprs, sgprs) = (self.occupancy.vgprs, self.occupancy.sgprs);
+        match &self.kernel.metadata {
+            Some(m) if m.vgpr_count != 0 || m.sgpr_count != 0 => (m.vgpr_count, m.sgpr_count),
+            _ => (vgprs.into(), sgprs.into()),
+        }
+    }
+
+    fn scratch(&self) -> u64 {
+        let own = u64::from(self.kernel.descriptor.private_segment_fixed_size);
+        let metadata = self.kernel.metadata.as_ref();
+        own.max(metadata.map_or(0, |m| m.private_segment_fixed_size))
+    }
+
+    fn lds(&self) -> u64 {
+        let own = u64::from(self.kernel.descriptor.group_segment_fixed_size);
+        let metadata = self.kernel.metadata.as_ref();
+        own.max(metadata.map_or(0, |m| m.group_segment_fixed_size))
+    }
+
+    fn kernarg(&self) -> u64 {
+        let own = u64::from(self.kernel.descriptor.kernarg_size);
+        let metadata = self.kernel.metadata.as_ref();
+        own.max(metadata.map_or(0, |m| m.kernarg_segment_size))
+    }
+
+    /// As JSON (docs/json.md).
+    pub fn json(&self) -> Value {
+        let (kernel, metadata) = (self.kernel, self.kernel.metadata.as_ref());
+        let descriptor = &kernel.descriptor;
+        let (vgprs, sgprs) = self.used();
+        let mut out = Map::new();
+        let mut put = |key: &str, value: Value| out.insert(key.to_string(), value);
+        put("name", kernel.name.clone().into());
+        put("entry", kernel.entry.into());
+        put("descriptor", kernel.descriptor_address.into());
+        put("code_bytes", self.code_bytes.into());
+        put("vgprs", vgprs.into());
+        put("sgprs", sgprs.into());
+        put("allocated_vgprs", self.occupancy.vgprs.into());
+        put("allocated_sgprs", self.occupancy.sgprs.into());
+        put("lds_bytes", self.lds().into());
+        put("scratch_bytes", self.scratch().into());
+        put("kernarg_bytes", self.kernarg().into());
+        put(
+            "kernarg_align",
+            metadata.map_or(0, |m| m.kernarg_segment_align).into(),
+        );
+        put(
+            "spilled_vgprs",
+            metadata.map_or(0, |m| m.vgpr_spill_count).into(),
+        );
+        put(
+            "spilled_sgprs",
+            metadata.map_or(0, |m| m.sgpr_spill_count).into(),
+        );
+        put("wave_size", WAVE.into());
+        put("waves_per_simd", self.occupancy.waves().into());
+        put("limited_by", self.occupancy.limited_by().into());
+        put(
+            "waves_by",
+            json!({
+                "vgprs": self.occupancy.by_vgprs,
+                "sgprs": self.occupancy.by_sgprs,
+                "lds": self.occupancy.by_lds,
+            }),
+        );
+        put(
+            "max_workgroup_size",
+            metadata.map(|m| m.max_flat_workgroup_size).into(),
+        );
+        put(
+            "required_workgroup_size",
+            json!(metadata.and_then(|m| m.reqd_workgroup_size)),
+        );
+        put(
+            "workgroup_size_hint",
+            json!(metadata.and_then(|m| m.workgroup_size_hint)),
+        );
+        put("language", json!(metadata.and_then(|m| m.language.clone())));
+        let user: Vec<&str> = descriptor.user_sgprs().map(user_sgpr).collect();
+        put("user_sgprs", user.into());
+        put("user_sgpr_count", descriptor.user_sgpr_count().into());
+        put(
+            "mode",
+            json!({
+                "float_mode": descriptor.float_mode(),
+                "ieee": descriptor.ieee_mode(),
+                "dx10_clamp": descriptor.dx10_clamp(),
+            }),
+        );
+        let arguments: Option<Vec<Value>> = metadata.map(|m| {
+            (m.args.iter())
+                .map(|arg| {
+                    json!({
+                        "name": arg.name,
+                        "type": arg.type_name,
+                        "offset": arg.offset,
+                        "bytes": arg.size,
+                        "kind": arg.value_kind_name,
+                        "address_space": arg.address_space,
+                        "access": arg.actual_access.as_ref().or(arg.access.as_ref()),
+                        "hidden": arg.value_kind.hidden(),
+                    })
+                })
+                .collect()
+        });
+        put("arguments", json!(arguments));
+        let mix = self.mix.list().into_iter();
+        let mix: Map<String, Value> = mix.map(|(name, n)| (name.to_string(), n.into())).collect();
+        put("instructions", mix.into());
+        Value::Object(out)
+    }
+
+    fn text(&self, out: &mut String) {
+        let metadata = self.kernel.metadata.as_ref();
+        let (vgprs, sgprs) = self.used();
+        let occupancy = &self.occupancy;
+        let _ = writeln!(out, "\nkernel {}", self.kernel.name);
+        let _ = writeln!(
+            out,
+            "  code          {} bytes at {:#x}, {} instructions",
+            self.code_bytes, self.kernel.entry, self.mix.total
+        );
+        let _ = writeln!(
+            out,
+            "  registers     {vgprs} VGPRs ({} allocated), {sgprs} SGPRs ({} allocated)",
+            occupancy.vgprs, occupancy.sgprs
+        );
+        let spills = metadata.map_or((0, 0), |m| (m.vgpr_spill_count, m.sgpr_spill_count));
+        if spills != (0, 0) {
+            let _ = writeln!(
+                out,
+                "  spilled       {} VGPRs, {} SGPRs",
+                spills.0, spills.1
+            );
+        }
+        let _ = writeln!(
+            out,
+            "  memory        {} bytes of LDS, {} of scratch a work-item, {} of arguments",
+            self.lds(),
+            self.scratch(),
+            self.kernarg()
+        );
+        let limit = match occupancy.limited_by() {
+            "vgprs" => ", limited by VGPRs",
+            "sgprs" => ", limited by SGPRs",
+            "lds" => ", limited by LDS",
+            _ => "",
+        };
+        let _ = writeln!(
+            out,
+            "  waves         {} of {MOST_WAVES} a SIMD{limit}",
+            occupancy.waves()
+        );
+        if let Some(metadata) = metadata {
+            let mut sizes = format!("at most {} work-items", metadata.max_flat_workgroup_size);
+            if let Some([x, y, z]) = metadata.reqd_workgroup_size {
+                let _ = write!(sizes, ", must be {x}x{y}x{z}");
+            }
+            if let Some([x, y, z]) = metadata.workgroup_size_hint {
+                let _ = write!(sizes, ", hint {x}x{y}x{z}");
+            }
+            let _ = writeln!(out, "  workgroup     {sizes}");
+        }
+        let user: Vec<&str> = self.kernel.descriptor.user_sgprs().map(user_sgpr).collect();
+        if !user.is_empty() {
+            let _ = writeln!(out, "  user SGPRs    {}", user.join(", "));
+        }
+        let mix: Vec<String> = (self.mix.list().into_iter().skip(1))
+            .filter(|(_, n)| *n != 0)
+            .map(|(name, n)| format!("{name} {n}"))
+            .collect();
+        let _ = writeln!(out, "  mix           {}", mix.join(", "));
+        let Some(metadata) = metadata.filter(|m| !m.args.is_empty()) else {
+            return;
+        };
+        out.push_str("  arguments     offset  bytes  what\n");
+        for (n, arg) in metadata.args.iter().enumerate() {
+            let mut what = arg.value_kind_name.clone();
+            for part in [
+                &arg.address_space,
+                arg.actual_access
+                    .as_ref()
+                    .map_or(&arg.access, |_| &arg.actual_access),
+                &arg.type_name,
+                &arg.name,
+            ]
+            .into_iter()
+            .flatten()
+            {
+                what.push_str("  ");
+                what.push_str(part);
+            }
+            let _ = writeln!(out, "  {n:>12}  {:>6}  {:>5}  {what}", arg.offset, arg.size);
+        }
+    }
+}
+
+fn feature(feature: Feature) -> &'static str {
+    match feature {
+        Feature::Unsupported => "unsupported",
+        Feature::Any => "any",
+        Feature::Off => "off",
+        Feature::On => "on",
+    }
+}
+
+/// The system that the object is for: the triple's last words.
+fn abi(object: &CodeObject) -> String {
+    let id = object.target_id();
+    let triple = id.split("--").next().unwrap_or("");
+    triple.rsplit('-').next().unwrap_or("").to_string()
+}
+
+fn kind(object: &CodeObject) -> &'static str {
+    match object.kind {
+        FileKind::Loadable => "loadable",
+        FileKind::Relocatable => "relocatable",
+    }
+}
+
+fn section_flags(flags: u64) -> String {
+    let letters = [(1, 'w'), (2, 'a'), (4, 'x'), (0x10, 'M'), (0x20, 'S')];
+    let set = letters.iter().filter(|(bit, _)| flags & bit != 0);
+    set.map(|(_, letter)| letter).collect()
+}
+
+fn user_sgpr(value: UserSgpr) -> &'static str {
+    match value {
+        UserSgpr::PrivateSegmentBuffer => "private_segment_buffer",
+        UserSgpr::DispatchPtr => "dispatch_ptr",
+        UserSgpr::QueuePtr => "queue_ptr",
+        UserSgpr::KernargSegmentPtr => "kernarg_segment_ptr",
+        UserSgpr::DispatchId => "dispatch_id",
+        UserSgpr::FlatScratchInit => "flat_scratch_init",
+        UserSgpr::PrivateSegmentSize => "private_segment_size",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn occupancy(
+        generation: Gen,
+        vgprs: u32,
+        sgprs: u32,
+        lds: u64,
+        group: u64,
+    ) -> (u32, &'static str) {
+        let o = Occupancy::new(generation, vgprs, sgprs, lds, group, false);
+        (o.waves(), o.limited_by())
+    }
+
+    /// VGPRs: 24 allow ten waves, 25 nine, 128 two, 129 one. SGPRs by the documents of each generation.
+    #[test]
+    fn waves_of_a_simd() {
+        for (vgprs, waves) in [
+            (0, 10),
+            (24, 10),
+            (25, 9),
+            (28, 9),
+            (32, 8),
+            (84, 3),
+            (85, 2),
+            (128, 2),
+            (129, 1),
+            (256, 1),
+        ] {
+            let limit = if waves == 10 { "none" } else { "vgprs" };
+            assert_eq!(
+                occupancy(Gen::Gfx9, vgprs, 16, 0, 256),
+                (waves, limit),
+                "{vgprs} VGPRs"
+            );
+        }
+        for (sgprs, old, new) in [
+            (48, 10, 10),
+            (56, 9, 10),
+            (64, 8, 10),
+            (72, 7, 10),
+            (80, 6, 10),
+            (96, 5, 8),
+            (102, 4, 7),
+        ] {
+            assert_eq!(
+                occupancy(Gen::Gfx7, 4, sgprs, 0, 256).0,
+                old,
+                "{sgprs} SGPRs"
+            );
+            assert_eq!(
+                occupancy(Gen::Gfx8, 4, sgprs, 0, 256).0,
+                new,
+                "{sgprs} SGPRs"
+            );
+        }
+        // Two workgroups of 32 KiB, four waves each, on four SIMDs.
+        assert_eq!(occupancy(Gen::Gfx9, 4, 16, 32 << 10, 256), (2, "lds"));
+        assert_eq!(occupancy(Gen::Gfx9, 4, 16, 64 << 10, 64), (1, "lds"));
+        assert_eq!(occupancy(Gen::Gfx9, 4, 16, 1024, 64), (10, "none"));
+    }
+
+    #[test]
+    fn instructions_by_class() {
+        let target = Target::parse("gfx900").expect("a target");
+        let code = gcn_asm::assemble_snippet(
+            target,
+            "v_rcp_f32 v0, v1\nv_add_f64 v[0:1], v[0:1], v[2:3]\nv_pk_add_f16 v0, v1, v2\n\
+             v_mov_b32_dpp v0, v1 row_shr:1\ns_add_u32 s0, s0, s1\ns_load_dword s0, s[0:1], 0x0\n\
+             global_load_dword v0, v[0:1], off\nds_read_b32 v0, v1\ns_waitcnt vmcnt(0)\ns_barrier\n\
+             flat_load_dword v0, v[0:1]\nbuffer_load_dword v0, off, s[0:3], 0\ns_branch 0\n\
+             v_add_f32 v0, v1, v2\ns_endpgm\n.long 0xffffffff",
+            false,
+        )
+        .expect("it assembles");
+        let mix = Counter::new(target).count(&code);
+        let expected = Mix {
+            total: 15,
+            valu: 5,
+            trans: 1,
+            f64: 1,
+            packed: 1,
+            sdwa_dpp: 1,
+            salu: 1,
+            smem: 1,
+            vmem: 2,
+            flat: 1,
+            lds: 1,
+            branch: 1,
+            wait: 1,
+            barrier: 1,
+            other: 1,
+            unknown: 1,
+            ..Mix::default()
+        };
+        assert_eq!(mix, expected);
+    }
+}

@@ -1,0 +1,478 @@
+//! `cargo xtask objects`: whole code objects go to source and back. Every section must be what and where it was, and the
+//! time and memory stand beside those of llvm-objdump and llvm-mc.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result, ensure};
+use gcn_isa::Target;
+use gcn_isa::decode::Decoder;
+use gcn_object::read::{CodeObject, FileKind, Symbol};
+use gcn_object::{Container, SectionKind, SymbolSection};
+
+use crate::diff::{llvm, tool};
+use crate::measure::{self, Usage};
+use crate::{build_gcn, repo_root};
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Code objects, relocatables, bundles, and programs and libraries that carry some; or folders of them
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Targets, by comma; code for others is passed over
+    #[arg(long, value_delimiter = ',')]
+    target: Vec<String>,
+    /// Objects that are done at the same time
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..64))]
+    jobs: u64,
+    /// Take every so many-th object
+    #[arg(long, default_value_t = 1)]
+    every: usize,
+    /// Code, in megabytes, that LLVM's tools are timed on
+    #[arg(long, default_value_t = 16)]
+    timed: u64,
+    /// Differences that are shown
+    #[arg(long, default_value_t = 20)]
+    show: usize,
+    /// The gcn binary; by default the workspace's release build, built first
+    #[arg(long)]
+    gcn: Option<PathBuf>,
+}
+
+/// What is measured of a tool.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    cpu: f64,
+    peak: u64,
+    instructions: u64,
+}
+
+impl Sum {
+    fn add(&mut self, usage: Usage, instructions: u64) {
+        self.cpu += usage.cpu;
+        self.peak = self.peak.max(usage.peak);
+        self.instructions += instructions;
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    objects: u64,
+    bytes: u64,
+    instructions: u64,
+    source_bytes: u64,
+    /// Objects that came back whole: every section, symbol and header field.
+    whole: u64,
+    /// Those whose code, data, notes and tables are loaded alike.
+    loaded: u64,
+    /// How many objects differ in what.
+    differences: BTreeMap<String, u64>,
+    failures: Vec<String>,
+    ours: BTreeMap<&'static str, Sum>,
+    /// The same, over what LLVM was timed on.
+    timed: BTreeMap<&'static str, Sum>,
+    timed_bytes: u64,
+}
+
+/// Checks and prints. Returns whether every object came back as it is loaded.
+///
+/// # Errors
+/// When a file cannot be read or a tool not be run.
+pub fn run(options: &Options) -> Result<bool> {
+    let gcn = match &options.gcn {
+        Some(path) => path.clone(),
+        None => build_gcn(&repo_root())?,
+    };
+    let mut work = Vec::new();
+    for path in files(&options.paths)? {
+        let container = match Container::open(&path) {
+            Ok(container) => container,
+            Err(e) => {
+                eprintln!("{}: {e}", path.display());
+                continue;
+            }
+        };
+        let wanted = |processor: &str| {
+            options.target.is_empty() || options.target.iter().any(|t| t == processor)
+        };
+        let entries: Vec<usize> = (container.entries.iter())
+            .filter(|e| e.size > 0)
+            .filter(|e| {
+                let target = e.target.as_ref();
+                target.is_some_and(|t| t.known() && wanted(&t.processor))
+            })
+            .map(|e| e.index)
+            .collect();
+        let container = std::sync::Arc::new(container);
+        work.extend(
+            entries
+                .into_iter()
+                .map(|n| (path.clone(), container.clone(), n)),
+        );
+    }
+    let work: Vec<_> = work.into_iter().step_by(options.every.max(1)).collect();
+    ensure!(!work.is_empty(), "no code objects for these targets");
+    let tallies: Mutex<BTreeMap<String, Tally>> = Mutex::default();
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs {
+            scope.spawn(|| {
+                let done = || -> Result<()> {
+                    let scratch = tool::Scratch::new()?;
+                    while let Some((path, container, n)) =
+                        work.get(next.fetch_add(1, Ordering::Relaxed))
+                    {
+                        let entry = &container.entries[*n];
+                        let bytes = container.read(entry)?;
+                        let name = path.file_name().unwrap_or_default().to_string_lossy();
+                        let name = match container.entries.len() {
+                            1 => name.into_owned(),
+                            _ => format!("{name} entry {n}"),
+                        };
+                        check(&gcn, scratch.dir(), &name, &bytes, options, &tallies)?;
+                    }
+                    Ok(())
+                };
+                if let Err(e) = done()
+                    && let Ok(mut failed) = failed.lock()
+                {
+                    *failed = Some(e);
+                }
+            });
+        }
+    });
+    if let Some(e) = failed.into_inner().unwrap_or(None) {
+        return Err(e);
+    }
+    let tallies = tallies.into_inner().unwrap_or_default();
+    Ok(report(&tallies, options.show))
+}
+
+/// The files named, and those in the folders named.
+fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let entries = fs::read_dir(path).with_context(|| format!("{}", path.display()))?;
+            for entry in entries {
+                let path = entry?.path();
+                let text = path.extension().is_some_and(|e| {
+                    ["s", "cl", "md", "txt", "toml", "err"]
+                        .iter()
+                        .any(|t| e == *t)
+                });
+                if path.is_file() && !path.is_symlink() && !text {
+                    files.push(path);
+                }
+            }
+        } else {
+            files.push(path.clone());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn check(
+    gcn: &Path,
+    folder: &Path,
+    name: &str,
+    bytes: &[u8],
+    options: &Options,
+    tallies: &Mutex<BTreeMap<String, Tally>>,
+) -> Result<()> {
+    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let (file, source, back) = (path("object.co"), path("object.s"), path("back.co"));
+    let null = Path::new("/dev/null");
+    fs::write(&file, bytes)?;
+    let object = match CodeObject::parse(bytes) {
+        Ok(object) => object,
+        Err(e) => {
+            let mut tallies = tallies.lock().expect("no thread panics with it");
+            let tally = tallies.entry("unread".into()).or_default();
+            tally.objects += 1;
+            tally.failures.push(format!("{name}: {e}"));
+            return Ok(());
+        }
+    };
+    let target = object.target_name().to_string();
+    let instructions = count(&object);
+    let round_trip = || -> Result<(Usage, Usage)> {
+        let dis = measure::run(gcn, &["dis", &file, "-o", &source], null)?;
+        let mut args = vec!["asm", &source, "-o", &back];
+        args.extend((object.kind == FileKind::Relocatable).then_some("-c"));
+        let asm = measure::run(gcn, &args, null)?;
+        Ok((dis, asm))
+    };
+    let result = round_trip();
+    let source_bytes = fs::metadata(&source).map_or(0, |m| m.len());
+    let differences = match &result {
+        Ok(_) => {
+            let made = fs::read(&back)?;
+            match CodeObject::parse(&made) {
+                Ok(again) => Ok(compare(&object, &again)),
+                Err(e) => Err(format!("{name}: what came back is no code object: {e}")),
+            }
+        }
+        Err(e) => Err(format!("{name}: {e:#}")),
+    };
+    let with_llvm = {
+        let mut tallies = tallies.lock().expect("no thread panics with it");
+        let tally = tallies.entry(target.clone()).or_default();
+        tally.objects += 1;
+        tally.bytes += bytes.len() as u64;
+        tally.instructions += instructions;
+        tally.source_bytes += source_bytes;
+        match differences {
+            Ok(differences) => {
+                tally.whole += differences.is_empty() as u64;
+                let loaded = differences.iter().all(|(_, loaded)| !loaded);
+                tally.loaded += loaded as u64;
+                for (what, _) in &differences {
+                    *tally.differences.entry(what.clone()).or_default() += 1;
+                }
+                if !loaded {
+                    let what: Vec<&str> = differences.iter().map(|(w, _)| w.as_str()).collect();
+                    tally.failures.push(format!("{name}: {}", what.join(", ")));
+                }
+            }
+            Err(e) => tally.failures.push(e),
+        }
+        let timed = tally.timed_bytes < options.timed << 20;
+        if let Ok((dis, asm)) = result {
+            let add = |sums: &mut BTreeMap<&'static str, Sum>| {
+                sums.entry("gcn dis").or_default().add(dis, instructions);
+                sums.entry("gcn asm").or_default().add(asm, instructions);
+            };
+            add(&mut tally.ours);
+            if timed {
+                add(&mut tally.timed);
+            }
+        }
+        if timed {
+            tally.timed_bytes += bytes.len() as u64;
+        }
+        timed
+    };
+    if !with_llvm {
+        return Ok(());
+    }
+    let Ok(mc) = llvm::find() else { return Ok(()) };
+    let objdump = mc.to_string_lossy().replace("llvm-mc", "llvm-objdump");
+    let mcpu = format!("--mcpu={target}");
+    let listing = path("listing");
+    let dump = measure::run(
+        Path::new(&objdump),
+        &["-d", &mcpu, &file],
+        Path::new(&listing),
+    );
+    let Ok(dump) = dump else { return Ok(()) };
+    let text = fs::read_to_string(&listing)?;
+    let lines: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split_once(" // "))
+        .map(|(text, _)| text.trim())
+        // The zeros between kernels, which LLVM prints and does not take.
+        .filter(|text| *text != "v_cndmask_b32_e32 v0, s0, v0, vcc")
+        .collect();
+    fs::write(&source, lines.join("\n"))?;
+    let args = [
+        "-triple=amdgcn-amd-amdhsa",
+        &mcpu,
+        "-filetype=obj",
+        &source,
+        "-o",
+        &back,
+    ];
+    let mc = measure::run(&mc, &args, null);
+    let mut tallies = tallies.lock().expect("no thread panics with it");
+    let tally = tallies.entry(target).or_default();
+    let mut add = |tool, usage| {
+        tally
+            .timed
+            .entry(tool)
+            .or_default()
+            .add(usage, instructions)
+    };
+    add("llvm-objdump -d", dump);
+    match mc {
+        Ok(usage) => add("llvm-mc", usage),
+        Err(_) => {
+            *tally
+                .differences
+                .entry("(llvm-mc does not take llvm-objdump's text)".into())
+                .or_default() += 1
+        }
+    }
+    Ok(())
+}
+
+/// The instructions of a code object.
+fn count(object: &CodeObject) -> u64 {
+    let Some(target) = Target::parse(object.target_name()) else {
+        return 0;
+    };
+    let decoder = Decoder::new(target);
+    let mut count = 0;
+    for (n, section) in object.sections.iter().enumerate() {
+        if !section.flags.exec() {
+            continue;
+        }
+        let bytes = object.section_data(n);
+        let mut at = 0;
+        while at < bytes.len() {
+            at += decoder.decode(&bytes[at..]).map_or(4, |i| i.len as usize);
+            count += 1;
+        }
+    }
+    count
+}
+
+/// What differs, and whether it is loaded.
+fn compare(a: &CodeObject, b: &CodeObject) -> Vec<(String, bool)> {
+    let mut out = Vec::new();
+    if (a.flags, a.version, a.kind) != (b.flags, b.version, b.kind) {
+        out.push(("header".to_string(), true));
+    }
+    let names =
+        |o: &CodeObject| -> Vec<String> { o.sections.iter().map(|s| s.name.clone()).collect() };
+    let (in_a, in_b) = (names(a), names(b));
+    if in_a != in_b {
+        let missing: Vec<&str> = in_a
+            .iter()
+            .filter(|n| !in_b.contains(n))
+            .map(String::as_str)
+            .collect();
+        let loaded =
+            (a.sections.iter()).any(|s| s.flags.alloc() && s.size > 0 && !in_b.contains(&s.name));
+        out.push((format!("list of sections {}", missing.join(" ")), loaded));
+    }
+    // Sections of one name stand in the same order.
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    for (n, section) in a.sections.iter().enumerate() {
+        let number = seen.entry(&section.name).or_default();
+        let other = (b.sections.iter().enumerate())
+            .filter(|(_, s)| s.name == section.name)
+            .nth(*number);
+        *number += 1;
+        let Some((m, other)) = other else { continue };
+        let same = (section.kind, section.flags, section.address, section.size)
+            == (other.kind, other.flags, other.address, other.size)
+            && (section.align.max(1), section.entry_size) == (other.align.max(1), other.entry_size)
+            && a.section_data(n) == b.section_data(m);
+        // Names are not stored alike; symbols and relocations are compared below.
+        let table = a.kind == FileKind::Relocatable
+            && [SectionKind::SYMTAB, SectionKind::STRTAB, SectionKind::RELA]
+                .contains(&section.kind);
+        if !same && !table {
+            out.push((section.name.clone(), section.flags.alloc()));
+        }
+    }
+    if symbols(a) != symbols(b) {
+        out.push(("symbols".into(), false));
+    }
+    if a.kind == FileKind::Relocatable && relocations(a) != relocations(b) {
+        out.push(("relocations".into(), true));
+    }
+    out
+}
+
+/// A place: its section's name and the offset in it.
+fn place(object: &CodeObject, symbol: &Symbol) -> String {
+    match symbol.section {
+        SymbolSection::Index(i) => format!("{}+{:#x}", object.sections[i].name, symbol.address),
+        other => format!("{other:?} {:#x}", symbol.address),
+    }
+}
+
+fn symbols(object: &CodeObject) -> Vec<String> {
+    let mut list: Vec<String> = (object.symbols.iter())
+        .map(|s| {
+            format!(
+                "{} {} {} {:?} {:?} {:?}",
+                s.name,
+                place(object, s),
+                s.size,
+                s.kind,
+                s.binding,
+                s.visibility
+            )
+        })
+        .collect();
+    list.sort();
+    list
+}
+
+fn relocations(object: &CodeObject) -> Vec<String> {
+    let mut list: Vec<String> = (object.relocations.iter())
+        .map(|r| {
+            let symbol = r.symbol.and_then(|n| object.symbols.get(n));
+            let local = symbol.map_or(0, |s| {
+                match s.name.is_empty() || s.binding == gcn_object::Binding::Local {
+                    true => s.address,
+                    false => 0,
+                }
+            });
+            // A local symbol and its section are the same to a linker.
+            let symbol = symbol.map_or(String::new(), |s| match s.section {
+                SymbolSection::Index(i) if s.binding == gcn_object::Binding::Local => {
+                    object.sections[i].name.clone()
+                }
+                _ => s.name.clone(),
+            });
+            let section = r.section.map_or("", |i| object.sections[i].name.as_str());
+            let addend = r.addend.wrapping_add(local as i64);
+            format!(
+                "{section}+{:#x} {} {symbol}{addend:+}",
+                r.offset,
+                r.kind.name()
+            )
+        })
+        .collect();
+    list.sort();
+    list
+}
+
+fn report(tallies: &BTreeMap<String, Tally>, show: usize) -> bool {
+    let mut right = true;
+    for (target, tally) in tallies {
+        right &= tally.loaded == tally.objects;
+        println!(
+            "{target}: {} objects, {:.1} MB, {} instructions, {:.1} MB of source; {} come back as they are loaded, {} of them whole",
+            tally.objects,
+            tally.bytes as f64 / 1e6,
+            tally.instructions,
+            tally.source_bytes as f64 / 1e6,
+            tally.loaded,
+            tally.whole
+        );
+        for (what, count) in &tally.differences {
+            println!("  {count} differ in {what}");
+        }
+        for failure in tally.failures.iter().take(show) {
+            println!("  WRONG {failure}");
+        }
+        for (title, sums) in [("all", &tally.ours), ("timed beside LLVM", &tally.timed)] {
+            if sums.is_empty() {
+                continue;
+            }
+            println!(
+                "  {title:<24}{:>9}{:>10}{:>9}",
+                "cpu s", "M insn/s", "peak MB"
+            );
+            for (tool, sum) in sums {
+                println!(
+                    "    {tool:<22}{:>9.2}{:>10.2}{:>9.1}",
+                    sum.cpu,
+                    sum.instructions as f64 / sum.cpu / 1e6,
+                    sum.peak as f64 / 1e6
+                );
+            }
+        }
+    }
+    right
+}
