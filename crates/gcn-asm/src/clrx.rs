@@ -13,7 +13,7 @@ use crate::symbols::Def;
 use crate::{Level, Syntax};
 use gcn_object::kernel_code::{Field, KernelCode, SIZE};
 use gcn_object::target::Version;
-use gcn_object::{Binding, SectionFlags, SymbolKind, metadata};
+use gcn_object::{Binding, SymbolKind, metadata};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
@@ -532,8 +532,7 @@ impl<'s> Asm<'s, '_> {
         })?;
         let here = (self.current, self.previous);
         // The linker makes a table of its own; this one is written where such tables are.
-        self.current =
-            self.named_section(".data.rel.ro", Some((SectionFlags::DATA, None, 0)), span)?;
+        self.current = self.named_section(".data.rel.ro", None, span)?;
         let section = &mut self.sections[self.current as usize];
         section.align = section.align.max(8);
         let done = match entry {
@@ -995,7 +994,8 @@ impl Told {
             } else {
                 "    "
             };
-            let _ = writeln!(out, "{dash}{indent}{:<16} {value}", format!("{key}:"));
+            let text = format!("{dash}{indent}{:<16} {value}", format!("{key}:"));
+            let _ = writeln!(out, "{}", text.trim_end());
         };
         line(&mut out, "", "Name", &quoted(name.as_bytes()));
         let symbol = quoted(format!("{name}@kd").as_bytes());
