@@ -1,5 +1,6 @@
 //! Statements: labels, assignments, directives and instructions, into sections.
 
+use crate::clrx::Rocm;
 use crate::dwarf::Debug;
 use crate::expand::{Condition, Frame, Macro, Now};
 use crate::expr::{Expr, SymId, Variant};
@@ -119,6 +120,8 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) raw_blocker: Option<String>,
     /// What becomes debugging information.
     pub(crate) debug: Debug,
+    /// What CLRX's ROCm directives say.
+    pub(crate) rocm: Rocm,
     /// Names of `.file` without a number.
     pub(crate) file_symbols: Vec<String>,
     /// What each statement became, if a listing is wanted.
@@ -198,6 +201,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             target_missing: false,
             raw_blocker: None,
             debug: Debug::default(),
+            rocm: Rocm::default(),
             file_symbols: Vec::new(),
             listing: options.listing.then(Listing::default),
         };
@@ -300,6 +304,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             && self.lexer.pos >= self.quick_from
             && self.block.is_none()
             && self.code_block.is_none()
+            && !self.rocm.on
             && !self.shadowed
             && self.listing.is_none()
             && section.kind != SectionKind::NOBITS;
@@ -559,6 +564,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         }
         symbol.def = Def::Label(section, offset);
         symbol.defined_at = span.start;
+        self.rocm_label(id);
         Ok(())
     }
 
@@ -602,6 +608,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         let permissive = self.permissive;
         self.used = [0; 2];
         let insn = self.parser(tokens).instruction(permissive)?;
+        self.rocm_registers(self.used, tokens);
         self.count_registers();
         if !self.quiet {
             for v in &insn.violations {
@@ -645,6 +652,8 @@ impl<'s, 'o> Asm<'s, 'o> {
                 *value = (*value).max(used as i64);
             }
         }
+        // A symbol that is set back counts what comes then.
+        self.used = [0; 2];
     }
 
     pub(crate) fn room(&self, span: Span, more: u64) -> Result<(), Fail> {
