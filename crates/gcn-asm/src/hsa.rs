@@ -10,7 +10,7 @@ use gcn_isa::Target;
 use gcn_object::kernel_code::{FIELDS, Field, KernelCode};
 use gcn_object::target::{MACHINES, Machine, Os, TargetId, Version};
 use gcn_object::write::Section;
-use gcn_object::{Binding, SectionFlags, SectionKind, SymbolKind, metadata};
+use gcn_object::{SectionFlags, SectionKind, SymbolKind, metadata};
 use std::collections::BTreeMap;
 
 /// Types of the notes that are named `AMD`.
@@ -138,7 +138,8 @@ impl<'s> Asm<'s, '_> {
             },
         };
         if self.target.is_none()
-            && let Some(id) = from_v2_numbers(version)
+            && let [major, minor, stepping] = version
+            && let Some(id) = TargetId::from_isa(major, minor, stepping)
         {
             self.take_id(id, span)?;
         }
@@ -201,6 +202,9 @@ impl<'s> Asm<'s, '_> {
             Ok(id)
         })?;
         self.sym.get_mut(id).kind = HSA_KERNEL;
+        for count in self.kernel_counts {
+            self.sym.get_mut(count).def = Def::Absolute(0);
+        }
         Ok(())
     }
 
@@ -239,9 +243,6 @@ impl<'s> Asm<'s, '_> {
         symbol.def = Def::Lds(size, align);
         symbol.defined_at = at.start;
         symbol.kind = SymbolKind::Object;
-        if symbol.binding.is_none() {
-            symbol.binding = Some(Binding::Global);
-        }
         Ok(())
     }
 
@@ -300,10 +301,10 @@ impl<'s> Asm<'s, '_> {
         if block.names_target {
             let version = ["major", "minor", "stepping"]
                 .map(|part| block.code.named(&format!("amd_machine_version_{part}")) as u32);
-            match from_v2_numbers(version) {
+            let [major, minor, stepping] = version;
+            match TargetId::from_isa(major, minor, stepping) {
                 Some(id) => self.take_id(TargetId::new(id.machine), block.span)?,
                 None => {
-                    let [major, minor, stepping] = version;
                     let message = format!("gfx{major}{minor}{stepping:x} is no target");
                     return Err(Fail::new(block.span, message));
                 }
@@ -415,9 +416,4 @@ fn v2_numbers(id: &TargetId) -> [u32; 3] {
     let digits = name.trim_start_matches("gfx");
     let number = u32::from_str_radix(digits, 16).unwrap_or(0);
     [number >> 8, number >> 4 & 15, number & 15]
-}
-
-/// The target of code object v2's version numbers.
-fn from_v2_numbers([major, minor, stepping]: [u32; 3]) -> Option<TargetId> {
-    TargetId::parse(&format!("gfx{major}{minor}{stepping:x}"), Version::V2).ok()
 }

@@ -9,10 +9,11 @@ use gcn_isa::decode::image_data_dwords;
 use gcn_isa::encode::{Encoder, export_sources};
 use gcn_isa::inst::Flags;
 use gcn_isa::names::Swizzle;
-use gcn_isa::operand::{LDS_DIRECT, LITERAL, M0, VCC, VGPR0};
+use gcn_isa::operand::{EXEC, LDS_DIRECT, LITERAL, M0, VCC, VGPR0};
 use gcn_isa::print::packed_default;
 use gcn_isa::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use gcn_isa::{Encoding, Field, Format, Gen, Inst, Target, insts, names};
+use gcn_object::target::Machine;
 
 /// Which encoding the text asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -253,6 +254,13 @@ pub(crate) enum Why {
     Violation(&'static str),
 }
 
+/// XNACK_MASK of gfx8 and gfx9.
+const XNACK_MASK: u16 = 104;
+const XNACK_MASK_HI: u16 = 105;
+
+/// The upper half of EXEC.
+const EXEC_HI: u16 = EXEC + 1;
+
 const EXPORT_TARGETS: &str = "expected mrt0 to mrt7, mrtz, null, pos0 to pos3 or param0 to param31";
 
 /// What an encoding made of the operands.
@@ -321,6 +329,17 @@ pub(crate) fn asked_form(m: &Modifier) -> Option<Form> {
 
 const MAX_OPERANDS: usize = 16;
 
+/// Adds a modifier to those before it.
+fn add(modifiers: &mut Vec<Modifier>, m: Modifier) -> Result<(), Fail> {
+    let offsets = |m: &Modifier| matches!(m.what, Mod::Offset | Mod::Swizzle);
+    let twice = |o: &Modifier| o.what == m.what || offsets(o) && offsets(&m);
+    if modifiers.iter().any(twice) {
+        return Err(Fail::new(m.span, "this modifier is given twice"));
+    }
+    modifiers.push(m);
+    Ok(())
+}
+
 impl<'s> Parser<'s, '_> {
     /// Reads an instruction that begins at the current token.
     pub fn instruction(&mut self, permissive: bool) -> Result<Assembled, Fail> {
@@ -355,9 +374,10 @@ impl<'s> Parser<'s, '_> {
             loop {
                 // LLVM has the format of a typed buffer among the operands.
                 if typed && self.at_modifier(operands.len(), most) {
-                    modifiers.push(self.modifier()?);
-                    if !self.eat(b',') && (self.at_end() || self.at_modifier(operands.len(), most))
-                    {
+                    let m = self.modifier()?;
+                    add(&mut modifiers, m)?;
+                    self.eat(b',');
+                    if self.at_end() {
                         break;
                     }
                     continue;
@@ -377,7 +397,14 @@ impl<'s> Parser<'s, '_> {
                 if exports && target && !self.at_end() && self.peek() != Tok::Punct(b',') {
                     continue;
                 }
-                if !self.eat(b',') || !typed && self.at_modifier(operands.len(), most) {
+                let comma = self.eat(b',');
+                if !typed && self.at_modifier(operands.len(), most) {
+                    break;
+                }
+                // LLVM needs no comma between operands, and takes one behind the last.
+                if !comma && (self.clrx || operands.len() >= most || !self.at_operand(typed))
+                    || comma && !self.clrx && self.at_end()
+                {
                     break;
                 }
                 if operands.len() > MAX_OPERANDS {
@@ -387,17 +414,7 @@ impl<'s> Parser<'s, '_> {
         }
         while !self.at_end() {
             let m = self.modifier()?;
-            let twice = |o: &Modifier| {
-                o.what == m.what
-                    || matches!(
-                        (o.what, m.what),
-                        (Mod::Offset, Mod::Swizzle) | (Mod::Swizzle, Mod::Offset)
-                    )
-            };
-            if modifiers.iter().any(twice) {
-                return Err(Fail::new(m.span, "this modifier is given twice"));
-            }
-            modifiers.push(m);
+            add(&mut modifiers, m)?;
             self.eat(b',');
         }
         for m in &modifiers {
@@ -524,6 +541,26 @@ impl<'s> Parser<'s, '_> {
         Some(Operand::new(val, span))
     }
 
+    /// Whether an operand may begin here.
+    fn at_operand(&self, typed: bool) -> bool {
+        let name = match self.peek() {
+            Tok::Ident => Lower::new(self.text(self.span())),
+            _ => None,
+        };
+        if let Some(name) = name {
+            let name = name.as_str();
+            let off = name.strip_prefix("no").and_then(modifier);
+            return typed || modifier(name).is_none() && off.is_none();
+        }
+        matches!(
+            self.peek(),
+            Tok::Int(_)
+                | Tok::Float(_)
+                | Tok::LocalRef(..)
+                | Tok::Punct(b'-' | b'|' | b'[' | b'(' | b'+' | b'~' | b'!')
+        )
+    }
+
     /// Whether a modifier, not an operand, comes next.
     fn at_modifier(&self, have: usize, most: usize) -> bool {
         if self.peek() != Tok::Ident {
@@ -580,6 +617,17 @@ impl<'s> Parser<'s, '_> {
         {
             return Ok(m);
         }
+        // LLVM's `noclamp` and the like.
+        let off = name
+            .strip_prefix("no")
+            .filter(|_| !self.clrx)
+            .and_then(modifier)
+            .filter(|(_, arg)| matches!(arg, Arg::Flag));
+        if let Some((what, _)) = off {
+            self.next();
+            let value = 0;
+            return Ok(Modifier { what, value, span });
+        }
         let Some((mut what, arg)) = modifier(name) else {
             if self.starts_register(0) {
                 return Err(Fail::new(
@@ -613,7 +661,7 @@ impl<'s> Parser<'s, '_> {
                 self.expect(b':')?;
                 if what == Mod::Offset
                     && self.peek() == Tok::Ident
-                    && self.text(self.span()).eq_ignore_ascii_case("swizzle")
+                    && self.is_word(self.text(self.span()), "swizzle")
                     && self.peek_at(1) == Tok::Punct(b'(')
                 {
                     what = Mod::Swizzle;
@@ -721,8 +769,10 @@ impl<'s> Parser<'s, '_> {
             let text = self.text(span.to(self.last_span())).to_ascii_uppercase();
             let data = text.strip_prefix("BUF_DATA_FORMAT_").unwrap_or(&text);
             let number = text.strip_prefix("BUF_NUM_FORMAT_").unwrap_or(&text);
+            // CLRX's names are LLVM's in lower case, but for two.
+            let clrx = self.clrx;
             let is = |names: (&str, &str), text: &str| {
-                names.0 == text || names.1.eq_ignore_ascii_case(text)
+                names.0 == text || clrx && names.1.eq_ignore_ascii_case(text)
             };
             if let Some(n) = names::DFMT.iter().position(|&names| is(names, data))
                 && dfmt.is_none()
@@ -752,10 +802,7 @@ impl<'s> Parser<'s, '_> {
         self.next();
         let span = self.span();
         let name = self.ident("the pattern's name")?;
-        let pattern = match Swizzle::NAMES
-            .iter()
-            .position(|n| n.eq_ignore_ascii_case(name))
-        {
+        let pattern = match Swizzle::NAMES.iter().position(|n| self.is_word(name, n)) {
             Some(0) => {
                 let mut lanes = 0;
                 for k in 0..4 {
@@ -800,6 +847,11 @@ impl<'s> Parser<'s, '_> {
         };
         self.expect(b')')?;
         Ok(pattern.offset())
+    }
+
+    /// Whether a word is another, which LLVM wants to the letter.
+    fn is_word(&self, text: &str, word: &str) -> bool {
+        text == word || self.clrx && text.eq_ignore_ascii_case(word)
     }
 
     /// A power of two behind a comma.
@@ -900,9 +952,9 @@ pub(crate) fn encodings(
             },
             vop3,
         ],
-        Some(Form::E32) if row.flags.has(Flags::ONLY_E32) => [None, None],
+        // LLVM takes `_e32` of all that has no other form, too.
         Some(Form::E32) => [
-            (promoted.is_some() || row.format == Format::Vintrp).then_some(own),
+            (!matches!(row.format, Format::Vop3 | Format::Vop3p)).then_some(own),
             None,
         ],
         Some(Form::E64) => [vop3, None],
@@ -984,8 +1036,13 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             branch: None,
             violations: Vec::new(),
             warning: None,
-            bus: [(VCC, 2); 4],
-            bus_reads: encoder.row.flags.has(Flags::READS_VCC) as usize,
+            bus: [if encoder.row.flags.has(Flags::READS_M0) {
+                (M0, 1)
+            } else {
+                (VCC, 2)
+            }; 4],
+            bus_reads: (encoder.row.flags.has(Flags::READS_VCC)
+                || encoder.row.flags.has(Flags::READS_M0)) as usize,
         }
     }
 
@@ -1096,6 +1153,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             self.encoder.set(always, 1);
             self.violate(self.name_span, message);
         }
+        self.combinations(present());
         if self.is_dpp() && !self.modifiers.iter().any(|m| m.what == Mod::DppCtrl) {
             if !self
                 .modifiers
@@ -1125,6 +1183,97 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             }
         }
         Ok(())
+    }
+
+    /// Rules about operands and modifiers together.
+    fn combinations(&mut self, present: impl Iterator<Item = &'static Slot> + Clone) {
+        let row = self.row;
+        if row.flags.has(Flags::EARLY_WRITE) {
+            let registers = |slot: &Slot, operand: &Operand| match operand.val {
+                Val::Reg(code, count) => Some(code..code + count.max(slot.ty.dwords()) as u16),
+                _ => None,
+            };
+            let mut all = present
+                .zip(self.operands)
+                .filter_map(|(slot, operand)| Some((registers(slot, operand)?, operand.span)));
+            if let Some((written, span)) = all.next()
+                && all.any(|(read, _)| read.start < written.end && written.start < read.end)
+            {
+                self.violate(span, "the destination must not overlap a source");
+            }
+        }
+        match row.shape.mods {
+            Mods::Image => self.image_rules(),
+            Mods::Buffer | Mods::BufferLds => {
+                let span = self.flag_span(Field::Lds);
+                let one = |s: &Slot| s.access == Access::Write && s.ty.dwords() == 1;
+                let loads = row.shape.slot(Role::Vdata).is_some_and(one);
+                if let Some(span) = span {
+                    let loads = loads || self.generation >= Gen::Gfx8;
+                    if row.shape.mods == Mods::Buffer && !loads {
+                        self.violate(span, "lds is for loads of one dword at most");
+                    } else if self.flag(Field::Tfe) {
+                        self.violate(span, "lds and tfe exclude each other");
+                    }
+                }
+            }
+            Mods::Typed => {
+                let of = |what: Mod| self.modifiers.iter().find(|m| m.what == what);
+                let number = of(Mod::Number(Field::Dfmt)).or(of(Mod::Number(Field::Nfmt)));
+                if let (Some(m), Some(_)) = (number, of(Mod::Format)) {
+                    self.violate(m.span, "the format is given twice");
+                }
+            }
+            // v_mac_f32 and the like keep no part of the register that they add to.
+            Mods::Valu if self.is_sdwa() => {
+                let adds = |s: &&Slot| s.role == Role::Vdst && s.access == Access::ReadWrite;
+                let select = Mod::Number(Field::DstSel);
+                if let Some(m) = self
+                    .modifiers
+                    .iter()
+                    .find(|m| m.what == select && m.value != 6)
+                    && row.shape.slots.iter().any(|s| adds(&s))
+                {
+                    self.violate(
+                        m.span,
+                        "this instruction writes whole registers: dst_sel:DWORD",
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What DMASK and D16 may be.
+    fn image_rules(&mut self) {
+        let row = self.row;
+        let select = |m: &&Modifier| m.what == Mod::Number(Field::Dmask);
+        let given = self.modifiers.iter().find(select);
+        let dmask = given.map_or(self.parser.clrx as u64, |m| m.value);
+        let span = given.map_or(self.name_span, |m| m.span);
+        let atomic = |s: &Slot| s.access == Access::ReadWrite;
+        if row.shape.slot(Role::Vdata).is_some_and(atomic) && !matches!(dmask, 1 | 3 | 15) {
+            self.violate(
+                span,
+                "expected dmask:0x1, dmask:0x3 or dmask:0xf of an atomic",
+            );
+        } else if row.flags.has(Flags::FOUR_CHANNELS)
+            && !row.flags.has(Flags::NO_D16)
+            && dmask.count_ones() != 1
+        {
+            self.violate(span, "expected one bit in the dmask of a gather");
+        }
+        if let Some(span) = self.flag_span(Field::D16)
+            && row.flags.has(Flags::NO_D16)
+        {
+            self.violate(span, "this instruction has no d16");
+        }
+    }
+
+    /// Where a flag is set, if it is.
+    fn flag_span(&self, field: Field) -> Option<Span> {
+        let set = |m: &&Modifier| m.what == Mod::Flag(field) && m.value != 0;
+        self.modifiers.iter().find(set).map(|m| m.span)
     }
 
     /// How many of SRC0 to SRC2 there are.
@@ -1214,6 +1363,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Role::Attr | Role::Param | Role::ExpTgt => {
                 return match operand.val {
                     Val::Graphics(role, v) if role == slot.role && !operand.has_mods() => {
+                        if role == Role::ExpTgt && names::export_target(v).is_none() {
+                            self.violate(span, EXPORT_TARGETS);
+                        } else if role == Role::Param && v as usize >= names::PARAMS.len() {
+                            self.violate(span, "expected p10, p20 or p0");
+                        }
                         if self.encoder.set_imm(role, v) {
                             Ok(())
                         } else {
@@ -1368,7 +1522,10 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     ) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
-        let tfe = slot.role == Role::Vdata && self.flag(Field::Tfe) && count == dwords + 1;
+        let tfe = slot.role == Role::Vdata
+            && self.encoder.encoding != Encoding::Mimg
+            && self.flag(Field::Tfe)
+            && count == dwords + 1;
         if dwords == 0 {
             return self.not_wanted(slot, dwords, span);
         }
@@ -1392,6 +1549,13 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         };
         if misplaced {
             self.violate(span, aligned);
+        }
+        let end = code + u16::from(dwords);
+        if code <= XNACK_MASK_HI && end > XNACK_MASK && self.generation == Gen::Gfx8 {
+            let replays = Machine::from_name(self.parser.target.name()).is_some_and(|m| m.xnack);
+            if !replays {
+                self.violate(span, "the target has no xnack_mask");
+            }
         }
         self.source_mods(slot, n)?;
         if !self.encoder.set_code(slot.role, code) {
@@ -1419,6 +1583,34 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             }
             Role::Ssrc0 | Role::Ssrc1 | Role::Soffset if code == LDS_DIRECT => {
                 "lds_direct is for the vector ALU"
+            }
+            Role::Ssrc0
+                if matches!(code, 128..=208 | 240..=248 | LITERAL)
+                    && self.row.flags.has(Flags::REGISTERS) =>
+            {
+                "expected an SGPR"
+            }
+            Role::Sdst | Role::Sdata
+                if self.row.format == Format::Smem && matches!(code, M0 | EXEC | EXEC_HI) =>
+            {
+                "expected an SGPR that is neither m0 nor of exec"
+            }
+            Role::Saddr if code == EXEC_HI => "exec_hi cannot be an address",
+            Role::Src0 if !vgpr && code != LDS_DIRECT && self.row.flags.has(Flags::REGISTERS) => {
+                "expected a VGPR"
+            }
+            Role::Src0
+                if code == LDS_DIRECT
+                    && (self.row.flags.has(Flags::SWAPPED)
+                        || self.is_sdwa()
+                        || slot.ty.dwords() > 1
+                        || shape.slot(Role::Vdst).is_some()
+                            && shape.slot(Role::LaneSel).is_some()) =>
+            {
+                "lds_direct cannot be used with this instruction"
+            }
+            Role::Src1 | Role::Src2 if code == LDS_DIRECT && shape.mods != Mods::Interp => {
+                "lds_direct can be the first source only"
             }
             Role::LaneSel if vgpr => "expected an SGPR or an inline constant",
             Role::Src0 if !vgpr && code != LDS_DIRECT && shape.slot(Role::SdstV).is_some() => {
@@ -1571,6 +1763,9 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             if operand.has_mods() {
                 return self.miss(span, Why::Text("abs, neg and sext take no symbols"));
             }
+            if slot.ty.bits() != 32 {
+                return self.miss(span, Why::Text("an address is for 32-bit operands"));
+            }
             if !has_literal || !self.encoder.set_code(slot.role, LITERAL) {
                 return self.not_wanted(slot, dwords, span);
             }
@@ -1601,9 +1796,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 Ok(())
             }
             Constant::Literal(value) => {
-                if !has_literal || !self.encoder.set_code(slot.role, LITERAL) {
+                let none = self.row.flags.has(Flags::NO_LITERAL);
+                if !has_literal || none || !self.encoder.set_code(slot.role, LITERAL) {
                     return self.not_wanted(slot, dwords, span);
                 }
+                self.check_code(slot, LITERAL, span);
                 if lost {
                     self.warning = Some((
                         span,
@@ -1639,12 +1836,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
 
     fn put_literal(&mut self, value: u32, from: Option<usize>, span: Span) -> Result<(), Miss> {
         if let Some(other) = self.encoder.literal {
-            let same = match (from, self.literal) {
-                (None, None) => other == value,
-                (Some(a), Some(b)) => self.operands[a].val == self.operands[b].val,
-                _ => false,
-            };
-            if !same {
+            // What a linker fills in is not known to be the same.
+            if from.is_some() || self.literal.is_some() || other != value {
                 return self.miss(span, Why::Text("expected at most one literal"));
             }
         }
@@ -1676,6 +1869,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         let (first, last) = match kind {
             Imm::GprIdxSsrc1 => (0, 0xff),
             Imm::Sdata => (0, 0x7f),
+            Imm::Hex16 if self.row.shape.slots.iter().any(|s| s.ty == Ty::U32) => (0, 0xffff),
             _ => (-0x8000, 0xffff),
         };
         let value = match (&operand.val, self.known(n)) {
@@ -1826,6 +2020,16 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 if m.value == 0 && self.encoder.has(field) {
                     return Ok(());
                 }
+                // LLVM takes these bits before gfx8, whose encodings have none, and drops them.
+                let absent = matches!(
+                    (self.encoder.encoding, field),
+                    (Encoding::Smem, Field::Glc) | (Encoding::Vop3b, Field::Clamp)
+                ) && (field == Field::Glc || self.has_float());
+                if absent && !self.encoder.has(field) && !self.parser.clrx {
+                    self.warning =
+                        Some((span, "this generation has no such bit here: it is ignored"));
+                    return Ok(());
+                }
                 if mods == Mods::BufferBare || !self.encoder.set(field, m.value as u32) {
                     return self.miss(span, Why::Modifier);
                 }
@@ -1857,7 +2061,12 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 {
                     return self.miss(span, Why::Modifier);
                 }
-                let valu = matches!(mods, Mods::Valu | Mods::Interp | Mods::InterpHigh);
+                let wide = |s: &Slot| s.ty.bits() > 16;
+                let valu = match mods {
+                    Mods::Valu | Mods::Interp => true,
+                    Mods::InterpHigh => self.row.shape.slot(Role::Vdst).is_some_and(wide),
+                    _ => false,
+                };
                 if m.value != 0 && (!valu || compare || !self.has_float()) {
                     self.violate(span, "mul and div do not apply to this instruction");
                 }
@@ -1966,8 +2175,13 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     /// A list of one bit a source.
     fn source_bits(&self, m: &Modifier) -> Result<u32, Miss> {
         let (bits, count) = ((m.value & 15) as u32, (m.value >> 8) as usize);
-        let sources = self.sources();
-        if count != sources {
+        // Those that are left out are 0, as LLVM has it.
+        let fits = if self.parser.clrx {
+            count == self.sources()
+        } else {
+            count <= self.sources()
+        };
+        if !fits {
             return self.miss(m.span, Why::Text("expected one bit for each source"));
         }
         Ok(bits)

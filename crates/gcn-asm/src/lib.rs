@@ -77,6 +77,7 @@
 #![warn(missing_docs)]
 
 mod asm;
+mod clrx;
 mod data;
 mod direct;
 mod directives;
@@ -253,6 +254,8 @@ pub struct Assembled {
     pub version: Version,
     /// The system that the files are for.
     pub os: Os,
+    /// The `e_flags` of the files, if the source says them (`.eflags`).
+    pub flags: Option<u32>,
     /// The sections; the first is `.text`.
     pub sections: Vec<Section>,
     /// The symbols, whose addresses are offsets in their sections.
@@ -302,9 +305,22 @@ impl Assembled {
             .map_or(Vec::new(), |section| section.data))
     }
 
+    /// The form of the files to write.
+    pub fn abi(&self) -> Abi {
+        match self.os {
+            Os::Hsa => self.version.into(),
+            Os::Mesa3d => Abi::MESA3D,
+            Os::Pal => Abi::PAL,
+            Os::None => Abi::NONE,
+        }
+    }
+
     /// Everything, ready to be written.
     pub fn builder(&self) -> Builder {
-        let mut builder = Builder::new(self.target_id, Abi::new(self.os, self.version));
+        let mut builder = Builder::new(self.target_id, self.abi());
+        if let Some(flags) = self.flags {
+            builder.set_flags(flags);
+        }
         for section in &self.sections {
             builder.section(section.clone());
         }

@@ -135,6 +135,7 @@ pub(crate) fn named(
                 Err("xnack_mask exists from gfx8 on")
             });
         }
+        "null" => return Some(Err("null exists from gfx10 on")),
         "tba" | "tma" => {
             return Some(if g == Gen::Gfx9 {
                 Err("tba and tma exist up to gfx8 only")
@@ -418,6 +419,10 @@ impl<'s> Parser<'s, '_> {
                     self.next();
                     return Ok(Operand::new(Val::Float(-value), start));
                 }
+                if !self.clrx && self.peek_at(1) == Tok::Punct(b'-') {
+                    let span = self.span_at(1);
+                    return Err(Fail::new(span, "expected one `-` or neg()"));
+                }
                 let call =
                     self.peek_at(1) == Tok::Ident && self.peek_at(2) == Tok::Punct(b'(') && {
                         let name = self.text(self.span_at(1));
@@ -425,7 +430,8 @@ impl<'s> Parser<'s, '_> {
                             .iter()
                             .any(|n| n.eq_ignore_ascii_case(name))
                     };
-                if call || self.peek_at(1) == Tok::Punct(b'|') || self.starts_register(1) {
+                let other = matches!(self.peek_at(1), Tok::Punct(b'|' | b'['));
+                if call || other || self.starts_register(1) {
                     self.next();
                     let inner = self.operand_inner(depth - 1)?;
                     return modified(inner, false, true, false);
@@ -596,15 +602,27 @@ impl<'s> Parser<'s, '_> {
                     self.number(span, 0, 7, "the operation")?
                 }
             };
-            if !self.clrx && op_by_name && by_name && message == 2 && op == 0 {
+            // What is named must exist; numbers are as they are.
+            let strict = !self.clrx && by_name;
+            let (first, last) = match message {
+                2 => (1, 3),
+                3 => (0, 3),
+                15 => (1, 4),
+                _ if strict => return Err(Fail::new(span, "this message has no operations")),
+                _ => (0, 7),
+            };
+            if strict && !(first..=last).contains(&op) {
                 return Err(Fail::new(
                     span,
-                    "MSG_GS takes no GS_OP_NOP; MSG_GS_DONE does",
+                    format!("expected an operation of this message, {first} to {last}"),
                 ));
             }
             value |= op << 4;
             if self.eat(b',') {
                 let span = self.span();
+                if strict && (message == 15 || message == 3 && op == 0) {
+                    return Err(Fail::new(span, "this operation has no stream"));
+                }
                 value |= self.number(span, 0, 3, "the stream")? << 8;
             }
         }

@@ -55,9 +55,27 @@ impl Flags {
     /// It reads VCC without an operand that says so, over the constant bus.
     pub const READS_VCC: Flags = Flags(32);
 
+    /// It reads M0 without an operand that says so, over the constant bus.
+    pub const READS_M0: Flags = Flags(64);
+
+    /// Its destination must not overlap a source.
+    pub const EARLY_WRITE: Flags = Flags(128);
+
+    /// Its sources are registers, never constants: what it reads is named by their number or is an address.
+    pub const REGISTERS: Flags = Flags(256);
+
+    /// No literal among its sources, though its format has one.
+    pub const NO_LITERAL: Flags = Flags(512);
+
+    /// SRC0 and SRC1 have changed places: SRC0 cannot be lds_direct.
+    pub const SWAPPED: Flags = Flags(1024);
+
+    /// An image instruction without D16.
+    pub const NO_D16: Flags = Flags(2048);
+
     /// A quotient, root, exponential, logarithm, sine or cosine: hardware approximates it, at a
     /// quarter of the rate of plain arithmetic or less.
-    pub const TRANS: Flags = Flags(64);
+    pub const TRANS: Flags = Flags(4096);
 
     /// Whether all of `other` is set.
     pub const fn has(self, other: Flags) -> bool {

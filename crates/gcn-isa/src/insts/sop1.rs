@@ -2,7 +2,7 @@
 
 use super::common::join;
 use crate::format::Format;
-use crate::inst::{Inst, NO};
+use crate::inst::{Flags, Inst, NO};
 use crate::meaning::{Meaning, State, V};
 use crate::shape::{Role::*, Shape, Ty, plain, read, write};
 
@@ -63,9 +63,9 @@ pub static ROWS: &[Inst] = &[
     sop1("s_bitset1_b32",          [ 29,  29,  26,  26], &BITSET_B32, s_bitset1),
     sop1("s_bitset1_b64",          [ 30,  30,  27,  27], &BITSET_B64, s_bitset1),
     sop1("s_getpc_b64",            [ 31,  31,  28,  28], &GET,        s_getpc_b64),
-    sop1("s_setpc_b64",            [ 32,  32,  29,  29], &SET,        s_setpc_b64).errata(&["sop1-pc"]),
+    sop1("s_setpc_b64",            [ 32,  32,  29,  29], &SET,        s_setpc_b64).flag(Flags::REGISTERS).errata(&["sop1-pc"]),
     sop1("s_swappc_b64",           [ 33,  33,  30,  30], &B64,        s_swappc_b64).errata(&["sop1-pc"]),
-    sop1("s_rfe_b64",              [ 34,  34,  31,  31], &SET,        s_rfe_b64).errata(&["sop1-pc", "sop1-rfe"]),
+    sop1("s_rfe_b64",              [ 34,  34,  31,  31], &SET,        s_rfe_b64).flag(Flags::REGISTERS).errata(&["sop1-pc", "sop1-rfe"]),
     sop1("s_and_saveexec_b64",     [ 36,  36,  32,  32], &B64,        s_and_saveexec),
     sop1("s_or_saveexec_b64",      [ 37,  37,  33,  33], &B64,        s_or_saveexec),
     sop1("s_xor_saveexec_b64",     [ 38,  38,  34,  34], &B64,        s_xor_saveexec),
@@ -76,11 +76,11 @@ pub static ROWS: &[Inst] = &[
     sop1("s_xnor_saveexec_b64",    [ 43,  43,  39,  39], &B64,        s_xnor_saveexec),
     sop1("s_quadmask_b32",         [ 44,  44,  40,  40], &B32,        s_quadmask),
     sop1("s_quadmask_b64",         [ 45,  45,  41,  41], &B64,        s_quadmask),
-    sop1("s_movrels_b32",          [ 46,  46,  42,  42], &B32,        s_movrels).errata(&["movrel-range"]),
-    sop1("s_movrels_b64",          [ 47,  47,  43,  43], &B64,        s_movrels).errata(&["movrel-range"]),
+    sop1("s_movrels_b32",          [ 46,  46,  42,  42], &B32,        s_movrels).flag(Flags::REGISTERS).errata(&["movrel-range"]),
+    sop1("s_movrels_b64",          [ 47,  47,  43,  43], &B64,        s_movrels).flag(Flags::REGISTERS).errata(&["movrel-range"]),
     sop1("s_movreld_b32",          [ 48,  48,  44,  44], &B32,        s_movreld).errata(&["movrel-range"]),
     sop1("s_movreld_b64",          [ 49,  49,  45,  45], &B64,        s_movreld).errata(&["movrel-range", "sop1-slips"]),
-    sop1("s_cbranch_join",         [ 50,  50,  46,  46], &NUMBER,     s_cbranch_join).errata(&["sop2-fork"]),
+    sop1("s_cbranch_join",         [ 50,  50,  46,  46], &NUMBER,     s_cbranch_join).flag(Flags::REGISTERS).errata(&["sop2-fork"]),
     sop1("s_mov_regrd_b32",        [ 51,  51,  47,  47], &B32,        s_mov).errata(&["regrd"]),
     sop1("s_abs_i32",              [ 52,  52,  48,  48], &I32,        s_abs_i32),
     sop1("s_set_gpr_idx_idx",      [ NO,  NO,  50,  50], &NUMBER,     s_set_gpr_idx_idx),

@@ -2,7 +2,7 @@
 
 use super::common::{bit_field, fork};
 use crate::format::Format;
-use crate::inst::{Inst, NO};
+use crate::inst::{Flags, Inst, NO};
 use crate::meaning::{Meaning, State};
 use crate::shape::{Role::*, Shape, Ty, plain, read, write};
 
@@ -110,7 +110,7 @@ pub static ROWS: &[Inst] = &[
     sop2("s_bfe_i32",         [ 40,  40,  38,  38], &I32_32, s_bfe).errata(&["sop2-bfe"]),
     sop2("s_bfe_u64",         [ 41,  41,  39,  39], &U64_32, s_bfe).errata(&["sop2-bfe"]),
     sop2("s_bfe_i64",         [ 42,  42,  40,  40], &I64_32, s_bfe).errata(&["sop2-bfe"]),
-    sop2("s_cbranch_g_fork",  [ 43,  43,  41,  41], &FORK,   s_cbranch_g_fork).errata(&["sop2-fork"]),
+    sop2("s_cbranch_g_fork",  [ 43,  43,  41,  41], &FORK,   s_cbranch_g_fork).flag(Flags::NO_LITERAL).errata(&["sop2-fork"]),
     sop2("s_absdiff_i32",     [ 44,  44,  42,  42], &I32,    s_absdiff_i32).errata(&["sop2-absdiff"]),
     sop2("s_rfe_restore_b64", [ NO,  NO,  43,  43], &RFE,    s_rfe_restore_b64).errata(&["sop2-rfe-restore"]),
     sop2("s_mul_hi_u32",      [ NO,  NO,  NO,  44], &U32,    s_mul_hi),

@@ -3,7 +3,7 @@
 //! op_sel and op_sel_hi choose the halves that the low and the high result are computed from.
 
 use crate::format::Format;
-use crate::inst::{Inst, NO};
+use crate::inst::{Flags, Inst, NO};
 use crate::meaning::Meaning;
 use crate::shape::{Mods, Role::*, Shape, Slot, Ty, read, write};
 use crate::target::Features;
@@ -84,9 +84,9 @@ pub static ROWS: &[Inst] = &[
     vop3p("v_pk_mul_lo_u16",      1, &U16X2,    packed_halves),
     vop3p("v_pk_add_i16",         2, &I16X2,    packed_halves),
     vop3p("v_pk_sub_i16",         3, &I16X2,    packed_halves),
-    vop3p("v_pk_lshlrev_b16",     4, &U16X2,    packed_halves),
-    vop3p("v_pk_lshrrev_b16",     5, &U16X2,    packed_halves),
-    vop3p("v_pk_ashrrev_i16",     6, &I16X2,    packed_halves),
+    vop3p("v_pk_lshlrev_b16",     4, &U16X2,    packed_halves).flag(Flags::SWAPPED),
+    vop3p("v_pk_lshrrev_b16",     5, &U16X2,    packed_halves).flag(Flags::SWAPPED),
+    vop3p("v_pk_ashrrev_i16",     6, &I16X2,    packed_halves).flag(Flags::SWAPPED),
     vop3p("v_pk_max_i16",         7, &I16X2,    packed_halves),
     vop3p("v_pk_min_i16",         8, &I16X2,    packed_halves),
     vop3p("v_pk_mad_u16",         9, &U16X3,    packed_halves),

@@ -1,0 +1,232 @@
+//! The RUN lines of LLVM's tests: which runs of llvm-mc they ask for, and under which prefixes
+//! their results are written in the file.
+
+use std::collections::BTreeSet;
+
+use gcn_isa::Target;
+
+/// One way of running llvm-mc on a file, with the check prefixes of all RUN lines that ask for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The processor as the RUN line names it; `None` is LLVM's generic one, a gfx6.
+    pub cpu: Option<String>,
+    /// The arguments of llvm-mc that say what is assembled, without those that say what comes out.
+    pub args: Vec<String>,
+    /// `NAME=VALUE` of `-defsym`.
+    pub defines: Vec<(String, i64)>,
+    pub prefixes: BTreeSet<String>,
+    /// Bytes to text, not text to bytes.
+    pub disassembles: bool,
+    /// What the tests check is an object, which can have errors that its text has not.
+    pub object: bool,
+}
+
+impl Run {
+    /// The target; `None` where this is none of gfx6 to gfx9 as they are known here.
+    pub fn target(&self) -> Option<Target> {
+        match &self.cpu {
+            None => Target::parse("gfx600"),
+            Some(name) => Target::parse(name).or_else(|| {
+                // LLVM takes a processor that it does not know for the generic one.
+                let unknown = ["gfx800", "gfx804"].contains(&name.as_str());
+                Target::parse("gfx600").filter(|_| unknown)
+            }),
+        }
+    }
+
+    /// Whether the run says for which operating system's loader the object is.
+    pub fn has_os(&self) -> bool {
+        let os = |arg: &String| arg.starts_with("-triple=") && arg.contains("-amdhsa");
+        self.args.iter().any(os)
+    }
+
+    /// The run's name in a table: the target and what else is set.
+    pub fn title(&self) -> String {
+        let target = self.target().map_or("?", Target::name);
+        let mut title = target.to_string();
+        if self.cpu.is_none() {
+            title.push_str(" (generic)");
+        }
+        for arg in &self.args {
+            if !arg.starts_with("-arch=") && !arg.starts_with("-mcpu=") {
+                title.push(' ');
+                title.push_str(arg.trim_start_matches('-'));
+            }
+        }
+        for (name, value) in &self.defines {
+            title.push_str(&format!(" {name}={value}"));
+        }
+        title
+    }
+}
+
+/// The runs of a file. Those that differ in nothing but what they print are one.
+pub fn runs(text: &str) -> Vec<Run> {
+    let mut all: Vec<Run> = Vec::new();
+    for command in commands(text) {
+        for part in command.split("&&").flat_map(|c| c.split(';')) {
+            let Some(run) = one(part) else { continue };
+            let same = all.iter_mut().find(|r| {
+                (&r.cpu, &r.args, &r.defines, r.disassembles)
+                    == (&run.cpu, &run.args, &run.defines, run.disassembles)
+            });
+            match same {
+                Some(old) => {
+                    old.prefixes.extend(run.prefixes);
+                    old.object |= run.object;
+                }
+                None => all.push(run),
+            }
+        }
+    }
+    all
+}
+
+/// The commands of the RUN lines; a line that ends in `\` goes on in the next.
+fn commands(text: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut open = false;
+    for line in text.lines() {
+        let Some((_, command)) = line.split_once("RUN:") else {
+            continue;
+        };
+        let command = command.trim();
+        let (body, goes_on) = match command.strip_suffix('\\') {
+            Some(body) => (body.trim_end(), true),
+            None => (command, false),
+        };
+        match commands.last_mut() {
+            Some(last) if open => {
+                let last: &mut String = last;
+                last.push(' ');
+                last.push_str(body);
+            }
+            _ => commands.push(body.to_string()),
+        }
+        open = goes_on;
+    }
+    commands
+}
+
+/// The run of one pipeline; `None` where llvm-mc is not in it.
+fn one(pipeline: &str) -> Option<Run> {
+    let mut run = Run {
+        cpu: None,
+        args: Vec::new(),
+        defines: Vec::new(),
+        prefixes: BTreeSet::new(),
+        disassembles: false,
+        object: false,
+    };
+    let mut found = false;
+    for command in pipeline.split('|') {
+        let mut words = command.split_whitespace().peekable();
+        while matches!(words.peek(), Some(&("not" | "--crash"))) {
+            words.next();
+        }
+        match words.next() {
+            Some("llvm-mc") => {
+                found = true;
+                assembler(words, &mut run)?;
+            }
+            Some("FileCheck") => checker(words, &mut run.prefixes),
+            _ => {}
+        }
+    }
+    if run.prefixes.is_empty() {
+        run.prefixes.insert("CHECK".into());
+    }
+    found.then_some(run)
+}
+
+fn assembler<'t>(mut words: impl Iterator<Item = &'t str>, run: &mut Run) -> Option<()> {
+    let (mut arch, mut triple) = (None, None);
+    while let Some(word) = words.next() {
+        let Some(option) = word.strip_prefix('-') else {
+            // `%s`, `< %s`, `2>&1`, `> %t`.
+            continue;
+        };
+        let option = option.strip_prefix('-').unwrap_or(option);
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (option, None),
+        };
+        let mut value = || value.or_else(|| words.next()).map(str::to_string);
+        match name {
+            "arch" => arch = value(),
+            "triple" => triple = value(),
+            "mcpu" => run.cpu = value(),
+            "mattr" => run.args.push(format!("-mattr={}", value()?)),
+            "amdhsa-code-object-version" => {
+                let version = value()?;
+                run.args
+                    .push(format!("--amdhsa-code-object-version={version}"));
+            }
+            "defsym" => {
+                let define = value()?;
+                let (name, number) = define.split_once('=')?;
+                run.defines.push((name.to_string(), number.parse().ok()?));
+            }
+            "disassemble" => run.disassembles = true,
+            "filetype" => run.object = value().as_deref() == Some("obj"),
+            "o" => {
+                value();
+            }
+            _ => {}
+        }
+    }
+    if let Some(cpu) = &run.cpu {
+        run.args.insert(0, format!("-mcpu={cpu}"));
+    }
+    match triple {
+        Some(triple) => run.args.insert(0, format!("-triple={triple}")),
+        None => run.args.insert(0, format!("-arch={}", arch?)),
+    }
+    Some(())
+}
+
+fn checker<'t>(mut words: impl Iterator<Item = &'t str>, prefixes: &mut BTreeSet<String>) {
+    while let Some(word) = words.next() {
+        let option = word.trim_start_matches('-');
+        if option.len() == word.len() || !option.starts_with("check-prefix") {
+            continue;
+        }
+        let list = match option.split_once('=') {
+            Some((_, list)) => Some(list),
+            None => words.next(),
+        };
+        for prefix in list.unwrap_or("").split(',').filter(|p| !p.is_empty()) {
+            prefixes.insert(prefix.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_print_differently_are_one() {
+        let text = "// RUN: not llvm-mc -arch=amdgcn -mcpu=fiji -show-encoding %s | FileCheck --check-prefixes=GCN,VI %s\n\
+            // RUN: not llvm-mc -arch=amdgcn -mcpu=fiji %s 2>&1 | \\\n\
+            // RUN:   FileCheck %s -check-prefix=NOVI --implicit-check-not=error:\n\
+            // RUN: llvm-mc -arch=amdgcn -mattr=+xnack %s | FileCheck %s\n";
+        let runs = runs(text);
+        assert_eq!(runs.len(), 2);
+        assert_eq!(runs[0].args, ["-arch=amdgcn", "-mcpu=fiji"]);
+        let prefixes: Vec<&String> = runs[0].prefixes.iter().collect();
+        assert_eq!(prefixes, ["GCN", "NOVI", "VI"]);
+        assert_eq!(runs[0].target(), Target::parse("gfx803"));
+        assert_eq!(runs[1].title(), "gfx600 (generic) mattr=+xnack");
+        assert!(runs[1].prefixes.contains("CHECK"));
+    }
+
+    #[test]
+    fn later_generations_have_no_target() {
+        let text =
+            "RUN: llvm-mc -triple amdgcn-amd-amdhsa -mcpu=gfx1010 -defsym=x=1 < %s | FileCheck %s";
+        let runs = runs(text);
+        assert_eq!(runs[0].target(), None);
+        assert_eq!(runs[0].defines, [("x".to_string(), 1)]);
+    }
+}
