@@ -238,9 +238,10 @@ fn extract(args: &ExtractArgs) -> Result<(), String> {
     let Some(folder) = &args.d else {
         return Err("a folder (-d) or a file (-o) is expected".into());
     };
+    let entries = chosen(&container, args.target.as_deref(), args.entry).map_err(named)?;
     std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut used = HashSet::new();
-    for entry in chosen(&container, args.target.as_deref(), args.entry).map_err(named)? {
+    for entry in entries {
         let bytes = container.read(entry).map_err(named)?;
         let name = file_name(&container, entry, &bytes, &mut used);
         io::write(&folder.join(name), &bytes)?;
