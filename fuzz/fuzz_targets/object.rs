@@ -1,11 +1,12 @@
-//! Any file: reading a code object and laying out its image do not panic.
+//! Any file: reading a code object, laying out its image, linking it and writing it anew do not panic.
 #![no_main]
 
-use gcn_object::read::CodeObject;
 use libfuzzer_sys::fuzz_target;
 
+#[path = "../src/files.rs"]
+#[allow(dead_code, reason = "the other target's check is beside it")]
+mod files;
+
 fuzz_target!(|data: &[u8]| {
-    if let Ok(object) = CodeObject::parse(data) {
-        let _ = object.image(0x1_0000_0000);
-    }
+    files::object(data);
 });

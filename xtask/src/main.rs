@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod clang;
 mod corpus;
 mod diff;
 mod fixtures;
@@ -40,6 +41,8 @@ enum Task {
     Objects(objects::Options),
     /// Compile OpenCL kernels to assembly; our assembler must make of it what llvm-mc makes
     Listings(listings::Options),
+    /// Compile OpenCL kernels for every target, version and ABI; our objects of the listings must be the compiler's
+    Clang(clang::Options),
     /// LLVM's own tests, llvm/test/MC/AMDGPU and llvm/test/MC/Disassembler/AMDGPU, through our assembler and disassembler
     Mc(mc::Options),
     /// Compile testdata/kernels/*.cl with clang-14 for every tested target
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Task::Mc(options) => mc::run(&options),
         Task::Objects(options) => objects::run(&options),
         Task::Listings(options) => listings::run(&options, &repo_root()),
+        Task::Clang(options) => clang::run_all(&options, &repo_root()),
         Task::Bench(options) => bench::run(&options, &repo_root()).map(|()| true),
         Task::Measure(options) => measure::child(&options),
         Task::Seeds => seeds::run(&repo_root()).map(|()| true),

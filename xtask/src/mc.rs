@@ -404,7 +404,10 @@ fn check(test: &Test) -> Result<Tally> {
             wanted.push((line, what, false));
         }
         by_checks(test, &mut wanted);
-        let labels: Vec<&str> = lines.iter().filter_map(|l| source::label(&l.text)).collect();
+        let labels: Vec<&str> = lines
+            .iter()
+            .filter_map(|l| source::label(&l.text))
+            .collect();
         let mut prelude = String::new();
         let mut assignments = lines
             .iter()

@@ -195,6 +195,8 @@ impl<'s> Asm<'s, '_> {
             let message = format!("expected a `.file {}` before this", row.file);
             return Err(Fail::new(at, message));
         }
+        // A line without instructions has its row all the same, as in LLVM.
+        self.begin_line();
         self.debug.is_statement = row.is_statement;
         self.debug.next = Some(row);
         Ok(())

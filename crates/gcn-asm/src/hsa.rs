@@ -138,7 +138,8 @@ impl<'s> Asm<'s, '_> {
             },
         };
         if self.target.is_none()
-            && let Some(id) = from_v2_numbers(version)
+            && let [major, minor, stepping] = version
+            && let Some(id) = TargetId::from_isa(major, minor, stepping)
         {
             self.take_id(id, span)?;
         }
@@ -300,10 +301,10 @@ impl<'s> Asm<'s, '_> {
         if block.names_target {
             let version = ["major", "minor", "stepping"]
                 .map(|part| block.code.named(&format!("amd_machine_version_{part}")) as u32);
-            match from_v2_numbers(version) {
+            let [major, minor, stepping] = version;
+            match TargetId::from_isa(major, minor, stepping) {
                 Some(id) => self.take_id(TargetId::new(id.machine), block.span)?,
                 None => {
-                    let [major, minor, stepping] = version;
                     let message = format!("gfx{major}{minor}{stepping:x} is no target");
                     return Err(Fail::new(block.span, message));
                 }
@@ -415,9 +416,4 @@ fn v2_numbers(id: &TargetId) -> [u32; 3] {
     let digits = name.trim_start_matches("gfx");
     let number = u32::from_str_radix(digits, 16).unwrap_or(0);
     [number >> 8, number >> 4 & 15, number & 15]
-}
-
-/// The target of code object v2's version numbers.
-fn from_v2_numbers([major, minor, stepping]: [u32; 3]) -> Option<TargetId> {
-    TargetId::parse(&format!("gfx{major}{minor}{stepping:x}"), Version::V2).ok()
 }

@@ -302,9 +302,19 @@ impl Assembled {
             .map_or(Vec::new(), |section| section.data))
     }
 
+    /// The form of the files to write.
+    pub fn abi(&self) -> Abi {
+        match self.os {
+            Os::Hsa => self.version.into(),
+            Os::Mesa3d => Abi::MESA3D,
+            Os::Pal => Abi::PAL,
+            Os::None => Abi::NONE,
+        }
+    }
+
     /// Everything, ready to be written.
     pub fn builder(&self) -> Builder {
-        let mut builder = Builder::new(self.target_id, Abi::new(self.os, self.version));
+        let mut builder = Builder::new(self.target_id, self.abi());
         for section in &self.sections {
             builder.section(section.clone());
         }

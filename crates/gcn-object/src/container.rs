@@ -614,7 +614,8 @@ impl List {
         let end = start.saturating_add(size).min(source.size());
         let mut at = start;
         let first = self.bundles.len();
-        while let Some(next) = next_bundle(source, start, at, end)? {
+        let mut other = false;
+        while let Some(next) = next_bundle(source, start, at, end, &mut other)? {
             let left = end - next;
             let at_offset = |e: Error| match next - start {
                 0 => e,
@@ -624,7 +625,7 @@ impl List {
             self.add(packing, next, size, items, place)?;
             at = next + size.max(1);
         }
-        if self.bundles.len() == first && size > 0 {
+        if self.bundles.len() == first && other {
             return Err(Error::Bundle("it holds no offload bundle".into()));
         }
         for n in first..self.bundles.len() {
@@ -635,8 +636,15 @@ impl List {
     }
 }
 
-/// Where the next bundle begins: behind zeros, or else at a page's start, as HIP's are aligned. `start` is where pages count from.
-fn next_bundle(source: &Source, start: u64, from: u64, end: u64) -> Result<Option<u64>, Error> {
+/// Where the next bundle begins: behind zeros, or else at a page's start, as HIP's are aligned. `start` is where pages count from;
+/// `other` tells that there was something that is neither.
+fn next_bundle(
+    source: &Source,
+    start: u64,
+    from: u64,
+    end: u64,
+    other: &mut bool,
+) -> Result<Option<u64>, Error> {
     const CHUNK: u64 = 1 << 20;
     let magic = |at: u64| -> Result<bool, Error> {
         let bytes = source.read(at, (end - at).min(24))?;
@@ -655,7 +663,8 @@ fn next_bundle(source: &Source, start: u64, from: u64, end: u64) -> Result<Optio
                 if magic(at)? {
                     return Ok(Some(at));
                 }
-                // Something else: the next page may begin with a bundle.
+                *other = true;
+                // The next page may begin with a bundle.
                 at = start + (at - start + 1).next_multiple_of(bundle::PAGE);
             }
         }

@@ -143,13 +143,6 @@ static LATER: &[&str] = &[
     "enable_wavefront_size32",
 ];
 
-/// A processor's major and minor version and stepping: gfx90c's are 9, 0 and 12.
-pub fn numbers(machine: &Machine) -> [u16; 3] {
-    let digits = machine.name.trim_start_matches("gfx");
-    let number = u32::from_str_radix(digits, 16).unwrap_or(0);
-    [number >> 8, number >> 4 & 15, number & 15].map(|n| n as u16)
-}
-
 /// The structure. Every byte pattern is one, reserved bytes are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelCode {
@@ -187,7 +180,7 @@ impl KernelCode {
     /// the structure, 64 lanes a wave, segments aligned to 16 bytes, no indirect calls.
     pub fn new(machine: &Machine) -> KernelCode {
         let mut code = KernelCode::zeros();
-        let [major, minor, stepping] = numbers(machine);
+        let (major, minor, stepping) = machine.isa();
         for (name, value) in [
             ("amd_code_version_major", 1),
             ("amd_code_version_minor", 2),

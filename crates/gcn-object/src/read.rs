@@ -279,7 +279,7 @@ impl CodeObject {
             return Err(Error::Machine(header.e_machine(LE)));
         }
         let ident = header.e_ident();
-        let os = Os::from_abi(ident.os_abi);
+        let os = Os::from_number(ident.os_abi);
         let version = match os {
             Some(Os::Hsa) => Version::from_abi(ident.abi_version),
             // Other systems count on their own: v3's metadata under PAL has no number here.

@@ -46,26 +46,34 @@ impl Version {
     }
 }
 
-/// The system whose loader takes a file: the OS part of the target triple, `EI_OSABI` in the file.
+/// The operating system of a file, its `EI_OSABI` byte and the triple's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Os {
-    /// ROCm: `amdgcn-amd-amdhsa`.
+    /// None: `amdgcn`.
+    None,
+    /// `amdgcn-amd-amdhsa`.
     #[default]
     Hsa,
-    /// AMD's graphics driver: `amdgcn-amd-amdpal`.
+    /// `amdgcn-amd-amdpal`.
     Pal,
-    /// Mesa: `amdgcn-mesa-mesa3d`.
+    /// `amdgcn-mesa-mesa3d`.
     Mesa3d,
-    /// None is named: `amdgcn--`.
-    None,
 }
 
 impl Os {
-    /// All.
-    pub const ALL: [Os; 4] = [Os::Hsa, Os::Pal, Os::Mesa3d, Os::None];
+    /// The system of an `EI_OSABI` byte.
+    pub fn from_number(number: u8) -> Option<Os> {
+        match number {
+            0 => Some(Os::None),
+            64 => Some(Os::Hsa),
+            65 => Some(Os::Pal),
+            66 => Some(Os::Mesa3d),
+            _ => None,
+        }
+    }
 
     /// The `EI_OSABI` byte.
-    pub fn abi(self) -> u8 {
+    pub fn number(self) -> u8 {
         match self {
             Os::None => 0,
             Os::Hsa => 64,
@@ -74,28 +82,26 @@ impl Os {
         }
     }
 
-    /// The system of an `EI_OSABI` byte.
-    pub fn from_abi(abi: u8) -> Option<Os> {
-        Os::ALL.into_iter().find(|os| os.abi() == abi)
-    }
-
-    /// As `--abi` takes it: `hsa`, `pal`, `mesa3d` or `none`.
-    pub fn name(self) -> &'static str {
+    /// What a target id begins with, such as `amdgcn-amd-amdhsa--`.
+    pub fn prefix(self) -> &'static str {
         match self {
-            Os::Hsa => "hsa",
-            Os::Pal => "pal",
-            Os::Mesa3d => "mesa3d",
-            Os::None => "none",
+            Os::None => "amdgcn-unknown-unknown--",
+            Os::Hsa => "amdgcn-amd-amdhsa--",
+            Os::Pal => "amdgcn-amd-amdpal--",
+            Os::Mesa3d => "amdgcn-mesa-mesa3d--",
         }
     }
 
-    /// The target triple with the dashes before the processor's name.
-    pub fn triple(self) -> &'static str {
+    /// All.
+    pub const ALL: [Os; 4] = [Os::None, Os::Hsa, Os::Pal, Os::Mesa3d];
+
+    /// A word for it: `hsa`, `pal`, `mesa3d` or `none`.
+    pub fn name(self) -> &'static str {
         match self {
-            Os::Hsa => TRIPLE,
-            Os::Pal => "amdgcn-amd-amdpal--",
-            Os::Mesa3d => "amdgcn-mesa-mesa3d--",
-            Os::None => "amdgcn----",
+            Os::None => "none",
+            Os::Hsa => "hsa",
+            Os::Pal => "pal",
+            Os::Mesa3d => "mesa3d",
         }
     }
 
@@ -105,13 +111,15 @@ impl Os {
     /// A message if the triple is none of amdgcn's.
     pub fn split(text: &str) -> Result<(Os, &str), String> {
         for os in Os::ALL {
-            if let Some(id) = text.strip_prefix(os.triple()) {
+            if let Some(id) = text.strip_prefix(os.prefix()) {
                 return Ok((os, id));
             }
         }
-        // LLVM leaves out the parts of the triple that are unknown in several ways.
-        match text.rsplit_once('-') {
-            Some((triple, id)) if triple.starts_with("amdgcn-") => {
+        // The parts of a triple that are unknown are left out in several ways. A feature may end in `-`.
+        let end = text.find(":").unwrap_or(text.len());
+        match text[..end].rfind('-') {
+            Some(dash) if text.starts_with("amdgcn-") => {
+                let (triple, id) = (&text[..dash], &text[dash + 1..]);
                 match triple.split('-').nth(2).unwrap_or("") {
                     "amdhsa" => Ok((Os::Hsa, id)),
                     "amdpal" => Ok((Os::Pal, id)),
@@ -154,15 +162,6 @@ impl Abi {
         os: Os::None,
         version: Version::V2,
     };
-
-    /// The form of a system's files. Only HSA has versions.
-    pub fn new(os: Os, version: Version) -> Abi {
-        let version = match os {
-            Os::Hsa => version,
-            _ => Version::V2,
-        };
-        Abi { os, version }
-    }
 
     /// Kernels begin with an `amd_kernel_code_t` and have no descriptor elsewhere.
     pub fn has_kernel_code(self) -> bool {
@@ -362,9 +361,6 @@ static V2_XNACK: &[(&str, &str)] = &[
     ("gfx906", "gfx907"),
 ];
 
-/// The triple before the processor name in a target id.
-const TRIPLE: &str = "amdgcn-amd-amdhsa--";
-
 impl TargetId {
     /// The processor with every supported feature at [`Feature::Any`], as when nothing is said about features.
     pub fn new(machine: &'static Machine) -> TargetId {
@@ -383,13 +379,16 @@ impl TargetId {
     }
 
     /// Reads a target id: `gfx906`, `gfx906:sramecc+:xnack-` or v3's `gfx906+xnack+sram-ecc`, with or without
-    /// `amdgcn-amd-amdhsa--` before it. In v3's spelling a supported feature that is not named is off;
-    /// v2 has features in the name alone: `gfx901` is a gfx900 with XNACK.
+    /// `amdgcn-amd-amdhsa--` or another system's triple before it. In v3's spelling a supported feature that is not named is off;
+    /// v2 has XNACK in the name alone: `gfx901` is a gfx900 with it.
     ///
     /// # Errors
     /// A message if the processor is unknown, lacks a named feature, or a feature is unknown or repeated.
     pub fn parse(text: &str, version: Version) -> Result<TargetId, String> {
-        let id = Os::split(text).map_or(text, |(_, id)| id);
+        let id = Os::ALL
+            .iter()
+            .find_map(|os| text.strip_prefix(os.prefix()))
+            .unwrap_or(text);
         if version == Version::V2 {
             return TargetId::parse_v2(id, text);
         }
@@ -463,7 +462,7 @@ impl TargetId {
     /// The target of an ELF header's `e_flags`, or `None` if the processor is not one of [`MACHINES`].
     pub fn from_flags(flags: u32, version: Version) -> Option<TargetId> {
         let machine = Machine::from_mach(flags & 0xff)?;
-        if version >= Version::V4 {
+        if version > Version::V3 {
             let (xnack, sramecc) = (
                 Feature::from_bits(flags >> 8),
                 Feature::from_bits(flags >> 10),
@@ -528,7 +527,12 @@ impl TargetId {
     /// The whole target id, as `.amdgcn_target` spells it.
     pub fn full(&self, abi: impl Into<Abi>) -> String {
         let abi = abi.into();
-        format!("{}{}", abi.os.triple(), self.short(abi.version))
+        // Features are HSA's.
+        let id = match abi.os {
+            Os::Hsa => self.short(abi.version),
+            _ => self.machine.name.to_string(),
+        };
+        format!("{}{id}", abi.os.prefix())
     }
 
     /// The target of the numbers in a v2 object's ISA note. Later processors had an odd stepping of their own for XNACK; early
@@ -572,8 +576,8 @@ mod tests {
     #[test]
     fn systems() {
         for os in Os::ALL {
-            assert_eq!(Os::from_abi(os.abi()), Some(os));
-            let id = format!("{}gfx803", os.triple());
+            assert_eq!(Os::from_number(os.number()), Some(os));
+            let id = format!("{}gfx803", os.prefix());
             assert_eq!(Os::split(&id), Ok((os, "gfx803")));
         }
         assert_eq!(Os::split("amdgcn--gfx803"), Ok((Os::None, "gfx803")));

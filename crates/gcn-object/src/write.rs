@@ -426,7 +426,7 @@ impl Builder {
             2,
             1,
             1,
-            self.abi.os.abi(),
+            self.abi.os.number(),
             abi_version,
         ]);
         out.resize(16, 0);
@@ -536,7 +536,7 @@ impl Builder {
                 None => 0,
             };
             let mut data = section.data.clone();
-            // The place holds the addend, or zero if the relocation has it.
+            // Where the addend is in the relocation, its place is zero, whatever is known already.
             for r in &by_section[i] {
                 let (start, width) = (r.offset as usize, r.kind.width());
                 let addend = if has_addends { 0 } else { r.addend };

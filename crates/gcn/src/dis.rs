@@ -14,8 +14,10 @@ use gcn_isa::decode::Decoder;
 use gcn_isa::format::layout_of;
 use gcn_isa::print::{Style, Syntax, push_dec, push_hex};
 use gcn_object::descriptor;
+use gcn_object::kernel_code::KernelCode;
 use gcn_object::metadata;
-use gcn_object::read::{CodeObject, FileKind, Kernel, Relocation, Section, Symbol};
+use gcn_object::read::{CodeObject, FileKind, KERNEL_CODE, Kernel, Relocation, Section, Symbol};
+use gcn_object::target::Os;
 use gcn_object::write;
 use gcn_object::{
     Binding, RelocationKind, SectionFlags, SectionKind, SymbolKind, SymbolSection, Version,
@@ -159,6 +161,8 @@ fn linker_made(section: &Section) -> bool {
         SectionKind(DYNAMIC),
         SectionKind(DYNSYM),
         SectionKind(GNU_HASH),
+        SectionKind::REL,
+        SectionKind::GROUP,
         SectionKind(0),
     ];
     tables.contains(&section.kind) || section.name == ".relro_padding"
@@ -228,6 +232,136 @@ const RESERVED: &[&str] = &[
     "div",
 ];
 
+/// The section of notes, as the directives that make it again.
+struct Notes {
+    section: usize,
+    /// Directives before the target is named.
+    version: String,
+    /// Those after it.
+    isa: String,
+    /// The metadata, with what is around them.
+    metadata: String,
+    /// The code object version that the assembler knows by them.
+    known: Option<Version>,
+}
+
+impl Notes {
+    /// `None` if there are no notes, or if directives would not give the same bytes.
+    fn new(object: &CodeObject) -> Option<Notes> {
+        let flags = match object.os {
+            Os::Hsa => SectionFlags::ALLOC,
+            _ => SectionFlags(0),
+        };
+        let section = (object.sections.iter())
+            .position(|s| s.kind == SectionKind::NOTE && s.name == ".note" && s.flags == flags)?;
+        let bytes = object.section_data(section);
+        let mut notes = Notes {
+            section,
+            version: String::new(),
+            isa: String::new(),
+            metadata: String::new(),
+            known: None,
+        };
+        // The bytes that the directives make, in their order.
+        let (mut before, mut between, mut last) = (Vec::new(), Vec::new(), Vec::new());
+        for note in metadata::notes(bytes) {
+            let owner = String::from_utf8_lossy(note.owner).into_owned();
+            let descriptor = bytes.get(note.descriptor.clone())?;
+            let made = metadata::note(&owner, note.kind, descriptor);
+            match (owner.as_str(), note.kind) {
+                ("AMD", metadata::NT_AMD_VERSION) => {
+                    let [major, minor] = words(descriptor)?;
+                    let line = format!(".hsa_code_object_version {major},{minor}\n");
+                    notes.version.push_str(&line);
+                    notes.known.get_or_insert(Version::V2);
+                    before.extend(made);
+                }
+                ("AMD", metadata::NT_AMD_ISA) => {
+                    notes.isa.push_str(&isa_line(descriptor)?);
+                    between.extend(made);
+                }
+                ("AMD", metadata::NT_AMD_ISA_NAME) => {
+                    let name = std::str::from_utf8(descriptor).ok()?;
+                    let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
+                    if !name.chars().all(plain) {
+                        return None;
+                    }
+                    let _ = writeln!(notes.isa, ".amd_amdgpu_isa \"{name}\"");
+                    between.extend(made);
+                }
+                ("AMD", metadata::NT_AMD_METADATA) if last.is_empty() => {
+                    let text = std::str::from_utf8(descriptor).ok()?;
+                    notes.metadata = v2_metadata(text)?;
+                    last.extend(made);
+                }
+                ("AMDGPU", metadata::NT_AMDGPU_METADATA)
+                    if last.is_empty() && object.os == Os::Hsa =>
+                {
+                    let text = metadata::faithful_text(descriptor)?;
+                    let text = text.trim_end();
+                    notes.metadata = format!("\n.amdgpu_metadata\n{text}\n.end_amdgpu_metadata\n");
+                    notes.known = Some(match object.metadata.version[1] {
+                        0 => Version::V3,
+                        2 => Version::V5,
+                        _ => Version::V4,
+                    });
+                    last.extend(made);
+                }
+                _ => return None,
+            }
+        }
+        before.extend(between);
+        before.extend(last);
+        (!before.is_empty() && before == bytes).then_some(notes)
+    }
+}
+
+/// Little-endian words of 32 bits, if they are all there is.
+fn words<const N: usize>(bytes: &[u8]) -> Option<[u32; N]> {
+    let words: Vec<u32> = (bytes.chunks_exact(4))
+        .map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
+        .collect();
+    words.try_into().ok().filter(|_| bytes.len() == 4 * N)
+}
+
+/// `.hsa_code_object_isa`, with what the note says.
+fn isa_line(descriptor: &[u8]) -> Option<String> {
+    let size = |at: usize| {
+        let bytes = descriptor.get(at..at + 2)?;
+        Some(u16::from_le_bytes([bytes[0], bytes[1]]) as usize)
+    };
+    let [major, minor, stepping] = words(descriptor.get(4..16)?)?;
+    let (vendor_size, name_size) = (size(0)?, size(2)?);
+    let names = &descriptor[16..];
+    let vendor = names.get(..vendor_size)?.strip_suffix(b"\0")?;
+    let name = names.get(vendor_size..)?.strip_suffix(b"\0")?;
+    let plain = |c: &u8| c.is_ascii_alphanumeric();
+    if name.len() + 1 != name_size || !vendor.iter().chain(name).all(plain) {
+        return None;
+    }
+    let (vendor, name) = (str::from_utf8(vendor).ok()?, str::from_utf8(name).ok()?);
+    Some(format!(
+        ".hsa_code_object_isa {major},{minor},{stepping},\"{vendor}\",\"{name}\"\n"
+    ))
+}
+
+/// The metadata of code object v2, which are text in the file.
+fn v2_metadata(text: &str) -> Option<String> {
+    const END: &str = ".end_amd_amdgpu_hsa_metadata";
+    let read = metadata::parse_yaml(text).ok()?;
+    let version = |pairs: &Vec<_>| {
+        (pairs.iter()).any(|(key, _): &(metadata::Value, _)| key.as_str() == Some("Version"))
+    };
+    let kept = text.ends_with('\n')
+        && !text.starts_with(['\n', '\r'])
+        && !text.contains(END)
+        && !text.contains('\0')
+        && read.as_map().is_some_and(version);
+    // Of two line breaks at the end one is the directive's.
+    let more = if text.ends_with("\n\n") { "\n" } else { "" };
+    kept.then(|| format!("\n.amd_amdgpu_hsa_metadata\n{text}{more}{END}\n"))
+}
+
 /// What stands for the eight bytes of a relocated address, a literal or a branch's target.
 enum Fixed {
     Expression(String),
@@ -272,8 +406,11 @@ struct Source<'a> {
     fixes: Vec<Fixes>,
     /// Relocated words of data.
     words: Vec<BTreeMap<u64, (u8, String)>>,
+    notes: Option<Notes>,
     /// Kernels whose descriptor is a block of directives, by its place.
     blocks: BTreeMap<(usize, u64), &'a Kernel>,
+    /// Kernels that begin with an `amd_kernel_code_t` in code, by its place.
+    headed: HashMap<(Option<usize>, u64), &'a Kernel>,
     /// What is defined by an expression, as no label can be there.
     settings: String,
     got_uses: Vec<GotUse>,
@@ -297,7 +434,17 @@ impl<'a> Source<'a> {
             marks: vec![Marks::new(); count],
             fixes: vec![Fixes::new(); count],
             words: vec![BTreeMap::new(); count],
+            notes: Notes::new(object),
             blocks: BTreeMap::new(),
+            headed: (object.kernels.iter())
+                .filter(|kernel| kernel.kernel_code.is_some())
+                .map(|kernel| {
+                    (
+                        (kernel.descriptor_section, kernel.descriptor_address),
+                        kernel,
+                    )
+                })
+                .collect(),
             settings: String::new(),
             got_uses: Vec::new(),
             loadable: object.kind == FileKind::Loadable,
@@ -324,7 +471,7 @@ impl<'a> Source<'a> {
 
     fn choose_sections(&mut self) {
         let object = self.object;
-        let note = self.note_section();
+        let note = self.notes.as_ref().map(|notes| notes.section);
         let of_use = |index: &usize| {
             let section = &object.sections[*index];
             let loaded = section.flags.alloc();
@@ -357,19 +504,6 @@ impl<'a> Source<'a> {
             }
         }
         self.homes.sort_unstable();
-    }
-
-    /// The section that the metadata directives make again, byte for byte.
-    fn note_section(&self) -> Option<usize> {
-        let note = self.object.note()?;
-        metadata::faithful_text(note)?;
-        (0..self.object.sections.len()).find(|&i| {
-            let section = self.section(i);
-            section.kind == SectionKind::NOTE
-                && section.name == ".note"
-                && section.flags == SectionFlags::ALLOC
-                && self.object.section_data(i) == metadata::note_section(note)
-        })
     }
 
     /// The section that holds an address, or that it is behind.
@@ -753,7 +887,7 @@ impl<'a> Source<'a> {
             let kind = match symbol.kind {
                 SymbolKind::Func => Some("@function".to_string()),
                 SymbolKind::Object => Some("@object".to_string()),
-                SymbolKind::Other(10) => Some("@amdgpu_hsa_kernel".to_string()),
+                SymbolKind::HSA_KERNEL => Some("@amdgpu_hsa_kernel".to_string()),
                 _ => None,
             };
             if !inside(symbol.address) {
@@ -778,8 +912,9 @@ impl<'a> Source<'a> {
             }
             let entry_section = (!self.loadable).then_some(section);
             let kernel = code && kernels.contains(&(entry_section, symbol.address));
+            let headed = self.headed.get(&(entry_section, symbol.address)).copied();
             let mut text = String::new();
-            if kernel {
+            if kernel || headed.is_some() {
                 text.push('\n');
                 if self.section(section).align >= 256 && (symbol.address - base).is_multiple_of(256)
                 {
@@ -787,14 +922,22 @@ impl<'a> Source<'a> {
                     self.pass_over_padding(section, own, symbol.address);
                 }
             }
-            if let Some(kind) = kind {
+            if symbol.kind == SymbolKind::HSA_KERNEL {
+                let _ = writeln!(text, "\t.amdgpu_hsa_kernel {name}");
+            } else if let Some(kind) = kind {
                 let _ = writeln!(text, "\t.type {name},{kind}");
             }
             let _ = writeln!(text, "{name}:");
+            let header = headed.and_then(|kernel| kernel.kernel_code.as_ref());
+            let header = header.map(|bytes| kernel_code(bytes, self.object));
+            if let Some(header) = &header {
+                text.push_str(header);
+            }
             let end = symbol.address.wrapping_add(symbol.size);
             let mut size = None;
             if symbol.size != 0 {
-                if code && symbol.kind == SymbolKind::Func && inside(end) {
+                let function = matches!(symbol.kind, SymbolKind::Func | SymbolKind::HSA_KERNEL);
+                if code && function && inside(end) {
                     size = Some(format!(
                         "{LABEL}func_end{ends}:\n\t.size {name}, {LABEL}func_end{ends}-{name}\n"
                     ));
@@ -805,6 +948,10 @@ impl<'a> Source<'a> {
             }
             let mark = self.marks[section].entry(symbol.address).or_default();
             mark.text.push_str(&text);
+            if header.is_some() {
+                mark.until = Some(symbol.address + KERNEL_CODE as u64);
+                mark.padding = false;
+            }
             // A branch to a symbol that others see would be left to the linker.
             if mark.name.is_none() && (self.loadable || symbol.binding == Binding::Local) {
                 mark.name = Some(name);
@@ -835,6 +982,7 @@ impl<'a> Source<'a> {
         if from < address && from.is_multiple_of(4) && free(&self.marks[section]) {
             let mark = self.marks[section].entry(from).or_default();
             mark.until = Some(address);
+            mark.padding = true;
         }
     }
 
@@ -865,26 +1013,27 @@ impl<'a> Source<'a> {
         let object = self.object;
         header(out, self.options.style);
         let version = object.version;
-        let minor = object
-            .note()
-            .filter(|_| self.note_section().is_some())
-            .map(|_| object.metadata.version[1]);
         let id = object.target_id();
-        let by_target = match id.contains('+') && !id.contains(':') {
-            true => Version::V3,
-            false => Version::V4,
+        let plus = id.contains('+') && !id.contains(':');
+        let known = self.notes.as_ref().and_then(|notes| notes.known);
+        // Versions before v4 read the target's id their way, so they must be known before it.
+        let known = match known {
+            Some(Version::V2) => Some(Version::V2),
+            Some(Version::V3) if !plus => None,
+            None if plus => Some(Version::V3),
+            None => Some(Version::V4),
+            known => known,
         };
-        let known = match minor {
-            Some(0) => Version::V3,
-            Some(2) => Version::V5,
-            Some(_) => Version::V4,
-            None => by_target,
-        };
-        // The target's id is read as the version has it.
-        if version != known || version == Version::V3 && by_target != Version::V3 {
+        if object.os == Os::Hsa && known != Some(version) {
             let _ = writeln!(out, ".amdhsa_code_object_version {}", version.number());
         }
+        if let Some(notes) = &self.notes {
+            out.push_str(&notes.version);
+        }
         let _ = writeln!(out, ".amdgcn_target \"{id}\"");
+        if let Some(notes) = &self.notes {
+            out.push_str(&notes.isa);
+        }
         out.push_str(".gcn_permissive\n");
     }
 
@@ -936,6 +1085,11 @@ impl<'a> Source<'a> {
                     if symbol.size != 0 {
                         let _ = writeln!(out, ".size {name}, {}", symbol.size);
                     }
+                }
+                SymbolSection::Lds => {
+                    // Its value is its alignment.
+                    let align = power_of_two(symbol.address);
+                    let _ = writeln!(out, ".amdgpu_lds {name}, {}, {align}", symbol.size);
                 }
                 SymbolSection::Common => {
                     let align = symbol.address.max(1);
@@ -1021,12 +1175,10 @@ impl<'a> Source<'a> {
     /// What the assembler will give the linker, as far as addresses depend on it.
     fn builder(&self) -> write::Builder {
         let object = self.object;
-        let mut builder = write::Builder::new(object.target, object.version);
-        if let Some(note) = object.note().filter(|_| self.note_section().is_some()) {
-            builder.note(note);
-        }
+        let mut builder = write::Builder::new(object.target, object.abi());
         let mut numbers = vec![None; object.sections.len()];
-        for &i in &self.shown {
+        let notes = self.notes.iter().map(|notes| notes.section);
+        for i in notes.chain(self.shown.iter().copied()) {
             let section = self.section(i);
             let data = match section.kind {
                 SectionKind::NOBITS => Vec::new(),
@@ -1104,12 +1256,12 @@ impl<'a> Source<'a> {
         text.push('\n');
         self.declarations(&mut text);
         text.push_str(&self.settings);
-        let note = self.note_section();
+        let note = self.notes.as_ref().map(|notes| notes.section);
         let mut metadata_done = false;
         for &index in &self.shown {
             // In relocatable files its place among the sections is kept.
             if !self.loadable && !metadata_done && note.is_some_and(|note| note < index) {
-                self.metadata(&mut text, None);
+                self.metadata(&mut text);
                 metadata_done = true;
             }
             out.write_all(text.as_bytes())?;
@@ -1117,8 +1269,8 @@ impl<'a> Source<'a> {
             self.section_head(index, &mut text);
             self.section_body(index, &mut text, out)?;
         }
-        if !metadata_done && note.is_some() {
-            self.metadata(&mut text, None);
+        if !metadata_done {
+            self.metadata(&mut text);
         }
         if self.options.loaded_only {
             let left_out = (self.object.sections.iter())
@@ -1318,19 +1470,9 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The metadata, of one kernel or all.
-    fn metadata(&self, out: &mut String, only: Option<&str>) {
-        let Some(note) = self.object.note() else {
-            return;
-        };
-        let text = match only {
-            None => metadata::faithful_text(note),
-            Some(name) => metadata_of(note, name),
-        };
-        if let Some(text) = text {
-            out.push_str("\n.amdgpu_metadata\n");
-            out.push_str(text.trim_end());
-            out.push_str("\n.end_amdgpu_metadata\n");
+    fn metadata(&self, out: &mut String) {
+        if let Some(notes) = &self.notes {
+            out.push_str(&notes.metadata);
         }
     }
 
@@ -1423,7 +1565,10 @@ impl<'a> Source<'a> {
                 self.section_head(section, &mut text);
                 self.block(kernel, &mut text);
             }
-            self.metadata(&mut text, Some(name));
+            if let Some(yaml) = self.object.note().and_then(|note| metadata_of(note, name)) {
+                let yaml = yaml.trim_end();
+                let _ = writeln!(text, "\n.amdgpu_metadata\n{yaml}\n.end_amdgpu_metadata");
+            }
         }
         out.write_all(text.as_bytes())
     }
@@ -1469,6 +1614,26 @@ impl<'a> Source<'a> {
             let _ = writeln!(out, ".globl {other}");
         }
     }
+}
+
+/// The `amd_kernel_code_t` that a kernel begins with, as directives, or as numbers where none make it.
+fn kernel_code(bytes: &[u8; KERNEL_CODE], object: &CodeObject) -> String {
+    let mut out = String::new();
+    match KernelCode::from_bytes(*bytes).lines(object.target.machine) {
+        Some(lines) => {
+            out.push_str("\t.amd_kernel_code_t\n");
+            for (name, value) in lines {
+                let _ = writeln!(out, "\t\t{name} = {value}");
+            }
+            out.push_str("\t.end_amd_kernel_code_t\n");
+        }
+        None => {
+            for line in bytes.chunks_exact(32) {
+                plain_data(line, false, &mut out);
+            }
+        }
+    }
+    out
 }
 
 /// How the source calls each symbol; empty for those that it leaves to the linker.

@@ -23,6 +23,9 @@ pub struct Mark {
     pub name: Option<String>,
     /// The code up to this address is not printed: the lines say it.
     pub until: Option<u64>,
+    /// What is not printed is padding, which must be printed after all where it is branched to.
+    /// Otherwise it is data, which branches nowhere.
+    pub padding: bool,
 }
 
 /// Marks by address.
@@ -171,12 +174,20 @@ impl<'a> Listing<'a> {
         for address in fixes.range(base..).map(|(address, _)| address - base) {
             fixed.set(usize::try_from(address).unwrap_or(usize::MAX));
         }
+        let mut data = Bits::new(bytes.len());
+        for (address, mark) in named.range(base..).filter(|(_, mark)| !mark.padding) {
+            let until = mark.until.map_or(0, |until| until.saturating_sub(base));
+            let until = until.min(bytes.len() as u64);
+            for at in (address - base..until).step_by(4) {
+                data.set(at as usize);
+            }
+        }
         let mut scan = Scan::default();
         for n in 0..starts.0.len() {
             let (here, mut branches) = scan.block(&decoder, bytes, n * BLOCK);
             starts.0[n] = here;
             // Where an expression tells the target, the number does not.
-            branches &= !fixed.0[n];
+            branches &= !fixed.0[n] & !data.0[n];
             while branches != 0 {
                 let at = n * BLOCK + 4 * branches.trailing_zeros() as usize;
                 branches &= branches - 1;
@@ -188,8 +199,8 @@ impl<'a> Listing<'a> {
                 }
             }
         }
-        for (label, start) in labels.0.iter_mut().zip(&starts.0) {
-            *label &= start;
+        for ((label, start), data) in labels.0.iter_mut().zip(&starts.0).zip(&data.0) {
+            *label &= start & !data;
         }
         let mut marked = labels.clone();
         for address in named.range(base..).map(|(address, _)| address - base) {
@@ -414,7 +425,9 @@ impl<'a> Listing<'a> {
         let until = mark?.until?.checked_sub(labelled.base)?;
         let to = (usize::try_from(until).ok()).filter(|to| *to <= self.bytes.len())?;
         // What is branched to within is printed after all.
-        let whole = (at + 4..to).step_by(4).all(|n| !labelled.labels.has(n));
+        let branched_to = |n| labelled.labels.has(n);
+        let whole =
+            !mark.is_some_and(|mark| mark.padding) || !(at + 4..to).step_by(4).any(branched_to);
         (to > at && whole).then_some(to)
     }
 

@@ -1,0 +1,442 @@
+//! `cargo xtask clang FOLDER`: OpenCL kernels compiled to assembly and to objects, for every target, code object version and
+//! ABI. Our assembler must make of the listing, unchanged, the object that the compiler itself makes, and of that what the
+//! linker makes. Where the compiler's object is not its own listing's (it counts SGPRs otherwise), llvm-mc's of the listing counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result, bail, ensure};
+use gcn_object::read::{FileKind, Symbol};
+use gcn_object::{CodeObject, SymbolKind, SymbolSection};
+
+use crate::fixtures;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// The folder of .cl files; by default testdata/kernels
+    folder: Option<PathBuf>,
+    /// Targets, by comma
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "gfx600,gfx700,gfx803,gfx900,gfx902,gfx906"
+    )]
+    target: Vec<String>,
+    /// Code object versions, by comma
+    #[arg(long, value_delimiter = ',', default_value = "2,3,4,5")]
+    version: Vec<u8>,
+    /// ABIs, by comma
+    #[arg(long, value_delimiter = ',', default_value = "hsa,mesa3d")]
+    abi: Vec<String>,
+    /// How many kernels are compiled with -g and at -O0, too
+    #[arg(long, default_value_t = 3)]
+    more: usize,
+    /// Differences shown of each kind
+    #[arg(long, default_value_t = 2)]
+    show: usize,
+    /// Keep the listings and objects in this folder
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// The gcn binary; by default the workspace's release build, built first
+    #[arg(long)]
+    gcn: Option<PathBuf>,
+}
+
+/// One listing.
+struct Case {
+    kernel: String,
+    target: String,
+    version: u8,
+    abi: String,
+    flags: &'static [&'static str],
+}
+
+/// How a listing fared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Our objects are the compiler's and the linker's.
+    Clang,
+    /// Our objects are those of llvm-mc, from the listing, and the linker.
+    Mc,
+    /// They are neither's.
+    Differs,
+}
+
+const VARIANTS: [&[&str]; 4] = [&["-O2"], &["-O2", "-g"], &["-O0"], &["-O0", "-g"]];
+
+impl Case {
+    fn os(&self) -> &'static str {
+        match self.abi.as_str() {
+            "mesa3d" => "mesa-mesa3d",
+            _ => "amd-amdhsa",
+        }
+    }
+
+    /// The first LLVM that has the version.
+    fn llvm(&self) -> u8 {
+        if self.version >= 5 { 15 } else { 14 }
+    }
+
+    fn name(&self) -> String {
+        let flags = self.flags.concat().replace("-O2", "");
+        format!(
+            "{}-{}-v{}-{}{flags}",
+            self.kernel, self.target, self.version, self.abi
+        )
+    }
+
+    /// libclc's builtins. A newer compiler reads the older one's.
+    fn builtins(&self) -> PathBuf {
+        let file = match (self.abi.as_str(), &self.target[..4], self.target.as_str()) {
+            ("hsa", ..) => "amdgcn--amdhsa".to_string(),
+            (_, "gfx6", _) => "tahiti-amdgcn-mesa-mesa3d".into(),
+            (_, "gfx7", _) => "hawaii-amdgcn-mesa-mesa3d".into(),
+            (_, "gfx8", _) => "fiji-amdgcn-mesa-mesa3d".into(),
+            (_, _, target) => format!("{target}-amdgcn-mesa-mesa3d"),
+        };
+        Path::new("/usr/lib/clc").join(file + ".bc")
+    }
+
+    fn compile(&self, folder: &Path, form: &str, out: &Path) -> Result<()> {
+        let clang = format!("clang-{}", self.llvm());
+        let builtins = self.builtins();
+        let builtins = builtins.to_str().context("the path is no text")?;
+        run(Command::new(clang)
+            .current_dir(folder)
+            .args(["-x", "cl", "-cl-std=CL1.2", "-nogpulib", form])
+            .args(["-Xclang", "-finclude-default-header"])
+            .arg("-target")
+            .arg(format!("amdgcn-{}", self.os()))
+            .arg(format!("-mcpu={}", self.target))
+            .arg(format!("-mcode-object-version={}", self.version))
+            .args(["-Xclang", "-mlink-builtin-bitcode", "-Xclang", builtins])
+            .args(self.flags)
+            .arg(format!("{}.cl", self.kernel))
+            .arg("-o")
+            .arg(out))
+    }
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run {program}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said: String = said.chars().take(1500).collect();
+    ensure!(output.status.success(), "{program}: {said}");
+    Ok(())
+}
+
+/// Compiles, compares and prints. Returns whether nothing of ours is wrong.
+///
+/// # Errors
+/// When a compiler is missing or the folder has no kernels.
+pub fn run_all(options: &Options, root: &Path) -> Result<bool> {
+    let folder = match &options.folder {
+        Some(folder) => std::path::absolute(folder)?,
+        None => root.join("testdata/kernels"),
+    };
+    fixtures::check_compiler()?;
+    let gcn = match &options.gcn {
+        Some(gcn) => std::path::absolute(gcn)?,
+        None => crate::build_gcn(root)?,
+    };
+    let mut cases = Vec::new();
+    for (n, kernel) in fixtures::kernels(&folder)?.into_iter().enumerate() {
+        for target in &options.target {
+            for &version in &options.version {
+                for abi in &options.abi {
+                    let variants = if n < options.more { 4 } else { 1 };
+                    for flags in VARIANTS.iter().take(variants) {
+                        cases.push(Case {
+                            kernel: kernel.clone(),
+                            target: target.clone(),
+                            version,
+                            abi: abi.clone(),
+                            flags,
+                        });
+                    }
+                }
+            }
+        }
+    }
+    let own = std::env::temp_dir().join(format!("gcn-clang-{}", std::process::id()));
+    let work = options.keep.clone().unwrap_or_else(|| own.clone());
+    fs::create_dir_all(&work)?;
+    let work = std::path::absolute(work)?;
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = check(case, &folder, &work, &gcn);
+                    if let Ok(mut results) = results.lock() {
+                        results.push((case, result));
+                    }
+                }
+            });
+        }
+    });
+    if options.keep.is_none() {
+        fs::remove_dir_all(&own)?;
+    }
+    let Ok(results) = results.into_inner() else {
+        bail!("a comparison panicked");
+    };
+    Ok(report(&results, options.show))
+}
+
+type Outcome<'a> = (&'a Case, Result<(Verdict, Vec<String>)>);
+
+fn report(results: &[Outcome<'_>], show: usize) -> bool {
+    let mut counts: BTreeMap<(&str, u8, &str), [usize; 4]> = BTreeMap::new();
+    let mut reasons: BTreeMap<(String, bool), Vec<String>> = BTreeMap::new();
+    for (case, result) in results {
+        let key = (case.abi.as_str(), case.version, case.target.as_str());
+        let count = counts.entry(key).or_default();
+        count[0] += 1;
+        let (column, wrong, said) = match result {
+            Ok((Verdict::Clang, said)) => (1, false, said.clone()),
+            Ok((Verdict::Mc, said)) => (2, false, said.clone()),
+            Ok((Verdict::Differs, said)) => (3, true, said.clone()),
+            Err(error) => (3, true, vec![format!("{error:#}")]),
+        };
+        count[column] += 1;
+        for reason in said {
+            reasons
+                .entry((reason, wrong))
+                .or_default()
+                .push(case.name());
+        }
+    }
+    println!("abi     version  target  listings  as clang  as llvm-mc  differ");
+    let mut sums = [0; 4];
+    for ((abi, version, target), count) in counts {
+        let [all, clang, mc, differ] = count;
+        println!("{abi:<7} v{version}       {target:<7} {all:>8} {clang:>9} {mc:>11} {differ:>7}");
+        for (sum, n) in sums.iter_mut().zip(count) {
+            *sum += n;
+        }
+    }
+    let [all, clang, mc, differ] = sums;
+    println!("all                      {all:>8} {clang:>9} {mc:>11} {differ:>7}");
+    for ((reason, wrong), names) in &reasons {
+        let mark = if *wrong { "wrong" } else { "noted" };
+        println!("{mark}, {} times: {reason}", names.len());
+        for name in names.iter().take(show) {
+            println!("    {name}");
+        }
+    }
+    differ == 0
+}
+
+fn check(case: &Case, folder: &Path, work: &Path, gcn: &Path) -> Result<(Verdict, Vec<String>)> {
+    let file = |what: &str| work.join(format!("{}.{what}", case.name()));
+    let (listing, ours, theirs) = (file("s"), file("our.o"), file("o"));
+    case.compile(folder, "-S", &listing)?;
+    case.compile(folder, "-c", &theirs)?;
+    let assemble = |form: &[&str], out: &Path| {
+        run(Command::new(gcn)
+            .arg("asm")
+            .args(form)
+            .args(["--arch", &case.target])
+            .args([&listing, Path::new("-o"), out]))
+    };
+    assemble(&["-c"], &ours)?;
+    let mut said = Vec::new();
+    let mut differences = compare(&ours, &theirs)?;
+    let mut reference = theirs;
+    let mut verdict = Verdict::Clang;
+    if !differences.is_empty() {
+        reference = file("mc.o");
+        run(Command::new(format!("llvm-mc-{}", case.llvm()))
+            .arg(format!("-triple=amdgcn-{}", case.os()))
+            .arg(format!("-mcpu={}", case.target))
+            .arg(format!("--amdhsa-code-object-version={}", case.version))
+            .args(["-filetype=obj", "-o"])
+            .args([&reference, &listing]))
+        .with_context(|| format!("our object is not clang's: {}", differences.join("; ")))?;
+        said = differences
+            .drain(..)
+            .map(|d| format!("clang's object is not its listing's: {d}"))
+            .collect();
+        differences = compare(&ours, &reference)?;
+        verdict = Verdict::Mc;
+    }
+    // What is linked: the linker's of the same object.
+    let (linked, loadable) = (file("so"), file("our.so"));
+    assemble(&[], &loadable)?;
+    let link = run(Command::new(format!("ld.lld-{}", case.llvm()))
+        .arg("-shared")
+        .args([&reference, Path::new("-o"), &linked]));
+    match link {
+        Ok(()) => {
+            let of_linked = compare(&loadable, &linked)?;
+            differences.extend(of_linked.into_iter().map(|d| format!("linked, {d}")));
+            if case.flags.contains(&"-g")
+                && debug_text(&loadable, BOTH)? != debug_text(&linked, BOTH)?
+            {
+                differences.push("linked, lines or debugging information differ".into());
+            }
+        }
+        // lld has no addends of relocations in other objects than HSA's.
+        Err(error) if format!("{error:#}").contains("cannot read addend") => {
+            said.push("linked by us alone: ld.lld cannot read the object's relocations".into());
+            if case.flags.contains(&"-g")
+                && debug_text(&ours, LINES)? != debug_text(&reference, LINES)?
+            {
+                differences.push("lines or debugging information differ".into());
+            }
+        }
+        Err(error) => return Err(error),
+    }
+    if differences.is_empty() {
+        return Ok((verdict, said));
+    }
+    Ok((Verdict::Differs, differences))
+}
+
+const BOTH: &[&str] = &["--debug-line", "--debug-info"];
+/// llvm-dwarfdump crashes on debugging information without addends.
+const LINES: &[&str] = &["--debug-line"];
+
+/// The rows of the line tables and the entries of the debugging information, as llvm-dwarfdump prints them.
+fn debug_text(file: &Path, parts: &[&str]) -> Result<Vec<String>> {
+    let output = Command::new("llvm-dwarfdump-14")
+        .args(parts)
+        .arg(file)
+        .output()
+        .context("cannot run llvm-dwarfdump-14")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let rows = text.lines();
+    let rows = rows.filter(|l| l.starts_with("0x") || l.trim_start().starts_with("DW_AT"));
+    Ok(rows.map(str::to_owned).collect())
+}
+
+/// Sections whose bytes are the writer's choice: the line table's coding, the order of strings. What they say is compared as text.
+const FREE: [&str; 2] = [".debug_line", ".debug_line_str"];
+const FREE_LINKED: [&str; 2] = [".debug_str", ".debug_str_offsets"];
+/// Sections that say which tool wrote the file, and tables whose contents are compared as symbols and relocations.
+const SKIPPED: [&str; 10] = [
+    ".comment",
+    ".strtab",
+    ".shstrtab",
+    ".symtab",
+    ".llvm_addrsig",
+    ".dynsym",
+    ".dynstr",
+    ".hash",
+    ".gnu.hash",
+    ".note.GNU-stack",
+];
+
+/// How our file differs from another one, in words without numbers, so that equal differences count as one.
+fn compare(ours: &Path, theirs: &Path) -> Result<Vec<String>> {
+    let read = |path: &Path| -> Result<CodeObject> {
+        let bytes = fs::read(path)?;
+        CodeObject::parse(&bytes).with_context(|| format!("reading {}", path.display()))
+    };
+    let (ours, theirs) = (read(ours)?, read(theirs)?);
+    let mut out = Vec::new();
+    let mut differ = |what: &str, same: bool| {
+        if !same {
+            out.push(format!("{what} differs"));
+        }
+    };
+    differ("OS/ABI", ours.os == theirs.os);
+    differ("ABI version", ours.version == theirs.version);
+    differ("e_flags", ours.flags == theirs.flags);
+    let names = |object: &CodeObject| -> BTreeSet<String> {
+        let used = object.sections.iter().filter(|s| s.size > 0);
+        let names = used.map(|s| s.name.clone());
+        let other = |n: &String| {
+            let n = n.as_str();
+            !n.starts_with(".rel") && !SKIPPED.contains(&n) && !FREE.contains(&n)
+        };
+        names.filter(other).collect()
+    };
+    let (own, other) = (names(&ours), names(&theirs));
+    for name in own.symmetric_difference(&other) {
+        differ(&format!("the existence of {name}"), false);
+    }
+    for name in own.intersection(&other) {
+        let (Some(a), Some(b)) = (ours.section(name), theirs.section(name)) else {
+            continue;
+        };
+        let (x, y) = (&ours.sections[a], &theirs.sections[b]);
+        differ(
+            &format!("flags, type, alignment or address of {name}"),
+            (x.kind, x.flags, x.align, x.address) == (y.kind, y.flags, y.align, y.address),
+        );
+        let linked = ours.kind == FileKind::Loadable;
+        if !(linked && FREE_LINKED.contains(&name.as_str())) {
+            let same = ours.section_data(a) == theirs.section_data(b);
+            differ(name, same);
+        }
+    }
+    differ("the symbols", symbols(&ours) == symbols(&theirs));
+    differ(
+        "the relocations",
+        relocations(&ours) == relocations(&theirs),
+    );
+    Ok(out)
+}
+
+fn section_name(object: &CodeObject, section: SymbolSection) -> String {
+    match section {
+        SymbolSection::Index(n) => object.sections[n].name.clone(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Name, place and attributes of every symbol that has a name.
+fn symbols(object: &CodeObject) -> BTreeSet<String> {
+    let named = |s: &&Symbol| !s.name.is_empty() && s.kind != SymbolKind::Section;
+    let symbols = object.symbols.iter().filter(named);
+    let dynamic = object.dynamic_symbols.iter().filter(named);
+    let text = |s: &Symbol, table: &str| {
+        format!(
+            "{table} {} {} {} {:?} {:?} {:?} {}",
+            s.name,
+            s.address,
+            s.size,
+            s.kind,
+            s.binding,
+            s.visibility,
+            section_name(object, s.section)
+        )
+    };
+    let symbols = symbols.map(|s| text(s, "symtab"));
+    symbols.chain(dynamic.map(|s| text(s, "dynsym"))).collect()
+}
+
+fn relocations(object: &CodeObject) -> BTreeSet<String> {
+    let mut out = BTreeSet::new();
+    for r in &object.relocations {
+        let place = match r.section {
+            Some(n) => object.sections[n].name.as_str(),
+            None => "",
+        };
+        if FREE.contains(&place) {
+            continue;
+        }
+        let table = match r.section {
+            Some(_) => &object.symbols,
+            None => &object.dynamic_symbols,
+        };
+        let target = match r.symbol.and_then(|n| table.get(n)) {
+            Some(s) if s.kind == SymbolKind::Section => section_name(object, s.section),
+            Some(s) => s.name.clone(),
+            None => String::new(),
+        };
+        let (offset, kind, addend) = (r.offset, r.kind, r.addend);
+        out.insert(format!("{place} {offset} {kind:?} {target} {addend}"));
+    }
+    out
+}
