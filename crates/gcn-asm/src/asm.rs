@@ -110,6 +110,8 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) metadata: Option<Vec<u8>>,
     pub(crate) used: [u32; 2],
     pub(crate) next_free: [SymId; 2],
+    /// The symbols that count the VGPRs and SGPRs since `.amdgpu_hsa_kernel`.
+    pub(crate) kernel_counts: [SymId; 2],
     pub(crate) messages: Vec<Message>,
     pub(crate) errors: usize,
     pub(crate) target_missing: bool,
@@ -145,6 +147,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             fixed(".amdgcn.next_free_vgpr"),
             fixed(".amdgcn.next_free_sgpr"),
         ];
+        let kernel_counts = [".kernel.vgpr_count", ".kernel.sgpr_count"].map(fixed);
         let mut asm = Asm {
             sources: Sources::new(store, src, file_name),
             options,
@@ -188,6 +191,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             metadata: None,
             used: [0; 2],
             next_free,
+            kernel_counts,
             messages: Vec::new(),
             errors: 0,
             target_missing: false,
@@ -214,6 +218,10 @@ impl<'s, 'o> Asm<'s, 'o> {
             (".amdgcn.gfx_generation_number", number >> 8),
             (".amdgcn.gfx_generation_minor", number >> 4 & 15),
             (".amdgcn.gfx_generation_stepping", number & 15),
+            // The same before code object v3.
+            (".option.machine_version_major", number >> 8),
+            (".option.machine_version_minor", number >> 4 & 15),
+            (".option.machine_version_stepping", number & 15),
         ] {
             let id = self.sym.intern_made(name.to_string());
             self.sym.get_mut(id).def = Def::Absolute(value);
@@ -627,9 +635,11 @@ impl<'s, 'o> Asm<'s, 'o> {
         Ok(())
     }
 
-    /// Raises the symbols that count the registers used.
+    /// Raises the symbols that count the registers by those named since.
     pub(crate) fn count_registers(&mut self) {
-        for (id, used) in self.next_free.into_iter().zip(self.used) {
+        let used = std::mem::take(&mut self.used);
+        let counts = self.next_free.into_iter().chain(self.kernel_counts);
+        for (id, used) in counts.zip(used.into_iter().chain(used)) {
             if let Def::Absolute(value) = &mut self.sym.get_mut(id).def {
                 *value = (*value).max(used as i64);
             }

@@ -116,7 +116,9 @@ impl<'s> Asm<'s, '_> {
             let name = symbol.name.as_str();
             let temporary = matches!(symbol.name, Name::Local)
                 || name.starts_with(".L")
-                || name.starts_with(".amdgcn.");
+                || [".amdgcn.", ".kernel.", ".option."]
+                    .iter()
+                    .any(|own| name.starts_with(own));
             if temporary && !referenced[id] {
                 continue;
             }
