@@ -109,8 +109,11 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) code_block: Option<CodeBlock>,
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) metadata: Option<Vec<u8>>,
+    /// One more than the highest VGPR and SGPR of the statement being read.
     pub(crate) used: [u32; 2],
+    /// The symbols that hold these numbers of all statements before, and since a kernel began.
     pub(crate) next_free: [SymId; 2],
+    pub(crate) kernel_counts: [SymId; 2],
     pub(crate) messages: Vec<Message>,
     pub(crate) errors: usize,
     pub(crate) target_missing: bool,
@@ -148,6 +151,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             fixed(".amdgcn.next_free_vgpr"),
             fixed(".amdgcn.next_free_sgpr"),
         ];
+        let kernel_counts = [fixed(".kernel.vgpr_count"), fixed(".kernel.sgpr_count")];
         let mut asm = Asm {
             sources: Sources::new(store, src, file_name),
             options,
@@ -191,6 +195,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             metadata: None,
             used: [0; 2],
             next_free,
+            kernel_counts,
             messages: Vec::new(),
             errors: 0,
             target_missing: false,
@@ -218,6 +223,9 @@ impl<'s, 'o> Asm<'s, 'o> {
             (".amdgcn.gfx_generation_number", number >> 8),
             (".amdgcn.gfx_generation_minor", number >> 4 & 15),
             (".amdgcn.gfx_generation_stepping", number & 15),
+            (".option.machine_version_major", number >> 8),
+            (".option.machine_version_minor", number >> 4 & 15),
+            (".option.machine_version_stepping", number & 15),
         ] {
             let id = self.sym.intern_made(name.to_string());
             self.sym.get_mut(id).def = Def::Absolute(value);
@@ -400,7 +408,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         section.data.extend_from_slice(bytes);
         section.size += bytes.len() as u64;
         if !bytes.is_empty() {
-            self.used = [0, 1].map(|n| self.used[n].max(run.used[n]));
+            self.used = run.used;
             self.count_registers();
         }
         self.lexer.go_to_line(run.lines.end);
@@ -598,6 +606,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             .help("--arch gfx900 or `.arch gfx900` names it, too"));
         }
         let permissive = self.permissive;
+        self.used = [0; 2];
         let insn = self.parser(tokens).instruction(permissive)?;
         self.rocm_registers(self.used, tokens);
         self.count_registers();
@@ -636,7 +645,9 @@ impl<'s, 'o> Asm<'s, 'o> {
 
     /// Raises the symbols that count the registers used.
     pub(crate) fn count_registers(&mut self) {
-        for (id, used) in self.next_free.into_iter().zip(self.used) {
+        let counts = (self.next_free.into_iter().zip(self.used))
+            .chain(self.kernel_counts.into_iter().zip(self.used));
+        for (id, used) in counts {
             if let Def::Absolute(value) = &mut self.sym.get_mut(id).def {
                 *value = (*value).max(used as i64);
             }

@@ -202,6 +202,9 @@ impl<'s> Asm<'s, '_> {
             Ok(id)
         })?;
         self.sym.get_mut(id).kind = HSA_KERNEL;
+        for count in self.kernel_counts {
+            self.sym.get_mut(count).def = Def::Absolute(0);
+        }
         Ok(())
     }
 

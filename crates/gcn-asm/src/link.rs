@@ -117,7 +117,10 @@ impl<'s> Asm<'s, '_> {
             let name = symbol.name.as_str();
             let temporary = matches!(symbol.name, Name::Local)
                 || name.starts_with(".L")
-                || name.starts_with(".amdgcn.");
+                || symbol.defined_at == u32::MAX
+                    && [".amdgcn.", ".option.", ".kernel."]
+                        .iter()
+                        .any(|own| name.starts_with(own));
             if temporary && !referenced[id] {
                 continue;
             }
