@@ -643,7 +643,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         Ok(())
     }
 
-    /// Raises the symbols that count the registers used.
+    /// Raises the symbols that count the registers by those named since.
     pub(crate) fn count_registers(&mut self) {
         let counts = (self.next_free.into_iter().zip(self.used))
             .chain(self.kernel_counts.into_iter().zip(self.used));

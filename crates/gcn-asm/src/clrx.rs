@@ -952,7 +952,7 @@ fn complete(
     }
     // What the settings say joins what .pgmrsrc1 says.
     let rsrc1 = count("rsrc1").unwrap_or(0) | code.compute_pgm_rsrc1();
-    let rsrc1 = rsrc1 | (vgprs - 1) / 4 | (sgprs - 1) / 8 << 6;
+    let rsrc1 = rsrc1 | ((vgprs - 1) / 4) | (((sgprs - 1) / 8) << 6);
     let lds_granule = if generation == 6 { 256 } else { 512 };
     let lds = match rocm.new_format {
         true => 0,

@@ -1206,12 +1206,12 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Mods::Image => self.image_rules(),
             Mods::Buffer | Mods::BufferLds => {
                 let span = self.flag_span(Field::Lds);
-                let one = |s: &Slot| s.access == Access::Write && s.ty.dwords() == 1;
-                let loads = row.shape.slot(Role::Vdata).is_some_and(one);
+                let wide = self.generation >= Gen::Gfx8;
+                let load = |s: &Slot| s.access == Access::Write && (wide || s.ty.dwords() == 1);
+                let loads = row.shape.slot(Role::Vdata).is_some_and(load);
                 if let Some(span) = span {
-                    let loads = loads || self.generation >= Gen::Gfx8;
                     if row.shape.mods == Mods::Buffer && !loads {
-                        self.violate(span, "lds is for loads of one dword at most");
+                        self.violate(span, "lds is for loads, before gfx8 of one dword at most");
                     } else if self.flag(Field::Tfe) {
                         self.violate(span, "lds and tfe exclude each other");
                     }
@@ -1302,6 +1302,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     fn selections(&mut self) {
         let e = &mut self.encoder;
         match e.encoding {
+            // v_nop has nothing to select.
+            Encoding::Sdwa1 | Encoding::Sdwa2 if self.row.shape.slots.is_empty() => {}
             Encoding::Sdwa1 | Encoding::Sdwa2 => {
                 e.set(Field::DstSel, 6);
                 // LLVM keeps the rest of the destination, CLRX clears it.
@@ -1604,7 +1606,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     && (self.row.flags.has(Flags::SWAPPED)
                         || self.is_sdwa()
                         || slot.ty.dwords() > 1
-                        || shape.slot(Role::Vdst).is_some()
+                        || self.generation >= Gen::Gfx8
+                            && shape.slot(Role::Vdst).is_some()
                             && shape.slot(Role::LaneSel).is_some()) =>
             {
                 "lds_direct cannot be used with this instruction"

@@ -798,7 +798,7 @@ impl<'a> Source<'a> {
     /// What the linker fills in, in relocatable files.
     fn relocations(&mut self) {
         // To the assembler a local symbol is a place in its section, too.
-        let mut local: HashMap<(usize, u64), usize> = HashMap::new();
+        let mut local: BTreeMap<(usize, u64), usize> = BTreeMap::new();
         for (n, symbol) in self.table.iter().enumerate() {
             if let SymbolSection::Index(i) = symbol.section
                 && symbol.binding == Binding::Local
@@ -826,16 +826,20 @@ impl<'a> Source<'a> {
                 _ => 0,
             };
             let mut addend = relocation.addend;
-            let name = match symbol.section {
-                SymbolSection::Index(i)
-                    if symbol.kind == SymbolKind::Section
-                        && local.contains_key(&(i, addend.wrapping_sub(bias) as u64)) =>
-                {
-                    let n = local[&(i, addend.wrapping_sub(bias) as u64)];
-                    addend = bias;
-                    self.names[n].clone()
-                }
+            let named = match symbol.section {
                 SymbolSection::Index(i) if symbol.kind == SymbolKind::Section => {
+                    let to = addend.wrapping_sub(bias) as u64;
+                    let near = local.range((i, 0)..=(i, to)).next_back();
+                    near.filter(|(place, n)| place.1 == to || to - place.1 < self.table[**n].size)
+                }
+                _ => None,
+            };
+            let name = match (named, symbol.section) {
+                (Some((place, n)), _) => {
+                    addend = addend.wrapping_sub_unsigned(place.1);
+                    self.names[*n].clone()
+                }
+                (None, SymbolSection::Index(i)) if symbol.kind == SymbolKind::Section => {
                     // The section is meant: a label where it begins stands for it.
                     let base = self.base(i);
                     let name = format!("{LABEL}section{i}");
@@ -1079,7 +1083,10 @@ impl<'a> Source<'a> {
     /// Whether the notes are made before other sections than the code.
     fn notes_first(&self, notes: &Notes) -> bool {
         let before = self.shown.iter().filter(|i| **i < notes.section).count();
-        self.loadable || before <= 1
+        match self.loadable {
+            true => self.section(notes.section).flags.alloc(),
+            false => before <= 1,
+        }
     }
 
     /// Who sees which symbol, in the order of the table, which becomes that of the tables that are
@@ -1304,8 +1311,14 @@ impl<'a> Source<'a> {
         let note = self.notes.as_ref().map(|notes| notes.section);
         let mut metadata_done = false;
         for &index in &self.shown {
-            // In relocatable files its place among the sections is kept.
-            if !self.loadable && !metadata_done && note.is_some_and(|note| note < index) {
+            // Its place among the sections is kept, but for that of loaded ones, which is the linker's
+            // business.
+            let place = |note: usize| {
+                let sorted = self.loadable
+                    && (self.section(note).flags.alloc() || self.section(index).flags.alloc());
+                !sorted && note < index
+            };
+            if !metadata_done && note.is_some_and(place) {
                 self.metadata(&mut text);
                 metadata_done = true;
             }

@@ -52,8 +52,8 @@ pub fn check(
     };
     let parts = |file: &[u8]| -> Result<BTreeMap<String, String>> {
         let mut parts = parts(file)?;
-        // Ours is for the loader of amdhsa where a text names none, and for a known processor.
-        if !test.run.has_os() || test.run.cpu.is_none() {
+        // Ours is for a known processor.
+        if test.run.is_generic() {
             parts.remove(HEADER);
         }
         Ok(parts)

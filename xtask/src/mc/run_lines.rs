@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use gcn_isa::Target;
+use gcn_object::target::{Os, Version};
 
 /// One way of running llvm-mc on a file, with the check prefixes of all RUN lines that ask for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,18 +27,40 @@ impl Run {
     pub fn target(&self) -> Option<Target> {
         match &self.cpu {
             None => Target::parse("gfx600"),
-            Some(name) => Target::parse(name).or_else(|| {
-                // LLVM takes a processor that it does not know for the generic one.
-                let unknown = ["gfx800", "gfx804"].contains(&name.as_str());
-                Target::parse("gfx600").filter(|_| unknown)
-            }),
+            Some(name) => Target::parse(name)
+                .or_else(|| Target::parse("gfx600").filter(|_| self.is_generic())),
         }
     }
 
-    /// Whether the run says for which operating system's loader the object is.
-    pub fn has_os(&self) -> bool {
-        let os = |arg: &String| arg.starts_with("-triple=") && arg.contains("-amdhsa");
-        self.args.iter().any(os)
+    /// Whether this is LLVM's generic processor, which one that it does not know is taken for.
+    pub fn is_generic(&self) -> bool {
+        let unknown = |name: &str| ["gfx800", "gfx804"].contains(&name);
+        self.cpu.as_deref().is_none_or(unknown)
+    }
+
+    /// The system that the object is for.
+    pub fn os(&self) -> Os {
+        let triple = self.args.iter().find_map(|a| a.strip_prefix("-triple="));
+        match triple.and_then(|t| t.split('-').nth(2)) {
+            Some("amdhsa") => Os::Hsa,
+            Some("amdpal") => Os::Pal,
+            Some("mesa3d") => Os::Mesa3d,
+            _ => Os::None,
+        }
+    }
+
+    /// The code object version that llvm-mc 14 writes.
+    pub fn version(&self) -> Version {
+        let number = self
+            .args
+            .iter()
+            .find_map(|a| a.strip_prefix("--amdhsa-code-object-version="));
+        match number {
+            Some("2") => Version::V2,
+            Some("3") => Version::V3,
+            Some("5") => Version::V5,
+            _ => Version::V4,
+        }
     }
 
     /// The run's name in a table: the target and what else is set.

@@ -170,12 +170,15 @@ impl Entry {
             }
             return Entry { number, what };
         }
-        // v_nop has no SRC0, but a DPP form.
+        // v_nop has no SRC0, but DPP and SDWA forms.
         if row.shape.slots.is_empty()
             && matches!(row.format, Format::Vop1)
             && row.has_dpp(generation)
         {
             what |= Entry::DPP;
+            if row.has_sdwa(generation) {
+                what |= Entry::SDWA;
+            }
         }
         let mut n = 0;
         while n < row.shape.slots.len() {

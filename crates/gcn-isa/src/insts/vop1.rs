@@ -49,7 +49,7 @@ const fn vop1(
 #[rustfmt::skip]
 pub static ROWS: &[Inst] = &[
     //   name                        gfx6 gfx7 gfx8 gfx9  shape      meaning
-    vop1("v_nop",                   [  0,   0,   0,   0], &VBARE,    v_nop).flag(Flags::NO_SDWA),
+    vop1("v_nop",                   [  0,   0,   0,   0], &VBARE,    v_nop),
     vop1("v_mov_b32",               [  1,   1,   1,   1], &B32,      v_mov),
     vop1("v_readfirstlane_b32",     [  2,   2,   2,   2], &FIRST_LANE, v_readfirstlane).flag(Flags::ONLY_E32),
     vop1("v_cvt_i32_f64",           [  3,   3,   3,   3], &I32_F64,  to_i32),
