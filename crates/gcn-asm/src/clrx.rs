@@ -776,11 +776,8 @@ impl<'s> Asm<'s, '_> {
             let Def::Label(0, start) = self.sym.get(kernel.id).def else {
                 continue;
             };
-            let end = starts
-                .iter()
-                .find(|s| **s > start)
-                .copied()
-                .unwrap_or(start);
+            let next = starts.partition_point(|s| *s <= start);
+            let end = starts.get(next).copied().unwrap_or(start);
             let symbol = self.sym.get_mut(kernel.id);
             symbol.kind = if kernel.function {
                 SymbolKind::Func
