@@ -73,7 +73,12 @@ pub fn container(bytes: &[u8]) -> bool {
             };
             if container.kind == Kind::Bundle && container.bundles.len() == 1 {
                 let entry = &again.entries[entry.index];
-                assert_eq!(again.read(entry).as_deref(), Ok(new), "entry {}", entry.index);
+                assert_eq!(
+                    again.read(entry).as_deref(),
+                    Ok(new),
+                    "entry {}",
+                    entry.index
+                );
             }
         }
     }

@@ -166,6 +166,9 @@ pub fn run(root: &Path) -> Result<()> {
     texts.insert(text_seed(gfx900, directives));
     write_all(&corpus.join("decode"), &bytes)?;
     write_all(&corpus.join("asm"), &texts)?;
+    let files = files(root)?;
+    write_all(&corpus.join("object"), &files)?;
+    write_all(&corpus.join("container"), &carriers(&files)?)?;
 
     let names: BTreeSet<&str> = Target::all()
         .flat_map(gcn_isa::insts::of_target)
@@ -183,6 +186,37 @@ pub fn run(root: &Path) -> Result<()> {
         texts.len()
     );
     Ok(())
+}
+
+/// Small ELF files, relocatable and loadable.
+fn files(root: &Path) -> Result<BTreeSet<Vec<u8>>> {
+    let mut files = BTreeSet::new();
+    for entry in fs::read_dir(root.join("crates/gcn-object/tests/data"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "o" || e == "co") {
+            files.insert(fs::read(path)?);
+        }
+    }
+    Ok(files)
+}
+
+/// Bundles of each file, plain and compressed, and the files themselves.
+fn carriers(files: &BTreeSet<Vec<u8>>) -> Result<BTreeSet<Vec<u8>>> {
+    use gcn_object::bundle::{self, Method};
+    let mut carriers = files.clone();
+    for file in files {
+        let entries = [
+            ("host-x86_64-unknown-linux", &b""[..]),
+            ("hipv4-amdgcn-amd-amdhsa--gfx900:xnack-", file),
+            ("hip-amdgcn-amd-amdhsa-gfx906", b"code"),
+        ];
+        let plain = bundle::write(&entries, 64)?;
+        for (method, version) in [(Method::Zlib, 1), (Method::Zlib, 2), (Method::Zstd, 3)] {
+            carriers.insert(bundle::compress(&plain, method, version)?);
+        }
+        carriers.insert(plain);
+    }
+    Ok(carriers)
 }
 
 /// The input of the target `asm`: which target, strict or permissive in LLVM's spelling, the text.

@@ -1,5 +1,6 @@
 //! Statements: labels, assignments, directives and instructions, into sections.
 
+use crate::clrx::Rocm;
 use crate::dwarf::Debug;
 use crate::expand::{Condition, Frame, Macro, Now};
 use crate::expr::{Expr, SymId, Variant};
@@ -108,9 +109,10 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) code_block: Option<CodeBlock>,
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) metadata: Option<Vec<u8>>,
+    /// One more than the highest VGPR and SGPR of the statement being read.
     pub(crate) used: [u32; 2],
+    /// The symbols that hold these numbers of all statements before, and since a kernel began.
     pub(crate) next_free: [SymId; 2],
-    /// The symbols that count the VGPRs and SGPRs since `.amdgpu_hsa_kernel`.
     pub(crate) kernel_counts: [SymId; 2],
     pub(crate) messages: Vec<Message>,
     pub(crate) errors: usize,
@@ -118,6 +120,8 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) raw_blocker: Option<String>,
     /// What becomes debugging information.
     pub(crate) debug: Debug,
+    /// What CLRX's ROCm directives say.
+    pub(crate) rocm: Rocm,
     /// Names of `.file` without a number.
     pub(crate) file_symbols: Vec<String>,
     /// What each statement became, if a listing is wanted.
@@ -147,7 +151,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             fixed(".amdgcn.next_free_vgpr"),
             fixed(".amdgcn.next_free_sgpr"),
         ];
-        let kernel_counts = [".kernel.vgpr_count", ".kernel.sgpr_count"].map(fixed);
+        let kernel_counts = [fixed(".kernel.vgpr_count"), fixed(".kernel.sgpr_count")];
         let mut asm = Asm {
             sources: Sources::new(store, src, file_name),
             options,
@@ -197,6 +201,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             target_missing: false,
             raw_blocker: None,
             debug: Debug::default(),
+            rocm: Rocm::default(),
             file_symbols: Vec::new(),
             listing: options.listing.then(Listing::default),
         };
@@ -218,7 +223,6 @@ impl<'s, 'o> Asm<'s, 'o> {
             (".amdgcn.gfx_generation_number", number >> 8),
             (".amdgcn.gfx_generation_minor", number >> 4 & 15),
             (".amdgcn.gfx_generation_stepping", number & 15),
-            // The same before code object v3.
             (".option.machine_version_major", number >> 8),
             (".option.machine_version_minor", number >> 4 & 15),
             (".option.machine_version_stepping", number & 15),
@@ -300,6 +304,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             && self.lexer.pos >= self.quick_from
             && self.block.is_none()
             && self.code_block.is_none()
+            && !self.rocm.on
             && !self.shadowed
             && self.listing.is_none()
             && section.kind != SectionKind::NOBITS;
@@ -403,7 +408,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         section.data.extend_from_slice(bytes);
         section.size += bytes.len() as u64;
         if !bytes.is_empty() {
-            self.used = [0, 1].map(|n| self.used[n].max(run.used[n]));
+            self.used = run.used;
             self.count_registers();
         }
         self.lexer.go_to_line(run.lines.end);
@@ -559,6 +564,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         }
         symbol.def = Def::Label(section, offset);
         symbol.defined_at = span.start;
+        self.rocm_label(id);
         Ok(())
     }
 
@@ -600,7 +606,9 @@ impl<'s, 'o> Asm<'s, 'o> {
             .help("--arch gfx900 or `.arch gfx900` names it, too"));
         }
         let permissive = self.permissive;
+        self.used = [0; 2];
         let insn = self.parser(tokens).instruction(permissive)?;
+        self.rocm_registers(self.used, tokens);
         self.count_registers();
         if !self.quiet {
             for v in &insn.violations {
@@ -637,13 +645,15 @@ impl<'s, 'o> Asm<'s, 'o> {
 
     /// Raises the symbols that count the registers by those named since.
     pub(crate) fn count_registers(&mut self) {
-        let used = std::mem::take(&mut self.used);
-        let counts = self.next_free.into_iter().chain(self.kernel_counts);
-        for (id, used) in counts.zip(used.into_iter().chain(used)) {
+        let counts = (self.next_free.into_iter().zip(self.used))
+            .chain(self.kernel_counts.into_iter().zip(self.used));
+        for (id, used) in counts {
             if let Def::Absolute(value) = &mut self.sym.get_mut(id).def {
                 *value = (*value).max(used as i64);
             }
         }
+        // A symbol that is set back counts what comes then.
+        self.used = [0; 2];
     }
 
     pub(crate) fn room(&self, span: Span, more: u64) -> Result<(), Fail> {

@@ -110,6 +110,7 @@ impl<'s> Asm<'s, '_> {
                 "expected an .amdhsa_ directive or .end_amdhsa_kernel",
             ));
         }
+        self.leave_control(name)?;
         match name {
             ".macro" => self.define_macro(tokens),
             ".endm" | ".endmacro" => Err(Fail::new(span, "expected a .macro before this")),
@@ -400,6 +401,7 @@ impl<'s> Asm<'s, '_> {
             ".end_amdgpu_metadata" => {
                 Err(Fail::new(span, "expected an .amdgpu_metadata before this"))
             }
+            _ if crate::clrx::is_directive(name) => self.clrx_directive(tokens, name),
             ".hsa_code_object_version" => self.hsa_code_object_version(tokens),
             ".hsa_code_object_isa" => self.hsa_code_object_isa(tokens),
             ".amd_kernel_code_t" => self.kernel_code_start(tokens),
@@ -496,10 +498,15 @@ impl<'s> Asm<'s, '_> {
             }
             _ => {
                 let fail = Fail::new(span, format!("there is no directive `{text}`"));
-                Err(match nearest(name, DIRECTIVES.iter().copied()) {
-                    Some(near) => fail.help(format!("did you mean `{near}`?")),
-                    None => fail,
-                })
+                Err(
+                    match nearest(
+                        name,
+                        DIRECTIVES.iter().copied().chain(crate::clrx::directives()),
+                    ) {
+                        Some(near) => fail.help(format!("did you mean `{near}`?")),
+                        None => fail,
+                    },
+                )
             }
         }
     }

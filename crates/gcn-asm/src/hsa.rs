@@ -10,7 +10,7 @@ use gcn_isa::Target;
 use gcn_object::kernel_code::{FIELDS, Field, KernelCode};
 use gcn_object::target::{MACHINES, Machine, Os, TargetId, Version};
 use gcn_object::write::Section;
-use gcn_object::{Binding, SectionFlags, SectionKind, SymbolKind, metadata};
+use gcn_object::{SectionFlags, SectionKind, SymbolKind, metadata};
 use std::collections::BTreeMap;
 
 /// Types of the notes that are named `AMD`.
@@ -243,9 +243,6 @@ impl<'s> Asm<'s, '_> {
         symbol.def = Def::Lds(size, align);
         symbol.defined_at = at.start;
         symbol.kind = SymbolKind::Object;
-        if symbol.binding.is_none() {
-            symbol.binding = Some(Binding::Global);
-        }
         Ok(())
     }
 

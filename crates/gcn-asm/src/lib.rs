@@ -77,6 +77,7 @@
 #![warn(missing_docs)]
 
 mod asm;
+mod clrx;
 mod data;
 mod direct;
 mod directives;
@@ -253,6 +254,8 @@ pub struct Assembled {
     pub version: Version,
     /// The system that the files are for.
     pub os: Os,
+    /// The `e_flags` of the files, if the source says them (`.eflags`).
+    pub flags: Option<u32>,
     /// The sections; the first is `.text`.
     pub sections: Vec<Section>,
     /// The symbols, whose addresses are offsets in their sections.
@@ -315,6 +318,9 @@ impl Assembled {
     /// Everything, ready to be written.
     pub fn builder(&self) -> Builder {
         let mut builder = Builder::new(self.target_id, self.abi());
+        if let Some(flags) = self.flags {
+            builder.set_flags(flags);
+        }
         for section in &self.sections {
             builder.section(section.clone());
         }

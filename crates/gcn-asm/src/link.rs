@@ -18,6 +18,7 @@ impl<'s> Asm<'s, '_> {
         let mut object = None;
         if self.errors < MAX_ERRORS {
             // Even after errors, for what this finds.
+            self.finish_rocm();
             if !self.options.text_only {
                 self.write_debug();
             }
@@ -116,17 +117,19 @@ impl<'s> Asm<'s, '_> {
             let name = symbol.name.as_str();
             let temporary = matches!(symbol.name, Name::Local)
                 || name.starts_with(".L")
-                || [".amdgcn.", ".kernel.", ".option."]
-                    .iter()
-                    .any(|own| name.starts_with(own));
+                || symbol.defined_at == u32::MAX
+                    && [".amdgcn.", ".option.", ".kernel."]
+                        .iter()
+                        .any(|own| name.starts_with(own));
             if temporary && !referenced[id] {
                 continue;
             }
             let expr = Expr::Sym(id as SymId, Variant::None);
             let (section, address) = match &symbol.def {
                 Def::Common(_, align) => (SymbolSection::Common, *align),
+                // As in LLVM, LDS that nothing refers to is forgotten, and other LDS is for all to see.
+                Def::None | Def::Lds(..) if symbol.binding.is_none() && !referenced[id] => continue,
                 Def::Lds(_, align) => (SymbolSection::Lds, *align),
-                Def::None if symbol.binding.is_none() && !referenced[id] => continue,
                 Def::None => (SymbolSection::Undefined, 0),
                 _ => match self.sym.evaluate(&expr) {
                     Ok(v) if v.is_absolute() => (SymbolSection::Absolute, v.addend as u64),
@@ -170,7 +173,7 @@ impl<'s> Asm<'s, '_> {
             if self.options.text_only {
                 continue;
             }
-            let defined = section != SymbolSection::Undefined;
+            let defined = !matches!(section, SymbolSection::Undefined | SymbolSection::Lds);
             index[id] = Some(symbols.len());
             symbols.push(Symbol {
                 name: name.to_string(),
@@ -217,6 +220,7 @@ impl<'s> Asm<'s, '_> {
             target_id: id,
             version,
             os: self.os.unwrap_or_default(),
+            flags: self.rocm.flags,
             sections: std::mem::take(&mut self.sections),
             symbols,
             relocations,

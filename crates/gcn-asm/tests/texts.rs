@@ -412,3 +412,22 @@ fn registers_with_leading_zeros() {
         assert_eq!(assemble_snippet(target, text, false).unwrap(), expected);
     }
 }
+
+/// A mnemonic alone is an error also where plain lines are read the short way.
+#[test]
+fn operands_are_not_left_out() {
+    for mnemonic in [
+        "v_movrels_b32",
+        "v_cndmask_b32_e32",
+        "v_addc_u32_e32",
+        "v_add_f32_e32",
+    ] {
+        let text = format!("{mnemonic}\n{}", "s_nop 0\n".repeat(2000));
+        let options = gcn_asm::Options {
+            target: gcn_isa::Target::parse("gfx803"),
+            ..gcn_asm::Options::default()
+        };
+        let output = gcn_asm::assemble(&text, "long.s", &options);
+        assert!(output.object.is_none(), "{mnemonic}");
+    }
+}

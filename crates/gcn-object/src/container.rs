@@ -712,17 +712,16 @@ fn read_bundle(
 
 /// The id of an AMDGPU ELF file by its header.
 fn header_id(source: &Source, offset: u64, size: u64, start: &[u8]) -> String {
-    let flags = start.get(48..52).map_or(0, |f| {
+    let mut flags = start.get(48..52).map_or(0, |f| {
         f.iter().rev().fold(0u32, |n, b| n << 8 | u32::from(*b))
     });
-    // The first versions say in a note what they are for.
-    if flags & 0xff == 0 && size <= MAX_WHOLE {
-        if let Ok(bytes) = source.read(offset, size)
-            && let Ok(object) = CodeObject::parse(&bytes)
-        {
-            return object.target_id();
-        }
-        return "amdgcn-amd-amdhsa".into();
+    // The first compilers wrote the processor into a note alone.
+    if flags & 0xff == 0
+        && size <= MAX_WHOLE
+        && let Ok(bytes) = source.read(offset, size)
+        && let Ok(object) = CodeObject::parse(&bytes)
+    {
+        flags = object.target.flags(object.version);
     }
     let (os, abi) = (start.get(7), start.get(8).copied().unwrap_or(0));
     let triple = match os {

@@ -68,6 +68,8 @@ impl Section {
 pub struct Builder {
     target: TargetId,
     abi: Abi,
+    /// `e_flags`, if not the target's.
+    flags: Option<u32>,
     sections: Vec<Section>,
     symbols: Vec<Symbol>,
     relocations: Vec<Relocation>,
@@ -116,6 +118,7 @@ impl Builder {
         Builder {
             target,
             abi: abi.into(),
+            flags: None,
             sections: Vec::new(),
             symbols: Vec::new(),
             relocations: Vec::new(),
@@ -123,6 +126,11 @@ impl Builder {
             links: Vec::new(),
             pins: HashMap::new(),
         }
+    }
+
+    /// Sets the `e_flags` of the header to something else than the target's.
+    pub fn set_flags(&mut self, flags: u32) {
+        self.flags = Some(flags);
     }
 
     /// The parts of a relocatable object, ready to be linked.
@@ -436,7 +444,8 @@ impl Builder {
         out.extend(0u64.to_le_bytes());
         out.extend(if programs > 0 { 64u64 } else { 0 }.to_le_bytes());
         out.extend(section_headers.to_le_bytes());
-        out.extend(self.target.flags(self.abi.version).to_le_bytes());
+        let flags = self.target.flags(self.abi.version);
+        out.extend(self.flags.unwrap_or(flags).to_le_bytes());
         for half in [
             64,
             if programs > 0 { 56 } else { 0 },
@@ -1500,6 +1509,8 @@ impl<'a> Link<'a> {
                     None if s.binding == Binding::Weak && s.section == SymbolSection::Undefined => {
                         Ok(0)
                     }
+                    // In debugging information it is as in lld: whoever reads that, finds nothing there.
+                    None if s.section == SymbolSection::Undefined && !alloc => Ok(0),
                     None if s.section == SymbolSection::Undefined => {
                         Err(bad(format!("symbol '{}' is undefined", s.name)))
                     }

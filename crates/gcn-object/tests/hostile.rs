@@ -1,55 +1,30 @@
-//! The reader meets damaged files: whatever it is given, it answers with an object or an error.
+//! The readers meet damaged files: whatever they are given, they answer with what is in it or an error, soon and in little memory.
 
-use gcn_object::{Builder, CodeObject, directives, metadata};
+mod common;
+
+#[path = "../../../fuzz/src/files.rs"]
+mod files;
+
+use common::{Xorshift, library, object_file};
+use gcn_object::bundle::{self, Method};
+use gcn_object::{CodeObject, Container, Source, metadata};
+use std::time::{Duration, Instant};
 
 static OBJECT: &[u8] = include_bytes!("data/linking-gfx900.o");
 static LINKED: &[u8] = include_bytes!("data/linking-gfx900.co");
+static V2: &[u8] = include_bytes!("data/v2-gfx900.o");
+static V2_LINKED: &[u8] = include_bytes!("data/v2-gfx900.co");
+static MESA: &[u8] = include_bytes!("data/mesa-gfx900.o");
 
-/// Everything that can be asked of an object.
-fn use_all(bytes: &[u8]) -> bool {
-    let Ok(object) = CodeObject::parse(bytes) else {
-        return false;
-    };
-    for i in 0..object.sections.len() {
-        object.section_data(i);
-    }
-    for kernel in &object.kernels {
-        let _ = directives(&kernel.descriptor, &object.target);
-    }
-    let _ = object.image(0);
-    let _ = object.image_with(u64::MAX - 0x2000, |_| Some(1));
-    if let Some(note) = object.note() {
-        let _ = metadata::faithful_text(note);
-        let _ = metadata::decode(note).map(|tree| metadata::verify(&tree));
-    }
-    if let Ok(builder) = Builder::from_relocatable(&object) {
-        let _ = builder.loadable();
-        let _ = builder.relocatable();
-    }
-    true
-}
-
-struct Xorshift(u64);
-
-impl Xorshift {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-}
+/// How long each of these tests goes on.
+const SMOKE: Duration = Duration::from_secs(1);
 
 #[test]
 fn truncated() {
-    for file in [OBJECT, LINKED] {
-        assert!(use_all(file));
-        for length in 0..file.len() {
-            use_all(&file[..length]);
+    for file in [OBJECT, LINKED, V2, V2_LINKED, MESA] {
+        assert!(files::object(file));
+        for length in (0..file.len()).step_by(3) {
+            files::object(&file[..length]);
         }
     }
 }
@@ -57,42 +32,206 @@ fn truncated() {
 #[test]
 fn mutated() {
     let mut random = Xorshift(0x9e37_79b9_7f4a_7c15);
-    let odd = [
-        0,
-        1,
-        0xff,
-        0xffff,
-        0x7fff_ffff,
-        0xffff_ffff,
-        u64::MAX,
-        u64::MAX - 63,
-        1 << 63,
-        1 << 40,
-        0x1000,
-    ];
-    let mut read = 0;
-    for round in 0..6000 {
-        let mut file = if round % 2 == 0 { OBJECT } else { LINKED }.to_vec();
-        for _ in 0..=random.below(4) {
-            // Half of the changes hit the headers at the start and the section headers at the end.
-            let at = match random.below(4) {
-                0 => random.below(0x200),
-                1 => file.len() - 1 - random.below(0x400),
-                _ => random.below(file.len()),
-            };
-            if random.below(2) == 0 {
-                file[at] = random.next() as u8;
-            } else {
-                let value = odd[random.below(odd.len())].to_le_bytes();
-                let at = at & !7;
-                let width = [1, 2, 4, 8][random.below(4)].min(file.len() - at);
-                file[at..at + width].copy_from_slice(&value[..width]);
-            }
-        }
-        read += usize::from(use_all(&file));
+    let start = Instant::now();
+    let (mut read, mut rounds) = (0, 0);
+    while start.elapsed() < SMOKE {
+        let mut file = [OBJECT, LINKED, V2, V2_LINKED, MESA][rounds % 5].to_vec();
+        random.mutate(&mut file);
+        read += usize::from(files::object(&file));
+        rounds += 1;
     }
     // Most changes to data are harmless, so the deeper code has run.
-    assert!((500..5900).contains(&read), "{read}");
+    assert!(
+        rounds > 200 && (rounds / 20..rounds).contains(&read),
+        "{read} of {rounds}"
+    );
+}
+
+/// One of each form of file that carries code.
+fn carriers() -> Vec<Vec<u8>> {
+    let id = "hipv4-amdgcn-amd-amdhsa--gfx906:xnack-";
+    let entries = [
+        ("host-x86_64-unknown-linux", &b""[..]),
+        (id, b"code"),
+        ("hip-amdgcn-amd-amdhsa-gfx900", b"more"),
+    ];
+    let plain = bundle::write(&entries, 16).unwrap();
+    let mut list = vec![
+        bundle::write(&[(id, LINKED)], 4096).unwrap(),
+        library(&[&plain], false),
+        library(&[&plain, &plain], true),
+        object_file(".hip_fatbin", &plain),
+        object_file(
+            "__CLANG_OFFLOAD_BUNDLE__hip-amdgcn-amd-amdhsa--gfx906",
+            b"code",
+        ),
+        plain.clone(),
+    ];
+    for version in [1, 2, 3] {
+        for method in [Method::Zlib, Method::Zstd] {
+            let packed = bundle::compress(&plain, method, version).unwrap();
+            list.push(library(&[&packed, &plain], false));
+            list.push(packed);
+        }
+    }
+    let mut archive = b"!<arch>\n".to_vec();
+    archive.extend(format!("{:<48}{:<10}`\n", "a.o/", list[3].len()).as_bytes());
+    archive.extend(&list[3]);
+    list.push(archive);
+    list
+}
+
+#[test]
+fn carriers_truncated() {
+    for file in carriers() {
+        assert!(files::container(&file));
+        let step = file.len().div_ceil(150);
+        for length in (0..file.len()).step_by(step) {
+            files::container(&file[..length]);
+        }
+    }
+}
+
+#[test]
+fn carriers_mutated() {
+    let mut random = Xorshift(0x1234_5678_9abc_def1);
+    let list = carriers();
+    let start = Instant::now();
+    let (mut read, mut rounds) = (0, 0);
+    while start.elapsed() < SMOKE {
+        let mut file = list[rounds % list.len()].clone();
+        random.mutate(&mut file);
+        read += usize::from(files::container(&file));
+        rounds += 1;
+    }
+    assert!(
+        rounds > 200 && (rounds / 20..rounds).contains(&read),
+        "{read} of {rounds}"
+    );
+}
+
+/// What opening and reading all of a file gives: nothing, or the words of its error. It must not take a second.
+fn refused(file: Vec<u8>, words: &str) {
+    let start = Instant::now();
+    let text = match Container::new(Source::from_bytes(file)) {
+        Err(e) => e.to_string(),
+        Ok(container) => {
+            let read = |e| container.read(e).map(|_| ());
+            match container.entries.iter().try_for_each(read) {
+                Err(e) => e.to_string(),
+                Ok(()) => panic!("it was read; '{words}' is expected"),
+            }
+        }
+    };
+    assert!(text.contains(words), "{text}; '{words}' is expected");
+    assert!(
+        start.elapsed() < Duration::from_secs(1),
+        "{:?}: {text}",
+        start.elapsed()
+    );
+}
+
+fn put(file: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut file = file.to_vec();
+    file[at..at + bytes.len()].copy_from_slice(bytes);
+    file
+}
+
+/// Counts and sizes that lie.
+#[test]
+fn bundles_that_lie() {
+    let plain = bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx900", b"code")], 1).unwrap();
+    let huge = u64::MAX.to_le_bytes();
+    refused(put(&plain, 24, &huge), "entries are promised");
+    refused(put(&plain, 24, &3u64.to_le_bytes()), "the bytes end within");
+    refused(put(&plain, 32, &huge), "entry 0");
+    refused(put(&plain, 40, &huge), "entry 0");
+    refused(put(&plain, 48, &huge), "an id of");
+    refused(put(&plain, 56, &[0xff]), "no UTF-8");
+    refused(plain[..40].to_vec(), "the bytes end within");
+    // As many entries as the bytes could hold, each of all of them.
+    let mut many = bundle::MAGIC.to_vec();
+    many.extend(100_000u64.to_le_bytes());
+    for _ in 0..100_000 {
+        for word in [0, 2_400_032, 0u64] {
+            many.extend(word.to_le_bytes());
+        }
+    }
+    refused(many, "overlap");
+    // A million bundles.
+    let mut many = bundle::MAGIC.to_vec();
+    many.extend([0; 8]);
+    refused(many.repeat(1_000_000), "too many");
+
+    let packed = bundle::compress(&plain, Method::Zlib, 2).unwrap();
+    refused(put(&packed, 4, &[9]), "version 9");
+    refused(put(&packed, 6, &[9]), "method 9");
+    refused(put(&packed, 8, &[0xff; 4]), "promises");
+    refused(put(&packed, 12, &[0xff; 4]), "grow");
+    refused(put(&packed, 12, &[1, 0, 0, 0]), "");
+    refused(put(&packed, 24, &[0xff; 8]), "");
+    let packed = bundle::compress(&plain, Method::Zstd, 3).unwrap();
+    refused(put(&packed, 8, &huge), "promises");
+    refused(put(&packed, 16, &huge), "grow");
+    refused(put(&packed, 32, &[0xff; 8]), "");
+}
+
+/// A little that decompresses to very much: at once, in steps, and in many bundles.
+#[test]
+fn bombs() {
+    let zeros = vec![0; 200 << 20];
+    let bundle = bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx900", &zeros)], 1).unwrap();
+    drop(zeros);
+    let bomb = bundle::compress(&bundle, Method::Zlib, 2).unwrap();
+    drop(bundle);
+    assert!(bomb.len() < 1 << 20);
+    refused(bomb.clone(), "grow");
+    // It promises less than it has.
+    let modest = put(&bomb, 12, &(1u32 << 20).to_le_bytes());
+    refused(modest, "");
+    // Listing takes the header alone of each of many.
+    let zeros = vec![0; 16 << 20];
+    let bundle = bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx900", &zeros)], 1).unwrap();
+    let mut many = bundle::compress(&bundle, Method::Zlib, 2).unwrap();
+    many.resize(many.len().next_multiple_of(64), 0);
+    let start = Instant::now();
+    let container = Container::new(Source::from_bytes(many.repeat(300))).unwrap();
+    assert_eq!(container.entries.len(), 300);
+    assert!(
+        start.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+/// Host files whose headers lie.
+#[test]
+fn hosts_that_lie() {
+    let plain = bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx900", b"code")], 1).unwrap();
+    let host = library(&[&plain], false);
+    refused(put(&host, 40, &u64::MAX.to_le_bytes()), "section");
+    refused(put(&host, 60, &[0xff, 0xff]), "section");
+    refused(put(&host, 62, &[0xff, 0xfe]), "names");
+    let sections = common::number(&host, 40, 8) as usize;
+    // Section 0 says how many sections there are where the header does not.
+    let many = put(&host, 60, &[0, 0]);
+    refused(put(&many, sections + 32, &[0xff; 4]), "");
+    let fatbin = sections + 2 * 64;
+    refused(put(&host, fatbin + 32, &u64::MAX.to_le_bytes()), "outside");
+    refused(put(&host, fatbin + 24, &u64::MAX.to_le_bytes()), "outside");
+    refused(
+        put(&host, fatbin + 24, &64u64.to_le_bytes()),
+        "no offload bundle",
+    );
+    refused(b"MZ".repeat(100), "");
+    refused(b"\x7fELF".to_vec(), "");
+    refused(b"!<arch>\nzzzz".to_vec(), "");
+    refused(b"!<thin>\n".to_vec(), "thin");
+    refused(Vec::new(), "empty");
+    refused(
+        b"# __CLANG_OFFLOAD_BUNDLE____START__ hip-amdgcn".to_vec(),
+        "-S",
+    );
 }
 
 /// Lengths that promise far more than the bytes hold cost nothing.

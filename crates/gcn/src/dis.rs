@@ -17,7 +17,7 @@ use gcn_object::descriptor;
 use gcn_object::kernel_code::KernelCode;
 use gcn_object::metadata;
 use gcn_object::read::{CodeObject, FileKind, KERNEL_CODE, Kernel, Relocation, Section, Symbol};
-use gcn_object::target::Os;
+use gcn_object::target::{Abi, Os};
 use gcn_object::write;
 use gcn_object::{
     Binding, RelocationKind, SectionFlags, SectionKind, SymbolKind, SymbolSection, Version,
@@ -797,6 +797,16 @@ impl<'a> Source<'a> {
 
     /// What the linker fills in, in relocatable files.
     fn relocations(&mut self) {
+        // To the assembler a local symbol is a place in its section, too.
+        let mut local: BTreeMap<(usize, u64), usize> = BTreeMap::new();
+        for (n, symbol) in self.table.iter().enumerate() {
+            if let SymbolSection::Index(i) = symbol.section
+                && symbol.binding == Binding::Local
+                && !self.names[n].is_empty()
+            {
+                local.entry((i, symbol.address)).or_insert(n);
+            }
+        }
         for relocation in &self.object.relocations {
             let (Some(section), Some(n)) = (relocation.section, relocation.symbol) else {
                 continue;
@@ -808,8 +818,28 @@ impl<'a> Source<'a> {
             if in_block {
                 continue;
             }
-            let name = match symbol.section {
+            // The literals that are added to the program counter are 4 and 12 bytes behind what it
+            // says, so that much is added to the symbol.
+            let bias = match relocation.kind {
+                RelocationKind::REL32_LO => 4,
+                RelocationKind::REL32_HI => 12,
+                _ => 0,
+            };
+            let mut addend = relocation.addend;
+            let named = match symbol.section {
                 SymbolSection::Index(i) if symbol.kind == SymbolKind::Section => {
+                    let to = addend.wrapping_sub(bias) as u64;
+                    let near = local.range((i, 0)..=(i, to)).next_back();
+                    near.filter(|(place, n)| place.1 == to || to - place.1 < self.table[**n].size)
+                }
+                _ => None,
+            };
+            let name = match (named, symbol.section) {
+                (Some((place, n)), _) => {
+                    addend = addend.wrapping_sub_unsigned(place.1);
+                    self.names[*n].clone()
+                }
+                (None, SymbolSection::Index(i)) if symbol.kind == SymbolKind::Section => {
                     // The section is meant: a label where it begins stands for it.
                     let base = self.base(i);
                     let name = format!("{LABEL}section{i}");
@@ -844,7 +874,7 @@ impl<'a> Source<'a> {
             } else {
                 suffix
             };
-            let expression = with_addend(&format!("{name}{suffix}"), relocation.addend);
+            let expression = with_addend(&format!("{name}{suffix}"), addend);
             if code {
                 self.fixes[section].insert(offset, expression);
             } else {
@@ -1013,7 +1043,14 @@ impl<'a> Source<'a> {
         let object = self.object;
         header(out, self.options.style);
         let version = object.version;
-        let id = object.target_id();
+        // Before v3 names of their own stood for features.
+        let id = match object.version {
+            Version::V2 => object.target.full(Abi {
+                os: object.os,
+                version: Version::V3,
+            }),
+            _ => object.target_id(),
+        };
         let plus = id.contains('+') && !id.contains(':');
         let known = self.notes.as_ref().and_then(|notes| notes.known);
         // Versions before v4 read the target's id their way, so they must be known before it.
@@ -1024,17 +1061,32 @@ impl<'a> Source<'a> {
             None => Some(Version::V4),
             known => known,
         };
-        if object.os == Os::Hsa && known != Some(version) {
+        // Other systems' files have no version, but where it is not said features may be on or off.
+        let off = object.target.machine.xnack && !object.target.xnack.on_or_any();
+        let needed = match object.os {
+            Os::Hsa => known != Some(version),
+            _ => off,
+        };
+        if needed {
             let _ = writeln!(out, ".amdhsa_code_object_version {}", version.number());
         }
         if let Some(notes) = &self.notes {
             out.push_str(&notes.version);
         }
         let _ = writeln!(out, ".amdgcn_target \"{id}\"");
-        if let Some(notes) = &self.notes {
+        if let Some(notes) = self.notes.as_ref().filter(|notes| self.notes_first(notes)) {
             out.push_str(&notes.isa);
         }
         out.push_str(".gcn_permissive\n");
+    }
+
+    /// Whether the notes are made before other sections than the code.
+    fn notes_first(&self, notes: &Notes) -> bool {
+        let before = self.shown.iter().filter(|i| **i < notes.section).count();
+        match self.loadable {
+            true => self.section(notes.section).flags.alloc(),
+            false => before <= 1,
+        }
     }
 
     /// Who sees which symbol, in the order of the table, which becomes that of the tables that are
@@ -1259,8 +1311,14 @@ impl<'a> Source<'a> {
         let note = self.notes.as_ref().map(|notes| notes.section);
         let mut metadata_done = false;
         for &index in &self.shown {
-            // In relocatable files its place among the sections is kept.
-            if !self.loadable && !metadata_done && note.is_some_and(|note| note < index) {
+            // Its place among the sections is kept, but for that of loaded ones, which is the linker's
+            // business.
+            let place = |note: usize| {
+                let sorted = self.loadable
+                    && (self.section(note).flags.alloc() || self.section(index).flags.alloc());
+                !sorted && note < index
+            };
+            if !metadata_done && note.is_some_and(place) {
                 self.metadata(&mut text);
                 metadata_done = true;
             }
@@ -1288,7 +1346,8 @@ impl<'a> Source<'a> {
         let section = self.section(index);
         out.push('\n');
         let plain = section.kind == SectionKind::PROGBITS && section.flags == SectionFlags::CODE;
-        if section.name == ".text" && plain {
+        let first = self.object.section(".text") == Some(index);
+        if section.name == ".text" && plain && first {
             out.push_str(".text\n");
         } else {
             let letters = [
@@ -1297,6 +1356,7 @@ impl<'a> Source<'a> {
                 (4, 'x'),
                 (0x10, 'M'),
                 (0x20, 'S'),
+                (0x200, 'G'),
                 (0x400, 'T'),
                 (0x20_0000, 'R'),
                 (0x8000_0000, 'e'),
@@ -1315,6 +1375,26 @@ impl<'a> Source<'a> {
             let _ = write!(out, ".section {name},\"{flags}\",@{kind}");
             if section.entry_size != 0 {
                 let _ = write!(out, ",{}", section.entry_size);
+            }
+            let group = |index: usize| {
+                let groups = &self.object.groups;
+                groups
+                    .iter()
+                    .position(|group| group.members.contains(&index))
+            };
+            let own = group(index);
+            if let Some(group) = own.map(|n| &self.object.groups[n]) {
+                let name = self.table.get(group.signature).map_or("", |s| &s.name);
+                let comdat = if group.flags & 1 != 0 { ",comdat" } else { "" };
+                let _ = write!(out, ",{}{comdat}", quoted(name));
+            }
+            // Sections that share a name are told apart by a number.
+            let same = |i: &&usize| {
+                **i < index && self.section(**i).name == section.name && group(**i) == own
+            };
+            let before = self.shown.iter().filter(same).count();
+            if before != 0 && !self.loadable {
+                let _ = write!(out, ",unique,{before}");
             }
             out.push('\n');
         }
@@ -1472,6 +1552,9 @@ impl<'a> Source<'a> {
 
     fn metadata(&self, out: &mut String) {
         if let Some(notes) = &self.notes {
+            if !self.notes_first(notes) {
+                out.push_str(&notes.isa);
+            }
             out.push_str(&notes.metadata);
         }
     }

@@ -1,6 +1,7 @@
 //! Source lines of code, from DWARF.
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -137,27 +138,25 @@ impl Reader<'_> {
             }
             last = here;
             let index = row.file_index();
-            if !names.contains_key(&index) {
-                let mut path = PathBuf::new();
-                if let Some(directory) = &unit.comp_dir {
-                    path.push(directory.to_string_lossy().as_ref());
-                }
-                if let Some(file) = row.file(header) {
-                    if let Some(directory) = file.directory(header) {
-                        path.push(
-                            dwarf
-                                .attr_string(unit, directory)?
-                                .to_string_lossy()
-                                .as_ref(),
-                        );
+            let path = match names.entry(index) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    let mut path = PathBuf::new();
+                    if let Some(directory) = &unit.comp_dir {
+                        path.push(directory.to_string_lossy().as_ref());
                     }
-                    let name = dwarf.attr_string(unit, file.path_name())?;
-                    path.push(name.to_string_lossy().as_ref());
+                    if let Some(file) = row.file(header) {
+                        if let Some(directory) = file.directory(header) {
+                            let directory = dwarf.attr_string(unit, directory)?;
+                            path.push(directory.to_string_lossy().as_ref());
+                        }
+                        let name = dwarf.attr_string(unit, file.path_name())?;
+                        path.push(name.to_string_lossy().as_ref());
+                    }
+                    unknown.insert(path)
                 }
-                names.insert(index, path);
-            }
-            let path = names.get(&index).cloned().unwrap_or_default();
-            self.row(row.address(), &path, line);
+            };
+            self.row(row.address(), path, line);
         }
         Ok(())
     }

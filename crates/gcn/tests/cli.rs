@@ -631,3 +631,24 @@ fn raw_output_is_the_text_section() {
     assert_eq!(raw("vega10", "s_endpgm\n"), [0, 0, 0x81, 0xbf]);
     assert_eq!(raw("gcn1.4.1", "L: s_branch L\n"), [0xff, 0xff, 0x82, 0xbf]);
 }
+
+#[test]
+fn completions_and_manual_pages() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let ran = gcn(&["completions", shell]);
+        assert_eq!(ran.status, 0, "{}", ran.stderr);
+        for word in ["bundle", "show-encoding", "gfx906"] {
+            assert!(ran.text().contains(word), "{shell} completes no {word}");
+        }
+    }
+    let page = gcn(&["man"]);
+    assert!(page.text().contains(".TH gcn 1"), "{}", page.text());
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("man1");
+    let ran = gcn(&["man", "-o", path.to_str().expect("UTF-8")]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    for name in ["gcn", "gcn-asm", "gcn-dis", "gcn-info", "gcn-bundle-replace"] {
+        let page = std::fs::read_to_string(path.join(format!("{name}.1"))).expect("a page");
+        assert!(page.contains(".SH"), "{name}");
+    }
+}
