@@ -647,7 +647,13 @@ fn completions_and_manual_pages() {
     let path = folder.path().join("man1");
     let ran = gcn(&["man", "-o", path.to_str().expect("UTF-8")]);
     assert_eq!(ran.status, 0, "{}", ran.stderr);
-    for name in ["gcn", "gcn-asm", "gcn-dis", "gcn-info", "gcn-bundle-replace"] {
+    for name in [
+        "gcn",
+        "gcn-asm",
+        "gcn-dis",
+        "gcn-info",
+        "gcn-bundle-replace",
+    ] {
         let page = std::fs::read_to_string(path.join(format!("{name}.1"))).expect("a page");
         assert!(page.contains(".SH"), "{name}");
     }
