@@ -16,7 +16,7 @@ use crate::{Kernel, Level, Options, Syntax};
 use gcn_isa::{Gen, Target};
 use gcn_object::target::{Os, TargetId, Version};
 use gcn_object::write::Section;
-use gcn_object::{KernelBuilder, SectionFlags, SectionKind};
+use gcn_object::{KernelBuilder, RelocationKind, SectionFlags, SectionKind};
 use std::collections::HashMap;
 use typed_arena::Arena;
 
@@ -26,6 +26,8 @@ pub(crate) enum FixKind {
     /// A 32-bit literal: an address in it is relative to its place, as in LLVM.
     Literal,
     Branch,
+    /// The relocation that `.reloc` asks for, which leaves the bytes as they are.
+    Asked(RelocationKind),
 }
 
 pub(crate) struct Fixup {
