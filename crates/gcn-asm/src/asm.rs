@@ -43,6 +43,25 @@ pub(crate) struct KernelBlock<'s> {
     pub(crate) name: &'s str,
     pub(crate) span: Span,
     pub(crate) builder: Option<KernelBuilder>,
+    /// Directives whose values wait for symbols.
+    pub(crate) waiting: Vec<Waiting>,
+}
+
+/// An `.amdhsa_` directive whose value waits for symbols.
+pub(crate) struct Waiting {
+    pub(crate) name: String,
+    pub(crate) expr: Expr,
+    pub(crate) span: Span,
+}
+
+/// A kernel descriptor that waits for symbols.
+pub(crate) struct LateKernel {
+    pub(crate) builder: KernelBuilder,
+    pub(crate) waiting: Vec<Waiting>,
+    /// Its number among the kernels, section and offset.
+    pub(crate) kernel: usize,
+    pub(crate) place: (u32, u64),
+    pub(crate) span: Span,
 }
 
 /// A section may not grow beyond this: a slip of the pen in `.fill` shall not take all memory.
@@ -110,6 +129,7 @@ pub(crate) struct Asm<'s, 'o> {
     /// An `.amd_kernel_code_t` block.
     pub(crate) code_block: Option<CodeBlock>,
     pub(crate) kernels: Vec<Kernel>,
+    pub(crate) late_kernels: Vec<LateKernel>,
     pub(crate) metadata: Option<Vec<u8>>,
     /// One more than the highest VGPR and SGPR of the statement being read.
     pub(crate) used: [u32; 2],
@@ -194,6 +214,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             block: None,
             code_block: None,
             kernels: Vec::new(),
+            late_kernels: Vec::new(),
             metadata: None,
             used: [0; 2],
             next_free,

@@ -18,6 +18,7 @@ impl<'s> Asm<'s, '_> {
         let mut object = None;
         if self.errors < MAX_ERRORS {
             // Even after errors, for what this finds.
+            self.finish_kernels();
             self.finish_rocm();
             if !self.options.text_only {
                 self.write_debug();
