@@ -171,6 +171,8 @@ enum Place {
     Config,
     /// Bytes that go to the section and offset here are the control directive's.
     Control(u32, u64),
+    /// Bytes that go to the section and offset here are the metadata's.
+    Metadata(u32, u64),
 }
 
 /// A kernel of a ROCm source.
@@ -229,6 +231,12 @@ pub(crate) struct Rocm {
     metadata: Option<String>,
 }
 
+/// Every directive of ROCm sources.
+pub(crate) fn directives() -> impl Iterator<Item = &'static str> {
+    let settings = SETTINGS.iter().map(|(n, _)| *n);
+    settings.chain(OTHERS.iter().copied())
+}
+
 /// Whether a directive is one of a CLRX format's.
 pub(crate) fn is_directive(name: &str) -> bool {
     OTHERS.contains(&name)
@@ -251,20 +259,28 @@ impl<'s> Asm<'s, '_> {
         {
             self.leave_config();
         }
-        let Place::Control(section, start) = self.rocm.place else {
+        let (Place::Control(section, start) | Place::Metadata(section, start)) = self.rocm.place
+        else {
             return Ok(());
         };
         if DATA.contains(&name) {
             return Ok(());
         }
-        self.rocm.place = Place::Sections;
+        let place = std::mem::take(&mut self.rocm.place);
         let from = &mut self.sections[section as usize];
         let bytes = from.data.split_off((start as usize).min(from.data.len()));
         from.size = start;
-        let waits = self
-            .fixups
-            .iter()
-            .any(|f| f.section == section && f.offset >= start);
+        let waits = |f: &Fixup| f.section == section && f.offset >= start;
+        if let Some(waiting) = self.fixups.iter().find(|f| waits(f)) {
+            let span = waiting.span;
+            self.fixups.retain(|f| !waits(f));
+            return Err(Fail::new(span, "expected a number that is known here"));
+        }
+        if matches!(place, Place::Metadata(..)) {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            self.rocm.metadata = Some(text.trim_end_matches('\0').to_string());
+            return Ok(());
+        }
         let kernel = self.rocm.open.and_then(|n| self.rocm.kernels.get_mut(n));
         let Some(kernel) = kernel else {
             return Ok(());
@@ -277,14 +293,6 @@ impl<'s> Asm<'s, '_> {
             );
             Fail::new(span, message)
         })?;
-        if waits {
-            self.fixups
-                .retain(|f| f.section != section || f.offset < start);
-            return Err(Fail::new(
-                span,
-                "expected numbers in .control_directive, not labels",
-            ));
-        }
         if let Some(config) = &mut kernel.config {
             config.control = Some(bytes);
         }
@@ -339,7 +347,10 @@ impl<'s> Asm<'s, '_> {
                     return Ok(());
                 }
                 let Some(machine) = machine else {
-                    return Err(Fail::new(span, "the target is not known: expected .gpu or .arch before"));
+                    return Err(Fail::new(
+                        span,
+                        "the target is not known: expected .gpu or .arch before",
+                    ));
                 };
                 kernel.config.get_or_insert_with(|| Config {
                     code: KernelCode::new(machine),
@@ -371,9 +382,10 @@ impl<'s> Asm<'s, '_> {
                 Ok(())
             }
             ".metadata" => {
-                Err(Fail::new(span, "the text of .metadata is not read as bytes by gcn").help(
-                    ".amd_amdgpu_hsa_metadata … .end_amd_amdgpu_hsa_metadata or the .md_ settings hold metadata",
-                ))
+                self.parse(tokens, |p| p.end())?;
+                let (section, offset) = self.place();
+                self.rocm.place = Place::Metadata(section, offset);
+                Ok(())
             }
             ".gotsym" => self.gotsym(tokens),
             ".arch_minor" | ".arch_stepping" | ".eflags" => {
@@ -414,8 +426,11 @@ impl<'s> Asm<'s, '_> {
                 }
                 Ok(())
             }
-            _ => Err(Fail::new(span, format!("{name} is not what gcn does: sections are placed by the linker"))
-                .help("distances between sections (SYMBOL - .) are resolved")),
+            _ => Err(Fail::new(
+                span,
+                format!("{name} is not what gcn does: sections are placed by the linker"),
+            )
+            .help("distances between sections (SYMBOL - .) are resolved")),
         }
     }
 
@@ -761,11 +776,8 @@ impl<'s> Asm<'s, '_> {
             let Def::Label(0, start) = self.sym.get(kernel.id).def else {
                 continue;
             };
-            let end = starts
-                .iter()
-                .find(|s| **s > start)
-                .copied()
-                .unwrap_or(start);
+            let next = starts.partition_point(|s| *s <= start);
+            let end = starts.get(next).copied().unwrap_or(start);
             let symbol = self.sym.get_mut(kernel.id);
             symbol.kind = if kernel.function {
                 SymbolKind::Func
@@ -940,7 +952,7 @@ fn complete(
     }
     // What the settings say joins what .pgmrsrc1 says.
     let rsrc1 = count("rsrc1").unwrap_or(0) | code.compute_pgm_rsrc1();
-    let rsrc1 = rsrc1 | (vgprs - 1) / 4 | (sgprs - 1) / 8 << 6;
+    let rsrc1 = rsrc1 | ((vgprs - 1) / 4) | (((sgprs - 1) / 8) << 6);
     let lds_granule = if generation == 6 { 256 } else { 512 };
     let lds = match rocm.new_format {
         true => 0,

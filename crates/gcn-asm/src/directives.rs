@@ -498,10 +498,15 @@ impl<'s> Asm<'s, '_> {
             }
             _ => {
                 let fail = Fail::new(span, format!("there is no directive `{text}`"));
-                Err(match nearest(name, DIRECTIVES.iter().copied()) {
-                    Some(near) => fail.help(format!("did you mean `{near}`?")),
-                    None => fail,
-                })
+                Err(
+                    match nearest(
+                        name,
+                        DIRECTIVES.iter().copied().chain(crate::clrx::directives()),
+                    ) {
+                        Some(near) => fail.help(format!("did you mean `{near}`?")),
+                        None => fail,
+                    },
+                )
             }
         }
     }

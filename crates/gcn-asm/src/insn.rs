@@ -1799,9 +1799,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 Ok(())
             }
             Constant::Literal(value) => {
-                let none = self.row.flags.has(Flags::NO_LITERAL);
-                if !has_literal || none || !self.encoder.set_code(slot.role, LITERAL) {
+                if !has_literal || !self.encoder.set_code(slot.role, LITERAL) {
                     return self.not_wanted(slot, dwords, span);
+                }
+                if self.row.flags.has(Flags::NO_LITERAL) {
+                    self.violate(span, "this instruction takes no literal");
                 }
                 self.check_code(slot, LITERAL, span);
                 if lost {

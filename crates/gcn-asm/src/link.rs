@@ -368,6 +368,13 @@ impl<'s> Asm<'s, '_> {
             (_, Variant::Rel64) => RelocationKind::REL64,
             (_, Variant::Abs32Lo) => RelocationKind::ABS32_LO,
             (_, Variant::Abs32Hi) => RelocationKind::ABS32_HI,
+            // The halves of the scratch buffer's resource, which Mesa fills in.
+            (FixKind::Literal, Variant::None)
+                if matches!(target, RelocTarget::Symbol(id)
+                    if self.sym.name(id).starts_with("SCRATCH_RSRC_DWORD")) =>
+            {
+                RelocationKind::ABS32_LO
+            }
             (FixKind::Literal, Variant::None) => RelocationKind::REL32,
             (FixKind::Data(4), Variant::None) if relative => RelocationKind::REL32,
             (FixKind::Data(8), Variant::None) if relative => RelocationKind::REL64,

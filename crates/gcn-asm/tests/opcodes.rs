@@ -17,10 +17,14 @@ const LANE: &str = "the lane select is an SGPR or a constant; LLVM does not asse
 const DMASK: &str = "an atomic has one component or two; LLVM does not assemble its own text";
 
 /// Texts that are not of the instruction, with the reason; a `*` stands for any characters.
+const GATHER: &str = "a gather gives one channel of four texels, and DMASK says which";
+const PARAM: &str = "there are three vertex parameters";
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("v_readlane_b32 s8, v0, v2", LANE),
     ("v_writelane_b32 v8, v0, v2", LANE),
     ("image_atomic_* v8, v0, s[8:15] dmask:0xf unorm", DMASK),
+    ("image_gather4* dmask:0xf unorm", GATHER),
+    ("v_interp_mov_f32_e64 v8, invalid_param_258, attr1.x", PARAM),
 ];
 
 #[test]

@@ -361,6 +361,7 @@ impl<'a> Host<'a> {
             !matches!(s.sh_type(LE), raw::SHT_NOBITS | raw::SHT_NULL)
                 && start <= offset
                 && offset + size <= start.saturating_add(s.sh_size(LE))
+                && start.saturating_add(s.sh_size(LE)) <= self.source.size()
         };
         match self.sections.iter().position(holds) {
             Some(i) => Ok(i),
@@ -438,7 +439,7 @@ impl<'a> Host<'a> {
             .ok_or_else(overflow)?;
         let memory_end = vaddr
             .checked_add(last.p_memsz(LE))
-            .filter(|e| *e < 1 << 62)
+            .filter(|e| *e < 1 << 62 && last.p_memsz(LE) >= file_size)
             .ok_or_else(overflow)?;
         let address = memory_end.next_multiple_of(PAGE);
         let zeros = address - (vaddr + file_size);
@@ -485,12 +486,12 @@ impl<'a> Host<'a> {
                 if s.sh_addr(LE) >= vaddr + file_size {
                     s.sh_type.set(LE, raw::SHT_PROGBITS);
                     s.sh_offset
-                        .set(LE, tail + (s.sh_addr(LE) - vaddr - file_size));
+                        .set(LE, tail.saturating_add(s.sh_addr(LE) - vaddr - file_size));
                 }
             } else if zeroed || at == 0 {
                 continue;
             } else if at >= tail {
-                s.sh_offset.set(LE, at + grown);
+                s.sh_offset.set(LE, at.saturating_add(grown));
             } else if at.saturating_add(s.sh_size(LE)) > tail {
                 return bad("a section of the host program lies in and behind its last segment");
             }

@@ -34,7 +34,7 @@ struct ListArgs {
     #[arg(help = FILE_HELP)]
     file: PathBuf,
     /// Entries that fit this target alone: gfx906, gfx906:xnack-, or a whole id
-    #[arg(long)]
+    #[arg(long, value_parser = target)]
     target: Option<String>,
     /// Before each line the entry's number and its bundle's; after it where it starts, and how it is packed
     #[arg(long, conflicts_with = "json")]
@@ -55,7 +55,7 @@ struct ExtractArgs {
     #[arg(short, value_name = "OUT", conflicts_with = "d")]
     o: Option<PathBuf>,
     /// Entries that fit this target alone: gfx906, gfx906:xnack-, or a whole id
-    #[arg(long)]
+    #[arg(long, value_parser = target)]
     target: Option<String>,
     /// The entry of this number (`list --long` has them)
     #[arg(long, value_name = "N")]
@@ -99,7 +99,7 @@ struct ReplaceArgs {
     #[arg(help = FILE_HELP)]
     file: PathBuf,
     /// The entry for this target: gfx906, gfx906:xnack-, or a whole id
-    #[arg(long, required_unless_present = "entry")]
+    #[arg(long, required_unless_present = "entry", value_parser = target)]
     target: Option<String>,
     /// The entry of this number (`list --long` has them)
     #[arg(long, value_name = "N")]
@@ -134,6 +134,13 @@ fn whole_id(id: &str) -> String {
         true => format!("hipv4-amdgcn-amd-amdhsa--{id}"),
         false => id.to_string(),
     }
+}
+
+/// A target's name, where a code name such as `vega20` is given.
+fn target(text: &str) -> Result<String, String> {
+    Ok(gcn_isa::Target::parse(text)
+        .map_or(text, |t| t.name())
+        .to_string())
 }
 
 /// Does what the command line says.
@@ -231,9 +238,10 @@ fn extract(args: &ExtractArgs) -> Result<(), String> {
     let Some(folder) = &args.d else {
         return Err("a folder (-d) or a file (-o) is expected".into());
     };
+    let entries = chosen(&container, args.target.as_deref(), args.entry).map_err(named)?;
     std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut used = HashSet::new();
-    for entry in chosen(&container, args.target.as_deref(), args.entry).map_err(named)? {
+    for entry in entries {
         let bytes = container.read(entry).map_err(named)?;
         let name = file_name(&container, entry, &bytes, &mut used);
         io::write(&folder.join(name), &bytes)?;

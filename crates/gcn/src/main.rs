@@ -7,7 +7,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use gcn::info::Info;
 use gcn::isa::print::Style;
 use gcn::isa::{Format, Target};
@@ -59,6 +60,10 @@ enum Command {
     Bundle(bundle::BundleArgs),
     /// Assemble and run a kernel that ships with the program, and draw its picture
     Demo(DemoArgs),
+    /// Print what makes a shell complete this command's words
+    Completions(CompletionsArgs),
+    /// Print this command's manual page, or write those of all subcommands
+    Man(ManArgs),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -84,14 +89,10 @@ enum AsmSyntax {
     Clrx,
 }
 
-fn target(text: &str) -> Result<Target, String> {
-    Target::parse(text).ok_or_else(|| {
-        let known: Vec<&str> = Target::all().map(|t| t.name()).collect();
-        format!(
-            "no such target; known: {}, their code names (tahiti, fiji, vega10, …) and gcn1.0 to gcn1.4.1",
-            known.join(" ")
-        )
-    })
+/// Targets by all their names; a shell completes gfx600 … gfx90c.
+fn target() -> impl TypedValueParser<Value = Target> {
+    let values = Target::all().map(|t| PossibleValue::new(t.name()).aliases(t.info().aliases));
+    PossibleValuesParser::new(values).try_map(|name| Target::parse(&name).ok_or("no such target"))
 }
 
 fn abi(text: &str) -> Result<Os, String> {
@@ -131,7 +132,7 @@ struct AsmArgs {
     /// Source, or `-`
     file: PathBuf,
     /// The target, where the source does not say (gfx600 … gfx90c, or a code name)
-    #[arg(long, value_parser = target)]
+    #[arg(long, value_parser = target(), ignore_case = true, hide_possible_values = true)]
     arch: Option<Target>,
     /// A relocatable object, which ld.lld links
     #[arg(short = 'c', conflicts_with = "raw")]
@@ -227,7 +228,7 @@ struct DisArgs {
     #[arg(long, requires = "raw")]
     plain: bool,
     /// The target of raw bytes; of a code object, what it must be for (gfx600 … gfx90c, or a code name)
-    #[arg(long, value_parser = target)]
+    #[arg(long, value_parser = target(), ignore_case = true, hide_possible_values = true)]
     arch: Option<Target>,
     /// Whose spelling is printed
     #[arg(long, default_value = "llvm")]
@@ -374,7 +375,7 @@ JSON lines (--json -), one answer a line:
   {\"arch\":\"gfx900\",\"inst\":\"v_add_f32 v2, v0, v1\",\"state\":{\"v\":{\"0\":\"1.0\",\"1\":\"2.0\"}}}")]
 struct EvalArgs {
     /// The target (gfx600 … gfx90c, or a code name)
-    #[arg(long, value_parser = target, required_unless_present = "json")]
+    #[arg(long, value_parser = target(), ignore_case = true, hide_possible_values = true, required_unless_present = "json")]
     arch: Option<Target>,
     /// Read JSON lines from a file or `-` and answer each
     #[arg(long, value_name = "FILE", conflicts_with = "line")]
@@ -442,6 +443,8 @@ fn main() -> ExitCode {
         Command::Doc(args) => document(&args),
         Command::Bundle(args) => bundle::run(&args),
         Command::Demo(args) => demonstrate(&args),
+        Command::Completions(args) => completions(&args),
+        Command::Man(args) => manual_pages(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -452,6 +455,46 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gcn completions bash > ~/.local/share/bash-completion/completions/gcn
+  gcn completions zsh > \"${fpath[1]}/_gcn\"
+  gcn completions fish > ~/.config/fish/completions/gcn.fish")]
+struct CompletionsArgs {
+    /// The shell
+    shell: clap_complete::Shell,
+}
+
+fn completions(args: &CompletionsArgs) -> Result<(), String> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "gcn", &mut text);
+    io::write(Path::new("-"), &text)
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gcn man | man -l -
+  gcn man -o ~/.local/share/man/man1")]
+struct ManArgs {
+    /// Write gcn.1, gcn-asm.1, … into this folder
+    #[arg(short, value_name = "FOLDER")]
+    o: Option<PathBuf>,
+}
+
+fn manual_pages(args: &ManArgs) -> Result<(), String> {
+    let Some(folder) = &args.o else {
+        let mut page = Vec::new();
+        let man = clap_mangen::Man::new(Cli::command());
+        man.render(&mut page).map_err(|e| e.to_string())?;
+        return io::write(Path::new("-"), &page);
+    };
+    let cannot = |e| format!("{}: {e}", folder.display());
+    std::fs::create_dir_all(folder).map_err(cannot)?;
+    clap_mangen::generate_to(Cli::command(), folder).map_err(cannot)
 }
 
 fn cores() -> usize {
