@@ -156,11 +156,11 @@ impl Directs {
             direct.dwords = dwords;
             direct.bus = valu && slot.access != Access::Write;
         }
+        directs.count = slots.len() as u8;
         // What an implicit VCC or M0 shares the constant bus with needs a closer look, and what a
         // destination may overlap.
         let closer = [Flags::READS_VCC, Flags::READS_M0, Flags::EARLY_WRITE];
         if !closer.iter().any(|f| encoder.row.flags.has(*f)) {
-            directs.count = slots.len() as u8;
             directs.rest = directs.try_line(encoder, &parser);
         }
         directs

@@ -1612,7 +1612,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             {
                 "lds_direct cannot be used with this instruction"
             }
-            Role::Src1 | Role::Src2 if code == LDS_DIRECT && shape.mods != Mods::Interp => {
+            Role::Src1 | Role::Src2 if code == LDS_DIRECT
+                    && !matches!(shape.mods, Mods::Interp | Mods::InterpHigh) => {
                 "lds_direct can be the first source only"
             }
             Role::LaneSel if vgpr => "expected an SGPR or an inline constant",

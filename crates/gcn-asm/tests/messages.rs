@@ -414,27 +414,27 @@ fn the_constant_bus() {
 fn separators() {
     check(
         "gfx803",
-        "v_add_f32 v0,, v1, v2\ns_add_u32 s0, s1, s2 s3\ns_mov_b32 s0, (1+2\ns_mov_b32 s0, 1 +",
+        "v_add_f32 v0 v1, v2\nv_add_f32 v0, v1, v2,\nv_add_f32 v0,, v1, v2\ns_add_u32 s0, s1, s2 s3\ns_mov_b32 s0, (1+2\ns_mov_b32 s0, 1 +",
         expect![[r#"
             error: expected an expression, found `,`
-             --> a.s:1:14
+             --> a.s:3:14
               |
-            1 | v_add_f32 v0,, v1, v2
+            3 | v_add_f32 v0,, v1, v2
               |              ^
             error: expected `,` before the operand `s3`
-             --> a.s:2:22
+             --> a.s:4:22
               |
-            2 | s_add_u32 s0, s1, s2 s3
+            4 | s_add_u32 s0, s1, s2 s3
               |                      ^^
             error: expected `)`, found the end of the statement
-             --> a.s:3:19
+             --> a.s:5:19
               |
-            3 | s_mov_b32 s0, (1+2
+            5 | s_mov_b32 s0, (1+2
               |                   ^
             error: expected an expression, found the end of the statement
-             --> a.s:4:18
+             --> a.s:6:18
               |
-            4 | s_mov_b32 s0, 1 +
+            6 | s_mov_b32 s0, 1 +
               |                  ^
         "#]],
     );

@@ -1099,12 +1099,8 @@ impl Plans {
                     }
                     self.omod(insn);
                     let source = insn.row.shape.slot(Role::Src0).is_some();
-                    let present = [
-                        insn.encoding != SdwaC,
-                        insn.encoding != SdwaC,
-                        source,
-                        insn.encoding != Sdwa1,
-                    ];
+                    let selects = source && insn.encoding != SdwaC;
+                    let present = [selects, selects, source, insn.encoding != Sdwa1];
                     for ((field, lo), present) in SELECTIONS.into_iter().zip(present) {
                         if present {
                             let len = if field == Field::DstUnused { 2 } else { 3 };

@@ -1148,8 +1148,8 @@ impl<O: Sink> Printer<'_, O> {
         let mut any = false;
         let compare = insn.encoding == Encoding::SdwaC;
         let fields: [(Field, &str, bool); 4] = [
-            (Field::DstSel, " dst_sel:", !compare),
-            (Field::DstUnused, " dst_unused:", !compare),
+            (Field::DstSel, " dst_sel:", !compare && !none),
+            (Field::DstUnused, " dst_unused:", !compare && !none),
             (Field::Src0Sel, " src0_sel:", !none),
             (Field::Src1Sel, " src1_sel:", !one),
         ];

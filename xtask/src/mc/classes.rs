@@ -1,6 +1,7 @@
 //! Why lines of LLVM's tests do not pass, where that is as it should be (docs/llvm-tests.md).
 
-use super::Failure;
+use super::{Failure, Outcome};
+use gcn_isa::{Inst, insts};
 
 /// A class of failing lines with its reason.
 pub struct Class {
@@ -14,4 +15,143 @@ pub fn of(failure: &Failure) -> Option<&'static Class> {
     CLASSES.iter().find(|class| (class.holds)(failure))
 }
 
-static CLASSES: &[Class] = &[];
+/// The mnemonic of a line without the suffix that names an encoding.
+fn name(failure: &Failure) -> &str {
+    let word = failure.text.split_whitespace().next().unwrap_or("");
+    ["_e32", "_e64", "_sdwa", "_dpp"]
+        .iter()
+        .find_map(|suffix| word.strip_suffix(suffix))
+        .unwrap_or(word)
+}
+
+/// Whether a row that the target has is called so, but not by LLVM, or is none of LLVM's.
+fn is_other_name(failure: &Failure) -> bool {
+    let name = name(failure);
+    let here = |row: &&'static Inst| insts::exists(row, failure.target);
+    insts::by_name(name).any(|row| here(&row) && (row.name != name || name == "v_mac_legacy_f32"))
+}
+
+static CLASSES: &[Class] = &[
+    Class {
+        name: "names of the documents",
+        reason: "LLVM has another name for the instruction on this target, or none; the documents' and CLRX's is \
+                 taken, too, where LLVM has no instruction of that name",
+        holds: |f| {
+            f.outcome == Outcome::Taken
+                && f.wanted == "instruction not supported on this GPU"
+                && is_other_name(f)
+        },
+    },
+    Class {
+        name: "gfx9's carry names before gfx8",
+        reason: "LLVM takes v_add_co_u32 and the like on gfx6 and gfx7 in VOP3 only; ours is the shorter encoding of \
+                 the same instruction",
+        holds: |f| {
+            f.outcome == Outcome::Differs && name(f).ends_with("_co_u32") && f.found.len() == 8
+        },
+    },
+    Class {
+        name: "not in the documents",
+        reason: "LLVM takes it, but the documents do not have the instruction on this generation",
+        holds: |f| {
+            let exists = |row: &&'static Inst| insts::exists(row, f.target);
+            f.outcome == Outcome::Refused
+                && insts::by_name(name(f)).next().is_some()
+                && !insts::by_name(name(f)).any(|row| exists(&row))
+        },
+    },
+    Class {
+        name: "an expression that no relocation holds",
+        reason: "llvm-mc takes it as text and refuses it as an object",
+        holds: |f| {
+            f.outcome == Outcome::Refused && f.found == "this subtracts an address from a number"
+        },
+    },
+    Class {
+        name: "metadata of code object v2",
+        reason: "it is text in the file: LLVM writes it anew with what was left out, ours keeps what the source says, \
+                 keys that LLVM does not know among it",
+        holds: |f| {
+            f.outcome == Outcome::Object
+                && f.text == "section .note"
+                && f.wanted.contains("0a000000414d4400")
+                || f.outcome == Outcome::Taken && f.wanted == "invalid HSA metadata"
+        },
+    },
+    Class {
+        name: "-mattr of the object's target",
+        reason: "gcn asm takes the target's features from .amdgcn_target and its like, not from options",
+        holds: |f| {
+            f.outcome == Outcome::Object && f.run.contains("mattr=") && !f.run.contains("triple=")
+        },
+    },
+    Class {
+        name: "counters in the symbol table",
+        reason: "LLVM keeps .amdgcn.next_free_vgpr and the like as absolute symbols where the source sets them; they \
+                 mean nothing to a linker",
+        holds: |f| {
+            f.outcome == Outcome::Object
+                && f.text == "symbols"
+                && f.wanted.starts_with(".amdgcn.next_free_sgpr Absolute")
+        },
+    },
+    Class {
+        name: "a counter that is no number",
+        reason: "where .amdgcn.next_free_vgpr is set to a symbol, LLVM refuses the instructions behind it, ours the \
+                 symbol's value",
+        holds: |f| {
+            f.wanted.starts_with(".amdgcn.next_free_{v,s}gpr symbols")
+                || f.text.starts_with(".set .amdgcn.next_free_")
+        },
+    },
+    Class {
+        name: ".amdhsa_kernel for other systems",
+        reason: "LLVM has the directive for amdhsa alone",
+        holds: |f| {
+            f.outcome == Outcome::Taken
+                && f.wanted == "unknown directive"
+                && f.text.starts_with(".amdhsa_kernel")
+        },
+    },
+    Class {
+        name: "descriptor without code",
+        reason: "a kernel that no code is defined for: LLVM makes its descriptor global as the undefined symbol is, ours \
+                 keeps it local",
+        holds: |f| {
+            f.outcome == Outcome::Object
+                && f.text == "symbols"
+                && f.wanted.contains(".kd .text")
+                && f.wanted.contains("Undefined")
+        },
+    },
+    Class {
+        name: "LDS that nothing names",
+        reason: "LLVM leaves a variable of .amdgpu_lds out of the symbol table where neither .globl nor code names it",
+        holds: |f| {
+            let parts = |text: &str| text.split(", ").map(str::to_string).collect::<Vec<_>>();
+            let wanted = parts(&f.wanted);
+            f.outcome == Outcome::Object
+                && f.text == "symbols"
+                && f.wanted.starts_with("lds")
+                && wanted.iter().all(|p| parts(&f.found).contains(p))
+        },
+    },
+    Class {
+        name: "@abs32@lo",
+        reason: "LLVM 14 writes R_AMDGPU_ABS32 for it and for @abs32@hi; ours is what the name says, R_AMDGPU_ABS32_LO",
+        holds: |f| {
+            f.outcome == Outcome::Object
+                && f.text.starts_with("relocations of")
+                && f.wanted.replace("r_type: 6 }", "r_type: 1 }") == f.found
+        },
+    },
+    Class {
+        name: "what a relocation overwrites",
+        reason: "LLVM leaves -1 in the field of a branch that a linker fills in, ours 0; the addend stands in the relocation",
+        holds: |f| {
+            f.outcome == Outcome::Object
+                && f.text == "section .text"
+                && f.wanted.replace("ffff82bf", "000082bf") == f.found
+        },
+    },
+];

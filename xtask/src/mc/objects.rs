@@ -88,7 +88,7 @@ pub fn check(
 const HEADER: &str = "ELF header";
 
 /// At most so many characters of a part are shown.
-const SHOWN: usize = 400;
+const SHOWN: usize = 2000;
 
 fn short(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
