@@ -10,29 +10,37 @@ use gcn_isa::Target;
 
 /// Directives and operands that no row names.
 const WORDS: &[&str] = &[
+    ".amd_kernel_code_t",
     ".amdgcn_target",
     ".amdhsa_kernel",
     ".amdhsa_next_free_vgpr",
     ".amdhsa_next_free_sgpr",
     ".arch",
     ".byte",
+    ".cfi_startproc",
+    ".config",
     ".else",
     ".elseif",
+    ".end_amd_kernel_code_t",
     ".end_amdhsa_kernel",
     ".endif",
     ".endm",
     ".endr",
     ".equ",
+    ".file 1",
     ".fill",
     ".gcn_permissive",
     ".globl",
     ".if",
     ".ifdef",
     ".irp",
+    ".kernel",
+    ".loc 1",
     ".long",
     ".macro",
     ".p2align",
     ".rept",
+    ".rocm",
     ".set",
     ".syntax clrx",
     ".text",
@@ -120,6 +128,25 @@ const WORDS: &[&str] = &[
     "0x3f800000",
 ];
 
+/// Code object v2, PAL and LDS.
+const HSA: &str = ".hsa_code_object_version 2,1\n.hsa_code_object_isa 9,0,0,\"AMD\",\"AMDGPU\"\n\
+                   .amdgpu_lds l, 16, 4\n.amdgpu_hsa_kernel k\nk: .amd_kernel_code_t\npriority = 1\n\
+                   call_convention = -1\n.end_amd_kernel_code_t\ns_mov_b32 s0, l@abs32@lo\n\
+                   .amd_amdgpu_hsa_metadata\nVersion: [ 1, 0 ]\n.end_amd_amdgpu_hsa_metadata\n\
+                   .amd_amdgpu_isa \"amdgcn-amd-amdhsa--gfx900\"\n";
+/// Lines and frames.
+const DEBUG: &str = ".file 0 \"d\" \"a\" md5 0x0123456789abcdef0123456789abcdef\n.file 1 \"b\"\n\
+                     .cfi_sections .debug_frame\n.cfi_startproc\n.loc 0 1 2 prologue_end is_stmt 0\n\
+                     s_nop 0\n.cfi_def_cfa_offset 4\n.loc 1 5\n.cfi_endproc\n.uleb128 1, .-k\nk:\n\
+                     .section .debug_info\n.long .debug_line\n";
+/// CLRX's ROCm format.
+const ROCM: &str = ".rocm\n.gpu GFX900\n.newbinfmt\n.tripple \"amdgcn-amd-amdhsa\"\n.kernel a\n.config\n\
+                    .dims xy, z\n.default_hsa_features\n.localsize 64\n.pgmrsrc2 1\n\
+                    .arg n, \"int\", 4, , value, i32\n.arg p, \"int*\", 8, , globalbuf, i32, global, default const\n\
+                    .printf 1, 4, \"%d\"\n.control_directive\n.fill 128\n.kernel b\n.fkernel\n.text\na: .skip 256\n\
+                    v_mov_b32 v1, s2\n.kcode b, -a\n.kcodeend\nb: s_endpgm\n.globaldata\n.gotsym a, g\n\
+                    .metadata\n.ascii \"Version: [ 1, 0 ]\"\n";
+
 /// Writes the corpora and the dictionary.
 ///
 /// # Errors
@@ -163,7 +190,9 @@ pub fn run(root: &Path) -> Result<()> {
     }
     let directives = "x = 4\n.macro m a, b=1\ns_add_u32 \\a, s0, \\b\n.endm\n.rept 2\nm s3\n.endr\n\
                       .if x > 3\na: s_branch a\n.endif\n.set y, x*2+1\n.long y, 1b-0f\n";
-    texts.insert(text_seed(gfx900, directives));
+    for text in [directives, HSA, DEBUG, ROCM] {
+        texts.insert(text_seed(gfx900, text));
+    }
     write_all(&corpus.join("decode"), &bytes)?;
     write_all(&corpus.join("asm"), &texts)?;
     let files = files(root)?;

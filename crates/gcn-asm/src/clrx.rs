@@ -776,11 +776,8 @@ impl<'s> Asm<'s, '_> {
             let Def::Label(0, start) = self.sym.get(kernel.id).def else {
                 continue;
             };
-            let end = starts
-                .iter()
-                .find(|s| **s > start)
-                .copied()
-                .unwrap_or(start);
+            let next = starts.partition_point(|s| *s <= start);
+            let end = starts.get(next).copied().unwrap_or(start);
             let symbol = self.sym.get_mut(kernel.id);
             symbol.kind = if kernel.function {
                 SymbolKind::Func
@@ -955,7 +952,7 @@ fn complete(
     }
     // What the settings say joins what .pgmrsrc1 says.
     let rsrc1 = count("rsrc1").unwrap_or(0) | code.compute_pgm_rsrc1();
-    let rsrc1 = rsrc1 | (vgprs - 1) / 4 | (sgprs - 1) / 8 << 6;
+    let rsrc1 = rsrc1 | ((vgprs - 1) / 4) | (((sgprs - 1) / 8) << 6);
     let lds_granule = if generation == 6 { 256 } else { 512 };
     let lds = match rocm.new_format {
         true => 0,

@@ -15,7 +15,7 @@ use gimli::write::{
     RangeList, RelocateWriter, Relocation, RelocationTarget, Sections, StringTable,
 };
 use gimli::{Encoding, Format, LineEncoding, LittleEndian, Register, SectionId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A row of the line table: what the bytes from `offset` on belong to.
 #[derive(Clone, Copy, Default)]
@@ -483,13 +483,7 @@ impl<'s> Asm<'s, '_> {
         };
         program.file_has_md5 = debug.files.values().all(|f| f.md5.is_some());
         let mut ids = BTreeMap::new();
-        let mut names = BTreeSet::new();
-        names.extend(
-            debug
-                .files
-                .get(&0)
-                .map(|f| (f.name.clone(), f.directory.clone())),
-        );
+        let mut names = BTreeMap::new();
         for (expected, (&number, file)) in (first..).zip(&debug.files) {
             if expected != number {
                 return Err(format!(
@@ -500,11 +494,21 @@ impl<'s> Asm<'s, '_> {
                 Some(directory) => program.add_directory(string(directory)),
                 None => program.default_directory(),
             };
-            // Two numbers of one file must stay two, which another way to write its name keeps apart.
+            // Two numbers of one file must stay two, which another way to write its name keeps apart: `./` and `.//`
+            // before it are the digits of how often it was there already.
+            let again: &mut u32 = names.entry((&file.name, &file.directory)).or_default();
             let mut name = file.name.clone();
-            while number > 0 && !names.insert((name.clone(), file.directory.clone())) {
-                name.splice(0..0, *b"./");
+            if number > 0 {
+                for bit in 0..u32::BITS - again.leading_zeros() {
+                    let digit: &[u8] = if *again >> bit & 1 == 0 {
+                        b"./"
+                    } else {
+                        b".//"
+                    };
+                    name.splice(0..0, digit.iter().copied());
+                }
             }
+            *again += 1;
             ids.insert(
                 number,
                 program.add_file(string(&name), directory, Some(info(file))),

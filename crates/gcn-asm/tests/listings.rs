@@ -113,3 +113,153 @@ fn become_the_compilers_objects() {
     }
     assert_eq!(seen, 7);
 }
+
+/// A CLRX source with most of its directives.
+const ROCM: &str = "
+.rocm
+.gpu GFX900
+.newbinfmt
+.tripple \"amdgcn-amd-amdhsa\"
+.md_version 1, 0
+.kernel a
+.config
+.dims xy, z
+.default_hsa_features
+.localsize 64
+.pgmrsrc2 1
+.private_elem_size 4
+.reserved_sgprs 1, 2
+.md_language \"OpenCL\", 1, 2
+.cws 64, 1, 1
+.arg n, \"int\", 4, , value, i32
+.arg p, \"int*\", 8, , globalbuf, i32, global, default const
+.printf 1, 4, \"%d\"
+.control_directive
+.fill 128
+.kernel b
+.fkernel
+.text
+a: .skip 256
+v_mov_b32 v1, s2
+.kcode b, -a
+.kcodeend
+b: s_endpgm
+.globaldata
+t: .int 1
+.gotsym t, g
+";
+
+/// A few things changed at random, many times: an error or an object, never a panic, and never long.
+#[test]
+fn damaged_sources_do_no_harm() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/listings");
+    let mut sources = vec![ROCM.to_string()];
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "s") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            // Without instructions, which other tests damage.
+            let directive = |l: &&str| !l.contains("v_") && !l.contains("s_");
+            sources.push(
+                text.lines()
+                    .filter(directive)
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+            );
+        }
+    }
+    let mut state = 1u64;
+    let mut random = |n: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % n.max(1) as u64) as usize
+    };
+    let options = Options {
+        target: Target::parse("gfx900"),
+        budget: Some(1 << 20),
+        ..Options::default()
+    };
+    for round in 0..600 {
+        let source = &sources[round % sources.len()];
+        let mut lines: Vec<String> = source.lines().map(str::to_owned).collect();
+        for _ in 0..1 + random(4) {
+            let (at, from) = (random(lines.len()), random(lines.len()));
+            match random(5) {
+                0 => drop(lines.remove(at)),
+                1 => lines.insert(at, lines[from].clone()),
+                2 => lines.swap(at, from),
+                3 => {
+                    let line: Vec<char> = lines[at].chars().collect();
+                    let cut = random(line.len());
+                    lines[at] = line[..cut].iter().collect();
+                }
+                _ => {
+                    let number = ["-1", "0", "0xffffffffffffffff", "256", "65536"][random(5)];
+                    let digit = |c: char| c.is_ascii_digit();
+                    if let Some(n) = lines[at].find(digit) {
+                        lines[at].replace_range(n..n + 1, number);
+                    }
+                }
+            }
+        }
+        let text = lines.join("\n");
+        let started = std::time::Instant::now();
+        let output = assemble(&text, "a.s", &options);
+        match output.object {
+            Some(object) => {
+                let _ = (object.relocatable(), object.loadable());
+            }
+            None => assert!(!output.diagnostics.is_empty(), "{text}"),
+        }
+        assert!(started.elapsed().as_secs() < 10, "{text}");
+    }
+}
+
+/// Many, deep and endless things are refused or done quickly.
+#[test]
+fn hostile_sources() {
+    let deep = "[".repeat(100_000);
+    let many_files: String = (1..20_000).map(|n| format!(".file {n} \"a\"\n")).collect();
+    let cases = [
+        format!(".amd_amdgpu_hsa_metadata\n{deep}\n.end_amd_amdgpu_hsa_metadata\n"),
+        format!(".amdgpu_pal_metadata\n{deep}\n.end_amdgpu_pal_metadata\n"),
+        format!(".amdgpu_metadata\n{}", "a: 1\n".repeat(100_000)),
+        format!(".amd_kernel_code_t\n{}", "priority = 1\n".repeat(100_000)),
+        many_files,
+        format!(".file 1 \"a\"\n{}", ".loc 1 5\n".repeat(200_000)),
+        format!(
+            ".file 1 \"a\"\n{}",
+            ".loc 1 4294967295 4294967295\ns_nop 0\n".repeat(50_000)
+        ),
+        format!(".rocm\n{}", ".kcode +\n".repeat(100_000)),
+        format!(
+            ".rocm\n{}",
+            (0..50_000)
+                .map(|n| format!(".kernel k{n}\n"))
+                .collect::<String>()
+        ),
+        format!(
+            ".rocm\n.kernel k\n.config\n{}",
+            ".arg a, \"t\", 4, , value, i32\n".repeat(50_000)
+        ),
+        ".rocm\n.kernel k\n.config\n.control_directive\n.fill 1000000000\n".into(),
+        ".cfi_startproc\n.fill 1000000000\n.cfi_endproc\n".into(),
+        format!(".uleb128 {}\n", "1,".repeat(100_000)),
+        format!(".amd_amdgpu_pal_metadata {}1\n", "1,".repeat(100_001)),
+    ];
+    let options = Options {
+        target: Target::parse("gfx900"),
+        ..Options::default()
+    };
+    for source in cases {
+        let started = std::time::Instant::now();
+        let output = assemble(&source, "a.s", &options);
+        let written = output
+            .object
+            .map(|o| (o.relocatable().is_ok(), o.loadable().is_ok()));
+        let head: String = source.chars().take(60).collect();
+        let time = started.elapsed();
+        assert!(time.as_millis() < 5000, "{time:?} {written:?}: {head}");
+    }
+}

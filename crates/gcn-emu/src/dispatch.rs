@@ -716,7 +716,13 @@ impl Setup<'_> {
             UserSgpr::FlatScratchInit => pair(flat_scratch),
             UserSgpr::PrivateSegmentSize => vec![self.shape.lane_scratch],
         });
-        for (register, value) in state.sgprs.iter_mut().zip(user) {
+        // Kernels of v2 may want the numbers of workgroups too, by bits that are reserved in later descriptors.
+        let counts = (0..3).filter(|d| {
+            self.kernel.kernel_code.is_some()
+                && descriptor.kernel_code_properties >> (7 + d) & 1 != 0
+        });
+        let counts = counts.map(|d| self.shape.groups[d]);
+        for (register, value) in state.sgprs.iter_mut().zip(user.chain(counts)) {
             *register = value;
         }
         // The system's values follow the user SGPRs, however many of those have a value.

@@ -654,9 +654,11 @@ fn next_bundle(
     };
     let mut at = from;
     let mut size = bundle::PAGE;
+    let mut chunk = Vec::new();
     while at < end {
-        let chunk = source.read(at, (end - at).min(size))?;
-        match chunk.iter().position(|b| *b != 0) {
+        chunk.resize((end - at).min(size) as usize, 0);
+        source.read_into(at, &mut chunk)?;
+        match first_other(&chunk) {
             None => at += chunk.len() as u64,
             Some(n) => {
                 at += n as u64;
@@ -671,6 +673,17 @@ fn next_bundle(
         size = CHUNK;
     }
     Ok(None)
+}
+
+/// Where the first byte is that is not zero. Gigabytes of zeros are no rarity in what damaged or hostile files claim.
+fn first_other(bytes: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 256;
+    let block = bytes
+        .chunks(BLOCK)
+        .position(|block| block.iter().fold(0, |all, b| all | b) != 0)?;
+    let start = block * BLOCK;
+    let inside = bytes[start..].iter().position(|b| *b != 0)?;
+    Some(start + inside)
 }
 
 /// Reads the header of the bundle at an offset: how it is packed, its entries and its size in the file. There are `left` bytes.

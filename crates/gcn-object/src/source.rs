@@ -87,9 +87,17 @@ impl Source {
             )));
         };
         let mut bytes = vec![0; count];
-        let read = self.fill(offset, &mut bytes);
-        match read {
-            Ok(n) if n == count => Ok(bytes),
+        self.read_into(offset, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Fills `out` from `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Read`] if there are not so many bytes.
+    pub(crate) fn read_into(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        match self.fill(offset, out) {
+            Ok(n) if n == out.len() => Ok(()),
             Ok(_) => Err(Error::Read("the file ends too early".into())),
             Err(e) => Err(Error::Read(e.to_string())),
         }

@@ -420,7 +420,7 @@ fn v2_is_linked_as_lld_links_it() {
 #[test]
 fn mesa_objects_come_back() {
     let object = CodeObject::parse(MESA).unwrap();
-    assert_eq!(object.target_id(), "amdgcn-mesa-mesa3d--gfx901");
+    assert_eq!(object.target_id(), "amdgcn-mesa-mesa3d--gfx900");
     assert_eq!(object.kernels.len(), 2);
     assert!(object.section(".AMDGPU.config").is_some());
     let addends: Vec<_> = object

@@ -658,3 +658,60 @@ fn completions_and_manual_pages() {
         assert!(page.contains(".SH"), "{name}");
     }
 }
+
+/// A kernel with an `amd_kernel_code_t`, and the user SGPRs that only such kernels have: the numbers of workgroups.
+#[test]
+fn kernels_of_code_object_v2_run() {
+    let source = "\
+.hsa_code_object_version 2,1
+.hsa_code_object_isa 9,0,0,\"AMD\",\"AMDGPU\"
+.text
+.p2align 8
+.globl k
+.amdgpu_hsa_kernel k
+k:
+.amd_kernel_code_t
+ enable_sgpr_kernarg_segment_ptr = 1
+ enable_sgpr_grid_workgroup_count_x = 1
+ enable_sgpr_grid_workgroup_count_y = 1
+ user_sgpr_count = 4
+ kernarg_segment_byte_size = 8
+ granulated_wavefront_sgpr_count = 1
+ is_ptr64 = 1
+.end_amd_kernel_code_t
+s_load_dwordx2 s[6:7], s[0:1], 0x0
+v_mov_b32 v0, 0
+v_mov_b32 v1, s2
+v_mov_b32 v2, s3
+s_waitcnt lgkmcnt(0)
+global_store_dwordx2 v0, v[1:2], s[6:7]
+s_endpgm
+";
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    let ran = with_input(
+        &["asm", "--arch", "gfx900", "-o", &path("k.co"), "-"],
+        source.as_bytes(),
+    );
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let (object, out) = (path("k.co"), format!("0={}", path("out")));
+    let ran = gcn(&[
+        "run",
+        &object,
+        "--kernel",
+        "k",
+        "--grid",
+        "6,10",
+        "--group",
+        "2,2",
+        "--arg",
+        "buf:zero:8",
+        "--out",
+        &out,
+    ]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert_eq!(
+        std::fs::read(path("out")).unwrap(),
+        [3, 0, 0, 0, 5, 0, 0, 0]
+    );
+}

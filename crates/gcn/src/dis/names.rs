@@ -1,0 +1,128 @@
+//! How the source calls symbols and sections.
+
+use super::*;
+
+/// A name as the assembler takes it: in quotes where it would be something else without.
+pub fn quoted(name: &str) -> String {
+    let bytes = name.as_bytes();
+    let start = |c: u8| c.is_ascii_alphabetic() || matches!(c, b'_' | b'.' | b'$') || c >= 0x80;
+    let plain = bytes.first().is_some_and(|c| start(*c))
+        && bytes.iter().all(|c| start(*c) || c.is_ascii_digit());
+    // What may be a register would be one.
+    let numbered = |prefix: &str| {
+        let number = name.strip_prefix(prefix).unwrap_or("");
+        !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())
+    };
+    let register = ["s", "v", "ttmp"].iter().any(|prefix| numbered(prefix))
+        || RESERVED.iter().any(|word| {
+            let halves = name.strip_suffix("_lo").or(name.strip_suffix("_hi"));
+            name.eq_ignore_ascii_case(word) || halves == Some(word)
+        });
+    match plain && !register {
+        true => name.to_string(),
+        false => format!("\"{}\"", name.replace('"', "'")),
+    }
+}
+
+pub(super) fn unquoted(name: &str) -> &str {
+    name.trim_matches('"')
+}
+
+/// Words that operands may be.
+pub(super) const RESERVED: &[&str] = &[
+    "vcc",
+    "exec",
+    "scc",
+    "m0",
+    "flat_scratch",
+    "xnack_mask",
+    "tba",
+    "tma",
+    "vccz",
+    "execz",
+    "off",
+    "lds_direct",
+    "null",
+    "src_vccz",
+    "src_execz",
+    "src_scc",
+    "src_lds_direct",
+    "shared_base",
+    "shared_limit",
+    "private_base",
+    "private_limit",
+    "pops_exiting_wave_id",
+    "lit",
+    "op",
+    "hwreg",
+    "sendmsg",
+    "abs",
+    "neg",
+    "sext",
+    "vmcnt",
+    "lgkmcnt",
+    "expcnt",
+    "mul",
+    "div",
+];
+
+/// How the source calls each symbol; empty for those that it leaves to the linker.
+pub(super) fn names(table: &[Symbol]) -> Vec<String> {
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut names = Vec::with_capacity(table.len());
+    let all: HashSet<&str> = table.iter().map(|s| s.name.as_str()).collect();
+    for symbol in table {
+        let made = symbol.name.is_empty()
+            || matches!(symbol.kind, SymbolKind::Section | SymbolKind::File)
+            || symbol.name == "_DYNAMIC";
+        if made {
+            names.push(String::new());
+            continue;
+        }
+        let mut name = symbol.name.clone();
+        // Local symbols of several files may share a name, which source cannot have.
+        let mut n = 1;
+        while taken.contains(&name) || n > 1 && all.contains(name.as_str()) {
+            n += 1;
+            name = format!("{}.{n}", symbol.name);
+        }
+        taken.insert(name.clone());
+        names.push(quoted(&name));
+    }
+    names
+}
+
+pub(super) fn hidden(symbol: &Symbol) -> bool {
+    matches!(symbol.visibility, Visibility::Hidden | Visibility::Internal)
+}
+
+pub(super) fn visible(visibility: Visibility, name: &str) -> String {
+    match visibility {
+        Visibility::Protected => format!(".protected {name}\n"),
+        Visibility::Hidden => format!(".hidden {name}\n"),
+        Visibility::Internal => format!(".internal {name}\n"),
+        Visibility::Default => String::new(),
+    }
+}
+
+pub(super) fn with_addend(expression: &str, addend: i64) -> String {
+    match addend {
+        0 => expression.to_string(),
+        addend => format!("{expression}{addend:+}"),
+    }
+}
+
+pub(super) fn section_name(name: &str) -> String {
+    let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.');
+    match name.starts_with('.') && name.bytes().all(plain) {
+        true => name.to_string(),
+        false => format!("\"{name}\""),
+    }
+}
+
+pub(super) fn power_of_two(align: u64) -> u64 {
+    match align.is_power_of_two() {
+        true => align,
+        false => 1,
+    }
+}

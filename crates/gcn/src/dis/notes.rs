@@ -1,0 +1,153 @@
+//! Notes as directives.
+
+use super::*;
+
+/// The section of notes, as the directives that make it again.
+pub(super) struct Notes {
+    pub(super) section: usize,
+    /// Directives before the target is named.
+    pub(super) version: String,
+    /// Those after it.
+    pub(super) isa: String,
+    /// The metadata, with what is around them.
+    pub(super) metadata: String,
+    /// The code object version that the assembler knows by them.
+    pub(super) known: Option<Version>,
+}
+
+impl Notes {
+    /// `None` if there are no notes, or if directives would not give the same bytes.
+    pub(super) fn new(object: &CodeObject) -> Option<Notes> {
+        let flags = match object.os {
+            Os::Hsa => SectionFlags::ALLOC,
+            _ => SectionFlags(0),
+        };
+        let section = (object.sections.iter())
+            .position(|s| s.kind == SectionKind::NOTE && s.name == ".note" && s.flags == flags)?;
+        let bytes = object.section_data(section);
+        let mut notes = Notes {
+            section,
+            version: String::new(),
+            isa: String::new(),
+            metadata: String::new(),
+            known: None,
+        };
+        // The bytes that the directives make, in their order.
+        let (mut before, mut between, mut last) = (Vec::new(), Vec::new(), Vec::new());
+        for note in metadata::notes(bytes) {
+            let owner = String::from_utf8_lossy(note.owner).into_owned();
+            let descriptor = bytes.get(note.descriptor.clone())?;
+            let made = metadata::note(&owner, note.kind, descriptor);
+            match (owner.as_str(), note.kind) {
+                ("AMD", metadata::NT_AMD_VERSION) => {
+                    let [major, minor] = words(descriptor)?;
+                    let line = format!(".hsa_code_object_version {major},{minor}\n");
+                    notes.version.push_str(&line);
+                    notes.known.get_or_insert(Version::V2);
+                    before.extend(made);
+                }
+                ("AMD", metadata::NT_AMD_ISA) => {
+                    notes.isa.push_str(&isa_line(descriptor)?);
+                    between.extend(made);
+                }
+                ("AMD", metadata::NT_AMD_ISA_NAME) => {
+                    let name = std::str::from_utf8(descriptor).ok()?;
+                    let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
+                    if !name.chars().all(plain) {
+                        return None;
+                    }
+                    let _ = writeln!(notes.isa, ".amd_amdgpu_isa \"{name}\"");
+                    between.extend(made);
+                }
+                ("AMD", metadata::NT_AMD_METADATA) if last.is_empty() => {
+                    let text = std::str::from_utf8(descriptor).ok()?;
+                    notes.metadata = v2_metadata(text)?;
+                    last.extend(made);
+                }
+                ("AMDGPU", metadata::NT_AMDGPU_METADATA)
+                    if last.is_empty() && object.os == Os::Hsa =>
+                {
+                    let text = metadata::faithful_text(descriptor)?;
+                    let text = text.trim_end();
+                    notes.metadata = format!("\n.amdgpu_metadata\n{text}\n.end_amdgpu_metadata\n");
+                    notes.known = Some(match object.metadata.version[1] {
+                        0 => Version::V3,
+                        2 => Version::V5,
+                        _ => Version::V4,
+                    });
+                    last.extend(made);
+                }
+                _ => return None,
+            }
+        }
+        before.extend(between);
+        before.extend(last);
+        (!before.is_empty() && before == bytes).then_some(notes)
+    }
+}
+
+/// Little-endian words of 32 bits, if they are all there is.
+pub(super) fn words<const N: usize>(bytes: &[u8]) -> Option<[u32; N]> {
+    let words: Vec<u32> = (bytes.chunks_exact(4))
+        .map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
+        .collect();
+    words.try_into().ok().filter(|_| bytes.len() == 4 * N)
+}
+
+/// `.hsa_code_object_isa`, with what the note says.
+pub(super) fn isa_line(descriptor: &[u8]) -> Option<String> {
+    let size = |at: usize| {
+        let bytes = descriptor.get(at..at + 2)?;
+        Some(u16::from_le_bytes([bytes[0], bytes[1]]) as usize)
+    };
+    let [major, minor, stepping] = words(descriptor.get(4..16)?)?;
+    let (vendor_size, name_size) = (size(0)?, size(2)?);
+    let names = &descriptor[16..];
+    let vendor = names.get(..vendor_size)?.strip_suffix(b"\0")?;
+    let name = names.get(vendor_size..)?.strip_suffix(b"\0")?;
+    let plain = |c: &u8| c.is_ascii_alphanumeric();
+    if name.len() + 1 != name_size || !vendor.iter().chain(name).all(plain) {
+        return None;
+    }
+    let (vendor, name) = (str::from_utf8(vendor).ok()?, str::from_utf8(name).ok()?);
+    Some(format!(
+        ".hsa_code_object_isa {major},{minor},{stepping},\"{vendor}\",\"{name}\"\n"
+    ))
+}
+
+/// The metadata of code object v2, which are text in the file.
+pub(super) fn v2_metadata(text: &str) -> Option<String> {
+    const END: &str = ".end_amd_amdgpu_hsa_metadata";
+    let read = metadata::parse_yaml(text).ok()?;
+    let version = |pairs: &Vec<_>| {
+        (pairs.iter()).any(|(key, _): &(metadata::Value, _)| key.as_str() == Some("Version"))
+    };
+    let kept = text.ends_with('\n')
+        && !text.starts_with(['\n', '\r'])
+        && !text.contains(END)
+        && !text.contains('\0')
+        && read.as_map().is_some_and(version);
+    // Of two line breaks at the end one is the directive's.
+    let more = if text.ends_with("\n\n") { "\n" } else { "" };
+    kept.then(|| format!("\n.amd_amdgpu_hsa_metadata\n{text}{more}{END}\n"))
+}
+
+/// The `amd_kernel_code_t` that a kernel begins with, as directives, or as numbers where none make it.
+pub(super) fn kernel_code(bytes: &[u8; KERNEL_CODE], object: &CodeObject) -> String {
+    let mut out = String::new();
+    match KernelCode::from_bytes(*bytes).lines(object.target.machine) {
+        Some(lines) => {
+            out.push_str("\t.amd_kernel_code_t\n");
+            for (name, value) in lines {
+                let _ = writeln!(out, "\t\t{name} = {value}");
+            }
+            out.push_str("\t.end_amd_kernel_code_t\n");
+        }
+        None => {
+            for line in bytes.chunks_exact(32) {
+                plain_data(line, false, &mut out);
+            }
+        }
+    }
+    out
+}

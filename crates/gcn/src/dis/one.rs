@@ -1,0 +1,173 @@
+//! One symbol alone.
+
+use super::*;
+
+/// The metadata of one kernel as text.
+pub(super) fn metadata_of(note: &[u8], name: &str) -> Option<String> {
+    let mut value = metadata::decode(note).ok()?;
+    if let metadata::Value::Map(pairs) = &mut value {
+        for (key, value) in pairs.iter_mut() {
+            if key.as_str() != Some("amdhsa.kernels") {
+                continue;
+            }
+            if let metadata::Value::Array(kernels) = value {
+                let symbol = format!("{name}.kd");
+                kernels.retain(|kernel| {
+                    let pairs = kernel.as_map().map_or(&[][..], Vec::as_slice);
+                    (pairs.iter()).any(|(key, value)| {
+                        key.as_str() == Some(".symbol") && value.as_str() == Some(&symbol)
+                    })
+                });
+            }
+        }
+    }
+    metadata::to_yaml(&value).ok()
+}
+
+impl<'a> Source<'a> {
+    /// One symbol's code or data.
+    pub(super) fn write_one(mut self, name: &str, out: &mut (dyn Write + Send)) -> io::Result<()> {
+        let found = self.table.iter().position(|s| s.name == name);
+        let Some(n) = found.filter(|n| !self.names[*n].is_empty()) else {
+            let near: Vec<&str> = (self.table.iter())
+                .filter(|s| s.name.contains(name) && !s.name.is_empty())
+                .map(|s| s.name.as_str())
+                .take(5)
+                .collect();
+            let hint = match near.is_empty() {
+                true => String::new(),
+                false => format!("; there are {}", near.join(", ")),
+            };
+            return Err(invalid(format!("there is no symbol `{name}`{hint}")));
+        };
+        let symbol = self.table[n].clone();
+        let SymbolSection::Index(index) = symbol.section else {
+            return Err(invalid(format!("`{name}` has neither code nor data here")));
+        };
+        if !self.shown.contains(&index) {
+            let section = &self.section(index).name;
+            return Err(invalid(format!(
+                "`{name}` is in {section}, which is not shown"
+            )));
+        }
+        let (base, section_end) = (
+            self.base(index),
+            self.base(index) + self.section(index).size,
+        );
+        let start = symbol.address.clamp(base, section_end);
+        let mut end = start.saturating_add(symbol.size).min(section_end);
+        if symbol.size == 0 {
+            // As far as the next one.
+            end = (self.table.iter())
+                .filter(|s| s.section == symbol.section && s.address > start)
+                .map(|s| s.address)
+                .fold(section_end, u64::min);
+        }
+        // Lines of the others are not this one's.
+        let own = |address: u64| (start..=end).contains(&address);
+        for marks in &mut self.marks {
+            marks.retain(|address, _| own(*address));
+        }
+        if let Some(mark) = self.marks[index].get_mut(&end) {
+            let last = mark.text.find(&format!("-{}\n", self.names[n]));
+            let length = last.map_or(0, |at| at + self.names[n].len() + 2);
+            mark.text.truncate(length);
+            mark.until = None;
+        }
+        let kernel =
+            (self.object.kernels.iter()).find(|k| k.name == name && k.entry == symbol.address);
+        self.keep_references(index, start, end);
+        let mut text = String::new();
+        self.head(&mut text);
+        text.push('\n');
+        self.declare_used(n, index, start, end, &mut text);
+        self.section_head(index, &mut text);
+        let code = self.section(index).flags.exec();
+        if self.section(index).kind == SectionKind::NOBITS {
+            let _ = writeln!(text, "{}:\n\t.zero {}", self.names[n], end - start);
+        } else if code {
+            out.write_all(text.as_bytes())?;
+            text.clear();
+            let bytes = self.object.section_data(index);
+            let from = (start - base) as usize;
+            let bytes = &bytes[from..(end - base) as usize];
+            let prefix = self.prefix(index);
+            Listing::labelled(
+                self.target,
+                bytes,
+                start,
+                self.options.style,
+                self.options.show,
+                &self.marks[index],
+                &self.fixes[index],
+                &prefix,
+            )
+            .write(1, out)?;
+        } else {
+            let range = (start - base) as usize..(end - base) as usize;
+            self.data(index, range, &mut text, out)?;
+            text.push('\n');
+        }
+        if let Some(kernel) = kernel {
+            let place = self.blocks.iter().find(|(_, k)| k.name == kernel.name);
+            if let Some((&(section, _), _)) = place {
+                self.section_head(section, &mut text);
+                self.block(kernel, &mut text);
+            }
+            if let Some(yaml) = self.object.note().and_then(|note| metadata_of(note, name)) {
+                let yaml = yaml.trim_end();
+                let _ = writeln!(text, "\n.amdgpu_metadata\n{yaml}\n.end_amdgpu_metadata");
+            }
+        }
+        out.write_all(text.as_bytes())
+    }
+
+    /// Drops expressions whose labels are not in what is printed.
+    pub(super) fn keep_references(&mut self, index: usize, start: u64, end: u64) {
+        let inside = |name: &str| {
+            let hex = name.strip_prefix(LABEL).unwrap_or("");
+            let hex = hex.rsplit_once('_').map_or(hex, |(_, hex)| hex);
+            u64::from_str_radix(hex, 16).is_ok_and(|a| (start..end).contains(&a))
+        };
+        let keep = |expression: &String| {
+            let name = expression.split(['@', '+', '-']).next().unwrap_or("");
+            !name.starts_with(LABEL) || inside(name)
+        };
+        self.fixes[index].retain(|at, expression| (start..end).contains(at) && keep(expression));
+        self.words[index]
+            .retain(|at, (_, expression)| (start..end).contains(at) && keep(expression));
+    }
+
+    /// Declares a symbol and those that its expressions name.
+    pub(super) fn declare_used(
+        &mut self,
+        n: usize,
+        index: usize,
+        start: u64,
+        end: u64,
+        out: &mut String,
+    ) {
+        let mut used: BTreeSet<&str> = BTreeSet::new();
+        let expressions = (self.fixes[index].range(start..end).map(|(_, e)| e.as_str())).chain(
+            self.words[index]
+                .range(start..end)
+                .map(|(_, (_, e))| e.as_str()),
+        );
+        for expression in expressions {
+            let name = expression.split(['@', '+', '-']).next().unwrap_or("");
+            if !name.starts_with(LABEL) {
+                used.insert(name);
+            }
+        }
+        let (name, symbol) = (&self.names[n], &self.table[n]);
+        let _ = match symbol.binding {
+            Binding::Weak => writeln!(out, ".weak {name}"),
+            Binding::Local if !hidden(symbol) => writeln!(out, ".local {name}"),
+            _ => writeln!(out, ".globl {name}"),
+        };
+        out.push_str(&visible(symbol.visibility, name));
+        for other in used.into_iter().filter(|other| other != name) {
+            let _ = writeln!(out, ".globl {other}");
+        }
+    }
+}

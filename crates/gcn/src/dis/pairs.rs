@@ -1,0 +1,92 @@
+//! Addresses that code makes of the program counter and two literals.
+
+use super::*;
+
+/// A pair of literals that are added to the address of an instruction.
+pub(super) struct Pair {
+    /// Addresses of the literals.
+    pub(super) low: u64,
+    pub(super) high: u64,
+    /// The address that they are added to.
+    pub(super) pc: u64,
+    /// The sum.
+    pub(super) to: u64,
+}
+
+/// Finds literals that are added, low and high half, to an address that an instruction got from the
+/// program counter.
+pub(super) fn pairs(target: Target, bytes: &[u8], base: u64) -> Vec<Pair> {
+    /// How many instructions after it the additions are looked for.
+    const NEAR: usize = 12;
+    let decoder = Decoder::new(target);
+    let mut facts: HashMap<&'static str, Facts> = HashMap::new();
+    let mut pairs = Vec::new();
+    // Only rows that were seen are asked, and most of the code is never asked twice.
+    let mut keeps: HashMap<*const gcn_isa::Inst, bool> = HashMap::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let Some(insn) = decoder.decode(&bytes[at..]) else {
+            at += 4;
+            continue;
+        };
+        let next = at + insn.len as usize;
+        let keeps_pc = !insn.row.format.is_vector()
+            && *keeps
+                .entry(insn.row)
+                .or_insert_with(|| Facts::new(insn.row, target).keeps_pc());
+        if !keeps_pc {
+            at = next;
+            continue;
+        }
+        let own = Facts::new(insn.row, target);
+        let pair = (own.accesses(&insn))
+            .find(|a| a.write && a.file == File::Scalar && a.count == 2 && !a.anywhere);
+        let (mut low, mut high) = (None, None);
+        let mut place = next;
+        if let Some(pair) = pair.filter(|_| own.flow(&insn) == gcn_isa::flow::Flow::Next) {
+            for _ in 0..NEAR {
+                let Some(insn) = bytes.get(place..).and_then(|b| decoder.decode(b)) else {
+                    break;
+                };
+                let facts =
+                    (facts.entry(insn.row.name)).or_insert_with(|| Facts::new(insn.row, target));
+                if facts.flow(&insn) != gcn_isa::flow::Flow::Next {
+                    break;
+                }
+                let plain = layout_of(insn.encoding, insn.generation()).map_or(8, |l| l.bytes);
+                let literal = insn.len > plain;
+                let touches = |n: u16, write: bool| {
+                    (facts.accesses(&insn)).any(|a| a.write == write && a.touches(File::Scalar, n))
+                };
+                let place_of = (place as u64 + 4, insn.literal);
+                let mut spoiled = false;
+                for (n, half) in [(pair.first, &mut low), (pair.first + 1, &mut high)] {
+                    if touches(n, true) {
+                        match half {
+                            None if literal && touches(n, false) => *half = Some(place_of),
+                            _ => spoiled = true,
+                        }
+                    }
+                }
+                if spoiled || low.is_some() && high.is_some() {
+                    break;
+                }
+                place += insn.len as usize;
+            }
+        }
+        if let (Some((low_at, low)), Some((high_at, high))) = (low, high)
+            && low_at != high_at
+        {
+            let pc = base.wrapping_add(next as u64);
+            let distance = (high as u64) << 32 | low as u64;
+            pairs.push(Pair {
+                low: base.wrapping_add(low_at),
+                high: base.wrapping_add(high_at),
+                pc,
+                to: pc.wrapping_add(distance),
+            });
+        }
+        at = next;
+    }
+    pairs
+}

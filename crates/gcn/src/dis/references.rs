@@ -1,0 +1,317 @@
+//! What addresses and relocations become: symbols, labels, expressions.
+
+use super::*;
+
+/// What stands for the eight bytes of a relocated address, a literal or a branch's target.
+pub(super) enum Fixed {
+    Expression(String),
+    /// An entry of the global offset table, by its address in the file.
+    Got(u64),
+}
+
+impl<'a> Source<'a> {
+    /// What a place is called that has no name of its own.
+    pub(super) fn label(&self, section: usize, address: u64) -> String {
+        match self.loadable {
+            true => format!("{LABEL}{address:x}"),
+            false => format!("{}{address:x}", self.prefix(section)),
+        }
+    }
+
+    /// What labels of a section begin with. In relocatable files every section begins at 0.
+    pub(super) fn prefix(&self, section: usize) -> String {
+        match self.loadable {
+            true => LABEL.to_string(),
+            false => format!("{LABEL}{section}_"),
+        }
+    }
+
+    /// A named symbol that is at an address or reaches over it; one with the section given first.
+    pub(super) fn symbol_over(&self, address: u64, sorted: &[(u64, usize)]) -> Option<usize> {
+        let after = sorted.partition_point(|(a, _)| *a <= address);
+        // The nearest ones, as symbols may share an address.
+        let near = sorted[..after].iter().rev().take(8);
+        let over = |n: usize| {
+            let symbol = &self.table[n];
+            symbol.address == address || address - symbol.address < symbol.size
+        };
+        near.map(|(_, n)| *n).find(|n| over(*n))
+    }
+
+    /// An expression for an address in a loadable file, made a label where nothing is there yet.
+    pub(super) fn address(&mut self, address: u64, sorted: &[(u64, usize)]) -> Option<String> {
+        if let Some(n) = self.symbol_over(address, sorted) {
+            let symbol = &self.table[n];
+            let name = &self.names[n];
+            return Some(match address - symbol.address {
+                0 => name.clone(),
+                more => format!("{name}+{more}"),
+            });
+        }
+        let section = self.home(address)?;
+        let name = self.label(section, address);
+        // The listing names branch targets alike; a mark takes its place.
+        let aligned =
+            !self.section(section).flags.exec() || (address - self.base(section)).is_multiple_of(4);
+        let taken = |(&(s, start), _): (&(usize, u64), _)| s == section && address - start < 64;
+        let block = self.blocks.range(..=(section, address)).next_back();
+        if !aligned || block.is_some_and(taken) {
+            return None;
+        }
+        let mark = self.marks[section].entry(address).or_default();
+        if mark.name.is_none() {
+            let _ = writeln!(mark.text, "{name}:");
+            mark.name = Some(name.clone());
+        }
+        Some(name)
+    }
+
+    /// Defined symbols by address, of loadable files.
+    pub(super) fn sorted(&self) -> Vec<(u64, usize)> {
+        let mut sorted: Vec<(u64, usize)> = (self.table.iter().enumerate())
+            .filter(|(n, s)| {
+                !self.names[*n].is_empty()
+                    && matches!(s.section, SymbolSection::Index(i) if self.is_shown[i])
+            })
+            .map(|(n, s)| (s.address, n))
+            .collect();
+        sorted.sort_unstable();
+        sorted
+    }
+
+    /// Literals that add up with the program counter to an address become that address's symbol:
+    /// the distance then survives a change of the code between.
+    pub(super) fn code_references(&mut self) {
+        let got = (self.object.sections.iter())
+            .position(|s| s.name == ".got" && s.kind == SectionKind::PROGBITS);
+        let sorted = self.sorted();
+        let mut entries: Vec<u64> = Vec::new();
+        let mut uses = Vec::new();
+        for index in self.shown.clone() {
+            let section = self.section(index);
+            if !section.flags.exec() || section.kind == SectionKind::NOBITS {
+                continue;
+            }
+            for pair in pairs(
+                self.target,
+                self.object.section_data(index),
+                section.address,
+            ) {
+                let in_got = got.map(|g| self.section(g)).filter(|g| {
+                    pair.to >= g.address && pair.to < g.address + g.size && pair.to % 8 == 0
+                });
+                let fixed = match in_got {
+                    Some(_) => Fixed::Got(pair.to),
+                    None => match self.address(pair.to, &sorted) {
+                        Some(expression) => Fixed::Expression(expression),
+                        None => continue,
+                    },
+                };
+                if let Fixed::Got(entry) = fixed
+                    && !entries.contains(&entry)
+                {
+                    entries.push(entry);
+                }
+                uses.push((index, pair, fixed));
+            }
+        }
+        entries.sort_unstable();
+        // The linker makes the table again, if the references ask for all of its entries.
+        let remade = got.and_then(|g| self.got_symbols(g, &entries));
+        if let (Some(g), Some(_)) = (got, &remade) {
+            self.shown.retain(|i| *i != g);
+            self.note_shown();
+        }
+        for (index, pair, fixed) in uses {
+            let (name, variant) = match fixed {
+                Fixed::Expression(expression) => (expression, "rel32"),
+                Fixed::Got(entry) => match &remade {
+                    Some(symbols) => {
+                        let n = entries.iter().position(|e| *e == entry).unwrap_or(0);
+                        self.got_uses.push(GotUse {
+                            section: index,
+                            offset: pair.low - self.base(index),
+                            symbol: symbols[n],
+                        });
+                        (self.names[symbols[n]].clone(), "gotpcrel32")
+                    }
+                    None => match self.address(entry, &sorted) {
+                        Some(name) => (name, "rel32"),
+                        None => continue,
+                    },
+                },
+            };
+            for (at, half) in [(pair.low, "lo"), (pair.high, "hi")] {
+                let (symbol, more) = match name.split_once('+') {
+                    Some((symbol, more)) if !name.starts_with('"') => {
+                        (symbol, more.parse().unwrap_or(0))
+                    }
+                    _ => match name.rsplit_once("\"+") {
+                        Some((symbol, more)) => {
+                            (&name[..symbol.len() + 1], more.parse().unwrap_or(0))
+                        }
+                        None => (name.as_str(), 0),
+                    },
+                };
+                let addend = at.wrapping_sub(pair.pc).wrapping_add(more);
+                self.fixes[index].insert(at, format!("{symbol}@{variant}@{half}+{addend}"));
+            }
+        }
+    }
+
+    /// The symbols of the entries of the global offset table, if these are all and in order.
+    pub(super) fn got_symbols(&self, got: usize, entries: &[u64]) -> Option<Vec<usize>> {
+        let section = self.section(got);
+        let in_order =
+            (entries.iter().enumerate()).all(|(n, entry)| *entry == section.address + 8 * n as u64);
+        if !in_order || entries.len() as u64 * 8 != section.size {
+            return None;
+        }
+        let relocations: HashMap<u64, &Relocation> = (self.object.relocations.iter())
+            .map(|r| (r.offset, r))
+            .collect();
+        let sorted = self.sorted();
+        let symbol = |entry: &u64| {
+            let relocation = relocations.get(entry)?;
+            match relocation.kind {
+                RelocationKind::ABS64 if relocation.addend == 0 => {
+                    let name = &self.object.dynamic_symbols.get(relocation.symbol?)?.name;
+                    self.by_name.get(name.as_str()).copied()
+                }
+                RelocationKind::RELATIVE64 => {
+                    let address = relocation.addend as u64;
+                    let n = self.symbol_over(address, &sorted)?;
+                    (self.table[n].address == address).then_some(n)
+                }
+                _ => None,
+            }
+        };
+        let symbols: Vec<usize> = entries.iter().map(symbol).collect::<Option<_>>()?;
+        // The linker's order is that of the symbols, local ones last.
+        let places: HashMap<usize, usize> = (self.order().into_iter().enumerate())
+            .map(|(place, n)| (n, place))
+            .collect();
+        let key = |n: &usize| {
+            let symbol = &self.table[*n];
+            let local = symbol.binding == Binding::Local && !hidden(symbol);
+            (local, places.get(n).copied())
+        };
+        symbols.is_sorted_by_key(key).then_some(symbols)
+    }
+
+    /// Words that the loader fills in.
+    pub(super) fn dynamic_relocations(&mut self) {
+        let sorted = self.sorted();
+        for relocation in &self.object.relocations {
+            let Some(section) = self.home(relocation.offset) else {
+                continue;
+            };
+            let expression = match relocation.kind {
+                RelocationKind::ABS64 => {
+                    let symbol = relocation.symbol;
+                    let Some(symbol) = symbol.and_then(|n| self.object.dynamic_symbols.get(n))
+                    else {
+                        continue;
+                    };
+                    with_addend(&quoted(&symbol.name), relocation.addend)
+                }
+                RelocationKind::RELATIVE64 => {
+                    match self.address(relocation.addend as u64, &sorted) {
+                        Some(expression) => expression,
+                        None => continue,
+                    }
+                }
+                _ => continue,
+            };
+            self.words[section].insert(relocation.offset, (8, expression));
+        }
+    }
+
+    /// What the linker fills in, in relocatable files.
+    pub(super) fn relocations(&mut self) {
+        // To the assembler a local symbol is a place in its section, too.
+        let mut local: BTreeMap<(usize, u64), usize> = BTreeMap::new();
+        for (n, symbol) in self.table.iter().enumerate() {
+            if let SymbolSection::Index(i) = symbol.section
+                && symbol.binding == Binding::Local
+                && !self.names[n].is_empty()
+            {
+                local.entry((i, symbol.address)).or_insert(n);
+            }
+        }
+        for relocation in &self.object.relocations {
+            let (Some(section), Some(n)) = (relocation.section, relocation.symbol) else {
+                continue;
+            };
+            let symbol = &self.table[n];
+            let offset = relocation.offset;
+            let in_block = (self.blocks.range(..=(section, offset)).next_back())
+                .is_some_and(|(&(s, start), _)| s == section && offset - start < 64);
+            if in_block {
+                continue;
+            }
+            // The literals that are added to the program counter are 4 and 12 bytes behind what it
+            // says, so that much is added to the symbol.
+            let bias = match relocation.kind {
+                RelocationKind::REL32_LO => 4,
+                RelocationKind::REL32_HI => 12,
+                _ => 0,
+            };
+            let mut addend = relocation.addend;
+            let named = match symbol.section {
+                SymbolSection::Index(i) if symbol.kind == SymbolKind::Section => {
+                    let to = addend.wrapping_sub(bias) as u64;
+                    let near = local.range((i, 0)..=(i, to)).next_back();
+                    near.filter(|(place, n)| place.1 == to || to - place.1 < self.table[**n].size)
+                }
+                _ => None,
+            };
+            let name = match (named, symbol.section) {
+                (Some((place, n)), _) => {
+                    addend = addend.wrapping_sub_unsigned(place.1);
+                    self.names[*n].clone()
+                }
+                (None, SymbolSection::Index(i)) if symbol.kind == SymbolKind::Section => {
+                    // The section is meant: a label where it begins stands for it.
+                    let base = self.base(i);
+                    let name = format!("{LABEL}section{i}");
+                    let mark = self.marks[i].entry(base).or_default();
+                    let line = format!("{name}:\n");
+                    if !mark.text.contains(&line) {
+                        mark.text.push_str(&line);
+                    }
+                    name
+                }
+                _ => self.names[n].clone(),
+            };
+            let (suffix, width) = match relocation.kind {
+                RelocationKind::ABS32_LO => ("@abs32@lo", 4),
+                RelocationKind::ABS32_HI => ("@abs32@hi", 4),
+                RelocationKind::REL32_LO => ("@rel32@lo", 4),
+                RelocationKind::REL32_HI => ("@rel32@hi", 4),
+                RelocationKind::GOTPCREL => ("@gotpcrel", 4),
+                RelocationKind::GOTPCREL32_LO => ("@gotpcrel32@lo", 4),
+                RelocationKind::GOTPCREL32_HI => ("@gotpcrel32@hi", 4),
+                RelocationKind::REL64 => ("-.", 8),
+                RelocationKind::REL32 => ("-.", 4),
+                RelocationKind::ABS64 => ("", 8),
+                RelocationKind::ABS32 => ("", 4),
+                RelocationKind::REL16 => ("", 2),
+                _ => continue,
+            };
+            let code = self.section(section).flags.exec();
+            // A literal is relative to its place anyway.
+            let suffix = if code && relocation.kind == RelocationKind::REL32 {
+                ""
+            } else {
+                suffix
+            };
+            let expression = with_addend(&format!("{name}{suffix}"), addend);
+            if code {
+                self.fixes[section].insert(offset, expression);
+            } else {
+                self.words[section].insert(offset, (width, expression));
+            }
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Labels, types and sizes where symbols are, and their declarations.
+
+use super::*;
+
+impl<'a> Source<'a> {
+    /// Labels, types, sizes.
+    pub(super) fn place_symbols(&mut self) {
+        let mut ends = 0;
+        // Where the symbols so far end, section by section.
+        let mut symbol_ends = vec![BTreeSet::new(); self.marks.len()];
+        let mut order: Vec<usize> = (0..self.table.len()).collect();
+        order.sort_by_key(|n| self.table[*n].address);
+        let kernels: HashSet<(Option<usize>, u64)> = (self.object.kernels.iter())
+            .map(|k| (k.entry_section, k.entry))
+            .collect();
+        for n in order {
+            let symbol = &self.table[n];
+            let name = self.names[n].clone();
+            let SymbolSection::Index(section) = symbol.section else {
+                continue;
+            };
+            if name.is_empty()
+                || !self.is_shown[section]
+                || self.blocks.contains_key(&(section, symbol.address))
+            {
+                continue;
+            }
+            let (base, size) = (self.base(section), self.section(section).size);
+            let code = self.section(section).flags.exec();
+            let own = symbol_ends[section].range(..=symbol.address).next_back();
+            let own = own.copied().unwrap_or(base);
+            symbol_ends[section].insert(symbol.address.saturating_add(symbol.size));
+            let inside = |address: u64| {
+                (base..=base + size).contains(&address)
+                    && (!code || (address - base).is_multiple_of(4))
+            };
+            let kind = match symbol.kind {
+                SymbolKind::Func => Some("@function".to_string()),
+                SymbolKind::Object => Some("@object".to_string()),
+                SymbolKind::HSA_KERNEL => Some("@amdgpu_hsa_kernel".to_string()),
+                _ => None,
+            };
+            if !inside(symbol.address) {
+                let start = format!("{LABEL}start{section}");
+                let mark = self.marks[section].entry(base).or_default();
+                let line = format!("{start}:\n");
+                if !mark.text.contains(&line) {
+                    mark.text.push_str(&line);
+                }
+                let _ = writeln!(
+                    self.settings,
+                    ".set {name}, {start}{:+}",
+                    symbol.address.wrapping_sub(base) as i64
+                );
+                if let Some(kind) = kind {
+                    let _ = writeln!(self.settings, ".type {name},{kind}");
+                }
+                if symbol.size != 0 {
+                    let _ = writeln!(self.settings, ".size {name}, {}", symbol.size);
+                }
+                continue;
+            }
+            let entry_section = (!self.loadable).then_some(section);
+            let kernel = code && kernels.contains(&(entry_section, symbol.address));
+            let headed = self.headed.get(&(entry_section, symbol.address)).copied();
+            let mut text = String::new();
+            if kernel || headed.is_some() {
+                text.push('\n');
+                if self.section(section).align >= 256 && (symbol.address - base).is_multiple_of(256)
+                {
+                    text.push_str("\t.p2align 8\n");
+                    self.pass_over_padding(section, own, symbol.address);
+                }
+            }
+            if symbol.kind == SymbolKind::HSA_KERNEL {
+                let _ = writeln!(text, "\t.amdgpu_hsa_kernel {name}");
+            } else if let Some(kind) = kind {
+                let _ = writeln!(text, "\t.type {name},{kind}");
+            }
+            let _ = writeln!(text, "{name}:");
+            let header = headed.and_then(|kernel| kernel.kernel_code.as_ref());
+            let header = header.map(|bytes| kernel_code(bytes, self.object));
+            if let Some(header) = &header {
+                text.push_str(header);
+            }
+            let end = symbol.address.wrapping_add(symbol.size);
+            let mut size = None;
+            if symbol.size != 0 {
+                let function = matches!(symbol.kind, SymbolKind::Func | SymbolKind::HSA_KERNEL);
+                if code && function && inside(end) {
+                    size = Some(format!(
+                        "{LABEL}func_end{ends}:\n\t.size {name}, {LABEL}func_end{ends}-{name}\n"
+                    ));
+                    ends += 1;
+                } else {
+                    let _ = writeln!(text, "\t.size {name}, {}", symbol.size);
+                }
+            }
+            let mark = self.marks[section].entry(symbol.address).or_default();
+            mark.text.push_str(&text);
+            if header.is_some() {
+                mark.until = Some(symbol.address + KERNEL_CODE as u64);
+                mark.padding = false;
+            }
+            // A branch to a symbol that others see would be left to the linker.
+            if mark.name.is_none() && (self.loadable || symbol.binding == Binding::Local) {
+                mark.name = Some(name);
+            }
+            if let Some(size) = size {
+                // It ends before others begin.
+                let mark = self.marks[section].entry(end).or_default();
+                mark.text.insert_str(0, &size);
+            }
+        }
+    }
+
+    /// Where the code before a kernel is padding that `.p2align 8` makes, it is not printed.
+    /// `own` is where the function before ends.
+    pub(super) fn pass_over_padding(&mut self, section: usize, own: u64, address: u64) {
+        const NOP: u32 = 0xbf80_0000;
+        let base = self.base(section);
+        let bytes = self.object.section_data(section);
+        let mut at = (address - base) as usize;
+        let end = at;
+        while at >= 4 && bytes.get(at - 4..at) == Some(&NOP.to_le_bytes()[..]) && end - at < 252 {
+            at -= 4;
+        }
+        let from = base + at as u64;
+        // What is a function's own is no padding, and neither is what has a label.
+        let from = from.max(own);
+        let free = |marks: &Marks| marks.range(from + 1..address).next().is_none();
+        if from < address && from.is_multiple_of(4) && free(&self.marks[section]) {
+            let mark = self.marks[section].entry(from).or_default();
+            mark.until = Some(address);
+            mark.padding = true;
+        }
+    }
+
+    /// Comments with source lines.
+    pub(super) fn place_lines(&mut self) {
+        let Some(lines) = self.options.lines else {
+            return;
+        };
+        for &section in &self.shown {
+            let (base, end) = (self.base(section), self.section(section).size);
+            if !self.section(section).flags.exec() {
+                continue;
+            }
+            for (address, text) in lines.of(section, base, base.saturating_add(end)) {
+                if !(address - base).is_multiple_of(4) {
+                    continue;
+                }
+                let mark = self.marks[section].entry(address).or_default();
+                for line in text.lines() {
+                    let _ = writeln!(mark.text, "\t// {line}");
+                }
+            }
+        }
+    }
+
+    /// Who sees which symbol, in the order of the table, which becomes that of the tables that are
+    /// made from this.
+    pub(super) fn declarations(&self, out: &mut String) {
+        let kernels: HashMap<&str, &Kernel> = self
+            .blocks
+            .values()
+            .map(|k| (k.name.as_str(), *k))
+            .collect();
+        for n in self.order() {
+            let (symbol, name) = (&self.table[n], &self.names[n]);
+            if name.is_empty() || !self.has(symbol) {
+                continue;
+            }
+            match symbol.binding {
+                Binding::Weak => writeln!(out, ".weak {name}"),
+                // What is hidden becomes local when it is linked.
+                Binding::Local if !(self.loadable && hidden(symbol)) => {
+                    writeln!(out, ".local {name}")
+                }
+                _ => writeln!(out, ".globl {name}"),
+            }
+            .ok();
+            let visibility = match kernels.get(symbol.name.as_str()) {
+                // The descriptor's block makes the code protected, and its symbol like the code's.
+                Some(kernel) => {
+                    let kd = self.find(&format!("{}.kd", kernel.name));
+                    match (symbol.visibility, kd.map(|kd| kd.visibility)) {
+                        (Visibility::Protected, Some(Visibility::Default)) => Visibility::Default,
+                        (own, _) => own,
+                    }
+                }
+                None => symbol.visibility,
+            };
+            if unquoted(name) != symbol.name {
+                let _ = writeln!(out, ".gcn_rename {name}, \"{}\"", symbol.name);
+            }
+            // A block's symbol has the code's.
+            let of_block =
+                (symbol.name.strip_suffix(".kd")).is_some_and(|n| kernels.contains_key(n));
+            if !of_block {
+                out.push_str(&visible(visibility, name));
+            }
+            match symbol.section {
+                SymbolSection::Absolute => {
+                    let _ = writeln!(out, ".set {name}, {:#x}", symbol.address);
+                    if symbol.size != 0 {
+                        let _ = writeln!(out, ".size {name}, {}", symbol.size);
+                    }
+                }
+                SymbolSection::Lds => {
+                    // Its value is its alignment.
+                    let align = power_of_two(symbol.address);
+                    let _ = writeln!(out, ".amdgpu_lds {name}, {}, {align}", symbol.size);
+                }
+                SymbolSection::Common => {
+                    let align = symbol.address.max(1);
+                    let _ = writeln!(
+                        out,
+                        ".comm {name}, {}, {}",
+                        symbol.size,
+                        align.trailing_zeros()
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The symbols in the order in which they came to the table. A linker puts hidden ones before
+    /// the others, and only their names are where they were.
+    pub(super) fn order(&self) -> Vec<usize> {
+        let table: Vec<usize> = (0..self.table.len()).collect();
+        let symtab = (self.object.sections.iter()).position(|s| s.kind == SectionKind::SYMTAB);
+        let (true, Some(symtab)) = (self.loadable, symtab) else {
+            return table;
+        };
+        let entries = self.object.section_data(symtab).chunks_exact(24);
+        let names: Vec<u32> = entries
+            .map(|entry| u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]))
+            .collect();
+        if names.len() != table.len() {
+            return table;
+        }
+        let mut order = table.clone();
+        order.sort_by_key(|n| names[*n]);
+        // Local ones are also sorted by their files, of which nothing is known.
+        let seen = |order: &[usize]| -> Vec<usize> {
+            let others = |n: &&usize| self.table[**n].binding != Binding::Local;
+            order.iter().filter(others).copied().collect()
+        };
+        match seen(&order) == seen(&table) {
+            true => order,
+            false => table,
+        }
+    }
+
+    /// Whether the source has a symbol.
+    pub(super) fn has(&self, symbol: &Symbol) -> bool {
+        match symbol.section {
+            SymbolSection::Index(i) => self.is_shown[i],
+            _ => true,
+        }
+    }
+}

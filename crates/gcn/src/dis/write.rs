@@ -1,0 +1,314 @@
+//! The text: sections, code, data.
+
+use super::*;
+
+impl<'a> Source<'a> {
+    /// The directives before everything else.
+    pub(super) fn head(&self, out: &mut String) {
+        let object = self.object;
+        header(out, self.options.style);
+        let version = object.version;
+        // Before v3 names of their own stood for features.
+        let id = match object.version {
+            Version::V2 => object.target.full(Abi {
+                os: object.os,
+                version: Version::V3,
+            }),
+            _ => object.target_id(),
+        };
+        let plus = id.contains('+') && !id.contains(':');
+        let known = self.notes.as_ref().and_then(|notes| notes.known);
+        // Versions before v4 read the target's id their way, so they must be known before it.
+        let known = match known {
+            Some(Version::V2) => Some(Version::V2),
+            Some(Version::V3) if !plus => None,
+            None if plus => Some(Version::V3),
+            None => Some(Version::V4),
+            known => known,
+        };
+        // Other systems' files have no version, but where it is not said features may be on or off.
+        let off = object.target.machine.xnack && !object.target.xnack.on_or_any();
+        let needed = match object.os {
+            Os::Hsa => known != Some(version),
+            _ => off,
+        };
+        if needed {
+            let _ = writeln!(out, ".amdhsa_code_object_version {}", version.number());
+        }
+        if let Some(notes) = &self.notes {
+            out.push_str(&notes.version);
+        }
+        let _ = writeln!(out, ".amdgcn_target \"{id}\"");
+        if let Some(notes) = self.notes.as_ref().filter(|notes| self.notes_first(notes)) {
+            out.push_str(&notes.isa);
+        }
+        out.push_str(".gcn_permissive\n");
+    }
+
+    /// Whether the notes are made before other sections than the code.
+    pub(super) fn notes_first(&self, notes: &Notes) -> bool {
+        let before = self.shown.iter().filter(|i| **i < notes.section).count();
+        match self.loadable {
+            true => self.section(notes.section).flags.alloc(),
+            false => before <= 1,
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
+        let mut text = String::new();
+        self.head(&mut text);
+        text.push_str(&self.places());
+        text.push('\n');
+        self.declarations(&mut text);
+        text.push_str(&self.settings);
+        let note = self.notes.as_ref().map(|notes| notes.section);
+        let mut metadata_done = false;
+        for &index in &self.shown {
+            // Its place among the sections is kept, but for that of loaded ones, which is the linker's
+            // business.
+            let place = |note: usize| {
+                let sorted = self.loadable
+                    && (self.section(note).flags.alloc() || self.section(index).flags.alloc());
+                !sorted && note < index
+            };
+            if !metadata_done && note.is_some_and(place) {
+                self.metadata(&mut text);
+                metadata_done = true;
+            }
+            out.write_all(text.as_bytes())?;
+            text.clear();
+            self.section_head(index, &mut text);
+            self.section_body(index, &mut text, out)?;
+        }
+        if !metadata_done {
+            self.metadata(&mut text);
+        }
+        if self.options.loaded_only {
+            let left_out = (self.object.sections.iter())
+                .filter(|s| !s.flags.alloc() && !linker_made(s))
+                .map(|s| s.name.as_str());
+            let left_out: Vec<&str> = left_out.collect();
+            if !left_out.is_empty() {
+                let _ = writeln!(text, "\n// Left out: {}", left_out.join(" "));
+            }
+        }
+        out.write_all(text.as_bytes())
+    }
+
+    pub(super) fn section_head(&self, index: usize, out: &mut String) {
+        let section = self.section(index);
+        out.push('\n');
+        let plain = section.kind == SectionKind::PROGBITS && section.flags == SectionFlags::CODE;
+        let first = self.object.section(".text") == Some(index);
+        if section.name == ".text" && plain && first {
+            out.push_str(".text\n");
+        } else {
+            let letters = [
+                (1, 'w'),
+                (2, 'a'),
+                (4, 'x'),
+                (0x10, 'M'),
+                (0x20, 'S'),
+                (0x200, 'G'),
+                (0x400, 'T'),
+                (0x20_0000, 'R'),
+                (0x8000_0000, 'e'),
+            ];
+            let flags: String = (letters.iter())
+                .filter(|(bit, _)| section.flags.0 & bit != 0)
+                .map(|(_, letter)| letter)
+                .collect();
+            let kind = match section.kind {
+                SectionKind::PROGBITS => "progbits".into(),
+                SectionKind::NOBITS => "nobits".into(),
+                SectionKind::NOTE => "note".into(),
+                SectionKind(n) => format!("{n:#x}"),
+            };
+            let name = section_name(&section.name);
+            let _ = write!(out, ".section {name},\"{flags}\",@{kind}");
+            if section.entry_size != 0 {
+                let _ = write!(out, ",{}", section.entry_size);
+            }
+            let group = |index: usize| {
+                let groups = &self.object.groups;
+                groups
+                    .iter()
+                    .position(|group| group.members.contains(&index))
+            };
+            let own = group(index);
+            if let Some(group) = own.map(|n| &self.object.groups[n]) {
+                let name = self.table.get(group.signature).map_or("", |s| &s.name);
+                let comdat = if group.flags & 1 != 0 { ",comdat" } else { "" };
+                let _ = write!(out, ",{}{comdat}", quoted(name));
+            }
+            // Sections that share a name are told apart by a number.
+            let same = |i: &&usize| {
+                **i < index && self.section(**i).name == section.name && group(**i) == own
+            };
+            let before = self.shown.iter().filter(same).count();
+            if before != 0 && !self.loadable {
+                let _ = write!(out, ",unique,{before}");
+            }
+            out.push('\n');
+        }
+        let align = power_of_two(section.align);
+        if align > 1 {
+            let _ = writeln!(out, ".p2align {}", align.trailing_zeros());
+        }
+    }
+
+    /// The section's bytes. `text` is what was not written yet.
+    pub(super) fn section_body(
+        &self,
+        index: usize,
+        text: &mut String,
+        out: &mut (dyn Write + Send),
+    ) -> io::Result<()> {
+        let section = self.section(index);
+        let bytes = self.object.section_data(index);
+        if section.kind == SectionKind::NOBITS {
+            self.zeros(index, text);
+        } else if section.flags.exec() {
+            out.write_all(text.as_bytes())?;
+            text.clear();
+            let prefix = self.prefix(index);
+            let (marks, fixes) = (&self.marks[index], &self.fixes[index]);
+            Listing::labelled(
+                self.target,
+                bytes,
+                section.address,
+                self.options.style,
+                self.options.show,
+                marks,
+                fixes,
+                &prefix,
+            )
+            .write(self.options.threads.max(1), out)?;
+            if bytes.is_empty()
+                && let Some(mark) = marks.get(&section.address)
+            {
+                text.push_str(&mark.text);
+            }
+        } else {
+            self.data(index, 0..bytes.len(), text, out)?;
+        }
+        Ok(())
+    }
+
+    /// A section of zeros that takes no room in the file.
+    pub(super) fn zeros(&self, index: usize, out: &mut String) {
+        let section = self.section(index);
+        let mut at = section.address;
+        for (&address, mark) in &self.marks[index] {
+            if address > at {
+                let _ = writeln!(out, "\t.zero {}", address - at);
+            }
+            out.push_str(&mark.text);
+            at = at.max(address);
+        }
+        let end = section.address + section.size;
+        if end > at {
+            let _ = writeln!(out, "\t.zero {}", end - at);
+        }
+    }
+
+    /// Data: kernel descriptors as directives, addresses as their symbols, text as strings, the
+    /// rest as numbers.
+    pub(super) fn data(
+        &self,
+        index: usize,
+        range: std::ops::Range<usize>,
+        text: &mut String,
+        out: &mut (dyn Write + Send),
+    ) -> io::Result<()> {
+        let section = self.section(index);
+        let base = section.address;
+        let bytes = self.object.section_data(index);
+        let strings = section.flags.0 & 0x20 != 0 && section.entry_size == 1;
+        let starts: BTreeSet<u64> = (self.blocks.range((index, 0)..(index + 1, 0)))
+            .map(|((_, address), _)| *address)
+            .collect();
+        let (marks, words) = (&self.marks[index], &self.words[index]);
+        let mut at = range.start;
+        while at < range.end {
+            if text.len() > 1 << 16 {
+                out.write_all(text.as_bytes())?;
+                text.clear();
+            }
+            let address = base + at as u64;
+            if let Some(mark) = marks.get(&address) {
+                text.push_str(&mark.text);
+            }
+            if let Some(kernel) = self.blocks.get(&(index, address))
+                && bytes.len() - at >= 64
+            {
+                self.block(kernel, text);
+                at += 64;
+                continue;
+            }
+            let next = [
+                marks.range(address + 1..).next().map(|(a, _)| *a),
+                starts.range(address + 1..).next().copied(),
+                words.range(address + 1..).next().map(|(a, _)| *a),
+            ];
+            let next = next.into_iter().flatten().min();
+            let next = next.map_or(range.end, |a| ((a - base) as usize).min(range.end));
+            if let Some((width, expression)) = words.get(&address)
+                && next - at >= *width as usize
+            {
+                let directive = match width {
+                    8 => ".quad",
+                    4 => ".long",
+                    _ => ".short",
+                };
+                let _ = writeln!(text, "\t{directive} {expression}");
+                at += *width as usize;
+                continue;
+            }
+            at += plain_data(&bytes[at..next], strings, text);
+        }
+        let end = base + range.end as u64;
+        if range.end == bytes.len()
+            && let Some(mark) = marks.get(&end)
+        {
+            text.push_str(&mark.text);
+        }
+        Ok(())
+    }
+
+    /// A kernel's descriptor.
+    pub(super) fn block(&self, kernel: &Kernel, out: &mut String) {
+        let directives = descriptor::directives(&kernel.descriptor, &self.object.target);
+        let _ = writeln!(out, "\n.amdhsa_kernel {}", quoted(&kernel.name));
+        for (name, value) in directives.into_iter().flatten() {
+            let _ = writeln!(out, "\t{name} {value}");
+        }
+        out.push_str(".end_amdhsa_kernel\n");
+        // The block's symbol is made like that of the code, which it may not be.
+        let kd = format!("{}.kd", kernel.name);
+        let (Some(code), Some(kd)) = (self.find(&kernel.name), self.find(&kd)) else {
+            return;
+        };
+        let name = quoted(&kd.name);
+        if kd.binding != code.binding && !(self.loadable && hidden(kd)) {
+            let _ = match kd.binding {
+                Binding::Local => writeln!(out, ".local {name}"),
+                Binding::Weak => writeln!(out, ".weak {name}"),
+                _ => writeln!(out, ".globl {name}"),
+            };
+        }
+        let made_protected = code.visibility == Visibility::Protected;
+        if kd.visibility != code.visibility && !made_protected {
+            out.push_str(&visible(kd.visibility, &name));
+        }
+    }
+
+    pub(super) fn metadata(&self, out: &mut String) {
+        if let Some(notes) = &self.notes {
+            if !self.notes_first(notes) {
+                out.push_str(&notes.isa);
+            }
+            out.push_str(&notes.metadata);
+        }
+    }
+}
