@@ -86,16 +86,6 @@ static CLASSES: &[Class] = &[
         },
     },
     Class {
-        name: "counters in the symbol table",
-        reason: "LLVM keeps .amdgcn.next_free_vgpr and the like as absolute symbols where the source sets them; they \
-                 mean nothing to a linker",
-        holds: |f| {
-            f.outcome == Outcome::Object
-                && f.text == "symbols"
-                && f.wanted.starts_with(".amdgcn.next_free_sgpr Absolute")
-        },
-    },
-    Class {
         name: "a counter that is no number",
         reason: "where .amdgcn.next_free_vgpr is set to a symbol, LLVM refuses the instructions behind it, ours the \
                  symbol's value",
@@ -122,18 +112,6 @@ static CLASSES: &[Class] = &[
                 && f.text == "symbols"
                 && f.wanted.contains(".kd .text")
                 && f.wanted.contains("Undefined")
-        },
-    },
-    Class {
-        name: "LDS that nothing names",
-        reason: "LLVM leaves a variable of .amdgpu_lds out of the symbol table where neither .globl nor code names it",
-        holds: |f| {
-            let parts = |text: &str| text.split(", ").map(str::to_string).collect::<Vec<_>>();
-            let wanted = parts(&f.wanted);
-            f.outcome == Outcome::Object
-                && f.text == "symbols"
-                && f.wanted.starts_with("lds")
-                && wanted.iter().all(|p| parts(&f.found).contains(p))
         },
     },
     Class {
