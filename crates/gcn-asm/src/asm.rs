@@ -16,7 +16,7 @@ use crate::{Kernel, Level, Options, Syntax};
 use gcn_isa::{Gen, Target};
 use gcn_object::target::{Os, TargetId, Version};
 use gcn_object::write::Section;
-use gcn_object::{KernelBuilder, SectionFlags, SectionKind};
+use gcn_object::{KernelBuilder, RelocationKind, SectionFlags, SectionKind};
 use std::collections::HashMap;
 use typed_arena::Arena;
 
@@ -26,6 +26,8 @@ pub(crate) enum FixKind {
     /// A 32-bit literal: an address in it is relative to its place, as in LLVM.
     Literal,
     Branch,
+    /// The relocation that `.reloc` asks for, which leaves the bytes as they are.
+    Asked(RelocationKind),
 }
 
 pub(crate) struct Fixup {
@@ -41,6 +43,25 @@ pub(crate) struct KernelBlock<'s> {
     pub(crate) name: &'s str,
     pub(crate) span: Span,
     pub(crate) builder: Option<KernelBuilder>,
+    /// Directives whose values wait for symbols.
+    pub(crate) waiting: Vec<Waiting>,
+}
+
+/// An `.amdhsa_` directive whose value waits for symbols.
+pub(crate) struct Waiting {
+    pub(crate) name: String,
+    pub(crate) expr: Expr,
+    pub(crate) span: Span,
+}
+
+/// A kernel descriptor that waits for symbols.
+pub(crate) struct LateKernel {
+    pub(crate) builder: KernelBuilder,
+    pub(crate) waiting: Vec<Waiting>,
+    /// Its number among the kernels, section and offset.
+    pub(crate) kernel: usize,
+    pub(crate) place: (u32, u64),
+    pub(crate) span: Span,
 }
 
 /// A section may not grow beyond this: a slip of the pen in `.fill` shall not take all memory.
@@ -108,6 +129,7 @@ pub(crate) struct Asm<'s, 'o> {
     /// An `.amd_kernel_code_t` block.
     pub(crate) code_block: Option<CodeBlock>,
     pub(crate) kernels: Vec<Kernel>,
+    pub(crate) late_kernels: Vec<LateKernel>,
     pub(crate) metadata: Option<Vec<u8>>,
     /// One more than the highest VGPR and SGPR of the statement being read.
     pub(crate) used: [u32; 2],
@@ -192,6 +214,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             block: None,
             code_block: None,
             kernels: Vec::new(),
+            late_kernels: Vec::new(),
             metadata: None,
             used: [0; 2],
             next_free,

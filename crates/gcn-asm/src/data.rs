@@ -1,10 +1,11 @@
 //! Directives that put bytes into the current section.
 
-use crate::asm::{Asm, FixKind, Fixup, MAX_ALIGN};
+use crate::asm::{Asm, FixKind, Fixup, MAX_ALIGN, MAX_SECTION};
 use crate::expr::{Expr, Term, Value};
 use crate::lexer::{Span, Tok, Token};
 use crate::parse::Fail;
-use gcn_object::SectionKind;
+use crate::symbols::Def;
+use gcn_object::{Binding, RelocationKind, SectionKind, SymbolKind};
 
 impl<'s> Asm<'s, '_> {
     pub(crate) fn org(&mut self, expr: &Expr, span: Span, fill: u8) -> Result<(), Fail> {
@@ -78,6 +79,96 @@ impl<'s> Asm<'s, '_> {
             }
             fill => self.emit_repeated(span, gap, &[fill.unwrap_or(0)]),
         }
+    }
+
+    /// `.comm SYMBOL, SIZE, EXPONENT`: zeros that a linker places, or, for a local symbol, `.bss`.
+    pub(crate) fn common(&mut self, tokens: &[Token], local: bool) -> Result<(), Fail> {
+        let span = tokens[0].span;
+        let (id, size, align) = self.parse(tokens, |p| {
+            let id = p.symbol_name()?;
+            p.expect(b',')?;
+            let span = p.span();
+            let size = p.absolute()?;
+            // As in LLVM for this target, the alignment is a power of two's exponent.
+            let power = if p.eat(b',') { p.absolute()? } else { 0 };
+            p.end()?;
+            let fits = (0..=MAX_SECTION as i64).contains(&size)
+                && (0..=MAX_ALIGN.ilog2() as i64).contains(&power);
+            if !fits {
+                return Err(Fail::new(
+                    span,
+                    "expected a size, and an alignment as exponent of two",
+                ));
+            }
+            Ok((id, size as u64, 1 << power))
+        })?;
+        let symbol = self.sym.get_mut(id);
+        if symbol.def != Def::None {
+            return Err(Fail::new(span, "this symbol is defined already"));
+        }
+        symbol.kind = SymbolKind::Object;
+        if !local && symbol.binding != Some(Binding::Local) {
+            symbol.def = Def::Common(size, align);
+            symbol.binding = symbol.binding.or(Some(Binding::Global));
+            return Ok(());
+        }
+        symbol.binding = Some(Binding::Local);
+        symbol.size = Some(Expr::Const(size as i64));
+        let here = (self.current, self.previous);
+        self.current = self.named_section(".bss", None, span)?;
+        let section = &mut self.sections[self.current as usize];
+        section.align = section.align.max(align);
+        let gap = section.size.next_multiple_of(align) - section.size;
+        let done = (self.emit_repeated(span, gap, &[0]))
+            .and_then(|()| self.define_label(id, span))
+            .and_then(|()| self.emit_repeated(span, size, &[0]));
+        (self.current, self.previous) = here;
+        done
+    }
+
+    /// `.reloc OFFSET, R_AMDGPU_…, EXPRESSION`
+    pub(crate) fn relocation(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        let (at, offset, kind, expr, span) = self.parse(tokens, |p| {
+            let at = p.span();
+            let offset = p.expr()?;
+            let at = at.to(p.last_span());
+            p.expect(b',')?;
+            let name_at = p.span();
+            let name = p.ident("a relocation's name")?;
+            let kind = RelocationKind::from_name(name).ok_or_else(|| {
+                Fail::new(name_at, format!("there is no relocation `{name}`"))
+                    .help("their names are R_AMDGPU_ABS64, R_AMDGPU_REL32_LO, …")
+            })?;
+            let start = p.span();
+            let expr = match p.eat(b',') {
+                true => p.expr()?,
+                false => Expr::Const(0),
+            };
+            let span = start.to(p.last_span());
+            p.end()?;
+            Ok((at, offset, kind, expr, span))
+        })?;
+        let place = match self.sym.evaluate(&offset) {
+            Ok(v) if v.is_absolute() => Some((self.current, v.addend)),
+            Ok(Value {
+                addend,
+                plus: Some(Term::Place(section, offset, ..)),
+                minus: None,
+            }) => Some((section, addend.wrapping_add(offset as i64))),
+            _ => None,
+        };
+        let Some((section, Ok(offset))) = place.map(|(s, offset)| (s, u64::try_from(offset)))
+        else {
+            return Err(Fail::new(at, "expected an offset that is known here"));
+        };
+        self.fixups.push(Fixup {
+            section,
+            offset,
+            kind: FixKind::Asked(kind),
+            expr,
+            span,
+        });
+        Ok(())
     }
 
     pub(crate) fn data(&mut self, tokens: &[Token], width: u8) -> Result<(), Fail> {

@@ -1,12 +1,11 @@
 //! Which directive does what.
 
-use crate::asm::{Asm, MAX_ALIGN, MAX_SECTION};
+use crate::asm::Asm;
 use crate::insn::nearest;
 use crate::lexer::{Tok, Token, unescape};
 use crate::operand::Lower;
 use crate::parse::Fail;
 use crate::sections::Given;
-use crate::symbols::Def;
 use crate::{Level, Syntax};
 use gcn_object::target::Version;
 use gcn_object::{Binding, SectionFlags, SectionKind, SymbolKind, Visibility};
@@ -83,6 +82,35 @@ static DIRECTIVES: &[&str] = &[
     ".gpu",
     ".syntax",
     ".comm",
+    ".lcomm",
+    ".reloc",
+    ".dc.b",
+    ".dc.w",
+    ".dc.l",
+    ".macro",
+    ".endm",
+    ".exitm",
+    ".purgem",
+    ".rept",
+    ".irp",
+    ".irpc",
+    ".for",
+    ".while",
+    ".endr",
+    ".if",
+    ".ifdef",
+    ".ifndef",
+    ".ifb",
+    ".ifnb",
+    ".ifc",
+    ".ifnc",
+    ".ifeqs",
+    ".ifnes",
+    ".else",
+    ".elseif",
+    ".endif",
+    ".include",
+    ".incbin",
     ".float",
     ".single",
     ".double",
@@ -239,9 +267,9 @@ impl<'s> Asm<'s, '_> {
                 })?;
                 self.assign(word, expr, at)
             }
-            ".byte" => self.data(tokens, 1),
-            ".short" | ".2byte" | ".hword" | ".value" => self.data(tokens, 2),
-            ".long" | ".4byte" | ".int" | ".word" => self.data(tokens, 4),
+            ".byte" | ".dc.b" => self.data(tokens, 1),
+            ".short" | ".2byte" | ".hword" | ".value" | ".dc.w" => self.data(tokens, 2),
+            ".long" | ".4byte" | ".int" | ".word" | ".dc.l" => self.data(tokens, 4),
             ".quad" | ".8byte" => self.data(tokens, 8),
             ".half" | ".float" | ".single" | ".double" => self.floats(tokens, name),
             ".ascii" | ".asciz" | ".string" => {
@@ -317,36 +345,9 @@ impl<'s> Asm<'s, '_> {
                 })?;
                 self.org(&expr, at, fill)
             }
-            ".comm" => {
-                let (id, size, align) = self.parse(tokens, |p| {
-                    let id = p.symbol_name()?;
-                    p.expect(b',')?;
-                    let span = p.span();
-                    let size = p.absolute()?;
-                    // As in LLVM for this target, the alignment is a power of two's exponent.
-                    let power = if p.eat(b',') { p.absolute()? } else { 0 };
-                    p.end()?;
-                    let fits = (0..=MAX_SECTION as i64).contains(&size)
-                        && (0..=MAX_ALIGN.ilog2() as i64).contains(&power);
-                    if !fits {
-                        return Err(Fail::new(
-                            span,
-                            "expected a size, and an alignment as exponent of two",
-                        ));
-                    }
-                    Ok((id, size as u64, 1 << power))
-                })?;
-                let symbol = self.sym.get_mut(id);
-                if symbol.def != Def::None {
-                    return Err(Fail::new(span, "this symbol is defined already"));
-                }
-                symbol.def = Def::Common(size, align);
-                symbol.kind = SymbolKind::Object;
-                if symbol.binding.is_none() {
-                    symbol.binding = Some(Binding::Global);
-                }
-                Ok(())
-            }
+            ".comm" => self.common(tokens, false),
+            ".lcomm" => self.common(tokens, true),
+            ".reloc" => self.relocation(tokens),
             ".ident" => {
                 let text = self.parse(tokens, |p| p.one_string())?;
                 let flags = SectionFlags(0x30);

@@ -2,15 +2,15 @@
 
 use crate::Kernel;
 use crate::Level;
-use crate::asm::{Asm, FixKind, Fixup, KernelBlock};
-use crate::expr::{Expr, Op, Variant};
+use crate::asm::{Asm, FixKind, Fixup, KernelBlock, LateKernel, Waiting};
+use crate::expr::{EvalError, Expr, Op, Variant};
 use crate::hsa::NOTE_MSGPACK;
 use crate::insn::nearest;
 use crate::lexer::{Span, Tok, Token};
 use crate::parse::Fail;
 use gcn_isa::Target;
 use gcn_object::target::{Machine, Os, TargetId, Version};
-use gcn_object::{KernelBuilder, SymbolKind, Visibility, metadata};
+use gcn_object::{KernelBuilder, KernelDescriptor, SymbolKind, Visibility, metadata};
 
 impl<'s> Asm<'s, '_> {
     pub(crate) fn new_target(&mut self, target: Target, span: Span) -> Result<(), Fail> {
@@ -106,6 +106,7 @@ impl<'s> Asm<'s, '_> {
             name,
             span,
             builder,
+            waiting: Vec::new(),
         });
         if !known {
             return Err(Fail::new(
@@ -123,10 +124,28 @@ impl<'s> Asm<'s, '_> {
         }
         let (value, at) = self.parse(tokens, |p| {
             let start = p.span();
-            let value = p.absolute()?;
+            let expr = p.expr()?;
+            let at = start.to(p.last_span());
+            let value = match p.sym.evaluate(&expr) {
+                Err(EvalError::Undefined(_)) => Err(expr),
+                _ => Ok(p.known(&expr, start)?),
+            };
             p.end()?;
-            Ok((value, start.to(p.last_span())))
+            Ok((value, at))
         })?;
+        let value = match value {
+            Ok(value) => value,
+            Err(expr) => {
+                if let Some(block) = &mut self.block {
+                    block.waiting.push(Waiting {
+                        name: name.to_string(),
+                        expr,
+                        span: at,
+                    });
+                }
+                return Ok(());
+            }
+        };
         let Some(builder) = self.block.as_mut().and_then(|b| b.builder.as_mut()) else {
             return Ok(());
         };
@@ -150,7 +169,12 @@ impl<'s> Asm<'s, '_> {
         let Some(builder) = block.builder else {
             return Ok(());
         };
-        let descriptor = builder.finish().map_err(|m| Fail::new(block.span, m))?;
+        let late = !block.waiting.is_empty();
+        let descriptor = match late {
+            // Its bytes come when the symbols are known.
+            true => KernelDescriptor::default(),
+            false => builder.finish().map_err(|m| Fail::new(block.span, m))?,
+        };
         // LLVM knows the descriptor's symbol before the code's.
         let kd = self.sym.intern_made(format!("{}.kd", block.name));
         let code = self.sym.intern(block.name);
@@ -191,11 +215,59 @@ impl<'s> Asm<'s, '_> {
             expr: distance,
             span: block.span,
         });
+        if late {
+            self.late_kernels.push(LateKernel {
+                builder,
+                waiting: block.waiting,
+                kernel: self.kernels.len(),
+                place: (section, offset),
+                span: block.span,
+            });
+        }
         self.kernels.push(Kernel {
             name: block.name.to_string(),
             descriptor,
         });
         Ok(())
+    }
+
+    /// Writes the descriptors that waited for symbols. Everything must have been read.
+    pub(crate) fn finish_kernels(&mut self) {
+        for mut late in std::mem::take(&mut self.late_kernels) {
+            let mut good = true;
+            for waiting in std::mem::take(&mut late.waiting) {
+                let value = match self.sym.evaluate(&waiting.expr) {
+                    Ok(value) if value.is_absolute() => {
+                        late.builder.set(&waiting.name, value.addend)
+                    }
+                    Ok(_) => Err(
+                        "expected an absolute expression: this one depends on where code is placed"
+                            .into(),
+                    ),
+                    Err(error) => Err(self.explain(error)),
+                };
+                if let Err(message) = value {
+                    good = false;
+                    self.message(Level::Error, waiting.span, message, None);
+                }
+            }
+            match late.builder.finish() {
+                _ if !good => {}
+                Err(message) => self.message(Level::Error, late.span, message, None),
+                Ok(descriptor) => {
+                    let (section, offset) = late.place;
+                    let bytes = descriptor.to_bytes();
+                    let at = offset as usize;
+                    let data = &mut self.sections[section as usize].data;
+                    if let Some(place) = data.get_mut(at..at + bytes.len()) {
+                        place.copy_from_slice(&bytes);
+                    }
+                    if let Some(kernel) = self.kernels.get_mut(late.kernel) {
+                        kernel.descriptor = descriptor;
+                    }
+                }
+            }
+        }
     }
 
     /// The text up to the line that begins with `end`, for blocks that are not of statements.

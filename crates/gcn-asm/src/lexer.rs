@@ -219,7 +219,7 @@ impl<'s> Lexer<'s> {
                     continue;
                 }
                 b'0'..=b'9' => self.number()?,
-                b'.' if self.peek(1).is_ascii_digit() => self.number()?,
+                b'.' if self.peek(1).is_ascii_digit() && !self.numbered_name() => self.number()?,
                 b'"' => self.string()?,
                 b'\'' => self.character()?,
                 c if is_ident_start(c) => {
@@ -253,6 +253,16 @@ impl<'s> Lexer<'s> {
                 span: self.span(start),
             });
         }
+    }
+
+    /// Whether a dot and digits begin a name, as in `.4byte`.
+    fn numbered_name(&self) -> bool {
+        let mut ahead = 1;
+        while self.peek(ahead).is_ascii_digit() {
+            ahead += 1;
+        }
+        let next = self.peek(ahead);
+        next.is_ascii_alphabetic() && !matches!(next, b'e' | b'E')
     }
 
     fn skip_comment(&mut self) {

@@ -18,6 +18,7 @@ impl<'s> Asm<'s, '_> {
         let mut object = None;
         if self.errors < MAX_ERRORS {
             // Even after errors, for what this finds.
+            self.finish_kernels();
             self.finish_rocm();
             if !self.options.text_only {
                 self.write_debug();
@@ -55,7 +56,8 @@ impl<'s> Asm<'s, '_> {
             match self.resolve(&fixup) {
                 Ok(None) => {}
                 Ok(Some((kind, target, addend))) => {
-                    wanted.push((target, relocations.len()));
+                    let n = relocations.len();
+                    wanted.extend(target.map(|target| (target, n)));
                     relocations.push(Relocation {
                         section: Some(fixup.section as usize),
                         offset: fixup.offset,
@@ -285,10 +287,39 @@ impl<'s> Asm<'s, '_> {
     }
 
     /// Writes the value of a fixup into its place, or says which relocation does.
+    /// What a relocation by name refers to. Without a symbol it is the number alone.
+    fn resolve_asked(
+        &mut self,
+        fixup: &Fixup,
+        kind: RelocationKind,
+        value: Value,
+    ) -> Result<Option<(RelocationKind, Option<RelocTarget>, i64)>, String> {
+        let size = self.sections[fixup.section as usize].data.len() as u64;
+        if (fixup.offset.checked_add(kind.width() as u64)).is_none_or(|end| end > size) {
+            return Err(format!(
+                "{} at {:#x} is not within the {size} bytes of the section",
+                kind.name(),
+                fixup.offset
+            ));
+        }
+        self.block_raw(fixup, kind);
+        let target = match (value.plus, value.minus) {
+            (None, None) => return Ok(Some((kind, None, value.addend))),
+            (Some(Term::Undefined(id, Variant::None)), None) => RelocTarget::Symbol(id),
+            (Some(Term::Place(_, _, Some(id), Variant::None)), None) => RelocTarget::Symbol(id),
+            (Some(Term::Place(section, offset, None, _)), None) => {
+                let addend = value.addend.wrapping_add(offset as i64);
+                return Ok(Some((kind, Some(RelocTarget::Section(section)), addend)));
+            }
+            _ => return Err("expected a symbol, perhaps plus a number".into()),
+        };
+        Ok(Some((kind, Some(target), value.addend)))
+    }
+
     fn resolve(
         &mut self,
         fixup: &Fixup,
-    ) -> Result<Option<(RelocationKind, RelocTarget, i64)>, String> {
+    ) -> Result<Option<(RelocationKind, Option<RelocTarget>, i64)>, String> {
         let value = self
             .sym
             .evaluate(&fixup.expr)
@@ -297,6 +328,7 @@ impl<'s> Asm<'s, '_> {
             FixKind::Data(width) => width,
             FixKind::Literal => 4,
             FixKind::Branch => 2,
+            FixKind::Asked(kind) => return self.resolve_asked(fixup, kind, value),
         };
         if value.is_absolute() {
             if !fits(value.addend, width) {
@@ -358,6 +390,7 @@ impl<'s> Asm<'s, '_> {
             }
         };
         let kind = match (&fixup.kind, variant) {
+            (FixKind::Asked(kind), _) => *kind,
             (FixKind::Branch, Variant::None) => RelocationKind::REL16,
             (FixKind::Branch, _) => return Err("a branch takes no @ after its label".into()),
             (_, Variant::Gotpcrel) => RelocationKind::GOTPCREL,
@@ -443,7 +476,7 @@ impl<'s> Asm<'s, '_> {
         } else {
             self.block_raw(fixup, kind);
         }
-        Ok(Some((kind, target, addend)))
+        Ok(Some((kind, Some(target), addend)))
     }
 
     /// Takes note that the bytes of .text alone are not complete.

@@ -385,6 +385,46 @@ fn next_free_registers() {
     assert_eq!(good("gfx900", source).text()[8..], [4, 0, 0, 0, 5, 0, 0, 0]);
 }
 
+/// Register counts of code that comes later.
+#[test]
+fn late_register_counts() {
+    let block = |vgprs: &str| {
+        format!(
+            ".amdhsa_kernel k\n.amdhsa_next_free_vgpr {vgprs}\n.amdhsa_next_free_sgpr sgprs + 1\n.end_amdhsa_kernel\nk: s_endpgm\n"
+        )
+    };
+    let late = good(
+        "gfx900",
+        &format!("{}.set vgprs, 20\n.set sgprs, 9\n", block("vgprs * 2")),
+    );
+    let known = good("gfx900", &format!(".set sgprs, 9\n{}", block("40")));
+    assert_eq!(late.kernels, known.kernels);
+    assert_eq!(late.text(), known.text());
+    bad("gfx900", &block("300 + later"), expect![[r#"
+        error: 'later' is not defined
+         --> a.s:2:24
+          |
+        2 | .amdhsa_next_free_vgpr 300 + later
+          |                        ^^^^^^^^^^^
+        error: 'sgprs' is not defined
+         --> a.s:3:24
+          |
+        3 | .amdhsa_next_free_sgpr sgprs + 1
+          |                        ^^^^^^^^^
+    "#]]);
+    bad(
+        "gfx900",
+        &format!("{}.set vgprs, 300\n.set sgprs, k\n", block("vgprs")),
+        expect![[r#"
+            error: expected an absolute expression: this one depends on where code is placed
+             --> a.s:3:24
+              |
+            3 | .amdhsa_next_free_sgpr sgprs + 1
+              |                        ^^^^^^^^^
+        "#]],
+    );
+}
+
 #[test]
 fn dynamic_stack() {
     let source = "

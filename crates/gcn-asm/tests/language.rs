@@ -501,3 +501,65 @@ fn listing() {
               15                          // the end
     "#]].assert_eq(&output.listing.expect("asked for"));
 }
+
+#[test]
+fn data() {
+    same(
+        ".byte 1\n.dc.b 2\n.2byte 3\n.dc.w 4\n.4byte 5\n.dc.l 6\n.8byte 7\n.float .5\n",
+        ".byte 1, 2\n.short 3, 4\n.long 5, 6\n.quad 7\n.float 0.5\n",
+    );
+}
+
+/// Local zeros are in `.bss`, and `.reloc` adds a relocation to bytes as they are.
+#[test]
+fn common_symbols_and_relocations_by_name() {
+    let source = ".local a\n.comm a,4,2\n.lcomm b,16,4\n.comm c,8,3\n.byte 0,0,0,0,0,0,0,0\n\
+                  .reloc 4, R_AMDGPU_ABS32, c+4\n.reloc 0, R_AMDGPU_NONE\n";
+    let object = assemble(source, "a.s", &options()).object.unwrap();
+    let object = gcn_object::CodeObject::parse(&object.relocatable().unwrap()).unwrap();
+    let symbols: Vec<String> = object.symbols[1..]
+        .iter()
+        .map(|s| format!("{} {:#x} {} {:?}", s.name, s.address, s.size, s.binding))
+        .collect();
+    assert_eq!(
+        symbols,
+        ["a 0x0 4 Local", "b 0x10 16 Local", "c 0x8 8 Global"]
+    );
+    let relocations: Vec<String> = (object.relocations.iter())
+        .map(|r| {
+            format!(
+                "{:#x} {} {:?} {}",
+                r.offset,
+                r.kind.name(),
+                r.symbol,
+                r.addend
+            )
+        })
+        .collect();
+    assert_eq!(
+        relocations,
+        ["0x4 R_AMDGPU_ABS32 Some(3) 4", "0x0 R_AMDGPU_NONE None 0"]
+    );
+    messages(
+        ".reloc 100, R_AMDGPU_ABS64, a\n.reloc 0, R_FOO, a\n.reloc b, R_AMDGPU_ABS32\n",
+        expect![[r#"
+            error: R_AMDGPU_ABS64 at 0x64 is not within the 0 bytes of the section
+             --> a.s:1:27
+              |
+            1 | .reloc 100, R_AMDGPU_ABS64, a
+              |                           ^^^
+            error: there is no relocation `R_FOO`
+             --> a.s:2:11
+              |
+            2 | .reloc 0, R_FOO, a
+              |           ^^^^^
+              |
+              = help: their names are R_AMDGPU_ABS64, R_AMDGPU_REL32_LO, …
+            error: expected an offset that is known here
+             --> a.s:3:8
+              |
+            3 | .reloc b, R_AMDGPU_ABS32
+              |        ^
+        "#]],
+    );
+}

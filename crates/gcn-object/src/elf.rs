@@ -258,6 +258,12 @@ impl RelocationKind {
 }
 
 impl RelocationKind {
+    /// The relocation of a name, in LLVM's spelling.
+    pub fn from_name(name: &str) -> Option<RelocationKind> {
+        let number = RELOCATION_NAMES.iter().position(|n| *n == name)?;
+        (name != "unknown").then_some(RelocationKind(number as u32))
+    }
+
     /// The name in LLVM's spelling, or `unknown`.
     pub fn name(self) -> &'static str {
         RELOCATION_NAMES
@@ -286,8 +292,8 @@ impl RelocationKind {
         })
     }
 
-    /// How many bytes the relocation writes.
-    pub(crate) fn width(self) -> usize {
+    /// Bytes that it fills in.
+    pub fn width(self) -> usize {
         match self {
             RelocationKind::NONE => 0,
             RelocationKind::ABS64 | RelocationKind::REL64 | RelocationKind::RELATIVE64 => 8,

@@ -200,6 +200,8 @@ struct Source<'a> {
     shown: Vec<usize>,
     /// The same, section by section.
     is_shown: Vec<bool>,
+    /// Of every section its group, and how many of its name and group come before it.
+    kinds: Vec<(Option<usize>, usize)>,
     /// Loaded sections by address, with their ends.
     homes: Vec<(u64, u64, usize)>,
     marks: Vec<Marks>,
@@ -216,6 +218,27 @@ struct Source<'a> {
     got_uses: Vec<GotUse>,
     loadable: bool,
 }
+/// Of every section its group, and how many of its name and group come before it.
+fn kinds(object: &CodeObject) -> Vec<(Option<usize>, usize)> {
+    let mut groups = vec![None; object.sections.len()];
+    for (n, group) in object.groups.iter().enumerate() {
+        for &member in &group.members {
+            if let Some(group) = groups.get_mut(member) {
+                *group = Some(n);
+            }
+        }
+    }
+    let mut counts: HashMap<(&str, Option<usize>), usize> = HashMap::new();
+    let sections = object.sections.iter().zip(groups);
+    sections
+        .map(|(section, group)| {
+            let count = counts.entry((&section.name, group)).or_default();
+            *count += 1;
+            (group, *count - 1)
+        })
+        .collect()
+}
+
 impl<'a> Source<'a> {
     pub(super) fn new(object: &'a CodeObject, target: Target, options: Options<'a>) -> Source<'a> {
         let count = object.sections.len();
@@ -229,6 +252,7 @@ impl<'a> Source<'a> {
             by_name: HashMap::with_capacity(table.len()),
             shown: Vec::new(),
             is_shown: vec![false; count],
+            kinds: kinds(object),
             homes: Vec::new(),
             marks: vec![Marks::new(); count],
             fixes: vec![Fixes::new(); count],

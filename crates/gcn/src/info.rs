@@ -1,5 +1,6 @@
 //! `gcn info`: what a code object is for, what its kernels take, and what limits how many waves run.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use gcn_isa::access::{FactTable, MemorySpace};
@@ -11,13 +12,15 @@ use gcn_isa::meaning::Signal;
 use gcn_isa::shape::Ty;
 use gcn_isa::{Gen, Target};
 use gcn_object::descriptor::UserSgpr;
-use gcn_object::read::{CodeObject, FileKind, Kernel};
+use gcn_object::read::{CodeObject, FileKind, Kernel, Symbol};
 use gcn_object::target::Feature;
 use gcn_object::{SectionKind, SymbolSection};
 use serde_json::{Map, Value, json};
 
 use crate::{dis, dot};
 
+/// How many times the file's size the kernels' code may add up to, to be counted.
+const OVERLAP: usize = 8;
 /// Work-items of a wave.
 const WAVE: u64 = 64;
 /// The most waves of a SIMD.
@@ -287,9 +290,20 @@ impl<'a> Info<'a> {
         let mut counter = Counter::new(target);
         let code = |s: &&gcn_object::read::Section| s.flags.exec() && s.kind != SectionKind::NOBITS;
         let code_bytes = object.sections.iter().filter(code).map(|s| s.size).sum();
+        let mut symbols: HashMap<&str, &Symbol> = HashMap::new();
+        for symbol in dis::symbols(object) {
+            if matches!(symbol.section, SymbolSection::Index(_)) {
+                symbols.entry(&symbol.name).or_insert(symbol);
+            }
+        }
+        // Kernels of strange files may overlap: what is counted stays in proportion to the file.
+        let mut left = object.data().len().saturating_mul(OVERLAP);
         let kernels = (object.kernels.iter())
             .map(|kernel| {
-                let bytes = kernel_code(object, kernel);
+                let symbol = symbols.get(kernel.name.as_str()).copied();
+                let bytes = kernel_code(object, kernel, symbol);
+                let counted = if bytes.len() <= left { bytes } else { &[] };
+                left -= counted.len();
                 let descriptor = &kernel.descriptor;
                 let metadata = kernel.metadata.as_ref();
                 let most = metadata.map_or(0, |m| m.max_flat_workgroup_size);
@@ -312,7 +326,7 @@ impl<'a> Info<'a> {
                         workgroup,
                         object.target.machine.sgpr_init_bug,
                     ),
-                    mix: counter.count(bytes),
+                    mix: counter.count(counted),
                 }
             })
             .collect();
@@ -405,11 +419,7 @@ impl<'a> Info<'a> {
 }
 
 /// A kernel's code, without the padding after it.
-fn kernel_code<'a>(object: &'a CodeObject, kernel: &Kernel) -> &'a [u8] {
-    let symbols = dis::symbols(object);
-    let symbol = symbols
-        .iter()
-        .find(|s| s.name == kernel.name && matches!(s.section, SymbolSection::Index(_)));
+fn kernel_code<'a>(object: &'a CodeObject, kernel: &Kernel, symbol: Option<&Symbol>) -> &'a [u8] {
     let extent = symbol.and_then(|s| dot::extent(object, s));
     let Some((index, start, end)) = extent else {
         return &[];

@@ -17,6 +17,8 @@ use crate::dis::Show;
 /// What is printed before the instruction at an address.
 #[derive(Clone, Debug, Default)]
 pub struct Mark {
+    /// Whole lines that are about what ends here; they come first.
+    pub ends: String,
     /// Whole lines: labels, directives, comments.
     pub text: String,
     /// The label among them by which the address is branched to.
@@ -416,6 +418,7 @@ impl<'a> Listing<'a> {
         let address = labelled.base.wrapping_add(at as u64);
         let mark = labelled.named.get(&address);
         if let Some(mark) = mark {
+            out.push_str(&mark.ends);
             out.push_str(&mark.text);
         }
         if labelled.labels.has(at) && mark.is_none_or(|mark| mark.name.is_none()) {

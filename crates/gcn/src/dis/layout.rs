@@ -6,6 +6,8 @@ use super::*;
 
 /// The most sections that are put where the linker would not: strange files may have many.
 const MOST_PLACES: usize = 32;
+/// With more sections than this, only one is put elsewhere.
+const FEW: usize = 256;
 
 impl<'a> Source<'a> {
     /// What is beside the code and data: where sections are that the linker would put elsewhere.
@@ -19,7 +21,12 @@ impl<'a> Source<'a> {
             .filter(|s| s.flags.alloc() && s.size != 0)
             .map(|s| (s.name.as_str(), s.address))
             .collect();
-        for _ in 0..=wanted.len().min(MOST_PLACES) {
+        // Each look costs as much as there are sections.
+        let looks = match wanted.len() {
+            0..=FEW => wanted.len().min(MOST_PLACES),
+            _ => 1,
+        };
+        for _ in 0..=looks {
             let layout: HashMap<String, u64> = match builder.layout() {
                 Ok(layout) => layout.into_iter().collect(),
                 Err(e) => {

@@ -69,6 +69,7 @@ pub(super) const RESERVED: &[&str] = &[
 /// How the source calls each symbol; empty for those that it leaves to the linker.
 pub(super) fn names(table: &[Symbol]) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::new();
+    let mut numbers: HashMap<&str, u64> = HashMap::new();
     let mut names = Vec::with_capacity(table.len());
     let all: HashSet<&str> = table.iter().map(|s| s.name.as_str()).collect();
     for symbol in table {
@@ -81,10 +82,12 @@ pub(super) fn names(table: &[Symbol]) -> Vec<String> {
         }
         let mut name = symbol.name.clone();
         // Local symbols of several files may share a name, which source cannot have.
-        let mut n = 1;
-        while taken.contains(&name) || n > 1 && all.contains(name.as_str()) {
-            n += 1;
-            name = format!("{}.{n}", symbol.name);
+        if taken.contains(&name) {
+            let n = numbers.entry(symbol.name.as_str()).or_insert(1);
+            while taken.contains(&name) || all.contains(name.as_str()) {
+                *n += 1;
+                name = format!("{}.{n}", symbol.name);
+            }
         }
         taken.insert(name.clone());
         names.push(quoted(&name));

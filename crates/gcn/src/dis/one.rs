@@ -69,9 +69,13 @@ impl<'a> Source<'a> {
             marks.retain(|address, _| own(*address));
         }
         if let Some(mark) = self.marks[index].get_mut(&end) {
-            let last = mark.text.find(&format!("-{}\n", self.names[n]));
-            let length = last.map_or(0, |at| at + self.names[n].len() + 2);
-            mark.text.truncate(length);
+            let own = format!("-{}", self.names[n]);
+            let lines: Vec<&str> = mark.ends.lines().collect();
+            let kept = lines
+                .chunks(2)
+                .find(|pair| pair.iter().any(|line| line.ends_with(&own)));
+            mark.ends = kept.map_or(String::new(), |pair| format!("{}\n", pair.join("\n")));
+            mark.text.clear();
             mark.until = None;
         }
         let kernel =

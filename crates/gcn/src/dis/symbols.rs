@@ -109,7 +109,7 @@ impl<'a> Source<'a> {
             if let Some(size) = size {
                 // It ends before others begin.
                 let mark = self.marks[section].entry(end).or_default();
-                mark.text.insert_str(0, &size);
+                mark.ends.push_str(&size);
             }
         }
     }

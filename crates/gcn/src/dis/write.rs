@@ -99,8 +99,7 @@ impl<'a> Source<'a> {
         let section = self.section(index);
         out.push('\n');
         let plain = section.kind == SectionKind::PROGBITS && section.flags == SectionFlags::CODE;
-        let first = self.object.section(".text") == Some(index);
-        if section.name == ".text" && plain && first {
+        if section.name == ".text" && plain && self.object.section(".text") == Some(index) {
             out.push_str(".text\n");
         } else {
             let letters = [
@@ -129,25 +128,15 @@ impl<'a> Source<'a> {
             if section.entry_size != 0 {
                 let _ = write!(out, ",{}", section.entry_size);
             }
-            let group = |index: usize| {
-                let groups = &self.object.groups;
-                groups
-                    .iter()
-                    .position(|group| group.members.contains(&index))
-            };
-            let own = group(index);
-            if let Some(group) = own.map(|n| &self.object.groups[n]) {
+            let (group, number) = self.kinds[index];
+            if let Some(group) = group.map(|n| &self.object.groups[n]) {
                 let name = self.table.get(group.signature).map_or("", |s| &s.name);
                 let comdat = if group.flags & 1 != 0 { ",comdat" } else { "" };
                 let _ = write!(out, ",{}{comdat}", quoted(name));
             }
             // Sections that share a name are told apart by a number.
-            let same = |i: &&usize| {
-                **i < index && self.section(**i).name == section.name && group(**i) == own
-            };
-            let before = self.shown.iter().filter(same).count();
-            if before != 0 && !self.loadable {
-                let _ = write!(out, ",unique,{before}");
+            if number != 0 && !self.loadable {
+                let _ = write!(out, ",unique,{number}");
             }
             out.push('\n');
         }
