@@ -440,39 +440,29 @@ fn by_checks(test: &Test, wanted: &mut [(&Line, Wanted, bool)]) {
         .into_iter()
         .filter_map(|(number, text)| Some((number, source::encoding(text)?)))
         .collect();
-    let behind = |n: usize, wanted: &[(&Line, Wanted, bool)]| {
-        let from = wanted[n].0.number;
-        let to = wanted.get(n + 1).map_or(usize::MAX, |w| w.0.number);
-        (from, to)
-    };
-    let before = |n: usize, wanted: &[(&Line, Wanted, bool)]| {
-        let from = n.checked_sub(1).map_or(0, |n| wanted[n].0.number);
-        (from, wanted[n].0.number)
-    };
-    let find = |(from, to): (usize, usize)| {
+    let find = |from: usize, to: usize| {
         let first = checks.partition_point(|c| c.0 < from);
         let list = &checks[first..];
-        let list = &list[..list.partition_point(|c| c.0 < to)];
-        match list {
+        match &list[..list.partition_point(|c| c.0 < to)] {
             [(_, bytes)] => Some(bytes.clone()),
             _ => None,
         }
     };
-    let agreeing = |place: &dyn Fn(usize, &[(&Line, Wanted, bool)]) -> (usize, usize)| {
-        (0..wanted.len())
-            .filter(|&n| match &wanted[n].1 {
-                Wanted::Bytes(bytes) => find(place(n, wanted)).as_ref() == Some(bytes),
-                Wanted::Refusal(_) => false,
-            })
-            .count()
+    let line = |n: usize| wanted.get(n).map_or(usize::MAX, |w| w.0.number);
+    let count = wanted.len();
+    let behind: Vec<Option<Pattern>> = (0..count).map(|n| find(line(n), line(n + 1))).collect();
+    let before: Vec<Option<Pattern>> = (0..count)
+        .map(|n| find(n.checked_sub(1).map_or(0, line), line(n)))
+        .collect();
+    let agreeing = |found: &[Option<Pattern>]| {
+        let agrees = |(w, bytes): &(&(&Line, Wanted, bool), &Option<Pattern>)| matches!((&w.1, bytes), (Wanted::Bytes(a), Some(b)) if a == b);
+        wanted.iter().zip(found).filter(agrees).count()
     };
-    let place: &dyn Fn(usize, &[(&Line, Wanted, bool)]) -> (usize, usize) =
-        if agreeing(&behind) >= agreeing(&before) {
-            &behind
-        } else {
-            &before
-        };
-    let found: Vec<Option<Pattern>> = (0..wanted.len()).map(|n| find(place(n, wanted))).collect();
+    let found = if agreeing(&behind) >= agreeing(&before) {
+        behind
+    } else {
+        before
+    };
     for (entry, bytes) in wanted.iter_mut().zip(found) {
         // A CHECK line that llvm-mc of the same version does not meet is another line's.
         entry.2 = matches!((&entry.1, bytes), (Wanted::Bytes(a), Some(b)) if *a == b);

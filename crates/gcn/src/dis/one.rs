@@ -96,7 +96,7 @@ impl<'a> Source<'a> {
             let from = (start - base) as usize;
             let bytes = &bytes[from..(end - base) as usize];
             let prefix = self.prefix(index);
-            Listing::labelled(
+            let listing = Listing::labelled(
                 self.target,
                 bytes,
                 start,
@@ -105,8 +105,8 @@ impl<'a> Source<'a> {
                 &self.marks[index],
                 &self.fixes[index],
                 &prefix,
-            )
-            .write(1, out)?;
+            );
+            self.code(&listing, 1, out)?;
         } else {
             let range = (start - base) as usize..(end - base) as usize;
             self.data(index, range, &mut text, out)?;
