@@ -235,7 +235,7 @@ impl<'s> Asm<'s, '_> {
                         "function" | "STT_FUNC" => SymbolKind::Func,
                         "object" | "STT_OBJECT" => SymbolKind::Object,
                         "notype" | "STT_NOTYPE" => SymbolKind::NoType,
-                        "amdgpu_hsa_kernel" => SymbolKind::Other(10),
+                        "amdgpu_hsa_kernel" => SymbolKind::HSA_KERNEL,
                         _ => {
                             return Err(Fail::new(span, "expected @function, @object or @notype"));
                         }
