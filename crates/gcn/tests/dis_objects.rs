@@ -689,3 +689,32 @@ fn broken_rules_are_allowed_where_they_are() {
         assert!(again == object, "{broken}");
     }
 }
+
+/// A C++ function is found by its name alone, where there is one of it.
+#[test]
+fn functions_by_their_own_names() {
+    let labels = [
+        "_Z6squarePfPKfi",
+        "_ZN2ns4cubeEf",
+        "_Z3addi",
+        "_Z3addf",
+        "plain",
+    ];
+    let source: String = labels
+        .iter()
+        .map(|name| format!(".globl {name}\n{name}: s_endpgm\n"))
+        .collect();
+    let object = CodeObject::parse(&asm(&[], &format!(".arch gfx900\n{source}"))).expect("ours");
+    let found = |name: &str| gcn::dis::symbol_named(&object, name);
+    assert_eq!(found("square"), Ok("_Z6squarePfPKfi"));
+    assert_eq!(found("cube"), Ok("_ZN2ns4cubeEf"));
+    assert_eq!(found("plain"), Ok("plain"));
+    assert_eq!(found("_Z3addi"), Ok("_Z3addi"));
+    let both = "there is no symbol `add`; there are _Z3addf, _Z3addi";
+    let message = found("add").expect_err("two of them");
+    assert!(
+        message == both || message == both.replace("f, _Z3addi", "i, _Z3addf"),
+        "{message}"
+    );
+    assert_eq!(found("cub_"), Err("there is no symbol `cub_`".into()));
+}

@@ -110,7 +110,14 @@ pub fn run(args: &Options) -> Result<(), String> {
             arch.name()
         ));
     }
-    if let (true, Some(kernel)) = (args.cfg, &args.kernel) {
+    let only = match &args.kernel {
+        Some(name) => {
+            let found = dis::symbol_named(&object, name);
+            Some(found.map_err(|e| format!("{}: {e}", args.file.display()))?)
+        }
+        None => None,
+    };
+    if let (true, Some(kernel)) = (args.cfg, only) {
         let graph = dot::graph(&object, kernel, style)?;
         let text = match args.json {
             true => format!("{}\n", graph.json()),
@@ -119,7 +126,6 @@ pub fn run(args: &Options) -> Result<(), String> {
         return io::write(&args.o, text.as_bytes());
     }
     if args.json {
-        let only = args.kernel.as_deref();
         return io::stream(&args.o, |out| dis_json::object(&object, only, style, out));
     }
     let lines = match args.lines || args.source {
@@ -133,7 +139,7 @@ pub fn run(args: &Options) -> Result<(), String> {
         lines: lines.as_ref(),
         ..dis::Options::new(style)
     };
-    io::stream(&args.o, |out| match &args.kernel {
+    io::stream(&args.o, |out| match only {
         Some(name) => dis::symbol(&object, name, &options, out),
         None => dis::object(&object, &options, out),
     })

@@ -29,16 +29,7 @@ impl<'a> Source<'a> {
     pub(super) fn write_one(mut self, name: &str, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let found = self.table.iter().position(|s| s.name == name);
         let Some(n) = found.filter(|n| !self.names[*n].is_empty()) else {
-            let near: Vec<&str> = (self.table.iter())
-                .filter(|s| s.name.contains(name) && !s.name.is_empty())
-                .map(|s| s.name.as_str())
-                .take(5)
-                .collect();
-            let hint = match near.is_empty() {
-                true => String::new(),
-                false => format!("; there are {}", near.join(", ")),
-            };
-            return Err(invalid(format!("there is no symbol `{name}`{hint}")));
+            return Err(invalid(format!("there is no symbol `{name}`")));
         };
         let symbol = self.table[n].clone();
         let SymbolSection::Index(index) = symbol.section else {
