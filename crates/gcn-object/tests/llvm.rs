@@ -122,20 +122,14 @@ fn builder_like_lld(object: &CodeObject, linked: &CodeObject) -> Builder {
     builder
 }
 
-/// Links an object with lld and with the crate; the files must be equal. Then writes the object anew and has lld link that.
-fn same_as_lld(llvm: &Llvm, name: &str, object: &[u8]) {
+/// Links an object with lld and with the crate, as `lld.co` and `ours.co`; the files must be equal.
+fn linked_like_lld(llvm: &Llvm, name: &str, object: &[u8]) -> (CodeObject, CodeObject) {
     std::fs::write(llvm.dir.join("a.o"), object).unwrap();
     let expected = llvm.link("a.o", "lld.co");
     let object = CodeObject::parse(object).unwrap();
     let linked = CodeObject::parse(&expected).unwrap();
-    let builder = builder_like_lld(&object, &linked);
-    let ours = builder.loadable().unwrap();
+    let ours = builder_like_lld(&object, &linked).loadable().unwrap();
     std::fs::write(llvm.dir.join("ours.co"), &ours).unwrap();
-    llvm.check("ours.co");
-    // LLVM has no disassembler for gfx6 and gfx7.
-    if object.target.machine.generation >= 8 {
-        llvm.run("llvm-objdump-14", &["-d", "ours.co"]);
-    }
     if ours != expected {
         let diff = |file| llvm.run("llvm-readelf-14", &["-a", file]);
         let (left, right) = (diff("ours.co"), diff("lld.co"));
@@ -148,6 +142,17 @@ fn same_as_lld(llvm: &Llvm, name: &str, object: &[u8]) {
             "{name}: the linked files differ\n{}",
             lines.collect::<Vec<_>>().join("\n")
         );
+    }
+    (object, linked)
+}
+
+/// As [`linked_like_lld`], and LLVM's tools read the file. Then writes the object anew and has lld link that.
+fn same_as_lld(llvm: &Llvm, name: &str, object: &[u8]) {
+    let (object, linked) = linked_like_lld(llvm, name, object);
+    llvm.check("ours.co");
+    // LLVM has no disassembler for gfx6 and gfx7.
+    if object.target.machine.generation >= 8 {
+        llvm.run("llvm-objdump-14", &["-d", "ours.co"]);
     }
 
     let again = Builder::from_relocatable(&object)
@@ -286,7 +291,7 @@ fn versions_and_features() {
             assert_eq!(object.target.flags(object.version), object.flags);
             // lld 14 does not know v5.
             if version < 5 {
-                same_as_lld(&llvm, machine.name, object.data());
+                linked_like_lld(&llvm, machine.name, object.data());
             }
         }
         for arch in ["gfx906:xnack+", "gfx906:xnack-"] {
