@@ -51,8 +51,8 @@ fn define(text: &str) -> Result<(String, i64), String> {
 
 #[derive(Args)]
 #[command(after_help = "\
-The source says for what it is (`.amdgcn_target`, `.hsa_code_object_isa`, `.gpu`), or --arch does. docs/asm.md has the
-language: sections, data, symbols, macros, conditions, kernels.
+The source says for what it is (`.amdgcn_target`, `.hsa_code_object_isa`, `.gpu`), or --arch does.
+docs/asm.md has the language: sections, data, symbols, macros, conditions, kernels.
 
 Examples:
   gcn asm kernel.s -o kernel.co                    what clang -S writes, to a code object that loads
@@ -73,7 +73,7 @@ pub struct Options {
     /// The bytes of .text alone
     #[arg(long)]
     raw: bool,
-    /// The system that loads the file, where the source does not say
+    /// The system that loads the file (hsa, mesa3d, pal, none), where the source does not say; by default hsa
     #[arg(long, value_parser = abi)]
     abi: Option<Os>,
     /// The code object version (2 to 5), where the source does not say; by default 4
@@ -101,7 +101,7 @@ pub struct Options {
     #[arg(long)]
     threads: Option<NonZeroUsize>,
     /// Output file, or `-`; by default FILE with .co, .o or .bin, or standard output where FILE is `-`
-    #[arg(short)]
+    #[arg(short, value_name = "OUT")]
     o: Option<PathBuf>,
 }
 

@@ -10,6 +10,17 @@ use gcn::object::container::{Container, Kind, Packing};
 use gcn::object::{Entry, Error, Source, patch};
 
 #[derive(Args)]
+#[command(after_help = "\
+An entry is chosen by its target (--target gfx906, gfx906:xnack-, or a whole id) or its number.
+Files are read where they are wanted: a library of gigabytes is listed at once. docs/objects.md says
+which files are known, and how an entry is put into a program.
+
+Examples:
+  gcn bundle list libfoo.so                              what a library carries
+  gcn bundle extract libfoo.so -d parts                  a file for each entry
+  gcn bundle extract app --target gfx906 -o k.co         one of them
+  gcn bundle replace app --target gfx906 --with new.co -o app.new
+  gcn bundle create -o all.hipfb gfx900=a.co gfx906=b.co --compress=zstd")]
 pub struct Options {
     #[command(subcommand)]
     action: Action,

@@ -85,7 +85,7 @@ pub struct Options {
     #[arg(long, conflicts_with_all = ["plain", "show_encoding"])]
     json: bool,
     /// Output file, or `-`
-    #[arg(short, default_value = "-")]
+    #[arg(short, value_name = "OUT", default_value = "-")]
     o: PathBuf,
 }
 

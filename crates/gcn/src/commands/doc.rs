@@ -22,7 +22,7 @@ pub struct Options {
     #[arg(long, conflicts_with = "name", requires = "o")]
     all: bool,
     /// The folder for --all
-    #[arg(short)]
+    #[arg(short, value_name = "FOLDER")]
     o: Option<PathBuf>,
 }
 
