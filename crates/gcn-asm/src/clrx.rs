@@ -311,6 +311,8 @@ impl<'s> Asm<'s, '_> {
                 self.read_as(true);
             }
             self.rocm.on = true;
+            // Kernels begin at multiples of 256 bytes, which the loader relies on.
+            self.sections[0].align = self.sections[0].align.max(256);
             if self.version.is_none() {
                 self.version = Some(Version::V2);
             }

@@ -82,6 +82,7 @@ static DIRECTIVES: &[&str] = &[
     ".end_amdhsa_kernel",
     ".amdgpu_metadata",
     ".end_amdgpu_metadata",
+    ".gcn_flags",
     ".gcn_permissive",
     ".gcn_rename",
     ".gcn_section_at",
@@ -436,6 +437,17 @@ impl<'s> Asm<'s, '_> {
                     Ok((id, name.to_string()))
                 })?;
                 self.renames.push(renamed);
+                Ok(())
+            }
+            // The whole `e_flags`, where they are not what the target's would be.
+            ".gcn_flags" => {
+                let flags = self.parse(tokens, |p| {
+                    let at = p.span();
+                    let flags = p.absolute()?;
+                    p.end()?;
+                    u32::try_from(flags).map_err(|_| Fail::new(at, "expected 32 bits of flags"))
+                })?;
+                self.rocm.flags = Some(flags);
                 Ok(())
             }
             // Where the loadable file has an output section, if not where ld.lld would put it.

@@ -307,8 +307,10 @@ impl CodeObject {
             name: mach_name(mach),
         };
         let target = TargetId::from_flags(flags, version);
-        // The first compilers wrote the processor into a note alone.
-        if target.is_none() && (mach != 0 || version != Version::V2) {
+        // The first compilers wrote the processor into a note alone, and CLRX's sources say what they
+        // like in the flags (`.eflags 2`).
+        let named_otherwise = mach_name(mach).is_some();
+        if target.is_none() && (named_otherwise || version != Version::V2) {
             return Err(unknown);
         }
 

@@ -718,3 +718,18 @@ fn functions_by_their_own_names() {
     );
     assert_eq!(found("cub_"), Err("there is no symbol `cub_`".into()));
 }
+
+/// Flags that are not the target's, as CLRX's `.eflags` sets them, and the notes that name it then.
+#[test]
+fn odd_flags_come_back() {
+    let source = ".rocm\n.gpu Fiji\n.eflags 2\n.kernel k\n.config\n.dims x\n.sgprsnum 8\n\
+                  .vgprsnum 4\n.text\nk:\n.skip 256\ns_endpgm\n";
+    let object = asm(&[], source);
+    let (text, again) = there_and_back(&object, &[]);
+    assert!(text.contains(".gcn_flags 0x2\n"), "{text}");
+    assert!(again == object, "{text}");
+    let object = CodeObject::parse(&object).expect("ours");
+    assert_eq!((object.target_name(), object.flags), ("gfx803", 2));
+    // The loader and the packet processor want kernels at multiples of 256 bytes.
+    assert_eq!(object.kernels[0].entry % 256, 0);
+}

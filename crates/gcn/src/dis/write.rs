@@ -42,6 +42,9 @@ impl<'a> Source<'a> {
         if let Some(notes) = self.notes.as_ref().filter(|notes| self.notes_first(notes)) {
             out.push_str(&notes.isa);
         }
+        if object.flags != object.target.flags(version) {
+            let _ = writeln!(out, ".gcn_flags {:#x}", object.flags);
+        }
     }
 
     /// Whether the notes are made before other sections than the code.
