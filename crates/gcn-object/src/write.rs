@@ -105,8 +105,17 @@ const PAGE: u64 = 0x1000;
 const MAX_ALIGN: u64 = 1 << 20;
 /// The widest gap in the file that [`Builder::place_at`] may ask for.
 const MAX_GAP: u64 = 1 << 24;
+/// The bytes of a file, which alignments and gaps swell.
+const MAX_FILE: u64 = 5 << 26;
 /// Section numbers from here on are reserved.
 const MAX_SECTIONS: usize = 0xff00;
+
+fn file_too_large<T>() -> Result<T, Error> {
+    layout(format!(
+        "with their alignments the sections are larger than {} MiB together",
+        MAX_FILE >> 20
+    ))
+}
 
 fn layout<T>(text: impl Into<String>) -> Result<T, Error> {
     Err(Error::Layout(text.into()))
@@ -345,7 +354,12 @@ impl Builder {
         if self.sections.len() > MAX_SECTIONS / 2 {
             return layout(format!("{} sections are too many", self.sections.len()));
         }
+        let mut size = 0u64;
         for section in &self.sections {
+            size = size.saturating_add(section.data.len() as u64);
+            if !section.data.is_empty() {
+                size = size.saturating_add(section.align);
+            }
             if section.align > MAX_ALIGN || section.align > 0 && !section.align.is_power_of_two() {
                 return layout(format!(
                     "section '{}': alignment {:#x} is no power of two up to {MAX_ALIGN:#x}",
@@ -361,6 +375,9 @@ impl Builder {
             if section.name.contains('\0') {
                 return layout(format!("section name {:?} has a NUL", section.name));
             }
+        }
+        if size > MAX_FILE {
+            return file_too_large();
         }
         for symbol in &self.symbols {
             if matches!(symbol.section, SymbolSection::Index(i) if i >= self.sections.len()) {
@@ -882,7 +899,7 @@ impl<'a> Link<'a> {
         };
         link.join_sections()?;
         link.scan_relocations()?;
-        link.add_tables();
+        link.add_tables()?;
         Ok(link)
     }
 
@@ -1078,7 +1095,8 @@ impl<'a> Link<'a> {
 
     /// Adds the sections a linker makes and puts all in order. Tables whose contents depend on addresses get their size here and
     /// their bytes later.
-    fn add_tables(&mut self) {
+    fn add_tables(&mut self) -> Result<(), Error> {
+        let given = self.outs.len();
         let exported = |s: &Symbol| {
             s.binding != Binding::Local
                 && matches!(s.visibility, Visibility::Default | Visibility::Protected)
@@ -1193,6 +1211,13 @@ impl<'a> Link<'a> {
                 vec![0; self.got.len() * 8],
             );
         }
+        let made = &self.outs[given..];
+        if let Some(out) = made.iter().find(|out| self.by_name.contains_key(&out.name)) {
+            return layout(format!(
+                "section '{}' has the name of one that a linker makes",
+                out.name
+            ));
+        }
         // A global offset table that was given stands where the linker's own would.
         self.outs.sort_by_key(|o| (o.rank, o.name == ".got"));
         self.by_name = self
@@ -1201,6 +1226,7 @@ impl<'a> Link<'a> {
             .enumerate()
             .map(|(i, o)| (o.name.clone(), i))
             .collect();
+        Ok(())
     }
 
     fn index(&self, name: &str) -> Option<usize> {
@@ -1293,6 +1319,9 @@ impl<'a> Link<'a> {
                 .checked_add(out.size)
                 .filter(|d| *d < 1 << 50)
                 .ok_or_else(|| too_large(&out.name))?;
+        }
+        if offset > MAX_FILE {
+            return file_too_large();
         }
         Ok(offset)
     }
