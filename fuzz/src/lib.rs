@@ -1,8 +1,9 @@
 //! What must hold of any bytes and of any text. The fuzz targets and the smoke test of gcn-asm share it.
 
-use gcn_asm::{Level, Options, Syntax, assemble, snippet};
+use gcn_asm::{Level, Options, Syntax, assemble, render, snippet};
 use gcn_isa::print::{Style, print};
 use gcn_isa::{Target, decode};
+use gcn_object::CodeObject;
 
 /// Short texts are read statement by statement, and long ones in a shorter way where a line is plain. This many line
 /// breaks make any text a long one.
@@ -97,6 +98,27 @@ pub fn text_round_trips(target: Target, syntax: Syntax, permissive: bool, text: 
         );
     } else {
         bytes_round_trip(target, bytes, 64);
+    }
+}
+
+/// What a text assembles to can be written in both forms of files, which are read as code objects.
+///
+/// # Panics
+/// When it does not hold.
+pub fn objects(text: &str, options: &Options) {
+    let output = assemble(text, "fuzz.s", options);
+    render(&output.diagnostics, false);
+    let Some(object) = output.object else {
+        return;
+    };
+    assert_eq!(output.listing.is_some(), options.listing);
+    for file in [object.relocatable(), object.loadable()]
+        .into_iter()
+        .flatten()
+    {
+        if let Err(e) = CodeObject::parse(&file) {
+            panic!("{e}: {text:?}");
+        }
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct LateKernel {
     pub(crate) span: Span,
 }
 
-/// A section may not grow beyond this: a slip of the pen in `.fill` shall not take all memory.
+/// Neither a section nor the bytes of all together may grow beyond this: a slip of the pen in `.fill` shall not take all memory.
 pub(crate) const MAX_SECTION: u64 = 1 << 28;
 /// The least text that is worth looking up how its instructions are encoded.
 pub(crate) const LEAST_QUICK: usize = 1 << 12;
@@ -74,8 +74,12 @@ pub(crate) const PIECE: usize = 1 << 16;
 pub(crate) const LEAST_PART: usize = 1 << 17;
 /// to this, as what it reads takes memory.
 pub(crate) const MOST_PART: usize = 1 << 20;
-/// Errors after which reading stops.
+/// Errors after which reading stops, and beyond which what is found at once is only counted.
 pub(crate) const MAX_ERRORS: usize = 100;
+/// Warnings beyond which they are only counted.
+pub(crate) const MAX_WARNINGS: usize = 1000;
+/// Bytes of a message, which may have a name from the text.
+const MAX_MESSAGE: usize = 500;
 /// Alignments may not exceed this, which is also the object writer's limit.
 pub(crate) const MAX_ALIGN: u64 = 1 << 20;
 
@@ -119,6 +123,9 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) renames: Vec<(SymId, String)>,
     pub(crate) quiet: bool,
     pub(crate) sections: Vec<Section>,
+    /// The first `named` of them by name.
+    pub(crate) sections_named: HashMap<String, Vec<usize>>,
+    pub(crate) named: usize,
     /// What belongs to sections beside their bytes, by their number.
     pub(crate) extras: HashMap<u32, Extra>,
     pub(crate) current: u32,
@@ -137,7 +144,10 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) next_free: [SymId; 2],
     pub(crate) kernel_counts: [SymId; 2],
     pub(crate) messages: Vec<Message>,
+    /// The bytes of all sections.
+    pub(crate) filled: u64,
     pub(crate) errors: usize,
+    pub(crate) warnings: usize,
     pub(crate) target_missing: bool,
     pub(crate) raw_blocker: Option<String>,
     /// What becomes debugging information.
@@ -206,6 +216,8 @@ impl<'s, 'o> Asm<'s, 'o> {
             renames: Vec::new(),
             quiet: false,
             sections: vec![Section::new(".text", SectionFlags::CODE, 4, Vec::new())],
+            sections_named: HashMap::new(),
+            named: 0,
             extras: HashMap::new(),
             current: 0,
             previous: 0,
@@ -220,7 +232,9 @@ impl<'s, 'o> Asm<'s, 'o> {
             next_free,
             kernel_counts,
             messages: Vec::new(),
+            filled: 0,
             errors: 0,
+            warnings: 0,
             target_missing: false,
             raw_blocker: None,
             debug: Debug::default(),
@@ -259,10 +273,21 @@ impl<'s, 'o> Asm<'s, 'o> {
         &mut self,
         level: Level,
         span: Span,
-        message: String,
+        mut message: String,
         help: Option<String>,
     ) {
-        self.errors += (level == Level::Error) as usize;
+        match level {
+            Level::Error => self.errors += 1,
+            Level::Warning => self.warnings += 1,
+        }
+        if self.errors > MAX_ERRORS + 1 || level == Level::Warning && self.warnings > MAX_WARNINGS {
+            return;
+        }
+        if message.len() > MAX_MESSAGE {
+            let cut = (0..=MAX_MESSAGE).rfind(|at| message.is_char_boundary(*at));
+            message.truncate(cut.unwrap_or(0));
+            message.push('…');
+        }
         self.messages.push(Message {
             level,
             span,
@@ -402,7 +427,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         }
         let (current, size) = self.place();
         let bytes = &quick.out[run.bytes.clone()];
-        if size.saturating_add(bytes.len() as u64) > MAX_SECTION {
+        if size.max(self.filled).saturating_add(bytes.len() as u64) > MAX_SECTION {
             return false;
         }
         let fixups = self.fixups.len();
@@ -430,6 +455,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         let section = &mut self.sections[current as usize];
         section.data.extend_from_slice(bytes);
         section.size += bytes.len() as u64;
+        self.filled += bytes.len() as u64;
         if !bytes.is_empty() {
             self.used = run.used;
             self.count_registers();
@@ -680,17 +706,18 @@ impl<'s, 'o> Asm<'s, 'o> {
     }
 
     pub(crate) fn room(&self, span: Span, more: u64) -> Result<(), Fail> {
-        let size = self.sections[self.current as usize].size;
-        if size.saturating_add(more) > MAX_SECTION {
-            return Err(Fail::new(
-                span,
-                format!(
-                    "this makes the section larger than {} MiB",
-                    MAX_SECTION >> 20
-                ),
-            ));
-        }
-        Ok(())
+        let section = &self.sections[self.current as usize];
+        let what = if section.size.saturating_add(more) > MAX_SECTION {
+            "this makes the section"
+        } else if section.kind != SectionKind::NOBITS
+            && self.filled.saturating_add(more) > MAX_SECTION
+        {
+            "this makes all sections together"
+        } else {
+            return Ok(());
+        };
+        let most = MAX_SECTION >> 20;
+        Err(Fail::new(span, format!("{what} larger than {most} MiB")))
     }
 
     pub(crate) fn emit(&mut self, span: Span, bytes: &[u8]) -> Result<(), Fail> {
@@ -708,6 +735,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             }
         } else {
             section.data.extend_from_slice(bytes);
+            self.filled += bytes.len() as u64;
         }
         section.size += bytes.len() as u64;
         Ok(())
@@ -738,6 +766,9 @@ impl<'s, 'o> Asm<'s, 'o> {
             for _ in 0..count {
                 section.data.extend_from_slice(pattern);
             }
+        }
+        if section.kind != SectionKind::NOBITS {
+            self.filled += total;
         }
         section.size += total;
         Ok(())

@@ -7,7 +7,7 @@ use crate::asm::Asm;
 use crate::expr::Expr;
 use crate::lexer::{Lexer, Span, Tok, Token};
 use crate::parse::Fail;
-use crate::sources::Origin;
+use crate::sources::{Origin, newlines};
 use crate::symbols::Def;
 use gcn_isa::Target;
 use gcn_isa::target::Features;
@@ -68,7 +68,7 @@ struct Parameter<'s> {
 /// Texts within texts beyond this are refused.
 const MAX_DEPTH: usize = 1000;
 /// The bytes of text that macros, repetitions and includes may make of a source,
-const BUDGET: u64 = 1 << 27;
+const BUDGET: u64 = 1 << 26;
 /// what a text that is made costs beside its bytes,
 const COST: u64 = 256;
 /// and what one more round of a repetition does.
@@ -434,7 +434,12 @@ impl<'s> Asm<'s, '_> {
             text.push('\n');
         }
         let text = self.sources.keep(text);
-        let origin = Origin::Expansion { what, called, body };
+        let origin = Origin::Expansion {
+            what,
+            called,
+            body,
+            lines: newlines(self.text(body)),
+        };
         self.read_text(text, origin, called, now)
     }
 
@@ -557,6 +562,7 @@ impl<'s> Asm<'s, '_> {
             what: what.into(),
             called: call,
             body,
+            lines: newlines(self.text(body)),
         };
         self.read_text(text, origin, call, Now::Text)
     }
@@ -850,6 +856,12 @@ impl<'s> Asm<'s, '_> {
         let (name, span) = self.file_argument(&tokens[..=comma])?;
         let path = self.find_file(&name, span)?;
         let mut bytes = Vec::new();
+        // What has no place is not read.
+        if let Ok(about) = std::fs::metadata(&path)
+            && about.is_file()
+        {
+            self.room(span, about.len().saturating_sub(skip).min(count))?;
+        }
         let cannot = |e| Fail::new(span, format!("cannot read {}: {e}", path.display()));
         if count < MAX_FILE {
             let file = std::fs::File::open(&path).map_err(cannot)?;

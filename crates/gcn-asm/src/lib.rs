@@ -151,7 +151,7 @@ pub struct Options {
     /// Where `.include` and `.incbin` look for files beside the current folder. With `None` they
     /// are refused, so that a text from elsewhere reads no file.
     pub files: Option<Vec<PathBuf>>,
-    /// Bytes of text that macros, repetitions and includes may make of the source; 128 MiB if `None`.
+    /// Bytes of text that macros, repetitions and includes may make of the source; 64 MiB if `None`.
     pub budget: Option<u64>,
     /// Whether [`Output::listing`] is wanted.
     pub listing: bool,
@@ -317,24 +317,29 @@ impl Assembled {
 
     /// Everything, ready to be written.
     pub fn builder(&self) -> Builder {
+        self.clone().into_builder()
+    }
+
+    /// As [`Assembled::builder`], without a copy.
+    pub fn into_builder(self) -> Builder {
         let mut builder = Builder::new(self.target_id, self.abi());
         if let Some(flags) = self.flags {
             builder.set_flags(flags);
         }
-        for section in &self.sections {
-            builder.section(section.clone());
+        for section in self.sections {
+            builder.section(section);
         }
-        for symbol in &self.symbols {
-            builder.symbol(symbol.clone());
+        for symbol in self.symbols {
+            builder.symbol(symbol);
         }
-        for relocation in &self.relocations {
-            builder.relocation(*relocation);
+        for relocation in self.relocations {
+            builder.relocation(relocation);
         }
-        for group in &self.groups {
-            builder.group(group.clone());
+        for group in self.groups {
+            builder.group(group);
         }
-        for (section, about) in &self.links {
-            builder.link_order(*section, *about);
+        for (section, about) in self.links {
+            builder.link_order(section, about);
         }
         for (name, address) in &self.section_places {
             builder.place_at(name, *address);

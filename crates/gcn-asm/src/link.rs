@@ -1,9 +1,10 @@
 //! The end of assembling: what waited for symbols becomes bytes or relocations.
 
-use crate::asm::{Asm, FixKind, Fixup, MAX_ERRORS};
+use crate::asm::{Asm, FixKind, Fixup, MAX_ERRORS, MAX_WARNINGS};
 use crate::data::fits;
 use crate::expr::{EvalError, Expr, SymId, Term, Value, Variant};
 use crate::lexer::Span;
+use crate::sources::Message;
 use crate::symbols::{Def, Name};
 use crate::{Assembled, Diagnostic, Level};
 use gcn_object::read::{Relocation, Symbol};
@@ -27,12 +28,32 @@ impl<'s> Asm<'s, '_> {
             self.sym.finished = true;
             object = self.link().filter(|_| self.errors == 0);
         }
+        self.count_hidden();
         let listing = match (&self.listing, &object) {
             (Some(listing), Some(object)) => Some(listing.text(&self.sources, &object.sections)),
             _ => None,
         };
         let diagnostics = self.sources.diagnostics(std::mem::take(&mut self.messages));
         (object, diagnostics, listing)
+    }
+
+    /// Says how many messages were too many.
+    fn count_hidden(&mut self) {
+        let end = self.sources.source(0).text.len() as u32;
+        let counts = [
+            (Level::Error, self.errors, MAX_ERRORS + 1, "errors"),
+            (Level::Warning, self.warnings, MAX_WARNINGS, "warnings"),
+        ];
+        for (level, count, shown, what) in counts {
+            if count > shown {
+                self.messages.push(Message {
+                    level,
+                    span: Span { start: end, end },
+                    text: format!("{} more {what} are not shown", count - shown),
+                    help: None,
+                });
+            }
+        }
     }
 
     /// A section's name is its begin, where no symbol has that name.

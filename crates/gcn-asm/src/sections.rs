@@ -39,10 +39,15 @@ impl<'s> Asm<'s, '_> {
     ) -> Result<u32, Fail> {
         let none = Extra::default();
         let extra = |n: usize| self.extras.get(&(n as u32)).unwrap_or(&none);
-        let found = (self.sections.iter().enumerate()).position(|(n, s)| {
-            s.name == name && given.as_ref().is_none_or(|g| g.extra == *extra(n))
-        });
-        if let Some(n) = found {
+        // Those of a name, in their order. Some were made without being named in the text.
+        for (n, section) in self.sections.iter().enumerate().skip(self.named) {
+            let same = self.sections_named.entry(section.name.clone());
+            same.or_default().push(n);
+        }
+        self.named = self.sections.len();
+        let mut same = self.sections_named.get(name).into_iter().flatten();
+        let found = same.find(|n| given.as_ref().is_none_or(|g| g.extra == *extra(**n)));
+        if let Some(&n) = found {
             let section = &self.sections[n];
             if let Some(g) = given
                 && (section.flags != g.flags || g.kind.is_some_and(|k| k != section.kind))

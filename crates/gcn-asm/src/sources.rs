@@ -30,6 +30,8 @@ pub(crate) enum Origin {
         what: String,
         called: Span,
         body: Span,
+        /// The lines of `body`.
+        lines: usize,
     },
 }
 
@@ -172,9 +174,8 @@ impl<'s> Sources<'s> {
                         line: line + 1,
                     };
                 }
-                Origin::Expansion { body, .. } => {
-                    let body_lines = newlines(self.text(*body)).max(1);
-                    skipped = line % body_lines;
+                Origin::Expansion { body, lines, .. } => {
+                    skipped = line % (*lines).max(1);
                     offset = body.start;
                 }
             }
@@ -182,22 +183,15 @@ impl<'s> Sources<'s> {
     }
 
     /// The line of a span as it was read.
-    fn line_of(&self, span: Span) -> Line<'s> {
-        let source = self.source(span.start);
+    fn line_of(&self, span: Span, lines: &mut Lines) -> Line<'s> {
+        let index = self.index(span.start);
+        let source = &self.list[index];
         let text = source.text;
         let at = |offset: u32| (offset.saturating_sub(source.base) as usize).min(text.len());
         let (start, end) = (at(span.start), at(span.end));
-        let bytes = text.as_bytes();
-        let line_start = bytes[..start]
-            .iter()
-            .rposition(|&c| c == b'\n')
-            .map_or(0, |n| n + 1);
-        let line_end = start
-            + (bytes[start..].iter().position(|&c| c == b'\n')).unwrap_or(bytes.len() - start);
-        let line = text
-            .get(line_start..line_end)
-            .unwrap_or("")
-            .trim_end_matches('\r');
+        let around = lines.around(index, source, span.start);
+        let line_start = around.start;
+        let line = text.get(around).unwrap_or("").trim_end_matches('\r');
         let boundary = |n: usize| {
             let mut n = n.min(line.len());
             while !line.is_char_boundary(n) {
@@ -255,7 +249,7 @@ impl<'s> Sources<'s> {
                 more += 1;
                 continue;
             }
-            let line = self.line_of(span);
+            let line = self.line_of(span, lines);
             let place = self.place(span.start, lines);
             notes.push(Note {
                 message,
@@ -281,7 +275,7 @@ impl<'s> Sources<'s> {
         messages
             .into_iter()
             .map(|m| {
-                let line = self.line_of(m.span);
+                let line = self.line_of(m.span, &mut lines);
                 let place = self.place(m.span.start, &mut lines);
                 Diagnostic {
                     level: m.level,
@@ -299,7 +293,8 @@ impl<'s> Sources<'s> {
     }
 }
 
-fn newlines(text: &str) -> usize {
+/// The line breaks of a text.
+pub(crate) fn newlines(text: &str) -> usize {
     text.bytes().filter(|&c| c == b'\n').count()
 }
 
@@ -310,12 +305,25 @@ pub(crate) struct Lines(HashMap<usize, Vec<u32>>);
 impl Lines {
     /// The line, from 0, that an offset is in.
     fn line(&mut self, index: usize, source: &Source<'_>, offset: u32) -> usize {
-        let breaks = self.0.entry(index).or_insert_with(|| {
+        let breaks = self.breaks(index, source);
+        breaks.partition_point(|&n| n < offset - source.base)
+    }
+
+    /// The bytes of that line, without its line break.
+    fn around(&mut self, index: usize, source: &Source<'_>, offset: u32) -> Range<usize> {
+        let line = self.line(index, source, offset);
+        let breaks = self.breaks(index, source);
+        let start = line.checked_sub(1).map_or(0, |n| breaks[n] as usize + 1);
+        let end = breaks.get(line).map_or(source.text.len(), |&n| n as usize);
+        start..end
+    }
+
+    fn breaks(&mut self, index: usize, source: &Source<'_>) -> &[u32] {
+        self.0.entry(index).or_insert_with(|| {
             (source.text.bytes().enumerate())
                 .filter(|(_, c)| *c == b'\n')
                 .map(|(n, _)| n as u32)
                 .collect()
-        });
-        breaks.partition_point(|&n| n < offset - source.base)
+        })
     }
 }

@@ -5,9 +5,9 @@ mod checks;
 
 mod common;
 
-use checks::{bytes_round_trip, text_round_trips};
+use checks::{bytes_round_trip, objects, text_round_trips};
 use common::Random;
-use gcn_asm::Syntax;
+use gcn_asm::{Options, Syntax};
 use gcn_isa::encode::Encoder;
 use gcn_isa::format::layout_of;
 use gcn_isa::{Field, Target, decode, insts};
@@ -157,5 +157,13 @@ fn damaged_lines_do_no_harm() {
         let target = targets[n % targets.len()];
         let syntax = [Syntax::Auto, Syntax::Llvm, Syntax::Clrx][random.below(3)];
         text_round_trips(target, syntax, random.below(2) == 0, &text);
+        if n % 8 == 0 {
+            let options = Options {
+                target: Some(target),
+                syntax,
+                ..Options::default()
+            };
+            objects(&text, &options);
+        }
     }
 }

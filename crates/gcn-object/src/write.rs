@@ -109,8 +109,17 @@ const PAGE: u64 = 0x1000;
 const MAX_ALIGN: u64 = 1 << 20;
 /// The widest gap in the file that [`Builder::place_at`] may ask for.
 const MAX_GAP: u64 = 1 << 24;
+/// The bytes of a file, which alignments and gaps swell.
+const MAX_FILE: u64 = 5 << 26;
 /// Section numbers from here on are reserved.
 const MAX_SECTIONS: usize = 0xff00;
+
+fn file_too_large<T>() -> Result<T, Error> {
+    layout(format!(
+        "with their alignments the sections are larger than {} MiB together",
+        MAX_FILE >> 20
+    ))
+}
 
 fn layout<T>(text: impl Into<String>) -> Result<T, Error> {
     Err(Error::Layout(text.into()))
@@ -349,7 +358,12 @@ impl Builder {
         if self.sections.len() > MAX_SECTIONS / 2 {
             return layout(format!("{} sections are too many", self.sections.len()));
         }
+        let mut size = 0u64;
         for section in &self.sections {
+            size = size.saturating_add(section.data.len() as u64);
+            if !section.data.is_empty() {
+                size = size.saturating_add(section.align);
+            }
             if section.align > MAX_ALIGN || section.align > 0 && !section.align.is_power_of_two() {
                 return layout(format!(
                     "section '{}': alignment {:#x} is no power of two up to {MAX_ALIGN:#x}",
@@ -365,6 +379,9 @@ impl Builder {
             if section.name.contains('\0') {
                 return layout(format!("section name {:?} has a NUL", section.name));
             }
+        }
+        if size > MAX_FILE {
+            return file_too_large();
         }
         for symbol in &self.symbols {
             if matches!(symbol.section, SymbolSection::Index(i) if i >= self.sections.len()) {

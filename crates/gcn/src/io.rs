@@ -10,14 +10,26 @@ use std::path::Path;
 /// A message with the file's name.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     if path.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        let read = std::io::stdin().lock().read_to_end(&mut bytes);
-        return match read {
-            Ok(_) => Ok(bytes),
-            Err(e) => Err(format!("standard input: {e}")),
-        };
+        return read_all(std::io::stdin().lock(), 0).map_err(|e| named(path, e));
     }
-    std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
+    std::fs::File::open(path)
+        .and_then(|file| {
+            let size = file.metadata().map_or(0, |about| about.len());
+            read_all(file, size)
+        })
+        .map_err(|e| named(path, e))
+}
+
+/// All bytes of something that has about `size`, but no endless stream.
+fn read_all(from: impl Read, size: u64) -> std::io::Result<Vec<u8>> {
+    const MOST: u64 = 1 << 32;
+    let mut bytes = Vec::new();
+    bytes.try_reserve(usize::try_from(size.min(MOST)).unwrap_or(0))?;
+    from.take(MOST).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 >= MOST {
+        return Err(std::io::Error::other("it is 4 GiB or larger"));
+    }
+    Ok(bytes)
 }
 
 /// A message with the file's name before it.
@@ -61,7 +73,24 @@ pub fn code_object(
 /// # Errors
 /// A message with the file's name.
 pub fn read_text(path: &Path) -> Result<String, String> {
-    String::from_utf8(read(path)?).map_err(|_| format!("{}: it is not UTF-8 text", path.display()))
+    read(path).and_then(|bytes| as_text(path, bytes))
+}
+
+fn as_text(path: &Path, bytes: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(bytes).map_err(|e| {
+        let (before, rest) = e.as_bytes().split_at(e.utf8_error().valid_up_to());
+        let line = before.iter().filter(|c| **c == b'\n').count() + 1;
+        let start = before
+            .iter()
+            .rposition(|c| *c == b'\n')
+            .map_or(0, |n| n + 1);
+        let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
+        let place = match path.as_os_str() == "-" {
+            true => format!("standard input:{line}:{column}"),
+            false => format!("{}:{line}:{column}", path.display()),
+        };
+        format!("{place}: it is not UTF-8 text: byte {:#04x}", rest[0])
+    })
 }
 
 /// As [`read_text`], where a large file is read on several threads.
@@ -70,8 +99,7 @@ pub fn read_text(path: &Path) -> Result<String, String> {
 /// A message with the file's name.
 pub fn read_text_on(path: &Path, threads: usize) -> Result<String, String> {
     match read_parts(path, threads) {
-        Some(bytes) => String::from_utf8(bytes)
-            .map_err(|_| format!("{}: it is not UTF-8 text", path.display())),
+        Some(bytes) => as_text(path, bytes),
         None => read_text(path),
     }
 }

@@ -120,7 +120,7 @@ impl<'a> Link<'a> {
         };
         link.join_sections()?;
         link.scan_relocations()?;
-        link.add_tables();
+        link.add_tables()?;
         Ok(link)
     }
 
@@ -316,7 +316,8 @@ impl<'a> Link<'a> {
 
     /// Adds the sections a linker makes and puts all in order. Tables whose contents depend on addresses get their size here and
     /// their bytes later.
-    fn add_tables(&mut self) {
+    fn add_tables(&mut self) -> Result<(), Error> {
+        let given = self.outs.len();
         let exported = |s: &Symbol| {
             s.binding != Binding::Local
                 && matches!(s.visibility, Visibility::Default | Visibility::Protected)
@@ -431,6 +432,13 @@ impl<'a> Link<'a> {
                 vec![0; self.got.len() * 8],
             );
         }
+        let made = &self.outs[given..];
+        if let Some(out) = made.iter().find(|out| self.by_name.contains_key(&out.name)) {
+            return layout(format!(
+                "section '{}' has the name of one that a linker makes",
+                out.name
+            ));
+        }
         // A global offset table that was given stands where the linker's own would.
         self.outs.sort_by_key(|o| (o.rank, o.name == ".got"));
         self.by_name = self
@@ -439,6 +447,7 @@ impl<'a> Link<'a> {
             .enumerate()
             .map(|(i, o)| (o.name.clone(), i))
             .collect();
+        Ok(())
     }
 
     fn index(&self, name: &str) -> Option<usize> {
@@ -531,6 +540,9 @@ impl<'a> Link<'a> {
                 .checked_add(out.size)
                 .filter(|d| *d < 1 << 50)
                 .ok_or_else(|| too_large(&out.name))?;
+        }
+        if offset > MAX_FILE {
+            return file_too_large();
         }
         Ok(offset)
     }

@@ -1,0 +1,11 @@
+//! Any file: making source, graphs and summaries of a code object does not panic, and the source assembles.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../src/source.rs"]
+mod source;
+
+fuzz_target!(|data: &[u8]| {
+    source::source(data);
+});
