@@ -1,7 +1,6 @@
 //! A second of what the fuzzers do: random instructions of every target, and damaged lines of the test data.
 
 #[path = "../../../fuzz/src/lib.rs"]
-#[expect(dead_code, reason = "some of it is for the fuzzers alone")]
 mod checks;
 
 mod common;
