@@ -112,7 +112,10 @@ pub fn objects(text: &str, options: &Options) {
         return;
     };
     assert_eq!(output.listing.is_some(), options.listing);
-    for file in [object.relocatable(), object.loadable()].into_iter().flatten() {
+    for file in [object.relocatable(), object.loadable()]
+        .into_iter()
+        .flatten()
+    {
         if let Err(e) = CodeObject::parse(&file) {
             panic!("{e}: {text:?}");
         }

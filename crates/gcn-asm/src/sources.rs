@@ -191,10 +191,7 @@ impl<'s> Sources<'s> {
         let (start, end) = (at(span.start), at(span.end));
         let around = lines.around(index, source, span.start);
         let line_start = around.start;
-        let line = text
-            .get(around)
-            .unwrap_or("")
-            .trim_end_matches('\r');
+        let line = text.get(around).unwrap_or("").trim_end_matches('\r');
         let boundary = |n: usize| {
             let mut n = n.min(line.len());
             while !line.is_char_boundary(n) {

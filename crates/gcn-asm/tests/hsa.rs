@@ -400,7 +400,10 @@ fn late_register_counts() {
     let known = good("gfx900", &format!(".set sgprs, 9\n{}", block("40")));
     assert_eq!(late.kernels, known.kernels);
     assert_eq!(late.text(), known.text());
-    bad("gfx900", &block("300 + later"), expect![[r#"
+    bad(
+        "gfx900",
+        &block("300 + later"),
+        expect![[r#"
         error: 'later' is not defined
          --> a.s:2:24
           |
@@ -411,7 +414,8 @@ fn late_register_counts() {
           |
         3 | .amdhsa_next_free_sgpr sgprs + 1
           |                        ^^^^^^^^^
-    "#]]);
+    "#]],
+    );
     bad(
         "gfx900",
         &format!("{}.set vgprs, 300\n.set sgprs, k\n", block("vgprs")),

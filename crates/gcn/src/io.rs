@@ -80,7 +80,10 @@ fn as_text(path: &Path, bytes: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|e| {
         let (before, rest) = e.as_bytes().split_at(e.utf8_error().valid_up_to());
         let line = before.iter().filter(|c| **c == b'\n').count() + 1;
-        let start = before.iter().rposition(|c| *c == b'\n').map_or(0, |n| n + 1);
+        let start = before
+            .iter()
+            .rposition(|c| *c == b'\n')
+            .map_or(0, |n| n + 1);
         let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
         let place = match path.as_os_str() == "-" {
             true => format!("standard input:{line}:{column}"),

@@ -544,9 +544,21 @@ fn assemble(args: &AsmArgs) -> Result<(), String> {
     let (bytes, extension) = if args.raw {
         (object.into_raw()?, "bin")
     } else if args.relocatable {
-        (object.into_builder().relocatable().map_err(|e| e.to_string())?, "o")
+        (
+            object
+                .into_builder()
+                .relocatable()
+                .map_err(|e| e.to_string())?,
+            "o",
+        )
     } else {
-        (object.into_builder().loadable().map_err(|e| e.to_string())?, "co")
+        (
+            object
+                .into_builder()
+                .loadable()
+                .map_err(|e| e.to_string())?,
+            "co",
+        )
     };
     let out = match &args.o {
         Some(path) => path.clone(),
