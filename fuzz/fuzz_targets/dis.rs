@@ -1,4 +1,4 @@
-//! Any file: making source, graphs and summaries of a code object does not panic, and the source assembles.
+//! Any file: making source, graphs and summaries of a code object does not panic, nor does assembling the source.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

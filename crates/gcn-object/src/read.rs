@@ -411,6 +411,8 @@ impl CodeObject {
         let sections = header
             .sections(LE, data)
             .map_err(elf_error("section headers"))?;
+        // Sections may share bytes, as long as all together are not far more than there are.
+        let mut left = data.len().saturating_mul(OVERLAP);
         for (index, section) in sections.enumerate().skip(1) {
             let name = sections
                 .section_name(LE, section)
@@ -428,6 +430,9 @@ impl CodeObject {
                     ))
                 })?
             };
+            left = left.checked_sub(file.len()).ok_or_else(|| {
+                Error::Elf("too many sections lie over the same bytes of the file".into())
+            })?;
             self.sections.push(Section {
                 name,
                 kind,

@@ -134,8 +134,13 @@ pub fn symbol(
     source.write_one(name, out)
 }
 
-/// The target, of an object whose sections are within the address space.
+/// The target, of an object that has sections, within the address space.
 fn checked_target(object: &CodeObject) -> io::Result<Target> {
+    if object.sections.is_empty() {
+        return Err(invalid(
+            "the file has no section headers, which source is made from".into(),
+        ));
+    }
     for section in &object.sections {
         if section.address.checked_add(section.size).is_none() {
             return Err(invalid(format!(
