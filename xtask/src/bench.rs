@@ -22,6 +22,7 @@ use crate::diff::generate::{self, Filling, Rng, Sample};
 use crate::diff::llvm::{self, Llvm};
 use crate::diff::{assemble_lines, tool};
 use crate::measure::{self, Usage};
+use crate::timed::Tools;
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -364,24 +365,14 @@ impl Bench<'_> {
                 lines.push('\n');
             }
             fs::write(&hex, lines)?;
-            let source = path("bench-object.s");
-            fs::write(&source, format!(".incbin \"{raw}\"\n"))?;
-            let args = [
-                "-triple=amdgcn-amd-amdhsa",
-                &mcpu,
-                "-filetype=obj",
-                &source,
-                "-o",
-                &object,
-            ];
-            measure::run(llvm_mc, &args, Path::new("/dev/null"))?;
-            let name = llvm_mc.to_string_lossy().replace("llvm-mc", "llvm-objdump");
+            let tools = Tools::of(llvm_mc, &input.target);
+            tools.wrap(&raw, &object)?;
             rows.push(self.row(
                 Work::Disassemble,
                 "llvm-objdump -d",
                 true,
-                Path::new(&name),
-                &["-d", &mcpu, &object],
+                tools.objdump(),
+                &tools.dumping(&object),
                 &object,
                 &out,
             )?);
@@ -446,20 +437,13 @@ impl Bench<'_> {
 
         fs::write(&text, &input.text)?;
         if let Some(llvm_mc) = self.llvm_mc {
-            let args = [
-                "-triple=amdgcn-amd-amdhsa",
-                &mcpu,
-                "-filetype=obj",
-                &text,
-                "-o",
-                &out,
-            ];
+            let tools = Tools::of(llvm_mc, &input.target);
             rows.push(self.row(
                 Work::Assemble,
                 "llvm-mc -filetype=obj",
                 true,
-                llvm_mc,
-                &args,
+                tools.mc(),
+                &tools.assembling(&text, &out),
                 &text,
                 &out,
             )?);

@@ -1,9 +1,8 @@
-//! `cargo xtask corpus`: real code. Code objects are cut out of host libraries, offload bundles and compiled listings;
+//! `cargo xtask corpus`: real code. Code objects are taken from host libraries, offload bundles and compiled listings;
 //! all of their code must come back from our text, and every distinct instruction is compared with LLVM.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,7 +17,8 @@ use crate::diff::llvm::{self, Llvm};
 use crate::diff::ours::{self, Gcn};
 use crate::diff::{self, tool};
 use crate::measure::{self, Usage};
-use crate::{build_gcn, repo_root};
+use crate::timed::{self, Sums, Tools};
+use crate::{build_gcn, input, repo_root};
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -49,111 +49,40 @@ pub struct Options {
     gcn: Option<PathBuf>,
 }
 
-const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
-
-/// Cuts code, checks and prints. Returns whether nothing of ours is wrong.
+/// Takes code, checks and prints. Returns whether nothing of ours is wrong.
 ///
 /// # Errors
 /// When a file cannot be read or a tool not be run.
 pub fn run(options: &Options) -> Result<bool> {
     let mut checker = Checker::new(options)?;
     let mut seen = BTreeMap::new();
-    for path in files(&options.paths)? {
-        for_each_code(&path, &mut |name, target, code| {
-            if !options.target.iter().any(|wanted| wanted == target) {
-                return Ok(());
-            }
-            let number: &mut u64 = seen.entry(target.to_owned()).or_default();
-            *number += 1;
-            if (*number - 1).is_multiple_of(options.every) {
-                checker.add(name, target, code)?;
-            }
-            Ok(())
-        })?;
+    let mut take = |name: &str, object: &[u8]| -> Result<()> {
+        // Damaged ones are passed over.
+        let Ok(object) = CodeObject::parse(object) else {
+            return Ok(());
+        };
+        let (target, text) = (object.target_name(), object.section(".text"));
+        let (Some(text), true) = (text, options.target.iter().any(|t| t == target)) else {
+            return Ok(());
+        };
+        let number: &mut u64 = seen.entry(target.to_owned()).or_default();
+        *number += 1;
+        match (*number - 1).is_multiple_of(options.every) {
+            true => checker.add(name, target, object.section_data(text)),
+            false => Ok(()),
+        }
+    };
+    for path in input::files(&options.paths, true)? {
+        if path.extension().is_some_and(|extension| extension == "s") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            take(&name, &compile_listing(&path)?)?;
+            continue;
+        }
+        for piece in input::pieces(&path) {
+            take(&piece.name, &piece.read()?)?;
+        }
     }
     checker.finish()
-}
-
-/// The files named, and those in the folders named.
-fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in paths {
-        if path.is_dir() {
-            let entries = fs::read_dir(path).with_context(|| format!("{}", path.display()))?;
-            let inside: Vec<PathBuf> = entries
-                .map(|entry| Ok(entry?.path()))
-                .collect::<Result<_>>()?;
-            // Of a kernel's source, object and listing, the object.
-            let of_use = |path: &PathBuf| {
-                // A library's other names are links to it.
-                path.is_file()
-                    && !path.is_symlink()
-                    && match path.extension().and_then(|e| e.to_str()) {
-                        Some("s") => !path.with_extension("co").exists(),
-                        Some("cl" | "md" | "txt" | "toml") => false,
-                        _ => true,
-                    }
-            };
-            files.extend(inside.into_iter().filter(of_use));
-        } else {
-            files.push(path.clone());
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-/// What is done with code: its name, its target's name, its bytes.
-type Take<'a> = &'a mut dyn FnMut(&str, &str, &[u8]) -> Result<()>;
-
-/// Hands out the code of every code object that a file is or has.
-fn for_each_code(path: &Path, take: Take) -> Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    if path.extension().is_some_and(|extension| extension == "s") {
-        let object = compile_listing(path)?;
-        return of_object(&name, &object, take);
-    }
-    let mut file = File::open(path).with_context(|| format!("{}", path.display()))?;
-    let bundles = find_bundles(&mut file)?;
-    if bundles.is_empty() {
-        // Not larger than a code object is, then.
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(0))?;
-        file.take(1 << 28).read_to_end(&mut bytes)?;
-        if !bytes.starts_with(b"\x7fELF") {
-            eprintln!("{}: no code object, no bundle", path.display());
-            return Ok(());
-        }
-        return of_object(&name, &bytes, take);
-    }
-    for (number, &at) in bundles.iter().enumerate() {
-        let Some(entries) = entries(&mut file, at)? else {
-            continue;
-        };
-        for entry in entries.iter().filter(|entry| entry.id.contains("amdgcn")) {
-            file.seek(SeekFrom::Start(at + entry.offset))?;
-            let mut bytes = Vec::new();
-            (&mut file).take(entry.size).read_to_end(&mut bytes)?;
-            of_object(
-                &format!("{name} bundle {number} {}", entry.id),
-                &bytes,
-                take,
-            )?;
-        }
-    }
-    Ok(())
-}
-
-/// Hands out a code object's `.text`.
-fn of_object(name: &str, bytes: &[u8], take: Take) -> Result<()> {
-    // Objects for other chips, gfx10's among them, are passed over.
-    let Ok(object) = CodeObject::parse(bytes) else {
-        return Ok(());
-    };
-    if let Some(index) = object.section(".text") {
-        take(name, object.target_name(), object.section_data(index))?;
-    }
-    Ok(())
 }
 
 /// The relocatable object that llvm-mc makes of a compiler's listing.
@@ -179,89 +108,6 @@ pub fn compile_listing(path: &Path) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Where bundles begin in a file. It is read in pieces, since libraries of more than a gigabyte are common.
-fn find_bundles(file: &mut File) -> Result<Vec<u64>> {
-    let mut found = Vec::new();
-    let mut piece = vec![0; 1 << 20];
-    // What is kept of the piece before is shorter than the magic by a byte, so none is found twice.
-    let (mut kept, mut base) = (0, 0_u64);
-    loop {
-        let read = file.read(&mut piece[kept..])?;
-        if read == 0 {
-            return Ok(found);
-        }
-        let end = kept + read;
-        let starts = piece[..end].windows(MAGIC.len()).enumerate();
-        // The first byte decides most windows.
-        found.extend(
-            starts
-                .filter(|(_, window)| window[0] == MAGIC[0] && *window == MAGIC)
-                .map(|(at, _)| base + at as u64),
-        );
-        let keep = end.min(MAGIC.len() - 1);
-        piece.copy_within(end - keep..end, 0);
-        base += (end - keep) as u64;
-        kept = keep;
-    }
-}
-
-/// An entry of a bundle; `offset` is from the bundle's start.
-struct Entry {
-    offset: u64,
-    size: u64,
-    id: String,
-}
-
-/// A bundle's entries; `None` where the magic is followed by what cannot be a bundle.
-fn entries(file: &mut File, at: u64) -> Result<Option<Vec<Entry>>> {
-    let end = file.metadata()?.len();
-    file.seek(SeekFrom::Start(at + MAGIC.len() as u64))?;
-    let number = |file: &mut File| -> Option<u64> {
-        let mut bytes = [0; 8];
-        file.read_exact(&mut bytes).ok()?;
-        Some(u64::from_le_bytes(bytes))
-    };
-    let Some(count) = number(file).filter(|count| *count < 1000) else {
-        return Ok(None);
-    };
-    let mut all = Vec::new();
-    for _ in 0..count {
-        let (Some(offset), Some(size), Some(length)) = (number(file), number(file), number(file))
-        else {
-            return Ok(None);
-        };
-        let fits = offset.checked_add(size).and_then(|n| n.checked_add(at));
-        if fits.is_none_or(|n| n > end) || length > 200 {
-            return Ok(None);
-        }
-        let mut id = vec![0; length as usize];
-        if file.read_exact(&mut id).is_err() {
-            return Ok(None);
-        }
-        let id = String::from_utf8_lossy(&id).into_owned();
-        all.push(Entry { offset, size, id });
-    }
-    Ok(Some(all))
-}
-
-/// Time and the most memory over several runs.
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    cpu: f64,
-    wall: f64,
-    peak: u64,
-    instructions: u64,
-}
-
-impl Sum {
-    fn add(&mut self, usage: Usage, instructions: u64) {
-        self.cpu += usage.cpu;
-        self.wall += usage.wall;
-        self.peak = self.peak.max(usage.peak);
-        self.instructions += instructions;
-    }
-}
-
 /// What is known of one target's code.
 #[derive(Default)]
 struct Code {
@@ -276,10 +122,10 @@ struct Code {
     tally: Tally,
     /// What did not come back.
     failures: Vec<String>,
-    /// By the tool's name, over everything.
-    all: BTreeMap<&'static str, Sum>,
-    /// By the tool's name, over what LLVM was timed on too.
-    timed: BTreeMap<&'static str, Sum>,
+    /// Over everything.
+    all: Sums,
+    /// Over what LLVM was timed on too.
+    timed: Sums,
     timed_bytes: u64,
 }
 
@@ -455,73 +301,26 @@ impl Checker {
                     } else {
                         ("gcn dis --raw, labels", "gcn asm --raw, labels")
                     };
-                    code.all.entry(dis_name).or_default().add(dis, instructions);
-                    code.all.entry(asm_name).or_default().add(asm, instructions);
-                    if with_llvm {
-                        code.timed
-                            .entry(dis_name)
-                            .or_default()
-                            .add(dis, instructions);
-                        code.timed
-                            .entry(asm_name)
-                            .or_default()
-                            .add(asm, instructions);
+                    for (tool, usage) in [(dis_name, dis), (asm_name, asm)] {
+                        code.all.add(tool, usage, instructions);
+                        if with_llvm {
+                            code.timed.add(tool, usage, instructions);
+                        }
                     }
                 }
             }
         }
         if with_llvm {
             code.timed_bytes += bytes.len() as u64;
-            let (source, object, listing) =
-                (path("code-object.s"), path("code.o"), path("code.listing"));
-            let mcpu = format!("--mcpu={target}");
-            fs::write(&source, format!(".incbin \"{raw}\"\n"))?;
-            let args = [
-                "-triple=amdgcn-amd-amdhsa",
-                &mcpu,
-                "-filetype=obj",
-                &source,
-                "-o",
-                &object,
-            ];
-            measure::run(&self.llvm_mc, &args, null)?;
-            let objdump = self
-                .llvm_mc
-                .to_string_lossy()
-                .replace("llvm-mc", "llvm-objdump");
-            let usage = measure::run(
-                Path::new(&objdump),
-                &["-d", &mcpu, &object],
-                Path::new(&listing),
-            )?;
-            code.timed
-                .entry("llvm-objdump -d")
-                .or_default()
-                .add(usage, instructions);
-            // The listing's own text, without what llvm-objdump puts around it.
-            let lines = fs::read_to_string(&listing)?;
-            let lines: Vec<&str> = lines
-                .lines()
-                .filter_map(|line| line.split_once(" // "))
-                .map(|(text, _)| text.trim())
-                // The zeros between kernels, which LLVM prints and does not take.
-                .filter(|text| *text != "v_cndmask_b32_e32 v0, s0, v0, vcc")
-                .collect();
-            fs::write(&text, lines.join("\n"))?;
-            let args = [
-                "-triple=amdgcn-amd-amdhsa",
-                &mcpu,
-                "-filetype=obj",
-                &text,
-                "-o",
-                &object,
-            ];
+            let (object, listing) = (path("code.o"), path("code.listing"));
+            let tools = Tools::of(&self.llvm_mc, target);
+            tools.wrap(&raw, &object)?;
+            let usage = tools.dump(&object, &listing)?;
+            code.timed.add("llvm-objdump -d", usage, instructions);
+            fs::write(&text, timed::instructions(&fs::read_to_string(&listing)?))?;
             // LLVM does not take all of its own text.
-            if let Ok(usage) = measure::run(&self.llvm_mc, &args, null) {
-                code.timed
-                    .entry("llvm-mc -filetype=obj")
-                    .or_default()
-                    .add(usage, instructions);
+            if let Ok(usage) = tools.assemble(&text, &object) {
+                code.timed.add("llvm-mc -filetype=obj", usage, instructions);
             }
         }
         Ok(())
@@ -566,27 +365,8 @@ impl Checker {
                 code.tally
                     .report(&format!("  distinct instructions, {target}"), self.show)
             );
-            for (title, sums) in [
-                ("all of it", &code.all),
-                ("what LLVM was timed on", &code.timed),
-            ] {
-                if sums.is_empty() {
-                    continue;
-                }
-                println!(
-                    "  {title:<26}{:>9}{:>9}{:>10}{:>9}",
-                    "cpu s", "wall s", "M insn/s", "peak MB"
-                );
-                for (tool, sum) in sums {
-                    println!(
-                        "    {tool:<24}{:>9.2}{:>9.2}{:>10.2}{:>9.1}",
-                        sum.cpu,
-                        sum.wall,
-                        sum.instructions as f64 / sum.cpu / 1e6,
-                        sum.peak as f64 / 1e6
-                    );
-                }
-            }
+            code.all.print("all of it");
+            code.timed.print("what LLVM was timed on");
         }
         Ok(right)
     }

@@ -7,11 +7,13 @@ mod clang;
 mod corpus;
 mod diff;
 mod fixtures;
+mod input;
 mod listings;
 mod mc;
 mod measure;
 mod objects;
 mod seeds;
+mod timed;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

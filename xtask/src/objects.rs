@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use gcn_isa::Target;
 use gcn_isa::decode::Decoder;
 use gcn_object::read::{CodeObject, FileKind, Symbol};
-use gcn_object::{Container, SectionKind, SymbolSection};
+use gcn_object::{SectionKind, SymbolSection};
 
-use crate::diff::{llvm, tool};
+use crate::diff::tool;
+use crate::input::{self, Piece};
 use crate::measure::{self, Usage};
+use crate::timed::{self, Sums, Tools};
 use crate::{build_gcn, repo_root};
 
 #[derive(clap::Args)]
@@ -42,22 +44,6 @@ pub struct Options {
     gcn: Option<PathBuf>,
 }
 
-/// What is measured of a tool.
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    cpu: f64,
-    peak: u64,
-    instructions: u64,
-}
-
-impl Sum {
-    fn add(&mut self, usage: Usage, instructions: u64) {
-        self.cpu += usage.cpu;
-        self.peak = self.peak.max(usage.peak);
-        self.instructions += instructions;
-    }
-}
-
 #[derive(Default)]
 struct Tally {
     objects: u64,
@@ -71,9 +57,10 @@ struct Tally {
     /// How many objects differ in what.
     differences: BTreeMap<String, u64>,
     failures: Vec<String>,
-    ours: BTreeMap<&'static str, Sum>,
-    /// The same, over what LLVM was timed on.
-    timed: BTreeMap<&'static str, Sum>,
+    /// What our tools used, over everything.
+    ours: Sums,
+    /// What all used, over what LLVM was timed on.
+    timed: Sums,
     timed_bytes: u64,
 }
 
@@ -86,34 +73,14 @@ pub fn run(options: &Options) -> Result<bool> {
         Some(path) => path.clone(),
         None => build_gcn(&repo_root())?,
     };
-    let mut work = Vec::new();
-    for path in files(&options.paths)? {
-        let container = match Container::open(&path) {
-            Ok(container) => container,
-            Err(e) => {
-                eprintln!("{}: {e}", path.display());
-                continue;
-            }
-        };
-        let wanted = |processor: &str| {
-            options.target.is_empty() || options.target.iter().any(|t| t == processor)
-        };
-        let entries: Vec<usize> = (container.entries.iter())
-            .filter(|e| e.size > 0)
-            .filter(|e| {
-                let target = e.target.as_ref();
-                target.is_some_and(|t| t.known() && wanted(&t.processor))
-            })
-            .map(|e| e.index)
-            .collect();
-        let container = std::sync::Arc::new(container);
-        work.extend(
-            entries
-                .into_iter()
-                .map(|n| (path.clone(), container.clone(), n)),
-        );
-    }
-    let work: Vec<_> = work.into_iter().step_by(options.every.max(1)).collect();
+    let wanted =
+        |piece: &Piece| options.target.is_empty() || options.target.contains(&piece.processor);
+    let files = input::files(&options.paths, false)?;
+    let pieces = files.iter().flat_map(|path| input::pieces(path));
+    let work: Vec<Piece> = pieces
+        .filter(wanted)
+        .step_by(options.every.max(1))
+        .collect();
     ensure!(!work.is_empty(), "no code objects for these targets");
     let tallies: Mutex<BTreeMap<String, Tally>> = Mutex::default();
     let next = AtomicUsize::new(0);
@@ -123,17 +90,9 @@ pub fn run(options: &Options) -> Result<bool> {
             scope.spawn(|| {
                 let done = || -> Result<()> {
                     let scratch = tool::Scratch::new()?;
-                    while let Some((path, container, n)) =
-                        work.get(next.fetch_add(1, Ordering::Relaxed))
-                    {
-                        let entry = &container.entries[*n];
-                        let bytes = container.read(entry)?;
-                        let name = path.file_name().unwrap_or_default().to_string_lossy();
-                        let name = match container.entries.len() {
-                            1 => name.into_owned(),
-                            _ => format!("{name} entry {n}"),
-                        };
-                        check(&gcn, scratch.dir(), &name, &bytes, options, &tallies)?;
+                    while let Some(piece) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let bytes = piece.read()?;
+                        check(&gcn, scratch.dir(), &piece.name, &bytes, options, &tallies)?;
                     }
                     Ok(())
                 };
@@ -150,31 +109,6 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     let tallies = tallies.into_inner().unwrap_or_default();
     Ok(report(&tallies, options.show))
-}
-
-/// The files named, and those in the folders named.
-fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in paths {
-        if path.is_dir() {
-            let entries = fs::read_dir(path).with_context(|| format!("{}", path.display()))?;
-            for entry in entries {
-                let path = entry?.path();
-                let text = path.extension().is_some_and(|e| {
-                    ["s", "cl", "md", "txt", "toml", "err"]
-                        .iter()
-                        .any(|t| e == *t)
-                });
-                if path.is_file() && !path.is_symlink() && !text {
-                    files.push(path);
-                }
-            }
-        } else {
-            files.push(path.clone());
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 fn check(
@@ -244,13 +178,11 @@ fn check(
         }
         let timed = tally.timed_bytes < options.timed << 20;
         if let Ok((dis, asm)) = result {
-            let add = |sums: &mut BTreeMap<&'static str, Sum>| {
-                sums.entry("gcn dis").or_default().add(dis, instructions);
-                sums.entry("gcn asm").or_default().add(asm, instructions);
-            };
-            add(&mut tally.ours);
-            if timed {
-                add(&mut tally.timed);
+            for (tool, usage) in [("gcn dis", dis), ("gcn asm", asm)] {
+                tally.ours.add(tool, usage, instructions);
+                if timed {
+                    tally.timed.add(tool, usage, instructions);
+                }
             }
         }
         if timed {
@@ -261,51 +193,23 @@ fn check(
     if !with_llvm {
         return Ok(());
     }
-    let Ok(mc) = llvm::find() else { return Ok(()) };
-    let objdump = mc.to_string_lossy().replace("llvm-mc", "llvm-objdump");
-    let mcpu = format!("--mcpu={target}");
+    let Ok(tools) = Tools::find(&target) else {
+        return Ok(());
+    };
     let listing = path("listing");
-    let dump = measure::run(
-        Path::new(&objdump),
-        &["-d", &mcpu, &file],
-        Path::new(&listing),
-    );
-    let Ok(dump) = dump else { return Ok(()) };
-    let text = fs::read_to_string(&listing)?;
-    let lines: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.split_once(" // "))
-        .map(|(text, _)| text.trim())
-        // The zeros between kernels, which LLVM prints and does not take.
-        .filter(|text| *text != "v_cndmask_b32_e32 v0, s0, v0, vcc")
-        .collect();
-    fs::write(&source, lines.join("\n"))?;
-    let args = [
-        "-triple=amdgcn-amd-amdhsa",
-        &mcpu,
-        "-filetype=obj",
-        &source,
-        "-o",
-        &back,
-    ];
-    let mc = measure::run(&mc, &args, null);
+    let Ok(dump) = tools.dump(&file, &listing) else {
+        return Ok(());
+    };
+    fs::write(&source, timed::instructions(&fs::read_to_string(&listing)?))?;
+    let mc = tools.assemble(&source, &back);
     let mut tallies = tallies.lock().expect("no thread panics with it");
     let tally = tallies.entry(target).or_default();
-    let mut add = |tool, usage| {
-        tally
-            .timed
-            .entry(tool)
-            .or_default()
-            .add(usage, instructions)
-    };
-    add("llvm-objdump -d", dump);
+    tally.timed.add("llvm-objdump -d", dump, instructions);
     match mc {
-        Ok(usage) => add("llvm-mc", usage),
+        Ok(usage) => tally.timed.add("llvm-mc", usage, instructions),
         Err(_) => {
-            *tally
-                .differences
-                .entry("(llvm-mc does not take llvm-objdump's text)".into())
-                .or_default() += 1
+            let what = "(llvm-mc does not take llvm-objdump's text)";
+            *tally.differences.entry(what.into()).or_default() += 1;
         }
     }
     Ok(())
@@ -456,23 +360,8 @@ fn report(tallies: &BTreeMap<String, Tally>, show: usize) -> bool {
         for failure in tally.failures.iter().take(show) {
             println!("  WRONG {failure}");
         }
-        for (title, sums) in [("all", &tally.ours), ("timed beside LLVM", &tally.timed)] {
-            if sums.is_empty() {
-                continue;
-            }
-            println!(
-                "  {title:<24}{:>9}{:>10}{:>9}",
-                "cpu s", "M insn/s", "peak MB"
-            );
-            for (tool, sum) in sums {
-                println!(
-                    "    {tool:<22}{:>9.2}{:>10.2}{:>9.1}",
-                    sum.cpu,
-                    sum.instructions as f64 / sum.cpu / 1e6,
-                    sum.peak as f64 / 1e6
-                );
-            }
-        }
+        tally.ours.print("all");
+        tally.timed.print("timed beside LLVM");
     }
     right
 }

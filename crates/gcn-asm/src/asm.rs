@@ -284,7 +284,10 @@ impl<'s, 'o> Asm<'s, 'o> {
             return;
         }
         if message.len() > MAX_MESSAGE {
-            message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+            let end = (0..=MAX_MESSAGE)
+                .rev()
+                .find(|n| message.is_char_boundary(*n));
+            message.truncate(end.unwrap_or(0));
             message.push('…');
         }
         self.messages.push(Message {

@@ -5,7 +5,6 @@
 
 use crate::asm::{Asm, FixKind, Fixup};
 use crate::expr::{Expr, SymId, Variant};
-use crate::hsa::HSA_KERNEL;
 use crate::insn::nearest;
 use crate::lexer::{Span, Tok, Token};
 use crate::parse::{Fail, Parser};
@@ -13,7 +12,7 @@ use crate::symbols::Def;
 use crate::{Level, Syntax};
 use gcn_object::kernel_code::{Field, KernelCode, SIZE};
 use gcn_object::target::Version;
-use gcn_object::{Binding, SymbolKind, metadata};
+use gcn_object::{Binding, SymbolKind, metadata, note};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
@@ -312,6 +311,8 @@ impl<'s> Asm<'s, '_> {
                 self.read_as(true);
             }
             self.rocm.on = true;
+            // Kernels begin at multiples of 256 bytes, which the loader relies on.
+            self.sections[0].align = self.sections[0].align.max(256);
             if self.version.is_none() {
                 self.version = Some(Version::V2);
             }
@@ -782,7 +783,7 @@ impl<'s> Asm<'s, '_> {
             symbol.kind = if kernel.function {
                 SymbolKind::Func
             } else {
-                HSA_KERNEL
+                SymbolKind::HSA_KERNEL
             };
             symbol.binding.get_or_insert(Binding::Global);
             if symbol.size.is_none() {
@@ -831,20 +832,27 @@ impl<'s> Asm<'s, '_> {
             rocm.arch[1].unwrap_or(stepping),
         ];
         if !known {
-            let words =
-                |list: &[u32]| -> Vec<u8> { list.iter().flat_map(|w| w.to_le_bytes()).collect() };
-            self.note("AMD", 1, &words(&[2, u32::from(rocm.new_format)]));
-            let mut isa = vec![4, 0, 7, 0];
-            isa.extend(words(&numbers));
-            isa.extend(b"AMD\0AMDGPU\0");
-            self.note("AMD", 3, &isa);
+            let version = [2, u32::from(rocm.new_format)];
+            self.note(
+                "AMD",
+                note::VERSION,
+                version.map(u32::to_le_bytes).as_flattened(),
+            );
+            let isa = note::Isa {
+                vendor: b"AMD",
+                architecture: b"AMDGPU",
+                version: numbers,
+            };
+            if let Some(isa) = isa.to_bytes() {
+                self.note("AMD", note::ISA, &isa);
+            }
         }
         let name = rocm.target.clone().or_else(|| {
             let triple = rocm.triple.as_ref()?;
             Some(format!("{triple}-{}", id.machine.name))
         });
         if let Some(name) = name {
-            self.note("AMD", 11, name.as_bytes());
+            self.note("AMD", note::ISA_NAME, name.as_bytes());
         }
         let text = match &rocm.metadata {
             Some(text) => text.clone(),
@@ -871,7 +879,7 @@ impl<'s> Asm<'s, '_> {
             let message = format!("the settings give no metadata: {error}");
             self.message(Level::Error, Span::default(), message, None);
         }
-        self.note("AMD", 10, text.as_bytes());
+        self.note("AMD", note::METADATA, text.as_bytes());
     }
 }
 

@@ -223,7 +223,7 @@ impl<'s> Asm<'s, '_> {
         let span = tokens[0].span;
         let bytes = self.parse(tokens, |p| {
             let mut bytes = Vec::new();
-            loop {
+            p.items(|p| {
                 let at = p.span();
                 let negative = p.eat(b'-');
                 if !negative {
@@ -255,11 +255,8 @@ impl<'s> Asm<'s, '_> {
                         bytes.extend(single.to_le_bytes());
                     }
                 }
-                if !p.eat(b',') {
-                    break;
-                }
-            }
-            p.end()?;
+                Ok(())
+            })?;
             Ok(bytes)
         })?;
         self.emit(span, &bytes)

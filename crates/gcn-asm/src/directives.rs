@@ -2,7 +2,7 @@
 
 use crate::asm::Asm;
 use crate::insn::nearest;
-use crate::lexer::{Tok, Token, unescape};
+use crate::lexer::{Tok, Token};
 use crate::operand::Lower;
 use crate::parse::Fail;
 use crate::sections::Given;
@@ -10,6 +10,7 @@ use crate::{Level, Syntax};
 use gcn_object::target::Version;
 use gcn_object::{Binding, SectionFlags, SectionKind, SymbolKind, Visibility};
 
+/// The names that a mistaken one may be meant to be.
 static DIRECTIVES: &[&str] = &[
     ".text",
     ".data",
@@ -33,10 +34,12 @@ static DIRECTIVES: &[&str] = &[
     ".size",
     ".set",
     ".equ",
+    ".equiv",
     ".byte",
     ".short",
     ".2byte",
     ".hword",
+    ".value",
     ".long",
     ".4byte",
     ".int",
@@ -53,6 +56,7 @@ static DIRECTIVES: &[&str] = &[
     ".org",
     ".ident",
     ".addrsig",
+    ".addrsig_sym",
     ".file",
     ".loc",
     ".cfi_sections",
@@ -66,15 +70,19 @@ static DIRECTIVES: &[&str] = &[
     ".hsa_code_object_version",
     ".hsa_code_object_isa",
     ".amd_kernel_code_t",
+    ".end_amd_kernel_code_t",
     ".amd_amdgpu_isa",
     ".amd_amdgpu_hsa_metadata",
+    ".end_amd_amdgpu_hsa_metadata",
     ".amdgpu_pal_metadata",
+    ".end_amdgpu_pal_metadata",
     ".amd_amdgpu_pal_metadata",
     ".amdgpu_hsa_kernel",
     ".amdgpu_lds",
     ".end_amdhsa_kernel",
     ".amdgpu_metadata",
     ".end_amdgpu_metadata",
+    ".gcn_flags",
     ".gcn_permissive",
     ".gcn_rename",
     ".gcn_section_at",
@@ -89,23 +97,36 @@ static DIRECTIVES: &[&str] = &[
     ".dc.l",
     ".macro",
     ".endm",
+    ".endmacro",
     ".exitm",
     ".purgem",
     ".rept",
+    ".rep",
     ".irp",
     ".irpc",
     ".for",
     ".while",
     ".endr",
     ".if",
+    ".ifne",
+    ".ifeq",
+    ".ifge",
+    ".ifgt",
+    ".ifle",
+    ".iflt",
     ".ifdef",
     ".ifndef",
+    ".ifnotdef",
     ".ifb",
     ".ifnb",
     ".ifc",
     ".ifnc",
     ".ifeqs",
     ".ifnes",
+    ".ifarch",
+    ".ifnarch",
+    ".ifgpu",
+    ".ifngpu",
     ".else",
     ".elseif",
     ".endif",
@@ -192,13 +213,10 @@ impl<'s> Asm<'s, '_> {
             ".globl" | ".global" | ".protected" | ".hidden" | ".internal" | ".weak" | ".local" => {
                 let ids = self.parse(tokens, |p| {
                     let mut ids = Vec::new();
-                    loop {
+                    p.items(|p| {
                         ids.push(p.symbol_name()?);
-                        if !p.eat(b',') {
-                            break;
-                        }
-                    }
-                    p.end()?;
+                        Ok(())
+                    })?;
                     Ok(ids)
                 })?;
                 for id in ids {
@@ -235,7 +253,7 @@ impl<'s> Asm<'s, '_> {
                         "function" | "STT_FUNC" => SymbolKind::Func,
                         "object" | "STT_OBJECT" => SymbolKind::Object,
                         "notype" | "STT_NOTYPE" => SymbolKind::NoType,
-                        "amdgpu_hsa_kernel" => SymbolKind::Other(10),
+                        "amdgpu_hsa_kernel" => SymbolKind::HSA_KERNEL,
                         _ => {
                             return Err(Fail::new(span, "expected @function, @object or @notype"));
                         }
@@ -278,26 +296,11 @@ impl<'s> Asm<'s, '_> {
                     if p.at_end() {
                         return Ok(bytes);
                     }
-                    loop {
-                        let span = p.span();
-                        if p.peek() != Tok::Str {
-                            let found = p.found();
-                            return Err(Fail::new(
-                                span,
-                                format!("expected a string, found {found}"),
-                            ));
-                        }
-                        p.next();
-                        let text = unescape(p.text(span)).map_err(|m| Fail::new(span, m))?;
-                        bytes.extend(text);
-                        if name != ".ascii" {
-                            bytes.push(0);
-                        }
-                        if !p.eat(b',') {
-                            break;
-                        }
-                    }
-                    p.end()?;
+                    p.items(|p| {
+                        bytes.extend(p.string()?);
+                        bytes.extend((name != ".ascii").then_some(0));
+                        Ok(())
+                    })?;
                     Ok(bytes)
                 })?;
                 self.emit(span, &bytes)
@@ -436,6 +439,17 @@ impl<'s> Asm<'s, '_> {
                 self.renames.push(renamed);
                 Ok(())
             }
+            // The whole `e_flags`, where they are not what the target's would be.
+            ".gcn_flags" => {
+                let flags = self.parse(tokens, |p| {
+                    let at = p.span();
+                    let flags = p.absolute()?;
+                    p.end()?;
+                    u32::try_from(flags).map_err(|_| Fail::new(at, "expected 32 bits of flags"))
+                })?;
+                self.rocm.flags = Some(flags);
+                Ok(())
+            }
             // Where the loadable file has an output section, if not where ld.lld would put it.
             ".gcn_section_at" => {
                 let place = self.parse(tokens, |p| {
@@ -516,5 +530,19 @@ impl<'s> Asm<'s, '_> {
         self.clrx = clrx;
         self.lexer.reading.semicolon_separates = clrx;
         self.lexer.reading.hash_comments = clrx;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DIRECTIVES;
+
+    #[test]
+    fn the_document_names_every_directive() {
+        let text = include_str!("../../../docs/asm.md");
+        let name = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
+        let words: Vec<&str> = text.split(|c| !name(c)).collect();
+        let missing: Vec<_> = DIRECTIVES.iter().filter(|d| !words.contains(d)).collect();
+        assert!(missing.is_empty(), "docs/asm.md has not {missing:?}");
     }
 }

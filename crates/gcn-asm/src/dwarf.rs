@@ -351,7 +351,7 @@ impl<'s> Asm<'s, '_> {
         let span = tokens[0].span;
         let bytes = self.parse(tokens, |p| {
             let mut bytes = Vec::new();
-            loop {
+            p.items(|p| {
                 let at = p.span();
                 let value = p.absolute()?;
                 let done = match signed {
@@ -362,11 +362,8 @@ impl<'s> Asm<'s, '_> {
                     false => gimli::leb128::write::Leb128::unsigned(value as u64),
                 };
                 bytes.extend(done.bytes());
-                if !p.eat(b',') {
-                    break;
-                }
-            }
-            p.end()?;
+                Ok(())
+            })?;
             Ok(bytes)
         })?;
         self.emit(span, &bytes)

@@ -9,21 +9,9 @@ use crate::symbols::Def;
 use gcn_isa::Target;
 use gcn_object::kernel_code::{FIELDS, Field, KernelCode};
 use gcn_object::target::{MACHINES, Machine, Os, TargetId, Version};
-use gcn_object::write::Section;
-use gcn_object::{SectionFlags, SectionKind, SymbolKind, metadata};
+use gcn_object::write::add_note;
+use gcn_object::{SymbolKind, metadata, note};
 use std::collections::BTreeMap;
-
-/// Types of the notes that are named `AMD`.
-const NOTE_VERSION: u32 = 1;
-const NOTE_ISA: u32 = 3;
-const NOTE_METADATA: u32 = 10;
-const NOTE_ISA_NAME: u32 = 11;
-const NOTE_PAL: u32 = 12;
-/// The type of the note that is named `AMDGPU`.
-pub(crate) const NOTE_MSGPACK: u32 = 32;
-
-/// The symbol type of kernels in code object v2: `STT_AMDGPU_HSA_KERNEL`.
-pub(crate) const HSA_KERNEL: SymbolKind = SymbolKind::Other(10);
 
 /// Most bytes of LDS on gfx6 and later that `.amdgpu_lds` may name.
 const MAX_LDS: i64 = 65536;
@@ -39,32 +27,8 @@ pub(crate) struct CodeBlock {
 impl<'s> Asm<'s, '_> {
     /// Appends a note to the section of notes.
     pub(crate) fn note(&mut self, name: &str, kind: u32, descriptor: &[u8]) {
-        let flags = match self.os {
-            None | Some(Os::Hsa) => SectionFlags::ALLOC,
-            // Other systems' loaders read the file, not memory.
-            Some(_) => SectionFlags(0),
-        };
-        let mut data = Vec::with_capacity(16 + descriptor.len());
-        let size = name.len() as u32 + 1;
-        for word in [size, descriptor.len() as u32, kind] {
-            data.extend(word.to_le_bytes());
-        }
-        data.extend(name.as_bytes());
-        data.resize(12 + size.next_multiple_of(4) as usize, 0);
-        data.extend(descriptor);
-        data.resize(data.len().next_multiple_of(4), 0);
-        match self.sections.iter_mut().find(|s| s.name == ".note") {
-            Some(old) => {
-                old.data.resize(old.data.len().next_multiple_of(4), 0);
-                old.data.extend(data);
-                old.size = old.data.len() as u64;
-            }
-            None => {
-                let mut section = Section::new(".note", flags, 4, data);
-                section.kind = SectionKind::NOTE;
-                self.sections.push(section);
-            }
-        }
+        let os = self.os.unwrap_or(Os::Hsa);
+        add_note(&mut self.sections, os, name, kind, descriptor);
     }
 
     /// Takes the system that a triple or an option names.
@@ -103,7 +67,7 @@ impl<'s> Asm<'s, '_> {
         if self.options.version.is_none() && self.version.is_none() {
             self.version = Some(Version::V2);
         }
-        self.note("AMD", NOTE_VERSION, &descriptor);
+        self.note("AMD", note::VERSION, &descriptor);
         Ok(())
     }
 
@@ -143,20 +107,14 @@ impl<'s> Asm<'s, '_> {
         {
             self.take_id(id, span)?;
         }
-        let mut descriptor = Vec::new();
-        for text in [&vendor, &architecture] {
-            let size = u16::try_from(text.len() + 1)
-                .map_err(|_| Fail::new(span, "expected shorter names"))?;
-            descriptor.extend(size.to_le_bytes());
-        }
-        for number in version {
-            descriptor.extend(number.to_le_bytes());
-        }
-        for text in [vendor, architecture] {
-            descriptor.extend(text);
-            descriptor.push(0);
-        }
-        self.note("AMD", NOTE_ISA, &descriptor);
+        let isa = note::Isa {
+            vendor: &vendor,
+            architecture: &architecture,
+            version,
+        };
+        let descriptor = isa.to_bytes();
+        let descriptor = descriptor.ok_or_else(|| Fail::new(span, "expected shorter names"))?;
+        self.note("AMD", note::ISA, &descriptor);
         Ok(())
     }
 
@@ -191,7 +149,7 @@ impl<'s> Asm<'s, '_> {
             },
         };
         self.take_id(id, span)?;
-        self.note("AMD", NOTE_ISA_NAME, text.as_bytes());
+        self.note("AMD", note::ISA_NAME, text.as_bytes());
         Ok(())
     }
 
@@ -201,7 +159,7 @@ impl<'s> Asm<'s, '_> {
             p.end()?;
             Ok(id)
         })?;
-        self.sym.get_mut(id).kind = HSA_KERNEL;
+        self.sym.get_mut(id).kind = SymbolKind::HSA_KERNEL;
         for count in self.kernel_counts {
             self.sym.get_mut(count).def = Def::Absolute(0);
         }
@@ -331,7 +289,7 @@ impl<'s> Asm<'s, '_> {
             t if t.ends_with("\n\n") => &t[..t.len() - 1],
             t => t,
         };
-        self.note("AMD", NOTE_METADATA, text.as_bytes());
+        self.note("AMD", note::METADATA, text.as_bytes());
         Ok(())
     }
 
@@ -343,7 +301,7 @@ impl<'s> Asm<'s, '_> {
         let mut value = metadata::parse_yaml(text).map_err(|e| bad(e.to_string()))?;
         number_registers(&mut value, false).map_err(bad)?;
         let descriptor = metadata::encode(&value);
-        self.note("AMDGPU", NOTE_MSGPACK, &descriptor);
+        self.note("AMDGPU", note::MSGPACK, &descriptor);
         Ok(())
     }
 
@@ -379,7 +337,7 @@ impl<'s> Asm<'s, '_> {
         })?;
         let words = registers.into_iter().flat_map(|(k, v)| [k, v]);
         let descriptor: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
-        self.note("AMD", NOTE_PAL, &descriptor);
+        self.note("AMD", note::PAL, &descriptor);
         Ok(())
     }
 }

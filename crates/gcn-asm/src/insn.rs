@@ -582,7 +582,7 @@ impl<'s> Parser<'s, '_> {
             }
             None if self.peek_at(1) == Tok::Punct(b'=') => {
                 // Which field it is the encoding says.
-                let Some(known) = names::IGNORED_NAMES.iter().find(|n| **n == name) else {
+                let Some(known) = names::ignored_name(name) else {
                     return Ok(None);
                 };
                 self.next();

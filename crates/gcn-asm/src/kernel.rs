@@ -4,13 +4,12 @@ use crate::Kernel;
 use crate::Level;
 use crate::asm::{Asm, FixKind, Fixup, KernelBlock, LateKernel, Waiting};
 use crate::expr::{EvalError, Expr, Op, Variant};
-use crate::hsa::NOTE_MSGPACK;
 use crate::insn::nearest;
 use crate::lexer::{Span, Tok, Token};
 use crate::parse::Fail;
 use gcn_isa::Target;
 use gcn_object::target::{Machine, Os, TargetId, Version};
-use gcn_object::{KernelBuilder, KernelDescriptor, SymbolKind, Visibility, metadata};
+use gcn_object::{KernelBuilder, KernelDescriptor, SymbolKind, Visibility, metadata, note};
 
 impl<'s> Asm<'s, '_> {
     pub(crate) fn new_target(&mut self, target: Target, span: Span) -> Result<(), Fail> {
@@ -309,7 +308,7 @@ impl<'s> Asm<'s, '_> {
         if self.metadata.is_some() {
             return Err(Fail::new(span, "there is kernel metadata already"));
         }
-        self.note("AMDGPU", NOTE_MSGPACK, &descriptor);
+        self.note("AMDGPU", note::MSGPACK, &descriptor);
         self.metadata = Some(descriptor);
         Ok(())
     }

@@ -140,6 +140,19 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
+    /// Has `item` read an item, and one more after each comma, up to the end of the statement.
+    pub fn items(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<(), Fail>,
+    ) -> Result<(), Fail> {
+        loop {
+            item(self)?;
+            if !self.eat(b',') {
+                return self.end();
+            }
+        }
+    }
+
     pub fn end(&self) -> Result<(), Fail> {
         if self.at_end() {
             return Ok(());

@@ -1,30 +1,18 @@
 //! The short way and any number of threads give what the statement reader alone gives: the same
 //! bytes, symbols and messages.
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
 use crate::asm::Asm;
 use crate::{Assembled, Diagnostic, Options, Syntax};
+use common::Random;
 use gcn_isa::encode::Encoder;
 use gcn_isa::print::{Style, print};
 use gcn_isa::{Target, decode};
 use gcn_object::write::Section;
 use std::path::PathBuf;
 use typed_arena::Arena;
-
-/// A small generator of random numbers (xorshift64*), the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-}
 
 /// What the sections held when all was read, even if there were errors; then the result.
 type Outcome = (Vec<Section>, Option<Assembled>, Vec<Diagnostic>);

@@ -449,7 +449,11 @@ fn texts_that_would_never_end() {
         ".for i=0, 1, i\n.endr\n",
         ".irpc a, aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n.rept 1000000000\n.endr\n.endr\n",
     ] {
-        let output = assemble(source, "a.s", &options());
+        let limited = Options {
+            budget: Some(1 << 22),
+            ..options()
+        };
+        let output = assemble(source, "a.s", &limited);
         assert!(output.object.is_none(), "{source}");
         let errors = output.diagnostics.len();
         assert!((1..=2).contains(&errors), "{source}: {errors} errors");
@@ -561,5 +565,97 @@ fn common_symbols_and_relocations_by_name() {
             3 | .reloc b, R_AMDGPU_ABS32
               |        ^
         "#]],
+    );
+}
+
+/// How kernels written by hand allocate registers and wrap instructions: symbols and macros whose
+/// names begin with a dot, defaults that are empty, guards, ranges of registers by symbols.
+#[test]
+fn registers_by_name() {
+    same(
+        "
+.set .NEXT_V, 0
+.set .NEXT_S, 0
+.macro .CHECK n=0
+    .if (.NEXT_V + \\n) > 256
+        .error \"out of VGPRs\"
+        .end
+    .endif
+.endm
+.macro .V name, n=1
+    .CHECK \\n
+    .set \\name, .NEXT_V
+    .set .NEXT_V, .NEXT_V + \\n
+.endm
+.macro .S name, n=1, align=0
+    .if \\align > 0
+        .set __align, \\align
+    .elseif \\n > 4
+        .set __align, 4
+    .else
+        .set __align, \\n
+    .endif
+    .if .NEXT_S % __align != 0
+        .error \"unaligned\"
+    .endif
+    .set \\name, .NEXT_S
+    .set .NEXT_S, .NEXT_S + \\n
+.endm
+.macro .ONCE name, n=1
+    .ifndef __guard_\\name
+        __guard_\\name = 0
+    .endif
+    .if __guard_\\name == 0
+        __guard_\\name = 1
+        .S \\name, \\n
+    .endif
+.endm
+.macro .FROM where
+    .set .NEXT_V, \\where
+.endm
+.macro default symbol, value
+    .ifnotdef \\symbol
+        \\symbol = \\value
+    .endif
+.endm
+.macro assert holds
+    .if !\\holds
+        .error \"\\holds is false\"
+        .end
+    .endif
+.endm
+.macro add dst, src0, src1, dpp=
+    .if (.amdgcn.gfx_generation_number == 8)
+        v_add_u32 \\dst, vcc, \\src0, \\src1 \\dpp
+    .else
+        v_add_u32 \\dst, \\src0, \\src1 \\dpp
+    .endif
+.endm
+default SIZE, 17
+assert (SIZE >= 16 && SIZE <= 32)
+.S desc, 4
+.S ptr, 2
+.ONCE count
+.ONCE count
+.V acc, 2
+.FROM ((.NEXT_V / 8) + 1) * 8
+.V tid
+s_load_dwordx4 s[desc:desc+3], s[ptr:ptr+1], 0x0 + 8
+i = 0
+.rept 2
+    add v[acc+i], v[tid], v[acc+i] row_shr:1
+    add v[acc+i], s[count], v[acc+i]
+    i = i + 1
+.endr
+v_mov_b32 v[acc], ((1 << SIZE) - 1)
+",
+        "
+s_load_dwordx4 s[0:3], s[4:5], 0x8
+v_add_u32_dpp v0, v8, v0 row_shr:1
+v_add_u32 v0, s6, v0
+v_add_u32_dpp v1, v8, v1 row_shr:1
+v_add_u32 v1, s6, v1
+v_mov_b32 v0, 0x1ffff
+",
     );
 }

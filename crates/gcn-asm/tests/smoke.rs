@@ -1,30 +1,18 @@
 //! A second of what the fuzzers do: random instructions of every target, and damaged lines of the test data.
 
 #[path = "../../../fuzz/src/lib.rs"]
+#[expect(dead_code, reason = "some of it is for the fuzzers alone")]
 mod checks;
 
+mod common;
+
 use checks::{bytes_round_trip, text_round_trips};
+use common::Random;
 use gcn_asm::Syntax;
 use gcn_isa::encode::Encoder;
 use gcn_isa::format::layout_of;
 use gcn_isa::{Field, Target, decode, insts};
 use std::path::{Path, PathBuf};
-
-/// A small generator of random numbers (xorshift64*), the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 11) as usize % n
-    }
-}
 
 fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")

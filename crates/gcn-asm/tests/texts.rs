@@ -1,5 +1,8 @@
 //! Text and bytes of single instructions.
 
+mod common;
+
+use common::Random;
 use gcn_asm::{Diagnostic, Syntax, assemble_snippet, snippet};
 use gcn_isa::Target;
 use std::path::PathBuf;
@@ -49,22 +52,6 @@ fn vectors_of_llvm() {
         wrong.len(),
         wrong[..wrong.len().min(60)].join("\n")
     );
-}
-
-/// A small generator of random numbers (xorshift64*), the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
 }
 
 /// What llvm-mc 14 makes of numbers as operands, on gfx900; `None` is an error there.

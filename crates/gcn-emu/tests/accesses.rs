@@ -1,6 +1,9 @@
 //! What an instruction is said to read and write, against what it does: nothing else changes, and
 //! nothing else matters.
 
+mod common;
+
+use common::Rng;
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{Memory, Perm};
 use gcn_emu::snippet::{End, run};
@@ -13,36 +16,25 @@ use gcn_isa::{Encoding, Format, Insn, Target, decode, insts};
 
 const VGPRS: usize = 40;
 
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    /// Often a small number, so that addresses and shift counts are.
-    fn word(&mut self) -> u32 {
-        let r = self.next();
-        match r >> 62 {
-            0 => (r & 0xff) as u32,
-            1 => (r & 0xfff) as u32,
-            2 => 0x3f80_0000 | (r & 0x7f_ffff) as u32,
-            _ => r as u32,
-        }
+/// Often a small number, so that addresses and shift counts are.
+fn word(rng: &mut Rng) -> u32 {
+    let r = rng.next();
+    match r >> 62 {
+        0 => (r & 0xff) as u32,
+        1 => (r & 0xfff) as u32,
+        2 => 0x3f80_0000 | (r & 0x7f_ffff) as u32,
+        _ => r as u32,
     }
 }
 
 /// A wave whose registers hold noise, with the modes off that move or skip operands.
 fn noise(rng: &mut Rng) -> WaveState {
     let mut wave = WaveState::new(VGPRS);
-    wave.sgprs = std::array::from_fn(|_| rng.word());
+    wave.sgprs = std::array::from_fn(|_| word(rng));
     for register in &mut wave.vgprs {
-        *register = std::array::from_fn(|_| rng.word());
+        *register = std::array::from_fn(|_| word(rng));
     }
-    wave.mode = rng.word() & !(mode::GPR_IDX_EN | mode::VSKIP);
+    wave.mode = word(rng) & !(mode::GPR_IDX_EN | mode::VSKIP);
     wave.scc = rng.next() & 1 != 0;
     wave
 }
@@ -199,7 +191,7 @@ fn accesses_are_what_happens() {
                     let mut bytes = [0u8; 12];
                     let bits = name_bits ^ (free & !fixed(layout));
                     bytes[..8].copy_from_slice(&bits.to_le_bytes());
-                    bytes[8..].copy_from_slice(&rng.word().to_le_bytes());
+                    bytes[8..].copy_from_slice(&word(&mut rng).to_le_bytes());
                     let Some(insn) = decode(target, &bytes) else {
                         continue;
                     };

@@ -1,32 +1,24 @@
 //! Random words on random registers: whatever they are, the machine neither panics nor hangs.
 
+mod common;
+
+use common::Rng;
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{Memory, Perm};
 use gcn_emu::snippet::run;
 use gcn_emu::wave::{Lds, WaveState};
 use gcn_isa::Target;
 
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    /// Often a small, extreme or nearby number, as registers hold.
-    fn word(&mut self) -> u32 {
-        let r = self.next();
-        match r >> 60 {
-            0..=2 => (r & 0xff) as u32,
-            3 => u32::MAX - (r & 0xff) as u32,
-            4 => 0x8000_0000,
-            5 => 1,
-            6 => 0,
-            _ => r as u32,
-        }
+/// Often a small, extreme or nearby number, as registers hold.
+fn word(rng: &mut Rng) -> u32 {
+    let r = rng.next();
+    match r >> 60 {
+        0..=2 => (r & 0xff) as u32,
+        3 => u32::MAX - (r & 0xff) as u32,
+        4 => 0x8000_0000,
+        5 => 1,
+        6 => 0,
+        _ => r as u32,
     }
 }
 
@@ -41,14 +33,14 @@ fn random_words() {
         let target = Target::parse(arch).unwrap();
         for _ in 0..4000 {
             let mut wave = WaveState::new(1 + (rng.next() % 64) as usize);
-            wave.sgprs = std::array::from_fn(|_| rng.word());
+            wave.sgprs = std::array::from_fn(|_| word(&mut rng));
             for register in &mut wave.vgprs {
-                let (base, scale) = (rng.word(), rng.word());
+                let (base, scale) = (word(&mut rng), word(&mut rng));
                 *register =
                     std::array::from_fn(|l| base.wrapping_add(scale.wrapping_mul(l as u32)));
             }
-            wave.mode = rng.word();
-            wave.status = rng.word();
+            wave.mode = word(&mut rng);
+            wave.status = word(&mut rng);
             wave.scc = rng.next() & 1 != 0;
             // One format's bits at a time, so that all are seen; and registers that exist.
             let code: Vec<u8> = (0..4)

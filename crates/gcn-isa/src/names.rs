@@ -121,48 +121,68 @@ pub fn nfmt(n: u32, generation: Gen) -> (&'static str, &'static str) {
     }
 }
 
-/// CLRX's words for the fields that an instruction ignores: `ssrc=0x14`.
-pub fn ignored_fields(encoding: Encoding) -> &'static [(Field, &'static str)] {
+/// Fields with their names.
+pub type Words = &'static [(Field, &'static str)];
+
+/// CLRX's words for the fields that an instruction ignores, by encoding: `ssrc=0x14`.
+static IGNORED: [(&[Encoding], Words); 9] = {
     use Encoding::*;
-    match encoding {
-        Sop1 => &[(Field::Ssrc0, "ssrc"), (Field::Sdst, "sdst")],
-        Sop2 | Sopk => &[(Field::Sdst, "sdst")],
-        Smem => &[(Field::Sdst, "sdst"), (Field::Sbase, "sbase")],
-        Vop3 | Vop3b => &[
-            (Field::Vdst, "dst"),
-            (Field::Src0, "src0"),
-            (Field::Src1, "vsrc1"),
-            (Field::Src2, "vsrc2"),
-        ],
-        Ds => &[
-            (Field::Addr, "vaddr"),
-            (Field::Data0, "vdata0"),
-            (Field::Data1, "vdata1"),
-            (Field::Vdst, "vdst"),
-        ],
-        Mubuf => &[
-            (Field::Vaddr, "vaddr"),
-            (Field::Vdata, "vdata"),
-            (Field::Srsrc, "srsrc"),
-            (Field::Soffset, "soffset"),
-        ],
-        Mimg => &[(Field::Ssamp, "ssamp")],
-        Flat => &[(Field::Data0, "vdata"), (Field::Vdst, "vdst")],
-        Exp => &[
-            (Field::Vsrc0, "vsrc0"),
-            (Field::Vsrc1, "vsrc1"),
-            (Field::Vsrc2, "vsrc2"),
-            (Field::Vsrc3, "vsrc3"),
-        ],
-        _ => &[],
-    }
+    [
+        (&[Sop1], &[(Field::Ssrc0, "ssrc"), (Field::Sdst, "sdst")]),
+        (&[Sop2, Sopk], &[(Field::Sdst, "sdst")]),
+        (&[Smem], &[(Field::Sdst, "sdst"), (Field::Sbase, "sbase")]),
+        (
+            &[Vop3, Vop3b],
+            &[
+                (Field::Vdst, "dst"),
+                (Field::Src0, "src0"),
+                (Field::Src1, "vsrc1"),
+                (Field::Src2, "vsrc2"),
+            ],
+        ),
+        (
+            &[Ds],
+            &[
+                (Field::Addr, "vaddr"),
+                (Field::Data0, "vdata0"),
+                (Field::Data1, "vdata1"),
+                (Field::Vdst, "vdst"),
+            ],
+        ),
+        (
+            &[Mubuf],
+            &[
+                (Field::Vaddr, "vaddr"),
+                (Field::Vdata, "vdata"),
+                (Field::Srsrc, "srsrc"),
+                (Field::Soffset, "soffset"),
+            ],
+        ),
+        (&[Mimg], &[(Field::Ssamp, "ssamp")]),
+        (&[Flat], &[(Field::Data0, "vdata"), (Field::Vdst, "vdst")]),
+        (
+            &[Exp],
+            &[
+                (Field::Vsrc0, "vsrc0"),
+                (Field::Vsrc1, "vsrc1"),
+                (Field::Vsrc2, "vsrc2"),
+                (Field::Vsrc3, "vsrc3"),
+            ],
+        ),
+    ]
+};
+
+/// CLRX's words for the fields of an encoding that an instruction may ignore.
+pub fn ignored_fields(encoding: Encoding) -> Words {
+    let found = IGNORED.iter().find(|(of, _)| of.contains(&encoding));
+    found.map_or(&[], |(_, fields)| fields)
 }
 
-/// Every name of [`ignored_fields`].
-pub static IGNORED_NAMES: [&str; 17] = [
-    "ssrc", "sdst", "sbase", "dst", "src0", "vsrc0", "vsrc1", "vsrc2", "vsrc3", "vaddr", "vdata",
-    "vdata0", "vdata1", "vdst", "srsrc", "soffset", "ssamp",
-];
+/// The name of [`ignored_fields`] that `text` is, of whatever encoding.
+pub fn ignored_name(text: &str) -> Option<&'static str> {
+    let mut names = IGNORED.iter().flat_map(|(_, fields)| *fields);
+    names.find(|(_, name)| *name == text).map(|(_, name)| *name)
+}
 
 /// CLRX's words for the abs and neg bits of VOP3 sources that an instruction has not.
 pub static IGNORED_BITS: [(Field, &str); 6] = [

@@ -802,24 +802,22 @@ impl<O: Sink> Printer<'_, O> {
     }
 
     fn buffer(&mut self, shown: &mut Encoder) {
-        if self.clrx {
-            self.flag(Field::Offen, "offen", shown);
-            self.flag(Field::Idxen, "idxen", shown);
-            self.number(Field::Offset, " offset:", shown);
-            self.flag(Field::Glc, "glc", shown);
-            self.flag(Field::Slc, "slc", shown);
-            self.flag(Field::Addr64, "addr64", shown);
-            self.flag(Field::Lds, "lds", shown);
-            self.flag(Field::Tfe, "tfe", shown);
-        } else {
-            self.flag(Field::Idxen, "idxen", shown);
-            self.flag(Field::Offen, "offen", shown);
-            self.flag(Field::Addr64, "addr64", shown);
-            self.number(Field::Offset, " offset:", shown);
-            self.flag(Field::Glc, "glc", shown);
-            self.flag(Field::Slc, "slc", shown);
-            self.flag(Field::Tfe, "tfe", shown);
-            self.flag(Field::Lds, "lds", shown);
+        use Field::*;
+        let order = match self.clrx {
+            true => [Offen, Idxen, Offset, Glc, Slc, Addr64, Lds, Tfe],
+            false => [Idxen, Offen, Addr64, Offset, Glc, Slc, Tfe, Lds],
+        };
+        for field in order {
+            match field {
+                Offen => self.flag(field, "offen", shown),
+                Idxen => self.flag(field, "idxen", shown),
+                Addr64 => self.flag(field, "addr64", shown),
+                Glc => self.flag(field, "glc", shown),
+                Slc => self.flag(field, "slc", shown),
+                Tfe => self.flag(field, "tfe", shown),
+                Lds => self.flag(field, "lds", shown),
+                _ => self.number(field, " offset:", shown),
+            }
         }
     }
 

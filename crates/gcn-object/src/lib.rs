@@ -3,7 +3,7 @@
 //! * [`Container`] finds out what a file is and lists the code objects in it: bundles, host programs, archives.
 //! * [`CodeObject`] reads an ELF file and gives sections, segments, symbols, relocations, kernels and a loadable [`Image`].
 //! * [`KernelDescriptor`], [`KernelBuilder`] and [`directives`] turn `.amdhsa_*` directives into the 64 bytes and back.
-//! * [`metadata`] holds the kernel metadata: the msgpack note, its YAML text and its typed form.
+//! * [`metadata`] holds the kernel metadata: the msgpack tree, its YAML text and its typed form; [`note`] the notes it is in.
 //! * [`Builder`] writes relocatable and loadable files.
 //!
 //! The crate knows targets by their `EF_AMDGPU_MACH` numbers and names ([`target`]) and nothing of instructions.
@@ -23,6 +23,7 @@ mod elf;
 mod error;
 pub mod kernel_code;
 pub mod metadata;
+pub mod note;
 pub mod patch;
 pub mod read;
 pub mod source;

@@ -70,77 +70,6 @@ pub fn encode(value: &Value) -> Vec<u8> {
     bytes
 }
 
-/// Wraps a note's descriptor into the bytes of a `.note` section: one note of owner `AMDGPU` and type 32.
-pub fn note_section(descriptor: &[u8]) -> Vec<u8> {
-    note("AMDGPU", NT_AMDGPU_METADATA, descriptor)
-}
-
-/// `AMDGPU`'s note of metadata as msgpack, v3 and later.
-pub const NT_AMDGPU_METADATA: u32 = 32;
-/// `AMD`'s note of the code object version: major and minor, 32 bits each.
-pub const NT_AMD_VERSION: u32 = 1;
-/// `AMD`'s note of the ISA: lengths of vendor and architecture (16 bits each), major, minor and stepping (32 bits each), both names.
-pub const NT_AMD_ISA: u32 = 3;
-/// `AMD`'s note of metadata as YAML text, v2.
-pub const NT_AMD_METADATA: u32 = 10;
-/// `AMD`'s note of the target id.
-pub const NT_AMD_ISA_NAME: u32 = 11;
-
-/// A note among others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RawNote<'a> {
-    /// The owner, without the zero at its end.
-    pub owner: &'a [u8],
-    /// The type.
-    pub kind: u32,
-    /// The descriptor, as a range of the bytes that were searched.
-    pub descriptor: std::ops::Range<usize>,
-}
-
-/// The notes in `bytes`, as far as they are whole. Owners and descriptors are aligned to 4 bytes.
-pub fn notes(bytes: &[u8]) -> impl Iterator<Item = RawNote<'_>> {
-    let mut at = 0usize;
-    std::iter::from_fn(move || {
-        let word = |at: usize| -> Option<u32> {
-            let b = bytes.get(at..at.checked_add(4)?)?;
-            Some(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-        };
-        let (name_size, size, kind) = (word(at)? as usize, word(at + 4)? as usize, word(at + 8)?);
-        let name = at + 12;
-        let start = name.checked_add(name_size)?.checked_next_multiple_of(4)?;
-        let end = start.checked_add(size).filter(|end| *end <= bytes.len())?;
-        let owner = bytes.get(name..name.checked_add(name_size)?)?;
-        at = end.checked_next_multiple_of(4)?;
-        Some(RawNote {
-            owner: owner.strip_suffix(b"\0").unwrap_or(owner),
-            kind,
-            descriptor: start..end,
-        })
-    })
-}
-
-/// The bytes of one note, its padding included.
-pub fn note(owner: &str, kind: u32, descriptor: &[u8]) -> Vec<u8> {
-    let mut note = Vec::with_capacity(descriptor.len() + owner.len() + 24);
-    note.extend((owner.len() as u32 + 1).to_le_bytes());
-    note.extend((descriptor.len() as u32).to_le_bytes());
-    note.extend(kind.to_le_bytes());
-    note.extend(owner.as_bytes());
-    note.push(0);
-    note.resize(note.len().next_multiple_of(4), 0);
-    note.extend(descriptor);
-    note.resize(note.len().next_multiple_of(4), 0);
-    note
-}
-
-/// The descriptor of the first AMDGPU metadata note among the notes in `bytes`, as a range of `bytes`.
-/// `None` if there is none or the notes are cut short.
-pub fn find_note(bytes: &[u8]) -> Option<std::ops::Range<usize>> {
-    notes(bytes)
-        .find(|n| n.kind == NT_AMDGPU_METADATA && n.owner == b"AMDGPU")
-        .map(|n| n.descriptor)
-}
-
 // ---- YAML text to tree ----
 
 /// Reads the YAML text of `.amdgpu_metadata` (with or without its `---` and `...`) into the tree LLVM would encode.
@@ -1437,19 +1366,5 @@ mod tests {
                 other => panic!("{text}: {other:?}"),
             }
         }
-    }
-
-    #[test]
-    fn notes_are_found() {
-        let note = note_section(&[0x80]);
-        assert_eq!(note.len(), 24);
-        let mut two = vec![
-            4, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, b'G', b'N', b'U', 0, 9, 0, 0, 0,
-        ];
-        let at = two.len() + 20;
-        two.extend(note);
-        assert_eq!(find_note(&two), Some(at..at + 1));
-        assert_eq!(find_note(&two[..at]), None);
-        assert_eq!(find_note(&[0xff; 12]), None);
     }
 }

@@ -6,6 +6,7 @@ use crate::descriptor::KernelDescriptor;
 use crate::elf::*;
 use crate::error::Error;
 use crate::metadata::{self, KernelMetadata, Metadata};
+use crate::note;
 use crate::target::{Abi, MACHINES, Os, TargetId, Version, mach_name};
 use object::LittleEndian as LE;
 use object::elf as raw;
@@ -306,8 +307,10 @@ impl CodeObject {
             name: mach_name(mach),
         };
         let target = TargetId::from_flags(flags, version);
-        // The first compilers wrote the processor into a note alone.
-        if target.is_none() && (mach != 0 || version != Version::V2) {
+        // The first compilers wrote the processor into a note alone, and CLRX's sources say what they
+        // like in the flags (`.eflags 2`).
+        let named_otherwise = mach_name(mach).is_some();
+        if target.is_none() && (named_otherwise || version != Version::V2) {
             return Err(unknown);
         }
 
@@ -705,7 +708,7 @@ impl CodeObject {
             left = left
                 .checked_sub(place.len())
                 .ok_or(Error::TooLarge("notes"))?;
-            for note in metadata::notes(&self.data[place.clone()]) {
+            for note in note::notes(&self.data[place.clone()]) {
                 let file = place.start + note.descriptor.start..place.start + note.descriptor.end;
                 // A note segment holds what its sections hold.
                 if !known.insert(file.start) {
@@ -736,20 +739,16 @@ impl CodeObject {
 
     /// What v2's ISA notes say the code is for.
     fn target_in_notes(&self) -> Option<TargetId> {
-        if let Some(name) = self.note_of("AMD", metadata::NT_AMD_ISA_NAME) {
+        if let Some(name) = self.note_of("AMD", note::ISA_NAME) {
             let name = std::str::from_utf8(name).ok()?.trim_end_matches('\0');
             let processor = &name[name.rfind("gfx")?..];
             let mut digits = processor[3..].chars().map(|c| c.to_digit(16));
             let mut digit = || digits.next().flatten();
             return TargetId::from_isa(digit()?, digit()?, digit()?);
         }
-        let isa = self.note_of("AMD", metadata::NT_AMD_ISA)?;
-        // Lengths of two names, then major, minor and stepping.
-        let number = |at: usize| {
-            isa.get(at..at + 4)
-                .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-        };
-        TargetId::from_isa(number(4)?, number(8)?, number(12)?)
+        let isa = self.note_of("AMD", note::ISA)?;
+        let [major, minor, stepping] = note::isa_version(isa)?;
+        TargetId::from_isa(major, minor, stepping)
     }
 
     /// The YAML text of v2's metadata note, where there is one.
@@ -757,7 +756,7 @@ impl CodeObject {
     /// # Errors
     /// [`Error::Elf`] if it is no UTF-8.
     pub fn metadata_text(&self) -> Result<Option<&str>, Error> {
-        let Some(text) = self.note_of("AMD", metadata::NT_AMD_METADATA) else {
+        let Some(text) = self.note_of("AMD", note::METADATA) else {
             return Ok(None);
         };
         match std::str::from_utf8(text) {
@@ -973,7 +972,7 @@ impl CodeObject {
 
     /// The descriptor bytes of the metadata note (msgpack), where there is one.
     pub fn note(&self) -> Option<&[u8]> {
-        self.note_of("AMDGPU", metadata::NT_AMDGPU_METADATA)
+        self.note_of("AMDGPU", note::MSGPACK)
     }
 
     /// The kernel of this name.

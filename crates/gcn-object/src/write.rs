@@ -6,7 +6,7 @@
 use crate::descriptor::KernelDescriptor;
 use crate::elf::*;
 use crate::error::Error;
-use crate::metadata;
+use crate::note;
 use crate::read::{CodeObject, FileKind, OVERLAP};
 pub use crate::read::{Relocation, Symbol};
 use crate::target::{Abi, Os, TargetId};
@@ -119,6 +119,34 @@ fn file_too_large<T>() -> Result<T, Error> {
 
 fn layout<T>(text: impl Into<String>) -> Result<T, Error> {
     Err(Error::Layout(text.into()))
+}
+
+/// Adds a note to the section `.note`, which is made where there is none. As in LLVM, only HSA's notes are loaded: the loaders
+/// of other systems read the file. Returns the section's index.
+pub fn add_note(
+    sections: &mut Vec<Section>,
+    os: Os,
+    owner: &str,
+    kind: u32,
+    descriptor: &[u8],
+) -> usize {
+    let note = note::bytes(owner, kind, descriptor);
+    if let Some(i) = sections.iter().position(|s| s.name == ".note") {
+        let section = &mut sections[i];
+        let aligned = section.data.len().next_multiple_of(4);
+        section.data.resize(aligned, 0);
+        section.data.extend(note);
+        section.size = section.data.len() as u64;
+        return i;
+    }
+    let flags = match os {
+        Os::Hsa => SectionFlags::ALLOC,
+        _ => SectionFlags::default(),
+    };
+    let mut section = Section::new(".note", flags, 4, note);
+    section.kind = SectionKind::NOTE;
+    sections.push(section);
+    sections.len() - 1
 }
 
 impl Builder {
@@ -253,35 +281,9 @@ impl Builder {
         self.groups.push(group);
     }
 
-    /// Adds a note to the section `.note`, which is made where there is none. As in LLVM, only HSA's notes are loaded.
-    pub fn add_note(&mut self, owner: &str, kind: u32, descriptor: &[u8]) -> usize {
-        let note = metadata::note(owner, kind, descriptor);
-        let is_note = |s: &Section| s.kind == SectionKind::NOTE && s.name == ".note";
-        if let Some(i) = self.sections.iter().position(is_note) {
-            let section = &mut self.sections[i];
-            section.data.extend(note);
-            section.size = section.data.len() as u64;
-            return i;
-        }
-        let flags = match self.abi.os {
-            Os::Hsa => SectionFlags::ALLOC,
-            _ => SectionFlags::default(),
-        };
-        let mut section = Section::new(".note", flags, 4, note);
-        section.kind = SectionKind::NOTE;
-        self.section(section)
-    }
-
-    /// Adds the metadata note with this descriptor (msgpack) as section `.note`.
-    pub fn note(&mut self, descriptor: &[u8]) -> usize {
-        let mut section = Section::new(
-            ".note",
-            SectionFlags::ALLOC,
-            4,
-            metadata::note_section(descriptor),
-        );
-        section.kind = SectionKind::NOTE;
-        self.section(section)
+    /// Adds a note, as [`add_note`] does.
+    pub fn note(&mut self, owner: &str, kind: u32, descriptor: &[u8]) -> usize {
+        add_note(&mut self.sections, self.abi.os, owner, kind, descriptor)
     }
 
     /// Appends a kernel's descriptor to a section at a 64-byte boundary, with its symbol `<name>.kd` and the relocation

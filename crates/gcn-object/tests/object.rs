@@ -1,6 +1,7 @@
 //! Reading, loading and writing, on files that llvm-mc 14 and ld.lld 14 made from `data/linking-gfx900.s`.
 
 use gcn_object::metadata::{self, ValueKind};
+use gcn_object::note;
 use gcn_object::read::FileKind;
 use gcn_object::write::{Group, Relocation, Section, Symbol};
 use gcn_object::{
@@ -230,9 +231,9 @@ fn hand_made() -> (Builder, usize, usize) {
 #[test]
 fn builds_a_kernel() {
     let (mut builder, text, _) = hand_made();
-    builder.note(&metadata::encode(
-        &metadata::parse_yaml("amdhsa.version: [1, 1]\namdhsa.kernels: []").unwrap(),
-    ));
+    let yaml = "amdhsa.version: [1, 1]\namdhsa.kernels: []";
+    let metadata = metadata::encode(&metadata::parse_yaml(yaml).unwrap());
+    builder.note("AMDGPU", note::MSGPACK, &metadata);
     let co = CodeObject::parse(&builder.loadable().unwrap()).unwrap();
     let kernel = co.kernel("k").unwrap();
     assert_eq!(kernel.descriptor.vgpr_count(), 12);
@@ -331,7 +332,7 @@ fn yaml_is_llvms() {
         include_str!("data/scalars.yaml"),
         include_bytes!("data/scalars.note"),
     );
-    let note = &note[metadata::find_note(note).unwrap()];
+    let note = &note[note::find_metadata(note).unwrap()];
     let printed = metadata::to_yaml(&metadata::decode(note).unwrap()).unwrap();
     for (ours, theirs) in printed.lines().zip(text.lines()) {
         assert_eq!(ours, theirs);

@@ -164,6 +164,50 @@ pub fn symbols(object: &CodeObject) -> &[Symbol] {
     }
 }
 
+/// The symbol with code or data that a name means: its own name, or, if there is one only, the name
+/// of a C++ function (`square` for `_Z6squarePfPKfi`).
+///
+/// # Errors
+/// A sentence with names that are near.
+pub fn symbol_named<'a>(object: &'a CodeObject, name: &str) -> Result<&'a str, String> {
+    let defined = |s: &&Symbol| matches!(s.section, SymbolSection::Index(_)) && !s.name.is_empty();
+    named(
+        symbols(object)
+            .iter()
+            .filter(defined)
+            .map(|s| s.name.as_str()),
+        name,
+    )
+    .map_err(|near| format!("there is no symbol `{name}`{near}"))
+}
+
+/// As [`symbol_named`], among any names. The error is what a message ends with.
+pub(crate) fn named<'a>(
+    names: impl Iterator<Item = &'a str> + Clone,
+    wanted: &str,
+) -> Result<&'a str, String> {
+    if let Some(name) = names.clone().find(|name| *name == wanted) {
+        return Ok(name);
+    }
+    // Itanium's mangling has the length before each name. What ends in `.kd` is a descriptor.
+    let mangled = format!("{}{wanted}", wanted.len());
+    let is = |name: &&str| {
+        let rest = name
+            .strip_prefix("_Z")
+            .map(|rest| rest.trim_start_matches('N'));
+        rest.is_some_and(|rest| rest.contains(&mangled)) && !name.ends_with(".kd")
+    };
+    let mut fitting = names.clone().filter(is);
+    if let (Some(name), None) = (fitting.next(), fitting.next()) {
+        return Ok(name);
+    }
+    let near: Vec<&str> = names.filter(|name| name.contains(wanted)).take(5).collect();
+    Err(match near.is_empty() {
+        true => String::new(),
+        false => format!("; there are {}", near.join(", ")),
+    })
+}
+
 /// Whether a section of a loadable file is made by the linker, from symbols and relocations.
 fn linker_made(section: &Section) -> bool {
     const HASH: u32 = 5;

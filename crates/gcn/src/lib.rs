@@ -4,7 +4,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod bundle;
 pub mod demo;
 pub mod dis;
 pub mod dis_json;

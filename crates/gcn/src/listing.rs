@@ -1,14 +1,17 @@
 //! Code printed line by line, in chunks that several threads can print.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use gcn_isa::decode::Decoder;
 use gcn_isa::flow::branch_target;
+use gcn_isa::format::Encoding;
+use gcn_isa::inst::Flags;
 use gcn_isa::plan::Plans;
 use gcn_isa::print::{Style, push_hex_digits};
+use gcn_isa::shape::Role;
 use gcn_isa::text::{Sink, Text};
 use gcn_isa::{Insn, Target};
 
@@ -51,6 +54,37 @@ pub struct Listing<'a> {
     style: Style,
     bytes: &'a [u8],
     labelled: Option<Labelled<'a>>,
+}
+
+/// Text whose rules are looked at together.
+const MOST_CHECKED: usize = 1 << 20;
+
+/// Whether an instruction is of a kind that can break no rule: a short one of the vector ALU, which
+/// has one scalar source and names no pair of registers.
+fn keeps_rules(insn: &Insn) -> bool {
+    let short = matches!(
+        insn.encoding,
+        Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc
+    );
+    let closer = [Flags::READS_VCC, Flags::READS_M0, Flags::EARLY_WRITE];
+    let plain = [Role::Vdst, Role::Src0, Role::Src1, Role::CmpDst];
+    short
+        && !closer.iter().any(|flag| insn.row.flags.has(*flag))
+        && (insn.row.shape.slots.iter()).all(|slot| {
+            let narrow = slot.role == Role::CmpDst || insn.dwords(slot) <= 1;
+            plain.contains(&slot.role) && narrow
+        })
+        && matches!(insn.code(Role::Src0), Some(0..=101 | 128..=248 | 255..))
+}
+
+/// Whether instructions keep all rules.
+fn assembles(text: &Text) -> bool {
+    let options = gcn_asm::Options {
+        text_only: true,
+        ..gcn_asm::Options::default()
+    };
+    let text = String::from_utf8_lossy(text.as_bytes());
+    gcn_asm::assemble(&text, "", &options).object.is_some()
 }
 
 /// What a listing has that is not plain.
@@ -352,8 +386,13 @@ impl<'a> Listing<'a> {
             }
             if is_zero(bytes, at) {
                 let zeros = self.zero_words(labelled, at);
-                if zeros >= 2 {
+                // Zeros are no instruction that may be: it would read VCC and an SGPR.
+                if zeros == 1 {
+                    let _ = writeln!(out, "\t.long 0");
+                } else if zeros > 1 {
                     let _ = writeln!(out, "\t.fill {zeros}, 4, 0");
+                }
+                if zeros > 0 {
                     at += 4 * zeros;
                     continue;
                 }
@@ -425,13 +464,68 @@ impl<'a> Listing<'a> {
             self.name(labelled, at, out);
             out.push_str(":\n");
         }
-        let until = mark?.until?.checked_sub(labelled.base)?;
+        self.passes_over(labelled, at, mark?)
+    }
+
+    /// Up to where a mark's own lines stand for the bytes from `at` on.
+    fn passes_over(&self, labelled: &Labelled, at: usize, mark: &Mark) -> Option<usize> {
+        let until = mark.until?.checked_sub(labelled.base)?;
         let to = (usize::try_from(until).ok()).filter(|to| *to <= self.bytes.len())?;
         // What is branched to within is printed after all.
         let branched_to = |n| labelled.labels.has(n);
-        let whole =
-            !mark.is_some_and(|mark| mark.padding) || !(at + 4..to).step_by(4).any(branched_to);
+        let whole = !mark.padding || !(at + 4..to).step_by(4).any(branched_to);
         (to > at && whole).then_some(to)
+    }
+
+    /// Whether an instruction breaks a rule about its operands, so that its text is an error without
+    /// `.gcn_permissive`. `head` is what names the target in the source.
+    ///
+    /// The assembler says so. What cannot break one is passed over, and so is what was seen before.
+    pub fn breaks_rules(&self, head: &str) -> bool {
+        let mut seen = HashSet::new();
+        let mut plans = Plans::new(self.target, Style::LLVM);
+        let mut text = Text::new();
+        text.push_str(head);
+        let empty = text.len();
+        let bytes = self.bytes;
+        let mut at = 0;
+        while bytes.len() - at >= 4 {
+            if let Some(labelled) = &self.labelled
+                && labelled.marked.has(at)
+                && let Some(mark) = labelled.named.get(&labelled.base.wrapping_add(at as u64))
+                && let Some(to) = self.passes_over(labelled, at, mark)
+            {
+                at = to;
+                continue;
+            }
+            if let Some(labelled) = &self.labelled
+                && is_zero(bytes, at)
+            {
+                let zeros = self.zero_words(labelled, at);
+                if zeros > 0 {
+                    at += 4 * zeros;
+                    continue;
+                }
+            }
+            let Some(insn) = &self.decoder.decode(&bytes[at..]) else {
+                at += 4;
+                continue;
+            };
+            at += insn.len as usize;
+            if keeps_rules(insn) || !seen.insert((insn.bits, insn.len)) {
+                continue;
+            }
+            plans.print(insn, None, &mut text);
+            text.push('\n');
+            if text.len() > MOST_CHECKED {
+                if !assembles(&text) {
+                    return true;
+                }
+                text.clear();
+                text.push_str(head);
+            }
+        }
+        text.len() > empty && !assembles(&text)
     }
 
     /// Whether lines belong into the middle of an instruction.

@@ -273,7 +273,9 @@ pub struct Report {
 pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String> {
     let target = Target::parse(object.target_name())
         .ok_or_else(|| format!("{} is no gfx6 to gfx9 target", object.target_name()))?;
-    let kernel = object.kernel(request.kernel).ok_or_else(|| {
+    let names = object.kernels.iter().map(|k| k.name.as_str());
+    let named = crate::dis::named(names, request.kernel).unwrap_or(request.kernel);
+    let kernel = object.kernel(named).ok_or_else(|| {
         let have: Vec<&str> = object.kernels.iter().map(|k| k.name.as_str()).collect();
         format!(
             "no kernel `{}`; the object has: {}",

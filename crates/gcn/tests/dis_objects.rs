@@ -632,3 +632,104 @@ fn objects_of_clang_and_lld_come_back() {
         }
     }
 }
+
+/// The source of what compilers make is LLVM's assembly, too.
+#[test]
+fn llvm_takes_the_source_of_compiled_kernels() {
+    for name in ["vadd", "mandelbrot", "matmul", "reduce"] {
+        for arch in ["gfx803", "gfx900", "gfx906"] {
+            let path = kernel(name, arch);
+            let source = gcn(&["dis", &path]);
+            assert!(!source.text().contains(".gcn_"), "{}", source.text());
+            let folder = tempfile::tempdir().expect("a folder");
+            let (text, object) = (folder.path().join("a.s"), folder.path().join("a.o"));
+            std::fs::write(&text, &source.stdout).expect("a file");
+            let ran = Command::new("llvm-mc-14")
+                .args(["-triple=amdgcn-amd-amdhsa", "-filetype=obj"])
+                .arg(format!("-mcpu={arch}"))
+                .arg(&text)
+                .arg("-o")
+                .arg(&object)
+                .output();
+            let Ok(ran) = ran else {
+                eprintln!("SKIPPED: llvm-mc-14 is not installed");
+                continue;
+            };
+            let stderr = String::from_utf8_lossy(&ran.stderr);
+            assert!(ran.status.success(), "{path}: {stderr}");
+            let theirs = CodeObject::parse(&std::fs::read(object).expect("a file"));
+            let ours = CodeObject::parse(&asm(&["-c"], &source.text()));
+            let code = |object: &CodeObject| {
+                let text = object.section(".text").expect("code");
+                object.section_data(text).to_vec()
+            };
+            assert!(
+                code(&theirs.expect("an object")) == code(&ours.expect("an object")),
+                "{path}"
+            );
+        }
+    }
+}
+
+/// Code that breaks operand rules says so in its source, and only then.
+#[test]
+fn broken_rules_are_allowed_where_they_are() {
+    let sound = ".arch gfx900\nv_add_f32 v0, s0, v1\ns_mov_b64 s[0:1], s[2:3]\ns_endpgm\n";
+    let (text, _) = there_and_back(&asm(&[], sound), &[]);
+    assert!(!text.contains(".gcn_permissive"), "{text}");
+    for broken in [
+        "v_add_f32_e64 v0, s0, s1",
+        "s_mov_b64 s[1:2], s[2:3]",
+        "v_addc_co_u32_e32 v0, vcc, s0, v1, vcc",
+        "v_cndmask_b32_e32 v0, s0, v1, vcc",
+    ] {
+        let object = asm(&[], &format!("{sound}.gcn_permissive\n{broken}\n"));
+        let (text, again) = there_and_back(&object, &[]);
+        assert!(text.contains(".gcn_permissive"), "{broken}\n{text}");
+        assert!(again == object, "{broken}");
+    }
+}
+
+/// A C++ function is found by its name alone, where there is one of it.
+#[test]
+fn functions_by_their_own_names() {
+    let labels = [
+        "_Z6squarePfPKfi",
+        "_ZN2ns4cubeEf",
+        "_Z3addi",
+        "_Z3addf",
+        "plain",
+    ];
+    let source: String = labels
+        .iter()
+        .map(|name| format!(".globl {name}\n{name}: s_endpgm\n"))
+        .collect();
+    let object = CodeObject::parse(&asm(&[], &format!(".arch gfx900\n{source}"))).expect("ours");
+    let found = |name: &str| gcn::dis::symbol_named(&object, name);
+    assert_eq!(found("square"), Ok("_Z6squarePfPKfi"));
+    assert_eq!(found("cube"), Ok("_ZN2ns4cubeEf"));
+    assert_eq!(found("plain"), Ok("plain"));
+    assert_eq!(found("_Z3addi"), Ok("_Z3addi"));
+    let both = "there is no symbol `add`; there are _Z3addf, _Z3addi";
+    let message = found("add").expect_err("two of them");
+    assert!(
+        message == both || message == both.replace("f, _Z3addi", "i, _Z3addf"),
+        "{message}"
+    );
+    assert_eq!(found("cub_"), Err("there is no symbol `cub_`".into()));
+}
+
+/// Flags that are not the target's, as CLRX's `.eflags` sets them, and the notes that name it then.
+#[test]
+fn odd_flags_come_back() {
+    let source = ".rocm\n.gpu Fiji\n.eflags 2\n.kernel k\n.config\n.dims x\n.sgprsnum 8\n\
+                  .vgprsnum 4\n.text\nk:\n.skip 256\ns_endpgm\n";
+    let object = asm(&[], source);
+    let (text, again) = there_and_back(&object, &[]);
+    assert!(text.contains(".gcn_flags 0x2\n"), "{text}");
+    assert!(again == object, "{text}");
+    let object = CodeObject::parse(&object).expect("ours");
+    assert_eq!((object.target_name(), object.flags), ("gfx803", 2));
+    // The loader and the packet processor want kernels at multiples of 256 bytes.
+    assert_eq!(object.kernels[0].entry % 256, 0);
+}

@@ -17,7 +17,11 @@ pub struct Scratch {
 
 impl Scratch {
     pub fn new() -> Result<Scratch> {
-        let dir = std::env::temp_dir().join(format!("gcn-diff-{}", std::process::id()));
+        // Threads may have one each.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("gcn-diff-{}-{number}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
         fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         Ok(Scratch {
             dir,

@@ -1,5 +1,7 @@
 //! Notes as directives.
 
+use gcn_object::note::{self, Isa};
+
 use super::*;
 
 /// The section of notes, as the directives that make it again.
@@ -34,23 +36,23 @@ impl Notes {
         };
         // The bytes that the directives make, in their order.
         let (mut before, mut between, mut last) = (Vec::new(), Vec::new(), Vec::new());
-        for note in metadata::notes(bytes) {
-            let owner = String::from_utf8_lossy(note.owner).into_owned();
-            let descriptor = bytes.get(note.descriptor.clone())?;
-            let made = metadata::note(&owner, note.kind, descriptor);
-            match (owner.as_str(), note.kind) {
-                ("AMD", metadata::NT_AMD_VERSION) => {
+        for found in note::notes(bytes) {
+            let owner = String::from_utf8_lossy(found.owner).into_owned();
+            let descriptor = bytes.get(found.descriptor.clone())?;
+            let made = note::bytes(&owner, found.kind, descriptor);
+            match (owner.as_str(), found.kind) {
+                ("AMD", note::VERSION) => {
                     let [major, minor] = words(descriptor)?;
                     let line = format!(".hsa_code_object_version {major},{minor}\n");
                     notes.version.push_str(&line);
                     notes.known.get_or_insert(Version::V2);
                     before.extend(made);
                 }
-                ("AMD", metadata::NT_AMD_ISA) => {
+                ("AMD", note::ISA) => {
                     notes.isa.push_str(&isa_line(descriptor)?);
                     between.extend(made);
                 }
-                ("AMD", metadata::NT_AMD_ISA_NAME) => {
+                ("AMD", note::ISA_NAME) => {
                     let name = std::str::from_utf8(descriptor).ok()?;
                     let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
                     if !name.chars().all(plain) {
@@ -59,14 +61,12 @@ impl Notes {
                     let _ = writeln!(notes.isa, ".amd_amdgpu_isa \"{name}\"");
                     between.extend(made);
                 }
-                ("AMD", metadata::NT_AMD_METADATA) if last.is_empty() => {
+                ("AMD", note::METADATA) if last.is_empty() => {
                     let text = std::str::from_utf8(descriptor).ok()?;
                     notes.metadata = v2_metadata(text)?;
                     last.extend(made);
                 }
-                ("AMDGPU", metadata::NT_AMDGPU_METADATA)
-                    if last.is_empty() && object.os == Os::Hsa =>
-                {
+                ("AMDGPU", note::MSGPACK) if last.is_empty() && object.os == Os::Hsa => {
                     let text = metadata::faithful_text(descriptor)?;
                     let text = text.trim_end();
                     notes.metadata = format!("\n.amdgpu_metadata\n{text}\n.end_amdgpu_metadata\n");
@@ -96,17 +96,13 @@ pub(super) fn words<const N: usize>(bytes: &[u8]) -> Option<[u32; N]> {
 
 /// `.hsa_code_object_isa`, with what the note says.
 pub(super) fn isa_line(descriptor: &[u8]) -> Option<String> {
-    let size = |at: usize| {
-        let bytes = descriptor.get(at..at + 2)?;
-        Some(u16::from_le_bytes([bytes[0], bytes[1]]) as usize)
-    };
-    let [major, minor, stepping] = words(descriptor.get(4..16)?)?;
-    let (vendor_size, name_size) = (size(0)?, size(2)?);
-    let names = &descriptor[16..];
-    let vendor = names.get(..vendor_size)?.strip_suffix(b"\0")?;
-    let name = names.get(vendor_size..)?.strip_suffix(b"\0")?;
+    let Isa {
+        vendor,
+        architecture: name,
+        version: [major, minor, stepping],
+    } = Isa::parse(descriptor)?;
     let plain = |c: &u8| c.is_ascii_alphanumeric();
-    if name.len() + 1 != name_size || !vendor.iter().chain(name).all(plain) {
+    if !vendor.iter().chain(name).all(plain) {
         return None;
     }
     let (vendor, name) = (str::from_utf8(vendor).ok()?, str::from_utf8(name).ok()?);

@@ -29,16 +29,7 @@ impl<'a> Source<'a> {
     pub(super) fn write_one(mut self, name: &str, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let found = self.table.iter().position(|s| s.name == name);
         let Some(n) = found.filter(|n| !self.names[*n].is_empty()) else {
-            let near: Vec<&str> = (self.table.iter())
-                .filter(|s| s.name.contains(name) && !s.name.is_empty())
-                .map(|s| s.name.as_str())
-                .take(5)
-                .collect();
-            let hint = match near.is_empty() {
-                true => String::new(),
-                false => format!("; there are {}", near.join(", ")),
-            };
-            return Err(invalid(format!("there is no symbol `{name}`{hint}")));
+            return Err(invalid(format!("there is no symbol `{name}`")));
         };
         let symbol = self.table[n].clone();
         let SymbolSection::Index(index) = symbol.section else {
@@ -96,7 +87,7 @@ impl<'a> Source<'a> {
             let from = (start - base) as usize;
             let bytes = &bytes[from..(end - base) as usize];
             let prefix = self.prefix(index);
-            Listing::labelled(
+            let listing = Listing::labelled(
                 self.target,
                 bytes,
                 start,
@@ -105,8 +96,8 @@ impl<'a> Source<'a> {
                 &self.marks[index],
                 &self.fixes[index],
                 &prefix,
-            )
-            .write(1, out)?;
+            );
+            self.code(&listing, 1, out)?;
         } else {
             let range = (start - base) as usize..(end - base) as usize;
             self.data(index, range, &mut text, out)?;

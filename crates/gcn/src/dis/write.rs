@@ -42,7 +42,9 @@ impl<'a> Source<'a> {
         if let Some(notes) = self.notes.as_ref().filter(|notes| self.notes_first(notes)) {
             out.push_str(&notes.isa);
         }
-        out.push_str(".gcn_permissive\n");
+        if object.flags != object.target.flags(version) {
+            let _ = writeln!(out, ".gcn_flags {:#x}", object.flags);
+        }
     }
 
     /// Whether the notes are made before other sections than the code.
@@ -162,7 +164,7 @@ impl<'a> Source<'a> {
             text.clear();
             let prefix = self.prefix(index);
             let (marks, fixes) = (&self.marks[index], &self.fixes[index]);
-            Listing::labelled(
+            let listing = Listing::labelled(
                 self.target,
                 bytes,
                 section.address,
@@ -171,8 +173,8 @@ impl<'a> Source<'a> {
                 marks,
                 fixes,
                 &prefix,
-            )
-            .write(self.options.threads.max(1), out)?;
+            );
+            self.code(&listing, self.options.threads.max(1), out)?;
             if bytes.is_empty()
                 && let Some(mark) = marks.get(&section.address)
             {
@@ -182,6 +184,21 @@ impl<'a> Source<'a> {
             self.data(index, 0..bytes.len(), text, out)?;
         }
         Ok(())
+    }
+
+    /// Code, after the directive that it needs if it breaks operand rules.
+    pub(super) fn code(
+        &self,
+        listing: &Listing,
+        threads: usize,
+        out: &mut (dyn Write + Send),
+    ) -> io::Result<()> {
+        let mut head = String::new();
+        self.head(&mut head);
+        if listing.breaks_rules(&head) {
+            out.write_all(b".gcn_permissive\n")?;
+        }
+        listing.write(threads, out)
     }
 
     /// A section of zeros that takes no room in the file.

@@ -1,16 +1,27 @@
 //! `gcn bundle`: what offload bundles hold, and host programs and libraries that carry them.
 
-use crate::io;
-use clap::{Args, Subcommand, ValueEnum};
-use gcn_object::bundle::{self, Method};
-use gcn_object::container::{Container, Kind, Packing};
-use gcn_object::{Entry, Error, Source, patch};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-/// The command line.
+use clap::{Args, Subcommand, ValueEnum};
+use gcn::io;
+use gcn::object::bundle::{self, Method};
+use gcn::object::container::{Container, Kind, Packing};
+use gcn::object::{Entry, Error, Source, patch};
+
 #[derive(Args)]
-pub struct BundleArgs {
+#[command(after_help = "\
+An entry is chosen by its target (--target gfx906, gfx906:xnack-, or a whole id) or its number.
+Files are read where they are wanted: a library of gigabytes is listed at once. docs/objects.md says
+which files are known, and how an entry is put into a program.
+
+Examples:
+  gcn bundle list libfoo.so                              what a library carries
+  gcn bundle extract libfoo.so -d parts                  a file for each entry
+  gcn bundle extract app --target gfx906 -o k.co         one of them
+  gcn bundle replace app --target gfx906 --with new.co -o app.new
+  gcn bundle create -o all.hipfb gfx900=a.co gfx906=b.co --compress=zstd")]
+pub struct Options {
     #[command(subcommand)]
     action: Action,
 }
@@ -18,23 +29,23 @@ pub struct BundleArgs {
 #[derive(Subcommand)]
 enum Action {
     /// One line an entry: its id, with the target in it, and its bytes
-    List(ListArgs),
+    List(ListOptions),
     /// Write each entry to a file
-    Extract(ExtractArgs),
+    Extract(ExtractOptions),
     /// Write a bundle of code objects, as clang-offload-bundler does
-    Create(CreateArgs),
+    Create(CreateOptions),
     /// Put another code object in an entry's place, in a bundle or in the program or library that carries it
-    Replace(ReplaceArgs),
+    Replace(ReplaceOptions),
 }
 
 const FILE_HELP: &str = "A bundle (plain, compressed or LLVM's offload binary), a host program, library, object file or archive that carries bundles, or a code object; or `-`";
 
 #[derive(Args)]
-struct ListArgs {
+struct ListOptions {
     #[arg(help = FILE_HELP)]
     file: PathBuf,
     /// Entries that fit this target alone: gfx906, gfx906:xnack-, or a whole id
-    #[arg(long, value_parser = target)]
+    #[arg(long, value_parser = super::entry_target)]
     target: Option<String>,
     /// Before each line the entry's number and its bundle's; after it where it starts, and how it is packed
     #[arg(long, conflicts_with = "json")]
@@ -45,7 +56,7 @@ struct ListArgs {
 }
 
 #[derive(Args)]
-struct ExtractArgs {
+struct ExtractOptions {
     #[arg(help = FILE_HELP)]
     file: PathBuf,
     /// The folder that gets one file an entry; it is made where it is missing
@@ -55,7 +66,7 @@ struct ExtractArgs {
     #[arg(short, value_name = "OUT", conflicts_with = "d")]
     o: Option<PathBuf>,
     /// Entries that fit this target alone: gfx906, gfx906:xnack-, or a whole id
-    #[arg(long, value_parser = target)]
+    #[arg(long, value_parser = super::entry_target)]
     target: Option<String>,
     /// The entry of this number (`list --long` has them)
     #[arg(long, value_name = "N")]
@@ -67,7 +78,7 @@ struct ExtractArgs {
 Example:
   gcn bundle create -o all.hipfb host-x86_64-unknown-linux=/dev/null \\
       hipv4-amdgcn-amd-amdhsa--gfx900=a.co hipv4-amdgcn-amd-amdhsa--gfx906=b.co")]
-struct CreateArgs {
+struct CreateOptions {
     /// An id and the file of its bytes; `gfx906` alone stands for `hipv4-amdgcn-amd-amdhsa--gfx906`
     #[arg(required = true, value_name = "ID=FILE", value_parser = id_and_file)]
     entries: Vec<(String, PathBuf)>,
@@ -95,11 +106,11 @@ Example, which changes one kernel of a program:
   gcn dis k.co -o k.s                       and edit k.s
   gcn asm k.s -o new.co
   gcn bundle replace app --target gfx906 --with new.co -o app.new")]
-struct ReplaceArgs {
+struct ReplaceOptions {
     #[arg(help = FILE_HELP)]
     file: PathBuf,
     /// The entry for this target: gfx906, gfx906:xnack-, or a whole id
-    #[arg(long, required_unless_present = "entry", value_parser = target)]
+    #[arg(long, required_unless_present = "entry", value_parser = super::entry_target)]
     target: Option<String>,
     /// The entry of this number (`list --long` has them)
     #[arg(long, value_name = "N")]
@@ -136,18 +147,11 @@ fn whole_id(id: &str) -> String {
     }
 }
 
-/// A target's name, where a code name such as `vega20` is given.
-fn target(text: &str) -> Result<String, String> {
-    Ok(gcn_isa::Target::parse(text)
-        .map_or(text, |t| t.name())
-        .to_string())
-}
-
 /// Does what the command line says.
 ///
 /// # Errors
 /// A message with the file's name.
-pub fn run(args: &BundleArgs) -> Result<(), String> {
+pub fn run(args: &Options) -> Result<(), String> {
     match &args.action {
         Action::List(args) => list(args),
         Action::Extract(args) => extract(args),
@@ -176,7 +180,7 @@ fn chosen<'a>(
     }
 }
 
-fn list(args: &ListArgs) -> Result<(), String> {
+fn list(args: &ListOptions) -> Result<(), String> {
     let named = |e: Error| io::named(&args.file, e);
     let container = io::container(&args.file)?;
     let mut text = String::new();
@@ -227,7 +231,7 @@ fn list(args: &ListArgs) -> Result<(), String> {
     io::print(text.as_bytes())
 }
 
-fn extract(args: &ExtractArgs) -> Result<(), String> {
+fn extract(args: &ExtractOptions) -> Result<(), String> {
     let named = |e: Error| io::named(&args.file, e);
     let container = io::container(&args.file)?;
     if let Some(out) = &args.o {
@@ -282,7 +286,7 @@ fn file_name(
     whole
 }
 
-fn create(args: &CreateArgs) -> Result<(), String> {
+fn create(args: &CreateOptions) -> Result<(), String> {
     let mut entries = Vec::new();
     for (id, file) in &args.entries {
         entries.push((id.as_str(), io::read(file)?));
@@ -302,7 +306,7 @@ fn create(args: &CreateArgs) -> Result<(), String> {
     io::write(&args.o, &bundle)
 }
 
-fn replace(args: &ReplaceArgs) -> Result<(), String> {
+fn replace(args: &ReplaceOptions) -> Result<(), String> {
     let named = |e: Error| io::named(&args.file, e);
     let container = io::container(&args.file)?;
     let entry = container

@@ -1,0 +1,75 @@
+//! `gcn doc`: the manual.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gcn::isa::Format;
+use gcn::{io, manual};
+
+#[derive(Args)]
+pub struct Options {
+    /// An instruction (s_bfe_u32), a format (SOP2), or an entry of the errata (sop2-bfe)
+    #[arg(required_unless_present_any = ["stats", "all"])]
+    name: Option<String>,
+    /// How many rows each format has in each generation and in targets that differ in them, and how
+    /// many have a meaning
+    #[arg(long, conflicts_with_all = ["name", "all"])]
+    stats: bool,
+    /// With --stats: as JSON
+    #[arg(long, requires = "stats")]
+    json: bool,
+    /// Write every format's page
+    #[arg(long, conflicts_with = "name", requires = "o")]
+    all: bool,
+    /// The folder for --all
+    #[arg(short, value_name = "FOLDER")]
+    o: Option<PathBuf>,
+}
+
+/// Prints a page, or writes them all.
+///
+/// # Errors
+/// A message: what is no name of anything, or cannot be written.
+pub fn run(args: &Options) -> Result<(), String> {
+    if args.stats {
+        let text = match args.json {
+            true => manual::stats_json(),
+            false => manual::stats(),
+        };
+        return io::print(text.as_bytes());
+    }
+    if let (true, Some(folder)) = (args.all, &args.o) {
+        std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        for format in Format::ALL {
+            let path = folder.join(format!("{}.md", format.name().to_lowercase()));
+            io::write(&path, manual::format_page(format).as_bytes())?;
+        }
+        return Ok(());
+    }
+    let Some(name) = &args.name else {
+        let text = format!(
+            "{}\n`gcn doc NAME` has a format's page or an instruction's, as s_bfe_u32.\n",
+            manual::stats().trim_end()
+        );
+        return io::print(text.as_bytes());
+    };
+    if let Some(format) = Format::parse(name) {
+        return io::print(manual::format_page(format).as_bytes());
+    }
+    let rows = manual::find(name);
+    if !rows.is_empty() {
+        return io::print(manual::instruction_page(&rows).as_bytes());
+    }
+    if let Some(entry) = manual::erratum(name) {
+        return io::print(entry.as_bytes());
+    }
+    let near = manual::suggestions(name);
+    let hint = if near.is_empty() {
+        String::new()
+    } else {
+        format!("; did you mean {}?", near.join(", "))
+    };
+    Err(format!(
+        "`{name}` is no instruction, format or errata entry{hint}"
+    ))
+}
