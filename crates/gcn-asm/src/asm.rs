@@ -242,6 +242,10 @@ impl<'s, 'o> Asm<'s, 'o> {
             file_symbols: Vec::new(),
             listing: options.listing.then(Listing::default),
         };
+        // Editors of other systems put a byte order mark first.
+        if src.starts_with('\u{feff}') {
+            asm.lexer.pos = '\u{feff}'.len_utf8();
+        }
         if let Some(target) = options.target {
             asm.set_target(target);
         }

@@ -226,6 +226,14 @@ fn conditions() {
     );
 }
 
+/// What editors put before the text does not count.
+#[test]
+fn a_byte_order_mark() {
+    same_here("\u{feff}s_nop 1\n", "s_nop 1\n");
+    let long = "s_nop 2\n".repeat(2000);
+    same_here(&format!("\u{feff}{long}"), &long);
+}
+
 #[test]
 fn defines() {
     let with = Options {
