@@ -21,7 +21,9 @@ fuzz_target!(|data: &[u8]| {
             let mut out = Vec::new();
             let lines = gcn::eval::json_lines(rest, &mut out, Some(target), MOST);
             assert!(lines.is_ok(), "{lines:?}");
-            let asked = rest.split(|c| *c == b'\n').filter(|line| !line.trim_ascii().is_empty());
+            let asked = rest
+                .split(|c| *c == b'\n')
+                .filter(|line| !line.trim_ascii().is_empty());
             assert_eq!(out.iter().filter(|c| **c == b'\n').count(), asked.count());
         }
     }

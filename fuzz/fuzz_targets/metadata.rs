@@ -17,7 +17,11 @@ fuzz_target!(|data: &[u8]| {
     metadata::find_note(data);
     if let Some(text) = metadata::faithful_text(data) {
         let tree = metadata::parse_yaml(&text);
-        assert_eq!(tree.map(|tree| metadata::encode(&tree)).as_deref(), Ok(data), "{text}");
+        assert_eq!(
+            tree.map(|tree| metadata::encode(&tree)).as_deref(),
+            Ok(data),
+            "{text}"
+        );
     }
     if let Ok(tree) = metadata::decode(data) {
         same(&tree);

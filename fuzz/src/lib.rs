@@ -122,12 +122,13 @@ pub fn objects(text: &str, options: &Options) {
     }
 }
 
-/// Whether a text may give more than instructions: a `.` before a letter, an assignment, or `bits:`, which may make any
+/// Whether a text may give more than instructions: a `.` before a letter, or digits and a letter
+/// (`.2byte`), an assignment, or `bits:`, which may make any
 /// word of another.
 fn has_data(text: &str) -> bool {
-    let dotted = text
-        .as_bytes()
-        .windows(2)
-        .any(|pair| pair[0] == b'.' && !pair[1].is_ascii_digit());
+    let dotted = text.split('.').skip(1).any(|rest| {
+        let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        !rest.starts_with(|c: char| !c.is_ascii_alphabetic() && c != '_')
+    });
     dotted || text.contains('=') || text.contains("bits")
 }
