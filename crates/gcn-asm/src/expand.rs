@@ -917,10 +917,7 @@ impl<'s> Asm<'s, '_> {
 
     /// The text from token `from` up to, but without, token `to`.
     fn between(&self, tokens: &[Token], from: usize, to: usize) -> &'s str {
-        match to.checked_sub(1) {
-            Some(last) if last >= from => self.text(tokens[from].span.to(tokens[last].span)),
-            _ => "",
-        }
+        crate::parse::spanned(tokens, from, to).map_or("", |span| self.text(span))
     }
 }
 

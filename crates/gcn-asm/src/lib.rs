@@ -309,9 +309,10 @@ impl Assembled {
     pub fn abi(&self) -> Abi {
         match self.os {
             Os::Hsa => self.version.into(),
-            Os::Mesa3d => Abi::MESA3D,
-            Os::Pal => Abi::PAL,
-            Os::None => Abi::NONE,
+            os => Abi {
+                os,
+                version: Version::V2,
+            },
         }
     }
 

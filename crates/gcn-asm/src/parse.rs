@@ -27,6 +27,12 @@ impl Fail {
     }
 }
 
+/// From token `from` up to, but without, token `to`; `None` if there are none.
+pub(crate) fn spanned(tokens: &[Token], from: usize, to: usize) -> Option<Span> {
+    let last = to.checked_sub(1).filter(|last| *last >= from)?;
+    Some(tokens[from].span.to(tokens[last].span))
+}
+
 pub(crate) struct Parser<'s, 'a> {
     pub src: &'s str,
     /// The offset of the text's first byte.
@@ -86,12 +92,7 @@ impl<'s> Parser<'s, '_> {
 
     /// The text from token `from` up to, but without, token `to`.
     pub fn between(&self, from: usize, to: usize) -> &'s str {
-        match to.checked_sub(1) {
-            Some(last) if last >= from => {
-                self.text(self.tokens[from].span.to(self.tokens[last].span))
-            }
-            _ => "",
-        }
+        spanned(self.tokens, from, to).map_or("", |span| self.text(span))
     }
 
     pub fn at_end(&self) -> bool {
