@@ -1,5 +1,6 @@
 //! What runs a wave.
 
+use crate::global::Global;
 use crate::mem::{self, Fault, Memory};
 use crate::wave::{Lds, WaveState};
 use gcn_isa::Target;
@@ -24,6 +25,8 @@ pub struct Machine<'a> {
     pub code: Code<'a>,
     /// The workgroup's LDS.
     pub lds: &'a mut Lds,
+    /// What the waves of a dispatch share beside memory.
+    pub global: &'a Global,
     /// On gfx7 and gfx8: the guest address that the offset in FLAT_SCRATCH counts from (SH_HIDDEN_PRIVATE_BASE_VMID).
     pub hidden_private_base: u64,
 }
@@ -126,6 +129,11 @@ pub enum Stop {
     Halt,
     /// It waits at s_barrier. The PC is the next instruction's.
     Barrier,
+    /// It lets others go first: s_sleep. The PC is the next instruction's.
+    Yield,
+    /// It can go on only after others did something: a wait for global wave sync. The PC is that instruction's, which is
+    /// to be run again.
+    Retry,
     /// The fuel is spent. The PC is the next instruction's.
     Limit,
     /// An instruction could not be executed. The PC is that instruction's.
@@ -134,7 +142,7 @@ pub enum Stop {
 
 /// Runs waves. One belongs to one host thread and one target.
 pub trait Engine: Send {
-    /// Runs a wave until it ends, waits at a barrier or has spent `fuel`, of which every instruction takes one.
+    /// Runs a wave until it ends, waits, gives way or has spent `fuel`, of which every instruction takes one.
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop;
 
     /// Forgets what it knows of the code: other code is at the same addresses now.

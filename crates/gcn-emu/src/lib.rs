@@ -1,6 +1,6 @@
 //! The GCN machine in software.
 //!
-//! - [`wave`]: the registers of one wave; [`mem`]: guest memory; [`fp`]: floating point on bit patterns.
+//! - [`wave`]: the registers of one wave; [`mem`]: guest memory; [`global`]: what waves share beside it; [`fp`]: floating point on bit patterns.
 //! - `operands`: the one place that reads sources and writes destinations, with all their modifiers.
 //! - [`interp`]: runs the meanings of [`gcn_isa`]'s rows, lane by lane; [`engine`]: what any such engine offers.
 //! - [`snippet`]: a few instructions on one wave. [`dispatch`]: whole kernels of code objects.
@@ -11,6 +11,7 @@ pub mod dispatch;
 pub mod engine;
 mod eval;
 pub mod fp;
+pub mod global;
 pub mod interp;
 pub mod mem;
 mod operands;

@@ -1,6 +1,7 @@
 //! A few instructions on one wave.
 
 use crate::engine::{Code, Engine, FaultReport, Machine, Stop};
+use crate::global::Global;
 use crate::mem::Memory;
 use crate::wave::{Lds, WaveState};
 use gcn_isa::Target;
@@ -15,6 +16,7 @@ pub enum End {
     /// s_trap with its number.
     Trap(u32),
     Halt,
+    /// It waits for other waves.
     Barrier,
     /// As many instructions as allowed have run.
     Limit,
@@ -48,20 +50,29 @@ pub fn run(
 ) -> Outcome {
     engine.forget();
     wave.pc = start_pc & !3;
+    let global = Global::default();
     let mut machine = Machine {
         target,
         memory,
         code: Code::Snippet(code),
         lds,
+        global: &global,
         hidden_private_base: 0,
     };
     let mut fuel = max;
-    let end = match engine.run(wave, &mut machine, &mut fuel) {
+    let stop = loop {
+        // There is nobody to let go first.
+        match engine.run(wave, &mut machine, &mut fuel) {
+            Stop::Yield => {}
+            stop => break stop,
+        }
+    };
+    let end = match stop {
         Stop::FellOff => End::FellOff,
         Stop::Endpgm => End::Endpgm,
         Stop::Trap(id) => End::Trap(id),
         Stop::Halt => End::Halt,
-        Stop::Barrier => End::Barrier,
+        Stop::Barrier | Stop::Retry | Stop::Yield => End::Barrier,
         Stop::Limit => End::Limit,
         Stop::Fault(report) => End::Fault(report),
     };
