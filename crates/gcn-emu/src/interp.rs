@@ -413,7 +413,11 @@ fn node<const N: usize>(
         Op::Getreg => *out = [wave.getreg(arg(0)[0] as u32) as u64; N],
         op => {
             let (a, b, c) = (arg(0), arg(1), arg(2));
-            eval::eval(op, node.ty, node.out, generation, wave.mode, a, b, c, out);
+            let mode = match node.nearest {
+                true => wave.mode & !mode::FP_ROUND,
+                false => wave.mode,
+            };
+            eval::eval(op, node.ty, node.out, generation, mode, a, b, c, out);
         }
     }
     Ok(())
@@ -498,6 +502,7 @@ fn apply<const N: usize>(
             }
         }
         Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32),
+        Change::Raise(_) => {}
         Change::Signal(signal) => match signal {
             Signal::Endpgm => *stop = Some(Stop::Endpgm),
             Signal::Barrier => *stop = Some(Stop::Barrier),

@@ -11,7 +11,7 @@ use gcn_isa::decode::Insn;
 use gcn_isa::format::{Encoding, Field};
 use gcn_isa::inst::Flags;
 use gcn_isa::operand::{self, LITERAL, Reg, Source, Value};
-use gcn_isa::shape::{Access, Role, Slot, Ty};
+use gcn_isa::shape::{Access, Mods, Role, Slot, Ty};
 use gcn_isa::target::Gen;
 
 /// Where an operand is.
@@ -165,7 +165,9 @@ fn keeps_upper(insn: &Insn) -> bool {
     let sources = insn.row.shape.slots.iter().filter(halves).count() + accumulates as usize;
     let op_sel = insn.encoding == Encoding::Vop3 && insn.field(Field::OpSel) & 8 != 0;
     insn.generation() == Gen::Gfx9
-        && (op_sel || sources == 3 && !insn.row.flags.has(Flags::CLEARS_UPPER))
+        && (op_sel
+            || insn.row.flags.has(Flags::KEEPS_UPPER)
+            || sources == 3 && !insn.row.flags.has(Flags::CLEARS_UPPER))
 }
 
 impl Opnd {
@@ -217,6 +219,10 @@ impl Opnd {
                     && insn.encoding == Encoding::Vop3
                     && insn.generation() == Gen::Gfx9
                     && insn.field(Field::OpSel) >> n & 1 != 0;
+                // HIGH of an interpolation goes for P0 in a register as for parameters.
+                opnd.high |= slot.ty.bits() == 16
+                    && insn.row.shape.mods == Mods::InterpHigh
+                    && insn.field(Field::Src0) & 0x100 != 0;
             }
             opnd.dpp = n == 0
                 && matches!(
