@@ -41,7 +41,7 @@ const LOOP: usize = 256;
 
 /// Rounds that a workgroup still has when a later one has failed, in which it may fail too: the lowest failure is the one
 /// to report.
-const GRACE: u32 = 1024;
+const GRACE: u32 = 64;
 
 /// Waves that a report lists.
 const LISTED: usize = 16;
@@ -728,18 +728,28 @@ impl Worker<'_> {
             })
     }
 
+    /// The first waves of this thread that have not ended, and how many there are more; `running` is a workgroup that is
+    /// not in the ring.
+    fn left(&self, running: Option<&Group>) -> (Vec<StuckWave>, usize) {
+        let mut groups: Vec<&Group> = self.ring.iter().chain(running).collect();
+        groups.sort_by_key(|g| g.number);
+        let waves: Vec<StuckWave> = (groups.iter())
+            .flat_map(|g| self.list(g))
+            .take(LISTED)
+            .collect();
+        let all = groups.iter().flat_map(|g| &g.waves);
+        let count = all.filter(|w| w.doing != Doing::Ended).count();
+        let others = count - waves.len();
+        (waves, others)
+    }
+
     fn limit(&self, group: &Group, w: usize) -> RunError {
-        let all = || self.ring.iter().chain([group]);
-        let waves: Vec<StuckWave> = all().flat_map(|g| self.list(g)).take(LISTED).collect();
-        let count = all()
-            .flat_map(|g| &g.waves)
-            .filter(|w| w.doing != Doing::Ended)
-            .count();
+        let (waves, others) = self.left(Some(group));
         RunError::Limit {
             place: self.shared.place(group.group, w, group.waves[w].state.pc),
             instructions: self.shared.launch.max_instructions.unwrap_or(0),
-            others: count - waves.len(),
             waves,
+            others,
         }
     }
 
@@ -763,18 +773,13 @@ impl Worker<'_> {
         }
         let known = lock(&self.shared.stuck[self.thread]).state;
         if known != Known::StuckSince(epoch) {
-            let groups = || self.ring.iter();
             let running = |w: &Wave| w.doing == Doing::Running && !w.retries;
-            let count = groups()
-                .flat_map(|g| &g.waves)
-                .filter(|w| w.doing != Doing::Ended)
-                .count();
-            let waves: Vec<StuckWave> = groups().flat_map(|g| self.list(g)).take(LISTED).collect();
+            let (waves, others) = self.left(None);
             let report = Report {
                 state: Known::StuckSince(epoch),
-                others: count - waves.len(),
                 waves,
-                loops: groups().flat_map(|g| &g.waves).any(running),
+                others,
+                loops: self.ring.iter().flat_map(|g| &g.waves).any(running),
             };
             *lock(&self.shared.stuck[self.thread]) = report;
         }
