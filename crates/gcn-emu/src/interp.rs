@@ -511,10 +511,10 @@ fn apply<const N: usize>(
             Signal::Endpgm => *stop = Some(Stop::Endpgm),
             Signal::Barrier => *stop = Some(Stop::Barrier),
             Signal::Trap => *stop = Some(Stop::Trap(value[0] as u32)),
+            Signal::Sleep => *stop = Some(Stop::Yield),
             // Every access is finished when its instruction is, caches do not exist, and nobody listens.
             Signal::Nop
             | Signal::Waitcnt
-            | Signal::Sleep
             | Signal::Wakeup
             | Signal::Sendmsg
             | Signal::Cache

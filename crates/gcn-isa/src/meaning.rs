@@ -413,8 +413,39 @@ struct Inner {
     /// The half of packed operands that sources and the destination stand for.
     half: Option<u8>,
     about: &'static str,
+    bound: Option<&'static str>,
     untold: bool,
     touch: Option<Touch>,
+}
+
+/// How near the interpreter's results are to the hardware's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exactness {
+    /// Bit for bit what the documents say.
+    Exact,
+    /// Within this bound of the value that the documents define.
+    Bounded(&'static str),
+    /// It cannot be run, for this reason.
+    Unsupported(&'static str),
+}
+
+impl Exactness {
+    /// `exact`, `bounded` or `unsupported`.
+    pub const fn class(self) -> &'static str {
+        match self {
+            Exactness::Exact => "exact",
+            Exactness::Bounded(_) => "bounded",
+            Exactness::Unsupported(_) => "unsupported",
+        }
+    }
+
+    /// The bound or the reason; empty for an exact one.
+    pub const fn note(self) -> &'static str {
+        match self {
+            Exactness::Exact => "",
+            Exactness::Bounded(text) | Exactness::Unsupported(text) => text,
+        }
+    }
 }
 
 /// A finished meaning.
@@ -427,10 +458,23 @@ pub struct Program {
     pub effects: Vec<Effect>,
     /// What the instruction does, in a sentence or two.
     pub about: &'static str,
+    /// How far a result may be from the value that the documents define; `None` for an exact one.
+    pub bound: Option<&'static str>,
     /// Nothing but `about` is known of it: it can be read and written, not run.
     pub untold: bool,
     /// Of an untold one: what it does to memory, where its format and shape do not say.
     pub touch: Option<Touch>,
+}
+
+impl Program {
+    /// How near the results are to the hardware's.
+    pub fn exactness(&self) -> Exactness {
+        match self.bound {
+            _ if self.untold => Exactness::Unsupported(self.about),
+            Some(bound) => Exactness::Bounded(bound),
+            None => Exactness::Exact,
+        }
+    }
 }
 
 /// The meaning of a row on a target.
@@ -447,6 +491,7 @@ pub fn meaning(row: &'static Inst, target: Target) -> Program {
         nodes: inner.nodes,
         effects: inner.effects,
         about: inner.about,
+        bound: inner.bound,
         untold: inner.untold,
         touch: inner.touch,
     }
@@ -476,6 +521,13 @@ impl Meaning {
     /// Says in a sentence or two what the instruction does, for the manual.
     pub fn about(&self, text: &'static str) {
         self.inner.borrow_mut().about = text;
+    }
+
+    /// Says how far a result may be from the value that the documents define, as in "1 ulp": of an
+    /// operation that the hardware approximates, or of what no document settles. A meaning
+    /// without a bound is exact.
+    pub fn bounded(&self, bound: &'static str) {
+        self.inner.borrow_mut().bound = Some(bound);
     }
 
     /// Says what the instruction does and that nothing more is known of it: it has text and bytes
