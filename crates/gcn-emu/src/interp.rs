@@ -474,7 +474,9 @@ fn apply<const N: usize>(
         Change::Set(state) => {
             // A truth value a lane is a mask, without the lanes that are off.
             let value = match state {
-                State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => pack(value) & exec,
+                State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => {
+                    pack(value) & lanes | get(state, wave) & exec & !lanes
+                }
                 _ => value[0],
             };
             set(state, value, wave, stop);

@@ -178,7 +178,7 @@ fn keeps_upper(insn: &Insn) -> bool {
     let sources = insn.row.shape.slots.iter().filter(halves).count() + accumulates as usize;
     let op_sel = insn.encoding == Encoding::Vop3 && insn.field(Field::OpSel) & 8 != 0;
     insn.generation() == Gen::Gfx9
-        && (op_sel || sources >= 3 && !insn.row.flags.has(Flags::CLEARS_UPPER))
+        && (op_sel || sources == 3 && !insn.row.flags.has(Flags::CLEARS_UPPER))
 }
 
 impl Opnd {
@@ -587,14 +587,14 @@ fn source_value(source: Source, wave: &WaveState, machine: &Machine<'_>) -> u64 
     }
 }
 
-/// LDS_DIRECT: the element at M0[15:0] of the type in M0[18:16]; 0 beyond the LDS and for reserved types.
+/// LDS_DIRECT: the element at M0[15:0] of the type in M0[18:16]; 0 beyond the LDS. docs/errata.md, lds-direct.
 fn lds_direct(wave: &WaveState, machine: &Machine<'_>) -> u32 {
     let at = (wave.m0() & 0xffff) as usize;
     let byte = |i: usize| machine.lds.0.get(at + i).copied().unwrap_or(0);
     match wave.m0() >> 16 & 7 {
         0 => byte(0) as u32,
         1 => u16::from_le_bytes([byte(0), byte(1)]) as u32,
-        2 => u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)]),
+        2 | 3 => u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)]),
         4 => byte(0) as i8 as u32,
         5 => i16::from_le_bytes([byte(0), byte(1)]) as u32,
         _ => 0,

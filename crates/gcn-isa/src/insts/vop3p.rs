@@ -64,7 +64,7 @@ static MIX_F32: Shape = Shape {
     mods: Mods::Mix,
 };
 static MIX_HALF: Shape = Shape {
-    slots: &mix(write(Vdst, Ty::F16).read_too()),
+    slots: &mix(write(Vdst, Ty::F16)),
     mods: Mods::Mix,
 };
 
