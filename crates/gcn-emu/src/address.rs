@@ -436,6 +436,7 @@ fn resolve(
     match space {
         Space::Global => Target::Memory(address),
         Space::Lds => lds_place(wave, machine, address, size),
+        Space::Parameters => in_lds(address),
         Space::Scratch => Target::Memory(scratch_address(wave, machine, lane, address as u32)),
         Space::Flat => {
             let aperture = address >> 32 << 32;

@@ -253,6 +253,10 @@ pub(crate) fn eval<const N: usize>(
         Op::Ceil => float1!(ty, &env(mode, ty), ceil, d, a),
         Op::RoundZero => float1!(ty, &env(mode, ty), trunc, d, a),
         Op::RoundEven => float1!(ty, &env(mode, ty), rndne, d, a),
+        Op::Table(entries) => map1(d, a, |x| {
+            let entry = usize::try_from(x).ok().and_then(|n| entries.get(n));
+            entry.copied().unwrap_or(0) & mask
+        }),
         // What needs more than operands and MODE.
         Op::Const(_)
         | Op::Src(_)

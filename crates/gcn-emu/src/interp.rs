@@ -419,7 +419,11 @@ fn node<const N: usize>(
         }
         op => {
             let (a, b, c) = (arg(0), arg(1), arg(2));
-            eval::eval(op, node.ty, node.out, generation, wave.mode, a, b, c, out);
+            let mode = match node.nearest {
+                true => wave.mode & !mode::FP_ROUND,
+                false => wave.mode,
+            };
+            eval::eval(op, node.ty, node.out, generation, mode, a, b, c, out);
         }
     }
     Ok(())
@@ -509,6 +513,7 @@ fn apply<const N: usize>(
             }
         }
         Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32, generation),
+        Change::Raise(_) => {}
         Change::Signal(signal) => match signal {
             Signal::Endpgm => *stop = Some(Stop::Endpgm),
             Signal::Barrier => *stop = Some(Stop::Barrier),

@@ -30,6 +30,10 @@ pub mod status {
 /// Bits of the MODE register beside those that [`crate::fp::Mode`] reads.
 #[allow(missing_docs)]
 pub mod mode {
+    /// Rounding of f32 (bits 1:0) and of f16 and f64 (bits 3:2).
+    pub const FP_ROUND: u32 = 0xf;
+    /// The exceptions that trap, if there is a trap handler.
+    pub const EXCP_EN: u32 = 0x7f << 12;
     pub const GPR_IDX_EN: u32 = 1 << 27;
     pub const VSKIP: u32 = 1 << 28;
     /// The control stack pointer's lowest bit; the field has three.

@@ -345,6 +345,8 @@ impl Facts {
                 Op::Src(slot) | Op::SrcHalf(slot, _) => slots[slot as usize].whole = true,
                 Op::SrcDword(slot, k) => slots[slot as usize].dwords |= 1 << k.min(15),
                 Op::Address => by_address = true,
+                // Parameters were put there before the wave began, and no counter waits for them.
+                Op::Load(Space::Parameters, _) => {}
                 Op::Load(space, _) => {
                     see(space);
                     bytes[MemoryKind::Load as usize] += node.out.bits().div_ceil(8) as u16;
@@ -779,7 +781,7 @@ impl Uses {
                 self.write(What::Any(file, count), gate, true);
             }
             Change::Setreg => self.write(What::Hwreg, gate, true),
-            Change::Store(..) | Change::Signal(_) => {}
+            Change::Store(..) | Change::Signal(_) | Change::Raise(_) => {}
         }
     }
 }

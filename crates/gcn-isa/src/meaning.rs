@@ -106,6 +106,8 @@ pub enum Space {
     Scratch,
     /// LDS: a byte address in the workgroup's LDS.
     Lds,
+    /// The parameters of interpolation: a byte address in LDS that M0 does not limit.
+    Parameters,
 }
 
 /// What an instruction whose meaning is untold does to memory.
@@ -250,6 +252,8 @@ pub enum Op {
     Atomic(Space, AtomicOp),
     /// s_getreg_b32 of the hwreg that the operand codes.
     Getreg,
+    /// The entry of a table of constants that the operand numbers; 0 beyond its end.
+    Table(&'static [u64]),
 }
 
 impl Op {
@@ -287,7 +291,8 @@ impl Op {
             | Op::Ceil
             | Op::RoundZero
             | Op::RoundEven
-            | Op::Getreg => 1,
+            | Op::Getreg
+            | Op::Table(_) => 1,
             Op::Select | Op::Fma | Op::FmaLdexp(_) | Op::Mad | Op::Atomic(..) => 3,
             Op::Add
             | Op::Sub
@@ -327,6 +332,9 @@ pub struct Node {
     pub out: Ty,
     /// Its operands: numbers of earlier nodes.
     pub args: [u16; 3],
+    /// It rounds to nearest even whatever MODE.FP_ROUND says, and raises no exception: see
+    /// [`Meaning::nearest`].
+    pub nearest: bool,
 }
 
 /// What an effect changes.
@@ -357,6 +365,21 @@ pub enum Change {
     Setreg,
     /// Something outside the wave's registers happens; `value` is its argument.
     Signal(Signal),
+    /// Exceptions, bits of TRAPSTS, are raised where `value` holds; see [`exception`]. It happens
+    /// only while exceptions are recorded.
+    Raise(u8),
+}
+
+/// The exceptions, as the bits of TRAPSTS and, 12 higher, of MODE.EXCP_EN.
+#[allow(missing_docs)]
+pub mod exception {
+    pub const INVALID: u8 = 1 << 0;
+    pub const INPUT_DENORMAL: u8 = 1 << 1;
+    pub const DIVIDE_BY_ZERO: u8 = 1 << 2;
+    pub const OVERFLOW: u8 = 1 << 3;
+    pub const UNDERFLOW: u8 = 1 << 4;
+    pub const INEXACT: u8 = 1 << 5;
+    pub const INTEGER_DIVIDE_BY_ZERO: u8 = 1 << 6;
 }
 
 /// Events that the machine around the wave handles.
@@ -412,6 +435,7 @@ struct Inner {
     when: Option<u16>,
     /// The half of packed operands that sources and the destination stand for.
     half: Option<u8>,
+    nearest: bool,
     about: &'static str,
     bound: Option<&'static str>,
     untold: bool,
@@ -544,7 +568,8 @@ impl Meaning {
     }
 
     fn node(&self, op: Op, ty: Ty, out: Ty, args: [u16; 3]) -> V<'_> {
-        let nodes = &mut self.inner.borrow_mut().nodes;
+        let inner = &mut *self.inner.borrow_mut();
+        let (nodes, nearest) = (&mut inner.nodes, inner.nearest);
         // Leaves are shared, so that an operand is read once.
         if args == [0; 3]
             && let Some(at) = nodes.iter().position(|n| n.op == op && n.out == out)
@@ -565,7 +590,13 @@ impl Meaning {
                 ty: out,
             };
         }
-        nodes.push(Node { op, ty, out, args });
+        nodes.push(Node {
+            op,
+            ty,
+            out,
+            args,
+            nearest,
+        });
         V {
             m: self,
             node: (nodes.len() - 1) as u16,
@@ -764,6 +795,20 @@ impl Meaning {
         self.inner.borrow_mut().when = Some(both);
         then();
         self.inner.borrow_mut().when = before;
+    }
+
+    /// What `write` computes rounds to nearest even whatever MODE.FP_ROUND says and raises no
+    /// exception: the steps of an approximation, which the hardware takes in a table of its own.
+    pub fn nearest<R>(&self, write: impl FnOnce() -> R) -> R {
+        let before = core::mem::replace(&mut self.inner.borrow_mut().nearest, true);
+        let result = write();
+        self.inner.borrow_mut().nearest = before;
+        result
+    }
+
+    /// Raises exceptions, of [`exception`], in the lanes where `cond` holds.
+    pub fn raise(&self, exceptions: u8, cond: V<'_>) {
+        self.effect(Change::Raise(exceptions), cond, cond);
     }
 
     /// Something outside the wave's registers happens.
@@ -1049,6 +1094,12 @@ impl<'m> V<'m> {
     pub fn send_lane(self, lane: V<'m>) -> V<'m> {
         self.m
             .node(Op::SendLane, self.ty, self.ty, [self.node, lane.node, 0])
+    }
+
+    /// The entry of `table` that the value (an unsigned number) numbers, 0 beyond its end.
+    pub fn look_up(self, ty: Ty, table: &'static [u64]) -> V<'m> {
+        self.m
+            .node(Op::Table(table), self.ty, ty, [self.node, 0, 0])
     }
 
     /// Whether it is not zero.

@@ -10,6 +10,17 @@ use gcn_isa::format::{Field, Format};
 use gcn_isa::meaning::{AtomicOp, Change, Effect, Node, Op, Program, Signal, Space, State};
 use gcn_isa::shape::{Access, Imm, Role, Ty};
 
+/// What the bits of TRAPSTS from the lowest on stand for.
+const EXCEPTIONS: [&str; 7] = [
+    "invalid operation",
+    "denormal source",
+    "division by zero",
+    "overflow",
+    "underflow",
+    "inexact result",
+    "integer division by zero",
+];
+
 /// The pseudo-code of a meaning, one statement a line, without a line break at the end.
 pub fn text(program: &Program) -> String {
     if program.untold {
@@ -115,7 +126,8 @@ fn effect_reads(effect: &Effect) -> impl Iterator<Item = u16> {
         | Change::DstDword(..)
         | Change::DstHalf(..)
         | Change::Set(_)
-        | Change::Signal(_) => None,
+        | Change::Signal(_)
+        | Change::Raise(_) => None,
     };
     effect.when.into_iter().chain([effect.value]).chain(second)
 }
@@ -446,6 +458,15 @@ impl<'p> Printer<'p> {
                 )
             }
             Change::Setreg => format!("HWREG({}) = {}", value(), second()),
+            Change::Raise(exceptions) => {
+                let names: Vec<&str> = EXCEPTIONS
+                    .iter()
+                    .enumerate()
+                    .filter(|(bit, _)| exceptions >> bit & 1 != 0)
+                    .map(|(_, name)| *name)
+                    .collect();
+                format!("exception if {}: {}", value(), names.join(", "))
+            }
             Change::Signal(signal) => match signal {
                 Signal::Nop => format!("idle for {} cycles", value()),
                 Signal::Endpgm => "end the wave".into(),
@@ -510,7 +531,7 @@ impl<'p> Printer<'p> {
             Space::Global => "MEM",
             Space::Flat => "FLAT",
             Space::Scratch => "SCRATCH",
-            Space::Lds => "LDS",
+            Space::Lds | Space::Parameters => "LDS",
         };
         let mut at = self.expression(address, Bind::Sum);
         match offset {
@@ -818,6 +839,7 @@ impl<'p> Printer<'p> {
                 call(&format!("atomic_{name}"), &args)
             }
             Op::Getreg => call("HWREG", &[arg(a)]),
+            Op::Table(entries) => (Bind::Atom, format!("TABLE{}[{}]", entries.len(), arg(a))),
             Op::CodeOf(slot) => call("code", &[operand_name(self.program, slot as usize).into()]),
             Op::Sgpr => (Bind::Atom, format!("SGPR[{}]{}", arg(a), self.pair(at))),
             Op::Vgpr => (Bind::Atom, format!("VGPR[{}]{}", arg(a), self.pair(at))),
