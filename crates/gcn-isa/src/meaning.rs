@@ -19,7 +19,7 @@ use core::cell::RefCell;
 
 use crate::format::Field;
 use crate::inst::Inst;
-use crate::shape::{Role, Ty};
+use crate::shape::{Mods, Role, Ty};
 use crate::target::Target;
 
 /// State outside the operands that a meaning reads or writes by name.
@@ -104,10 +104,12 @@ pub enum Space {
     Flat,
     /// Scratch: per lane.
     Scratch,
-    /// LDS: a byte address in the workgroup's LDS.
+    /// LDS: a byte address in the workgroup's LDS; in the GDS where the instruction's GDS bit is set.
     Lds,
     /// The parameters of interpolation: a byte address in LDS that M0 does not limit.
     Parameters,
+    /// The global data share, which the waves of a dispatch have in common: a byte address behind M0's base.
+    Gds,
 }
 
 /// What an instruction whose meaning is untold does to memory.
@@ -147,6 +149,26 @@ pub enum AtomicOp {
     Mskor,
     /// old >= data ? old - data : old + second operand.
     Wrap,
+    /// (old & second operand) + data.
+    AndAdd,
+    /// Stores the data without its top bit where that is set.
+    CondSwap,
+}
+
+/// The operations of global wave sync on one of its 64 resources, each a counter and a phase.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum GwsOp {
+    /// The counter takes the value.
+    Init,
+    /// Adds the value to the counter.
+    Signal,
+    /// Waits behind the waves that came before until the counter is above 0, and takes 1 from it.
+    Take,
+    /// The counter takes the number of waves that wait to take from it.
+    ReleaseAll,
+    /// A counter above 0 goes down by one and the wave waits for the next phase; with 0 the next phase begins and the
+    /// counter takes the value.
+    Barrier,
 }
 
 /// What a node computes.
@@ -158,6 +180,9 @@ pub enum Op {
     Src(u8),
     /// Dword `.1` of the operand in slot `.0`.
     SrcDword(u8, u8),
+    /// The 16 bits of the packed operand in slot `.0` that belong to half `.1` of the result: op_sel and neg_lo
+    /// choose those of half 0, op_sel_hi and neg_hi those of half 1.
+    SrcHalf(u8, u8),
     Get(State),
     /// A field of the encoding, or SIMM16.
     Field(Field),
@@ -247,6 +272,15 @@ pub enum Op {
     /// Reads, computes and writes memory as one; gives the old value. Arguments: address, data,
     /// comparand. It happens whether or not anything uses the old value.
     Atomic(Space, AtomicOp),
+    /// An atomic that happens once for the wave, with the operands of the lowest lane that is on: every lane gets the old
+    /// value. Without a lane it does not happen, and gives 0.
+    WaveAtomic(Space, AtomicOp),
+    /// An operation of global wave sync, once for the wave, whether or not anything uses its result, which is 0.
+    /// Arguments: resource (modulo 64), value; both of lane 0. An operation that must wait leaves the instruction to be run again.
+    Gws(GwsOp),
+    /// Waits until the waves that were dispatched before have given up the turn that this one waits for, which leaves the
+    /// instruction to be run again; gives 1. See [`Signal::Release`].
+    Turn,
     /// s_getreg_b32 of the hwreg that the operand codes.
     Getreg,
     /// The entry of a table of constants that the operand numbers; 0 beyond its end.
@@ -260,11 +294,13 @@ impl Op {
             Op::Const(_)
             | Op::Src(_)
             | Op::SrcDword(..)
+            | Op::SrcHalf(..)
             | Op::Get(_)
             | Op::Field(_)
             | Op::CodeOf(_)
             | Op::FirstLane
             | Op::Lane
+            | Op::Turn
             | Op::Address => 0,
             Op::Not
             | Op::Neg
@@ -289,7 +325,12 @@ impl Op {
             | Op::RoundEven
             | Op::Getreg
             | Op::Table(_) => 1,
-            Op::Select | Op::Fma | Op::FmaLdexp(_) | Op::Mad | Op::Atomic(..) => 3,
+            Op::Select
+            | Op::Fma
+            | Op::FmaLdexp(_)
+            | Op::Mad
+            | Op::Atomic(..)
+            | Op::WaveAtomic(..) => 3,
             Op::Add
             | Op::Sub
             | Op::Mul
@@ -312,8 +353,17 @@ impl Op {
             | Op::Div
             | Op::Ldexp
             | Op::SendLane
+            | Op::Gws(_)
             | Op::ReadLane => 2,
         }
+    }
+
+    /// Whether it changes something by itself, and so happens though nothing may use its result.
+    pub const fn acts(self) -> bool {
+        matches!(
+            self,
+            Op::Atomic(..) | Op::WaveAtomic(..) | Op::Gws(_) | Op::Turn
+        )
     }
 }
 
@@ -340,6 +390,8 @@ pub enum Change {
     Dst(u8),
     /// Dword `.1` of the operand in slot `.0` takes the value.
     DstDword(u8, u8),
+    /// Half `.1` (16 bits) of the vector operand in slot `.0` takes the value; the other half is kept.
+    DstHalf(u8, u8),
     /// Of the vector operand in a slot, the lane that `second` numbers (modulo 64) takes the
     /// value, which is the same for every lane, EXEC ignored: v_writelane_b32.
     DstLane(u8),
@@ -400,6 +452,8 @@ pub enum Signal {
     PerfDown,
     /// M0 goes to the thread trace.
     ThreadTrace,
+    /// The wave gives up its turn ([`Op::Turn`]); where the argument is not 0, those to come as well.
+    Release,
 }
 
 /// One effect.
@@ -427,6 +481,8 @@ struct Inner {
     nodes: Vec<Node>,
     effects: Vec<Effect>,
     when: Option<u16>,
+    /// The half of packed operands that sources and the destination stand for.
+    half: Option<u8>,
     nearest: bool,
     about: &'static str,
     bound: Option<&'static str>,
@@ -570,6 +626,7 @@ impl Meaning {
                 Op::Const(_)
                     | Op::Src(_)
                     | Op::SrcDword(..)
+                    | Op::SrcHalf(..)
                     | Op::Get(_)
                     | Op::Field(_)
                     | Op::CodeOf(_)
@@ -608,15 +665,44 @@ impl Meaning {
     }
 
     /// The operand with a role, as the shape types it; a mask operand of a vector instruction
-    /// gives each lane its bit.
+    /// gives each lane its bit, and a source of [`Mods::Mix`] is a f32 however it is stored.
     pub fn operand(&self, role: Role) -> V<'_> {
         let at = self.slot_of(role);
+        let half = self.inner.borrow().half;
+        if let Some(half) = half {
+            return self.half_of(at, half);
+        }
         let ty = match self.row.shape.slots[at].ty {
             Ty::Mask if self.row.format.is_vector() => Ty::Bool,
             Ty::Mask => Ty::B64,
+            _ if self.row.shape.mods == Mods::Mix && role != Role::Vdst => Ty::F32,
             ty => ty,
         };
         self.node(Op::Src(at as u8), ty, ty, [0; 3])
+    }
+
+    fn half_of(&self, at: usize, half: u8) -> V<'_> {
+        let ty = match self.row.shape.slots[at].ty {
+            ty if ty.bits() == 16 => ty,
+            Ty::I32 => Ty::I16,
+            _ => Ty::U16,
+        };
+        self.node(Op::SrcHalf(at as u8, half), ty, ty, [0; 3])
+    }
+
+    /// The 16 bits of a packed source that belong to half 0 or 1: see [`Op::SrcHalf`].
+    pub fn half(&self, role: Role, half: u8) -> V<'_> {
+        self.half_of(self.slot_of(role), half)
+    }
+
+    /// Lets the meaning of a 16-bit instruction say what each half of a packed one does: its sources are the
+    /// halves of packed operands, and its result is a half of the destination.
+    pub fn halves(&self, each: impl Fn(&Meaning)) {
+        for half in 0..2 {
+            self.inner.borrow_mut().half = Some(half);
+            each(self);
+        }
+        self.inner.borrow_mut().half = None;
     }
 
     /// Dword `k` of the operand with a role.
@@ -667,7 +753,10 @@ impl Meaning {
 
     /// D takes a value.
     pub fn d(&self, value: V<'_>) {
-        self.effect(Change::Dst(self.d_slot() as u8), value, value);
+        let slot = self.d_slot() as u8;
+        let half = self.inner.borrow().half;
+        let change = half.map_or(Change::Dst(slot), |half| Change::DstHalf(slot, half));
+        self.effect(change, value, value);
     }
 
     /// Dword `k` of D takes a value.
@@ -833,6 +922,30 @@ impl Meaning {
     ) -> V<'_> {
         let args = [address.node, data.node, comparand.node];
         self.node(Op::Atomic(space, op), data.ty, data.ty, args)
+    }
+
+    /// An atomic once for the wave; gives the old value to all lanes. See [`Op::WaveAtomic`].
+    pub fn wave_atomic(
+        &self,
+        space: Space,
+        op: AtomicOp,
+        address: V<'_>,
+        data: V<'_>,
+        comparand: V<'_>,
+    ) -> V<'_> {
+        let args = [address.node, data.node, comparand.node];
+        self.node(Op::WaveAtomic(space, op), data.ty, data.ty, args)
+    }
+
+    /// An operation of global wave sync. See [`Op::Gws`].
+    pub fn gws(&self, op: GwsOp, resource: V<'_>, value: V<'_>) {
+        let args = [resource.node, value.node, 0];
+        self.node(Op::Gws(op), Ty::U32, Ty::U32, args);
+    }
+
+    /// Waits for the wave's turn. See [`Op::Turn`].
+    pub fn turn(&self) {
+        self.node(Op::Turn, Ty::U32, Ty::U32, [0; 3]);
     }
 
     /// The hwreg that `code` (SIMM16) names: s_getreg_b32.
