@@ -12,6 +12,7 @@ use gcn_isa::decode::decode;
 use gcn_isa::meaning::{Change, Node, Op, Program, exception, meaning};
 use gcn_isa::shape::Ty;
 use gcn_isa::target::{Gen, Target};
+use std::collections::HashMap;
 
 /// The number of the hwreg TRAPSTS.
 const TRAPSTS: u32 = 3;
@@ -54,21 +55,21 @@ pub(crate) fn visible(machine: &Machine<'_>) -> bool {
 /// What the upper halves of dwords are, as far as was asked.
 struct ReadsHwreg {
     target: Target,
-    known: Vec<Option<bool>>,
+    known: HashMap<u16, bool>,
 }
 
 impl ReadsHwreg {
     fn new(target: Target) -> ReadsHwreg {
         ReadsHwreg {
             target,
-            known: vec![None; 1 << 16],
+            known: HashMap::new(),
         }
     }
 
     /// Whether a dword is an instruction that reads the hwreg that its lower half names.
     fn upper_half(&mut self, word: u32) -> bool {
         let target = self.target;
-        *self.known[(word >> 16) as usize].get_or_insert_with(|| {
+        *self.known.entry((word >> 16) as u16).or_insert_with(|| {
             let Some(insn) = decode(target, &word.to_le_bytes()) else {
                 return false;
             };
