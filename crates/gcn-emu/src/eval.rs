@@ -268,6 +268,8 @@ pub(crate) fn eval<const N: usize>(
         | Op::Lane
         | Op::Address
         | Op::Load(..)
+        | Op::LoadFormat(_)
+        | Op::LdsOfLane
         | Op::Atomic(..)
         | Op::Getreg => return false,
     }

@@ -3,8 +3,10 @@
 use crate::address::{self, Range};
 use crate::engine::{Code, Engine, Failure, FaultKind, FaultReport, Machine, Stop};
 use crate::eval;
+use crate::image;
 use crate::mem::Fault;
 use crate::operands::{self, Modifiers, Opnd, Place, pack};
+use crate::typed;
 use crate::wave::{LANES, WaveState, mode, status};
 use gcn_isa::decode::{Insn, decode};
 use gcn_isa::format::{Field, Format};
@@ -40,6 +42,8 @@ struct Step {
     lacks: Option<&'static str>,
     /// A buffer load whose data goes to LDS: the slot of VDATA.
     to_lds: Option<u8>,
+    /// The VGPR of TFE's status.
+    status: Option<u16>,
 }
 
 impl Step {
@@ -47,10 +51,7 @@ impl Step {
         let program = program(&insn);
         let lacks = match insn.row.format {
             Format::Ds if insn.field(Field::Gds) != 0 => Some("the machine has no GDS"),
-            Format::Mimg if program.untold => Some("the machine has no images"),
-            Format::Vintrp | Format::Exp if program.untold => {
-                Some("the machine has no graphics pipe")
-            }
+            Format::Vintrp if program.untold => Some("the machine has no graphics pipe"),
             _ if program.untold => Some("the machine does not model this instruction"),
             _ => None,
         };
@@ -64,6 +65,7 @@ impl Step {
         Step {
             lacks,
             to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
+            status: typed::status_register(&insn),
             program,
             operands: insn
                 .row
@@ -303,7 +305,11 @@ fn execute<const N: usize>(
                     !matches!(step.operands[slot as usize].place, Place::Scalar(_))
                         || step.operands[slot as usize].ty == Ty::Mask
                 }
-                Change::Store(..) | Change::Vgpr => true,
+                Change::Store(..)
+                | Change::StoreFormat(..)
+                | Change::Image(_)
+                | Change::Export(_)
+                | Change::Vgpr => true,
                 _ => false,
             };
             if vector && N == LANES {
@@ -315,6 +321,9 @@ fn execute<const N: usize>(
         apply(
             step, effect, generation, exec, lanes, wave, machine, range, values, &mut stop,
         )?;
+    }
+    if let Some(register) = step.status {
+        typed::write_status(wave, register, lanes);
     }
     Ok(stop)
 }
@@ -388,6 +397,19 @@ fn node<const N: usize>(
             address::load_lanes(space, ty, wave, machine, range, exec, arg(0), offset, out)
                 .map_err(|(fault, lane)| Failure::memory(fault, lane_of(lane)))?;
         }
+        Op::LoadFormat(k) => {
+            let (insn, operands, ty) = (&step.insn, &step.operands, node.out);
+            typed::load(
+                insn, operands, wave, machine, range, exec, arg(0), k, ty, out,
+            )?;
+        }
+        Op::LdsOfLane => {
+            for (lane, out) in out.iter_mut().enumerate() {
+                let at = typed::lds_place(&step.insn, wave, lane);
+                let bytes = machine.lds.0.get(at..).and_then(|rest| rest.first_chunk());
+                *out = bytes.map_or(0, |b| u32::from_le_bytes(*b) as u64);
+            }
+        }
         Op::Atomic(space, op) => {
             let (addresses, data, second) = (arg(0), arg(1), arg(2));
             for lane in 0..N {
@@ -439,15 +461,14 @@ fn apply<const N: usize>(
     let second_ty = step.program.nodes[effect.second as usize].out;
     match effect.change {
         Change::Dst(slot) | Change::DstDword(slot, _) if step.to_lds == Some(slot) => {
-            // LDS's address is M0's low half, the instruction's offset and four times the lane's number.
             let k = if let Change::DstDword(_, k) = effect.change {
-                k
+                k as usize
             } else {
                 0
             };
-            let start = (wave.m0() & 0xffff) as u64 + step.insn.field(Field::Offset) as u64;
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
-                let at = (start + 4 * (lane as u64 + LANES as u64 * k as u64)) as usize;
+                // Dwords of one lane are as far apart as the wave has lanes.
+                let at = typed::lds_place(&step.insn, wave, lane + LANES * k);
                 if let Some(place) = machine.lds.0.get_mut(at..at + 4) {
                     place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
                 }
@@ -497,11 +518,25 @@ fn apply<const N: usize>(
                 .map_err(|f| Failure::memory(f, (N == LANES).then_some(lane as u8)))?;
             }
         }
+        Change::StoreFormat(slot, count, halves) => {
+            let (insn, operands) = (&step.insn, &step.operands);
+            let data = &operands[slot as usize];
+            typed::store(
+                insn, operands, wave, machine, range, lanes, value, data, count, halves,
+            )?;
+        }
+        Change::Image(op) => image::run(op, &step.insn, lanes, wave, machine)?,
+        Change::Export(k) => {
+            let target = second[0] as u8;
+            wave.exports
+                .set(target, k, lanes, |lane| value[lane % N] as u32);
+        }
         Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32),
         Change::Signal(signal) => match signal {
             Signal::Endpgm => *stop = Some(Stop::Endpgm),
             Signal::Barrier => *stop = Some(Stop::Barrier),
             Signal::Trap => *stop = Some(Stop::Trap(value[0] as u32)),
+            Signal::Exported => wave.exports.made(value[0] as u32, exec),
             // Every access is finished when its instruction is, caches do not exist, and nobody listens.
             Signal::Nop
             | Signal::Waitcnt

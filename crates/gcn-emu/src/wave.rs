@@ -1,5 +1,6 @@
 //! The state of one wave.
 
+use crate::export::Exports;
 use gcn_isa::operand::{EXEC, M0, VCC};
 
 /// Lanes a wave.
@@ -73,6 +74,8 @@ pub struct WaveState {
     pub sh_mem_bases: u32,
     /// What s_memtime and s_memrealtime read: instructions the wave has executed, times four.
     pub clock: u64,
+    /// What it exported.
+    pub exports: Exports,
 }
 
 impl WaveState {
@@ -95,6 +98,7 @@ impl WaveState {
             ib_sts: 0,
             sh_mem_bases: SH_MEM_BASES,
             clock: 0,
+            exports: Exports::default(),
         }
     }
 
