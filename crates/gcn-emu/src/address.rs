@@ -76,7 +76,7 @@ impl Range {
     /// The real address of an access of `size` bytes at `address` in a lane; `None` where it is out of range, so that
     /// loads give 0 and stores do nothing.
     #[inline]
-    fn check(&self, lane: usize, address: u64, size: u64) -> Option<u64> {
+    pub(crate) fn check(&self, lane: usize, address: u64, size: u64) -> Option<u64> {
         match self.kind {
             Kind::Unchecked => Some(address),
             Kind::Limited => {

@@ -273,6 +273,8 @@ pub(crate) fn eval<const N: usize>(
         | Op::Lane
         | Op::Address
         | Op::Load(..)
+        | Op::LoadFormat(_)
+        | Op::LdsOfLane
         | Op::Atomic(..)
         | Op::WaveAtomic(..)
         | Op::Gws(_)

@@ -3,8 +3,10 @@
 use crate::address::{self, Range};
 use crate::engine::{Code, Engine, Failure, FaultKind, FaultReport, Machine, Stop};
 use crate::eval;
+use crate::image;
 use crate::mem::Fault;
 use crate::operands::{self, Modifiers, Opnd, Place, pack};
+use crate::typed;
 use crate::wave::{LANES, WaveState, mode, status};
 use gcn_isa::decode::{Insn, decode};
 use gcn_isa::format::{Field, Format};
@@ -40,16 +42,14 @@ struct Step {
     lacks: Option<&'static str>,
     /// A buffer load whose data goes to LDS: the slot of VDATA.
     to_lds: Option<u8>,
+    /// The VGPR of TFE's status.
+    status: Option<u16>,
 }
 
 impl Step {
     fn new(insn: Insn) -> Step {
         let program = program(&insn);
         let lacks = match insn.row.format {
-            Format::Mimg if program.untold => Some("the machine has no images"),
-            Format::Vintrp | Format::Exp if program.untold => {
-                Some("the machine has no graphics pipe")
-            }
             _ if program.untold => Some("the machine does not model this instruction"),
             _ => None,
         };
@@ -60,6 +60,7 @@ impl Step {
         Step {
             lacks,
             to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
+            status: typed::status_register(&insn),
             program,
             operands: insn
                 .row
@@ -308,7 +309,11 @@ fn execute<const N: usize>(
                     !matches!(step.operands[slot as usize].place, Place::Scalar(_))
                         || step.operands[slot as usize].ty == Ty::Mask
                 }
-                Change::Store(..) | Change::Vgpr => true,
+                Change::Store(..)
+                | Change::StoreFormat(..)
+                | Change::Image(_)
+                | Change::Export(_)
+                | Change::Vgpr => true,
                 _ => false,
             };
             if vector && N == LANES {
@@ -320,6 +325,9 @@ fn execute<const N: usize>(
         apply(
             step, effect, generation, exec, lanes, wave, machine, range, values, &mut stop,
         )?;
+    }
+    if let Some(register) = step.status {
+        typed::write_status(wave, register, lanes);
     }
     Ok(stop)
 }
@@ -395,6 +403,28 @@ fn node<const N: usize>(
             let ty = node.out;
             address::load_lanes(space, ty, wave, machine, range, exec, arg(0), offset, out)
                 .map_err(|(fault, lane)| Failure::memory(fault, lane_of(lane)))?;
+        }
+        Op::LoadFormat(k) => {
+            let (insn, operands, ty) = (&step.insn, &step.operands, node.out);
+            typed::load(
+                insn,
+                operands,
+                wave,
+                machine,
+                range,
+                exec,
+                arg(0),
+                k,
+                ty,
+                out,
+            )?;
+        }
+        Op::LdsOfLane => {
+            for (lane, out) in out.iter_mut().enumerate() {
+                let at = typed::lds_place(&step.insn, wave, lane);
+                let bytes = machine.lds.0.get(at..).and_then(|rest| rest.first_chunk());
+                *out = bytes.map_or(0, |b| u32::from_le_bytes(*b) as u64);
+            }
         }
         Op::Atomic(space, op) => {
             let (addresses, data, second) = (arg(0), arg(1), arg(2));
@@ -492,15 +522,14 @@ fn apply<const N: usize>(
     let second_ty = step.program.nodes[effect.second as usize].out;
     match effect.change {
         Change::Dst(slot) | Change::DstDword(slot, _) if step.to_lds == Some(slot) => {
-            // LDS's address is M0's low half, the instruction's offset and four times the lane's number.
             let k = if let Change::DstDword(_, k) = effect.change {
-                k
+                k as usize
             } else {
                 0
             };
-            let start = ((wave.m0() & 0xffff) as i64 + address::offset(&step.insn)) as u64;
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
-                let at = start.wrapping_add(4 * (lane as u64 + LANES as u64 * k as u64)) as usize;
+                // Dwords of one lane are as far apart as the wave has lanes.
+                let at = typed::lds_place(&step.insn, wave, lane + LANES * k);
                 if let Some(place) = machine.lds.0.get_mut(at..at.saturating_add(4)) {
                     place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
                 }
@@ -557,6 +586,19 @@ fn apply<const N: usize>(
         }
         Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32, generation),
         Change::Raise(_) => {}
+        Change::StoreFormat(slot, count, halves) => {
+            let (insn, operands) = (&step.insn, &step.operands);
+            let data = &operands[slot as usize];
+            typed::store(
+                insn, operands, wave, machine, range, lanes, value, data, count, halves,
+            )?;
+        }
+        Change::Image(op) => image::run(op, &step.insn, lanes, wave, machine)?,
+        Change::Export(k) => {
+            let target = second[0] as u8;
+            wave.exports
+                .set(target, k, lanes, |lane| value[lane % N] as u32);
+        }
         Change::Signal(signal) => match signal {
             Signal::Endpgm => *stop = Some(Stop::Endpgm),
             Signal::Barrier => *stop = Some(Stop::Barrier),
@@ -568,6 +610,7 @@ fn apply<const N: usize>(
                     .release(wave.number, wave.turns, value[0] != 0);
                 wave.turns = wave.turns.saturating_add(1);
             }
+            Signal::Exported => wave.exports.made(value[0] as u32, exec),
             // Every access is finished when its instruction is, caches do not exist, and nobody listens.
             Signal::Nop
             | Signal::Waitcnt
