@@ -313,7 +313,11 @@ pub(crate) fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mod
             }
         }
         AtomicOp::Add if float => {
-            let e = &env(mode, ty).rounding(Round::NearestEven);
+            // The adder beside the memory is none of the VALU's: it quiets a NaN whatever MODE.IEEE says.
+            let e = &Env {
+                ieee: true,
+                ..env(mode, ty).rounding(Round::NearestEven)
+            };
             by_float!(ty, F => fp::add::<F>(old, data, e))
         }
         AtomicOp::Add => old.wrapping_add(data) & mask,
