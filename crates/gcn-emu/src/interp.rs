@@ -46,7 +46,6 @@ impl Step {
     fn new(insn: Insn) -> Step {
         let program = program(&insn);
         let lacks = match insn.row.format {
-            Format::Ds if insn.field(Field::Gds) != 0 => Some("the machine has no GDS"),
             Format::Mimg if program.untold => Some("the machine has no images"),
             Format::Vintrp | Format::Exp if program.untold => {
                 Some("the machine has no graphics pipe")
@@ -54,13 +53,10 @@ impl Step {
             _ if program.untold => Some("the machine does not model this instruction"),
             _ => None,
         };
-        let loads_lds = insn.row.format == Format::Mubuf && insn.field(Field::Lds) != 0;
-        let vdata = insn
-            .row
-            .shape
-            .slots
-            .iter()
-            .position(|s| s.role == Role::Vdata);
+        let loads_lds = insn.field(Field::Lds) != 0;
+        let vdata = insn.row.shape.slots.iter().position(|s| {
+            s.role == Role::Vdata || s.role == Role::Vdst && insn.row.format != Format::Ds
+        });
         Step {
             lacks,
             to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
@@ -249,7 +245,16 @@ impl Engine for Interp {
                     if matches!(stop, Stop::Endpgm | Stop::Trap(_)) {
                         wave.pc = pc;
                     }
+                    if stop == Stop::Endpgm {
+                        machine.global.ended(wave.number);
+                    }
                     return stop;
+                }
+                Err(failure) if failure.retry => {
+                    wave.pc = pc;
+                    wave.clock -= 4;
+                    *fuel += 1;
+                    return Stop::Retry;
                 }
                 Err(failure) => {
                     wave.pc = pc;
@@ -279,7 +284,7 @@ fn execute<const N: usize>(
     if values.len() < program.nodes.len() {
         values.resize(program.nodes.len(), [0; N]);
     }
-    range.clear();
+    range.start(step.insn.field(Field::Gds) != 0);
     let exec = if N == 1 { 1 } else { wave.exec() };
     let generation = machine.target.generation();
     for at in 0..program.nodes.len() {
@@ -327,7 +332,7 @@ fn node<const N: usize>(
     at: usize,
     generation: Gen,
     exec: u64,
-    wave: &WaveState,
+    wave: &mut WaveState,
     machine: &mut Machine<'_>,
     range: &mut Range,
     before: &[[u64; N]],
@@ -417,6 +422,44 @@ fn node<const N: usize>(
             let bits = step.insn.bits as u32;
             *out = [wave.getreg(arg(0)[0] as u32, generation, bits) as u64; N];
         }
+        Op::WaveAtomic(space, op) => {
+            let (addresses, data, second) = (arg(0), arg(1), arg(2));
+            let lane = exec.trailing_zeros() as usize;
+            let old = if exec == 0 {
+                0
+            } else {
+                address::atomic(
+                    space,
+                    op,
+                    node.ty,
+                    wave,
+                    machine,
+                    range,
+                    lane,
+                    addresses[lane],
+                    data[lane],
+                    second[lane],
+                )
+                .map_err(|f| Failure::memory(f, lane_of(lane)))?
+            };
+            *out = [old; N];
+        }
+        Op::Gws(op) => {
+            let (resource, value) = (arg(0)[0] as usize, arg(1)[0] as u32);
+            if !machine.global.gws(op, resource, value, &mut wave.ticket) {
+                return Err(Failure::retry());
+            }
+            *out = [0; N];
+        }
+        Op::Turn => match machine.global.turn(wave.number, wave.turns) {
+            Some(true) => *out = [1; N],
+            Some(false) => return Err(Failure::retry()),
+            None => {
+                return Err(Failure::unsupported(
+                    "the wave has had all its turns at ordered counts",
+                ));
+            }
+        },
         op => {
             let (a, b, c) = (arg(0), arg(1), arg(2));
             let mode = match node.nearest {
@@ -455,10 +498,10 @@ fn apply<const N: usize>(
             } else {
                 0
             };
-            let start = (wave.m0() & 0xffff) as u64 + step.insn.field(Field::Offset) as u64;
+            let start = ((wave.m0() & 0xffff) as i64 + address::offset(&step.insn)) as u64;
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
-                let at = (start + 4 * (lane as u64 + LANES as u64 * k as u64)) as usize;
-                if let Some(place) = machine.lds.0.get_mut(at..at + 4) {
+                let at = start.wrapping_add(4 * (lane as u64 + LANES as u64 * k as u64)) as usize;
+                if let Some(place) = machine.lds.0.get_mut(at..at.saturating_add(4)) {
                     place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
                 }
             }
@@ -519,6 +562,12 @@ fn apply<const N: usize>(
             Signal::Barrier => *stop = Some(Stop::Barrier),
             Signal::Trap => *stop = Some(Stop::Trap(value[0] as u32)),
             Signal::Sleep => *stop = Some(Stop::Yield),
+            Signal::Release => {
+                machine
+                    .global
+                    .release(wave.number, wave.turns, value[0] != 0);
+                wave.turns = wave.turns.saturating_add(1);
+            }
             // Every access is finished when its instruction is, caches do not exist, and nobody listens.
             Signal::Nop
             | Signal::Waitcnt
@@ -578,7 +627,9 @@ fn get(state: State, wave: &WaveState) -> u64 {
         State::CondDbgUser => flag(status::COND_DBG_USER),
         State::InstAtc => flag(status::INST_ATC),
         State::Priv => flag(status::PRIV),
-        State::Time | State::RealTime => wave.clock,
+        State::Time => wave.clock,
+        // A tenth of the core's clock: 100 MHz beside 1 GHz.
+        State::RealTime => wave.clock / 10,
     }
 }
 

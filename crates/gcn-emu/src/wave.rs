@@ -146,8 +146,14 @@ pub struct WaveState {
     pub ib_sts: u32,
     /// SH_MEM_BASES: the upper 16 bits of the addresses of LDS (31:16) and scratch (15:0).
     pub sh_mem_bases: u32,
-    /// What s_memtime and s_memrealtime read: instructions the wave has executed, times four.
+    /// What s_memtime reads: instructions the wave has executed, times four; s_memrealtime reads a tenth of it.
     pub clock: u64,
+    /// Its place in the order in which the dispatch's waves started, from 0: the order of ordered counts.
+    pub number: u64,
+    /// How often it has given up its turn at ordered counts.
+    pub turns: u32,
+    /// While it waits for global wave sync: what for.
+    pub ticket: Option<u64>,
 }
 
 impl WaveState {
@@ -170,6 +176,9 @@ impl WaveState {
             ib_sts: 0,
             sh_mem_bases: SH_MEM_BASES,
             clock: 0,
+            number: 0,
+            turns: 0,
+            ticket: None,
         }
     }
 

@@ -333,11 +333,12 @@ impl Facts {
         let mut slots = vec![SlotRead::default(); row.shape.slots.len()];
         let mut bytes = [0u16; 3];
         let mut by_address = false;
-        let (mut flat, mut scratch, mut lds) = (false, false, false);
+        let (mut flat, mut scratch, mut lds, mut gds) = (false, false, false, false);
         let mut see = |space: Space| match space {
             Space::Flat => flat = true,
             Space::Scratch => scratch = true,
             Space::Lds => lds = true,
+            Space::Gds => gds = true,
             _ => {}
         };
         for node in nodes() {
@@ -351,7 +352,7 @@ impl Facts {
                     see(space);
                     bytes[MemoryKind::Load as usize] += node.out.bits().div_ceil(8) as u16;
                 }
-                Op::Atomic(space, _) => {
+                Op::Atomic(space, _) | Op::WaveAtomic(space, _) => {
                     see(space);
                     bytes[MemoryKind::Atomic as usize] += node.out.bits().div_ceil(8) as u16;
                 }
@@ -400,7 +401,8 @@ impl Facts {
             .find(|kind| bytes[*kind as usize] != 0)
             .map(|kind| (kind, Some(bytes[kind as usize])));
         if row.format.is_vector() {
-            let crosses = nodes().any(|n| matches!(n.op, Op::FirstLane | Op::SendLane));
+            let crosses =
+                nodes().any(|n| matches!(n.op, Op::FirstLane | Op::SendLane | Op::WaveAtomic(..)));
             let writes = program.effects.iter().any(|e| match e.change {
                 Change::Dst(slot) | Change::DstDword(slot, _) | Change::DstHalf(slot, _) => {
                     row.shape.slots[slot as usize].role != Role::SdstV
@@ -418,6 +420,9 @@ impl Facts {
         let generation = target.generation();
         if generation < Gen::Gfx9 && (lds || flat) {
             // The LDS's size is in M0.
+            uses.read(M0_DWORD);
+        }
+        if gds || row.format == Format::Ds && by_address && row.shape.slot(Role::DsAddr).is_none() {
             uses.read(M0_DWORD);
         }
         if flat || scratch {
@@ -661,7 +666,7 @@ fn live(program: &Program) -> Vec<bool> {
         }
     }
     for (at, node) in program.nodes.iter().enumerate().rev() {
-        if matches!(node.op, Op::Atomic(..)) {
+        if node.op.acts() {
             live[at] = true;
         }
         if live[at] {
@@ -867,7 +872,7 @@ impl Use {
         let Value::Code(code) = insn.operand(slot).value else {
             return None;
         };
-        if self.write && slot.role == Role::Vdata && is_lds_load(insn) {
+        if self.write && matches!(slot.role, Role::Vdata | Role::Vdst) && is_lds_load(insn) {
             return None;
         }
         access.slot = Some(n);
@@ -919,7 +924,7 @@ fn names_masks(insn: &Insn, role: Role) -> bool {
 }
 
 fn is_lds_load(insn: &Insn) -> bool {
-    insn.encoding == Encoding::Mubuf && insn.field(Field::Lds) != 0
+    matches!(insn.encoding, Encoding::Mubuf | Encoding::Flat) && insn.field(Field::Lds) != 0
 }
 
 /// What the encoding adds to the row: the old destination of SDWA, TFE's status, M0 of GDS and of
@@ -961,6 +966,9 @@ fn beside(insn: &Insn) -> [Option<RegAccess>; 6] {
                 let after = insn.field(Field::Vdata) as u16 + insn.dwords(slot) as u16;
                 list[1] = Some(access(File::Vector, after, 1, true));
             }
+        }
+        Encoding::Flat if is_lds_load(insn) => {
+            list[0] = Some(access(File::Scalar, M0, 1, false));
         }
         Encoding::Ds if insn.generation() == Gen::Gfx9 && insn.field(Field::Gds) != 0 => {
             list[0] = Some(access(File::Scalar, M0, 1, false));

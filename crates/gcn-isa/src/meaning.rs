@@ -104,10 +104,12 @@ pub enum Space {
     Flat,
     /// Scratch: per lane.
     Scratch,
-    /// LDS: a byte address in the workgroup's LDS.
+    /// LDS: a byte address in the workgroup's LDS; in the GDS where the instruction's GDS bit is set.
     Lds,
     /// The parameters of interpolation: a byte address in LDS that M0 does not limit.
     Parameters,
+    /// The global data share, which the waves of a dispatch have in common: a byte address behind M0's base.
+    Gds,
 }
 
 /// What an instruction whose meaning is untold does to memory.
@@ -147,6 +149,26 @@ pub enum AtomicOp {
     Mskor,
     /// old >= data ? old - data : old + second operand.
     Wrap,
+    /// (old & second operand) + data.
+    AndAdd,
+    /// Stores the data without its top bit where that is set.
+    CondSwap,
+}
+
+/// The operations of global wave sync on one of its 64 resources, each a counter and a phase.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum GwsOp {
+    /// The counter takes the value.
+    Init,
+    /// Adds the value to the counter.
+    Signal,
+    /// Waits behind the waves that came before until the counter is above 0, and takes 1 from it.
+    Take,
+    /// The counter takes the number of waves that wait to take from it.
+    ReleaseAll,
+    /// A counter above 0 goes down by one and the wave waits for the next phase; with 0 the next phase begins and the
+    /// counter takes the value.
+    Barrier,
 }
 
 /// What a node computes.
@@ -250,6 +272,15 @@ pub enum Op {
     /// Reads, computes and writes memory as one; gives the old value. Arguments: address, data,
     /// comparand. It happens whether or not anything uses the old value.
     Atomic(Space, AtomicOp),
+    /// An atomic that happens once for the wave, with the operands of the lowest lane that is on: every lane gets the old
+    /// value. Without a lane it does not happen, and gives 0.
+    WaveAtomic(Space, AtomicOp),
+    /// An operation of global wave sync, once for the wave, whether or not anything uses its result, which is 0.
+    /// Arguments: resource (modulo 64), value; both of lane 0. An operation that must wait leaves the instruction to be run again.
+    Gws(GwsOp),
+    /// Waits until the waves that were dispatched before have given up the turn that this one waits for, which leaves the
+    /// instruction to be run again; gives 1. See [`Signal::Release`].
+    Turn,
     /// s_getreg_b32 of the hwreg that the operand codes.
     Getreg,
     /// The entry of a table of constants that the operand numbers; 0 beyond its end.
@@ -269,6 +300,7 @@ impl Op {
             | Op::CodeOf(_)
             | Op::FirstLane
             | Op::Lane
+            | Op::Turn
             | Op::Address => 0,
             Op::Not
             | Op::Neg
@@ -293,7 +325,12 @@ impl Op {
             | Op::RoundEven
             | Op::Getreg
             | Op::Table(_) => 1,
-            Op::Select | Op::Fma | Op::FmaLdexp(_) | Op::Mad | Op::Atomic(..) => 3,
+            Op::Select
+            | Op::Fma
+            | Op::FmaLdexp(_)
+            | Op::Mad
+            | Op::Atomic(..)
+            | Op::WaveAtomic(..) => 3,
             Op::Add
             | Op::Sub
             | Op::Mul
@@ -316,8 +353,17 @@ impl Op {
             | Op::Div
             | Op::Ldexp
             | Op::SendLane
+            | Op::Gws(_)
             | Op::ReadLane => 2,
         }
+    }
+
+    /// Whether it changes something by itself, and so happens though nothing may use its result.
+    pub const fn acts(self) -> bool {
+        matches!(
+            self,
+            Op::Atomic(..) | Op::WaveAtomic(..) | Op::Gws(_) | Op::Turn
+        )
     }
 }
 
@@ -406,6 +452,8 @@ pub enum Signal {
     PerfDown,
     /// M0 goes to the thread trace.
     ThreadTrace,
+    /// The wave gives up its turn ([`Op::Turn`]); where the argument is not 0, those to come as well.
+    Release,
 }
 
 /// One effect.
@@ -874,6 +922,30 @@ impl Meaning {
     ) -> V<'_> {
         let args = [address.node, data.node, comparand.node];
         self.node(Op::Atomic(space, op), data.ty, data.ty, args)
+    }
+
+    /// An atomic once for the wave; gives the old value to all lanes. See [`Op::WaveAtomic`].
+    pub fn wave_atomic(
+        &self,
+        space: Space,
+        op: AtomicOp,
+        address: V<'_>,
+        data: V<'_>,
+        comparand: V<'_>,
+    ) -> V<'_> {
+        let args = [address.node, data.node, comparand.node];
+        self.node(Op::WaveAtomic(space, op), data.ty, data.ty, args)
+    }
+
+    /// An operation of global wave sync. See [`Op::Gws`].
+    pub fn gws(&self, op: GwsOp, resource: V<'_>, value: V<'_>) {
+        let args = [resource.node, value.node, 0];
+        self.node(Op::Gws(op), Ty::U32, Ty::U32, args);
+    }
+
+    /// Waits for the wave's turn. See [`Op::Turn`].
+    pub fn turn(&self) {
+        self.node(Op::Turn, Ty::U32, Ty::U32, [0; 3]);
     }
 
     /// The hwreg that `code` (SIMM16) names: s_getreg_b32.

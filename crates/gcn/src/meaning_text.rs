@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use gcn_isa::format::{Field, Format};
-use gcn_isa::meaning::{AtomicOp, Change, Effect, Node, Op, Program, Signal, Space, State};
+use gcn_isa::meaning::{AtomicOp, Change, Effect, GwsOp, Node, Op, Program, Signal, Space, State};
 use gcn_isa::shape::{Access, Imm, Role, Ty};
 
 /// What the bits of TRAPSTS from the lowest on stand for.
@@ -143,7 +143,7 @@ impl<'p> Printer<'p> {
         // Backwards, so that only nodes that are needed count their operands.
         for at in (0..program.nodes.len()).rev() {
             let node = &program.nodes[at];
-            if uses[at] > 0 || matches!(node.op, Op::Atomic(..)) {
+            if uses[at] > 0 || node.op.acts() {
                 for &arg in &node.args[..node.op.arity()] {
                     uses[arg as usize] += 1;
                 }
@@ -182,7 +182,7 @@ impl<'p> Printer<'p> {
         }
         // Atomics change memory whether or not anybody wants the old value.
         for at in 0..self.program.nodes.len() as u16 {
-            if !matches!(self.node(at).op, Op::Atomic(..)) {
+            if !self.node(at).op.acts() {
                 continue;
             }
             let plain = |e: &Effect| e.when.is_none() && e.value == at;
@@ -254,7 +254,7 @@ impl<'p> Printer<'p> {
         // What both sides share has a name by then.
         let shared = |n: u16| {
             let many = self.uses[n as usize] > 1 && !is_leaf(self.node(n).op);
-            matches!(self.node(n).op, Op::Atomic(..))
+            self.node(n).op.acts()
                 || many
                     && before
                         .iter()
@@ -486,6 +486,7 @@ impl<'p> Printer<'p> {
                 },
                 Signal::PerfUp => format!("PERFCNT[{}] += 1", value()),
                 Signal::PerfDown => format!("PERFCNT[{}] -= 1", value()),
+                Signal::Release => format!("give up the turn, and all to come if {}", value()),
                 Signal::ThreadTrace => format!("thread trace gets {}", value()),
             },
         }
@@ -532,6 +533,7 @@ impl<'p> Printer<'p> {
             Space::Flat => "FLAT",
             Space::Scratch => "SCRATCH",
             Space::Lds | Space::Parameters => "LDS",
+            Space::Gds => "GDS",
         };
         let mut at = self.expression(address, Bind::Sum);
         match offset {
@@ -815,7 +817,7 @@ impl<'p> Printer<'p> {
             Op::FirstLane => (Bind::Atom, "first_active_lane".into()),
             Op::Address => (Bind::Atom, "address".into()),
             Op::Load(space, offset) => (Bind::Atom, self.place(space, node.out, a, offset)),
-            Op::Atomic(space, op) => {
+            Op::Atomic(space, op) | Op::WaveAtomic(space, op) => {
                 let name = match op {
                     AtomicOp::Swap => "swap",
                     AtomicOp::CmpSwap => "compare_swap",
@@ -831,13 +833,33 @@ impl<'p> Printer<'p> {
                     AtomicOp::Dec => "decrement_wrapping_to",
                     AtomicOp::Mskor => "mask_or",
                     AtomicOp::Wrap => "wrap",
+                    AtomicOp::AndAdd => "and_add",
+                    AtomicOp::CondSwap => "conditional_swap",
                 };
                 let mut args = vec![self.place(space, node.out, a, 0), arg(b)];
-                if matches!(op, AtomicOp::CmpSwap | AtomicOp::Mskor | AtomicOp::Wrap) {
+                if matches!(
+                    op,
+                    AtomicOp::CmpSwap | AtomicOp::Mskor | AtomicOp::Wrap | AtomicOp::AndAdd
+                ) {
                     args.push(arg(c));
                 }
-                call(&format!("atomic_{name}"), &args)
+                let once = match node.op {
+                    Op::WaveAtomic(..) => "once_a_wave_",
+                    _ => "",
+                };
+                call(&format!("{once}atomic_{name}"), &args)
             }
+            Op::Gws(op) => {
+                let resource = format!("GWS[{}]", arg(a));
+                match op {
+                    GwsOp::Init => call("set", &[resource, arg(b)]),
+                    GwsOp::Signal => call("signal", &[resource, arg(b)]),
+                    GwsOp::Take => call("wait_for", &[resource]),
+                    GwsOp::ReleaseAll => call("release_all", &[resource]),
+                    GwsOp::Barrier => call("meet_at", &[resource, arg(b)]),
+                }
+            }
+            Op::Turn => call("wait_for_turn", &[]),
             Op::Getreg => call("HWREG", &[arg(a)]),
             Op::Table(entries) => (Bind::Atom, format!("TABLE{}[{}]", entries.len(), arg(a))),
             Op::CodeOf(slot) => call("code", &[operand_name(self.program, slot as usize).into()]),
