@@ -34,6 +34,8 @@ pub mod mode {
     pub const FP_ROUND: u32 = 0xf;
     /// The exceptions that trap, if there is a trap handler.
     pub const EXCP_EN: u32 = 0x7f << 12;
+    /// gfx9: a f16 result that overflows is the largest finite number.
+    pub const FP16_OVFL: u32 = 1 << 23;
     pub const GPR_IDX_EN: u32 = 1 << 27;
     pub const VSKIP: u32 = 1 << 28;
     /// The control stack pointer's lowest bit; the field has three.
@@ -64,7 +66,7 @@ pub const fn mode_bits(generation: Gen) -> u32 {
         | match generation {
             Gen::Gfx6 | Gen::Gfx7 => 0,
             Gen::Gfx8 => mode::GPR_IDX_EN,
-            Gen::Gfx9 => mode::GPR_IDX_EN | 0x0780_0000,
+            Gen::Gfx9 => mode::GPR_IDX_EN | mode::FP16_OVFL | 0x0700_0000,
         }
 }
 
