@@ -551,10 +551,10 @@ fn apply<const N: usize>(
                     .release(wave.number, wave.turns, value[0] != 0);
                 wave.turns = wave.turns.saturating_add(1);
             }
+            Signal::Sleep => *stop = Some(Stop::Yield),
             // Every access is finished when its instruction is, caches do not exist, and nobody listens.
             Signal::Nop
             | Signal::Waitcnt
-            | Signal::Sleep
             | Signal::Wakeup
             | Signal::Sendmsg
             | Signal::Cache

@@ -10,7 +10,7 @@ use gcn_isa::Target;
 const BASE: u64 = 0x1_0000;
 
 fn step(arch: &str, code: &[u8], wave: &mut WaveState) -> Lds {
-    let mut memory = Memory::new(1 << 20).unwrap();
+    let memory = Memory::new(1 << 20).unwrap();
     memory.map_at(BASE, 4096, Perm::RW).unwrap();
     for i in 0..1024 {
         memory.store_u32(BASE + 4 * i, 0x100 + i as u32).unwrap();
