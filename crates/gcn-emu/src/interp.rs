@@ -38,8 +38,10 @@ struct Step {
     vector: bool,
     /// What the machine lacks to run it.
     lacks: Option<&'static str>,
-    /// A buffer load whose data goes to LDS: the slot of VDATA.
+    /// A load whose data go to LDS: the slot of the registers that they would go to.
     to_lds: Option<u8>,
+    /// It goes to GDS where its meaning says LDS.
+    gds: bool,
 }
 
 impl Step {
@@ -61,6 +63,7 @@ impl Step {
             lacks,
             to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
             program,
+            gds: insn.field(Field::Gds) != 0,
             operands: insn
                 .row
                 .shape
@@ -284,7 +287,7 @@ fn execute<const N: usize>(
     if values.len() < program.nodes.len() {
         values.resize(program.nodes.len(), [0; N]);
     }
-    range.start(step.insn.field(Field::Gds) != 0);
+    range.start(step.gds);
     let exec = if N == 1 { 1 } else { wave.exec() };
     let generation = machine.target.generation();
     for at in 0..program.nodes.len() {
