@@ -76,7 +76,7 @@ impl Range {
     /// The real address of an access of `size` bytes at `address` in a lane; `None` where it is out of range, so that
     /// loads give 0 and stores do nothing.
     #[inline]
-    fn check(&self, lane: usize, address: u64, size: u64) -> Option<u64> {
+    pub(crate) fn check(&self, lane: usize, address: u64, size: u64) -> Option<u64> {
         match self.kind {
             Kind::Unchecked => Some(address),
             Kind::Limited => {
@@ -494,6 +494,7 @@ fn resolve(
     };
     match space {
         Space::Global => Target::Memory(address),
+        Space::Parameters => in_lds(address),
         Space::Lds => lds_place(wave, machine, range, address, size),
         Space::Gds => gds_at(address, size),
         Space::Scratch => Target::Memory(scratch_address(wave, machine, lane, address as u32)),

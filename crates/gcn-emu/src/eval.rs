@@ -253,10 +253,15 @@ pub(crate) fn eval<const N: usize>(
         Op::Ceil => float1!(ty, &env(mode, ty), ceil, d, a),
         Op::RoundZero => float1!(ty, &env(mode, ty), trunc, d, a),
         Op::RoundEven => float1!(ty, &env(mode, ty), rndne, d, a),
+        Op::Table(entries) => map1(d, a, |x| {
+            let entry = usize::try_from(x).ok().and_then(|n| entries.get(n));
+            entry.copied().unwrap_or(0) & mask
+        }),
         // What needs more than operands and MODE.
         Op::Const(_)
         | Op::Src(_)
         | Op::SrcDword(..)
+        | Op::SrcHalf(..)
         | Op::Get(_)
         | Op::Field(_)
         | Op::CodeOf(_)
@@ -268,6 +273,8 @@ pub(crate) fn eval<const N: usize>(
         | Op::Lane
         | Op::Address
         | Op::Load(..)
+        | Op::LoadFormat(_)
+        | Op::LdsOfLane
         | Op::Atomic(..)
         | Op::WaveAtomic(..)
         | Op::Gws(_)

@@ -3,8 +3,10 @@
 use crate::address::{self, Range};
 use crate::engine::{Code, Engine, Failure, FaultKind, FaultReport, Machine, Stop};
 use crate::eval;
+use crate::image;
 use crate::mem::Fault;
 use crate::operands::{self, Modifiers, Opnd, Place, pack};
+use crate::typed;
 use crate::wave::{LANES, WaveState, mode, status};
 use gcn_isa::decode::{Insn, decode};
 use gcn_isa::format::{Field, Format};
@@ -42,16 +44,14 @@ struct Step {
     to_lds: Option<u8>,
     /// It goes to GDS where its meaning says LDS.
     gds: bool,
+    /// The VGPR of TFE's status.
+    status: Option<u16>,
 }
 
 impl Step {
     fn new(insn: Insn) -> Step {
         let program = program(&insn);
         let lacks = match insn.row.format {
-            Format::Mimg if program.untold => Some("the machine has no images"),
-            Format::Vintrp | Format::Exp if program.untold => {
-                Some("the machine has no graphics pipe")
-            }
             _ if program.untold => Some("the machine does not model this instruction"),
             _ => None,
         };
@@ -62,6 +62,7 @@ impl Step {
         Step {
             lacks,
             to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
+            status: typed::status_register(&insn),
             program,
             gds: insn.field(Field::Gds) != 0,
             operands: insn
@@ -307,11 +308,15 @@ fn execute<const N: usize>(
         if let Some(when) = effect.when {
             let when = &values[when as usize];
             let vector = match effect.change {
-                Change::Dst(slot) | Change::DstDword(slot, _) => {
+                Change::Dst(slot) | Change::DstDword(slot, _) | Change::DstHalf(slot, _) => {
                     !matches!(step.operands[slot as usize].place, Place::Scalar(_))
                         || step.operands[slot as usize].ty == Ty::Mask
                 }
-                Change::Store(..) | Change::Vgpr => true,
+                Change::Store(..)
+                | Change::StoreFormat(..)
+                | Change::Image(_)
+                | Change::Export(_)
+                | Change::Vgpr => true,
                 _ => false,
             };
             if vector && N == LANES {
@@ -323,6 +328,9 @@ fn execute<const N: usize>(
         apply(
             step, effect, generation, exec, lanes, wave, machine, range, values, &mut stop,
         )?;
+    }
+    if let Some(register) = step.status {
+        typed::write_status(wave, register, lanes);
     }
     Ok(stop)
 }
@@ -355,6 +363,9 @@ fn node<const N: usize>(
         }
         Op::SrcDword(slot, k) => {
             step.operands[slot as usize].read(wave, machine, &step.mods, Some(k), out);
+        }
+        Op::SrcHalf(slot, half) => {
+            step.operands[slot as usize].read_half(wave, machine, half, out);
         }
         Op::Get(state) => *out = [get(state, wave); N],
         Op::Field(field) => *out = [step.insn.field(field) as u64; N],
@@ -396,6 +407,28 @@ fn node<const N: usize>(
             address::load_lanes(space, ty, wave, machine, range, exec, arg(0), offset, out)
                 .map_err(|(fault, lane)| Failure::memory(fault, lane_of(lane)))?;
         }
+        Op::LoadFormat(k) => {
+            let (insn, operands, ty) = (&step.insn, &step.operands, node.out);
+            typed::load(
+                insn,
+                operands,
+                wave,
+                machine,
+                range,
+                exec,
+                arg(0),
+                k,
+                ty,
+                out,
+            )?;
+        }
+        Op::LdsOfLane => {
+            for (lane, out) in out.iter_mut().enumerate() {
+                let at = typed::lds_place(&step.insn, wave, lane);
+                let bytes = machine.lds.0.get(at..).and_then(|rest| rest.first_chunk());
+                *out = bytes.map_or(0, |b| u32::from_le_bytes(*b) as u64);
+            }
+        }
         Op::Atomic(space, op) => {
             let (addresses, data, second) = (arg(0), arg(1), arg(2));
             for lane in 0..N {
@@ -417,6 +450,10 @@ fn node<const N: usize>(
                 )
                 .map_err(|f| Failure::memory(f, lane_of(lane)))?;
             }
+        }
+        Op::Getreg => {
+            let bits = step.insn.bits as u32;
+            *out = [wave.getreg(arg(0)[0] as u32, generation, bits) as u64; N];
         }
         Op::WaveAtomic(space, op) => {
             let (addresses, data, second) = (arg(0), arg(1), arg(2));
@@ -456,10 +493,13 @@ fn node<const N: usize>(
                 ));
             }
         },
-        Op::Getreg => *out = [wave.getreg(arg(0)[0] as u32) as u64; N],
         op => {
             let (a, b, c) = (arg(0), arg(1), arg(2));
-            eval::eval(op, node.ty, node.out, generation, wave.mode, a, b, c, out);
+            let mode = match node.nearest {
+                true => wave.mode & !mode::FP_ROUND,
+                false => wave.mode,
+            };
+            eval::eval(op, node.ty, node.out, generation, mode, a, b, c, out);
         }
     }
     Ok(())
@@ -485,15 +525,14 @@ fn apply<const N: usize>(
     let second_ty = step.program.nodes[effect.second as usize].out;
     match effect.change {
         Change::Dst(slot) | Change::DstDword(slot, _) if step.to_lds == Some(slot) => {
-            // LDS's address is M0's low half, the instruction's offset and four times the lane's number.
             let k = if let Change::DstDword(_, k) = effect.change {
-                k
+                k as usize
             } else {
                 0
             };
-            let start = ((wave.m0() & 0xffff) as i64 + address::offset(&step.insn)) as u64;
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
-                let at = start.wrapping_add(4 * (lane as u64 + LANES as u64 * k as u64)) as usize;
+                // Dwords of one lane are as far apart as the wave has lanes.
+                let at = typed::lds_place(&step.insn, wave, lane + LANES * k);
                 if let Some(place) = machine.lds.0.get_mut(at..at.saturating_add(4)) {
                     place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
                 }
@@ -505,13 +544,18 @@ fn apply<const N: usize>(
         Change::DstDword(slot, k) => {
             step.operands[slot as usize].write(wave, &step.mods, Some(k), value, ty, lanes, exec);
         }
+        Change::DstHalf(slot, half) => {
+            step.operands[slot as usize].write_half(wave, &step.mods, half, value, ty, lanes);
+        }
         Change::DstLane(slot) => {
             step.operands[slot as usize].write_lane(wave, second[0] as usize, value[0] as u32);
         }
         Change::Set(state) => {
             // A truth value a lane is a mask, without the lanes that are off.
             let value = match state {
-                State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => pack(value) & exec,
+                State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => {
+                    pack(value) & lanes | get(state, wave) & exec & !lanes
+                }
                 _ => value[0],
             };
             set(state, value, wave, stop);
@@ -543,18 +587,33 @@ fn apply<const N: usize>(
                 .map_err(|f| Failure::memory(f, (N == LANES).then_some(lane as u8)))?;
             }
         }
-        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32),
+        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32, generation),
+        Change::Raise(_) => {}
+        Change::StoreFormat(slot, count, halves) => {
+            let (insn, operands) = (&step.insn, &step.operands);
+            let data = &operands[slot as usize];
+            typed::store(
+                insn, operands, wave, machine, range, lanes, value, data, count, halves,
+            )?;
+        }
+        Change::Image(op) => image::run(op, &step.insn, lanes, wave, machine)?,
+        Change::Export(k) => {
+            let target = second[0] as u8;
+            wave.exports
+                .set(target, k, lanes, |lane| value[lane % N] as u32);
+        }
         Change::Signal(signal) => match signal {
             Signal::Endpgm => *stop = Some(Stop::Endpgm),
             Signal::Barrier => *stop = Some(Stop::Barrier),
             Signal::Trap => *stop = Some(Stop::Trap(value[0] as u32)),
+            Signal::Sleep => *stop = Some(Stop::Yield),
             Signal::Release => {
                 machine
                     .global
                     .release(wave.number, wave.turns, value[0] != 0);
                 wave.turns = wave.turns.saturating_add(1);
             }
-            Signal::Sleep => *stop = Some(Stop::Yield),
+            Signal::Exported => wave.exports.made(value[0] as u32, exec),
             // Every access is finished when its instruction is, caches do not exist, and nobody listens.
             Signal::Nop
             | Signal::Waitcnt

@@ -245,11 +245,7 @@ fn set_place(bench: &mut Bench, name: &str, value: &Json) -> Result<(), String> 
             Some(("lds" | "gds" | "mem", _)) => "it is no address".to_owned(),
             _ => format!("{} has no such register", bench.target.name()),
         })?;
-    let bits = match place {
-        Place::Scalar(_, n) | Place::Vgpr(_, n) => 32 * n as u32,
-        Place::Scc | Place::Vskip => 1,
-        _ => 32,
-    };
+    let bits = lang::width(place);
     let value = match (value, place) {
         (Json::Array(list), Place::Vgpr(..)) => {
             if list.len() != LANES {
@@ -306,10 +302,35 @@ fn state_json(bench: &Bench, changes: &[Place]) -> Map<String, Json> {
             }
             Place::Scalar(..) if name.starts_with("ttmp") || name.starts_with('s') => {}
             Place::Vgpr(..) | Place::Lds(_) | Place::Gds(_) | Place::Mem(_) => {}
+            Place::Export(..) | Place::ExportDone | Place::ExportValid => {}
             _ => {
                 state.insert(name, dword(value));
             }
         }
     }
+    if let Some(exports) = exports_json(bench, changes) {
+        state.insert("exp".into(), exports);
+    }
     state
+}
+
+/// What was exported: the four components of each target that changed, and the flags that are set.
+fn exports_json(bench: &Bench, changes: &[Place]) -> Option<Json> {
+    let exports = &bench.wave.exports;
+    let mut out = Map::new();
+    for (target, components) in exports.targets() {
+        let changed = |p: &Place| matches!(p, Place::Export(t, _) if *t == target);
+        if changes.iter().any(changed) {
+            let lanes = |lanes: &[u32; LANES]| lanes.map(|v| json!(format!("{v:#x}"))).to_vec();
+            let components: Vec<Vec<Json>> = components.iter().map(lanes).collect();
+            out.insert(gcn_emu::export::name(target), json!(components));
+        }
+    }
+    if changes.contains(&Place::ExportDone) {
+        out.insert("done".into(), json!(exports.done()));
+    }
+    if changes.contains(&Place::ExportValid) {
+        out.insert("valid".into(), json!(format!("{:#x}", exports.valid())));
+    }
+    (!out.is_empty()).then_some(Json::Object(out))
 }
