@@ -41,8 +41,10 @@ struct Step {
     vector: bool,
     /// What the machine lacks to run it.
     lacks: Option<&'static str>,
-    /// A buffer load whose data goes to LDS: the slot of VDATA.
+    /// A load whose data go to LDS: the slot of the registers that they would go to.
     to_lds: Option<u8>,
+    /// It goes to GDS where its meaning says LDS.
+    gds: bool,
     /// The VGPR of TFE's status.
     status: Option<u16>,
 }
@@ -63,6 +65,7 @@ impl Step {
             to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
             status: typed::status_register(&insn),
             program,
+            gds: insn.field(Field::Gds) != 0,
             operands: insn
                 .row
                 .shape
@@ -298,7 +301,7 @@ fn execute<const N: usize>(
     if values.len() < program.nodes.len() {
         values.resize(program.nodes.len(), [0; N]);
     }
-    range.start(step.insn.field(Field::Gds) != 0);
+    range.start(step.gds);
     let exec = if N == 1 { 1 } else { wave.exec() };
     let generation = machine.target.generation();
     for at in 0..program.nodes.len() {
