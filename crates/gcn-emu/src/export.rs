@@ -55,7 +55,11 @@ impl Exports {
         if target == NULL {
             return;
         }
-        let at = match self.targets.iter().position(|(number, _)| *number == target) {
+        let at = match self
+            .targets
+            .iter()
+            .position(|(number, _)| *number == target)
+        {
             Some(at) => at,
             None => {
                 self.targets.push((target, Box::new([[0; LANES]; 4])));

@@ -40,11 +40,7 @@ impl Number {
 
     /// 1 as registers hold it.
     pub const fn one(self) -> u32 {
-        if self.is_integer() {
-            1
-        } else {
-            0x3f80_0000
-        }
+        if self.is_integer() { 1 } else { 0x3f80_0000 }
     }
 
     /// A register's 32 bits as the 16 of the D16 instructions: a float rounded to nearest even, an integer's low half.
@@ -329,7 +325,9 @@ fn encode(number: Number, bits: u8, value: u32) -> u32 {
             field((x as f64).round_ties_even().clamp(low, signed_top as f64) as i64)
         }
         Number::Uint => (value as u64).min(top) as u32,
-        Number::Sint => field((value as i32 as i64).clamp(-(signed_top as i64) - 1, signed_top as i64)),
+        Number::Sint => {
+            field((value as i32 as i64).clamp(-(signed_top as i64) - 1, signed_top as i64))
+        }
         Number::Float => match bits {
             32 => value,
             16 => fp::convert::<F32, F16>(value as u64, &Env::IEEE, &Env::IEEE) as u32,
@@ -353,7 +351,11 @@ fn scale(x: f32, top: u64) -> u64 {
         return 0;
     }
     let product = mantissa as u128 * top as u128;
-    let (whole, rest, half) = (product >> shift, product & ((1 << shift) - 1), 1u128 << (shift - 1));
+    let (whole, rest, half) = (
+        product >> shift,
+        product & ((1 << shift) - 1),
+        1u128 << (shift - 1),
+    );
     let up = rest > half || rest == half && whole & 1 != 0;
     whole as u64 + up as u64
 }
@@ -380,7 +382,10 @@ fn unsigned_float(raw: u32, mantissa: u32) -> f32 {
         31 if low == 0 => f32::INFINITY,
         31 => f32::from_bits(0x7fc0_0000 | low << (23 - mantissa)),
         0 => (low as f64 * power_of_two(-14 - mantissa as i32)) as f32,
-        _ => ((1 << mantissa | low) as f64 * power_of_two(exponent as i32 - 15 - mantissa as i32)) as f32,
+        _ => {
+            ((1 << mantissa | low) as f64 * power_of_two(exponent as i32 - 15 - mantissa as i32))
+                as f32
+        }
     }
 }
 
@@ -410,7 +415,8 @@ fn shared_exponent(components: [u32; 4]) -> u32 {
     let largest = rgb.iter().fold(0.0f32, |a, &b| a.max(b));
     let floor_log2 = (largest.to_bits() >> 23) as i32 - 127;
     let mut exponent = floor_log2.max(-16) + 16;
-    let steps = |x: f32, exponent: i32| (x as f64 * power_of_two(24 - exponent) + 0.5).floor() as u32;
+    let steps =
+        |x: f32, exponent: i32| (x as f64 * power_of_two(24 - exponent) + 0.5).floor() as u32;
     if steps(largest, exponent) == 512 {
         exponent += 1;
     }

@@ -77,16 +77,17 @@ const TILED: &str = "the image is tiled, and where a tiled image has its element
      which no descriptor says: only linear images (TILING_INDEX 8 on gfx6 to gfx8, SW_MODE 0 on gfx9) can be reached";
 const NO_IMAGE: &str = "the resource's TYPE is no image's (8 to 15)";
 const COMPRESSED: &str = "the image is compressed (COMPRESSION_EN), and where its metadata lie depends on the chip's memory configuration";
-const BLOCKS: &str = "the image's DATA_FORMAT is block-compressed or subsampled, which the machine does not decode";
+const BLOCKS: &str =
+    "the image's DATA_FORMAT is block-compressed or subsampled, which the machine does not decode";
 const FORMAT: &str = "the image's DATA_FORMAT and NUM_FORMAT make no format that the machine knows";
 const PALETTE: &str = "the sampler's border colour is in a palette in memory whose address is in a register of the driver's (TA_BC_BASE_ADDR)";
-const ATOMIC_WIDTH: &str =
-    "DMASK gives an atomic on an image neither 32 nor 64 bits of data (0x1 or 0x3; 0x3 or 0xf of a compare-and-swap)";
+const ATOMIC_WIDTH: &str = "DMASK gives an atomic on an image neither 32 nor 64 bits of data (0x1 or 0x3; 0x3 or 0xf of a compare-and-swap)";
 
 impl Image {
     /// Reads the resource in SRSRC; with `short` it has four dwords.
     fn new(words: [u32; 8], short: bool, generation: Gen) -> Result<Image, Failure> {
-        let field = |word: usize, lo: u32, bits: u32| words[word] >> lo & ((1u64 << bits) - 1) as u32;
+        let field =
+            |word: usize, lo: u32, bits: u32| words[word] >> lo & ((1u64 << bits) - 1) as u32;
         let gfx9 = generation == Gen::Gfx9;
         let (data, number) = (field(1, 20, 6), field(1, 26, 4));
         let kind = match field(3, 28, 4) {
@@ -143,7 +144,11 @@ impl Image {
             kind,
             width,
             height,
-            depth: if kind == Kind::Cube { depth.max(6) } else { depth },
+            depth: if kind == Kind::Cube {
+                depth.max(6)
+            } else {
+                depth
+            },
             pitch: if short {
                 width
             } else {
@@ -460,12 +465,7 @@ fn memory(lane: usize) -> impl Fn(crate::mem::Fault) -> Failure {
 }
 
 /// The element's bits at an address.
-fn read(
-    machine: &Machine<'_>,
-    format: &Format,
-    at: u64,
-    lane: usize,
-) -> Result<u128, Failure> {
+fn read(machine: &Machine<'_>, format: &Format, at: u64, lane: usize) -> Result<u128, Failure> {
     let mut bytes = [0; 16];
     let memory_ = machine.memory;
     let result = match format.bytes() {
@@ -537,9 +537,7 @@ fn store(
     for (n, k) in chosen.enumerate() {
         components[k] = match (access.half, access.packed) {
             (false, _) => access.data(wave, lane, n),
-            (true, false) => format
-                .number()
-                .from_half(access.data(wave, lane, n) as u16),
+            (true, false) => format.number().from_half(access.data(wave, lane, n) as u16),
             (true, true) => {
                 let dword = access.data(wave, lane, n / 2);
                 format.number().from_half((dword >> (16 * (n & 1))) as u16)

@@ -400,7 +400,16 @@ fn node<const N: usize>(
         Op::LoadFormat(k) => {
             let (insn, operands, ty) = (&step.insn, &step.operands, node.out);
             typed::load(
-                insn, operands, wave, machine, range, exec, arg(0), k, ty, out,
+                insn,
+                operands,
+                wave,
+                machine,
+                range,
+                exec,
+                arg(0),
+                k,
+                ty,
+                out,
             )?;
         }
         Op::LdsOfLane => {

@@ -24,10 +24,7 @@ fn format(
     let generation = insn.generation();
     if insn.encoding == Encoding::Mtbuf {
         let (data, number) = (insn.field(Field::Dfmt), insn.field(Field::Nfmt));
-        return Some((
-            Format::buffer(data, number, generation)?,
-            formats::IDENTITY,
-        ));
+        return Some((Format::buffer(data, number, generation)?, formats::IDENTITY));
     }
     let slots = insn.row.shape.slots;
     let at = slots.iter().position(|slot| slot.role == Role::Srsrc)?;
@@ -103,7 +100,14 @@ pub(crate) fn store<const N: usize>(
             };
         }
         let element = format.element(formats::unselected(components, select));
-        write(machine.memory, range, lane, addresses[lane], &format, element)?;
+        write(
+            machine.memory,
+            range,
+            lane,
+            addresses[lane],
+            &format,
+            element,
+        )?;
     }
     Ok(())
 }
@@ -196,7 +200,10 @@ pub(crate) fn status_register(insn: &Insn) -> Option<u16> {
 fn is_atomic(insn: &Insn) -> bool {
     use gcn_isa::meaning::{Op, meaning};
     let program = meaning(insn.row, insn.target);
-    program.nodes.iter().any(|node| matches!(node.op, Op::Atomic(..)))
+    program
+        .nodes
+        .iter()
+        .any(|node| matches!(node.op, Op::Atomic(..)))
 }
 
 /// Writes TFE's status: no access fails here.

@@ -50,7 +50,12 @@ fn every_format() {
         }
     }
     assert!(count > 1500, "{count} vectors");
-    assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{}\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(40)].join("\n")
+    );
 }
 
 #[test]
@@ -69,7 +74,10 @@ fn selections() {
     assert_eq!(selection(0xfac), IDENTITY);
     let format = Format::buffer(10, 4, Gen::Gfx8).expect("8_8_8_8 UINT");
     // W, 1, 0, a reserved code.
-    assert_eq!(format.selected([10, 20, 30, 40], [7, 1, 0, 2]), [40, 1, 0, 0]);
+    assert_eq!(
+        format.selected([10, 20, 30, 40], [7, 1, 0, 2]),
+        [40, 1, 0, 0]
+    );
     // BGRA: what a load takes from Z a store puts there.
     assert_eq!(unselected([10, 20, 30, 40], [6, 5, 4, 7]), [30, 20, 10, 40]);
     assert_eq!(unselected([10, 20, 30, 40], [4, 0, 1, 1]), [10, 0, 0, 0]);

@@ -814,10 +814,8 @@ impl Uses {
                     self.write(What::Slot(slot as u8, 0, 0), gate, false);
                 }
             }
-            Change::Store(..)
-            | Change::StoreFormat(..)
-            | Change::Export(_)
-            | Change::Signal(_) => {}
+            Change::Store(..) | Change::StoreFormat(..) | Change::Export(_) | Change::Signal(_) => {
+            }
         }
     }
 }

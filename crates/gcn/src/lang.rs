@@ -646,7 +646,11 @@ pub fn name(place: Place, target: Target) -> String {
         Place::Vskip => "vskip".into(),
         Place::Lds(at) => format!("lds[{at:#x}]"),
         Place::Mem(at) => format!("mem[{at:#x}]"),
-        Place::Export(target, k) => format!("{}.{}", export::name(target), ["x", "y", "z", "w"][k as usize & 3]),
+        Place::Export(target, k) => format!(
+            "{}.{}",
+            export::name(target),
+            ["x", "y", "z", "w"][k as usize & 3]
+        ),
         Place::ExportDone => "exp.done".into(),
         Place::ExportValid => "exp.valid".into(),
         Place::Pc => "pc".into(),

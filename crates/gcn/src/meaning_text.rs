@@ -8,9 +8,7 @@ use std::fmt::Write as _;
 
 use gcn_isa::format::{Field, Format};
 use gcn_isa::image::{Detail, Footprint, ImageOp, Raw, Sampling};
-use gcn_isa::meaning::{
-    AtomicOp, Change, Effect, Halves, Node, Op, Program, Signal, Space, State,
-};
+use gcn_isa::meaning::{AtomicOp, Change, Effect, Halves, Node, Op, Program, Signal, Space, State};
 use gcn_isa::shape::{Access, Imm, Role, Ty};
 
 /// The pseudo-code of a meaning, one statement a line, without a line break at the end.
@@ -860,7 +858,13 @@ fn atomic_name(op: AtomicOp) -> &'static str {
 
 /// What an image instruction does, in a statement.
 fn image(op: ImageOp) -> String {
-    let texel = |mip: bool| if mip { "mip texel at VADDR" } else { "texel at VADDR" };
+    let texel = |mip: bool| {
+        if mip {
+            "mip texel at VADDR"
+        } else {
+            "texel at VADDR"
+        }
+    };
     match op {
         ImageOp::Load { mip, raw } => {
             let texel = texel(mip);
@@ -875,9 +879,13 @@ fn image(op: ImageOp) -> String {
         ImageOp::Atomic(op, ty) => {
             let name = atomic_name(op);
             let ty = ty.name();
-            format!("DATA = atomic_{name}(texel at VADDR as {ty} or its 64-bit kin, DATA) (written with GLC)")
+            format!(
+                "DATA = atomic_{name}(texel at VADDR as {ty} or its 64-bit kin, DATA) (written with GLC)"
+            )
         }
-        ImageOp::Size => "D = DMASK of (width, height, depth or slices, levels) of level VADDR".into(),
+        ImageOp::Size => {
+            "D = DMASK of (width, height, depth or slices, levels) of level VADDR".into()
+        }
         ImageOp::Lod => "D = DMASK of (clamped level of detail, level of detail)".into(),
         ImageOp::Sample(sampling) => format!("D = DMASK of sample({})", sample_arguments(sampling)),
         ImageOp::Gather(sampling, footprint) => {

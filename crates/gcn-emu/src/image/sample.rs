@@ -214,7 +214,10 @@ impl Reader<'_> {
                 // From v_cubesc and its kin positions on a face go from 1 to 2. An array's cubes are eight faces apart.
                 position = [position[0] - 1.0, position[1] - 1.0, 0.0];
                 let face = rounded(2) as u32;
-                (face / 8).saturating_mul(6).saturating_add((face % 8).min(5)).min(last)
+                (face / 8)
+                    .saturating_mul(6)
+                    .saturating_add((face % 8).min(5))
+                    .min(last)
             }
             Kind::D1Array | Kind::D2Array if access.insn.field(Field::Da) != 0 => {
                 (rounded(dimensions) as u32).min(last)
@@ -257,7 +260,9 @@ impl Reader<'_> {
         if self.sampling.clamp {
             clamped = clamped.max(fixed(level));
         }
-        clamped = clamped.max(sampler.min_lod).min(sampler.max_lod.max(sampler.min_lod));
+        clamped = clamped
+            .max(sampler.min_lod)
+            .min(sampler.max_lod.max(sampler.min_lod));
         let least = image.min_lod - 256 * image.base_level as i32;
         let last = 256 * (image.last_level - image.base_level) as i32;
         Lod {
@@ -292,8 +297,8 @@ impl Reader<'_> {
                 longest = squares;
             }
         }
-        // Of a square the logarithm is twice that of its root.
-        log2_fixed(longest, 9) >> 1
+        // The logarithm of a square is twice that of its root: in 1/128 it is the root's in 1/256.
+        log2_fixed(longest, 7)
     }
 
     /// Where a filter reads along an axis of `size` elements.
@@ -305,7 +310,11 @@ impl Reader<'_> {
         }
         if matches!(self.sampler.clamp[k], 4 | 5) {
             // No farther than half of an element into the border; without a filter not into it.
-            let end = if linear { size as f64 } else { size as f64 - 0.5 };
+            let end = if linear {
+                size as f64
+            } else {
+                size as f64 - 0.5
+            };
             x = x.clamp(0.0, end);
         }
         // Far enough out for every way of wrapping, and near enough to count with.
@@ -416,14 +425,16 @@ impl Reader<'_> {
         let all = sum.finish();
         let selected = self.format.selected(all, self.image.select);
         // A comparison's 1 is a float, whatever the format.
-        Ok(if self.sampling.compare && self.format.number().is_integer() {
-            std::array::from_fn(|k| match self.image.select[k] {
-                1 => 1.0f32.to_bits(),
-                _ => selected[k],
-            })
-        } else {
-            selected
-        })
+        Ok(
+            if self.sampling.compare && self.format.number().is_integer() {
+                std::array::from_fn(|k| match self.image.select[k] {
+                    1 => 1.0f32.to_bits(),
+                    _ => selected[k],
+                })
+            } else {
+                selected
+            },
+        )
     }
 
     /// The level to read, counted from the memory's first, and the next one's weight.
@@ -490,7 +501,10 @@ impl Reader<'_> {
             let element = self.element(&level, at, point.slice, lane)?;
             // 256 for the level and for each axis make 1.
             let scale = 1.0 / (1u64 << (8 * (dimensions + 1))) as f64;
-            sum.add(self.compared(element, point.reference), weight as f64 * scale);
+            sum.add(
+                self.compared(element, point.reference),
+                weight as f64 * scale,
+            );
         }
         Ok(())
     }
@@ -510,12 +524,17 @@ impl Reader<'_> {
         let sizes = [level.width, level.height, level.depth];
         let square = footprint == Footprint::Square;
         let mut at = [0; 3];
-        for (k, at) in at.iter_mut().enumerate().take(self.image.dimensions() as usize) {
+        for (k, at) in at
+            .iter_mut()
+            .enumerate()
+            .take(self.image.dimensions() as usize)
+        {
             *at = self.axis(k, point, sizes[k], square && k < 2).first;
         }
         let channel = (self.access.dmask.trailing_zeros() & 3) as usize;
         let one = |dx: i64, dy: i64| -> Result<u32, Failure> {
-            let element = self.element(&level, [at[0] + dx, at[1] + dy, at[2]], point.slice, lane)?;
+            let element =
+                self.element(&level, [at[0] + dx, at[1] + dy, at[2]], point.slice, lane)?;
             let element = self.compared(element, point.reference);
             Ok(self.format.selected(element, self.image.select)[channel])
         };
@@ -526,9 +545,14 @@ impl Reader<'_> {
             Footprint::Row => ([one(0, 0)?, one(1, 0)?, one(2, 0)?, one(3, 0)?], number),
             Footprint::PackedRow | Footprint::PackedRow8 => {
                 let mut dwords = [0; 4];
-                let count = if footprint == Footprint::PackedRow { 4 } else { 8 };
+                let count = if footprint == Footprint::PackedRow {
+                    4
+                } else {
+                    8
+                };
                 for k in 0..count {
-                    let byte = self.byte(&level, [at[0] + k as i64, at[1], at[2]], point.slice, lane)?;
+                    let byte =
+                        self.byte(&level, [at[0] + k as i64, at[1], at[2]], point.slice, lane)?;
                     dwords[k / 4] |= byte << (8 * (k % 4));
                 }
                 (dwords, Number::Uint)
@@ -547,7 +571,11 @@ impl Reader<'_> {
                 None => return Ok(0),
             }
         }
-        let slice = if self.image.kind == Kind::D3 { place[2] } else { slice };
+        let slice = if self.image.kind == Kind::D3 {
+            place[2]
+        } else {
+            slice
+        };
         let address = self.image.element(level, place[0], place[1], slice, 0);
         self.machine
             .memory
@@ -625,7 +653,9 @@ fn fixed(x: f32) -> i32 {
     if x.is_nan() {
         return 0;
     }
-    (x as f64 * 256.0).clamp(-65536.0, 65536.0).round_ties_even() as i32
+    (x as f64 * 256.0)
+        .clamp(-65536.0, 65536.0)
+        .round_ties_even() as i32
 }
 
 /// log2 of a number that is not negative, in 2^-`bits`, rounded down; of 0 as of a very small one. Only products are
@@ -668,7 +698,11 @@ fn direction(face: u32, s: i64, t: i64, size: i64) -> [i64; 3] {
 fn face_of(x: i64, y: i64, z: i64) -> (u32, i64, i64, i64) {
     let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
     if az >= ax && az >= ay {
-        if z < 0 { (5, -x, -y, az) } else { (4, x, -y, az) }
+        if z < 0 {
+            (5, -x, -y, az)
+        } else {
+            (4, x, -y, az)
+        }
     } else if ay >= ax {
         if y < 0 { (3, x, -z, ay) } else { (2, x, z, ay) }
     } else if x < 0 {

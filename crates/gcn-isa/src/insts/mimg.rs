@@ -1,8 +1,8 @@
 //! MIMG: images: loads, stores, atomics, samples.
 
 use crate::format::Format;
-use crate::inst::{Flags, Inst, NO};
 use crate::image::{Detail, Footprint, ImageOp, Raw, Sampling};
+use crate::inst::{Flags, Inst, NO};
 use crate::meaning::{AtomicOp, Meaning};
 use crate::shape::{Mods, Role::*, Shape, Slot, Ty, read, write};
 
