@@ -277,7 +277,7 @@ fn ratio(numerator: u64, denominator: u64) -> f32 {
     }
     let (shifted, by) = ((numerator as u128) << 64, denominator as u128);
     // A remainder shows in the lowest bit, which is below all that count.
-    let quotient = shifted / by | (shifted % by != 0) as u128;
+    let quotient = (shifted / by) | (shifted % by != 0) as u128;
     (quotient as f32 as f64 * power_of_two(-64)) as f32
 }
 

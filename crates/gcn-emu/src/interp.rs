@@ -50,18 +50,14 @@ impl Step {
     fn new(insn: Insn) -> Step {
         let program = program(&insn);
         let lacks = match insn.row.format {
-            Format::Ds if insn.field(Field::Gds) != 0 => Some("the machine has no GDS"),
             Format::Vintrp if program.untold => Some("the machine has no graphics pipe"),
             _ if program.untold => Some("the machine does not model this instruction"),
             _ => None,
         };
-        let loads_lds = insn.row.format == Format::Mubuf && insn.field(Field::Lds) != 0;
-        let vdata = insn
-            .row
-            .shape
-            .slots
-            .iter()
-            .position(|s| s.role == Role::Vdata);
+        let loads_lds = insn.field(Field::Lds) != 0;
+        let vdata = insn.row.shape.slots.iter().position(|s| {
+            s.role == Role::Vdata || s.role == Role::Vdst && insn.row.format != Format::Ds
+        });
         Step {
             lacks,
             to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
@@ -251,7 +247,16 @@ impl Engine for Interp {
                     if matches!(stop, Stop::Endpgm | Stop::Trap(_)) {
                         wave.pc = pc;
                     }
+                    if stop == Stop::Endpgm {
+                        machine.global.ended(wave.number);
+                    }
                     return stop;
+                }
+                Err(failure) if failure.retry => {
+                    wave.pc = pc;
+                    wave.clock -= 4;
+                    *fuel += 1;
+                    return Stop::Retry;
                 }
                 Err(failure) => {
                     wave.pc = pc;
@@ -281,7 +286,7 @@ fn execute<const N: usize>(
     if values.len() < program.nodes.len() {
         values.resize(program.nodes.len(), [0; N]);
     }
-    range.clear();
+    range.start(step.insn.field(Field::Gds) != 0);
     let exec = if N == 1 { 1 } else { wave.exec() };
     let generation = machine.target.generation();
     for at in 0..program.nodes.len() {
@@ -301,7 +306,7 @@ fn execute<const N: usize>(
         if let Some(when) = effect.when {
             let when = &values[when as usize];
             let vector = match effect.change {
-                Change::Dst(slot) | Change::DstDword(slot, _) => {
+                Change::Dst(slot) | Change::DstDword(slot, _) | Change::DstHalf(slot, _) => {
                     !matches!(step.operands[slot as usize].place, Place::Scalar(_))
                         || step.operands[slot as usize].ty == Ty::Mask
                 }
@@ -336,7 +341,7 @@ fn node<const N: usize>(
     at: usize,
     generation: Gen,
     exec: u64,
-    wave: &WaveState,
+    wave: &mut WaveState,
     machine: &mut Machine<'_>,
     range: &mut Range,
     before: &[[u64; N]],
@@ -356,6 +361,9 @@ fn node<const N: usize>(
         }
         Op::SrcDword(slot, k) => {
             step.operands[slot as usize].read(wave, machine, &step.mods, Some(k), out);
+        }
+        Op::SrcHalf(slot, half) => {
+            step.operands[slot as usize].read_half(wave, machine, half, out);
         }
         Op::Get(state) => *out = [get(state, wave); N],
         Op::Field(field) => *out = [step.insn.field(field) as u64; N],
@@ -441,10 +449,55 @@ fn node<const N: usize>(
                 .map_err(|f| Failure::memory(f, lane_of(lane)))?;
             }
         }
-        Op::Getreg => *out = [wave.getreg(arg(0)[0] as u32) as u64; N],
+        Op::Getreg => {
+            let bits = step.insn.bits as u32;
+            *out = [wave.getreg(arg(0)[0] as u32, generation, bits) as u64; N];
+        }
+        Op::WaveAtomic(space, op) => {
+            let (addresses, data, second) = (arg(0), arg(1), arg(2));
+            let lane = exec.trailing_zeros() as usize;
+            let old = if exec == 0 {
+                0
+            } else {
+                address::atomic(
+                    space,
+                    op,
+                    node.ty,
+                    wave,
+                    machine,
+                    range,
+                    lane,
+                    addresses[lane],
+                    data[lane],
+                    second[lane],
+                )
+                .map_err(|f| Failure::memory(f, lane_of(lane)))?
+            };
+            *out = [old; N];
+        }
+        Op::Gws(op) => {
+            let (resource, value) = (arg(0)[0] as usize, arg(1)[0] as u32);
+            if !machine.global.gws(op, resource, value, &mut wave.ticket) {
+                return Err(Failure::retry());
+            }
+            *out = [0; N];
+        }
+        Op::Turn => match machine.global.turn(wave.number, wave.turns) {
+            Some(true) => *out = [1; N],
+            Some(false) => return Err(Failure::retry()),
+            None => {
+                return Err(Failure::unsupported(
+                    "the wave has had all its turns at ordered counts",
+                ));
+            }
+        },
         op => {
             let (a, b, c) = (arg(0), arg(1), arg(2));
-            eval::eval(op, node.ty, node.out, generation, wave.mode, a, b, c, out);
+            let mode = match node.nearest {
+                true => wave.mode & !mode::FP_ROUND,
+                false => wave.mode,
+            };
+            eval::eval(op, node.ty, node.out, generation, mode, a, b, c, out);
         }
     }
     Ok(())
@@ -478,7 +531,7 @@ fn apply<const N: usize>(
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
                 // Dwords of one lane are as far apart as the wave has lanes.
                 let at = typed::lds_place(&step.insn, wave, lane + LANES * k);
-                if let Some(place) = machine.lds.0.get_mut(at..at + 4) {
+                if let Some(place) = machine.lds.0.get_mut(at..at.saturating_add(4)) {
                     place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
                 }
             }
@@ -489,13 +542,18 @@ fn apply<const N: usize>(
         Change::DstDword(slot, k) => {
             step.operands[slot as usize].write(wave, &step.mods, Some(k), value, ty, lanes, exec);
         }
+        Change::DstHalf(slot, half) => {
+            step.operands[slot as usize].write_half(wave, &step.mods, half, value, ty, lanes);
+        }
         Change::DstLane(slot) => {
             step.operands[slot as usize].write_lane(wave, second[0] as usize, value[0] as u32);
         }
         Change::Set(state) => {
             // A truth value a lane is a mask, without the lanes that are off.
             let value = match state {
-                State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => pack(value) & exec,
+                State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => {
+                    pack(value) & lanes | get(state, wave) & exec & !lanes
+                }
                 _ => value[0],
             };
             set(state, value, wave, stop);
@@ -540,16 +598,23 @@ fn apply<const N: usize>(
             wave.exports
                 .set(target, k, lanes, |lane| value[lane % N] as u32);
         }
-        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32),
+        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32, generation),
+        Change::Raise(_) => {}
         Change::Signal(signal) => match signal {
             Signal::Endpgm => *stop = Some(Stop::Endpgm),
             Signal::Barrier => *stop = Some(Stop::Barrier),
             Signal::Trap => *stop = Some(Stop::Trap(value[0] as u32)),
             Signal::Exported => wave.exports.made(value[0] as u32, exec),
+            Signal::Sleep => *stop = Some(Stop::Yield),
+            Signal::Release => {
+                machine
+                    .global
+                    .release(wave.number, wave.turns, value[0] != 0);
+                wave.turns = wave.turns.saturating_add(1);
+            }
             // Every access is finished when its instruction is, caches do not exist, and nobody listens.
             Signal::Nop
             | Signal::Waitcnt
-            | Signal::Sleep
             | Signal::Wakeup
             | Signal::Sendmsg
             | Signal::Cache
@@ -606,7 +671,9 @@ fn get(state: State, wave: &WaveState) -> u64 {
         State::CondDbgUser => flag(status::COND_DBG_USER),
         State::InstAtc => flag(status::INST_ATC),
         State::Priv => flag(status::PRIV),
-        State::Time | State::RealTime => wave.clock,
+        State::Time => wave.clock,
+        // A tenth of the core's clock: 100 MHz beside 1 GHz.
+        State::RealTime => wave.clock / 10,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Typed buffer accesses: the element at an address and its components.
 
-use crate::address::Range;
+use crate::address::{self, Range};
 use crate::engine::{Failure, Machine};
 use crate::formats::{self, Format};
 use crate::mem::Memory;
@@ -175,10 +175,11 @@ fn write(
     Ok(())
 }
 
-/// The byte of LDS that belongs to a lane in a buffer instruction with LDS: M0's low half, the instruction's offset and four
-/// times the lane's number. M0 is no limit here.
+/// The byte of LDS that belongs to a lane in an instruction between memory and LDS: M0's low half, the instruction's offset
+/// and four times the lane's number. M0 is no limit here.
 pub(crate) fn lds_place(insn: &Insn, wave: &WaveState, lane: usize) -> usize {
-    (wave.m0() & 0xffff) as usize + insn.field(Field::Offset) as usize + 4 * lane
+    let start = (wave.m0() & 0xffff) as i64 + address::offset(insn);
+    start.wrapping_add(4 * lane as i64) as usize
 }
 
 /// The VGPR that TFE's status goes to: the one behind the data. `None` where the instruction writes no data.

@@ -337,24 +337,27 @@ impl Facts {
         // A format in the instruction or its resource says how many bytes there are.
         let mut formatted = None;
         let mut image = None;
-        let (mut flat, mut scratch, mut lds) = (false, false, false);
+        let (mut flat, mut scratch, mut lds, mut gds) = (false, false, false, false);
         let mut see = |space: Space| match space {
             Space::Flat => flat = true,
             Space::Scratch => scratch = true,
             Space::Lds => lds = true,
+            Space::Gds => gds = true,
             _ => {}
         };
         for node in nodes() {
             match node.op {
-                Op::Src(slot) => slots[slot as usize].whole = true,
+                Op::Src(slot) | Op::SrcHalf(slot, _) => slots[slot as usize].whole = true,
                 Op::SrcDword(slot, k) => slots[slot as usize].dwords |= 1 << k.min(15),
                 Op::Address => by_address = true,
                 Op::LoadFormat(_) => formatted = Some(MemoryKind::Load),
+                // Parameters were put there before the wave began, and no counter waits for them.
+                Op::Load(Space::Parameters, _) => {}
                 Op::Load(space, _) => {
                     see(space);
                     bytes[MemoryKind::Load as usize] += node.out.bits().div_ceil(8) as u16;
                 }
-                Op::Atomic(space, _) => {
+                Op::Atomic(space, _) | Op::WaveAtomic(space, _) => {
                     see(space);
                     bytes[MemoryKind::Atomic as usize] += node.out.bits().div_ceil(8) as u16;
                 }
@@ -423,9 +426,10 @@ impl Facts {
             .map(|kind| (kind, Some(bytes[kind as usize])))
             .or(formatted.map(|kind| (kind, None)));
         if row.format.is_vector() {
-            let crosses = nodes().any(|n| matches!(n.op, Op::FirstLane | Op::SendLane));
+            let crosses =
+                nodes().any(|n| matches!(n.op, Op::FirstLane | Op::SendLane | Op::WaveAtomic(..)));
             let writes = program.effects.iter().any(|e| match e.change {
-                Change::Dst(slot) | Change::DstDword(slot, _) => {
+                Change::Dst(slot) | Change::DstDword(slot, _) | Change::DstHalf(slot, _) => {
                     row.shape.slots[slot as usize].role != Role::SdstV
                 }
                 Change::Vgpr | Change::Image(_) | Change::Export(_) => true,
@@ -442,6 +446,9 @@ impl Facts {
         let generation = target.generation();
         if generation < Gen::Gfx9 && (lds || flat) {
             // The LDS's size is in M0.
+            uses.read(M0_DWORD);
+        }
+        if gds || row.format == Format::Ds && by_address && row.shape.slot(Role::DsAddr).is_none() {
             uses.read(M0_DWORD);
         }
         if flat || scratch {
@@ -685,7 +692,7 @@ fn live(program: &Program) -> Vec<bool> {
         }
     }
     for (at, node) in program.nodes.iter().enumerate().rev() {
-        if matches!(node.op, Op::Atomic(..)) {
+        if node.op.acts() {
             live[at] = true;
         }
         if live[at] {
@@ -784,7 +791,10 @@ impl Uses {
             Some(when) => gate(program, when),
         };
         match effect.change {
-            Change::Dst(slot) => self.write(What::Slot(slot, 0, 0), gate, false),
+            // Halves come in pairs.
+            Change::Dst(slot) | Change::DstHalf(slot, _) => {
+                self.write(What::Slot(slot, 0, 0), gate, false);
+            }
             Change::DstDword(slot, k) => self.write(What::Slot(slot, k, 1), gate, false),
             Change::DstLane(slot) => self.write(What::Slot(slot, 0, 0), gate, true),
             Change::Set(state) => {
@@ -814,8 +824,11 @@ impl Uses {
                     self.write(What::Slot(slot as u8, 0, 0), gate, false);
                 }
             }
-            Change::Store(..) | Change::StoreFormat(..) | Change::Export(_) | Change::Signal(_) => {
-            }
+            Change::Store(..)
+            | Change::StoreFormat(..)
+            | Change::Export(_)
+            | Change::Signal(_)
+            | Change::Raise(_) => {}
         }
     }
 }
@@ -911,7 +924,7 @@ impl Use {
         let Value::Code(code) = insn.operand(slot).value else {
             return None;
         };
-        if self.write && slot.role == Role::Vdata && is_lds_load(insn) {
+        if self.write && matches!(slot.role, Role::Vdata | Role::Vdst) && is_lds_load(insn) {
             return None;
         }
         access.slot = Some(n);
@@ -967,7 +980,7 @@ fn names_masks(insn: &Insn, role: Role) -> bool {
 }
 
 fn is_lds_load(insn: &Insn) -> bool {
-    insn.encoding == Encoding::Mubuf && insn.field(Field::Lds) != 0
+    matches!(insn.encoding, Encoding::Mubuf | Encoding::Flat) && insn.field(Field::Lds) != 0
 }
 
 /// What the encoding adds to the row: the old destination of SDWA, TFE's status, M0 of GDS and of
@@ -1009,6 +1022,9 @@ fn beside(insn: &Insn) -> [Option<RegAccess>; 6] {
                 let after = insn.field(Field::Vdata) as u16 + insn.dwords(slot) as u16;
                 list[1] = Some(access(File::Vector, after, 1, true));
             }
+        }
+        Encoding::Flat if is_lds_load(insn) => {
+            list[0] = Some(access(File::Scalar, M0, 1, false));
         }
         Encoding::Ds if insn.generation() == Gen::Gfx9 && insn.field(Field::Gds) != 0 => {
             list[0] = Some(access(File::Scalar, M0, 1, false));

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 
 use gcn_emu::export;
 use gcn_emu::fp;
+use gcn_emu::global::{GDS_BYTES, Global};
 use gcn_emu::mem::{Memory, PAGE_SIZE, Perm};
 use gcn_emu::snippet::{self, End, Outcome};
 use gcn_emu::wave::{LANES, Lds, WaveState};
@@ -31,6 +32,8 @@ pub enum Place {
     Vskip,
     /// A dword of LDS by byte address.
     Lds(u32),
+    /// A dword of the global data share by byte address.
+    Gds(u32),
     /// A dword of memory by byte address.
     Mem(u64),
     /// A component, X to W, of an export target.
@@ -223,6 +226,9 @@ pub fn place(name: &str, target: Target) -> Option<Place> {
             if let Some(at) = name.strip_prefix("lds[").and_then(|r| r.strip_suffix(']')) {
                 return Some(Place::Lds(integer(at)?.try_into().ok()?));
             }
+            if let Some(at) = name.strip_prefix("gds[").and_then(|r| r.strip_suffix(']')) {
+                return Some(Place::Gds(integer(at)?.try_into().ok()?));
+            }
             if let Some(at) = name.strip_prefix("mem[").and_then(|r| r.strip_suffix(']')) {
                 return Some(Place::Mem(integer(at)?.try_into().ok()?));
             }
@@ -340,6 +346,8 @@ pub struct Bench {
     pub target: Target,
     pub wave: WaveState,
     pub lds: Lds,
+    /// The global data share, and global wave sync.
+    pub global: Global,
     pub memory: Memory,
     /// Bytes from the snippet's start.
     pub start: u64,
@@ -355,6 +363,7 @@ impl Bench {
             target,
             wave: WaveState::new(256),
             lds: Lds(vec![0; target.generation().lds_bytes() as usize]),
+            global: Global::default(),
             memory: Memory::new(256 << 20).map_err(|e| e.to_string())?,
             start: 0,
         })
@@ -416,6 +425,14 @@ impl Bench {
                     .ok_or_else(|| format!("lds[{at:#x}] is beyond the {size} bytes of LDS"))?;
                 place.copy_from_slice(&(one as u32).to_le_bytes());
             }
+            Place::Gds(at) => {
+                let at = at as usize;
+                self.global
+                    .gds()
+                    .get_mut(at..at.saturating_add(4))
+                    .ok_or_else(|| format!("gds[{at:#x}] is beyond the {GDS_BYTES} bytes of GDS"))?
+                    .copy_from_slice(&(one as u32).to_le_bytes());
+            }
             Place::Mem(at) => {
                 self.map(at)?;
                 self.memory
@@ -467,13 +484,8 @@ impl Bench {
             Place::Status => self.wave.status as u64,
             Place::Trapsts => self.wave.trapsts as u64,
             Place::Vskip => (self.wave.mode & gcn_emu::wave::mode::VSKIP != 0) as u64,
-            Place::Lds(at) => {
-                let at = at as usize;
-                match self.lds.0.get(at..at + 4) {
-                    Some(b) => u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as u64,
-                    None => 0,
-                }
-            }
+            Place::Lds(at) => dword(&self.lds.0, at) as u64,
+            Place::Gds(at) => dword(&self.global.gds(), at) as u64,
             Place::Mem(at) => self.memory.load_u32(at).unwrap_or(0) as u64,
             Place::Export(target, k) => {
                 let components = self.wave.exports.target(target);
@@ -493,12 +505,13 @@ impl Bench {
         max: u64,
         engine: &mut dyn gcn_emu::engine::Engine,
     ) -> Outcome {
-        snippet::run(
+        snippet::run_beside(
             self.target,
             code,
             &mut self.wave,
             &mut self.lds,
             &self.memory,
+            &self.global,
             self.start,
             max,
             engine,
@@ -519,6 +532,7 @@ impl Bench {
         Snapshot {
             wave: self.wave.clone(),
             lds: self.lds.clone(),
+            gds: self.global.gds().clone(),
             memory,
         }
     }
@@ -571,6 +585,15 @@ impl Bench {
                 out.push(Place::Lds(at as u32));
             }
         }
+        let gds = self.global.gds();
+        if *gds != before.gds {
+            for at in (0..GDS_BYTES).step_by(4) {
+                if gds[at..at + 4] != before.gds[at..at + 4] {
+                    out.push(Place::Gds(at as u32));
+                }
+            }
+        }
+        drop(gds);
         let now = self.snapshot().memory;
         let mut places: Vec<u64> = now.keys().chain(before.memory.keys()).copied().collect();
         places.sort_unstable();
@@ -584,10 +607,20 @@ impl Bench {
     }
 }
 
+/// The dword at a byte address, 0 beyond the end.
+fn dword(bytes: &[u8], at: u32) -> u32 {
+    let at = at as usize;
+    bytes
+        .get(at..)
+        .and_then(|rest| rest.first_chunk())
+        .map_or(0, |b| u32::from_le_bytes(*b))
+}
+
 /// What [`Bench::snapshot`] keeps.
 pub struct Snapshot {
     wave: WaveState,
     lds: Lds,
+    gds: Box<[u8]>,
     /// The dwords that are not zero.
     memory: BTreeMap<u64, u32>,
 }
@@ -645,6 +678,7 @@ pub fn name(place: Place, target: Target) -> String {
         Place::Trapsts => "trapsts".into(),
         Place::Vskip => "vskip".into(),
         Place::Lds(at) => format!("lds[{at:#x}]"),
+        Place::Gds(at) => format!("gds[{at:#x}]"),
         Place::Mem(at) => format!("mem[{at:#x}]"),
         Place::Export(target, k) => format!(
             "{}.{}",

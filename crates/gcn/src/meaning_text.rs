@@ -8,8 +8,21 @@ use std::fmt::Write as _;
 
 use gcn_isa::format::{Field, Format};
 use gcn_isa::image::{Detail, Footprint, ImageOp, Raw, Sampling};
-use gcn_isa::meaning::{AtomicOp, Change, Effect, Halves, Node, Op, Program, Signal, Space, State};
+use gcn_isa::meaning::{
+    AtomicOp, Change, Effect, GwsOp, Halves, Node, Op, Program, Signal, Space, State,
+};
 use gcn_isa::shape::{Access, Imm, Role, Ty};
+
+/// What the bits of TRAPSTS from the lowest on stand for.
+const EXCEPTIONS: [&str; 7] = [
+    "invalid operation",
+    "denormal source",
+    "division by zero",
+    "overflow",
+    "underflow",
+    "inexact result",
+    "integer division by zero",
+];
 
 /// The pseudo-code of a meaning, one statement a line, without a line break at the end.
 pub fn text(program: &Program) -> String {
@@ -115,10 +128,12 @@ fn effect_reads(effect: &Effect) -> impl Iterator<Item = u16> {
         | Change::Setreg => Some(effect.second),
         Change::Dst(_)
         | Change::DstDword(..)
+        | Change::DstHalf(..)
         | Change::StoreFormat(..)
         | Change::Image(_)
         | Change::Set(_)
-        | Change::Signal(_) => None,
+        | Change::Signal(_)
+        | Change::Raise(_) => None,
     };
     effect.when.into_iter().chain([effect.value]).chain(second)
 }
@@ -134,7 +149,7 @@ impl<'p> Printer<'p> {
         // Backwards, so that only nodes that are needed count their operands.
         for at in (0..program.nodes.len()).rev() {
             let node = &program.nodes[at];
-            if uses[at] > 0 || matches!(node.op, Op::Atomic(..)) {
+            if uses[at] > 0 || node.op.acts() {
                 for &arg in &node.args[..node.op.arity()] {
                     uses[arg as usize] += 1;
                 }
@@ -173,7 +188,7 @@ impl<'p> Printer<'p> {
         }
         // Atomics change memory whether or not anybody wants the old value.
         for at in 0..self.program.nodes.len() as u16 {
-            if !matches!(self.node(at).op, Op::Atomic(..)) {
+            if !self.node(at).op.acts() {
                 continue;
             }
             let plain = |e: &Effect| e.when.is_none() && e.value == at;
@@ -233,7 +248,8 @@ impl<'p> Printer<'p> {
             (Op::Get(read), Change::Set(state)) => read == state,
             (Op::Src(read), Change::Dst(slot) | Change::DstDword(slot, _)) => read == slot,
             (Op::SrcDword(read, _), Change::Dst(slot)) => read == slot,
-            (Op::SrcDword(read, k), Change::DstDword(slot, j)) => (read, k) == (slot, j),
+            (Op::SrcDword(read, k), Change::DstDword(slot, j))
+            | (Op::SrcHalf(read, k), Change::DstHalf(slot, j)) => (read, k) == (slot, j),
             _ => false,
         };
         let effects = &self.program.effects;
@@ -244,7 +260,7 @@ impl<'p> Printer<'p> {
         // What both sides share has a name by then.
         let shared = |n: u16| {
             let many = self.uses[n as usize] > 1 && !is_leaf(self.node(n).op);
-            matches!(self.node(n).op, Op::Atomic(..))
+            self.node(n).op.acts()
                 || many
                     && before
                         .iter()
@@ -402,6 +418,7 @@ impl<'p> Printer<'p> {
                 format!("{name}{lane} = {}", value())
             }
             Change::DstDword(slot, k) => format!("{} = {}", self.dword(slot, k), value()),
+            Change::DstHalf(slot, k) => format!("{} = {}", self.half(slot, k), value()),
             Change::DstLane(slot) => {
                 let name = operand_name(self.program, slot as usize);
                 format!("{name}[lane {}] = {}", second(), value())
@@ -468,6 +485,15 @@ impl<'p> Printer<'p> {
                 value()
             ),
             Change::Setreg => format!("HWREG({}) = {}", value(), second()),
+            Change::Raise(exceptions) => {
+                let names: Vec<&str> = EXCEPTIONS
+                    .iter()
+                    .enumerate()
+                    .filter(|(bit, _)| exceptions >> bit & 1 != 0)
+                    .map(|(_, name)| *name)
+                    .collect();
+                format!("exception if {}: {}", value(), names.join(", "))
+            }
             Change::Signal(signal) => match signal {
                 Signal::Nop => format!("idle for {} cycles", value()),
                 Signal::Endpgm => "end the wave".into(),
@@ -488,6 +514,7 @@ impl<'p> Printer<'p> {
                 Signal::PerfUp => format!("PERFCNT[{}] += 1", value()),
                 Signal::PerfDown => format!("PERFCNT[{}] -= 1", value()),
                 Signal::Exported => format!("make the export with the flags {}", value()),
+                Signal::Release => format!("give up the turn, and all to come if {}", value()),
                 Signal::ThreadTrace => format!("thread trace gets {}", value()),
             },
         }
@@ -514,6 +541,11 @@ impl<'p> Printer<'p> {
         }
     }
 
+    fn half(&self, slot: u8, k: u8) -> String {
+        let name = operand_name(self.program, slot as usize);
+        format!("{name}.{}", if k == 0 { "lo" } else { "hi" })
+    }
+
     /// What marks a register number as that of a pair.
     fn pair(&self, value: u16) -> &'static str {
         if self.node(value).out.bits() > 32 {
@@ -528,7 +560,8 @@ impl<'p> Printer<'p> {
             Space::Global => "MEM",
             Space::Flat => "FLAT",
             Space::Scratch => "SCRATCH",
-            Space::Lds => "LDS",
+            Space::Lds | Space::Parameters => "LDS",
+            Space::Gds => "GDS",
         };
         let mut at = self.expression(address, Bind::Sum);
         match offset {
@@ -649,6 +682,7 @@ impl<'p> Printer<'p> {
                 )
             }
             Op::SrcDword(slot, k) => (Bind::Atom, self.dword(slot, k)),
+            Op::SrcHalf(slot, k) => (Bind::Atom, self.half(slot, k)),
             Op::Get(state) => (Bind::Atom, state.name().into()),
             Op::Field(field) => (Bind::Atom, field_name(field)),
             Op::Not
@@ -820,15 +854,34 @@ impl<'p> Printer<'p> {
                 )
             }
             Op::LdsOfLane => (Bind::Atom, "LDS[M0 + OFFSET + 4 * lane]".into()),
-            Op::Atomic(space, op) => {
+            Op::Atomic(space, op) | Op::WaveAtomic(space, op) => {
                 let name = atomic_name(op);
                 let mut args = vec![self.place(space, node.out, a, 0), arg(b)];
-                if matches!(op, AtomicOp::CmpSwap | AtomicOp::Mskor | AtomicOp::Wrap) {
+                if matches!(
+                    op,
+                    AtomicOp::CmpSwap | AtomicOp::Mskor | AtomicOp::Wrap | AtomicOp::AndAdd
+                ) {
                     args.push(arg(c));
                 }
-                call(&format!("atomic_{name}"), &args)
+                let once = match node.op {
+                    Op::WaveAtomic(..) => "once_a_wave_",
+                    _ => "",
+                };
+                call(&format!("{once}atomic_{name}"), &args)
             }
+            Op::Gws(op) => {
+                let resource = format!("GWS[{}]", arg(a));
+                match op {
+                    GwsOp::Init => call("set", &[resource, arg(b)]),
+                    GwsOp::Signal => call("signal", &[resource, arg(b)]),
+                    GwsOp::Take => call("wait_for", &[resource]),
+                    GwsOp::ReleaseAll => call("release_all", &[resource]),
+                    GwsOp::Barrier => call("meet_at", &[resource, arg(b)]),
+                }
+            }
+            Op::Turn => call("wait_for_turn", &[]),
             Op::Getreg => call("HWREG", &[arg(a)]),
+            Op::Table(entries) => (Bind::Atom, format!("TABLE{}[{}]", entries.len(), arg(a))),
             Op::CodeOf(slot) => call("code", &[operand_name(self.program, slot as usize).into()]),
             Op::Sgpr => (Bind::Atom, format!("SGPR[{}]{}", arg(a), self.pair(at))),
             Op::Vgpr => (Bind::Atom, format!("VGPR[{}]{}", arg(a), self.pair(at))),
@@ -853,6 +906,8 @@ fn atomic_name(op: AtomicOp) -> &'static str {
         AtomicOp::Dec => "decrement_wrapping_to",
         AtomicOp::Mskor => "mask_or",
         AtomicOp::Wrap => "wrap",
+        AtomicOp::AndAdd => "and_add",
+        AtomicOp::CondSwap => "conditional_swap",
     }
 }
 

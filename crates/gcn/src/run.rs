@@ -317,7 +317,7 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
         })
         .collect::<Result<Vec<_>, _>>()?;
     let total: u64 = contents.iter().flatten().map(|b| b.len() as u64).sum();
-    let mut gpu = Gpu::new(target, total.saturating_mul(2).saturating_add(1 << 30))
+    let gpu = Gpu::new(target, total.saturating_mul(2).saturating_add(1 << 30))
         .map_err(|e| e.to_string())?;
     let loaded = gpu.load(object).map_err(|e| e.to_string())?;
 
@@ -390,6 +390,7 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
         dynamic_lds,
         max_instructions: request.max_instructions,
         threads: request.threads,
+        ..Launch::default()
     };
     // Before any output is written, which may be one of the inputs.
     let types: Vec<String> = (request.outs.iter())

@@ -1,18 +1,21 @@
 //! What a kernel finds when it starts: kernel arguments, packet, queue, scratch and the registers of its waves, as the
 //! HSA ABI has them.
 
+use super::watch::Service;
 use super::{Gpu, Launch, Loaded, RunError};
 use crate::mem::{MemError, PAGE_SIZE, Perm};
-use crate::wave::{LANES, WaveState, status};
+use crate::wave::{self, LANES, WaveState, status};
 use gcn_isa::target::{Gen, Target};
 use gcn_object::descriptor::UserSgpr;
 use gcn_object::metadata::ValueKind;
 use gcn_object::read::Kernel;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl Gpu {
     /// Puts kernel arguments, packet, queue and scratch into memory.
     pub(super) fn prepare<'a>(
-        &mut self,
+        &self,
         loaded: &Loaded,
         kernel: &'a Kernel,
         launch: &Launch,
@@ -27,7 +30,7 @@ impl Gpu {
         let kernarg = alloc(shape.kernarg_size, shape.kernarg_align)?;
         let packet = alloc(64, 64)?;
         let queue = alloc(PAGE_SIZE, 64)?;
-        let slots = shape.threads as u64 * shape.waves_of(launch.group) as u64;
+        let slots = (shape.resident * shape.waves_of(launch.group)) as u64;
         let scratch = match slots * shape.wave_scratch {
             0 => 0,
             bytes if bytes > u32::MAX as u64 => {
@@ -48,7 +51,8 @@ impl Gpu {
             packet,
             queue,
             scratch,
-            dispatch_id: self.dispatches,
+            dispatch_id: self.dispatches.load(Relaxed),
+            service: launch.watch.service.clone(),
         };
         let put = |at: u64, bytes: &[u8]| self.memory.write(at, bytes);
         let kernel_object = loaded.base.wrapping_add(kernel.descriptor_address);
@@ -93,6 +97,8 @@ pub(super) struct Shape {
     pub(super) kernarg_size: u64,
     pub(super) kernarg_align: u64,
     pub(super) threads: usize,
+    /// Workgroups that are under way at a time, each with a slot of scratch.
+    pub(super) resident: usize,
 }
 
 impl Shape {
@@ -177,10 +183,13 @@ impl Shape {
                 .map_or(64, |m| m.kernarg_segment_align)
                 .clamp(64, PAGE_SIZE)
                 .next_power_of_two(),
-            threads: launch
-                .threads
-                .clamp(1, 1024)
-                .min(usize::try_from(total).unwrap_or(1024)),
+            threads: match launch.deterministic {
+                true => 1,
+                false => {
+                    (launch.threads.clamp(1, 1024)).min(usize::try_from(total).unwrap_or(1024))
+                }
+            },
+            resident: 1,
         })
     }
 
@@ -268,6 +277,8 @@ pub(super) struct Setup<'a> {
     pub(super) queue: u64,
     pub(super) scratch: u64,
     pub(super) dispatch_id: u64,
+    /// What the host does for waves while they run.
+    pub(super) service: Option<Arc<dyn Service>>,
 }
 
 impl Setup<'_> {
@@ -368,10 +379,15 @@ impl Setup<'_> {
         state.status = status::VALID | flag(waves > 1, 11) | flag(descriptor.priv_(), 5);
         // Compilers set M0 before they use it; until then all of the LDS is in reach.
         state.sgprs[gcn_isa::operand::M0 as usize] = self.shape.lds_bytes;
-        // Blocks of 64 dwords.
-        state.lds_alloc = (self.shape.lds_bytes / 256) << 12;
-        state.gpr_alloc = descriptor.granulated_workitem_vgpr_count() << 8
-            | descriptor.granulated_wavefront_sgpr_count() << 24;
+        state.lds_alloc = wave::lds_alloc(self.shape.lds_bytes);
+        state.gpr_alloc = wave::gpr_alloc(
+            4 * (descriptor.granulated_workitem_vgpr_count() + 1),
+            8 * (descriptor.granulated_wavefront_sgpr_count() + 1),
+            generation,
+        );
+        let [x, y, z] = group.map(u64::from);
+        let [across, down, _] = self.shape.groups.map(u64::from);
+        state.hw_id = wave::hw_id((z * down + y) * across + x, wave);
         state.pc = self.entry;
         state
     }

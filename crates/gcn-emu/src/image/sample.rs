@@ -662,8 +662,7 @@ fn fixed(x: f32) -> i32 {
 /// computed, so every host has the same.
 fn log2_fixed(x: f64, bits: u32) -> i32 {
     let limit = 32 << bits;
-    // Not a number either.
-    if !(x >= f64::MIN_POSITIVE) {
+    if x.is_nan() || x < f64::MIN_POSITIVE {
         return -limit;
     }
     if x.is_infinite() {

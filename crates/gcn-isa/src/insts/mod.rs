@@ -5,6 +5,7 @@ use crate::inst::{Inst, NO};
 use crate::shape::{Imm, Role};
 use crate::target::{Gen, TABLE, TABLES, Target};
 
+mod approx;
 pub mod common;
 pub mod ds;
 pub mod exp;
