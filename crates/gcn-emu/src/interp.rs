@@ -50,7 +50,6 @@ impl Step {
     fn new(insn: Insn) -> Step {
         let program = program(&insn);
         let lacks = match insn.row.format {
-            Format::Vintrp if program.untold => Some("the machine has no graphics pipe"),
             _ if program.untold => Some("the machine does not model this instruction"),
             _ => None,
         };
@@ -585,6 +584,8 @@ fn apply<const N: usize>(
                 .map_err(|f| Failure::memory(f, (N == LANES).then_some(lane as u8)))?;
             }
         }
+        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32, generation),
+        Change::Raise(_) => {}
         Change::StoreFormat(slot, count, halves) => {
             let (insn, operands) = (&step.insn, &step.operands);
             let data = &operands[slot as usize];
@@ -598,13 +599,10 @@ fn apply<const N: usize>(
             wave.exports
                 .set(target, k, lanes, |lane| value[lane % N] as u32);
         }
-        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32, generation),
-        Change::Raise(_) => {}
         Change::Signal(signal) => match signal {
             Signal::Endpgm => *stop = Some(Stop::Endpgm),
             Signal::Barrier => *stop = Some(Stop::Barrier),
             Signal::Trap => *stop = Some(Stop::Trap(value[0] as u32)),
-            Signal::Exported => wave.exports.made(value[0] as u32, exec),
             Signal::Sleep => *stop = Some(Stop::Yield),
             Signal::Release => {
                 machine
@@ -612,6 +610,7 @@ fn apply<const N: usize>(
                     .release(wave.number, wave.turns, value[0] != 0);
                 wave.turns = wave.turns.saturating_add(1);
             }
+            Signal::Exported => wave.exports.made(value[0] as u32, exec),
             // Every access is finished when its instruction is, caches do not exist, and nobody listens.
             Signal::Nop
             | Signal::Waitcnt

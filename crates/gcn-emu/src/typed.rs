@@ -175,10 +175,10 @@ fn write(
     Ok(())
 }
 
-/// The byte of LDS that belongs to a lane in an instruction between memory and LDS: M0's low half, the instruction's offset
-/// and four times the lane's number. M0 is no limit here.
+/// The byte of LDS that belongs to a lane in a memory instruction with LDS: M0's low half, the instruction's offset and four
+/// times the lane's number. M0 is no limit here.
 pub(crate) fn lds_place(insn: &Insn, wave: &WaveState, lane: usize) -> usize {
-    let start = (wave.m0() & 0xffff) as i64 + address::offset(insn);
+    let start = (wave.m0() & 0xffff) as i64 + crate::address::offset(insn);
     start.wrapping_add(4 * lane as i64) as usize
 }
 

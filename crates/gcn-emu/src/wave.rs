@@ -149,14 +149,14 @@ pub struct WaveState {
     pub sh_mem_bases: u32,
     /// What s_memtime reads: instructions the wave has executed, times four; s_memrealtime reads a tenth of it.
     pub clock: u64,
-    /// What it exported.
-    pub exports: Exports,
     /// Its place in the order in which the dispatch's waves started, from 0: the order of ordered counts.
     pub number: u64,
     /// How often it has given up its turn at ordered counts.
     pub turns: u32,
     /// While it waits for global wave sync: what for.
     pub ticket: Option<u64>,
+    /// What it exported.
+    pub exports: Exports,
 }
 
 impl WaveState {
@@ -179,10 +179,10 @@ impl WaveState {
             ib_sts: 0,
             sh_mem_bases: SH_MEM_BASES,
             clock: 0,
-            exports: Exports::default(),
             number: 0,
             turns: 0,
             ticket: None,
+            exports: Exports::default(),
         }
     }
 

@@ -334,10 +334,10 @@ impl Facts {
         let mut slots = vec![SlotRead::default(); row.shape.slots.len()];
         let mut bytes = [0u16; 3];
         let mut by_address = false;
+        let (mut flat, mut scratch, mut lds, mut gds) = (false, false, false, false);
         // A format in the instruction or its resource says how many bytes there are.
         let mut formatted = None;
         let mut image = None;
-        let (mut flat, mut scratch, mut lds, mut gds) = (false, false, false, false);
         let mut see = |space: Space| match space {
             Space::Flat => flat = true,
             Space::Scratch => scratch = true,
@@ -350,9 +350,9 @@ impl Facts {
                 Op::Src(slot) | Op::SrcHalf(slot, _) => slots[slot as usize].whole = true,
                 Op::SrcDword(slot, k) => slots[slot as usize].dwords |= 1 << k.min(15),
                 Op::Address => by_address = true,
-                Op::LoadFormat(_) => formatted = Some(MemoryKind::Load),
                 // Parameters were put there before the wave began, and no counter waits for them.
                 Op::Load(Space::Parameters, _) => {}
+                Op::LoadFormat(_) => formatted = Some(MemoryKind::Load),
                 Op::Load(space, _) => {
                     see(space);
                     bytes[MemoryKind::Load as usize] += node.out.bits().div_ceil(8) as u16;

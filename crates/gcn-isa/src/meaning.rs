@@ -320,8 +320,8 @@ impl Op {
             | Op::CodeOf(_)
             | Op::FirstLane
             | Op::Lane
-            | Op::LdsOfLane
             | Op::Turn
+            | Op::LdsOfLane
             | Op::Address => 0,
             Op::Not
             | Op::Neg
@@ -481,10 +481,10 @@ pub enum Signal {
     PerfDown,
     /// M0 goes to the thread trace.
     ThreadTrace,
-    /// An export is made: bit 0 of the argument says that it is the last one, bit 1 that EXEC says which pixels are valid.
-    Exported,
     /// The wave gives up its turn ([`Op::Turn`]); where the argument is not 0, those to come as well.
     Release,
+    /// An export is made: bit 0 of the argument says that it is the last one, bit 1 that EXEC says which pixels are valid.
+    Exported,
 }
 
 /// One effect.

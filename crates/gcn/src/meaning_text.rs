@@ -513,8 +513,8 @@ impl<'p> Printer<'p> {
                 },
                 Signal::PerfUp => format!("PERFCNT[{}] += 1", value()),
                 Signal::PerfDown => format!("PERFCNT[{}] -= 1", value()),
-                Signal::Exported => format!("make the export with the flags {}", value()),
                 Signal::Release => format!("give up the turn, and all to come if {}", value()),
+                Signal::Exported => format!("make the export with the flags {}", value()),
                 Signal::ThreadTrace => format!("thread trace gets {}", value()),
             },
         }
