@@ -37,6 +37,7 @@ fn gpu(code: &[u32]) -> (Gpu, Loaded) {
 
 fn launch(groups: u32, threads: usize) -> Launch {
     Launch {
+        offset: [0; 3],
         grid: [128 * groups, 1, 1],
         group: [128, 1, 1],
         kernarg: Vec::new(),

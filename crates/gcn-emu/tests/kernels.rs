@@ -89,6 +89,7 @@ impl Run {
             }
         }
         let launch = Launch {
+            offset: [0; 3],
             grid,
             group,
             kernarg,

@@ -58,6 +58,7 @@ pub fn compute(width: u32, height: u32, aspect: f32) -> Result<Picture, String> 
     }
     kernarg.extend(ITERATIONS.to_le_bytes());
     let launch = Launch {
+        offset: [0; 3],
         grid: [width, height, 1],
         group: [64, 1, 1],
         kernarg,

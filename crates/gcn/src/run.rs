@@ -384,6 +384,7 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
     let dynamic_lds =
         u32::try_from(lds - fixed_lds).map_err(|_| format!("{lds} bytes of LDS are too many"))?;
     let launch = Launch {
+        offset: [0; 3],
         grid: request.grid,
         group: request.group,
         kernarg,

@@ -1,6 +1,7 @@
 //! Workgroups over threads, and the waves of a workgroup in turns.
 
 use super::abi::Setup;
+use super::host::Output;
 use super::{Gpu, Launch, Place, RunError, Stats};
 use crate::engine::{Code, Engine, Machine, Stop};
 use crate::global::Global;
@@ -37,6 +38,7 @@ impl Gpu {
                 let mut workgroup = Workgroup {
                     setup,
                     memory: &self.memory,
+                    output: &self.output,
                     target: self.target,
                     group,
                     number,
@@ -45,7 +47,16 @@ impl Gpu {
                     stats: &mut stats,
                 };
                 lds.0.fill(0);
-                if let Err(e) = workgroup.run(engine.as_mut(), &mut lds, launch) {
+                let result = workgroup.run(engine.as_mut(), &mut lds, launch);
+                let said = match &setup.host {
+                    Some(host) => host.finish(&self.memory, &self.output, thread, number),
+                    None => Ok(()),
+                };
+                let said = said.map_err(|why| RunError::Host {
+                    place: workgroup.start(),
+                    why,
+                });
+                if let Err(e) = result.and(said) {
                     shared.fail(number, e);
                 }
             }
@@ -67,13 +78,20 @@ impl Gpu {
                 }
             }
         });
+        let closed = setup.host.as_ref().map(|host| host.close(&self.output));
         let error = shared
             .error
             .into_inner()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         match error {
             Some((_, error)) => Err(error),
-            None => Ok(stats),
+            None => match closed {
+                Some(Err(why)) => Err(RunError::Launch {
+                    kernel: setup.kernel.name.clone(),
+                    why,
+                }),
+                _ => Ok(stats),
+            },
         }
     }
 }
@@ -135,6 +153,7 @@ enum Doing {
 struct Workgroup<'a> {
     setup: &'a Setup<'a>,
     memory: &'a Memory,
+    output: &'a Output,
     target: Target,
     group: [u32; 3],
     number: u64,
@@ -151,6 +170,17 @@ impl Workgroup<'_> {
             wave,
             pc: state.pc,
             offset: state.pc.wrapping_sub(self.setup.entry) as i64,
+        }
+    }
+
+    /// The first wave's first instruction.
+    fn start(&self) -> Place {
+        Place {
+            kernel: self.setup.kernel.name.clone(),
+            workgroup: self.group,
+            wave: 0,
+            pc: self.setup.entry,
+            offset: 0,
         }
     }
 
@@ -197,6 +227,14 @@ impl Workgroup<'_> {
                 self.shared.give_back(fuel);
                 self.stats.instructions += given - fuel;
                 let place = || self.place(w, &waves[w]);
+                // The wave may be waiting for the host.
+                if let Some(host) = &self.setup.host {
+                    host.serve(self.memory, self.output, self.thread, self.number)
+                        .map_err(|why| RunError::Host {
+                            place: place(),
+                            why,
+                        })?;
+                }
                 doing[w] = match stop {
                     Stop::Endpgm | Stop::FellOff => Doing::Ended,
                     Stop::Barrier => Doing::Waiting,
