@@ -1,4 +1,5 @@
 // OpenCL's printf. ROCm's library has the place for its arguments; libclc has not, so it is here.
+// options-v5: -Xclang -no-opaque-pointers
 global char* __printf_alloc(uint bytes) {
 #ifdef V5
   volatile global uint* head = (volatile global uint*)((constant ulong*)__builtin_amdgcn_implicitarg_ptr())[9];

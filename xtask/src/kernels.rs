@@ -84,7 +84,13 @@ impl Object {
         let mut command = Command::new(format!("clang-{llvm}"));
         command
             .current_dir(folder)
-            .args(["-x", "cl", "-cl-std=CL1.2", "-Xclang", "-finclude-default-header"])
+            .args([
+                "-x",
+                "cl",
+                "-cl-std=CL1.2",
+                "-Xclang",
+                "-finclude-default-header",
+            ])
             .arg("-Wno-everything")
             .arg(format!("-{}", self.level))
             .args([
@@ -102,7 +108,10 @@ impl Object {
             }
             "mesa" => {
                 command.arg("-c");
-                Some(format!("/usr/lib/clc/{}-amdgcn-mesa-mesa3d.bc", self.target))
+                Some(format!(
+                    "/usr/lib/clc/{}-amdgcn-mesa-mesa3d.bc",
+                    self.target
+                ))
             }
             _ => Some("/usr/lib/clc/amdgcn--amdhsa.bc".to_string()),
         };
@@ -119,7 +128,9 @@ impl Object {
         // What the source itself asks for.
         let source = fs::read_to_string(folder.join(format!("{}.cl", self.file)))?;
         for line in source.lines() {
-            if let Some(more) = line.strip_prefix("// options: ") {
+            let v5 = line.strip_prefix("// options-v5: ");
+            let v5 = v5.filter(|_| self.version >= 5);
+            if let Some(more) = line.strip_prefix("// options: ").or(v5) {
                 command.args(more.split_whitespace());
             }
         }

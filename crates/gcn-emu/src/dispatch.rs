@@ -8,6 +8,8 @@ mod host;
 mod hostcall;
 mod printf;
 mod schedule;
+mod stuck;
+pub mod watch;
 
 use crate::engine::{Engine, FaultReport};
 use crate::interp::Interp;
@@ -20,17 +22,20 @@ use gcn_object::target::Os;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+pub use stuck::{StuckWave, Waits};
+use watch::Watch;
 
 /// One GPU: its memory and what runs its waves.
 pub struct Gpu {
     /// Guest memory. Buffers of kernels are allocated here.
     pub memory: Memory,
     target: Target,
-    engine: fn() -> Box<dyn Engine>,
-    dispatches: u64,
+    engine: Arc<dyn Fn() -> Box<dyn Engine> + Send + Sync>,
+    dispatches: AtomicU64,
     output: host::Output,
-    heap: Option<Arc<hostcall::Heap>>,
+    heap: OnceLock<Arc<hostcall::Heap>>,
 }
 
 /// A code object in guest memory.
@@ -70,6 +75,15 @@ pub struct Launch {
     pub max_instructions: Option<u64>,
     /// Host threads that run workgroups; 0 is taken as 1.
     pub threads: usize,
+    /// One defined order, on one thread: the same results every time, whatever the program does.
+    pub deterministic: bool,
+    /// s_trap 3, a debugger's breakpoint, ends the dispatch as other traps do. Otherwise nothing happens at it.
+    pub debug_traps: bool,
+    /// Somebody outside the dispatch may store to its memory while it runs, so that waves that wait for ever are not
+    /// reported.
+    pub outside_stores: bool,
+    /// Who looks on.
+    pub watch: Watch,
 }
 
 /// What a dispatch came to.
@@ -127,22 +141,22 @@ pub struct Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.workgroup;
-        let Place {
-            kernel,
-            wave,
-            pc,
-            offset,
-            ..
-        } = self;
-        let (sign, distance) = if *offset < 0 {
-            ('-', offset.unsigned_abs())
-        } else {
-            ('+', *offset as u64)
-        };
+        let at = Offset(&self.kernel, self.offset);
         write!(
             f,
-            "kernel {kernel}, workgroup ({x}, {y}, {z}), wave {wave}, pc {pc:#x} ({kernel}{sign}{distance:#x})"
+            "kernel {}, workgroup ({x}, {y}, {z}), wave {}, pc {:#x} ({at})",
+            self.kernel, self.wave, self.pc
         )
+    }
+}
+
+/// Bytes from a kernel's first instruction, as `name+0x10`.
+struct Offset<'a>(&'a str, i64);
+
+impl fmt::Display for Offset<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.1 < 0 { '-' } else { '+' };
+        write!(f, "{}{sign}{:#x}", self.0, self.1.unsigned_abs())
     }
 }
 
@@ -166,14 +180,24 @@ pub enum RunError {
     Host { place: Place, why: String },
     /// A wave halted, and nobody wakes it.
     Halted { place: Place },
-    /// Waves wait at a barrier for waves that have halted.
+    /// No wave can go on: all wait at barriers or for global wave sync, or have halted. `others` more do than are listed.
     Deadlock {
-        place: Place,
-        waiting: Vec<usize>,
-        halted: Vec<usize>,
+        waves: Vec<StuckWave>,
+        others: usize,
     },
-    /// As many instructions as allowed have run.
-    Limit { place: Place, instructions: u64 },
+    /// Some waves run, but only round and round in loops that change nothing and that nobody ends. `others` more are stuck
+    /// than are listed.
+    Livelock {
+        waves: Vec<StuckWave>,
+        others: usize,
+    },
+    /// As many instructions as allowed have run. The waves are those of one host thread that had not ended.
+    Limit {
+        place: Place,
+        instructions: u64,
+        waves: Vec<StuckWave>,
+        others: usize,
+    },
 }
 
 impl fmt::Display for RunError {
@@ -206,19 +230,24 @@ impl fmt::Display for RunError {
             RunError::Halted { place } => {
                 write!(f, "the wave halted and nothing wakes it\n  in {place}")
             }
-            RunError::Deadlock {
-                place,
-                waiting,
-                halted,
-            } => write!(
-                f,
-                "deadlock: waves {waiting:?} wait at a barrier that the halted waves {halted:?} never reach\n  in {place}"
-            ),
+            RunError::Deadlock { waves, others } => {
+                f.write_str("deadlock: no wave can go on")?;
+                stuck::list(f, waves, *others)
+            }
+            RunError::Livelock { waves, others } => {
+                f.write_str(
+                    "livelock: waves run round and round in loops that change nothing and that nobody ends",
+                )?;
+                stuck::list(f, waves, *others)
+            }
             RunError::Limit {
                 place,
                 instructions,
+                waves,
+                others,
             } => {
-                write!(f, "stopped after {instructions} instructions\n  in {place}")
+                write!(f, "stopped after {instructions} instructions\n  in {place}")?;
+                stuck::list(f, waves, *others)
             }
         }
     }
@@ -248,15 +277,15 @@ impl Gpu {
     pub fn with_engine(
         target: Target,
         memory_limit: u64,
-        engine: fn() -> Box<dyn Engine>,
+        engine: impl Fn() -> Box<dyn Engine> + Send + Sync + 'static,
     ) -> Result<Gpu, MemError> {
         Ok(Gpu {
             memory: Memory::new(memory_limit)?,
             target,
-            engine,
-            dispatches: 0,
+            engine: Arc::new(engine),
+            dispatches: AtomicU64::new(0),
             output: Mutex::new(Box::new(std::io::stdout())),
-            heap: None,
+            heap: OnceLock::new(),
         })
     }
 
@@ -275,7 +304,7 @@ impl Gpu {
     ///
     /// # Errors
     /// A [`LoadError`]; nothing stays mapped then.
-    pub fn load(&mut self, object: &CodeObject) -> Result<Loaded, LoadError> {
+    pub fn load(&self, object: &CodeObject) -> Result<Loaded, LoadError> {
         if object.target_name() != self.target.name() {
             let object = object.target_name().to_string();
             return Err(LoadError::Target {
@@ -322,7 +351,7 @@ impl Gpu {
         }
     }
 
-    fn fill(&mut self, object: &CodeObject, base: u64, size: u64) -> Result<(), LoadError> {
+    fn fill(&self, object: &CodeObject, base: u64, size: u64) -> Result<(), LoadError> {
         let image = object.image(base).map_err(LoadError::Object)?;
         let mut pages = BTreeMap::new();
         for segment in &image.segments {
@@ -357,16 +386,16 @@ impl Gpu {
     ///
     /// # Errors
     /// [`MemError::NotMapped`] if it was taken out before.
-    pub fn unload(&mut self, loaded: &Loaded) -> Result<(), MemError> {
+    pub fn unload(&self, loaded: &Loaded) -> Result<(), MemError> {
         self.memory.free(loaded.base)
     }
 
-    /// Runs a kernel to its end.
+    /// Runs a kernel to its end. Several threads may do so at once.
     ///
     /// # Errors
     /// A [`RunError`]: with several, that of the lowest workgroup. What waves stored until then stays in memory.
     pub fn dispatch(
-        &mut self,
+        &self,
         loaded: &Loaded,
         kernel: &str,
         launch: &Launch,
@@ -376,7 +405,8 @@ impl Gpu {
             have: loaded.kernels.iter().map(|k| k.name.clone()).collect(),
         })?;
         let mut shape = Shape::new(self.target, loaded.os, kernel, launch)?;
-        shape.fit_scratch(self.memory.free_bytes());
+        shape.resident = schedule::resident(&shape, self.memory.free_bytes());
+        shape.make_room_for_host(loaded, kernel, self.memory.free_bytes());
         let mut regions = Vec::new();
         let result = self
             .prepare(loaded, kernel, launch, &shape, &mut regions)
@@ -385,7 +415,7 @@ impl Gpu {
             // Each was mapped by `prepare`.
             let _ = self.memory.free(region);
         }
-        self.dispatches += 1;
+        self.dispatches.fetch_add(1, Relaxed);
         result
     }
 }

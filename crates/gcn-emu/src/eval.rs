@@ -257,6 +257,7 @@ pub(crate) fn eval<const N: usize>(
         Op::Const(_)
         | Op::Src(_)
         | Op::SrcDword(..)
+        | Op::SrcHalf(..)
         | Op::Get(_)
         | Op::Field(_)
         | Op::CodeOf(_)

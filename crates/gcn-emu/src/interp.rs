@@ -299,7 +299,7 @@ fn execute<const N: usize>(
         if let Some(when) = effect.when {
             let when = &values[when as usize];
             let vector = match effect.change {
-                Change::Dst(slot) | Change::DstDword(slot, _) => {
+                Change::Dst(slot) | Change::DstDword(slot, _) | Change::DstHalf(slot, _) => {
                     !matches!(step.operands[slot as usize].place, Place::Scalar(_))
                         || step.operands[slot as usize].ty == Ty::Mask
                 }
@@ -347,6 +347,9 @@ fn node<const N: usize>(
         }
         Op::SrcDword(slot, k) => {
             step.operands[slot as usize].read(wave, machine, &step.mods, Some(k), out);
+        }
+        Op::SrcHalf(slot, half) => {
+            step.operands[slot as usize].read_half(wave, machine, half, out);
         }
         Op::Get(state) => *out = [get(state, wave); N],
         Op::Field(field) => *out = [step.insn.field(field) as u64; N],
@@ -410,7 +413,10 @@ fn node<const N: usize>(
                 .map_err(|f| Failure::memory(f, lane_of(lane)))?;
             }
         }
-        Op::Getreg => *out = [wave.getreg(arg(0)[0] as u32) as u64; N],
+        Op::Getreg => {
+            let bits = step.insn.bits as u32;
+            *out = [wave.getreg(arg(0)[0] as u32, generation, bits) as u64; N];
+        }
         op => {
             let (a, b, c) = (arg(0), arg(1), arg(2));
             eval::eval(op, node.ty, node.out, generation, wave.mode, a, b, c, out);
@@ -459,13 +465,18 @@ fn apply<const N: usize>(
         Change::DstDword(slot, k) => {
             step.operands[slot as usize].write(wave, &step.mods, Some(k), value, ty, lanes, exec);
         }
+        Change::DstHalf(slot, half) => {
+            step.operands[slot as usize].write_half(wave, &step.mods, half, value, ty, lanes);
+        }
         Change::DstLane(slot) => {
             step.operands[slot as usize].write_lane(wave, second[0] as usize, value[0] as u32);
         }
         Change::Set(state) => {
             // A truth value a lane is a mask, without the lanes that are off.
             let value = match state {
-                State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => pack(value) & exec,
+                State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => {
+                    pack(value) & lanes | get(state, wave) & exec & !lanes
+                }
                 _ => value[0],
             };
             set(state, value, wave, stop);
@@ -497,15 +508,15 @@ fn apply<const N: usize>(
                 .map_err(|f| Failure::memory(f, (N == LANES).then_some(lane as u8)))?;
             }
         }
-        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32),
+        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32, generation),
         Change::Signal(signal) => match signal {
             Signal::Endpgm => *stop = Some(Stop::Endpgm),
             Signal::Barrier => *stop = Some(Stop::Barrier),
             Signal::Trap => *stop = Some(Stop::Trap(value[0] as u32)),
+            Signal::Sleep => *stop = Some(Stop::Yield),
             // Every access is finished when its instruction is, caches do not exist, and nobody listens.
             Signal::Nop
             | Signal::Waitcnt
-            | Signal::Sleep
             | Signal::Wakeup
             | Signal::Sendmsg
             | Signal::Cache

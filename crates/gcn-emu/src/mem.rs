@@ -8,7 +8,8 @@
 //! Loads, stores and atomics take `&Memory` and may run on any number of host threads at once: every byte is only ever
 //! touched through relaxed atomic operations of the widest naturally aligned parts, so racing guest accesses are no
 //! undefined behaviour of the host. A naturally aligned access of up to 8 bytes is single-copy atomic; others may be seen
-//! in parts. Mapping takes `&mut Memory`. Guest memory is little-endian.
+//! in parts. Mapping takes `&Memory` too: what is mapped is kept under a lock that accesses do not take. An access that
+//! races with the mapping or unmapping of its page happens or faults. Guest memory is little-endian.
 //!
 //! This is the only module of the crate with `unsafe` code, all of it in [`Arena`].
 
@@ -18,7 +19,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::BitOr;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 /// Bytes a page.
 pub const PAGE_SIZE: u64 = 4096;
@@ -269,17 +271,24 @@ struct FarPage {
 pub struct Memory {
     arena: Arena,
     /// One byte for every page of the arena, linear part and pool: a [`Perm`] and [`MAPPED`] (linear part only), [`USED`].
-    pages: Vec<u8>,
+    pages: Vec<AtomicU8>,
     /// Bytes of the linear part.
     linear_bytes: u64,
+    /// The pages of the pool by guest page number.
+    far: RwLock<HashMap<u64, FarPage>>,
+    book: Mutex<Book>,
+    /// Some atomic changed a value.
+    changed: AtomicBool,
+}
+
+/// What is mapped and what is not. Whoever changes `pages` or `far` holds its lock.
+struct Book {
     /// Pages of the linear part that are not mapped: runs by first page, with their lengths.
     gaps: BTreeMap<u64, u64>,
     /// Pages of the pool that were mapped and are not now.
     pool_free: Vec<u64>,
     /// The first page of the pool that was never mapped.
     pool_next: u64,
-    /// The pages of the pool by guest page number.
-    far: HashMap<u64, FarPage>,
     /// Regions by the address they were given at: first guest page and number of pages.
     regions: BTreeMap<u64, (u64, u64)>,
     /// Pages that may still be mapped.
@@ -289,8 +298,8 @@ pub struct Memory {
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();
-        for (addr, (_, pages)) in &self.regions {
-            map.entry(&format_args!("{addr:#x}"), &format_args!("{pages} pages"));
+        for (addr, bytes) in self.regions() {
+            map.entry(&format_args!("{addr:#x}"), &format_args!("{bytes} bytes"));
         }
         map.finish()
     }
@@ -315,20 +324,55 @@ impl Memory {
         let bytes = usize::try_from(pages).map_err(|e| MemError::Host(e.to_string()))?;
         Ok(Memory {
             arena: Arena::new(pages)?,
-            pages: vec![0; bytes],
+            pages: (0..bytes).map(|_| AtomicU8::new(0)).collect(),
             linear_bytes: linear * PAGE_SIZE,
-            gaps: BTreeMap::from([(0, linear)]),
-            pool_free: Vec::new(),
-            pool_next: linear,
-            far: HashMap::new(),
-            regions: BTreeMap::new(),
-            budget: limit,
+            far: RwLock::default(),
+            book: Mutex::new(Book {
+                gaps: BTreeMap::from([(0, linear)]),
+                pool_free: Vec::new(),
+                pool_next: linear,
+                regions: BTreeMap::new(),
+                budget: limit,
+            }),
+            changed: AtomicBool::new(false),
         })
+    }
+
+    /// A panic of another thread leaves nothing half done that matters more than the panic.
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state of a page of the arena; 0 beyond its end.
+    #[inline]
+    fn state(&self, page: u64) -> u8 {
+        self.pages.get(page as usize).map_or(0, |s| s.load(Relaxed))
+    }
+
+    fn set_state(&self, page: u64, state: u8) {
+        self.pages[page as usize].store(state, Relaxed);
+    }
+
+    /// Whether some atomic has changed a value since [`Memory::forget_changes`].
+    pub(crate) fn atomics_changed(&self) -> bool {
+        self.changed.load(SeqCst)
+    }
+
+    pub(crate) fn forget_changes(&self) {
+        self.changed.store(false, SeqCst);
+    }
+
+    /// Notes that an atomic changed a value. The flag is written once only, as threads would contend for it.
+    #[inline]
+    fn note_change(&self) {
+        if !self.changed.load(Relaxed) {
+            self.changed.store(true, Relaxed);
+        }
     }
 
     /// Bytes that may still be mapped.
     pub fn free_bytes(&self) -> u64 {
-        self.budget * PAGE_SIZE
+        self.book().budget * PAGE_SIZE
     }
 
     /// Maps `size` bytes of zeros (rounded up to whole pages, at least one) at an address of the linear part's choice
@@ -337,29 +381,30 @@ impl Memory {
     ///
     /// # Errors
     /// [`MemError::OutOfMemory`], [`MemError::BadAlign`].
-    pub fn alloc(&mut self, size: u64, align: u64, perm: Perm) -> Result<u64, MemError> {
+    pub fn alloc(&self, size: u64, align: u64, perm: Perm) -> Result<u64, MemError> {
         if !align.is_power_of_two() {
             return Err(MemError::BadAlign(align));
         }
+        let mut book = self.book();
         let out_of_memory = MemError::OutOfMemory {
             wanted: size,
-            free: self.free_bytes(),
+            free: book.budget * PAGE_SIZE,
         };
         let count = size.div_ceil(PAGE_SIZE).max(1);
-        if count > self.budget {
+        if count > book.budget {
             return Err(out_of_memory);
         }
         let base = LINEAR_BASE / PAGE_SIZE;
         let align = (align / PAGE_SIZE).max(1);
         // The first gap with room for the pages and one more on either side.
-        let fit = self.gaps.iter().find_map(|(&first, &len)| {
+        let fit = book.gaps.iter().find_map(|(&first, &len)| {
             let start = (base + first + 1).checked_next_multiple_of(align)? - base;
             (start + count < first + len).then_some(start)
         });
         let start = fit.ok_or(out_of_memory)?;
-        self.map_linear(start, count, perm);
+        self.map_linear(&mut book, start, count, perm);
         let addr = LINEAR_BASE + start * PAGE_SIZE;
-        self.regions.insert(addr, (base + start, count));
+        book.regions.insert(addr, (base + start, count));
         Ok(addr)
     }
 
@@ -368,13 +413,14 @@ impl Memory {
     /// # Errors
     /// [`MemError::BadRegion`] for an empty one or one that leaves the 48 bits, [`MemError::Overlap`] if a page is
     /// mapped already, [`MemError::OutOfMemory`]. Nothing is mapped then.
-    pub fn map_at(&mut self, addr: u64, size: u64, perm: Perm) -> Result<(), MemError> {
+    pub fn map_at(&self, addr: u64, size: u64, perm: Perm) -> Result<(), MemError> {
         let (first, end) = page_range(addr, size)?;
+        let mut book = self.book();
         // First, so that no huge region is walked page by page in vain.
-        if end - first > self.budget {
+        if end - first > book.budget {
             return Err(MemError::OutOfMemory {
                 wanted: size,
-                free: self.free_bytes(),
+                free: book.budget * PAGE_SIZE,
             });
         }
         if let Some(page) = (first..end).find(|&page| self.guest_page(page).is_some()) {
@@ -384,11 +430,11 @@ impl Memory {
         }
         for page in first..end {
             match self.linear_page(page) {
-                Some(linear) => self.map_linear(linear, 1, perm),
-                None => self.map_far(page, perm),
+                Some(linear) => self.map_linear(&mut book, linear, 1, perm),
+                None => self.map_far(&mut book, page, perm),
             }
         }
-        self.regions.insert(addr, (first, end - first));
+        book.regions.insert(addr, (first, end - first));
         Ok(())
     }
 
@@ -396,17 +442,18 @@ impl Memory {
     ///
     /// # Errors
     /// [`MemError::NotMapped`] if there is none.
-    pub fn free(&mut self, addr: u64) -> Result<(), MemError> {
-        let (first, count) = self
+    pub fn free(&self, addr: u64) -> Result<(), MemError> {
+        let mut book = self.book();
+        let (first, count) = book
             .regions
             .remove(&addr)
             .ok_or(MemError::NotMapped { addr })?;
         for page in first..first + count {
             if let Some(linear) = self.linear_page(page) {
-                self.unmap_linear(linear);
-            } else if let Some(far) = self.far.remove(&page) {
-                self.pool_free.push(far.page);
-                self.budget += 1;
+                self.unmap_linear(&mut book, linear);
+            } else if let Some(far) = self.far_mut().remove(&page) {
+                book.pool_free.push(far.page);
+                book.budget += 1;
             }
         }
         Ok(())
@@ -416,8 +463,9 @@ impl Memory {
     ///
     /// # Errors
     /// [`MemError::BadRegion`]; [`MemError::NotMapped`] if a page is not mapped. Nothing is changed then.
-    pub fn protect(&mut self, addr: u64, size: u64, perm: Perm) -> Result<(), MemError> {
+    pub fn protect(&self, addr: u64, size: u64, perm: Perm) -> Result<(), MemError> {
         let (first, end) = page_range(addr, size)?;
+        let _book = self.book();
         if let Some(page) = (first..end).find(|&page| self.guest_page(page).is_none()) {
             return Err(MemError::NotMapped {
                 addr: page * PAGE_SIZE,
@@ -425,8 +473,8 @@ impl Memory {
         }
         for page in first..end {
             if let Some(linear) = self.linear_page(page) {
-                self.pages[linear as usize] = USED | MAPPED | perm.0;
-            } else if let Some(far) = self.far.get_mut(&page) {
+                self.set_state(linear, USED | MAPPED | perm.0);
+            } else if let Some(far) = self.far_mut().get_mut(&page) {
                 far.perm = perm;
             }
         }
@@ -439,10 +487,15 @@ impl Memory {
     }
 
     /// The regions mapped, in the order of their addresses: address and bytes (whole pages).
-    pub fn regions(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.regions
-            .iter()
+    pub fn regions(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let regions: Vec<(u64, u64)> = (self.book().regions.iter())
             .map(|(&addr, &(_, count))| (addr, count * PAGE_SIZE))
+            .collect();
+        regions.into_iter()
+    }
+
+    fn far_mut(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<u64, FarPage>> {
+        self.far.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The page of the linear part at guest page `page`.
@@ -455,63 +508,66 @@ impl Memory {
     fn guest_page(&self, page: u64) -> Option<(u64, Perm)> {
         match self.linear_page(page) {
             Some(linear) => {
-                let state = *self.pages.get(linear as usize)?;
+                let state = self.state(linear);
                 (state & MAPPED != 0).then_some((linear, Perm(state & Perm::RWX.0)))
             }
-            None => self.far.get(&page).map(|far| (far.page, far.perm)),
+            None => {
+                let far = self.far.read().unwrap_or_else(PoisonError::into_inner);
+                far.get(&page).map(|far| (far.page, far.perm))
+            }
         }
     }
 
     /// Maps pages of the linear part that lie within one gap.
-    fn map_linear(&mut self, start: u64, count: u64, perm: Perm) {
-        if let Some((&first, &len)) = self.gaps.range(..=start).next_back() {
-            self.gaps.remove(&first);
+    fn map_linear(&self, book: &mut Book, start: u64, count: u64, perm: Perm) {
+        if let Some((&first, &len)) = book.gaps.range(..=start).next_back() {
+            book.gaps.remove(&first);
             if start > first {
-                self.gaps.insert(first, start - first);
+                book.gaps.insert(first, start - first);
             }
             if first + len > start + count {
-                self.gaps.insert(start + count, first + len - start - count);
+                book.gaps.insert(start + count, first + len - start - count);
             }
         }
         for page in start..start + count {
-            self.take(page);
-            self.pages[page as usize] |= MAPPED | perm.0;
+            self.take(book, page);
+            self.set_state(page, USED | MAPPED | perm.0);
         }
     }
 
-    fn unmap_linear(&mut self, page: u64) {
-        self.pages[page as usize] = USED;
-        self.budget += 1;
+    fn unmap_linear(&self, book: &mut Book, page: u64) {
+        self.set_state(page, USED);
+        book.budget += 1;
         let (mut first, mut len) = (page, 1);
-        if let Some(after) = self.gaps.remove(&(page + 1)) {
+        if let Some(after) = book.gaps.remove(&(page + 1)) {
             len += after;
         }
-        if let Some((&before, &n)) = self.gaps.range(..page).next_back()
+        if let Some((&before, &n)) = book.gaps.range(..page).next_back()
             && before + n == page
         {
             first = before;
             len += n;
         }
-        self.gaps.insert(first, len);
+        book.gaps.insert(first, len);
     }
 
-    fn map_far(&mut self, guest_page: u64, perm: Perm) {
+    fn map_far(&self, book: &mut Book, guest_page: u64, perm: Perm) {
         // The pool has as many pages as the budget began with, so there is one.
-        let page = self.pool_free.pop().unwrap_or_else(|| {
-            self.pool_next += 1;
-            self.pool_next - 1
+        let page = book.pool_free.pop().unwrap_or_else(|| {
+            book.pool_next += 1;
+            book.pool_next - 1
         });
-        self.take(page);
-        self.far.insert(guest_page, FarPage { page, perm });
+        self.take(book, page);
+        self.far_mut().insert(guest_page, FarPage { page, perm });
     }
 
     /// Counts a page of the arena against the budget and sees to it that it is zero.
-    fn take(&mut self, page: u64) {
-        self.budget -= 1;
-        if self.pages[page as usize] & USED != 0 {
+    fn take(&self, book: &mut Book, page: u64) {
+        book.budget -= 1;
+        if self.state(page) & USED != 0 {
             self.arena.zero_page(page);
         }
-        self.pages[page as usize] = USED;
+        self.set_state(page, USED);
     }
 
     /// The arena offset of an access of `size` bytes at `addr` that needs `need`, if it lies within one page of the
@@ -520,7 +576,7 @@ impl Memory {
     fn near(&self, addr: u64, size: u64, need: Perm) -> Option<usize> {
         let offset = addr.wrapping_sub(LINEAR_BASE);
         let within = offset < self.linear_bytes && offset % PAGE_SIZE <= PAGE_SIZE - size;
-        let state = *self.pages.get((offset / PAGE_SIZE) as usize)?;
+        let state = self.state(offset / PAGE_SIZE);
         (within && state & (MAPPED | need.0) == MAPPED | need.0).then_some(offset as usize)
     }
 
@@ -771,7 +827,12 @@ impl Memory {
         loop {
             let new = f(u32::from_le(old)).to_le();
             match cell.compare_exchange_weak(old, new, SeqCst, Relaxed) {
-                Ok(_) => return Ok(u32::from_le(old)),
+                Ok(_) => {
+                    if new != old {
+                        self.note_change();
+                    }
+                    return Ok(u32::from_le(old));
+                }
                 Err(seen) => old = seen,
             }
         }
@@ -788,7 +849,12 @@ impl Memory {
         loop {
             let new = f(u64::from_le(old)).to_le();
             match cell.compare_exchange_weak(old, new, SeqCst, Relaxed) {
-                Ok(_) => return Ok(u64::from_le(old)),
+                Ok(_) => {
+                    if new != old {
+                        self.note_change();
+                    }
+                    return Ok(u64::from_le(old));
+                }
                 Err(seen) => old = seen,
             }
         }
@@ -821,7 +887,7 @@ mod tests {
 
     #[test]
     fn allocations_are_zero_aligned_and_apart() {
-        let mut m = memory();
+        let m = memory();
         let a = m.alloc(100, 256, Perm::RW).unwrap();
         let b = m.alloc(5000, 1 << 16, Perm::RW).unwrap();
         let c = m.alloc(0, 1, Perm::RW).unwrap();
@@ -837,7 +903,7 @@ mod tests {
 
     #[test]
     fn all_of_the_limit_can_be_mapped_and_no_more() {
-        let mut m = memory();
+        let m = memory();
         let a = m.alloc(MIB, 1, Perm::RW).unwrap();
         assert_eq!(m.free_bytes(), 0);
         let none = MemError::OutOfMemory { wanted: 1, free: 0 };
@@ -861,7 +927,7 @@ mod tests {
 
     #[test]
     fn bad_requests() {
-        let mut m = memory();
+        let m = memory();
         assert_eq!(m.alloc(1, 3, Perm::RW), Err(MemError::BadAlign(3)));
         assert_eq!(m.alloc(1, 0, Perm::RW), Err(MemError::BadAlign(0)));
         assert!(matches!(
@@ -891,7 +957,7 @@ mod tests {
 
     #[test]
     fn no_address_escapes() {
-        let mut m = memory();
+        let m = memory();
         m.alloc(1, 1, Perm::RWX).unwrap();
         m.map_at(ADDRESS_END - 1, 1, Perm::RWX).unwrap();
         m.map_at(0, 1, Perm::RWX).unwrap();
@@ -961,7 +1027,7 @@ mod tests {
 
     #[test]
     fn permissions() {
-        let mut m = memory();
+        let m = memory();
         let r = m.alloc(1, 1, Perm::READ).unwrap();
         let w = m.alloc(1, 1, Perm::WRITE).unwrap();
         let x = m.alloc(1, 1, Perm::EXEC).unwrap();
@@ -1002,7 +1068,7 @@ mod tests {
 
     #[test]
     fn any_alignment_and_page_crossings() {
-        let mut m = memory();
+        let m = memory();
         let near = m.alloc(3 * PAGE_SIZE, 1, Perm::RW).unwrap();
         let far = 0x1000;
         m.map_at(far, 3 * PAGE_SIZE, Perm::RW).unwrap();
@@ -1040,7 +1106,7 @@ mod tests {
 
     #[test]
     fn far_mappings_anywhere() {
-        let mut m = memory();
+        let m = memory();
         let linear_end = LINEAR_BASE + m.linear_bytes;
         let places = [
             0,
@@ -1083,7 +1149,7 @@ mod tests {
 
     #[test]
     fn atomics_of_two_threads_lose_nothing() {
-        let mut m = memory();
+        let m = memory();
         let a = m.alloc(64, 1, Perm::RW).unwrap();
         m.map_at(0x2000, 8, Perm::RW).unwrap();
         std::thread::scope(|s| {
@@ -1132,7 +1198,7 @@ mod tests {
     /// Random mapping and unmapping against a plain model of which pages are mapped.
     #[test]
     fn mapping_agrees_with_a_model() {
-        let mut m = memory();
+        let m = memory();
         let mut model: BTreeMap<u64, u64> = BTreeMap::new();
         let mut seed = 1u64;
         for _ in 0..5000 {
@@ -1162,8 +1228,8 @@ mod tests {
             }
             let mapped: u64 = model.values().sum();
             assert_eq!(m.free_bytes(), MIB - mapped * PAGE_SIZE);
-            let gaps: u64 = m.gaps.values().sum();
-            let far: u64 = m.far.len() as u64;
+            let gaps: u64 = m.book().gaps.values().sum();
+            let far: u64 = m.far_mut().len() as u64;
             assert_eq!(gaps + mapped - far, m.linear_bytes / PAGE_SIZE);
         }
     }

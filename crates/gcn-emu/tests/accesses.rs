@@ -162,7 +162,7 @@ fn check(rng: &mut Rng, facts: &Facts, insn: &Insn, memory: &Memory) -> Result<(
 #[test]
 fn accesses_are_what_happens() {
     let mut rng = Rng(0x0bad_5eed_1234_5678);
-    let mut memory = Memory::new(1 << 20).unwrap();
+    let memory = Memory::new(1 << 20).unwrap();
     memory.map_at(0, 4096, Perm::RW).unwrap();
     let mut wrong = std::collections::BTreeSet::new();
     let mut ran = 0;

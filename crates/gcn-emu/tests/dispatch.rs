@@ -1,6 +1,6 @@
 //! How workgroups end well and badly, with code put in place of a kernel's.
 
-use gcn_emu::dispatch::{Gpu, Launch, Loaded, RunError, Stats};
+use gcn_emu::dispatch::{Gpu, Launch, Loaded, RunError, Stats, Waits};
 use gcn_emu::mem::Perm;
 use gcn_isa::Target;
 use gcn_object::CodeObject;
@@ -23,7 +23,7 @@ fn gpu(code: &[u32]) -> (Gpu, Loaded) {
         "/../../testdata/kernels/vadd-gfx900.co"
     );
     let object = CodeObject::parse(&std::fs::read(path).unwrap()).unwrap();
-    let mut gpu = Gpu::new(Target::parse("gfx900").unwrap(), 16 << 20).unwrap();
+    let gpu = Gpu::new(Target::parse("gfx900").unwrap(), 16 << 20).unwrap();
     let loaded = gpu.load(&object).unwrap();
     let entry = loaded.base + loaded.kernel("vadd").unwrap().entry;
     gpu.memory
@@ -37,18 +37,18 @@ fn gpu(code: &[u32]) -> (Gpu, Loaded) {
 
 fn launch(groups: u32, threads: usize) -> Launch {
     Launch {
-        offset: [0; 3],
         grid: [128 * groups, 1, 1],
         group: [128, 1, 1],
         kernarg: Vec::new(),
         dynamic_lds: 0,
         max_instructions: Some(10_000),
         threads,
+        ..Launch::default()
     }
 }
 
 fn run(code: &[u32]) -> Result<Stats, RunError> {
-    let (mut gpu, loaded) = gpu(code);
+    let (gpu, loaded) = gpu(code);
     gpu.dispatch(&loaded, "vadd", &launch(3, 2))
 }
 
@@ -76,23 +76,22 @@ fn a_halted_wave_holds_up_the_barrier() {
         ENDPGM,
     ])
     .unwrap_err();
-    let RunError::Deadlock {
-        place,
-        waiting,
-        halted,
-    } = &error
-    else {
+    let RunError::Deadlock { waves, others: 0 } = &error else {
         panic!("{error}")
     };
-    assert_eq!(
-        (place.workgroup, waiting, halted),
-        ([0; 3], &vec![0], &vec![1])
-    );
+    let told: Vec<_> = waves
+        .iter()
+        .map(|w| (w.place.workgroup, w.place.wave, &w.waits))
+        .collect();
+    let expected = [
+        ([0; 3], 0, &Waits::Barrier(vec![1])),
+        ([0; 3], 1, &Waits::Halted),
+    ];
+    assert_eq!(told, expected);
+    let text = error.to_string();
     assert!(
-        error
-            .to_string()
-            .contains("waves [0] wait at a barrier that the halted waves [1]"),
-        "{error}"
+        text.contains("wave 0: waits at s_barrier (vadd+0xc) for wave 1"),
+        "{text}"
     );
 }
 
@@ -109,25 +108,41 @@ fn halts_traps_and_limits() {
     };
     assert_eq!(place.offset, 4);
     assert!(error.to_string().contains("vadd+0x4"), "{error}");
-    // s_branch -1
-    let error = run(&[0xbf82_ffff]).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            RunError::Limit {
-                instructions: 10_000,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    // s_add_u32 s0, s0, 1; s_branch -2
+    let error = run(&[0x8000_8100, 0xbf82_fffe]).unwrap_err();
+    let RunError::Limit {
+        instructions: 10_000,
+        waves,
+        ..
+    } = &error
+    else {
+        panic!("{error}")
+    };
+    assert!(!waves.is_empty());
+}
+
+/// s_trap 3 is a debugger's: nothing happens unless it is asked for. Others end the dispatch.
+#[test]
+fn a_debugger_s_trap() {
+    let code = [0xbf92_0003, ENDPGM];
+    let stats = run(&code).unwrap();
+    assert_eq!((stats.instructions, stats.waves), (12, 6));
+    let (gpu, loaded) = gpu(&code);
+    let launch = Launch {
+        debug_traps: true,
+        ..launch(1, 1)
+    };
+    let error = gpu.dispatch(&loaded, "vadd", &launch).unwrap_err();
+    assert!(matches!(error, RunError::Trap { id: 3, .. }), "{error}");
+    let error = run(&[0xbf92_0007]).unwrap_err();
+    assert!(matches!(error, RunError::Trap { id: 7, .. }), "{error}");
 }
 
 /// Only workgroup 5 and those after it fault; the lowest is reported, whatever the threads do.
 #[test]
 fn the_lowest_workgroup_s_error_is_reported() {
     // The workgroup's number is in s8: s_cmp_lt_u32 s8, 5; s_cbranch_scc0 1; s_endpgm; an unknown word.
-    let (mut gpu, loaded) = gpu(&[0xbf0a_8508, unless(1), ENDPGM, 0xffff_ffff]);
+    let (gpu, loaded) = gpu(&[0xbf0a_8508, unless(1), ENDPGM, 0xffff_ffff]);
     let kernel = loaded.kernel("vadd").unwrap();
     assert_eq!(kernel.descriptor.user_sgpr_count(), 8);
     for threads in [1, 2, 4] {
@@ -152,7 +167,7 @@ fn the_lowest_workgroup_s_error_is_reported() {
 /// Nothing that a dispatch maps stays mapped.
 #[test]
 fn dispatches_leave_no_memory_behind() {
-    let (mut gpu, loaded) = gpu(&[ENDPGM]);
+    let (gpu, loaded) = gpu(&[ENDPGM]);
     let free = gpu.memory.free_bytes();
     for _ in 0..3 {
         gpu.dispatch(&loaded, "vadd", &launch(2, 2)).unwrap();
@@ -164,7 +179,7 @@ fn dispatches_leave_no_memory_behind() {
 
 #[test]
 fn impossible_launches() {
-    let (mut gpu, loaded) = gpu(&[ENDPGM]);
+    let (gpu, loaded) = gpu(&[ENDPGM]);
     for (grid, group, lds, part) in [
         ([0, 1, 1], [1, 1, 1], 0, "may be 0"),
         ([1, 1, 1], [1, 0, 1], 0, "may be 0"),
@@ -190,7 +205,7 @@ fn code_for_another_target_is_refused() {
         "/../../testdata/kernels/vadd-gfx900.co"
     );
     let object = CodeObject::parse(&std::fs::read(path).unwrap()).unwrap();
-    let mut gpu = Gpu::new(Target::parse("gfx803").unwrap(), 16 << 20).unwrap();
+    let gpu = Gpu::new(Target::parse("gfx803").unwrap(), 16 << 20).unwrap();
     let error = gpu.load(&object).unwrap_err();
     assert_eq!(
         error.to_string(),

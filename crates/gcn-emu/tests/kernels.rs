@@ -34,7 +34,7 @@ impl Run {
             .join(format!("{file}-{arch}.co"));
         let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let object = CodeObject::parse(&bytes).unwrap();
-        let mut gpu = Gpu::new(Target::parse(arch).unwrap(), 64 << 20).unwrap();
+        let gpu = Gpu::new(Target::parse(arch).unwrap(), 64 << 20).unwrap();
         let loaded = gpu.load(&object).unwrap();
         Run { gpu, loaded }
     }
@@ -89,13 +89,13 @@ impl Run {
             }
         }
         let launch = Launch {
-            offset: [0; 3],
             grid,
             group,
             kernarg,
             dynamic_lds: 1024,
             max_instructions: Some(20_000_000),
             threads: 2,
+            ..Launch::default()
         };
         self.gpu.dispatch(&self.loaded, kernel, &launch)
     }

@@ -25,7 +25,7 @@ fn word(rng: &mut Rng) -> u32 {
 #[test]
 fn random_words() {
     let mut rng = Rng(0x1234_5678_9abc_def1);
-    let mut memory = Memory::new(1 << 20).unwrap();
+    let memory = Memory::new(1 << 20).unwrap();
     memory.map_at(0, 1 << 16, Perm::RW).unwrap();
     let mut engine = Interp::new();
     let mut executed = 0;

@@ -342,7 +342,7 @@ impl Facts {
         };
         for node in nodes() {
             match node.op {
-                Op::Src(slot) => slots[slot as usize].whole = true,
+                Op::Src(slot) | Op::SrcHalf(slot, _) => slots[slot as usize].whole = true,
                 Op::SrcDword(slot, k) => slots[slot as usize].dwords |= 1 << k.min(15),
                 Op::Address => by_address = true,
                 Op::Load(space, _) => {
@@ -400,7 +400,7 @@ impl Facts {
         if row.format.is_vector() {
             let crosses = nodes().any(|n| matches!(n.op, Op::FirstLane | Op::SendLane));
             let writes = program.effects.iter().any(|e| match e.change {
-                Change::Dst(slot) | Change::DstDword(slot, _) => {
+                Change::Dst(slot) | Change::DstDword(slot, _) | Change::DstHalf(slot, _) => {
                     row.shape.slots[slot as usize].role != Role::SdstV
                 }
                 Change::Vgpr => true,
@@ -758,7 +758,10 @@ impl Uses {
             Some(when) => gate(program, when),
         };
         match effect.change {
-            Change::Dst(slot) => self.write(What::Slot(slot, 0, 0), gate, false),
+            // Halves come in pairs.
+            Change::Dst(slot) | Change::DstHalf(slot, _) => {
+                self.write(What::Slot(slot, 0, 0), gate, false);
+            }
             Change::DstDword(slot, k) => self.write(What::Slot(slot, k, 1), gate, false),
             Change::DstLane(slot) => self.write(What::Slot(slot, 0, 0), gate, true),
             Change::Set(state) => {

@@ -77,6 +77,9 @@ impl Flags {
     /// quarter of the rate of plain arithmetic or less.
     pub const TRANS: Flags = Flags(4096);
 
+    /// Its 16-bit result goes to the upper half of its VGPR.
+    pub const WRITES_UPPER: Flags = Flags(8192);
+
     /// Whether all of `other` is set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

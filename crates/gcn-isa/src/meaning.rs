@@ -19,7 +19,7 @@ use core::cell::RefCell;
 
 use crate::format::Field;
 use crate::inst::Inst;
-use crate::shape::{Role, Ty};
+use crate::shape::{Mods, Role, Ty};
 use crate::target::Target;
 
 /// State outside the operands that a meaning reads or writes by name.
@@ -156,6 +156,9 @@ pub enum Op {
     Src(u8),
     /// Dword `.1` of the operand in slot `.0`.
     SrcDword(u8, u8),
+    /// The 16 bits of the packed operand in slot `.0` that belong to half `.1` of the result: op_sel and neg_lo
+    /// choose those of half 0, op_sel_hi and neg_hi those of half 1.
+    SrcHalf(u8, u8),
     Get(State),
     /// A field of the encoding, or SIMM16.
     Field(Field),
@@ -256,6 +259,7 @@ impl Op {
             Op::Const(_)
             | Op::Src(_)
             | Op::SrcDword(..)
+            | Op::SrcHalf(..)
             | Op::Get(_)
             | Op::Field(_)
             | Op::CodeOf(_)
@@ -332,6 +336,8 @@ pub enum Change {
     Dst(u8),
     /// Dword `.1` of the operand in slot `.0` takes the value.
     DstDword(u8, u8),
+    /// Half `.1` (16 bits) of the vector operand in slot `.0` takes the value; the other half is kept.
+    DstHalf(u8, u8),
     /// Of the vector operand in a slot, the lane that `second` numbers (modulo 64) takes the
     /// value, which is the same for every lane, EXEC ignored: v_writelane_b32.
     DstLane(u8),
@@ -404,9 +410,42 @@ struct Inner {
     nodes: Vec<Node>,
     effects: Vec<Effect>,
     when: Option<u16>,
+    /// The half of packed operands that sources and the destination stand for.
+    half: Option<u8>,
     about: &'static str,
+    bound: Option<&'static str>,
     untold: bool,
     touch: Option<Touch>,
+}
+
+/// How near the interpreter's results are to the hardware's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exactness {
+    /// Bit for bit what the documents say.
+    Exact,
+    /// Within this bound of the value that the documents define.
+    Bounded(&'static str),
+    /// It cannot be run, for this reason.
+    Unsupported(&'static str),
+}
+
+impl Exactness {
+    /// `exact`, `bounded` or `unsupported`.
+    pub const fn class(self) -> &'static str {
+        match self {
+            Exactness::Exact => "exact",
+            Exactness::Bounded(_) => "bounded",
+            Exactness::Unsupported(_) => "unsupported",
+        }
+    }
+
+    /// The bound or the reason; empty for an exact one.
+    pub const fn note(self) -> &'static str {
+        match self {
+            Exactness::Exact => "",
+            Exactness::Bounded(text) | Exactness::Unsupported(text) => text,
+        }
+    }
 }
 
 /// A finished meaning.
@@ -419,10 +458,23 @@ pub struct Program {
     pub effects: Vec<Effect>,
     /// What the instruction does, in a sentence or two.
     pub about: &'static str,
+    /// How far a result may be from the value that the documents define; `None` for an exact one.
+    pub bound: Option<&'static str>,
     /// Nothing but `about` is known of it: it can be read and written, not run.
     pub untold: bool,
     /// Of an untold one: what it does to memory, where its format and shape do not say.
     pub touch: Option<Touch>,
+}
+
+impl Program {
+    /// How near the results are to the hardware's.
+    pub fn exactness(&self) -> Exactness {
+        match self.bound {
+            _ if self.untold => Exactness::Unsupported(self.about),
+            Some(bound) => Exactness::Bounded(bound),
+            None => Exactness::Exact,
+        }
+    }
 }
 
 /// The meaning of a row on a target.
@@ -439,6 +491,7 @@ pub fn meaning(row: &'static Inst, target: Target) -> Program {
         nodes: inner.nodes,
         effects: inner.effects,
         about: inner.about,
+        bound: inner.bound,
         untold: inner.untold,
         touch: inner.touch,
     }
@@ -470,6 +523,13 @@ impl Meaning {
         self.inner.borrow_mut().about = text;
     }
 
+    /// Says how far a result may be from the value that the documents define, as in "1 ulp": of an
+    /// operation that the hardware approximates, or of what no document settles. A meaning
+    /// without a bound is exact.
+    pub fn bounded(&self, bound: &'static str) {
+        self.inner.borrow_mut().bound = Some(bound);
+    }
+
     /// Says what the instruction does and that nothing more is known of it: it has text and bytes
     /// and cannot be run.
     pub fn untold(&self, text: &'static str) {
@@ -493,6 +553,7 @@ impl Meaning {
                 Op::Const(_)
                     | Op::Src(_)
                     | Op::SrcDword(..)
+                    | Op::SrcHalf(..)
                     | Op::Get(_)
                     | Op::Field(_)
                     | Op::CodeOf(_)
@@ -525,15 +586,44 @@ impl Meaning {
     }
 
     /// The operand with a role, as the shape types it; a mask operand of a vector instruction
-    /// gives each lane its bit.
+    /// gives each lane its bit, and a source of [`Mods::Mix`] is a f32 however it is stored.
     pub fn operand(&self, role: Role) -> V<'_> {
         let at = self.slot_of(role);
+        let half = self.inner.borrow().half;
+        if let Some(half) = half {
+            return self.half_of(at, half);
+        }
         let ty = match self.row.shape.slots[at].ty {
             Ty::Mask if self.row.format.is_vector() => Ty::Bool,
             Ty::Mask => Ty::B64,
+            _ if self.row.shape.mods == Mods::Mix && role != Role::Vdst => Ty::F32,
             ty => ty,
         };
         self.node(Op::Src(at as u8), ty, ty, [0; 3])
+    }
+
+    fn half_of(&self, at: usize, half: u8) -> V<'_> {
+        let ty = match self.row.shape.slots[at].ty {
+            ty if ty.bits() == 16 => ty,
+            Ty::I32 => Ty::I16,
+            _ => Ty::U16,
+        };
+        self.node(Op::SrcHalf(at as u8, half), ty, ty, [0; 3])
+    }
+
+    /// The 16 bits of a packed source that belong to half 0 or 1: see [`Op::SrcHalf`].
+    pub fn half(&self, role: Role, half: u8) -> V<'_> {
+        self.half_of(self.slot_of(role), half)
+    }
+
+    /// Lets the meaning of a 16-bit instruction say what each half of a packed one does: its sources are the
+    /// halves of packed operands, and its result is a half of the destination.
+    pub fn halves(&self, each: impl Fn(&Meaning)) {
+        for half in 0..2 {
+            self.inner.borrow_mut().half = Some(half);
+            each(self);
+        }
+        self.inner.borrow_mut().half = None;
     }
 
     /// Dword `k` of the operand with a role.
@@ -584,7 +674,10 @@ impl Meaning {
 
     /// D takes a value.
     pub fn d(&self, value: V<'_>) {
-        self.effect(Change::Dst(self.d_slot() as u8), value, value);
+        let slot = self.d_slot() as u8;
+        let half = self.inner.borrow().half;
+        let change = half.map_or(Change::Dst(slot), |half| Change::DstHalf(slot, half));
+        self.effect(change, value, value);
     }
 
     /// Dword `k` of D takes a value.

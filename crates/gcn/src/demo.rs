@@ -39,7 +39,7 @@ pub fn compute(width: u32, height: u32, aspect: f32) -> Result<Picture, String> 
     let object = CodeObject::parse(&file).map_err(|e| e.to_string())?;
     let target = Target::parse(object.target_name()).ok_or("the kernel's target is unknown")?;
     let bytes = u64::from(width) * u64::from(height) * 4;
-    let mut gpu = Gpu::new(target, bytes + (64 << 20)).map_err(|e| e.to_string())?;
+    let gpu = Gpu::new(target, bytes + (64 << 20)).map_err(|e| e.to_string())?;
     let loaded = gpu.load(&object).map_err(|e| e.to_string())?;
     let image = gpu
         .memory
@@ -58,13 +58,13 @@ pub fn compute(width: u32, height: u32, aspect: f32) -> Result<Picture, String> 
     }
     kernarg.extend(ITERATIONS.to_le_bytes());
     let launch = Launch {
-        offset: [0; 3],
         grid: [width, height, 1],
         group: [64, 1, 1],
         kernarg,
         dynamic_lds: 0,
         max_instructions: None,
         threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
+        ..Launch::default()
     };
     let stats = gpu
         .dispatch(&loaded, "mandelbrot", &launch)

@@ -11,7 +11,7 @@ use gcn_isa::encode::Encoder;
 use gcn_isa::format::{Encoding, Field, Format, Layout, layout_of};
 use gcn_isa::inst::{Flags, Inst};
 use gcn_isa::insts;
-use gcn_isa::meaning::{Change, Op, meaning};
+use gcn_isa::meaning::{Change, Exactness, Op, meaning};
 use gcn_isa::names;
 use gcn_isa::print::{Style, print};
 use gcn_isa::shape::{Access, Imm, Mods, Role, Slot};
@@ -265,6 +265,74 @@ pub fn stats_json() -> String {
     )
 }
 
+/// How near every row's results are to the hardware's: the targets that have the row, and what
+/// holds there; a row comes more than once where its targets differ.
+pub fn exactness_of_rows() -> Vec<(&'static Inst, String, Exactness)> {
+    let mut out = Vec::new();
+    for row in insts::all() {
+        for (of, exactness) in by_text(&row_targets(row), |t| meaning(row, t).exactness()) {
+            out.push((row, targets_text(&of), exactness));
+        }
+    }
+    out
+}
+
+/// The classes of [`Exactness`] and how many lines of [`exactness_of_rows`] each has.
+fn exactness_counts(rows: &[(&'static Inst, String, Exactness)]) -> [(&'static str, usize); 3] {
+    ["exact", "bounded", "unsupported"]
+        .map(|class| (class, rows.iter().filter(|r| r.2.class() == class).count()))
+}
+
+/// A line for each row: name, format, targets, class, and its bound or the reason why it cannot be
+/// run; then how many there are of each class.
+pub fn exactness() -> String {
+    let rows = exactness_of_rows();
+    let mut out = String::new();
+    for (row, targets, exactness) in &rows {
+        let line = format!(
+            "{:<28} {:<7} {targets:<14} {:<11} {}",
+            row.name,
+            row.format.name(),
+            exactness.class(),
+            exactness.note(),
+        );
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    let counts = exactness_counts(&rows).map(|(class, n)| format!("{n} {class}"));
+    let _ = writeln!(out, "\n{}", counts.join(", "));
+    out
+}
+
+/// [`exactness`] as JSON: `{"rows":[…],"counts":{"exact":N,"bounded":N,"unsupported":N}}`, each row
+/// with `name`, `format`, `targets`, `class`, and `bound` or `reason` where the class has one.
+pub fn exactness_json() -> String {
+    let rows = exactness_of_rows();
+    let counts: serde_json::Map<String, serde_json::Value> = exactness_counts(&rows)
+        .map(|(class, n)| (class.to_string(), n.into()))
+        .into_iter()
+        .collect();
+    let rows: Vec<serde_json::Value> = (rows.iter())
+        .map(|(row, targets, exactness)| {
+            let mut line = serde_json::json!({
+                "name": row.name,
+                "format": row.format.name(),
+                "targets": targets,
+                "class": exactness.class(),
+            });
+            match exactness {
+                Exactness::Exact => {}
+                Exactness::Bounded(bound) => line["bound"] = (*bound).into(),
+                Exactness::Unsupported(reason) => line["reason"] = (*reason).into(),
+            }
+            line
+        })
+        .collect();
+    format!(
+        "{}\n",
+        serde_json::json!({ "rows": rows, "counts": counts })
+    )
+}
+
 /// The page of one name: all rows that it means.
 pub fn instruction_page(rows: &[&'static Inst]) -> String {
     let mut out = String::new();
@@ -391,6 +459,15 @@ fn instruction(out: &mut String, row: &'static Inst, alone: bool) {
             let _ = writeln!(out, "{about}  ");
         } else {
             let _ = writeln!(out, "Description: {about}  ");
+        }
+    }
+    for (of, exactness) in by_text(&targets, |t| meaning(row, t).exactness()) {
+        if let Exactness::Bounded(bound) = exactness {
+            let on = match of.len() == targets.len() {
+                true => String::new(),
+                false => format!(" ({})", targets_text(&of)),
+            };
+            let _ = writeln!(out, "Exactness{on}: {bound}  ");
         }
     }
     if alone && works_by_lane(row) {

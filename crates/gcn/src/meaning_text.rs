@@ -111,7 +111,11 @@ fn effect_reads(effect: &Effect) -> impl Iterator<Item = u16> {
         | Change::Store(..)
         | Change::DstLane(_)
         | Change::Setreg => Some(effect.second),
-        Change::Dst(_) | Change::DstDword(..) | Change::Set(_) | Change::Signal(_) => None,
+        Change::Dst(_)
+        | Change::DstDword(..)
+        | Change::DstHalf(..)
+        | Change::Set(_)
+        | Change::Signal(_) => None,
     };
     effect.when.into_iter().chain([effect.value]).chain(second)
 }
@@ -226,7 +230,8 @@ impl<'p> Printer<'p> {
             (Op::Get(read), Change::Set(state)) => read == state,
             (Op::Src(read), Change::Dst(slot) | Change::DstDword(slot, _)) => read == slot,
             (Op::SrcDword(read, _), Change::Dst(slot)) => read == slot,
-            (Op::SrcDword(read, k), Change::DstDword(slot, j)) => (read, k) == (slot, j),
+            (Op::SrcDword(read, k), Change::DstDword(slot, j))
+            | (Op::SrcHalf(read, k), Change::DstHalf(slot, j)) => (read, k) == (slot, j),
             _ => false,
         };
         let effects = &self.program.effects;
@@ -395,6 +400,7 @@ impl<'p> Printer<'p> {
                 format!("{name}{lane} = {}", value())
             }
             Change::DstDword(slot, k) => format!("{} = {}", self.dword(slot, k), value()),
+            Change::DstHalf(slot, k) => format!("{} = {}", self.half(slot, k), value()),
             Change::DstLane(slot) => {
                 let name = operand_name(self.program, slot as usize);
                 format!("{name}[lane {}] = {}", second(), value())
@@ -483,6 +489,11 @@ impl<'p> Printer<'p> {
             0 | 1 => name.into(),
             _ => format!("{name}.dword{k}"),
         }
+    }
+
+    fn half(&self, slot: u8, k: u8) -> String {
+        let name = operand_name(self.program, slot as usize);
+        format!("{name}.{}", if k == 0 { "lo" } else { "hi" })
     }
 
     /// What marks a register number as that of a pair.
@@ -620,6 +631,7 @@ impl<'p> Printer<'p> {
                 )
             }
             Op::SrcDword(slot, k) => (Bind::Atom, self.dword(slot, k)),
+            Op::SrcHalf(slot, k) => (Bind::Atom, self.half(slot, k)),
             Op::Get(state) => (Bind::Atom, state.name().into()),
             Op::Field(field) => (Bind::Atom, field_name(field)),
             Op::Not

@@ -317,7 +317,7 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
         })
         .collect::<Result<Vec<_>, _>>()?;
     let total: u64 = contents.iter().flatten().map(|b| b.len() as u64).sum();
-    let mut gpu = Gpu::new(target, total.saturating_mul(2).saturating_add(1 << 30))
+    let gpu = Gpu::new(target, total.saturating_mul(2).saturating_add(1 << 30))
         .map_err(|e| e.to_string())?;
     let loaded = gpu.load(object).map_err(|e| e.to_string())?;
 
@@ -384,13 +384,13 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
     let dynamic_lds =
         u32::try_from(lds - fixed_lds).map_err(|_| format!("{lds} bytes of LDS are too many"))?;
     let launch = Launch {
-        offset: [0; 3],
         grid: request.grid,
         group: request.group,
         kernarg,
         dynamic_lds,
         max_instructions: request.max_instructions,
         threads: request.threads,
+        ..Launch::default()
     };
     // Before any output is written, which may be one of the inputs.
     let types: Vec<String> = (request.outs.iter())

@@ -16,6 +16,9 @@ fn exit_status_says_who_was_wrong() {
         (&["--help"][..], 0),
         (&["--version"], 0),
         (&["doc", "--stats"], 0),
+        (&["doc", "--exactness"], 0),
+        (&["doc", "--json"], 2),
+        (&["doc", "--stats", "--exactness"], 2),
         (&["doc", "s_bfe_u32"], 0),
         (&["doc"], 2),
         // The command line.
@@ -617,6 +620,26 @@ fn documents() {
         formats[0]["generations"]["gfx6"],
         formats[0]["targets"]["gfx600"]
     );
+    let lines = gcn(&["doc", "--exactness"]).text();
+    let all = gcn(&["doc", "--exactness", "--json"]).text();
+    let all: serde_json::Value = serde_json::from_str(&all).expect("JSON");
+    let rows = all["rows"].as_array().expect("a list");
+    let of = |class: &str| rows.iter().filter(|r| r["class"] == class).count();
+    let counts = ["exact", "bounded", "unsupported"].map(|class| {
+        assert_eq!(all["counts"][class], of(class), "{class}");
+        format!("{} {class}", of(class))
+    });
+    assert_eq!(lines.lines().last(), Some(counts.join(", ").as_str()));
+    assert_eq!(lines.lines().count(), rows.len() + 2);
+    assert!(
+        rows.iter()
+            .any(|r| r["name"] == "s_bfe_u32" && r["class"] == "exact")
+    );
+    let told = |r: &&serde_json::Value| r["class"] != "exact";
+    for row in rows.iter().filter(told) {
+        let note = [&row["bound"], &row["reason"]].map(|n| n.as_str().is_some());
+        assert!(note[0] != note[1], "{row}");
+    }
     assert!(gcn(&["doc", "s_bfe_u3"]).stderr.contains("s_bfe_u32"));
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("pages");

@@ -4,9 +4,10 @@
 use super::host::{Channel, Host, PRINTF_BYTES};
 use super::hostcall::{Heap, Hostcall};
 use super::printf::Declared;
+use super::watch::Service;
 use super::{Gpu, Launch, Loaded, RunError};
 use crate::mem::{Fault, MemError, PAGE_SIZE, Perm};
-use crate::wave::{LANES, WaveState, status};
+use crate::wave::{self, LANES, WaveState, status};
 use gcn_isa::target::{Gen, Target};
 use gcn_object::descriptor::UserSgpr;
 use gcn_object::kernel_code::KernelCode;
@@ -14,11 +15,12 @@ use gcn_object::metadata::ValueKind;
 use gcn_object::read::Kernel;
 use gcn_object::target::Os;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl Gpu {
     /// Puts kernel arguments, packet, queue and scratch into memory.
     pub(super) fn prepare<'a>(
-        &mut self,
+        &self,
         loaded: &Loaded,
         kernel: &'a Kernel,
         launch: &Launch,
@@ -30,10 +32,7 @@ impl Gpu {
             why,
         };
         let fault = |fault: Fault| fail(fault.to_string());
-        let wants = |kind| {
-            let args = kernel.metadata.iter().flat_map(|m| &m.args);
-            args.into_iter().any(|a| a.value_kind == kind)
-        };
+        let wants = |kind| wants(kernel, kind);
         let formats = loaded.printf.iter().map(|text| Declared::parse(text));
         let formats: Vec<_> = formats.collect::<Result<_, _>>().map_err(fail)?;
         let prints = wants(ValueKind::HiddenPrintfBuffer) && !formats.is_empty();
@@ -47,7 +46,7 @@ impl Gpu {
             Ok(at)
         };
         let queue = alloc(PAGE_SIZE, 64)?;
-        let slots = shape.threads as u64 * shape.waves_of(launch.group) as u64;
+        let slots = (shape.resident * shape.waves_of(launch.group)) as u64;
         let scratch = match slots * shape.wave_scratch {
             0 => 0,
             bytes if bytes > u32::MAX as u64 => {
@@ -61,7 +60,7 @@ impl Gpu {
             false => 0,
         };
         // Workgroups that print have arguments of their own, which lead to a buffer of their own.
-        let residents = if prints || calls { shape.threads } else { 1 };
+        let residents = if prints || calls { shape.resident } else { 1 };
         let arguments_stride = shape.kernarg_size.next_multiple_of(shape.kernarg_align);
         let kernarg = alloc(arguments_stride * residents as u64, shape.kernarg_align)?;
         let packet = alloc(64 * residents as u64, 64)?;
@@ -97,7 +96,7 @@ impl Gpu {
                 multigrid,
                 printf: channel.printf.unwrap_or(0),
                 hostcall: channel.hostcall.as_ref().map_or(0, Hostcall::address),
-                heap: self.heap.as_ref().map_or(0, |heap| heap.header),
+                heap: self.heap.get().map_or(0, |heap| heap.header),
             };
             let own_kernarg = kernarg + n as u64 * arguments_stride;
             let arguments = arguments(kernel, launch, shape, &own, &apertures);
@@ -116,8 +115,9 @@ impl Gpu {
             packet,
             queue,
             scratch,
-            dispatch_id: self.dispatches,
-            host: (prints || calls).then(|| Host::new(channels, formats, self.heap.clone())),
+            dispatch_id: self.dispatches.load(Relaxed),
+            service: launch.watch.service.clone(),
+            host: (prints || calls).then(|| Host::new(channels, formats, self.heap.get().cloned())),
         };
         let generation = self.target.generation();
         memory
@@ -134,14 +134,15 @@ impl Gpu {
     }
 
     /// Makes what device memory comes from, at its first use.
-    fn open_heap(&mut self) -> Result<(), RunError> {
-        if self.heap.is_none() {
+    fn open_heap(&self) -> Result<(), RunError> {
+        if self.heap.get().is_none() {
             let size = (self.memory.free_bytes() / 4).min(LARGEST_HEAP);
             let header = self
                 .memory
                 .alloc(Heap::HEADER_BYTES, Heap::ALIGN, Perm::RW)?;
             let start = self.memory.alloc(size, Heap::ALIGN, Perm::RW)?;
-            self.heap = Some(Arc::new(Heap::new(header, start, size)));
+            // Another thread may have been faster; what was mapped here is then left unused.
+            let _ = self.heap.set(Arc::new(Heap::new(header, start, size)));
         }
         Ok(())
     }
@@ -159,6 +160,12 @@ struct Hidden {
     heap: u64,
 }
 
+/// Whether a kernel has a hidden argument of a kind.
+fn wants(kernel: &Kernel, kind: ValueKind) -> bool {
+    let mut args = kernel.metadata.iter().flat_map(|m| &m.args);
+    args.any(|a| a.value_kind == kind)
+}
+
 /// What follows from kernel and launch alone.
 pub(super) struct Shape {
     pub(super) grid: [u32; 3],
@@ -174,16 +181,24 @@ pub(super) struct Shape {
     pub(super) kernarg_size: u64,
     pub(super) kernarg_align: u64,
     pub(super) threads: usize,
+    /// Workgroups that are under way at a time, each with a slot of scratch.
+    pub(super) resident: usize,
     /// Where Mesa's kernels find what is behind their arguments.
     mesa_implicit: Option<usize>,
 }
 
 impl Shape {
-    /// Lets fewer workgroups run at a time, if not all have room for their scratch, which a wave finds by an offset of 32 bits.
-    pub(super) fn fit_scratch(&mut self, free: u64) {
-        let own = self.waves_of(self.group) as u64 * self.wave_scratch;
-        if let Some(most) = (u32::MAX as u64).min(free / 2).checked_div(own) {
-            self.threads = self.threads.min(most.max(1) as usize);
+    /// Lets fewer workgroups be under way at a time, if each has a buffer for what it says to the host.
+    pub(super) fn make_room_for_host(&mut self, loaded: &Loaded, kernel: &Kernel, free: u64) {
+        let mut own = 0;
+        if wants(kernel, ValueKind::HiddenPrintfBuffer) && !loaded.printf.is_empty() {
+            own += PRINTF_BYTES;
+        }
+        if wants(kernel, ValueKind::HiddenHostcallBuffer) {
+            own += Hostcall::bytes(self.waves_of(self.group));
+        }
+        if let Some(most) = (free / 4).checked_div(own) {
+            self.resident = self.resident.min(most.clamp(1, 64) as usize);
         }
     }
 
@@ -276,10 +291,13 @@ impl Shape {
                 .map_or(64, |m| m.kernarg_segment_align)
                 .clamp(64, PAGE_SIZE)
                 .next_power_of_two(),
-            threads: launch
-                .threads
-                .clamp(1, 1024)
-                .min(usize::try_from(total).unwrap_or(1024)),
+            threads: match launch.deterministic {
+                true => 1,
+                false => {
+                    (launch.threads.clamp(1, 1024)).min(usize::try_from(total).unwrap_or(1024))
+                }
+            },
+            resident: 1,
         })
     }
 
@@ -386,6 +404,8 @@ pub(super) struct Setup<'a> {
     pub(super) queue: u64,
     pub(super) scratch: u64,
     pub(super) dispatch_id: u64,
+    /// What the host does for waves while they run.
+    pub(super) service: Option<Arc<dyn Service>>,
     /// Bytes from one resident workgroup's arguments to the next one's, if each has its own.
     pub(super) arguments_stride: u64,
     /// Answers what kernels ask while they run, of kernels that can.
@@ -426,7 +446,7 @@ impl Setup<'_> {
             put(144 + 4 * n, &word.to_le_bytes());
         }
         put(160, &self.scratch.to_le_bytes());
-        let slots = (self.shape.threads * self.shape.waves_of(self.shape.group)) as u64;
+        let slots = (self.shape.resident * self.shape.waves_of(self.shape.group)) as u64;
         put(168, &(slots * self.shape.wave_scratch).to_le_bytes());
         put(176, &self.shape.lane_scratch.to_le_bytes());
         // IS_PTR64.
@@ -524,10 +544,15 @@ impl Setup<'_> {
         state.status = status::VALID | flag(waves > 1, 11) | flag(descriptor.priv_(), 5);
         // Compilers set M0 before they use it; until then all of the LDS is in reach.
         state.sgprs[gcn_isa::operand::M0 as usize] = self.shape.lds_bytes;
-        // Blocks of 64 dwords.
-        state.lds_alloc = (self.shape.lds_bytes / 256) << 12;
-        state.gpr_alloc = descriptor.granulated_workitem_vgpr_count() << 8
-            | descriptor.granulated_wavefront_sgpr_count() << 24;
+        state.lds_alloc = wave::lds_alloc(self.shape.lds_bytes);
+        state.gpr_alloc = wave::gpr_alloc(
+            4 * (descriptor.granulated_workitem_vgpr_count() + 1),
+            8 * (descriptor.granulated_wavefront_sgpr_count() + 1),
+            generation,
+        );
+        let [x, y, z] = group.map(u64::from);
+        let [across, down, _] = self.shape.groups.map(u64::from);
+        state.hw_id = wave::hw_id((z * down + y) * across + x, wave);
         state.pc = self.entry;
         state
     }

@@ -29,7 +29,7 @@ pub(super) struct Channel {
 }
 
 /// Bytes of a workgroup's printf buffer: what it prints beyond that is lost, as printf's result says.
-pub(super) const PRINTF_BYTES: u64 = 16 << 20;
+pub(super) const PRINTF_BYTES: u64 = 4 << 20;
 /// The buffer's head: bytes used and bytes there are.
 const PRINTF_HEAD: u64 = 8;
 
@@ -65,7 +65,7 @@ impl Host {
         memory.store_u32(at + 4, PRINTF_BYTES as u32)
     }
 
-    /// Answers what workgroup `number`, which runs in place `resident`, has asked.
+    /// Answers what workgroup `number`, which runs in place `resident`, has asked; says whether it had.
     ///
     /// # Errors
     /// A sentence, when it asks for what there is not.
@@ -75,21 +75,21 @@ impl Host {
         output: &Output,
         resident: usize,
         number: u64,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         let Some(channel) = self.channels.get(resident) else {
-            return Ok(());
+            return Ok(false);
         };
         let mut channel = lock(channel);
         let Channel { hostcall, text, .. } = &mut *channel;
         let Some(hostcall) = hostcall else {
-            return Ok(());
+            return Ok(false);
         };
-        let result = hostcall.serve(memory, self.heap.as_deref(), text);
+        let served = hostcall.serve(memory, self.heap.as_deref(), text);
         // Whose turn it is need not wait for its end.
         if !text.is_empty() && lock(&self.text).next == number {
             write(output, &std::mem::take(text))?;
         }
-        result
+        served
     }
 
     /// Takes what workgroup `number` still had to say: it has ended, or will not go on.
@@ -106,7 +106,7 @@ impl Host {
         let Some(channel) = self.channels.get(resident) else {
             return Ok(());
         };
-        let mut said = self.serve(memory, output, resident, number);
+        let mut said = self.serve(memory, output, resident, number).map(|_| ());
         let mut channel = lock(channel);
         if let Some(at) = channel.printf {
             let result = self.read_printf(memory, at, &mut channel.text);

@@ -98,7 +98,7 @@ impl Hostcall {
         self.at
     }
 
-    /// Answers all packets that are ready; text goes to `out`.
+    /// Answers all packets that are ready, and says whether there were any; text goes to `out`.
     ///
     /// # Errors
     /// A sentence, when a packet asks for what there is not, or is none.
@@ -107,10 +107,10 @@ impl Hostcall {
         memory: &Memory,
         heap: Option<&Heap>,
         out: &mut Vec<u8>,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         let fault = |f: Fault| format!("the host call buffer is damaged: {f}");
         if memory.load_u64(self.at + READY).map_err(fault)? == 0 {
-            return Ok(());
+            return Ok(false);
         }
         let mut number = memory
             .fetch_update_u64(self.at + READY, |_| 0)
@@ -144,7 +144,7 @@ impl Hostcall {
                 .fetch_update_u32(header + 20, |control| control & !1)
                 .map_err(fault)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn answer(

@@ -1,65 +1,99 @@
-//! Workgroups over threads, and the waves of a workgroup in turns.
+//! Who runs when: workgroups over threads, several of them under way on each, and the waves of a workgroup in turns.
+//!
+//! A thread runs one workgroup until it ends, as most do. One whose waves all wait for something, or that runs for long,
+//! makes room for others and goes on later; so barriers of the whole grid, locks and scans that look back make progress
+//! with any number of threads. Workgroups start in the order of their numbers, as many at a time as a chip holds
+//! ([`RESIDENT_WAVES`]).
+//!
+//! That a wave waits is seen by its going round and round: when a wave has run for a while, it is watched for a few
+//! instructions, and if all of its registers come to be what they were, it is in a loop that only others can end.
+//! Such a wave gets short turns. Where every wave of the dispatch is in such a loop, or at a barrier, and none of the
+//! loops changes anything or reads the time, nothing will ever change, and the dispatch ends with a report.
 
-use super::abi::Setup;
+use super::abi::{Setup, Shape};
 use super::host::Output;
+use super::stuck::{self, StuckWave, Traits, Waits};
+use super::watch::{Observer, Scene, Who};
 use super::{Gpu, Launch, Place, RunError, Stats};
 use crate::engine::{Code, Engine, Machine, Stop};
 use crate::global::Global;
 use crate::mem::Memory;
-use crate::wave::{Lds, WaveState};
+use crate::wave::{Lds, WaveState, status};
 use gcn_isa::target::Target;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Waves under way at a time: the 40 that a compute unit holds, of 64 compute units, as Vega 10 has.
+pub const RESIDENT_WAVES: usize = 40 * 64;
+
+/// Instructions that a wave runs before the next wave's turn; a wave of higher priority runs so many more for each step.
+const SLICE: u64 = 4096;
+
+/// Turns of its waves that a workgroup has before another one's, if it does not wait.
+const PATIENCE: u32 = 16;
+
+/// The longest loop, in instructions, that is recognised as waiting.
+const LOOP: usize = 256;
+
+/// Rounds that a workgroup still has when a later one has failed, in which it may fail too: the lowest failure is the one
+/// to report.
+const GRACE: u32 = 64;
+
+/// Waves that a report lists.
+const LISTED: usize = 16;
+
+/// How many workgroups are under way at a time: as the chip's waves and `free` bytes of memory for scratch allow, but one.
+pub(super) fn resident(shape: &Shape, free: u64) -> usize {
+    let waves = shape.waves_of(shape.group).max(1);
+    let scratch = shape.wave_scratch * waves as u64;
+    // Offsets into scratch have 32 bits, and not all memory is for scratch.
+    let fit = (free / 2).min(u32::MAX as u64).checked_div(scratch);
+    let fit = fit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let groups = usize::try_from(shape.total).unwrap_or(usize::MAX);
+    (RESIDENT_WAVES / waves).min(fit).min(groups).max(1)
+}
 
 impl Gpu {
     /// Runs all workgroups.
     pub(super) fn run(&self, setup: &Setup<'_>, launch: &Launch) -> Result<Stats, RunError> {
-        let groups = setup.shape.groups;
-        let total = setup.shape.total;
         let shared = Shared {
+            setup,
+            memory: &self.memory,
+            output: &self.output,
+            target: self.target,
+            launch,
             global: Global::default(),
-            next: AtomicU64::new(0),
+            starts: Mutex::new(Starts {
+                next: 0,
+                slots: (0..setup.shape.resident).rev().collect(),
+            }),
             fuel: launch.max_instructions.map(AtomicU64::new),
             failed: AtomicU64::new(u64::MAX),
             error: Mutex::new(None),
+            epoch: AtomicU64::new(0),
+            stuck: (0..setup.shape.threads)
+                .map(|_| Mutex::new(Report::default()))
+                .collect(),
         };
         let work = |thread: usize| {
-            let mut engine = (self.engine)();
-            let mut stats = Stats::default();
-            let mut lds = Lds(vec![0; setup.shape.lds_bytes as usize]);
-            loop {
-                let number = shared.next.fetch_add(1, Relaxed);
-                // Every workgroup before a failed one has been taken by some thread, which finishes it.
-                if number >= total || number > shared.failed.load(Relaxed) {
-                    return stats;
-                }
-                let (x, y) = (groups[0] as u64, groups[1] as u64);
-                let group = [number % x, number / x % y, number / (x * y)].map(|n| n as u32);
-                let mut workgroup = Workgroup {
-                    setup,
-                    memory: &self.memory,
-                    output: &self.output,
-                    target: self.target,
-                    group,
-                    number,
-                    thread,
-                    shared: &shared,
-                    stats: &mut stats,
-                };
-                lds.0.fill(0);
-                let result = workgroup.run(engine.as_mut(), &mut lds, launch);
-                let said = match &setup.host {
-                    Some(host) => host.finish(&self.memory, &self.output, thread, number),
-                    None => Ok(()),
-                };
-                let said = said.map_err(|why| RunError::Host {
-                    place: workgroup.start(),
-                    why,
-                });
-                if let Err(e) = result.and(said) {
-                    shared.fail(number, e);
-                }
-            }
+            let observe = launch.watch.observe.as_ref();
+            let mut worker = Worker {
+                shared: &shared,
+                thread,
+                engine: (self.engine)(),
+                observer: observe.map(|o| o.observer()),
+                traits: HashMap::new(),
+                ring: VecDeque::new(),
+                spare: Vec::new(),
+                stats: Stats::default(),
+            };
+            worker.work();
+            worker.stats
         };
         let mut stats = Stats::default();
         let mut add = |s: Stats| {
@@ -78,43 +112,80 @@ impl Gpu {
                 }
             }
         });
-        let closed = setup.host.as_ref().map(|host| host.close(&self.output));
+        shared.serve();
+        let closed = match &setup.host {
+            Some(host) => host.close(&self.output),
+            None => Ok(()),
+        };
         let error = shared
             .error
             .into_inner()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+            .unwrap_or_else(PoisonError::into_inner);
         match error {
             Some((_, error)) => Err(error),
-            None => match closed {
-                Some(Err(why)) => Err(RunError::Launch {
-                    kernel: setup.kernel.name.clone(),
-                    why,
-                }),
-                _ => Ok(stats),
-            },
+            None => closed.map(|()| stats).map_err(|why| RunError::Launch {
+                kernel: setup.kernel.name.clone(),
+                why,
+            }),
         }
     }
 }
 
 /// What the threads of a dispatch share.
-struct Shared {
+struct Shared<'a> {
+    setup: &'a Setup<'a>,
+    memory: &'a Memory,
+    output: &'a Output,
+    target: Target,
+    launch: &'a Launch,
     global: Global,
-    /// The next workgroup.
-    next: AtomicU64,
+    starts: Mutex<Starts>,
     /// Instructions that may still run.
     fuel: Option<AtomicU64>,
     /// The lowest workgroup that failed.
     failed: AtomicU64,
     error: Mutex<Option<(u64, RunError)>>,
+    /// Grows behind every turn that may have changed what other waves see.
+    epoch: AtomicU64,
+    /// For each thread, whether its waves can go on.
+    stuck: Vec<Mutex<Report>>,
 }
 
-impl Shared {
+/// The workgroups that have not started, and room for them.
+struct Starts {
+    next: u64,
+    slots: Vec<usize>,
+}
+
+/// What a thread knows of its workgroups.
+#[derive(Default)]
+struct Report {
+    state: Known,
+    waves: Vec<StuckWave>,
+    others: usize,
+    /// Some of them run in loops.
+    loops: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Default)]
+enum Known {
+    /// Some may go on.
+    #[default]
+    Alive,
+    /// None can go on unless something changes after this epoch.
+    StuckSince(u64),
+    /// It has none.
+    Idle,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared<'_> {
     fn fail(&self, number: u64, error: RunError) {
-        self.failed.fetch_min(number, Relaxed);
-        let mut lowest = self
-            .error
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.failed.fetch_min(number, SeqCst);
+        let mut lowest = lock(&self.error);
         if lowest.as_ref().is_none_or(|(at, _)| number < *at) {
             *lowest = Some((number, error));
         }
@@ -132,14 +203,72 @@ impl Shared {
     }
 
     fn give_back(&self, unused: u64) {
-        if let Some(fuel) = &self.fuel {
+        if let Some(fuel) = &self.fuel
+            && unused > 0
+        {
             fuel.fetch_add(unused, Relaxed);
         }
     }
-}
 
-/// Instructions that a wave runs before the next wave's turn.
-const SLICE: u64 = 4096;
+    /// Lets the host do what waves wait for; says whether it did something.
+    fn serve(&self) -> bool {
+        let served = self
+            .setup
+            .service
+            .as_ref()
+            .is_some_and(|service| service.poll(self.memory));
+        if served {
+            self.epoch.fetch_add(1, SeqCst);
+        }
+        served
+    }
+
+    fn place(&self, group: [u32; 3], wave: usize, pc: u64) -> Place {
+        Place {
+            kernel: self.setup.kernel.name.clone(),
+            workgroup: group,
+            wave,
+            pc,
+            offset: pc.wrapping_sub(self.setup.entry) as i64,
+        }
+    }
+
+    /// Whether no wave of any thread can ever go on; then what to say of it.
+    fn all_stuck(&self) -> Option<RunError> {
+        if self.launch.outside_stores {
+            return None;
+        }
+        let starts = lock(&self.starts);
+        if starts.next < self.setup.shape.total && !starts.slots.is_empty() {
+            return None;
+        }
+        let epoch = self.epoch.load(SeqCst);
+        let (mut waves, mut others, mut loops) = (Vec::new(), 0, false);
+        for report in &self.stuck {
+            let report = lock(report);
+            match report.state {
+                Known::Idle => continue,
+                Known::StuckSince(since) if since == epoch => {}
+                _ => return None,
+            }
+            waves.extend(report.waves.iter().cloned());
+            others += report.others;
+            loops |= report.loops;
+        }
+        waves.sort_by_key(|w| {
+            let [x, y, z] = w.place.workgroup;
+            ([z, y, x], w.place.wave)
+        });
+        if waves.len() > LISTED {
+            others += waves.len() - LISTED;
+            waves.truncate(LISTED);
+        }
+        Some(match loops {
+            true => RunError::Livelock { waves, others },
+            false => RunError::Deadlock { waves, others },
+        })
+    }
+}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Doing {
@@ -149,140 +278,556 @@ enum Doing {
     Ended,
 }
 
-/// One workgroup on one thread.
-struct Workgroup<'a> {
-    setup: &'a Setup<'a>,
-    memory: &'a Memory,
-    output: &'a Output,
-    target: Target,
-    group: [u32; 3],
-    number: u64,
-    thread: usize,
-    shared: &'a Shared,
-    stats: &'a mut Stats,
+struct Wave {
+    state: WaveState,
+    doing: Doing,
+    /// Turns it has used up or given away.
+    turns: u32,
+    /// It is to be watched for a loop in its next turn.
+    suspect: bool,
+    /// In its last turn it gave way, or went round in a loop.
+    waits: bool,
+    /// It cannot go on unless something changes after this epoch.
+    stuck: Option<u64>,
+    /// The instruction of its loop that looks at memory.
+    looks_at: Option<u64>,
+    /// It is at an instruction that waits for others.
+    retries: bool,
 }
 
-impl Workgroup<'_> {
-    fn place(&self, wave: usize, state: &WaveState) -> Place {
-        Place {
-            kernel: self.setup.kernel.name.clone(),
-            workgroup: self.group,
-            wave,
-            pc: state.pc,
-            offset: state.pc.wrapping_sub(self.setup.entry) as i64,
-        }
-    }
+/// A workgroup under way.
+struct Group {
+    group: [u32; 3],
+    number: u64,
+    slot: usize,
+    lds: Lds,
+    waves: Vec<Wave>,
+    /// In its last round every wave waited.
+    waits: bool,
+    /// Rounds it has had since another workgroup failed.
+    grace: u32,
+}
 
-    /// The first wave's first instruction.
-    fn start(&self) -> Place {
-        Place {
-            kernel: self.setup.kernel.name.clone(),
-            workgroup: self.group,
-            wave: 0,
-            pc: self.setup.entry,
-            offset: 0,
-        }
-    }
+/// What a round of a workgroup's waves came to.
+#[derive(PartialEq)]
+enum Round {
+    Ended,
+    Moved,
+    /// All of its waves wait.
+    Waits,
+}
 
-    fn run(
-        &mut self,
-        engine: &mut dyn Engine,
-        lds: &mut Lds,
-        launch: &Launch,
-    ) -> Result<(), RunError> {
-        let shape = self.setup.shape;
-        let size: [u32; 3] = std::array::from_fn(|d| {
-            shape.group[d].min(shape.grid[d] - self.group[d] * shape.group[d])
-        });
-        let count = shape.waves_of(size);
-        let slots = (self.thread * shape.waves_of(shape.group)) as u64;
-        let mut waves: Vec<WaveState> = (0..count)
-            .map(|w| {
-                self.setup
-                    .wave(self.target, self.group, size, w, slots + w as u64)
-            })
-            .collect();
-        let mut doing = vec![Doing::Running; count];
-        self.stats.waves += count as u64;
-        let mut machine = Machine {
-            target: self.target,
-            memory: self.memory,
-            code: Code::Memory,
-            lds,
-            global: &self.shared.global,
-            hidden_private_base: self.setup.scratch,
-        };
+/// One host thread.
+struct Worker<'a> {
+    shared: &'a Shared<'a>,
+    thread: usize,
+    engine: Box<dyn Engine>,
+    observer: Option<Box<dyn Observer>>,
+    /// What is known of instructions in loops, by address.
+    traits: HashMap<u64, Traits>,
+    /// The workgroups under way that do not run now.
+    ring: VecDeque<Group>,
+    /// LDS that workgroups left.
+    spare: Vec<Lds>,
+    stats: Stats,
+}
+
+impl Worker<'_> {
+    fn work(&mut self) {
+        let mut idle_rounds = 0;
         loop {
-            for w in 0..count {
-                if doing[w] != Doing::Running {
-                    continue;
+            let Some(mut group) = self.pick() else {
+                self.report(Known::Idle);
+                let starts = lock(&self.shared.starts);
+                let failed = self.shared.failed.load(SeqCst);
+                if starts.next >= self.shared.setup.shape.total || failed < starts.next {
+                    return;
                 }
+                drop(starts);
+                // All slots are other threads'.
+                std::thread::sleep(Duration::from_micros(100));
+                continue;
+            };
+            let mut turns = 0;
+            let round = loop {
                 // A lower workgroup's error is the one to report.
-                if self.shared.failed.load(Relaxed) < self.number {
-                    return Ok(());
+                let failed = self.shared.failed.load(Relaxed);
+                if failed < group.number {
+                    break Round::Ended;
                 }
-                let given = self.shared.take(SLICE);
-                let mut fuel = given;
-                let stop = engine.run(&mut waves[w], &mut machine, &mut fuel);
-                self.shared.give_back(fuel);
-                self.stats.instructions += given - fuel;
-                let place = || self.place(w, &waves[w]);
-                // The wave may be waiting for the host.
-                if let Some(host) = &self.setup.host {
-                    host.serve(self.memory, self.output, self.thread, self.number)
-                        .map_err(|why| RunError::Host {
-                            place: place(),
-                            why,
-                        })?;
+                match self.round(&mut group) {
+                    Ok(Round::Moved) if failed != u64::MAX && group.grace > GRACE => {
+                        break Round::Ended;
+                    }
+                    Ok(Round::Moved) => {
+                        turns += 1;
+                        group.grace += (failed != u64::MAX) as u32;
+                        if turns >= PATIENCE {
+                            break Round::Moved;
+                        }
+                    }
+                    // It may wait for the workgroup that failed.
+                    Ok(Round::Waits) if failed != u64::MAX => break Round::Ended,
+                    Ok(round) => break round,
+                    Err(error) => {
+                        self.shared.fail(group.number, error);
+                        break Round::Ended;
+                    }
                 }
-                doing[w] = match stop {
-                    Stop::Endpgm | Stop::FellOff => Doing::Ended,
-                    Stop::Barrier => Doing::Waiting,
-                    Stop::Halt => Doing::Halted,
-                    Stop::Limit if given == 0 => {
-                        let instructions = launch.max_instructions.unwrap_or(0);
-                        return Err(RunError::Limit {
-                            place: place(),
-                            instructions,
-                        });
-                    }
-                    Stop::Limit | Stop::Yield | Stop::Retry => Doing::Running,
-                    Stop::Trap(id) => return Err(RunError::Trap { place: place(), id }),
-                    Stop::Fault(report) => {
-                        return Err(RunError::Fault {
-                            place: place(),
-                            report: Box::new(report),
-                        });
-                    }
-                };
+            };
+            self.shared.serve();
+            group.waits = round == Round::Waits;
+            if round == Round::Ended {
+                self.end(group);
+            } else {
+                self.ring.push_back(group);
             }
-            if doing.contains(&Doing::Running) {
+            if round != Round::Waits {
+                // Something may have happened that they wait for.
+                for group in &mut self.ring {
+                    group.waits = false;
+                }
+                idle_rounds = 0;
                 continue;
             }
-            let those =
-                |what: Doing| -> Vec<usize> { (0..count).filter(|&w| doing[w] == what).collect() };
-            let (waiting, halted) = (those(Doing::Waiting), those(Doing::Halted));
-            match (waiting.first(), halted.first()) {
-                (None, None) => return Ok(()),
-                (None, Some(&w)) => {
-                    return Err(RunError::Halted {
-                        place: self.place(w, &waves[w]),
-                    });
-                }
-                (Some(&w), Some(_)) => {
-                    let place = self.place(w, &waves[w]);
-                    return Err(RunError::Deadlock {
-                        place,
-                        waiting,
-                        halted,
-                    });
-                }
-                (Some(_), None) => {
-                    for w in waiting {
-                        doing[w] = Doing::Running;
+            if self.ring.iter().all(|g| g.waits) {
+                idle_rounds += 1;
+                if idle_rounds > self.ring.len() {
+                    self.consider();
+                    // Others work; there is no use in looking all the time.
+                    if self.shared.setup.shape.threads > 1 {
+                        std::thread::yield_now();
+                        if idle_rounds > 64 * self.ring.len() {
+                            std::thread::sleep(Duration::from_micros(50));
+                        }
                     }
                 }
             }
         }
     }
+
+    /// The workgroup to go on with: one that is under way and does not wait, else a new one, else one that waits.
+    fn pick(&mut self) -> Option<Group> {
+        let moved_on = self.ring.iter().any(|g| !g.waits);
+        // One that ran for long goes behind those that have not begun, for it may wait for them unseen.
+        let ran_long = self.ring.back().is_some_and(|g| !g.waits);
+        if (!moved_on || ran_long)
+            && let Some(group) = self.start()
+        {
+            return Some(group);
+        }
+        let at = self.ring.iter().position(|g| !g.waits).unwrap_or(0);
+        self.ring.remove(at)
+    }
+
+    /// Starts the next workgroup, if there is one and a slot for it.
+    fn start(&mut self) -> Option<Group> {
+        let shared = self.shared;
+        let setup = shared.setup;
+        let shape = setup.shape;
+        let (number, slot) = {
+            let mut starts = lock(&shared.starts);
+            // Every workgroup before a failed one has been taken by some thread, which finishes it.
+            if starts.next >= shape.total || starts.next > shared.failed.load(SeqCst) {
+                return None;
+            }
+            let slot = starts.slots.pop()?;
+            // Before the slot is seen to be taken.
+            lock(&shared.stuck[self.thread]).state = Known::Alive;
+            starts.next += 1;
+            (starts.next - 1, slot)
+        };
+        let (x, y) = (shape.groups[0] as u64, shape.groups[1] as u64);
+        let group = [number % x, number / x % y, number / (x * y)].map(|n| n as u32);
+        let size: [u32; 3] =
+            std::array::from_fn(|d| shape.group[d].min(shape.grid[d] - group[d] * shape.group[d]));
+        let count = shape.waves_of(size);
+        let slots = slot * shape.waves_of(shape.group);
+        let waves = (0..count)
+            .map(|w| Wave {
+                state: setup.wave(shared.target, group, size, w, (slots + w) as u64),
+                doing: Doing::Running,
+                turns: 0,
+                suspect: false,
+                waits: false,
+                stuck: None,
+                looks_at: None,
+                retries: false,
+            })
+            .collect();
+        self.stats.waves += count as u64;
+        let mut lds = self.spare.pop().unwrap_or_default();
+        lds.0.clear();
+        lds.0.resize(shape.lds_bytes as usize, 0);
+        if let Some(progress) = &shared.launch.watch.progress {
+            progress.workgroups.fetch_add(1, Relaxed);
+        }
+        Some(Group {
+            group,
+            number,
+            slot,
+            lds,
+            waves,
+            waits: false,
+            grace: 0,
+        })
+    }
+
+    fn end(&mut self, group: Group) {
+        let shared = self.shared;
+        if let Some(host) = &shared.setup.host
+            && let Err(why) = host.finish(shared.memory, shared.output, group.slot, group.number)
+        {
+            let place = shared.place(group.group, 0, shared.setup.entry);
+            shared.fail(group.number, RunError::Host { place, why });
+        }
+        self.spare.push(group.lds);
+        if let Some(progress) = &self.shared.launch.watch.progress {
+            progress.ended.fetch_add(1, Relaxed);
+        }
+        // The slot may be what another thread waits for.
+        self.shared.epoch.fetch_add(1, SeqCst);
+        lock(&self.shared.starts).slots.push(group.slot);
+    }
+
+    /// A turn for each wave that can run.
+    fn round(&mut self, group: &mut Group) -> Result<Round, RunError> {
+        let mut moved = false;
+        for w in 0..group.waves.len() {
+            if group.waves[w].doing == Doing::Running {
+                self.turn(group, w)?;
+                moved |= !group.waves[w].waits;
+            }
+        }
+        let those = |what: Doing| group.waves.iter().filter(move |w| w.doing == what).count();
+        if those(Doing::Running) > 0 {
+            return Ok(if moved { Round::Moved } else { Round::Waits });
+        }
+        match (those(Doing::Waiting), those(Doing::Halted)) {
+            (0, 0) => Ok(Round::Ended),
+            (0, _) => {
+                let halted = group.waves.iter().position(|w| w.doing == Doing::Halted);
+                let w = halted.unwrap_or(0);
+                Err(RunError::Halted {
+                    place: self.shared.place(group.group, w, group.waves[w].state.pc),
+                })
+            }
+            (_, 0) => {
+                for wave in &mut group.waves {
+                    if wave.doing == Doing::Waiting {
+                        wave.doing = Doing::Running;
+                        wave.waits = false;
+                        wave.stuck = None;
+                    }
+                }
+                Ok(Round::Moved)
+            }
+            _ => {
+                let mut waves: Vec<StuckWave> = self.list(group).collect();
+                let others = waves.len().saturating_sub(LISTED);
+                waves.truncate(LISTED);
+                Err(RunError::Deadlock { waves, others })
+            }
+        }
+    }
+
+    /// One wave's turn.
+    fn turn(&mut self, group: &mut Group, w: usize) -> Result<(), RunError> {
+        let wave = &mut group.waves[w];
+        wave.retries = false;
+        let stop = if wave.suspect || wave.waits {
+            self.probe(group, w)?
+        } else {
+            let prio = wave.state.status >> status::USER_PRIO_SHIFT & 3;
+            // The first turn is short, as a wave may start into waiting.
+            let wanted = if wave.turns == 0 {
+                SLICE / 4
+            } else {
+                SLICE * (1 + prio as u64)
+            };
+            let given = self.shared.take(wanted);
+            let mut fuel = given;
+            let stop = self.step(group, w, &mut fuel);
+            self.account(given, fuel);
+            self.shared.epoch.fetch_add(1, SeqCst);
+            if stop == Stop::Limit && given == 0 {
+                return Err(self.limit(group, w));
+            }
+            let wave = &mut group.waves[w];
+            wave.stuck = None;
+            wave.waits = matches!(stop, Stop::Yield | Stop::Retry);
+            wave.retries = stop == Stop::Retry;
+            wave.turns = wave.turns.saturating_add(1);
+            // Not too often: most waves that run for long are at work.
+            wave.suspect = wave.turns.is_power_of_two();
+            stop
+        };
+        // It may have asked the host, and wait.
+        if let Some(host) = &self.shared.setup.host {
+            let shared = self.shared;
+            let served = host.serve(shared.memory, shared.output, group.slot, group.number);
+            let pc = group.waves[w].state.pc;
+            let served = served.map_err(|why| RunError::Host {
+                place: shared.place(group.group, w, pc),
+                why,
+            })?;
+            if served {
+                shared.epoch.fetch_add(1, SeqCst);
+            }
+        }
+        let wave = &mut group.waves[w];
+        wave.doing = match stop {
+            Stop::Endpgm | Stop::FellOff => Doing::Ended,
+            Stop::Barrier => Doing::Waiting,
+            Stop::Halt => Doing::Halted,
+            Stop::Limit | Stop::Yield | Stop::Retry => Doing::Running,
+            Stop::Trap(3) if !self.shared.launch.debug_traps => {
+                // s_trap has one dword.
+                wave.state.pc = wave.state.pc.wrapping_add(4);
+                Doing::Running
+            }
+            Stop::Trap(id) => {
+                let place = self.shared.place(group.group, w, wave.state.pc);
+                return Err(RunError::Trap { place, id });
+            }
+            Stop::Fault(report) => {
+                return Err(RunError::Fault {
+                    place: self.shared.place(group.group, w, wave.state.pc),
+                    report: Box::new(report),
+                });
+            }
+        };
+        if wave.doing != Doing::Running {
+            wave.waits = false;
+        }
+        Ok(())
+    }
+
+    fn account(&mut self, given: u64, left: u64) {
+        self.shared.give_back(left);
+        self.stats.instructions += given - left;
+        if let Some(progress) = &self.shared.launch.watch.progress {
+            progress.instructions.fetch_add(given - left, Relaxed);
+        }
+    }
+
+    /// Runs a wave for up to `fuel` instructions.
+    fn step(&mut self, group: &mut Group, w: usize, fuel: &mut u64) -> Stop {
+        let shared = self.shared;
+        let wave = &mut group.waves[w].state;
+        let mut machine = Machine {
+            target: shared.target,
+            memory: shared.memory,
+            code: Code::Memory,
+            lds: &mut group.lds,
+            global: &shared.global,
+            hidden_private_base: shared.setup.scratch,
+        };
+        let Some(observer) = &mut self.observer else {
+            return self.engine.run(wave, &mut machine, fuel);
+        };
+        let who = Who {
+            workgroup: group.group,
+            number: group.number,
+            wave: w,
+        };
+        while *fuel > 0 {
+            let mut one = 1;
+            let scene = Scene {
+                wave,
+                lds: machine.lds,
+                memory: machine.memory,
+            };
+            observer.before(who, &scene);
+            let stop = self.engine.run(wave, &mut machine, &mut one);
+            *fuel -= 1 - one;
+            let scene = Scene {
+                wave,
+                lds: machine.lds,
+                memory: machine.memory,
+            };
+            observer.after(who, &scene, &stop);
+            if stop != Stop::Limit {
+                return stop;
+            }
+        }
+        Stop::Limit
+    }
+
+    /// A turn in which the wave is watched: whether its registers come to be again what they are.
+    fn probe(&mut self, group: &mut Group, w: usize) -> Result<Stop, RunError> {
+        let epoch = self.shared.epoch.load(SeqCst);
+        self.shared.memory.forget_changes();
+        let known = group.waves[w].waits;
+        // Only a loop that is known is worth the copy.
+        let lds = known.then(|| group.lds.clone());
+        let before = group.waves[w].state.clone();
+        let mut pcs = [0; LOOP];
+        let (mut recurs, mut stop) = (false, Stop::Limit);
+        let mut steps = 0;
+        while steps < LOOP {
+            let given = self.shared.take(1);
+            let mut fuel = given;
+            pcs[steps] = group.waves[w].state.pc;
+            steps += 1;
+            stop = self.step(group, w, &mut fuel);
+            self.account(given, fuel);
+            if given == 0 && stop == Stop::Limit {
+                return Err(self.limit(group, w));
+            }
+            if !matches!(stop, Stop::Limit | Stop::Yield | Stop::Retry) {
+                break;
+            }
+            let state = &group.waves[w].state;
+            if state.pc == before.pc && same(state, &before) {
+                recurs = true;
+                break;
+            }
+            if stop == Stop::Retry {
+                break;
+            }
+        }
+        let (mut acts, mut atomic, mut looks_at) = (false, false, None);
+        if recurs {
+            for &pc in &pcs[..steps] {
+                let traits = self.traits(pc);
+                acts |= traits.acts;
+                atomic |= traits.atomic;
+                if traits.reads {
+                    looks_at = Some(pc);
+                }
+            }
+        }
+        let changed = atomic
+            && (self.shared.memory.atomics_changed() || lds.is_none_or(|lds| lds != group.lds));
+        let quiet = recurs && !acts && !changed;
+        if !quiet {
+            self.shared.epoch.fetch_add(1, SeqCst);
+        }
+        let wave = &mut group.waves[w];
+        wave.suspect = false;
+        wave.waits = recurs || matches!(stop, Stop::Yield | Stop::Retry);
+        wave.retries = stop == Stop::Retry;
+        wave.stuck = quiet.then_some(epoch);
+        wave.looks_at = looks_at;
+        wave.turns = wave.turns.saturating_add(1);
+        Ok(stop)
+    }
+
+    fn traits(&mut self, pc: u64) -> Traits {
+        let shared = self.shared;
+        *self
+            .traits
+            .entry(pc)
+            .or_insert_with(|| Traits::of(stuck::fetch(shared.memory, shared.target, pc)))
+    }
+
+    /// The waves of a workgroup that have not ended.
+    fn list<'g>(&'g self, group: &'g Group) -> impl Iterator<Item = StuckWave> + 'g {
+        let shared = self.shared;
+        let text = |pc| stuck::text(shared.memory, shared.target, pc);
+        let waves = group.waves.iter().enumerate();
+        waves
+            .filter(|(_, wave)| wave.doing != Doing::Ended)
+            .map(move |(w, wave)| {
+                let mut place = shared.place(group.group, w, wave.state.pc);
+                let waits = match wave.doing {
+                    Doing::Waiting => {
+                        // The PC is behind the barrier, which has one dword.
+                        place.pc = place.pc.wrapping_sub(4);
+                        place.offset = place.offset.wrapping_sub(4);
+                        let others = group.waves.iter().enumerate();
+                        let others = others.filter(|(_, other)| {
+                            matches!(other.doing, Doing::Running | Doing::Halted)
+                        });
+                        Waits::Barrier(others.map(|(w, _)| w).collect())
+                    }
+                    Doing::Halted => Waits::Halted,
+                    _ if wave.retries => Waits::Others,
+                    _ if wave.waits => Waits::Loop(wave.looks_at.map(|pc| {
+                        let offset = pc.wrapping_sub(shared.setup.entry) as i64;
+                        (offset, text(pc))
+                    })),
+                    _ => Waits::Nothing,
+                };
+                StuckWave {
+                    text: text(place.pc),
+                    place,
+                    waits,
+                }
+            })
+    }
+
+    /// The first waves of this thread that have not ended, and how many there are more; `running` is a workgroup that is
+    /// not in the ring.
+    fn left(&self, running: Option<&Group>) -> (Vec<StuckWave>, usize) {
+        let mut groups: Vec<&Group> = self.ring.iter().chain(running).collect();
+        groups.sort_by_key(|g| g.number);
+        let waves: Vec<StuckWave> = (groups.iter())
+            .flat_map(|g| self.list(g))
+            .take(LISTED)
+            .collect();
+        let all = groups.iter().flat_map(|g| &g.waves);
+        let count = all.filter(|w| w.doing != Doing::Ended).count();
+        let others = count - waves.len();
+        (waves, others)
+    }
+
+    fn limit(&self, group: &Group, w: usize) -> RunError {
+        let (waves, others) = self.left(Some(group));
+        RunError::Limit {
+            place: self.shared.place(group.group, w, group.waves[w].state.pc),
+            instructions: self.shared.launch.max_instructions.unwrap_or(0),
+            waves,
+            others,
+        }
+    }
+
+    fn report(&self, state: Known) {
+        *lock(&self.shared.stuck[self.thread]) = Report {
+            state,
+            ..Report::default()
+        };
+    }
+
+    /// All workgroups of this thread wait: ends the dispatch if nothing in it can ever go on.
+    fn consider(&mut self) {
+        let epoch = self.shared.epoch.load(SeqCst);
+        let mut left = (self.ring.iter().flat_map(|g| &g.waves))
+            .filter(|w| w.doing != Doing::Ended)
+            .peekable();
+        let stuck = left.peek().is_some()
+            && left.all(|w| w.doing != Doing::Running || w.stuck == Some(epoch));
+        if !stuck {
+            return self.report(Known::Alive);
+        }
+        let known = lock(&self.shared.stuck[self.thread]).state;
+        if known != Known::StuckSince(epoch) {
+            let running = |w: &Wave| w.doing == Doing::Running && !w.retries;
+            let (waves, others) = self.left(None);
+            let report = Report {
+                state: Known::StuckSince(epoch),
+                waves,
+                others,
+                loops: self.ring.iter().flat_map(|g| &g.waves).any(running),
+            };
+            *lock(&self.shared.stuck[self.thread]) = report;
+        }
+        if let Some(error) = self.shared.all_stuck() {
+            // Nobody goes on. A workgroup that failed before is the cause.
+            self.shared.failed.store(0, SeqCst);
+            lock(&self.shared.error).get_or_insert((0, error));
+            for group in std::mem::take(&mut self.ring) {
+                self.end(group);
+            }
+        }
+    }
+}
+
+/// Whether two states are the same but for the clock.
+fn same(a: &WaveState, b: &WaveState) -> bool {
+    a.sgprs == b.sgprs
+        && a.scc == b.scc
+        && a.vgprs == b.vgprs
+        && (a.mode, a.status, a.trapsts, a.ib_sts) == (b.mode, b.status, b.trapsts, b.ib_sts)
 }

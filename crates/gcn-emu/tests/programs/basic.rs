@@ -22,33 +22,52 @@ pub fn cases() -> Vec<Case> {
 
 fn floats(count: usize, seed: u32) -> Vec<f32> {
     let words = random(count, seed).into_iter();
-    words.map(|w| (w >> 8) as f32 / (1 << 24) as f32 - 0.5).collect()
+    words
+        .map(|w| (w >> 8) as f32 / (1 << 24) as f32 - 0.5)
+        .collect()
 }
 
 fn vadd() -> Case {
     let (n, used) = (1000, 900);
     let (a, b) = (floats(n, 1), floats(n, 2));
-    let sums: Vec<f32> = (0..n).map(|i| if i < used { a[i] + b[i] } else { 0.0 }).collect();
+    let sums: Vec<f32> = (0..n)
+        .map(|i| if i < used { a[i] + b[i] } else { 0.0 })
+        .collect();
     let args = vec![buf_f32(a), buf_f32(b), zeros(4 * n), u32_arg(used as u32)];
     // The last workgroup is partial.
-    Case::new("vadd", "vadd", ([1000, 1, 1], [256, 1, 1]), args, move |o| {
-        same("c", &f32s(&o.buffers[2]), &sums)
-    })
+    Case::new(
+        "vadd",
+        "vadd",
+        ([1000, 1, 1], [256, 1, 1]),
+        args,
+        move |o| same("c", &f32s(&o.buffers[2]), &sums),
+    )
 }
 
 fn saxpy() -> Case {
     let (x, y) = (floats(4096, 3), floats(4096, 4));
-    let args = vec![buf_f32(x.clone()), buf_f32(y.clone()), f32_arg(1.375), u32_arg(1024)];
-    Case::new("vadd", "saxpy_f4", ([256, 1, 1], [64, 1, 1]), args, move |o| {
-        for (i, got) in f32s(&o.buffers[1]).into_iter().enumerate() {
-            // OpenCL's mad may round once or twice.
-            let either = [1.375f32.mul_add(x[i], y[i]), 1.375 * x[i] + y[i]];
-            if !either.contains(&got) {
-                return Err(format!("y[{i}] is {got}, not {either:?}"));
+    let args = vec![
+        buf_f32(x.clone()),
+        buf_f32(y.clone()),
+        f32_arg(1.375),
+        u32_arg(1024),
+    ];
+    Case::new(
+        "vadd",
+        "saxpy_f4",
+        ([256, 1, 1], [64, 1, 1]),
+        args,
+        move |o| {
+            for (i, got) in f32s(&o.buffers[1]).into_iter().enumerate() {
+                // OpenCL's mad may round once or twice.
+                let either = [1.375f32.mul_add(x[i], y[i]), 1.375 * x[i] + y[i]];
+                if !either.contains(&got) {
+                    return Err(format!("y[{i}] is {got}, not {either:?}"));
+                }
             }
-        }
-        Ok(())
-    })
+            Ok(())
+        },
+    )
 }
 
 fn matmul() -> Case {
@@ -64,18 +83,26 @@ fn matmul() -> Case {
         *c = (0..n).map(|k| a[i / n * n + k] * b[k * n + i % n]).sum();
     }
     let args = vec![buf_f32(a), buf_f32(b), zeros(4 * n * n), i32_arg(n as i32)];
-    Case::new("matmul", "matmul", ([64, 64, 1], [16, 16, 1]), args, move |o| {
-        same("C", &f32s(&o.buffers[2]), &c)
-    })
+    Case::new(
+        "matmul",
+        "matmul",
+        ([64, 64, 1], [16, 16, 1]),
+        args,
+        move |o| same("C", &f32s(&o.buffers[2]), &c),
+    )
 }
 
 fn reduce_sum() -> Case {
     let values = random(5000, 7);
     let sum = values.iter().fold(0u32, |a, v| a.wrapping_add(*v));
     let args = vec![buf_u32(values), zeros(4), u32_arg(5000), Arg::Local(1024)];
-    Case::new("reduce", "reduce_sum", ([1024, 1, 1], [256, 1, 1]), args, move |o| {
-        same("sum", &u32s(&o.buffers[1]), &[sum])
-    })
+    Case::new(
+        "reduce",
+        "reduce_sum",
+        ([1024, 1, 1], [256, 1, 1]),
+        args,
+        move |o| same("sum", &u32s(&o.buffers[1]), &[sum]),
+    )
 }
 
 fn minmax() -> Case {
@@ -87,9 +114,13 @@ fn minmax() -> Case {
         values.iter().filter(|v| **v & 1023 == 7).count() as i32,
     ];
     let args = vec![buf_i32(values), zeros(16), u32_arg(4000)];
-    Case::new("reduce", "minmax_argmax", ([512, 1, 1], [64, 1, 1]), args, move |o| {
-        same("out", &i32s(&o.buffers[1]), &expected)
-    })
+    Case::new(
+        "reduce",
+        "minmax_argmax",
+        ([512, 1, 1], [64, 1, 1]),
+        args,
+        move |o| same("out", &i32s(&o.buffers[1]), &expected),
+    )
 }
 
 /// How a compiler may contract the sums of products in the mandelbrot's source.
@@ -161,16 +192,29 @@ fn sha256() -> Case {
     let base = 0xffff_fff0u64;
     let expected: Vec<u32> = (0..192).flat_map(|g| sha256_of(base + g)).collect();
     let args = vec![u64_arg(base), zeros(192 * 32)];
-    Case::new("sha256", "sha256_nonce", ([192, 1, 1], [64, 1, 1]), args, move |o| {
-        // SHA-256 of eight zero bytes, from outside.
-        same("the host's own", &sha256_of(0)[..2], &[0xaf5570f5, 0xa1810b7a])?;
-        same("out", &u32s(&o.buffers[1]), &expected)
-    })
+    Case::new(
+        "sha256",
+        "sha256_nonce",
+        ([192, 1, 1], [64, 1, 1]),
+        args,
+        move |o| {
+            // SHA-256 of eight zero bytes, from outside.
+            same(
+                "the host's own",
+                &sha256_of(0)[..2],
+                &[0xaf5570f5, 0xa1810b7a],
+            )?;
+            same("out", &u32s(&o.buffers[1]), &expected)
+        },
+    )
 }
 
 /// SHA-256 of eight bytes, the words big-endian. The constants are the fractions of roots of primes.
 fn sha256_of(message: u64) -> [u32; 8] {
-    let primes: Vec<u64> = (2..312u64).filter(|n| (2..*n).all(|d| n % d != 0)).take(64).collect();
+    let primes: Vec<u64> = (2..312u64)
+        .filter(|n| (2..*n).all(|d| n % d != 0))
+        .take(64)
+        .collect();
     // The first 32 bits behind the point of an integer's root: floor(root(p) << 32), by bisection.
     let root = |p: u64, power: u32| -> u32 {
         let (mut low, mut high) = (0u128, 1u128 << 40);
@@ -191,13 +235,18 @@ fn sha256_of(message: u64) -> [u32; 8] {
         let (a, b) = (w[i - 15], w[i - 2]);
         let s0 = a.rotate_right(7) ^ a.rotate_right(18) ^ a >> 3;
         let s1 = b.rotate_right(17) ^ b.rotate_right(19) ^ b >> 10;
-        w[i] = w[i - 16].wrapping_add(s0).wrapping_add(w[i - 7]).wrapping_add(s1);
+        w[i] = w[i - 16]
+            .wrapping_add(s0)
+            .wrapping_add(w[i - 7])
+            .wrapping_add(s1);
     }
     let mut v = h;
     for i in 0..64 {
         let s1 = v[4].rotate_right(6) ^ v[4].rotate_right(11) ^ v[4].rotate_right(25);
         let choice = v[4] & v[5] ^ !v[4] & v[6];
-        let t1 = [s1, choice, root(primes[i], 3), w[i]].iter().fold(v[7], |a, b| a.wrapping_add(*b));
+        let t1 = [s1, choice, root(primes[i], 3), w[i]]
+            .iter()
+            .fold(v[7], |a, b| a.wrapping_add(*b));
         let s0 = v[0].rotate_right(2) ^ v[0].rotate_right(13) ^ v[0].rotate_right(22);
         let majority = v[0] & v[1] ^ v[0] & v[2] ^ v[1] & v[2];
         v.rotate_right(1);
@@ -223,70 +272,101 @@ fn nbody() -> Case {
         f32_arg(dt),
         f32_arg(eps2),
     ];
-    Case::new("nbody", "nbody", ([512, 1, 1], [256, 1, 1]), args, move |o| {
-        let (v, p) = (f32s(&o.buffers[1]), f32s(&o.buffers[2]));
-        for i in 0..n {
-            let mut a = [0.0f64; 3];
-            let mut size = 0.0f64;
-            for j in 0..n {
-                let d: [f64; 3] = std::array::from_fn(|k| f64::from(pos[4 * j + k] - pos[4 * i + k]));
-                let r2 = d.iter().map(|d| d * d).sum::<f64>() + f64::from(eps2);
-                let weight = f64::from(pos[4 * j + 3]) / (r2 * r2.sqrt());
-                for k in 0..3 {
-                    a[k] += d[k] * weight;
+    Case::new(
+        "nbody",
+        "nbody",
+        ([512, 1, 1], [256, 1, 1]),
+        args,
+        move |o| {
+            let (v, p) = (f32s(&o.buffers[1]), f32s(&o.buffers[2]));
+            for i in 0..n {
+                let mut a = [0.0f64; 3];
+                let mut size = 0.0f64;
+                for j in 0..n {
+                    let d: [f64; 3] =
+                        std::array::from_fn(|k| f64::from(pos[4 * j + k] - pos[4 * i + k]));
+                    let r2 = d.iter().map(|d| d * d).sum::<f64>() + f64::from(eps2);
+                    let weight = f64::from(pos[4 * j + 3]) / (r2 * r2.sqrt());
+                    for k in 0..3 {
+                        a[k] += d[k] * weight;
+                    }
+                    size += d.iter().map(|d| d.abs()).sum::<f64>() * weight;
                 }
-                size += d.iter().map(|d| d.abs()).sum::<f64>() * weight;
-            }
-            for k in 0..3 {
-                let at = 4 * i + k;
-                let velocity = f64::from(vel[at]) + a[k] * f64::from(dt);
-                let position = f64::from(pos[at]) + velocity * f64::from(dt);
-                // n + 10 roundings of f32 on a sum of this size, and rsqrt's own bound of 1 ulp three times.
-                let bound = (size * f64::from(dt) + 2.0) * (n as f64 + 16.0) * 2f64.powi(-24);
-                for (what, got, exact) in [("vel", v[at], velocity), ("npos", p[at], position)] {
-                    if (f64::from(got) - exact).abs() > bound || !got.is_finite() {
-                        return Err(format!("{what}[{at}] is {got}, not {exact} (within {bound:e})"));
+                for k in 0..3 {
+                    let at = 4 * i + k;
+                    let velocity = f64::from(vel[at]) + a[k] * f64::from(dt);
+                    let position = f64::from(pos[at]) + velocity * f64::from(dt);
+                    // n + 10 roundings of f32 on a sum of this size, and rsqrt's own bound of 1 ulp three times.
+                    let bound = (size * f64::from(dt) + 2.0) * (n as f64 + 16.0) * 2f64.powi(-24);
+                    for (what, got, exact) in [("vel", v[at], velocity), ("npos", p[at], position)]
+                    {
+                        if (f64::from(got) - exact).abs() > bound || !got.is_finite() {
+                            return Err(format!(
+                                "{what}[{at}] is {got}, not {exact} (within {bound:e})"
+                            ));
+                        }
                     }
                 }
             }
-        }
-        Ok(())
-    })
+            Ok(())
+        },
+    )
 }
 
 fn histogram() -> Case {
-    let bytes: Vec<u8> = random(20000, 11).into_iter().map(|v| (v >> 9) as u8).collect();
+    let bytes: Vec<u8> = random(20000, 11)
+        .into_iter()
+        .map(|v| (v >> 9) as u8)
+        .collect();
     let mut counts = vec![0u32; 256];
     for byte in &bytes {
         counts[usize::from(*byte)] += 1;
     }
     let args = vec![Arg::Buffer(bytes), zeros(1024), u32_arg(20000)];
-    Case::new("histogram", "histogram", ([768, 1, 1], [256, 1, 1]), args, move |o| {
-        same("hist", &u32s(&o.buffers[1]), &counts)
-    })
+    Case::new(
+        "histogram",
+        "histogram",
+        ([768, 1, 1], [256, 1, 1]),
+        args,
+        move |o| same("hist", &u32s(&o.buffers[1]), &counts),
+    )
 }
 
 fn stencil() -> Case {
     let (w, h) = (96usize, 40usize);
-    let a: Vec<f64> = random(w * h, 12).into_iter().map(|v| f64::from(v) / 1e9).collect();
-    let args = vec![buf_f64(a.clone()), zeros(8 * w * h), u32_arg(w as u32), u32_arg(h as u32)];
-    Case::new("stencil64", "stencil64", ([96, 40, 1], [64, 4, 1]), args, move |o| {
-        for (i, got) in f64s(&o.buffers[1]).into_iter().enumerate() {
-            let (x, y) = (i % w, i / w);
-            let inside = x > 0 && y > 0 && x < w - 1 && y < h - 1;
-            let exact = if inside {
-                0.25 * (a[i - 1] + a[i + 1] + a[i - w] + a[i + w])
-                    + 1e-3 * a[i].abs().sqrt() / (1.0 + a[i] * a[i])
-            } else {
-                0.0
-            };
-            // Eight roundings.
-            if (got - exact).abs() > 8.0 * exact * f64::EPSILON {
-                return Err(format!("b[{i}] is {got}, not {exact}"));
+    let a: Vec<f64> = random(w * h, 12)
+        .into_iter()
+        .map(|v| f64::from(v) / 1e9)
+        .collect();
+    let args = vec![
+        buf_f64(a.clone()),
+        zeros(8 * w * h),
+        u32_arg(w as u32),
+        u32_arg(h as u32),
+    ];
+    Case::new(
+        "stencil64",
+        "stencil64",
+        ([96, 40, 1], [64, 4, 1]),
+        args,
+        move |o| {
+            for (i, got) in f64s(&o.buffers[1]).into_iter().enumerate() {
+                let (x, y) = (i % w, i / w);
+                let inside = x > 0 && y > 0 && x < w - 1 && y < h - 1;
+                let exact = if inside {
+                    0.25 * (a[i - 1] + a[i + 1] + a[i - w] + a[i + w])
+                        + 1e-3 * a[i].abs().sqrt() / (1.0 + a[i] * a[i])
+                } else {
+                    0.0
+                };
+                // Eight roundings.
+                if (got - exact).abs() > 8.0 * exact * f64::EPSILON {
+                    return Err(format!("b[{i}] is {got}, not {exact}"));
+                }
             }
-        }
-        Ok(())
-    })
+            Ok(())
+        },
+    )
 }
 
 fn bitonic_step() -> Case {
@@ -300,9 +380,13 @@ fn bitonic_step() -> Case {
         }
     }
     let args = vec![buf_u32(values), u32_arg(j as u32), u32_arg(k as u32)];
-    Case::new("sort", "bitonic_step", ([2048, 1, 1], [256, 1, 1]), args, move |o| {
-        same("a", &u32s(&o.buffers[0]), &expected)
-    })
+    Case::new(
+        "sort",
+        "bitonic_step",
+        ([2048, 1, 1], [256, 1, 1]),
+        args,
+        move |o| same("a", &u32s(&o.buffers[0]), &expected),
+    )
 }
 
 fn scan() -> Case {
@@ -317,8 +401,14 @@ fn scan() -> Case {
         totals.push(sum);
     }
     let args = vec![buf_u32(values), zeros(4096), zeros(16), Arg::Local(1024)];
-    Case::new("sort", "scan_local", ([1024, 1, 1], [256, 1, 1]), args, move |o| {
-        same("out", &u32s(&o.buffers[1]), &sums)?;
-        same("sums", &u32s(&o.buffers[2]), &totals)
-    })
+    Case::new(
+        "sort",
+        "scan_local",
+        ([1024, 1, 1], [256, 1, 1]),
+        args,
+        move |o| {
+            same("out", &u32s(&o.buffers[1]), &sums)?;
+            same("sums", &u32s(&o.buffers[2]), &totals)
+        },
+    )
 }

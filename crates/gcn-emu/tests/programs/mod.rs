@@ -102,7 +102,9 @@ impl Case {
         let text = Text::default();
         gpu.set_output(text.clone());
         let loaded = gpu.load(object).map_err(|e| e.to_string())?;
-        let kernel = loaded.kernel(self.kernel).ok_or("the object has no such kernel")?;
+        let kernel = loaded
+            .kernel(self.kernel)
+            .ok_or("the object has no such kernel")?;
         let fixed = kernel.descriptor.group_segment_fixed_size;
         let mut lds = fixed;
         let mut kernarg = Vec::new();
@@ -137,6 +139,7 @@ impl Case {
             dynamic_lds: lds - fixed,
             max_instructions: Some(1 << 28),
             threads,
+            ..Launch::default()
         };
         if let Some(before) = self.before {
             gpu.dispatch(&loaded, before, &launch)
@@ -227,9 +230,17 @@ pub fn zeros(bytes: usize) -> Arg {
 ///
 /// # Errors
 /// A sentence, if they do.
-pub fn same<T: PartialEq + std::fmt::Debug>(what: &str, got: &[T], expected: &[T]) -> Result<(), String> {
+pub fn same<T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    got: &[T],
+    expected: &[T],
+) -> Result<(), String> {
     if got.len() != expected.len() {
-        return Err(format!("{what}: {} elements, not {}", got.len(), expected.len()));
+        return Err(format!(
+            "{what}: {} elements, not {}",
+            got.len(),
+            expected.len()
+        ));
     }
     let wrong = got.iter().zip(expected).filter(|(g, e)| g != e).count();
     match got.iter().zip(expected).position(|(g, e)| g != e) {

@@ -357,14 +357,14 @@ fn mad_legacy(m: &Meaning) {
     m.d(either_zero(m).select(zero.mad(zero, c), m.s(0).mad(m.s(1), c)));
 }
 
-fn mad_float(m: &Meaning) {
+pub(super) fn mad_float(m: &Meaning) {
     m.about(
         "The product of the first two sources, rounded, plus the third. Denormals are flushed.",
     );
     m.d(m.s(0).mad(m.s(1), m.s(2)));
 }
 
-fn fma(m: &Meaning) {
+pub(super) fn fma(m: &Meaning) {
     m.about("The product of the first two sources plus the third, rounded once.");
     m.d(m.s(0).fma(m.s(1), m.s(2)));
 }
@@ -375,7 +375,7 @@ pub(super) fn signed24(x: V<'_>) -> V<'_> {
 }
 
 /// The low bits of a signed sum, or with CLAMP the nearest number that the type holds.
-fn write_signed(m: &Meaning, sum: V<'_>, ty: Ty) {
+pub(super) fn write_signed(m: &Meaning, sum: V<'_>, ty: Ty) {
     let low = sum.trunc(ty);
     let top = 1u64 << (ty.bits() - 1);
     let negative = sum.lt(m.c(sum.ty, 0));
@@ -384,7 +384,7 @@ fn write_signed(m: &Meaning, sum: V<'_>, ty: Ty) {
 }
 
 /// The low bits of an unsigned sum, or with CLAMP the largest number where it is larger.
-fn write_unsigned(m: &Meaning, sum: V<'_>, ty: Ty) {
+pub(super) fn write_unsigned(m: &Meaning, sum: V<'_>, ty: Ty) {
     let low = sum.trunc(ty);
     m.d(clamped(m, low, low.zext(sum.ty).ne(sum), m.c(ty, u64::MAX)));
 }
@@ -407,7 +407,7 @@ fn mad_u24(m: &Meaning) {
     write_unsigned(m, a * b + m.s(2).zext(Ty::U64), Ty::U32);
 }
 
-fn mad_u16(m: &Meaning) {
+pub(super) fn mad_u16(m: &Meaning) {
     m.about("The product of the first two sources plus the third, 16 bits. With clamp, the sum saturates.");
     let (a, b, c) = (
         m.s(0).zext(Ty::U64),
@@ -417,7 +417,7 @@ fn mad_u16(m: &Meaning) {
     write_unsigned(m, a * b + c, Ty::U16);
 }
 
-fn mad_i16(m: &Meaning) {
+pub(super) fn mad_i16(m: &Meaning) {
     m.about("The product of the first two sources plus the third, 16 bits. With clamp, the sum saturates.");
     let (a, b, c) = (
         m.s(0).sext(Ty::I64),
@@ -747,12 +747,12 @@ pub(super) fn cvt_pk_i16(m: &Meaning) {
     m.d((low & 0xffff) | (high << 16));
 }
 
-fn add_signed(m: &Meaning) {
+pub(super) fn add_signed(m: &Meaning) {
     m.about("Adds. With clamp, the signed sum saturates.");
     write_signed(m, m.s(0).sext(Ty::I64) + m.s(1).sext(Ty::I64), m.s(0).ty);
 }
 
-fn sub_signed(m: &Meaning) {
+pub(super) fn sub_signed(m: &Meaning) {
     m.about(
         "Subtracts the second source from the first. With clamp, the signed difference saturates.",
     );

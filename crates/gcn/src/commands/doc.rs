@@ -9,14 +9,17 @@ use gcn::{io, manual};
 #[derive(Args)]
 pub struct Options {
     /// An instruction (s_bfe_u32), a format (SOP2), or an entry of the errata (sop2-bfe)
-    #[arg(required_unless_present_any = ["stats", "all"])]
+    #[arg(required_unless_present_any = ["stats", "all", "exactness"])]
     name: Option<String>,
     /// How many rows each format has in each generation and in targets that differ in them, and how
     /// many have a meaning
-    #[arg(long, conflicts_with_all = ["name", "all"])]
+    #[arg(long, group = "table", conflicts_with_all = ["name", "all"])]
     stats: bool,
-    /// With --stats: as JSON
-    #[arg(long, requires = "stats")]
+    /// Every row: whether its results are exact, within a bound of the documents', or cannot be had
+    #[arg(long, group = "table", conflicts_with_all = ["name", "all"])]
+    exactness: bool,
+    /// With --stats or --exactness: as JSON
+    #[arg(long, requires = "table")]
     json: bool,
     /// Write every format's page
     #[arg(long, conflicts_with = "name", requires = "o")]
@@ -35,6 +38,13 @@ pub fn run(args: &Options) -> Result<(), String> {
         let text = match args.json {
             true => manual::stats_json(),
             false => manual::stats(),
+        };
+        return io::print(text.as_bytes());
+    }
+    if args.exactness {
+        let text = match args.json {
+            true => manual::exactness_json(),
+            false => manual::exactness(),
         };
         return io::print(text.as_bytes());
     }

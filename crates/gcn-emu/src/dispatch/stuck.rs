@@ -1,0 +1,149 @@
+//! Waves that do not go on: where they are, and what for they wait.
+
+use super::Place;
+use crate::mem::Memory;
+use gcn_isa::access::{Facts, MemoryKind, MemorySpace};
+use gcn_isa::decode::{Insn, decode};
+use gcn_isa::meaning::{Op, Signal, State, meaning};
+use gcn_isa::print::{Style, print};
+use gcn_isa::target::Target;
+use std::fmt;
+
+/// A wave that does not go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StuckWave {
+    /// Where it is.
+    pub place: Place,
+    /// The text of the instruction it is at: for [`Waits::Barrier`] the barrier itself, otherwise the next one.
+    pub text: String,
+    /// What for.
+    pub waits: Waits,
+}
+
+/// What a wave waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// At a barrier, for these waves of its workgroup.
+    Barrier(Vec<usize>),
+    /// At an instruction that cannot go on until others did something: global wave sync.
+    Others,
+    /// In a loop, of which this instruction looks whether anything has changed: its address less the kernel's first and
+    /// its text. `None` where the loop reads no memory.
+    Loop(Option<(i64, String)>),
+    /// It has halted.
+    Halted,
+    /// For nothing; it could run.
+    Nothing,
+}
+
+impl fmt::Display for StuckWave {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StuckWave { place, text, waits } = self;
+        let [x, y, z] = place.workgroup;
+        let at = super::Offset(&place.kernel, place.offset);
+        write!(f, "workgroup ({x}, {y}, {z}), wave {}: ", place.wave)?;
+        match waits {
+            Waits::Barrier(others) => {
+                write!(f, "waits at {text} ({at}) for {}", waves(others))
+            }
+            Waits::Others => write!(f, "waits at {text} ({at})"),
+            Waits::Loop(Some((offset, load))) => {
+                let load_at = super::Offset(&place.kernel, *offset);
+                write!(f, "loops at {at}, looking at {load} ({load_at})")
+            }
+            Waits::Loop(None) => write!(f, "loops at {at}, at {text}"),
+            Waits::Halted => write!(f, "has halted before {text} ({at})"),
+            Waits::Nothing => write!(f, "is before {text} ({at})"),
+        }
+    }
+}
+
+fn waves(numbers: &[usize]) -> String {
+    let list: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    match list.as_slice() {
+        [] => "no wave".into(),
+        [one] => format!("wave {one}"),
+        many => format!("waves {}", many.join(", ")),
+    }
+}
+
+/// Writes each wave on a line of its own.
+pub(super) fn list(f: &mut fmt::Formatter<'_>, all: &[StuckWave], others: usize) -> fmt::Result {
+    for wave in all {
+        write!(f, "\n  {wave}")?;
+    }
+    if others > 0 {
+        write!(f, "\n  and {others} waves more")?;
+    }
+    Ok(())
+}
+
+/// The instruction at `pc`.
+pub(super) fn fetch(memory: &Memory, target: Target, pc: u64) -> Option<Insn> {
+    let mut bytes = [0; 12];
+    let mut len = 0;
+    for at in (0..12).step_by(4) {
+        let Ok(word) = memory.fetch_u32(pc.wrapping_add(at as u64)) else {
+            break;
+        };
+        bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
+        len += 4;
+    }
+    decode(target, &bytes[..len])
+}
+
+/// The text of the instruction at `pc`.
+pub(super) fn text(memory: &Memory, target: Target, pc: u64) -> String {
+    match fetch(memory, target, pc) {
+        Some(insn) => {
+            let mut text = String::new();
+            print(&insn, &Style::LLVM, &mut text);
+            text
+        }
+        None => "no instruction".into(),
+    }
+}
+
+/// What an instruction in a loop says of whether the loop goes on for ever.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Traits {
+    /// It may change something outside the wave whatever memory holds, or reads the time.
+    pub acts: bool,
+    /// It is an atomic, which changes memory or not.
+    pub atomic: bool,
+    /// It reads what other waves can change.
+    pub reads: bool,
+}
+
+impl Traits {
+    pub fn of(insn: Option<Insn>) -> Traits {
+        let Some(insn) = insn else {
+            return Traits::default();
+        };
+        let program = meaning(insn.row, insn.target);
+        let time = program
+            .nodes
+            .iter()
+            .any(|n| matches!(n.op, Op::Get(State::Time | State::RealTime)));
+        let facts = Facts::new(insn.row, insn.target);
+        let signals = [Signal::Sendmsg, Signal::Trap].map(|s| facts.signals(s));
+        let mut traits = Traits {
+            acts: time || signals.contains(&true),
+            ..Traits::default()
+        };
+        if let Some(access) = facts.memory(&insn) {
+            match (access.kind, access.space) {
+                (MemoryKind::Load, _) if access.to_lds => traits.acts = true,
+                (MemoryKind::Load, _) => traits.reads = true,
+                // Only these two are watched.
+                (MemoryKind::Atomic, MemorySpace::Gds | MemorySpace::Export) => traits.acts = true,
+                (MemoryKind::Atomic, _) => {
+                    traits.atomic = true;
+                    traits.reads = true;
+                }
+                (MemoryKind::Store, _) => traits.acts = true,
+            }
+        }
+        traits
+    }
+}

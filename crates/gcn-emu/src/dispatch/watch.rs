@@ -1,0 +1,83 @@
+//! Who looks on while a dispatch runs: observers of single instructions, a counter of progress, services of the host.
+
+use crate::engine::Stop;
+use crate::mem::Memory;
+use crate::wave::{Lds, WaveState};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// Who looks on. By default nobody, which costs nothing.
+#[derive(Clone, Default)]
+pub struct Watch {
+    /// Sees every instruction. Waves then run one instruction at a time.
+    pub observe: Option<Arc<dyn Observe>>,
+    /// Counts while the dispatch runs.
+    pub progress: Option<Arc<Progress>>,
+    /// Works for the waves.
+    pub service: Option<Arc<dyn Service>>,
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("observe", &self.observe.is_some())
+            .field("progress", &self.progress)
+            .field("service", &self.service.is_some())
+            .finish()
+    }
+}
+
+/// How far a dispatch is.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Workgroups of all dispatches that have begun.
+    pub workgroups: AtomicU64,
+    /// Workgroups that have ended.
+    pub ended: AtomicU64,
+    /// Instructions executed.
+    pub instructions: AtomicU64,
+}
+
+/// What the host does for waves that wait for it, as the host calls of printf.
+pub trait Service: Send + Sync {
+    /// Looks for work and does it; says whether there was some. Called by any of the dispatch's threads, between the
+    /// turns of waves and at the dispatch's end, one call at a time or several.
+    fn poll(&self, memory: &Memory) -> bool;
+}
+
+/// Which wave of a dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Who {
+    /// The workgroup's numbers.
+    pub workgroup: [u32; 3],
+    /// The workgroup's number in the order they start.
+    pub number: u64,
+    /// The wave's number in the workgroup.
+    pub wave: usize,
+}
+
+/// What surrounds an observed wave.
+pub struct Scene<'a> {
+    /// The registers.
+    pub wave: &'a WaveState,
+    /// The workgroup's LDS.
+    pub lds: &'a Lds,
+    /// Guest memory.
+    pub memory: &'a Memory,
+}
+
+/// Makes observers.
+pub trait Observe: Send + Sync {
+    /// One for each host thread of a dispatch.
+    fn observer(&self) -> Box<dyn Observer>;
+}
+
+/// Sees the instructions that one host thread runs. It is dropped when the dispatch ends.
+pub trait Observer {
+    /// An instruction is about to run, at the wave's PC.
+    fn before(&mut self, who: Who, scene: &Scene<'_>);
+
+    /// It has run. `stop` is [`Stop::Limit`] where the wave simply goes on.
+    fn after(&mut self, who: Who, scene: &Scene<'_>, stop: &Stop);
+}
