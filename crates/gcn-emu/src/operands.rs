@@ -178,7 +178,9 @@ fn keeps_upper(insn: &Insn) -> bool {
     let sources = insn.row.shape.slots.iter().filter(halves).count() + accumulates as usize;
     let op_sel = insn.encoding == Encoding::Vop3 && insn.field(Field::OpSel) & 8 != 0;
     insn.generation() == Gen::Gfx9
-        && (op_sel || sources == 3 && !insn.row.flags.has(Flags::CLEARS_UPPER))
+        && (op_sel
+            || insn.row.flags.has(Flags::KEEPS_UPPER)
+            || sources == 3 && !insn.row.flags.has(Flags::CLEARS_UPPER))
 }
 
 impl Opnd {
@@ -233,6 +235,10 @@ impl Opnd {
                     && insn.encoding == Encoding::Vop3
                     && insn.generation() == Gen::Gfx9
                     && insn.field(Field::OpSel) >> n & 1 != 0;
+                // HIGH of an interpolation goes for P0 in a register as for parameters.
+                opnd.high |= slot.ty.bits() == 16
+                    && insn.row.shape.mods == Mods::InterpHigh
+                    && insn.field(Field::Src0) & 0x100 != 0;
             }
             opnd.dpp = n == 0
                 && matches!(

@@ -1,5 +1,6 @@
 //! The state of one wave.
 
+use crate::export::Exports;
 use gcn_isa::operand::{EXEC, M0, VCC};
 use gcn_isa::target::Gen;
 
@@ -30,6 +31,10 @@ pub mod status {
 /// Bits of the MODE register beside those that [`crate::fp::Mode`] reads.
 #[allow(missing_docs)]
 pub mod mode {
+    /// Rounding of f32 (bits 1:0) and of f16 and f64 (bits 3:2).
+    pub const FP_ROUND: u32 = 0xf;
+    /// The exceptions that trap, if there is a trap handler.
+    pub const EXCP_EN: u32 = 0x7f << 12;
     pub const GPR_IDX_EN: u32 = 1 << 27;
     pub const VSKIP: u32 = 1 << 28;
     /// The control stack pointer's lowest bit; the field has three.
@@ -142,8 +147,16 @@ pub struct WaveState {
     pub ib_sts: u32,
     /// SH_MEM_BASES: the upper 16 bits of the addresses of LDS (31:16) and scratch (15:0).
     pub sh_mem_bases: u32,
-    /// What s_memtime and s_memrealtime read: instructions the wave has executed, times four.
+    /// What s_memtime reads: instructions the wave has executed, times four; s_memrealtime reads a tenth of it.
     pub clock: u64,
+    /// Its place in the order in which the dispatch's waves started, from 0: the order of ordered counts.
+    pub number: u64,
+    /// How often it has given up its turn at ordered counts.
+    pub turns: u32,
+    /// While it waits for global wave sync: what for.
+    pub ticket: Option<u64>,
+    /// What it exported.
+    pub exports: Exports,
 }
 
 impl WaveState {
@@ -166,6 +179,10 @@ impl WaveState {
             ib_sts: 0,
             sh_mem_bases: SH_MEM_BASES,
             clock: 0,
+            number: 0,
+            turns: 0,
+            ticket: None,
+            exports: Exports::default(),
         }
     }
 
