@@ -44,6 +44,53 @@ pub struct Options {
     /// Keep the objects in this folder, and take those that are there
     #[arg(long)]
     keep: Option<PathBuf>,
+    /// Compile what is committed, testdata/programs/objects, and check that
+    #[arg(long, conflicts_with_all = ["target", "mesa", "library", "version", "levels", "keep"])]
+    fixtures: bool,
+}
+
+/// How the committed objects are made: each target has a version and a library, so that all of them are there.
+const FIXTURES: [(&str, &str, u8); 5] = [
+    ("gfx600", "libclc", 2),
+    ("gfx701", "rocm", 3),
+    ("gfx803", "libclc", 4),
+    ("gfx900", "rocm", 4),
+    ("gfx906", "rocm", 5),
+];
+/// And those that are made otherwise.
+const MORE_FIXTURES: [(&str, &str, &str, u8, &str); 22] = [
+    ("reduce", "tahiti", "mesa", 2, "O2"),
+    ("reduce", "bonaire", "mesa", 2, "O2"),
+    ("reduce", "tonga", "mesa", 2, "O2"),
+    ("reduce", "gfx600", "rocm", 4, "O0"),
+    ("reduce", "gfx700", "libclc", 3, "O2"),
+    ("reduce", "gfx906", "rocm", 2, "O0"),
+    ("matmul", "tahiti", "mesa", 2, "O2"),
+    ("matmul", "gfx803", "rocm", 5, "O2"),
+    ("mandelbrot", "tonga", "mesa", 2, "O2"),
+    ("mandelbrot", "gfx900", "rocm", 3, "O2"),
+    ("calls", "tahiti", "mesa", 2, "O2"),
+    ("calls", "tonga", "mesa", 2, "O0"),
+    ("globals", "bonaire", "mesa", 2, "O2"),
+    ("globals", "tonga", "mesa", 2, "O2"),
+    ("scratch", "tahiti", "mesa", 2, "O2"),
+    ("scratch", "bonaire", "mesa", 2, "O2"),
+    ("stencil3d", "tonga", "mesa", 2, "O2"),
+    ("locals", "gfx600", "libclc", 4, "O0"),
+    ("scratch", "gfx803", "rocm", 4, "O0"),
+    ("lookback", "bonaire", "mesa", 2, "O2"),
+    ("prints", "gfx906", "libclc", 5, "O2"),
+    ("prints", "gfx701", "libclc", 3, "O2"),
+];
+
+fn fixture(file: &str, target: &str, library: &str, version: u8, level: &str) -> Object {
+    Object {
+        file: file.into(),
+        target: target.into(),
+        library: library.into(),
+        version,
+        level: level.into(),
+    }
 }
 
 /// One object.
@@ -126,8 +173,8 @@ impl Object {
             }
         }
         // What the source itself asks for.
-        let source = fs::read_to_string(folder.join(format!("{}.cl", self.file)))?;
-        for line in source.lines() {
+        let text = fs::read_to_string(folder.join(format!("{}.cl", self.file))).unwrap_or_default();
+        for line in text.lines() {
             let v5 = line.strip_prefix("// options-v5: ");
             let v5 = v5.filter(|_| self.version >= 5);
             if let Some(more) = line.strip_prefix("// options: ").or(v5) {
@@ -139,8 +186,13 @@ impl Object {
             // Small files: nobody reads their names.
             command.arg("-Wl,-s");
         }
+        // Sources of the older fixtures are beside them.
+        let mut source = PathBuf::from(format!("{}.cl", self.file));
+        if !folder.join(&source).exists() {
+            source = Path::new("../kernels").join(source);
+        }
         let output = command
-            .arg(format!("{}.cl", self.file))
+            .arg(source)
             .arg("-o")
             .arg(out)
             .output()
@@ -191,6 +243,19 @@ pub fn run(options: &Options, root: &Path) -> Result<bool> {
             println!("{file}.cl: nothing is known of its kernels; not run");
             continue;
         }
+        if options.fixtures {
+            for (target, library, version) in FIXTURES {
+                // OpenCL's printf needs libclc, and the others ROCm's library.
+                let library = match file.as_str() {
+                    "prints" => "libclc",
+                    "hostcalls" | "heap" => "rocm",
+                    _ => library,
+                };
+                let version = if file == "heap" { 5 } else { version };
+                objects.push(fixture(&file, target, library, version, "O2"));
+            }
+            continue;
+        }
         for level in &options.levels {
             let object = |target: &String, library: &str, version: u8| Object {
                 file: file.clone(),
@@ -211,8 +276,21 @@ pub fn run(options: &Options, root: &Path) -> Result<bool> {
             }
         }
     }
+    if options.fixtures {
+        let more = MORE_FIXTURES.iter();
+        objects.extend(more.map(|(file, target, library, version, level)| {
+            fixture(file, target, library, *version, level)
+        }));
+    }
     let own = std::env::temp_dir().join(format!("gcn-kernels-{}", std::process::id()));
-    let work = options.keep.clone().unwrap_or_else(|| own.clone());
+    let committed = options
+        .fixtures
+        .then(|| root.join("testdata/programs/objects"));
+    if let Some(committed) = committed.as_ref().filter(|folder| folder.exists()) {
+        fs::remove_dir_all(committed)?;
+    }
+    let kept = options.keep.clone().or(committed);
+    let work = kept.clone().unwrap_or_else(|| own.clone());
     fs::create_dir_all(&work)?;
     let work = std::path::absolute(work)?;
     fs::write(work.join(V5_HEADER), LIBCLC_V5)?;
@@ -230,7 +308,8 @@ pub fn run(options: &Options, root: &Path) -> Result<bool> {
             });
         }
     });
-    if options.keep.is_none() {
+    fs::remove_file(work.join(V5_HEADER))?;
+    if kept.is_none() {
         fs::remove_dir_all(&own)?;
     }
     let Ok(results) = results.into_inner() else {
