@@ -54,7 +54,7 @@ pub fn run(
     let mut machine = Machine {
         target,
         memory,
-        code: Code::Snippet(code),
+        code: Code::Snippet(0, code),
         lds,
         global: &global,
         hidden_private_base: 0,
