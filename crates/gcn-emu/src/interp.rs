@@ -3,8 +3,10 @@
 use crate::address::{self, Range};
 use crate::engine::{Code, Engine, Failure, FaultKind, FaultReport, Machine, Stop};
 use crate::eval;
+use crate::image;
 use crate::mem::Fault;
 use crate::operands::{self, Modifiers, Opnd, Place, pack};
+use crate::typed;
 use crate::wave::{LANES, WaveState, mode, status};
 use gcn_isa::decode::{Insn, decode};
 use gcn_isa::format::{Field, Format};
@@ -40,30 +42,25 @@ struct Step {
     lacks: Option<&'static str>,
     /// A buffer load whose data goes to LDS: the slot of VDATA.
     to_lds: Option<u8>,
+    /// The VGPR of TFE's status.
+    status: Option<u16>,
 }
 
 impl Step {
     fn new(insn: Insn) -> Step {
         let program = program(&insn);
         let lacks = match insn.row.format {
-            Format::Ds if insn.field(Field::Gds) != 0 => Some("the machine has no GDS"),
-            Format::Mimg if program.untold => Some("the machine has no images"),
-            Format::Vintrp | Format::Exp if program.untold => {
-                Some("the machine has no graphics pipe")
-            }
             _ if program.untold => Some("the machine does not model this instruction"),
             _ => None,
         };
-        let loads_lds = insn.row.format == Format::Mubuf && insn.field(Field::Lds) != 0;
-        let vdata = insn
-            .row
-            .shape
-            .slots
-            .iter()
-            .position(|s| s.role == Role::Vdata);
+        let loads_lds = insn.field(Field::Lds) != 0;
+        let vdata = insn.row.shape.slots.iter().position(|s| {
+            s.role == Role::Vdata || s.role == Role::Vdst && insn.row.format != Format::Ds
+        });
         Step {
             lacks,
             to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
+            status: typed::status_register(&insn),
             program,
             operands: insn
                 .row
@@ -249,7 +246,16 @@ impl Engine for Interp {
                     if matches!(stop, Stop::Endpgm | Stop::Trap(_)) {
                         wave.pc = pc;
                     }
+                    if stop == Stop::Endpgm {
+                        machine.global.ended(wave.number);
+                    }
                     return stop;
+                }
+                Err(failure) if failure.retry => {
+                    wave.pc = pc;
+                    wave.clock -= 4;
+                    *fuel += 1;
+                    return Stop::Retry;
                 }
                 Err(failure) => {
                     wave.pc = pc;
@@ -279,7 +285,7 @@ fn execute<const N: usize>(
     if values.len() < program.nodes.len() {
         values.resize(program.nodes.len(), [0; N]);
     }
-    range.clear();
+    range.start(step.insn.field(Field::Gds) != 0);
     let exec = if N == 1 { 1 } else { wave.exec() };
     let generation = machine.target.generation();
     for at in 0..program.nodes.len() {
@@ -299,11 +305,15 @@ fn execute<const N: usize>(
         if let Some(when) = effect.when {
             let when = &values[when as usize];
             let vector = match effect.change {
-                Change::Dst(slot) | Change::DstDword(slot, _) => {
+                Change::Dst(slot) | Change::DstDword(slot, _) | Change::DstHalf(slot, _) => {
                     !matches!(step.operands[slot as usize].place, Place::Scalar(_))
                         || step.operands[slot as usize].ty == Ty::Mask
                 }
-                Change::Store(..) | Change::Vgpr => true,
+                Change::Store(..)
+                | Change::StoreFormat(..)
+                | Change::Image(_)
+                | Change::Export(_)
+                | Change::Vgpr => true,
                 _ => false,
             };
             if vector && N == LANES {
@@ -316,6 +326,9 @@ fn execute<const N: usize>(
             step, effect, generation, exec, lanes, wave, machine, range, values, &mut stop,
         )?;
     }
+    if let Some(register) = step.status {
+        typed::write_status(wave, register, lanes);
+    }
     Ok(stop)
 }
 
@@ -327,7 +340,7 @@ fn node<const N: usize>(
     at: usize,
     generation: Gen,
     exec: u64,
-    wave: &WaveState,
+    wave: &mut WaveState,
     machine: &mut Machine<'_>,
     range: &mut Range,
     before: &[[u64; N]],
@@ -347,6 +360,9 @@ fn node<const N: usize>(
         }
         Op::SrcDword(slot, k) => {
             step.operands[slot as usize].read(wave, machine, &step.mods, Some(k), out);
+        }
+        Op::SrcHalf(slot, half) => {
+            step.operands[slot as usize].read_half(wave, machine, half, out);
         }
         Op::Get(state) => *out = [get(state, wave); N],
         Op::Field(field) => *out = [step.insn.field(field) as u64; N],
@@ -388,6 +404,28 @@ fn node<const N: usize>(
             address::load_lanes(space, ty, wave, machine, range, exec, arg(0), offset, out)
                 .map_err(|(fault, lane)| Failure::memory(fault, lane_of(lane)))?;
         }
+        Op::LoadFormat(k) => {
+            let (insn, operands, ty) = (&step.insn, &step.operands, node.out);
+            typed::load(
+                insn,
+                operands,
+                wave,
+                machine,
+                range,
+                exec,
+                arg(0),
+                k,
+                ty,
+                out,
+            )?;
+        }
+        Op::LdsOfLane => {
+            for (lane, out) in out.iter_mut().enumerate() {
+                let at = typed::lds_place(&step.insn, wave, lane);
+                let bytes = machine.lds.0.get(at..).and_then(|rest| rest.first_chunk());
+                *out = bytes.map_or(0, |b| u32::from_le_bytes(*b) as u64);
+            }
+        }
         Op::Atomic(space, op) => {
             let (addresses, data, second) = (arg(0), arg(1), arg(2));
             for lane in 0..N {
@@ -410,10 +448,55 @@ fn node<const N: usize>(
                 .map_err(|f| Failure::memory(f, lane_of(lane)))?;
             }
         }
-        Op::Getreg => *out = [wave.getreg(arg(0)[0] as u32) as u64; N],
+        Op::Getreg => {
+            let bits = step.insn.bits as u32;
+            *out = [wave.getreg(arg(0)[0] as u32, generation, bits) as u64; N];
+        }
+        Op::WaveAtomic(space, op) => {
+            let (addresses, data, second) = (arg(0), arg(1), arg(2));
+            let lane = exec.trailing_zeros() as usize;
+            let old = if exec == 0 {
+                0
+            } else {
+                address::atomic(
+                    space,
+                    op,
+                    node.ty,
+                    wave,
+                    machine,
+                    range,
+                    lane,
+                    addresses[lane],
+                    data[lane],
+                    second[lane],
+                )
+                .map_err(|f| Failure::memory(f, lane_of(lane)))?
+            };
+            *out = [old; N];
+        }
+        Op::Gws(op) => {
+            let (resource, value) = (arg(0)[0] as usize, arg(1)[0] as u32);
+            if !machine.global.gws(op, resource, value, &mut wave.ticket) {
+                return Err(Failure::retry());
+            }
+            *out = [0; N];
+        }
+        Op::Turn => match machine.global.turn(wave.number, wave.turns) {
+            Some(true) => *out = [1; N],
+            Some(false) => return Err(Failure::retry()),
+            None => {
+                return Err(Failure::unsupported(
+                    "the wave has had all its turns at ordered counts",
+                ));
+            }
+        },
         op => {
             let (a, b, c) = (arg(0), arg(1), arg(2));
-            eval::eval(op, node.ty, node.out, generation, wave.mode, a, b, c, out);
+            let mode = match node.nearest {
+                true => wave.mode & !mode::FP_ROUND,
+                false => wave.mode,
+            };
+            eval::eval(op, node.ty, node.out, generation, mode, a, b, c, out);
         }
     }
     Ok(())
@@ -439,16 +522,15 @@ fn apply<const N: usize>(
     let second_ty = step.program.nodes[effect.second as usize].out;
     match effect.change {
         Change::Dst(slot) | Change::DstDword(slot, _) if step.to_lds == Some(slot) => {
-            // LDS's address is M0's low half, the instruction's offset and four times the lane's number.
             let k = if let Change::DstDword(_, k) = effect.change {
-                k
+                k as usize
             } else {
                 0
             };
-            let start = (wave.m0() & 0xffff) as u64 + step.insn.field(Field::Offset) as u64;
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
-                let at = (start + 4 * (lane as u64 + LANES as u64 * k as u64)) as usize;
-                if let Some(place) = machine.lds.0.get_mut(at..at + 4) {
+                // Dwords of one lane are as far apart as the wave has lanes.
+                let at = typed::lds_place(&step.insn, wave, lane + LANES * k);
+                if let Some(place) = machine.lds.0.get_mut(at..at.saturating_add(4)) {
                     place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
                 }
             }
@@ -459,13 +541,18 @@ fn apply<const N: usize>(
         Change::DstDword(slot, k) => {
             step.operands[slot as usize].write(wave, &step.mods, Some(k), value, ty, lanes, exec);
         }
+        Change::DstHalf(slot, half) => {
+            step.operands[slot as usize].write_half(wave, &step.mods, half, value, ty, lanes);
+        }
         Change::DstLane(slot) => {
             step.operands[slot as usize].write_lane(wave, second[0] as usize, value[0] as u32);
         }
         Change::Set(state) => {
             // A truth value a lane is a mask, without the lanes that are off.
             let value = match state {
-                State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => pack(value) & exec,
+                State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => {
+                    pack(value) & lanes | get(state, wave) & exec & !lanes
+                }
                 _ => value[0],
             };
             set(state, value, wave, stop);
@@ -497,12 +584,33 @@ fn apply<const N: usize>(
                 .map_err(|f| Failure::memory(f, (N == LANES).then_some(lane as u8)))?;
             }
         }
-        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32),
+        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32, generation),
+        Change::Raise(_) => {}
+        Change::StoreFormat(slot, count, halves) => {
+            let (insn, operands) = (&step.insn, &step.operands);
+            let data = &operands[slot as usize];
+            typed::store(
+                insn, operands, wave, machine, range, lanes, value, data, count, halves,
+            )?;
+        }
+        Change::Image(op) => image::run(op, &step.insn, lanes, wave, machine)?,
+        Change::Export(k) => {
+            let target = second[0] as u8;
+            wave.exports
+                .set(target, k, lanes, |lane| value[lane % N] as u32);
+        }
         Change::Signal(signal) => match signal {
             Signal::Endpgm => *stop = Some(Stop::Endpgm),
             Signal::Barrier => *stop = Some(Stop::Barrier),
             Signal::Trap => *stop = Some(Stop::Trap(value[0] as u32)),
             Signal::Sleep => *stop = Some(Stop::Yield),
+            Signal::Release => {
+                machine
+                    .global
+                    .release(wave.number, wave.turns, value[0] != 0);
+                wave.turns = wave.turns.saturating_add(1);
+            }
+            Signal::Exported => wave.exports.made(value[0] as u32, exec),
             // Every access is finished when its instruction is, caches do not exist, and nobody listens.
             Signal::Nop
             | Signal::Waitcnt
@@ -562,7 +670,9 @@ fn get(state: State, wave: &WaveState) -> u64 {
         State::CondDbgUser => flag(status::COND_DBG_USER),
         State::InstAtc => flag(status::INST_ATC),
         State::Priv => flag(status::PRIV),
-        State::Time | State::RealTime => wave.clock,
+        State::Time => wave.clock,
+        // A tenth of the core's clock: 100 MHz beside 1 GHz.
+        State::RealTime => wave.clock / 10,
     }
 }
 

@@ -851,7 +851,7 @@ fn modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
         (Mods::Export, _) => " [done] [compr] [vm]",
         (Mods::Valu, Vop3 | Vop3b) => return vop3_modifiers(row, encoding, generation),
         (Mods::Valu, _) => "",
-        (Mods::Smem, _) => " [glc]",
+        (Mods::Smem | Mods::SmemScratch, _) => " [glc]",
         (Mods::Ds, _) => " [offset:N] [gds]",
         (Mods::Swizzle, _) => " [offset:N | offset:swizzle(…)] [gds]",
         (Mods::Gds, _) => " [offset:N] gds",

@@ -4,7 +4,7 @@
 use super::watch::Service;
 use super::{Gpu, Launch, Loaded, RunError};
 use crate::mem::{MemError, PAGE_SIZE, Perm};
-use crate::wave::{LANES, WaveState, status};
+use crate::wave::{self, LANES, WaveState, status};
 use gcn_isa::target::{Gen, Target};
 use gcn_object::descriptor::UserSgpr;
 use gcn_object::metadata::ValueKind;
@@ -379,10 +379,15 @@ impl Setup<'_> {
         state.status = status::VALID | flag(waves > 1, 11) | flag(descriptor.priv_(), 5);
         // Compilers set M0 before they use it; until then all of the LDS is in reach.
         state.sgprs[gcn_isa::operand::M0 as usize] = self.shape.lds_bytes;
-        // Blocks of 64 dwords.
-        state.lds_alloc = (self.shape.lds_bytes / 256) << 12;
-        state.gpr_alloc = descriptor.granulated_workitem_vgpr_count() << 8
-            | descriptor.granulated_wavefront_sgpr_count() << 24;
+        state.lds_alloc = wave::lds_alloc(self.shape.lds_bytes);
+        state.gpr_alloc = wave::gpr_alloc(
+            4 * (descriptor.granulated_workitem_vgpr_count() + 1),
+            8 * (descriptor.granulated_wavefront_sgpr_count() + 1),
+            generation,
+        );
+        let [x, y, z] = group.map(u64::from);
+        let [across, down, _] = self.shape.groups.map(u64::from);
+        state.hw_id = wave::hw_id((z * down + y) * across + x, wave);
         state.pc = self.entry;
         state
     }

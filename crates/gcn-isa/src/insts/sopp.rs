@@ -55,8 +55,8 @@ pub static ROWS: &[Inst] = &[
     sopp("s_cbranch_cdbgsys_or_user",  [ NO,  25,  25,  25], &BRANCH,  s_cbranch_cdbgsys_or_user).errata(&["sopp-reladdr", "sopp-cdbg", "sopp-gfx6"]),
     sopp("s_cbranch_cdbgsys_and_user", [ NO,  26,  26,  26], &BRANCH,  s_cbranch_cdbgsys_and_user).errata(&["sopp-reladdr", "sopp-cdbg", "sopp-gfx6"]),
     sopp("s_endpgm_saved",             [ NO,  NO,  27,  27], &UNUSED,   s_endpgm_saved).errata(&["sopp-unused-simm16"]),
-    sopp("s_set_gpr_idx_off",          [ NO,  NO,  28,  28], &UNUSED,   s_set_gpr_idx_off).errata(&["sopp-unused-simm16"]),
-    sopp("s_set_gpr_idx_mode",         [ NO,  NO,  29,  29], &GPR_IDX, s_set_gpr_idx_mode),
+    sopp("s_set_gpr_idx_off",          [ NO,  NO,  28,  28], &UNUSED,   s_set_gpr_idx_off).errata(&["sopp-unused-simm16", "gpr-indexing"]),
+    sopp("s_set_gpr_idx_mode",         [ NO,  NO,  29,  29], &GPR_IDX, s_set_gpr_idx_mode).errata(&["gpr-indexing"]),
     sopp("s_endpgm_ordered_ps_done",   [ NO,  NO,  NO,  30], &UNUSED,   s_endpgm_ordered_ps_done).errata(&["sopp-unused-simm16"]),
 ];
 

@@ -1,6 +1,7 @@
 //! VOP3: the vector instructions that have no shorter encoding.
 
-use super::vintrp::{P1LL, P1LV, P2_F16, p1_f16, p2_f16};
+use super::approx;
+use super::vintrp::{P1LL, P1LV, P2_F16, p1ll_f16, p1lv_f16, p2_f16};
 use super::vop2::{clamped, mac_legacy};
 use crate::format::Format;
 use crate::inst::{Flags, Inst, NO};
@@ -280,10 +281,10 @@ pub static ROWS: &[Inst] = &[
     vop3("v_mad_u64_u32",      [ NO, 374, 488, 488], &MAD_U64, mad_u64),
     vop3("v_mad_i64_i32",      [ NO, 375, 489, 489], &MAD_I64, mad_i64),
     vop3("v_mad_f16",          [ NO,  NO, 490,  NO], &F16X3,   mad_float).errata(&["valu-16-bit-high"]),
-    vop3("v_interp_p1ll_f16",  [ NO,  NO, 628, 628], &P1LL,    p1_f16),
-    vop3("v_interp_p1lv_f16",  [ NO,  NO, 629, 629], &P1LV,    p1_f16),
+    vop3("v_interp_p1ll_f16",  [ NO,  NO, 628, 628], &P1LL,    p1ll_f16),
+    vop3("v_interp_p1lv_f16",  [ NO,  NO, 629, 629], &P1LV,    p1lv_f16),
     vop3("v_interp_p2_legacy_f16", [ NO,  NO,  NO, 630], &P2_F16,  p2_f16),
-    vop3("v_interp_p2_f16",    [ NO,  NO, 630, 631], &P2_F16,  p2_f16),
+    vop3("v_interp_p2_f16",    [ NO,  NO, 630, 631], &P2_F16,  p2_f16).flag(Flags::KEEPS_UPPER),
     vop3("v_mad_legacy_f16",   [ NO,  NO,  NO, 490], &F16X3,   mad_float).flag(Flags::CLEARS_UPPER),
     vop3("v_mad_u16",          [ NO,  NO, 491,  NO], &U16X3,   mad_u16).errata(&["valu-16-bit-high"]),
     vop3("v_mad_legacy_u16",   [ NO,  NO,  NO, 491], &U16X3,   mad_u16).flag(Flags::CLEARS_UPPER),
@@ -357,14 +358,14 @@ fn mad_legacy(m: &Meaning) {
     m.d(either_zero(m).select(zero.mad(zero, c), m.s(0).mad(m.s(1), c)));
 }
 
-fn mad_float(m: &Meaning) {
+pub(super) fn mad_float(m: &Meaning) {
     m.about(
         "The product of the first two sources, rounded, plus the third. Denormals are flushed.",
     );
     m.d(m.s(0).mad(m.s(1), m.s(2)));
 }
 
-fn fma(m: &Meaning) {
+pub(super) fn fma(m: &Meaning) {
     m.about("The product of the first two sources plus the third, rounded once.");
     m.d(m.s(0).fma(m.s(1), m.s(2)));
 }
@@ -375,7 +376,7 @@ pub(super) fn signed24(x: V<'_>) -> V<'_> {
 }
 
 /// The low bits of a signed sum, or with CLAMP the nearest number that the type holds.
-fn write_signed(m: &Meaning, sum: V<'_>, ty: Ty) {
+pub(super) fn write_signed(m: &Meaning, sum: V<'_>, ty: Ty) {
     let low = sum.trunc(ty);
     let top = 1u64 << (ty.bits() - 1);
     let negative = sum.lt(m.c(sum.ty, 0));
@@ -384,7 +385,7 @@ fn write_signed(m: &Meaning, sum: V<'_>, ty: Ty) {
 }
 
 /// The low bits of an unsigned sum, or with CLAMP the largest number where it is larger.
-fn write_unsigned(m: &Meaning, sum: V<'_>, ty: Ty) {
+pub(super) fn write_unsigned(m: &Meaning, sum: V<'_>, ty: Ty) {
     let low = sum.trunc(ty);
     m.d(clamped(m, low, low.zext(sum.ty).ne(sum), m.c(ty, u64::MAX)));
 }
@@ -407,7 +408,7 @@ fn mad_u24(m: &Meaning) {
     write_unsigned(m, a * b + m.s(2).zext(Ty::U64), Ty::U32);
 }
 
-fn mad_u16(m: &Meaning) {
+pub(super) fn mad_u16(m: &Meaning) {
     m.about("The product of the first two sources plus the third, 16 bits. With clamp, the sum saturates.");
     let (a, b, c) = (
         m.s(0).zext(Ty::U64),
@@ -417,7 +418,7 @@ fn mad_u16(m: &Meaning) {
     write_unsigned(m, a * b + c, Ty::U16);
 }
 
-fn mad_i16(m: &Meaning) {
+pub(super) fn mad_i16(m: &Meaning) {
     m.about("The product of the first two sources plus the third, 16 bits. With clamp, the sum saturates.");
     let (a, b, c) = (
         m.s(0).sext(Ty::I64),
@@ -747,12 +748,12 @@ pub(super) fn cvt_pk_i16(m: &Meaning) {
     m.d((low & 0xffff) | (high << 16));
 }
 
-fn add_signed(m: &Meaning) {
+pub(super) fn add_signed(m: &Meaning) {
     m.about("Adds. With clamp, the signed sum saturates.");
     write_signed(m, m.s(0).sext(Ty::I64) + m.s(1).sext(Ty::I64), m.s(0).ty);
 }
 
-fn sub_signed(m: &Meaning) {
+pub(super) fn sub_signed(m: &Meaning) {
     m.about(
         "Subtracts the second source from the first. With clamp, the signed difference saturates.",
     );
@@ -924,7 +925,12 @@ fn div_fixup(m: &Meaning) {
 }
 
 fn mullit(m: &Meaning) {
-    m.untold("Multiplies floats for the lighting model: the lowest float where the second or third source has no use, else the product.");
+    m.about("The product of the first two sources, which is 0 where either is 0, whatever the other one is; or the lowest float where the second source is that, minus infinity or NaN, or the third is NaN or not above 0.");
+    let (b, c) = (m.s(1), m.s(2));
+    let (zero, lowest) = (m.c(Ty::F32, 0), m.c(Ty::F32, 0xff7f_ffff));
+    let product = either_zero(m).select(zero, m.s(0) * b);
+    let useful = b.gt(lowest) & c.gt(zero);
+    m.d(useful.select(product, lowest));
 }
 
 /// For the cube's faces: whether Z has the largest magnitude of the vector, and whether Y has it
@@ -971,20 +977,52 @@ fn cube_ma(m: &Meaning) {
     cube(m, [x, x], [y, y], [z, z]);
 }
 
+/// The first source as an unsigned byte, rounded as MODE says, in place of a byte of `other`.
+fn replace_byte<'m>(m: &'m Meaning, other: V<'m>) {
+    let x = m.s(0);
+    let c = |value: f32| m.c(Ty::F32, u64::from(value.to_bits()));
+    let held = x.max(c(0.0)).min(c(255.0));
+    // One unit of this number's last place is 1.
+    let whole = (held + c(8_388_608.0)).as_(Ty::B32) & 0xff;
+    let byte = x.unordered(x).select(m.c(Ty::B32, 0), whole);
+    let place = (m.s(1) & 3) << 3;
+    let hole = m.c(Ty::B32, 0xff) << place;
+    m.d((other & !hole) | (byte << place));
+}
+
 fn cvt_pk_u8(m: &Meaning) {
-    m.untold("The first source to an unsigned byte, which replaces the byte of the third source that the second numbers.");
+    m.about("The first source to an unsigned byte, rounded as MODE says and saturating, NaN to 0. It replaces the byte of the third source that the second's low two bits number.");
+    replace_byte(m, m.s(2));
 }
 
 pub(super) fn cvt_pkaccum(m: &Meaning) {
-    m.untold("The first source to an unsigned byte, which replaces the byte of the destination that the second source numbers.");
+    m.about("The first source to an unsigned byte, rounded as MODE says and saturating, NaN to 0. It replaces the byte of the destination that the second source's low two bits number.");
+    replace_byte(m, m.old());
+}
+
+/// The first two sources, floats, as whole numbers of 16 bits: times `most`, held within `least` and
+/// `most`, rounded to nearest even; 0 for NaN.
+fn pack_norm(m: &Meaning, least: f64, most: f64) {
+    let c = |value| approx::f64(m, value);
+    let [low, high] = [m.s(0), m.s(1)].map(|x| {
+        m.nearest(|| {
+            let x = x.to_width(Ty::F64);
+            let held = (x * c(most)).min(c(most)).max(c(least)).round_even();
+            let held = x.unordered(x).select(c(0.0), held);
+            held.to_int(Ty::I32).as_(Ty::B32) & 0xffff
+        })
+    });
+    m.d(low | (high << 16));
 }
 
 pub(super) fn cvt_pknorm_i16(m: &Meaning) {
-    m.untold("Two floats from -1 to 1 to signed numbers of 16 bits: times 32767, rounded; the first is in the low half.");
+    m.about("Two floats from -1 to 1 to signed numbers of 16 bits: times 32767, rounded to nearest even. NaN gives 0. The first is in the low half.");
+    pack_norm(m, -32767.0, 32767.0);
 }
 
 pub(super) fn cvt_pknorm_u16(m: &Meaning) {
-    m.untold("Two floats from 0 to 1 to unsigned numbers of 16 bits: times 65535, rounded; the first is in the low half.");
+    m.about("Two floats from 0 to 1 to unsigned numbers of 16 bits: times 65535, rounded to nearest even. NaN gives 0. The first is in the low half.");
+    pack_norm(m, 0.0, 65535.0);
 }
 
 pub(super) fn cvt_pkrtz(m: &Meaning) {
@@ -999,18 +1037,88 @@ pub(super) fn cvt_pkrtz(m: &Meaning) {
     m.d(low | (high << 16));
 }
 
+/// The sum of the distances of four bytes of the first source, from byte `from` on, and those of the
+/// second; with `masked`, only of those that are not 0 in the second.
+fn byte_distances_from(m: &Meaning, from: u32, masked: bool) -> V<'_> {
+    let distance_of = |k: u32| {
+        let a = m.s(0).bits(8 * (from + k), 8).trunc(Ty::U32);
+        let b = m.s(1).as_(Ty::U32).bits(8 * k, 8);
+        let d = distance(a, b);
+        match masked {
+            true => b.nonzero().select(d, m.c(Ty::U32, 0)),
+            false => d,
+        }
+    };
+    distance_of(0) + distance_of(1) + distance_of(2) + distance_of(3)
+}
+
+/// Four sums of 16 bits, each of the distances at one offset and 16 bits of the third source.
+fn four_sums(m: &Meaning, masked: bool) {
+    let sum = |k: u32| {
+        let sum = byte_distances_from(m, k, masked) + m.s(2).bits(16 * k, 16).trunc(Ty::U32);
+        let most = m.c(Ty::U32, 0xffff);
+        let held = clamped(m, sum & 0xffff, sum.gt(most), most);
+        held.zext(Ty::U64) << (16 * k) as u64
+    };
+    m.d(sum(0) | sum(1) | sum(2) | sum(3));
+}
+
 fn qsad(m: &Meaning) {
-    m.untold("Four sums of absolute differences of the second source's bytes and four bytes of the first at offsets 0 to 3, each added to 16 bits of the third.");
+    m.about("Four sums of the distances of the second source's bytes and four bytes of the first, at offsets 0 to 3; to each is added 16 bits of the third. With clamp, the sums saturate.");
+    four_sums(m, false);
 }
 
 fn mqsad(m: &Meaning) {
-    m.untold("As v_qsad_pk_u16_u8, but bytes of the second source that are 0 do not count.");
+    m.about("Four sums of the distances of the second source's bytes, but those that are 0, and four bytes of the first, at offsets 0 to 3; to each is added 16 bits of the third. With clamp, the sums saturate.");
+    four_sums(m, true);
 }
 
 fn mqsad_u32(m: &Meaning) {
-    m.untold("As v_mqsad_pk_u16_u8, with four sums of 32 bits.");
+    m.about("Four sums of the distances of the second source's bytes, but those that are 0, and four bytes of the first, at offsets 0 to 3; to each is added 32 bits of the third. The sums saturate.");
+    for k in 0..4 {
+        let other = m.dword(Src2, k).as_(Ty::U32);
+        let sum = byte_distances_from(m, k as u32, true) + other;
+        let most = m.c(Ty::U32, u64::MAX);
+        m.d_dword(k, sum.lt(other).select(most, sum));
+    }
 }
 
+/// The fraction of 2/π in binary, 1201 places, the first ones on top.
+static TWO_BY_PI: [u64; 19] = [
+    0xa2f9_836e_4e44_1529,
+    0xfc27_57d1_f534_ddc0,
+    0xdb62_9599_3c43_9041,
+    0xfe51_63ab_debb_c561,
+    0xb724_6e3a_424d_d2e0,
+    0x0649_2eea_09d1_921c,
+    0xfe1d_eb1c_b129_a73e,
+    0xe882_35f5_2ebb_4484,
+    0xe99c_7026_b45f_7e41,
+    0x3991_d639_8353_39f4,
+    0x9c84_5f8b_bdf9_283b,
+    0x1ff8_97ff_de05_980f,
+    0xef2f_118b_5a0a_6d1f,
+    0x6d36_7ecf_27cb_09b7,
+    0x4f46_3f66_9e5f_ea2d,
+    0x7527_bac7_ebe5_f17b,
+    0x3d07_39f7_8a52_92ea,
+    0x6bfb_5fb1_1f8d_5d08,
+    0x5603_3046_fc7b_0000,
+];
+
 fn trig_preop(m: &Meaning) {
-    m.untold("A segment of 2/π, which the second source numbers, scaled for the reduction of the first source's magnitude.");
+    m.about("53 places of 2/π, for the reduction of the first source: from the place on that 53 times the second source's low five bits say, moved on for a source of 2^55 and more. A source from 2^945 on gets them 2^128 times as large.");
+    let c = |value: u64| m.c(Ty::I32, value);
+    let exponent = exponent(m.s(0));
+    let segment = (m.s(1) & 31) * c(53);
+    let far = exponent - c(1077);
+    let shift = segment + far.gt(c(0)).select(far, c(0));
+    let word = (shift >> 6).as_(Ty::U32);
+    let part = shift & 63;
+    let high = word.look_up(Ty::U64, &TWO_BY_PI) << part;
+    // A shift by 64 gives 0.
+    let low = (word + 1).look_up(Ty::U64, &TWO_BY_PI) >> (c(64) - part);
+    let places = ((high | low) >> 11).to_float(Ty::F64);
+    let large = exponent.ge(c(1968)).select(c(128), c(0));
+    m.d(places.ldexp(large - c(53) - shift));
 }
