@@ -134,8 +134,8 @@ fn fetch(pc: u64, machine: &Machine<'_>) -> Result<Step, Missing> {
     let mut bytes = [0; 12];
     let mut len = 0;
     match machine.code {
-        Code::Snippet(code) => {
-            let rest = usize::try_from(pc)
+        Code::Snippet(base, code) => {
+            let rest = usize::try_from(pc.wrapping_sub(base))
                 .ok()
                 .and_then(|at| code.get(at..))
                 .unwrap_or(&[]);
@@ -209,8 +209,8 @@ impl Engine for Interp {
                 return Stop::Halt;
             }
             let pc = wave.pc;
-            if let Code::Snippet(code) = machine.code
-                && pc >= code.len() as u64
+            if let Code::Snippet(base, code) = machine.code
+                && pc.wrapping_sub(base) >= code.len() as u64
             {
                 return Stop::FellOff;
             }

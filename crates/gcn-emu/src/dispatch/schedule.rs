@@ -650,6 +650,17 @@ impl Worker<'_> {
         let Some(observer) = &mut self.observer else {
             return self.engine.run(wave, &mut machine, fuel);
         };
+        fn scene<'a>(shared: &'a Shared<'_>, wave: &'a WaveState, lds: &'a Lds) -> Scene<'a> {
+            let kernel = shared.setup.kernel;
+            Scene {
+                target: shared.target,
+                kernel,
+                base: shared.setup.entry.wrapping_sub(kernel.entry),
+                wave,
+                lds,
+                memory: shared.memory,
+            }
+        }
         let who = Who {
             workgroup: group.group,
             number: group.number,
@@ -657,20 +668,10 @@ impl Worker<'_> {
         };
         while *fuel > 0 {
             let mut one = 1;
-            let scene = Scene {
-                wave,
-                lds: machine.lds,
-                memory: machine.memory,
-            };
-            observer.before(who, &scene);
+            observer.before(who, &scene(shared, wave, machine.lds));
             let stop = self.engine.run(wave, &mut machine, &mut one);
             *fuel -= 1 - one;
-            let scene = Scene {
-                wave,
-                lds: machine.lds,
-                memory: machine.memory,
-            };
-            observer.after(who, &scene, &stop);
+            observer.after(who, &scene(shared, wave, machine.lds), &stop);
             if stop != Stop::Limit {
                 return stop;
             }
