@@ -361,7 +361,7 @@ fn memory_and_counters() {
         (
             "gfx900",
             "ds_append v0",
-            Some((Lds, Atomic, 0, true)),
+            Some((Lds, Atomic, 4, true)),
             "lgkm",
         ),
         ("gfx900", "ds_gws_sema_v gds", None, "lgkm exp"),
