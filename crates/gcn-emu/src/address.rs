@@ -334,13 +334,15 @@ fn buffer_addresses<const N: usize>(
             .map_or(0, |v| v[lane % LANES])
     };
     if insn.field(Field::Addr64) != 0 {
-        // No range check: the resource's size is not looked at.
+        // No range check: the resource's size is not looked at. The sum has the 48 bits of the base, so that compilers put
+        // negative offsets there.
         for (lane, out) in out.iter_mut().enumerate() {
             let vaddr = dword(0, lane) as u64 | (dword(1, lane) as u64) << 32;
             *out = buffer
                 .base
                 .wrapping_add(vaddr)
-                .wrapping_add(soffset + inst_offset as u64);
+                .wrapping_add(soffset + inst_offset as u64)
+                & 0xffff_ffff_ffff;
         }
         range.kind = Kind::Unchecked;
         return;

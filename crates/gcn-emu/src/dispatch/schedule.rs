@@ -11,6 +11,7 @@
 //! loops changes anything or reads the time, nothing will ever change, and the dispatch ends with a report.
 
 use super::abi::{Setup, Shape};
+use super::host::Output;
 use super::stuck::{self, StuckWave, Traits, Waits};
 use super::watch::{Observer, Scene, Who};
 use super::{Gpu, Launch, Place, RunError, Stats};
@@ -84,6 +85,7 @@ impl Gpu {
         let shared = Shared {
             setup,
             memory: &self.memory,
+            output: &self.output,
             target: self.target,
             launch,
             global: Global::default(),
@@ -132,13 +134,20 @@ impl Gpu {
             }
         });
         shared.serve();
+        let closed = match &setup.host {
+            Some(host) => host.close(&self.output),
+            None => Ok(()),
+        };
         let error = shared
             .error
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         match error {
             Some((_, error)) => Err(error),
-            None => Ok(stats),
+            None => closed.map(|()| stats).map_err(|why| RunError::Launch {
+                kernel: setup.kernel.name.clone(),
+                why,
+            }),
         }
     }
 }
@@ -147,6 +156,7 @@ impl Gpu {
 struct Shared<'a> {
     setup: &'a Setup<'a>,
     memory: &'a Memory,
+    output: &'a Output,
     target: Target,
     launch: &'a Launch,
     global: Global,
@@ -488,6 +498,13 @@ impl Worker<'_> {
     }
 
     fn end(&mut self, group: Group) {
+        let shared = self.shared;
+        if let Some(host) = &shared.setup.host
+            && let Err(why) = host.finish(shared.memory, shared.output, group.slot, group.number)
+        {
+            let place = shared.place(group.group, 0, shared.setup.entry);
+            shared.fail(group.number, RunError::Host { place, why });
+        }
         self.spare.push(group.lds);
         if let Some(progress) = &self.shared.launch.watch.progress {
             progress.ended.fetch_add(1, Relaxed);
@@ -569,6 +586,19 @@ impl Worker<'_> {
             wave.suspect = wave.turns.is_power_of_two();
             stop
         };
+        // It may have asked the host, and wait.
+        if let Some(host) = &self.shared.setup.host {
+            let shared = self.shared;
+            let served = host.serve(shared.memory, shared.output, group.slot, group.number);
+            let pc = group.waves[w].state.pc;
+            let served = served.map_err(|why| RunError::Host {
+                place: shared.place(group.group, w, pc),
+                why,
+            })?;
+            if served {
+                shared.epoch.fetch_add(1, SeqCst);
+            }
+        }
         let wave = &mut group.waves[w];
         wave.doing = match stop {
             Stop::Endpgm | Stop::FellOff => Doing::Ended,
@@ -620,6 +650,17 @@ impl Worker<'_> {
         let Some(observer) = &mut self.observer else {
             return self.engine.run(wave, &mut machine, fuel);
         };
+        fn scene<'a>(shared: &'a Shared<'_>, wave: &'a WaveState, lds: &'a Lds) -> Scene<'a> {
+            let kernel = shared.setup.kernel;
+            Scene {
+                target: shared.target,
+                kernel,
+                base: shared.setup.entry.wrapping_sub(kernel.entry),
+                wave,
+                lds,
+                memory: shared.memory,
+            }
+        }
         let who = Who {
             workgroup: group.group,
             number: group.number,
@@ -627,20 +668,10 @@ impl Worker<'_> {
         };
         while *fuel > 0 {
             let mut one = 1;
-            let scene = Scene {
-                wave,
-                lds: machine.lds,
-                memory: machine.memory,
-            };
-            observer.before(who, &scene);
+            observer.before(who, &scene(shared, wave, machine.lds));
             let stop = self.engine.run(wave, &mut machine, &mut one);
             *fuel -= 1 - one;
-            let scene = Scene {
-                wave,
-                lds: machine.lds,
-                memory: machine.memory,
-            };
-            observer.after(who, &scene, &stop);
+            observer.after(who, &scene(shared, wave, machine.lds), &stop);
             if stop != Stop::Limit {
                 return stop;
             }
