@@ -274,6 +274,8 @@ pub(crate) fn eval<const N: usize>(
         | Op::Lane
         | Op::Address
         | Op::Load(..)
+        | Op::LoadFormat(_)
+        | Op::LdsOfLane
         | Op::Atomic(..)
         | Op::WaveAtomic(..)
         | Op::Gws(_)
@@ -343,7 +345,11 @@ pub(crate) fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mod
             }
         }
         AtomicOp::Add if float => {
-            let e = &env(mode, ty).rounding(Round::NearestEven);
+            // The adder beside the memory is none of the VALU's: it quiets a NaN whatever MODE.IEEE says.
+            let e = &Env {
+                ieee: true,
+                ..env(mode, ty).rounding(Round::NearestEven)
+            };
             by_float!(ty, F => fp::add::<F>(old, data, e))
         }
         AtomicOp::Add => old.wrapping_add(data) & mask,

@@ -3,8 +3,11 @@
 use crate::address::{self, Range};
 use crate::engine::{Code, Engine, Failure, FaultKind, FaultReport, Machine, Stop};
 use crate::eval;
+use crate::exceptions;
+use crate::image;
 use crate::mem::Fault;
 use crate::operands::{self, Modifiers, Opnd, Place, pack};
+use crate::typed;
 use crate::wave::{LANES, WaveState, mode, status};
 use gcn_isa::decode::{Insn, decode};
 use gcn_isa::format::{Field, Format};
@@ -38,18 +41,18 @@ struct Step {
     vector: bool,
     /// What the machine lacks to run it.
     lacks: Option<&'static str>,
-    /// A buffer load whose data goes to LDS: the slot of VDATA.
+    /// A load whose data go to LDS: the slot of the registers that they would go to.
     to_lds: Option<u8>,
+    /// It goes to GDS where its meaning says LDS.
+    gds: bool,
+    /// The VGPR of TFE's status.
+    status: Option<u16>,
 }
 
 impl Step {
     fn new(insn: Insn) -> Step {
         let program = program(&insn);
         let lacks = match insn.row.format {
-            Format::Mimg if program.untold => Some("the machine has no images"),
-            Format::Vintrp | Format::Exp if program.untold => {
-                Some("the machine has no graphics pipe")
-            }
             _ if program.untold => Some("the machine does not model this instruction"),
             _ => None,
         };
@@ -60,7 +63,9 @@ impl Step {
         Step {
             lacks,
             to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
+            status: typed::status_register(&insn),
             program,
+            gds: insn.field(Field::Gds) != 0,
             operands: insn
                 .row
                 .shape
@@ -129,8 +134,8 @@ fn fetch(pc: u64, machine: &Machine<'_>) -> Result<Step, Missing> {
     let mut bytes = [0; 12];
     let mut len = 0;
     match machine.code {
-        Code::Snippet(code) => {
-            let rest = usize::try_from(pc)
+        Code::Snippet(base, code) => {
+            let rest = usize::try_from(pc.wrapping_sub(base))
                 .ok()
                 .and_then(|at| code.get(at..))
                 .unwrap_or(&[]);
@@ -163,6 +168,8 @@ pub struct Interp {
     scalars: Vec<[u64; 1]>,
     vectors: Vec<[u64; LANES]>,
     range: Range,
+    /// Whether an instruction of the code reads TRAPSTS, once that is known.
+    reads_exceptions: Option<bool>,
 }
 
 impl Default for Interp {
@@ -179,6 +186,7 @@ impl Interp {
             scalars: Vec::new(),
             vectors: Vec::new(),
             range: Range::new(),
+            reads_exceptions: None,
         }
     }
 }
@@ -192,14 +200,17 @@ fn text(insn: &Insn) -> String {
 
 impl Engine for Interp {
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
+        let seen = self.reads_exceptions;
+        let reads_exceptions = seen.unwrap_or_else(|| exceptions::visible(machine));
+        self.reads_exceptions = Some(reads_exceptions);
         loop {
             // Privileged code runs on; the trap handler's end lets the halt take effect.
             if wave.status & (status::HALT | status::PRIV) == status::HALT {
                 return Stop::Halt;
             }
             let pc = wave.pc;
-            if let Code::Snippet(code) = machine.code
-                && pc >= code.len() as u64
+            if let Code::Snippet(base, code) = machine.code
+                && pc.wrapping_sub(base) >= code.len() as u64
             {
                 return Stop::FellOff;
             }
@@ -233,11 +244,14 @@ impl Engine for Interp {
             wave.clock += 4;
             wave.pc = pc.wrapping_add(step.insn.len as u64);
             let result = if !step.vector {
-                execute(step, wave, machine, &mut self.scalars, &mut self.range)
+                let (values, range) = (&mut self.scalars, &mut self.range);
+                execute(step, wave, machine, values, range, false)
             } else if wave.mode & mode::VSKIP != 0 {
                 continue;
             } else {
-                execute(step, wave, machine, &mut self.vectors, &mut self.range)
+                let record = reads_exceptions || wave.mode & mode::EXCP_EN != 0;
+                let (values, range) = (&mut self.vectors, &mut self.range);
+                execute(step, wave, machine, values, range, record)
             };
             match result {
                 Ok(None) => {}
@@ -266,16 +280,19 @@ impl Engine for Interp {
 
     fn forget(&mut self) {
         self.cache = Cache::default();
+        self.reads_exceptions = None;
     }
 }
 
-/// Runs one instruction, of one lane or 64. `wave.pc` is already the next one's.
+/// Runs one instruction, of one lane or 64. `wave.pc` is already the next one's. `record`: its float exceptions go to
+/// TRAPSTS.
 fn execute<const N: usize>(
     step: &Step,
     wave: &mut WaveState,
     machine: &mut Machine<'_>,
     values: &mut Vec<[u64; N]>,
     range: &mut Range,
+    record: bool,
 ) -> Result<Option<Stop>, Failure> {
     let program = step.program;
     if let Some(why) = step.lacks {
@@ -284,7 +301,7 @@ fn execute<const N: usize>(
     if values.len() < program.nodes.len() {
         values.resize(program.nodes.len(), [0; N]);
     }
-    range.start(step.insn.field(Field::Gds) != 0);
+    range.start(step.gds);
     let exec = if N == 1 { 1 } else { wave.exec() };
     let generation = machine.target.generation();
     for at in 0..program.nodes.len() {
@@ -299,6 +316,9 @@ fn execute<const N: usize>(
         Some(dpp) => dpp.written(exec),
         None => exec,
     };
+    if record {
+        wave.trapsts |= exceptions::raised(program, values, wave.mode, lanes);
+    }
     for effect in &program.effects {
         let mut lanes = lanes;
         if let Some(when) = effect.when {
@@ -308,7 +328,11 @@ fn execute<const N: usize>(
                     !matches!(step.operands[slot as usize].place, Place::Scalar(_))
                         || step.operands[slot as usize].ty == Ty::Mask
                 }
-                Change::Store(..) | Change::Vgpr => true,
+                Change::Store(..)
+                | Change::StoreFormat(..)
+                | Change::Image(_)
+                | Change::Export(_)
+                | Change::Vgpr => true,
                 _ => false,
             };
             if vector && N == LANES {
@@ -320,6 +344,9 @@ fn execute<const N: usize>(
         apply(
             step, effect, generation, exec, lanes, wave, machine, range, values, &mut stop,
         )?;
+    }
+    if let Some(register) = step.status {
+        typed::write_status(wave, register, lanes);
     }
     Ok(stop)
 }
@@ -395,6 +422,28 @@ fn node<const N: usize>(
             let ty = node.out;
             address::load_lanes(space, ty, wave, machine, range, exec, arg(0), offset, out)
                 .map_err(|(fault, lane)| Failure::memory(fault, lane_of(lane)))?;
+        }
+        Op::LoadFormat(k) => {
+            let (insn, operands, ty) = (&step.insn, &step.operands, node.out);
+            typed::load(
+                insn,
+                operands,
+                wave,
+                machine,
+                range,
+                exec,
+                arg(0),
+                k,
+                ty,
+                out,
+            )?;
+        }
+        Op::LdsOfLane => {
+            for (lane, out) in out.iter_mut().enumerate() {
+                let at = typed::lds_place(&step.insn, wave, lane);
+                let bytes = machine.lds.0.get(at..).and_then(|rest| rest.first_chunk());
+                *out = bytes.map_or(0, |b| u32::from_le_bytes(*b) as u64);
+            }
         }
         Op::Atomic(space, op) => {
             let (addresses, data, second) = (arg(0), arg(1), arg(2));
@@ -492,15 +541,14 @@ fn apply<const N: usize>(
     let second_ty = step.program.nodes[effect.second as usize].out;
     match effect.change {
         Change::Dst(slot) | Change::DstDword(slot, _) if step.to_lds == Some(slot) => {
-            // LDS's address is M0's low half, the instruction's offset and four times the lane's number.
             let k = if let Change::DstDword(_, k) = effect.change {
-                k
+                k as usize
             } else {
                 0
             };
-            let start = ((wave.m0() & 0xffff) as i64 + address::offset(&step.insn)) as u64;
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
-                let at = start.wrapping_add(4 * (lane as u64 + LANES as u64 * k as u64)) as usize;
+                // Dwords of one lane are as far apart as the wave has lanes.
+                let at = typed::lds_place(&step.insn, wave, lane + LANES * k);
                 if let Some(place) = machine.lds.0.get_mut(at..at.saturating_add(4)) {
                     place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
                 }
@@ -556,7 +604,21 @@ fn apply<const N: usize>(
             }
         }
         Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32, generation),
+        // Recorded before the effects, where a program can see it.
         Change::Raise(_) => {}
+        Change::StoreFormat(slot, count, halves) => {
+            let (insn, operands) = (&step.insn, &step.operands);
+            let data = &operands[slot as usize];
+            typed::store(
+                insn, operands, wave, machine, range, lanes, value, data, count, halves,
+            )?;
+        }
+        Change::Image(op) => image::run(op, &step.insn, lanes, wave, machine)?,
+        Change::Export(k) => {
+            let target = second[0] as u8;
+            wave.exports
+                .set(target, k, lanes, |lane| value[lane % N] as u32);
+        }
         Change::Signal(signal) => match signal {
             Signal::Endpgm => *stop = Some(Stop::Endpgm),
             Signal::Barrier => *stop = Some(Stop::Barrier),
@@ -568,6 +630,7 @@ fn apply<const N: usize>(
                     .release(wave.number, wave.turns, value[0] != 0);
                 wave.turns = wave.turns.saturating_add(1);
             }
+            Signal::Exported => wave.exports.made(value[0] as u32, exec),
             // Every access is finished when its instruction is, caches do not exist, and nobody listens.
             Signal::Nop
             | Signal::Waitcnt

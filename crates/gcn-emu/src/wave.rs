@@ -1,5 +1,6 @@
 //! The state of one wave.
 
+use crate::export::Exports;
 use gcn_isa::operand::{EXEC, M0, VCC};
 use gcn_isa::target::Gen;
 
@@ -156,6 +157,8 @@ pub struct WaveState {
     pub turns: u32,
     /// While it waits for global wave sync: what for.
     pub ticket: Option<u64>,
+    /// What it exported.
+    pub exports: Exports,
 }
 
 impl WaveState {
@@ -181,6 +184,7 @@ impl WaveState {
             number: 0,
             turns: 0,
             ticket: None,
+            exports: Exports::default(),
         }
     }
 

@@ -38,6 +38,7 @@ use core::fmt::Write as _;
 use crate::decode::Insn;
 use crate::flow::{Flow, FlowFacts};
 use crate::format::{Encoding, Field, Format};
+use crate::image::{Address, ImageOp};
 use crate::inst::Inst;
 use crate::insts;
 use crate::meaning::{Change, Effect, Op, Program, Signal, Space, State, Touch, meaning};
@@ -334,6 +335,9 @@ impl Facts {
         let mut bytes = [0u16; 3];
         let mut by_address = false;
         let (mut flat, mut scratch, mut lds, mut gds) = (false, false, false, false);
+        // A format in the instruction or its resource says how many bytes there are.
+        let mut formatted = None;
+        let mut image = None;
         let mut see = |space: Space| match space {
             Space::Flat => flat = true,
             Space::Scratch => scratch = true,
@@ -348,6 +352,7 @@ impl Facts {
                 Op::Address => by_address = true,
                 // Parameters were put there before the wave began, and no counter waits for them.
                 Op::Load(Space::Parameters, _) => {}
+                Op::LoadFormat(_) => formatted = Some(MemoryKind::Load),
                 Op::Load(space, _) => {
                     see(space);
                     bytes[MemoryKind::Load as usize] += node.out.bits().div_ceil(8) as u16;
@@ -366,6 +371,20 @@ impl Facts {
                     let ty = program.nodes[effect.second as usize].out;
                     bytes[MemoryKind::Store as usize] += ty.bits().div_ceil(8) as u16;
                 }
+                Change::StoreFormat(slot, ..) => {
+                    slots[slot as usize].whole = true;
+                    formatted = Some(MemoryKind::Store);
+                }
+                Change::Export(_) => formatted = Some(MemoryKind::Store),
+                Change::Image(op) => {
+                    image = Some(op);
+                    formatted = image_memory(op);
+                    for (slot, read) in row.shape.slots.iter().zip(&mut slots) {
+                        let data = slot.role == Role::Vdata && slot.access == Access::Write;
+                        // Of the address not all may be in the slot's type.
+                        read.whole |= !data && slot.role != Role::ImgAddr;
+                    }
+                }
                 // Lines of a cache may be named by an address.
                 Change::Signal(Signal::Cache) => by_address = true,
                 _ => {}
@@ -374,6 +393,11 @@ impl Facts {
         if by_address {
             for (slot, read) in row.shape.slots.iter().zip(&mut slots) {
                 read.whole |= slot.role.is_address();
+            }
+        }
+        for (n, slot) in row.shape.slots.iter().enumerate() {
+            if let (Some(op), Role::ImgAddr) = (image, slot.role) {
+                uses.read(What::Slot(n as u8, 0, Address::most(op, false)));
             }
         }
         for (n, read) in slots.iter().enumerate() {
@@ -399,7 +423,8 @@ impl Facts {
         let memory = [MemoryKind::Atomic, MemoryKind::Store, MemoryKind::Load]
             .into_iter()
             .find(|kind| bytes[*kind as usize] != 0)
-            .map(|kind| (kind, Some(bytes[kind as usize])));
+            .map(|kind| (kind, Some(bytes[kind as usize])))
+            .or(formatted.map(|kind| (kind, None)));
         if row.format.is_vector() {
             let crosses =
                 nodes().any(|n| matches!(n.op, Op::FirstLane | Op::SendLane | Op::WaveAtomic(..)));
@@ -407,13 +432,14 @@ impl Facts {
                 Change::Dst(slot) | Change::DstDword(slot, _) | Change::DstHalf(slot, _) => {
                     row.shape.slots[slot as usize].role != Role::SdstV
                 }
-                Change::Vgpr => true,
+                Change::Vgpr | Change::Image(_) | Change::Export(_) => true,
                 _ => false,
             });
             if crosses || writes || memory.is_some() {
                 uses.read(EXEC_PAIR);
             }
-            if nodes().any(|n| n.ty.is_float() || n.out.is_float()) {
+            let float_atomic = matches!(image, Some(ImageOp::Atomic(_, ty)) if ty.is_float());
+            if float_atomic || nodes().any(|n| n.ty.is_float() || n.out.is_float()) {
                 uses.read(MODE);
             }
         }
@@ -786,8 +812,34 @@ impl Uses {
                 self.write(What::Any(file, count), gate, true);
             }
             Change::Setreg => self.write(What::Hwreg, gate, true),
-            Change::Store(..) | Change::Signal(_) | Change::Raise(_) => {}
+            Change::Image(op) => {
+                let slots = program.row.shape.slots;
+                let data = slots.iter().position(|slot| slot.role == Role::Vdata);
+                let gate = match image_memory(op) {
+                    Some(MemoryKind::Store) => return,
+                    Some(MemoryKind::Atomic) => Gate::Field(Field::Glc),
+                    _ => gate,
+                };
+                if let Some(slot) = data {
+                    self.write(What::Slot(slot as u8, 0, 0), gate, false);
+                }
+            }
+            Change::Store(..)
+            | Change::StoreFormat(..)
+            | Change::Export(_)
+            | Change::Signal(_)
+            | Change::Raise(_) => {}
         }
+    }
+}
+
+/// What an image instruction does to memory.
+fn image_memory(op: ImageOp) -> Option<MemoryKind> {
+    match op {
+        ImageOp::Load { .. } | ImageOp::Sample(_) | ImageOp::Gather(..) => Some(MemoryKind::Load),
+        ImageOp::Store { .. } => Some(MemoryKind::Store),
+        ImageOp::Atomic(..) => Some(MemoryKind::Atomic),
+        ImageOp::Size | ImageOp::Lod => None,
     }
 }
 
@@ -880,7 +932,11 @@ impl Use {
             Role::CmpDst | Role::CarryOut | Role::CarryIn => !names_masks(insn, slot.role),
             _ => false,
         };
-        let count = if count == 0 { insn.dwords(slot) } else { count };
+        let mut count = if count == 0 { insn.dwords(slot) } else { count };
+        if slot.role == Role::ImgAddr {
+            // The most that an image may need; there are no VGPRs beyond the last.
+            count = (count as u16).min(512 - code) as u8;
+        }
         if count == 0 {
             return None;
         }

@@ -18,6 +18,7 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 
 use crate::format::Field;
+use crate::image::ImageOp;
 use crate::inst::Inst;
 use crate::shape::{Mods, Role, Ty};
 use crate::target::Target;
@@ -171,6 +172,19 @@ pub enum GwsOp {
     Barrier,
 }
 
+/// How the components of a typed store lie in their VGPRs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Halves {
+    /// 32 bits, a VGPR each.
+    No,
+    /// 16 bits in the low half of a VGPR each.
+    Low,
+    /// 16 bits in the high half of a VGPR each.
+    High,
+    /// 16 bits, two in a VGPR, the first low.
+    Both,
+}
+
 /// What a node computes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
@@ -269,6 +283,12 @@ pub enum Op {
     Address,
     /// Reads memory at the address plus a constant.
     Load(Space, i32),
+    /// Component `.0` of the typed element at the address, converted to 32 bits, or to 16 where the result has 16. The
+    /// format is the instruction's own or that of its buffer resource.
+    LoadFormat(u8),
+    /// The dword of LDS that belongs to the lane in a buffer instruction: at M0's low half plus the instruction's offset plus
+    /// four times the lane's number.
+    LdsOfLane,
     /// Reads, computes and writes memory as one; gives the old value. Arguments: address, data,
     /// comparand. It happens whether or not anything uses the old value.
     Atomic(Space, AtomicOp),
@@ -301,6 +321,7 @@ impl Op {
             | Op::FirstLane
             | Op::Lane
             | Op::Turn
+            | Op::LdsOfLane
             | Op::Address => 0,
             Op::Not
             | Op::Neg
@@ -316,6 +337,7 @@ impl Op {
             | Op::FloatToInt
             | Op::FloatToFloat
             | Op::Load(..)
+            | Op::LoadFormat(_)
             | Op::Sgpr
             | Op::Vgpr
             | Op::Sqrt
@@ -407,6 +429,13 @@ pub enum Change {
     Vgpr,
     /// Memory at address `value` plus a constant takes `second`.
     Store(Space, i32),
+    /// The typed element at address `value` takes the first `.1` components of the operand in slot `.0`, converted; the
+    /// others are 0.
+    StoreFormat(u8, u8, Halves),
+    /// The image instruction happens as the encoding, the resource and the sampler say: it reads or writes VDATA and memory.
+    Image(ImageOp),
+    /// Component `.0` of the export target numbered `second` takes the value.
+    Export(u8),
     /// s_setreg_b32: the hwreg that `value` codes takes `second`.
     Setreg,
     /// Something outside the wave's registers happens; `value` is its argument.
@@ -454,6 +483,8 @@ pub enum Signal {
     ThreadTrace,
     /// The wave gives up its turn ([`Op::Turn`]); where the argument is not 0, those to come as well.
     Release,
+    /// An export is made: bit 0 of the argument says that it is the last one, bit 1 that EXEC says which pixels are valid.
+    Exported,
 }
 
 /// One effect.
@@ -909,6 +940,33 @@ impl Meaning {
     /// Writes memory at `address + offset`.
     pub fn store(&self, space: Space, address: V<'_>, offset: i32, value: V<'_>) {
         self.effect(Change::Store(space, offset), address, value);
+    }
+
+    /// Component `k` of the typed element at the address, as `ty` of 32 or 16 bits.
+    pub fn load_format(&self, ty: Ty, address: V<'_>, k: u8) -> V<'_> {
+        self.node(Op::LoadFormat(k), ty, ty, [address.node, 0, 0])
+    }
+
+    /// The dword of LDS that belongs to the lane. See [`Op::LdsOfLane`].
+    pub fn lds_of_lane(&self) -> V<'_> {
+        self.node(Op::LdsOfLane, Ty::B32, Ty::B32, [0; 3])
+    }
+
+    /// The typed element at the address takes the first `count` components of the operand with a role.
+    pub fn store_format(&self, role: Role, address: V<'_>, count: u8, halves: Halves) {
+        let slot = self.slot_of(role) as u8;
+        self.effect(Change::StoreFormat(slot, count, halves), address, address);
+    }
+
+    /// The image instruction happens.
+    pub fn image(&self, op: ImageOp) {
+        let nothing = self.c(Ty::B32, 0);
+        self.effect(Change::Image(op), nothing, nothing);
+    }
+
+    /// Component `k` of the export target that `target` numbers takes a value.
+    pub fn export(&self, k: u8, target: V<'_>, value: V<'_>) {
+        self.effect(Change::Export(k), value, target);
     }
 
     /// An atomic; gives the old value.

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use gcn_emu::export;
 use gcn_emu::fp;
 use gcn_emu::global::{GDS_BYTES, Global};
 use gcn_emu::mem::{Memory, PAGE_SIZE, Perm};
@@ -35,6 +36,12 @@ pub enum Place {
     Gds(u32),
     /// A dword of memory by byte address.
     Mem(u64),
+    /// A component, X to W, of an export target.
+    Export(u8, u8),
+    /// Whether an export was marked as the last one.
+    ExportDone,
+    /// EXEC of the last export with VM.
+    ExportValid,
     /// Where the PC stands at the end, in bytes from the snippet's start; before, where it begins.
     Pc,
 }
@@ -175,11 +182,11 @@ fn split_commas(text: &str) -> Vec<&str> {
 }
 
 /// The bits a place has.
-fn width(place: Place) -> u32 {
+pub(crate) fn width(place: Place) -> u32 {
     match place {
         Place::Scalar(_, n) | Place::Vgpr(_, n) => 32 * n as u32,
-        Place::Scc | Place::Vskip => 1,
-        Place::Pc => 64,
+        Place::Scc | Place::Vskip | Place::ExportDone => 1,
+        Place::Pc | Place::ExportValid => 64,
         _ => 32,
     }
 }
@@ -200,6 +207,8 @@ pub fn place(name: &str, target: Target) -> Option<Place> {
         "trapsts" => Place::Trapsts,
         "vskip" => Place::Vskip,
         "pc" => Place::Pc,
+        "exp.done" => Place::ExportDone,
+        "exp.valid" => Place::ExportValid,
         "vcc" => Place::Scalar(VCC, 2),
         "exec" => Place::Scalar(EXEC, 2),
         "vcc_lo" => Place::Scalar(VCC, 1),
@@ -222,6 +231,11 @@ pub fn place(name: &str, target: Target) -> Option<Place> {
             }
             if let Some(at) = name.strip_prefix("mem[").and_then(|r| r.strip_suffix(']')) {
                 return Some(Place::Mem(integer(at)?.try_into().ok()?));
+            }
+            if let Some((target, component)) = name.split_once('.') {
+                let target = export::number(target).filter(|&t| t != export::NULL)?;
+                let k = ["x", "y", "z", "w"].iter().position(|c| *c == component)?;
+                return Some(Place::Export(target, k as u8));
             }
             if let Some(rest) = name.strip_prefix("ttmp") {
                 let (first, n) = range(rest)?;
@@ -425,6 +439,13 @@ impl Bench {
                     .store_u32(at, one as u32)
                     .map_err(|e| e.to_string())?;
             }
+            Place::Export(target, k) => {
+                let value = |lane| value.lane(lane) as u32;
+                self.wave.exports.set(target, k, !0, value);
+            }
+            Place::ExportDone | Place::ExportValid => {
+                return Err("it is what an export leaves; it cannot be set before".into());
+            }
             Place::Pc => self.start = one,
         }
         Ok(())
@@ -466,6 +487,13 @@ impl Bench {
             Place::Lds(at) => dword(&self.lds.0, at) as u64,
             Place::Gds(at) => dword(&self.global.gds(), at) as u64,
             Place::Mem(at) => self.memory.load_u32(at).unwrap_or(0) as u64,
+            Place::Export(target, k) => {
+                let components = self.wave.exports.target(target);
+                let lanes = components.map_or([0; LANES], |c| c[k as usize & 3]);
+                return Value::Lanes(lanes.iter().map(|&v| v as u64).collect());
+            }
+            Place::ExportDone => self.wave.exports.done() as u64,
+            Place::ExportValid => self.wave.exports.valid(),
             Place::Pc => self.wave.pc,
         })
     }
@@ -534,6 +562,24 @@ impl Bench {
                 .filter(|(_, changed)| *changed)
                 .map(|(p, _)| *p),
         );
+        let (now, old) = (&self.wave.exports, &before.wave.exports);
+        for target in 0..64 {
+            for k in 0..4u8 {
+                let of = |exports: &export::Exports| {
+                    let components = exports.target(target);
+                    components.map_or([0; LANES], |c| c[k as usize])
+                };
+                if of(now) != of(old) {
+                    out.push(Place::Export(target, k));
+                }
+            }
+        }
+        if now.done() != old.done() {
+            out.push(Place::ExportDone);
+        }
+        if now.valid() != old.valid() {
+            out.push(Place::ExportValid);
+        }
         for at in (0..self.lds.0.len()).step_by(4) {
             if self.lds.0[at..at + 4] != before.lds.0[at..at + 4] {
                 out.push(Place::Lds(at as u32));
@@ -634,6 +680,13 @@ pub fn name(place: Place, target: Target) -> String {
         Place::Lds(at) => format!("lds[{at:#x}]"),
         Place::Gds(at) => format!("gds[{at:#x}]"),
         Place::Mem(at) => format!("mem[{at:#x}]"),
+        Place::Export(target, k) => format!(
+            "{}.{}",
+            export::name(target),
+            ["x", "y", "z", "w"][k as usize & 3]
+        ),
+        Place::ExportDone => "exp.done".into(),
+        Place::ExportValid => "exp.valid".into(),
         Place::Pc => "pc".into(),
     }
 }
@@ -703,7 +756,7 @@ pub fn check(line: &Line, bench: &Bench, changes: &[Place], outcome: &Outcome) -
             Place::Pc => Value::One(outcome.pc),
             place => bench.get(*place),
         };
-        let lanes = if matches!(place, Place::Vgpr(..)) {
+        let lanes = if matches!(place, Place::Vgpr(..) | Place::Export(..)) {
             LANES
         } else {
             1

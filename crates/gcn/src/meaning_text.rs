@@ -7,7 +7,10 @@
 use std::fmt::Write as _;
 
 use gcn_isa::format::{Field, Format};
-use gcn_isa::meaning::{AtomicOp, Change, Effect, GwsOp, Node, Op, Program, Signal, Space, State};
+use gcn_isa::image::{Detail, Footprint, ImageOp, Raw, Sampling};
+use gcn_isa::meaning::{
+    AtomicOp, Change, Effect, GwsOp, Halves, Node, Op, Program, Signal, Space, State,
+};
 use gcn_isa::shape::{Access, Imm, Role, Ty};
 
 /// What the bits of TRAPSTS from the lowest on stand for.
@@ -121,10 +124,13 @@ fn effect_reads(effect: &Effect) -> impl Iterator<Item = u16> {
         | Change::Vgpr
         | Change::Store(..)
         | Change::DstLane(_)
+        | Change::Export(_)
         | Change::Setreg => Some(effect.second),
         Change::Dst(_)
         | Change::DstDword(..)
         | Change::DstHalf(..)
+        | Change::StoreFormat(..)
+        | Change::Image(_)
         | Change::Set(_)
         | Change::Signal(_)
         | Change::Raise(_) => None,
@@ -355,7 +361,7 @@ impl<'p> Printer<'p> {
         };
         let n = mask.trailing_ones() as u64;
         let width = shift.ty.bits() as u64;
-        (mask != 0 && mask == u64::MAX >> (64 - n) && lo + n <= width).then_some((
+        (n != 0 && mask == u64::MAX >> (64 - n) && lo + n <= width).then_some((
             shift.args[0],
             lo + n - 1,
             lo,
@@ -457,6 +463,27 @@ impl<'p> Printer<'p> {
                     second()
                 )
             }
+            Change::StoreFormat(slot, count, halves) => {
+                let components = ["x", "xy", "xyz", "xyzw"][(count as usize + 3) % 4];
+                let part = match halves {
+                    Halves::No => "",
+                    Halves::Low => ".low_halves",
+                    Halves::High => ".high_half",
+                    Halves::Both => ".halves",
+                };
+                let data = operand_name(self.program, slot as usize);
+                format!(
+                    "element at {} = convert({components} of {data}{part})",
+                    value()
+                )
+            }
+            Change::Image(op) => image(op),
+            Change::Export(k) => format!(
+                "EXPORT[{}].{} = {}",
+                second(),
+                ["x", "y", "z", "w"][k as usize & 3],
+                value()
+            ),
             Change::Setreg => format!("HWREG({}) = {}", value(), second()),
             Change::Raise(exceptions) => {
                 let names: Vec<&str> = EXCEPTIONS
@@ -487,6 +514,7 @@ impl<'p> Printer<'p> {
                 Signal::PerfUp => format!("PERFCNT[{}] += 1", value()),
                 Signal::PerfDown => format!("PERFCNT[{}] -= 1", value()),
                 Signal::Release => format!("give up the turn, and all to come if {}", value()),
+                Signal::Exported => format!("make the export with the flags {}", value()),
                 Signal::ThreadTrace => format!("thread trace gets {}", value()),
             },
         }
@@ -817,25 +845,17 @@ impl<'p> Printer<'p> {
             Op::FirstLane => (Bind::Atom, "first_active_lane".into()),
             Op::Address => (Bind::Atom, "address".into()),
             Op::Load(space, offset) => (Bind::Atom, self.place(space, node.out, a, offset)),
+            Op::LoadFormat(k) => {
+                let component = ["x", "y", "z", "w"][k as usize & 3];
+                let bits = node.out.bits();
+                (
+                    Bind::Atom,
+                    format!("convert_to_{bits}(element at {}).{component}", arg(a)),
+                )
+            }
+            Op::LdsOfLane => (Bind::Atom, "LDS[M0 + OFFSET + 4 * lane]".into()),
             Op::Atomic(space, op) | Op::WaveAtomic(space, op) => {
-                let name = match op {
-                    AtomicOp::Swap => "swap",
-                    AtomicOp::CmpSwap => "compare_swap",
-                    AtomicOp::Add => "add",
-                    AtomicOp::Sub => "sub",
-                    AtomicOp::Rsub => "reverse_sub",
-                    AtomicOp::Min => "min",
-                    AtomicOp::Max => "max",
-                    AtomicOp::And => "and",
-                    AtomicOp::Or => "or",
-                    AtomicOp::Xor => "xor",
-                    AtomicOp::Inc => "increment_wrapping_at",
-                    AtomicOp::Dec => "decrement_wrapping_to",
-                    AtomicOp::Mskor => "mask_or",
-                    AtomicOp::Wrap => "wrap",
-                    AtomicOp::AndAdd => "and_add",
-                    AtomicOp::CondSwap => "conditional_swap",
-                };
+                let name = atomic_name(op);
                 let mut args = vec![self.place(space, node.out, a, 0), arg(b)];
                 if matches!(
                     op,
@@ -867,6 +887,105 @@ impl<'p> Printer<'p> {
             Op::Vgpr => (Bind::Atom, format!("VGPR[{}]{}", arg(a), self.pair(at))),
         }
     }
+}
+
+/// What an atomic does, in a word.
+fn atomic_name(op: AtomicOp) -> &'static str {
+    match op {
+        AtomicOp::Swap => "swap",
+        AtomicOp::CmpSwap => "compare_swap",
+        AtomicOp::Add => "add",
+        AtomicOp::Sub => "sub",
+        AtomicOp::Rsub => "reverse_sub",
+        AtomicOp::Min => "min",
+        AtomicOp::Max => "max",
+        AtomicOp::And => "and",
+        AtomicOp::Or => "or",
+        AtomicOp::Xor => "xor",
+        AtomicOp::Inc => "increment_wrapping_at",
+        AtomicOp::Dec => "decrement_wrapping_to",
+        AtomicOp::Mskor => "mask_or",
+        AtomicOp::Wrap => "wrap",
+        AtomicOp::AndAdd => "and_add",
+        AtomicOp::CondSwap => "conditional_swap",
+    }
+}
+
+/// What an image instruction does, in a statement.
+fn image(op: ImageOp) -> String {
+    let texel = |mip: bool| {
+        if mip {
+            "mip texel at VADDR"
+        } else {
+            "texel at VADDR"
+        }
+    };
+    match op {
+        ImageOp::Load { mip, raw } => {
+            let texel = texel(mip);
+            match raw {
+                Raw::Converted => format!("D = DMASK of convert({texel})"),
+                Raw::Dwords => format!("D = DMASK of dwords({texel})"),
+                Raw::SignedDwords => format!("D = DMASK of sign_extended_dwords({texel})"),
+            }
+        }
+        ImageOp::Store { mip, raw: false } => format!("{} = convert(DATA)", texel(mip)),
+        ImageOp::Store { mip, raw: true } => format!("{} = DATA", texel(mip)),
+        ImageOp::Atomic(op, ty) => {
+            let name = atomic_name(op);
+            let ty = ty.name();
+            format!(
+                "DATA = atomic_{name}(texel at VADDR as {ty} or its 64-bit kin, DATA) (written with GLC)"
+            )
+        }
+        ImageOp::Size => {
+            "D = DMASK of (width, height, depth or slices, levels) of level VADDR".into()
+        }
+        ImageOp::Lod => "D = DMASK of (clamped level of detail, level of detail)".into(),
+        ImageOp::Sample(sampling) => format!("D = DMASK of sample({})", sample_arguments(sampling)),
+        ImageOp::Gather(sampling, footprint) => {
+            let which = match footprint {
+                Footprint::Square => "square of four",
+                Footprint::Row => "row of four",
+                Footprint::PackedRow => "bytes of a row of four",
+                Footprint::PackedRow8 => "bytes of a row of eight",
+            };
+            format!("D = gather({which}; {})", sample_arguments(sampling))
+        }
+    }
+}
+
+/// The address of a sample in its order.
+fn sample_arguments(sampling: Sampling) -> String {
+    let mut parts = Vec::new();
+    if sampling.offset {
+        parts.push("offsets");
+    }
+    if sampling.detail == Detail::Bias {
+        parts.push("bias");
+    }
+    if sampling.compare {
+        parts.push("comparand");
+    }
+    match sampling.detail {
+        Detail::Derivatives if sampling.half_derivatives => parts.push("16-bit derivatives"),
+        Detail::CoarseDerivatives if sampling.half_derivatives => {
+            parts.push("16-bit coarse derivatives");
+        }
+        Detail::Derivatives => parts.push("derivatives"),
+        Detail::CoarseDerivatives => parts.push("coarse derivatives"),
+        _ => {}
+    }
+    parts.push("coordinates");
+    match sampling.detail {
+        Detail::Given => parts.push("level"),
+        Detail::Zero => parts.push("at level 0"),
+        _ => {}
+    }
+    if sampling.clamp {
+        parts.push("least level");
+    }
+    parts.join(", ")
 }
 
 /// A field's name as the manuals write it: `SIMM16`, `OFFSET0`.
