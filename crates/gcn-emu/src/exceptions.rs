@@ -26,7 +26,7 @@ pub(crate) fn visible(machine: &Machine<'_>) -> bool {
         words.any(|word| word & 0x3f == TRAPSTS && reads.upper_half(word))
     };
     match machine.code {
-        Code::Snippet(code) => any(&mut reads, code),
+        Code::Snippet(_, code) => any(&mut reads, code),
         Code::Memory => {
             let mut buffer = vec![0; 1 << 16];
             for (start, size) in machine.memory.regions() {
