@@ -211,17 +211,17 @@ fn registers() {
             ),
             (
                 "image_atomic_add v8, v0, s[8:15] dmask:0x1 glc",
-                "v8 v0 s[8:15] exec",
+                "v8 v[0:3] s[8:15] exec",
                 "v8",
             ),
             (
                 "image_atomic_add v8, v0, s[8:15] dmask:0x1",
-                "v8 v0 s[8:15] exec",
+                "v8 v[0:3] s[8:15] exec",
                 "",
             ),
             (
                 "image_load v[8:9], v0, s[8:15] dmask:0x2 tfe",
-                "v0 s[8:15] exec",
+                "v[0:3] s[8:15] exec",
                 "v[8:9]",
             ),
             ("exp mrt0 off, v1, off, off done", "v1 exec", ""),

@@ -1,6 +1,6 @@
 //! Typed buffer accesses: the element at an address and its components.
 
-use crate::address::{self, Range};
+use crate::address::Range;
 use crate::engine::{Failure, Machine};
 use crate::formats::{self, Format};
 use crate::mem::Memory;
