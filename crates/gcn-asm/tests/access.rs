@@ -207,17 +207,17 @@ fn registers() {
             ("s_scratch_load_dword s8, s[4:5], 0x10", "s[4:5]", "s8"),
             (
                 "image_atomic_add v8, v0, s[8:15] dmask:0x1 glc",
-                "v8 v0 s[8:15] exec",
+                "v8 v[0:3] s[8:15] exec",
                 "v8",
             ),
             (
                 "image_atomic_add v8, v0, s[8:15] dmask:0x1",
-                "v8 v0 s[8:15] exec",
+                "v8 v[0:3] s[8:15] exec",
                 "",
             ),
             (
                 "image_load v[8:9], v0, s[8:15] dmask:0x2 tfe",
-                "v0 s[8:15] exec",
+                "v[0:3] s[8:15] exec",
                 "v[8:9]",
             ),
             ("exp mrt0 off, v1, off, off done", "v1 exec", ""),
