@@ -231,12 +231,15 @@ impl fmt::Display for RunError {
                 write!(f, "the wave halted and nothing wakes it\n  in {place}")
             }
             RunError::Deadlock { waves, others } => {
-                f.write_str("deadlock: no wave can go on")?;
+                let kernel = stuck::kernel(waves);
+                write!(f, "deadlock in kernel {kernel}: no wave can go on")?;
                 stuck::list(f, waves, *others)
             }
             RunError::Livelock { waves, others } => {
-                f.write_str(
-                    "livelock: waves run round and round in loops that change nothing and that nobody ends",
+                let kernel = stuck::kernel(waves);
+                write!(
+                    f,
+                    "livelock in kernel {kernel}: waves run round and round in loops that change nothing and that nobody ends"
                 )?;
                 stuck::list(f, waves, *others)
             }

@@ -9,8 +9,8 @@ use std::fmt;
 /// Where instructions are fetched from.
 #[derive(Clone, Copy)]
 pub enum Code<'a> {
-    /// These bytes, at addresses from 0.
-    Snippet(&'a [u8]),
+    /// These bytes, from an address on. A wave that leaves them has fallen off.
+    Snippet(u64, &'a [u8]),
     /// Guest memory.
     Memory,
 }

@@ -73,7 +73,7 @@ pub fn run_beside(
     let mut machine = Machine {
         target,
         memory,
-        code: Code::Snippet(code),
+        code: Code::Snippet(0, code),
         lds,
         global,
         hidden_private_base: 0,

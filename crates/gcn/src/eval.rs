@@ -154,7 +154,7 @@ fn json_line(text: &[u8], arch: Option<Target>, max: u64) -> Result<Json, String
     Ok(Json::Object(answer))
 }
 
-fn end_json(outcome: &Outcome, answer: &mut Map<String, Json>) {
+pub(crate) fn end_json(outcome: &Outcome, answer: &mut Map<String, Json>) {
     match &outcome.end {
         End::Trap(id) => {
             answer.insert("trap".into(), json!(id));
@@ -197,7 +197,7 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// A number from 0 on, JSON's own or a string in hex or decimal.
-fn count(value: &Json) -> Result<u64, String> {
+pub(crate) fn count(value: &Json) -> Result<u64, String> {
     let number = match value {
         Json::Number(n) => n.as_u64(),
         Json::String(s) => lang::integer(s).and_then(|v| u64::try_from(v).ok()),
@@ -216,7 +216,7 @@ fn json_number(value: &Json, bits: u32) -> Result<u64, String> {
     }
 }
 
-fn set_state(bench: &mut Bench, state: &Map<String, Json>) -> Result<(), String> {
+pub(crate) fn set_state(bench: &mut Bench, state: &Map<String, Json>) -> Result<(), String> {
     for (key, value) in state {
         match key.as_str() {
             "s" | "v" | "ttmp" | "lds" | "gds" | "mem" => {
@@ -262,7 +262,7 @@ fn set_place(bench: &mut Bench, name: &str, value: &Json) -> Result<(), String> 
     bench.set(place, &value)
 }
 
-fn state_json(bench: &Bench, changes: &[Place]) -> Map<String, Json> {
+pub(crate) fn state_json(bench: &Bench, changes: &[Place]) -> Map<String, Json> {
     let mut state = Map::new();
     let mut put = |group: &str, key: String, value: Json| {
         let entry = state
