@@ -334,13 +334,15 @@ fn buffer_addresses<const N: usize>(
             .map_or(0, |v| v[lane % LANES])
     };
     if insn.field(Field::Addr64) != 0 {
-        // No range check: the resource's size is not looked at.
+        // No range check: the resource's size is not looked at. The sum has the 48 bits of the base, so that compilers put
+        // negative offsets there.
         for (lane, out) in out.iter_mut().enumerate() {
             let vaddr = dword(0, lane) as u64 | (dword(1, lane) as u64) << 32;
             *out = buffer
                 .base
                 .wrapping_add(vaddr)
-                .wrapping_add(soffset + inst_offset as u64);
+                .wrapping_add(soffset + inst_offset as u64)
+                & 0xffff_ffff_ffff;
         }
         range.kind = Kind::Unchecked;
         return;
@@ -624,8 +626,7 @@ pub(crate) fn store(
             Ok(())
         }
         Target::Gds(at) => {
-            let size = size.min(8) as usize;
-            machine.global.gds()[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+            machine.global.update(at, size.min(8) as usize, |_| value);
             Ok(())
         }
         Target::Memory(at) => match size {
@@ -643,14 +644,6 @@ fn lds_load(bytes: &[u8]) -> u64 {
         .take(8)
         .rev()
         .fold(0, |value, &b| value << 8 | b as u64)
-}
-
-/// Replaces a value in LDS or GDS; gives the old one.
-fn update(bytes: &mut [u8], new: impl Fn(u64) -> u64) -> u64 {
-    let old = lds_load(bytes);
-    let size = bytes.len().min(8);
-    bytes[..size].copy_from_slice(&new(old).to_le_bytes()[..size]);
-    old
 }
 
 /// An atomic of 32 or 64 bits; gives the old value, 0 out of range.
@@ -679,11 +672,13 @@ pub(crate) fn atomic(
             size,
             kind: FaultKind::Misaligned,
         }),
-        Target::Lds(at) => Ok(update(&mut machine.lds.0[at..at + size as usize], new)),
-        Target::Gds(at) => Ok(update(
-            &mut machine.global.gds()[at..at + size as usize],
-            new,
-        )),
+        Target::Lds(at) => {
+            let bytes = &mut machine.lds.0[at..at + size as usize];
+            let old = lds_load(bytes);
+            bytes.copy_from_slice(&new(old).to_le_bytes()[..size as usize]);
+            Ok(old)
+        }
+        Target::Gds(at) => Ok(machine.global.update(at, size.min(8) as usize, new)),
         Target::Memory(at) if size == 4 => machine
             .memory
             .fetch_update_u32(at, |old| new(old as u64) as u32)

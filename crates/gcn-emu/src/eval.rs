@@ -1,6 +1,7 @@
 //! The operations of the meanings' language that need nothing but their operands and MODE.
 
 use crate::fp::{self, Env, F16, F32, F64, Mode, Round};
+use crate::wave::mode::FP16_OVFL;
 use crate::with_known_env;
 use gcn_isa::meaning::{AtomicOp, Op, width_mask};
 use gcn_isa::shape::Ty;
@@ -281,7 +282,38 @@ pub(crate) fn eval<const N: usize>(
         | Op::Turn
         | Op::Getreg => return false,
     }
+    if out == Ty::F16 && mode & FP16_OVFL != 0 && generation >= Gen::Gfx9 {
+        hold_overflow(op, ty, mode, [a, b, c], d);
+    }
     true
+}
+
+/// MODE.FP16_OVFL: a f16 result that overflowed becomes the largest finite number of its sign. An infinity stays that comes
+/// from an infinity or from a division by zero. (docs/errata.md, fp16-ovfl.)
+#[cold]
+fn hold_overflow<const N: usize>(
+    op: Op,
+    ty: Ty,
+    mode: u32,
+    args: [&[u64; N]; 3],
+    d: &mut [u64; N],
+) {
+    const LARGEST: u64 = 0x7bff;
+    let infinite = |v: u64| by_float!(ty, F => fp::is_inf::<F>(v));
+    for lane in 0..N {
+        let [a, b, c] = args.map(|arg| arg[lane]);
+        let exact = match op {
+            Op::Add | Op::Sub | Op::Mul => infinite(a) || infinite(b),
+            Op::Fma | Op::FmaLdexp(_) | Op::Mad => infinite(a) || infinite(b) || infinite(c),
+            Op::Div => infinite(a) || fp::is_zero::<F16>(fp::flush_in::<F16>(b, &env(mode, ty))),
+            Op::Ldexp | Op::FloatToFloat => infinite(a),
+            Op::IntToFloat => false,
+            _ => return,
+        };
+        if !exact && fp::is_inf::<F16>(d[lane]) {
+            d[lane] = d[lane] & 0x8000 | LARGEST;
+        }
+    }
 }
 
 /// What an atomic stores, from the old value, its data and its second operand.
@@ -313,7 +345,11 @@ pub(crate) fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mod
             }
         }
         AtomicOp::Add if float => {
-            let e = &env(mode, ty).rounding(Round::NearestEven);
+            // The adder beside the memory is none of the VALU's: it quiets a NaN whatever MODE.IEEE says.
+            let e = &Env {
+                ieee: true,
+                ..env(mode, ty).rounding(Round::NearestEven)
+            };
             by_float!(ty, F => fp::add::<F>(old, data, e))
         }
         AtomicOp::Add => old.wrapping_add(data) & mask,

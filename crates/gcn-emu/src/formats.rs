@@ -277,7 +277,7 @@ fn ratio(numerator: u64, denominator: u64) -> f32 {
     }
     let (shifted, by) = ((numerator as u128) << 64, denominator as u128);
     // A remainder shows in the lowest bit, which is below all that count.
-    let quotient = shifted / by | (shifted % by != 0) as u128;
+    let quotient = (shifted / by) | (shifted % by != 0) as u128;
     (quotient as f32 as f64 * power_of_two(-64)) as f32
 }
 
@@ -318,10 +318,7 @@ fn encode(number: Number, bits: u8, value: u32) -> u32 {
             let magnitude = scale(x.abs(), signed_top) as i64;
             field(if x < 0.0 { -magnitude } else { magnitude })
         }
-        Number::SnormOgl => {
-            let x = if x.is_nan() { 0.0 } else { x.clamp(-1.0, 1.0) } as f64;
-            field(((x * top as f64 - 1.0) / 2.0).round_ties_even() as i64)
-        }
+        Number::SnormOgl => field(scale_ogl(x, top)),
         Number::Uscaled => field((x as f64).round_ties_even().clamp(0.0, top as f64) as i64),
         Number::Sscaled => {
             let low = -(signed_top as f64) - 1.0;
@@ -361,6 +358,21 @@ fn scale(x: f32, top: u64) -> u64 {
     );
     let up = rest > half || rest == half && whole & 1 != 0;
     whole as u64 + up as u64
+}
+
+/// (x × top - 1) / 2 of x clamped to -1 and 1 (NaN: 0), to the nearest integer, ties to even.
+fn scale_ogl(x: f32, top: u64) -> i64 {
+    let x = if x.is_nan() { 0.0 } else { x.clamp(-1.0, 1.0) };
+    // x is an integer over 2^60; what is smaller only says to which side of a middle it is.
+    let scaled = x as f64 * power_of_two(60);
+    let whole = match scaled as i128 {
+        0 if scaled != 0.0 => x.signum() as i128,
+        whole => whole,
+    };
+    let doubled = whole * top as i128 - (1 << 60);
+    let (floor, rest) = (doubled >> 61, doubled & ((1 << 61) - 1));
+    let up = rest > 1 << 60 || rest == 1 << 60 && floor & 1 != 0;
+    (floor + up as i128) as i64
 }
 
 /// A float of five exponent bits and `mantissa` bits behind, without a sign.

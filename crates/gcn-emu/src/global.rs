@@ -88,13 +88,32 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Global {
+    /// Replaces `bytes` bytes of the global data share at `at`; `new` makes them of the old ones. Gives the old ones.
+    pub(crate) fn update(&self, at: usize, bytes: usize, new: impl FnOnce(u64) -> u64) -> u64 {
+        let mut gds = self.gds();
+        let Some(place) = gds.get_mut(at..at + bytes) else {
+            return 0;
+        };
+        let mut word = [0; 8];
+        word[..bytes].copy_from_slice(place);
+        let old = u64::from_le_bytes(word);
+        let word = new(old).to_le_bytes();
+        if word[..bytes] != *place {
+            place.copy_from_slice(&word[..bytes]);
+            drop(gds);
+            self.changed();
+        }
+        old
+    }
+
     /// The bytes of the global data share, [`GDS_BYTES`] of them; other waves wait as long as the guard lives.
     pub fn gds(&self) -> MutexGuard<'_, Box<[u8]>> {
         lock(&self.gds)
     }
 
-    /// A number that goes up whenever a wave that waits ([`Stop::Retry`](crate::engine::Stop::Retry)) may be able to go
-    /// on. If every wave waits and it has not changed since before the first of them tried, none ever will.
+    /// A number that goes up whenever the global data share changes, and whenever a wave that waits
+    /// ([`Stop::Retry`](crate::engine::Stop::Retry)) may be able to go on. If every wave waits and it has not changed since
+    /// before the first of them tried, none ever will.
     pub fn changes(&self) -> u64 {
         self.changes.load(Relaxed)
     }

@@ -3,6 +3,7 @@
 use crate::address::{self, Range};
 use crate::engine::{Code, Engine, Failure, FaultKind, FaultReport, Machine, Stop};
 use crate::eval;
+use crate::exceptions;
 use crate::image;
 use crate::mem::Fault;
 use crate::operands::{self, Modifiers, Opnd, Place, pack};
@@ -40,8 +41,10 @@ struct Step {
     vector: bool,
     /// What the machine lacks to run it.
     lacks: Option<&'static str>,
-    /// A buffer load whose data goes to LDS: the slot of VDATA.
+    /// A load whose data go to LDS: the slot of the registers that they would go to.
     to_lds: Option<u8>,
+    /// It goes to GDS where its meaning says LDS.
+    gds: bool,
     /// The VGPR of TFE's status.
     status: Option<u16>,
 }
@@ -62,6 +65,7 @@ impl Step {
             to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
             status: typed::status_register(&insn),
             program,
+            gds: insn.field(Field::Gds) != 0,
             operands: insn
                 .row
                 .shape
@@ -164,6 +168,8 @@ pub struct Interp {
     scalars: Vec<[u64; 1]>,
     vectors: Vec<[u64; LANES]>,
     range: Range,
+    /// Whether an instruction of the code reads TRAPSTS, once that is known.
+    reads_exceptions: Option<bool>,
 }
 
 impl Default for Interp {
@@ -180,6 +186,7 @@ impl Interp {
             scalars: Vec::new(),
             vectors: Vec::new(),
             range: Range::new(),
+            reads_exceptions: None,
         }
     }
 }
@@ -193,6 +200,9 @@ fn text(insn: &Insn) -> String {
 
 impl Engine for Interp {
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
+        let seen = self.reads_exceptions;
+        let reads_exceptions = seen.unwrap_or_else(|| exceptions::visible(machine));
+        self.reads_exceptions = Some(reads_exceptions);
         loop {
             // Privileged code runs on; the trap handler's end lets the halt take effect.
             if wave.status & (status::HALT | status::PRIV) == status::HALT {
@@ -234,11 +244,14 @@ impl Engine for Interp {
             wave.clock += 4;
             wave.pc = pc.wrapping_add(step.insn.len as u64);
             let result = if !step.vector {
-                execute(step, wave, machine, &mut self.scalars, &mut self.range)
+                let (values, range) = (&mut self.scalars, &mut self.range);
+                execute(step, wave, machine, values, range, false)
             } else if wave.mode & mode::VSKIP != 0 {
                 continue;
             } else {
-                execute(step, wave, machine, &mut self.vectors, &mut self.range)
+                let record = reads_exceptions || wave.mode & mode::EXCP_EN != 0;
+                let (values, range) = (&mut self.vectors, &mut self.range);
+                execute(step, wave, machine, values, range, record)
             };
             match result {
                 Ok(None) => {}
@@ -267,16 +280,19 @@ impl Engine for Interp {
 
     fn forget(&mut self) {
         self.cache = Cache::default();
+        self.reads_exceptions = None;
     }
 }
 
-/// Runs one instruction, of one lane or 64. `wave.pc` is already the next one's.
+/// Runs one instruction, of one lane or 64. `wave.pc` is already the next one's. `record`: its float exceptions go to
+/// TRAPSTS.
 fn execute<const N: usize>(
     step: &Step,
     wave: &mut WaveState,
     machine: &mut Machine<'_>,
     values: &mut Vec<[u64; N]>,
     range: &mut Range,
+    record: bool,
 ) -> Result<Option<Stop>, Failure> {
     let program = step.program;
     if let Some(why) = step.lacks {
@@ -285,7 +301,7 @@ fn execute<const N: usize>(
     if values.len() < program.nodes.len() {
         values.resize(program.nodes.len(), [0; N]);
     }
-    range.start(step.insn.field(Field::Gds) != 0);
+    range.start(step.gds);
     let exec = if N == 1 { 1 } else { wave.exec() };
     let generation = machine.target.generation();
     for at in 0..program.nodes.len() {
@@ -300,6 +316,9 @@ fn execute<const N: usize>(
         Some(dpp) => dpp.written(exec),
         None => exec,
     };
+    if record {
+        wave.trapsts |= exceptions::raised(program, values, wave.mode, lanes);
+    }
     for effect in &program.effects {
         let mut lanes = lanes;
         if let Some(when) = effect.when {
@@ -585,6 +604,7 @@ fn apply<const N: usize>(
             }
         }
         Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32, generation),
+        // Recorded before the effects, where a program can see it.
         Change::Raise(_) => {}
         Change::StoreFormat(slot, count, halves) => {
             let (insn, operands) = (&step.insn, &step.operands);

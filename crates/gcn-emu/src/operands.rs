@@ -75,6 +75,8 @@ pub(crate) struct Modifiers {
     unused: u8,
     /// A 16-bit result leaves the upper half of its register as it was.
     keeps_upper: bool,
+    /// The generation has MODE.FP16_OVFL.
+    fp16_ovfl: bool,
 }
 
 /// The parts of a DPP control.
@@ -160,6 +162,7 @@ impl Modifiers {
             clamp: valu && insn.field(Field::Clamp) != 0,
             unused: insn.field(Field::DstUnused) as u8,
             keeps_upper: keeps_upper(insn),
+            fp16_ovfl: insn.generation() == Gen::Gfx9,
         }
     }
 }
@@ -667,6 +670,16 @@ fn output_modifiers<const N: usize>(value: &mut [u64; N], ty: Ty, mods: &Modifie
         }
     }
     match ty {
+        Ty::F16 if mods.fp16_ovfl && mode.0 & mode::FP16_OVFL != 0 => {
+            for v in value {
+                let infinite = fp::is_inf::<F16>(*v);
+                *v = fp::apply_omod_clamp::<F16>(*v, mods.omod, mods.clamp, &mode.env16());
+                if fp::is_inf::<F16>(*v) && !infinite {
+                    // The largest finite number is the one before.
+                    *v -= 1;
+                }
+            }
+        }
         Ty::F16 => apply::<F16>(value, mods, &mode.env16()),
         Ty::F32 => apply::<F32>(value, mods, &mode.env32()),
         _ => apply::<F64>(value, mods, &mode.env64()),

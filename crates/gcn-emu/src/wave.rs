@@ -35,6 +35,8 @@ pub mod mode {
     pub const FP_ROUND: u32 = 0xf;
     /// The exceptions that trap, if there is a trap handler.
     pub const EXCP_EN: u32 = 0x7f << 12;
+    /// gfx9: a f16 result that overflows is the largest finite number.
+    pub const FP16_OVFL: u32 = 1 << 23;
     pub const GPR_IDX_EN: u32 = 1 << 27;
     pub const VSKIP: u32 = 1 << 28;
     /// The control stack pointer's lowest bit; the field has three.
@@ -65,7 +67,7 @@ pub const fn mode_bits(generation: Gen) -> u32 {
         | match generation {
             Gen::Gfx6 | Gen::Gfx7 => 0,
             Gen::Gfx8 => mode::GPR_IDX_EN,
-            Gen::Gfx9 => mode::GPR_IDX_EN | 0x0780_0000,
+            Gen::Gfx9 => mode::GPR_IDX_EN | mode::FP16_OVFL | 0x0700_0000,
         }
 }
 
@@ -332,4 +334,55 @@ impl WaveState {
 fn hwreg_field(code: u32) -> (u32, u32) {
     let bits = (code >> 11 & 0x1f) + 1;
     (code >> 6 & 0x1f, ((1u64 << bits) - 1) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_waves() {
+        let field = |word: u32, first: u32, bits: u32| word >> first & ((1 << bits) - 1);
+        // Waves 0 to 3 of a group are on the four SIMDs, wave 4 is the second of the first.
+        let simds: Vec<u32> = (0..5).map(|wave| field(hw_id(0, wave), 4, 2)).collect();
+        assert_eq!(simds, [0, 1, 2, 3, 0]);
+        assert_eq!(field(hw_id(0, 4), 0, 4), 1);
+        // Group 9 is the first engine's neighbour's second unit, group 16 the second group of the first unit.
+        let nine = hw_id(9, 0);
+        assert_eq!((field(nine, 8, 4), field(nine, 13, 2)), (1, 1));
+        let sixteen = hw_id(16, 0);
+        assert_eq!(
+            (
+                field(sixteen, 8, 4),
+                field(sixteen, 13, 2),
+                field(sixteen, 16, 4)
+            ),
+            (0, 0, 1)
+        );
+        assert_eq!(hw_id(0, 0), 1 << 30 | 8 << 20);
+    }
+
+    #[test]
+    fn allocations() {
+        // 24 VGPRs are six blocks; 48 SGPRs are three blocks of 16 and six of 8.
+        assert_eq!(gpr_alloc(24, 48, Gen::Gfx9), 5 << 8 | 2 << 24);
+        assert_eq!(gpr_alloc(24, 48, Gen::Gfx7), 5 << 8 | 5 << 24);
+        assert_eq!(gpr_alloc(256, 104, Gen::Gfx6), 63 << 8 | 12 << 24);
+        assert_eq!(lds_alloc(0), 0);
+        assert_eq!(lds_alloc(512), 2 << 12);
+        assert_eq!(lds_alloc(65536), 256 << 12);
+    }
+
+    #[test]
+    fn fields_of_hardware_registers() {
+        let mut wave = WaveState::new(4);
+        wave.lds_alloc = lds_alloc(1024);
+        // LDS_SIZE: bits 20:12.
+        assert_eq!(wave.getreg(6 | 12 << 6 | 8 << 11, Gen::Gfx9, 0), 4);
+        // A field beyond the register's end has the bits that there are.
+        wave.trapsts = 0x8000_0001;
+        assert_eq!(wave.getreg(3 | 31 << 6 | 31 << 11, Gen::Gfx9, 0), 1);
+        wave.setreg(1 | 28 << 6 | 31 << 11, 0xff, Gen::Gfx9);
+        assert_eq!(wave.mode, 0xf000_0000 | MODE);
+    }
 }

@@ -361,7 +361,7 @@ impl<'p> Printer<'p> {
         };
         let n = mask.trailing_ones() as u64;
         let width = shift.ty.bits() as u64;
-        (mask != 0 && mask == u64::MAX >> (64 - n) && lo + n <= width).then_some((
+        (n != 0 && mask == u64::MAX >> (64 - n) && lo + n <= width).then_some((
             shift.args[0],
             lo + n - 1,
             lo,

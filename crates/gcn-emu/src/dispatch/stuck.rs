@@ -144,8 +144,7 @@ impl Traits {
             match (access.kind, access.space) {
                 (MemoryKind::Load, _) if access.to_lds => traits.acts = true,
                 (MemoryKind::Load, _) => traits.reads = true,
-                // Only these two are watched.
-                (MemoryKind::Atomic, MemorySpace::Gds | MemorySpace::Export) => traits.acts = true,
+                (MemoryKind::Atomic, MemorySpace::Export) => traits.acts = true,
                 (MemoryKind::Atomic, _) => {
                     traits.atomic = true;
                     traits.reads = true;

@@ -297,8 +297,8 @@ impl Reader<'_> {
                 longest = squares;
             }
         }
-        // Of a square the logarithm is twice that of its root.
-        log2_fixed(longest, 9) >> 1
+        // The logarithm of a square is twice that of its root: in 1/128 it is the root's in 1/256.
+        log2_fixed(longest, 7)
     }
 
     /// Where a filter reads along an axis of `size` elements.
@@ -662,8 +662,7 @@ fn fixed(x: f32) -> i32 {
 /// computed, so every host has the same.
 fn log2_fixed(x: f64, bits: u32) -> i32 {
     let limit = 32 << bits;
-    // Not a number either.
-    if !(x >= f64::MIN_POSITIVE) {
+    if x.is_nan() || x < f64::MIN_POSITIVE {
         return -limit;
     }
     if x.is_infinite() {

@@ -187,14 +187,26 @@ fn s_setprio(m: &Meaning) {
     m.set(State::Prio, (m.simm16() & 3).as_(Ty::B32));
 }
 
-fn s_sendmsg(m: &Meaning) {
-    m.about("Sends the message that SIMM16 names, with M0 as its data.");
+/// Sends SIMM16's message. The answer to gfx9's GET_DOORBELL, a number in bits 9:0 and 0 in bit 31, is in EXEC_LO at once.
+fn send(m: &Meaning) {
+    const GET_DOORBELL: u64 = 10;
     m.signal(Signal::Sendmsg, m.simm16());
+    if m.target().generation() >= Gen::Gfx9 {
+        let asked = (m.simm16() & 15).eq(m.c(Ty::U32, GET_DOORBELL));
+        m.when(asked, || {
+            m.set(State::Exec, m.get(State::Exec) & 0xffff_ffff_0000_0000);
+        });
+    }
+}
+
+fn s_sendmsg(m: &Meaning) {
+    m.about("Sends the message that SIMM16 names, with M0 as its data. On gfx9 GET_DOORBELL puts the doorbell's number, which is 0 here, into EXEC_LO.");
+    send(m);
 }
 
 fn s_sendmsghalt(m: &Meaning) {
     m.about("Sends the message that SIMM16 names, with M0 as its data, and sets STATUS.HALT.");
-    m.signal(Signal::Sendmsg, m.simm16());
+    send(m);
     m.set(State::Halt, m.c(Ty::Bool, 1));
 }
 

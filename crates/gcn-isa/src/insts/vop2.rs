@@ -5,7 +5,7 @@ use crate::format::{Field, Format};
 use crate::inst::{Flags, Inst, NO};
 use crate::meaning::{Meaning, V};
 use crate::shape::{Role::*, Shape, Ty, plain, read, valu, write};
-use crate::target::Features;
+use crate::target::{Features, Gen};
 
 static B32: Shape = valu(&[
     write(Vdst, Ty::B32),
@@ -377,6 +377,10 @@ fn xnor(m: &Meaning) {
 
 /// `wrapped`, or with CLAMP, where `overflow` holds, the number `limit`.
 pub(super) fn clamped<'m>(m: &'m Meaning, wrapped: V<'m>, overflow: V<'m>, limit: V<'m>) -> V<'m> {
+    // Up to gfx7 the bit is for float results alone (docs/errata.md, integer-clamp).
+    if m.target().generation() < Gen::Gfx8 {
+        return wrapped;
+    }
     (m.field(Field::Clamp).nonzero() & overflow).select(limit, wrapped)
 }
 

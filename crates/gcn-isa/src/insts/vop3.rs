@@ -5,7 +5,7 @@ use super::vintrp::{P1LL, P1LV, P2_F16, p1ll_f16, p1lv_f16, p2_f16};
 use super::vop2::{clamped, mac_legacy};
 use crate::format::Format;
 use crate::inst::{Flags, Inst, NO};
-use crate::meaning::{Meaning, State, V};
+use crate::meaning::{Meaning, State, V, exception};
 use crate::shape::{Role::*, Shape, Ty, plain, read, valu, write};
 
 static F32X3: Shape = valu(&[
@@ -352,10 +352,16 @@ pub(super) fn either_zero(m: &Meaning) -> V<'_> {
     m.s(0).eq(zero) | m.s(1).eq(zero)
 }
 
+/// As [`either_zero`], where denormals are flushed whatever MODE says.
+fn either_flushed(m: &Meaning) -> V<'_> {
+    let least = m.c(Ty::B32, 0x0080_0000);
+    magnitude(m, m.s(0)).lt(least) | magnitude(m, m.s(1)).lt(least)
+}
+
 fn mad_legacy(m: &Meaning) {
     m.about("The product of the first two sources, rounded, plus the third; the product is 0 where either factor is 0, whatever the other one is.");
     let (zero, c) = (m.c(Ty::F32, 0), m.s(2));
-    m.d(either_zero(m).select(zero.mad(zero, c), m.s(0).mad(m.s(1), c)));
+    m.d(either_flushed(m).select(zero.mad(zero, c), m.s(0).mad(m.s(1), c)));
 }
 
 pub(super) fn mad_float(m: &Meaning) {
@@ -837,7 +843,6 @@ fn div_scale(m: &Meaning) {
     let (x, y, z) = (m.s(0), m.s(1), m.s(2));
     let d = division(x.ty);
     let bits = x.ty.as_bits();
-    let zero = m.c(bits, 0);
     let (y_magnitude, z_magnitude) = (magnitude(m, y), magnitude(m, z));
     let is_y = x.as_(bits).eq(y.as_(bits));
     let is_z = x.as_(bits).eq(z.as_(bits));
@@ -859,16 +864,17 @@ fn div_scale(m: &Meaning) {
             ),
         ),
     );
-    let invalid = y_magnitude.eq(zero) | z_magnitude.eq(zero);
+    // A denormal that MODE flushes is a zero.
+    let no = m.c(x.ty, 0);
+    let invalid = y.eq(no) | z.eq(no);
     let infinity = m.c(bits, d.exponent_max << d.mantissa);
     let special = invalid | y_magnitude.ge(infinity) | z_magnitude.ge(infinity);
     let nan = m.c(
         x.ty,
         1 << (x.ty.bits() - 1) | ((d.exponent_max << 1 | 1) << (d.mantissa - 1)),
     );
-    let plain = x.ldexp(none);
-    m.d(invalid.select(nan, special.select(plain, x.ldexp(power))));
-    m.write(CarryOut, !special & (huge | (!y_denormal & small)));
+    m.d(invalid.select(nan, x.ldexp(special.select(none, power))));
+    m.write(CarryOut, special | huge | (!y_denormal & small));
 }
 
 fn div_fmas(m: &Meaning) {
@@ -898,30 +904,32 @@ fn div_fixup(m: &Meaning) {
     let sign = (y.as_(bits) ^ z.as_(bits)) & top;
     let (y_magnitude, z_magnitude) = (magnitude(m, y), magnitude(m, z));
     let infinity = m.c(bits, d.exponent_max << d.mantissa);
-    let zero = m.c(bits, 0);
-    let (y_zero, z_zero) = (y_magnitude.eq(zero), z_magnitude.eq(zero));
+    // A denormal that MODE flushes is a zero, in the quotient too.
+    let zero = m.c(q.ty, 0);
+    let (y_zero, z_zero) = (y.eq(zero), z.eq(zero));
+    let quotient = q.ldexp(int(m, 0));
     let (y_infinite, z_infinite) = (y_magnitude.eq(infinity), z_magnitude.eq(infinity));
     let nan = m.c(q.ty, top | ((d.exponent_max << 1 | 1) << (d.mantissa - 1)));
-    let mut result = (magnitude(m, q) | sign).as_(q.ty);
+    let mut result = (magnitude(m, quotient) | sign).as_(q.ty);
     // Half precision has no such checks.
     if q.ty != Ty::F16 {
         let difference = exponent(z) - exponent(y);
         // The rounding mode decides between 0 and the smallest, or infinity and the largest.
         let one = (m.c(bits, d.bias << d.mantissa) | sign).as_(q.ty);
-        let underflow = one.ldexp(int(m, -4000));
-        let overflow = one.ldexp(int(m, 4000));
-        result = difference
-            .gt(int(m, d.bias as i64 + 1))
-            .select(overflow, result);
-        result = difference
-            .lt(int(m, -(d.tiny as i64)))
-            .select(underflow, result);
+        let over = difference.gt(int(m, d.bias as i64 + 1));
+        let under = difference.lt(int(m, -(d.tiny as i64)));
+        let power = under.select(int(m, -4000), int(m, 4000));
+        result = (over | under).select(one.ldexp(power), result);
     }
     result = (y_infinite | z_zero).select(sign.as_(q.ty), result);
     result = (y_zero | z_infinite).select((infinity | sign).as_(q.ty), result);
-    result = ((y_zero & z_zero) | (y_infinite & z_infinite)).select(nan, result);
+    let invalid = (y_zero & z_zero) | (y_infinite & z_infinite);
+    result = invalid.select(nan, result);
     result = y_magnitude.gt(infinity).select(quiet(y), result);
     m.d(z_magnitude.gt(infinity).select(quiet(z), result));
+    m.raise(exception::INVALID, invalid);
+    let finite = z_magnitude.lt(infinity);
+    m.raise(exception::DIVIDE_BY_ZERO, y_zero & !z_zero & finite);
 }
 
 fn mullit(m: &Meaning) {
