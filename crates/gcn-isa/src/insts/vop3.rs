@@ -1035,12 +1035,23 @@ pub(super) fn cvt_pknorm_u16(m: &Meaning) {
 
 pub(super) fn cvt_pkrtz(m: &Meaning) {
     m.about("Two floats to half precision, rounded towards zero; the first is in the low half.");
+    let c = |value| m.c(Ty::B32, value);
     let [low, high] = [m.s(0), m.s(1)].map(|x| {
-        // Whatever MODE's rounding is, it goes at most one step away from zero.
-        let rounded = x.to_width(Ty::F16);
-        let bits = rounded.as_(Ty::B16).zext(Ty::B32);
-        let away = rounded.to_width(Ty::F32).abs().gt(x.abs());
-        away.select(bits - 1, bits)
+        // Without the bits that a f16 has not, the conversion is exact, whatever MODE's rounding is: 13 of a normal
+        // result, and more the smaller a denormal one is.
+        let bits = x.as_(Ty::B32);
+        let magnitude = bits & 0x7fff_ffff;
+        let exponent = magnitude >> 23;
+        let small = exponent.lt(c(113));
+        let cut = small.select(c(113) - exponent, c(0)) + 13;
+        let short = magnitude & !((c(1) << cut) - 1);
+        let held = magnitude.lt(c(0x4780_0000)).select(short, c(0x477f_e000));
+        let short = (bits & 0x8000_0000 | held).as_(Ty::F32);
+        let exact = m.nearest(|| short.to_width(Ty::F16));
+        let special = exponent.eq(c(255));
+        (special.select(x.to_width(Ty::F16), exact))
+            .as_(Ty::B16)
+            .zext(Ty::B32)
     });
     m.d(low | (high << 16));
 }
