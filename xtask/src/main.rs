@@ -9,6 +9,7 @@ mod diff;
 mod fixtures;
 mod input;
 mod kernels;
+mod libraries;
 mod listings;
 mod mc;
 mod measure;
@@ -50,6 +51,8 @@ enum Task {
     Clang(clang::Options),
     /// Compile OpenCL kernels in every way there is, run them, and compare with the host
     Kernels(kernels::Options),
+    /// Run kernels out of librocrand and librocsparse against published values and the host
+    Libraries(libraries::Options),
     /// LLVM's own tests, llvm/test/MC/AMDGPU and llvm/test/MC/Disassembler/AMDGPU, through our assembler and disassembler
     Mc(mc::Options),
     /// Compile testdata/kernels/*.cl with clang-14 for every tested target
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
         Task::Objects(options) => objects::run(&options),
         Task::Listings(options) => listings::run(&options, &repo_root()),
         Task::Clang(options) => clang::run_all(&options, &repo_root()),
+        Task::Libraries(options) => libraries::run(&options, &repo_root()),
         Task::Kernels(options) => kernels::run(&options, &repo_root()),
         Task::Bench(options) => bench::run(&options, &repo_root()).map(|()| true),
         Task::Measure(options) => measure::child(&options),
