@@ -375,7 +375,10 @@ fn buffer_addresses<const N: usize>(
         }) as u64
             + inst_offset as u64;
         // The thread's number is no part of the index that is checked.
-        let in_range = !structured || index < buffer.records;
+        // An offset beyond the stride is out of range where the hardware checks the two apart (docs/errata.md, buffer-range).
+        let apart = (idxen || buffer.add_tid) && (generation <= Gen::Gfx7 || buffer.swizzle);
+        let in_range =
+            !structured || index < buffer.records && !(apart && offset >= buffer.stride as u64);
         if buffer.add_tid {
             index = index.wrapping_add(lane as u32);
         }

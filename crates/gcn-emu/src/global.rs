@@ -78,6 +78,17 @@ impl Passed {
         }
     }
 
+    /// Puts all numbers below `end` in the set.
+    fn insert_below(&mut self, end: u64) {
+        if end > self.below {
+            self.below = end;
+            self.beyond = self.beyond.split_off(&end);
+            while self.beyond.remove(&self.below) {
+                self.below += 1;
+            }
+        }
+    }
+
     fn contains(&self, number: u64) -> bool {
         number < self.below || self.beyond.contains(&number)
     }
@@ -172,7 +183,13 @@ impl Global {
     /// whether all before it have given up as many and this one, or have ended. `None` if it had more turns than there are.
     pub(crate) fn turn(&self, number: u64, turns: u32) -> Option<bool> {
         let mut those = lock(&self.turns);
-        let first = those.queue(turns)?.below.max(those.ended.below);
+        let ended = those.ended.below;
+        let first = {
+            let queue = those.queue(turns)?;
+            // So that no more than the waves under way is kept.
+            queue.insert_below(ended);
+            queue.below
+        };
         let (given_up, ended) = (those.given_up.get(turns as usize)?, &those.ended);
         Some((first..number).all(|w| given_up.contains(w) || ended.contains(w)))
     }

@@ -40,6 +40,8 @@ pub(crate) struct Opnd {
     pub place: Place,
     pub ty: Ty,
     pub code: Option<u16>,
+    /// As a source it is what its place holds: nothing selects or changes a bit of it.
+    plain: bool,
     /// Cleared bits (abs) and flipped bits (neg) of the value, after SEL.
     abs: u64,
     neg: u64,
@@ -189,6 +191,15 @@ fn keeps_upper(insn: &Insn) -> bool {
 impl Opnd {
     /// The operand in a slot of the row's shape.
     pub fn new(insn: &Insn, slot: &'static Slot) -> Opnd {
+        let mut opnd = Opnd::modified(insn, slot);
+        opnd.plain = opnd.ty.bits() >= 32
+            && (opnd.abs, opnd.neg) == (!0, 0)
+            && (opnd.sel, opnd.sext, opnd.high) == (6, false, false)
+            && opnd.f16_at.is_none();
+        opnd
+    }
+
+    fn modified(insn: &Insn, slot: &'static Slot) -> Opnd {
         let operand = insn.operand(slot);
         let code = match operand.value {
             Value::Code(code) => Some(code),
@@ -203,6 +214,7 @@ impl Opnd {
             place,
             ty: slot.ty,
             code,
+            plain: false,
             abs: !0,
             neg: 0,
             sel: 6,
@@ -351,7 +363,7 @@ impl Opnd {
                 *out = [value; N];
             }
         }
-        if dword.is_some() {
+        if self.plain || dword.is_some() {
             return;
         }
         if let Some(at) = self.f16_at {

@@ -395,12 +395,10 @@ impl Facts {
                 read.whole |= slot.role.is_address();
             }
         }
-        for (n, slot) in row.shape.slots.iter().enumerate() {
-            if let (Some(op), Role::ImgAddr) = (image, slot.role) {
+        for (n, read) in slots.iter().enumerate() {
+            if let (Some(op), Role::ImgAddr) = (image, row.shape.slots[n].role) {
                 uses.read(What::Slot(n as u8, 0, Address::most(op, false)));
             }
-        }
-        for (n, read) in slots.iter().enumerate() {
             match *read {
                 SlotRead { whole: true, .. } => uses.read(What::Slot(n as u8, 0, 0)),
                 SlotRead { dwords: 0, .. } => {}

@@ -304,7 +304,7 @@ pub enum Op {
     /// s_getreg_b32 of the hwreg that the operand codes.
     Getreg,
     /// The entry of a table of constants that the operand numbers; 0 beyond its end.
-    Table(&'static [u64]),
+    Table(&'static &'static [u64]),
 }
 
 impl Op {
@@ -1227,7 +1227,7 @@ impl<'m> V<'m> {
     }
 
     /// The entry of `table` that the value (an unsigned number) numbers, 0 beyond its end.
-    pub fn look_up(self, ty: Ty, table: &'static [u64]) -> V<'m> {
+    pub fn look_up(self, ty: Ty, table: &'static &'static [u64]) -> V<'m> {
         self.m
             .node(Op::Table(table), self.ty, ty, [self.node, 0, 0])
     }

@@ -597,6 +597,18 @@ const WORDS: &[(&[&str], &str)] = &[
         "`SGPR[n].pair`, `VGPR[n].pair`: registers n and n + 1 as 64 bits.",
     ),
     (
+        &["element at"],
+        "`element at a`: of a typed buffer, from byte address a on; its format is the instruction's or that of the resource SRSRC. `convert` goes between its components and registers.",
+    ),
+    (
+        &["texel at", "sample", "gather"],
+        "The image is described by the resource SRSRC, filters and the rest by the sampler SSAMP. VADDR holds, as far as the instruction has them, offsets, bias, comparand, derivatives, coordinates (with slice, face or sample) and level, in this order. `DMASK of x`: the components that DMASK has a bit for, in consecutive VGPRs.",
+    ),
+    (
+        &["EXPORT"],
+        "`EXPORT[n]`: target n of exports: 0 to 7 mrt0 to mrt7, 8 mrtz, 9 null, 12 to 15 pos0 to pos3, 32 to 63 param0 to param31.",
+    ),
+    (
         &["HWREG"],
         "`HWREG(x)`: the bits of the hardware register that x names: x[5:0] is its number, x[10:6] the first bit, x[15:11] the number of bits less one.",
     ),

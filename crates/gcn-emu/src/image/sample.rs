@@ -380,7 +380,9 @@ impl Reader<'_> {
         let [a, b, c] = direction(slice % 6, s, t, size);
         // It is beyond one edge, so that the direction's largest part is another.
         let (face, s, t, major) = face_of(a, b, c);
-        let back = |v: i64| ((v * size / major.max(1) + size).clamp(0, 2 * size - 1) / 2) as u32;
+        // A place from -major to major as an element from 0 to size.
+        let major = major.max(1);
+        let back = |v: i64| ((v + major) * size / (2 * major)).clamp(0, size - 1) as u32;
         ([back(s), back(t), 0], slice / 6 * 6 + face)
     }
 

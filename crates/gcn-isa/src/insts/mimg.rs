@@ -296,16 +296,23 @@ fn resinfo(m: &Meaning) {
 
 fn lod(m: &Meaning) {
     m.about("Gives the level of detail that a sample would use, and the one before it is clamped.");
+    m.bounded(LOD);
     m.image(ImageOp::Lod);
 }
 
+/// What a chip may do otherwise. See docs/errata.md, image-filter.
+const LOD: &str = "the level of detail within 1/256, anisotropy left out";
+const FILTER: &str = "weights of 8 bits, so within 1/256 of the difference of neighbouring elements an axis; the level of detail within 1/256, anisotropy left out";
+
 fn sample<const VARIANT: u32>(m: &Meaning) {
     m.about("Samples an image through a sampler.");
+    m.bounded(FILTER);
     m.image(ImageOp::Sample(sampling(VARIANT)));
 }
 
 fn gather<const VARIANT: u32>(m: &Meaning) {
     m.about("Gives one component of the four elements that a bilinear filter would read: lower left, lower right, upper right, upper left.");
+    m.bounded(LOD);
     m.image(ImageOp::Gather(sampling(VARIANT), Footprint::Square));
 }
 

@@ -68,9 +68,9 @@ const fn vintrp(
 #[rustfmt::skip]
 pub static ROWS: &[Inst] = &[
     //      name               gfx6 gfx7 gfx8 gfx9  shape   meaning
-    vintrp("v_interp_p1_f32",  [  0,   0,   0,   0], &P1,    p1),
-    vintrp("v_interp_p2_f32",  [  1,   1,   1,   1], &P2,    p2),
-    vintrp("v_interp_mov_f32", [  2,   2,   2,   2], &MOV,   mov),
+    vintrp("v_interp_p1_f32",  [  0,   0,   0,   0], &P1,    p1).errata(&["interpolation"]),
+    vintrp("v_interp_p2_f32",  [  1,   1,   1,   1], &P2,    p2).errata(&["interpolation"]),
+    vintrp("v_interp_mov_f32", [  2,   2,   2,   2], &MOV,   mov).errata(&["interpolation"]),
 ];
 
 /// The parameters of the lane's primitive for one channel of an attribute: P0, P10 and P20.

@@ -221,8 +221,8 @@ const fn vop3(
 #[rustfmt::skip]
 pub static ROWS: &[Inst] = &[
     //   name                   gfx6 gfx7 gfx8 gfx9  shape     meaning
-    vop3("v_mad_legacy_f32",   [320, 320, 448, 448], &F32X3,   mad_legacy),
-    vop3("v_mad_f32",          [321, 321, 449, 449], &F32X3,   mad_float),
+    vop3("v_mad_legacy_f32",   [320, 320, 448, 448], &F32X3,   mad_legacy).errata(&["float-mad"]),
+    vop3("v_mad_f32",          [321, 321, 449, 449], &F32X3,   mad_float).errata(&["float-mad"]),
     vop3("v_mad_i32_i24",      [322, 322, 450, 450], &I32X3,   mad_i24),
     vop3("v_mad_u32_u24",      [323, 323, 451, 451], &U32X3,   mad_u24),
     vop3("v_bfe_u32",          [328, 328, 456, 456], &U32X3,   bfe),
@@ -233,28 +233,28 @@ pub static ROWS: &[Inst] = &[
     vop3("v_lerp_u8",          [333, 333, 461, 461], &U32X3,   lerp_u8),
     vop3("v_alignbit_b32",     [334, 334, 462, 462], &B32X3,   alignbit),
     vop3("v_alignbyte_b32",    [335, 335, 463, 463], &B32X3,   alignbyte),
-    vop3("v_min3_f32",         [337, 337, 464, 464], &F32X3,   min3),
+    vop3("v_min3_f32",         [337, 337, 464, 464], &F32X3,   min3).errata(&["float-min-max"]),
     vop3("v_min3_i32",         [338, 338, 465, 465], &I32X3,   min3),
     vop3("v_min3_u32",         [339, 339, 466, 466], &U32X3,   min3),
-    vop3("v_max3_f32",         [340, 340, 467, 467], &F32X3,   max3),
+    vop3("v_max3_f32",         [340, 340, 467, 467], &F32X3,   max3).errata(&["float-min-max"]),
     vop3("v_max3_i32",         [341, 341, 468, 468], &I32X3,   max3),
     vop3("v_max3_u32",         [342, 342, 469, 469], &U32X3,   max3),
-    vop3("v_med3_f32",         [343, 343, 470, 470], &F32X3,   med3_float),
+    vop3("v_med3_f32",         [343, 343, 470, 470], &F32X3,   med3_float).errata(&["float-min-max"]),
     vop3("v_med3_i32",         [344, 344, 471, 471], &I32X3,   med3),
     vop3("v_med3_u32",         [345, 345, 472, 472], &U32X3,   med3),
     vop3("v_sad_u8",           [346, 346, 473, 473], &U32X3,   sad_u8),
     vop3("v_sad_hi_u8",        [347, 347, 474, 474], &U32X3,   sad_hi_u8),
     vop3("v_sad_u16",          [348, 348, 475, 475], &U32X3,   sad_u16),
     vop3("v_sad_u32",          [349, 349, 476, 476], &U32X3,   sad_u32),
-    vop3("v_mullit_f32",       [336, 336,  NO,  NO], &F32X3,   mullit),
-    vop3("v_qsad_u8",          [370,  NO,  NO,  NO], &QSAD,    qsad),
+    vop3("v_mullit_f32",       [336, 336,  NO,  NO], &F32X3,   mullit).errata(&["vop3-mullit"]),
+    vop3("v_qsad_u8",          [370,  NO,  NO,  NO], &QSAD,    qsad).errata(&["vop3-sums"]),
     vop3("v_lshl_b64",         [353, 353,  NO,  NO], &B64_BY,  shl64),
     vop3("v_lshr_b64",         [354, 354,  NO,  NO], &B64_BY,  shr64),
     vop3("v_ashr_i64",         [355, 355,  NO,  NO], &I64_BY,  shr64),
     vop3("v_add_f64",          [356, 356, 640, 640], &F64X2,   add_float),
     vop3("v_mul_f64",          [357, 357, 641, 641], &F64X2,   mul_float),
-    vop3("v_min_f64",          [358, 358, 642, 642], &F64X2,   min),
-    vop3("v_max_f64",          [359, 359, 643, 643], &F64X2,   max),
+    vop3("v_min_f64",          [358, 358, 642, 642], &F64X2,   min).errata(&["float-min-max"]),
+    vop3("v_max_f64",          [359, 359, 643, 643], &F64X2,   max).errata(&["float-min-max"]),
     vop3("v_ldexp_f64",        [360, 360, 644, 644], &LDEXP64, ldexp),
     vop3("v_mul_lo_u32",       [361, 361,  NO,  NO], &U32X2,   mul_lo),
     // The low half is the same whatever the signs.
@@ -265,27 +265,27 @@ pub static ROWS: &[Inst] = &[
     vop3("v_cubesc_f32",       [325, 325, 453, 453], &F32X3,   cube_sc),
     vop3("v_cubetc_f32",       [326, 326, 454, 454], &F32X3,   cube_tc),
     vop3("v_cubema_f32",       [327, 327, 455, 455], &F32X3,   cube_ma),
-    vop3("v_cvt_pk_u8_f32",    [350, 350, 477, 477], &PK_U8,   cvt_pk_u8),
+    vop3("v_cvt_pk_u8_f32",    [350, 350, 477, 477], &PK_U8,   cvt_pk_u8).errata(&["float-norm"]),
     vop3("v_mul_hi_i32",       [364, 364, 647, 647], &I32X2,   mul_hi),
-    vop3("v_div_fixup_f32",    [351, 351, 478, 478], &F32X3,   div_fixup),
-    vop3("v_div_fixup_f64",    [352, 352, 479, 479], &F64X3,   div_fixup),
-    vop3("v_div_scale_f32",    [365, 365, 480, 480], &SCALE32, div_scale),
-    vop3("v_div_scale_f64",    [366, 366, 481, 481], &SCALE64, div_scale),
+    vop3("v_div_fixup_f32",    [351, 351, 478, 478], &F32X3,   div_fixup).errata(&["vop3-div-scale"]),
+    vop3("v_div_fixup_f64",    [352, 352, 479, 479], &F64X3,   div_fixup).errata(&["vop3-div-scale"]),
+    vop3("v_div_scale_f32",    [365, 365, 480, 480], &SCALE32, div_scale).errata(&["vop3-div-scale"]),
+    vop3("v_div_scale_f64",    [366, 366, 481, 481], &SCALE64, div_scale).errata(&["vop3-div-scale"]),
     vop3("v_div_fmas_f32",     [367, 367, 482, 482], &F32X3,   div_fmas).flag(Flags::READS_VCC).errata(&["valu-div-fmas"]),
     vop3("v_div_fmas_f64",     [368, 368, 483, 483], &F64X3,   div_fmas).flag(Flags::READS_VCC).errata(&["valu-div-fmas"]),
     vop3("v_msad_u8",          [369, 369, 484, 484], &U32X3,   msad_u8),
-    vop3("v_qsad_pk_u16_u8",   [ NO, 370, 485, 485], &QSAD,    qsad).alias(&["v_qsad_u8"]).flag(Flags::EARLY_WRITE),
-    vop3("v_mqsad_pk_u16_u8",  [371,  NO,  NO,  NO], &QSAD,    mqsad).clrx("v_mqsad_u8").flag(Flags::EARLY_WRITE),
-    vop3("v_mqsad_pk_u16_u8",  [ NO, 371, 486, 486], &QSAD,    mqsad).alias(&["v_mqsad_u8"]).flag(Flags::EARLY_WRITE),
-    vop3("v_mqsad_u32_u8",     [ NO, 373, 487, 487], &MQSAD32, mqsad_u32).flag(Flags::EARLY_WRITE),
+    vop3("v_qsad_pk_u16_u8",   [ NO, 370, 485, 485], &QSAD,    qsad).alias(&["v_qsad_u8"]).flag(Flags::EARLY_WRITE).errata(&["vop3-sums"]),
+    vop3("v_mqsad_pk_u16_u8",  [371,  NO,  NO,  NO], &QSAD,    mqsad).clrx("v_mqsad_u8").flag(Flags::EARLY_WRITE).errata(&["vop3-sums"]),
+    vop3("v_mqsad_pk_u16_u8",  [ NO, 371, 486, 486], &QSAD,    mqsad).alias(&["v_mqsad_u8"]).flag(Flags::EARLY_WRITE).errata(&["vop3-sums"]),
+    vop3("v_mqsad_u32_u8",     [ NO, 373, 487, 487], &MQSAD32, mqsad_u32).flag(Flags::EARLY_WRITE).errata(&["vop3-sums"]),
     vop3("v_mad_u64_u32",      [ NO, 374, 488, 488], &MAD_U64, mad_u64),
     vop3("v_mad_i64_i32",      [ NO, 375, 489, 489], &MAD_I64, mad_i64),
-    vop3("v_mad_f16",          [ NO,  NO, 490,  NO], &F16X3,   mad_float).errata(&["valu-16-bit-high"]),
-    vop3("v_interp_p1ll_f16",  [ NO,  NO, 628, 628], &P1LL,    p1ll_f16),
-    vop3("v_interp_p1lv_f16",  [ NO,  NO, 629, 629], &P1LV,    p1lv_f16),
-    vop3("v_interp_p2_legacy_f16", [ NO,  NO,  NO, 630], &P2_F16,  p2_f16),
-    vop3("v_interp_p2_f16",    [ NO,  NO, 630, 631], &P2_F16,  p2_f16).flag(Flags::KEEPS_UPPER),
-    vop3("v_mad_legacy_f16",   [ NO,  NO,  NO, 490], &F16X3,   mad_float).flag(Flags::CLEARS_UPPER),
+    vop3("v_mad_f16",          [ NO,  NO, 490,  NO], &F16X3,   mad_float).errata(&["float-mad", "valu-16-bit-high"]),
+    vop3("v_interp_p1ll_f16",  [ NO,  NO, 628, 628], &P1LL,    p1ll_f16).errata(&["interpolation"]),
+    vop3("v_interp_p1lv_f16",  [ NO,  NO, 629, 629], &P1LV,    p1lv_f16).errata(&["interpolation"]),
+    vop3("v_interp_p2_legacy_f16", [ NO,  NO,  NO, 630], &P2_F16,  p2_f16).errata(&["interpolation"]),
+    vop3("v_interp_p2_f16",    [ NO,  NO, 630, 631], &P2_F16,  p2_f16).flag(Flags::KEEPS_UPPER).errata(&["interpolation"]),
+    vop3("v_mad_legacy_f16",   [ NO,  NO,  NO, 490], &F16X3,   mad_float).flag(Flags::CLEARS_UPPER).errata(&["float-mad"]),
     vop3("v_mad_u16",          [ NO,  NO, 491,  NO], &U16X3,   mad_u16).errata(&["valu-16-bit-high"]),
     vop3("v_mad_legacy_u16",   [ NO,  NO,  NO, 491], &U16X3,   mad_u16).flag(Flags::CLEARS_UPPER),
     vop3("v_mad_i16",          [ NO,  NO, 492,  NO], &I16X3,   mad_i16).errata(&["valu-16-bit-high"]),
@@ -293,9 +293,9 @@ pub static ROWS: &[Inst] = &[
     vop3("v_perm_b32",         [ NO,  NO, 493, 493], &B32X3,   perm),
     vop3("v_fma_f16",          [ NO,  NO, 494,  NO], &F16X3,   fma).errata(&["valu-16-bit-high"]),
     vop3("v_fma_legacy_f16",   [ NO,  NO,  NO, 494], &F16X3,   fma).flag(Flags::CLEARS_UPPER),
-    vop3("v_div_fixup_f16",    [ NO,  NO, 495,  NO], &F16X3,   div_fixup).errata(&["valu-16-bit-high"]),
+    vop3("v_div_fixup_f16",    [ NO,  NO, 495,  NO], &F16X3,   div_fixup).errata(&["vop3-div-scale", "valu-16-bit-high"]),
     vop3("v_div_fixup_legacy_f16", [ NO,  NO,  NO, 495], &F16X3,   div_fixup).flag(Flags::CLEARS_UPPER),
-    vop3("v_cvt_pkaccum_u8_f32", [ NO,  NO, 496, 496], &PKACCUM, cvt_pkaccum),
+    vop3("v_cvt_pkaccum_u8_f32", [ NO,  NO, 496, 496], &PKACCUM, cvt_pkaccum).errata(&["float-norm"]),
     vop3("v_mad_u32_u16",      [ NO,  NO,  NO, 497], &U32_U16, mad_u32_u16),
     vop3("v_mad_i32_i16",      [ NO,  NO,  NO, 498], &I32_I16, mad_i32_i16),
     vop3("v_xad_u32",          [ NO,  NO,  NO, 499], &U32X3,   xad),
@@ -314,11 +314,11 @@ pub static ROWS: &[Inst] = &[
     vop3("v_lshl_or_b32",      [ NO,  NO,  NO, 512], &B32X3,   lshl_or),
     vop3("v_and_or_b32",       [ NO,  NO,  NO, 513], &B32X3,   and_or),
     vop3("v_or3_b32",          [ NO,  NO,  NO, 514], &B32X3,   or3),
-    vop3("v_mad_f16",          [ NO,  NO,  NO, 515], &F16X3,   mad_float).errata(&["valu-16-bit-high"]),
+    vop3("v_mad_f16",          [ NO,  NO,  NO, 515], &F16X3,   mad_float).errata(&["float-mad", "valu-16-bit-high"]),
     vop3("v_mad_u16",          [ NO,  NO,  NO, 516], &U16X3,   mad_u16).errata(&["valu-16-bit-high"]),
     vop3("v_mad_i16",          [ NO,  NO,  NO, 517], &I16X3,   mad_i16).errata(&["valu-16-bit-high"]),
     vop3("v_fma_f16",          [ NO,  NO,  NO, 518], &F16X3,   fma).errata(&["valu-16-bit-high"]),
-    vop3("v_div_fixup_f16",    [ NO,  NO,  NO, 519], &F16X3,   div_fixup).errata(&["valu-16-bit-high"]),
+    vop3("v_div_fixup_f16",    [ NO,  NO,  NO, 519], &F16X3,   div_fixup).errata(&["vop3-div-scale", "valu-16-bit-high"]),
     vop3("v_ldexp_f32",        [ NO,  NO, 648, 648], &LDEXP32, ldexp),
     vop3("v_readlane_b32",     [ NO,  NO, 649, 649], &READ_LANE, v_readlane),
     vop3("v_writelane_b32",    [ NO,  NO, 650, 650], &WRITE_LANE, v_writelane),
@@ -331,13 +331,13 @@ pub static ROWS: &[Inst] = &[
     vop3("v_ashrrev_i64",      [ NO,  NO, 657, 657], &I64_REV, shrrev64).flag(Flags::SWAPPED),
     vop3("v_trig_preop_f64",   [372, 372, 658, 658], &LDEXP64, trig_preop),
     vop3("v_bfm_b32",          [ NO,  NO, 659, 659], &B32X2,   v_bfm),
-    vop3("v_cvt_pknorm_i16_f32", [ NO,  NO, 660, 660], &PACK_F32, cvt_pknorm_i16),
-    vop3("v_cvt_pknorm_u16_f32", [ NO,  NO, 661, 661], &PACK_F32, cvt_pknorm_u16),
+    vop3("v_cvt_pknorm_i16_f32", [ NO,  NO, 660, 660], &PACK_F32, cvt_pknorm_i16).errata(&["float-norm"]),
+    vop3("v_cvt_pknorm_u16_f32", [ NO,  NO, 661, 661], &PACK_F32, cvt_pknorm_u16).errata(&["float-norm"]),
     vop3("v_cvt_pkrtz_f16_f32", [ NO,  NO, 662, 662], &PACK_F32, cvt_pkrtz),
     vop3("v_cvt_pk_u16_u32",   [ NO,  NO, 663, 663], &U32X2,   cvt_pk_u16),
     vop3("v_cvt_pk_i16_i32",   [ NO,  NO, 664, 664], &I32X2,   cvt_pk_i16),
-    vop3("v_cvt_pknorm_i16_f16", [ NO,  NO,  NO, 665], &PACK_F16, cvt_pknorm_i16),
-    vop3("v_cvt_pknorm_u16_f16", [ NO,  NO,  NO, 666], &PACK_F16, cvt_pknorm_u16),
+    vop3("v_cvt_pknorm_i16_f16", [ NO,  NO,  NO, 665], &PACK_F16, cvt_pknorm_i16).errata(&["float-norm"]),
+    vop3("v_cvt_pknorm_u16_f16", [ NO,  NO,  NO, 666], &PACK_F16, cvt_pknorm_u16).errata(&["float-norm"]),
     vop3("v_readlane_regrd_b32", [ NO,  NO,  NO, 667], &READ_LANE, v_readlane).errata(&["regrd"]),
     vop3("v_add_i32",          [ NO,  NO,  NO, 668], &I32X2,   add_signed),
     vop3("v_sub_i32",          [ NO,  NO,  NO, 669], &I32X2,   sub_signed),
@@ -1035,12 +1035,23 @@ pub(super) fn cvt_pknorm_u16(m: &Meaning) {
 
 pub(super) fn cvt_pkrtz(m: &Meaning) {
     m.about("Two floats to half precision, rounded towards zero; the first is in the low half.");
+    let c = |value| m.c(Ty::B32, value);
     let [low, high] = [m.s(0), m.s(1)].map(|x| {
-        // Whatever MODE's rounding is, it goes at most one step away from zero.
-        let rounded = x.to_width(Ty::F16);
-        let bits = rounded.as_(Ty::B16).zext(Ty::B32);
-        let away = rounded.to_width(Ty::F32).abs().gt(x.abs());
-        away.select(bits - 1, bits)
+        // Without the bits that a f16 has not, the conversion is exact, whatever MODE's rounding is: 13 of a normal
+        // result, and more the smaller a denormal one is.
+        let bits = x.as_(Ty::B32);
+        let magnitude = bits & 0x7fff_ffff;
+        let exponent = magnitude >> 23;
+        let small = exponent.lt(c(113));
+        let cut = small.select(c(113) - exponent, c(0)) + 13;
+        let short = magnitude & !((c(1) << cut) - 1);
+        let held = magnitude.lt(c(0x4780_0000)).select(short, c(0x477f_e000));
+        let short = (bits & 0x8000_0000 | held).as_(Ty::F32);
+        let exact = m.nearest(|| short.to_width(Ty::F16));
+        let special = exponent.eq(c(255));
+        (special.select(x.to_width(Ty::F16), exact))
+            .as_(Ty::B16)
+            .zext(Ty::B32)
     });
     m.d(low | (high << 16));
 }
@@ -1092,7 +1103,7 @@ fn mqsad_u32(m: &Meaning) {
 }
 
 /// The fraction of 2/π in binary, 1201 places, the first ones on top.
-static TWO_BY_PI: [u64; 19] = [
+static TWO_BY_PI: &[u64] = &[
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,
     0xdb62_9599_3c43_9041,
