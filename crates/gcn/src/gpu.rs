@@ -269,6 +269,12 @@ impl Gpu {
         &self.machine
     }
 
+    /// Where the text goes that kernels print, by OpenCL's printf or HIP's; standard output until now. It comes in the
+    /// order of workgroups, whatever number of threads runs them.
+    pub fn set_output(&self, output: impl std::io::Write + Send + 'static) {
+        self.machine.set_output(output);
+    }
+
     /// Loads a code object, or that for this target out of a bundle, program or library.
     ///
     /// # Errors
@@ -796,6 +802,12 @@ impl Launch {
     /// One thread and one defined order: the same results every time, whatever the kernel does.
     pub fn deterministic(mut self, on: bool) -> Launch {
         self.options.deterministic = on;
+        self
+    }
+
+    /// What OpenCL's get_global_id counts from in each dimension; by default 0.
+    pub fn offset(mut self, offset: [u64; 3]) -> Launch {
+        self.options.offset = offset;
         self
     }
 

@@ -147,6 +147,8 @@ pub struct Options {
     pub max_instructions: Option<u64>,
     /// s_trap 3 ends the dispatch.
     pub debug_traps: bool,
+    /// What kernels print goes to standard error, because standard output holds something else.
+    pub text_to_stderr: bool,
     /// Who looks on.
     pub watch: Watch,
 }
@@ -276,6 +278,9 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, String> {
     let total: u64 = contents.iter().map(|b| b.len() as u64).sum();
     let memory = total.saturating_mul(2).saturating_add(1 << 30);
     let gpu = Gpu::with_memory(target, memory).map_err(|e| e.to_string())?;
+    if options.text_to_stderr {
+        gpu.set_output(std::io::stderr());
+    }
     let programs = (plan.objects.iter())
         .map(|object| gpu.load_object(object.clone()).map_err(|e| e.to_string()))
         .collect::<Result<Vec<Program>, _>>()?;

@@ -214,6 +214,7 @@ pub fn run(args: Options) -> Result<(), String> {
     options.deterministic |= args.deterministic;
     options.debug_traps |= args.debug_traps;
     options.max_instructions = args.max_instructions.or(options.max_instructions);
+    options.text_to_stderr = args.json;
     let profile = (args.profile || args.stats).then(|| Arc::new(Profile::default()));
     let mut observers: Vec<Arc<dyn Observe>> = Vec::new();
     if let Some(profile) = &profile {
