@@ -11,7 +11,7 @@
 //! in parts. Mapping takes `&Memory` too: what is mapped is kept under a lock that accesses do not take. An access that
 //! races with the mapping or unmapping of its page happens or faults. Guest memory is little-endian.
 //!
-//! This is the only module of the crate with `unsafe` code, all of it in [`Arena`].
+//! This is the only module of the crate with `unsafe` code, all of it in `Arena`.
 
 #![allow(unsafe_code)]
 

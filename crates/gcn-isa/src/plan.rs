@@ -1,6 +1,6 @@
 //! Printing fast: how an instruction is printed is found out once, at its first use, and kept.
 //!
-//! A [`Plan`] holds what the text of one row in one encoding has in common: the mnemonic, where the
+//! A `Plan` holds what the text of one row in one encoding has in common: the mnemonic, where the
 //! operands' codes lie, which bits the text shows. [`crate::print`] is the general printer: it says
 //! what the text is, prints what no plan covers, and writes the tokens that plans put together.
 

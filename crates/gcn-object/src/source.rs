@@ -30,8 +30,13 @@ impl Source {
         let mut file = File::open(path).map_err(failed)?;
         let about = file.metadata().map_err(failed)?;
         if !about.is_file() {
+            // No endless stream, as of /dev/zero.
+            const MOST: u64 = 1 << 32;
             let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes).map_err(failed)?;
+            (file.by_ref().take(MOST).read_to_end(&mut bytes)).map_err(failed)?;
+            if bytes.len() as u64 >= MOST {
+                return Err(Error::Read("it is 4 GiB or larger".into()));
+            }
             return Ok(Source::from_bytes(bytes));
         }
         Ok(Source {

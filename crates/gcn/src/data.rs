@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::npy;
+use crate::{io, npy};
 use gcn_emu::fp::{Env, F16, F32, F64, convert};
 
 /// The type of a buffer's elements.
@@ -236,6 +236,15 @@ pub enum Number {
     Float(f64),
 }
 
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Int(v) => v.fmt(f),
+            Number::Float(v) => write!(f, "{v:?}"),
+        }
+    }
+}
+
 impl Number {
     /// The bits of it in a type; `None` if it does not fit.
     pub fn bits(self, ty: Ty) -> Option<u64> {
@@ -347,12 +356,12 @@ impl Contents {
             Contents::Fill(ty, count, value) => {
                 let bits = value
                     .bits(*ty)
-                    .ok_or_else(|| format!("{value:?} does not fit {ty}"))?;
+                    .ok_or_else(|| format!("{value} does not fit {ty}"))?;
                 elements(*ty, *count, Box::new(move |_| bits))?
             }
             Contents::Bytes(bytes) => bytes.clone(),
             Contents::File(path) => {
-                let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+                let bytes = io::read(path)?;
                 if is_npy(path) {
                     npy::data(&bytes).map_err(|e| format!("{}: {e}", path.display()))?
                 } else {

@@ -129,7 +129,8 @@ fn json_line(text: &[u8], arch: Option<Target>, max: u64) -> Result<Json, String
     };
     let mut bench = Bench::new(target)?;
     if let Some(state) = request.get("state") {
-        set_state(&mut bench, state.as_object().ok_or("`state` is no object")?)?;
+        let state = state.as_object().ok_or("`state` is no object")?;
+        set_state(&mut bench, state).map_err(|e| format!("state.{e}"))?;
     }
     if let Some(pc) = request.get("pc") {
         bench.start = count(pc).map_err(|e| format!("pc: {e}"))?;
@@ -222,17 +223,17 @@ pub(crate) fn set_state(bench: &mut Bench, state: &Map<String, Json>) -> Result<
             "s" | "v" | "ttmp" | "lds" | "gds" | "mem" => {
                 let entries = value
                     .as_object()
-                    .ok_or_else(|| format!("state.{key} is no object"))?;
+                    .ok_or_else(|| format!("{key} is no object"))?;
                 for (index, value) in entries {
                     let place_name = match key.as_str() {
                         "lds" | "gds" | "mem" => format!("{key}[{index}]"),
                         _ => format!("{key}{index}"),
                     };
                     set_place(bench, &place_name, value)
-                        .map_err(|e| format!("state.{key}.{index}: {e}"))?;
+                        .map_err(|e| format!("{key}.{index}: {e}"))?;
                 }
             }
-            name => set_place(bench, name, value).map_err(|e| format!("state.{name}: {e}"))?,
+            name => set_place(bench, name, value).map_err(|e| format!("{name}: {e}"))?,
         }
     }
     Ok(())

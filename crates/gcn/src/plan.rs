@@ -306,10 +306,15 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, String> {
             let args = launch.args.iter().map(|arg| match arg {
                 ArgPlan::Value(bytes) => Ok(Arg::Value(bytes.clone())),
                 ArgPlan::Local(bytes) => Ok(Arg::Local(*bytes)),
-                ArgPlan::Buffer(n, offset) => usize::try_from(*offset)
-                    .map_err(|e| e.to_string())
-                    .and_then(|offset| buffers[*n].at(offset).map_err(|e| e.to_string()))
-                    .map_err(|e| located(&launch.at, &e)),
+                ArgPlan::Buffer(n, offset) => {
+                    let arg = usize::try_from(*offset).ok();
+                    let arg = arg.and_then(|offset| buffers[*n].at(offset).ok());
+                    arg.ok_or_else(|| {
+                        let (name, len) = (&plan.buffers[*n].name, buffers[*n].len());
+                        let what = format!("offset {offset} is beyond the {len} bytes of `{name}`");
+                        located(&launch.at, &what)
+                    })
+                }
             });
             let mut ready = kernel
                 .launch(launch.grid, launch.group)

@@ -1,6 +1,7 @@
 //! Reads plans as they are written down: TOML, as docs/plans.md describes.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -22,7 +23,7 @@ struct File {
     object: Option<Spanned<String>>,
     #[serde(default)]
     objects: BTreeMap<String, Spanned<String>>,
-    threads: Option<usize>,
+    threads: Option<NonZeroUsize>,
     #[serde(default)]
     deterministic: bool,
     max_instructions: Option<u64>,
@@ -74,7 +75,10 @@ struct RampToml {
 struct NumberToml(Number);
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a number, or an integer as text, as \"0xff\""
+)]
 enum Written {
     Int(i64),
     Float(f64),
@@ -118,7 +122,10 @@ struct LaunchToml {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a buffer's name, a value as \"u32:5\", or { buffer = \"a\", offset = 16 }"
+)]
 enum ArgToml {
     Word(String),
     Buffer(FromToml),
@@ -265,7 +272,10 @@ impl Reader<'_> {
                 let have: Vec<&str> = buffers.iter().map(|b| b.as_str()).collect();
                 format!(
                     "{at}: there is no buffer `{name}`; there are: {}",
-                    have.join(", ")
+                    match have.is_empty() {
+                        true => "none".into(),
+                        false => have.join(", "),
+                    }
                 )
             })
         };
@@ -338,6 +348,11 @@ impl Reader<'_> {
                     "{at}: expected one of `value`, `values`, `ramp`, `file` and `equals`, which say what is expected"
                 ));
             }
+            for (key, most) in [("absolute", check.absolute), ("relative", check.relative)] {
+                if most.is_some_and(|most| most.is_nan() || most < 0.0) {
+                    return Err(format!("{at}: `{key}` must not be below 0"));
+                }
+            }
             // What is made up is as long as what it is compared with.
             let size = || -> Result<u64, String> {
                 let bytes = match there.contents.bytes() {
@@ -401,7 +416,7 @@ impl Reader<'_> {
             });
         }
         let options = Options {
-            threads: file.threads.unwrap_or(0),
+            threads: file.threads.map_or(0, NonZeroUsize::get),
             deterministic: file.deterministic,
             max_instructions: file.max_instructions,
             ..Options::default()

@@ -78,7 +78,13 @@ pub fn run(request: &Request<'_>) -> Result<Outcome, String> {
     let mut waves = Vec::new();
     for (wave, start) in set(&mut bench, &file, request.regs, &fresh).map_err(named)? {
         bench.wave = wave;
-        bench.wave.pc = base.wrapping_add(start) & !3;
+        if start % 4 != 0 || start > request.code.len() as u64 {
+            return Err(named(format!(
+                "pc: expected a multiple of 4 from 0 to {:#x}, where the code ends, found {start:#x}",
+                request.code.len()
+            )));
+        }
+        bench.wave.pc = base.wrapping_add(start);
         waves.push(bench.wave.clone());
     }
     let snapshots: Vec<Snapshot> = (waves.iter())
@@ -318,9 +324,11 @@ fn segments(bench: &mut Bench, list: &Json, path: Option<&Path>) -> Result<(), S
                 io::read(&folder.join(name)).map_err(wrong)?
             }
         };
-        let size = number("size")?
-            .unwrap_or(bytes.len() as u64)
-            .max(bytes.len() as u64);
+        let size = number("size")?.unwrap_or(bytes.len() as u64);
+        if size < bytes.len() as u64 {
+            let message = format!("the file's {} bytes are more than {size}", bytes.len());
+            return Err(wrong(message));
+        }
         let end = address
             .checked_add(size)
             .filter(|end| *end <= 1 << 48 && size > 0);
@@ -329,7 +337,7 @@ fn segments(bench: &mut Bench, list: &Json, path: Option<&Path>) -> Result<(), S
         while page < end {
             if bench.memory.perm(page).is_none() {
                 (bench.memory.map_at(page, PAGE_SIZE, Perm::RW))
-                    .map_err(|e| wrong(e.to_string()))?;
+                    .map_err(|_| wrong(format!("guest memory has no room for {size} bytes")))?;
             }
             page += PAGE_SIZE;
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 pub use crate::data::{Contents, SplitMix};
+use crate::data::{Number, Ty};
 use crate::plan::{ArgPlan, BufferPlan, LaunchPlan, Plan, SavePlan};
 use gcn_object::CodeObject;
 
@@ -25,55 +26,10 @@ pub fn parse_arg(text: &str) -> Result<ArgSpec, String> {
     let (kind, value) = text.split_once(':').ok_or_else(|| {
         format!("`{text}`: expected KIND:VALUE, as i32:5, f32:1.5 or buf:zero:4096")
     })?;
-    let int = |low: i128, high: i128| -> Result<i128, String> {
-        let v = integer(value).ok_or_else(|| format!("`{value}` is no integer"))?;
-        if v < low || v > high {
-            return Err(format!("{v} does not fit {kind}"));
-        }
-        Ok(v)
-    };
-    let float = || {
-        value
-            .parse::<f64>()
-            .map_err(|_| format!("`{value}` is no number"))
-    };
+    if let Some(ty) = Ty::parse(kind) {
+        return scalar(ty, value).map(ArgSpec::Value);
+    }
     Ok(match kind {
-        "i32" => ArgSpec::Value(
-            (int(i32::MIN.into(), u32::MAX.into())? as u32)
-                .to_le_bytes()
-                .into(),
-        ),
-        "u32" => ArgSpec::Value((int(0, u32::MAX.into())? as u32).to_le_bytes().into()),
-        "i64" => ArgSpec::Value(
-            (int(i64::MIN.into(), u64::MAX.into())? as u64)
-                .to_le_bytes()
-                .into(),
-        ),
-        "u64" => ArgSpec::Value((int(0, u64::MAX.into())? as u64).to_le_bytes().into()),
-        "i16" => ArgSpec::Value(
-            (int(i16::MIN.into(), u16::MAX.into())? as u16)
-                .to_le_bytes()
-                .into(),
-        ),
-        "u16" => ArgSpec::Value((int(0, u16::MAX.into())? as u16).to_le_bytes().into()),
-        "i8" => ArgSpec::Value(
-            (int(i8::MIN.into(), u8::MAX.into())? as u8)
-                .to_le_bytes()
-                .into(),
-        ),
-        "u8" => ArgSpec::Value((int(0, u8::MAX.into())? as u8).to_le_bytes().into()),
-        "f16" => {
-            use gcn_emu::fp::{Env, F16, F64, convert};
-            let bits = convert::<F64, F16>(float()?.to_bits(), &Env::IEEE, &Env::IEEE);
-            ArgSpec::Value((bits as u16).to_le_bytes().into())
-        }
-        "f32" => {
-            let v: f32 = value
-                .parse()
-                .map_err(|_| format!("`{value}` is no number"))?;
-            ArgSpec::Value(v.to_le_bytes().into())
-        }
-        "f64" => ArgSpec::Value(float()?.to_le_bytes().into()),
         "bytes" => ArgSpec::Value(hex(value)?),
         "local" => {
             let n = integer(value).and_then(|v| u32::try_from(v).ok());
@@ -82,10 +38,27 @@ pub fn parse_arg(text: &str) -> Result<ArgSpec, String> {
         "buf" => ArgSpec::Buffer(parse_buffer(value)?),
         _ => {
             return Err(format!(
-                "`{kind}` is no kind of argument; expected i32, u32, i64, u64, f32, f64, f16, bytes, buf or local"
+                "`{kind}` is no kind of argument; expected {}, bytes, buf or local",
+                Ty::names()
             ));
         }
     })
+}
+
+/// The bytes of a number; an integer of a signed type may be given by its bits.
+fn scalar(ty: Ty, text: &str) -> Result<Vec<u8>, String> {
+    let wrong = || format!("`{text}` is no number");
+    let bits = match ty {
+        // Not by way of an f64, which would round twice.
+        Ty::F32 => text.parse::<f32>().map_err(|_| wrong())?.to_bits().into(),
+        Ty::F16 | Ty::F64 => ty.from_f64(text.parse().map_err(|_| wrong())?),
+        _ => {
+            let value = integer(text).ok_or_else(|| format!("`{text}` is no integer"))?;
+            let bits = Number::Int(value).bits(ty);
+            bits.ok_or_else(|| format!("{value} does not fit {ty}"))?
+        }
+    };
+    Ok(bits.to_le_bytes()[..ty.size()].to_vec())
 }
 
 fn parse_buffer(text: &str) -> Result<Contents, String> {

@@ -14,6 +14,7 @@ use gcn_isa::access::{Facts, MemoryKind, MemorySpace};
 use gcn_isa::print::{Style, print};
 use serde_json::{Map, json};
 
+use crate::io;
 use crate::lang::{self, Place, Value};
 
 /// Which instructions are traced.
@@ -62,9 +63,10 @@ pub fn parse_range(text: &str) -> Result<(u64, u64), String> {
         } else {
             bound(b)
         };
-        Some((from?, to?))
+        let (from, to) = (from?, to?);
+        (from < to).then_some((from, to))
     });
-    range.ok_or_else(|| format!("`{text}`: expected addresses A..B, as 0x100..0x180"))
+    range.ok_or_else(|| format!("`{text}`: expected rising addresses A..B, as 0x100..0x180"))
 }
 
 struct Sink {
@@ -101,8 +103,21 @@ impl Observe for Trace {
 impl Drop for Sink {
     fn drop(&mut self) {
         let out = self.out.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // There is nobody to tell.
-        let _ = out.flush();
+        if let Err(e) = out.flush()
+            && self.left.load(Relaxed) > 0
+        {
+            self.failed(&e);
+        }
+    }
+}
+
+impl Sink {
+    /// No more is written: a full disk is told, a reader that has gone away wants no more.
+    fn failed(&self, e: &std::io::Error) {
+        self.left.store(0, Relaxed);
+        if e.kind() != std::io::ErrorKind::BrokenPipe {
+            io::complain(&format!("gcn: the trace ends here: {e}\n"));
+        }
     }
 }
 
@@ -225,9 +240,8 @@ impl Observer for Tracer {
             line
         };
         let mut out = self.sink.out.lock().unwrap_or_else(PoisonError::into_inner);
-        // A reader that has gone away wants no more.
-        if writeln!(out, "{line}").is_err() {
-            self.sink.left.store(0, Relaxed);
+        if let Err(e) = writeln!(out, "{line}") {
+            self.sink.failed(&e);
         }
     }
 }

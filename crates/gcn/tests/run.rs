@@ -496,7 +496,7 @@ fn raw_code_on_given_registers() {
     );
     // Mistakes.
     for (text, message) in [
-        ("s = { 0 = 'x' }", "state.s.0: "),
+        ("s = { 0 = 'x' }", "s.0: "),
         ("q = 1", "has no such register"),
         ("[[segments]]\naddress = 4", "segments[0]: it is empty"),
         ("[[segments]]\nfile = 'none'\naddress = 4", "segments[0]: "),

@@ -238,7 +238,8 @@ pub fn run(args: Options) -> Result<(), String> {
     options.deterministic |= args.deterministic;
     options.debug_traps |= args.debug_traps;
     options.max_instructions = args.max_instructions.or(options.max_instructions);
-    options.text_to_stderr = args.json;
+    // Standard output is for JSON, or the bytes of `--out N=-`.
+    options.text_to_stderr = args.json || to_stdout(&args);
     let profile = (args.profile || args.stats).then(|| Arc::new(Profile::default()));
     let mut observers: Vec<Arc<dyn Observe>> = Vec::new();
     if let Some(profile) = &profile {
@@ -437,7 +438,16 @@ fn print(
             text.push_str(&profile.text());
         }
     }
-    io::print(text.as_bytes())
+    match to_stdout(args) {
+        true => io::complain(&text),
+        false => io::print(text.as_bytes())?,
+    }
+    Ok(())
+}
+
+/// Whether a buffer is written to standard output.
+fn to_stdout(args: &Options) -> bool {
+    args.outs.iter().any(|(_, file)| file.as_os_str() == "-")
 }
 
 fn check_json(check: &plan::CheckReport) -> serde_json::Value {
@@ -470,6 +480,12 @@ fn run_raw(args: &Options) -> Result<(), String> {
     } else {
         io::read(&args.file)?
     };
+    if code.is_empty() {
+        return Err(io::named(&args.file, "it is empty; expected instructions"));
+    }
+    if args.file.as_os_str() == "-" && args.regs.as_deref() == Some(Path::new("-")) {
+        return Err("standard input cannot be both the code and --regs".into());
+    }
     let request = raw::Request {
         target,
         code,
