@@ -28,26 +28,8 @@ pub(crate) fn visible(machine: &Machine<'_>) -> bool {
     match machine.code {
         Code::Snippet(_, code) => any(&mut reads, code),
         Code::Memory => {
-            let mut buffer = vec![0; 1 << 16];
-            for (start, size) in machine.memory.regions() {
-                if machine.memory.fetch_u32(start).is_err() {
-                    continue;
-                }
-                let end = start + size;
-                let mut at = start;
-                while at < end {
-                    let part = (end - at).min(buffer.len() as u64) as usize;
-                    let bytes = &mut buffer[..part];
-                    if machine.memory.read(at, bytes).is_err() {
-                        break;
-                    }
-                    if any(&mut reads, bytes) {
-                        return true;
-                    }
-                    at += part as u64;
-                }
-            }
-            false
+            let ask = |page: &[u8]| any(&mut reads, page);
+            machine.memory.about_code(machine.target, ask)
         }
     }
 }
