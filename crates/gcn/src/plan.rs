@@ -50,6 +50,10 @@ pub struct LaunchPlan {
     pub grid: [u32; 3],
     /// Work-items of a workgroup.
     pub group: [u32; 3],
+    /// What OpenCL's get_global_id counts from.
+    pub offset: [u64; 3],
+    /// Bytes of LDS behind those that the kernel declares.
+    pub dynamic_lds: u32,
     /// The arguments.
     pub args: Vec<ArgPlan>,
     /// How many times in a row.
@@ -310,6 +314,8 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, String> {
             let mut ready = kernel
                 .launch(launch.grid, launch.group)
                 .args(args.collect::<Result<Vec<_>, _>>()?)
+                .offset(launch.offset)
+                .dynamic_lds(launch.dynamic_lds)
                 .threads(options.threads)
                 .deterministic(options.deterministic)
                 .max_instructions(options.max_instructions)

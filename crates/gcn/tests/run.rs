@@ -275,6 +275,86 @@ fn sources_run_as_they_are() {
     assert_eq!(y, expected);
 }
 
+/// Stores work-item numbers through LDS that it does not declare, plus the global offset.
+const THROUGH_LDS: &str = r#"
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx900"
+	.text
+	.globl	through
+	.p2align	8
+	.type	through,@function
+through:
+	s_load_dwordx2 s[2:3], s[0:1], 0x0
+	s_load_dword s4, s[0:1], 0x8
+	v_lshlrev_b32_e32 v1, 2, v0
+	ds_write_b32 v1, v0
+	ds_read_b32 v2, v1
+	s_waitcnt lgkmcnt(0)
+	v_add_u32_e32 v2, s4, v2
+	global_store_dword v1, v2, s[2:3]
+	s_endpgm
+	.section	.rodata,#alloc
+	.p2align	6
+	.amdhsa_kernel through
+		.amdhsa_user_sgpr_kernarg_segment_ptr 1
+		.amdhsa_kernarg_size 16
+		.amdhsa_next_free_vgpr 3
+		.amdhsa_next_free_sgpr 5
+	.end_amdhsa_kernel
+	.amdgpu_metadata
+---
+amdhsa.kernels:
+  - .args:
+      - { .address_space: global, .offset: 0, .size: 8, .value_kind: global_buffer }
+      - { .offset: 8, .size: 8, .value_kind: hidden_global_offset_x }
+    .group_segment_fixed_size: 0
+    .kernarg_segment_align: 8
+    .kernarg_segment_size: 16
+    .max_flat_workgroup_size: 256
+    .name: through
+    .private_segment_fixed_size: 0
+    .sgpr_count: 5
+    .symbol: through.kd
+    .vgpr_count: 3
+    .wavefront_size: 64
+amdhsa.version: [ 1, 1 ]
+...
+	.end_amdgpu_metadata
+"#;
+
+#[test]
+fn dynamic_lds_and_global_offsets() {
+    let folder = Folder::new();
+    let source = folder.write("through.s", THROUGH_LDS);
+    let out = format!("0={}", folder.path("out.bin"));
+    let run = |more: &[&str]| -> Vec<u32> {
+        let mut args = vec!["run", &source, "--kernel", "through", "--out", &out];
+        args.extend(["--grid", "64", "--group", "64", "--arg", "buf:zero:256"]);
+        args.extend(more);
+        let ran = gcn(&args);
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+        let bytes = std::fs::read(folder.path("out.bin")).expect("a file");
+        let words = bytes.chunks_exact(4);
+        words
+            .map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
+            .collect()
+    };
+    assert_eq!(run(&[]), [0; 64], "there is no LDS");
+    let items: Vec<u32> = (0..64).collect();
+    assert_eq!(run(&["--dynamic-lds", "256"]), items);
+    let moved: Vec<u32> = (1000..1064).collect();
+    let offset = ["--dynamic-lds", "256", "--offset", "1000"];
+    assert_eq!(run(&offset), moved);
+    let plan = folder.write(
+        "through.toml",
+        "object = 'through.s'\n[buffers.out]\ntype = 'u32'\ncount = 64\n\
+         [[launch]]\nkernel = 'through'\ngrid = [64]\ngroup = [64]\nargs = ['out']\n\
+         offset = [7]\ndynamic-lds = 256\n\
+         [[check]]\nbuffer = 'out'\nramp = { start = 7 }\n",
+    );
+    let ran = gcn(&["run", &plan]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+}
+
 #[test]
 fn traces() {
     let folder = Folder::new();
