@@ -342,8 +342,8 @@ pub static ROWS: &[Inst] = &[
     vop3("v_readlane_regrd_b32", [ NO,  NO,  NO, 667], &READ_LANE, v_readlane).errata(&["regrd"]),
     vop3("v_add_i32",          [ NO,  NO,  NO, 668], &I32X2,   add_signed),
     vop3("v_sub_i32",          [ NO,  NO,  NO, 669], &I32X2,   sub_signed),
-    vop3("v_add_i16",          [ NO,  NO,  NO, 670], &I16X2,   add_signed),
-    vop3("v_sub_i16",          [ NO,  NO,  NO, 671], &I16X2,   sub_signed),
+    vop3("v_add_i16",          [ NO,  NO,  NO, 670], &I16X2,   add_signed).flag(Flags::KEEPS_UPPER),
+    vop3("v_sub_i16",          [ NO,  NO,  NO, 671], &I16X2,   sub_signed).flag(Flags::KEEPS_UPPER),
     vop3("v_pack_b32_f16",     [ NO,  NO,  NO, 672], &PACK_F16, pack),
 ];
 
@@ -1011,7 +1011,9 @@ fn cube_ma(m: &Meaning) {
 fn replace_byte<'m>(m: &'m Meaning, other: V<'m>) {
     let x = m.s(0);
     let c = |value: f32| m.c(Ty::F32, u64::from(value.to_bits()));
-    let held = x.max(c(0.0)).min(c(255.0));
+    // Selected, as a minimum and maximum may flush a denormal that the sum rounds up.
+    let (least, most) = (c(0.0), c(255.0));
+    let held = x.lt(least).select(least, x.gt(most).select(most, x));
     // One unit of this number's last place is 1.
     let whole = (held + c(8_388_608.0)).as_(Ty::B32) & 0xff;
     let byte = x.unordered(x).select(m.c(Ty::B32, 0), whole);
