@@ -53,7 +53,7 @@ impl Step {
     fn new(insn: Insn) -> Step {
         let program = program(&insn);
         let lacks = match insn.row.format {
-            _ if program.untold => Some("the machine does not model this instruction"),
+            _ if program.untold => Some("this instruction has no meaning and cannot be run"),
             _ => None,
         };
         let loads_lds = insn.field(Field::Lds) != 0;

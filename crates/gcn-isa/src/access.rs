@@ -41,7 +41,7 @@ use crate::format::{Encoding, Field, Format};
 use crate::image::{Address, ImageOp};
 use crate::inst::Inst;
 use crate::insts;
-use crate::meaning::{Change, Effect, Op, Program, Signal, Space, State, Touch, meaning};
+use crate::meaning::{Change, Effect, Op, Program, Signal, Space, State, meaning};
 use crate::names;
 use crate::operand::{self, EXEC, M0, Pair, Reg, VCC, VGPR0, Value};
 use crate::shape::{Access, Imm, Mods, Role, Slot};
@@ -315,7 +315,7 @@ impl Facts {
     pub fn new(row: &'static Inst, target: Target) -> Facts {
         let program = meaning(row, target);
         if program.untold {
-            Facts::of_shape(&program, target)
+            Facts::of_shape(&program)
         } else {
             Facts::of_meaning(&program, target)
         }
@@ -471,7 +471,7 @@ impl Facts {
     }
 
     /// From the shape and the format, of a row that has text and bytes only.
-    fn of_shape(program: &Program, target: Target) -> Facts {
+    fn of_shape(program: &Program) -> Facts {
         let row = program.row;
         let mut uses = Uses::default();
         let slots = || row.shape.slots.iter().enumerate();
@@ -482,20 +482,13 @@ impl Facts {
             .find(|s| matches!(s.role, Role::Vdata | Role::Sdata))
             .map(|s| s.access);
         let has = |role| row.shape.slot(role).is_some();
-        let suggested = || match row.format {
+        let kind = match row.format {
             Format::Exp => Some(MemoryKind::Store),
             _ => data.map(|access| match access {
                 Access::Write => MemoryKind::Load,
                 Access::Read => MemoryKind::Store,
                 Access::ReadWrite => MemoryKind::Atomic,
             }),
-        };
-        let (kind, space) = match program.touch {
-            None => (suggested(), Space::Global),
-            Some(Touch::Nothing) => (None, Space::Global),
-            Some(Touch::Load(space)) => (Some(MemoryKind::Load), space),
-            Some(Touch::Store(space)) => (Some(MemoryKind::Store), space),
-            Some(Touch::Atomic(space)) => (Some(MemoryKind::Atomic), space),
         };
         if row.format.is_vector() && !row.shape.slots.is_empty() {
             uses.read(EXEC_PAIR);
@@ -504,18 +497,14 @@ impl Facts {
         if valu && row.shape.slots.iter().any(|s| s.ty.is_float()) {
             uses.read(MODE);
         }
-        let generation = target.generation();
         // Interpolation finds its parameters by M0; GDS, ordered counts and the like their place.
         let by_m0 = match row.format {
             _ if has(Role::Attr) => true,
             Format::Ds if !has(Role::DsAddr) || row.shape.mods == Mods::Gds => true,
-            _ => generation < Gen::Gfx9 && matches!(space, Space::Lds | Space::Flat),
+            _ => false,
         };
         if by_m0 {
             uses.read(M0_DWORD);
-        }
-        if matches!(space, Space::Flat | Space::Scratch) {
-            uses.read(flat_scratch(generation));
         }
         for (n, slot) in slots().filter(|(_, slot)| slot.access != Access::Read) {
             let gate = match (kind, slot.role) {

@@ -113,19 +113,6 @@ pub enum Space {
     Gds,
 }
 
-/// What an instruction whose meaning is untold does to memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum Touch {
-    /// It leaves memory alone.
-    Nothing,
-    /// It reads.
-    Load(Space),
-    /// It writes.
-    Store(Space),
-    /// It reads and writes.
-    Atomic(Space),
-}
-
 /// The operations of atomics: what is stored, from the old value and the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[allow(missing_docs)]
@@ -518,7 +505,6 @@ struct Inner {
     about: &'static str,
     bound: Option<&'static str>,
     untold: bool,
-    touch: Option<Touch>,
 }
 
 /// How near the interpreter's results are to the hardware's.
@@ -565,8 +551,6 @@ pub struct Program {
     pub bound: Option<&'static str>,
     /// Nothing but `about` is known of it: it can be read and written, not run.
     pub untold: bool,
-    /// Of an untold one: what it does to memory, where its format and shape do not say.
-    pub touch: Option<Touch>,
 }
 
 impl Program {
@@ -596,7 +580,6 @@ pub fn meaning(row: &'static Inst, target: Target) -> Program {
         about: inner.about,
         bound: inner.bound,
         untold: inner.untold,
-        touch: inner.touch,
     }
 }
 
@@ -638,12 +621,6 @@ impl Meaning {
     pub fn untold(&self, text: &'static str) {
         self.about(text);
         self.inner.borrow_mut().untold = true;
-    }
-
-    /// Says what an untold instruction does to memory, where that is not what its format and shape
-    /// suggest: a load that has a destination, a store that has none, an atomic that has both.
-    pub fn touches(&self, touch: Touch) {
-        self.inner.borrow_mut().touch = Some(touch);
     }
 
     fn node(&self, op: Op, ty: Ty, out: Ty, args: [u16; 3]) -> V<'_> {

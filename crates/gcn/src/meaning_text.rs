@@ -27,7 +27,7 @@ const EXCEPTIONS: [&str; 7] = [
 /// The pseudo-code of a meaning, one statement a line, without a line break at the end.
 pub fn text(program: &Program) -> String {
     if program.untold {
-        return "(not modelled)".to_string();
+        return "(cannot be run)".to_string();
     }
     let mut printer = Printer::new(program);
     printer.statements();

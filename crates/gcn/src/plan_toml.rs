@@ -524,7 +524,7 @@ impl Reader<'_> {
             let high = random.high.map_or(most, NumberToml::number);
             for bound in [low, high] {
                 if bound.bits(element).is_none() {
-                    return Err(format!("{bound:?} does not fit {element}"));
+                    return Err(format!("{bound} does not fit {element}"));
                 }
             }
             Contents::Random(element, count, random.seed, low, high)
@@ -548,7 +548,7 @@ fn list(ty: Ty, values: &[NumberToml]) -> Result<Vec<u8>, String> {
         let value = value.number();
         let bits = value
             .bits(ty)
-            .ok_or_else(|| format!("{value:?} does not fit {ty}"))?;
+            .ok_or_else(|| format!("{value} does not fit {ty}"))?;
         bytes.extend_from_slice(&bits.to_le_bytes()[..ty.size()]);
     }
     Ok(bytes)

@@ -2,7 +2,7 @@
 //!
 //! A line is assembled; the bytes are decoded, printed in both spellings, and each text assembled
 //! again; then it is run, and every change compared with what the line lists; an instruction that is
-//! not modelled has a line without `=>`, which is not run. `BLESS=1` rewrites what stands behind `=>`
+//! untold has a line without `=>`, which is not run. `BLESS=1` rewrites what stands behind `=>`
 //! in lines of one generation's result. Two last tests list the rows that no line exercises, and those
 //! with a meaning that fewer than three lines with `=>` do.
 
@@ -172,7 +172,7 @@ fn check(target: Target, line: &str) -> Result<(), String> {
     let runs = !(instructions(target, &code).iter()).any(|i| meaning(i.row, target).untold);
     match &parsed.after {
         None if runs => return Err("the line expects nothing: `=>` is missing".into()),
-        Some(_) if !runs => return Err("the instruction is not modelled: `=>` is too much".into()),
+        Some(_) if !runs => return Err("the instruction has no meaning: `=>` is too much".into()),
         _ => {}
     }
     for style in [Style::LLVM, Style::CLRX] {
