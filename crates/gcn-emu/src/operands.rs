@@ -72,7 +72,7 @@ struct Half {
 pub(crate) struct Modifiers {
     pub dpp: Option<Dpp>,
     omod: u32,
-    clamp: bool,
+    pub clamp: bool,
     /// SDWA's DST_UNUSED.
     unused: u8,
     /// A 16-bit result leaves the upper half of its register as it was.
