@@ -398,13 +398,7 @@ impl Reader<'_> {
         let one = self.format.number().one();
         match self.sampler.border {
             0 => [0; 4],
-            1 => std::array::from_fn(|k| {
-                if k == self.image.border_alpha {
-                    one
-                } else {
-                    0
-                }
-            }),
+            1 => std::array::from_fn(|k| if k == self.image.border_alpha { one } else { 0 }),
             _ => [one; 4],
         }
     }
