@@ -248,7 +248,7 @@ impl Image {
             if k > 0 {
                 at.pitch = pad(smaller(self.pitch, k)).next_multiple_of(align);
                 // A slice is a multiple of 256 bytes and of 64 elements.
-                while at.pitch * rows % whole != 0 {
+                while !(at.pitch * rows).is_multiple_of(whole) {
                     at.pitch += align;
                 }
             }
