@@ -55,8 +55,10 @@ struct Image {
     samples: u32,
     /// The least level of detail, in 1/256.
     min_lod: i32,
-    /// Levels are padded to powers of two (gfx6 to gfx8).
+    /// Level 0 is padded to powers of two as the smaller ones are (gfx6 to gfx8).
     padded: bool,
+    /// Which of an element's components, before DST_SEL, the border's fourth one is.
+    border_alpha: usize,
 }
 
 /// A level of an image.
@@ -165,6 +167,13 @@ impl Image {
             samples: if msaa { 1 << last_level.min(4) } else { 1 },
             min_lod: field(1, 8, 12) as i32,
             padded: !gfx9 && !short && field(3, 25, 1) != 0,
+            border_alpha: match field(4, 29, 3) {
+                // BC_SWIZZLE: WZYX and WXYZ; XWYZ; YXWZ; XYZW and ZYXW have it at the end.
+                2 | 3 if gfx9 => 0,
+                1 if gfx9 => 1,
+                5 if gfx9 => 2,
+                _ => 3,
+            },
         })
     }
 
@@ -226,24 +235,28 @@ impl Image {
             at.slice = rows * at.pitch;
             return at;
         }
-        // One level behind another, each with all its slices, each from a multiple of 256 bytes on.
+        // One level behind another, each with all its slices, each from a multiple of 256 bytes on. Smaller levels are padded
+        // to powers of two, and their pitch follows from the first one's, not from the width.
+        let align = (64 / bytes.min(64)).max(8);
+        let whole = (256 / bytes).max(64);
         for k in 0..=level {
-            let pad = |size: u32| {
-                if self.padded && k > 0 {
-                    size.next_power_of_two() as u64
-                } else {
-                    size as u64
-                }
+            let pad = |size: u32| match self.padded || k > 0 {
+                true => size.next_power_of_two() as u64,
+                false => size as u64,
             };
+            let rows = pad(smaller(self.height, k));
             if k > 0 {
-                let align = (64 / bytes.min(64)).max(8);
-                at.pitch = pad(smaller(self.width, k)).next_multiple_of(align);
+                at.pitch = pad(smaller(self.pitch, k)).next_multiple_of(align);
+                // A slice is a multiple of 256 bytes and of 64 elements.
+                while !(at.pitch * rows).is_multiple_of(whole) {
+                    at.pitch += align;
+                }
             }
-            at.slice = at.pitch * pad(smaller(self.height, k));
-            let slices = match self.kind {
-                Kind::D3 => pad(smaller(self.depth, k)),
-                _ => self.depth as u64,
-            };
+            at.slice = at.pitch * rows;
+            let slices = pad(match self.kind {
+                Kind::D3 => smaller(self.depth, k),
+                _ => self.depth,
+            });
             if k < level {
                 at.offset += (at.slice * slices * bytes).next_multiple_of(256);
             }

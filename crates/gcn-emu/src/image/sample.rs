@@ -9,6 +9,7 @@ use crate::formats::{Format, Number};
 use crate::wave::{LANES, WaveState};
 use gcn_isa::format::Field;
 use gcn_isa::image::{Detail, Footprint, ImageOp, Sampling};
+use gcn_isa::target::Gen;
 
 /// A sampler's parts.
 struct Sampler {
@@ -16,6 +17,8 @@ struct Sampler {
     clamp: [u32; 3],
     compare: u32,
     unnormalized: bool,
+    /// Coordinates and slices are truncated to what the filter works with, not rounded: TRUNC_COORD.
+    truncate: bool,
     /// Seams between a cube's faces are not filtered across.
     no_cube_wrap: bool,
     /// 0 weights, 1 takes the least and 2 the greatest element.
@@ -47,6 +50,7 @@ impl Sampler {
             clamp: [field(0, 0, 3), field(0, 3, 3), field(0, 6, 3)],
             compare: field(0, 12, 3),
             unnormalized: field(0, 15, 1) != 0,
+            truncate: field(0, 27, 1) != 0,
             no_cube_wrap: field(0, 28, 1) != 0,
             reduction: field(0, 29, 2),
             min_lod: field(1, 0, 12) as i32,
@@ -220,7 +224,12 @@ impl Reader<'_> {
                     .min(last)
             }
             Kind::D1Array | Kind::D2Array if access.insn.field(Field::Da) != 0 => {
-                (rounded(dimensions) as u32).min(last)
+                let slice = match self.sampler.truncate {
+                    // The conversion truncates, and makes 0 of what is negative and of NaN.
+                    true => self.coordinate(wave, lane, dimensions),
+                    false => rounded(dimensions),
+                };
+                (slice as u32).min(last)
             }
             _ => 0,
         };
@@ -305,17 +314,15 @@ impl Reader<'_> {
     fn axis(&self, k: usize, point: &Point, size: u32, linear: bool) -> Axis {
         let scale = if self.unnormalized { 1.0 } else { size as f64 };
         let mut x = point.position[k] as f64 * scale + point.offset[k] as f64;
-        if matches!(self.sampler.clamp[k], 5 | 7) {
-            x = x.abs();
-        }
-        if matches!(self.sampler.clamp[k], 4 | 5) {
-            // No farther than half of an element into the border; without a filter not into it.
-            let end = if linear {
-                size as f64
-            } else {
-                size as f64 - 0.5
-            };
-            x = x.clamp(0.0, end);
+        // No farther than half of an element into the border; without a filter not into it.
+        let end = match linear {
+            true => size as f64,
+            false => size as f64 - 0.5,
+        };
+        match self.sampler.clamp[k] {
+            4 => x = x.clamp(0.0, end),
+            5 => x = x.clamp(-end, end),
+            _ => {}
         }
         // Far enough out for every way of wrapping, and near enough to count with.
         const FAR: f64 = (1u64 << 40) as f64;
@@ -326,7 +333,8 @@ impl Reader<'_> {
                 weight: 0,
             };
         }
-        let steps = (x * 256.0 + 0.5).floor() as i64 - 128;
+        let round = if self.sampler.truncate { 0.0 } else { 0.5 };
+        let steps = (x * 256.0 + round).floor() as i64 - 128;
         Axis {
             first: steps >> 8,
             weight: (steps & 255) as u32,
@@ -390,7 +398,7 @@ impl Reader<'_> {
         let one = self.format.number().one();
         match self.sampler.border {
             0 => [0; 4],
-            1 => [0, 0, 0, one],
+            1 => std::array::from_fn(|k| if k == self.image.border_alpha { one } else { 0 }),
             _ => [one; 4],
         }
     }
@@ -445,8 +453,8 @@ impl Reader<'_> {
         let lod = lod.clamped.max(0) as u32;
         let (level, weight) = match self.sampler.mip {
             Mip::None => (0, 0),
-            Mip::Point => ((lod + 128) >> 8, 0),
-            Mip::Linear => (lod >> 8, lod & 255),
+            Mip::Linear if self.filtered() => (lod >> 8, lod & 255),
+            Mip::Point | Mip::Linear => ((lod + 128) >> 8, 0),
         };
         if base + level >= last {
             (last, 0)
@@ -461,7 +469,12 @@ impl Reader<'_> {
             true => self.sampler.min_linear,
             false => self.sampler.mag_linear,
         };
-        linear && (self.sampling.compare || !self.format.number().is_integer())
+        linear && self.filtered()
+    }
+
+    /// Whether there is anything to filter: comparisons, and numbers that are no integers.
+    fn filtered(&self) -> bool {
+        self.sampling.compare || !self.format.number().is_integer()
     }
 
     fn add_level(
@@ -524,14 +537,16 @@ impl Reader<'_> {
             (level, _) => level,
         });
         let sizes = [level.width, level.height, level.depth];
-        let square = footprint == Footprint::Square;
+        // Up to gfx8 the four of an integer format begin at the element that the point is in.
+        let linear = footprint == Footprint::Square
+            && (self.image.generation >= Gen::Gfx9 || self.filtered());
         let mut at = [0; 3];
         for (k, at) in at
             .iter_mut()
             .enumerate()
             .take(self.image.dimensions() as usize)
         {
-            *at = self.axis(k, point, sizes[k], square && k < 2).first;
+            *at = self.axis(k, point, sizes[k], linear && k < 2).first;
         }
         let channel = (self.access.dmask.trailing_zeros() & 3) as usize;
         let one = |dx: i64, dy: i64| -> Result<u32, Failure> {
