@@ -262,7 +262,8 @@ impl Number {
         }
     }
 
-    fn to_f64(self) -> f64 {
+    /// The value as a float.
+    pub fn to_f64(self) -> f64 {
         match self {
             Number::Int(v) => v as f64,
             Number::Float(v) => v,

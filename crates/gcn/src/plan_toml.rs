@@ -527,6 +527,12 @@ impl Reader<'_> {
                     return Err(format!("{bound} does not fit {element}"));
                 }
             }
+            let rising = low.to_f64().partial_cmp(&high.to_f64());
+            if rising.is_none_or(|order| order.is_gt()) {
+                return Err(format!(
+                    "random numbers from {low} to {high}: there are none"
+                ));
+            }
             Contents::Random(element, count, random.seed, low, high)
         } else {
             Contents::Zero(count.saturating_mul(element.size() as u64))

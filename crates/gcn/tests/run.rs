@@ -177,6 +177,21 @@ fn mistakes_in_plans_are_told_with_their_places() {
             "changed.toml:23:1: expected one of `value`, `values`, `ramp`, `file` and `equals`",
         ),
         ("[[check]]", "[[check]", "changed.toml:23:"),
+        (
+            "[\"x\", \"y\"",
+            "[{ buffer = \"x\", offset = -4 }, \"y\"",
+            "changed.toml:21:8: expected a buffer's name",
+        ),
+        (
+            "[\"x\", \"y\"",
+            "[{ buffer = \"x\", offset = 4001 }, \"y\"",
+            "offset 4001 is beyond the 4000 bytes of `x`",
+        ),
+        (
+            "ulps = 1",
+            "relative = -1",
+            "changed.toml:23:1: `relative` must not be below 0",
+        ),
     ] {
         let ran = gcn(&["run", &folder.changed("saxpy.toml", &[(from, to)])]);
         assert_eq!(ran.status, 1, "{to}");
@@ -223,7 +238,7 @@ fn what_a_plan_can_say() {
     let ran = gcn(&["run", &plan, "--json"]);
     assert_eq!(ran.status, 1, "-1 is no u64: {}", ran.stderr);
     assert!(
-        ran.stderr.contains("Int(-1) does not fit u64"),
+        ran.stderr.contains(": -1 does not fit u64"),
         "{}",
         ran.stderr
     );
@@ -502,6 +517,8 @@ fn raw_code_on_given_registers() {
         ("[[segments]]\nfile = 'none'\naddress = 4", "segments[0]: "),
         ("a = [", "regs.toml:1:"),
         ("waves = 1", "`waves` is no list"),
+        ("pc = 5", "pc: expected a multiple of 4"),
+        ("pc = 4096", "where the code ends"),
     ] {
         folder.write("regs.toml", text);
         let ran = gcn(&words);
