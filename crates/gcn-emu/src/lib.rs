@@ -9,11 +9,13 @@
 mod address;
 pub mod dispatch;
 pub mod engine;
-mod eval;
+#[doc(hidden)]
+pub mod eval;
 pub mod fp;
 pub mod global;
 pub mod interp;
 pub mod mem;
-mod operands;
+#[doc(hidden)]
+pub mod operands;
 pub mod snippet;
 pub mod wave;
