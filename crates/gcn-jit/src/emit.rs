@@ -100,7 +100,6 @@ pub fn emit(unit: &Unit, mode: u32) -> Emitted {
     for (number, chunk) in unit.chunks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(labels[&chunk.start]);
-        let next = unit.chunks.get(number + 1).map(|c| c.start);
         let mut e = Emit {
             a: &mut a,
             c: chunk,
@@ -128,7 +127,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Emitted {
             pos: 0,
             failed: false,
         };
-        e.chunk(next);
+        e.chunk();
         if e.failed {
             // Too large: the interpreter runs it.
             let failed = e.failed;
@@ -292,14 +291,13 @@ impl Emit<'_> {
         self.a.jmp(exit);
     }
 
-    fn goto(&mut self, pc: u64, next: Option<u64>) {
-        if next != Some(pc) {
-            let label = self.labels[&pc];
-            self.a.jmp(label);
-        }
+    fn goto(&mut self, pc: u64) {
+        // Rare code lies between chunks.
+        let label = self.labels[&pc];
+        self.a.jmp(label);
     }
 
-    fn chunk(&mut self, next: Option<u64>) {
+    fn chunk(&mut self) {
         let c = self.c;
         if let Tail::Leave(_) = c.tail {
             self.leave(EXIT_LEAVE);
@@ -309,9 +307,9 @@ impl Emit<'_> {
         self.a.alu_imm(5, true, Rm::R(FUEL), c.insns as i32);
         self.a.jcc(Cc::S, spent);
         if let Tail::Interpret { jumps } = c.tail {
-            self.interpret(jumps, next);
+            self.interpret(jumps);
         } else {
-            self.body(next);
+            self.body();
         }
         self.a.bind(spent);
         self.a.alu_imm(0, true, Rm::R(FUEL), c.insns as i32);
@@ -327,7 +325,7 @@ impl Emit<'_> {
     }
 
     /// The interpreter runs the chunk's one instruction.
-    fn interpret(&mut self, jumps: bool, next: Option<u64>) {
+    fn interpret(&mut self, jumps: bool) {
         // The helper counts the instruction itself.
         self.a.alu_imm(0, true, Rm::R(FUEL), 1);
         self.a.store(true, ctx!(fuel), FUEL);
@@ -345,7 +343,7 @@ impl Emit<'_> {
             self.leave(EXIT_STOP);
         } else {
             let end = self.c.end;
-            self.goto(end, next);
+            self.goto(end);
         }
         self.a.bind(stop);
         self.leave(EXIT_STOP);
@@ -613,7 +611,7 @@ impl Emit<'_> {
         value(self, id, true, leaves, inside)
     }
 
-    fn body(&mut self, next: Option<u64>) {
+    fn body(&mut self) {
         self.plan();
         let c = self.c;
         if let Some(key) = c.fp.filter(|&k| k != self.default) {
@@ -664,7 +662,7 @@ impl Emit<'_> {
         }
         self.commit_scalars();
         match c.tail.clone() {
-            Tail::Jump(pc) => self.goto(pc, next),
+            Tail::Jump(pc) => self.goto(pc),
             Tail::Branch { when, taken, next: other } => {
                 if matches!(self.node(when).op, I::SccIn | I::SIn(_)) {
                     self.a.test(false, RDX, RDX);
@@ -674,7 +672,7 @@ impl Emit<'_> {
                 }
                 let label = self.labels[&taken];
                 self.a.jcc(Cc::Ne, label);
-                self.goto(other, next);
+                self.goto(other);
             }
             Tail::End => self.leave(EXIT_END),
             Tail::Barrier => self.leave(EXIT_BARRIER),

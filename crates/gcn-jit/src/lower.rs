@@ -136,6 +136,8 @@ pub struct Setting<'a> {
     pub vgprs: u16,
     /// All registers matter where the code ends: there is somebody to look at them.
     pub all_live: bool,
+    /// All registers are written at the end of every chunk.
+    pub keep_all: bool,
     pub facts: &'a FactTable,
     pub fetch: &'a dyn Fn(u64) -> Option<Insn>,
 }
@@ -438,6 +440,10 @@ struct Builder<'a> {
     insns: u32,
     /// The end of the last vector instruction.
     vector_end: u64,
+    /// The last instruction.
+    last: u64,
+    /// It is a jump.
+    jumped: bool,
     v: HashMap<u16, Id>,
     sc: HashMap<u8, Id>,
     scc: Option<Id>,
@@ -496,6 +502,8 @@ impl<'a> Builder<'a> {
             end: 0,
             insns: 0,
             vector_end: 0,
+            last: 0,
+            jumped: false,
             v: HashMap::new(),
             sc: HashMap::new(),
             scc: None,
@@ -513,8 +521,22 @@ impl<'a> Builder<'a> {
         let after = |pc: u64| alive.get(&pc).unwrap_or(&everything);
         let nothing = Alive::nothing();
         let ends = matches!(tail, Tail::End) && !self.s.all_live;
-        let v_after = if ends { &nothing } else { after(self.vector_end) };
-        let s_after = if ends { &nothing } else { after(self.end) };
+        let (mut v_after, mut s_after) = (after(self.vector_end), after(self.end));
+        if matches!(tail, Tail::Branch { .. } | Tail::Jump(_)) && self.insns > 0 {
+            // What is alive before a branch is so on both ways from it, and branches change no register.
+            let jumps = |pc: u64| self.jumped && pc == self.end;
+            if self.jumped {
+                s_after = after(self.last);
+            }
+            if jumps(self.vector_end) {
+                v_after = after(self.last);
+            }
+        }
+        if ends {
+            (v_after, s_after) = (&nothing, &nothing);
+        } else if self.s.keep_all {
+            (v_after, s_after) = (&everything, &everything);
+        }
         let mut vgprs: Vec<_> = self
             .v
             .drain()
@@ -584,6 +606,8 @@ impl<'a> Builder<'a> {
         self.guards.extend(changes.guards);
         self.insns += 1;
         self.end = next;
+        self.last = pc;
+        self.jumped = changes.jump.is_some();
         if k.insn.row.format.is_vector() || self.insns == 1 {
             self.vector_end = next;
         }
