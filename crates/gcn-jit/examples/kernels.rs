@@ -8,13 +8,16 @@ use gcn_emu::wave::WaveState;
 use gcn_isa::Target;
 use gcn_jit::Jit;
 use gcn_object::read::CodeObject;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Prints what an engine did when it goes.
 struct Told(Jit, bool);
 impl Engine for Told {
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
         self.0.run(wave, machine, fuel)
+    }
+    fn slice(&self) -> u64 {
+        self.0.slice()
     }
     fn forget(&mut self) {
         self.0.forget();
@@ -24,6 +27,10 @@ impl Drop for Told {
     fn drop(&mut self) {
         if self.1 {
             let s = self.0.stats;
+            let mut names: Vec<_> = self.0.names.iter().collect();
+            names.sort_by_key(|n| std::cmp::Reverse(n.1));
+            names.truncate(6);
+            println!("   {names:?}");
             println!(
                 "   [units {} insns {} code {} B compile {:.3} ms; executed {} interpreted {} restarts {}]",
                 s.units, s.insns, s.bytes, s.compiling.as_secs_f64() * 1e3, s.executed, s.interpreted, s.restarts
@@ -173,12 +180,12 @@ fn run(case: &Case, object: &CodeObject, target: Target, jit: bool, runs: usize,
     let mut best = Duration::MAX;
     let mut instructions = 0;
     for _ in 0..runs {
-        let begun = Instant::now();
+        let begun = cpu();
         match gpu.dispatch(&loaded, case.kernel, &launch) {
             Ok(stats) => instructions = stats.instructions,
             Err(e) => println!("   ERROR {e}"),
         }
-        best = best.min(begun.elapsed());
+        best = best.min(cpu() - begun);
     }
     let out = buffers
         .iter()
@@ -189,6 +196,12 @@ fn run(case: &Case, object: &CodeObject, target: Target, jit: bool, runs: usize,
         })
         .collect();
     (out, best, instructions)
+}
+
+/// The main thread's processor time.
+fn cpu() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat");
+    Duration::from_nanos(text.split(' ').next().and_then(|t| t.parse().ok()).expect("a number"))
 }
 
 fn main() {
@@ -205,7 +218,7 @@ fn main() {
         let Ok(bytes) = std::fs::read(format!("{dir}/{}-{gfx}.co", case.file)) else { continue };
         let object = CodeObject::parse(&bytes).expect("an object");
         let runs = if full { 3 } else { 1 };
-        let (got, time, insns) = run(&case, &object, target, true, runs, threads, true);
+        let (got, time, insns) = run(&case, &object, target, true, runs, threads, !full);
         println!("{:14} jit    {:10.3} ms  {:8.1} M wave instr/s", case.kernel, time.as_secs_f64() * 1e3, insns as f64 / time.as_secs_f64() / 1e6);
         if !full {
             let (want, _, insns2) = run(&case, &object, target, false, 1, 1, false);

@@ -57,6 +57,7 @@ pub struct JitStats {
     pub executed: u64,
 }
 
+
 /// The compiling engine of one host thread.
 pub struct Jit {
     interp: Interp,
@@ -66,6 +67,8 @@ pub struct Jit {
     ctx: Box<Ctx>,
     /// Counts for reports.
     pub stats: JitStats,
+    /// What the interpreter ran, by name.
+    pub names: HashMap<&'static str, u64>,
     all_live: bool,
     /// Each chunk is compared with the interpreter: for tests.
     check: bool,
@@ -86,6 +89,7 @@ struct Host<'a, 'm> {
     machine: &'a mut Machine<'m>,
     stop: Option<Stop>,
     interpreted: u64,
+    names: &'a mut HashMap<&'static str, u64>,
 }
 
 /// Runs one instruction. Not 0: `stop` says why the wave does not go on, or it has jumped.
@@ -100,6 +104,9 @@ extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
     };
     wave.pc = pc;
     host.interpreted += 1;
+    if let Some(insn) = fetch(host.machine, pc) {
+        *host.names.entry(insn.row.name).or_default() += 1;
+    }
     let mut fuel = 1;
     wave.clock = host_clock(ctx, wave.clock);
     let stop = host.interp.run(wave, host.machine, &mut fuel);
@@ -264,6 +271,7 @@ impl Jit {
             facts: None,
             ctx,
             stats: JitStats::default(),
+            names: HashMap::new(),
             all_live: false,
             check: false,
         }
@@ -353,6 +361,10 @@ impl Engine for Jit {
         stop
     }
 
+    fn slice(&self) -> u64 {
+        1 << 18
+    }
+
     fn forget(&mut self) {
         self.interp.forget();
         self.units.clear();
@@ -362,6 +374,7 @@ impl Engine for Jit {
 
 impl Jit {
     fn go(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
+        let begun = *fuel;
         loop {
             if wave.mode & mode::VSKIP != 0 || wave.status & (status::HALT | status::PRIV) != 0 || wave.vgprs.len() < 1 {
                 if let Some(stop) = self.one(wave, machine, fuel) {
@@ -405,7 +418,7 @@ impl Jit {
             }
             ctx.fuel = given;
             ctx.wave = wave;
-            let mut host = Host { interp: &mut self.interp, machine, stop: None, interpreted: 0 };
+            let mut host = Host { interp: &mut self.interp, machine, stop: None, interpreted: 0, names: &mut self.names };
             ctx.host = &mut host as *mut Host<'_, '_> as usize;
             let base = compiled.code.as_ptr();
             // SAFETY: the code is that of a unit, whose first bytes are a function of this signature; `at` is where one
@@ -459,6 +472,11 @@ impl Jit {
                 emit::EXIT_BARRIER => {
                     wave.pc = end;
                     return Stop::Barrier;
+                }
+                emit::EXIT_FUEL if begun != *fuel => {
+                    // The rest is for the next turn, which begins where a chunk does.
+                    wave.pc = start;
+                    return Stop::Limit;
                 }
                 which => {
                     wave.pc = start;

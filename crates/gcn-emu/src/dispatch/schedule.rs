@@ -30,9 +30,6 @@ use std::time::Duration;
 /// Waves under way at a time: the 40 that a compute unit holds, of 64 compute units, as Vega 10 has.
 pub const RESIDENT_WAVES: usize = 40 * 64;
 
-/// Instructions that a wave runs before the next wave's turn; a wave of higher priority runs so many more for each step.
-const SLICE: u64 = 4096;
-
 /// Turns of its waves that a workgroup has before another one's, if it does not wait.
 const PATIENCE: u32 = 16;
 
@@ -523,10 +520,12 @@ impl Worker<'_> {
         } else {
             let prio = wave.state.status >> status::USER_PRIO_SHIFT & 3;
             // The first turn is short, as a wave may start into waiting.
+            // A wave of higher priority runs so many more for each step.
+            let slice = self.engine.slice();
             let wanted = if wave.turns == 0 {
-                SLICE / 4
+                slice / 4
             } else {
-                SLICE * (1 + prio as u64)
+                slice * (1 + prio as u64)
             };
             let given = self.shared.take(wanted);
             let mut fuel = given;
@@ -542,7 +541,7 @@ impl Worker<'_> {
             wave.retries = stop == Stop::Retry;
             wave.turns = wave.turns.saturating_add(1);
             // Not too often: most waves that run for long are at work.
-            wave.suspect = wave.turns.is_power_of_two();
+            wave.suspect = stop == Stop::Limit && wave.turns.is_power_of_two();
             stop
         };
         let wave = &mut group.waves[w];
