@@ -8,10 +8,14 @@ mod corpus;
 mod diff;
 mod fixtures;
 mod input;
+mod kernels;
+mod libraries;
 mod listings;
 mod mc;
 mod measure;
 mod objects;
+#[path = "../../crates/gcn-emu/tests/programs/mod.rs"]
+mod programs;
 mod seeds;
 mod timed;
 
@@ -45,6 +49,10 @@ enum Task {
     Listings(listings::Options),
     /// Compile OpenCL kernels for every target, version and ABI; our objects of the listings must be the compiler's
     Clang(clang::Options),
+    /// Compile OpenCL kernels in every way there is, run them, and compare with the host
+    Kernels(kernels::Options),
+    /// Run kernels out of librocrand and librocsparse against published values and the host
+    Libraries(libraries::Options),
     /// LLVM's own tests, llvm/test/MC/AMDGPU and llvm/test/MC/Disassembler/AMDGPU, through our assembler and disassembler
     Mc(mc::Options),
     /// Compile testdata/kernels/*.cl with clang-14 for every tested target
@@ -85,6 +93,8 @@ fn main() -> ExitCode {
         Task::Objects(options) => objects::run(&options),
         Task::Listings(options) => listings::run(&options, &repo_root()),
         Task::Clang(options) => clang::run_all(&options, &repo_root()),
+        Task::Libraries(options) => libraries::run(&options, &repo_root()),
+        Task::Kernels(options) => kernels::run(&options, &repo_root()),
         Task::Bench(options) => bench::run(&options, &repo_root()).map(|()| true),
         Task::Measure(options) => measure::child(&options),
         Task::Seeds => seeds::run(&repo_root()).map(|()| true),

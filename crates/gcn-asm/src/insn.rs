@@ -2218,7 +2218,9 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Mods::Flat if !self.encoder.has(Field::Offset) => (0, 0),
             Mods::Flat if self.row.format == Format::Flat => (0, 0xfff),
             Mods::Flat => (-0x1000, 0xfff),
-            Mods::Smem if self.generation == Gen::Gfx9 => (-(1 << 20), (1 << 20) - 1),
+            Mods::Smem | Mods::SmemScratch if self.generation == Gen::Gfx9 => {
+                (-(1 << 20), (1 << 20) - 1)
+            }
             _ => return self.miss(m.span, Why::Modifier),
         };
         if !(from..=to).contains(&value) {
@@ -2233,7 +2235,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 e.set(Field::Offset0, value as u32 & 255);
                 e.set(Field::Offset1, value as u32 >> 8);
             }
-            Mods::Smem => {
+            Mods::Smem | Mods::SmemScratch => {
                 let has_register = e.set(Field::Imm, 1);
                 if !has_register {
                     return self.miss(m.span, Why::Modifier);

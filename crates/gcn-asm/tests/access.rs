@@ -112,7 +112,7 @@ fn registers() {
             ("v_movreld_b32 v0, v1", "v1 m0 exec", "v*"),
             (
                 "v_interp_p2_f16 v0, v1, attr0.x, v3",
-                "v1 v3 exec mode m0",
+                "v1 v3 m0 exec mode",
                 "v0",
             ),
             ("v_readlane_b32 s2, v3, s4", "v3 s4", "s2"),
@@ -198,30 +198,26 @@ fn registers() {
             ),
             ("s_call_b64 s[8:9], 4", "", "s[8:9]"),
             ("ds_append v0", "exec m0", "v0"),
-            ("ds_gws_init v0 gds", "v0 exec m0", ""),
+            ("ds_gws_init v0 gds", "v0 m0 exec", ""),
             (
                 "buffer_load_format_d16_hi_x v8, v0, s[8:11], 0 idxen",
                 "v8 v0 s[8:11] exec",
                 "v8",
             ),
-            (
-                "s_scratch_load_dword s8, s[4:5], 0x10",
-                "s[4:5] flat_scratch",
-                "s8",
-            ),
+            ("s_scratch_load_dword s8, s[4:5], 0x10", "s[4:5]", "s8"),
             (
                 "image_atomic_add v8, v0, s[8:15] dmask:0x1 glc",
-                "v8 v0 s[8:15] exec",
+                "v8 v[0:3] s[8:15] exec",
                 "v8",
             ),
             (
                 "image_atomic_add v8, v0, s[8:15] dmask:0x1",
-                "v8 v0 s[8:15] exec",
+                "v8 v[0:3] s[8:15] exec",
                 "",
             ),
             (
                 "image_load v[8:9], v0, s[8:15] dmask:0x2 tfe",
-                "v0 s[8:15] exec",
+                "v[0:3] s[8:15] exec",
                 "v[8:9]",
             ),
             ("exp mrt0 off, v1, off, off done", "v1 exec", ""),
@@ -361,7 +357,7 @@ fn memory_and_counters() {
         (
             "gfx900",
             "ds_append v0",
-            Some((Lds, Atomic, 0, true)),
+            Some((Lds, Atomic, 4, true)),
             "lgkm",
         ),
         ("gfx900", "ds_gws_sema_v gds", None, "lgkm exp"),

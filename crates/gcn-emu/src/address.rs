@@ -1,7 +1,8 @@
 //! The addresses of memory instructions, with their range checks, and the accesses through them.
 
 use crate::engine::{Failure, Machine};
-use crate::mem::Fault;
+use crate::global::GDS_BYTES;
+use crate::mem::{Fault, FaultKind};
 use crate::operands::Opnd;
 use crate::wave::{LANES, WaveState};
 use gcn_isa::decode::Insn;
@@ -14,6 +15,10 @@ use gcn_isa::target::Gen;
 /// What the last address of an instruction says of the accesses through it.
 pub(crate) struct Range {
     kind: Kind,
+    /// The instruction goes to GDS in place of LDS.
+    gds: bool,
+    /// The LDS address is made of M0, which then cannot be its limit.
+    by_m0: bool,
     /// The address that each lane's accesses must end at or before.
     limit: [u64; LANES],
     /// Swizzled buffers: the addresses given, and the offset and element 0's address behind each.
@@ -52,6 +57,8 @@ impl Range {
     pub fn new() -> Range {
         Range {
             kind: Kind::Unchecked,
+            gds: false,
+            by_m0: false,
             limit: [0; LANES],
             first: [0; LANES],
             offset: [0; LANES],
@@ -59,14 +66,17 @@ impl Range {
         }
     }
 
-    pub fn clear(&mut self) {
+    /// Begins an instruction, which goes to GDS where others go to LDS, or not.
+    pub fn start(&mut self, gds: bool) {
         self.kind = Kind::Unchecked;
+        self.gds = gds;
+        self.by_m0 = false;
     }
 
     /// The real address of an access of `size` bytes at `address` in a lane; `None` where it is out of range, so that
     /// loads give 0 and stores do nothing.
     #[inline]
-    fn check(&self, lane: usize, address: u64, size: u64) -> Option<u64> {
+    pub(crate) fn check(&self, lane: usize, address: u64, size: u64) -> Option<u64> {
         match self.kind {
             Kind::Unchecked => Some(address),
             Kind::Limited => {
@@ -143,7 +153,7 @@ pub(crate) fn addresses<const N: usize>(
             Ok(())
         }
         Format::Ds => {
-            lds_addresses(insn, operands, wave, out);
+            lds_addresses(insn, operands, wave, range, out);
             Ok(())
         }
         Format::Mubuf | Format::Mtbuf => {
@@ -170,16 +180,22 @@ fn scalar_address(
 ) -> u64 {
     let generation = insn.generation();
     let sgpr = |code: u32| match reg(code as u16, generation) {
-        Reg::Literal => insn.literal as u64,
         Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => {
             wave.sgprs.get(code as usize).copied().unwrap_or(0) as u64
         }
         _ => 0,
     };
+    let unit = match insn.row.shape.mods {
+        Mods::SmemScratch => 64,
+        _ => 1,
+    };
+    let sgpr = |code: u32| sgpr(code) * unit;
     let raw = insn.field(Field::Offset);
     let immediate = insn.field(Field::Imm) != 0;
     let offset = match generation {
         Gen::Gfx6 | Gen::Gfx7 if immediate => raw as u64 * 4,
+        // gfx7's literal counts dwords, as the immediate does.
+        Gen::Gfx7 if reg(raw as u16, generation) == Reg::Literal => insn.literal as u64 * 4,
         Gen::Gfx6 | Gen::Gfx7 => sgpr(raw),
         Gen::Gfx8 if immediate => raw as u64,
         Gen::Gfx8 => sgpr(raw & 0x7f),
@@ -218,17 +234,25 @@ fn scalar_address(
     address
 }
 
-/// LDS: the VGPR and the 16-bit offset (with two offsets the meaning adds them).
+/// LDS: the VGPR and the 16-bit offset (with two offsets the meaning adds them). Without a VGPR it is M0's low half and the
+/// offset, in GDS the offset alone, as every address there counts from M0's base.
 fn lds_addresses<const N: usize>(
     insn: &Insn,
     operands: &[Opnd],
     wave: &WaveState,
+    range: &mut Range,
     out: &mut [u64; N],
 ) {
     let offset = match insn.row.shape.mods {
         Mods::Ds2 => 0,
         _ => (insn.field(Field::Offset0) | insn.field(Field::Offset1) << 8) as u64,
     };
+    if insn.row.shape.slot(Role::DsAddr).is_none() {
+        let base = if range.gds { 0 } else { wave.m0() & 0xffff };
+        range.by_m0 = true;
+        *out = [base as u64 + offset; N];
+        return;
+    }
     let base = find(insn, operands, Role::DsAddr).and_then(|o| o.lanes(wave, 0));
     for (lane, out) in out.iter_mut().enumerate() {
         *out = base.map_or(0, |b| b[lane % LANES]) as u64 + offset;
@@ -239,10 +263,11 @@ fn lds_addresses<const N: usize>(
 /// those of gfx9 by the LDS alone. A sum of address and offset that leaves 32 bits is out of range on gfx6 and wraps on the
 /// others.
 #[inline]
-fn lds_limit(wave: &WaveState, machine: &Machine<'_>) -> (u64, u64) {
+fn lds_limit(wave: &WaveState, machine: &Machine<'_>, range: &Range) -> (u64, u64) {
     const LOW: u64 = 0xffff_ffff;
     let bytes = machine.lds.0.len() as u64;
     match machine.target.generation() {
+        _ if range.by_m0 => (LOW, bytes),
         Gen::Gfx6 => (u64::MAX, bytes.min(wave.m0() as u64)),
         Gen::Gfx7 | Gen::Gfx8 => (LOW, bytes.min(wave.m0() as u64)),
         Gen::Gfx9 => (LOW, bytes),
@@ -251,11 +276,38 @@ fn lds_limit(wave: &WaveState, machine: &Machine<'_>) -> (u64, u64) {
 
 /// Where in LDS an access of `size` bytes lands.
 #[inline]
-fn lds_place(wave: &WaveState, machine: &Machine<'_>, address: u64, size: u64) -> Target {
-    let (wrap, limit) = lds_limit(wave, machine);
+fn lds_place(
+    wave: &WaveState,
+    machine: &Machine<'_>,
+    range: &Range,
+    address: u64,
+    size: u64,
+) -> Target {
+    if range.gds {
+        return gds_place(wave, address, size);
+    }
+    let (wrap, limit) = lds_limit(wave, machine, range);
     let address = address & wrap;
     match address.checked_add(size) {
         Some(end) if end <= limit => Target::Lds(address as usize),
+        _ => Target::Nowhere,
+    }
+}
+
+/// Where in GDS an access of `size` bytes lands: behind M0's base (bits 31:16), within M0's size (bits 15:0).
+fn gds_place(wave: &WaveState, address: u64, size: u64) -> Target {
+    let (base, bytes) = ((wave.m0() >> 16) as u64, (wave.m0() & 0xffff) as u64);
+    let address = address & 0xffff_ffff;
+    if address + size <= bytes {
+        gds_at(base + address, size)
+    } else {
+        Target::Nowhere
+    }
+}
+
+fn gds_at(address: u64, size: u64) -> Target {
+    match address.checked_add(size) {
+        Some(end) if end <= GDS_BYTES as u64 => Target::Gds(address as usize),
         _ => Target::Nowhere,
     }
 }
@@ -282,13 +334,15 @@ fn buffer_addresses<const N: usize>(
             .map_or(0, |v| v[lane % LANES])
     };
     if insn.field(Field::Addr64) != 0 {
-        // No range check: the resource's size is not looked at.
+        // No range check: the resource's size is not looked at. The sum has the 48 bits of the base, so that compilers put
+        // negative offsets there.
         for (lane, out) in out.iter_mut().enumerate() {
             let vaddr = dword(0, lane) as u64 | (dword(1, lane) as u64) << 32;
             *out = buffer
                 .base
                 .wrapping_add(vaddr)
-                .wrapping_add(soffset + inst_offset as u64);
+                .wrapping_add(soffset + inst_offset as u64)
+                & 0xffff_ffff_ffff;
         }
         range.kind = Kind::Unchecked;
         return;
@@ -321,7 +375,10 @@ fn buffer_addresses<const N: usize>(
         }) as u64
             + inst_offset as u64;
         // The thread's number is no part of the index that is checked.
-        let in_range = !structured || index < buffer.records;
+        // An offset beyond the stride is out of range where the hardware checks the two apart (docs/errata.md, buffer-range).
+        let apart = (idxen || buffer.add_tid) && (generation <= Gen::Gfx7 || buffer.swizzle);
+        let in_range =
+            !structured || index < buffer.records && !(apart && offset >= buffer.stride as u64);
         if buffer.add_tid {
             index = index.wrapping_add(lane as u32);
         }
@@ -355,8 +412,18 @@ fn buffer_addresses<const N: usize>(
     }
 }
 
-/// FLAT, GLOBAL and SCRATCH. FLAT's offset has 12 bits, the others' 13 with a sign; both are gfx9's. SCRATCH gives offsets
-/// within a lane's scratch.
+/// The immediate offset of a vector memory instruction, in bytes. FLAT's has 12 bits, GLOBAL's and SCRATCH's 13 with a sign;
+/// these are gfx9's.
+pub(crate) fn offset(insn: &Insn) -> i64 {
+    let raw = insn.field(Field::Offset);
+    match insn.row.format {
+        Format::Flat => (raw & 0xfff) as i64,
+        Format::Global | Format::Scratch => ((raw << 19) as i32 >> 19) as i64,
+        _ => raw as i64,
+    }
+}
+
+/// FLAT, GLOBAL and SCRATCH. SCRATCH gives offsets within a lane's scratch.
 fn flat_addresses<const N: usize>(
     insn: &Insn,
     operands: &[Opnd],
@@ -364,11 +431,7 @@ fn flat_addresses<const N: usize>(
     machine: &Machine<'_>,
     out: &mut [u64; N],
 ) {
-    let raw = insn.field(Field::Offset);
-    let offset = match insn.row.format {
-        Format::Flat => (raw & 0xfff) as u64,
-        _ => ((raw << 19) as i32 >> 19) as i64 as u64,
-    };
+    let offset = offset(insn) as u64;
     let address = find(insn, operands, Role::FlatAddr);
     let low = address.and_then(|a| a.lanes(wave, 0));
     let high = address.and_then(|a| a.lanes(wave, 1));
@@ -397,6 +460,7 @@ fn flat_addresses<const N: usize>(
 enum Target {
     Memory(u64),
     Lds(usize),
+    Gds(usize),
     Nowhere,
 }
 
@@ -435,7 +499,9 @@ fn resolve(
     };
     match space {
         Space::Global => Target::Memory(address),
-        Space::Lds => lds_place(wave, machine, address, size),
+        Space::Parameters => in_lds(address),
+        Space::Lds => lds_place(wave, machine, range, address, size),
+        Space::Gds => gds_at(address, size),
         Space::Scratch => Target::Memory(scratch_address(wave, machine, lane, address as u32)),
         Space::Flat => {
             let aperture = address >> 32 << 32;
@@ -466,6 +532,7 @@ fn load(
     match resolve(space, wave, machine, range, lane, address, size) {
         Target::Nowhere => Ok(0),
         Target::Lds(at) => Ok(lds_load(&machine.lds.0[at..at + size as usize])),
+        Target::Gds(at) => Ok(lds_load(&machine.global.gds()[at..at + size as usize])),
         Target::Memory(at) => match size {
             1 => machine.memory.load_u8(at).map(u64::from),
             2 => machine.memory.load_u16(at).map(u64::from),
@@ -508,8 +575,8 @@ pub(crate) fn load_lanes<const N: usize>(
                 machine.memory.load_u32(at).map(u64::from)
             })
         }
-        (Space::Lds, 4) if unchecked => {
-            let (wrap, limit) = lds_limit(wave, machine);
+        (Space::Lds, 4) if unchecked && !range.gds => {
+            let (wrap, limit) = lds_limit(wave, machine, range);
             let lds = machine.lds.0.get(..limit as usize).unwrap_or(&[]);
             each_lane(exec, addresses, offset, out, |_, at| {
                 let at = (at & wrap) as usize;
@@ -561,6 +628,10 @@ pub(crate) fn store(
             machine.lds.0[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
             Ok(())
         }
+        Target::Gds(at) => {
+            machine.global.update(at, size.min(8) as usize, |_| value);
+            Ok(())
+        }
         Target::Memory(at) => match size {
             1 => machine.memory.store_u8(at, value as u8),
             2 => machine.memory.store_u16(at, value as u16),
@@ -579,6 +650,9 @@ fn lds_load(bytes: &[u8]) -> u64 {
 }
 
 /// An atomic of 32 or 64 bits; gives the old value, 0 out of range.
+///
+/// # Errors
+/// A fault of memory, or an address that is no multiple of the size.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn atomic(
     space: Space,
@@ -596,12 +670,18 @@ pub(crate) fn atomic(
     let new = |old: u64| crate::eval::atomic(op, ty, old, data, second, wave.mode);
     match resolve(space, wave, machine, range, lane, address, size) {
         Target::Nowhere => Ok(0),
+        Target::Lds(at) | Target::Gds(at) if !(at as u64).is_multiple_of(size) => Err(Fault {
+            addr: address,
+            size,
+            kind: FaultKind::Misaligned,
+        }),
         Target::Lds(at) => {
             let bytes = &mut machine.lds.0[at..at + size as usize];
             let old = lds_load(bytes);
             bytes.copy_from_slice(&new(old).to_le_bytes()[..size as usize]);
             Ok(old)
         }
+        Target::Gds(at) => Ok(machine.global.update(at, size.min(8) as usize, new)),
         Target::Memory(at) if size == 4 => machine
             .memory
             .fetch_update_u32(at, |old| new(old as u64) as u32)

@@ -4,6 +4,9 @@
 //! Architecture Specification".
 
 mod abi;
+mod host;
+mod hostcall;
+mod printf;
 mod schedule;
 mod stuck;
 pub mod watch;
@@ -13,11 +16,14 @@ use crate::interp::Interp;
 use crate::mem::{Fault, MemError, Memory, PAGE_SIZE, Perm};
 use abi::Shape;
 use gcn_isa::target::Target;
-use gcn_object::read::{CodeObject, Kernel};
+use gcn_object::Builder;
+use gcn_object::read::{CodeObject, FileKind, Kernel};
+use gcn_object::target::Os;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
 pub use stuck::{StuckWave, Waits};
 use watch::Watch;
 
@@ -28,6 +34,8 @@ pub struct Gpu {
     target: Target,
     engine: Arc<dyn Fn() -> Box<dyn Engine> + Send + Sync>,
     dispatches: AtomicU64,
+    output: host::Output,
+    heap: OnceLock<Arc<hostcall::Heap>>,
 }
 
 /// A code object in guest memory.
@@ -35,8 +43,12 @@ pub struct Gpu {
 pub struct Loaded {
     /// What was added to the file's virtual addresses.
     pub base: u64,
-    /// Its kernels; their addresses are the file's.
+    /// Its kernels; their addresses are the file's, or of a relocatable object those that it was linked to.
     pub kernels: Vec<Kernel>,
+    /// OpenCL printf's formats, as the metadata have them.
+    pub printf: Vec<String>,
+    /// The system whose conventions the kernels follow.
+    pub os: Os,
 }
 
 impl Loaded {
@@ -53,6 +65,8 @@ pub struct Launch {
     pub grid: [u32; 3],
     /// Work-items of a workgroup in each dimension; a workgroup at the grid's edge may have fewer.
     pub group: [u32; 3],
+    /// What OpenCL's get_global_id counts from in each dimension: a hidden argument, where the kernel has it.
+    pub offset: [u64; 3],
     /// The explicit arguments, laid out as the metadata say. Hidden ones are filled in.
     pub kernarg: Vec<u8>,
     /// Bytes of LDS beyond those that the kernel declares.
@@ -162,6 +176,8 @@ pub enum RunError {
     },
     /// A wave executed s_trap.
     Trap { place: Place, id: u32 },
+    /// A kernel asked the host for what there is not, or its text could not be written.
+    Host { place: Place, why: String },
     /// A wave halted, and nobody wakes it.
     Halted { place: Place },
     /// No wave can go on: all wait at barriers or for global wave sync, or have halted. `others` more do than are listed.
@@ -210,16 +226,20 @@ impl fmt::Display for RunError {
                 write!(f, "\n  at {}", report.text)
             }
             RunError::Trap { place, id } => write!(f, "s_trap {id}\n  in {place}"),
+            RunError::Host { place, why } => write!(f, "{why}\n  in {place}"),
             RunError::Halted { place } => {
                 write!(f, "the wave halted and nothing wakes it\n  in {place}")
             }
             RunError::Deadlock { waves, others } => {
-                f.write_str("deadlock: no wave can go on")?;
+                let kernel = stuck::kernel(waves);
+                write!(f, "deadlock in kernel {kernel}: no wave can go on")?;
                 stuck::list(f, waves, *others)
             }
             RunError::Livelock { waves, others } => {
-                f.write_str(
-                    "livelock: waves run round and round in loops that change nothing and that nobody ends",
+                let kernel = stuck::kernel(waves);
+                write!(
+                    f,
+                    "livelock in kernel {kernel}: waves run round and round in loops that change nothing and that nobody ends"
                 )?;
                 stuck::list(f, waves, *others)
             }
@@ -267,7 +287,14 @@ impl Gpu {
             target,
             engine: Arc::new(engine),
             dispatches: AtomicU64::new(0),
+            output: Mutex::new(Box::new(std::io::stdout())),
+            heap: OnceLock::new(),
         })
+    }
+
+    /// Where the text goes that kernels print, by OpenCL's printf or by host calls; standard output until now.
+    pub fn set_output(&mut self, output: impl Write + Send + 'static) {
+        self.output = Mutex::new(Box::new(output));
     }
 
     /// The chip.
@@ -275,7 +302,8 @@ impl Gpu {
         self.target
     }
 
-    /// Lays a code object out in guest memory, with each page's permissions as its segment says.
+    /// Lays a code object out in guest memory, with each page's permissions as its segment says. A relocatable object, as
+    /// Mesa's are, is linked first.
     ///
     /// # Errors
     /// A [`LoadError`]; nothing stays mapped then.
@@ -287,6 +315,17 @@ impl Gpu {
                 gpu: self.target.name(),
             });
         }
+        let linked;
+        let object = match object.kind {
+            FileKind::Loadable => object,
+            FileKind::Relocatable => {
+                let bytes = Builder::from_relocatable(object).and_then(|b| b.loadable());
+                linked = bytes
+                    .and_then(|bytes| CodeObject::parse(&bytes))
+                    .map_err(LoadError::Object)?;
+                &linked
+            }
+        };
         let end = object
             .segments
             .last()
@@ -304,6 +343,8 @@ impl Gpu {
             Ok(()) => Ok(Loaded {
                 base,
                 kernels: object.kernels.clone(),
+                printf: object.metadata.printf.clone(),
+                os: object.os,
             }),
             Err(e) => {
                 // It was just mapped.
@@ -366,8 +407,9 @@ impl Gpu {
             name: kernel.to_string(),
             have: loaded.kernels.iter().map(|k| k.name.clone()).collect(),
         })?;
-        let mut shape = Shape::new(self.target, kernel, launch)?;
+        let mut shape = Shape::new(self.target, loaded.os, kernel, launch)?;
         shape.resident = schedule::resident(&shape, self.memory.free_bytes());
+        shape.make_room_for_host(loaded, kernel, self.memory.free_bytes());
         let mut regions = Vec::new();
         let result = self
             .prepare(loaded, kernel, launch, &shape, &mut regions)

@@ -9,8 +9,8 @@ use std::fmt;
 /// Where instructions are fetched from.
 #[derive(Clone, Copy)]
 pub enum Code<'a> {
-    /// These bytes, at addresses from 0.
-    Snippet(&'a [u8]),
+    /// These bytes, from an address on. A wave that leaves them has fallen off.
+    Snippet(u64, &'a [u8]),
     /// Guest memory.
     Memory,
 }
@@ -96,14 +96,25 @@ pub(crate) struct Failure {
     pub kind: FaultKind,
     pub addr: Option<u64>,
     pub lane: Option<u8>,
+    /// Nothing failed: the instruction waits, and is to be run again.
+    pub retry: bool,
 }
 
 impl Failure {
+    /// The instruction cannot go on until other waves did something.
+    pub(crate) fn retry() -> Failure {
+        Failure {
+            retry: true,
+            ..Failure::unsupported("the wave waits")
+        }
+    }
+
     pub(crate) fn unsupported(why: &'static str) -> Failure {
         Failure {
             kind: FaultKind::Unsupported(why),
             addr: None,
             lane: None,
+            retry: false,
         }
     }
 
@@ -112,6 +123,7 @@ impl Failure {
             kind: FaultKind::Memory(fault.kind),
             addr: Some(fault.addr),
             lane,
+            retry: false,
         }
     }
 }
@@ -131,8 +143,8 @@ pub enum Stop {
     Barrier,
     /// It lets others go first: s_sleep. The PC is the next instruction's.
     Yield,
-    /// It can go on only after others did something: a wait for global wave sync. The PC is that instruction's, which is
-    /// to be run again.
+    /// It can go on only after others did something: a wait for global wave sync, or for its turn at an ordered count. The
+    /// PC is that instruction's, which is to be run again; it took no fuel and no time. See [`Global::changes`].
     Retry,
     /// The fuel is spent. The PC is the next instruction's.
     Limit,

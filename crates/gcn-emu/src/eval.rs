@@ -1,6 +1,7 @@
 //! The operations of the meanings' language that need nothing but their operands and MODE.
 
-use crate::fp::{self, Env, F16, F32, F64, Mode};
+use crate::fp::{self, Env, F16, F32, F64, Mode, Round};
+use crate::wave::mode::FP16_OVFL;
 use crate::with_known_env;
 use gcn_isa::meaning::{AtomicOp, Op, width_mask};
 use gcn_isa::shape::Ty;
@@ -253,10 +254,15 @@ pub fn eval<const N: usize>(
         Op::Ceil => float1!(ty, &env(mode, ty), ceil, d, a),
         Op::RoundZero => float1!(ty, &env(mode, ty), trunc, d, a),
         Op::RoundEven => float1!(ty, &env(mode, ty), rndne, d, a),
+        Op::Table(entries) => map1(d, a, |x| {
+            let entry = usize::try_from(x).ok().and_then(|n| entries.get(n));
+            entry.copied().unwrap_or(0) & mask
+        }),
         // What needs more than operands and MODE.
         Op::Const(_)
         | Op::Src(_)
         | Op::SrcDword(..)
+        | Op::SrcHalf(..)
         | Op::Get(_)
         | Op::Field(_)
         | Op::CodeOf(_)
@@ -268,10 +274,46 @@ pub fn eval<const N: usize>(
         | Op::Lane
         | Op::Address
         | Op::Load(..)
+        | Op::LoadFormat(_)
+        | Op::LdsOfLane
         | Op::Atomic(..)
+        | Op::WaveAtomic(..)
+        | Op::Gws(_)
+        | Op::Turn
         | Op::Getreg => return false,
     }
+    if out == Ty::F16 && mode & FP16_OVFL != 0 && generation >= Gen::Gfx9 {
+        hold_overflow(op, ty, mode, [a, b, c], d);
+    }
     true
+}
+
+/// MODE.FP16_OVFL: a f16 result that overflowed becomes the largest finite number of its sign. An infinity stays that comes
+/// from an infinity or from a division by zero. (docs/errata.md, fp16-ovfl.)
+#[cold]
+fn hold_overflow<const N: usize>(
+    op: Op,
+    ty: Ty,
+    mode: u32,
+    args: [&[u64; N]; 3],
+    d: &mut [u64; N],
+) {
+    const LARGEST: u64 = 0x7bff;
+    let infinite = |v: u64| by_float!(ty, F => fp::is_inf::<F>(v));
+    for lane in 0..N {
+        let [a, b, c] = args.map(|arg| arg[lane]);
+        let exact = match op {
+            Op::Add | Op::Sub | Op::Mul => infinite(a) || infinite(b),
+            Op::Fma | Op::FmaLdexp(_) | Op::Mad => infinite(a) || infinite(b) || infinite(c),
+            Op::Div => infinite(a) || fp::is_zero::<F16>(fp::flush_in::<F16>(b, &env(mode, ty))),
+            Op::Ldexp | Op::FloatToFloat => infinite(a),
+            Op::IntToFloat => false,
+            _ => return,
+        };
+        if !exact && fp::is_inf::<F16>(d[lane]) {
+            d[lane] = d[lane] & 0x8000 | LARGEST;
+        }
+    }
 }
 
 /// What an atomic stores, from the old value, its data and its second operand.
@@ -279,9 +321,11 @@ pub(crate) fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mod
     let mask = width_mask(ty);
     let bits = ty.bits();
     let float = ty.is_float();
-    let e = &env(mode, ty);
+    // Comparisons see denormals whatever MODE says: a NaN is neither less nor equal.
     let smaller = |x: u64, y: u64| {
-        if ty.is_signed() {
+        if float {
+            by_float!(ty, F => fp::lt::<F>(x, y, &Env::IEEE))
+        } else if ty.is_signed() {
             signed(x, bits) < signed(y, bits)
         } else {
             x < y
@@ -290,7 +334,7 @@ pub(crate) fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mod
     match op {
         AtomicOp::Swap => data,
         AtomicOp::CmpSwap if float => {
-            let same = by_float!(ty, F => fp::eq::<F>(old, second, e));
+            let same = by_float!(ty, F => fp::eq::<F>(old, second, &Env::IEEE));
             if same { data } else { old }
         }
         AtomicOp::CmpSwap => {
@@ -300,12 +344,17 @@ pub(crate) fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mod
                 old
             }
         }
-        AtomicOp::Add if float => by_float!(ty, F => fp::add::<F>(old, data, e)),
+        AtomicOp::Add if float => {
+            // The adder beside the memory is none of the VALU's: it quiets a NaN whatever MODE.IEEE says.
+            let e = &Env {
+                ieee: true,
+                ..env(mode, ty).rounding(Round::NearestEven)
+            };
+            by_float!(ty, F => fp::add::<F>(old, data, e))
+        }
         AtomicOp::Add => old.wrapping_add(data) & mask,
         AtomicOp::Sub => old.wrapping_sub(data) & mask,
         AtomicOp::Rsub => data.wrapping_sub(old) & mask,
-        AtomicOp::Min if float => by_float!(ty, F => fp::min::<F>(old, data, e)),
-        AtomicOp::Max if float => by_float!(ty, F => fp::max::<F>(old, data, e)),
         AtomicOp::Min => {
             if smaller(data, old) {
                 data
@@ -344,6 +393,11 @@ pub(crate) fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mod
             } else {
                 old.wrapping_add(second) & mask
             }
+        }
+        AtomicOp::AndAdd => (old & second).wrapping_add(data) & mask,
+        AtomicOp::CondSwap => {
+            let top = 1 << (bits - 1);
+            if data & top != 0 { data ^ top } else { old }
         }
     }
 }

@@ -1,5 +1,305 @@
-//! What the waves of a dispatch share beside memory.
+//! What the waves of a dispatch share beside memory: the global data share, global wave sync and the turns of ordered
+//! counts.
+//!
+//! Sources: AMD's manuals of the gfx6 to gfx9 families, "GDS" and "Data Share Instructions". What they leave open is
+//! decided in docs/errata.md, `gws` and `ds-ordered-count`.
 
-/// The global data share and the resources of global wave sync.
+use gcn_isa::meaning::GwsOp;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Bytes of the global data share.
+pub const GDS_BYTES: usize = 64 << 10;
+
+/// Resources of global wave sync.
+const RESOURCES: usize = 64;
+
+/// How many turns a wave may give up. Chips have four queues of ordered counts.
+const MOST_TURNS: u32 = 256;
+
+/// The global data share, the resources of global wave sync and the order of waves. Every operation is atomic between
+/// host threads.
+#[derive(Debug)]
+pub struct Global {
+    gds: Mutex<Box<[u8]>>,
+    resources: Mutex<[Resource; RESOURCES]>,
+    turns: Mutex<Turns>,
+    changes: AtomicU64,
+}
+
+impl Default for Global {
+    fn default() -> Global {
+        Global {
+            gds: Mutex::new(vec![0; GDS_BYTES].into_boxed_slice()),
+            resources: Mutex::new([Resource::default(); RESOURCES]),
+            turns: Mutex::default(),
+            changes: AtomicU64::new(0),
+        }
+    }
+}
+
+/// A barrier or a semaphore.
+#[derive(Clone, Copy, Debug, Default)]
+struct Resource {
+    counter: u32,
+    /// Barriers: how often the waves have met.
+    phase: u64,
+    /// Semaphores: the ticket of the next wave to come, and that of the first that waits.
+    next: u64,
+    first: u64,
+}
+
+/// Where the waves stand with their ordered counts.
 #[derive(Debug, Default)]
-pub struct Global {}
+struct Turns {
+    /// For each turn of a wave (its first, its second, …) the waves that have given it up.
+    given_up: Vec<Passed>,
+    /// The waves that have ended or want no more turns.
+    ended: Passed,
+}
+
+/// A set of numbers, most of them the lowest there are.
+#[derive(Debug, Default)]
+struct Passed {
+    /// All below are in the set.
+    below: u64,
+    /// Those of the others that are.
+    beyond: BTreeSet<u64>,
+}
+
+impl Passed {
+    fn insert(&mut self, number: u64) {
+        if number >= self.below {
+            self.beyond.insert(number);
+            while self.beyond.remove(&self.below) {
+                self.below += 1;
+            }
+        }
+    }
+
+    /// Puts all numbers below `end` in the set.
+    fn insert_below(&mut self, end: u64) {
+        if end > self.below {
+            self.below = end;
+            self.beyond = self.beyond.split_off(&end);
+            while self.beyond.remove(&self.below) {
+                self.below += 1;
+            }
+        }
+    }
+
+    fn contains(&self, number: u64) -> bool {
+        number < self.below || self.beyond.contains(&number)
+    }
+}
+
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Global {
+    /// Replaces `bytes` bytes of the global data share at `at`; `new` makes them of the old ones. Gives the old ones.
+    pub(crate) fn update(&self, at: usize, bytes: usize, new: impl FnOnce(u64) -> u64) -> u64 {
+        let mut gds = self.gds();
+        let Some(place) = gds.get_mut(at..at + bytes) else {
+            return 0;
+        };
+        let mut word = [0; 8];
+        word[..bytes].copy_from_slice(place);
+        let old = u64::from_le_bytes(word);
+        let word = new(old).to_le_bytes();
+        if word[..bytes] != *place {
+            place.copy_from_slice(&word[..bytes]);
+            drop(gds);
+            self.changed();
+        }
+        old
+    }
+
+    /// The bytes of the global data share, [`GDS_BYTES`] of them; other waves wait as long as the guard lives.
+    pub fn gds(&self) -> MutexGuard<'_, Box<[u8]>> {
+        lock(&self.gds)
+    }
+
+    /// A number that goes up whenever the global data share changes, and whenever a wave that waits
+    /// ([`Stop::Retry`](crate::engine::Stop::Retry)) may be able to go on. If every wave waits and it has not changed since
+    /// before the first of them tried, none ever will.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Relaxed)
+    }
+
+    fn changed(&self) {
+        self.changes.fetch_add(1, Relaxed);
+    }
+
+    /// Does an operation on a resource (modulo 64). `ticket` is the wave's: it is set while the wave waits.
+    /// Says whether the operation is done; else it is to be tried again.
+    pub(crate) fn gws(
+        &self,
+        op: GwsOp,
+        resource: usize,
+        value: u32,
+        ticket: &mut Option<u64>,
+    ) -> bool {
+        let resource = &mut lock(&self.resources)[resource % RESOURCES];
+        match op {
+            GwsOp::Init => resource.counter = value,
+            GwsOp::Signal => resource.counter = resource.counter.saturating_add(value),
+            GwsOp::ReleaseAll => {
+                resource.counter = (resource.next - resource.first) as u32;
+            }
+            GwsOp::Take => {
+                let mine = *ticket.get_or_insert_with(|| {
+                    resource.next += 1;
+                    resource.next - 1
+                });
+                if resource.counter == 0 || mine != resource.first {
+                    return false;
+                }
+                resource.counter -= 1;
+                resource.first += 1;
+            }
+            GwsOp::Barrier => match *ticket {
+                Some(phase) if phase == resource.phase => return false,
+                Some(_) => {}
+                None if resource.counter > 0 => {
+                    resource.counter -= 1;
+                    *ticket = Some(resource.phase);
+                    return false;
+                }
+                None => {
+                    resource.counter = value;
+                    resource.phase += 1;
+                }
+            },
+        }
+        *ticket = None;
+        self.changed();
+        true
+    }
+
+    /// Whether it is the turn of wave `number` (in the order of dispatch, from 0), which has given up `turns` turns:
+    /// whether all before it have given up as many and this one, or have ended. `None` if it had more turns than there are.
+    pub(crate) fn turn(&self, number: u64, turns: u32) -> Option<bool> {
+        let mut those = lock(&self.turns);
+        let ended = those.ended.below;
+        let first = {
+            let queue = those.queue(turns)?;
+            // So that no more than the waves under way is kept.
+            queue.insert_below(ended);
+            queue.below
+        };
+        let (given_up, ended) = (those.given_up.get(turns as usize)?, &those.ended);
+        Some((first..number).all(|w| given_up.contains(w) || ended.contains(w)))
+    }
+
+    /// Wave `number` gives up its turn; with `all`, those to come too.
+    pub(crate) fn release(&self, number: u64, turns: u32, all: bool) {
+        let mut those = lock(&self.turns);
+        if all {
+            those.ended.insert(number);
+        }
+        if let Some(queue) = those.queue(turns) {
+            queue.insert(number);
+        }
+        drop(those);
+        self.changed();
+    }
+
+    /// Wave `number` (in the order of dispatch, from 0) has ended: nobody waits for it.
+    pub(crate) fn ended(&self, number: u64) {
+        lock(&self.turns).ended.insert(number);
+        self.changed();
+    }
+}
+
+impl Turns {
+    fn queue(&mut self, turn: u32) -> Option<&mut Passed> {
+        if turn >= MOST_TURNS {
+            return None;
+        }
+        let at = turn as usize;
+        if self.given_up.len() <= at {
+            self.given_up.resize_with(at + 1, Passed::default);
+        }
+        self.given_up.get_mut(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(global: &Global, op: GwsOp, value: u32, ticket: &mut Option<u64>) -> bool {
+        global.gws(op, 64 + 3, value, ticket)
+    }
+
+    #[test]
+    fn a_barrier_lets_all_go_on_when_the_last_comes() {
+        let global = Global::default();
+        assert!(tried(&global, GwsOp::Init, 2, &mut None));
+        let (mut a, mut b, mut c) = (None, None, None);
+        for _ in 0..3 {
+            assert!(!tried(&global, GwsOp::Barrier, 2, &mut a));
+            assert!(!tried(&global, GwsOp::Barrier, 2, &mut b));
+            assert!(!tried(&global, GwsOp::Barrier, 2, &mut a));
+            assert!(tried(&global, GwsOp::Barrier, 2, &mut c));
+            assert!(tried(&global, GwsOp::Barrier, 2, &mut b));
+            assert!(tried(&global, GwsOp::Barrier, 2, &mut a));
+        }
+        assert_eq!((a, b, c), (None, None, None));
+    }
+
+    #[test]
+    fn a_barrier_of_one_is_none() {
+        let global = Global::default();
+        assert!(tried(&global, GwsOp::Barrier, 0, &mut None));
+        assert!(tried(&global, GwsOp::Barrier, 1, &mut None));
+        assert!(!tried(&global, GwsOp::Barrier, 0, &mut None));
+    }
+
+    #[test]
+    fn a_semaphore_serves_in_the_order_of_arrival() {
+        let global = Global::default();
+        let (mut a, mut b) = (None, None);
+        assert!(!tried(&global, GwsOp::Take, 0, &mut a));
+        assert!(!tried(&global, GwsOp::Take, 0, &mut b));
+        assert!(tried(&global, GwsOp::Signal, 1, &mut None));
+        assert!(!tried(&global, GwsOp::Take, 0, &mut b));
+        assert!(tried(&global, GwsOp::Take, 0, &mut a));
+        assert!(!tried(&global, GwsOp::Take, 0, &mut b));
+        assert!(!tried(&global, GwsOp::Take, 0, &mut a));
+        assert!(tried(&global, GwsOp::ReleaseAll, 0, &mut None));
+        assert!(!tried(&global, GwsOp::Take, 0, &mut a));
+        assert!(tried(&global, GwsOp::Take, 0, &mut b));
+        assert!(tried(&global, GwsOp::Take, 0, &mut a));
+        assert!(tried(&global, GwsOp::ReleaseAll, 0, &mut None));
+        assert!(!tried(&global, GwsOp::Take, 0, &mut a));
+    }
+
+    #[test]
+    fn turns_go_by_number() {
+        let global = Global::default();
+        assert_eq!(global.turn(0, 0), Some(true));
+        assert_eq!(global.turn(1, 0), Some(false));
+        let before = global.changes();
+        global.release(0, 0, false);
+        assert_ne!(global.changes(), before);
+        assert_eq!(global.turn(1, 0), Some(true));
+        // The second turn of a wave waits for the second turns of those before it.
+        global.release(1, 0, false);
+        assert_eq!(global.turn(1, 1), Some(false));
+        assert_eq!(global.turn(0, 1), Some(true));
+        global.release(0, 1, true);
+        assert_eq!(global.turn(1, 1), Some(true));
+        assert_eq!(global.turn(1, 2), Some(true));
+        // A wave that has ended holds up nobody.
+        assert_eq!(global.turn(4, 0), Some(false));
+        global.ended(3);
+        assert_eq!(global.turn(4, 0), Some(false));
+        global.ended(2);
+        assert_eq!(global.turn(4, 0), Some(true));
+        assert_eq!(global.turn(0, 300), None);
+    }
+}

@@ -3,8 +3,11 @@
 use crate::address::{self, Range};
 use crate::engine::{Code, Engine, Failure, FaultKind, FaultReport, Machine, Stop};
 use crate::eval;
+use crate::exceptions;
+use crate::image;
 use crate::mem::Fault;
 use crate::operands::{self, Modifiers, Opnd, Place, pack};
+use crate::typed;
 use crate::wave::{LANES, WaveState, mode, status};
 use gcn_isa::decode::{Insn, decode};
 use gcn_isa::format::{Field, Format};
@@ -38,33 +41,31 @@ struct Step {
     vector: bool,
     /// What the machine lacks to run it.
     lacks: Option<&'static str>,
-    /// A buffer load whose data goes to LDS: the slot of VDATA.
+    /// A load whose data go to LDS: the slot of the registers that they would go to.
     to_lds: Option<u8>,
+    /// It goes to GDS where its meaning says LDS.
+    gds: bool,
+    /// The VGPR of TFE's status.
+    status: Option<u16>,
 }
 
 impl Step {
     fn new(insn: Insn) -> Step {
         let program = program(&insn);
         let lacks = match insn.row.format {
-            Format::Ds if insn.field(Field::Gds) != 0 => Some("the machine has no GDS"),
-            Format::Mimg if program.untold => Some("the machine has no images"),
-            Format::Vintrp | Format::Exp if program.untold => {
-                Some("the machine has no graphics pipe")
-            }
             _ if program.untold => Some("the machine does not model this instruction"),
             _ => None,
         };
-        let loads_lds = insn.row.format == Format::Mubuf && insn.field(Field::Lds) != 0;
-        let vdata = insn
-            .row
-            .shape
-            .slots
-            .iter()
-            .position(|s| s.role == Role::Vdata);
+        let loads_lds = insn.field(Field::Lds) != 0;
+        let vdata = insn.row.shape.slots.iter().position(|s| {
+            s.role == Role::Vdata || s.role == Role::Vdst && insn.row.format != Format::Ds
+        });
         Step {
             lacks,
             to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
+            status: typed::status_register(&insn),
             program,
+            gds: insn.field(Field::Gds) != 0,
             operands: insn
                 .row
                 .shape
@@ -133,8 +134,8 @@ fn fetch(pc: u64, machine: &Machine<'_>) -> Result<Step, Missing> {
     let mut bytes = [0; 12];
     let mut len = 0;
     match machine.code {
-        Code::Snippet(code) => {
-            let rest = usize::try_from(pc)
+        Code::Snippet(base, code) => {
+            let rest = usize::try_from(pc.wrapping_sub(base))
                 .ok()
                 .and_then(|at| code.get(at..))
                 .unwrap_or(&[]);
@@ -167,6 +168,8 @@ pub struct Interp {
     scalars: Vec<[u64; 1]>,
     vectors: Vec<[u64; LANES]>,
     range: Range,
+    /// Whether an instruction of the code reads TRAPSTS, once that is known.
+    reads_exceptions: Option<bool>,
 }
 
 impl Default for Interp {
@@ -183,6 +186,7 @@ impl Interp {
             scalars: Vec::new(),
             vectors: Vec::new(),
             range: Range::new(),
+            reads_exceptions: None,
         }
     }
 }
@@ -196,14 +200,17 @@ fn text(insn: &Insn) -> String {
 
 impl Engine for Interp {
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
+        let seen = self.reads_exceptions;
+        let reads_exceptions = seen.unwrap_or_else(|| exceptions::visible(machine));
+        self.reads_exceptions = Some(reads_exceptions);
         loop {
             // Privileged code runs on; the trap handler's end lets the halt take effect.
             if wave.status & (status::HALT | status::PRIV) == status::HALT {
                 return Stop::Halt;
             }
             let pc = wave.pc;
-            if let Code::Snippet(code) = machine.code
-                && pc >= code.len() as u64
+            if let Code::Snippet(base, code) = machine.code
+                && pc.wrapping_sub(base) >= code.len() as u64
             {
                 return Stop::FellOff;
             }
@@ -237,11 +244,14 @@ impl Engine for Interp {
             wave.clock += 4;
             wave.pc = pc.wrapping_add(step.insn.len as u64);
             let result = if !step.vector {
-                execute(step, wave, machine, &mut self.scalars, &mut self.range)
+                let (values, range) = (&mut self.scalars, &mut self.range);
+                execute(step, wave, machine, values, range, false)
             } else if wave.mode & mode::VSKIP != 0 {
                 continue;
             } else {
-                execute(step, wave, machine, &mut self.vectors, &mut self.range)
+                let record = reads_exceptions || wave.mode & mode::EXCP_EN != 0;
+                let (values, range) = (&mut self.vectors, &mut self.range);
+                execute(step, wave, machine, values, range, record)
             };
             match result {
                 Ok(None) => {}
@@ -249,7 +259,16 @@ impl Engine for Interp {
                     if matches!(stop, Stop::Endpgm | Stop::Trap(_)) {
                         wave.pc = pc;
                     }
+                    if stop == Stop::Endpgm {
+                        machine.global.ended(wave.number);
+                    }
                     return stop;
+                }
+                Err(failure) if failure.retry => {
+                    wave.pc = pc;
+                    wave.clock -= 4;
+                    *fuel += 1;
+                    return Stop::Retry;
                 }
                 Err(failure) => {
                     wave.pc = pc;
@@ -261,16 +280,19 @@ impl Engine for Interp {
 
     fn forget(&mut self) {
         self.cache = Cache::default();
+        self.reads_exceptions = None;
     }
 }
 
-/// Runs one instruction, of one lane or 64. `wave.pc` is already the next one's.
+/// Runs one instruction, of one lane or 64. `wave.pc` is already the next one's. `record`: its float exceptions go to
+/// TRAPSTS.
 fn execute<const N: usize>(
     step: &Step,
     wave: &mut WaveState,
     machine: &mut Machine<'_>,
     values: &mut Vec<[u64; N]>,
     range: &mut Range,
+    record: bool,
 ) -> Result<Option<Stop>, Failure> {
     let program = step.program;
     if let Some(why) = step.lacks {
@@ -279,7 +301,7 @@ fn execute<const N: usize>(
     if values.len() < program.nodes.len() {
         values.resize(program.nodes.len(), [0; N]);
     }
-    range.clear();
+    range.start(step.gds);
     let exec = if N == 1 { 1 } else { wave.exec() };
     let generation = machine.target.generation();
     for at in 0..program.nodes.len() {
@@ -294,16 +316,23 @@ fn execute<const N: usize>(
         Some(dpp) => dpp.written(exec),
         None => exec,
     };
+    if record {
+        wave.trapsts |= exceptions::raised(program, values, wave.mode, lanes);
+    }
     for effect in &program.effects {
         let mut lanes = lanes;
         if let Some(when) = effect.when {
             let when = &values[when as usize];
             let vector = match effect.change {
-                Change::Dst(slot) | Change::DstDword(slot, _) => {
+                Change::Dst(slot) | Change::DstDword(slot, _) | Change::DstHalf(slot, _) => {
                     !matches!(step.operands[slot as usize].place, Place::Scalar(_))
                         || step.operands[slot as usize].ty == Ty::Mask
                 }
-                Change::Store(..) | Change::Vgpr => true,
+                Change::Store(..)
+                | Change::StoreFormat(..)
+                | Change::Image(_)
+                | Change::Export(_)
+                | Change::Vgpr => true,
                 _ => false,
             };
             if vector && N == LANES {
@@ -316,6 +345,9 @@ fn execute<const N: usize>(
             step, effect, generation, exec, lanes, wave, machine, range, values, &mut stop,
         )?;
     }
+    if let Some(register) = step.status {
+        typed::write_status(wave, register, lanes);
+    }
     Ok(stop)
 }
 
@@ -327,7 +359,7 @@ fn node<const N: usize>(
     at: usize,
     generation: Gen,
     exec: u64,
-    wave: &WaveState,
+    wave: &mut WaveState,
     machine: &mut Machine<'_>,
     range: &mut Range,
     before: &[[u64; N]],
@@ -347,6 +379,9 @@ fn node<const N: usize>(
         }
         Op::SrcDword(slot, k) => {
             step.operands[slot as usize].read(wave, machine, &step.mods, Some(k), out);
+        }
+        Op::SrcHalf(slot, half) => {
+            step.operands[slot as usize].read_half(wave, machine, half, out);
         }
         Op::Get(state) => *out = [get(state, wave); N],
         Op::Field(field) => *out = [step.insn.field(field) as u64; N],
@@ -388,6 +423,28 @@ fn node<const N: usize>(
             address::load_lanes(space, ty, wave, machine, range, exec, arg(0), offset, out)
                 .map_err(|(fault, lane)| Failure::memory(fault, lane_of(lane)))?;
         }
+        Op::LoadFormat(k) => {
+            let (insn, operands, ty) = (&step.insn, &step.operands, node.out);
+            typed::load(
+                insn,
+                operands,
+                wave,
+                machine,
+                range,
+                exec,
+                arg(0),
+                k,
+                ty,
+                out,
+            )?;
+        }
+        Op::LdsOfLane => {
+            for (lane, out) in out.iter_mut().enumerate() {
+                let at = typed::lds_place(&step.insn, wave, lane);
+                let bytes = machine.lds.0.get(at..).and_then(|rest| rest.first_chunk());
+                *out = bytes.map_or(0, |b| u32::from_le_bytes(*b) as u64);
+            }
+        }
         Op::Atomic(space, op) => {
             let (addresses, data, second) = (arg(0), arg(1), arg(2));
             for lane in 0..N {
@@ -410,10 +467,55 @@ fn node<const N: usize>(
                 .map_err(|f| Failure::memory(f, lane_of(lane)))?;
             }
         }
-        Op::Getreg => *out = [wave.getreg(arg(0)[0] as u32) as u64; N],
+        Op::Getreg => {
+            let bits = step.insn.bits as u32;
+            *out = [wave.getreg(arg(0)[0] as u32, generation, bits) as u64; N];
+        }
+        Op::WaveAtomic(space, op) => {
+            let (addresses, data, second) = (arg(0), arg(1), arg(2));
+            let lane = exec.trailing_zeros() as usize;
+            let old = if exec == 0 {
+                0
+            } else {
+                address::atomic(
+                    space,
+                    op,
+                    node.ty,
+                    wave,
+                    machine,
+                    range,
+                    lane,
+                    addresses[lane],
+                    data[lane],
+                    second[lane],
+                )
+                .map_err(|f| Failure::memory(f, lane_of(lane)))?
+            };
+            *out = [old; N];
+        }
+        Op::Gws(op) => {
+            let (resource, value) = (arg(0)[0] as usize, arg(1)[0] as u32);
+            if !machine.global.gws(op, resource, value, &mut wave.ticket) {
+                return Err(Failure::retry());
+            }
+            *out = [0; N];
+        }
+        Op::Turn => match machine.global.turn(wave.number, wave.turns) {
+            Some(true) => *out = [1; N],
+            Some(false) => return Err(Failure::retry()),
+            None => {
+                return Err(Failure::unsupported(
+                    "the wave has had all its turns at ordered counts",
+                ));
+            }
+        },
         op => {
             let (a, b, c) = (arg(0), arg(1), arg(2));
-            eval::eval(op, node.ty, node.out, generation, wave.mode, a, b, c, out);
+            let mode = match node.nearest {
+                true => wave.mode & !mode::FP_ROUND,
+                false => wave.mode,
+            };
+            eval::eval(op, node.ty, node.out, generation, mode, a, b, c, out);
         }
     }
     Ok(())
@@ -439,16 +541,15 @@ fn apply<const N: usize>(
     let second_ty = step.program.nodes[effect.second as usize].out;
     match effect.change {
         Change::Dst(slot) | Change::DstDword(slot, _) if step.to_lds == Some(slot) => {
-            // LDS's address is M0's low half, the instruction's offset and four times the lane's number.
             let k = if let Change::DstDword(_, k) = effect.change {
-                k
+                k as usize
             } else {
                 0
             };
-            let start = (wave.m0() & 0xffff) as u64 + step.insn.field(Field::Offset) as u64;
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
-                let at = (start + 4 * (lane as u64 + LANES as u64 * k as u64)) as usize;
-                if let Some(place) = machine.lds.0.get_mut(at..at + 4) {
+                // Dwords of one lane are as far apart as the wave has lanes.
+                let at = typed::lds_place(&step.insn, wave, lane + LANES * k);
+                if let Some(place) = machine.lds.0.get_mut(at..at.saturating_add(4)) {
                     place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
                 }
             }
@@ -459,13 +560,18 @@ fn apply<const N: usize>(
         Change::DstDword(slot, k) => {
             step.operands[slot as usize].write(wave, &step.mods, Some(k), value, ty, lanes, exec);
         }
+        Change::DstHalf(slot, half) => {
+            step.operands[slot as usize].write_half(wave, &step.mods, half, value, ty, lanes);
+        }
         Change::DstLane(slot) => {
             step.operands[slot as usize].write_lane(wave, second[0] as usize, value[0] as u32);
         }
         Change::Set(state) => {
             // A truth value a lane is a mask, without the lanes that are off.
             let value = match state {
-                State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => pack(value) & exec,
+                State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => {
+                    pack(value) & lanes | get(state, wave) & exec & !lanes
+                }
                 _ => value[0],
             };
             set(state, value, wave, stop);
@@ -497,12 +603,34 @@ fn apply<const N: usize>(
                 .map_err(|f| Failure::memory(f, (N == LANES).then_some(lane as u8)))?;
             }
         }
-        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32),
+        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32, generation),
+        // Recorded before the effects, where a program can see it.
+        Change::Raise(_) => {}
+        Change::StoreFormat(slot, count, halves) => {
+            let (insn, operands) = (&step.insn, &step.operands);
+            let data = &operands[slot as usize];
+            typed::store(
+                insn, operands, wave, machine, range, lanes, value, data, count, halves,
+            )?;
+        }
+        Change::Image(op) => image::run(op, &step.insn, lanes, wave, machine)?,
+        Change::Export(k) => {
+            let target = second[0] as u8;
+            wave.exports
+                .set(target, k, lanes, |lane| value[lane % N] as u32);
+        }
         Change::Signal(signal) => match signal {
             Signal::Endpgm => *stop = Some(Stop::Endpgm),
             Signal::Barrier => *stop = Some(Stop::Barrier),
             Signal::Trap => *stop = Some(Stop::Trap(value[0] as u32)),
             Signal::Sleep => *stop = Some(Stop::Yield),
+            Signal::Release => {
+                machine
+                    .global
+                    .release(wave.number, wave.turns, value[0] != 0);
+                wave.turns = wave.turns.saturating_add(1);
+            }
+            Signal::Exported => wave.exports.made(value[0] as u32, exec),
             // Every access is finished when its instruction is, caches do not exist, and nobody listens.
             Signal::Nop
             | Signal::Waitcnt
@@ -562,7 +690,9 @@ fn get(state: State, wave: &WaveState) -> u64 {
         State::CondDbgUser => flag(status::COND_DBG_USER),
         State::InstAtc => flag(status::INST_ATC),
         State::Priv => flag(status::PRIV),
-        State::Time | State::RealTime => wave.clock,
+        State::Time => wave.clock,
+        // A tenth of the core's clock: 100 MHz beside 1 GHz.
+        State::RealTime => wave.clock / 10,
     }
 }
 

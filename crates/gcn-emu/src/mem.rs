@@ -15,6 +15,7 @@
 
 #![allow(unsafe_code)]
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::BitOr;
@@ -290,6 +291,8 @@ pub struct Memory {
     book: Mutex<Book>,
     /// Some atomic changed a value.
     changed: AtomicBool,
+    /// Stores are recorded.
+    recording: AtomicBool,
 }
 
 /// What is mapped and what is not. Whoever changes `pages` or `far` holds its lock.
@@ -346,6 +349,7 @@ impl Memory {
                 budget: limit,
             }),
             changed: AtomicBool::new(false),
+            recording: AtomicBool::new(false),
         })
     }
 
@@ -371,6 +375,18 @@ impl Memory {
 
     pub(crate) fn forget_changes(&self) {
         self.changed.store(false, SeqCst);
+    }
+
+    /// Has each thread keep the addresses of its stores and atomics, for [`take_stores`], from now on or no more.
+    pub fn record_stores(&self, on: bool) {
+        self.recording.store(on, SeqCst);
+    }
+
+    #[inline]
+    fn note_store(&self, addr: u64, size: u64) {
+        if self.recording.load(Relaxed) {
+            note_store(addr, size);
+        }
     }
 
     /// Notes that an atomic changed a value. The flag is written once only, as threads would contend for it.
@@ -597,7 +613,11 @@ impl Memory {
         let offset = addr.wrapping_sub(LINEAR_BASE);
         let within = offset < self.linear_bytes && offset % PAGE_SIZE <= PAGE_SIZE - size;
         let state = self.state(offset / PAGE_SIZE);
-        (within && state & (MAPPED | need.0) == MAPPED | need.0).then_some(offset as usize)
+        let found = within && state & (MAPPED | need.0) == MAPPED | need.0;
+        if found && need.contains(Perm::WRITE) {
+            self.note_store(addr, size);
+        }
+        found.then_some(offset as usize)
     }
 
     /// The arena offset of the byte at `addr`, whose page must permit `need`.
@@ -637,6 +657,9 @@ impl Memory {
         while page < end {
             self.locate(page, need).map_err(fault)?;
             page += PAGE_SIZE;
+        }
+        if need.contains(Perm::WRITE) {
+            self.note_store(addr, size as u64);
         }
         let mut at = addr;
         while at < end {
@@ -707,7 +730,13 @@ impl Memory {
         }
         match self.near(addr, size, need) {
             Some(offset) => Ok(offset),
-            None => self.locate(addr, need).map_err(fault),
+            None => {
+                let offset = self.locate(addr, need).map_err(fault)?;
+                if need.contains(Perm::WRITE) {
+                    self.note_store(addr, size);
+                }
+                Ok(offset)
+            }
         }
     }
 }
@@ -879,6 +908,20 @@ impl Memory {
             }
         }
     }
+}
+
+thread_local! {
+    static STORES: RefCell<Vec<(u64, u64)>> = const { RefCell::new(Vec::new()) };
+}
+
+#[cold]
+fn note_store(addr: u64, size: u64) {
+    STORES.with_borrow_mut(|stores| stores.push((addr, size)));
+}
+
+/// The address and size of each store and atomic of this thread since the last call, where [`Memory::record_stores`] is on.
+pub fn take_stores() -> Vec<(u64, u64)> {
+    STORES.take()
 }
 
 /// The first page of a region and the page after its last.

@@ -11,7 +11,7 @@ use gcn_isa::decode::Insn;
 use gcn_isa::format::{Encoding, Field};
 use gcn_isa::inst::Flags;
 use gcn_isa::operand::{self, LITERAL, Reg, Source, Value};
-use gcn_isa::shape::{Access, Role, Slot, Ty};
+use gcn_isa::shape::{Access, Mods, Role, Slot, Ty};
 use gcn_isa::target::Gen;
 
 /// Where an operand is.
@@ -40,6 +40,8 @@ pub struct Opnd {
     pub place: Place,
     pub ty: Ty,
     pub code: Option<u16>,
+    /// As a source it is what its place holds: nothing selects or changes a bit of it.
+    plain: bool,
     /// Cleared bits (abs) and flipped bits (neg) of the value, after SEL.
     pub abs: u64,
     pub neg: u64,
@@ -48,8 +50,21 @@ pub struct Opnd {
     pub sext: bool,
     /// op_sel: a 16-bit operand is the upper half of its register.
     pub high: bool,
+    /// VOP3P: where the 16 bits for the low and for the high half of the result are, and whether their top bits flip.
+    halves: [Half; 2],
+    /// A source of v_mad_mix* that is a f16 and is made a f32 of: its first bit, 0 or 16.
+    f16_at: Option<u32>,
     pub dpp: bool,
     pub indexed: Indexed,
+}
+
+/// Which half of a packed operand is read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Half {
+    /// Its first bit, 0 or 16.
+    shift: u32,
+    /// Flipped bits of the value.
+    neg: u32,
 }
 
 /// What holds for the whole instruction.
@@ -62,6 +77,8 @@ pub struct Modifiers {
     pub unused: u8,
     /// A 16-bit result leaves the upper half of its register as it was.
     pub keeps_upper: bool,
+    /// The generation has MODE.FP16_OVFL.
+    fp16_ovfl: bool,
 }
 
 /// The parts of a DPP control.
@@ -147,6 +164,7 @@ impl Modifiers {
             clamp: valu && insn.field(Field::Clamp) != 0,
             unused: insn.field(Field::DstUnused) as u8,
             keeps_upper: keeps_upper(insn),
+            fp16_ovfl: insn.generation() == Gen::Gfx9,
         }
     }
 }
@@ -165,12 +183,23 @@ fn keeps_upper(insn: &Insn) -> bool {
     let sources = insn.row.shape.slots.iter().filter(halves).count() + accumulates as usize;
     let op_sel = insn.encoding == Encoding::Vop3 && insn.field(Field::OpSel) & 8 != 0;
     insn.generation() == Gen::Gfx9
-        && (op_sel || sources == 3 && !insn.row.flags.has(Flags::CLEARS_UPPER))
+        && (op_sel
+            || insn.row.flags.has(Flags::KEEPS_UPPER)
+            || sources == 3 && !insn.row.flags.has(Flags::CLEARS_UPPER))
 }
 
 impl Opnd {
     /// The operand in a slot of the row's shape.
     pub fn new(insn: &Insn, slot: &'static Slot) -> Opnd {
+        let mut opnd = Opnd::modified(insn, slot);
+        opnd.plain = opnd.ty.bits() >= 32
+            && (opnd.abs, opnd.neg) == (!0, 0)
+            && (opnd.sel, opnd.sext, opnd.high) == (6, false, false)
+            && opnd.f16_at.is_none();
+        opnd
+    }
+
+    fn modified(insn: &Insn, slot: &'static Slot) -> Opnd {
         let operand = insn.operand(slot);
         let code = match operand.value {
             Value::Code(code) => Some(code),
@@ -185,11 +214,14 @@ impl Opnd {
             place,
             ty: slot.ty,
             code,
+            plain: false,
             abs: !0,
             neg: 0,
             sel: 6,
             sext: false,
             high: false,
+            halves: [Half::default(); 2],
+            f16_at: None,
             dpp: false,
             indexed: Indexed::No,
         };
@@ -203,8 +235,9 @@ impl Opnd {
             _ => None,
         };
         if let Some(n) = source {
-            // VOP3P has modifiers of its own, which its meanings read from the fields.
-            if insn.encoding != Encoding::Vop3p {
+            if insn.encoding == Encoding::Vop3p {
+                opnd.packed(insn, n, code);
+            } else {
                 let mods = insn.src_mods(n);
                 let top = 1u64 << (slot.ty.bits().clamp(1, 64) - 1);
                 if slot.ty != Ty::Mask {
@@ -217,6 +250,10 @@ impl Opnd {
                     && insn.encoding == Encoding::Vop3
                     && insn.generation() == Gen::Gfx9
                     && insn.field(Field::OpSel) >> n & 1 != 0;
+                // HIGH of an interpolation goes for P0 in a register as for parameters.
+                opnd.high |= slot.ty.bits() == 16
+                    && insn.row.shape.mods == Mods::InterpHigh
+                    && insn.field(Field::Src0) & 0x100 != 0;
             }
             opnd.dpp = n == 0
                 && matches!(
@@ -228,15 +265,50 @@ impl Opnd {
             if matches!(insn.encoding, Encoding::Sdwa1 | Encoding::Sdwa2) {
                 opnd.sel = insn.field(Field::DstSel) as u8;
             }
-            opnd.high = slot.ty.bits() == 16
-                && insn.encoding == Encoding::Vop3
-                && insn.generation() == Gen::Gfx9
-                && insn.field(Field::OpSel) & 8 != 0;
+            opnd.high = insn.row.flags.has(Flags::WRITES_UPPER)
+                || slot.ty.bits() == 16
+                    && insn.encoding == Encoding::Vop3
+                    && insn.generation() == Gen::Gfx9
+                    && insn.field(Field::OpSel) & 8 != 0;
         }
         if matches!(place, Place::Vgpr(_)) && insn.generation() >= Gen::Gfx8 {
             opnd.indexed = Indexed::By(1 << (12 + source.unwrap_or(3)));
         }
         opnd
+    }
+
+    /// The modifiers of VOP3P at source `n`: docs/errata.md, vop3p-modifiers.
+    fn packed(&mut self, insn: &Insn, n: usize, code: Option<u16>) {
+        let bit = |field: Field, at: usize| insn.field(field) >> at & 1 != 0;
+        let low = bit(Field::OpSel, n);
+        let high = match n {
+            2 => bit(Field::OpSelHi2, 0),
+            n => bit(Field::OpSelHi, n),
+        };
+        let half = |upper: bool, neg: bool| Half {
+            shift: if upper { 16 } else { 0 },
+            neg: if neg { 0x8000 } else { 0 },
+        };
+        if insn.row.shape.mods == Mods::Mix {
+            let mods = insn.src_mods(n);
+            self.ty = Ty::F32;
+            self.abs = if mods.abs { !(1 << 31) } else { !0 };
+            self.neg = if mods.neg { 1 << 31 } else { 0 };
+            if high {
+                self.f16_at = Some(half(low, false).shift);
+            } else if let Some(code) = code {
+                self.place = place(insn, code, Ty::F32);
+            }
+            return;
+        }
+        self.halves = [
+            half(low, bit(Field::Neg, n)),
+            half(high, bit(Field::NegHi, n)),
+        ];
+        // The summand of a dot product is no pair.
+        if bit(Field::Neg, n) {
+            self.neg = 1 << 31;
+        }
     }
 
     /// The number of the VGPR, GPR indexing included.
@@ -291,8 +363,15 @@ impl Opnd {
                 *out = [value; N];
             }
         }
-        if dword.is_some() {
+        if self.plain || dword.is_some() {
             return;
+        }
+        if let Some(at) = self.f16_at {
+            let mode = Mode(wave.mode);
+            let (from, to) = (&mode.env16(), &mode.env32());
+            for v in out.iter_mut() {
+                *v = fp::convert::<F16, F32>(*v >> at & 0xffff, from, to);
+            }
         }
         if self.sel != 6 || self.sext {
             self.select(out);
@@ -303,6 +382,27 @@ impl Opnd {
         if self.ty.bits() < 32 || self.abs != !0 || self.neg != 0 {
             let abs = self.abs & gcn_isa::meaning::width_mask(self.ty);
             out.iter_mut().for_each(|v| *v = *v & abs ^ self.neg);
+        }
+    }
+
+    /// Reads the 16 bits of a packed operand that belong to a half of the result.
+    pub fn read_half<const N: usize>(
+        &self,
+        wave: &WaveState,
+        machine: &Machine<'_>,
+        half: u8,
+        out: &mut [u64; N],
+    ) {
+        let Half { shift, neg } = self.halves[half as usize & 1];
+        let take = |word: u32| (word >> shift & 0xffff ^ neg) as u64;
+        match self.place {
+            Place::Vgpr(number) => {
+                let register = vgpr(wave, self.vgpr(wave, number));
+                for lane in 0..N {
+                    out[lane] = take(register[lane]);
+                }
+            }
+            _ => *out = [take(self.scalar_dword(wave, machine, 0)); N],
         }
     }
 
@@ -427,6 +527,30 @@ impl Opnd {
         }
     }
 
+    /// Writes a half of a VGPR in the lanes of `lanes` and keeps the other.
+    pub fn write_half<const N: usize>(
+        &self,
+        wave: &mut WaveState,
+        mods: &Modifiers,
+        half: u8,
+        value: &[u64; N],
+        value_ty: Ty,
+        lanes: u64,
+    ) {
+        let Place::Vgpr(number) = self.place else {
+            return;
+        };
+        let mut value = *value;
+        if value_ty.is_float() && mods.clamp {
+            output_modifiers(&mut value, value_ty, mods, Mode(wave.mode));
+        }
+        let number = self.vgpr(wave, number);
+        let shift = 16 * (half as u32 & 1);
+        store(wave, number, lanes, |lane, old| {
+            old & !(0xffff << shift) | (value[lane % N] as u32 & 0xffff) << shift
+        });
+    }
+
     /// Writes one lane of a VGPR, whatever EXEC says.
     pub fn write_lane(&self, wave: &mut WaveState, lane: usize, value: u32) {
         if let Place::Vgpr(number) = self.place {
@@ -451,10 +575,9 @@ fn place(insn: &Insn, code: u16, ty: Ty) -> Place {
     match operand::reg(code, insn.generation()) {
         Reg::Vgpr(n) => Place::Vgpr(n),
         Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => Place::Scalar(code),
-        // VOP3P's 32-bit operands without a type of their own are pairs of 16 bits: an inline float is a f16 in the lower
-        // half, an inline integer has 32 bits.
-        Reg::Float(_) if insn.encoding == Encoding::Vop3p && ty == Ty::B32 => {
-            Place::Const(operand::inline_value(code, 16).unwrap_or(0))
+        // A pair of 16 bits: an inline float is a f16 in the lower half and 0 in the upper, an inline integer has 32 bits.
+        Reg::Int(_) if insn.encoding == Encoding::Vop3p && ty.bits() == 16 => {
+            Place::Const(operand::inline_value(code, 32).unwrap_or(0))
         }
         Reg::Int(_) | Reg::Float(_) => {
             Place::Const(operand::inline_value(code, ty.bits().min(64)).unwrap_or(0))
@@ -485,14 +608,14 @@ fn source_value(source: Source, wave: &WaveState, machine: &Machine<'_>) -> u64 
     }
 }
 
-/// LDS_DIRECT: the element at M0[15:0] of the type in M0[18:16]; 0 beyond the LDS and for reserved types.
+/// LDS_DIRECT: the element at M0[15:0] of the type in M0[18:16]; 0 beyond the LDS. docs/errata.md, lds-direct.
 fn lds_direct(wave: &WaveState, machine: &Machine<'_>) -> u32 {
     let at = (wave.m0() & 0xffff) as usize;
     let byte = |i: usize| machine.lds.0.get(at + i).copied().unwrap_or(0);
     match wave.m0() >> 16 & 7 {
         0 => byte(0) as u32,
         1 => u16::from_le_bytes([byte(0), byte(1)]) as u32,
-        2 => u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)]),
+        2 | 3 => u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)]),
         4 => byte(0) as i8 as u32,
         5 => i16::from_le_bytes([byte(0), byte(1)]) as u32,
         _ => 0,
@@ -559,6 +682,16 @@ fn output_modifiers<const N: usize>(value: &mut [u64; N], ty: Ty, mods: &Modifie
         }
     }
     match ty {
+        Ty::F16 if mods.fp16_ovfl && mode.0 & mode::FP16_OVFL != 0 => {
+            for v in value {
+                let infinite = fp::is_inf::<F16>(*v);
+                *v = fp::apply_omod_clamp::<F16>(*v, mods.omod, mods.clamp, &mode.env16());
+                if fp::is_inf::<F16>(*v) && !infinite {
+                    // The largest finite number is the one before.
+                    *v -= 1;
+                }
+            }
+        }
         Ty::F16 => apply::<F16>(value, mods, &mode.env16()),
         Ty::F32 => apply::<F32>(value, mods, &mode.env32()),
         _ => apply::<F64>(value, mods, &mode.env64()),

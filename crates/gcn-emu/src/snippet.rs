@@ -16,7 +16,8 @@ pub enum End {
     /// s_trap with its number.
     Trap(u32),
     Halt,
-    /// It waits for other waves.
+    /// It waits for other waves. At s_barrier the PC is the next instruction's, at global wave sync and ordered counts that
+    /// instruction's.
     Barrier,
     /// As many instructions as allowed have run.
     Limit,
@@ -28,15 +29,15 @@ pub enum End {
 pub struct Outcome {
     /// How it ended.
     pub end: End,
-    /// Bytes from the snippet's start: of [`End::Endpgm`], [`End::Trap`] and [`End::Fault`] to that instruction, else to
-    /// the next one.
+    /// Bytes from the snippet's start: of [`End::Endpgm`], [`End::Trap`] and [`End::Fault`] to that instruction, else (but
+    /// see [`End::Barrier`]) to the next one.
     pub pc: u64,
     /// Instructions run, those that VSKIP skipped included.
     pub executed: u64,
 }
 
 /// Runs `code` from byte `start_pc`, which is rounded down to a dword, for at most `max` instructions. Addresses of code
-/// count from the snippet's start.
+/// count from the snippet's start. The wave has a global data share of its own, of zeros.
 #[allow(clippy::too_many_arguments)]
 pub fn run(
     target: Target,
@@ -48,15 +49,33 @@ pub fn run(
     max: u64,
     engine: &mut dyn Engine,
 ) -> Outcome {
+    let global = Global::default();
+    run_beside(
+        target, code, wave, lds, memory, &global, start_pc, max, engine,
+    )
+}
+
+/// As [`run`], with the global data share and the global wave sync that the wave has in common with others.
+#[allow(clippy::too_many_arguments)]
+pub fn run_beside(
+    target: Target,
+    code: &[u8],
+    wave: &mut WaveState,
+    lds: &mut Lds,
+    memory: &Memory,
+    global: &Global,
+    start_pc: u64,
+    max: u64,
+    engine: &mut dyn Engine,
+) -> Outcome {
     engine.forget();
     wave.pc = start_pc & !3;
-    let global = Global::default();
     let mut machine = Machine {
         target,
         memory,
-        code: Code::Snippet(code),
+        code: Code::Snippet(0, code),
         lds,
-        global: &global,
+        global,
         hidden_private_base: 0,
     };
     let mut fuel = max;

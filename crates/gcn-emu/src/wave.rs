@@ -1,6 +1,8 @@
 //! The state of one wave.
 
+use crate::export::Exports;
 use gcn_isa::operand::{EXEC, M0, VCC};
+use gcn_isa::target::Gen;
 
 /// Lanes a wave.
 pub const LANES: usize = 64;
@@ -29,10 +31,86 @@ pub mod status {
 /// Bits of the MODE register beside those that [`crate::fp::Mode`] reads.
 #[allow(missing_docs)]
 pub mod mode {
+    /// Rounding of f32 (bits 1:0) and of f16 and f64 (bits 3:2).
+    pub const FP_ROUND: u32 = 0xf;
+    /// The exceptions that trap, if there is a trap handler.
+    pub const EXCP_EN: u32 = 0x7f << 12;
+    /// gfx9: a f16 result that overflows is the largest finite number.
+    pub const FP16_OVFL: u32 = 1 << 23;
     pub const GPR_IDX_EN: u32 = 1 << 27;
     pub const VSKIP: u32 = 1 << 28;
     /// The control stack pointer's lowest bit; the field has three.
     pub const CSP_SHIFT: u32 = 29;
+}
+
+/// Numbers of hardware registers, as s_getreg_b32 and s_setreg_b32 name them (manuals, tools).
+#[allow(missing_docs)]
+pub mod hwreg {
+    pub const MODE: u32 = 1;
+    pub const STATUS: u32 = 2;
+    pub const TRAPSTS: u32 = 3;
+    pub const HW_ID: u32 = 4;
+    pub const GPR_ALLOC: u32 = 5;
+    pub const LDS_ALLOC: u32 = 6;
+    pub const IB_STS: u32 = 7;
+    pub const PC_LO: u32 = 8;
+    pub const PC_HI: u32 = 9;
+    pub const INST_DW0: u32 = 10;
+    pub const INST_DW1: u32 = 11;
+    pub const SH_MEM_BASES: u32 = 15;
+}
+
+/// The bits that MODE has in a generation: FP_ROUND, FP_DENORM, DX10_CLAMP, IEEE, LOD_CLAMPED, DEBUG and EXCP_EN in 20:0;
+/// on gfx9 FP16_OVFL, POPS_PACKER0, POPS_PACKER1 and DISABLE_PERF in 26:23; GPR_IDX_EN from gfx8 on; VSKIP and CSP.
+pub const fn mode_bits(generation: Gen) -> u32 {
+    0xf01f_ffff
+        | match generation {
+            Gen::Gfx6 | Gen::Gfx7 => 0,
+            Gen::Gfx8 => mode::GPR_IDX_EN,
+            Gen::Gfx9 => mode::GPR_IDX_EN | mode::FP16_OVFL | 0x0700_0000,
+        }
+}
+
+/// The bits that TRAPSTS has in a generation: EXCP in 8:0, EXCP_CYCLE in 21:16 and DP_RATE in 31:29; SAVECTX (10) from gfx8
+/// on; ILLEGAL_INST (11) and EXCP_HI (14:12) on gfx9.
+pub const fn trapsts_bits(generation: Gen) -> u32 {
+    0xe03f_01ff
+        | match generation {
+            Gen::Gfx6 | Gen::Gfx7 => 0,
+            Gen::Gfx8 => 0x400,
+            Gen::Gfx9 => 0x7c00,
+        }
+}
+
+/// HW_ID of wave `wave` of workgroup `group`, both counted from 0: WAVE_ID in bits 3:0, SIMD_ID in 5:4, PIPE_ID in 7:6, CU_ID
+/// in 11:8, SH_ID in 12, SE_ID in 14:13, TG_ID in 19:16, VM_ID in 23:20, QUEUE_ID in 26:24, STATE_ID in 29:27, ME_ID in 31:30.
+/// Groups go round 16 compute units, eight in each of two shader engines, and a group's waves round the four SIMDs, as a chip
+/// that has nothing else to do places them (docs/errata.md, hwreg-values).
+pub fn hw_id(group: u64, wave: usize) -> u32 {
+    const VM: u32 = 8;
+    const COMPUTE: u32 = 1;
+    let field = |value: u64, first: u32, bits: u32| (value as u32 & ((1 << bits) - 1)) << first;
+    let wave = wave as u64;
+    field(wave / 4 % 10, 0, 4)
+        | field(wave % 4, 4, 2)
+        | field(group % 8, 8, 4)
+        | field(group / 8 % 2, 13, 2)
+        | field(group / 16 % 16, 16, 4)
+        | VM << 20
+        | COMPUTE << 30
+}
+
+/// GPR_ALLOC of a wave that was given `vgprs` and `sgprs`: VGPR_SIZE, the blocks of four VGPRs less one, in bits 13:8, and
+/// SGPR_SIZE, the blocks of SGPRs less one, in 27:24. A block of SGPRs has 8 of them up to gfx7 and 16 after.
+pub fn gpr_alloc(vgprs: u32, sgprs: u32, generation: Gen) -> u32 {
+    let block = if generation >= Gen::Gfx8 { 16 } else { 8 };
+    let blocks = |count: u32, of: u32| count.div_ceil(of).max(1) - 1;
+    (blocks(vgprs, 4) & 0x3f) << 8 | (blocks(sgprs, block) & 0xf) << 24
+}
+
+/// LDS_ALLOC of a workgroup with so many bytes of LDS: LDS_SIZE, blocks of 64 dwords, in bits 20:12.
+pub fn lds_alloc(bytes: u32) -> u32 {
+    (bytes.div_ceil(256) & 0x1ff) << 12
 }
 
 /// SH_MEM_BASES of a new wave: flat addresses whose upper 16 bits are 1 are LDS (bits 31:16), those whose upper bits are 2
@@ -71,8 +149,16 @@ pub struct WaveState {
     pub ib_sts: u32,
     /// SH_MEM_BASES: the upper 16 bits of the addresses of LDS (31:16) and scratch (15:0).
     pub sh_mem_bases: u32,
-    /// What s_memtime and s_memrealtime read: instructions the wave has executed, times four.
+    /// What s_memtime reads: instructions the wave has executed, times four; s_memrealtime reads a tenth of it.
     pub clock: u64,
+    /// Its place in the order in which the dispatch's waves started, from 0: the order of ordered counts.
+    pub number: u64,
+    /// How often it has given up its turn at ordered counts.
+    pub turns: u32,
+    /// While it waits for global wave sync: what for.
+    pub ticket: Option<u64>,
+    /// What it exported.
+    pub exports: Exports,
 }
 
 impl WaveState {
@@ -95,6 +181,10 @@ impl WaveState {
             ib_sts: 0,
             sh_mem_bases: SH_MEM_BASES,
             clock: 0,
+            number: 0,
+            turns: 0,
+            ticket: None,
+            exports: Exports::default(),
         }
     }
 
@@ -187,41 +277,54 @@ impl WaveState {
         (self.sh_mem_bases as u64 & 0xffff) << 48
     }
 
-    /// The hwreg with number `id`, or 0 where there is none.
-    pub fn hwreg(&self, id: u32) -> u32 {
+    /// The hwreg with number `id`, or 0 where the generation has none. The registers that show the instruction buffer say that
+    /// nothing is under way. `bits` are those of the instruction that asks, whose end the PC is at.
+    pub fn hwreg(&self, id: u32, generation: Gen, bits: u32) -> u32 {
+        let at = self.pc.wrapping_sub(4);
         match id {
-            1 => self.mode,
-            2 => self.status_word(),
-            3 => self.trapsts,
-            4 => self.hw_id,
-            5 => self.gpr_alloc,
-            6 => self.lds_alloc,
-            7 => self.ib_sts,
-            15 => self.sh_mem_bases,
+            hwreg::MODE => self.mode,
+            hwreg::STATUS => self.status_word(),
+            hwreg::TRAPSTS => self.trapsts,
+            hwreg::HW_ID => self.hw_id,
+            hwreg::GPR_ALLOC => self.gpr_alloc,
+            hwreg::LDS_ALLOC => self.lds_alloc,
+            hwreg::IB_STS => self.ib_sts,
+            hwreg::PC_LO => at as u32,
+            hwreg::PC_HI => (at >> 32) as u32,
+            hwreg::INST_DW0 => bits,
+            // It has one dword.
+            hwreg::INST_DW1 => 0,
+            hwreg::SH_MEM_BASES if generation >= Gen::Gfx9 => self.sh_mem_bases,
             _ => 0,
         }
     }
 
-    /// s_getreg_b32 of `code`: number in bits 5:0, first bit in 10:6, number of bits less one in 15:11.
-    pub fn getreg(&self, code: u32) -> u32 {
+    /// s_getreg_b32 of `code`: number in bits 5:0, first bit in 10:6, number of bits less one in 15:11. For the rest see
+    /// [`WaveState::hwreg`].
+    pub fn getreg(&self, code: u32, generation: Gen, bits: u32) -> u32 {
         let (shift, mask) = hwreg_field(code);
-        self.hwreg(code & 0x3f) >> shift & mask
+        self.hwreg(code & 0x3f, generation, bits) >> shift & mask
     }
 
-    /// s_setreg_b32 of `code`. MODE and TRAPSTS can be written; STATUS only by privileged code, as the manuals say; what
-    /// the others say of the hardware stays.
-    pub fn setreg(&mut self, code: u32, value: u32) {
+    /// s_setreg_b32 of `code`. MODE and TRAPSTS can be written, in the bits they have; STATUS and the replay state in IB_STS
+    /// only by privileged code; what the others say of the hardware stays (docs/errata.md, hwreg-writes).
+    pub fn setreg(&mut self, code: u32, value: u32, generation: Gen) {
+        /// IB_STS.FIRST_REPLAY and RCNT.
+        const REPLAY: u32 = 0x001f_8000;
         let (shift, mask) = hwreg_field(code);
         // Bits that a field would have beyond the register's end do not exist.
-        let merge = |old: u32| old & !(mask << shift) | (value & mask) << shift;
+        let merge =
+            |old: u32, bits: u32| old & !(mask << shift & bits) | (value & mask) << shift & bits;
+        let privileged = self.status & status::PRIV != 0;
         match code & 0x3f {
-            1 => self.mode = merge(self.mode),
-            2 if self.status & status::PRIV != 0 => {
-                let word = merge(self.status_word());
+            hwreg::MODE => self.mode = merge(self.mode, mode_bits(generation)),
+            hwreg::STATUS if privileged => {
+                let word = merge(self.status_word(), !0);
                 self.scc = word & status::SCC != 0;
                 self.status = word & !(status::SCC | status::EXECZ | status::VCCZ);
             }
-            3 => self.trapsts = merge(self.trapsts),
+            hwreg::TRAPSTS => self.trapsts = merge(self.trapsts, trapsts_bits(generation)),
+            hwreg::IB_STS if privileged => self.ib_sts = merge(self.ib_sts, REPLAY),
             _ => {}
         }
     }
@@ -231,4 +334,55 @@ impl WaveState {
 fn hwreg_field(code: u32) -> (u32, u32) {
     let bits = (code >> 11 & 0x1f) + 1;
     (code >> 6 & 0x1f, ((1u64 << bits) - 1) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_waves() {
+        let field = |word: u32, first: u32, bits: u32| word >> first & ((1 << bits) - 1);
+        // Waves 0 to 3 of a group are on the four SIMDs, wave 4 is the second of the first.
+        let simds: Vec<u32> = (0..5).map(|wave| field(hw_id(0, wave), 4, 2)).collect();
+        assert_eq!(simds, [0, 1, 2, 3, 0]);
+        assert_eq!(field(hw_id(0, 4), 0, 4), 1);
+        // Group 9 is the first engine's neighbour's second unit, group 16 the second group of the first unit.
+        let nine = hw_id(9, 0);
+        assert_eq!((field(nine, 8, 4), field(nine, 13, 2)), (1, 1));
+        let sixteen = hw_id(16, 0);
+        assert_eq!(
+            (
+                field(sixteen, 8, 4),
+                field(sixteen, 13, 2),
+                field(sixteen, 16, 4)
+            ),
+            (0, 0, 1)
+        );
+        assert_eq!(hw_id(0, 0), 1 << 30 | 8 << 20);
+    }
+
+    #[test]
+    fn allocations() {
+        // 24 VGPRs are six blocks; 48 SGPRs are three blocks of 16 and six of 8.
+        assert_eq!(gpr_alloc(24, 48, Gen::Gfx9), 5 << 8 | 2 << 24);
+        assert_eq!(gpr_alloc(24, 48, Gen::Gfx7), 5 << 8 | 5 << 24);
+        assert_eq!(gpr_alloc(256, 104, Gen::Gfx6), 63 << 8 | 12 << 24);
+        assert_eq!(lds_alloc(0), 0);
+        assert_eq!(lds_alloc(512), 2 << 12);
+        assert_eq!(lds_alloc(65536), 256 << 12);
+    }
+
+    #[test]
+    fn fields_of_hardware_registers() {
+        let mut wave = WaveState::new(4);
+        wave.lds_alloc = lds_alloc(1024);
+        // LDS_SIZE: bits 20:12.
+        assert_eq!(wave.getreg(6 | 12 << 6 | 8 << 11, Gen::Gfx9, 0), 4);
+        // A field beyond the register's end has the bits that there are.
+        wave.trapsts = 0x8000_0001;
+        assert_eq!(wave.getreg(3 | 31 << 6 | 31 << 11, Gen::Gfx9, 0), 1);
+        wave.setreg(1 | 28 << 6 | 31 << 11, 0xff, Gen::Gfx9);
+        assert_eq!(wave.mode, 0xf000_0000 | MODE);
+    }
 }

@@ -92,11 +92,48 @@ fn execute(target: Target, code: &[u8], start: &WaveState, memory: &Memory) -> R
     }
 }
 
+/// Puts a resource and a sampler that can be used where an image instruction has them: a small linear image of any kind.
+fn bind(rng: &mut Rng, insn: &Insn, wave: &mut WaveState) {
+    let resource = 4 * insn.field(gcn_isa::Field::Srsrc) as usize;
+    let sampler = 4 * insn.field(gcn_isa::Field::Ssamp) as usize;
+    let r = rng.next() as u32;
+    let tiling = if insn.generation() == gcn_isa::Gen::Gfx9 {
+        0
+    } else {
+        8
+    };
+    let words = [
+        0,
+        // 32 or 32_32 UINT or FLOAT.
+        if r & 1 == 0 { 4 } else { 11 } << 20 | if r & 2 == 0 { 4 } else { 7 } << 26,
+        (r >> 4 & 7) | (r >> 8 & 7) << 14,
+        0xfac | tiling << 20 | (8 + (r >> 12 & 7)) << 28,
+        (r >> 16 & 1) | 7 << 13,
+        1 << 13,
+        0,
+        0,
+    ];
+    if resource + 8 <= 96 {
+        wave.sgprs[resource..resource + 8].copy_from_slice(&words);
+    }
+    let shape = insn.row.shape;
+    if shape.slot(gcn_isa::shape::Role::Ssamp).is_some()
+        && sampler + 4 <= 96
+        && (sampler + 4 <= resource || resource + 8 <= sampler)
+    {
+        wave.sgprs[sampler + 3] &= 0x3fff_ffff;
+    }
+}
+
 /// What is wrong with the accesses of an instruction.
 fn check(rng: &mut Rng, facts: &Facts, insn: &Insn, memory: &Memory) -> Result<(), String> {
     let accesses: Vec<RegAccess> = facts.accesses(insn).collect();
     let (bytes, len) = insn.to_bytes();
     let first = noise(rng);
+    let mut first = first;
+    if insn.row.format == Format::Mimg {
+        bind(rng, insn, &mut first);
+    }
     let mut second = noise(rng);
     second.hw_id = first.hw_id;
     for access in &accesses {

@@ -90,7 +90,8 @@ fn a_halted_wave_holds_up_the_barrier() {
     assert_eq!(told, expected);
     let text = error.to_string();
     assert!(
-        text.contains("wave 0: waits at s_barrier (vadd+0xc) for wave 1"),
+        text.contains("wave 0 waits at s_barrier, pc 0x")
+            && text.contains("(vadd+0xc), for wave 1"),
         "{text}"
     );
 }

@@ -101,6 +101,33 @@ fn dpp_moves_between_lanes() {
 }
 
 #[test]
+fn dpp_of_compares() {
+    // v_cmp_eq_u32 vcc, v0, v1 and v_cmpx_eq_u32, with the control in `bits`: no assembler has a text for them.
+    let run = |opcode: u32, bits: u32| {
+        let mut w = wave();
+        w.vgprs[1] = std::array::from_fn(|lane| lane as u32 - (lane > 0) as u32);
+        w.set_exec(0xffff);
+        w.set_vcc(0xffff_ff00);
+        let words = [0x3e << 25 | opcode << 17 | 1 << 9 | 0xfa, bits << 8];
+        let code: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        step("gfx900", &code, &mut w);
+        (w.vcc(), w.exec())
+    };
+    // row_shr:1 bound_ctrl: lane 0 reads 0, the others their left neighbour's number.
+    assert_eq!(run(0xca, 0xff0911), (0xffff, 0xffff));
+    // Without bound_ctrl lane 0 keeps its bit, which was 0; with a row mask or a bank mask the lanes left out do.
+    assert_eq!(run(0xca, 0xff0111), (0xfffe, 0xffff));
+    assert_eq!(run(0xca, 0xe10911), (0xff00, 0xffff));
+    assert_eq!(run(0xca, 0xf10911), (0xff0f, 0xffff));
+    // EXEC takes the result in the lanes that are written and stays in the others.
+    assert_eq!(run(0xda, 0xff0111), (0xfffe, 0xffff));
+    // quad_perm:[0,0,0,0] in banks 0 and 1: the second lane of a quad agrees, and lane 0.
+    assert_eq!(run(0xda, 0xf30800), (0xff23, 0xff23));
+    // A reserved control: every lane reads 0.
+    assert_eq!(run(0xda, 0xf30900), (0xff03, 0xff03));
+}
+
+#[test]
 fn upper_halves_of_16_bit_results() {
     let halves = || {
         let mut w = wave();

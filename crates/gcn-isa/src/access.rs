@@ -38,6 +38,7 @@ use core::fmt::Write as _;
 use crate::decode::Insn;
 use crate::flow::{Flow, FlowFacts};
 use crate::format::{Encoding, Field, Format};
+use crate::image::{Address, ImageOp};
 use crate::inst::Inst;
 use crate::insts;
 use crate::meaning::{Change, Effect, Op, Program, Signal, Space, State, Touch, meaning};
@@ -333,23 +334,30 @@ impl Facts {
         let mut slots = vec![SlotRead::default(); row.shape.slots.len()];
         let mut bytes = [0u16; 3];
         let mut by_address = false;
-        let (mut flat, mut scratch, mut lds) = (false, false, false);
+        let (mut flat, mut scratch, mut lds, mut gds) = (false, false, false, false);
+        // A format in the instruction or its resource says how many bytes there are.
+        let mut formatted = None;
+        let mut image = None;
         let mut see = |space: Space| match space {
             Space::Flat => flat = true,
             Space::Scratch => scratch = true,
             Space::Lds => lds = true,
+            Space::Gds => gds = true,
             _ => {}
         };
         for node in nodes() {
             match node.op {
-                Op::Src(slot) => slots[slot as usize].whole = true,
+                Op::Src(slot) | Op::SrcHalf(slot, _) => slots[slot as usize].whole = true,
                 Op::SrcDword(slot, k) => slots[slot as usize].dwords |= 1 << k.min(15),
                 Op::Address => by_address = true,
+                // Parameters were put there before the wave began, and no counter waits for them.
+                Op::Load(Space::Parameters, _) => {}
+                Op::LoadFormat(_) => formatted = Some(MemoryKind::Load),
                 Op::Load(space, _) => {
                     see(space);
                     bytes[MemoryKind::Load as usize] += node.out.bits().div_ceil(8) as u16;
                 }
-                Op::Atomic(space, _) => {
+                Op::Atomic(space, _) | Op::WaveAtomic(space, _) => {
                     see(space);
                     bytes[MemoryKind::Atomic as usize] += node.out.bits().div_ceil(8) as u16;
                 }
@@ -363,6 +371,20 @@ impl Facts {
                     let ty = program.nodes[effect.second as usize].out;
                     bytes[MemoryKind::Store as usize] += ty.bits().div_ceil(8) as u16;
                 }
+                Change::StoreFormat(slot, ..) => {
+                    slots[slot as usize].whole = true;
+                    formatted = Some(MemoryKind::Store);
+                }
+                Change::Export(_) => formatted = Some(MemoryKind::Store),
+                Change::Image(op) => {
+                    image = Some(op);
+                    formatted = image_memory(op);
+                    for (slot, read) in row.shape.slots.iter().zip(&mut slots) {
+                        let data = slot.role == Role::Vdata && slot.access == Access::Write;
+                        // Of the address not all may be in the slot's type.
+                        read.whole |= !data && slot.role != Role::ImgAddr;
+                    }
+                }
                 // Lines of a cache may be named by an address.
                 Change::Signal(Signal::Cache) => by_address = true,
                 _ => {}
@@ -374,6 +396,9 @@ impl Facts {
             }
         }
         for (n, read) in slots.iter().enumerate() {
+            if let (Some(op), Role::ImgAddr) = (image, row.shape.slots[n].role) {
+                uses.read(What::Slot(n as u8, 0, Address::most(op, false)));
+            }
             match *read {
                 SlotRead { whole: true, .. } => uses.read(What::Slot(n as u8, 0, 0)),
                 SlotRead { dwords: 0, .. } => {}
@@ -396,26 +421,32 @@ impl Facts {
         let memory = [MemoryKind::Atomic, MemoryKind::Store, MemoryKind::Load]
             .into_iter()
             .find(|kind| bytes[*kind as usize] != 0)
-            .map(|kind| (kind, Some(bytes[kind as usize])));
+            .map(|kind| (kind, Some(bytes[kind as usize])))
+            .or(formatted.map(|kind| (kind, None)));
         if row.format.is_vector() {
-            let crosses = nodes().any(|n| matches!(n.op, Op::FirstLane | Op::SendLane));
+            let crosses =
+                nodes().any(|n| matches!(n.op, Op::FirstLane | Op::SendLane | Op::WaveAtomic(..)));
             let writes = program.effects.iter().any(|e| match e.change {
-                Change::Dst(slot) | Change::DstDword(slot, _) => {
+                Change::Dst(slot) | Change::DstDword(slot, _) | Change::DstHalf(slot, _) => {
                     row.shape.slots[slot as usize].role != Role::SdstV
                 }
-                Change::Vgpr => true,
+                Change::Vgpr | Change::Image(_) | Change::Export(_) => true,
                 _ => false,
             });
             if crosses || writes || memory.is_some() {
                 uses.read(EXEC_PAIR);
             }
-            if nodes().any(|n| n.ty.is_float() || n.out.is_float()) {
+            let float_atomic = matches!(image, Some(ImageOp::Atomic(_, ty)) if ty.is_float());
+            if float_atomic || nodes().any(|n| n.ty.is_float() || n.out.is_float()) {
                 uses.read(MODE);
             }
         }
         let generation = target.generation();
         if generation < Gen::Gfx9 && (lds || flat) {
             // The LDS's size is in M0.
+            uses.read(M0_DWORD);
+        }
+        if gds || row.format == Format::Ds && by_address && row.shape.slot(Role::DsAddr).is_none() {
             uses.read(M0_DWORD);
         }
         if flat || scratch {
@@ -659,7 +690,7 @@ fn live(program: &Program) -> Vec<bool> {
         }
     }
     for (at, node) in program.nodes.iter().enumerate().rev() {
-        if matches!(node.op, Op::Atomic(..)) {
+        if node.op.acts() {
             live[at] = true;
         }
         if live[at] {
@@ -758,7 +789,10 @@ impl Uses {
             Some(when) => gate(program, when),
         };
         match effect.change {
-            Change::Dst(slot) => self.write(What::Slot(slot, 0, 0), gate, false),
+            // Halves come in pairs.
+            Change::Dst(slot) | Change::DstHalf(slot, _) => {
+                self.write(What::Slot(slot, 0, 0), gate, false);
+            }
             Change::DstDword(slot, k) => self.write(What::Slot(slot, k, 1), gate, false),
             Change::DstLane(slot) => self.write(What::Slot(slot, 0, 0), gate, true),
             Change::Set(state) => {
@@ -776,8 +810,34 @@ impl Uses {
                 self.write(What::Any(file, count), gate, true);
             }
             Change::Setreg => self.write(What::Hwreg, gate, true),
-            Change::Store(..) | Change::Signal(_) => {}
+            Change::Image(op) => {
+                let slots = program.row.shape.slots;
+                let data = slots.iter().position(|slot| slot.role == Role::Vdata);
+                let gate = match image_memory(op) {
+                    Some(MemoryKind::Store) => return,
+                    Some(MemoryKind::Atomic) => Gate::Field(Field::Glc),
+                    _ => gate,
+                };
+                if let Some(slot) = data {
+                    self.write(What::Slot(slot as u8, 0, 0), gate, false);
+                }
+            }
+            Change::Store(..)
+            | Change::StoreFormat(..)
+            | Change::Export(_)
+            | Change::Signal(_)
+            | Change::Raise(_) => {}
         }
+    }
+}
+
+/// What an image instruction does to memory.
+fn image_memory(op: ImageOp) -> Option<MemoryKind> {
+    match op {
+        ImageOp::Load { .. } | ImageOp::Sample(_) | ImageOp::Gather(..) => Some(MemoryKind::Load),
+        ImageOp::Store { .. } => Some(MemoryKind::Store),
+        ImageOp::Atomic(..) => Some(MemoryKind::Atomic),
+        ImageOp::Size | ImageOp::Lod => None,
     }
 }
 
@@ -862,7 +922,7 @@ impl Use {
         let Value::Code(code) = insn.operand(slot).value else {
             return None;
         };
-        if self.write && slot.role == Role::Vdata && is_lds_load(insn) {
+        if self.write && matches!(slot.role, Role::Vdata | Role::Vdst) && is_lds_load(insn) {
             return None;
         }
         access.slot = Some(n);
@@ -870,7 +930,11 @@ impl Use {
             Role::CmpDst | Role::CarryOut | Role::CarryIn => !names_masks(insn, slot.role),
             _ => false,
         };
-        let count = if count == 0 { insn.dwords(slot) } else { count };
+        let mut count = if count == 0 { insn.dwords(slot) } else { count };
+        if slot.role == Role::ImgAddr {
+            // The most that an image may need; there are no VGPRs beyond the last.
+            count = (count as u16).min(512 - code) as u8;
+        }
         if count == 0 {
             return None;
         }
@@ -914,7 +978,7 @@ fn names_masks(insn: &Insn, role: Role) -> bool {
 }
 
 fn is_lds_load(insn: &Insn) -> bool {
-    insn.encoding == Encoding::Mubuf && insn.field(Field::Lds) != 0
+    matches!(insn.encoding, Encoding::Mubuf | Encoding::Flat) && insn.field(Field::Lds) != 0
 }
 
 /// What the encoding adds to the row: the old destination of SDWA, TFE's status, M0 of GDS and of
@@ -956,6 +1020,9 @@ fn beside(insn: &Insn) -> [Option<RegAccess>; 6] {
                 let after = insn.field(Field::Vdata) as u16 + insn.dwords(slot) as u16;
                 list[1] = Some(access(File::Vector, after, 1, true));
             }
+        }
+        Encoding::Flat if is_lds_load(insn) => {
+            list[0] = Some(access(File::Scalar, M0, 1, false));
         }
         Encoding::Ds if insn.generation() == Gen::Gfx9 && insn.field(Field::Gds) != 0 => {
             list[0] = Some(access(File::Scalar, M0, 1, false));

@@ -77,6 +77,12 @@ impl Flags {
     /// quarter of the rate of plain arithmetic or less.
     pub const TRANS: Flags = Flags(4096);
 
+    /// Its 16-bit result goes to the upper half of its VGPR.
+    pub const WRITES_UPPER: Flags = Flags(8192);
+    /// On gfx9 its 16-bit result leaves the upper half of its VGPR as it was, though its sources have not
+    /// 16 bits.
+    pub const KEEPS_UPPER: Flags = Flags(16384);
+
     /// Whether all of `other` is set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

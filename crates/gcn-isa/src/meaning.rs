@@ -18,8 +18,9 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 
 use crate::format::Field;
+use crate::image::ImageOp;
 use crate::inst::Inst;
-use crate::shape::{Role, Ty};
+use crate::shape::{Mods, Role, Ty};
 use crate::target::Target;
 
 /// State outside the operands that a meaning reads or writes by name.
@@ -104,8 +105,12 @@ pub enum Space {
     Flat,
     /// Scratch: per lane.
     Scratch,
-    /// LDS: a byte address in the workgroup's LDS.
+    /// LDS: a byte address in the workgroup's LDS; in the GDS where the instruction's GDS bit is set.
     Lds,
+    /// The parameters of interpolation: a byte address in LDS that M0 does not limit.
+    Parameters,
+    /// The global data share, which the waves of a dispatch have in common: a byte address behind M0's base.
+    Gds,
 }
 
 /// What an instruction whose meaning is untold does to memory.
@@ -145,6 +150,39 @@ pub enum AtomicOp {
     Mskor,
     /// old >= data ? old - data : old + second operand.
     Wrap,
+    /// (old & second operand) + data.
+    AndAdd,
+    /// Stores the data without its top bit where that is set.
+    CondSwap,
+}
+
+/// The operations of global wave sync on one of its 64 resources, each a counter and a phase.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum GwsOp {
+    /// The counter takes the value.
+    Init,
+    /// Adds the value to the counter.
+    Signal,
+    /// Waits behind the waves that came before until the counter is above 0, and takes 1 from it.
+    Take,
+    /// The counter takes the number of waves that wait to take from it.
+    ReleaseAll,
+    /// A counter above 0 goes down by one and the wave waits for the next phase; with 0 the next phase begins and the
+    /// counter takes the value.
+    Barrier,
+}
+
+/// How the components of a typed store lie in their VGPRs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Halves {
+    /// 32 bits, a VGPR each.
+    No,
+    /// 16 bits in the low half of a VGPR each.
+    Low,
+    /// 16 bits in the high half of a VGPR each.
+    High,
+    /// 16 bits, two in a VGPR, the first low.
+    Both,
 }
 
 /// What a node computes.
@@ -156,6 +194,9 @@ pub enum Op {
     Src(u8),
     /// Dword `.1` of the operand in slot `.0`.
     SrcDword(u8, u8),
+    /// The 16 bits of the packed operand in slot `.0` that belong to half `.1` of the result: op_sel and neg_lo
+    /// choose those of half 0, op_sel_hi and neg_hi those of half 1.
+    SrcHalf(u8, u8),
     Get(State),
     /// A field of the encoding, or SIMM16.
     Field(Field),
@@ -242,11 +283,28 @@ pub enum Op {
     Address,
     /// Reads memory at the address plus a constant.
     Load(Space, i32),
+    /// Component `.0` of the typed element at the address, converted to 32 bits, or to 16 where the result has 16. The
+    /// format is the instruction's own or that of its buffer resource.
+    LoadFormat(u8),
+    /// The dword of LDS that belongs to the lane in a buffer instruction: at M0's low half plus the instruction's offset plus
+    /// four times the lane's number.
+    LdsOfLane,
     /// Reads, computes and writes memory as one; gives the old value. Arguments: address, data,
     /// comparand. It happens whether or not anything uses the old value.
     Atomic(Space, AtomicOp),
+    /// An atomic that happens once for the wave, with the operands of the lowest lane that is on: every lane gets the old
+    /// value. Without a lane it does not happen, and gives 0.
+    WaveAtomic(Space, AtomicOp),
+    /// An operation of global wave sync, once for the wave, whether or not anything uses its result, which is 0.
+    /// Arguments: resource (modulo 64), value; both of lane 0. An operation that must wait leaves the instruction to be run again.
+    Gws(GwsOp),
+    /// Waits until the waves that were dispatched before have given up the turn that this one waits for, which leaves the
+    /// instruction to be run again; gives 1. See [`Signal::Release`].
+    Turn,
     /// s_getreg_b32 of the hwreg that the operand codes.
     Getreg,
+    /// The entry of a table of constants that the operand numbers; 0 beyond its end.
+    Table(&'static &'static [u64]),
 }
 
 impl Op {
@@ -256,11 +314,14 @@ impl Op {
             Op::Const(_)
             | Op::Src(_)
             | Op::SrcDword(..)
+            | Op::SrcHalf(..)
             | Op::Get(_)
             | Op::Field(_)
             | Op::CodeOf(_)
             | Op::FirstLane
             | Op::Lane
+            | Op::Turn
+            | Op::LdsOfLane
             | Op::Address => 0,
             Op::Not
             | Op::Neg
@@ -276,6 +337,7 @@ impl Op {
             | Op::FloatToInt
             | Op::FloatToFloat
             | Op::Load(..)
+            | Op::LoadFormat(_)
             | Op::Sgpr
             | Op::Vgpr
             | Op::Sqrt
@@ -283,8 +345,14 @@ impl Op {
             | Op::Ceil
             | Op::RoundZero
             | Op::RoundEven
-            | Op::Getreg => 1,
-            Op::Select | Op::Fma | Op::FmaLdexp(_) | Op::Mad | Op::Atomic(..) => 3,
+            | Op::Getreg
+            | Op::Table(_) => 1,
+            Op::Select
+            | Op::Fma
+            | Op::FmaLdexp(_)
+            | Op::Mad
+            | Op::Atomic(..)
+            | Op::WaveAtomic(..) => 3,
             Op::Add
             | Op::Sub
             | Op::Mul
@@ -307,8 +375,17 @@ impl Op {
             | Op::Div
             | Op::Ldexp
             | Op::SendLane
+            | Op::Gws(_)
             | Op::ReadLane => 2,
         }
+    }
+
+    /// Whether it changes something by itself, and so happens though nothing may use its result.
+    pub const fn acts(self) -> bool {
+        matches!(
+            self,
+            Op::Atomic(..) | Op::WaveAtomic(..) | Op::Gws(_) | Op::Turn
+        )
     }
 }
 
@@ -323,6 +400,9 @@ pub struct Node {
     pub out: Ty,
     /// Its operands: numbers of earlier nodes.
     pub args: [u16; 3],
+    /// It rounds to nearest even whatever MODE.FP_ROUND says, and raises no exception: see
+    /// [`Meaning::nearest`].
+    pub nearest: bool,
 }
 
 /// What an effect changes.
@@ -332,6 +412,8 @@ pub enum Change {
     Dst(u8),
     /// Dword `.1` of the operand in slot `.0` takes the value.
     DstDword(u8, u8),
+    /// Half `.1` (16 bits) of the vector operand in slot `.0` takes the value; the other half is kept.
+    DstHalf(u8, u8),
     /// Of the vector operand in a slot, the lane that `second` numbers (modulo 64) takes the
     /// value, which is the same for every lane, EXEC ignored: v_writelane_b32.
     DstLane(u8),
@@ -347,10 +429,32 @@ pub enum Change {
     Vgpr,
     /// Memory at address `value` plus a constant takes `second`.
     Store(Space, i32),
+    /// The typed element at address `value` takes the first `.1` components of the operand in slot `.0`, converted; the
+    /// others are 0.
+    StoreFormat(u8, u8, Halves),
+    /// The image instruction happens as the encoding, the resource and the sampler say: it reads or writes VDATA and memory.
+    Image(ImageOp),
+    /// Component `.0` of the export target numbered `second` takes the value.
+    Export(u8),
     /// s_setreg_b32: the hwreg that `value` codes takes `second`.
     Setreg,
     /// Something outside the wave's registers happens; `value` is its argument.
     Signal(Signal),
+    /// Exceptions, bits of TRAPSTS, are raised where `value` holds; see [`exception`]. It happens
+    /// only while exceptions are recorded.
+    Raise(u8),
+}
+
+/// The exceptions, as the bits of TRAPSTS and, 12 higher, of MODE.EXCP_EN.
+#[allow(missing_docs)]
+pub mod exception {
+    pub const INVALID: u8 = 1 << 0;
+    pub const INPUT_DENORMAL: u8 = 1 << 1;
+    pub const DIVIDE_BY_ZERO: u8 = 1 << 2;
+    pub const OVERFLOW: u8 = 1 << 3;
+    pub const UNDERFLOW: u8 = 1 << 4;
+    pub const INEXACT: u8 = 1 << 5;
+    pub const INTEGER_DIVIDE_BY_ZERO: u8 = 1 << 6;
 }
 
 /// Events that the machine around the wave handles.
@@ -377,6 +481,10 @@ pub enum Signal {
     PerfDown,
     /// M0 goes to the thread trace.
     ThreadTrace,
+    /// The wave gives up its turn ([`Op::Turn`]); where the argument is not 0, those to come as well.
+    Release,
+    /// An export is made: bit 0 of the argument says that it is the last one, bit 1 that EXEC says which pixels are valid.
+    Exported,
 }
 
 /// One effect.
@@ -404,6 +512,9 @@ struct Inner {
     nodes: Vec<Node>,
     effects: Vec<Effect>,
     when: Option<u16>,
+    /// The half of packed operands that sources and the destination stand for.
+    half: Option<u8>,
+    nearest: bool,
     about: &'static str,
     bound: Option<&'static str>,
     untold: bool,
@@ -536,7 +647,8 @@ impl Meaning {
     }
 
     fn node(&self, op: Op, ty: Ty, out: Ty, args: [u16; 3]) -> V<'_> {
-        let nodes = &mut self.inner.borrow_mut().nodes;
+        let inner = &mut *self.inner.borrow_mut();
+        let (nodes, nearest) = (&mut inner.nodes, inner.nearest);
         // Leaves are shared, so that an operand is read once.
         if args == [0; 3]
             && let Some(at) = nodes.iter().position(|n| n.op == op && n.out == out)
@@ -545,6 +657,7 @@ impl Meaning {
                 Op::Const(_)
                     | Op::Src(_)
                     | Op::SrcDword(..)
+                    | Op::SrcHalf(..)
                     | Op::Get(_)
                     | Op::Field(_)
                     | Op::CodeOf(_)
@@ -556,7 +669,13 @@ impl Meaning {
                 ty: out,
             };
         }
-        nodes.push(Node { op, ty, out, args });
+        nodes.push(Node {
+            op,
+            ty,
+            out,
+            args,
+            nearest,
+        });
         V {
             m: self,
             node: (nodes.len() - 1) as u16,
@@ -577,15 +696,44 @@ impl Meaning {
     }
 
     /// The operand with a role, as the shape types it; a mask operand of a vector instruction
-    /// gives each lane its bit.
+    /// gives each lane its bit, and a source of [`Mods::Mix`] is a f32 however it is stored.
     pub fn operand(&self, role: Role) -> V<'_> {
         let at = self.slot_of(role);
+        let half = self.inner.borrow().half;
+        if let Some(half) = half {
+            return self.half_of(at, half);
+        }
         let ty = match self.row.shape.slots[at].ty {
             Ty::Mask if self.row.format.is_vector() => Ty::Bool,
             Ty::Mask => Ty::B64,
+            _ if self.row.shape.mods == Mods::Mix && role != Role::Vdst => Ty::F32,
             ty => ty,
         };
         self.node(Op::Src(at as u8), ty, ty, [0; 3])
+    }
+
+    fn half_of(&self, at: usize, half: u8) -> V<'_> {
+        let ty = match self.row.shape.slots[at].ty {
+            ty if ty.bits() == 16 => ty,
+            Ty::I32 => Ty::I16,
+            _ => Ty::U16,
+        };
+        self.node(Op::SrcHalf(at as u8, half), ty, ty, [0; 3])
+    }
+
+    /// The 16 bits of a packed source that belong to half 0 or 1: see [`Op::SrcHalf`].
+    pub fn half(&self, role: Role, half: u8) -> V<'_> {
+        self.half_of(self.slot_of(role), half)
+    }
+
+    /// Lets the meaning of a 16-bit instruction say what each half of a packed one does: its sources are the
+    /// halves of packed operands, and its result is a half of the destination.
+    pub fn halves(&self, each: impl Fn(&Meaning)) {
+        for half in 0..2 {
+            self.inner.borrow_mut().half = Some(half);
+            each(self);
+        }
+        self.inner.borrow_mut().half = None;
     }
 
     /// Dword `k` of the operand with a role.
@@ -636,7 +784,10 @@ impl Meaning {
 
     /// D takes a value.
     pub fn d(&self, value: V<'_>) {
-        self.effect(Change::Dst(self.d_slot() as u8), value, value);
+        let slot = self.d_slot() as u8;
+        let half = self.inner.borrow().half;
+        let change = half.map_or(Change::Dst(slot), |half| Change::DstHalf(slot, half));
+        self.effect(change, value, value);
     }
 
     /// Dword `k` of D takes a value.
@@ -725,6 +876,20 @@ impl Meaning {
         self.inner.borrow_mut().when = before;
     }
 
+    /// What `write` computes rounds to nearest even whatever MODE.FP_ROUND says and raises no
+    /// exception: the steps of an approximation, which the hardware takes in a table of its own.
+    pub fn nearest<R>(&self, write: impl FnOnce() -> R) -> R {
+        let before = core::mem::replace(&mut self.inner.borrow_mut().nearest, true);
+        let result = write();
+        self.inner.borrow_mut().nearest = before;
+        result
+    }
+
+    /// Raises exceptions, of [`exception`], in the lanes where `cond` holds.
+    pub fn raise(&self, exceptions: u8, cond: V<'_>) {
+        self.effect(Change::Raise(exceptions), cond, cond);
+    }
+
     /// Something outside the wave's registers happens.
     pub fn signal(&self, signal: Signal, argument: V<'_>) {
         self.effect(Change::Signal(signal), argument, argument);
@@ -777,6 +942,33 @@ impl Meaning {
         self.effect(Change::Store(space, offset), address, value);
     }
 
+    /// Component `k` of the typed element at the address, as `ty` of 32 or 16 bits.
+    pub fn load_format(&self, ty: Ty, address: V<'_>, k: u8) -> V<'_> {
+        self.node(Op::LoadFormat(k), ty, ty, [address.node, 0, 0])
+    }
+
+    /// The dword of LDS that belongs to the lane. See [`Op::LdsOfLane`].
+    pub fn lds_of_lane(&self) -> V<'_> {
+        self.node(Op::LdsOfLane, Ty::B32, Ty::B32, [0; 3])
+    }
+
+    /// The typed element at the address takes the first `count` components of the operand with a role.
+    pub fn store_format(&self, role: Role, address: V<'_>, count: u8, halves: Halves) {
+        let slot = self.slot_of(role) as u8;
+        self.effect(Change::StoreFormat(slot, count, halves), address, address);
+    }
+
+    /// The image instruction happens.
+    pub fn image(&self, op: ImageOp) {
+        let nothing = self.c(Ty::B32, 0);
+        self.effect(Change::Image(op), nothing, nothing);
+    }
+
+    /// Component `k` of the export target that `target` numbers takes a value.
+    pub fn export(&self, k: u8, target: V<'_>, value: V<'_>) {
+        self.effect(Change::Export(k), value, target);
+    }
+
     /// An atomic; gives the old value.
     pub fn atomic(
         &self,
@@ -788,6 +980,30 @@ impl Meaning {
     ) -> V<'_> {
         let args = [address.node, data.node, comparand.node];
         self.node(Op::Atomic(space, op), data.ty, data.ty, args)
+    }
+
+    /// An atomic once for the wave; gives the old value to all lanes. See [`Op::WaveAtomic`].
+    pub fn wave_atomic(
+        &self,
+        space: Space,
+        op: AtomicOp,
+        address: V<'_>,
+        data: V<'_>,
+        comparand: V<'_>,
+    ) -> V<'_> {
+        let args = [address.node, data.node, comparand.node];
+        self.node(Op::WaveAtomic(space, op), data.ty, data.ty, args)
+    }
+
+    /// An operation of global wave sync. See [`Op::Gws`].
+    pub fn gws(&self, op: GwsOp, resource: V<'_>, value: V<'_>) {
+        let args = [resource.node, value.node, 0];
+        self.node(Op::Gws(op), Ty::U32, Ty::U32, args);
+    }
+
+    /// Waits for the wave's turn. See [`Op::Turn`].
+    pub fn turn(&self) {
+        self.node(Op::Turn, Ty::U32, Ty::U32, [0; 3]);
     }
 
     /// The hwreg that `code` (SIMM16) names: s_getreg_b32.
@@ -1008,6 +1224,12 @@ impl<'m> V<'m> {
     pub fn send_lane(self, lane: V<'m>) -> V<'m> {
         self.m
             .node(Op::SendLane, self.ty, self.ty, [self.node, lane.node, 0])
+    }
+
+    /// The entry of `table` that the value (an unsigned number) numbers, 0 beyond its end.
+    pub fn look_up(self, ty: Ty, table: &'static &'static [u64]) -> V<'m> {
+        self.m
+            .node(Op::Table(table), self.ty, ty, [self.node, 0, 0])
     }
 
     /// Whether it is not zero.

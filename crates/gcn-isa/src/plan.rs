@@ -1118,7 +1118,7 @@ impl Plans {
                 }
                 _ => return None,
             },
-            Mods::Smem => {
+            Mods::Smem | Mods::SmemScratch => {
                 self.flag(insn, Field::Nv, " nv");
                 self.flag(insn, Field::Glc, " glc");
             }

@@ -744,7 +744,7 @@ impl<O: Sink> Printer<'_, O> {
         match self.insn.row.shape.mods {
             Mods::None | Mods::BufferBare => {}
             Mods::Valu => self.valu_modifiers(shown),
-            Mods::Smem => {
+            Mods::Smem | Mods::SmemScratch => {
                 self.flag(Field::Nv, "nv", shown);
                 self.flag(Field::Glc, "glc", shown);
             }

@@ -252,6 +252,8 @@ pub enum Mods {
     /// abs, neg, clamp, omod as the operands' types allow, in VOP3, SDWA and DPP.
     Valu,
     Smem,
+    /// As `Smem`, but an offset in an SGPR counts 64 bytes.
+    SmemScratch,
     /// `offset:`, gds.
     Ds,
     /// `offset0:` `offset1:`, gds.

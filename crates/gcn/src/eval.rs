@@ -154,7 +154,7 @@ fn json_line(text: &[u8], arch: Option<Target>, max: u64) -> Result<Json, String
     Ok(Json::Object(answer))
 }
 
-fn end_json(outcome: &Outcome, answer: &mut Map<String, Json>) {
+pub(crate) fn end_json(outcome: &Outcome, answer: &mut Map<String, Json>) {
     match &outcome.end {
         End::Trap(id) => {
             answer.insert("trap".into(), json!(id));
@@ -197,7 +197,7 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// A number from 0 on, JSON's own or a string in hex or decimal.
-fn count(value: &Json) -> Result<u64, String> {
+pub(crate) fn count(value: &Json) -> Result<u64, String> {
     let number = match value {
         Json::Number(n) => n.as_u64(),
         Json::String(s) => lang::integer(s).and_then(|v| u64::try_from(v).ok()),
@@ -216,16 +216,16 @@ fn json_number(value: &Json, bits: u32) -> Result<u64, String> {
     }
 }
 
-fn set_state(bench: &mut Bench, state: &Map<String, Json>) -> Result<(), String> {
+pub(crate) fn set_state(bench: &mut Bench, state: &Map<String, Json>) -> Result<(), String> {
     for (key, value) in state {
         match key.as_str() {
-            "s" | "v" | "ttmp" | "lds" | "mem" => {
+            "s" | "v" | "ttmp" | "lds" | "gds" | "mem" => {
                 let entries = value
                     .as_object()
                     .ok_or_else(|| format!("state.{key} is no object"))?;
                 for (index, value) in entries {
                     let place_name = match key.as_str() {
-                        "lds" | "mem" => format!("{key}[{index}]"),
+                        "lds" | "gds" | "mem" => format!("{key}[{index}]"),
                         _ => format!("{key}{index}"),
                     };
                     set_place(bench, &place_name, value)
@@ -242,14 +242,10 @@ fn set_place(bench: &mut Bench, name: &str, value: &Json) -> Result<(), String> 
     let place = lang::place(name, bench.target)
         .filter(|p| *p != Place::Pc)
         .ok_or_else(|| match name.split_once('[') {
-            Some(("lds" | "mem", _)) => "it is no address".to_owned(),
+            Some(("lds" | "gds" | "mem", _)) => "it is no address".to_owned(),
             _ => format!("{} has no such register", bench.target.name()),
         })?;
-    let bits = match place {
-        Place::Scalar(_, n) | Place::Vgpr(_, n) => 32 * n as u32,
-        Place::Scc | Place::Vskip => 1,
-        _ => 32,
-    };
+    let bits = lang::width(place);
     let value = match (value, place) {
         (Json::Array(list), Place::Vgpr(..)) => {
             if list.len() != LANES {
@@ -266,7 +262,7 @@ fn set_place(bench: &mut Bench, name: &str, value: &Json) -> Result<(), String> 
     bench.set(place, &value)
 }
 
-fn state_json(bench: &Bench, changes: &[Place]) -> Map<String, Json> {
+pub(crate) fn state_json(bench: &Bench, changes: &[Place]) -> Map<String, Json> {
     let mut state = Map::new();
     let mut put = |group: &str, key: String, value: Json| {
         let entry = state
@@ -286,6 +282,7 @@ fn state_json(bench: &Bench, changes: &[Place]) -> Map<String, Json> {
                 put("v", n.to_string(), Json::Array(lanes));
             }
             Place::Lds(at) => put("lds", format!("{at:#x}"), dword(value.lane(0))),
+            Place::Gds(at) => put("gds", format!("{at:#x}"), dword(value.lane(0))),
             Place::Mem(at) => put("mem", format!("{at:#x}"), dword(value.lane(0))),
             Place::Scalar(..) if name.starts_with("ttmp") => {
                 put("ttmp", name[4..].to_owned(), dword(value.lane(0)));
@@ -304,11 +301,36 @@ fn state_json(bench: &Bench, changes: &[Place]) -> Map<String, Json> {
                 state.insert(name, json!(value));
             }
             Place::Scalar(..) if name.starts_with("ttmp") || name.starts_with('s') => {}
-            Place::Vgpr(..) | Place::Lds(_) | Place::Mem(_) => {}
+            Place::Vgpr(..) | Place::Lds(_) | Place::Gds(_) | Place::Mem(_) => {}
+            Place::Export(..) | Place::ExportDone | Place::ExportValid => {}
             _ => {
                 state.insert(name, dword(value));
             }
         }
     }
+    if let Some(exports) = exports_json(bench, changes) {
+        state.insert("exp".into(), exports);
+    }
     state
+}
+
+/// What was exported: the four components of each target that changed, and the flags that are set.
+fn exports_json(bench: &Bench, changes: &[Place]) -> Option<Json> {
+    let exports = &bench.wave.exports;
+    let mut out = Map::new();
+    for (target, components) in exports.targets() {
+        let changed = |p: &Place| matches!(p, Place::Export(t, _) if *t == target);
+        if changes.iter().any(changed) {
+            let lanes = |lanes: &[u32; LANES]| lanes.map(|v| json!(format!("{v:#x}"))).to_vec();
+            let components: Vec<Vec<Json>> = components.iter().map(lanes).collect();
+            out.insert(gcn_emu::export::name(target), json!(components));
+        }
+    }
+    if changes.contains(&Place::ExportDone) {
+        out.insert("done".into(), json!(exports.done()));
+    }
+    if changes.contains(&Place::ExportValid) {
+        out.insert("valid".into(), json!(format!("{:#x}", exports.valid())));
+    }
+    (!out.is_empty()).then_some(Json::Object(out))
 }

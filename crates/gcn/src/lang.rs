@@ -9,7 +9,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use gcn_emu::export;
 use gcn_emu::fp;
+use gcn_emu::global::{GDS_BYTES, Global};
 use gcn_emu::mem::{Memory, PAGE_SIZE, Perm};
 use gcn_emu::snippet::{self, End, Outcome};
 use gcn_emu::wave::{LANES, Lds, WaveState};
@@ -30,8 +32,16 @@ pub enum Place {
     Vskip,
     /// A dword of LDS by byte address.
     Lds(u32),
+    /// A dword of the global data share by byte address.
+    Gds(u32),
     /// A dword of memory by byte address.
     Mem(u64),
+    /// A component, X to W, of an export target.
+    Export(u8, u8),
+    /// Whether an export was marked as the last one.
+    ExportDone,
+    /// EXEC of the last export with VM.
+    ExportValid,
     /// Where the PC stands at the end, in bytes from the snippet's start; before, where it begins.
     Pc,
 }
@@ -172,11 +182,11 @@ fn split_commas(text: &str) -> Vec<&str> {
 }
 
 /// The bits a place has.
-fn width(place: Place) -> u32 {
+pub(crate) fn width(place: Place) -> u32 {
     match place {
         Place::Scalar(_, n) | Place::Vgpr(_, n) => 32 * n as u32,
-        Place::Scc | Place::Vskip => 1,
-        Place::Pc => 64,
+        Place::Scc | Place::Vskip | Place::ExportDone => 1,
+        Place::Pc | Place::ExportValid => 64,
         _ => 32,
     }
 }
@@ -197,6 +207,8 @@ pub fn place(name: &str, target: Target) -> Option<Place> {
         "trapsts" => Place::Trapsts,
         "vskip" => Place::Vskip,
         "pc" => Place::Pc,
+        "exp.done" => Place::ExportDone,
+        "exp.valid" => Place::ExportValid,
         "vcc" => Place::Scalar(VCC, 2),
         "exec" => Place::Scalar(EXEC, 2),
         "vcc_lo" => Place::Scalar(VCC, 1),
@@ -214,8 +226,16 @@ pub fn place(name: &str, target: Target) -> Option<Place> {
             if let Some(at) = name.strip_prefix("lds[").and_then(|r| r.strip_suffix(']')) {
                 return Some(Place::Lds(integer(at)?.try_into().ok()?));
             }
+            if let Some(at) = name.strip_prefix("gds[").and_then(|r| r.strip_suffix(']')) {
+                return Some(Place::Gds(integer(at)?.try_into().ok()?));
+            }
             if let Some(at) = name.strip_prefix("mem[").and_then(|r| r.strip_suffix(']')) {
                 return Some(Place::Mem(integer(at)?.try_into().ok()?));
+            }
+            if let Some((target, component)) = name.split_once('.') {
+                let target = export::number(target).filter(|&t| t != export::NULL)?;
+                let k = ["x", "y", "z", "w"].iter().position(|c| *c == component)?;
+                return Some(Place::Export(target, k as u8));
             }
             if let Some(rest) = name.strip_prefix("ttmp") {
                 let (first, n) = range(rest)?;
@@ -326,6 +346,8 @@ pub struct Bench {
     pub target: Target,
     pub wave: WaveState,
     pub lds: Lds,
+    /// The global data share, and global wave sync.
+    pub global: Global,
     pub memory: Memory,
     /// Bytes from the snippet's start.
     pub start: u64,
@@ -341,6 +363,7 @@ impl Bench {
             target,
             wave: WaveState::new(256),
             lds: Lds(vec![0; target.generation().lds_bytes() as usize]),
+            global: Global::default(),
             memory: Memory::new(256 << 20).map_err(|e| e.to_string())?,
             start: 0,
         })
@@ -402,11 +425,26 @@ impl Bench {
                     .ok_or_else(|| format!("lds[{at:#x}] is beyond the {size} bytes of LDS"))?;
                 place.copy_from_slice(&(one as u32).to_le_bytes());
             }
+            Place::Gds(at) => {
+                let at = at as usize;
+                self.global
+                    .gds()
+                    .get_mut(at..at.saturating_add(4))
+                    .ok_or_else(|| format!("gds[{at:#x}] is beyond the {GDS_BYTES} bytes of GDS"))?
+                    .copy_from_slice(&(one as u32).to_le_bytes());
+            }
             Place::Mem(at) => {
                 self.map(at)?;
                 self.memory
                     .store_u32(at, one as u32)
                     .map_err(|e| e.to_string())?;
+            }
+            Place::Export(target, k) => {
+                let value = |lane| value.lane(lane) as u32;
+                self.wave.exports.set(target, k, !0, value);
+            }
+            Place::ExportDone | Place::ExportValid => {
+                return Err("it is what an export leaves; it cannot be set before".into());
             }
             Place::Pc => self.start = one,
         }
@@ -446,14 +484,16 @@ impl Bench {
             Place::Status => self.wave.status as u64,
             Place::Trapsts => self.wave.trapsts as u64,
             Place::Vskip => (self.wave.mode & gcn_emu::wave::mode::VSKIP != 0) as u64,
-            Place::Lds(at) => {
-                let at = at as usize;
-                match self.lds.0.get(at..at + 4) {
-                    Some(b) => u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as u64,
-                    None => 0,
-                }
-            }
+            Place::Lds(at) => dword(&self.lds.0, at) as u64,
+            Place::Gds(at) => dword(&self.global.gds(), at) as u64,
             Place::Mem(at) => self.memory.load_u32(at).unwrap_or(0) as u64,
+            Place::Export(target, k) => {
+                let components = self.wave.exports.target(target);
+                let lanes = components.map_or([0; LANES], |c| c[k as usize & 3]);
+                return Value::Lanes(lanes.iter().map(|&v| v as u64).collect());
+            }
+            Place::ExportDone => self.wave.exports.done() as u64,
+            Place::ExportValid => self.wave.exports.valid(),
             Place::Pc => self.wave.pc,
         })
     }
@@ -465,12 +505,13 @@ impl Bench {
         max: u64,
         engine: &mut dyn gcn_emu::engine::Engine,
     ) -> Outcome {
-        snippet::run(
+        snippet::run_beside(
             self.target,
             code,
             &mut self.wave,
             &mut self.lds,
             &self.memory,
+            &self.global,
             self.start,
             max,
             engine,
@@ -491,6 +532,7 @@ impl Bench {
         Snapshot {
             wave: self.wave.clone(),
             lds: self.lds.clone(),
+            gds: self.global.gds().clone(),
             memory,
         }
     }
@@ -520,11 +562,38 @@ impl Bench {
                 .filter(|(_, changed)| *changed)
                 .map(|(p, _)| *p),
         );
+        let (now, old) = (&self.wave.exports, &before.wave.exports);
+        for target in 0..64 {
+            for k in 0..4u8 {
+                let of = |exports: &export::Exports| {
+                    let components = exports.target(target);
+                    components.map_or([0; LANES], |c| c[k as usize])
+                };
+                if of(now) != of(old) {
+                    out.push(Place::Export(target, k));
+                }
+            }
+        }
+        if now.done() != old.done() {
+            out.push(Place::ExportDone);
+        }
+        if now.valid() != old.valid() {
+            out.push(Place::ExportValid);
+        }
         for at in (0..self.lds.0.len()).step_by(4) {
             if self.lds.0[at..at + 4] != before.lds.0[at..at + 4] {
                 out.push(Place::Lds(at as u32));
             }
         }
+        let gds = self.global.gds();
+        if *gds != before.gds {
+            for at in (0..GDS_BYTES).step_by(4) {
+                if gds[at..at + 4] != before.gds[at..at + 4] {
+                    out.push(Place::Gds(at as u32));
+                }
+            }
+        }
+        drop(gds);
         let now = self.snapshot().memory;
         let mut places: Vec<u64> = now.keys().chain(before.memory.keys()).copied().collect();
         places.sort_unstable();
@@ -538,10 +607,20 @@ impl Bench {
     }
 }
 
+/// The dword at a byte address, 0 beyond the end.
+fn dword(bytes: &[u8], at: u32) -> u32 {
+    let at = at as usize;
+    bytes
+        .get(at..)
+        .and_then(|rest| rest.first_chunk())
+        .map_or(0, |b| u32::from_le_bytes(*b))
+}
+
 /// What [`Bench::snapshot`] keeps.
 pub struct Snapshot {
     wave: WaveState,
     lds: Lds,
+    gds: Box<[u8]>,
     /// The dwords that are not zero.
     memory: BTreeMap<u64, u32>,
 }
@@ -599,7 +678,15 @@ pub fn name(place: Place, target: Target) -> String {
         Place::Trapsts => "trapsts".into(),
         Place::Vskip => "vskip".into(),
         Place::Lds(at) => format!("lds[{at:#x}]"),
+        Place::Gds(at) => format!("gds[{at:#x}]"),
         Place::Mem(at) => format!("mem[{at:#x}]"),
+        Place::Export(target, k) => format!(
+            "{}.{}",
+            export::name(target),
+            ["x", "y", "z", "w"][k as usize & 3]
+        ),
+        Place::ExportDone => "exp.done".into(),
+        Place::ExportValid => "exp.valid".into(),
         Place::Pc => "pc".into(),
     }
 }
@@ -669,7 +756,7 @@ pub fn check(line: &Line, bench: &Bench, changes: &[Place], outcome: &Outcome) -
             Place::Pc => Value::One(outcome.pc),
             place => bench.get(*place),
         };
-        let lanes = if matches!(place, Place::Vgpr(..)) {
+        let lanes = if matches!(place, Place::Vgpr(..) | Place::Export(..)) {
             LANES
         } else {
             1

@@ -4,11 +4,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod data;
 pub mod demo;
 pub mod dis;
 pub mod dis_json;
 pub mod dot;
 pub mod eval;
+pub mod gpu;
 pub mod info;
 pub mod io;
 pub mod lang;
@@ -17,9 +19,18 @@ pub mod listing;
 pub mod manual;
 pub mod meaning_text;
 pub mod npy;
+pub mod plan;
+pub mod plan_toml;
+pub mod profile;
+pub mod raw;
 pub mod run;
+pub mod trace;
+pub mod watch;
 
 pub use gcn_asm as asm;
 pub use gcn_emu as emu;
 pub use gcn_isa as isa;
 pub use gcn_object as object;
+
+pub use gcn_isa::Target;
+pub use gpu::{Arg, Buffer, Error, Gpu, Kernel, Launch, Program};

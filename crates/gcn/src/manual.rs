@@ -597,6 +597,18 @@ const WORDS: &[(&[&str], &str)] = &[
         "`SGPR[n].pair`, `VGPR[n].pair`: registers n and n + 1 as 64 bits.",
     ),
     (
+        &["element at"],
+        "`element at a`: of a typed buffer, from byte address a on; its format is the instruction's or that of the resource SRSRC. `convert` goes between its components and registers.",
+    ),
+    (
+        &["texel at", "sample", "gather"],
+        "The image is described by the resource SRSRC, filters and the rest by the sampler SSAMP. VADDR holds, as far as the instruction has them, offsets, bias, comparand, derivatives, coordinates (with slice, face or sample) and level, in this order. `DMASK of x`: the components that DMASK has a bit for, in consecutive VGPRs.",
+    ),
+    (
+        &["EXPORT"],
+        "`EXPORT[n]`: target n of exports: 0 to 7 mrt0 to mrt7, 8 mrtz, 9 null, 12 to 15 pos0 to pos3, 32 to 63 param0 to param31.",
+    ),
+    (
         &["HWREG"],
         "`HWREG(x)`: the bits of the hardware register that x names: x[5:0] is its number, x[10:6] the first bit, x[15:11] the number of bits less one.",
     ),
@@ -613,8 +625,8 @@ const WORDS: &[(&[&str], &str)] = &[
         "`CARRY_IN`, `CARRY_OUT`: masks; VCC in the short encodings, in VOP3 SRC2 and SDST.",
     ),
     (
-        &["LDS", "MEM", "FLAT", "SCRATCH"],
-        "`MEM.b32[a]`: the 32 bits of memory from byte address a on; `LDS` is the workgroup's memory, `SCRATCH` the lane's own, `FLAT` whichever of them the address lies in.",
+        &["LDS", "GDS", "MEM", "FLAT", "SCRATCH"],
+        "`MEM.b32[a]`: the 32 bits of memory from byte address a on; `LDS` is the workgroup's memory, `GDS` that of the whole dispatch, `SCRATCH` the lane's own, `FLAT` whichever of them the address lies in.",
     ),
     (
         &[
@@ -653,6 +665,39 @@ const WORDS: &[(&[&str], &str)] = &[
         &["atomic_wrap"],
         "`atomic_wrap(place, x, y)`: the place takes its old value - x where that was x or more, or else its old value + y; gives the old value.",
     ),
+    (
+        &["atomic_conditional_swap"],
+        "`atomic_conditional_swap(place, x)`: where x's top bit is set, the place takes the rest of x; gives the old value.",
+    ),
+    (
+        &["once_a_wave_atomic_add", "once_a_wave_atomic_sub"],
+        "`once_a_wave_atomic_add(place, x)`: the place takes its old value + x of the lowest lane that is on, once for all lanes, each of which gets the old value; `sub` takes x away.",
+    ),
+    (
+        &["once_a_wave_atomic_and_add"],
+        "`once_a_wave_atomic_and_add(place, x, mask)`: the place takes (its old value & mask) + x, of the lowest lane that is on, once for all lanes, each of which gets the old value.",
+    ),
+    (
+        &["wait_for_turn"],
+        "`wait_for_turn()`: waits until every wave that started before has given up the turn that this one waits for (its first, its second, …) or has ended.",
+    ),
+    (
+        &["GWS"],
+        "`GWS[n]`: resource n of global wave sync, a counter that the waves of the dispatch share.",
+    ),
+    (&["signal"], "`signal(resource, x)`: adds x to the counter."),
+    (
+        &["wait_for"],
+        "`wait_for(resource)`: waits behind those that came before until the counter is above 0, and takes 1 from it.",
+    ),
+    (
+        &["release_all"],
+        "`release_all(resource)`: the counter takes the number of waves that wait for it.",
+    ),
+    (
+        &["meet_at"],
+        "`meet_at(resource, x)`: takes 1 from the counter and waits; a wave that finds 0 lets all go on that wait, and the counter takes x.",
+    ),
 ];
 
 /// The explanations of the words that a text has.
@@ -687,10 +732,11 @@ fn address_note(format: Format) -> &'static str {
         Format::Smem => {
             "`address` is SBASE plus OFFSET, both with their low two bits cleared. A number in OFFSET counts dwords on gfx6 and gfx7 and \
              bytes after; on gfx9 it has 21 bits and a sign, and SOFFSET may be added. s_buffer_* instructions take the base of the buffer \
-             resource in SBASE, and give 0 (or write nothing) outside of its records."
+             resource in SBASE, and give 0 (or write nothing) outside of its records. In s_scratch_* instructions an SGPR in OFFSET counts 64 bytes."
         }
         Format::Ds => {
-            "`address` is ADDR plus the 16-bit offset, in bytes. Outside of the LDS, and up to gfx8 beyond M0, reads give 0 and writes do nothing."
+            "`address` is ADDR plus the 16-bit offset, in bytes; without ADDR it is M0[15:0] (with `gds` nothing) plus the offset. Outside of the LDS, and up to gfx8 \
+             beyond M0, reads give 0 and writes do nothing. With `gds` LDS stands for the global data share from byte M0[31:16] on, M0[15:0] bytes of it."
         }
         Format::Mubuf | Format::Mtbuf => {
             "`address` is the base of the buffer resource SRSRC + SOFFSET + the offset of the instruction, + VADDR's offset with `offen` and \
@@ -851,7 +897,7 @@ fn modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
         (Mods::Export, _) => " [done] [compr] [vm]",
         (Mods::Valu, Vop3 | Vop3b) => return vop3_modifiers(row, encoding, generation),
         (Mods::Valu, _) => "",
-        (Mods::Smem, _) => " [glc]",
+        (Mods::Smem | Mods::SmemScratch, _) => " [glc]",
         (Mods::Ds, _) => " [offset:N] [gds]",
         (Mods::Swizzle, _) => " [offset:N | offset:swizzle(…)] [gds]",
         (Mods::Gds, _) => " [offset:N] gds",

@@ -7,8 +7,22 @@
 use std::fmt::Write as _;
 
 use gcn_isa::format::{Field, Format};
-use gcn_isa::meaning::{AtomicOp, Change, Effect, Node, Op, Program, Signal, Space, State};
+use gcn_isa::image::{Detail, Footprint, ImageOp, Raw, Sampling};
+use gcn_isa::meaning::{
+    AtomicOp, Change, Effect, GwsOp, Halves, Node, Op, Program, Signal, Space, State,
+};
 use gcn_isa::shape::{Access, Imm, Role, Ty};
+
+/// What the bits of TRAPSTS from the lowest on stand for.
+const EXCEPTIONS: [&str; 7] = [
+    "invalid operation",
+    "denormal source",
+    "division by zero",
+    "overflow",
+    "underflow",
+    "inexact result",
+    "integer division by zero",
+];
 
 /// The pseudo-code of a meaning, one statement a line, without a line break at the end.
 pub fn text(program: &Program) -> String {
@@ -110,8 +124,16 @@ fn effect_reads(effect: &Effect) -> impl Iterator<Item = u16> {
         | Change::Vgpr
         | Change::Store(..)
         | Change::DstLane(_)
+        | Change::Export(_)
         | Change::Setreg => Some(effect.second),
-        Change::Dst(_) | Change::DstDword(..) | Change::Set(_) | Change::Signal(_) => None,
+        Change::Dst(_)
+        | Change::DstDword(..)
+        | Change::DstHalf(..)
+        | Change::StoreFormat(..)
+        | Change::Image(_)
+        | Change::Set(_)
+        | Change::Signal(_)
+        | Change::Raise(_) => None,
     };
     effect.when.into_iter().chain([effect.value]).chain(second)
 }
@@ -127,7 +149,7 @@ impl<'p> Printer<'p> {
         // Backwards, so that only nodes that are needed count their operands.
         for at in (0..program.nodes.len()).rev() {
             let node = &program.nodes[at];
-            if uses[at] > 0 || matches!(node.op, Op::Atomic(..)) {
+            if uses[at] > 0 || node.op.acts() {
                 for &arg in &node.args[..node.op.arity()] {
                     uses[arg as usize] += 1;
                 }
@@ -166,7 +188,7 @@ impl<'p> Printer<'p> {
         }
         // Atomics change memory whether or not anybody wants the old value.
         for at in 0..self.program.nodes.len() as u16 {
-            if !matches!(self.node(at).op, Op::Atomic(..)) {
+            if !self.node(at).op.acts() {
                 continue;
             }
             let plain = |e: &Effect| e.when.is_none() && e.value == at;
@@ -226,7 +248,8 @@ impl<'p> Printer<'p> {
             (Op::Get(read), Change::Set(state)) => read == state,
             (Op::Src(read), Change::Dst(slot) | Change::DstDword(slot, _)) => read == slot,
             (Op::SrcDword(read, _), Change::Dst(slot)) => read == slot,
-            (Op::SrcDword(read, k), Change::DstDword(slot, j)) => (read, k) == (slot, j),
+            (Op::SrcDword(read, k), Change::DstDword(slot, j))
+            | (Op::SrcHalf(read, k), Change::DstHalf(slot, j)) => (read, k) == (slot, j),
             _ => false,
         };
         let effects = &self.program.effects;
@@ -237,7 +260,7 @@ impl<'p> Printer<'p> {
         // What both sides share has a name by then.
         let shared = |n: u16| {
             let many = self.uses[n as usize] > 1 && !is_leaf(self.node(n).op);
-            matches!(self.node(n).op, Op::Atomic(..))
+            self.node(n).op.acts()
                 || many
                     && before
                         .iter()
@@ -338,7 +361,7 @@ impl<'p> Printer<'p> {
         };
         let n = mask.trailing_ones() as u64;
         let width = shift.ty.bits() as u64;
-        (mask != 0 && mask == u64::MAX >> (64 - n) && lo + n <= width).then_some((
+        (n != 0 && mask == u64::MAX >> (64 - n) && lo + n <= width).then_some((
             shift.args[0],
             lo + n - 1,
             lo,
@@ -395,6 +418,7 @@ impl<'p> Printer<'p> {
                 format!("{name}{lane} = {}", value())
             }
             Change::DstDword(slot, k) => format!("{} = {}", self.dword(slot, k), value()),
+            Change::DstHalf(slot, k) => format!("{} = {}", self.half(slot, k), value()),
             Change::DstLane(slot) => {
                 let name = operand_name(self.program, slot as usize);
                 format!("{name}[lane {}] = {}", second(), value())
@@ -439,7 +463,37 @@ impl<'p> Printer<'p> {
                     second()
                 )
             }
+            Change::StoreFormat(slot, count, halves) => {
+                let components = ["x", "xy", "xyz", "xyzw"][(count as usize + 3) % 4];
+                let part = match halves {
+                    Halves::No => "",
+                    Halves::Low => ".low_halves",
+                    Halves::High => ".high_half",
+                    Halves::Both => ".halves",
+                };
+                let data = operand_name(self.program, slot as usize);
+                format!(
+                    "element at {} = convert({components} of {data}{part})",
+                    value()
+                )
+            }
+            Change::Image(op) => image(op),
+            Change::Export(k) => format!(
+                "EXPORT[{}].{} = {}",
+                second(),
+                ["x", "y", "z", "w"][k as usize & 3],
+                value()
+            ),
             Change::Setreg => format!("HWREG({}) = {}", value(), second()),
+            Change::Raise(exceptions) => {
+                let names: Vec<&str> = EXCEPTIONS
+                    .iter()
+                    .enumerate()
+                    .filter(|(bit, _)| exceptions >> bit & 1 != 0)
+                    .map(|(_, name)| *name)
+                    .collect();
+                format!("exception if {}: {}", value(), names.join(", "))
+            }
             Change::Signal(signal) => match signal {
                 Signal::Nop => format!("idle for {} cycles", value()),
                 Signal::Endpgm => "end the wave".into(),
@@ -459,6 +513,8 @@ impl<'p> Printer<'p> {
                 },
                 Signal::PerfUp => format!("PERFCNT[{}] += 1", value()),
                 Signal::PerfDown => format!("PERFCNT[{}] -= 1", value()),
+                Signal::Release => format!("give up the turn, and all to come if {}", value()),
+                Signal::Exported => format!("make the export with the flags {}", value()),
                 Signal::ThreadTrace => format!("thread trace gets {}", value()),
             },
         }
@@ -485,6 +541,11 @@ impl<'p> Printer<'p> {
         }
     }
 
+    fn half(&self, slot: u8, k: u8) -> String {
+        let name = operand_name(self.program, slot as usize);
+        format!("{name}.{}", if k == 0 { "lo" } else { "hi" })
+    }
+
     /// What marks a register number as that of a pair.
     fn pair(&self, value: u16) -> &'static str {
         if self.node(value).out.bits() > 32 {
@@ -499,7 +560,8 @@ impl<'p> Printer<'p> {
             Space::Global => "MEM",
             Space::Flat => "FLAT",
             Space::Scratch => "SCRATCH",
-            Space::Lds => "LDS",
+            Space::Lds | Space::Parameters => "LDS",
+            Space::Gds => "GDS",
         };
         let mut at = self.expression(address, Bind::Sum);
         match offset {
@@ -620,6 +682,7 @@ impl<'p> Printer<'p> {
                 )
             }
             Op::SrcDword(slot, k) => (Bind::Atom, self.dword(slot, k)),
+            Op::SrcHalf(slot, k) => (Bind::Atom, self.half(slot, k)),
             Op::Get(state) => (Bind::Atom, state.name().into()),
             Op::Field(field) => (Bind::Atom, field_name(field)),
             Op::Not
@@ -782,35 +845,147 @@ impl<'p> Printer<'p> {
             Op::FirstLane => (Bind::Atom, "first_active_lane".into()),
             Op::Address => (Bind::Atom, "address".into()),
             Op::Load(space, offset) => (Bind::Atom, self.place(space, node.out, a, offset)),
-            Op::Atomic(space, op) => {
-                let name = match op {
-                    AtomicOp::Swap => "swap",
-                    AtomicOp::CmpSwap => "compare_swap",
-                    AtomicOp::Add => "add",
-                    AtomicOp::Sub => "sub",
-                    AtomicOp::Rsub => "reverse_sub",
-                    AtomicOp::Min => "min",
-                    AtomicOp::Max => "max",
-                    AtomicOp::And => "and",
-                    AtomicOp::Or => "or",
-                    AtomicOp::Xor => "xor",
-                    AtomicOp::Inc => "increment_wrapping_at",
-                    AtomicOp::Dec => "decrement_wrapping_to",
-                    AtomicOp::Mskor => "mask_or",
-                    AtomicOp::Wrap => "wrap",
-                };
+            Op::LoadFormat(k) => {
+                let component = ["x", "y", "z", "w"][k as usize & 3];
+                let bits = node.out.bits();
+                (
+                    Bind::Atom,
+                    format!("convert_to_{bits}(element at {}).{component}", arg(a)),
+                )
+            }
+            Op::LdsOfLane => (Bind::Atom, "LDS[M0 + OFFSET + 4 * lane]".into()),
+            Op::Atomic(space, op) | Op::WaveAtomic(space, op) => {
+                let name = atomic_name(op);
                 let mut args = vec![self.place(space, node.out, a, 0), arg(b)];
-                if matches!(op, AtomicOp::CmpSwap | AtomicOp::Mskor | AtomicOp::Wrap) {
+                if matches!(
+                    op,
+                    AtomicOp::CmpSwap | AtomicOp::Mskor | AtomicOp::Wrap | AtomicOp::AndAdd
+                ) {
                     args.push(arg(c));
                 }
-                call(&format!("atomic_{name}"), &args)
+                let once = match node.op {
+                    Op::WaveAtomic(..) => "once_a_wave_",
+                    _ => "",
+                };
+                call(&format!("{once}atomic_{name}"), &args)
             }
+            Op::Gws(op) => {
+                let resource = format!("GWS[{}]", arg(a));
+                match op {
+                    GwsOp::Init => call("set", &[resource, arg(b)]),
+                    GwsOp::Signal => call("signal", &[resource, arg(b)]),
+                    GwsOp::Take => call("wait_for", &[resource]),
+                    GwsOp::ReleaseAll => call("release_all", &[resource]),
+                    GwsOp::Barrier => call("meet_at", &[resource, arg(b)]),
+                }
+            }
+            Op::Turn => call("wait_for_turn", &[]),
             Op::Getreg => call("HWREG", &[arg(a)]),
+            Op::Table(entries) => (Bind::Atom, format!("TABLE{}[{}]", entries.len(), arg(a))),
             Op::CodeOf(slot) => call("code", &[operand_name(self.program, slot as usize).into()]),
             Op::Sgpr => (Bind::Atom, format!("SGPR[{}]{}", arg(a), self.pair(at))),
             Op::Vgpr => (Bind::Atom, format!("VGPR[{}]{}", arg(a), self.pair(at))),
         }
     }
+}
+
+/// What an atomic does, in a word.
+fn atomic_name(op: AtomicOp) -> &'static str {
+    match op {
+        AtomicOp::Swap => "swap",
+        AtomicOp::CmpSwap => "compare_swap",
+        AtomicOp::Add => "add",
+        AtomicOp::Sub => "sub",
+        AtomicOp::Rsub => "reverse_sub",
+        AtomicOp::Min => "min",
+        AtomicOp::Max => "max",
+        AtomicOp::And => "and",
+        AtomicOp::Or => "or",
+        AtomicOp::Xor => "xor",
+        AtomicOp::Inc => "increment_wrapping_at",
+        AtomicOp::Dec => "decrement_wrapping_to",
+        AtomicOp::Mskor => "mask_or",
+        AtomicOp::Wrap => "wrap",
+        AtomicOp::AndAdd => "and_add",
+        AtomicOp::CondSwap => "conditional_swap",
+    }
+}
+
+/// What an image instruction does, in a statement.
+fn image(op: ImageOp) -> String {
+    let texel = |mip: bool| {
+        if mip {
+            "mip texel at VADDR"
+        } else {
+            "texel at VADDR"
+        }
+    };
+    match op {
+        ImageOp::Load { mip, raw } => {
+            let texel = texel(mip);
+            match raw {
+                Raw::Converted => format!("D = DMASK of convert({texel})"),
+                Raw::Dwords => format!("D = DMASK of dwords({texel})"),
+                Raw::SignedDwords => format!("D = DMASK of sign_extended_dwords({texel})"),
+            }
+        }
+        ImageOp::Store { mip, raw: false } => format!("{} = convert(DATA)", texel(mip)),
+        ImageOp::Store { mip, raw: true } => format!("{} = DATA", texel(mip)),
+        ImageOp::Atomic(op, ty) => {
+            let name = atomic_name(op);
+            let ty = ty.name();
+            format!(
+                "DATA = atomic_{name}(texel at VADDR as {ty} or its 64-bit kin, DATA) (written with GLC)"
+            )
+        }
+        ImageOp::Size => {
+            "D = DMASK of (width, height, depth or slices, levels) of level VADDR".into()
+        }
+        ImageOp::Lod => "D = DMASK of (clamped level of detail, level of detail)".into(),
+        ImageOp::Sample(sampling) => format!("D = DMASK of sample({})", sample_arguments(sampling)),
+        ImageOp::Gather(sampling, footprint) => {
+            let which = match footprint {
+                Footprint::Square => "square of four",
+                Footprint::Row => "row of four",
+                Footprint::PackedRow => "bytes of a row of four",
+                Footprint::PackedRow8 => "bytes of a row of eight",
+            };
+            format!("D = gather({which}; {})", sample_arguments(sampling))
+        }
+    }
+}
+
+/// The address of a sample in its order.
+fn sample_arguments(sampling: Sampling) -> String {
+    let mut parts = Vec::new();
+    if sampling.offset {
+        parts.push("offsets");
+    }
+    if sampling.detail == Detail::Bias {
+        parts.push("bias");
+    }
+    if sampling.compare {
+        parts.push("comparand");
+    }
+    match sampling.detail {
+        Detail::Derivatives if sampling.half_derivatives => parts.push("16-bit derivatives"),
+        Detail::CoarseDerivatives if sampling.half_derivatives => {
+            parts.push("16-bit coarse derivatives");
+        }
+        Detail::Derivatives => parts.push("derivatives"),
+        Detail::CoarseDerivatives => parts.push("coarse derivatives"),
+        _ => {}
+    }
+    parts.push("coordinates");
+    match sampling.detail {
+        Detail::Given => parts.push("level"),
+        Detail::Zero => parts.push("at level 0"),
+        _ => {}
+    }
+    if sampling.clamp {
+        parts.push("least level");
+    }
+    parts.join(", ")
 }
 
 /// A field's name as the manuals write it: `SIMM16`, `OFFSET0`.

@@ -52,10 +52,18 @@ pub fn file(data: &[u8], descr: &str) -> Vec<u8> {
         .and_then(|n| n.parse().ok())
         .unwrap_or(1)
         .max(1);
-    let mut header = format!(
-        "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({},), }}",
-        data.len() / size
-    );
+    array(
+        &data[..data.len() / size * size],
+        descr,
+        &[data.len() / size],
+    )
+}
+
+/// A `.npy` file of an array with so many elements in each dimension, the last of which lie side by side.
+pub fn array(data: &[u8], descr: &str, shape: &[usize]) -> Vec<u8> {
+    let shape: String = shape.iter().map(|n| format!("{n},")).collect();
+    let mut header =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
     // The data begins at a multiple of 64 bytes.
     while (10 + header.len() + 1) % 64 != 0 {
         header.push(' ');
@@ -64,7 +72,7 @@ pub fn file(data: &[u8], descr: &str) -> Vec<u8> {
     let mut out = b"\x93NUMPY\x01\x00".to_vec();
     out.extend((header.len() as u16).to_le_bytes());
     out.extend(header.as_bytes());
-    out.extend(&data[..data.len() / size * size]);
+    out.extend(data);
     out
 }
 

@@ -1,15 +1,10 @@
-//! `gcn run`: launches a kernel of a code object.
+//! `gcn run`: a launch as the command line says it.
 
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::path::PathBuf;
 
-use gcn_emu::dispatch::{Gpu, Launch};
-use gcn_emu::mem::Perm;
-use gcn_isa::Target;
-use gcn_object::metadata::{Arg, ValueKind};
-use gcn_object::read::CodeObject;
-
-use crate::npy;
+pub use crate::data::{Contents, SplitMix};
+use crate::plan::{ArgPlan, BufferPlan, LaunchPlan, Plan, SavePlan};
+use gcn_object::CodeObject;
 
 /// An argument as the command line gives it.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,19 +15,6 @@ pub enum ArgSpec {
     Buffer(Contents),
     /// A dynamic local pointer to so many bytes of LDS.
     Local(u32),
-}
-
-/// What a buffer holds before the first launch.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Contents {
-    Zero(u64),
-    /// Random bytes: size and seed.
-    Rand(u64, u64),
-    /// Uniform f32 in [0, 1): bytes and seed.
-    RandF32(u64, u64),
-    /// Uniform f64 in [0, 1): bytes and seed.
-    RandF64(u64, u64),
-    File(PathBuf),
 }
 
 /// Reads `i32:5`, `buf:zero:4096` and the other forms.
@@ -143,7 +125,8 @@ fn parse_buffer(text: &str) -> Result<Contents, String> {
     })
 }
 
-fn integer(text: &str) -> Option<i128> {
+/// A decimal or hexadecimal integer.
+pub fn integer(text: &str) -> Option<i128> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
         None => (1, text),
@@ -165,140 +148,32 @@ fn hex(text: &str) -> Result<Vec<u8>, String> {
         .collect()
 }
 
-/// The generator of `rand`, `randf32` and `randf64`: SplitMix64.
-pub struct SplitMix(pub u64);
-
-impl SplitMix {
-    /// The next 64 bits.
-    pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
-
-/// The largest buffer an argument may ask for.
-const LARGEST: u64 = 1 << 34;
-
-impl Contents {
-    /// The bytes.
-    ///
-    /// # Errors
-    /// When a file cannot be read, or the size is out of bounds.
-    pub fn bytes(&self) -> Result<Vec<u8>, String> {
-        let sized = |n: u64| {
-            if n > LARGEST {
-                return Err(format!("a buffer of {n} bytes is larger than {LARGEST}"));
-            }
-            usize::try_from(n).map_err(|_| format!("a buffer of {n} bytes is too large"))
-        };
-        Ok(match self {
-            Contents::Zero(n) => vec![0; sized(*n)?],
-            Contents::Rand(n, seed) => {
-                let n = sized(*n)?;
-                let mut rng = SplitMix(*seed);
-                let mut out = Vec::with_capacity(n + 8);
-                while out.len() < n {
-                    out.extend(rng.next_u64().to_le_bytes());
-                }
-                out.truncate(n);
-                out
-            }
-            Contents::RandF32(n, seed) => {
-                let n = sized(*n)?;
-                let mut rng = SplitMix(*seed);
-                let mut out = Vec::with_capacity(n + 4);
-                while out.len() < n {
-                    let v = (rng.next_u64() >> 40) as f32 / (1u32 << 24) as f32;
-                    out.extend(v.to_le_bytes());
-                }
-                out.truncate(n);
-                out
-            }
-            Contents::RandF64(n, seed) => {
-                let n = sized(*n)?;
-                let mut rng = SplitMix(*seed);
-                let mut out = Vec::with_capacity(n + 8);
-                while out.len() < n {
-                    let v = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-                    out.extend(v.to_le_bytes());
-                }
-                out.truncate(n);
-                out
-            }
-            Contents::File(path) => {
-                let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
-                if is_npy(path) {
-                    npy::data(&bytes).map_err(|e| format!("{}: {e}", path.display()))?
-                } else {
-                    bytes
-                }
-            }
-        })
-    }
-}
-
-fn is_npy(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("npy"))
-}
-
 /// A launch as the command line asks for it.
 pub struct Request<'a> {
+    /// The kernel's name.
     pub kernel: &'a str,
+    /// Work-items in each dimension.
     pub grid: [u32; 3],
+    /// Work-items of a workgroup.
     pub group: [u32; 3],
+    /// The arguments.
     pub args: Vec<ArgSpec>,
     /// Argument number and file.
     pub outs: Vec<(usize, PathBuf)>,
-    pub threads: usize,
+    /// How many times more.
     pub repeat: u32,
-    pub max_instructions: Option<u64>,
 }
 
-/// What a run came to.
-pub struct Report {
-    /// Milliseconds of each launch.
-    pub ms: Vec<f64>,
-    pub instructions: u64,
-    pub waves: u64,
-}
-
-/// Loads the object, lays out the arguments, launches, and writes what was asked for.
+/// The plan of one launch.
 ///
 /// # Errors
-/// A message that says where and why.
-pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String> {
-    let target = Target::parse(object.target_name())
-        .ok_or_else(|| format!("{} is no gfx6 to gfx9 target", object.target_name()))?;
-    let names = object.kernels.iter().map(|k| k.name.as_str());
-    let named = crate::dis::named(names, request.kernel).unwrap_or(request.kernel);
-    let kernel = object.kernel(named).ok_or_else(|| {
-        let have: Vec<&str> = object.kernels.iter().map(|k| k.name.as_str()).collect();
-        format!(
-            "no kernel `{}`; the object has: {}",
-            request.kernel,
-            have.join(", ")
-        )
-    })?;
-    // Hand-written kernels may say nothing of their arguments.
-    let metadata = kernel
-        .metadata
-        .as_ref()
-        .filter(|m| !m.args.is_empty() || m.kernarg_segment_size == 0);
-    let natural: Vec<Arg>;
-    let visible: Vec<&Arg> = match metadata {
-        Some(metadata) => (metadata.args.iter())
-            .filter(|a| !a.value_kind_name.starts_with("hidden_"))
-            .collect(),
-        None => {
-            natural = natural_layout(&request.args);
-            natural.iter().collect()
-        }
+/// A message, where an output is no buffer.
+pub fn plan(object: CodeObject, request: Request<'_>) -> Result<Plan, String> {
+    let mut plan = Plan {
+        objects: vec![object],
+        repeat: request.repeat,
+        ..Plan::default()
     };
-    check_count(&kernel.name, &visible, &request.args)?;
     for (n, path) in &request.outs {
         if !matches!(request.args.get(*n), Some(ArgSpec::Buffer(_))) {
             return Err(format!(
@@ -307,226 +182,41 @@ pub fn run(object: &CodeObject, request: &Request<'_>) -> Result<Report, String>
             ));
         }
     }
-
-    let contents = request
-        .args
-        .iter()
-        .map(|arg| match arg {
-            ArgSpec::Buffer(contents) => contents.bytes().map(Some),
-            _ => Ok(None),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let total: u64 = contents.iter().flatten().map(|b| b.len() as u64).sum();
-    let gpu = Gpu::new(target, total.saturating_mul(2).saturating_add(1 << 30))
-        .map_err(|e| e.to_string())?;
-    let loaded = gpu.load(object).map_err(|e| e.to_string())?;
-
-    let end = visible
-        .iter()
-        .map(|a| a.offset.saturating_add(a.size))
-        .max();
-    let kernarg_size = metadata.map_or(end.unwrap_or(0), |m| m.kernarg_segment_size);
-    if kernarg_size > LARGEST_KERNARG {
-        return Err(format!(
-            "kernel {}: {kernarg_size} bytes of arguments are too many",
-            kernel.name
-        ));
+    let mut numbers = Vec::new();
+    let mut args = Vec::new();
+    for (n, arg) in request.args.into_iter().enumerate() {
+        numbers.push(plan.buffers.len());
+        args.push(match arg {
+            ArgSpec::Value(bytes) => ArgPlan::Value(bytes),
+            ArgSpec::Local(bytes) => ArgPlan::Local(bytes),
+            ArgSpec::Buffer(contents) => {
+                plan.buffers.push(BufferPlan {
+                    name: format!("argument {n}"),
+                    ty: None,
+                    contents,
+                    at: String::new(),
+                });
+                ArgPlan::Buffer(plan.buffers.len() - 1, 0)
+            }
+        });
     }
-    let mut kernarg = vec![0; kernarg_size as usize];
-    let fixed_lds = kernel.descriptor.group_segment_fixed_size as u64;
-    let mut lds = fixed_lds;
-    let mut addresses = vec![None; request.args.len()];
-    for (n, (spec, arg)) in request.args.iter().zip(&visible).enumerate() {
-        let wrong =
-            |expected: &str| format!("argument {n} ({}): expected {expected}", describe(arg));
-        let bytes = match (spec, arg.value_kind) {
-            (ArgSpec::Value(bytes), ValueKind::ByValue) => {
-                if bytes.len() as u64 != arg.size {
-                    return Err(wrong(&format!("{} bytes, not {}", arg.size, bytes.len())));
-                }
-                bytes.clone()
-            }
-            (ArgSpec::Buffer(_), ValueKind::GlobalBuffer) => {
-                let bytes = contents[n].as_deref().unwrap_or(&[]);
-                let address = gpu
-                    .memory
-                    .alloc(bytes.len() as u64, 256, Perm::RW)
-                    .map_err(|e| format!("argument {n}: {e}"))?;
-                addresses[n] = Some(address);
-                address.to_le_bytes().to_vec()
-            }
-            (ArgSpec::Local(size), ValueKind::DynamicSharedPointer) => {
-                let offset =
-                    lds.next_multiple_of(arg.pointee_align.clamp(1, 128).next_power_of_two());
-                lds = offset + *size as u64;
-                let mut bytes = offset.to_le_bytes().to_vec();
-                bytes.resize(arg.size as usize, 0);
-                bytes
-            }
-            (_, ValueKind::ByValue) => return Err(wrong("a value, as i32:5 or bytes:HEX")),
-            (_, ValueKind::GlobalBuffer) => return Err(wrong("a buffer, as buf:zero:4096")),
-            (_, ValueKind::DynamicSharedPointer) => return Err(wrong("local:BYTES")),
-            _ => {
-                return Err(format!(
-                    "argument {n} ({}): {} arguments are not supported",
-                    describe(arg),
-                    arg.value_kind_name
-                ));
-            }
-        };
-        let at = arg.offset as usize;
-        kernarg
-            .get_mut(at..at.saturating_add(bytes.len()))
-            .ok_or_else(|| wrong("a place inside the kernarg segment"))?
-            .copy_from_slice(&bytes);
-    }
-
-    let dynamic_lds =
-        u32::try_from(lds - fixed_lds).map_err(|_| format!("{lds} bytes of LDS are too many"))?;
-    let launch = Launch {
+    plan.launches.push(LaunchPlan {
+        object: 0,
+        kernel: request.kernel.to_owned(),
         grid: request.grid,
         group: request.group,
-        kernarg,
-        dynamic_lds,
-        max_instructions: request.max_instructions,
-        threads: request.threads,
-        ..Launch::default()
-    };
-    // Before any output is written, which may be one of the inputs.
-    let types: Vec<String> = (request.outs.iter())
-        .map(|(n, _)| element_type(&request.args[*n], visible[*n]))
-        .collect();
-    let mut report = Report {
-        ms: Vec::new(),
-        instructions: 0,
-        waves: 0,
-    };
-    for _ in 0..=request.repeat {
-        for (bytes, address) in contents.iter().zip(&addresses) {
-            if let (Some(bytes), Some(address)) = (bytes, address) {
-                gpu.memory
-                    .write(*address, bytes)
-                    .map_err(|e| e.to_string())?;
-            }
-        }
-        let start = Instant::now();
-        let stats = gpu
-            .dispatch(&loaded, request.kernel, &launch)
-            .map_err(|e| e.to_string())?;
-        // To the microsecond; what is below that is noise.
-        report.ms.push(start.elapsed().as_micros() as f64 / 1e3);
-        report.instructions = stats.instructions;
-        report.waves = stats.waves;
-    }
-    for ((n, path), ty) in request.outs.iter().zip(&types) {
-        let (Some(bytes), Some(address)) = (&contents[*n], addresses[*n]) else {
-            continue;
-        };
-        let mut out = vec![0; bytes.len()];
-        gpu.memory
-            .read(address, &mut out)
-            .map_err(|e| e.to_string())?;
-        let out = if is_npy(path) {
-            npy::file(&out, ty)
-        } else {
-            out
-        };
-        crate::io::write(path, &out)?;
-    }
-    Ok(report)
-}
-
-/// The most bytes of kernel arguments.
-const LARGEST_KERNARG: u64 = 1 << 20;
-
-/// Arguments one after another, each aligned to its size, as the compiler lays them out.
-fn natural_layout(specs: &[ArgSpec]) -> Vec<Arg> {
-    let mut end = 0u64;
-    specs
-        .iter()
-        .map(|spec| {
-            let (size, kind, word) = match spec {
-                ArgSpec::Value(bytes) => (bytes.len() as u64, ValueKind::ByValue, "by_value"),
-                ArgSpec::Buffer(_) => (8, ValueKind::GlobalBuffer, "global_buffer"),
-                ArgSpec::Local(_) => (4, ValueKind::DynamicSharedPointer, "dynamic_shared_pointer"),
-            };
-            let offset = end.next_multiple_of(size.clamp(1, 16).next_power_of_two());
-            end = offset + size;
-            Arg {
-                name: None,
-                type_name: None,
-                offset,
-                size,
-                value_kind: kind,
-                value_kind_name: word.into(),
-                address_space: None,
-                access: None,
-                actual_access: None,
-                pointee_align: 16,
-                is_const: false,
-                is_restrict: false,
-                is_volatile: false,
-                is_pipe: false,
-            }
+        args,
+        times: 1,
+        at: String::new(),
+    });
+    plan.saves = (request.outs.into_iter())
+        .map(|(n, file)| SavePlan {
+            buffer: numbers[n],
+            file,
+            descr: None,
+            shape: None,
+            at: String::new(),
         })
-        .collect()
-}
-
-fn check_count(kernel: &str, visible: &[&Arg], args: &[ArgSpec]) -> Result<(), String> {
-    if visible.len() == args.len() {
-        return Ok(());
-    }
-    let list: Vec<String> = visible.iter().map(|a| describe(a)).collect();
-    Err(format!(
-        "kernel {kernel} takes {} arguments ({}), {} were given",
-        visible.len(),
-        list.join(", "),
-        args.len()
-    ))
-}
-
-fn describe(arg: &Arg) -> String {
-    let name = arg.name.as_deref().unwrap_or("");
-    let ty = arg.type_name.as_deref().unwrap_or(&arg.value_kind_name);
-    format!("{ty} {name}").trim().to_owned()
-}
-
-/// numpy's element type for an argument's buffer: as its contents or its type's name say.
-fn element_type(spec: &ArgSpec, arg: &Arg) -> String {
-    match spec {
-        ArgSpec::Buffer(Contents::RandF32(..)) => return "<f4".into(),
-        ArgSpec::Buffer(Contents::RandF64(..)) => return "<f8".into(),
-        ArgSpec::Buffer(Contents::File(path)) if is_npy(path) => {
-            let file = std::fs::read(path).ok();
-            let ty = file.and_then(|file| npy::element_type(&file).ok());
-            // Not structures and texts, whose elements the name does not size.
-            if let Some(ty) = ty
-                && let [b'<' | b'|', b'b' | b'i' | b'u' | b'f' | b'c', size @ ..] = ty.as_bytes()
-                && !size.is_empty()
-                && size.iter().all(u8::is_ascii_digit)
-            {
-                return ty;
-            }
-        }
-        _ => {}
-    }
-    let name = arg.type_name.as_deref().unwrap_or("");
-    let base = name
-        .trim_end_matches('*')
-        .trim()
-        .trim_end_matches(|c: char| c.is_ascii_digit());
-    match base {
-        "float" => "<f4",
-        "double" => "<f8",
-        "half" => "<f2",
-        "int" => "<i4",
-        "uint" => "<u4",
-        "long" => "<i8",
-        "ulong" => "<u8",
-        "short" => "<i2",
-        "ushort" => "<u2",
-        "char" => "|i1",
-        _ => "|u1",
-    }
-    .into()
+        .collect();
+    Ok(plan)
 }

@@ -456,6 +456,22 @@ fn json_says_only_what_changed() {
 }
 
 #[test]
+fn json_has_what_was_exported() {
+    let answer = answer(
+        r#"{"arch":"gfx803","inst":"exp mrt0 v0, off, v1, off done vm","state":{"exec":"0x3","v":{"0":"1.0","1":7}}}"#,
+    );
+    let exports = &answer["state"]["exp"];
+    assert_eq!(exports["done"], true);
+    assert_eq!(exports["valid"], "0x3");
+    let lane = |component: usize, lane: usize| exports["mrt0"][component][lane].clone();
+    assert_eq!(lane(0, 1), "0x3f800000");
+    assert_eq!(lane(0, 2), "0x0");
+    assert_eq!(lane(1, 0), "0x0");
+    assert_eq!(lane(2, 0), "0x7");
+    assert_eq!(exports["mrt0"][3].as_array().map(Vec::len), Some(64));
+}
+
+#[test]
 fn options_are_the_defaults_of_json_lines() {
     let args = ["eval", "--json", "-", "--arch", "gfx803", "--max", "3"];
     let lines = b"{\"inst\":\"L: s_branch L\"}\n{\"inst\":\"s_nop 0\",\"max\":0}\n";

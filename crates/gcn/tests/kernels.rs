@@ -519,8 +519,9 @@ fn kernels_that_do_not_end() {
     assert_eq!(ran.status, 1, "{}", ran.stderr);
     for part in [
         "deadlock",
-        "[0]",
-        "[1]",
+        "wave 0 waits at s_barrier",
+        "for wave 1",
+        "wave 1 has halted",
         "kernel k",
         "workgroup (0, 0, 0)",
         "pc 0x",
@@ -528,6 +529,12 @@ fn kernels_that_do_not_end() {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
     let k = assemble(&files, "loop: s_branch loop");
+    let ran = run(&k, "--kernel k --grid 64 --group 64");
+    assert_eq!(ran.status, 1);
+    for part in ["livelock", "kernel k", "wave 0 loops at pc 0x", "s_branch"] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+    let k = assemble(&files, "loop: s_add_u32 s0, s0, 1\ns_branch loop");
     let ran = run(
         &k,
         "--kernel k --grid 64 --group 64 --max-instructions 1000",

@@ -1,14 +1,19 @@
 //! What a kernel finds when it starts: kernel arguments, packet, queue, scratch and the registers of its waves, as the
 //! HSA ABI has them.
 
+use super::host::{Channel, Host, PRINTF_BYTES};
+use super::hostcall::{Heap, Hostcall};
+use super::printf::Declared;
 use super::watch::Service;
 use super::{Gpu, Launch, Loaded, RunError};
-use crate::mem::{MemError, PAGE_SIZE, Perm};
-use crate::wave::{LANES, WaveState, status};
+use crate::mem::{Fault, MemError, PAGE_SIZE, Perm};
+use crate::wave::{self, LANES, WaveState, status};
 use gcn_isa::target::{Gen, Target};
 use gcn_object::descriptor::UserSgpr;
+use gcn_object::kernel_code::KernelCode;
 use gcn_object::metadata::ValueKind;
 use gcn_object::read::Kernel;
+use gcn_object::target::Os;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -22,64 +27,143 @@ impl Gpu {
         shape: &'a Shape,
         regions: &mut Vec<u64>,
     ) -> Result<Setup<'a>, RunError> {
+        let fail = |why: String| RunError::Launch {
+            kernel: kernel.name.clone(),
+            why,
+        };
+        let fault = |fault: Fault| fail(fault.to_string());
+        let wants = |kind| wants(kernel, kind);
+        let formats = loaded.printf.iter().map(|text| Declared::parse(text));
+        let formats: Vec<_> = formats.collect::<Result<_, _>>().map_err(fail)?;
+        let prints = wants(ValueKind::HiddenPrintfBuffer) && !formats.is_empty();
+        let calls = wants(ValueKind::HiddenHostcallBuffer);
+        if calls || wants(ValueKind::HiddenHeapV1) {
+            self.open_heap()?;
+        }
         let mut alloc = |size: u64, align: u64| -> Result<u64, MemError> {
             let at = self.memory.alloc(size, align, Perm::RW)?;
             regions.push(at);
             Ok(at)
         };
-        let kernarg = alloc(shape.kernarg_size, shape.kernarg_align)?;
-        let packet = alloc(64, 64)?;
         let queue = alloc(PAGE_SIZE, 64)?;
         let slots = (shape.resident * shape.waves_of(launch.group)) as u64;
         let scratch = match slots * shape.wave_scratch {
             0 => 0,
             bytes if bytes > u32::MAX as u64 => {
                 let why = format!("it needs {bytes} bytes of scratch for {slots} waves at a time");
-                return Err(RunError::Launch {
-                    kernel: kernel.name.clone(),
-                    why,
-                });
+                return Err(fail(why));
             }
             bytes => alloc(bytes, 256)?,
         };
+        let multigrid = match wants(ValueKind::HiddenMultigridSyncArg) {
+            true => alloc(128, 64)?,
+            false => 0,
+        };
+        // Workgroups that print have arguments of their own, which lead to a buffer of their own.
+        let residents = if prints || calls { shape.resident } else { 1 };
+        let arguments_stride = shape.kernarg_size.next_multiple_of(shape.kernarg_align);
+        let kernarg = alloc(arguments_stride * residents as u64, shape.kernarg_align)?;
+        let packet = alloc(64 * residents as u64, 64)?;
+        let waves = shape.waves_of(launch.group);
+        let mut channels = Vec::new();
+        for _ in 0..residents {
+            let mut channel = Channel::default();
+            if prints {
+                channel.printf = Some(alloc(PRINTF_BYTES, 64)?);
+            }
+            let hostcall = match calls {
+                true => Some(alloc(Hostcall::bytes(waves), 64)?),
+                false => None,
+            };
+            channels.push((channel, hostcall));
+        }
+        let memory = &self.memory;
+        let channels = channels.into_iter().map(|(mut channel, hostcall)| {
+            if let Some(at) = channel.printf {
+                Host::open_printf(memory, at)?;
+            }
+            if let Some(at) = hostcall {
+                channel.hostcall = Some(Hostcall::new(memory, at, waves)?);
+            }
+            Ok(channel)
+        });
+        let channels: Vec<Channel> = channels.collect::<Result<_, _>>().map_err(fault)?;
         let apertures = WaveState::new(1);
+        let kernel_object = loaded.base.wrapping_add(kernel.descriptor_address);
+        for (n, channel) in channels.iter().enumerate() {
+            let own = Hidden {
+                queue,
+                multigrid,
+                printf: channel.printf.unwrap_or(0),
+                hostcall: channel.hostcall.as_ref().map_or(0, Hostcall::address),
+                heap: self.heap.get().map_or(0, |heap| heap.header),
+            };
+            let own_kernarg = kernarg + n as u64 * arguments_stride;
+            let arguments = arguments(kernel, launch, shape, &own, &apertures);
+            let packet_bytes = aql_packet(launch, shape, kernel_object, own_kernarg);
+            memory.write(own_kernarg, &arguments).map_err(fault)?;
+            memory
+                .write(packet + n as u64 * 64, &packet_bytes)
+                .map_err(fault)?;
+        }
         let setup = Setup {
             kernel,
             shape,
             entry: loaded.base.wrapping_add(kernel.entry),
             kernarg,
+            arguments_stride,
             packet,
             queue,
             scratch,
             dispatch_id: self.dispatches.load(Relaxed),
             service: launch.watch.service.clone(),
+            host: (prints || calls).then(|| Host::new(channels, formats, self.heap.get().cloned())),
         };
-        let put = |at: u64, bytes: &[u8]| self.memory.write(at, bytes);
-        let kernel_object = loaded.base.wrapping_add(kernel.descriptor_address);
-        put(
-            kernarg,
-            &arguments(kernel, launch, shape, queue, &apertures),
-        )
-        .and_then(|()| put(packet, &aql_packet(launch, shape, kernel_object, kernarg)))
-        // amd_queue_t: the upper halves of the apertures.
-        .and_then(|()| {
-            put(
-                queue + 0x40,
-                &((apertures.shared_base() >> 32) as u32).to_le_bytes(),
-            )
-        })
-        .and_then(|()| {
-            put(
-                queue + 0x44,
-                &((apertures.private_base() >> 32) as u32).to_le_bytes(),
-            )
-        })
-        .map_err(|fault| RunError::Launch {
-            kernel: kernel.name.clone(),
-            why: fault.to_string(),
-        })?;
+        let generation = self.target.generation();
+        memory
+            .write(queue, &setup.amd_queue(generation, &apertures))
+            .map_err(fault)?;
+        if multigrid != 0 {
+            // One grid: no other's state but its own, its number, how many there are, work-items before it and in all.
+            let items = shape.grid.iter().map(|&n| n as u64).product::<u64>();
+            memory.store_u64(multigrid, multigrid + 64).map_err(fault)?;
+            memory.store_u32(multigrid + 12, 1).map_err(fault)?;
+            memory.store_u64(multigrid + 24, items).map_err(fault)?;
+        }
         Ok(setup)
     }
+
+    /// Makes what device memory comes from, at its first use.
+    fn open_heap(&self) -> Result<(), RunError> {
+        if self.heap.get().is_none() {
+            let size = (self.memory.free_bytes() / 4).min(LARGEST_HEAP);
+            let header = self
+                .memory
+                .alloc(Heap::HEADER_BYTES, Heap::ALIGN, Perm::RW)?;
+            let start = self.memory.alloc(size, Heap::ALIGN, Perm::RW)?;
+            // Another thread may have been faster; what was mapped here is then left unused.
+            let _ = self.heap.set(Arc::new(Heap::new(header, start, size)));
+        }
+        Ok(())
+    }
+}
+
+/// The most bytes that kernels can get at run time, all together.
+const LARGEST_HEAP: u64 = 256 << 20;
+
+/// The addresses that hidden arguments hold.
+struct Hidden {
+    queue: u64,
+    multigrid: u64,
+    printf: u64,
+    hostcall: u64,
+    heap: u64,
+}
+
+/// Whether a kernel has a hidden argument of a kind.
+fn wants(kernel: &Kernel, kind: ValueKind) -> bool {
+    let mut args = kernel.metadata.iter().flat_map(|m| &m.args);
+    args.any(|a| a.value_kind == kind)
 }
 
 /// What follows from kernel and launch alone.
@@ -99,10 +183,31 @@ pub(super) struct Shape {
     pub(super) threads: usize,
     /// Workgroups that are under way at a time, each with a slot of scratch.
     pub(super) resident: usize,
+    /// Where Mesa's kernels find what is behind their arguments.
+    mesa_implicit: Option<usize>,
 }
 
 impl Shape {
-    pub(super) fn new(target: Target, kernel: &Kernel, launch: &Launch) -> Result<Shape, RunError> {
+    /// Lets fewer workgroups be under way at a time, if each has a buffer for what it says to the host.
+    pub(super) fn make_room_for_host(&mut self, loaded: &Loaded, kernel: &Kernel, free: u64) {
+        let mut own = 0;
+        if wants(kernel, ValueKind::HiddenPrintfBuffer) && !loaded.printf.is_empty() {
+            own += PRINTF_BYTES;
+        }
+        if wants(kernel, ValueKind::HiddenHostcallBuffer) {
+            own += Hostcall::bytes(self.waves_of(self.group));
+        }
+        if let Some(most) = (free / 4).checked_div(own) {
+            self.resident = self.resident.min(most.clamp(1, 64) as usize);
+        }
+    }
+
+    pub(super) fn new(
+        target: Target,
+        os: Os,
+        kernel: &Kernel,
+        launch: &Launch,
+    ) -> Result<Shape, RunError> {
         let fail = |why: String| RunError::Launch {
             kernel: kernel.name.clone(),
             why,
@@ -178,6 +283,9 @@ impl Shape {
             lds_bytes: (lds.next_multiple_of(granule)).min(limit) as u32,
             lane_scratch,
             wave_scratch: (lane_scratch as u64 * LANES as u64).next_multiple_of(1024),
+            mesa_implicit: (kernel.descriptor.kernarg_size as usize)
+                .checked_sub(MESA_IMPLICIT)
+                .filter(|at| os == Os::Mesa3d && *at >= launch.kernarg.len()),
             kernarg_size: size.max(1),
             kernarg_align: metadata
                 .map_or(64, |m| m.kernarg_segment_align)
@@ -206,16 +314,28 @@ impl Shape {
     }
 }
 
+/// Bytes that Mesa's kernels find behind their arguments: the number of dimensions and the global offsets.
+const MESA_IMPLICIT: usize = 16;
+
 /// The kernel arguments: the launch's, and the hidden ones.
 fn arguments(
     kernel: &Kernel,
     launch: &Launch,
     shape: &Shape,
-    queue: u64,
+    hidden: &Hidden,
     apertures: &WaveState,
 ) -> Vec<u8> {
     let mut bytes = vec![0; shape.kernarg_size as usize];
     bytes[..launch.kernarg.len()].copy_from_slice(&launch.kernarg);
+    if let Some(at) = shape.mesa_implicit
+        && let Some(place) = bytes.get_mut(at..at + MESA_IMPLICIT)
+    {
+        let offset = launch.offset.map(|n| n as u32);
+        let words = [shape.dimensions() as u32, offset[0], offset[1], offset[2]];
+        for (place, word) in place.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+    }
     for arg in kernel.metadata.iter().flat_map(|m| &m.args) {
         // Counts leave out partial workgroups, whose sizes are the remainders.
         let count = |d: usize| (shape.grid[d] / shape.group[d]) as u64;
@@ -234,9 +354,16 @@ fn arguments(
             ValueKind::HiddenGridDims => shape.dimensions() as u64,
             ValueKind::HiddenPrivateBase => apertures.private_base() >> 32,
             ValueKind::HiddenSharedBase => apertures.shared_base() >> 32,
-            ValueKind::HiddenQueuePtr => queue,
+            ValueKind::HiddenQueuePtr => hidden.queue,
             ValueKind::HiddenDynamicLdsSize => launch.dynamic_lds as u64,
-            // Offsets are 0; there is no printf buffer, host call, default queue, heap or other grid.
+            ValueKind::HiddenGlobalOffsetX => launch.offset[0],
+            ValueKind::HiddenGlobalOffsetY => launch.offset[1],
+            ValueKind::HiddenGlobalOffsetZ => launch.offset[2],
+            ValueKind::HiddenPrintfBuffer => hidden.printf,
+            ValueKind::HiddenHostcallBuffer => hidden.hostcall,
+            ValueKind::HiddenMultigridSyncArg => hidden.multigrid,
+            ValueKind::HiddenHeapV1 => hidden.heap,
+            // Nothing is enqueued by kernels: there is no default queue and no completion action.
             kind if kind.hidden() => 0,
             _ => continue,
         };
@@ -279,12 +406,21 @@ pub(super) struct Setup<'a> {
     pub(super) dispatch_id: u64,
     /// What the host does for waves while they run.
     pub(super) service: Option<Arc<dyn Service>>,
+    /// Bytes from one resident workgroup's arguments to the next one's, if each has its own.
+    pub(super) arguments_stride: u64,
+    /// Answers what kernels ask while they run, of kernels that can.
+    pub(super) host: Option<Host>,
 }
 
 impl Setup<'_> {
     /// The V# of scratch: elements of 4 bytes of 64 lanes side by side.
     fn scratch_resource(&self, generation: Gen) -> [u32; 4] {
-        let element = if generation == Gen::Gfx9 { 0 } else { 1 << 19 };
+        let element = match (&self.kernel.kernel_code, generation) {
+            (_, Gen::Gfx9) => 0,
+            (None, _) => 1,
+            // Older compilers may want elements of up to 16 bytes.
+            (Some(code), _) => KernelCode::from_bytes(**code).named("private_element_size") as u32,
+        } << 19;
         let (index_stride, add_tid) = (3 << 21, 1 << 23);
         [
             self.scratch as u32,
@@ -292,6 +428,30 @@ impl Setup<'_> {
             u32::MAX,
             element | index_stride | add_tid,
         ]
+    }
+
+    /// amd_queue_t: the queue that the packet is on, the upper halves of the apertures, and scratch.
+    fn amd_queue(&self, generation: Gen, apertures: &WaveState) -> [u8; 256] {
+        let mut queue = [0; 256];
+        let mut put = |at: usize, bytes: &[u8]| queue[at..at + bytes.len()].copy_from_slice(bytes);
+        // It takes kernel dispatches.
+        put(4, &1u32.to_le_bytes());
+        put(8, &self.packet.to_le_bytes());
+        put(24, &1u32.to_le_bytes());
+        put(56, &(self.dispatch_id + 1).to_le_bytes());
+        put(64, &((apertures.shared_base() >> 32) as u32).to_le_bytes());
+        put(68, &((apertures.private_base() >> 32) as u32).to_le_bytes());
+        put(128, &self.dispatch_id.to_le_bytes());
+        for (n, word) in self.scratch_resource(generation).into_iter().enumerate() {
+            put(144 + 4 * n, &word.to_le_bytes());
+        }
+        put(160, &self.scratch.to_le_bytes());
+        let slots = (self.shape.resident * self.shape.waves_of(self.shape.group)) as u64;
+        put(168, &(slots * self.shape.wave_scratch).to_le_bytes());
+        put(176, &self.shape.lane_scratch.to_le_bytes());
+        // IS_PTR64.
+        put(180, &2u32.to_le_bytes());
+        queue
     }
 
     /// The registers of wave `wave` of a workgroup of `size` work-items in each dimension.
@@ -313,11 +473,16 @@ impl Setup<'_> {
             _ => (self.shape.lane_scratch as u64) << 32,
         };
         let pair = |value: u64| vec![value as u32, (value >> 32) as u32];
+        // Which of the workgroups that run at a time this is.
+        let resident = match &self.host {
+            Some(_) => slot / self.shape.waves_of(self.shape.group) as u64,
+            None => 0,
+        };
         let user = descriptor.user_sgprs().flat_map(|value| match value {
             UserSgpr::PrivateSegmentBuffer => self.scratch_resource(generation).to_vec(),
-            UserSgpr::DispatchPtr => pair(self.packet),
+            UserSgpr::DispatchPtr => pair(self.packet + 64 * resident),
             UserSgpr::QueuePtr => pair(self.queue),
-            UserSgpr::KernargSegmentPtr => pair(self.kernarg),
+            UserSgpr::KernargSegmentPtr => pair(self.kernarg + self.arguments_stride * resident),
             UserSgpr::DispatchId => pair(self.dispatch_id),
             UserSgpr::FlatScratchInit => pair(flat_scratch),
             UserSgpr::PrivateSegmentSize => vec![self.shape.lane_scratch],
@@ -379,10 +544,15 @@ impl Setup<'_> {
         state.status = status::VALID | flag(waves > 1, 11) | flag(descriptor.priv_(), 5);
         // Compilers set M0 before they use it; until then all of the LDS is in reach.
         state.sgprs[gcn_isa::operand::M0 as usize] = self.shape.lds_bytes;
-        // Blocks of 64 dwords.
-        state.lds_alloc = (self.shape.lds_bytes / 256) << 12;
-        state.gpr_alloc = descriptor.granulated_workitem_vgpr_count() << 8
-            | descriptor.granulated_wavefront_sgpr_count() << 24;
+        state.lds_alloc = wave::lds_alloc(self.shape.lds_bytes);
+        state.gpr_alloc = wave::gpr_alloc(
+            4 * (descriptor.granulated_workitem_vgpr_count() + 1),
+            8 * (descriptor.granulated_wavefront_sgpr_count() + 1),
+            generation,
+        );
+        let [x, y, z] = group.map(u64::from);
+        let [across, down, _] = self.shape.groups.map(u64::from);
+        state.hw_id = wave::hw_id((z * down + y) * across + x, wave);
         state.pc = self.entry;
         state
     }

@@ -11,6 +11,7 @@
 //! loops changes anything or reads the time, nothing will ever change, and the dispatch ends with a report.
 
 use super::abi::{Setup, Shape};
+use super::host::Output;
 use super::stuck::{self, StuckWave, Traits, Waits};
 use super::watch::{Observer, Scene, Who};
 use super::{Gpu, Launch, Place, RunError, Stats};
@@ -54,12 +55,34 @@ pub(super) fn resident(shape: &Shape, free: u64) -> usize {
     (RESIDENT_WAVES / waves).min(fit).min(groups).max(1)
 }
 
+/// The work-items of a workgroup in each dimension: those at the grid's edge may have fewer.
+fn size(shape: &Shape, group: [u32; 3]) -> [u32; 3] {
+    std::array::from_fn(|d| shape.group[d].min(shape.grid[d] - group[d] * shape.group[d]))
+}
+
+/// The waves of all workgroups before one, in the order in which they start.
+fn waves_before(shape: &Shape, group: [u32; 3]) -> u64 {
+    let waves = |group: [u32; 3]| shape.waves_of(size(shape, group)) as u64;
+    let [x, y, z] = group;
+    // Only the last of a row, and of a plane, may be smaller than the others.
+    let row = |y, z| {
+        let last = shape.groups[0] - 1;
+        last as u64 * waves([0, y, z]) + waves([last, y, z])
+    };
+    let plane = |z| {
+        let last = shape.groups[1] - 1;
+        last as u64 * row(0, z) + row(last, z)
+    };
+    z as u64 * plane(0) + y as u64 * row(0, z) + x as u64 * waves([0, y, z])
+}
+
 impl Gpu {
     /// Runs all workgroups.
     pub(super) fn run(&self, setup: &Setup<'_>, launch: &Launch) -> Result<Stats, RunError> {
         let shared = Shared {
             setup,
             memory: &self.memory,
+            output: &self.output,
             target: self.target,
             launch,
             global: Global::default(),
@@ -108,13 +131,20 @@ impl Gpu {
             }
         });
         shared.serve();
+        let closed = match &setup.host {
+            Some(host) => host.close(&self.output),
+            None => Ok(()),
+        };
         let error = shared
             .error
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         match error {
             Some((_, error)) => Err(error),
-            None => Ok(stats),
+            None => closed.map(|()| stats).map_err(|why| RunError::Launch {
+                kernel: setup.kernel.name.clone(),
+                why,
+            }),
         }
     }
 }
@@ -123,6 +153,7 @@ impl Gpu {
 struct Shared<'a> {
     setup: &'a Setup<'a>,
     memory: &'a Memory,
+    output: &'a Output,
     target: Target,
     launch: &'a Launch,
     global: Global,
@@ -426,13 +457,16 @@ impl Worker<'_> {
         };
         let (x, y) = (shape.groups[0] as u64, shape.groups[1] as u64);
         let group = [number % x, number / x % y, number / (x * y)].map(|n| n as u32);
-        let size: [u32; 3] =
-            std::array::from_fn(|d| shape.group[d].min(shape.grid[d] - group[d] * shape.group[d]));
+        let size = size(shape, group);
         let count = shape.waves_of(size);
         let slots = slot * shape.waves_of(shape.group);
+        let before = waves_before(shape, group);
         let waves = (0..count)
             .map(|w| Wave {
-                state: setup.wave(shared.target, group, size, w, (slots + w) as u64),
+                state: WaveState {
+                    number: before + w as u64,
+                    ..setup.wave(shared.target, group, size, w, (slots + w) as u64)
+                },
                 doing: Doing::Running,
                 turns: 0,
                 suspect: false,
@@ -461,6 +495,13 @@ impl Worker<'_> {
     }
 
     fn end(&mut self, group: Group) {
+        let shared = self.shared;
+        if let Some(host) = &shared.setup.host
+            && let Err(why) = host.finish(shared.memory, shared.output, group.slot, group.number)
+        {
+            let place = shared.place(group.group, 0, shared.setup.entry);
+            shared.fail(group.number, RunError::Host { place, why });
+        }
         self.spare.push(group.lds);
         if let Some(progress) = &self.shared.launch.watch.progress {
             progress.ended.fetch_add(1, Relaxed);
@@ -544,6 +585,19 @@ impl Worker<'_> {
             wave.suspect = stop == Stop::Limit && wave.turns.is_power_of_two();
             stop
         };
+        // It may have asked the host, and wait.
+        if let Some(host) = &self.shared.setup.host {
+            let shared = self.shared;
+            let served = host.serve(shared.memory, shared.output, group.slot, group.number);
+            let pc = group.waves[w].state.pc;
+            let served = served.map_err(|why| RunError::Host {
+                place: shared.place(group.group, w, pc),
+                why,
+            })?;
+            if served {
+                shared.epoch.fetch_add(1, SeqCst);
+            }
+        }
         let wave = &mut group.waves[w];
         wave.doing = match stop {
             Stop::Endpgm | Stop::FellOff => Doing::Ended,
@@ -595,6 +649,17 @@ impl Worker<'_> {
         let Some(observer) = &mut self.observer else {
             return self.engine.run(wave, &mut machine, fuel);
         };
+        fn scene<'a>(shared: &'a Shared<'_>, wave: &'a WaveState, lds: &'a Lds) -> Scene<'a> {
+            let kernel = shared.setup.kernel;
+            Scene {
+                target: shared.target,
+                kernel,
+                base: shared.setup.entry.wrapping_sub(kernel.entry),
+                wave,
+                lds,
+                memory: shared.memory,
+            }
+        }
         let who = Who {
             workgroup: group.group,
             number: group.number,
@@ -602,20 +667,10 @@ impl Worker<'_> {
         };
         while *fuel > 0 {
             let mut one = 1;
-            let scene = Scene {
-                wave,
-                lds: machine.lds,
-                memory: machine.memory,
-            };
-            observer.before(who, &scene);
+            observer.before(who, &scene(shared, wave, machine.lds));
             let stop = self.engine.run(wave, &mut machine, &mut one);
             *fuel -= 1 - one;
-            let scene = Scene {
-                wave,
-                lds: machine.lds,
-                memory: machine.memory,
-            };
-            observer.after(who, &scene, &stop);
+            observer.after(who, &scene(shared, wave, machine.lds), &stop);
             if stop != Stop::Limit {
                 return stop;
             }
@@ -627,6 +682,7 @@ impl Worker<'_> {
     fn probe(&mut self, group: &mut Group, w: usize) -> Result<Stop, RunError> {
         let epoch = self.shared.epoch.load(SeqCst);
         self.shared.memory.forget_changes();
+        let global = self.shared.global.changes();
         let known = group.waves[w].waits;
         // Only a loop that is known is worth the copy.
         let lds = known.then(|| group.lds.clone());
@@ -669,7 +725,7 @@ impl Worker<'_> {
         }
         let changed = atomic
             && (self.shared.memory.atomics_changed() || lds.is_none_or(|lds| lds != group.lds));
-        let quiet = recurs && !acts && !changed;
+        let quiet = recurs && !acts && !changed && self.shared.global.changes() == global;
         if !quiet {
             self.shared.epoch.fetch_add(1, SeqCst);
         }

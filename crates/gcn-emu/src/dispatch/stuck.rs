@@ -40,22 +40,31 @@ impl fmt::Display for StuckWave {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let StuckWave { place, text, waits } = self;
         let [x, y, z] = place.workgroup;
-        let at = super::Offset(&place.kernel, place.offset);
-        write!(f, "workgroup ({x}, {y}, {z}), wave {}: ", place.wave)?;
+        let at = format!(
+            "pc {:#x} ({})",
+            place.pc,
+            super::Offset(&place.kernel, place.offset)
+        );
+        write!(f, "workgroup ({x}, {y}, {z}), wave {} ", place.wave)?;
         match waits {
             Waits::Barrier(others) => {
-                write!(f, "waits at {text} ({at}) for {}", waves(others))
+                write!(f, "waits at {text}, {at}, for {}", waves(others))
             }
-            Waits::Others => write!(f, "waits at {text} ({at})"),
+            Waits::Others => write!(f, "waits at {text}, {at}"),
             Waits::Loop(Some((offset, load))) => {
                 let load_at = super::Offset(&place.kernel, *offset);
                 write!(f, "loops at {at}, looking at {load} ({load_at})")
             }
-            Waits::Loop(None) => write!(f, "loops at {at}, at {text}"),
-            Waits::Halted => write!(f, "has halted before {text} ({at})"),
-            Waits::Nothing => write!(f, "is before {text} ({at})"),
+            Waits::Loop(None) => write!(f, "loops at {at}, {text}"),
+            Waits::Halted => write!(f, "has halted before {text}, {at}"),
+            Waits::Nothing => write!(f, "is before {text}, {at}"),
         }
     }
+}
+
+/// The kernel of the waves, for the first line of a message.
+pub(super) fn kernel(waves: &[StuckWave]) -> &str {
+    waves.first().map_or("", |w| &w.place.kernel)
 }
 
 fn waves(numbers: &[usize]) -> String {
@@ -135,8 +144,7 @@ impl Traits {
             match (access.kind, access.space) {
                 (MemoryKind::Load, _) if access.to_lds => traits.acts = true,
                 (MemoryKind::Load, _) => traits.reads = true,
-                // Only these two are watched.
-                (MemoryKind::Atomic, MemorySpace::Gds | MemorySpace::Export) => traits.acts = true,
+                (MemoryKind::Atomic, MemorySpace::Export) => traits.acts = true,
                 (MemoryKind::Atomic, _) => {
                     traits.atomic = true;
                     traits.reads = true;

@@ -3,6 +3,9 @@
 use crate::engine::Stop;
 use crate::mem::Memory;
 use crate::wave::{Lds, WaveState};
+use gcn_isa::decode::Insn;
+use gcn_isa::target::Target;
+use gcn_object::read::Kernel;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -59,12 +62,25 @@ pub struct Who {
 
 /// What surrounds an observed wave.
 pub struct Scene<'a> {
+    /// The chip.
+    pub target: Target,
+    /// The kernel that was launched.
+    pub kernel: &'a Kernel,
+    /// What was added to the addresses of the kernel's file.
+    pub base: u64,
     /// The registers.
     pub wave: &'a WaveState,
     /// The workgroup's LDS.
     pub lds: &'a Lds,
     /// Guest memory.
     pub memory: &'a Memory,
+}
+
+impl Scene<'_> {
+    /// The instruction at the wave's PC, if there is one.
+    pub fn insn(&self) -> Option<Insn> {
+        super::stuck::fetch(self.memory, self.target, self.wave.pc)
+    }
 }
 
 /// Makes observers.

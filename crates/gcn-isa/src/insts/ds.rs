@@ -1,11 +1,11 @@
 //! DS: the local data share.
 //!
-//! GDS set sends the instruction to the global data share, which compute kernels do not have:
-//! the meanings are the LDS's.
+//! GDS set sends the instruction to the global data share, behind M0's base and within M0's size:
+//! the meanings say LDS for either, and GDS where no LDS can be meant.
 
 use crate::format::{Field, Format};
 use crate::inst::{Inst, NO};
-use crate::meaning::{AtomicOp, Meaning, Space, State, Touch, V};
+use crate::meaning::{AtomicOp, GwsOp, Meaning, Signal, Space, State, V};
 use crate::shape::{Mods, Role, Role::*, Shape, Slot, Ty, read, write};
 use crate::target::Gen;
 
@@ -148,11 +148,11 @@ pub static ROWS: &[Inst] = &[
     ds("ds_write2_b32",             [ 14,  14,  14,  14], &WRITE2_32,    write2),
     ds("ds_write2st64_b32",         [ 15,  15,  15,  15], &WRITE2_32,    write2st64),
     ds("ds_cmpst_b32",              [ 16,  16,  16,  16], &ATOMIC32X2,   cmpst),
-    ds("ds_cmpst_f32",              [ 17,  17,  17,  17], &ATOMIC32X2,   cmpst_float),
-    ds("ds_min_f32",                [ 18,  18,  18,  18], &ATOMIC32,     min_float),
-    ds("ds_max_f32",                [ 19,  19,  19,  19], &ATOMIC32,     max_float),
+    ds("ds_cmpst_f32",              [ 17,  17,  17,  17], &ATOMIC32X2,   cmpst_float).errata(&["float-atomics"]),
+    ds("ds_min_f32",                [ 18,  18,  18,  18], &ATOMIC32,     min_float).errata(&["float-atomics"]),
+    ds("ds_max_f32",                [ 19,  19,  19,  19], &ATOMIC32,     max_float).errata(&["float-atomics"]),
     ds("ds_nop",                    [ NO,  20,  20,  20], &BARE_DS,      ds_nop),
-    ds("ds_add_f32",                [ NO,  NO,  21,  21], &ATOMIC32,     add_float),
+    ds("ds_add_f32",                [ NO,  NO,  21,  21], &ATOMIC32,     add_float).errata(&["float-atomics"]),
     ds("ds_write_addtid_b32",       [ NO,  NO,  NO,  29], &WRITE_TID,    write_addtid),
     ds("ds_write_b8",               [ 30,  30,  30,  30], &WRITE32,      write_b8),
     ds("ds_write_b16",              [ 31,  31,  31,  31], &WRITE32,      write_b16),
@@ -173,11 +173,11 @@ pub static ROWS: &[Inst] = &[
     ds("ds_wrxchg2_rtn_b32",        [ 46,  46,  46,  46], &XCHG2_32,     wrxchg2),
     ds("ds_wrxchg2st64_rtn_b32",    [ 47,  47,  47,  47], &XCHG2_32,     wrxchg2st64),
     ds("ds_cmpst_rtn_b32",          [ 48,  48,  48,  48], &RTN32X2,      cmpst),
-    ds("ds_cmpst_rtn_f32",          [ 49,  49,  49,  49], &RTN32X2,      cmpst_float),
-    ds("ds_min_rtn_f32",            [ 50,  50,  50,  50], &RTN32,        min_float),
-    ds("ds_max_rtn_f32",            [ 51,  51,  51,  51], &RTN32,        max_float),
+    ds("ds_cmpst_rtn_f32",          [ 49,  49,  49,  49], &RTN32X2,      cmpst_float).errata(&["float-atomics"]),
+    ds("ds_min_rtn_f32",            [ 50,  50,  50,  50], &RTN32,        min_float).errata(&["float-atomics"]),
+    ds("ds_max_rtn_f32",            [ 51,  51,  51,  51], &RTN32,        max_float).errata(&["float-atomics"]),
     ds("ds_wrap_rtn_b32",           [ NO,  52,  52,  52], &RTN32X2,      wrap),
-    ds("ds_add_rtn_f32",            [ NO,  NO,  53,  53], &RTN32,        add_float),
+    ds("ds_add_rtn_f32",            [ NO,  NO,  53,  53], &RTN32,        add_float).errata(&["float-atomics"]),
     ds("ds_read_b32",               [ 54,  54,  54,  54], &READ32,       read_dwords),
     ds("ds_read2_b32",              [ 55,  55,  55,  55], &READ2_32,     read2),
     ds("ds_read2st64_b32",          [ 56,  56,  56,  56], &READ2_32,     read2st64),
@@ -205,9 +205,9 @@ pub static ROWS: &[Inst] = &[
     ds("ds_write2_b64",             [ 78,  78,  78,  78], &WRITE2_64,    write2),
     ds("ds_write2st64_b64",         [ 79,  79,  79,  79], &WRITE2_64,    write2st64),
     ds("ds_cmpst_b64",              [ 80,  80,  80,  80], &ATOMIC64X2,   cmpst),
-    ds("ds_cmpst_f64",              [ 81,  81,  81,  81], &ATOMIC64X2,   cmpst_float),
-    ds("ds_min_f64",                [ 82,  82,  82,  82], &ATOMIC64,     min_float),
-    ds("ds_max_f64",                [ 83,  83,  83,  83], &ATOMIC64,     max_float),
+    ds("ds_cmpst_f64",              [ 81,  81,  81,  81], &ATOMIC64X2,   cmpst_float).errata(&["float-atomics"]),
+    ds("ds_min_f64",                [ 82,  82,  82,  82], &ATOMIC64,     min_float).errata(&["float-atomics"]),
+    ds("ds_max_f64",                [ 83,  83,  83,  83], &ATOMIC64,     max_float).errata(&["float-atomics"]),
     ds("ds_write_b8_d16_hi",        [ NO,  NO,  NO,  84], &WRITE32,      write_b8_hi),
     ds("ds_write_b16_d16_hi",       [ NO,  NO,  NO,  85], &WRITE32,      write_b16_hi),
     ds("ds_read_u8_d16",            [ NO,  NO,  NO,  86], &READ_D16,     read_u8_d16),
@@ -233,57 +233,57 @@ pub static ROWS: &[Inst] = &[
     ds("ds_wrxchg2_rtn_b64",        [110, 110, 110, 110], &XCHG2_64,     wrxchg2),
     ds("ds_wrxchg2st64_rtn_b64",    [111, 111, 111, 111], &XCHG2_64,     wrxchg2st64),
     ds("ds_cmpst_rtn_b64",          [112, 112, 112, 112], &RTN64X2,      cmpst),
-    ds("ds_cmpst_rtn_f64",          [113, 113, 113, 113], &RTN64X2,      cmpst_float),
-    ds("ds_min_rtn_f64",            [114, 114, 114, 114], &RTN64,        min_float),
-    ds("ds_max_rtn_f64",            [115, 115, 115, 115], &RTN64,        max_float),
+    ds("ds_cmpst_rtn_f64",          [113, 113, 113, 113], &RTN64X2,      cmpst_float).errata(&["float-atomics"]),
+    ds("ds_min_rtn_f64",            [114, 114, 114, 114], &RTN64,        min_float).errata(&["float-atomics"]),
+    ds("ds_max_rtn_f64",            [115, 115, 115, 115], &RTN64,        max_float).errata(&["float-atomics"]),
     ds("ds_read_b64",               [118, 118, 118, 118], &READ64,       read_dwords),
     ds("ds_read2_b64",              [119, 119, 119, 119], &READ2_64,     read2),
     ds("ds_read2st64_b64",          [120, 120, 120, 120], &READ2_64,     read2st64),
-    ds("ds_condxchg32_rtn_b64",     [ NO, 126, 126, 126], &RTN64,        condxchg32),
-    ds("ds_add_src2_u32",           [128, 128, 128, 128], &SRC2,         add_src2),
-    ds("ds_sub_src2_u32",           [129, 129, 129, 129], &SRC2,         sub_src2),
-    ds("ds_rsub_src2_u32",          [130, 130, 130, 130], &SRC2,         rsub_src2),
-    ds("ds_inc_src2_u32",           [131, 131, 131, 131], &SRC2,         inc_src2),
-    ds("ds_dec_src2_u32",           [132, 132, 132, 132], &SRC2,         dec_src2),
-    ds("ds_min_src2_i32",           [133, 133, 133, 133], &SRC2,         smin_src2),
-    ds("ds_max_src2_i32",           [134, 134, 134, 134], &SRC2,         smax_src2),
-    ds("ds_min_src2_u32",           [135, 135, 135, 135], &SRC2,         umin_src2),
-    ds("ds_max_src2_u32",           [136, 136, 136, 136], &SRC2,         umax_src2),
-    ds("ds_and_src2_b32",           [137, 137, 137, 137], &SRC2,         and_src2),
-    ds("ds_or_src2_b32",            [138, 138, 138, 138], &SRC2,         or_src2),
-    ds("ds_xor_src2_b32",           [139, 139, 139, 139], &SRC2,         xor_src2),
-    ds("ds_write_src2_b32",         [141, 141, 141, 141], &SRC2,         write_src2),
-    ds("ds_min_src2_f32",           [146, 146, 146, 146], &SRC2,         min_float_src2),
-    ds("ds_max_src2_f32",           [147, 147, 147, 147], &SRC2,         max_float_src2),
-    ds("ds_add_src2_f32",           [ NO,  NO, 149, 149], &SRC2,         add_float_src2),
-    ds("ds_gws_sema_release_all",   [ NO,  24, 152, 152], &GWS,          gws_sema_release_all),
-    ds("ds_gws_init",               [ 25,  25, 153, 153], &GWS_DATA,     gws_init),
-    ds("ds_gws_sema_v",             [ 26,  26, 154, 154], &GWS,          gws_sema_v),
-    ds("ds_gws_sema_br",            [ 27,  27, 155, 155], &GWS_DATA,     gws_sema_br),
-    ds("ds_gws_sema_p",             [ 28,  28, 156, 156], &GWS,          gws_sema_p),
-    ds("ds_gws_barrier",            [ 29,  29, 157, 157], &GWS_DATA,     gws_barrier),
+    ds("ds_condxchg32_rtn_b64",     [ NO, 126, 126, 126], &RTN64,        condxchg32).errata(&["ds-condxchg"]),
+    ds("ds_add_src2_u32",           [128, 128, 128, 128], &SRC2,         add_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_sub_src2_u32",           [129, 129, 129, 129], &SRC2,         sub_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_rsub_src2_u32",          [130, 130, 130, 130], &SRC2,         rsub_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_inc_src2_u32",           [131, 131, 131, 131], &SRC2,         inc_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_dec_src2_u32",           [132, 132, 132, 132], &SRC2,         dec_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_min_src2_i32",           [133, 133, 133, 133], &SRC2,         smin_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_max_src2_i32",           [134, 134, 134, 134], &SRC2,         smax_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_min_src2_u32",           [135, 135, 135, 135], &SRC2,         umin_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_max_src2_u32",           [136, 136, 136, 136], &SRC2,         umax_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_and_src2_b32",           [137, 137, 137, 137], &SRC2,         and_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_or_src2_b32",            [138, 138, 138, 138], &SRC2,         or_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_xor_src2_b32",           [139, 139, 139, 139], &SRC2,         xor_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_write_src2_b32",         [141, 141, 141, 141], &SRC2,         write_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_min_src2_f32",           [146, 146, 146, 146], &SRC2,         min_float_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_max_src2_f32",           [147, 147, 147, 147], &SRC2,         max_float_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_add_src2_f32",           [ NO,  NO, 149, 149], &SRC2,         add_float_src2::<32>).errata(&["ds-src2"]),
+    ds("ds_gws_sema_release_all",   [ NO,  24, 152, 152], &GWS,          gws_sema_release_all).errata(&["gws"]),
+    ds("ds_gws_init",               [ 25,  25, 153, 153], &GWS_DATA,     gws_init).errata(&["gws"]),
+    ds("ds_gws_sema_v",             [ 26,  26, 154, 154], &GWS,          gws_sema_v).errata(&["gws"]),
+    ds("ds_gws_sema_br",            [ 27,  27, 155, 155], &GWS_DATA,     gws_sema_br).errata(&["gws"]),
+    ds("ds_gws_sema_p",             [ 28,  28, 156, 156], &GWS,          gws_sema_p).errata(&["gws"]),
+    ds("ds_gws_barrier",            [ 29,  29, 157, 157], &GWS_DATA,     gws_barrier).errata(&["gws"]),
     ds("ds_read_addtid_b32",        [ NO,  NO,  NO, 182], &READ_TID,     read_addtid),
-    ds("ds_consume",                [ 61,  61, 189, 189], &READ_TID,     consume),
-    ds("ds_append",                 [ 62,  62, 190, 190], &READ_TID,     append),
-    ds("ds_ordered_count",          [ 63,  63, 191, 191], &ORDERED,      ordered_count),
-    ds("ds_add_src2_u64",           [192, 192, 192, 192], &SRC2,         add_src2),
-    ds("ds_sub_src2_u64",           [193, 193, 193, 193], &SRC2,         sub_src2),
-    ds("ds_rsub_src2_u64",          [194, 194, 194, 194], &SRC2,         rsub_src2),
-    ds("ds_inc_src2_u64",           [195, 195, 195, 195], &SRC2,         inc_src2),
-    ds("ds_dec_src2_u64",           [196, 196, 196, 196], &SRC2,         dec_src2),
-    ds("ds_min_src2_i64",           [197, 197, 197, 197], &SRC2,         smin_src2),
-    ds("ds_max_src2_i64",           [198, 198, 198, 198], &SRC2,         smax_src2),
-    ds("ds_min_src2_u64",           [199, 199, 199, 199], &SRC2,         umin_src2),
-    ds("ds_max_src2_u64",           [200, 200, 200, 200], &SRC2,         umax_src2),
-    ds("ds_and_src2_b64",           [201, 201, 201, 201], &SRC2,         and_src2),
-    ds("ds_or_src2_b64",            [202, 202, 202, 202], &SRC2,         or_src2),
-    ds("ds_xor_src2_b64",           [203, 203, 203, 203], &SRC2,         xor_src2),
-    ds("ds_write_src2_b64",         [205, 205, 205, 205], &SRC2,         write_src2),
-    ds("ds_min_src2_f64",           [210, 210, 210, 210], &SRC2,         min_float_src2),
-    ds("ds_max_src2_f64",           [211, 211, 211, 211], &SRC2,         max_float_src2),
+    ds("ds_consume",                [ 61,  61, 189, 189], &READ_TID,     consume).errata(&["ds-append"]),
+    ds("ds_append",                 [ 62,  62, 190, 190], &READ_TID,     append).errata(&["ds-append"]),
+    ds("ds_ordered_count",          [ 63,  63, 191, 191], &ORDERED,      ordered_count).errata(&["ds-ordered-count"]),
+    ds("ds_add_src2_u64",           [192, 192, 192, 192], &SRC2,         add_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_sub_src2_u64",           [193, 193, 193, 193], &SRC2,         sub_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_rsub_src2_u64",          [194, 194, 194, 194], &SRC2,         rsub_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_inc_src2_u64",           [195, 195, 195, 195], &SRC2,         inc_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_dec_src2_u64",           [196, 196, 196, 196], &SRC2,         dec_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_min_src2_i64",           [197, 197, 197, 197], &SRC2,         smin_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_max_src2_i64",           [198, 198, 198, 198], &SRC2,         smax_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_min_src2_u64",           [199, 199, 199, 199], &SRC2,         umin_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_max_src2_u64",           [200, 200, 200, 200], &SRC2,         umax_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_and_src2_b64",           [201, 201, 201, 201], &SRC2,         and_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_or_src2_b64",            [202, 202, 202, 202], &SRC2,         or_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_xor_src2_b64",           [203, 203, 203, 203], &SRC2,         xor_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_write_src2_b64",         [205, 205, 205, 205], &SRC2,         write_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_min_src2_f64",           [210, 210, 210, 210], &SRC2,         min_float_src2::<64>).errata(&["ds-src2"]),
+    ds("ds_max_src2_f64",           [211, 211, 211, 211], &SRC2,         max_float_src2::<64>).errata(&["ds-src2"]),
     ds("ds_write_b96",              [ NO, 222, 222, 222], &WRITE96,      write_dwords),
     ds("ds_write_b128",             [ NO, 223, 223, 223], &WRITE128,     write_dwords),
-    ds("ds_condxchg32_rtn_b128",    [ NO, 253, 253, 253], &DST128,       condxchg32_b128),
+    ds("ds_condxchg32_rtn_b128",    [ NO, 253, 253, 253], &DST128,       condxchg32_b128).errata(&["ds-condxchg"]),
     ds("ds_read_b96",               [ NO, 254, 254, 254], &READ96,       read_dwords),
     ds("ds_read_b128",              [ NO, 255, 255, 255], &READ128,      read_dwords),
 ];
@@ -311,10 +311,31 @@ fn give(m: &Meaning, first: u8, value: V<'_>) {
     }
 }
 
-/// The two addresses of the instructions with two offsets, which count elements (st64: 64 of them).
-fn addresses(m: &Meaning, element: u64) -> [V<'_>; 2] {
+/// Up to gfx8 the LDS ignores the low bits of an address that is no multiple of the element's size.
+fn aligned<'m>(m: &'m Meaning, address: V<'m>, bytes: u8) -> V<'m> {
+    if m.target().generation() == Gen::Gfx9 || bytes == 1 {
+        return address;
+    }
+    address & !(bytes as u64 - 1)
+}
+
+/// The address of an element of `bytes` bytes, which is a power of two.
+fn address(m: &Meaning, bytes: u8) -> V<'_> {
+    aligned(m, m.address(), bytes)
+}
+
+/// The two addresses of the instructions with two offsets, which count elements of `bytes` bytes (st64: 64 of them).
+fn addresses(m: &Meaning, bytes: u8, stride: u64) -> [V<'_>; 2] {
     let base = m.operand(DsAddr).zext(Ty::U64);
-    [Field::Offset0, Field::Offset1].map(|f| base + m.field(f).zext(Ty::U64) * element)
+    [Field::Offset0, Field::Offset1].map(|f| {
+        let offset = m.field(f).zext(Ty::U64) * (bytes as u64 * stride);
+        aligned(m, base + offset, bytes)
+    })
+}
+
+/// The bytes of a value of consecutive dwords, as far as the address is concerned: three dwords lie like four.
+fn element(dwords: u8) -> u8 {
+    4 * dwords.next_power_of_two()
 }
 
 fn ds_nop(m: &Meaning) {
@@ -338,12 +359,13 @@ fn store_at(m: &Meaning, role: Role, address: V<'_>) {
 
 fn read_dwords(m: &Meaning) {
     m.about("Reads consecutive dwords of LDS.");
-    load_at(m, 0, m.row().shape.slots[0].ty.dwords(), m.address());
+    let count = m.row().shape.slots[0].ty.dwords();
+    load_at(m, 0, count, address(m, element(count)));
 }
 
 fn read2_by(m: &Meaning, stride: u64) {
     let each = m.row().shape.slots[0].ty.dwords() / 2;
-    let [a, b] = addresses(m, 4 * each as u64 * stride);
+    let [a, b] = addresses(m, 4 * each, stride);
     load_at(m, 0, each, a);
     load_at(m, each, each, b);
 }
@@ -361,7 +383,7 @@ fn read2st64(m: &Meaning) {
 }
 
 fn read_part(m: &Meaning, ty: Ty, signed: bool) -> V<'_> {
-    let part = m.load(Space::Lds, ty, m.address(), 0);
+    let part = m.load(Space::Lds, ty, address(m, ty.bits() as u8 / 8), 0);
     if signed {
         part.sext(Ty::B32)
     } else {
@@ -449,11 +471,12 @@ fn write_addtid(m: &Meaning) {
 
 fn write_dwords(m: &Meaning) {
     m.about("Writes consecutive dwords of LDS.");
-    store_at(m, Data0, m.address());
+    let count = ty_of(m, Data0).dwords();
+    store_at(m, Data0, address(m, element(count)));
 }
 
 fn write2_by(m: &Meaning, stride: u64) {
-    let [a, b] = addresses(m, ty_of(m, Data0).bits() as u64 / 8 * stride);
+    let [a, b] = addresses(m, 4 * ty_of(m, Data0).dwords(), stride);
     store_at(m, Data0, a);
     store_at(m, Data1, b);
 }
@@ -472,7 +495,8 @@ fn write2st64(m: &Meaning) {
 
 fn write_part(m: &Meaning, ty: Ty, shift: u64) {
     let data = m.operand(Data0);
-    m.store(Space::Lds, m.address(), 0, (data >> shift).trunc(ty));
+    let at = address(m, ty.bits() as u8 / 8);
+    m.store(Space::Lds, at, 0, (data >> shift).trunc(ty));
 }
 
 fn write_b8(m: &Meaning) {
@@ -501,98 +525,133 @@ fn returns(m: &Meaning, old: V<'_>) {
     }
 }
 
+/// The integer or float type of 32 or 64 bits.
+fn typed(bits: u32, kind: Kind) -> Ty {
+    match (bits, kind) {
+        (32, Kind::Unsigned) => Ty::U32,
+        (32, Kind::Signed) => Ty::I32,
+        (32, Kind::Float) => Ty::F32,
+        (_, Kind::Unsigned) => Ty::U64,
+        (_, Kind::Signed) => Ty::I64,
+        (_, Kind::Float) => Ty::F64,
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Unsigned,
+    Signed,
+    Float,
+}
+use Kind::*;
+
 /// An atomic on DATA0.
-fn atomic(m: &Meaning, op: AtomicOp, signed: bool) {
-    let ty = match (ty_of(m, Data0), signed) {
-        (Ty::B32, false) => Ty::U32,
-        (Ty::B32, true) => Ty::I32,
-        (_, false) => Ty::U64,
-        (_, true) => Ty::I64,
-    };
+fn atomic(m: &Meaning, op: AtomicOp, kind: Kind) {
+    let ty = typed(ty_of(m, Data0).bits(), kind);
     let data = dwords(m, Data0, ty);
-    returns(m, m.atomic(Space::Lds, op, m.address(), data, data));
+    let at = address(m, 4 * ty.dwords());
+    returns(m, m.atomic(Space::Lds, op, at, data, data));
+}
+
+/// The two addresses of the instructions whose values are both in LDS: the address, and a number of dwords behind it that
+/// is the offset's low 15 bits, signed, or with the offset's top bit the address's own bits 31:17.
+fn src2_addresses(m: &Meaning, bytes: u8) -> [V<'_>; 2] {
+    let offset = m.field(Field::Offset0) | (m.field(Field::Offset1) << 8);
+    let address = m.operand(DsAddr).as_(Ty::U32);
+    let own = (offset & 0x8000).nonzero();
+    let low = !(bytes as u64 - 1) & 0xffff_ffff;
+    let first = own.select(address & 0x1_ffff, address) & low;
+    let distance = own.select(address >> 17, offset & 0x7fff);
+    // Fifteen bits with a sign, times four.
+    let distance = ((distance << 17).as_(Ty::I32) >> 15).as_(Ty::U32);
+    let second = (first + distance) & low;
+    [first.zext(Ty::U64), second.zext(Ty::U64)]
+}
+
+/// An atomic whose data are the value at the second address, which every lane reads before any writes.
+fn atomic_src2(m: &Meaning, op: AtomicOp, bits: u32, kind: Kind) {
+    let ty = typed(bits, kind);
+    let [first, second] = src2_addresses(m, 4 * ty.dwords());
+    let data = m.load(Space::Lds, ty, second, 0);
+    m.atomic(Space::Lds, op, first, data, data);
 }
 
 fn add(m: &Meaning) {
     m.about("Atomically adds the data to LDS; rtn gives the old value.");
-    atomic(m, AtomicOp::Add, false);
+    atomic(m, AtomicOp::Add, Unsigned);
 }
 
 fn sub(m: &Meaning) {
     m.about("Atomically subtracts the data from LDS; rtn gives the old value.");
-    atomic(m, AtomicOp::Sub, false);
+    atomic(m, AtomicOp::Sub, Unsigned);
 }
 
 fn rsub(m: &Meaning) {
     m.about("Atomically stores the data minus LDS; rtn gives the old value.");
-    atomic(m, AtomicOp::Rsub, false);
+    atomic(m, AtomicOp::Rsub, Unsigned);
 }
 
 fn inc(m: &Meaning) {
     m.about("Atomically counts up: 0 where LDS is at least the data, else LDS plus 1; rtn gives the old value.");
-    atomic(m, AtomicOp::Inc, false);
+    atomic(m, AtomicOp::Inc, Unsigned);
 }
 
 fn dec(m: &Meaning) {
     m.about("Atomically counts down: the data where LDS is 0 or above it, else LDS minus 1; rtn gives the old value.");
-    atomic(m, AtomicOp::Dec, false);
+    atomic(m, AtomicOp::Dec, Unsigned);
 }
 
 fn smin(m: &Meaning) {
     m.about("Atomically stores the smaller, signed, of LDS and the data; rtn gives the old value.");
-    atomic(m, AtomicOp::Min, true);
+    atomic(m, AtomicOp::Min, Signed);
 }
 
 fn smax(m: &Meaning) {
     m.about("Atomically stores the larger, signed, of LDS and the data; rtn gives the old value.");
-    atomic(m, AtomicOp::Max, true);
+    atomic(m, AtomicOp::Max, Signed);
 }
 
 fn umin(m: &Meaning) {
     m.about(
         "Atomically stores the smaller, unsigned, of LDS and the data; rtn gives the old value.",
     );
-    atomic(m, AtomicOp::Min, false);
+    atomic(m, AtomicOp::Min, Unsigned);
 }
 
 fn umax(m: &Meaning) {
     m.about(
         "Atomically stores the larger, unsigned, of LDS and the data; rtn gives the old value.",
     );
-    atomic(m, AtomicOp::Max, false);
+    atomic(m, AtomicOp::Max, Unsigned);
 }
 
 fn and(m: &Meaning) {
     m.about("Atomically ANDs the data into LDS; rtn gives the old value.");
-    atomic(m, AtomicOp::And, false);
+    atomic(m, AtomicOp::And, Unsigned);
 }
 
 fn or(m: &Meaning) {
     m.about("Atomically ORs the data into LDS; rtn gives the old value.");
-    atomic(m, AtomicOp::Or, false);
+    atomic(m, AtomicOp::Or, Unsigned);
 }
 
 fn xor(m: &Meaning) {
     m.about("Atomically XORs the data into LDS; rtn gives the old value.");
-    atomic(m, AtomicOp::Xor, false);
+    atomic(m, AtomicOp::Xor, Unsigned);
 }
 
 fn swap(m: &Meaning) {
     m.about("Atomically stores the data; gives the old value.");
-    atomic(m, AtomicOp::Swap, false);
+    atomic(m, AtomicOp::Swap, Unsigned);
 }
 
 /// An atomic on two data operands.
-fn atomic2(m: &Meaning, op: AtomicOp, data: Role, second: Role) {
-    let ty = if ty_of(m, Data0) == Ty::B32 {
-        Ty::U32
-    } else {
-        Ty::U64
-    };
+fn atomic2(m: &Meaning, op: AtomicOp, kind: Kind, data: Role, second: Role) {
+    let ty = typed(ty_of(m, Data0).bits(), kind);
     let old = m.atomic(
         Space::Lds,
         op,
-        m.address(),
+        address(m, 4 * ty.dwords()),
         dwords(m, data, ty),
         dwords(m, second, ty),
     );
@@ -601,24 +660,24 @@ fn atomic2(m: &Meaning, op: AtomicOp, data: Role, second: Role) {
 
 fn mskor(m: &Meaning) {
     m.about("Atomically clears the bits of LDS that the first data sets and sets those of the second; rtn gives the old value.");
-    atomic2(m, AtomicOp::Mskor, Data0, Data1);
+    atomic2(m, AtomicOp::Mskor, Unsigned, Data0, Data1);
 }
 
 fn cmpst(m: &Meaning) {
     m.about(
         "Atomically stores the second data where LDS equals the first; rtn gives the old value.",
     );
-    atomic2(m, AtomicOp::CmpSwap, Data1, Data0);
+    atomic2(m, AtomicOp::CmpSwap, Unsigned, Data1, Data0);
 }
 
 fn wrap(m: &Meaning) {
     m.about("Atomically subtracts the first data where LDS is at least that, else adds the second; gives the old value.");
-    atomic2(m, AtomicOp::Wrap, Data0, Data1);
+    atomic2(m, AtomicOp::Wrap, Unsigned, Data0, Data1);
 }
 
 fn wrxchg2_by(m: &Meaning, stride: u64) {
     let ty = ty_of(m, Data0);
-    let [a, b] = addresses(m, ty.bits() as u64 / 8 * stride);
+    let [a, b] = addresses(m, 4 * ty.dwords(), stride);
     let (x, y) = (dwords(m, Data0, ty), dwords(m, Data1, ty));
     let first = m.atomic(Space::Lds, AtomicOp::Swap, a, x, x);
     let second = m.atomic(Space::Lds, AtomicOp::Swap, b, y, y);
@@ -654,166 +713,219 @@ fn bpermute(m: &Meaning) {
 }
 
 fn cmpst_float(m: &Meaning) {
-    m.untold("Atomically stores the second data where LDS equals the first, compared as floats; rtn gives the old value.");
-    m.touches(Touch::Atomic(Space::Lds));
+    m.about("Atomically stores the second data where LDS equals the first, compared as floats: zeros are equal whatever their signs, a NaN equals nothing. rtn gives the old value.");
+    atomic2(m, AtomicOp::CmpSwap, Float, Data1, Data0);
 }
 
 fn min_float(m: &Meaning) {
-    m.untold("Atomically stores the smaller float of LDS and the data; rtn gives the old value.");
-    m.touches(Touch::Atomic(Space::Lds));
+    m.about("Atomically stores the data where it is less than LDS, compared as floats; rtn gives the old value.");
+    atomic(m, AtomicOp::Min, Float);
 }
 
 fn max_float(m: &Meaning) {
-    m.untold("Atomically stores the larger float of LDS and the data; rtn gives the old value.");
-    m.touches(Touch::Atomic(Space::Lds));
+    m.about("Atomically stores the data where it is greater than LDS, compared as floats; rtn gives the old value.");
+    atomic(m, AtomicOp::Max, Float);
 }
 
 fn add_float(m: &Meaning) {
-    m.untold("Atomically adds the data to LDS as floats; rtn gives the old value.");
-    m.touches(Touch::Atomic(Space::Lds));
+    m.about("Atomically adds the data to LDS as floats, rounded to nearest even whatever MODE says; rtn gives the old value.");
+    atomic(m, AtomicOp::Add, Float);
+}
+
+/// The resource of global wave sync: M0 and the offset, modulo 64.
+fn gws_resource(m: &Meaning) -> V<'_> {
+    ((m.get(State::M0).as_(Ty::U32) >> 16) + m.field(Field::Offset0)) & 63
+}
+
+/// The value that global wave sync takes from a VGPR: that of the lowest lane that is on.
+fn gws_value(m: &Meaning) -> V<'_> {
+    m.operand(DsAddr).as_(Ty::U32).read_lane(m.first_lane())
 }
 
 fn gws_sema_release_all(m: &Meaning) {
-    m.untold("Global wave sync: releases every wave that waits at the semaphore which M0 and the offset name.");
-    m.touches(Touch::Nothing);
+    m.about("Global wave sync: lets every wave go on that waits at the semaphore which M0[21:16] and the offset number; the counter becomes the number of those waves.");
+    m.gws(GwsOp::ReleaseAll, gws_resource(m), m.c(Ty::U32, 0));
 }
 
 fn gws_init(m: &Meaning) {
-    m.untold("Global wave sync: sets the counter of the barrier or semaphore which M0 and the offset name to the value in the VGPR.");
-    m.touches(Touch::Nothing);
+    m.about("Global wave sync: the counter of the barrier or semaphore which M0[21:16] and the offset number takes the value of the lowest lane that is on.");
+    m.gws(GwsOp::Init, gws_resource(m), gws_value(m));
 }
 
 fn gws_sema_v(m: &Meaning) {
-    m.untold("Global wave sync: signals the semaphore which M0 and the offset name.");
-    m.touches(Touch::Nothing);
+    m.about("Global wave sync: adds 1 to the semaphore which M0[21:16] and the offset number.");
+    m.gws(GwsOp::Signal, gws_resource(m), m.c(Ty::U32, 1));
 }
 
 fn gws_sema_br(m: &Meaning) {
-    m.untold("Global wave sync: signals the semaphore which M0 and the offset name as many times as the VGPR says.");
-    m.touches(Touch::Nothing);
+    m.about("Global wave sync: adds the value of the lowest lane that is on to the semaphore which M0[21:16] and the offset number.");
+    m.gws(GwsOp::Signal, gws_resource(m), gws_value(m));
 }
 
 fn gws_sema_p(m: &Meaning) {
-    m.untold("Global wave sync: waits at the semaphore which M0 and the offset name.");
-    m.touches(Touch::Nothing);
+    m.about("Global wave sync: waits until the semaphore which M0[21:16] and the offset number is above 0, in the order of arrival, and takes 1 from it.");
+    m.gws(GwsOp::Take, gws_resource(m), m.c(Ty::U32, 0));
 }
 
 fn gws_barrier(m: &Meaning) {
-    m.untold("Global wave sync: waits at the barrier which M0 and the offset name; the VGPR has the number of waves.");
-    m.touches(Touch::Nothing);
+    m.about("Global wave sync: a barrier which M0[21:16] and the offset number. Where its counter is above 0 it goes down by 1 and the wave waits; with 0 all waves that wait go on and the counter takes the value of the lowest lane that is on, one less than the waves that meet next.");
+    m.gws(GwsOp::Barrier, gws_resource(m), gws_value(m));
+}
+
+/// The number of lanes that are on goes to the dword at M0's low half (GDS: M0's base) plus the offset.
+fn count(m: &Meaning, op: AtomicOp) {
+    let lanes = m.get(State::Exec).popcount();
+    m.d(m.wave_atomic(Space::Lds, op, address(m, 4), lanes, lanes));
 }
 
 fn consume(m: &Meaning) {
-    m.untold("Atomically subtracts the number of lanes that are on from the dword at M0's base plus the offset; gives its old value.");
-    m.touches(Touch::Atomic(Space::Lds));
+    m.about("Atomically, once for the wave, subtracts the number of lanes that are on from the dword at M0[15:0] plus the offset (GDS: at M0[31:16]); gives its old value to every lane.");
+    count(m, AtomicOp::Sub);
 }
 
 fn append(m: &Meaning) {
-    m.untold("Atomically adds the number of lanes that are on to the dword at M0's base plus the offset; gives its old value.");
-    m.touches(Touch::Atomic(Space::Lds));
+    m.about("Atomically, once for the wave, adds the number of lanes that are on to the dword at M0[15:0] plus the offset (GDS: at M0[31:16]); gives its old value to every lane.");
+    count(m, AtomicOp::Add);
 }
 
 fn ordered_count(m: &Meaning) {
-    m.untold("Adds to or exchanges with an ordered counter of the global data share, wave after wave in the order of their dispatch; gives its old value.");
-    m.touches(Touch::Atomic(Space::Lds));
+    m.about("Wave after wave in the order of their dispatch, adds the value of the lowest lane that is on to the dword of GDS at M0[31:16] plus offset0, or with operation (offset1[5:4]) 1 stores it there; gives the old value to every lane. wave_release (offset1[0]) ends the wave's turn, wave_done (offset1[1]) all its turns.");
+    let how = m.field(Field::Offset1);
+    let operation = (how >> 4) & 3;
+    let is = |number| operation.eq(m.c(Ty::U32, number));
+    let (none, all) = (m.c(Ty::U32, 0), m.c(Ty::U32, 0xffff_ffff));
+    let value = m.operand(DsAddr).as_(Ty::U32);
+    let data = is(0).select(value, is(1).select(value, none));
+    let kept = is(1).select(none, all);
+    let base = (m.get(State::M0).as_(Ty::U32) >> 16) & 0xfffc;
+    let at = (base + (m.field(Field::Offset0) & 0xfc)).zext(Ty::U64);
+    m.turn();
+    m.d(m.wave_atomic(Space::Gds, AtomicOp::AndAdd, at, data, kept));
+    m.when((how & 3).nonzero(), || {
+        m.signal(Signal::Release, (how >> 1) & 1)
+    });
 }
 
 fn condxchg32(m: &Meaning) {
-    m.untold("Two conditional exchanges of 32 bits: each half is stored where its top bit is set; gives the old value.");
-    m.touches(Touch::Atomic(Space::Lds));
+    m.about("Two conditional exchanges of 32 bits, at the address and the dword after it: where a half of the data has its top bit set, the rest of it is stored. Gives the old values.");
+    let at = m.address() & !7;
+    for k in 0..2 {
+        let data = m.dword(Data0, k).as_(Ty::U32);
+        let old = m.atomic(
+            Space::Lds,
+            AtomicOp::CondSwap,
+            at + 4 * k as u64,
+            data,
+            data,
+        );
+        m.d_dword(k, old.as_(Ty::B32));
+    }
 }
 
 fn condxchg32_b128(m: &Meaning) {
-    m.untold("Four conditional exchanges of 32 bits; gives the old value.");
-    m.touches(Touch::Atomic(Space::Lds));
+    m.about("Four conditional exchanges of 32 bits, at the address in the VGPR of the ADDR field and the dwords after it, with the data in those of the DATA0 field: where a dword of the data has its top bit set, the rest of it is stored. Gives the old values.");
+    let offset = m.field(Field::Offset0) | (m.field(Field::Offset1) << 8);
+    let base = m.vgpr(Ty::U32, m.field(Field::Addr));
+    let at = (base.zext(Ty::U64) + offset.zext(Ty::U64)) & !15;
+    for k in 0..4 {
+        let data = m.vgpr(Ty::U32, m.field(Field::Data0) + k as u64);
+        let old = m.atomic(
+            Space::Lds,
+            AtomicOp::CondSwap,
+            at + 4 * k as u64,
+            data,
+            data,
+        );
+        m.d_dword(k, old.as_(Ty::B32));
+    }
 }
 
-fn add_src2(m: &Meaning) {
-    m.untold("Atomically adds the value at the second address in LDS to that at the first.");
-    m.touches(Touch::Atomic(Space::Lds));
+fn add_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Atomically adds the value at the second address in LDS to that at the first.");
+    atomic_src2(m, AtomicOp::Add, BITS, Unsigned);
 }
 
-fn sub_src2(m: &Meaning) {
-    m.untold("Atomically subtracts the value at the second address in LDS from that at the first.");
-    m.touches(Touch::Atomic(Space::Lds));
+fn sub_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Atomically subtracts the value at the second address in LDS from that at the first.");
+    atomic_src2(m, AtomicOp::Sub, BITS, Unsigned);
 }
 
-fn rsub_src2(m: &Meaning) {
-    m.untold("Atomically stores at the first address in LDS the value at the second minus that at the first.");
-    m.touches(Touch::Atomic(Space::Lds));
+fn rsub_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Atomically stores at the first address in LDS the value at the second minus that at the first.");
+    atomic_src2(m, AtomicOp::Rsub, BITS, Unsigned);
 }
 
-fn inc_src2(m: &Meaning) {
-    m.untold("Atomically counts up at the first address in LDS: 0 where that is at least the value at the second, else 1 more.");
-    m.touches(Touch::Atomic(Space::Lds));
+fn inc_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Atomically counts up at the first address in LDS: 0 where that is at least the value at the second, else 1 more.");
+    atomic_src2(m, AtomicOp::Inc, BITS, Unsigned);
 }
 
-fn dec_src2(m: &Meaning) {
-    m.untold("Atomically counts down at the first address in LDS: the value at the second where that is 0 or above it, else 1 less.");
-    m.touches(Touch::Atomic(Space::Lds));
+fn dec_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Atomically counts down at the first address in LDS: the value at the second where that is 0 or above it, else 1 less.");
+    atomic_src2(m, AtomicOp::Dec, BITS, Unsigned);
 }
 
-fn smin_src2(m: &Meaning) {
-    m.untold(
+fn smin_src2<const BITS: u32>(m: &Meaning) {
+    m.about(
         "Atomically stores at the first address in LDS the smaller, signed, of the values at both.",
     );
-    m.touches(Touch::Atomic(Space::Lds));
+    atomic_src2(m, AtomicOp::Min, BITS, Signed);
 }
 
-fn smax_src2(m: &Meaning) {
-    m.untold(
+fn smax_src2<const BITS: u32>(m: &Meaning) {
+    m.about(
         "Atomically stores at the first address in LDS the larger, signed, of the values at both.",
     );
-    m.touches(Touch::Atomic(Space::Lds));
+    atomic_src2(m, AtomicOp::Max, BITS, Signed);
 }
 
-fn umin_src2(m: &Meaning) {
-    m.untold("Atomically stores at the first address in LDS the smaller, unsigned, of the values at both.");
-    m.touches(Touch::Atomic(Space::Lds));
+fn umin_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Atomically stores at the first address in LDS the smaller, unsigned, of the values at both.");
+    atomic_src2(m, AtomicOp::Min, BITS, Unsigned);
 }
 
-fn umax_src2(m: &Meaning) {
-    m.untold("Atomically stores at the first address in LDS the larger, unsigned, of the values at both.");
-    m.touches(Touch::Atomic(Space::Lds));
+fn umax_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Atomically stores at the first address in LDS the larger, unsigned, of the values at both.");
+    atomic_src2(m, AtomicOp::Max, BITS, Unsigned);
 }
 
-fn and_src2(m: &Meaning) {
-    m.untold("Atomically ANDs the value at the second address in LDS into that at the first.");
-    m.touches(Touch::Atomic(Space::Lds));
+fn and_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Atomically ANDs the value at the second address in LDS into that at the first.");
+    atomic_src2(m, AtomicOp::And, BITS, Unsigned);
 }
 
-fn or_src2(m: &Meaning) {
-    m.untold("Atomically ORs the value at the second address in LDS into that at the first.");
-    m.touches(Touch::Atomic(Space::Lds));
+fn or_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Atomically ORs the value at the second address in LDS into that at the first.");
+    atomic_src2(m, AtomicOp::Or, BITS, Unsigned);
 }
 
-fn xor_src2(m: &Meaning) {
-    m.untold("Atomically XORs the value at the second address in LDS into that at the first.");
-    m.touches(Touch::Atomic(Space::Lds));
+fn xor_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Atomically XORs the value at the second address in LDS into that at the first.");
+    atomic_src2(m, AtomicOp::Xor, BITS, Unsigned);
 }
 
-fn write_src2(m: &Meaning) {
-    m.untold("Copies the value at the second address in LDS to the first.");
-    m.touches(Touch::Atomic(Space::Lds));
+fn min_float_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Atomically stores the value at the second address in LDS at the first where it is less, compared as floats.");
+    atomic_src2(m, AtomicOp::Min, BITS, Float);
 }
 
-fn min_float_src2(m: &Meaning) {
-    m.untold(
-        "Atomically stores at the first address in LDS the smaller float of the values at both.",
-    );
-    m.touches(Touch::Atomic(Space::Lds));
+fn max_float_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Atomically stores the value at the second address in LDS at the first where it is greater, compared as floats.");
+    atomic_src2(m, AtomicOp::Max, BITS, Float);
 }
 
-fn max_float_src2(m: &Meaning) {
-    m.untold(
-        "Atomically stores at the first address in LDS the larger float of the values at both.",
-    );
-    m.touches(Touch::Atomic(Space::Lds));
+fn add_float_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Atomically adds the float at the second address in LDS to that at the first, rounded to nearest even whatever MODE says.");
+    atomic_src2(m, AtomicOp::Add, BITS, Float);
 }
 
-fn add_float_src2(m: &Meaning) {
-    m.untold("Atomically adds the float at the second address in LDS to that at the first.");
-    m.touches(Touch::Atomic(Space::Lds));
+fn write_src2<const BITS: u32>(m: &Meaning) {
+    m.about("Copies the value at the second address in LDS to the first. The second is the first plus four times the offset's 15 bits, signed, or with the offset's top bit the address's bits 31:17.");
+    let bytes = (BITS / 8) as u8;
+    let [first, second] = src2_addresses(m, bytes);
+    for k in (0..bytes as i32).step_by(4) {
+        m.store(Space::Lds, first, k, m.load(Space::Lds, Ty::B32, second, k));
+    }
 }
 
 fn swizzle(m: &Meaning) {

@@ -242,12 +242,12 @@ pub static FLAT: &[Inst] = &[
     flat("flat_atomic_xor_x2",            [ NO,  91, 106, 106], &FLAT_ATOMIC_2, xor),
     flat("flat_atomic_inc_x2",            [ NO,  92, 107, 107], &FLAT_ATOMIC_2, inc),
     flat("flat_atomic_dec_x2",            [ NO,  93, 108, 108], &FLAT_ATOMIC_2, dec),
-    flat("flat_atomic_fcmpswap",          [ NO,  62,  NO,  NO], &FLAT_ATOMIC_C2, fcmpswap),
-    flat("flat_atomic_fmin",              [ NO,  63,  NO,  NO], &FLAT_ATOMIC_1, fmin),
-    flat("flat_atomic_fmax",              [ NO,  64,  NO,  NO], &FLAT_ATOMIC_1, fmax),
-    flat("flat_atomic_fcmpswap_x2",       [ NO,  94,  NO,  NO], &FLAT_ATOMIC_C4, fcmpswap),
-    flat("flat_atomic_fmin_x2",           [ NO,  95,  NO,  NO], &FLAT_ATOMIC_2, fmin),
-    flat("flat_atomic_fmax_x2",           [ NO,  96,  NO,  NO], &FLAT_ATOMIC_2, fmax),
+    flat("flat_atomic_fcmpswap",          [ NO,  62,  NO,  NO], &FLAT_ATOMIC_C2, fcmpswap).errata(&["float-atomics"]),
+    flat("flat_atomic_fmin",              [ NO,  63,  NO,  NO], &FLAT_ATOMIC_1, fmin).errata(&["float-atomics"]),
+    flat("flat_atomic_fmax",              [ NO,  64,  NO,  NO], &FLAT_ATOMIC_1, fmax).errata(&["float-atomics"]),
+    flat("flat_atomic_fcmpswap_x2",       [ NO,  94,  NO,  NO], &FLAT_ATOMIC_C4, fcmpswap).errata(&["float-atomics"]),
+    flat("flat_atomic_fmin_x2",           [ NO,  95,  NO,  NO], &FLAT_ATOMIC_2, fmin).errata(&["float-atomics"]),
+    flat("flat_atomic_fmax_x2",           [ NO,  96,  NO,  NO], &FLAT_ATOMIC_2, fmax).errata(&["float-atomics"]),
 ];
 
 /// GLOBAL.

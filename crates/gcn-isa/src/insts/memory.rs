@@ -2,7 +2,7 @@
 //! format's own; the row's format and shape say the rest.
 
 use crate::format::{Field, Format};
-use crate::meaning::{AtomicOp, Meaning, Space, Touch, V};
+use crate::meaning::{AtomicOp, Meaning, Space, V};
 use crate::shape::{Role, Ty};
 
 fn space(m: &Meaning) -> Space {
@@ -286,22 +286,38 @@ pub fn dec(m: &Meaning) {
     atomic(m, AtomicOp::Dec, false);
 }
 
+/// The type of floats that the data, or each half of it, holds.
+fn float(m: &Meaning, halves: bool) -> Ty {
+    match (data(m).1, halves) {
+        (Ty::B32, false) | (Ty::B64, true) => Ty::F32,
+        _ => Ty::F64,
+    }
+}
+
 /// Compare and swap floats.
 pub fn fcmpswap(m: &Meaning) {
-    m.untold("Atomically stores the data's first half where memory equals its second half, compared as floats; GLC gives the old value.");
-    m.touches(Touch::Atomic(space(m)));
+    m.about("Atomically stores the data's first half where memory equals its second half, compared as floats: zeros are equal whatever their signs, a NaN equals nothing. GLC gives the old value.");
+    let ty = float(m, true);
+    let (new, compared) = (part(m, 0, ty), part(m, ty.dwords(), ty));
+    give_back(
+        m,
+        m.atomic(space(m), AtomicOp::CmpSwap, m.address(), new, compared),
+    );
+}
+
+fn float_atomic(m: &Meaning, op: AtomicOp) {
+    let value = part(m, 0, float(m, false));
+    give_back(m, m.atomic(space(m), op, m.address(), value, value));
 }
 
 /// The smaller float.
 pub fn fmin(m: &Meaning) {
-    m.untold(
-        "Atomically stores the smaller float of memory and the data; GLC gives the old value.",
-    );
-    m.touches(Touch::Atomic(space(m)));
+    m.about("Atomically stores the data where it is less than memory, compared as floats; GLC gives the old value.");
+    float_atomic(m, AtomicOp::Min);
 }
 
 /// The larger float.
 pub fn fmax(m: &Meaning) {
-    m.untold("Atomically stores the larger float of memory and the data; GLC gives the old value.");
-    m.touches(Touch::Atomic(space(m)));
+    m.about("Atomically stores the data where it is greater than memory, compared as floats; GLC gives the old value.");
+    float_atomic(m, AtomicOp::Max);
 }

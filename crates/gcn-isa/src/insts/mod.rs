@@ -5,6 +5,7 @@ use crate::inst::{Inst, NO};
 use crate::shape::{Imm, Role};
 use crate::target::{Gen, TABLE, TABLES, Target};
 
+mod approx;
 pub mod common;
 pub mod ds;
 pub mod exp;
@@ -19,6 +20,7 @@ pub mod sop2;
 pub mod sopc;
 pub mod sopk;
 pub mod sopp;
+pub mod typed;
 pub mod vintrp;
 pub mod vop1;
 pub mod vop2;

@@ -1,12 +1,14 @@
 //! MUBUF: buffer accesses of untyped data.
 //!
-//! TFE's extra destination and LDS's direct loads are not part of the meanings.
+//! TFE's status, a zero behind the data, and the way of loads with LDS are the machine's, not the meanings'. GLC and SLC say
+//! which caches hold the data: every access here is finished, and seen by all, when its instruction is.
 
 use super::memory::*;
+use super::typed::*;
 use crate::format::Format;
 use crate::inst::{Inst, NO};
-use crate::meaning::{Meaning, Signal, Space, Touch};
-use crate::shape::{Access, Mods, Role::*, Shape, Slot, Ty, read};
+use crate::meaning::{Halves, Meaning, Signal, Space};
+use crate::shape::{Access, Mods, Role, Role::*, Shape, Slot, Ty, read};
 use crate::target::Features;
 
 const fn buffer(slots: &'static [Slot]) -> Shape {
@@ -38,6 +40,7 @@ buffer_shape!(LOAD3, B96, Write);
 buffer_shape!(LOAD4, B128, Write);
 // A load into half of a VGPR keeps the other half.
 buffer_shape!(LOAD_D16, B32, ReadWrite);
+buffer_shape!(LOAD_D16X3, B64, ReadWrite);
 buffer_shape!(STORE1, B32, Read);
 buffer_shape!(STORE2, B64, Read);
 buffer_shape!(STORE3, B96, Read);
@@ -118,12 +121,12 @@ pub static ROWS: &[Inst] = &[
     mubuf("buffer_atomic_inc_x2",        [ 92,  92, 107, 107], &ATOMIC2,  inc),
     mubuf("buffer_atomic_dec_x2",        [ 93,  93, 108, 108], &ATOMIC2,  dec),
     mubuf("buffer_atomic_rsub_x2",       [ 84,  NO,  NO,  NO], &ATOMIC2,  rsub),
-    mubuf("buffer_atomic_fcmpswap",      [ 62,  62,  NO,  NO], &ATOMIC2,  fcmpswap),
-    mubuf("buffer_atomic_fmin",          [ 63,  63,  NO,  NO], &ATOMIC1,  fmin),
-    mubuf("buffer_atomic_fmax",          [ 64,  64,  NO,  NO], &ATOMIC1,  fmax),
-    mubuf("buffer_atomic_fcmpswap_x2",   [ 94,  94,  NO,  NO], &ATOMIC4,  fcmpswap),
-    mubuf("buffer_atomic_fmin_x2",       [ 95,  95,  NO,  NO], &ATOMIC2,  fmin),
-    mubuf("buffer_atomic_fmax_x2",       [ 96,  96,  NO,  NO], &ATOMIC2,  fmax),
+    mubuf("buffer_atomic_fcmpswap",      [ 62,  62,  NO,  NO], &ATOMIC2,  fcmpswap).errata(&["float-atomics"]),
+    mubuf("buffer_atomic_fmin",          [ 63,  63,  NO,  NO], &ATOMIC1,  fmin).errata(&["float-atomics"]),
+    mubuf("buffer_atomic_fmax",          [ 64,  64,  NO,  NO], &ATOMIC1,  fmax).errata(&["float-atomics"]),
+    mubuf("buffer_atomic_fcmpswap_x2",   [ 94,  94,  NO,  NO], &ATOMIC4,  fcmpswap).errata(&["float-atomics"]),
+    mubuf("buffer_atomic_fmin_x2",       [ 95,  95,  NO,  NO], &ATOMIC2,  fmin).errata(&["float-atomics"]),
+    mubuf("buffer_atomic_fmax_x2",       [ 96,  96,  NO,  NO], &ATOMIC2,  fmax).errata(&["float-atomics"]),
     mubuf("buffer_wbinvl1_sc",           [112,  NO,  NO,  NO], &BARE,     cache),
     mubuf("buffer_wbinvl1_vol",          [ NO, 112,  NO,  NO], &BARE,     cache).clrx("buffer_wbinvl1_sc"),
     mubuf("buffer_wbinvl1_vol",          [ NO,  NO,  63,  63], &BARE,     cache),
@@ -136,20 +139,21 @@ pub static ROWS: &[Inst] = &[
     mubuf("buffer_store_format_xy",      [  5,   5,   5,   5], &STORE2,   store_format),
     mubuf("buffer_store_format_xyz",     [  6,   6,   6,   6], &STORE3,   store_format),
     mubuf("buffer_store_format_xyzw",    [  7,   7,   7,   7], &STORE4,   store_format),
-    mubuf("buffer_load_format_d16_x",    [ NO,  NO,   8,   8], &LOAD_D16, load_format_d16),
-    mubuf("buffer_load_format_d16_xy",   [ NO,  NO,   9,  NO], &LOAD2,    load_format_d16).needs(Features::UNPACKED_D16),
-    mubuf("buffer_load_format_d16_xy",   [ NO,  NO,   9,   9], &LOAD1,    load_format_d16).needs(Features::PACKED_D16),
-    mubuf("buffer_load_format_d16_xyz",  [ NO,  NO,  10,  NO], &LOAD3,    load_format_d16).needs(Features::UNPACKED_D16),
-    mubuf("buffer_load_format_d16_xyz",  [ NO,  NO,  10,  10], &LOAD2,    load_format_d16).needs(Features::PACKED_D16),
-    mubuf("buffer_load_format_d16_xyzw", [ NO,  NO,  11,  NO], &LOAD4,    load_format_d16).needs(Features::UNPACKED_D16),
-    mubuf("buffer_load_format_d16_xyzw", [ NO,  NO,  11,  11], &LOAD2,    load_format_d16).needs(Features::PACKED_D16),
-    mubuf("buffer_store_format_d16_x",   [ NO,  NO,  12,  12], &STORE1,   store_format_d16),
-    mubuf("buffer_store_format_d16_xy",  [ NO,  NO,  13,  NO], &STORE2,   store_format_d16).needs(Features::UNPACKED_D16),
-    mubuf("buffer_store_format_d16_xy",  [ NO,  NO,  13,  13], &STORE1,   store_format_d16).needs(Features::PACKED_D16),
-    mubuf("buffer_store_format_d16_xyz", [ NO,  NO,  14,  NO], &STORE3,   store_format_d16).needs(Features::UNPACKED_D16),
-    mubuf("buffer_store_format_d16_xyz", [ NO,  NO,  14,  14], &STORE2,   store_format_d16).needs(Features::PACKED_D16),
-    mubuf("buffer_store_format_d16_xyzw", [ NO,  NO,  15,  NO], &STORE4,   store_format_d16).needs(Features::UNPACKED_D16),
-    mubuf("buffer_store_format_d16_xyzw", [ NO,  NO,  15,  15], &STORE2,   store_format_d16).needs(Features::PACKED_D16),
+    mubuf("buffer_load_format_d16_x",    [ NO,  NO,   8,  NO], &LOAD1,    load_format_d16::<1>).needs(Features::UNPACKED_D16),
+    mubuf("buffer_load_format_d16_x",    [ NO,  NO,   8,   8], &LOAD_D16, load_format_d16::<1>).needs(Features::PACKED_D16),
+    mubuf("buffer_load_format_d16_xy",   [ NO,  NO,   9,  NO], &LOAD2,    load_format_d16::<2>).needs(Features::UNPACKED_D16),
+    mubuf("buffer_load_format_d16_xy",   [ NO,  NO,   9,   9], &LOAD1,    load_format_d16::<2>).needs(Features::PACKED_D16),
+    mubuf("buffer_load_format_d16_xyz",  [ NO,  NO,  10,  NO], &LOAD3,    load_format_d16::<3>).needs(Features::UNPACKED_D16),
+    mubuf("buffer_load_format_d16_xyz",  [ NO,  NO,  10,  10], &LOAD_D16X3, load_format_d16::<3>).needs(Features::PACKED_D16),
+    mubuf("buffer_load_format_d16_xyzw", [ NO,  NO,  11,  NO], &LOAD4,    load_format_d16::<4>).needs(Features::UNPACKED_D16),
+    mubuf("buffer_load_format_d16_xyzw", [ NO,  NO,  11,  11], &LOAD2,    load_format_d16::<4>).needs(Features::PACKED_D16),
+    mubuf("buffer_store_format_d16_x",   [ NO,  NO,  12,  12], &STORE1,   store_format_d16::<1>),
+    mubuf("buffer_store_format_d16_xy",  [ NO,  NO,  13,  NO], &STORE2,   store_format_d16::<2>).needs(Features::UNPACKED_D16),
+    mubuf("buffer_store_format_d16_xy",  [ NO,  NO,  13,  13], &STORE1,   store_format_d16::<2>).needs(Features::PACKED_D16),
+    mubuf("buffer_store_format_d16_xyz", [ NO,  NO,  14,  NO], &STORE3,   store_format_d16::<3>).needs(Features::UNPACKED_D16),
+    mubuf("buffer_store_format_d16_xyz", [ NO,  NO,  14,  14], &STORE2,   store_format_d16::<3>).needs(Features::PACKED_D16),
+    mubuf("buffer_store_format_d16_xyzw", [ NO,  NO,  15,  NO], &STORE4,   store_format_d16::<4>).needs(Features::UNPACKED_D16),
+    mubuf("buffer_store_format_d16_xyzw", [ NO,  NO,  15,  15], &STORE2,   store_format_d16::<4>).needs(Features::PACKED_D16),
     mubuf("buffer_load_format_d16_hi_x", [ NO,  NO,  NO,  38], &LOAD_D16, load_format_d16_hi),
     mubuf("buffer_store_format_d16_hi_x", [ NO,  NO,  NO,  39], &STORE1,   store_format_d16_hi),
     mubuf("buffer_store_lds_dword",      [ NO,  NO,  61,  61], &STORE_LDS, store_lds),
@@ -160,32 +164,19 @@ fn cache(m: &Meaning) {
     m.signal(Signal::Cache, m.c(Ty::B32, 0));
 }
 
-fn load_format(m: &Meaning) {
-    m.untold("Loads an element of the buffer's format, converted to one dword a component.");
-}
-
-fn store_format(m: &Meaning) {
-    m.untold("Stores an element of the buffer's format, converted from one dword a component.");
-}
-
-fn load_format_d16(m: &Meaning) {
-    m.untold("Loads an element of the buffer's format, converted to 16 bits a component: two of them in a VGPR, but one on gfx801 to gfx805.");
-}
-
-fn store_format_d16(m: &Meaning) {
-    m.untold("Stores an element of the buffer's format, converted from 16 bits a component: two of them in a VGPR, but one on gfx801 to gfx805.");
-}
-
 fn load_format_d16_hi(m: &Meaning) {
-    m.untold("Loads the first component of an element of the buffer's format, converted to 16 bits, into the destination's high half; the low half is kept.");
-    m.touches(Touch::Load(Space::Global));
+    m.about("Loads the first component of an element of the buffer's format, converted to 16 bits, into the destination's high half; the low half is kept.");
+    let x = m.load_format(Ty::B16, m.address(), 0).zext(Ty::B32);
+    m.d((m.old() & 0xffff) | (x << 16));
 }
 
 fn store_format_d16_hi(m: &Meaning) {
-    m.untold("Stores the first component of an element of the buffer's format, converted from the data's high half.");
+    m.about("Stores the first component of an element of the buffer's format, converted from the data's high half; the others are 0.");
+    m.store_format(Role::Vdata, m.address(), 1, Halves::High);
 }
 
 fn store_lds(m: &Meaning) {
-    m.untold("Stores a dword of LDS for each lane.");
-    m.touches(Touch::Store(Space::Global));
+    m.about("Stores a dword of LDS for each lane.");
+    let dword = m.lds_of_lane();
+    m.store(Space::Global, m.address(), 0, dword);
 }

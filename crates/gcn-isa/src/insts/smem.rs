@@ -4,7 +4,7 @@ use super::common::BARE;
 use super::memory::*;
 use crate::format::Format;
 use crate::inst::{Inst, NO};
-use crate::meaning::{Meaning, Signal, Space, State, Touch};
+use crate::meaning::{Meaning, Signal, State};
 use crate::shape::{Imm, Mods, Role::*, Shape, Slot, Ty, imm, plain, read, write};
 
 const fn smem_shape(slots: &'static [Slot]) -> Shape {
@@ -14,6 +14,20 @@ const fn smem_shape(slots: &'static [Slot]) -> Shape {
     }
 }
 
+/// Scratch: an offset in an SGPR counts 64 bytes.
+const fn scratch_shape(slots: &'static [Slot]) -> Shape {
+    Shape {
+        slots,
+        mods: Mods::SmemScratch,
+    }
+}
+
+static SLOAD1: Shape = scratch_shape(LOAD1.slots);
+static SLOAD2: Shape = scratch_shape(LOAD2.slots);
+static SLOAD4: Shape = scratch_shape(LOAD4.slots);
+static SSTORE1: Shape = scratch_shape(STORE1.slots);
+static SSTORE2: Shape = scratch_shape(STORE2.slots);
+static SSTORE4: Shape = scratch_shape(STORE4.slots);
 /// Loads relative to a 64-bit base.
 static LOAD1: Shape = smem_shape(&[
     write(Sdata, Ty::B32),
@@ -150,9 +164,9 @@ pub static ROWS: &[Inst] = &[
     smem("s_load_dwordx4",           [  2,   2,   2,   2], &LOAD4,   load),
     smem("s_load_dwordx8",           [  3,   3,   3,   3], &LOAD8,   load),
     smem("s_load_dwordx16",          [  4,   4,   4,   4], &LOAD16,  load),
-    smem("s_scratch_load_dword",     [ NO,  NO,  NO,   5], &LOAD1,   scratch_load),
-    smem("s_scratch_load_dwordx2",   [ NO,  NO,  NO,   6], &LOAD2,   scratch_load),
-    smem("s_scratch_load_dwordx4",   [ NO,  NO,  NO,   7], &LOAD4,   scratch_load),
+    smem("s_scratch_load_dword",     [ NO,  NO,  NO,   5], &SLOAD1,  scratch_load).errata(&["smem-scratch"]),
+    smem("s_scratch_load_dwordx2",   [ NO,  NO,  NO,   6], &SLOAD2,  scratch_load).errata(&["smem-scratch"]),
+    smem("s_scratch_load_dwordx4",   [ NO,  NO,  NO,   7], &SLOAD4,  scratch_load).errata(&["smem-scratch"]),
     smem("s_buffer_load_dword",      [  8,   8,   8,   8], &BLOAD1,  load),
     smem("s_buffer_load_dwordx2",    [  9,   9,   9,   9], &BLOAD2,  load),
     smem("s_buffer_load_dwordx4",    [ 10,  10,  10,  10], &BLOAD4,  load),
@@ -161,9 +175,9 @@ pub static ROWS: &[Inst] = &[
     smem("s_store_dword",            [ NO,  NO,  16,  16], &STORE1,  store),
     smem("s_store_dwordx2",          [ NO,  NO,  17,  17], &STORE2,  store),
     smem("s_store_dwordx4",          [ NO,  NO,  18,  18], &STORE4,  store),
-    smem("s_scratch_store_dword",    [ NO,  NO,  NO,  21], &STORE1,  scratch_store),
-    smem("s_scratch_store_dwordx2",  [ NO,  NO,  NO,  22], &STORE2,  scratch_store),
-    smem("s_scratch_store_dwordx4",  [ NO,  NO,  NO,  23], &STORE4,  scratch_store),
+    smem("s_scratch_store_dword",    [ NO,  NO,  NO,  21], &SSTORE1, scratch_store).errata(&["smem-scratch"]),
+    smem("s_scratch_store_dwordx2",  [ NO,  NO,  NO,  22], &SSTORE2, scratch_store).errata(&["smem-scratch"]),
+    smem("s_scratch_store_dwordx4",  [ NO,  NO,  NO,  23], &SSTORE4, scratch_store).errata(&["smem-scratch"]),
     smem("s_buffer_store_dword",     [ NO,  NO,  24,  24], &BSTORE1, store),
     smem("s_buffer_store_dwordx2",   [ NO,  NO,  25,  25], &BSTORE2, store),
     smem("s_buffer_store_dwordx4",   [ NO,  NO,  26,  26], &BSTORE4, store),
@@ -242,7 +256,7 @@ fn s_dcache_discard(m: &Meaning) {
 }
 
 fn s_memtime(m: &Meaning) {
-    m.about("The 64-bit clock counter.");
+    m.about("The 64-bit counter of the core's clock.");
     m.d(m.get(State::Time));
 }
 
@@ -252,15 +266,16 @@ fn s_memrealtime(m: &Meaning) {
 }
 
 fn scratch_load(m: &Meaning) {
-    m.untold("Loads consecutive dwords of scratch memory, at the base plus the offset in units of 64 bytes.");
-    m.touches(Touch::Load(Space::Scratch));
+    load(m);
+    m.about("Loads consecutive dwords at the base plus the offset, which counts bytes as an immediate and 64 bytes in an SGPR.");
 }
 
 fn scratch_store(m: &Meaning) {
-    m.untold("Stores consecutive dwords to scratch memory, at the base plus the offset in units of 64 bytes.");
-    m.touches(Touch::Store(Space::Scratch));
+    store(m);
+    m.about("Stores consecutive dwords at the base plus the offset, which counts bytes as an immediate and 64 bytes in an SGPR.");
 }
 
 fn s_atc_probe(m: &Meaning) {
-    m.untold("Asks for the translation of the address ahead of its use; the number says which access is meant.");
+    m.about("Asks for the translation of the address ahead of its use; the number says which access is meant. Memory is neither read nor written, and no register is.");
+    m.signal(Signal::Cache, m.c(Ty::B32, 0));
 }

@@ -44,7 +44,7 @@ pub static ROWS: &[Inst] = &[
     sopc("s_bitcmp0_b64",    [ 14,  14,  14,  14], &B64_32,  s_bitcmp0),
     sopc("s_bitcmp1_b64",    [ 15,  15,  15,  15], &B64_32,  s_bitcmp1),
     sopc("s_setvskip",       [ 16,  16,  16,  16], &B32,     s_setvskip),
-    sopc("s_set_gpr_idx_on", [ NO,  NO,  17,  17], &GPR_IDX, s_set_gpr_idx_on).errata(&["sopc-gpr-idx-on"]),
+    sopc("s_set_gpr_idx_on", [ NO,  NO,  17,  17], &GPR_IDX, s_set_gpr_idx_on).errata(&["sopc-gpr-idx-on", "gpr-indexing"]),
     sopc("s_cmp_eq_u64",     [ NO,  NO,  18,  18], &U64,     s_cmp_eq),
     sopc("s_cmp_lg_u64",     [ NO,  NO,  19,  19], &U64,     s_cmp_lg).alias(&["s_cmp_ne_u64"]).errata(&["sopc-slips"]),
 ];

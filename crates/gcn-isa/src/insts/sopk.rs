@@ -46,10 +46,10 @@ pub static ROWS: &[Inst] = &[
     sopk("s_addk_i32",          [ 15,  15,  14,  14], &ARITHMETIC,  s_addk_i32).errata(&["sopk-addk"]),
     sopk("s_mulk_i32",          [ 16,  16,  15,  15], &ARITHMETIC,  s_mulk_i32),
     sopk("s_cbranch_i_fork",    [ 17,  17,  16,  16], &FORK,        s_cbranch_i_fork).errata(&["sop2-fork", "sopp-reladdr"]),
-    sopk("s_getreg_b32",        [ 18,  18,  17,  17], &GETREG,      s_getreg_b32),
-    sopk("s_setreg_b32",        [ 19,  19,  18,  18], &SETREG,      s_setreg_b32),
-    sopk("s_getreg_regrd_b32",  [ 20,  20,  19,  19], &GETREG,      s_getreg_b32).errata(&["regrd"]),
-    sopk("s_setreg_imm32_b32",  [ 21,  21,  20,  20], &SETREG_IMM,  s_setreg_imm32_b32),
+    sopk("s_getreg_b32",        [ 18,  18,  17,  17], &GETREG,      s_getreg_b32).errata(&["hwreg-values"]),
+    sopk("s_setreg_b32",        [ 19,  19,  18,  18], &SETREG,      s_setreg_b32).errata(&["hwreg-writes"]),
+    sopk("s_getreg_regrd_b32",  [ 20,  20,  19,  19], &GETREG,      s_getreg_b32).errata(&["regrd", "hwreg-values"]),
+    sopk("s_setreg_imm32_b32",  [ 21,  21,  20,  20], &SETREG_IMM,  s_setreg_imm32_b32).errata(&["hwreg-writes"]),
     sopk("s_call_b64",          [ NO,  NO,  NO,  21], &CALL,        s_call_b64).errata(&["sopp-reladdr"]),
 ];
 

@@ -55,8 +55,8 @@ pub static ROWS: &[Inst] = &[
     sopp("s_cbranch_cdbgsys_or_user",  [ NO,  25,  25,  25], &BRANCH,  s_cbranch_cdbgsys_or_user).errata(&["sopp-reladdr", "sopp-cdbg", "sopp-gfx6"]),
     sopp("s_cbranch_cdbgsys_and_user", [ NO,  26,  26,  26], &BRANCH,  s_cbranch_cdbgsys_and_user).errata(&["sopp-reladdr", "sopp-cdbg", "sopp-gfx6"]),
     sopp("s_endpgm_saved",             [ NO,  NO,  27,  27], &UNUSED,   s_endpgm_saved).errata(&["sopp-unused-simm16"]),
-    sopp("s_set_gpr_idx_off",          [ NO,  NO,  28,  28], &UNUSED,   s_set_gpr_idx_off).errata(&["sopp-unused-simm16"]),
-    sopp("s_set_gpr_idx_mode",         [ NO,  NO,  29,  29], &GPR_IDX, s_set_gpr_idx_mode),
+    sopp("s_set_gpr_idx_off",          [ NO,  NO,  28,  28], &UNUSED,   s_set_gpr_idx_off).errata(&["sopp-unused-simm16", "gpr-indexing"]),
+    sopp("s_set_gpr_idx_mode",         [ NO,  NO,  29,  29], &GPR_IDX, s_set_gpr_idx_mode).errata(&["gpr-indexing"]),
     sopp("s_endpgm_ordered_ps_done",   [ NO,  NO,  NO,  30], &UNUSED,   s_endpgm_ordered_ps_done).errata(&["sopp-unused-simm16"]),
 ];
 
@@ -187,14 +187,26 @@ fn s_setprio(m: &Meaning) {
     m.set(State::Prio, (m.simm16() & 3).as_(Ty::B32));
 }
 
-fn s_sendmsg(m: &Meaning) {
-    m.about("Sends the message that SIMM16 names, with M0 as its data.");
+/// Sends SIMM16's message. The answer to gfx9's GET_DOORBELL, a number in bits 9:0 and 0 in bit 31, is in EXEC_LO at once.
+fn send(m: &Meaning) {
+    const GET_DOORBELL: u64 = 10;
     m.signal(Signal::Sendmsg, m.simm16());
+    if m.target().generation() >= Gen::Gfx9 {
+        let asked = (m.simm16() & 15).eq(m.c(Ty::U32, GET_DOORBELL));
+        m.when(asked, || {
+            m.set(State::Exec, m.get(State::Exec) & 0xffff_ffff_0000_0000);
+        });
+    }
+}
+
+fn s_sendmsg(m: &Meaning) {
+    m.about("Sends the message that SIMM16 names, with M0 as its data. On gfx9 GET_DOORBELL puts the doorbell's number, which is 0 here, into EXEC_LO.");
+    send(m);
 }
 
 fn s_sendmsghalt(m: &Meaning) {
     m.about("Sends the message that SIMM16 names, with M0 as its data, and sets STATUS.HALT.");
-    m.signal(Signal::Sendmsg, m.simm16());
+    send(m);
     m.set(State::Halt, m.c(Ty::Bool, 1));
 }
 

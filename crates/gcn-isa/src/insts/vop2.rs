@@ -5,7 +5,7 @@ use crate::format::{Field, Format};
 use crate::inst::{Flags, Inst, NO};
 use crate::meaning::{Meaning, V};
 use crate::shape::{Role::*, Shape, Ty, plain, read, valu, write};
-use crate::target::Features;
+use crate::target::{Features, Gen};
 
 static B32: Shape = valu(&[
     write(Vdst, Ty::B32),
@@ -238,7 +238,7 @@ fn v_cndmask(m: &Meaning) {
     m.d(m.operand(CarryIn).select(m.s(1), m.s(0)));
 }
 
-fn add_float(m: &Meaning) {
+pub(super) fn add_float(m: &Meaning) {
     m.about("Adds floats.");
     m.d(m.s(0) + m.s(1));
 }
@@ -253,7 +253,7 @@ fn subrev_float(m: &Meaning) {
     m.d(m.s(1) - m.s(0));
 }
 
-fn mul_float(m: &Meaning) {
+pub(super) fn mul_float(m: &Meaning) {
     m.about("Multiplies floats.");
     m.d(m.s(0) * m.s(1));
 }
@@ -320,12 +320,12 @@ fn max_legacy(m: &Meaning) {
     m.d(m.s(0).ge(m.s(1)).select(m.s(0), m.s(1)));
 }
 
-fn min(m: &Meaning) {
+pub(super) fn min(m: &Meaning) {
     m.about("The smaller source. Of a float and a NaN, the float.");
     m.d(m.s(0).min(m.s(1)));
 }
 
-fn max(m: &Meaning) {
+pub(super) fn max(m: &Meaning) {
     m.about("The larger source. Of a float and a NaN, the float.");
     m.d(m.s(0).max(m.s(1)));
 }
@@ -340,7 +340,7 @@ fn shr(m: &Meaning) {
     m.d(m.s(0) >> count(m.s(0), m.s(1)));
 }
 
-fn shrrev(m: &Meaning) {
+pub(super) fn shrrev(m: &Meaning) {
     m.about("Shifts the second source right by the first, modulo the width; a signed type keeps its sign.");
     m.d(m.s(1) >> count(m.s(1), m.s(0)));
 }
@@ -350,7 +350,7 @@ fn shl(m: &Meaning) {
     m.d(m.s(0) << count(m.s(0), m.s(1)));
 }
 
-fn shlrev(m: &Meaning) {
+pub(super) fn shlrev(m: &Meaning) {
     m.about("Shifts the second source left by the first, modulo the width.");
     m.d(m.s(1) << count(m.s(1), m.s(0)));
 }
@@ -377,6 +377,10 @@ fn xnor(m: &Meaning) {
 
 /// `wrapped`, or with CLAMP, where `overflow` holds, the number `limit`.
 pub(super) fn clamped<'m>(m: &'m Meaning, wrapped: V<'m>, overflow: V<'m>, limit: V<'m>) -> V<'m> {
+    // Up to gfx7 the bit is for float results alone (docs/errata.md, integer-clamp).
+    if m.target().generation() < Gen::Gfx8 {
+        return wrapped;
+    }
     (m.field(Field::Clamp).nonzero() & overflow).select(limit, wrapped)
 }
 
@@ -388,7 +392,7 @@ fn write_difference(m: &Meaning, difference: V<'_>, borrow: V<'_>) {
     m.d(clamped(m, difference, borrow, m.c(difference.ty, 0)));
 }
 
-fn add(m: &Meaning) {
+pub(super) fn add(m: &Meaning) {
     m.about("Adds. With clamp, a sum that is too large becomes the largest number.");
     let sum = m.s(0) + m.s(1);
     write_sum(m, sum, sum.lt(m.s(0)));
@@ -398,7 +402,7 @@ fn difference(m: &Meaning, a: V<'_>, b: V<'_>) {
     m.d(clamped(m, a - b, a.lt(b), m.c(a.ty, 0)));
 }
 
-fn sub(m: &Meaning) {
+pub(super) fn sub(m: &Meaning) {
     m.about(
         "Subtracts the second source from the first. With clamp, a negative difference becomes 0.",
     );

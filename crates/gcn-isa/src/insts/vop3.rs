@@ -1,10 +1,11 @@
 //! VOP3: the vector instructions that have no shorter encoding.
 
-use super::vintrp::{P1LL, P1LV, P2_F16, p1_f16, p2_f16};
+use super::approx;
+use super::vintrp::{P1LL, P1LV, P2_F16, p1ll_f16, p1lv_f16, p2_f16};
 use super::vop2::{clamped, mac_legacy};
 use crate::format::Format;
 use crate::inst::{Flags, Inst, NO};
-use crate::meaning::{Meaning, State, V};
+use crate::meaning::{Meaning, State, V, exception};
 use crate::shape::{Role::*, Shape, Ty, plain, read, valu, write};
 
 static F32X3: Shape = valu(&[
@@ -220,8 +221,8 @@ const fn vop3(
 #[rustfmt::skip]
 pub static ROWS: &[Inst] = &[
     //   name                   gfx6 gfx7 gfx8 gfx9  shape     meaning
-    vop3("v_mad_legacy_f32",   [320, 320, 448, 448], &F32X3,   mad_legacy),
-    vop3("v_mad_f32",          [321, 321, 449, 449], &F32X3,   mad_float),
+    vop3("v_mad_legacy_f32",   [320, 320, 448, 448], &F32X3,   mad_legacy).errata(&["float-mad"]),
+    vop3("v_mad_f32",          [321, 321, 449, 449], &F32X3,   mad_float).errata(&["float-mad"]),
     vop3("v_mad_i32_i24",      [322, 322, 450, 450], &I32X3,   mad_i24),
     vop3("v_mad_u32_u24",      [323, 323, 451, 451], &U32X3,   mad_u24),
     vop3("v_bfe_u32",          [328, 328, 456, 456], &U32X3,   bfe),
@@ -232,28 +233,28 @@ pub static ROWS: &[Inst] = &[
     vop3("v_lerp_u8",          [333, 333, 461, 461], &U32X3,   lerp_u8),
     vop3("v_alignbit_b32",     [334, 334, 462, 462], &B32X3,   alignbit),
     vop3("v_alignbyte_b32",    [335, 335, 463, 463], &B32X3,   alignbyte),
-    vop3("v_min3_f32",         [337, 337, 464, 464], &F32X3,   min3),
+    vop3("v_min3_f32",         [337, 337, 464, 464], &F32X3,   min3).errata(&["float-min-max"]),
     vop3("v_min3_i32",         [338, 338, 465, 465], &I32X3,   min3),
     vop3("v_min3_u32",         [339, 339, 466, 466], &U32X3,   min3),
-    vop3("v_max3_f32",         [340, 340, 467, 467], &F32X3,   max3),
+    vop3("v_max3_f32",         [340, 340, 467, 467], &F32X3,   max3).errata(&["float-min-max"]),
     vop3("v_max3_i32",         [341, 341, 468, 468], &I32X3,   max3),
     vop3("v_max3_u32",         [342, 342, 469, 469], &U32X3,   max3),
-    vop3("v_med3_f32",         [343, 343, 470, 470], &F32X3,   med3_float),
+    vop3("v_med3_f32",         [343, 343, 470, 470], &F32X3,   med3_float).errata(&["float-min-max"]),
     vop3("v_med3_i32",         [344, 344, 471, 471], &I32X3,   med3),
     vop3("v_med3_u32",         [345, 345, 472, 472], &U32X3,   med3),
     vop3("v_sad_u8",           [346, 346, 473, 473], &U32X3,   sad_u8),
     vop3("v_sad_hi_u8",        [347, 347, 474, 474], &U32X3,   sad_hi_u8),
     vop3("v_sad_u16",          [348, 348, 475, 475], &U32X3,   sad_u16),
     vop3("v_sad_u32",          [349, 349, 476, 476], &U32X3,   sad_u32),
-    vop3("v_mullit_f32",       [336, 336,  NO,  NO], &F32X3,   mullit),
-    vop3("v_qsad_u8",          [370,  NO,  NO,  NO], &QSAD,    qsad),
+    vop3("v_mullit_f32",       [336, 336,  NO,  NO], &F32X3,   mullit).errata(&["vop3-mullit"]),
+    vop3("v_qsad_u8",          [370,  NO,  NO,  NO], &QSAD,    qsad).errata(&["vop3-sums"]),
     vop3("v_lshl_b64",         [353, 353,  NO,  NO], &B64_BY,  shl64),
     vop3("v_lshr_b64",         [354, 354,  NO,  NO], &B64_BY,  shr64),
     vop3("v_ashr_i64",         [355, 355,  NO,  NO], &I64_BY,  shr64),
     vop3("v_add_f64",          [356, 356, 640, 640], &F64X2,   add_float),
     vop3("v_mul_f64",          [357, 357, 641, 641], &F64X2,   mul_float),
-    vop3("v_min_f64",          [358, 358, 642, 642], &F64X2,   min),
-    vop3("v_max_f64",          [359, 359, 643, 643], &F64X2,   max),
+    vop3("v_min_f64",          [358, 358, 642, 642], &F64X2,   min).errata(&["float-min-max"]),
+    vop3("v_max_f64",          [359, 359, 643, 643], &F64X2,   max).errata(&["float-min-max"]),
     vop3("v_ldexp_f64",        [360, 360, 644, 644], &LDEXP64, ldexp),
     vop3("v_mul_lo_u32",       [361, 361,  NO,  NO], &U32X2,   mul_lo),
     // The low half is the same whatever the signs.
@@ -264,27 +265,27 @@ pub static ROWS: &[Inst] = &[
     vop3("v_cubesc_f32",       [325, 325, 453, 453], &F32X3,   cube_sc),
     vop3("v_cubetc_f32",       [326, 326, 454, 454], &F32X3,   cube_tc),
     vop3("v_cubema_f32",       [327, 327, 455, 455], &F32X3,   cube_ma),
-    vop3("v_cvt_pk_u8_f32",    [350, 350, 477, 477], &PK_U8,   cvt_pk_u8),
+    vop3("v_cvt_pk_u8_f32",    [350, 350, 477, 477], &PK_U8,   cvt_pk_u8).errata(&["float-norm"]),
     vop3("v_mul_hi_i32",       [364, 364, 647, 647], &I32X2,   mul_hi),
-    vop3("v_div_fixup_f32",    [351, 351, 478, 478], &F32X3,   div_fixup),
-    vop3("v_div_fixup_f64",    [352, 352, 479, 479], &F64X3,   div_fixup),
-    vop3("v_div_scale_f32",    [365, 365, 480, 480], &SCALE32, div_scale),
-    vop3("v_div_scale_f64",    [366, 366, 481, 481], &SCALE64, div_scale),
+    vop3("v_div_fixup_f32",    [351, 351, 478, 478], &F32X3,   div_fixup).errata(&["vop3-div-scale"]),
+    vop3("v_div_fixup_f64",    [352, 352, 479, 479], &F64X3,   div_fixup).errata(&["vop3-div-scale"]),
+    vop3("v_div_scale_f32",    [365, 365, 480, 480], &SCALE32, div_scale).errata(&["vop3-div-scale"]),
+    vop3("v_div_scale_f64",    [366, 366, 481, 481], &SCALE64, div_scale).errata(&["vop3-div-scale"]),
     vop3("v_div_fmas_f32",     [367, 367, 482, 482], &F32X3,   div_fmas).flag(Flags::READS_VCC).errata(&["valu-div-fmas"]),
     vop3("v_div_fmas_f64",     [368, 368, 483, 483], &F64X3,   div_fmas).flag(Flags::READS_VCC).errata(&["valu-div-fmas"]),
     vop3("v_msad_u8",          [369, 369, 484, 484], &U32X3,   msad_u8),
-    vop3("v_qsad_pk_u16_u8",   [ NO, 370, 485, 485], &QSAD,    qsad).alias(&["v_qsad_u8"]).flag(Flags::EARLY_WRITE),
-    vop3("v_mqsad_pk_u16_u8",  [371,  NO,  NO,  NO], &QSAD,    mqsad).clrx("v_mqsad_u8").flag(Flags::EARLY_WRITE),
-    vop3("v_mqsad_pk_u16_u8",  [ NO, 371, 486, 486], &QSAD,    mqsad).alias(&["v_mqsad_u8"]).flag(Flags::EARLY_WRITE),
-    vop3("v_mqsad_u32_u8",     [ NO, 373, 487, 487], &MQSAD32, mqsad_u32).flag(Flags::EARLY_WRITE),
+    vop3("v_qsad_pk_u16_u8",   [ NO, 370, 485, 485], &QSAD,    qsad).alias(&["v_qsad_u8"]).flag(Flags::EARLY_WRITE).errata(&["vop3-sums"]),
+    vop3("v_mqsad_pk_u16_u8",  [371,  NO,  NO,  NO], &QSAD,    mqsad).clrx("v_mqsad_u8").flag(Flags::EARLY_WRITE).errata(&["vop3-sums"]),
+    vop3("v_mqsad_pk_u16_u8",  [ NO, 371, 486, 486], &QSAD,    mqsad).alias(&["v_mqsad_u8"]).flag(Flags::EARLY_WRITE).errata(&["vop3-sums"]),
+    vop3("v_mqsad_u32_u8",     [ NO, 373, 487, 487], &MQSAD32, mqsad_u32).flag(Flags::EARLY_WRITE).errata(&["vop3-sums"]),
     vop3("v_mad_u64_u32",      [ NO, 374, 488, 488], &MAD_U64, mad_u64),
     vop3("v_mad_i64_i32",      [ NO, 375, 489, 489], &MAD_I64, mad_i64),
-    vop3("v_mad_f16",          [ NO,  NO, 490,  NO], &F16X3,   mad_float).errata(&["valu-16-bit-high"]),
-    vop3("v_interp_p1ll_f16",  [ NO,  NO, 628, 628], &P1LL,    p1_f16),
-    vop3("v_interp_p1lv_f16",  [ NO,  NO, 629, 629], &P1LV,    p1_f16),
-    vop3("v_interp_p2_legacy_f16", [ NO,  NO,  NO, 630], &P2_F16,  p2_f16),
-    vop3("v_interp_p2_f16",    [ NO,  NO, 630, 631], &P2_F16,  p2_f16),
-    vop3("v_mad_legacy_f16",   [ NO,  NO,  NO, 490], &F16X3,   mad_float).flag(Flags::CLEARS_UPPER),
+    vop3("v_mad_f16",          [ NO,  NO, 490,  NO], &F16X3,   mad_float).errata(&["float-mad", "valu-16-bit-high"]),
+    vop3("v_interp_p1ll_f16",  [ NO,  NO, 628, 628], &P1LL,    p1ll_f16).errata(&["interpolation"]),
+    vop3("v_interp_p1lv_f16",  [ NO,  NO, 629, 629], &P1LV,    p1lv_f16).errata(&["interpolation"]),
+    vop3("v_interp_p2_legacy_f16", [ NO,  NO,  NO, 630], &P2_F16,  p2_f16).errata(&["interpolation"]),
+    vop3("v_interp_p2_f16",    [ NO,  NO, 630, 631], &P2_F16,  p2_f16).flag(Flags::KEEPS_UPPER).errata(&["interpolation"]),
+    vop3("v_mad_legacy_f16",   [ NO,  NO,  NO, 490], &F16X3,   mad_float).flag(Flags::CLEARS_UPPER).errata(&["float-mad"]),
     vop3("v_mad_u16",          [ NO,  NO, 491,  NO], &U16X3,   mad_u16).errata(&["valu-16-bit-high"]),
     vop3("v_mad_legacy_u16",   [ NO,  NO,  NO, 491], &U16X3,   mad_u16).flag(Flags::CLEARS_UPPER),
     vop3("v_mad_i16",          [ NO,  NO, 492,  NO], &I16X3,   mad_i16).errata(&["valu-16-bit-high"]),
@@ -292,9 +293,9 @@ pub static ROWS: &[Inst] = &[
     vop3("v_perm_b32",         [ NO,  NO, 493, 493], &B32X3,   perm),
     vop3("v_fma_f16",          [ NO,  NO, 494,  NO], &F16X3,   fma).errata(&["valu-16-bit-high"]),
     vop3("v_fma_legacy_f16",   [ NO,  NO,  NO, 494], &F16X3,   fma).flag(Flags::CLEARS_UPPER),
-    vop3("v_div_fixup_f16",    [ NO,  NO, 495,  NO], &F16X3,   div_fixup).errata(&["valu-16-bit-high"]),
+    vop3("v_div_fixup_f16",    [ NO,  NO, 495,  NO], &F16X3,   div_fixup).errata(&["vop3-div-scale", "valu-16-bit-high"]),
     vop3("v_div_fixup_legacy_f16", [ NO,  NO,  NO, 495], &F16X3,   div_fixup).flag(Flags::CLEARS_UPPER),
-    vop3("v_cvt_pkaccum_u8_f32", [ NO,  NO, 496, 496], &PKACCUM, cvt_pkaccum),
+    vop3("v_cvt_pkaccum_u8_f32", [ NO,  NO, 496, 496], &PKACCUM, cvt_pkaccum).errata(&["float-norm"]),
     vop3("v_mad_u32_u16",      [ NO,  NO,  NO, 497], &U32_U16, mad_u32_u16),
     vop3("v_mad_i32_i16",      [ NO,  NO,  NO, 498], &I32_I16, mad_i32_i16),
     vop3("v_xad_u32",          [ NO,  NO,  NO, 499], &U32X3,   xad),
@@ -313,11 +314,11 @@ pub static ROWS: &[Inst] = &[
     vop3("v_lshl_or_b32",      [ NO,  NO,  NO, 512], &B32X3,   lshl_or),
     vop3("v_and_or_b32",       [ NO,  NO,  NO, 513], &B32X3,   and_or),
     vop3("v_or3_b32",          [ NO,  NO,  NO, 514], &B32X3,   or3),
-    vop3("v_mad_f16",          [ NO,  NO,  NO, 515], &F16X3,   mad_float).errata(&["valu-16-bit-high"]),
+    vop3("v_mad_f16",          [ NO,  NO,  NO, 515], &F16X3,   mad_float).errata(&["float-mad", "valu-16-bit-high"]),
     vop3("v_mad_u16",          [ NO,  NO,  NO, 516], &U16X3,   mad_u16).errata(&["valu-16-bit-high"]),
     vop3("v_mad_i16",          [ NO,  NO,  NO, 517], &I16X3,   mad_i16).errata(&["valu-16-bit-high"]),
     vop3("v_fma_f16",          [ NO,  NO,  NO, 518], &F16X3,   fma).errata(&["valu-16-bit-high"]),
-    vop3("v_div_fixup_f16",    [ NO,  NO,  NO, 519], &F16X3,   div_fixup).errata(&["valu-16-bit-high"]),
+    vop3("v_div_fixup_f16",    [ NO,  NO,  NO, 519], &F16X3,   div_fixup).errata(&["vop3-div-scale", "valu-16-bit-high"]),
     vop3("v_ldexp_f32",        [ NO,  NO, 648, 648], &LDEXP32, ldexp),
     vop3("v_readlane_b32",     [ NO,  NO, 649, 649], &READ_LANE, v_readlane),
     vop3("v_writelane_b32",    [ NO,  NO, 650, 650], &WRITE_LANE, v_writelane),
@@ -330,13 +331,13 @@ pub static ROWS: &[Inst] = &[
     vop3("v_ashrrev_i64",      [ NO,  NO, 657, 657], &I64_REV, shrrev64).flag(Flags::SWAPPED),
     vop3("v_trig_preop_f64",   [372, 372, 658, 658], &LDEXP64, trig_preop),
     vop3("v_bfm_b32",          [ NO,  NO, 659, 659], &B32X2,   v_bfm),
-    vop3("v_cvt_pknorm_i16_f32", [ NO,  NO, 660, 660], &PACK_F32, cvt_pknorm_i16),
-    vop3("v_cvt_pknorm_u16_f32", [ NO,  NO, 661, 661], &PACK_F32, cvt_pknorm_u16),
+    vop3("v_cvt_pknorm_i16_f32", [ NO,  NO, 660, 660], &PACK_F32, cvt_pknorm_i16).errata(&["float-norm"]),
+    vop3("v_cvt_pknorm_u16_f32", [ NO,  NO, 661, 661], &PACK_F32, cvt_pknorm_u16).errata(&["float-norm"]),
     vop3("v_cvt_pkrtz_f16_f32", [ NO,  NO, 662, 662], &PACK_F32, cvt_pkrtz),
     vop3("v_cvt_pk_u16_u32",   [ NO,  NO, 663, 663], &U32X2,   cvt_pk_u16),
     vop3("v_cvt_pk_i16_i32",   [ NO,  NO, 664, 664], &I32X2,   cvt_pk_i16),
-    vop3("v_cvt_pknorm_i16_f16", [ NO,  NO,  NO, 665], &PACK_F16, cvt_pknorm_i16),
-    vop3("v_cvt_pknorm_u16_f16", [ NO,  NO,  NO, 666], &PACK_F16, cvt_pknorm_u16),
+    vop3("v_cvt_pknorm_i16_f16", [ NO,  NO,  NO, 665], &PACK_F16, cvt_pknorm_i16).errata(&["float-norm"]),
+    vop3("v_cvt_pknorm_u16_f16", [ NO,  NO,  NO, 666], &PACK_F16, cvt_pknorm_u16).errata(&["float-norm"]),
     vop3("v_readlane_regrd_b32", [ NO,  NO,  NO, 667], &READ_LANE, v_readlane).errata(&["regrd"]),
     vop3("v_add_i32",          [ NO,  NO,  NO, 668], &I32X2,   add_signed),
     vop3("v_sub_i32",          [ NO,  NO,  NO, 669], &I32X2,   sub_signed),
@@ -351,20 +352,26 @@ pub(super) fn either_zero(m: &Meaning) -> V<'_> {
     m.s(0).eq(zero) | m.s(1).eq(zero)
 }
 
+/// As [`either_zero`], where denormals are flushed whatever MODE says.
+fn either_flushed(m: &Meaning) -> V<'_> {
+    let least = m.c(Ty::B32, 0x0080_0000);
+    magnitude(m, m.s(0)).lt(least) | magnitude(m, m.s(1)).lt(least)
+}
+
 fn mad_legacy(m: &Meaning) {
     m.about("The product of the first two sources, rounded, plus the third; the product is 0 where either factor is 0, whatever the other one is.");
     let (zero, c) = (m.c(Ty::F32, 0), m.s(2));
-    m.d(either_zero(m).select(zero.mad(zero, c), m.s(0).mad(m.s(1), c)));
+    m.d(either_flushed(m).select(zero.mad(zero, c), m.s(0).mad(m.s(1), c)));
 }
 
-fn mad_float(m: &Meaning) {
+pub(super) fn mad_float(m: &Meaning) {
     m.about(
         "The product of the first two sources, rounded, plus the third. Denormals are flushed.",
     );
     m.d(m.s(0).mad(m.s(1), m.s(2)));
 }
 
-fn fma(m: &Meaning) {
+pub(super) fn fma(m: &Meaning) {
     m.about("The product of the first two sources plus the third, rounded once.");
     m.d(m.s(0).fma(m.s(1), m.s(2)));
 }
@@ -375,7 +382,7 @@ pub(super) fn signed24(x: V<'_>) -> V<'_> {
 }
 
 /// The low bits of a signed sum, or with CLAMP the nearest number that the type holds.
-fn write_signed(m: &Meaning, sum: V<'_>, ty: Ty) {
+pub(super) fn write_signed(m: &Meaning, sum: V<'_>, ty: Ty) {
     let low = sum.trunc(ty);
     let top = 1u64 << (ty.bits() - 1);
     let negative = sum.lt(m.c(sum.ty, 0));
@@ -384,7 +391,7 @@ fn write_signed(m: &Meaning, sum: V<'_>, ty: Ty) {
 }
 
 /// The low bits of an unsigned sum, or with CLAMP the largest number where it is larger.
-fn write_unsigned(m: &Meaning, sum: V<'_>, ty: Ty) {
+pub(super) fn write_unsigned(m: &Meaning, sum: V<'_>, ty: Ty) {
     let low = sum.trunc(ty);
     m.d(clamped(m, low, low.zext(sum.ty).ne(sum), m.c(ty, u64::MAX)));
 }
@@ -407,7 +414,7 @@ fn mad_u24(m: &Meaning) {
     write_unsigned(m, a * b + m.s(2).zext(Ty::U64), Ty::U32);
 }
 
-fn mad_u16(m: &Meaning) {
+pub(super) fn mad_u16(m: &Meaning) {
     m.about("The product of the first two sources plus the third, 16 bits. With clamp, the sum saturates.");
     let (a, b, c) = (
         m.s(0).zext(Ty::U64),
@@ -417,7 +424,7 @@ fn mad_u16(m: &Meaning) {
     write_unsigned(m, a * b + c, Ty::U16);
 }
 
-fn mad_i16(m: &Meaning) {
+pub(super) fn mad_i16(m: &Meaning) {
     m.about("The product of the first two sources plus the third, 16 bits. With clamp, the sum saturates.");
     let (a, b, c) = (
         m.s(0).sext(Ty::I64),
@@ -747,12 +754,12 @@ pub(super) fn cvt_pk_i16(m: &Meaning) {
     m.d((low & 0xffff) | (high << 16));
 }
 
-fn add_signed(m: &Meaning) {
+pub(super) fn add_signed(m: &Meaning) {
     m.about("Adds. With clamp, the signed sum saturates.");
     write_signed(m, m.s(0).sext(Ty::I64) + m.s(1).sext(Ty::I64), m.s(0).ty);
 }
 
-fn sub_signed(m: &Meaning) {
+pub(super) fn sub_signed(m: &Meaning) {
     m.about(
         "Subtracts the second source from the first. With clamp, the signed difference saturates.",
     );
@@ -836,7 +843,6 @@ fn div_scale(m: &Meaning) {
     let (x, y, z) = (m.s(0), m.s(1), m.s(2));
     let d = division(x.ty);
     let bits = x.ty.as_bits();
-    let zero = m.c(bits, 0);
     let (y_magnitude, z_magnitude) = (magnitude(m, y), magnitude(m, z));
     let is_y = x.as_(bits).eq(y.as_(bits));
     let is_z = x.as_(bits).eq(z.as_(bits));
@@ -858,16 +864,17 @@ fn div_scale(m: &Meaning) {
             ),
         ),
     );
-    let invalid = y_magnitude.eq(zero) | z_magnitude.eq(zero);
+    // A denormal that MODE flushes is a zero.
+    let no = m.c(x.ty, 0);
+    let invalid = y.eq(no) | z.eq(no);
     let infinity = m.c(bits, d.exponent_max << d.mantissa);
     let special = invalid | y_magnitude.ge(infinity) | z_magnitude.ge(infinity);
     let nan = m.c(
         x.ty,
         1 << (x.ty.bits() - 1) | ((d.exponent_max << 1 | 1) << (d.mantissa - 1)),
     );
-    let plain = x.ldexp(none);
-    m.d(invalid.select(nan, special.select(plain, x.ldexp(power))));
-    m.write(CarryOut, !special & (huge | (!y_denormal & small)));
+    m.d(invalid.select(nan, x.ldexp(special.select(none, power))));
+    m.write(CarryOut, special | huge | (!y_denormal & small));
 }
 
 fn div_fmas(m: &Meaning) {
@@ -897,34 +904,41 @@ fn div_fixup(m: &Meaning) {
     let sign = (y.as_(bits) ^ z.as_(bits)) & top;
     let (y_magnitude, z_magnitude) = (magnitude(m, y), magnitude(m, z));
     let infinity = m.c(bits, d.exponent_max << d.mantissa);
-    let zero = m.c(bits, 0);
-    let (y_zero, z_zero) = (y_magnitude.eq(zero), z_magnitude.eq(zero));
+    // A denormal that MODE flushes is a zero, in the quotient too.
+    let zero = m.c(q.ty, 0);
+    let (y_zero, z_zero) = (y.eq(zero), z.eq(zero));
+    let quotient = q.ldexp(int(m, 0));
     let (y_infinite, z_infinite) = (y_magnitude.eq(infinity), z_magnitude.eq(infinity));
     let nan = m.c(q.ty, top | ((d.exponent_max << 1 | 1) << (d.mantissa - 1)));
-    let mut result = (magnitude(m, q) | sign).as_(q.ty);
+    let mut result = (magnitude(m, quotient) | sign).as_(q.ty);
     // Half precision has no such checks.
     if q.ty != Ty::F16 {
         let difference = exponent(z) - exponent(y);
         // The rounding mode decides between 0 and the smallest, or infinity and the largest.
         let one = (m.c(bits, d.bias << d.mantissa) | sign).as_(q.ty);
-        let underflow = one.ldexp(int(m, -4000));
-        let overflow = one.ldexp(int(m, 4000));
-        result = difference
-            .gt(int(m, d.bias as i64 + 1))
-            .select(overflow, result);
-        result = difference
-            .lt(int(m, -(d.tiny as i64)))
-            .select(underflow, result);
+        let over = difference.gt(int(m, d.bias as i64 + 1));
+        let under = difference.lt(int(m, -(d.tiny as i64)));
+        let power = under.select(int(m, -4000), int(m, 4000));
+        result = (over | under).select(one.ldexp(power), result);
     }
     result = (y_infinite | z_zero).select(sign.as_(q.ty), result);
     result = (y_zero | z_infinite).select((infinity | sign).as_(q.ty), result);
-    result = ((y_zero & z_zero) | (y_infinite & z_infinite)).select(nan, result);
+    let invalid = (y_zero & z_zero) | (y_infinite & z_infinite);
+    result = invalid.select(nan, result);
     result = y_magnitude.gt(infinity).select(quiet(y), result);
     m.d(z_magnitude.gt(infinity).select(quiet(z), result));
+    m.raise(exception::INVALID, invalid);
+    let finite = z_magnitude.lt(infinity);
+    m.raise(exception::DIVIDE_BY_ZERO, y_zero & !z_zero & finite);
 }
 
 fn mullit(m: &Meaning) {
-    m.untold("Multiplies floats for the lighting model: the lowest float where the second or third source has no use, else the product.");
+    m.about("The product of the first two sources, which is 0 where either is 0, whatever the other one is; or the lowest float where the second source is that, minus infinity or NaN, or the third is NaN or not above 0.");
+    let (b, c) = (m.s(1), m.s(2));
+    let (zero, lowest) = (m.c(Ty::F32, 0), m.c(Ty::F32, 0xff7f_ffff));
+    let product = either_zero(m).select(zero, m.s(0) * b);
+    let useful = b.gt(lowest) & c.gt(zero);
+    m.d(useful.select(product, lowest));
 }
 
 /// For the cube's faces: whether Z has the largest magnitude of the vector, and whether Y has it
@@ -971,46 +985,159 @@ fn cube_ma(m: &Meaning) {
     cube(m, [x, x], [y, y], [z, z]);
 }
 
+/// The first source as an unsigned byte, rounded as MODE says, in place of a byte of `other`.
+fn replace_byte<'m>(m: &'m Meaning, other: V<'m>) {
+    let x = m.s(0);
+    let c = |value: f32| m.c(Ty::F32, u64::from(value.to_bits()));
+    let held = x.max(c(0.0)).min(c(255.0));
+    // One unit of this number's last place is 1.
+    let whole = (held + c(8_388_608.0)).as_(Ty::B32) & 0xff;
+    let byte = x.unordered(x).select(m.c(Ty::B32, 0), whole);
+    let place = (m.s(1) & 3) << 3;
+    let hole = m.c(Ty::B32, 0xff) << place;
+    m.d((other & !hole) | (byte << place));
+}
+
 fn cvt_pk_u8(m: &Meaning) {
-    m.untold("The first source to an unsigned byte, which replaces the byte of the third source that the second numbers.");
+    m.about("The first source to an unsigned byte, rounded as MODE says and saturating, NaN to 0. It replaces the byte of the third source that the second's low two bits number.");
+    replace_byte(m, m.s(2));
 }
 
 pub(super) fn cvt_pkaccum(m: &Meaning) {
-    m.untold("The first source to an unsigned byte, which replaces the byte of the destination that the second source numbers.");
+    m.about("The first source to an unsigned byte, rounded as MODE says and saturating, NaN to 0. It replaces the byte of the destination that the second source's low two bits number.");
+    replace_byte(m, m.old());
 }
 
-pub(super) fn cvt_pknorm_i16(m: &Meaning) {
-    m.untold("Two floats from -1 to 1 to signed numbers of 16 bits: times 32767, rounded; the first is in the low half.");
-}
-
-pub(super) fn cvt_pknorm_u16(m: &Meaning) {
-    m.untold("Two floats from 0 to 1 to unsigned numbers of 16 bits: times 65535, rounded; the first is in the low half.");
-}
-
-pub(super) fn cvt_pkrtz(m: &Meaning) {
-    m.about("Two floats to half precision, rounded towards zero; the first is in the low half.");
+/// The first two sources, floats, as whole numbers of 16 bits: times `most`, held within `least` and
+/// `most`, rounded to nearest even; 0 for NaN.
+fn pack_norm(m: &Meaning, least: f64, most: f64) {
+    let c = |value| approx::f64(m, value);
     let [low, high] = [m.s(0), m.s(1)].map(|x| {
-        // Whatever MODE's rounding is, it goes at most one step away from zero.
-        let rounded = x.to_width(Ty::F16);
-        let bits = rounded.as_(Ty::B16).zext(Ty::B32);
-        let away = rounded.to_width(Ty::F32).abs().gt(x.abs());
-        away.select(bits - 1, bits)
+        m.nearest(|| {
+            let x = x.to_width(Ty::F64);
+            let held = (x * c(most)).min(c(most)).max(c(least)).round_even();
+            let held = x.unordered(x).select(c(0.0), held);
+            held.to_int(Ty::I32).as_(Ty::B32) & 0xffff
+        })
     });
     m.d(low | (high << 16));
 }
 
+pub(super) fn cvt_pknorm_i16(m: &Meaning) {
+    m.about("Two floats from -1 to 1 to signed numbers of 16 bits: times 32767, rounded to nearest even. NaN gives 0. The first is in the low half.");
+    pack_norm(m, -32767.0, 32767.0);
+}
+
+pub(super) fn cvt_pknorm_u16(m: &Meaning) {
+    m.about("Two floats from 0 to 1 to unsigned numbers of 16 bits: times 65535, rounded to nearest even. NaN gives 0. The first is in the low half.");
+    pack_norm(m, 0.0, 65535.0);
+}
+
+pub(super) fn cvt_pkrtz(m: &Meaning) {
+    m.about("Two floats to half precision, rounded towards zero; the first is in the low half.");
+    let c = |value| m.c(Ty::B32, value);
+    let [low, high] = [m.s(0), m.s(1)].map(|x| {
+        // Without the bits that a f16 has not, the conversion is exact, whatever MODE's rounding is: 13 of a normal
+        // result, and more the smaller a denormal one is.
+        let bits = x.as_(Ty::B32);
+        let magnitude = bits & 0x7fff_ffff;
+        let exponent = magnitude >> 23;
+        let small = exponent.lt(c(113));
+        let cut = small.select(c(113) - exponent, c(0)) + 13;
+        let short = magnitude & !((c(1) << cut) - 1);
+        let held = magnitude.lt(c(0x4780_0000)).select(short, c(0x477f_e000));
+        let short = (bits & 0x8000_0000 | held).as_(Ty::F32);
+        let exact = m.nearest(|| short.to_width(Ty::F16));
+        let special = exponent.eq(c(255));
+        (special.select(x.to_width(Ty::F16), exact))
+            .as_(Ty::B16)
+            .zext(Ty::B32)
+    });
+    m.d(low | (high << 16));
+}
+
+/// The sum of the distances of four bytes of the first source, from byte `from` on, and those of the
+/// second; with `masked`, only of those that are not 0 in the second.
+fn byte_distances_from(m: &Meaning, from: u32, masked: bool) -> V<'_> {
+    let distance_of = |k: u32| {
+        let a = m.s(0).bits(8 * (from + k), 8).trunc(Ty::U32);
+        let b = m.s(1).as_(Ty::U32).bits(8 * k, 8);
+        let d = distance(a, b);
+        match masked {
+            true => b.nonzero().select(d, m.c(Ty::U32, 0)),
+            false => d,
+        }
+    };
+    distance_of(0) + distance_of(1) + distance_of(2) + distance_of(3)
+}
+
+/// Four sums of 16 bits, each of the distances at one offset and 16 bits of the third source.
+fn four_sums(m: &Meaning, masked: bool) {
+    let sum = |k: u32| {
+        let sum = byte_distances_from(m, k, masked) + m.s(2).bits(16 * k, 16).trunc(Ty::U32);
+        let most = m.c(Ty::U32, 0xffff);
+        let held = clamped(m, sum & 0xffff, sum.gt(most), most);
+        held.zext(Ty::U64) << (16 * k) as u64
+    };
+    m.d(sum(0) | sum(1) | sum(2) | sum(3));
+}
+
 fn qsad(m: &Meaning) {
-    m.untold("Four sums of absolute differences of the second source's bytes and four bytes of the first at offsets 0 to 3, each added to 16 bits of the third.");
+    m.about("Four sums of the distances of the second source's bytes and four bytes of the first, at offsets 0 to 3; to each is added 16 bits of the third. With clamp, the sums saturate.");
+    four_sums(m, false);
 }
 
 fn mqsad(m: &Meaning) {
-    m.untold("As v_qsad_pk_u16_u8, but bytes of the second source that are 0 do not count.");
+    m.about("Four sums of the distances of the second source's bytes, but those that are 0, and four bytes of the first, at offsets 0 to 3; to each is added 16 bits of the third. With clamp, the sums saturate.");
+    four_sums(m, true);
 }
 
 fn mqsad_u32(m: &Meaning) {
-    m.untold("As v_mqsad_pk_u16_u8, with four sums of 32 bits.");
+    m.about("Four sums of the distances of the second source's bytes, but those that are 0, and four bytes of the first, at offsets 0 to 3; to each is added 32 bits of the third. The sums saturate.");
+    for k in 0..4 {
+        let other = m.dword(Src2, k).as_(Ty::U32);
+        let sum = byte_distances_from(m, k as u32, true) + other;
+        let most = m.c(Ty::U32, u64::MAX);
+        m.d_dword(k, sum.lt(other).select(most, sum));
+    }
 }
 
+/// The fraction of 2/π in binary, 1201 places, the first ones on top.
+static TWO_BY_PI: &[u64] = &[
+    0xa2f9_836e_4e44_1529,
+    0xfc27_57d1_f534_ddc0,
+    0xdb62_9599_3c43_9041,
+    0xfe51_63ab_debb_c561,
+    0xb724_6e3a_424d_d2e0,
+    0x0649_2eea_09d1_921c,
+    0xfe1d_eb1c_b129_a73e,
+    0xe882_35f5_2ebb_4484,
+    0xe99c_7026_b45f_7e41,
+    0x3991_d639_8353_39f4,
+    0x9c84_5f8b_bdf9_283b,
+    0x1ff8_97ff_de05_980f,
+    0xef2f_118b_5a0a_6d1f,
+    0x6d36_7ecf_27cb_09b7,
+    0x4f46_3f66_9e5f_ea2d,
+    0x7527_bac7_ebe5_f17b,
+    0x3d07_39f7_8a52_92ea,
+    0x6bfb_5fb1_1f8d_5d08,
+    0x5603_3046_fc7b_0000,
+];
+
 fn trig_preop(m: &Meaning) {
-    m.untold("A segment of 2/π, which the second source numbers, scaled for the reduction of the first source's magnitude.");
+    m.about("53 places of 2/π, for the reduction of the first source: from the place on that 53 times the second source's low five bits say, moved on for a source of 2^55 and more. A source from 2^945 on gets them 2^128 times as large.");
+    let c = |value: u64| m.c(Ty::I32, value);
+    let exponent = exponent(m.s(0));
+    let segment = (m.s(1) & 31) * c(53);
+    let far = exponent - c(1077);
+    let shift = segment + far.gt(c(0)).select(far, c(0));
+    let word = (shift >> 6).as_(Ty::U32);
+    let part = shift & 63;
+    let high = word.look_up(Ty::U64, &TWO_BY_PI) << part;
+    // A shift by 64 gives 0.
+    let low = (word + 1).look_up(Ty::U64, &TWO_BY_PI) >> (c(64) - part);
+    let places = ((high | low) >> 11).to_float(Ty::F64);
+    let large = exponent.ge(c(1968)).select(c(128), c(0));
+    m.d(places.ldexp(large - c(53) - shift));
 }

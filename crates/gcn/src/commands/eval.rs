@@ -13,7 +13,8 @@ The line: instructions (`;` between them), then state, then perhaps what is expe
   gcn eval --arch gfx900 's_add_u32 s2, s0, s1   s0 = 0xffffffff, s1 = 1'
   gcn eval --arch gfx900 'v_cmp_lt_f32 vcc, v0, v1   v0 = [1.0, 3.0 ..], v1 = 2.0 => vcc = 1'
 Registers: s0 s[0:1] v0 v[0:1] exec vcc scc m0 mode status trapsts ttmp0 flat_scratch; memory:
-mem[0x1000] lds[0x10], a dword each. What is not given is 0, but exec all ones and mode 0x3c0.
+mem[0x1000] lds[0x10] gds[0x10], a dword each. What is not given is 0, but exec all ones and mode 0x3c0.
+Exports: mrt0.x mrtz.y pos0.z param31.w, exp.done, exp.valid (EXEC of the last export with vm).
 Values: 5 -1 0xff; 1.0 is a 32-bit float, 1.0d a 64-bit, 1.0h a 16-bit one; [1, 2 ..] gives lanes.
 
 JSON lines (--json -), one answer a line:

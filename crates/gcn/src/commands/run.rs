@@ -1,13 +1,30 @@
 //! `gcn run`: a kernel of a code object, on the machine in software.
 
+use std::io::IsTerminal;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
-use clap::Args;
-use gcn::{io, run};
+use clap::{Args, CommandFactory, error::ErrorKind};
+use gcn::emu::dispatch::watch::{Observe, Progress, Watch};
+use gcn::isa::Target;
+use gcn::object::CodeObject;
+use gcn::plan::{self, Plan, Report};
+use gcn::profile::Profile;
+use gcn::trace::{self, Trace};
+use gcn::{io, plan_toml, raw, run, watch};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
 
 #[derive(Args)]
 #[command(after_help = "\
+FILE is one of:
+  PLAN.toml     buffers, launches, checks and files to save (docs/plans.md)
+  KERNEL.s      source, which is assembled
+  anything else a code object, a bundle, or a program or library that carries one
+
 Arguments, in the order of the kernel's own:
   i32:5 u32:5 i64:5 u64:0x10 f32:1.5 f64:1.5 f16:1.5   a value (i8 u8 i16 u16 too; structs: bytes:HEX)
   buf:zero:BYTES  buf:rand:BYTES:SEED                  a global buffer of zeros or random bytes
@@ -18,23 +35,25 @@ Arguments, in the order of the kernel's own:
 A kernel whose object says nothing of its arguments gets them one after another, each aligned to
 its size. Random contents are SplitMix64's, so that a seed gives the same bytes everywhere.
 
-Example:
+Examples:
   gcn run vadd.co --kernel vadd --grid 1000 --group 256 --arg buf:randf32:4000:1 \\
-      --arg buf:randf32:4000:2 --arg buf:zero:4000 --arg u32:1000 --out 2=sum.npy")]
+      --arg buf:randf32:4000:2 --arg buf:zero:4000 --arg u32:1000 --out 2=sum.npy
+  gcn run examples/saxpy.toml --profile
+  gcn run --raw dump.bin --arch gfx900 --regs state.toml --base 0x10000")]
 pub struct Options {
-    /// A code object, a bundle, or a program or library that carries one; or `-`
+    /// A plan, source, or a code object or what carries one; or `-`
     file: PathBuf,
     #[command(flatten)]
     choice: super::Choice,
     /// The kernel's name
     #[arg(long)]
-    kernel: String,
+    kernel: Option<String>,
     /// Work-items in x, y and z
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions)]
-    grid: [u32; 3],
+    grid: Option<[u32; 3]>,
     /// Work-items of a workgroup in x, y and z
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions)]
-    group: [u32; 3],
+    group: Option<[u32; 3]>,
     /// An argument; see below
     #[arg(long = "arg", value_name = "A", value_parser = run::parse_arg, allow_hyphen_values = true)]
     args: Vec<run::ArgSpec>,
@@ -44,18 +63,61 @@ pub struct Options {
     /// Threads that run workgroups; by default one a core
     #[arg(long)]
     threads: Option<NonZeroUsize>,
+    /// One thread and one defined order: the same results every time, whatever the kernel does
+    #[arg(long)]
+    deterministic: bool,
     /// Run it so many times more, buffers set back before each
-    #[arg(long, default_value_t = 0)]
-    repeat: u32,
+    #[arg(long)]
+    repeat: Option<u32>,
     /// Stop after so many instructions of all waves
     #[arg(long)]
     max_instructions: Option<u64>,
+    /// s_trap 3, a debugger's breakpoint, ends the run as other traps do
+    #[arg(long)]
+    debug_traps: bool,
+    /// Write each instruction with what it changed, to standard error or a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    trace: Option<PathBuf>,
+    /// Trace a workgroup, and a wave of it, alone: 5, 1,2,0 or 5:3
+    #[arg(long, value_name = "G[:W]", value_parser = trace::parse_wave, requires = "trace")]
+    trace_wave: Option<([u32; 3], Option<usize>)>,
+    /// Trace instructions at these addresses alone (as `gcn dis` shows them): 0x1000..0x1040
+    #[arg(long, value_name = "A..B", value_parser = trace::parse_range, requires = "trace")]
+    trace_pc: Option<(u64, u64)>,
+    /// The most instructions traced
+    #[arg(long, value_name = "N", requires = "trace")]
+    trace_limit: Option<u64>,
+    /// Print how often each instruction ran, by line of disassembly and of source, and by kind
+    #[arg(long)]
+    profile: bool,
+    /// Print waves, instructions by kind, lanes in use, bytes loaded and stored, speed
+    #[arg(long)]
+    stats: bool,
+    /// Run instruction bytes, or source, on waves with the registers given by --regs
+    #[arg(long, requires = "arch", conflicts_with_all = ["kernel", "grid", "group", "args", "outs", "profile", "stats", "trace", "repeat"])]
+    raw: bool,
+    /// The target of --raw, or of source and entries where nothing else says it
+    #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true)]
+    arch: Option<Target>,
+    /// With --raw: registers, LDS and memory before, as TOML or JSON (docs/raw.md)
+    #[arg(long, value_name = "FILE", requires = "raw")]
+    regs: Option<PathBuf>,
+    /// With --raw: the address of the first byte
+    #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "raw")]
+    base: Option<u64>,
     /// What runs the code
     #[arg(long, default_value = "interp", value_parser = super::engine)]
     engine: super::Engine,
-    /// Print times and counts as JSON
+    /// Print times and counts, or with --raw the state, as JSON
     #[arg(long)]
     json: bool,
+}
+
+fn address(text: &str) -> Result<u64, String> {
+    run::integer(text)
+        .and_then(|v| u64::try_from(v).ok())
+        .filter(|v| v % 4 == 0 && *v < 1 << 48)
+        .ok_or_else(|| format!("`{text}` is no address of 48 bits that is a multiple of 4"))
 }
 
 fn dimensions(text: &str) -> Result<[u32; 3], String> {
@@ -85,41 +147,316 @@ fn out_file(text: &str) -> Result<(usize, PathBuf), String> {
     Ok((n, PathBuf::from(file)))
 }
 
-/// Runs a kernel and prints its times.
+/// Ends the command: its words are wrong.
+fn wrong_usage(kind: ErrorKind, message: &str) -> ! {
+    let mut command = crate::Cli::command();
+    let command = match command.find_subcommand_mut("run") {
+        Some(run) => {
+            // As clap itself names it in a usage line.
+            *run = std::mem::take(run).bin_name("gcn run");
+            run
+        }
+        None => &mut command,
+    };
+    command.error(kind, message).exit()
+}
+
+/// Runs a kernel or a plan and prints its times.
 ///
 /// # Errors
-/// A message: the file, a value on the command line that does not fit the kernel, or where the program failed.
+/// A message: the file, a value on the command line that does not fit the kernel, where the program failed, or what came of
+/// it that is not as the plan expects.
 pub fn run(args: Options) -> Result<(), String> {
     let super::Engine::Interp = args.engine;
-    let object = args.choice.object(&args.file, None)?;
-    let request = run::Request {
-        kernel: &args.kernel,
-        grid: args.grid,
-        group: args.group,
-        args: args.args,
-        outs: args.outs,
-        threads: args.threads.map_or_else(super::cores, NonZeroUsize::get),
-        repeat: args.repeat,
-        max_instructions: args.max_instructions,
+    if args.raw {
+        return run_raw(&args);
+    }
+    let is_plan = args.file.extension().is_some_and(|e| e == "toml");
+    let (mut plan, mut options) = if is_plan {
+        let given = [
+            (args.kernel.is_some(), "--kernel"),
+            (args.grid.is_some(), "--grid"),
+            (args.group.is_some(), "--group"),
+            (!args.args.is_empty(), "--arg"),
+            (!args.outs.is_empty(), "--out"),
+        ];
+        if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
+            let message = format!("{option} cannot be used with a plan, which says it itself");
+            wrong_usage(ErrorKind::ArgumentConflict, &message);
+        }
+        plan_toml::read(&args.file, args.arch)?
+    } else {
+        let (Some(kernel), Some(grid), Some(group)) = (&args.kernel, args.grid, args.group) else {
+            wrong_usage(
+                ErrorKind::MissingRequiredArgument,
+                "--kernel, --grid and --group are required, unless the file is a plan (.toml)",
+            );
+        };
+        let object = object(&args)?;
+        let request = run::Request {
+            kernel,
+            grid,
+            group,
+            args: args.args.clone(),
+            outs: args.outs.clone(),
+            repeat: 0,
+        };
+        (run::plan(object, request)?, plan::Options::default())
     };
-    let report = run::run(&object, &request)?;
-    let text = if args.json {
-        let launch = serde_json::json!({ "kernel": args.kernel, "ms": report.ms });
-        let json = serde_json::json!({
-            "launches": [launch],
+    if let Some(repeat) = args.repeat {
+        plan.repeat = repeat;
+    }
+    if let Some(threads) = args.threads {
+        options.threads = threads.get();
+    } else if options.threads == 0 {
+        options.threads = super::cores();
+    }
+    options.deterministic |= args.deterministic;
+    options.debug_traps |= args.debug_traps;
+    options.max_instructions = args.max_instructions.or(options.max_instructions);
+    let profile = (args.profile || args.stats).then(|| Arc::new(Profile::default()));
+    let mut observers: Vec<Arc<dyn Observe>> = Vec::new();
+    if let Some(profile) = &profile {
+        observers.push(profile.clone());
+    }
+    if let Some(path) = &args.trace {
+        observers.push(Arc::new(tracer(&args, path)?));
+    }
+    options.watch.observe = watch::all(observers);
+    let start = Instant::now();
+    let report = with_progress(&plan, &mut options)?;
+    let elapsed = start.elapsed();
+    // The trace's last lines are written when nobody holds it any more.
+    options.watch = Watch::default();
+    print(&args, &plan, &options, &report, profile.as_deref(), elapsed)?;
+    let wrong = report.checks.iter().filter(|c| c.wrong > 0).count();
+    if wrong > 0 {
+        let mut text: String = report
+            .checks
+            .iter()
+            .filter(|c| c.wrong > 0)
+            .map(|c| c.text())
+            .collect();
+        text.push_str(&format!("{wrong} of {} checks failed", report.checks.len()));
+        return Err(text);
+    }
+    Ok(())
+}
+
+/// The object that is meant; source is assembled.
+fn object(args: &Options) -> Result<CodeObject, String> {
+    if args.file.extension().is_some_and(|e| e == "s") {
+        return plan_toml::read_object(&args.file, args.arch, None, None);
+    }
+    args.choice.object(&args.file, args.arch)
+}
+
+fn tracer(args: &Options, path: &Path) -> Result<Trace, String> {
+    let out: Box<dyn std::io::Write + Send> = if path.as_os_str() == "-" {
+        Box::new(std::io::BufWriter::new(std::io::stderr()))
+    } else {
+        let file = std::fs::File::create(path).map_err(|e| io::named(path, e))?;
+        Box::new(std::io::BufWriter::new(file))
+    };
+    let filter = trace::Filter {
+        wave: args.trace_wave,
+        pc: args.trace_pc,
+        limit: args.trace_limit,
+    };
+    Ok(Trace::new(out, filter, args.json))
+}
+
+/// Runs the plan, with a bar on the terminal once it takes longer than a second.
+fn with_progress(plan: &Plan, options: &mut plan::Options) -> Result<Report, String> {
+    if !std::io::stderr().is_terminal() {
+        return plan::run(plan, options);
+    }
+    let progress = Arc::new(Progress::default());
+    options.watch.progress = Some(progress.clone());
+    std::thread::scope(|scope| {
+        let (done, finished) = std::sync::mpsc::channel::<()>();
+        scope.spawn(move || {
+            // Until the sender is dropped.
+            let ended = |wait| {
+                finished.recv_timeout(wait) != Err(std::sync::mpsc::RecvTimeoutError::Timeout)
+            };
+            if ended(Duration::from_secs(1)) {
+                return;
+            }
+            let start = Instant::now();
+            let before = progress.instructions.load(Relaxed);
+            let bar = ProgressBar::new(plan.workgroups());
+            let style = "{wide_bar} {pos}/{len} workgroups, {msg} {elapsed_precise}";
+            if let Ok(style) = ProgressStyle::with_template(style) {
+                bar.set_style(style);
+            }
+            loop {
+                bar.set_position(progress.ended.load(Relaxed));
+                let ran = progress.instructions.load(Relaxed) - before;
+                let seconds = start.elapsed().as_secs_f64().max(0.1);
+                bar.set_message(format!("{:.1} M instr/s", ran as f64 / seconds / 1e6));
+                if ended(Duration::from_millis(100)) {
+                    return bar.finish_and_clear();
+                }
+            }
+        });
+        let result = plan::run(plan, options);
+        drop(done);
+        result
+    })
+}
+
+fn print(
+    args: &Options,
+    plan: &Plan,
+    options: &plan::Options,
+    report: &Report,
+    profile: Option<&Profile>,
+    elapsed: Duration,
+) -> Result<(), String> {
+    let objects: Vec<(&CodeObject, u64)> = plan
+        .objects
+        .iter()
+        .zip(report.bases.iter().copied())
+        .collect();
+    let profile = profile.map(|p| p.result(&objects));
+    let ms: f64 = report.launches.iter().flat_map(|l| &l.ms).sum();
+    // Repetitions run as many instructions, but for those that depend on the order.
+    let rounds = plan.repeat as f64 + 1.0;
+    let speed = report.instructions as f64 * rounds / (ms / 1e3).max(1e-6);
+    let threads = if options.deterministic {
+        1
+    } else {
+        options.threads
+    };
+    if args.json {
+        let launches: Vec<_> = (report.launches.iter())
+            .map(|l| json!({ "kernel": l.kernel, "ms": l.ms }))
+            .collect();
+        let mut all = json!({
+            "launches": launches,
             "instructions": report.instructions,
             "waves": report.waves,
         });
-        format!("{json}\n")
-    } else {
-        let mut text = format!(
+        let Some(map) = all.as_object_mut() else {
+            return Ok(());
+        };
+        if !report.checks.is_empty() {
+            let checks: Vec<_> = report.checks.iter().map(check_json).collect();
+            map.insert("checks".into(), json!(checks));
+        }
+        if let Some(profile) = &profile {
+            if args.stats {
+                map.insert(
+                    "stats".into(),
+                    json!({
+                        "mix": profile.mix_json(),
+                        "lanes": profile.lanes(),
+                        "loaded_bytes": profile.loaded,
+                        "stored_bytes": profile.stored,
+                        "ms": ms,
+                        "elapsed_ms": elapsed.as_secs_f64() * 1e3,
+                        "instructions_per_second": speed,
+                        "threads": threads,
+                    }),
+                );
+            }
+            if args.profile {
+                map.insert("profile".into(), profile.json());
+            }
+        }
+        return io::print(format!("{all}\n").as_bytes());
+    }
+    let mut text = String::new();
+    if let [launch] = report.launches.as_slice() {
+        text.push_str(&format!(
             "{}: {} waves, {} instructions\n",
-            args.kernel, report.waves, report.instructions
-        );
-        for (n, ms) in report.ms.iter().enumerate() {
+            launch.kernel, report.waves, report.instructions
+        ));
+        for (n, ms) in launch.ms.iter().enumerate() {
             text.push_str(&format!("launch {n}: {ms:.3} ms\n"));
         }
-        text
-    };
+    } else {
+        for launch in &report.launches {
+            let times: Vec<String> = launch.ms.iter().map(|ms| format!("{ms:.3}")).collect();
+            text.push_str(&format!("{}: {} ms\n", launch.kernel, times.join(", ")));
+        }
+        text.push_str(&format!(
+            "{} waves, {} instructions\n",
+            report.waves, report.instructions
+        ));
+    }
+    for check in report.checks.iter().filter(|c| c.wrong == 0) {
+        text.push_str(&check.text());
+    }
+    if let Some(profile) = &profile {
+        if args.stats {
+            text.push('\n');
+            text.push_str(&profile.mix_text());
+            if let Some(lanes) = profile.lanes() {
+                text.push_str(&format!(
+                    "lanes in use: {lanes:.1} of 64 ({:.1}%)\n",
+                    lanes / 0.64
+                ));
+            }
+            text.push_str(&format!(
+                "memory: {} bytes loaded, {} stored\ntime: {:.3} ms on {threads} threads, {:.2} M instr/s (while counting)\n",
+                profile.loaded,
+                profile.stored,
+                ms,
+                speed / 1e6
+            ));
+        }
+        if args.profile {
+            text.push('\n');
+            text.push_str(&profile.text());
+        }
+    }
     io::print(text.as_bytes())
+}
+
+fn check_json(check: &plan::CheckReport) -> serde_json::Value {
+    let first: Vec<_> = (check.first.iter())
+        .map(|d| {
+            json!({
+                "index": d.index,
+                "got": check.ty.show(d.got),
+                "expected": check.ty.show(d.expected),
+                "ulps": check.ty.ulps(d.got, d.expected),
+            })
+        })
+        .collect();
+    json!({
+        "buffer": check.buffer,
+        "ok": check.wrong == 0,
+        "compared": check.count,
+        "wrong": check.wrong,
+        "most_ulps": check.most_ulps,
+        "first": first,
+    })
+}
+
+fn run_raw(args: &Options) -> Result<(), String> {
+    let Some(target) = args.arch else {
+        return Err("--raw needs --arch".into());
+    };
+    let code = if args.file.extension().is_some_and(|e| e == "s") {
+        gcn::eval::assemble(target, &io::read_text(&args.file)?)?
+    } else {
+        io::read(&args.file)?
+    };
+    let request = raw::Request {
+        target,
+        code,
+        base: args.base,
+        regs: args.regs.as_deref(),
+        max: args.max_instructions.unwrap_or(raw::MAX),
+    };
+    let outcome = raw::run(&request)?;
+    let text = match args.json {
+        true => format!("{}\n", outcome.json()),
+        false => outcome.text(),
+    };
+    io::print(text.as_bytes())?;
+    outcome.fault().map_or(Ok(()), Err)
 }

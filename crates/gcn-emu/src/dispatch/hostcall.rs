@@ -1,0 +1,265 @@
+//! Host calls: a kernel puts a packet on a stack and waits until the host has answered it.
+//!
+//! Source: ROCm's device libraries (`ockl/src/hostcall_impl.cl`, `services.cl`) and their heap (`dm.cl`).
+
+use super::printf::{self, Words};
+use crate::mem::{Fault, Memory};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+// The buffer: pointers to headers and payloads, a signal, the two stacks' heads, and which bits of a packet's number are its
+// index. A number's upper bits make it unlike an earlier use of the same packet; 0 is the end of a stack.
+const HEADERS: u64 = 0;
+const PAYLOADS: u64 = 8;
+const DOORBELL: u64 = 16;
+const FREE: u64 = 24;
+const READY: u64 = 32;
+const MASK: u64 = 40;
+/// An `amd_signal_t` without an event behind it.
+const SIGNAL: u64 = 64;
+const SIGNAL_BYTES: u64 = 64;
+
+// A packet's header: the next on its stack, the lanes that call, the service, and bit 0 of the control word while it waits.
+const HEADER_BYTES: u64 = 24;
+/// 8 words for each lane.
+const PAYLOAD_BYTES: u64 = 64 * 64;
+
+/// The buffer of the host calls of one workgroup.
+pub(super) struct Hostcall {
+    at: u64,
+    mask: u64,
+    headers: u64,
+    payloads: u64,
+    /// Messages that came in parts, by number.
+    messages: BTreeMap<u64, Vec<u64>>,
+    next_message: u64,
+}
+
+/// The numbers of services.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Service(u32);
+
+impl Service {
+    const FUNCTION_CALL: Service = Service(1);
+    const PRINTF: Service = Service(2);
+    const DEVMEM: Service = Service(3);
+}
+
+/// The most words of a message.
+const LONGEST: usize = 1 << 20;
+
+impl Hostcall {
+    /// Packets so that each of so many waves has one, and their mask.
+    fn packets(waves: usize) -> u64 {
+        (waves as u64).next_power_of_two().max(2)
+    }
+
+    /// Bytes of the buffer for a workgroup of so many waves.
+    pub fn bytes(waves: usize) -> u64 {
+        let headers = Hostcall::packets(waves) * HEADER_BYTES;
+        (SIGNAL + SIGNAL_BYTES + headers).next_multiple_of(64)
+            + Hostcall::packets(waves) * PAYLOAD_BYTES
+    }
+
+    /// Lays the buffer out at `at`, with all packets free.
+    ///
+    /// # Errors
+    /// If memory is not mapped there.
+    pub fn new(memory: &Memory, at: u64, waves: usize) -> Result<Hostcall, Fault> {
+        let packets = Hostcall::packets(waves);
+        let headers = at + SIGNAL + SIGNAL_BYTES;
+        let payloads = (headers + packets * HEADER_BYTES).next_multiple_of(64);
+        memory.store_u64(at + HEADERS, headers)?;
+        memory.store_u64(at + PAYLOADS, payloads)?;
+        memory.store_u64(at + DOORBELL, at + SIGNAL)?;
+        memory.store_u64(at + READY, 0)?;
+        memory.store_u64(at + MASK, packets - 1)?;
+        // A user's signal with the value 0; nobody is to be woken.
+        memory.store_u64(at + SIGNAL, 1)?;
+        // Packet 0 is the last, under a number that is not 0.
+        let mut next = 0;
+        for index in 0..packets {
+            memory.store_u64(headers + index * HEADER_BYTES, next)?;
+            next = if index == 0 { packets } else { index };
+        }
+        memory.store_u64(at + FREE, next)?;
+        Ok(Hostcall {
+            at,
+            mask: packets - 1,
+            headers,
+            payloads,
+            messages: BTreeMap::new(),
+            next_message: 1,
+        })
+    }
+
+    /// The address that kernels get.
+    pub fn address(&self) -> u64 {
+        self.at
+    }
+
+    /// Answers all packets that are ready, and says whether there were any; text goes to `out`.
+    ///
+    /// # Errors
+    /// A sentence, when a packet asks for what there is not, or is none.
+    pub fn serve(
+        &mut self,
+        memory: &Memory,
+        heap: Option<&Heap>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, String> {
+        let fault = |f: Fault| format!("the host call buffer is damaged: {f}");
+        if memory.load_u64(self.at + READY).map_err(fault)? == 0 {
+            return Ok(false);
+        }
+        let mut number = memory
+            .fetch_update_u64(self.at + READY, |_| 0)
+            .map_err(fault)?;
+        // The stack has the newest on top.
+        let mut ready = Vec::new();
+        while number != 0 {
+            if ready.len() as u64 > self.mask {
+                return Err("the host call buffer is damaged: its stack has no end".into());
+            }
+            ready.push(number & self.mask);
+            let header = self.headers + (number & self.mask) * HEADER_BYTES;
+            number = memory.load_u64(header).map_err(fault)?;
+        }
+        for index in ready.into_iter().rev() {
+            let header = self.headers + index * HEADER_BYTES;
+            let lanes = memory.load_u64(header + 8).map_err(fault)?;
+            let service = memory.load_u32(header + 16).map_err(fault)?;
+            for lane in (0..64).filter(|lane| lanes >> lane & 1 != 0) {
+                let at = self.payloads + index * PAYLOAD_BYTES + lane * 64;
+                let mut words = [0u64; 8];
+                for (word, place) in words.iter_mut().zip((at..).step_by(8)) {
+                    *word = memory.load_u64(place).map_err(fault)?;
+                }
+                let answer = self.answer(Service(service), &words, heap, out)?;
+                memory.store_u64(at, answer[0]).map_err(fault)?;
+                memory.store_u64(at + 8, answer[1]).map_err(fault)?;
+            }
+            // What was stored before is seen by who sees this.
+            memory
+                .fetch_update_u32(header + 20, |control| control & !1)
+                .map_err(fault)?;
+        }
+        Ok(true)
+    }
+
+    fn answer(
+        &mut self,
+        service: Service,
+        words: &[u64; 8],
+        heap: Option<&Heap>,
+        out: &mut Vec<u8>,
+    ) -> Result<[u64; 2], String> {
+        match service {
+            Service::PRINTF => self.part(words, out),
+            Service::DEVMEM => {
+                let heap = heap.ok_or("a host call asks for memory, and the kernel has no heap")?;
+                heap.request(words[0], words[1]).map(|at| [at, 0])
+            }
+            Service::FUNCTION_CALL => Err(format!(
+                "a host call asks for the host's function at {:#x}, and there is no such host: only printf and memory are answered",
+                words[0]
+            )),
+            Service(other) => Err(format!(
+                "a host call asks for service {other}; 2 (printf) and 3 (memory) are answered"
+            )),
+        }
+    }
+
+    /// A part of a message: a descriptor (begin, end, words, number), and up to 7 words.
+    fn part(&mut self, words: &[u64; 8], out: &mut Vec<u8>) -> Result<[u64; 2], String> {
+        let (descriptor, count) = (words[0], (words[0] >> 5 & 7) as usize);
+        let number = if descriptor & 1 != 0 {
+            let number = self.next_message;
+            self.next_message += 1;
+            self.messages.insert(number, Vec::new());
+            number
+        } else {
+            descriptor >> 8
+        };
+        let message = self.messages.get_mut(&number);
+        let message = message.ok_or_else(|| {
+            format!("a host call goes on with message {number}, which was never begun")
+        })?;
+        message.extend(&words[1..1 + count]);
+        if message.len() > LONGEST {
+            return Err(format!(
+                "message {number} of host calls has more than {LONGEST} words"
+            ));
+        }
+        if descriptor & 2 == 0 {
+            return Ok([descriptor & !1 & 0xff | number << 8, 0]);
+        }
+        let message = self.messages.remove(&number).unwrap_or_default();
+        // The first word says which stream: 0 standard output, 1 standard error. Both are what the program says.
+        let mut args = Words(message.get(1..).unwrap_or(&[]));
+        let from = out.len();
+        if let Some(format) = printf::Args::text(&mut args) {
+            printf::format(&format, &mut args, out);
+        }
+        // As printf gives the number of characters.
+        Ok([(out.len() - from) as u64, 0])
+    }
+}
+
+/// Memory that kernels get and give back: what `hidden_heap_v1` points to, and an arena for the slabs it asks the host for.
+pub(super) struct Heap {
+    /// The heap's own structure, zeros at first.
+    pub header: u64,
+    start: u64,
+    end: u64,
+    /// Sizes by address.
+    used: Mutex<BTreeMap<u64, u64>>,
+}
+
+impl Heap {
+    /// Bytes of the heap's own structure.
+    pub const HEADER_BYTES: u64 = 128 << 10;
+    /// Slabs are aligned to their size.
+    pub const ALIGN: u64 = 2 << 20;
+
+    pub fn new(header: u64, start: u64, size: u64) -> Heap {
+        Heap {
+            header,
+            start,
+            end: start + size,
+            used: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    /// Gives back `address` if it is not 0, otherwise the address of `size` new bytes: 0 when there are none.
+    fn request(&self, address: u64, size: u64) -> Result<u64, String> {
+        let mut used = self.used.lock().unwrap_or_else(|p| p.into_inner());
+        if address != 0 {
+            return match used.remove(&address) {
+                Some(_) => Ok(0),
+                None => Err(format!(
+                    "a host call gives back memory at {address:#x} that it never got"
+                )),
+            };
+        }
+        let align = if size >= Heap::ALIGN {
+            Heap::ALIGN
+        } else {
+            4096
+        };
+        let mut at = self.start.next_multiple_of(align);
+        for (&first, &taken) in used.iter() {
+            if first >= at && first - at >= size {
+                break;
+            }
+            at = at.max(first + taken).next_multiple_of(align);
+        }
+        match at.checked_add(size.max(1)) {
+            Some(end) if end <= self.end => {
+                used.insert(at, size.max(1));
+                Ok(at)
+            }
+            _ => Ok(0),
+        }
+    }
+}

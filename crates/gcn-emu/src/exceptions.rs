@@ -1,0 +1,317 @@
+//! The exceptions of float arithmetic: what an instruction's nodes raise, from their operands, and whether a program can
+//! see them.
+//!
+//! They are recorded in TRAPSTS only where that is so: with a bit of MODE.EXCP_EN set, or where the code reads TRAPSTS.
+//! Elsewhere nothing of this runs.
+
+use crate::engine::{Code, Machine};
+use crate::eval;
+use crate::fp::{self, Env, F16, F32, F64, Float, Round};
+use crate::wave::LANES;
+use gcn_isa::decode::decode;
+use gcn_isa::meaning::{Change, Node, Op, Program, exception, meaning};
+use gcn_isa::shape::Ty;
+use gcn_isa::target::{Gen, Target};
+use std::collections::HashMap;
+
+/// The number of the hwreg TRAPSTS.
+const TRAPSTS: u32 = 3;
+
+/// Whether an instruction of the code reads TRAPSTS. Data among the code may be taken for one, which costs time alone.
+pub(crate) fn visible(machine: &Machine<'_>) -> bool {
+    let mut reads = ReadsHwreg::new(machine.target);
+    let any = |reads: &mut ReadsHwreg, bytes: &[u8]| {
+        let words = bytes.chunks_exact(4);
+        let mut words = words.map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
+        words.any(|word| word & 0x3f == TRAPSTS && reads.upper_half(word))
+    };
+    match machine.code {
+        Code::Snippet(_, code) => any(&mut reads, code),
+        Code::Memory => {
+            let mut buffer = vec![0; 1 << 16];
+            for (start, size) in machine.memory.regions() {
+                if machine.memory.fetch_u32(start).is_err() {
+                    continue;
+                }
+                let end = start + size;
+                let mut at = start;
+                while at < end {
+                    let part = (end - at).min(buffer.len() as u64) as usize;
+                    let bytes = &mut buffer[..part];
+                    if machine.memory.read(at, bytes).is_err() {
+                        break;
+                    }
+                    if any(&mut reads, bytes) {
+                        return true;
+                    }
+                    at += part as u64;
+                }
+            }
+            false
+        }
+    }
+}
+
+/// What the upper halves of dwords are, as far as was asked.
+struct ReadsHwreg {
+    target: Target,
+    known: HashMap<u16, bool>,
+}
+
+impl ReadsHwreg {
+    fn new(target: Target) -> ReadsHwreg {
+        ReadsHwreg {
+            target,
+            known: HashMap::new(),
+        }
+    }
+
+    /// Whether a dword is an instruction that reads the hwreg that its lower half names.
+    fn upper_half(&mut self, word: u32) -> bool {
+        let target = self.target;
+        *self.known.entry((word >> 16) as u16).or_insert_with(|| {
+            let Some(insn) = decode(target, &word.to_le_bytes()) else {
+                return false;
+            };
+            let nodes = meaning(insn.row, target).nodes;
+            nodes.iter().any(|n| n.op == Op::Getreg)
+        })
+    }
+}
+
+/// The exceptions, as bits of TRAPSTS, that an instruction raises in `lanes`. `values` are its nodes'.
+pub(crate) fn raised<const N: usize>(
+    program: &Program,
+    values: &[[u64; N]],
+    mode: u32,
+    lanes: u64,
+) -> u32 {
+    // A lane's unchosen value was computed too, and raises nothing: which lanes need which node.
+    let mut needed = vec![0u64; program.nodes.len()];
+    let mut flags = 0;
+    for effect in &program.effects {
+        let mut lanes = lanes;
+        if let Some(when) = effect.when {
+            needed[when as usize] |= lanes;
+            lanes &= truth(&values[when as usize]);
+        }
+        if let Change::Raise(exceptions) = effect.change {
+            if truth(&values[effect.value as usize]) & lanes != 0 {
+                flags |= exceptions as u32;
+            }
+            continue;
+        }
+        needed[effect.value as usize] |= lanes;
+        needed[effect.second as usize] |= lanes;
+    }
+    for (at, node) in program.nodes.iter().enumerate().rev() {
+        let lanes = needed[at];
+        if lanes == 0 {
+            continue;
+        }
+        let args = &node.args[..node.op.arity()];
+        if let (Op::Select, &[condition, yes, no]) = (node.op, args) {
+            let chosen = truth(&values[condition as usize]);
+            needed[condition as usize] |= lanes;
+            needed[yes as usize] |= lanes & chosen;
+            needed[no as usize] |= lanes & !chosen;
+            continue;
+        }
+        for &arg in args {
+            // What other lanes computed may come to these.
+            let crosses = matches!(node.op, Op::ReadLane | Op::SendLane);
+            needed[arg as usize] |= if crosses { !0 } else { lanes };
+        }
+        if !node.nearest && (node.ty.is_float() || node.out.is_float()) {
+            let value = |k: usize, lane: usize| values[node.args[k] as usize][lane];
+            for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
+                let operands = [value(0, lane), value(1, lane), value(2, lane)];
+                flags |= of_node(node, mode, operands) as u32;
+            }
+        }
+    }
+    flags
+}
+
+/// The lanes where a truth value holds; one value stands for all lanes.
+fn truth<const N: usize>(value: &[u64; N]) -> u64 {
+    if N == LANES {
+        return crate::operands::pack(value);
+    }
+    if value[0] & 1 != 0 { !0 } else { 0 }
+}
+
+fn of_node(node: &Node, mode: u32, operands: [u64; 3]) -> u8 {
+    match node.ty {
+        Ty::F16 => of_float::<F16>(node, mode, operands),
+        Ty::F32 => of_float::<F32>(node, mode, operands),
+        Ty::F64 => of_float::<F64>(node, mode, operands),
+        // An integer to a float, which may be inexact and no more.
+        _ if node.op == Op::IntToFloat => {
+            let e = eval::env(mode, node.out);
+            let rounded = |round| computed(node, &e.rounding(round), operands);
+            match rounded(Round::PlusInf) == rounded(Round::MinusInf) {
+                true => 0,
+                false => exception::INEXACT,
+            }
+        }
+        _ => 0,
+    }
+}
+
+/// The node's value under another environment.
+fn computed(node: &Node, env: &Env, [a, b, c]: [u64; 3]) -> u64 {
+    let keep = |flush: bool, bits: u32| if flush { 0 } else { bits };
+    // FP_ROUND and FP_DENORM of all precisions.
+    let mode = env.round as u32 * 0b0101
+        | keep(env.flush_in, 0x50)
+        | keep(env.flush_out, 0xa0)
+        | (env.dx10_clamp as u32) << 8
+        | (env.ieee as u32) << 9;
+    let mut value = [0];
+    let (a, b, c) = (&[a], &[b], &[c]);
+    eval::eval(
+        node.op,
+        node.ty,
+        node.out,
+        Gen::Gfx9,
+        mode,
+        a,
+        b,
+        c,
+        &mut value,
+    );
+    value[0]
+}
+
+fn of_float<F: Float>(node: &Node, mode: u32, operands: [u64; 3]) -> u8 {
+    let env = match node.op {
+        Op::Mad => eval::env(mode, node.ty).flushing(),
+        _ => eval::env(mode, node.ty),
+    };
+    let floats = match node.op {
+        Op::Fma | Op::FmaLdexp(_) | Op::Mad => 3,
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Min | Op::Max => 2,
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Unord => 2,
+        Op::Sqrt | Op::Ldexp | Op::Floor | Op::Ceil | Op::RoundZero | Op::RoundEven => 1,
+        Op::FloatToFloat | Op::FloatToInt => 1,
+        // Neg, abs, class and what only moves values.
+        _ => return 0,
+    };
+    let mut operands = operands;
+    let read = &mut operands[..floats];
+    for x in read.iter_mut() {
+        *x = fp::flush_in::<F>(*x, &env);
+    }
+    let mut flags = 0;
+    if read.iter().any(|&x| fp::is_snan::<F>(x)) {
+        flags |= exception::INVALID;
+    }
+    if read.iter().any(|&x| fp::is_denormal::<F>(x)) {
+        flags |= exception::INPUT_DENORMAL;
+    }
+    if read.iter().any(|&x| fp::is_nan::<F>(x)) {
+        if node.op == Op::FloatToInt {
+            flags |= exception::INVALID;
+        }
+        return flags;
+    }
+    flags
+        | match node.op {
+            Op::FloatToInt => of_integer::<F>(node, operands[0]),
+            Op::Mad => {
+                let [a, b, c] = operands;
+                let product = fp::mul::<F>(a, b, &env);
+                let part = |op, operands| {
+                    let node = Node { op, ..*node };
+                    of_result::<F>(&node, &env, operands)
+                };
+                part(Op::Mul, [a, b, 0]) | part(Op::Add, [product, c, 0])
+            }
+            Op::FloatToFloat => {
+                let to = eval::env(mode, node.out);
+                match node.out {
+                    Ty::F16 => of_result::<F16>(node, &to, operands),
+                    Ty::F32 => of_result::<F32>(node, &to, operands),
+                    _ => of_result::<F64>(node, &to, operands),
+                }
+            }
+            Op::Add
+            | Op::Sub
+            | Op::Mul
+            | Op::Div
+            | Op::Fma
+            | Op::FmaLdexp(_)
+            | Op::Sqrt
+            | Op::Ldexp => of_result::<F>(node, &env, operands),
+            _ => 0,
+        }
+}
+
+/// A float that is no NaN to an integer: out of range is invalid, a fraction inexact.
+fn of_integer<F: Float>(node: &Node, x: u64) -> u8 {
+    let whole = fp::trunc::<F>(x, &Env::IEEE);
+    let back = match (node.out.is_signed(), computed(node, &Env::IEEE, [x, 0, 0])) {
+        (true, i) => {
+            let unused = 64 - node.out.bits();
+            fp::from_i64::<F>(
+                (i << unused) as i64 >> unused,
+                &Env::IEEE.rounding(Round::Zero),
+            )
+        }
+        (false, i) => fp::from_u64::<F>(i, &Env::IEEE.rounding(Round::Zero)),
+    };
+    let same = |a: u64, b: u64| fp::eq::<F>(a, b, &Env::IEEE);
+    if !same(whole, back) {
+        exception::INVALID
+    } else if !same(whole, x) {
+        exception::INEXACT
+    } else {
+        0
+    }
+}
+
+/// An operation without a NaN among its operands, whose result has type `F`.
+fn of_result<F: Float>(node: &Node, env: &Env, operands: [u64; 3]) -> u8 {
+    let full = env.keeping_denormals();
+    let under = |round, operands| computed(node, &full.rounding(round), operands);
+    let rounded = under(env.round, operands);
+    if fp::is_nan::<F>(rounded) {
+        return exception::INVALID;
+    }
+    let magnitude = |x: u64| fp::abs::<F>(x);
+    if node.op == Op::Div && magnitude(operands[1]) == 0 {
+        return match fp::is_inf::<F>(operands[0]) {
+            true => 0,
+            false => exception::DIVIDE_BY_ZERO,
+        };
+    }
+    let (up, down) = (
+        under(Round::PlusInf, operands),
+        under(Round::MinusInf, operands),
+    );
+    let inexact = up != down && !(fp::is_zero::<F>(up) && fp::is_zero::<F>(down));
+    let mut flags = if inexact { exception::INEXACT } else { 0 };
+    // An exact infinity comes from an infinite operand.
+    if inexact && (fp::is_inf::<F>(up) || fp::is_inf::<F>(down)) {
+        // Rounded towards zero to the largest number, it is an overflow only from the next one on: at half the size,
+        // that one exists.
+        let half = |x: u64| fp::ldexp::<F>(x, -1, &full);
+        let [a, b, c] = operands;
+        let halved = match node.op {
+            Op::Sqrt | Op::FloatToFloat => [a, b, c],
+            Op::Add | Op::Sub => [half(a), half(b), c],
+            _ => [half(a), b, half(c)],
+        };
+        let small = magnitude(under(env.round, halved));
+        let fits = magnitude(rounded) == F::MAX && small == F::MAX - (1 << F::MANT);
+        if !fits {
+            flags |= exception::OVERFLOW;
+        }
+    }
+    let tiny = fp::is_denormal::<F>(rounded) || fp::is_zero::<F>(rounded) && inexact;
+    if tiny && (inexact || env.flush_out) {
+        flags |= exception::UNDERFLOW | exception::INEXACT;
+    }
+    flags
+}

@@ -1,0 +1,213 @@
+//! Typed buffer accesses: the element at an address and its components.
+
+use crate::address::Range;
+use crate::engine::{Failure, Machine};
+use crate::formats::{self, Format};
+use crate::mem::Memory;
+use crate::operands::{self, Opnd};
+use crate::wave::{LANES, WaveState};
+use gcn_isa::decode::Insn;
+use gcn_isa::format::{Encoding, Field};
+use gcn_isa::meaning::Halves;
+use gcn_isa::shape::{Role, Ty};
+use gcn_isa::target::Gen;
+
+/// The format of the elements and the selection of their components: the instruction's own of typed buffer instructions,
+/// whose selection is X, Y, Z, W; else the resource's. `None` where the format is invalid: loads give 0 then, and stores do
+/// nothing.
+fn format(
+    insn: &Insn,
+    operands: &[Opnd],
+    wave: &WaveState,
+    machine: &Machine<'_>,
+) -> Option<(Format, [u8; 4])> {
+    let generation = insn.generation();
+    if insn.encoding == Encoding::Mtbuf {
+        let (data, number) = (insn.field(Field::Dfmt), insn.field(Field::Nfmt));
+        return Some((Format::buffer(data, number, generation)?, formats::IDENTITY));
+    }
+    let slots = insn.row.shape.slots;
+    let at = slots.iter().position(|slot| slot.role == Role::Srsrc)?;
+    let word = operands.get(at)?.scalar_dword(wave, machine, 3);
+    if generation >= Gen::Gfx8 && word >> 23 & 1 != 0 {
+        // With ADD_TID_ENABLE the stride's upper bits are in DATA_FORMAT's place.
+        return None;
+    }
+    let format = Format::buffer(word >> 15 & 15, word >> 12 & 7, generation)?;
+    Some((format, formats::selection(word)))
+}
+
+/// Component `k` of the element at each lane's address: 32 bits, or 16 where `ty` has 16. 0 out of range.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn load<const N: usize>(
+    insn: &Insn,
+    operands: &[Opnd],
+    wave: &WaveState,
+    machine: &Machine<'_>,
+    range: &Range,
+    exec: u64,
+    addresses: &[u64; N],
+    k: u8,
+    ty: Ty,
+    out: &mut [u64; N],
+) -> Result<(), Failure> {
+    *out = [0; N];
+    let Some((format, select)) = format(insn, operands, wave, machine) else {
+        return Ok(());
+    };
+    for lane in (0..N).filter(|lane| exec >> lane & 1 != 0) {
+        let Some(element) = read(machine.memory, range, lane, addresses[lane], &format)? else {
+            continue;
+        };
+        let components = std::array::from_fn(|k| format.component(element, k));
+        let value = format.selected(components, select)[k as usize & 3];
+        out[lane] = match ty.bits() {
+            16 => format.number().to_half(value) as u64,
+            _ => value as u64,
+        };
+    }
+    Ok(())
+}
+
+/// Stores an element at each lane's address, made of the first `count` components in the VGPRs from `data` on; the others
+/// are 0.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn store<const N: usize>(
+    insn: &Insn,
+    operands: &[Opnd],
+    wave: &WaveState,
+    machine: &Machine<'_>,
+    range: &Range,
+    lanes: u64,
+    addresses: &[u64; N],
+    data: &Opnd,
+    count: u8,
+    halves: Halves,
+) -> Result<(), Failure> {
+    let Some((format, select)) = format(insn, operands, wave, machine) else {
+        return Ok(());
+    };
+    for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
+        let mut components = [0; 4];
+        for (k, component) in components.iter_mut().take(count as usize).enumerate() {
+            let dword = |k: usize| data.lanes(wave, k).map_or(0, |lanes| lanes[lane % LANES]);
+            let half = |shift: u32, k: usize| format.number().from_half((dword(k) >> shift) as u16);
+            *component = match halves {
+                Halves::No => dword(k),
+                Halves::Low => half(0, k),
+                Halves::High => half(16, k),
+                Halves::Both => half(16 * (k as u32 & 1), k / 2),
+            };
+        }
+        let element = format.element(formats::unselected(components, select));
+        write(
+            machine.memory,
+            range,
+            lane,
+            addresses[lane],
+            &format,
+            element,
+        )?;
+    }
+    Ok(())
+}
+
+/// The pieces that an element's bytes lie in: dwords, or what there is of one. A swizzled buffer keeps dwords together, not
+/// elements.
+fn pieces(bytes: u32) -> impl Iterator<Item = (u32, u32)> {
+    (0..bytes)
+        .step_by(4)
+        .map(move |at| (at, (bytes - at).min(4)))
+}
+
+fn read(
+    memory: &Memory,
+    range: &Range,
+    lane: usize,
+    address: u64,
+    format: &Format,
+) -> Result<Option<u128>, Failure> {
+    // An element is in range as a whole.
+    if range.check(lane, address, format.bytes() as u64).is_none() {
+        return Ok(None);
+    }
+    let mut element = 0u128;
+    for (at, bytes) in pieces(format.bytes()) {
+        let place = address.wrapping_add(at as u64);
+        let Some(place) = range.check(lane, place, bytes as u64) else {
+            return Ok(None);
+        };
+        let piece = match bytes {
+            1 => memory.load_u8(place).map(u32::from),
+            2 => memory.load_u16(place).map(u32::from),
+            _ => memory.load_u32(place),
+        };
+        let piece = piece.map_err(|fault| Failure::memory(fault, Some(lane as u8)))?;
+        element |= (piece as u128) << (8 * at);
+    }
+    Ok(Some(element))
+}
+
+fn write(
+    memory: &Memory,
+    range: &Range,
+    lane: usize,
+    address: u64,
+    format: &Format,
+    element: u128,
+) -> Result<(), Failure> {
+    if range.check(lane, address, format.bytes() as u64).is_none() {
+        return Ok(());
+    }
+    for (at, bytes) in pieces(format.bytes()) {
+        let place = address.wrapping_add(at as u64);
+        let Some(place) = range.check(lane, place, bytes as u64) else {
+            return Ok(());
+        };
+        let piece = (element >> (8 * at)) as u32;
+        let done = match bytes {
+            1 => memory.store_u8(place, piece as u8),
+            2 => memory.store_u16(place, piece as u16),
+            _ => memory.store_u32(place, piece),
+        };
+        done.map_err(|fault| Failure::memory(fault, Some(lane as u8)))?;
+    }
+    Ok(())
+}
+
+/// The byte of LDS that belongs to a lane in a memory instruction with LDS: M0's low half, the instruction's offset and four
+/// times the lane's number. M0 is no limit here.
+pub(crate) fn lds_place(insn: &Insn, wave: &WaveState, lane: usize) -> usize {
+    let start = (wave.m0() & 0xffff) as i64 + crate::address::offset(insn);
+    start.wrapping_add(4 * lane as i64) as usize
+}
+
+/// The VGPR that TFE's status goes to: the one behind the data. `None` where the instruction writes no data.
+pub(crate) fn status_register(insn: &Insn) -> Option<u16> {
+    let buffer = matches!(insn.encoding, Encoding::Mubuf | Encoding::Mtbuf);
+    if !buffer || insn.field(Field::Tfe) == 0 || insn.field(Field::Lds) != 0 {
+        return None;
+    }
+    use gcn_isa::shape::Access;
+    let slot = insn.row.shape.slot(Role::Vdata)?;
+    let atomic = slot.access == Access::ReadWrite && slot.ty.bits() >= 32 && is_atomic(insn);
+    if slot.access == Access::Read || atomic && insn.field(Field::Glc) == 0 {
+        return None;
+    }
+    Some(insn.field(Field::Vdata) as u16 + insn.dwords(slot) as u16)
+}
+
+/// Whether the row's data are changed in memory and only come back with GLC.
+fn is_atomic(insn: &Insn) -> bool {
+    use gcn_isa::meaning::{Op, meaning};
+    let program = meaning(insn.row, insn.target);
+    program
+        .nodes
+        .iter()
+        .any(|node| matches!(node.op, Op::Atomic(..)))
+}
+
+/// Writes TFE's status: no access fails here.
+pub(crate) fn write_status(wave: &mut WaveState, register: u16, lanes: u64) {
+    operands::store(wave, register as usize, lanes, |_, _| 0);
+}

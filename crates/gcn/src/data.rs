@@ -1,0 +1,447 @@
+//! What buffers hold before a run: zeros, random numbers, ramps, lists, files; and the types of their elements.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::npy;
+use gcn_emu::fp::{Env, F16, F32, F64, convert};
+
+/// The type of a buffer's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Ty {
+    U8,
+    I8,
+    U16,
+    I16,
+    F16,
+    U32,
+    I32,
+    F32,
+    U64,
+    I64,
+    F64,
+}
+
+/// Every type with its name and numpy's.
+const TYPES: [(Ty, &str, &str); 11] = [
+    (Ty::U8, "u8", "|u1"),
+    (Ty::I8, "i8", "|i1"),
+    (Ty::U16, "u16", "<u2"),
+    (Ty::I16, "i16", "<i2"),
+    (Ty::F16, "f16", "<f2"),
+    (Ty::U32, "u32", "<u4"),
+    (Ty::I32, "i32", "<i4"),
+    (Ty::F32, "f32", "<f4"),
+    (Ty::U64, "u64", "<u8"),
+    (Ty::I64, "i64", "<i8"),
+    (Ty::F64, "f64", "<f8"),
+];
+
+impl fmt::Display for Ty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.row().1)
+    }
+}
+
+impl Ty {
+    fn row(self) -> &'static (Ty, &'static str, &'static str) {
+        &TYPES[self as usize]
+    }
+
+    /// The type with a name, as `f32`.
+    pub fn parse(name: &str) -> Option<Ty> {
+        TYPES.iter().find(|t| t.1 == name).map(|t| t.0)
+    }
+
+    /// The type that numpy spells so, as `<f4`.
+    pub fn from_descr(descr: &str) -> Option<Ty> {
+        let (order, kind) = descr.split_at_checked(1)?;
+        let known = TYPES.iter().find(|t| &t.2[1..] == kind)?;
+        (order != ">" || known.0.size() == 1).then_some(known.0)
+    }
+
+    /// All names, for messages.
+    pub fn names() -> String {
+        let names: Vec<&str> = TYPES.iter().map(|t| t.1).collect();
+        names.join(", ")
+    }
+
+    /// As numpy spells it.
+    pub fn descr(self) -> &'static str {
+        self.row().2
+    }
+
+    /// Bytes of an element.
+    pub fn size(self) -> usize {
+        match self {
+            Ty::U8 | Ty::I8 => 1,
+            Ty::U16 | Ty::I16 | Ty::F16 => 2,
+            Ty::U32 | Ty::I32 | Ty::F32 => 4,
+            Ty::U64 | Ty::I64 | Ty::F64 => 8,
+        }
+    }
+
+    /// Whether it is a floating-point type.
+    pub fn is_float(self) -> bool {
+        matches!(self, Ty::F16 | Ty::F32 | Ty::F64)
+    }
+
+    /// The least and the greatest integer of the type; of floats those that are taken where integers are given.
+    pub fn bounds(self) -> (i128, i128) {
+        let bits = 8 * self.size() as u32;
+        match self {
+            Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+            Ty::U8 | Ty::U16 | Ty::U32 | Ty::U64 => (0, (1 << bits) - 1),
+            _ => (i64::MIN as i128, u64::MAX as i128),
+        }
+    }
+
+    /// The bits of a number, rounded to nearest.
+    pub fn from_f64(self, value: f64) -> u64 {
+        match self {
+            Ty::F64 => value.to_bits(),
+            Ty::F32 => (value as f32).to_bits() as u64,
+            Ty::F16 => convert::<F64, F16>(value.to_bits(), &Env::IEEE, &Env::IEEE),
+            _ => self.from_int(value as i128),
+        }
+    }
+
+    /// The bits of an integer, its low ones where it does not fit.
+    pub fn from_int(self, value: i128) -> u64 {
+        match self {
+            Ty::F16 | Ty::F32 | Ty::F64 => self.from_f64(value as f64),
+            _ => value as u64 & (u64::MAX >> (64 - 8 * self.size())),
+        }
+    }
+
+    /// The value of an element's bits as a float, which 64-bit integers may not fit exactly.
+    pub fn to_f64(self, bits: u64) -> f64 {
+        match self {
+            Ty::F64 => f64::from_bits(bits),
+            Ty::F32 => f32::from_bits(bits as u32) as f64,
+            Ty::F16 => f64::from_bits(convert::<F16, F64>(bits, &Env::IEEE, &Env::IEEE)),
+            _ => self.to_int(bits) as f64,
+        }
+    }
+
+    /// The value of an integer element's bits.
+    pub fn to_int(self, bits: u64) -> i128 {
+        match self {
+            Ty::I8 => (bits as i8).into(),
+            Ty::I16 => (bits as i16).into(),
+            Ty::I32 => (bits as i32).into(),
+            Ty::I64 => (bits as i64).into(),
+            _ => bits.into(),
+        }
+    }
+
+    /// An element as people read it.
+    pub fn show(self, bits: u64) -> String {
+        match self {
+            Ty::F64 => format!("{:?}", f64::from_bits(bits)),
+            Ty::F32 => format!("{:?}", f32::from_bits(bits as u32)),
+            Ty::F16 => {
+                let wide = convert::<F16, F32>(bits, &Env::IEEE, &Env::IEEE);
+                format!("{:?}", f32::from_bits(wide as u32))
+            }
+            _ => self.to_int(bits).to_string(),
+        }
+    }
+
+    /// The bits of element `index` of `bytes`.
+    pub fn element(self, bytes: &[u8], index: usize) -> u64 {
+        let size = self.size();
+        let mut word = [0; 8];
+        word[..size].copy_from_slice(&bytes[index * size..(index + 1) * size]);
+        u64::from_le_bytes(word)
+    }
+
+    /// How many numbers of the type lie between two, of which 0 and -0 are one: units in the last place. A NaN is as far
+    /// from another number as can be, and none from another NaN.
+    pub fn ulps(self, a: u64, b: u64) -> u64 {
+        let rank = |bits: u64| -> i128 {
+            let sign = 1u64 << (8 * self.size() - 1);
+            let magnitude = (bits & (sign - 1)) as i128;
+            if bits & sign != 0 {
+                -magnitude
+            } else {
+                magnitude
+            }
+        };
+        if !self.is_float() {
+            let distance = (self.to_int(a) - self.to_int(b)).unsigned_abs();
+            return u64::try_from(distance).unwrap_or(u64::MAX);
+        }
+        match (self.to_f64(a).is_nan(), self.to_f64(b).is_nan()) {
+            (true, true) => 0,
+            (false, false) => u64::try_from((rank(a) - rank(b)).unsigned_abs()).unwrap_or(u64::MAX),
+            _ => u64::MAX,
+        }
+    }
+}
+
+/// The generator of random contents: SplitMix64.
+pub struct SplitMix(pub u64);
+
+impl SplitMix {
+    /// The next 64 bits.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// The next number from 0 up to but not including 1, of a float type's precision.
+    fn unit(&mut self, ty: Ty) -> f64 {
+        let bits = match ty {
+            Ty::F64 => 53,
+            Ty::F16 => 11,
+            _ => 24,
+        };
+        (self.next_u64() >> (64 - bits)) as f64 / (1u64 << bits) as f64
+    }
+}
+
+/// What a buffer holds before the first launch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Contents {
+    /// Zeros: bytes.
+    Zero(u64),
+    /// Random bytes: size and seed.
+    Rand(u64, u64),
+    /// Uniform f32 in [0, 1): bytes and seed.
+    RandF32(u64, u64),
+    /// Uniform f64 in [0, 1): bytes and seed.
+    RandF64(u64, u64),
+    /// Random numbers of a type: how many, seed, and bounds. Floats are below the upper bound; integers reach it.
+    Random(Ty, u64, u64, Number, Number),
+    /// `count` numbers from `start` on, each `step` more.
+    Ramp(Ty, u64, Number, Number),
+    /// The same number `count` times.
+    Fill(Ty, u64, Number),
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// A file's bytes, or a .npy file's elements.
+    File(PathBuf),
+}
+
+/// A number as it is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Number {
+    Int(i128),
+    Float(f64),
+}
+
+impl Number {
+    /// The bits of it in a type; `None` if it does not fit.
+    pub fn bits(self, ty: Ty) -> Option<u64> {
+        match self {
+            Number::Int(v) => {
+                let (low, high) = ty.bounds();
+                // The bits of a negative number are what hexadecimal gives.
+                let fits = (low..=high).contains(&v)
+                    || (!ty.is_float() && v > 0 && v < 1 << (8 * ty.size()));
+                fits.then(|| ty.from_int(v))
+            }
+            Number::Float(v) if ty.is_float() => Some(ty.from_f64(v)),
+            Number::Float(v) if v == v.trunc() && v.abs() < 1e18 => Number::Int(v as i128).bits(ty),
+            Number::Float(_) => None,
+        }
+    }
+
+    fn to_f64(self) -> f64 {
+        match self {
+            Number::Int(v) => v as f64,
+            Number::Float(v) => v,
+        }
+    }
+
+    fn to_int(self) -> i128 {
+        match self {
+            Number::Int(v) => v,
+            Number::Float(v) => v as i128,
+        }
+    }
+}
+
+/// The largest buffer that may be asked for.
+const LARGEST: u64 = 1 << 34;
+
+impl Contents {
+    /// The bytes.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or the size is out of bounds.
+    pub fn bytes(&self) -> Result<Vec<u8>, String> {
+        let sized = |n: u64| {
+            if n > LARGEST {
+                return Err(format!("a buffer of {n} bytes is larger than {LARGEST}"));
+            }
+            usize::try_from(n).map_err(|_| format!("a buffer of {n} bytes is too large"))
+        };
+        let elements = |ty: Ty, count: u64, mut next: Box<dyn FnMut(u64) -> u64>| {
+            let size = sized(count.saturating_mul(ty.size() as u64))?;
+            let mut out = Vec::with_capacity(size);
+            for n in 0..count {
+                out.extend_from_slice(&next(n).to_le_bytes()[..ty.size()]);
+            }
+            Ok::<_, String>(out)
+        };
+        // Whole numbers, of which the last is cut where the size says so.
+        let random = |ty: Ty, size: u64, seed: u64| -> Result<Vec<u8>, String> {
+            let (size, mut rng) = (sized(size)?, SplitMix(seed));
+            let count = (size as u64).div_ceil(ty.size() as u64);
+            let mut out = elements(
+                ty,
+                count,
+                Box::new(move |_| match ty {
+                    Ty::U64 => rng.next_u64(),
+                    ty => {
+                        let v = rng.unit(ty);
+                        ty.from_f64(v)
+                    }
+                }),
+            )?;
+            out.truncate(size);
+            Ok::<_, String>(out)
+        };
+        Ok(match self {
+            Contents::Zero(n) => vec![0; sized(*n)?],
+            Contents::Rand(n, seed) => random(Ty::U64, *n, *seed)?,
+            Contents::RandF32(n, seed) => random(Ty::F32, *n, *seed)?,
+            Contents::RandF64(n, seed) => random(Ty::F64, *n, *seed)?,
+            Contents::Random(ty, count, seed, low, high) => {
+                let (ty, low, high, mut rng) = (*ty, *low, *high, SplitMix(*seed));
+                elements(
+                    ty,
+                    *count,
+                    Box::new(move |_| {
+                        if ty.is_float() {
+                            let (low, high) = (low.to_f64(), high.to_f64());
+                            let u = rng.unit(ty);
+                            return ty.from_f64(low + (high - low) * u);
+                        }
+                        let (low, high) = (low.to_int(), high.to_int());
+                        let span = (high - low + 1).max(1) as u128;
+                        let offset = (rng.next_u64() as u128 * span) >> 64;
+                        ty.from_int(low + offset as i128)
+                    }),
+                )?
+            }
+            Contents::Ramp(ty, count, start, step) => {
+                let (ty, start, step) = (*ty, *start, *step);
+                let whole = !ty.is_float();
+                elements(
+                    ty,
+                    *count,
+                    Box::new(move |n| match whole {
+                        true => ty.from_int(start.to_int().wrapping_add(step.to_int() * n as i128)),
+                        false => ty.from_f64(start.to_f64() + step.to_f64() * n as f64),
+                    }),
+                )?
+            }
+            Contents::Fill(ty, count, value) => {
+                let bits = value
+                    .bits(*ty)
+                    .ok_or_else(|| format!("{value:?} does not fit {ty}"))?;
+                elements(*ty, *count, Box::new(move |_| bits))?
+            }
+            Contents::Bytes(bytes) => bytes.clone(),
+            Contents::File(path) => {
+                let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+                if is_npy(path) {
+                    npy::data(&bytes).map_err(|e| format!("{}: {e}", path.display()))?
+                } else {
+                    bytes
+                }
+            }
+        })
+    }
+
+    /// The type of the elements, where the contents say so.
+    pub fn ty(&self) -> Option<Ty> {
+        match self {
+            Contents::RandF32(..) => Some(Ty::F32),
+            Contents::RandF64(..) => Some(Ty::F64),
+            Contents::Random(ty, ..) | Contents::Ramp(ty, ..) | Contents::Fill(ty, ..) => Some(*ty),
+            Contents::File(path) if is_npy(path) => {
+                let file = std::fs::read(path).ok()?;
+                Ty::from_descr(&npy::element_type(&file).ok()?)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a file is numpy's, by its name.
+pub fn is_npy(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("npy"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_the_order_of_types() {
+        for (ty, name, descr) in TYPES {
+            assert_eq!(Ty::parse(name), Some(ty));
+            assert_eq!(Ty::from_descr(descr), Some(ty));
+            assert_eq!(ty.to_string(), name);
+            assert_eq!(descr[2..], ty.size().to_string());
+        }
+    }
+
+    #[test]
+    fn units_in_the_last_place() {
+        let f = |v: f32| v.to_bits() as u64;
+        assert_eq!(Ty::F32.ulps(f(1.0), f(1.0 + f32::EPSILON)), 1);
+        assert_eq!(Ty::F32.ulps(f(1.0), f(1.0 - f32::EPSILON)), 2);
+        assert_eq!(Ty::F32.ulps(f(0.0), f(-0.0)), 0);
+        assert_eq!(Ty::F32.ulps(1, 1 << 31 | 1), 2);
+        assert_eq!(Ty::F32.ulps(f(f32::MAX), f(f32::INFINITY)), 1);
+        assert_eq!(Ty::F32.ulps(f(f32::NAN), f(-f32::NAN)), 0);
+        assert_eq!(Ty::F32.ulps(f(f32::NAN), f(1.0)), u64::MAX);
+        assert_eq!(Ty::F16.ulps(0x3c00, 0x3c01), 1);
+        assert_eq!(Ty::I8.ulps(0xff, 0x01), 2);
+        assert_eq!(Ty::U64.ulps(0, u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn contents() {
+        let int = Number::Int;
+        let ramp = Contents::Ramp(Ty::I16, 3, int(-1), int(2)).bytes().unwrap();
+        assert_eq!(ramp, [0xff, 0xff, 1, 0, 3, 0]);
+        let ramp = Contents::Ramp(Ty::F32, 3, Number::Float(0.5), int(1)).bytes();
+        let expected: Vec<u8> = [0.5f32, 1.5, 2.5]
+            .iter()
+            .flat_map(|v| v.to_le_bytes())
+            .collect();
+        assert_eq!(ramp.unwrap(), expected);
+        let random = Contents::Random(Ty::I8, 1000, 3, int(-2), int(2))
+            .bytes()
+            .unwrap();
+        for v in [-2i8, -1, 0, 1, 2] {
+            assert!(random.contains(&(v as u8)));
+        }
+        assert!(random.iter().all(|v| (-2..=2).contains(&(*v as i8))));
+        let unit = Contents::RandF32(8, 1).bytes().unwrap();
+        assert_eq!(
+            Contents::Random(Ty::F32, 2, 1, int(0), int(1))
+                .bytes()
+                .unwrap(),
+            unit
+        );
+        let all = Contents::Random(Ty::U64, 2, 9, int(0), int(u64::MAX.into()))
+            .bytes()
+            .unwrap();
+        assert_eq!(all, Contents::Rand(16, 9).bytes().unwrap());
+        assert!(Contents::Zero(1 << 40).bytes().is_err());
+        assert!(Contents::Fill(Ty::U8, 1, int(256)).bytes().is_err());
+    }
+}

@@ -1,0 +1,834 @@
+//! A GPU to load kernels on, and to launch them with typed arguments.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/kernels/vadd-gfx900.co");
+//! use gcn::{Gpu, Target};
+//!
+//! let gpu = Gpu::new(Target::parse("gfx900").ok_or("no such target")?)?;
+//! // A code object, or a bundle, program or library that carries one for this target.
+//! let program = gpu.load_file(path)?;
+//! let vadd = program.kernel("vadd")?;
+//!
+//! let a = gpu.buffer(&[1.0f32, 2.0, 3.0])?;
+//! let b = gpu.buffer(&[0.5f32, 0.25, 0.125])?;
+//! let sum = gpu.zeros::<f32>(3)?;
+//! let stats = vadd
+//!     .launch([3], [64])
+//!     .arg(&a)
+//!     .arg(&b)
+//!     .arg(&sum)
+//!     .arg(3u32)
+//!     .run()?;
+//! assert_eq!(sum.read()?, [1.5, 2.25, 3.125]);
+//! assert_eq!(stats.waves, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Arguments are checked against what the object says of its kernel's parameters, and everything that goes wrong is an
+//! [`Error`] that can be matched on:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/kernels/vadd-gfx900.co");
+//! # use gcn::{Gpu, Target};
+//! use gcn::gpu::{Error, Mismatch};
+//! use gcn::emu::dispatch::RunError;
+//!
+//! # let gpu = Gpu::new(Target::parse("gfx900").ok_or("no such target")?)?;
+//! let vadd = gpu.load_file(path)?.kernel("vadd")?;
+//! let a = gpu.zeros::<f32>(64)?;
+//!
+//! let error = vadd.launch([64], [64]).arg(&a).arg(&a).arg(&a).arg(64u64).run().unwrap_err();
+//! assert!(matches!(
+//!     error,
+//!     Error::Argument { index: 3, mismatch: Mismatch::Size { expected: 4, given: 8 }, .. }
+//! ));
+//!
+//! // 4,096 work-items run over the end of buffers of 64 elements, into a page that is not mapped.
+//! let error = vadd.launch([4096], [64]).arg(&a).arg(&a).arg(&a).arg(4096u32).run().unwrap_err();
+//! let Error::Run(RunError::Fault { place, report }) = error else { panic!("{error}") };
+//! println!("workgroup {:?}: {} at {:#x}", place.workgroup, report.text, report.pc);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Gpu`] can be shared: buffers are allocated, objects loaded and kernels launched through `&self`, from any thread.
+//! What lies below is [`Gpu::machine`].
+
+use crate::emu::dispatch::watch::Watch;
+use crate::emu::dispatch::{self, LoadError, Loaded, RunError, Stats};
+use crate::emu::mem::{Fault, MemError, Perm};
+use crate::isa::Target;
+use crate::object::metadata::{Arg as Parameter, ValueKind};
+use crate::object::{CodeObject, Container, Source};
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What goes wrong between an object's file and a kernel's end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file cannot be read, or holds no code object.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: gcn_object::Error,
+    },
+    /// A code object, or what carries it, cannot be read or chosen.
+    #[error(transparent)]
+    Object(#[from] gcn_object::Error),
+    /// A code object cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Source does not assemble.
+    #[error("{}", text.trim_end())]
+    Assembly {
+        /// The diagnostics, as the assembler shows them.
+        text: String,
+    },
+    /// A code object is for no chip of gfx6 to gfx9.
+    #[error("{0} is no gfx6 to gfx9 target")]
+    Target(String),
+    /// The program has no such kernel.
+    #[error("no kernel `{name}`; the object has: {}", have.join(", "))]
+    NoKernel {
+        /// The name.
+        name: String,
+        /// The kernels it has.
+        have: Vec<String>,
+    },
+    /// The program has no such variable.
+    #[error("no variable `{0}` in the object")]
+    NoVariable(String),
+    /// A kernel is given more or fewer arguments than it takes.
+    #[error("kernel {kernel} takes {} arguments ({}), {given} were given", takes.len(), takes.join(", "))]
+    ArgumentCount {
+        /// The kernel.
+        kernel: String,
+        /// Its parameters: types and names.
+        takes: Vec<String>,
+        /// The number of arguments.
+        given: usize,
+    },
+    /// An argument does not fit its parameter.
+    #[error("argument {index} ({parameter}): {mismatch}")]
+    Argument {
+        /// The argument's number, from 0.
+        index: usize,
+        /// The parameter's type and name.
+        parameter: String,
+        /// What does not fit.
+        mismatch: Mismatch,
+    },
+    /// A kernel's arguments, or its LDS, have more bytes than there can be.
+    #[error("kernel {kernel}: {bytes} bytes of {what} are too many")]
+    TooLarge {
+        /// The kernel.
+        kernel: String,
+        /// Arguments or LDS.
+        what: &'static str,
+        /// How many there are.
+        bytes: u64,
+    },
+    /// A read or write beyond a buffer's end.
+    #[error("elements {start} to {end} of a buffer of {len}")]
+    Range {
+        /// The first element.
+        start: usize,
+        /// The one behind the last.
+        end: usize,
+        /// Elements of the buffer.
+        len: usize,
+    },
+    /// Guest memory is used up, or cannot be had.
+    #[error(transparent)]
+    Memory(#[from] MemError),
+    /// Guest memory cannot be read or written.
+    #[error(transparent)]
+    Access(#[from] Fault),
+    /// The launch is impossible, or the kernel did not finish.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// How an argument does not fit its parameter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// A value's size.
+    #[error("expected {expected} bytes, not {given}")]
+    Size {
+        /// Bytes of the parameter.
+        expected: u64,
+        /// Bytes of the value.
+        given: u64,
+    },
+    /// It is to be a value.
+    #[error("expected a value, as i32:5 or bytes:HEX")]
+    Value,
+    /// It is to be a buffer.
+    #[error("expected a buffer, as buf:zero:4096")]
+    Buffer,
+    /// It is to be a number of bytes of LDS.
+    #[error("expected local:BYTES")]
+    Local,
+    /// The machine has nothing of the kind.
+    #[error("{0} arguments are not supported")]
+    Unsupported(String),
+    /// The object places it outside the kernel's arguments.
+    #[error("expected a place inside the kernarg segment")]
+    Outside,
+}
+
+/// A type of a buffer's elements.
+pub trait Element: Copy + Default + private::Bytes {
+    /// As numpy spells it: `<f4`.
+    const DESCR: &'static str;
+}
+
+mod private {
+    pub trait Bytes: Sized {
+        fn put(self, out: &mut Vec<u8>);
+        fn take(bytes: &[u8]) -> Self;
+    }
+}
+
+macro_rules! element {
+    ($($t:ty: $descr:literal),*) => { $(
+        impl Element for $t {
+            const DESCR: &'static str = $descr;
+        }
+        impl private::Bytes for $t {
+            fn put(self, out: &mut Vec<u8>) {
+                out.extend(self.to_le_bytes());
+            }
+            fn take(bytes: &[u8]) -> $t {
+                let mut array = [0; size_of::<$t>()];
+                array.copy_from_slice(bytes);
+                <$t>::from_le_bytes(array)
+            }
+        }
+        impl From<$t> for Arg {
+            fn from(value: $t) -> Arg {
+                Arg::Value(value.to_le_bytes().to_vec())
+            }
+        }
+    )* };
+}
+
+element!(
+    u8: "|u1", i8: "|i1", u16: "<u2", i16: "<i2", u32: "<u4", i32: "<i4", u64: "<u8", i64: "<i8", f32: "<f4", f64: "<f8"
+);
+
+/// A GPU: memory, and what runs waves. Clones are the same GPU.
+#[derive(Clone)]
+pub struct Gpu {
+    machine: Arc<dispatch::Gpu>,
+}
+
+/// Guest memory where nothing else is said, in bytes. It takes the host's memory only where it is touched.
+const MEMORY: u64 = 4 << 30;
+
+impl Gpu {
+    /// A GPU with 4 GiB of memory, of which the host's is taken as it is used.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the host has no such range of addresses.
+    pub fn new(target: Target) -> Result<Gpu, Error> {
+        Gpu::with_memory(target, MEMORY)
+    }
+
+    /// A GPU with so many bytes of memory.
+    ///
+    /// # Errors
+    /// As [`Gpu::new`].
+    pub fn with_memory(target: Target, bytes: u64) -> Result<Gpu, Error> {
+        Ok(Gpu::from_machine(dispatch::Gpu::new(target, bytes)?))
+    }
+
+    /// A GPU of a machine, as one with another engine.
+    pub fn from_machine(machine: dispatch::Gpu) -> Gpu {
+        Gpu {
+            machine: Arc::new(machine),
+        }
+    }
+
+    /// The chip.
+    pub fn target(&self) -> Target {
+        self.machine.target()
+    }
+
+    /// The machine below: its memory, and dispatches with arguments laid out by the caller.
+    pub fn machine(&self) -> &dispatch::Gpu {
+        &self.machine
+    }
+
+    /// Loads a code object, or that for this target out of a bundle, program or library.
+    ///
+    /// # Errors
+    /// [`Error::Object`], [`Error::Load`].
+    pub fn load(&self, bytes: &[u8]) -> Result<Program, Error> {
+        self.choose(Source::from_bytes(bytes.to_vec()))
+    }
+
+    /// As [`Gpu::load`], from a file, of which only what is needed is read.
+    ///
+    /// # Errors
+    /// [`Error::File`], and as [`Gpu::load`].
+    pub fn load_file(&self, path: impl AsRef<Path>) -> Result<Program, Error> {
+        let path = path.as_ref();
+        let file = |source| Error::File {
+            path: path.to_owned(),
+            source,
+        };
+        let source = Source::open(path).map_err(file)?;
+        self.choose(source).map_err(|e| match e {
+            Error::Object(source) => file(source),
+            other => other,
+        })
+    }
+
+    fn choose(&self, source: Source) -> Result<Program, Error> {
+        let container = Container::new(source)?;
+        // The one object of a file is loaded, or refused, whatever its target.
+        let entry = match container.choose(None, None) {
+            Ok(entry) => entry,
+            Err(_) => container.choose(Some(self.target().name()), None)?,
+        };
+        self.load_object(container.object(entry)?)
+    }
+
+    /// Loads a code object that has been read.
+    ///
+    /// # Errors
+    /// [`Error::Load`].
+    pub fn load_object(&self, object: CodeObject) -> Result<Program, Error> {
+        let loaded = self.machine.load(&object)?;
+        Ok(Program {
+            inner: Arc::new(Inner {
+                gpu: self.clone(),
+                object,
+                loaded,
+            }),
+        })
+    }
+
+    /// Assembles source, in LLVM's or the documents' spelling, and loads what comes of it.
+    ///
+    /// # Errors
+    /// [`Error::Assembly`], [`Error::Load`].
+    pub fn assemble(&self, source: &str) -> Result<Program, Error> {
+        self.load_object(assemble(source, "source", Some(self.target()))?)
+    }
+
+    /// A buffer that holds a copy of `data`.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if memory is used up.
+    pub fn buffer<T: Element>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
+        let buffer = self.zeros(data.len())?;
+        buffer.write(0, data)?;
+        Ok(buffer)
+    }
+
+    /// A buffer of zeros.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if memory is used up.
+    pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>, Error> {
+        let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
+        let address = self.machine.memory.alloc(bytes, 256, Perm::RW)?;
+        Ok(Buffer {
+            address,
+            len,
+            gpu: self.clone(),
+            region: Some(Arc::new(Region {
+                gpu: self.clone(),
+                address,
+            })),
+            element: PhantomData,
+        })
+    }
+}
+
+/// Source to a code object; `name` is the file's in diagnostics, `target` what it is for where it does not say so.
+///
+/// # Errors
+/// [`Error::Assembly`], [`Error::Object`].
+pub fn assemble(source: &str, name: &str, target: Option<Target>) -> Result<CodeObject, Error> {
+    let options = gcn_asm::Options {
+        target,
+        ..gcn_asm::Options::default()
+    };
+    let output = gcn_asm::assemble(source, name, &options);
+    let object = output.object.ok_or_else(|| Error::Assembly {
+        text: gcn_asm::render(&output.diagnostics, false),
+    })?;
+    Ok(CodeObject::parse(&object.loadable()?)?)
+}
+
+/// Memory that is given back when nobody has it any more.
+#[derive(Debug)]
+struct Region {
+    gpu: Gpu,
+    address: u64,
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // It was allocated, and is freed once.
+        let _ = self.gpu.machine.memory.free(self.address);
+    }
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gpu")
+            .field("target", &self.target().name())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Elements in a GPU's memory, given back when the buffer and all arguments made of it are dropped. Clones are the same
+/// memory.
+#[derive(Clone, Debug)]
+pub struct Buffer<T> {
+    address: u64,
+    len: usize,
+    gpu: Gpu,
+    region: Option<Arc<Region>>,
+    element: PhantomData<T>,
+}
+
+impl<T: Element> Buffer<T> {
+    /// The guest address of the first element.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// How many elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no element.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    fn range(&self, start: usize, count: usize) -> Result<u64, Error> {
+        let end = start.saturating_add(count);
+        if end > self.len {
+            let len = self.len;
+            return Err(Error::Range { start, end, len });
+        }
+        Ok(self.address + (start * size_of::<T>()) as u64)
+    }
+
+    /// Stores elements from element `start` on.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn write(&self, start: usize, data: &[T]) -> Result<(), Error> {
+        let address = self.range(start, data.len())?;
+        let mut bytes = Vec::with_capacity(size_of_val(data));
+        data.iter().for_each(|v| v.put(&mut bytes));
+        Ok(self.gpu.machine.memory.write(address, &bytes)?)
+    }
+
+    /// All elements.
+    ///
+    /// # Errors
+    /// [`Error::Access`], where the memory is a variable's and has been unloaded.
+    pub fn read(&self) -> Result<Vec<T>, Error> {
+        self.read_range(0, self.len)
+    }
+
+    /// `count` elements from element `start` on.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn read_range(&self, start: usize, count: usize) -> Result<Vec<T>, Error> {
+        let address = self.range(start, count)?;
+        let mut bytes = vec![0; count * size_of::<T>()];
+        self.gpu.machine.memory.read(address, &mut bytes)?;
+        Ok(bytes.chunks_exact(size_of::<T>()).map(T::take).collect())
+    }
+
+    /// The argument that points to element `start`.
+    ///
+    /// # Errors
+    /// [`Error::Range`] beyond the buffer's end.
+    pub fn at(&self, start: usize) -> Result<Arg, Error> {
+        let address = self.range(start, 0)?;
+        Ok(Arg::Buffer(Pointer {
+            address,
+            _region: self.region.clone(),
+        }))
+    }
+}
+
+/// A guest address that an argument holds, and the buffer that is there, which lives as long.
+#[derive(Clone, Debug)]
+pub struct Pointer {
+    address: u64,
+    _region: Option<Arc<Region>>,
+}
+
+/// A kernel's argument. Numbers and references to buffers become one by `into`.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    /// A value's bytes, little-endian; of structures too.
+    Value(Vec<u8>),
+    /// The address of a buffer.
+    Buffer(Pointer),
+    /// A dynamic local pointer to so many bytes of LDS.
+    Local(u32),
+}
+
+impl Arg {
+    /// A pointer to any guest address.
+    pub fn pointer(address: u64) -> Arg {
+        Arg::Buffer(Pointer {
+            address,
+            _region: None,
+        })
+    }
+}
+
+impl<T> From<&Buffer<T>> for Arg {
+    fn from(buffer: &Buffer<T>) -> Arg {
+        Arg::Buffer(Pointer {
+            address: buffer.address,
+            _region: buffer.region.clone(),
+        })
+    }
+}
+
+/// A loaded code object. It is unloaded when the last of its clones and kernels is dropped.
+#[derive(Clone, Debug)]
+pub struct Program {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    gpu: Gpu,
+    object: CodeObject,
+    loaded: Loaded,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // It was loaded, and is unloaded once.
+        let _ = self.gpu.machine.unload(&self.loaded);
+    }
+}
+
+impl Program {
+    /// The object.
+    pub fn object(&self) -> &CodeObject {
+        &self.inner.object
+    }
+
+    /// Where it lies in memory.
+    pub fn loaded(&self) -> &Loaded {
+        &self.inner.loaded
+    }
+
+    /// The names of its kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> + Clone {
+        self.inner.loaded.kernels.iter().map(|k| k.name.as_str())
+    }
+
+    /// The kernel with a name: as it is in the object, or without the decorations of C++ where that is clear.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`].
+    pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
+        let named = crate::dis::named(self.kernels(), name).unwrap_or(name);
+        let index = self.kernels().position(|k| k == named);
+        let index = index.ok_or_else(|| Error::NoKernel {
+            name: name.to_owned(),
+            have: self.kernels().map(str::to_owned).collect(),
+        })?;
+        Ok(Kernel {
+            program: self.clone(),
+            index,
+        })
+    }
+
+    /// A global variable, as elements of a type: as many as fit its size.
+    ///
+    /// # Errors
+    /// [`Error::NoVariable`].
+    pub fn variable<T: Element>(&self, name: &str) -> Result<Buffer<T>, Error> {
+        let object = &self.inner.object;
+        let symbols = object.symbols.iter().chain(&object.dynamic_symbols);
+        let symbol = symbols
+            .filter(|s| s.size > 0)
+            .find(|s| s.name == name)
+            .ok_or_else(|| Error::NoVariable(name.to_owned()))?;
+        Ok(Buffer {
+            address: self.inner.loaded.base.wrapping_add(symbol.address),
+            len: usize::try_from(symbol.size).unwrap_or(0) / size_of::<T>(),
+            gpu: self.inner.gpu.clone(),
+            region: None,
+            element: PhantomData,
+        })
+    }
+}
+
+/// A kernel of a loaded code object.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    program: Program,
+    index: usize,
+}
+
+/// The most bytes of kernel arguments.
+const LARGEST_KERNARG: u64 = 1 << 20;
+
+impl Kernel {
+    /// What the object says of it.
+    pub fn about(&self) -> &gcn_object::read::Kernel {
+        &self.program.inner.loaded.kernels[self.index]
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.about().name
+    }
+
+    /// The object it is of.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// What the object says of the arguments that a launch gives; `None` if it says nothing, as hand-written objects may.
+    pub fn parameters(&self) -> Option<Vec<&Parameter>> {
+        let metadata = self.about().metadata.as_ref()?;
+        if metadata.args.is_empty() && metadata.kernarg_segment_size != 0 {
+            return None;
+        }
+        let hidden = |a: &&Parameter| !a.value_kind_name.starts_with("hidden_");
+        Some(metadata.args.iter().filter(hidden).collect())
+    }
+
+    /// A launch of `grid` work-items in workgroups of `group`, in up to three dimensions.
+    pub fn launch<const D: usize, const E: usize>(
+        &self,
+        grid: [u32; D],
+        group: [u32; E],
+    ) -> Launch {
+        let three = |dims: &[u32]| std::array::from_fn(|d| dims.get(d).copied().unwrap_or(1));
+        Launch {
+            kernel: self.clone(),
+            args: Vec::new(),
+            options: dispatch::Launch {
+                grid: three(&grid),
+                group: three(&group),
+                threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
+                ..dispatch::Launch::default()
+            },
+        }
+    }
+
+    /// The bytes of the arguments, and of the LDS that they ask for beyond the kernel's own.
+    fn lay_out(&self, args: &[Arg]) -> Result<(Vec<u8>, u32), Error> {
+        let kernel = self.about();
+        let natural: Vec<Parameter>;
+        let known = self.parameters();
+        let parameters = match &known {
+            Some(known) => known.clone(),
+            None => {
+                natural = natural_layout(args);
+                natural.iter().collect()
+            }
+        };
+        if parameters.len() != args.len() {
+            return Err(Error::ArgumentCount {
+                kernel: kernel.name.clone(),
+                takes: parameters.iter().map(|p| describe(p)).collect(),
+                given: args.len(),
+            });
+        }
+        let end = parameters.iter().map(|a| a.offset.saturating_add(a.size));
+        let end = end.max().unwrap_or(0);
+        let size = match (&known, &kernel.metadata) {
+            (Some(_), Some(metadata)) => metadata.kernarg_segment_size,
+            _ => end,
+        };
+        let too_large = |what, bytes| Error::TooLarge {
+            kernel: kernel.name.clone(),
+            what,
+            bytes,
+        };
+        if size > LARGEST_KERNARG {
+            return Err(too_large("arguments", size));
+        }
+        let mut kernarg = vec![0; size as usize];
+        let fixed = kernel.descriptor.group_segment_fixed_size as u64;
+        let mut lds = fixed;
+        for (index, (arg, parameter)) in args.iter().zip(&parameters).enumerate() {
+            let wrong = |mismatch| Error::Argument {
+                index,
+                parameter: describe(parameter),
+                mismatch,
+            };
+            use ValueKind::{ByValue, DynamicSharedPointer, GlobalBuffer, Image, Sampler};
+            let bytes = match (arg, parameter.value_kind) {
+                (Arg::Value(bytes), ByValue | Image | Sampler) => {
+                    let (expected, given) = (parameter.size, bytes.len() as u64);
+                    if expected != given {
+                        return Err(wrong(Mismatch::Size { expected, given }));
+                    }
+                    bytes.clone()
+                }
+                (Arg::Buffer(pointer), GlobalBuffer | Image | Sampler) => {
+                    pointer.address.to_le_bytes().to_vec()
+                }
+                (Arg::Local(bytes), DynamicSharedPointer) => {
+                    let align = parameter.pointee_align.clamp(1, 128).next_power_of_two();
+                    let offset = lds.next_multiple_of(align);
+                    lds = offset + *bytes as u64;
+                    let mut bytes = offset.to_le_bytes().to_vec();
+                    bytes.resize(parameter.size as usize, 0);
+                    bytes
+                }
+                (_, ByValue) => return Err(wrong(Mismatch::Value)),
+                (_, GlobalBuffer | Image | Sampler) => return Err(wrong(Mismatch::Buffer)),
+                (_, DynamicSharedPointer) => return Err(wrong(Mismatch::Local)),
+                _ => {
+                    let kind = parameter.value_kind_name.clone();
+                    return Err(wrong(Mismatch::Unsupported(kind)));
+                }
+            };
+            let at = parameter.offset as usize;
+            kernarg
+                .get_mut(at..at.saturating_add(bytes.len()))
+                .ok_or_else(|| wrong(Mismatch::Outside))?
+                .copy_from_slice(&bytes);
+        }
+        let dynamic = u32::try_from(lds - fixed).map_err(|_| too_large("LDS", lds))?;
+        Ok((kernarg, dynamic))
+    }
+}
+
+/// Arguments one after another, each aligned to its size, as the compiler lays them out.
+fn natural_layout(args: &[Arg]) -> Vec<Parameter> {
+    let mut end = 0u64;
+    args.iter()
+        .map(|arg| {
+            let (size, kind, word) = match arg {
+                Arg::Value(bytes) => (bytes.len() as u64, ValueKind::ByValue, "by_value"),
+                Arg::Buffer(_) => (8, ValueKind::GlobalBuffer, "global_buffer"),
+                Arg::Local(_) => (4, ValueKind::DynamicSharedPointer, "dynamic_shared_pointer"),
+            };
+            let offset = end.next_multiple_of(size.clamp(1, 16).next_power_of_two());
+            end = offset + size;
+            Parameter {
+                name: None,
+                type_name: None,
+                offset,
+                size,
+                value_kind: kind,
+                value_kind_name: word.into(),
+                address_space: None,
+                access: None,
+                actual_access: None,
+                pointee_align: 16,
+                is_const: false,
+                is_restrict: false,
+                is_volatile: false,
+                is_pipe: false,
+            }
+        })
+        .collect()
+}
+
+/// A parameter's type and name.
+fn describe(arg: &Parameter) -> String {
+    let name = arg.name.as_deref().unwrap_or("");
+    let ty = arg.type_name.as_deref().unwrap_or(&arg.value_kind_name);
+    format!("{ty} {name}").trim().to_owned()
+}
+
+/// A kernel about to run.
+#[derive(Clone, Debug)]
+#[must_use = "nothing runs before `run` is called"]
+pub struct Launch {
+    kernel: Kernel,
+    args: Vec<Arg>,
+    options: dispatch::Launch,
+}
+
+impl Launch {
+    /// The next argument, in the order of the kernel's own.
+    pub fn arg(mut self, arg: impl Into<Arg>) -> Launch {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// The next argument: a pointer to so many bytes of LDS of its own.
+    pub fn local(self, bytes: u32) -> Launch {
+        self.arg(Arg::Local(bytes))
+    }
+
+    /// Several arguments.
+    pub fn args(mut self, args: impl IntoIterator<Item = Arg>) -> Launch {
+        self.args.extend(args);
+        self
+    }
+
+    /// Host threads that run workgroups; by default one a core.
+    pub fn threads(mut self, threads: usize) -> Launch {
+        self.options.threads = threads;
+        self
+    }
+
+    /// One thread and one defined order: the same results every time, whatever the kernel does.
+    pub fn deterministic(mut self, on: bool) -> Launch {
+        self.options.deterministic = on;
+        self
+    }
+
+    /// The most instructions of all waves together.
+    pub fn max_instructions(mut self, most: Option<u64>) -> Launch {
+        self.options.max_instructions = most;
+        self
+    }
+
+    /// Who looks on while it runs.
+    pub fn watch(mut self, watch: Watch) -> Launch {
+        self.options.watch = watch;
+        self
+    }
+
+    /// Everything that a dispatch can be told but its arguments, which are those of [`Launch::arg`].
+    pub fn options(&mut self) -> &mut dispatch::Launch {
+        &mut self.options
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// [`Error::ArgumentCount`] and [`Error::Argument`] before anything runs; [`Error::Run`].
+    pub fn run(&self) -> Result<Stats, Error> {
+        let (kernarg, dynamic_lds) = self.kernel.lay_out(&self.args)?;
+        let inner = &self.kernel.program.inner;
+        let launch = dispatch::Launch {
+            kernarg,
+            dynamic_lds,
+            ..self.options.clone()
+        };
+        let name = self.kernel.name();
+        Ok(inner.gpu.machine.dispatch(&inner.loaded, name, &launch)?)
+    }
+}

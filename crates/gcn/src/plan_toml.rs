@@ -1,0 +1,539 @@
+//! Reads plans as they are written down: TOML, as docs/plans.md describes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::data::{Contents, Number, Ty, is_npy};
+use crate::plan::{
+    ArgPlan, BufferPlan, CheckPlan, Expected, LaunchPlan, Options, Plan, SavePlan, Tolerance,
+};
+use crate::run::{ArgSpec, parse_arg};
+use crate::{gpu, io, npy};
+use gcn_isa::Target;
+use gcn_object::CodeObject;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    target: Option<Spanned<String>>,
+    object: Option<Spanned<String>>,
+    #[serde(default)]
+    objects: BTreeMap<String, Spanned<String>>,
+    threads: Option<usize>,
+    #[serde(default)]
+    deterministic: bool,
+    max_instructions: Option<u64>,
+    #[serde(default)]
+    repeat: u32,
+    #[serde(default)]
+    buffers: BTreeMap<String, Spanned<BufferToml>>,
+    #[serde(default)]
+    launch: Vec<Spanned<LaunchToml>>,
+    #[serde(default)]
+    check: Vec<Spanned<CheckToml>>,
+    #[serde(default)]
+    save: Vec<Spanned<SaveToml>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BufferToml {
+    #[serde(rename = "type")]
+    ty: Option<Spanned<String>>,
+    count: Option<u64>,
+    bytes: Option<u64>,
+    zeros: Option<bool>,
+    value: Option<NumberToml>,
+    values: Option<Vec<NumberToml>>,
+    random: Option<RandomToml>,
+    ramp: Option<RampToml>,
+    file: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RandomToml {
+    seed: u64,
+    low: Option<NumberToml>,
+    high: Option<NumberToml>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RampToml {
+    start: Option<NumberToml>,
+    step: Option<NumberToml>,
+}
+
+/// TOML's integers end at 2^63 - 1; larger ones are written as text.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(try_from = "Written")]
+struct NumberToml(Number);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Int(i64),
+    Float(f64),
+    Text(String),
+}
+
+impl TryFrom<Written> for NumberToml {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<NumberToml, String> {
+        Ok(NumberToml(match written {
+            Written::Int(v) => Number::Int(v.into()),
+            Written::Float(v) => Number::Float(v),
+            Written::Text(text) => {
+                let integer = crate::run::integer(&text);
+                Number::Int(integer.ok_or_else(|| format!("`{text}` is no integer"))?)
+            }
+        }))
+    }
+}
+
+impl NumberToml {
+    fn number(self) -> Number {
+        self.0
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LaunchToml {
+    object: Option<Spanned<String>>,
+    kernel: String,
+    grid: Spanned<Vec<u32>>,
+    group: Spanned<Vec<u32>>,
+    #[serde(default)]
+    args: Vec<Spanned<ArgToml>>,
+    times: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ArgToml {
+    Word(String),
+    Buffer(FromToml),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FromToml {
+    buffer: String,
+    #[serde(default)]
+    offset: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CheckToml {
+    buffer: Spanned<String>,
+    #[serde(rename = "type")]
+    ty: Option<Spanned<String>>,
+    #[serde(default)]
+    first: usize,
+    count: Option<usize>,
+    value: Option<NumberToml>,
+    values: Option<Vec<NumberToml>>,
+    ramp: Option<RampToml>,
+    file: Option<Spanned<String>>,
+    equals: Option<Spanned<String>>,
+    #[serde(default)]
+    equals_first: usize,
+    ulps: Option<u64>,
+    absolute: Option<f64>,
+    relative: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SaveToml {
+    buffer: Spanned<String>,
+    file: String,
+    #[serde(rename = "type")]
+    ty: Option<Spanned<String>>,
+    shape: Option<Vec<usize>>,
+}
+
+/// A plan's text and where it is, for messages and for the files it names.
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+/// Reads a plan and the code objects that it names. Files are relative to the plan.
+///
+/// # Errors
+/// A message with file, line and column.
+pub fn read(path: &Path, target: Option<Target>) -> Result<(Plan, Options), String> {
+    let text = io::read_text(path)?;
+    let reader = Reader { path, text: &text };
+    let file: File = toml::from_str(&text).map_err(|e| {
+        let at = e.span().map_or(0, |span| span.start);
+        format!("{}: {}", reader.at(at), e.message())
+    })?;
+    reader.plan(file, target)
+}
+
+impl Reader<'_> {
+    /// `plan.toml:3:1` for a byte.
+    fn at(&self, byte: usize) -> String {
+        let before = self.text.get(..byte).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        let start = before.rfind('\n').map_or(0, |n| n + 1);
+        let column = before[start..].chars().count() + 1;
+        format!("{}:{line}:{column}", self.path.display())
+    }
+
+    fn of<T>(&self, spanned: &Spanned<T>) -> String {
+        self.at(spanned.span().start)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.parent().unwrap_or(Path::new("")).join(name)
+    }
+
+    fn ty(&self, name: &Option<Spanned<String>>) -> Result<Option<Ty>, String> {
+        let Some(name) = name else { return Ok(None) };
+        Ty::parse(name.get_ref()).map(Some).ok_or_else(|| {
+            format!(
+                "{}: `{}` is no type of elements; expected {}",
+                self.of(name),
+                name.get_ref(),
+                Ty::names()
+            )
+        })
+    }
+
+    fn object(&self, name: &Spanned<String>, target: Option<Target>) -> Result<CodeObject, String> {
+        let path = self.file(name.get_ref());
+        let object = read_object(&path, target, None, None);
+        object.map_err(|e| format!("{}: {e}", self.of(name)))
+    }
+
+    fn plan(&self, file: File, target: Option<Target>) -> Result<(Plan, Options), String> {
+        let named = file.target.as_ref().map(|name| {
+            Target::parse(name.get_ref())
+                .ok_or_else(|| format!("{}: `{}` is no target", self.of(name), name.get_ref()))
+        });
+        let target = target.or(named.transpose()?);
+        let mut names: Vec<&str> = Vec::new();
+        let mut plan = Plan {
+            repeat: file.repeat,
+            ..Plan::default()
+        };
+        if let Some(object) = &file.object {
+            names.push("");
+            plan.objects.push(self.object(object, target)?);
+        }
+        for (name, object) in &file.objects {
+            names.push(name);
+            plan.objects.push(self.object(object, target)?);
+        }
+        if plan.objects.is_empty() {
+            return Err(format!(
+                "{}: there is no code object; expected `object = \"FILE\"`, or some in `[objects]`",
+                self.path.display()
+            ));
+        }
+        for (name, buffer) in &file.buffers {
+            let at = self.of(buffer);
+            let (contents, ty) = self.contents(buffer.get_ref()).map_err(|e| {
+                match e.starts_with(&self.path.display().to_string()) {
+                    true => e,
+                    false => format!("{at}: buffer `{name}`: {e}"),
+                }
+            })?;
+            plan.buffers.push(BufferPlan {
+                name: name.clone(),
+                contents,
+                ty,
+                at,
+            });
+        }
+        let buffers: Vec<&String> = file.buffers.keys().collect();
+        let buffer = |name: &str, at: &str| {
+            buffers.iter().position(|b| *b == name).ok_or_else(|| {
+                let have: Vec<&str> = buffers.iter().map(|b| b.as_str()).collect();
+                format!(
+                    "{at}: there is no buffer `{name}`; there are: {}",
+                    have.join(", ")
+                )
+            })
+        };
+        for launch in &file.launch {
+            let at = self.of(launch);
+            let launch = launch.get_ref();
+            let object = match &launch.object {
+                None => 0,
+                Some(name) => names
+                    .iter()
+                    .position(|n| n == name.get_ref())
+                    .ok_or_else(|| {
+                        format!("{}: there is no object `{}`", self.of(name), name.get_ref())
+                    })?,
+            };
+            let args = launch.args.iter().map(|arg| {
+                let at = self.of(arg);
+                match arg.get_ref() {
+                    ArgToml::Buffer(from) => {
+                        Ok(ArgPlan::Buffer(buffer(&from.buffer, &at)?, from.offset))
+                    }
+                    ArgToml::Word(word) if !word.contains(':') => {
+                        Ok(ArgPlan::Buffer(buffer(word, &at)?, 0))
+                    }
+                    ArgToml::Word(word) => match parse_arg(word) {
+                        Ok(ArgSpec::Value(bytes)) => Ok(ArgPlan::Value(bytes)),
+                        Ok(ArgSpec::Local(bytes)) => Ok(ArgPlan::Local(bytes)),
+                        Ok(ArgSpec::Buffer(_)) => Err(format!(
+                            "{at}: buffers have a table of their own in a plan, [buffers.NAME], and are named here"
+                        )),
+                        Err(e) => Err(format!("{at}: {e}")),
+                    },
+                }
+            });
+            plan.launches.push(LaunchPlan {
+                object,
+                kernel: launch.kernel.clone(),
+                grid: self.dimensions(&launch.grid)?,
+                group: self.dimensions(&launch.group)?,
+                args: args.collect::<Result<_, String>>()?,
+                times: launch.times.unwrap_or(1),
+                at,
+            });
+        }
+        for check in &file.check {
+            let at = self.of(check);
+            let check = check.get_ref();
+            let index = buffer(check.buffer.get_ref(), &self.of(&check.buffer))?;
+            let there = &plan.buffers[index];
+            let ty = self
+                .ty(&check.ty)?
+                .or(there.ty)
+                .or(there.contents.ty())
+                .or_else(|| {
+                    let file = self.file(check.file.as_ref()?.get_ref());
+                    Contents::File(file).ty()
+                });
+            let ty = ty.unwrap_or(Ty::U8);
+            let many = [
+                check.value.is_some(),
+                check.values.is_some(),
+                check.ramp.is_some(),
+                check.file.is_some(),
+                check.equals.is_some(),
+            ];
+            if many.iter().filter(|m| **m).count() != 1 {
+                return Err(format!(
+                    "{at}: expected one of `value`, `values`, `ramp`, `file` and `equals`, which say what is expected"
+                ));
+            }
+            // What is made up is as long as what it is compared with.
+            let size = || -> Result<u64, String> {
+                let bytes = match there.contents.bytes() {
+                    Ok(bytes) => bytes.len() / ty.size(),
+                    Err(e) => return Err(format!("{}: {e}", there.at)),
+                };
+                Ok(check.count.unwrap_or(bytes.saturating_sub(check.first)) as u64)
+            };
+            let expected = if let Some(value) = check.value {
+                Expected::Contents(Contents::Fill(ty, size()?, value.number()))
+            } else if let Some(ramp) = &check.ramp {
+                let (start, step) = ramp_of(ramp);
+                Expected::Contents(Contents::Ramp(ty, size()?, start, step))
+            } else if let Some(values) = &check.values {
+                let bytes = list(ty, values).map_err(|e| format!("{at}: {e}"))?;
+                Expected::Contents(Contents::Bytes(bytes))
+            } else if let Some(name) = &check.file {
+                Expected::Contents(Contents::File(self.existing(name, Some(ty))?))
+            } else if let Some(name) = &check.equals {
+                let other = buffer(name.get_ref(), &self.of(name))?;
+                Expected::Buffer(other, check.equals_first)
+            } else {
+                continue;
+            };
+            plan.checks.push(CheckPlan {
+                buffer: index,
+                ty,
+                first: check.first,
+                count: check.count,
+                expected,
+                tolerance: Tolerance {
+                    ulps: check.ulps,
+                    absolute: check.absolute,
+                    relative: check.relative,
+                },
+                at,
+            });
+        }
+        for save in &file.save {
+            let at = self.of(save);
+            let save = save.get_ref();
+            let index = buffer(save.buffer.get_ref(), &self.of(&save.buffer))?;
+            let ty = self.ty(&save.ty)?;
+            if let Some(shape) = &save.shape {
+                let there = &plan.buffers[index];
+                let ty = ty.or(there.ty).or(there.contents.ty()).unwrap_or(Ty::U8);
+                let bytes = there.contents.bytes().map_or(0, |b| b.len());
+                let wanted = shape.iter().try_fold(ty.size(), |n, d| n.checked_mul(*d));
+                if wanted != Some(bytes) {
+                    return Err(format!(
+                        "{at}: an array of {shape:?} {ty} is not of the buffer's {bytes} bytes"
+                    ));
+                }
+            }
+            plan.saves.push(SavePlan {
+                buffer: index,
+                file: self.file(&save.file),
+                descr: ty.map(|ty| ty.descr().to_owned()),
+                shape: save.shape.clone(),
+                at,
+            });
+        }
+        let options = Options {
+            threads: file.threads.unwrap_or(0),
+            deterministic: file.deterministic,
+            max_instructions: file.max_instructions,
+            ..Options::default()
+        };
+        Ok((plan, options))
+    }
+
+    fn dimensions(&self, list: &Spanned<Vec<u32>>) -> Result<[u32; 3], String> {
+        let dims = list.get_ref();
+        if dims.is_empty() || dims.len() > 3 || dims.contains(&0) {
+            return Err(format!(
+                "{}: expected one to three numbers above 0, found {dims:?}",
+                self.of(list)
+            ));
+        }
+        Ok(std::array::from_fn(|d| dims.get(d).copied().unwrap_or(1)))
+    }
+
+    /// A file that is read later; its elements must be of the type.
+    fn existing(&self, name: &Spanned<String>, ty: Option<Ty>) -> Result<PathBuf, String> {
+        let path = self.file(name.get_ref());
+        if !path.is_file() {
+            return Err(format!(
+                "{}: there is no file {}",
+                self.of(name),
+                path.display()
+            ));
+        }
+        if let (true, Some(ty)) = (is_npy(&path), ty) {
+            let bytes = io::read(&path).map_err(|e| format!("{}: {e}", self.of(name)))?;
+            let descr = npy::element_type(&bytes)
+                .map_err(|e| format!("{}: {}: {e}", self.of(name), path.display()))?;
+            if Ty::from_descr(&descr) != Some(ty) {
+                return Err(format!(
+                    "{}: {} holds {descr}, expected {ty} ({})",
+                    self.of(name),
+                    path.display(),
+                    ty.descr()
+                ));
+            }
+        }
+        Ok(path)
+    }
+
+    fn contents(&self, buffer: &BufferToml) -> Result<(Contents, Option<Ty>), String> {
+        let ty = self.ty(&buffer.ty)?;
+        let kinds = [
+            buffer.zeros == Some(true),
+            buffer.value.is_some(),
+            buffer.values.is_some(),
+            buffer.random.is_some(),
+            buffer.ramp.is_some(),
+            buffer.file.is_some(),
+        ];
+        if kinds.iter().filter(|k| **k).count() > 1 {
+            return Err(
+                "expected one of `zeros`, `value`, `values`, `random`, `ramp` and `file`".into(),
+            );
+        }
+        if let Some(name) = &buffer.file {
+            return Ok((Contents::File(self.existing(name, ty)?), ty));
+        }
+        let element = ty.unwrap_or(Ty::U8);
+        if let Some(values) = &buffer.values {
+            return Ok((Contents::Bytes(list(element, values)?), ty));
+        }
+        let count = match (buffer.count, buffer.bytes) {
+            (Some(count), None) => count,
+            (None, Some(bytes)) if bytes % element.size() as u64 == 0 => {
+                bytes / element.size() as u64
+            }
+            (None, Some(bytes)) => {
+                return Err(format!("{bytes} bytes are no whole number of {element}"));
+            }
+            _ => return Err("expected either `count`, of elements, or `bytes`".into()),
+        };
+        let contents = if let Some(value) = buffer.value {
+            Contents::Fill(element, count, value.number())
+        } else if let Some(ramp) = &buffer.ramp {
+            let (start, step) = ramp_of(ramp);
+            Contents::Ramp(element, count, start, step)
+        } else if let Some(random) = &buffer.random {
+            let (least, most) = match element.is_float() {
+                true => (Number::Int(0), Number::Int(1)),
+                false => {
+                    let (low, high) = element.bounds();
+                    (Number::Int(low), Number::Int(high))
+                }
+            };
+            let low = random.low.map_or(least, NumberToml::number);
+            let high = random.high.map_or(most, NumberToml::number);
+            for bound in [low, high] {
+                if bound.bits(element).is_none() {
+                    return Err(format!("{bound:?} does not fit {element}"));
+                }
+            }
+            Contents::Random(element, count, random.seed, low, high)
+        } else {
+            Contents::Zero(count.saturating_mul(element.size() as u64))
+        };
+        Ok((contents, ty))
+    }
+}
+
+fn ramp_of(ramp: &RampToml) -> (Number, Number) {
+    (
+        ramp.start.map_or(Number::Int(0), NumberToml::number),
+        ramp.step.map_or(Number::Int(1), NumberToml::number),
+    )
+}
+
+fn list(ty: Ty, values: &[NumberToml]) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    for value in values {
+        let value = value.number();
+        let bits = value
+            .bits(ty)
+            .ok_or_else(|| format!("{value:?} does not fit {ty}"))?;
+        bytes.extend_from_slice(&bits.to_le_bytes()[..ty.size()]);
+    }
+    Ok(bytes)
+}
+
+/// A code object, or the source of one, which is assembled.
+///
+/// # Errors
+/// A message with the file's name.
+pub fn read_object(
+    path: &Path,
+    target: Option<Target>,
+    target_id: Option<&str>,
+    entry: Option<usize>,
+) -> Result<CodeObject, String> {
+    if path.extension().is_some_and(|e| e == "s" || e == "asm") {
+        let source = io::read_text(path)?;
+        let name = path.display().to_string();
+        return gpu::assemble(&source, &name, target).map_err(|e| e.to_string());
+    }
+    io::code_object(path, target_id.or(target.map(|t| t.name())), entry)
+}

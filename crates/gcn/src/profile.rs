@@ -1,0 +1,404 @@
+//! `gcn run --profile` and `--stats`: how often each instruction ran, with how many lanes, and what kinds there were.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gcn_emu::dispatch::watch::{Observe, Observer, Scene, Who};
+use gcn_emu::engine::Stop;
+use gcn_isa::access::{Facts, MemoryKind, MemorySpace};
+use gcn_isa::decode::{Insn, decode};
+use gcn_isa::flow::Flow;
+use gcn_isa::format::Format;
+use gcn_isa::meaning::Signal;
+use gcn_isa::print::{Style, print};
+use gcn_object::CodeObject;
+use serde_json::{Value as Json, json};
+
+use crate::lines::Lines;
+
+/// How often an instruction ran.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    times: u64,
+    lanes: u64,
+    /// What was added to the file's addresses.
+    base: u64,
+}
+
+/// Instructions of a page of counts.
+const PAGE: u64 = 1024;
+
+type Pages = HashMap<u64, Box<[Count; PAGE as usize]>>;
+
+/// Counts instructions.
+#[derive(Default)]
+pub struct Profile(Arc<Mutex<Totals>>);
+
+#[derive(Default)]
+struct Totals {
+    counts: BTreeMap<u64, Count>,
+    insns: HashMap<u64, Option<Insn>>,
+}
+
+impl Observe for Profile {
+    fn observer(&self) -> Box<dyn Observer> {
+        Box::new(Counter {
+            totals: self.0.clone(),
+            pages: HashMap::new(),
+            insns: HashMap::new(),
+        })
+    }
+}
+
+struct Counter {
+    totals: Arc<Mutex<Totals>>,
+    pages: Pages,
+    insns: HashMap<u64, Option<Insn>>,
+}
+
+impl Observer for Counter {
+    fn before(&mut self, _: Who, scene: &Scene<'_>) {
+        let pc = scene.wave.pc;
+        let page = self
+            .pages
+            .entry(pc / 4 / PAGE)
+            .or_insert_with(|| Box::new([Count::default(); PAGE as usize]));
+        let count = &mut page[(pc / 4 % PAGE) as usize];
+        if count.times == 0 {
+            count.base = scene.base;
+            self.insns.insert(pc, scene.insn());
+        }
+        count.times += 1;
+        count.lanes += scene.wave.exec().count_ones() as u64;
+    }
+
+    fn after(&mut self, _: Who, _: &Scene<'_>, _: &Stop) {}
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        for (page, counts) in &self.pages {
+            for (n, count) in counts.iter().enumerate().filter(|(_, c)| c.times > 0) {
+                let total = totals
+                    .counts
+                    .entry((page * PAGE + n as u64) * 4)
+                    .or_default();
+                total.times += count.times;
+                total.lanes += count.lanes;
+                total.base = count.base;
+            }
+        }
+        totals.insns.extend(self.insns.drain());
+    }
+}
+
+/// The kinds of instructions, in the order they are listed.
+pub const CLASSES: [&str; 14] = [
+    "VALU", "SALU", "VMEM", "FLAT", "SCRATCH", "SMEM", "LDS", "GDS", "EXP", "INTERP", "branch",
+    "wait", "barrier", "other",
+];
+
+/// The kind of an instruction, as one of [`CLASSES`].
+pub fn class(insn: &Insn, facts: &Facts) -> &'static str {
+    let format = insn.row.format;
+    let flow = facts.flow(insn);
+    match format {
+        _ if format.is_valu() => "VALU",
+        Format::Vintrp => "INTERP",
+        Format::Smem => "SMEM",
+        Format::Ds => match facts.memory(insn).map(|m| m.space) {
+            Some(MemorySpace::Gds) => "GDS",
+            _ => "LDS",
+        },
+        Format::Flat => "FLAT",
+        Format::Scratch => "SCRATCH",
+        Format::Exp => "EXP",
+        Format::Mubuf | Format::Mtbuf | Format::Mimg | Format::Global => "VMEM",
+        _ if matches!(flow, Flow::Branch { .. } | Flow::Indirect { .. }) => "branch",
+        _ if facts.signals(Signal::Waitcnt) => "wait",
+        _ if facts.signals(Signal::Barrier) => "barrier",
+        Format::Sopp => "other",
+        _ => "SALU",
+    }
+}
+
+/// An instruction of the listing.
+pub struct Row {
+    /// Its address as `gcn dis` shows it.
+    pub address: u64,
+    /// Its text.
+    pub text: String,
+    /// Its kind.
+    pub class: &'static str,
+    /// How often a wave ran it.
+    pub times: u64,
+    /// Lanes that were on, of all times.
+    pub lanes: u64,
+    /// It has lanes.
+    pub vector: bool,
+    /// The source line it begins, or is in, where the object says so.
+    pub line: Option<String>,
+}
+
+/// What was counted.
+#[derive(Default)]
+pub struct Result {
+    /// The instructions that ran and those between them, object by object, in the order of their addresses.
+    pub rows: Vec<Row>,
+    /// Bytes that lanes asked to load, but of instructions whose resource decides how many.
+    pub loaded: u64,
+    /// Bytes that lanes stored; of atomics too.
+    pub stored: u64,
+}
+
+/// The longest gap in bytes between instructions that ran whose instructions are listed, too.
+const GAP: u64 = 512;
+
+impl Profile {
+    /// What was counted, for these objects; `bases` says where each was loaded.
+    pub fn result(&self, objects: &[(&CodeObject, u64)]) -> Result {
+        let totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut result = Result::default();
+        for (object, base) in objects {
+            let target = gcn_isa::Target::parse(object.target_name());
+            let lines = Lines::read(object, true).ok();
+            let mut last_line: Option<String> = None;
+            let mut expected = None;
+            for (&pc, count) in totals.counts.iter().filter(|(_, c)| c.base == *base) {
+                let address = pc.wrapping_sub(*base);
+                // What lies between this and the instruction before.
+                let gap = expected.filter(|e| *e < address && address - e <= GAP);
+                let mut at = gap.unwrap_or(address);
+                while at < address {
+                    let insn = target.and_then(|t| decode(t, &bytes_at(object, at)?));
+                    let len = insn.as_ref().map_or(4, |i| i.len as u64);
+                    row(
+                        &mut result,
+                        at,
+                        insn,
+                        &Count::default(),
+                        &lines,
+                        object,
+                        &mut last_line,
+                    );
+                    at += len;
+                }
+                let insn = totals.insns.get(&pc).copied().flatten();
+                expected = Some(address + insn.as_ref().map_or(4, |i| i.len as u64));
+                row(
+                    &mut result,
+                    address,
+                    insn,
+                    count,
+                    &lines,
+                    object,
+                    &mut last_line,
+                );
+            }
+        }
+        result
+    }
+}
+
+/// Up to 12 bytes of a file's code.
+fn bytes_at(object: &CodeObject, address: u64) -> Option<Vec<u8>> {
+    object.sections.iter().enumerate().find_map(|(n, s)| {
+        let at = usize::try_from(address.checked_sub(s.address)?).ok()?;
+        let bytes = object.section_data(n).get(at..)?;
+        (s.address != 0 && !bytes.is_empty()).then(|| bytes[..bytes.len().min(12)].to_vec())
+    })
+}
+
+fn row(
+    result: &mut Result,
+    address: u64,
+    insn: Option<Insn>,
+    count: &Count,
+    lines: &Option<Lines>,
+    object: &CodeObject,
+    last_line: &mut Option<String>,
+) {
+    if let Some(lines) = lines {
+        let there = |s: &gcn_object::read::Section| {
+            s.address <= address && address < s.address.saturating_add(s.size)
+        };
+        if let Some(section) = object.sections.iter().position(there)
+            && let Some((_, line)) = lines.of(section, address, address + 1).last()
+        {
+            *last_line = Some(line.to_owned());
+        }
+    }
+    let (mut text, mut kind, mut vector) = ("no instruction".to_owned(), "other", false);
+    if let Some(insn) = &insn {
+        text.clear();
+        print(insn, &Style::LLVM, &mut text);
+        let facts = Facts::new(insn.row, insn.target);
+        kind = class(insn, &facts);
+        vector = insn.row.format.is_vector();
+        if let Some(access) = facts.memory(insn)
+            && let Some(bytes) = access.bytes
+        {
+            let each = if vector { count.lanes } else { count.times };
+            let bytes = each * bytes as u64;
+            match access.kind {
+                MemoryKind::Load => result.loaded += bytes,
+                MemoryKind::Store => result.stored += bytes,
+                MemoryKind::Atomic => {
+                    result.stored += bytes;
+                    result.loaded += bytes;
+                }
+            }
+        }
+    }
+    result.rows.push(Row {
+        address,
+        text,
+        class: kind,
+        times: count.times,
+        lanes: count.lanes,
+        vector,
+        line: last_line.clone(),
+    });
+}
+
+impl Result {
+    /// Instructions that ran.
+    pub fn total(&self) -> u64 {
+        self.rows.iter().map(|r| r.times).sum()
+    }
+
+    /// How many ran of each kind that did, with how many lanes on average where they have some.
+    pub fn mix(&self) -> Vec<(&'static str, u64, Option<f64>)> {
+        CLASSES
+            .iter()
+            .filter_map(|class| {
+                let rows = || self.rows.iter().filter(|r| r.class == *class);
+                let times: u64 = rows().map(|r| r.times).sum();
+                let vector: u64 = rows().filter(|r| r.vector).map(|r| r.times).sum();
+                let lanes: u64 = rows().filter(|r| r.vector).map(|r| r.lanes).sum();
+                let average = (vector > 0).then(|| lanes as f64 / vector as f64);
+                (times > 0).then_some((*class, times, average))
+            })
+            .collect()
+    }
+
+    /// The lanes that were on, on average, of instructions that have lanes.
+    pub fn lanes(&self) -> Option<f64> {
+        let rows = || self.rows.iter().filter(|r| r.vector);
+        let times: u64 = rows().map(|r| r.times).sum();
+        let lanes: u64 = rows().map(|r| r.lanes).sum();
+        (times > 0).then(|| lanes as f64 / times as f64)
+    }
+
+    /// How often the instructions of each source line ran, most first.
+    pub fn by_line(&self) -> Vec<(&str, u64)> {
+        let mut lines: HashMap<&str, u64> = HashMap::new();
+        for row in &self.rows {
+            if let Some(line) = &row.line {
+                *lines.entry(line).or_default() += row.times;
+            }
+        }
+        let mut lines: Vec<_> = lines.into_iter().filter(|(_, n)| *n > 0).collect();
+        lines.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+        lines
+    }
+
+    /// The table of kinds.
+    pub fn mix_text(&self) -> String {
+        let total = self.total().max(1);
+        let mut out = format!(
+            "{:<8} {:>14} {:>7} {:>6}\n",
+            "kind", "instructions", "share", "lanes"
+        );
+        for (class, times, lanes) in self.mix() {
+            let lanes = lanes.map_or(String::new(), |l| format!("{l:.1}"));
+            let share = 100.0 * times as f64 / total as f64;
+            let _ = writeln!(out, "{class:<8} {times:>14} {share:>6.2}% {lanes:>6}");
+        }
+        out
+    }
+
+    /// The whole profile: kinds, source lines, and the code with counts.
+    pub fn text(&self) -> String {
+        let total = self.total().max(1);
+        let mut out = self.mix_text();
+        let by_line = self.by_line();
+        if !by_line.is_empty() {
+            let _ = writeln!(out, "\n{:>14} {:>7}  source line", "instructions", "share");
+            for (line, times) in by_line.iter().take(40) {
+                let share = 100.0 * *times as f64 / total as f64;
+                let _ = writeln!(out, "{times:>14} {share:>6.2}%  {}", line.trim());
+            }
+        }
+        let _ = writeln!(
+            out,
+            "\n{:>14} {:>7} {:>5}  {:>8}  instruction",
+            "times", "share", "lanes", "address"
+        );
+        let mut line: Option<&str> = None;
+        let mut expected = None;
+        for row in &self.rows {
+            if row.line.as_deref() != line {
+                line = row.line.as_deref();
+                if let Some(line) = line {
+                    let _ = writeln!(out, "{:>40}; {}", "", line.trim());
+                }
+            }
+            if expected.is_some_and(|e: u64| row.address > e + 12 || row.address < e) {
+                let _ = writeln!(out, "{:>40}…", "");
+            }
+            expected = Some(row.address);
+            let share = 100.0 * row.times as f64 / total as f64;
+            let lanes = match row.vector && row.times > 0 {
+                true => format!("{:.1}", row.lanes as f64 / row.times as f64),
+                false => String::new(),
+            };
+            let _ = writeln!(
+                out,
+                "{:>14} {share:>6.2}% {lanes:>5}  {:>8}  {}",
+                row.times,
+                format!("{:#x}", row.address),
+                row.text
+            );
+        }
+        out
+    }
+
+    /// The kinds as JSON.
+    pub fn mix_json(&self) -> Json {
+        let mix = self.mix().into_iter().map(|(class, times, lanes)| {
+            let mut entry = json!({ "instructions": times });
+            if let (Some(lanes), Some(entry)) = (lanes, entry.as_object_mut()) {
+                entry.insert("lanes".into(), json!(lanes));
+            }
+            (class.to_owned(), entry)
+        });
+        Json::Object(mix.collect())
+    }
+
+    /// The whole profile as JSON.
+    pub fn json(&self) -> Json {
+        let rows: Vec<Json> = (self.rows.iter())
+            .map(|row| {
+                let mut entry = json!({
+                    "address": row.address,
+                    "inst": row.text,
+                    "class": row.class,
+                    "times": row.times,
+                });
+                if let Some(entry) = entry.as_object_mut() {
+                    if row.vector {
+                        entry.insert("lanes".into(), json!(row.lanes));
+                    }
+                    if let Some(line) = &row.line {
+                        entry.insert("line".into(), json!(line.trim()));
+                    }
+                }
+                entry
+            })
+            .collect();
+        json!({ "mix": self.mix_json(), "instructions": rows })
+    }
+}

@@ -1,0 +1,34 @@
+//! Several observers of one run.
+
+use std::sync::Arc;
+
+use gcn_emu::dispatch::watch::{Observe, Observer, Scene, Who};
+use gcn_emu::engine::Stop;
+
+/// All of them, each in its turn; `None` where there is none.
+pub fn all(mut list: Vec<Arc<dyn Observe>>) -> Option<Arc<dyn Observe>> {
+    match list.len() {
+        0 | 1 => list.pop(),
+        _ => Some(Arc::new(Several(list))),
+    }
+}
+
+struct Several(Vec<Arc<dyn Observe>>);
+
+impl Observe for Several {
+    fn observer(&self) -> Box<dyn Observer> {
+        Box::new(Each(self.0.iter().map(|o| o.observer()).collect()))
+    }
+}
+
+struct Each(Vec<Box<dyn Observer>>);
+
+impl Observer for Each {
+    fn before(&mut self, who: Who, scene: &Scene<'_>) {
+        self.0.iter_mut().for_each(|o| o.before(who, scene));
+    }
+
+    fn after(&mut self, who: Who, scene: &Scene<'_>, stop: &Stop) {
+        self.0.iter_mut().for_each(|o| o.after(who, scene, stop));
+    }
+}

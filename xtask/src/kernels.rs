@@ -1,0 +1,382 @@
+//! `cargo xtask kernels FOLDER`: OpenCL kernels compiled in every way there is, run on our machine, and compared with the host.
+//!
+//! What each kernel is launched with, and what must come of it, is in `crates/gcn-emu/tests/programs`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result, bail, ensure};
+use gcn_object::CodeObject;
+
+use crate::fixtures;
+use crate::programs::{self, Case, Made};
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// The folder of .cl files; by default testdata/programs
+    folder: Option<PathBuf>,
+    /// HSA targets, by comma
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "gfx600,gfx700,gfx701,gfx803,gfx900,gfx906"
+    )]
+    target: Vec<String>,
+    /// Mesa's targets, by comma
+    #[arg(long, value_delimiter = ',', default_value = "tahiti,bonaire,tonga")]
+    mesa: Vec<String>,
+    /// Libraries of built-in functions, by comma
+    #[arg(long, value_delimiter = ',', default_value = "libclc,rocm")]
+    library: Vec<String>,
+    /// Code object versions, by comma
+    #[arg(long, value_delimiter = ',', default_value = "2,3,4,5")]
+    version: Vec<u8>,
+    /// Optimisation levels, by comma
+    #[arg(long = "opt", value_delimiter = ',', default_value = "O2")]
+    levels: Vec<String>,
+    /// Only sources whose names are these, by comma
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Keep the objects in this folder, and take those that are there
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// Compile what is committed, testdata/programs/objects, and check that
+    #[arg(long, conflicts_with_all = ["target", "mesa", "library", "version", "levels", "keep"])]
+    fixtures: bool,
+}
+
+/// How the committed objects are made: each target has a version and a library, so that all of them are there.
+const FIXTURES: [(&str, &str, u8); 5] = [
+    ("gfx600", "libclc", 2),
+    ("gfx701", "rocm", 3),
+    ("gfx803", "libclc", 4),
+    ("gfx900", "rocm", 4),
+    ("gfx906", "rocm", 5),
+];
+/// And those that are made otherwise.
+const MORE_FIXTURES: [(&str, &str, &str, u8, &str); 22] = [
+    ("reduce", "tahiti", "mesa", 2, "O2"),
+    ("reduce", "bonaire", "mesa", 2, "O2"),
+    ("reduce", "tonga", "mesa", 2, "O2"),
+    ("reduce", "gfx600", "rocm", 4, "O0"),
+    ("reduce", "gfx700", "libclc", 3, "O2"),
+    ("reduce", "gfx906", "rocm", 2, "O0"),
+    ("matmul", "tahiti", "mesa", 2, "O2"),
+    ("matmul", "gfx803", "rocm", 5, "O2"),
+    ("mandelbrot", "tonga", "mesa", 2, "O2"),
+    ("mandelbrot", "gfx900", "rocm", 3, "O2"),
+    ("calls", "tahiti", "mesa", 2, "O2"),
+    ("calls", "tonga", "mesa", 2, "O0"),
+    ("globals", "bonaire", "mesa", 2, "O2"),
+    ("globals", "tonga", "mesa", 2, "O2"),
+    ("scratch", "tahiti", "mesa", 2, "O2"),
+    ("scratch", "bonaire", "mesa", 2, "O2"),
+    ("stencil3d", "tonga", "mesa", 2, "O2"),
+    ("locals", "gfx600", "libclc", 4, "O0"),
+    ("scratch", "gfx803", "rocm", 4, "O0"),
+    ("lookback", "bonaire", "mesa", 2, "O2"),
+    ("prints", "gfx906", "libclc", 5, "O2"),
+    ("prints", "gfx701", "libclc", 3, "O2"),
+];
+
+fn fixture(file: &str, target: &str, library: &str, version: u8, level: &str) -> Object {
+    Object {
+        file: file.into(),
+        target: target.into(),
+        library: library.into(),
+        version,
+        level: level.into(),
+    }
+}
+
+/// One object.
+struct Object {
+    file: String,
+    target: String,
+    /// `libclc`, `rocm` or `mesa`.
+    library: String,
+    version: u8,
+    level: String,
+}
+
+const ROCM: &str = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode";
+
+impl Object {
+    fn name(&self) -> String {
+        let Object {
+            file,
+            target,
+            library,
+            version,
+            level,
+        } = self;
+        match library.as_str() {
+            "mesa" => format!("{file}-{target}-mesa-{level}"),
+            _ => format!("{file}-{target}-{library}-v{version}-{level}"),
+        }
+    }
+
+    fn compile(&self, folder: &Path, out: &Path) -> Result<()> {
+        let mesa = self.library == "mesa";
+        // ROCm's library is that of LLVM 15, which is also the first to have v5.
+        let llvm = if self.version >= 5 || self.library == "rocm" {
+            15
+        } else {
+            14
+        };
+        let mut command = Command::new(format!("clang-{llvm}"));
+        command
+            .current_dir(folder)
+            .args([
+                "-x",
+                "cl",
+                "-cl-std=CL1.2",
+                "-Xclang",
+                "-finclude-default-header",
+            ])
+            .arg("-Wno-everything")
+            .arg(format!("-{}", self.level))
+            .args([
+                "-target",
+                match mesa {
+                    true => "amdgcn-mesa-mesa3d",
+                    false => "amdgcn-amd-amdhsa",
+                },
+            ])
+            .arg(format!("-mcpu={}", self.target));
+        let builtins = match self.library.as_str() {
+            "rocm" => {
+                command.arg(format!("--rocm-device-lib-path={ROCM}"));
+                None
+            }
+            "mesa" => {
+                command.arg("-c");
+                Some(format!(
+                    "/usr/lib/clc/{}-amdgcn-mesa-mesa3d.bc",
+                    self.target
+                ))
+            }
+            _ => Some("/usr/lib/clc/amdgcn--amdhsa.bc".to_string()),
+        };
+        if let Some(builtins) = builtins {
+            command.arg("-nogpulib");
+            command.args(["-Xclang", "-mlink-builtin-bitcode", "-Xclang", &builtins]);
+        }
+        if self.version >= 5 {
+            command.arg("-DV5");
+            if self.library == "libclc" {
+                command.arg("-include").arg(out.with_file_name(V5_HEADER));
+            }
+        }
+        // What the source itself asks for.
+        let text = fs::read_to_string(folder.join(format!("{}.cl", self.file))).unwrap_or_default();
+        for line in text.lines() {
+            let v5 = line.strip_prefix("// options-v5: ");
+            let v5 = v5.filter(|_| self.version >= 5);
+            if let Some(more) = line.strip_prefix("// options: ").or(v5) {
+                command.args(more.split_whitespace());
+            }
+        }
+        if !mesa {
+            command.arg(format!("-mcode-object-version={}", self.version));
+            // Small files: nobody reads their names.
+            command.arg("-Wl,-s");
+        }
+        // Sources of the older fixtures are beside them.
+        let mut source = PathBuf::from(format!("{}.cl", self.file));
+        if !folder.join(&source).exists() {
+            source = Path::new("../kernels").join(source);
+        }
+        let output = command
+            .arg(source)
+            .arg("-o")
+            .arg(out)
+            .output()
+            .context("cannot run clang")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said: String = said.chars().take(1500).collect();
+        ensure!(output.status.success(), "clang-{llvm}: {said}");
+        Ok(())
+    }
+}
+
+/// libclc 14 looks for the global offset where Mesa has it: in the upper halves of HSA's, which are 0, or in v5's numbers of
+/// workgroups.
+const V5_HEADER: &str = "v5.h";
+const LIBCLC_V5: &str = "\
+__attribute__((overloadable, const)) size_t get_global_offset(uint d) {
+  return d < 3 ? ((constant ulong*)__builtin_amdgcn_implicitarg_ptr())[5 + d] : 0;
+}
+__attribute__((overloadable, const)) size_t get_global_id(uint d) {
+  return get_group_id(d) * get_local_size(d) + get_local_id(d) + get_global_offset(d);
+}
+";
+
+/// How an object's kernels fared.
+#[derive(Default)]
+struct Fared {
+    right: usize,
+    wrong: Vec<String>,
+}
+
+/// Compiles, runs, compares and prints. Returns whether everything was right.
+///
+/// # Errors
+/// When a compiler is missing or the folder has no kernels.
+pub fn run(options: &Options, root: &Path) -> Result<bool> {
+    let folder = match &options.folder {
+        Some(folder) => std::path::absolute(folder)?,
+        None => root.join("testdata/programs"),
+    };
+    fixtures::check_compiler()?;
+    let cases = programs::cases();
+    let mut objects = Vec::new();
+    for file in fixtures::kernels(&folder)? {
+        if !options.only.is_empty() && !options.only.contains(&file) {
+            continue;
+        }
+        if !cases.iter().any(|case| case.file == file) {
+            println!("{file}.cl: nothing is known of its kernels; not run");
+            continue;
+        }
+        if options.fixtures {
+            for (target, library, version) in FIXTURES {
+                // OpenCL's printf needs libclc, and the others ROCm's library.
+                let library = match file.as_str() {
+                    "prints" => "libclc",
+                    "hostcalls" | "heap" => "rocm",
+                    _ => library,
+                };
+                let version = if file == "heap" { 5 } else { version };
+                objects.push(fixture(&file, target, library, version, "O2"));
+            }
+            continue;
+        }
+        for level in &options.levels {
+            let object = |target: &String, library: &str, version: u8| Object {
+                file: file.clone(),
+                target: target.clone(),
+                library: library.into(),
+                version,
+                level: level.clone(),
+            };
+            for target in &options.target {
+                for library in &options.library {
+                    for &version in &options.version {
+                        objects.push(object(target, library, version));
+                    }
+                }
+            }
+            for target in &options.mesa {
+                objects.push(object(target, "mesa", 2));
+            }
+        }
+    }
+    if options.fixtures {
+        let more = MORE_FIXTURES.iter();
+        objects.extend(more.map(|(file, target, library, version, level)| {
+            fixture(file, target, library, *version, level)
+        }));
+    }
+    let own = std::env::temp_dir().join(format!("gcn-kernels-{}", std::process::id()));
+    let committed = options
+        .fixtures
+        .then(|| root.join("testdata/programs/objects"));
+    if let Some(committed) = committed.as_ref().filter(|folder| folder.exists()) {
+        fs::remove_dir_all(committed)?;
+    }
+    let kept = options.keep.clone().or(committed);
+    let work = kept.clone().unwrap_or_else(|| own.clone());
+    fs::create_dir_all(&work)?;
+    let work = std::path::absolute(work)?;
+    fs::write(work.join(V5_HEADER), LIBCLC_V5)?;
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(object) = objects.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let fared = check(object, &cases, &folder, &work);
+                    if let Ok(mut results) = results.lock() {
+                        results.push((object, fared));
+                    }
+                }
+            });
+        }
+    });
+    fs::remove_file(work.join(V5_HEADER))?;
+    if kept.is_none() {
+        fs::remove_dir_all(&own)?;
+    }
+    let Ok(results) = results.into_inner() else {
+        bail!("a run panicked");
+    };
+    Ok(report(&results))
+}
+
+fn check(object: &Object, cases: &[Case], folder: &Path, work: &Path) -> Fared {
+    let mut fared = Fared::default();
+    let made = Made {
+        target: &object.target,
+        library: &object.library,
+        version: object.version,
+    };
+    let wanted = cases.iter().filter(|case| case.file == object.file);
+    let wanted: Vec<&Case> = wanted.filter(|case| (case.needs)(&made)).collect();
+    if wanted.is_empty() {
+        return fared;
+    }
+    let path = work.join(object.name() + ".co");
+    let read = || -> Result<CodeObject> {
+        if !path.exists() {
+            object.compile(folder, &path)?;
+        }
+        Ok(CodeObject::parse(&fs::read(&path)?)?)
+    };
+    let code = match read() {
+        Ok(code) => code,
+        Err(error) => {
+            fared.wrong.push(format!("{error:#}"));
+            return fared;
+        }
+    };
+    for case in wanted {
+        match case.run(&code, 2) {
+            Ok(_) => fared.right += 1,
+            Err(why) => fared.wrong.push(format!("{}: {why}", case.kernel)),
+        }
+    }
+    fared
+}
+
+fn report(results: &[(&Object, Fared)]) -> bool {
+    let mut table: BTreeMap<(String, String, String), (usize, usize)> = BTreeMap::new();
+    for (object, fared) in results {
+        let column = match object.library.as_str() {
+            "mesa" => "mesa".to_string(),
+            library => format!("{library} v{}", object.version),
+        };
+        let key = (column, object.level.clone(), object.target.clone());
+        let sum = table.entry(key).or_default();
+        sum.0 += fared.right;
+        sum.1 += fared.wrong.len();
+    }
+    println!("objects     level  target    right  wrong");
+    let (mut right, mut wrong) = (0, 0);
+    for ((column, level, target), (good, bad)) in table {
+        println!("{column:<11} {level:<6} {target:<8} {good:>6} {bad:>6}");
+        right += good;
+        wrong += bad;
+    }
+    println!("all                           {right:>6} {wrong:>6}");
+    for (object, fared) in results {
+        for why in &fared.wrong {
+            println!("{}: {why}", object.name());
+        }
+    }
+    wrong == 0
+}
