@@ -13,7 +13,8 @@ pub mod dispatch;
 pub mod engine;
 #[doc(hidden)]
 pub mod eval;
-mod exceptions;
+#[doc(hidden)]
+pub mod exceptions;
 pub mod export;
 pub mod formats;
 pub mod fp;

@@ -72,6 +72,8 @@ pub struct Jit {
     all_live: bool,
     /// Each chunk is compared with the interpreter: for tests.
     check: bool,
+    /// Float exceptions are seen by the program, which the interpreter records.
+    recorded: Option<bool>,
 }
 
 // SAFETY: the context's raw pointers are set at the beginning of each run and used during it only.
@@ -239,8 +241,8 @@ fn fetch(machine: &Machine<'_>, pc: u64) -> Option<Insn> {
     let mut bytes = [0; 8];
     let mut len = 0;
     match machine.code {
-        Code::Snippet(code) => {
-            let rest = usize::try_from(pc).ok().and_then(|at| code.get(at..)).unwrap_or(&[]);
+        Code::Snippet(base, code) => {
+            let rest = usize::try_from(pc.wrapping_sub(base)).ok().and_then(|at| code.get(at..)).unwrap_or(&[]);
             len = rest.len().min(8);
             bytes[..len].copy_from_slice(&rest[..len]);
         }
@@ -274,6 +276,7 @@ impl Jit {
             names: HashMap::new(),
             all_live: false,
             check: false,
+            recorded: None,
         }
     }
 
@@ -294,7 +297,7 @@ impl Jit {
             target: machine.target,
             mode: wave.mode,
             vgprs,
-            all_live: self.all_live || matches!(machine.code, Code::Snippet(_)),
+            all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             keep_all: self.check,
             facts,
             fetch: &|pc| fetch(machine, pc),
@@ -368,6 +371,7 @@ impl Engine for Jit {
     fn forget(&mut self) {
         self.interp.forget();
         self.units.clear();
+        self.recorded = None;
         self.places.clear();
     }
 }
@@ -375,8 +379,15 @@ impl Engine for Jit {
 impl Jit {
     fn go(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
         let begun = *fuel;
+        let seen = self.recorded;
+        let recorded = seen.unwrap_or_else(|| gcn_emu::exceptions::visible(machine));
+        self.recorded = Some(recorded);
         loop {
-            if wave.mode & mode::VSKIP != 0 || wave.status & (status::HALT | status::PRIV) != 0 || wave.vgprs.len() < 1 {
+            if recorded
+                || wave.mode & (mode::VSKIP | mode::EXCP_EN) != 0
+                || wave.status & (status::HALT | status::PRIV) != 0
+                || wave.vgprs.is_empty()
+            {
                 if let Some(stop) = self.one(wave, machine, fuel) {
                     return stop;
                 }
@@ -467,6 +478,7 @@ impl Jit {
                 }
                 emit::EXIT_END => {
                     wave.pc = end - 4;
+                    machine.global.ended(wave.number);
                     return Stop::Endpgm;
                 }
                 emit::EXIT_BARRIER => {

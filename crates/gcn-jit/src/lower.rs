@@ -809,6 +809,14 @@ impl<'a> Builder<'a> {
                             _ => return Err(Not::Ever),
                         };
                     }
+                    let float = node.ty.is_float() || node.out.is_float();
+                    if node.nearest && float {
+                        // It may round otherwise than MODE says.
+                        let mode = Mode(self.s.mode);
+                        if [mode.env32(), mode.env64()].iter().any(|e| e.round != Round::NearestEven) {
+                            return Err(Not::Ever);
+                        }
+                    }
                     self.float_setting(op, node.ty, node.out)?;
                     self.g.alu(op, node.ty, node.out, args)?
                 }
@@ -816,6 +824,10 @@ impl<'a> Builder<'a> {
             vals.push(Val::Id(id));
         }
         for effect in &program.effects {
+            // Nobody sees exceptions where compiled code runs.
+            if matches!(effect.change, Change::Raise(_)) {
+                continue;
+            }
             let value = vals[effect.value as usize];
             let ty = program.nodes[effect.value as usize].out;
             let when = match effect.when {
@@ -1271,7 +1283,7 @@ impl<'a> Builder<'a> {
                 }
             },
             Space::Global | Space::Flat => Ok((lo, hi)),
-            Space::Scratch => Err(Not::Ever),
+            Space::Scratch | Space::Parameters | Space::Gds => Err(Not::Ever),
         }
     }
 
@@ -1313,6 +1325,9 @@ fn needed(program: &Program) -> Vec<bool> {
     let mut needed = vec![false; program.nodes.len()];
     let stores = |c: &Change| matches!(c, Change::Store(..) | Change::Vgpr | Change::Sgpr | Change::SgprPair | Change::Setreg | Change::DstLane(_));
     for e in &program.effects {
+        if matches!(e.change, Change::Raise(_)) {
+            continue;
+        }
         needed[e.value as usize] = true;
         if stores(&e.change) {
             needed[e.second as usize] = true;
@@ -1323,7 +1338,7 @@ fn needed(program: &Program) -> Vec<bool> {
     }
     for at in (0..needed.len()).rev() {
         let node = &program.nodes[at];
-        needed[at] |= matches!(node.op, Op::Atomic(..) | Op::Load(..));
+        needed[at] |= node.op.acts() || matches!(node.op, Op::Load(..));
         if needed[at] {
             for &a in &node.args[..node.op.arity()] {
                 needed[a as usize] = true;

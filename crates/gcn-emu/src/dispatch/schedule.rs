@@ -108,6 +108,8 @@ impl Gpu {
                 traits: HashMap::new(),
                 ring: VecDeque::new(),
                 spare: Vec::new(),
+                used: Vec::new(),
+                like: ([0; 3], Vec::new()),
                 stats: Stats::default(),
             };
             worker.work();
@@ -347,6 +349,10 @@ struct Worker<'a> {
     ring: VecDeque<Group>,
     /// LDS that workgroups left.
     spare: Vec<Lds>,
+    /// Waves that have ended, to be used again.
+    used: Vec<WaveState>,
+    /// What the waves of a workgroup of a size start from, but for its numbers and slot.
+    like: ([u32; 3], Vec<WaveState>),
     stats: Stats,
 }
 
@@ -461,11 +467,14 @@ impl Worker<'_> {
         let count = shape.waves_of(size);
         let slots = slot * shape.waves_of(shape.group);
         let before = waves_before(shape, group);
-        let waves = (0..count)
-            .map(|w| Wave {
+        let states = self.states(group, size, count, slots as u64);
+        let waves = states
+            .into_iter()
+            .enumerate()
+            .map(|(w, state)| Wave {
                 state: WaveState {
                     number: before + w as u64,
-                    ..setup.wave(shared.target, group, size, w, (slots + w) as u64)
+                    ..state
                 },
                 doing: Doing::Running,
                 turns: 0,
@@ -494,6 +503,34 @@ impl Worker<'_> {
         })
     }
 
+    /// The registers of a workgroup's waves.
+    fn states(
+        &mut self,
+        group: [u32; 3],
+        size: [u32; 3],
+        count: usize,
+        slots: u64,
+    ) -> Vec<WaveState> {
+        let setup = self.shared.setup;
+        let target = self.shared.target;
+        if setup.host.is_some() {
+            // What the host keeps for each workgroup lies elsewhere for each.
+            return (0..count)
+                .map(|w| setup.wave(target, group, size, w, slots + w as u64))
+                .collect();
+        }
+        if self.like.0 != size {
+            let like = |w| setup.wave(target, [0; 3], size, w, 0);
+            self.like = (size, (0..count).map(like).collect());
+        }
+        (self.like.1.iter().enumerate())
+            .map(|(w, like)| {
+                let used = self.used.pop().unwrap_or_else(|| like.clone());
+                setup.wave_like(like, used, group, w, slots + w as u64)
+            })
+            .collect()
+    }
+
     fn end(&mut self, group: Group) {
         let shared = self.shared;
         if let Some(host) = &shared.setup.host
@@ -503,6 +540,7 @@ impl Worker<'_> {
             shared.fail(group.number, RunError::Host { place, why });
         }
         self.spare.push(group.lds);
+        self.used.extend(group.waves.into_iter().map(|w| w.state));
         if let Some(progress) = &self.shared.launch.watch.progress {
             progress.ended.fetch_add(1, Relaxed);
         }
