@@ -217,7 +217,7 @@ fn main() {
         }
         let Ok(bytes) = std::fs::read(format!("{dir}/{}-{gfx}.co", case.file)) else { continue };
         let object = CodeObject::parse(&bytes).expect("an object");
-        let runs = if full { 3 } else { 1 };
+        let runs = std::env::var("RUNS").ok().and_then(|r| r.parse().ok()).unwrap_or(if full { 3 } else { 1 });
         let (got, time, insns) = run(&case, &object, target, true, runs, threads, !full);
         println!("{:14} jit    {:10.3} ms  {:8.1} M wave instr/s", case.kernel, time.as_secs_f64() * 1e3, insns as f64 / time.as_secs_f64() / 1e6);
         if !full {

@@ -440,7 +440,6 @@ impl Jit {
                 enter(ctx, base.add(at as usize))
             };
             let spent = (given - self.ctx.fuel) as u64;
-            if std::env::var("JITDUMP").is_ok() { std::fs::write("/tmp/jit.bin", &compiled.code[..]).unwrap(); eprintln!("at {at:#x} why {why:#x} given {given} fuel {} {:x?}", self.ctx.fuel, compiled.chunks); }
             *fuel -= spent;
             self.stats.interpreted += host.interpreted;
             // The interpreter has counted its own.
