@@ -245,7 +245,7 @@ pub(crate) struct Emit<'a> {
     slot_of: HashMap<Id, u16>,
     restart: Option<Label>,
     late: Vec<bool>,
-    slice: u8,
+    pub slice: u8,
     pub z: Bank,
     pub k: Bank,
     pub outs: Vec<Out>,
@@ -363,6 +363,9 @@ impl Emit<'_> {
             roots.extend([s.lo, s.hi]);
             roots.extend(&s.data);
         }
+        for &(address, _, value) in &c.rows {
+            roots.extend([address, value]);
+        }
         if let Tail::Branch { when, .. } = c.tail {
             roots.push(when);
         }
@@ -371,7 +374,7 @@ impl Emit<'_> {
         }
         // What is no part of a value, but must happen: a load may fault.
         for (at, node) in c.graph.iter().enumerate() {
-            if matches!(node.op, I::Group { .. } | I::SLoad { .. }) {
+            if matches!(node.op, I::Group { .. } | I::SLoad { .. } | I::Row(_) | I::LdsAtomic(_)) {
                 live[at] = true;
             }
         }
@@ -480,6 +483,10 @@ impl Emit<'_> {
         }
         for &g in &c.guards {
             uses[g as usize].push(end);
+        }
+        for &(address, _, value) in &c.rows {
+            uses[address as usize].push(end);
+            uses[value as usize].push(end);
         }
         for (at, node) in c.graph.iter().enumerate() {
             if node.op == I::Ballot && live[at] {
@@ -632,7 +639,8 @@ impl Emit<'_> {
                 self.a.jcc(Cc::Ne, r);
             }
         }
-        let vectors = !self.ops.is_empty() || c.store.is_some() || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
+        let vectors = !self.ops.is_empty()
+            || !c.rows.is_empty() || c.store.is_some() || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
         if vectors {
             self.slices(&used);
         }
@@ -1012,7 +1020,7 @@ impl Emit<'_> {
         if self.checks || lane_guards {
             self.a.kop(0x47, K_BAD, K_BAD, K_BAD);
         }
-        let has_group = c.graph.iter().any(|n| matches!(n.op, I::Group { .. }));
+        let has_group = !c.rows.is_empty() || c.graph.iter().any(|n| matches!(n.op, I::Group { .. } | I::Row(_)));
         let fallible = self.checks || lane_guards || has_group || c.store.is_some();
         let critical: Vec<usize> = self.critical();
         // Few enough values are kept in registers until nothing can fail.
@@ -1059,6 +1067,10 @@ impl Emit<'_> {
                     let k = self.kreg(g);
                     self.a.kop(0x45, K_BAD, K_BAD, k);
                 }
+            }
+            for row in 0..c.rows.len() {
+                let (address, offset, value) = c.rows[row];
+                self.store_row(address, offset, value);
             }
             if let Some(store) = &c.store {
                 self.store_slice(store);
@@ -1473,6 +1485,8 @@ impl Emit<'_> {
                 }
             }
             I::Group { space, bytes, count, offset } => self.group(vop.id, space, bytes, count, offset, x, y),
+            I::Row(offset) => self.row(vop.id, x, offset),
+            I::LdsAtomic(o) => self.lds_atomic(vop.id, o, n.ty.is_signed(), x, y, w),
             I::Part(_) | I::ShrLane => {}
             I::Alu(o) => {
                 if n.out == Ty::Bool {

@@ -4,7 +4,7 @@
 //! are taken apart into halves as they are made, so that only floats and products live as whole 64-bit values.
 
 use gcn_emu::eval::eval;
-use gcn_isa::meaning::{Op, Space, width_mask};
+use gcn_isa::meaning::{AtomicOp, Op, Space, width_mask};
 use gcn_isa::shape::Ty;
 use gcn_isa::target::Gen;
 
@@ -46,6 +46,10 @@ pub enum I {
     Group { space: Space, bytes: u8, count: u8, offset: i32 },
     /// An element of a group.
     Part(u8),
+    /// A dword of each lane, side by side from the address on that the first value is, plus a constant.
+    Row(i32),
+    /// An atomic on LDS: address, limit, data.
+    LdsAtomic(AtomicOp),
     /// Scalar memory: dword at the address.
     SLoad { count: u8, offset: i32 },
 }
@@ -65,7 +69,8 @@ impl Node {
     pub fn arity(&self) -> usize {
         match self.op {
             I::Const(_) | I::VIn(_) | I::SIn(_) | I::SccIn | I::Lane | I::Exec => 0,
-            I::Lo | I::Hi | I::MaskOf | I::Ballot | I::ShrLane | I::Part(_) | I::SLoad { .. } => 1,
+            I::Lo | I::Hi | I::MaskOf | I::Ballot | I::ShrLane | I::Part(_) | I::SLoad { .. } | I::Row(_) => 1,
+            I::LdsAtomic(_) => 3,
             I::Pair | I::Shld(_) | I::Shrd(_) | I::Group { .. } => 2,
             I::Alu(op) => op.arity(),
         }
@@ -92,7 +97,7 @@ pub struct Graph {
 impl Graph {
     pub fn node(&mut self, op: I, ty: Ty, out: Ty, vec: bool, args: [Id; 3]) -> Id {
         let n = self.nodes.len();
-        let shared = !matches!(op, I::Group { .. } | I::SLoad { .. });
+        let shared = !matches!(op, I::Group { .. } | I::SLoad { .. } | I::Row(_) | I::LdsAtomic(_));
         if shared {
             for at in (n.saturating_sub(96)..n).rev() {
                 let have = &self.nodes[at];

@@ -299,6 +299,7 @@ impl Jit {
             vgprs,
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             keep_all: self.check,
+            sgprs: wave.sgprs,
             facts,
             fetch: &|pc| fetch(machine, pc),
         };

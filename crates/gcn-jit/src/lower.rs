@@ -71,6 +71,8 @@ pub struct Chunk {
     pub sgprs: Vec<(u8, Id)>,
     pub scc: Option<Id>,
     pub store: Option<Store>,
+    /// Dwords that go side by side to the address plus the constant.
+    pub rows: Vec<(Id, i32, Id)>,
     /// Truth values, of the wave or a lane, that must be false.
     pub guards: Vec<Id>,
     pub fp: Option<FpKey>,
@@ -138,6 +140,8 @@ pub struct Setting<'a> {
     pub all_live: bool,
     /// All registers are written at the end of every chunk.
     pub keep_all: bool,
+    /// The scalar registers as they are now, from which buffer resources are guessed.
+    pub sgprs: [u32; 128],
     pub facts: &'a FactTable,
     pub fetch: &'a dyn Fn(u64) -> Option<Insn>,
 }
@@ -229,6 +233,7 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             sgprs: Vec::new(),
             scc: None,
             store: None,
+            rows: Vec::new(),
             guards: Vec::new(),
             fp: None,
             tail: Tail::Leave(pc),
@@ -448,6 +453,9 @@ struct Builder<'a> {
     sc: HashMap<u8, Id>,
     scc: Option<Id>,
     store: Option<Store>,
+    /// Rows that the chunk has read, and those that it writes at its end.
+    row_loads: Vec<(Id, i32)>,
+    rows: Vec<(Id, i32, Id)>,
     loads: bool,
     guards: Vec<Id>,
     fp: Option<FpKey>,
@@ -461,6 +469,8 @@ enum Val {
     Id(Id),
     /// A memory address: the value and a constant.
     Address(Id, i32),
+    /// The address of the first lane's dword of a row of them, and an offset within the lanes' elements.
+    Row(Id, i32),
     /// What a guard sees to that nobody needs.
     Never,
     /// A value that nobody asked for yet and that has no code.
@@ -490,6 +500,8 @@ struct Changes {
     jump: Option<(Option<Id>, u64)>,
     signal: Option<Signal>,
     store: Option<Store>,
+    rows: Vec<(Id, i32, Id)>,
+    atomic: bool,
     guards: Vec<Id>,
 }
 
@@ -508,6 +520,8 @@ impl<'a> Builder<'a> {
             sc: HashMap::new(),
             scc: None,
             store: None,
+            row_loads: Vec::new(),
+            rows: Vec::new(),
             loads: false,
             guards: Vec::new(),
             fp: None,
@@ -561,11 +575,13 @@ impl<'a> Builder<'a> {
             sgprs,
             scc,
             store: self.store.take(),
+            rows: std::mem::take(&mut self.rows),
             guards: std::mem::take(&mut self.guards),
             fp: self.fp.take(),
             tail,
         });
         self.late.clear();
+        self.row_loads.clear();
         self.loads = false;
         self.insns = 0;
         self.start = self.end;
@@ -603,6 +619,11 @@ impl<'a> Builder<'a> {
         if changes.store.is_some() {
             self.store = changes.store;
         }
+        for row in changes.rows {
+            // The last one counts.
+            self.rows.retain(|r| (r.0, r.1) != (row.0, row.1));
+            self.rows.push(row);
+        }
         self.guards.extend(changes.guards);
         self.insns += 1;
         self.end = next;
@@ -610,6 +631,10 @@ impl<'a> Builder<'a> {
         self.jumped = changes.jump.is_some();
         if k.insn.row.format.is_vector() || self.insns == 1 {
             self.vector_end = next;
+        }
+        if changes.atomic {
+            self.finish(Tail::Jump(next), alive, chunks);
+            return;
         }
         match (changes.jump, changes.signal) {
             (_, Some(Signal::Endpgm)) => self.finish(Tail::End, alive, chunks),
@@ -677,11 +702,13 @@ impl<'a> Builder<'a> {
         let nodes = self.g.nodes.len();
         let (v, sc, scc, fp) = (self.v.clone(), self.sc.clone(), self.scc, self.fp);
         let loads = self.loads;
+        let row_loads = self.row_loads.len();
         let result = self.try_lower(pc, k);
         if result.is_err() {
             self.g.nodes.truncate(nodes);
             self.late.truncate(nodes);
             (self.v, self.sc, self.scc, self.fp, self.loads) = (v, sc, scc, fp, loads);
+            self.row_loads.truncate(row_loads);
         }
         result
     }
@@ -704,7 +731,7 @@ impl<'a> Builder<'a> {
                 return Err(Not::Here);
             }
         }
-        if matches!(insn.row.format, Format::Mubuf | Format::Mtbuf | Format::Mimg | Format::Exp | Format::Vintrp)
+        if matches!(insn.row.format, Format::Mtbuf | Format::Mimg | Format::Exp | Format::Vintrp)
             && !program.nodes.is_empty()
             && program.nodes.iter().any(|n| matches!(n.op, Op::Address))
         {
@@ -748,6 +775,11 @@ impl<'a> Builder<'a> {
                     State::Pc => self.g.constant(Ty::B64, next),
                     _ => return Err(Not::Ever),
                 },
+                Op::Address if insn.row.format == Format::Mubuf => {
+                    let v = self.buffer(insn, &operands, &mut out)?;
+                    vals.push(v);
+                    continue;
+                }
                 Op::Address => {
                     let (id, offset) = self.address(insn, &operands)?;
                     vals.push(Val::Address(id, offset));
@@ -755,6 +787,26 @@ impl<'a> Builder<'a> {
                 }
                 Op::Load(space, offset) => {
                     if self.store.is_some() {
+                        return Err(Not::Here);
+                    }
+                    if let Val::Row(address, plus) = vals[node.args[0] as usize] {
+                        if node.out.bits() != 32 {
+                            return Err(Not::Ever);
+                        }
+                        let at = row_offset(plus + offset).ok_or(Not::Ever)?;
+                        if let Some(row) = self.rows.iter().find(|r| (r.0, r.1) == (address, at)) {
+                            vals.push(Val::Id(row.2));
+                            continue;
+                        }
+                        if self.rows.iter().any(|r| r.0 != address) {
+                            return Err(Not::Here);
+                        }
+                        self.loads = true;
+                        self.row_loads.push((address, at));
+                        vals.push(Val::Id(self.g.node(I::Row(at), Ty::B32, Ty::B32, true, [address, 0, 0])));
+                        continue;
+                    }
+                    if !self.rows.is_empty() && vector && space != Space::Lds {
                         return Err(Not::Here);
                     }
                     let (address, plus) = match vals[node.args[0] as usize] {
@@ -776,6 +828,28 @@ impl<'a> Builder<'a> {
                     };
                     let _ = offset;
                     self.g.node(I::Part(part), Ty::B32, Ty::B32, vector, [id, 0, 0])
+                }
+                Op::Atomic(Space::Lds, op) => {
+                    if self.insns > 0 {
+                        return Err(Not::Here);
+                    }
+                    use gcn_isa::meaning::AtomicOp as A;
+                    let known = matches!(op, A::Swap | A::Add | A::Sub | A::And | A::Or | A::Xor | A::Min | A::Max);
+                    if !known || node.ty.bits() != 32 || node.ty.is_float() {
+                        return Err(Not::Ever);
+                    }
+                    let address = match vals[node.args[0] as usize] {
+                        Val::Address(id, plus) => self.plus(id, plus)?,
+                        Val::Id(id) => id,
+                        _ => return Err(Not::Ever),
+                    };
+                    let data = match vals[node.args[1] as usize] {
+                        Val::Id(id) => id,
+                        _ => return Err(Not::Ever),
+                    };
+                    let (lo, limit) = self.place(Space::Lds, address)?;
+                    out.atomic = true;
+                    self.g.node(I::LdsAtomic(op), node.ty, Ty::B32, true, [lo, limit, data])
                 }
                 Op::Select => {
                     let cond = arg(0)?;
@@ -889,7 +963,25 @@ impl<'a> Builder<'a> {
                         _ => return Err(Not::Ever),
                     }
                 }
+                Change::Store(_, offset) if matches!(value, Val::Row(..)) => {
+                    let Val::Row(address, plus) = value else { return Err(Not::Ever) };
+                    let Val::Id(data) = vals[effect.second as usize] else { return Err(Not::Ever) };
+                    if program.nodes[effect.second as usize].out.bits() != 32 || when.is_some() {
+                        return Err(Not::Ever);
+                    }
+                    let at = row_offset(plus + offset).ok_or(Not::Ever)?;
+                    let read = |r: &(Id, i32)| *r == (address, at) || r.0 != address;
+                    let other = |r: &(Id, i32, Id)| r.0 != address;
+                    let group = self.loads && self.row_loads.is_empty() && self.g.nodes.iter().any(|n| matches!(n.op, I::Group { .. }));
+                    if self.store.is_some() || group || self.row_loads.iter().any(read) || self.rows.iter().any(other) {
+                        return Err(Not::Here);
+                    }
+                    out.rows.push((address, at, data));
+                }
                 Change::Store(space, offset) => {
+                    if !self.rows.is_empty() {
+                        return Err(Not::Here);
+                    }
                     if self.loads || self.store.is_some() {
                         return Err(Not::Here);
                     }
@@ -1126,7 +1218,7 @@ impl<'a> Builder<'a> {
                         return Err(Not::Ever);
                     }
                 }
-                let mut put = |b: &mut Self, n: u16, mut part: Id, out: &mut Changes| -> Result<(), Not> {
+                let put = |b: &mut Self, n: u16, mut part: Id, out: &mut Changes| -> Result<(), Not> {
                     if n >= b.s.vgprs {
                         return Ok(());
                     }
@@ -1270,6 +1362,70 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// The address of a buffer instruction, where its resource is what is guessed from that of now: one of scratch, whose
+    /// elements of 4 bytes lie side by side for the 64 lanes.
+    fn buffer(&mut self, insn: &Insn, operands: &[Opnd], out: &mut Changes) -> Result<Val, Not> {
+        let find = |role: Role| insn.row.shape.slots.iter().position(|s| s.role == role).and_then(|at| operands.get(at));
+        let flag = |f: Field| insn.field(f) != 0;
+        if flag(Field::Addr64) || flag(Field::Idxen) || flag(Field::Lds) {
+            return Err(Not::Ever);
+        }
+        let Some(Place::Scalar(code)) = find(Role::Srsrc).map(|o| o.place) else { return Err(Not::Ever) };
+        let Some(words) = self.s.sgprs.get(code as usize..code as usize + 4) else { return Err(Not::Ever) };
+        let (upper, last) = (words[1] & 0xffff_0000, words[3]);
+        let gfx9 = self.s.target.generation() == Gen::Gfx9;
+        // Swizzled, without stride, of any size, the lane's number added, 64 lanes side by side.
+        let scratch = upper == 0x8000_0000 && words[2] == u32::MAX && last >> 23 & 1 != 0 && last >> 21 & 3 == 3;
+        let element = gfx9 || last >> 19 & 3 == 1;
+        // DATA_FORMAT is a part of the stride beside the lane's number, from gfx8 on.
+        let stride = self.s.target.generation() >= Gen::Gfx8 && last >> 15 & 15 != 0;
+        if !scratch || !element || stride {
+            return Err(Not::Ever);
+        }
+        let [w0, w1, w2, w3] = [0, 1, 2, 3].map(|k| self.sgpr(code + k));
+        let mask = self.c32(0xffff_0000);
+        let high = self.g.alu(Op::And, Ty::B32, Ty::B32, [w1, mask, 0])?;
+        for (have, guess) in [(high, upper), (w2, u32::MAX), (w3, last)] {
+            let guess = self.c32(guess as u64);
+            let differs = self.g.alu(Op::Ne, Ty::U32, Ty::Bool, [have, guess, 0])?;
+            if !self.guards.contains(&differs) {
+                out.guards.push(differs);
+            }
+        }
+        let low = self.c32(0xffff);
+        let top = self.g.alu(Op::And, Ty::B32, Ty::B32, [w1, low, 0])?;
+        let mut base = self.g.pair(w0, top);
+        if let Some(o) = find(Role::Soffset) {
+            let by = self.read(o, Some(0), false)?;
+            base = self.g.alu(Op::Add, Ty::U64, Ty::U64, [base, by, 0])?;
+        }
+        let offset = insn.field(Field::Offset);
+        if !flag(Field::Offen) {
+            return Ok(Val::Row(base, offset as i32));
+        }
+        let Some(Place::Vgpr(v)) = find(Role::BufAddr).map(|o| o.place) else { return Err(Not::Ever) };
+        if insn.row.shape.slots.iter().any(|s| matches!(s.role, Role::Vdata) && s.ty.dwords() > 1) {
+            return Err(Not::Ever);
+        }
+        let (v, by, most) = (self.vgpr(v), self.c32(offset as u64), self.c32(1 << 24));
+        let at = self.g.alu(Op::Add, Ty::U32, Ty::U32, [v, by, 0])?;
+        let far = self.g.alu(Op::Ge, Ty::U32, Ty::Bool, [at, most, 0])?;
+        let (low, part) = (self.c32(0xffff_fffc), self.c32(3));
+        let element = self.g.alu(Op::And, Ty::U32, Ty::U32, [at, low, 0])?;
+        let part = self.g.alu(Op::And, Ty::U32, Ty::U32, [at, part, 0])?;
+        // An element that is cut has its parts far from each other.
+        let zero = self.c32(0);
+        let cut = self.g.alu(Op::Ne, Ty::U32, Ty::Bool, [part, zero, 0])?;
+        out.guards.extend([far, cut]);
+        let (six, two) = (self.c32(6), self.c32(2));
+        let row = self.g.alu(Op::Shl, Ty::U32, Ty::U32, [element, six, 0])?;
+        let lane = self.g.node(I::Lane, Ty::U32, Ty::U32, true, [0; 3]);
+        let lane = self.g.alu(Op::Shl, Ty::U32, Ty::U32, [lane, two, 0])?;
+        let sum = self.g.alu(Op::Add, Ty::U32, Ty::U32, [row, lane, 0])?;
+        let wide = self.g.pair(sum, zero);
+        Ok(Val::Address(self.g.alu(Op::Add, Ty::U64, Ty::U64, [wide, base, 0])?, 0))
+    }
+
     /// The halves of an address; of LDS the address and the limit.
     fn place(&mut self, space: Space, address: Id) -> Result<(Id, Id), Not> {
         let (lo, hi) = (self.g.lo(address), self.g.hi(address));
@@ -1309,6 +1465,11 @@ fn changes_mode(insn: &Insn) -> bool {
         || program.effects.iter().any(|e| {
             matches!(e.change, Change::Setreg | Change::Set(State::Vskip | State::GprIdxEn | State::Csp | State::Halt | State::Pc | State::Kill))
         })
+}
+
+/// Where the dword at an offset within lanes' elements is in the rows of 64 lanes.
+fn row_offset(offset: i32) -> Option<i32> {
+    (offset % 4 == 0).then_some(offset.checked_mul(64)?)
 }
 
 /// The shift and bits of an SDWA selection.
