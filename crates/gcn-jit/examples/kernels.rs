@@ -143,12 +143,18 @@ fn cases(full: bool) -> Vec<Case> {
 
 fn run(case: &Case, object: &CodeObject, target: Target, jit: bool, runs: usize, threads: usize, told: bool) -> (Vec<Vec<u8>>, Duration, u64) {
     let gpu = if jit {
+        if !told {
+            let cache = gcn_jit::Cache::default();
+            return run_on(Gpu::with_engine(target, 1 << 30, move || Box::new(cache.engine())).expect("memory"), case, object, runs, threads);
+        }
         Gpu::with_engine(target, 1 << 30, move || Box::new(Told(if std::env::var("CHECK").is_ok() { Jit::checking() } else { Jit::new() }, told)))
     } else {
         Gpu::new(target, 1 << 30)
     };
-    #[allow(unused_mut)]
-    let mut gpu = gpu.expect("memory");
+    run_on(gpu.expect("memory"), case, object, runs, threads)
+}
+
+fn run_on(gpu: Gpu, case: &Case, object: &CodeObject, runs: usize, threads: usize) -> (Vec<Vec<u8>>, Duration, u64) {
     let loaded = gpu.load(object).expect("loads");
     let mut kernarg = Vec::new();
     let mut buffers = Vec::new();

@@ -20,13 +20,48 @@ use gcn_isa::Target;
 use gcn_isa::access::FactTable;
 use gcn_isa::decode::{Insn, decode};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
+const SLICE: u64 = 1 << 18;
 
 /// A compiled unit.
 struct Compiled {
     code: memmap2::Mmap,
     /// Of each chunk: its address, the one behind it, where its code is.
     chunks: Vec<(u64, u64, usize, u32)>,
+    /// The code that it was made of, and the session in which this was last found to be so.
+    words: Vec<(u64, u32)>,
+    seen: u64,
+}
+
+/// What code depends on beside its bytes: its address, MODE, the VGPRs of the wave.
+type Key = (u64, u32, u16);
+
+/// A hash of three small numbers.
+#[derive(Default)]
+struct Hash(u64);
+
+impl Hasher for Hash {
+    fn write(&mut self, bytes: &[u8]) {
+        for &b in bytes {
+            self.write_u64(b as u64);
+        }
+    }
+    fn write_u16(&mut self, n: u16) {
+        self.write_u64(n as u64);
+    }
+    fn write_u32(&mut self, n: u32) {
+        self.write_u64(n as u64);
+    }
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
 }
 
 /// What an address stands for.
@@ -62,7 +97,9 @@ pub struct JitStats {
 pub struct Jit {
     interp: Interp,
     units: Vec<Compiled>,
-    places: HashMap<(u64, u32, u16), Place>,
+    places: HashMap<Key, Place, BuildHasherDefault<Hash>>,
+    /// Counts the dispatches that it served: code is looked at again in each.
+    session: u64,
     facts: Option<(Target, FactTable)>,
     ctx: Box<Ctx>,
     /// Counts for reports.
@@ -269,7 +306,8 @@ impl Jit {
         Jit {
             interp: Interp::new(),
             units: Vec::new(),
-            places: HashMap::new(),
+            places: HashMap::default(),
+            session: 0,
             facts: None,
             ctx,
             stats: JitStats::default(),
@@ -332,7 +370,17 @@ impl Jit {
         self.places.entry(key(pc)).or_insert(Place::Interpret);
         self.stats.units += 1;
         self.stats.bytes += emitted.code.len() as u64;
-        self.units.push(Compiled { code, chunks });
+        // Only code in memory may be another's in a later dispatch.
+        let mut words = Vec::new();
+        if let Code::Memory = machine.code {
+            for &(start, end, ..) in &chunks {
+                for at in (start..end).step_by(4) {
+                    words.push((at, machine.memory.fetch_u32(at).unwrap_or(0)));
+                }
+            }
+        }
+        let seen = self.session;
+        self.units.push(Compiled { code, chunks, words, seen });
         self.stats.compiling += begun.elapsed();
     }
 
@@ -366,7 +414,7 @@ impl Engine for Jit {
     }
 
     fn slice(&self) -> u64 {
-        1 << 18
+        SLICE
     }
 
     fn forget(&mut self) {
@@ -408,6 +456,15 @@ impl Jit {
                 }
                 continue;
             };
+            let known = &mut self.units[unit as usize];
+            if known.seen != self.session {
+                known.seen = self.session;
+                let same = |&(at, word): &(u64, u32)| machine.memory.fetch_u32(at) == Ok(word);
+                if !known.words.iter().all(same) {
+                    self.forget();
+                    continue;
+                }
+            }
             let linear = machine.memory.linear();
             let ctx = &mut *self.ctx;
             ctx.wave = wave;
@@ -540,4 +597,54 @@ fn check(from: &WaveState, jit: &WaveState, interp: &WaveState, machine: &Machin
     }
     text += &format!("scc {} {}, pc {:#x} {:#x}, clock {} {}, exec before {:#x}, stop {stop:?}", jit.scc, interp.scc, jit.pc, interp.pc, jit.clock, interp.clock, from.exec());
     panic!("compiled code differs after {:#x}:\n{text}", from.pc);
+}
+
+/// Compiled code that outlives dispatches: engines take it up again where the last ones left it.
+#[derive(Clone, Default)]
+pub struct Cache(Arc<Mutex<Vec<Jit>>>);
+
+impl Cache {
+    /// An engine that knows what one before it has compiled. Code that has changed since is compiled anew.
+    pub fn engine(&self) -> Kept {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut jit = kept.unwrap_or_default();
+        jit.session += 1;
+        jit.recorded = None;
+        jit.interp.forget();
+        Kept { jit: Some(jit), cache: self.clone() }
+    }
+}
+
+/// An engine of a [`Cache`].
+pub struct Kept {
+    jit: Option<Jit>,
+    cache: Cache,
+}
+
+impl Kept {
+    fn jit(&mut self) -> &mut Jit {
+        self.jit.get_or_insert_with(Jit::new)
+    }
+}
+
+impl Engine for Kept {
+    fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
+        self.jit().run(wave, machine, fuel)
+    }
+
+    fn slice(&self) -> u64 {
+        SLICE
+    }
+
+    fn forget(&mut self) {
+        self.jit().forget();
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(jit) = self.jit.take() {
+            self.cache.0.lock().unwrap_or_else(PoisonError::into_inner).push(jit);
+        }
+    }
 }
