@@ -565,15 +565,16 @@ impl Setup<'_> {
     pub(super) fn wave_like(
         &self,
         like: &WaveState,
-        mut used: WaveState,
+        state: &mut WaveState,
         group: [u32; 3],
         wave: usize,
         slot: u64,
-    ) -> WaveState {
+    ) {
         let descriptor = &self.kernel.descriptor;
-        used.vgprs.clone_from(&like.vgprs);
-        let mut state = WaveState {
-            vgprs: used.vgprs,
+        let mut vgprs = std::mem::take(&mut state.vgprs);
+        vgprs.clone_from(&like.vgprs);
+        *state = WaveState {
+            vgprs,
             exports: like.exports.clone(),
             ..*like
         };
@@ -593,6 +594,5 @@ impl Setup<'_> {
             *register = (slot * self.shape.wave_scratch) as u32;
         }
         state.hw_id = self.hw_id(group, wave);
-        state
     }
 }

@@ -315,6 +315,28 @@ struct Wave {
     retries: bool,
 }
 
+impl Wave {
+    fn new(state: WaveState) -> Wave {
+        Wave {
+            state,
+            doing: Doing::Running,
+            turns: 0,
+            suspect: false,
+            waits: false,
+            stuck: None,
+            looks_at: None,
+            retries: false,
+        }
+    }
+
+    /// It has new registers.
+    fn begin(&mut self) {
+        self.doing = Doing::Running;
+        (self.turns, self.suspect, self.waits, self.retries) = (0, false, false, false);
+        (self.stuck, self.looks_at) = (None, None);
+    }
+}
+
 /// A workgroup under way.
 struct Group {
     group: [u32; 3],
@@ -350,7 +372,7 @@ struct Worker<'a> {
     /// LDS that workgroups left.
     spare: Vec<Lds>,
     /// Waves that have ended, to be used again.
-    used: Vec<WaveState>,
+    used: Vec<Vec<Wave>>,
     /// What the waves of a workgroup of a size start from, but for its numbers and slot.
     like: ([u32; 3], Vec<WaveState>),
     stats: Stats,
@@ -467,24 +489,7 @@ impl Worker<'_> {
         let count = shape.waves_of(size);
         let slots = slot * shape.waves_of(shape.group);
         let before = waves_before(shape, group);
-        let states = self.states(group, size, count, slots as u64);
-        let waves = states
-            .into_iter()
-            .enumerate()
-            .map(|(w, state)| Wave {
-                state: WaveState {
-                    number: before + w as u64,
-                    ..state
-                },
-                doing: Doing::Running,
-                turns: 0,
-                suspect: false,
-                waits: false,
-                stuck: None,
-                looks_at: None,
-                retries: false,
-            })
-            .collect();
+        let waves = self.waves(group, size, count, slots as u64, before);
         self.stats.waves += count as u64;
         let mut lds = self.spare.pop().unwrap_or_default();
         lds.0.clear();
@@ -503,32 +508,48 @@ impl Worker<'_> {
         })
     }
 
-    /// The registers of a workgroup's waves.
-    fn states(
+    /// A workgroup's waves, the first of them number `before`.
+    fn waves(
         &mut self,
         group: [u32; 3],
         size: [u32; 3],
         count: usize,
         slots: u64,
-    ) -> Vec<WaveState> {
+        before: u64,
+    ) -> Vec<Wave> {
         let setup = self.shared.setup;
         let target = self.shared.target;
-        if setup.host.is_some() {
-            // What the host keeps for each workgroup lies elsewhere for each.
-            return (0..count)
-                .map(|w| setup.wave(target, group, size, w, slots + w as u64))
-                .collect();
-        }
         if self.like.0 != size {
             let like = |w| setup.wave(target, [0; 3], size, w, 0);
             self.like = (size, (0..count).map(like).collect());
         }
-        (self.like.1.iter().enumerate())
-            .map(|(w, like)| {
-                let used = self.used.pop().unwrap_or_else(|| like.clone());
-                setup.wave_like(like, used, group, w, slots + w as u64)
-            })
-            .collect()
+        let like = &self.like.1;
+        // Memory that has been used already is near.
+        let mut waves = self.used.pop().unwrap_or_default();
+        waves.truncate(count);
+        for (w, like) in like.iter().enumerate() {
+            let slot = slots + w as u64;
+            match waves.get_mut(w) {
+                _ if setup.host.is_some() => {
+                    // What the host keeps for each workgroup lies elsewhere for each.
+                    waves.truncate(w);
+                    waves.push(Wave::new(setup.wave(target, group, size, w, slot)));
+                }
+                Some(wave) => {
+                    setup.wave_like(like, &mut wave.state, group, w, slot);
+                    wave.begin();
+                }
+                None => {
+                    let mut wave = Wave::new(like.clone());
+                    setup.wave_like(like, &mut wave.state, group, w, slot);
+                    waves.push(wave);
+                }
+            }
+        }
+        for (w, wave) in waves.iter_mut().enumerate() {
+            wave.state.number = before + w as u64;
+        }
+        waves
     }
 
     fn end(&mut self, group: Group) {
@@ -540,7 +561,7 @@ impl Worker<'_> {
             shared.fail(group.number, RunError::Host { place, why });
         }
         self.spare.push(group.lds);
-        self.used.extend(group.waves.into_iter().map(|w| w.state));
+        self.used.push(group.waves);
         if let Some(progress) = &self.shared.launch.watch.progress {
             progress.ended.fetch_add(1, Relaxed);
         }
