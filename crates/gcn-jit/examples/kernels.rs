@@ -33,7 +33,13 @@ impl Drop for Told {
             println!("   {names:?}");
             println!(
                 "   [units {} insns {} code {} B compile {:.3} ms; executed {} interpreted {} restarts {}]",
-                s.units, s.insns, s.bytes, s.compiling.as_secs_f64() * 1e3, s.executed, s.interpreted, s.restarts
+                s.units,
+                s.insns,
+                s.bytes,
+                s.compiling.as_secs_f64() * 1e3,
+                s.executed,
+                s.interpreted,
+                s.restarts
             );
         }
     }
@@ -82,79 +88,206 @@ fn cases(full: bool) -> Vec<Case> {
         let n = pick(1 << 22, 1000);
         let a = u32s(n as usize, |i| ((i & 1023) as f32).to_bits());
         let b = u32s(n as usize, |_| 2f32.to_bits());
-        out.push(Case { file: "vadd", kernel: "vadd", grid: d1(n), group: d1(256), args: vec![a, b, zeros(4 * n as usize), A::I(n)] });
+        out.push(Case {
+            file: "vadd",
+            kernel: "vadd",
+            grid: d1(n),
+            group: d1(256),
+            args: vec![a, b, zeros(4 * n as usize), A::I(n)],
+        });
         let x = u32s(n as usize, |i| ((i & 1023) as f32).to_bits());
         let y = u32s(n as usize, |i| ((i & 1023) as f32 + 2.0).to_bits());
-        out.push(Case { file: "vadd", kernel: "saxpy_f4", grid: d1(pick(16384, 256)), group: d1(256), args: vec![x, y, A::F(0.5), A::I(n / 4)] });
+        out.push(Case {
+            file: "vadd",
+            kernel: "saxpy_f4",
+            grid: d1(pick(16384, 256)),
+            group: d1(256),
+            args: vec![x, y, A::F(0.5), A::I(n / 4)],
+        });
     }
     {
         let n = pick(512, 64);
-        let a = u32s((n * n) as usize, |_| ((r.next() % 7) as f32 - 3.0).to_bits());
-        let b = u32s((n * n) as usize, |_| ((r.next() % 5) as f32 - 2.0).to_bits());
-        out.push(Case { file: "matmul", kernel: "matmul", grid: [n, n, 1], group: [16, 16, 1], args: vec![a, b, zeros(4 * (n * n) as usize), A::I(n)] });
+        let a = u32s((n * n) as usize, |_| {
+            ((r.next() % 7) as f32 - 3.0).to_bits()
+        });
+        let b = u32s((n * n) as usize, |_| {
+            ((r.next() % 5) as f32 - 2.0).to_bits()
+        });
+        out.push(Case {
+            file: "matmul",
+            kernel: "matmul",
+            grid: [n, n, 1],
+            group: [16, 16, 1],
+            args: vec![a, b, zeros(4 * (n * n) as usize), A::I(n)],
+        });
     }
     {
         let n = pick(1 << 22, 5000);
         let a = u32s(n as usize, |_| r.next() & 0xffff);
-        out.push(Case { file: "reduce", kernel: "reduce_sum", grid: d1(pick(65536, 1024)), group: d1(256), args: vec![a, zeros(16), A::I(n), A::Local(1024)] });
+        out.push(Case {
+            file: "reduce",
+            kernel: "reduce_sum",
+            grid: d1(pick(65536, 1024)),
+            group: d1(256),
+            args: vec![a, zeros(16), A::I(n), A::Local(1024)],
+        });
         let m = pick(1 << 18, 3000);
         let a = u32s(n as usize, |_| r.next() & 0xffff);
-        out.push(Case { file: "reduce", kernel: "minmax_argmax", grid: d1(pick(16384, 256)), group: d1(64), args: vec![a, zeros(16), A::I(m)] });
+        out.push(Case {
+            file: "reduce",
+            kernel: "minmax_argmax",
+            grid: d1(pick(16384, 256)),
+            group: d1(64),
+            args: vec![a, zeros(16), A::I(m)],
+        });
     }
     {
         let w = pick(1024, 64);
         let s = 3.0 / w as f32;
         out.push(Case {
-            file: "mandelbrot", kernel: "mandelbrot", grid: [w, w, 1], group: [16, 16, 1],
-            args: vec![zeros(4 * (w * w) as usize), A::I(w), A::I(w), A::F(-2.2), A::F(-1.5), A::F(s), A::F(s), A::I(256)],
+            file: "mandelbrot",
+            kernel: "mandelbrot",
+            grid: [w, w, 1],
+            group: [16, 16, 1],
+            args: vec![
+                zeros(4 * (w * w) as usize),
+                A::I(w),
+                A::I(w),
+                A::F(-2.2),
+                A::F(-1.5),
+                A::F(s),
+                A::F(s),
+                A::I(256),
+            ],
         });
     }
     {
         let n = pick(1 << 18, 512);
-        out.push(Case { file: "sha256", kernel: "sha256_nonce", grid: d1(n), group: d1(256), args: vec![A::L(0), zeros(32 * n as usize)] });
+        out.push(Case {
+            file: "sha256",
+            kernel: "sha256_nonce",
+            grid: d1(n),
+            group: d1(256),
+            args: vec![A::L(0), zeros(32 * n as usize)],
+        });
     }
     {
         let n = pick(4096, 512);
-        let a = u32s(4 * n as usize, |_| ((r.next() & 0xffff) as f32 / 65536.0).to_bits());
+        let a = u32s(4 * n as usize, |_| {
+            ((r.next() & 0xffff) as f32 / 65536.0).to_bits()
+        });
         out.push(Case {
-            file: "nbody", kernel: "nbody", grid: d1(n), group: d1(256),
-            args: vec![a, zeros(16 * n as usize), zeros(16 * n as usize), A::I(n), A::F(0.01), A::F(1e-3)],
+            file: "nbody",
+            kernel: "nbody",
+            grid: d1(n),
+            group: d1(256),
+            args: vec![
+                a,
+                zeros(16 * n as usize),
+                zeros(16 * n as usize),
+                A::I(n),
+                A::F(0.01),
+                A::F(1e-3),
+            ],
         });
     }
     {
         let n = pick(1 << 23, 20000);
         let a = A::Buf((0..n).map(|_| (r.next() >> 9) as u8).collect());
-        out.push(Case { file: "histogram", kernel: "histogram", grid: d1(pick(16384, 512)), group: d1(256), args: vec![a, zeros(1024), A::I(n)] });
+        out.push(Case {
+            file: "histogram",
+            kernel: "histogram",
+            grid: d1(pick(16384, 512)),
+            group: d1(256),
+            args: vec![a, zeros(1024), A::I(n)],
+        });
     }
     {
         let w = pick(2048, 128);
-        let a = A::Buf((0..w * w).flat_map(|_| (r.next() as f64 / 1e9).to_le_bytes()).collect());
-        out.push(Case { file: "stencil64", kernel: "stencil64", grid: [w, w, 1], group: [64, 4, 1], args: vec![a, zeros(8 * (w * w) as usize), A::I(w), A::I(w)] });
+        let a = A::Buf(
+            (0..w * w)
+                .flat_map(|_| (r.next() as f64 / 1e9).to_le_bytes())
+                .collect(),
+        );
+        out.push(Case {
+            file: "stencil64",
+            kernel: "stencil64",
+            grid: [w, w, 1],
+            group: [64, 4, 1],
+            args: vec![a, zeros(8 * (w * w) as usize), A::I(w), A::I(w)],
+        });
     }
     {
         let n = pick(1 << 20, 4096);
         let a = u32s(n as usize, |_| r.next());
-        out.push(Case { file: "sort", kernel: "bitonic_step", grid: d1(n), group: d1(256), args: vec![a, A::I(512), A::I(1024)] });
+        out.push(Case {
+            file: "sort",
+            kernel: "bitonic_step",
+            grid: d1(n),
+            group: d1(256),
+            args: vec![a, A::I(512), A::I(1024)],
+        });
         let a = u32s(n as usize, |_| r.next());
-        out.push(Case { file: "sort", kernel: "scan_local", grid: d1(n), group: d1(256), args: vec![a, zeros(4 * n as usize), zeros(4 * n as usize / 256), A::Local(1024)] });
+        out.push(Case {
+            file: "sort",
+            kernel: "scan_local",
+            grid: d1(n),
+            group: d1(256),
+            args: vec![
+                a,
+                zeros(4 * n as usize),
+                zeros(4 * n as usize / 256),
+                A::Local(1024),
+            ],
+        });
     }
     out
 }
 
-fn run(case: &Case, object: &CodeObject, target: Target, jit: bool, runs: usize, threads: usize, told: bool) -> (Vec<Vec<u8>>, Duration, u64) {
+fn run(
+    case: &Case,
+    object: &CodeObject,
+    target: Target,
+    jit: bool,
+    runs: usize,
+    threads: usize,
+    told: bool,
+) -> (Vec<Vec<u8>>, Duration, u64) {
     let gpu = if jit {
         if !told {
             let cache = gcn_jit::Cache::default();
-            return run_on(Gpu::with_engine(target, 1 << 30, move || Box::new(cache.engine())).expect("memory"), case, object, runs, threads);
+            return run_on(
+                Gpu::with_engine(target, 1 << 30, move || Box::new(cache.engine()))
+                    .expect("memory"),
+                case,
+                object,
+                runs,
+                threads,
+            );
         }
-        Gpu::with_engine(target, 1 << 30, move || Box::new(Told(if std::env::var("CHECK").is_ok() { Jit::checking() } else { Jit::new() }, told)))
+        Gpu::with_engine(target, 1 << 30, move || {
+            Box::new(Told(
+                if std::env::var("CHECK").is_ok() {
+                    Jit::checking()
+                } else {
+                    Jit::new()
+                },
+                told,
+            ))
+        })
     } else {
         Gpu::new(target, 1 << 30)
     };
     run_on(gpu.expect("memory"), case, object, runs, threads)
 }
 
-fn run_on(gpu: Gpu, case: &Case, object: &CodeObject, runs: usize, threads: usize) -> (Vec<Vec<u8>>, Duration, u64) {
+fn run_on(
+    gpu: Gpu,
+    case: &Case,
+    object: &CodeObject,
+    runs: usize,
+    threads: usize,
+) -> (Vec<Vec<u8>>, Duration, u64) {
     let loaded = gpu.load(object).expect("loads");
     let mut kernarg = Vec::new();
     let mut buffers = Vec::new();
@@ -168,7 +301,10 @@ fn run_on(gpu: Gpu, case: &Case, object: &CodeObject, runs: usize, threads: usiz
         };
         match a {
             A::Buf(data) => {
-                let at = gpu.memory.alloc(data.len() as u64, 256, Perm::RW).expect("alloc");
+                let at = gpu
+                    .memory
+                    .alloc(data.len() as u64, 256, Perm::RW)
+                    .expect("alloc");
                 gpu.memory.write(at, data).expect("write");
                 buffers.push((at, data.len()));
                 put(&at.to_le_bytes());
@@ -182,7 +318,14 @@ fn run_on(gpu: Gpu, case: &Case, object: &CodeObject, runs: usize, threads: usiz
             }
         }
     }
-    let launch = Launch { grid: case.grid, group: case.group, kernarg, dynamic_lds: lds, threads, ..Launch::default() };
+    let launch = Launch {
+        grid: case.grid,
+        group: case.group,
+        kernarg,
+        dynamic_lds: lds,
+        threads,
+        ..Launch::default()
+    };
     let mut best = Duration::MAX;
     let mut instructions = 0;
     for _ in 0..runs {
@@ -211,7 +354,12 @@ fn cpu() -> Duration {
         return BEGUN.get_or_init(std::time::Instant::now).elapsed();
     }
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat");
-    Duration::from_nanos(text.split(' ').next().and_then(|t| t.parse().ok()).expect("a number"))
+    Duration::from_nanos(
+        text.split(' ')
+            .next()
+            .and_then(|t| t.parse().ok())
+            .expect("a number"),
+    )
 }
 
 fn main() {
@@ -225,15 +373,32 @@ fn main() {
         if only != "all" && case.kernel != only {
             continue;
         }
-        let Ok(bytes) = std::fs::read(format!("{dir}/{}-{gfx}.co", case.file)) else { continue };
+        let Ok(bytes) = std::fs::read(format!("{dir}/{}-{gfx}.co", case.file)) else {
+            continue;
+        };
         let object = CodeObject::parse(&bytes).expect("an object");
-        let runs = std::env::var("RUNS").ok().and_then(|r| r.parse().ok()).unwrap_or(if full { 3 } else { 1 });
+        let runs = std::env::var("RUNS")
+            .ok()
+            .and_then(|r| r.parse().ok())
+            .unwrap_or(if full { 3 } else { 1 });
         let (got, time, insns) = run(&case, &object, target, true, runs, threads, !full);
-        println!("{:14} jit    {:10.3} ms  {:8.1} M wave instr/s", case.kernel, time.as_secs_f64() * 1e3, insns as f64 / time.as_secs_f64() / 1e6);
+        println!(
+            "{:14} jit    {:10.3} ms  {:8.1} M wave instr/s",
+            case.kernel,
+            time.as_secs_f64() * 1e3,
+            insns as f64 / time.as_secs_f64() / 1e6
+        );
         if !full {
             let (want, _, insns2) = run(&case, &object, target, false, 1, 1, false);
-            let bad: usize = got.iter().zip(&want).map(|(a, b)| a.iter().zip(b).filter(|(x, y)| x != y).count()).sum();
-            println!("{:14} {} differing bytes, instructions {} / {}", case.kernel, bad, insns, insns2);
+            let bad: usize = got
+                .iter()
+                .zip(&want)
+                .map(|(a, b)| a.iter().zip(b).filter(|(x, y)| x != y).count())
+                .sum();
+            println!(
+                "{:14} {} differing bytes, instructions {} / {}",
+                case.kernel, bad, insns, insns2
+            );
         }
     }
 }

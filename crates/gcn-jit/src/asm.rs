@@ -31,7 +31,11 @@ pub struct Mem {
 
 /// Memory at a register plus a displacement.
 pub const fn mem(base: Gpr, disp: i32) -> Mem {
-    Mem { base, index: None, disp }
+    Mem {
+        base,
+        index: None,
+        disp,
+    }
 }
 
 /// The operand that MODRM.RM names.
@@ -57,7 +61,13 @@ pub struct E {
 }
 
 const fn e(map: u8, pp: u8, w: u8, op: u8) -> E {
-    E { map, pp, w, op, n: 64 }
+    E {
+        map,
+        pp,
+        w,
+        op,
+        n: 64,
+    }
 }
 const fn en(map: u8, pp: u8, w: u8, op: u8, n: u8) -> E {
     E { map, pp, w, op, n }
@@ -154,7 +164,11 @@ impl E {
     /// The same of the type of 64 bits: PD for PS.
     pub const fn pd(self) -> E {
         // Where PS has no prefix PD has 66; elsewhere W alone tells.
-        E { w: 1, pp: if self.pp == 0 { 1 } else { self.pp }, ..self }
+        E {
+            w: 1,
+            pp: if self.pp == 0 { 1 } else { self.pp },
+            ..self
+        }
     }
 }
 
@@ -261,7 +275,8 @@ impl Asm {
                         self.consts.len() - 1
                     }
                 };
-                self.const_fixups.push((self.buf.len() as u32, at as u32, after));
+                self.const_fixups
+                    .push((self.buf.len() as u32, at as u32, after));
                 self.d(0);
             }
             Rm::M(m) | Rm::B(m) => {
@@ -317,7 +332,11 @@ impl Asm {
         self.b((mask.zero as u8) << 7 | ll << 5 | bcast << 4 | (!(v >> 4) & 1) << 3 | mask.k);
         self.b(e.op);
         let size = if e.w == 1 { 8 } else { 4 };
-        let n = if bcast == 1 { size as i32 } else { (e.n >> (2 - ll).min(if e.n < 32 { 0 } else { 2 })) as i32 };
+        let n = if bcast == 1 {
+            size as i32
+        } else {
+            (e.n >> (2 - ll).min(if e.n < 32 { 0 } else { 2 })) as i32
+        };
         self.modrm(reg, &rm, n.max(1), size, imm.is_some() as u8);
         if let Some(imm) = imm {
             self.b(imm);
@@ -340,7 +359,18 @@ impl Asm {
     }
 
     /// VEX with three operands, for opmasks.
-    pub fn vex(&mut self, map: u8, pp: u8, w: u8, l: u8, op: u8, reg: u8, v: u8, rm: Rm, imm: Option<u8>) {
+    pub fn vex(
+        &mut self,
+        map: u8,
+        pp: u8,
+        w: u8,
+        l: u8,
+        op: u8,
+        reg: u8,
+        v: u8,
+        rm: Rm,
+        imm: Option<u8>,
+    ) {
         let b = match rm {
             Rm::R(r) => !(r >> 3) & 1,
             Rm::M(m) | Rm::B(m) => !(m.base >> 3) & 1,
@@ -592,17 +622,20 @@ impl Asm {
                 self.b(0xcc);
             }
             places.push(self.buf.len());
-            self.buf.extend_from_slice(&value.to_le_bytes()[..size as usize]);
+            self.buf
+                .extend_from_slice(&value.to_le_bytes()[..size as usize]);
         }
         for (at, which, after) in std::mem::take(&mut self.const_fixups) {
             let distance = places[which as usize] as i64 - (at as i64 + 4 + after as i64);
-            self.buf[at as usize..at as usize + 4].copy_from_slice(&(distance as i32).to_le_bytes());
+            self.buf[at as usize..at as usize + 4]
+                .copy_from_slice(&(distance as i32).to_le_bytes());
         }
         for (at, label) in std::mem::take(&mut self.fixups) {
             let target = self.labels[label.0 as usize];
             assert!(target != UNBOUND, "a jump goes nowhere");
             let distance = target as i64 - (at as i64 + 4);
-            self.buf[at as usize..at as usize + 4].copy_from_slice(&(distance as i32).to_le_bytes());
+            self.buf[at as usize..at as usize + 4]
+                .copy_from_slice(&(distance as i32).to_le_bytes());
         }
     }
 }

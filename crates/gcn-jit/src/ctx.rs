@@ -48,6 +48,7 @@ pub struct Ctx {
     pub rsp: u64,
     pub mxcsr: [u32; 8],
     pub host_mxcsr: u32,
+    pub saved_mxcsr: u32,
     pub lanes_on: u16,
     pub scalars: [u64; SCALARS],
     pub masks: [u16; 256],
@@ -73,7 +74,10 @@ impl Ctx {
         c.zip_high = Line(std::array::from_fn(|i| (8 + i / 2 + 16 * (i % 2)) as u32));
         c.linear_base = gcn_emu::mem::LINEAR_BASE;
         for (i, m) in c.mxcsr.iter_mut().enumerate() {
-            let key = crate::lower::FpKey { round: i as u8 & 3, daz: i & 4 != 0 };
+            let key = crate::lower::FpKey {
+                round: i as u8 & 3,
+                daz: i & 4 != 0,
+            };
             *m = crate::lower::mxcsr(key);
         }
         c

@@ -49,7 +49,10 @@ macro_rules! ctx {
 }
 
 fn sgpr_home(code: u8) -> Mem {
-    mem(WAVE, (offset_of!(WaveState, sgprs) + 4 * code as usize) as i32)
+    mem(
+        WAVE,
+        (offset_of!(WaveState, sgprs) + 4 * code as usize) as i32,
+    )
 }
 
 fn vgpr_home(n: u16, slice: u8) -> Mem {
@@ -67,7 +70,10 @@ pub fn emit(unit: &Unit, mode: u32) -> Emitted {
     let mut a = Asm::new();
     let mode = Mode(mode);
     let e = mode.env32();
-    let default = FpKey { round: e.round as u8, daz: e.flush_in };
+    let default = FpKey {
+        round: e.round as u8,
+        daz: e.flush_in,
+    };
     // In: RDI the context, RSI where to begin.
     let saved = [RBX, RBP, R12, R13, R14, R15];
     for r in saved {
@@ -94,7 +100,10 @@ pub fn emit(unit: &Unit, mode: u32) -> Emitted {
         a.pop(*r);
     }
     a.ret();
-    let slow = [slow_call(&mut a, offset_of!(Ctx, load)), slow_call(&mut a, offset_of!(Ctx, store))];
+    let slow = [
+        slow_call(&mut a, offset_of!(Ctx, load)),
+        slow_call(&mut a, offset_of!(Ctx, store)),
+    ];
     let labels: HashMap<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     for (number, chunk) in unit.chunks.iter().enumerate() {
@@ -135,7 +144,10 @@ pub fn emit(unit: &Unit, mode: u32) -> Emitted {
         }
     }
     a.finish();
-    Emitted { code: a.buf, starts }
+    Emitted {
+        code: a.buf,
+        starts,
+    }
 }
 
 fn mxcsr_of(key: FpKey) -> Mem {
@@ -156,11 +168,12 @@ fn slow_call(a: &mut Asm, helper: usize) -> Label {
         a.kstore16(ctx!(save_k, 8 * k as usize), k);
     }
     a.store(true, ctx!(fuel), FUEL);
+    a.stmxcsr(ctx!(saved_mxcsr));
     a.ldmxcsr(ctx!(host_mxcsr));
-    a.stmxcsr(ctx!(lanes_on, 4));
     a.vzeroupper();
     a.mov(true, RDI, Rm::R(CTX));
     a.call(Rm::M(mem(CTX, helper as i32)));
+    a.ldmxcsr(ctx!(saved_mxcsr));
     for z in 0..32 {
         a.z(op::MOVDQU32, z, 0, Rm::M(ctx!(save, 64 * z as usize)));
     }
@@ -374,7 +387,10 @@ impl Emit<'_> {
         }
         // What is no part of a value, but must happen: a load may fault.
         for (at, node) in c.graph.iter().enumerate() {
-            if matches!(node.op, I::Group { .. } | I::SLoad { .. } | I::Row(_) | I::LdsAtomic(_)) {
+            if matches!(
+                node.op,
+                I::Group { .. } | I::SLoad { .. } | I::Row(_) | I::LdsAtomic(_)
+            ) {
                 live[at] = true;
             }
         }
@@ -405,9 +421,11 @@ impl Emit<'_> {
         self.late = vec![false; n];
         for at in 0..n {
             let node = &c.graph[at];
-            self.late[at] = !node.vec && (node.op == I::Ballot || node.inputs().iter().any(|&i| self.late[i as usize]));
+            self.late[at] = !node.vec
+                && (node.op == I::Ballot || node.inputs().iter().any(|&i| self.late[i as usize]));
         }
-        let written: HashMap<u16, usize> = c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
+        let written: HashMap<u16, usize> =
+            c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
         let mut critical = vec![false; c.vgprs.len()];
         for (at, node) in c.graph.iter().enumerate() {
             if let I::VIn(v) = node.op
@@ -426,14 +444,24 @@ impl Emit<'_> {
                 early.entry(w.1).or_default().push(i);
             }
         }
-        let commit = |i: usize| VOp { id: c.vgprs[i].1, args: [c.vgprs[i].1, 0, 0], neg: [false; 3], check: false, flush: false, commit: Some(i) };
+        let commit = |i: usize| VOp {
+            id: c.vgprs[i].1,
+            args: [c.vgprs[i].1, 0, 0],
+            neg: [false; 3],
+            check: false,
+            flush: false,
+            commit: Some(i),
+        };
         for at in 0..n {
             let id = at as Id;
             let node = &c.graph[at];
             if !live[at] {
                 continue;
             }
-            let leaf = matches!(node.op, I::Const(_) | I::VIn(_) | I::SIn(_) | I::SccIn | I::Lane | I::Exec | I::Part(_));
+            let leaf = matches!(
+                node.op,
+                I::Const(_) | I::VIn(_) | I::SIn(_) | I::SccIn | I::Lane | I::Exec | I::Part(_)
+            );
             if node.vec && !leaf {
                 let (args, neg) = self.operands(id);
                 let mut check = false;
@@ -442,13 +470,25 @@ impl Emit<'_> {
                     && (node.out == Ty::F32 || node.out == Ty::F64)
                     && makes_float(o)
                 {
-                    let env = if node.out == Ty::F32 { self.mode.env32() } else { self.mode.env64() };
+                    let env = if node.out == Ty::F32 {
+                        self.mode.env32()
+                    } else {
+                        self.mode.env64()
+                    };
                     check = seen[at] && o != Op::IntToFloat;
                     let out = env.flush_out || o == Op::Mad;
-                    flush = out && o != Op::IntToFloat && (seen[at] || !(env.flush_in || o == Op::Mad));
+                    flush =
+                        out && o != Op::IntToFloat && (seen[at] || !(env.flush_in || o == Op::Mad));
                 }
                 self.checks |= check;
-                ops.push(VOp { id, args, neg, check, flush, commit: None });
+                ops.push(VOp {
+                    id,
+                    args,
+                    neg,
+                    check,
+                    flush,
+                    commit: None,
+                });
             }
             done[at] = true;
             for &i in early.get(&id).into_iter().flatten() {
@@ -469,7 +509,11 @@ impl Emit<'_> {
         }
         let mut uses = vec![Vec::new(); n];
         for (pos, op) in ops.iter().enumerate() {
-            let arity = if op.commit.is_some() { 1 } else { self.arity(op.id) };
+            let arity = if op.commit.is_some() {
+                1
+            } else {
+                self.arity(op.id)
+            };
             for &a in &op.args[..arity] {
                 // The parts of a load are there with the load.
                 uses[a as usize].push(pos as u32);
@@ -498,7 +542,11 @@ impl Emit<'_> {
     }
 
     fn arity(&self, id: Id) -> usize {
-        if self.terns.contains_key(&id) { 3 } else { self.node(id).arity() }
+        if self.terns.contains_key(&id) {
+            3
+        } else {
+            self.node(id).arity()
+        }
     }
 
     /// What an operation reads, signs and fused operations taken in.
@@ -543,7 +591,10 @@ impl Emit<'_> {
         }
         let logic = |id: Id| {
             let n = &c.graph[id as usize];
-            n.vec && n.out.bits() == 32 && n.ty.bits() == 32 && matches!(n.op, I::Alu(Op::And | Op::Or | Op::Xor | Op::Not))
+            n.vec
+                && n.out.bits() == 32
+                && n.ty.bits() == 32
+                && matches!(n.op, I::Alu(Op::And | Op::Or | Op::Xor | Op::Not))
         };
         let mut inside = vec![false; c.graph.len()];
         for at in (0..c.graph.len()).rev() {
@@ -595,7 +646,8 @@ impl Emit<'_> {
                 leaves.push(leaves[0]);
             }
             let table = self.table(id, &leaves, &taken);
-            self.terns.insert(id, (table, [leaves[0], leaves[1], leaves[2]]));
+            self.terns
+                .insert(id, (table, [leaves[0], leaves[1], leaves[2]]));
         }
         let _ = live;
     }
@@ -640,7 +692,9 @@ impl Emit<'_> {
             }
         }
         let vectors = !self.ops.is_empty()
-            || !c.rows.is_empty() || c.store.is_some() || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
+            || !c.rows.is_empty()
+            || c.store.is_some()
+            || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
         if vectors {
             self.slices(&used);
         }
@@ -671,7 +725,11 @@ impl Emit<'_> {
         self.commit_scalars();
         match c.tail.clone() {
             Tail::Jump(pc) => self.goto(pc),
-            Tail::Branch { when, taken, next: other } => {
+            Tail::Branch {
+                when,
+                taken,
+                next: other,
+            } => {
                 if matches!(self.node(when).op, I::SccIn | I::SIn(_)) {
                     self.a.test(false, RDX, RDX);
                 } else {
@@ -687,7 +745,8 @@ impl Emit<'_> {
             Tail::Interpret { .. } | Tail::Leave(_) => {}
         }
         self.outs();
-        if self.next_slot as usize > VECTORS || self.slot_of.len() > SCALARS || self.next_mask > 256 {
+        if self.next_slot as usize > VECTORS || self.slot_of.len() > SCALARS || self.next_mask > 256
+        {
             self.failed = true;
         }
     }
@@ -750,7 +809,9 @@ impl Emit<'_> {
         match n.op {
             I::Const(v) => self.a.imm(to, v),
             I::SIn(code) => self.a.mov(n.out.bits() > 32, to, Rm::M(sgpr_home(code))),
-            I::SccIn => self.a.movzx8(to, mem(WAVE, offset_of!(WaveState, scc) as i32)),
+            I::SccIn => self
+                .a
+                .movzx8(to, mem(WAVE, offset_of!(WaveState, scc) as i32)),
             _ => {
                 let slot = self.slot(id);
                 self.a.mov(true, to, Rm::M(slot));
@@ -813,7 +874,11 @@ impl Emit<'_> {
             })
             .collect();
         for (part, k) in parts {
-            let from = Mem { base: BIAS, index: Some((RAX, 1)), disp: 4 * k as i32 };
+            let from = Mem {
+                base: BIAS,
+                index: Some((RAX, 1)),
+                disp: 4 * k as i32,
+            };
             self.a.mov(false, RCX, Rm::M(from));
             let slot = self.slot(part);
             self.a.store(true, slot, RCX);
@@ -831,9 +896,23 @@ impl Emit<'_> {
         self.a.jcc(Cc::Ae, bad);
         self.a.shift_imm(5, true, RCX, 12);
         self.a.shift_imm(5, true, RSI, 12);
-        self.a.movzx8(RDX, Mem { base: PAGES, index: Some((RCX, 1)), disp: 0 });
+        self.a.movzx8(
+            RDX,
+            Mem {
+                base: PAGES,
+                index: Some((RCX, 1)),
+                disp: 0,
+            },
+        );
         // AND r32, m8 does not exist; the bytes behind do not matter.
-        self.a.movzx8(RCX, Mem { base: PAGES, index: Some((RSI, 1)), disp: 0 });
+        self.a.movzx8(
+            RCX,
+            Mem {
+                base: PAGES,
+                index: Some((RSI, 1)),
+                disp: 0,
+            },
+        );
         self.a.alu(4, false, RDX, Rm::R(RCX));
         let need = (MAPPED | need) as i32;
         self.a.alu_imm(4, false, Rm::R(RDX), need);
@@ -896,7 +975,9 @@ impl Emit<'_> {
                             self.a.imm(RAX, 0);
                         }
                     }
-                    Some(by) => self.a.shift_imm([0, 4, 7, 5][pp as usize], wide, RAX, by as u8),
+                    Some(by) => self
+                        .a
+                        .shift_imm([0, 4, 7, 5][pp as usize], wide, RAX, by as u8),
                     None => {
                         self.sload(RCX, y);
                         self.a.imm(RDX, width - 1);
@@ -974,14 +1055,16 @@ impl Emit<'_> {
         }
         if let Some(id) = c.scc {
             self.sload(RAX, id);
-            self.a.store8(mem(WAVE, offset_of!(WaveState, scc) as i32), RAX);
+            self.a
+                .store8(mem(WAVE, offset_of!(WaveState, scc) as i32), RAX);
         }
         let mut i = 0;
         while i < c.sgprs.len() {
             let (code, id) = c.sgprs[i];
             let whole = c.sgprs.get(i + 1).and_then(|&(next, hi)| {
                 let (a, b) = (self.node(id), self.node(hi));
-                (next == code + 1 && a.op == I::Lo && b.op == I::Hi && a.args[0] == b.args[0]).then_some(a.args[0])
+                (next == code + 1 && a.op == I::Lo && b.op == I::Hi && a.args[0] == b.args[0])
+                    .then_some(a.args[0])
             });
             if let Some(whole) = whole {
                 self.sload(RAX, whole);
@@ -1005,7 +1088,10 @@ impl Emit<'_> {
     fn slices(&mut self, used: &[bool]) {
         let c = self.c;
         // Constants that vector code needs in memory are put there once.
-        let ballots: Vec<Id> = (0..c.graph.len()).filter(|&at| used[at] && c.graph[at].op == I::Ballot).map(|at| at as Id).collect();
+        let ballots: Vec<Id> = (0..c.graph.len())
+            .filter(|&at| used[at] && c.graph[at].op == I::Ballot)
+            .map(|at| at as Id)
+            .collect();
         for (i, &b) in ballots.iter().enumerate() {
             if i < 4 {
                 self.a.imm(R8 + i as u8, 0);
@@ -1020,7 +1106,10 @@ impl Emit<'_> {
         if self.checks || lane_guards {
             self.a.kop(0x47, K_BAD, K_BAD, K_BAD);
         }
-        let has_group = !c.rows.is_empty() || c.graph.iter().any(|n| matches!(n.op, I::Group { .. } | I::Row(_)));
+        let has_group = !c.rows.is_empty()
+            || c.graph
+                .iter()
+                .any(|n| matches!(n.op, I::Group { .. } | I::Row(_)));
         let fallible = self.checks || lane_guards || has_group || c.store.is_some();
         let critical: Vec<usize> = self.critical();
         // Few enough values are kept in registers until nothing can fail.
@@ -1029,7 +1118,10 @@ impl Emit<'_> {
             self.slice = slice;
             let over = self.a.label();
             let exec = sgpr_home(EXEC as u8);
-            let exec = Mem { disp: exec.disp + 2 * slice as i32, ..exec };
+            let exec = Mem {
+                disp: exec.disp + 2 * slice as i32,
+                ..exec
+            };
             self.a.cmp16_zero(exec);
             self.a.jcc(Cc::E, over);
             self.a.kload16(K_EXEC, exec);
@@ -1093,7 +1185,10 @@ impl Emit<'_> {
         (0..c.vgprs.len())
             .filter(|&i| {
                 let v = c.vgprs[i].0;
-                c.graph.iter().enumerate().any(|(at, n)| n.op == I::VIn(v) && !self.uses[at].is_empty())
+                c.graph
+                    .iter()
+                    .enumerate()
+                    .any(|(at, n)| n.op == I::VIn(v) && !self.uses[at].is_empty())
             })
             .collect()
     }
@@ -1122,32 +1217,54 @@ impl Emit<'_> {
         if !late && !critical {
             self.a.z(op::MOVDQU32_ST, from, 0, Rm::M(home));
         } else if late && keep {
-            self.pinned.push(Pin { reg: Some(from), slot: 0, write: i, slice: self.slice });
+            self.pinned.push(Pin {
+                reg: Some(from),
+                slot: 0,
+                write: i,
+                slice: self.slice,
+            });
             self.let_go();
         } else {
             // One may be what another takes, so all wait.
             let (slot, m) = self.vslot();
             self.a.z(op::MOVDQU32_ST, from, 0, Rm::M(m));
-            self.pinned.push(Pin { reg: None, slot, write: i, slice: self.slice });
+            self.pinned.push(Pin {
+                reg: None,
+                slot,
+                write: i,
+                slice: self.slice,
+            });
         }
     }
 
     /// Writes what was kept back.
     fn commit_pinned(&mut self, slice: u8) {
-        let mine: Vec<Pin> = self.pinned.iter().copied().filter(|p| p.slice == slice).collect();
+        let mine: Vec<Pin> = self
+            .pinned
+            .iter()
+            .copied()
+            .filter(|p| p.slice == slice)
+            .collect();
         if mine.is_empty() {
             return;
         }
         let over = self.a.label();
         let exec = sgpr_home(EXEC as u8);
-        let exec = Mem { disp: exec.disp + 2 * slice as i32, ..exec };
+        let exec = Mem {
+            disp: exec.disp + 2 * slice as i32,
+            ..exec
+        };
         self.a.cmp16_zero(exec);
         self.a.jcc(Cc::E, over);
         for pin in mine {
             let home = vgpr_home(self.c.vgprs[pin.write].0, slice);
             let r = pin.reg.unwrap_or_else(|| {
                 // Every register that is not pinned is free by now.
-                let pinned = self.pinned.iter().filter_map(|p| p.reg).fold(0, |b, r| b | 1u32 << r);
+                let pinned = self
+                    .pinned
+                    .iter()
+                    .filter_map(|p| p.reg)
+                    .fold(0, |b, r| b | 1u32 << r);
                 let r = (!pinned).trailing_zeros().min(31) as u8;
                 self.a.z(op::MOVDQU32, r, 0, Rm::M(vslot_mem(pin.slot)));
                 r
@@ -1197,7 +1314,9 @@ impl Emit<'_> {
 
     /// A free vector register, which stays free; makes room if it must.
     pub fn temp(&mut self) -> u8 {
-        if let Some(r) = (0..32).find(|&r| self.z.busy >> r & 1 == 0 && self.z.regs[r as usize].is_none()) {
+        if let Some(r) =
+            (0..32).find(|&r| self.z.busy >> r & 1 == 0 && self.z.regs[r as usize].is_none())
+        {
             return r;
         }
         let mut best: Option<(u32, u8)> = None;
@@ -1207,7 +1326,10 @@ impl Emit<'_> {
             }
             if let Some((id, _)) = self.z.regs[r as usize] {
                 // One whose home is in memory costs nothing to drop.
-                let clean = matches!(self.node(id).op, I::VIn(_) | I::Const(_) | I::SIn(_) | I::Lane) || !self.node(id).vec;
+                let clean = matches!(
+                    self.node(id).op,
+                    I::VIn(_) | I::Const(_) | I::SIn(_) | I::Lane
+                ) || !self.node(id).vec;
                 let mut when = self.next_use(id);
                 if clean {
                     when = when.saturating_add(4);
@@ -1296,7 +1418,8 @@ impl Emit<'_> {
             self.a.zi(op::TERND, r, r, Rm::R(r), ALL, 0xff);
             return;
         }
-        self.a.z(if wide { op::BCASTQ } else { op::BCASTD }, r, 0, Rm::C(v));
+        self.a
+            .z(if wide { op::BCASTQ } else { op::BCASTD }, r, 0, Rm::C(v));
     }
 
     /// A half of a 64-bit value a lane in a register of 8 elements.
@@ -1360,13 +1483,19 @@ impl Emit<'_> {
     }
 
     pub fn let_go(&mut self) {
-        self.z.busy = self.pinned.iter().filter_map(|p| p.reg).fold(0, |b, r| b | 1u32 << r);
+        self.z.busy = self
+            .pinned
+            .iter()
+            .filter_map(|p| p.reg)
+            .fold(0, |b, r| b | 1u32 << r);
     }
 
     // ---- opmasks ----
 
     pub fn ktemp(&mut self) -> u8 {
-        if let Some(r) = (1..8).find(|&r| self.k.busy >> r & 1 == 0 && self.k.regs[r as usize].is_none()) {
+        if let Some(r) =
+            (1..8).find(|&r| self.k.busy >> r & 1 == 0 && self.k.regs[r as usize].is_none())
+        {
             return r;
         }
         let mut best: Option<(u32, u8)> = None;
@@ -1452,7 +1581,10 @@ impl Emit<'_> {
         match n.op {
             I::MaskOf => {
                 let m = self.smem(x);
-                let m = Mem { disp: m.disp + 2 * self.slice as i32, ..m };
+                let m = Mem {
+                    disp: m.disp + 2 * self.slice as i32,
+                    ..m
+                };
                 let k = self.kdefine(vop.id);
                 self.a.kload16(k, m);
             }
@@ -1468,7 +1600,15 @@ impl Emit<'_> {
                 let index = if n.op == I::Lo { ctx!(even) } else { ctx!(odd) };
                 self.a.z(op::MOVDQU32, d, 0, Rm::M(index));
                 // VPERMI2D: the index is overwritten.
-                self.a.z(E { op: 0x76, ..op::PERMT2D }, d, p, Rm::R(q));
+                self.a.z(
+                    E {
+                        op: 0x76,
+                        ..op::PERMT2D
+                    },
+                    d,
+                    p,
+                    Rm::R(q),
+                );
             }
             I::Shld(by) | I::Shrd(by) => {
                 let left = matches!(n.op, I::Shld(_));
@@ -1476,15 +1616,22 @@ impl Emit<'_> {
                 self.hold(p);
                 if x == y {
                     let d = self.define(vop.id, 0);
-                    self.a.evex(op::SHIFTD_I, 2, left as u8, d, Rm::R(p), ALL, Some(by));
+                    self.a
+                        .evex(op::SHIFTD_I, 2, left as u8, d, Rm::R(p), ALL, Some(by));
                 } else {
                     let q = self.rm(y);
                     self.hold_rm(q);
                     let d = self.define(vop.id, 0);
-                    self.a.zi(if left { op::SHLDD } else { op::SHRDD }, d, p, q, ALL, by);
+                    self.a
+                        .zi(if left { op::SHLDD } else { op::SHRDD }, d, p, q, ALL, by);
                 }
             }
-            I::Group { space, bytes, count, offset } => self.group(vop.id, space, bytes, count, offset, x, y),
+            I::Group {
+                space,
+                bytes,
+                count,
+                offset,
+            } => self.group(vop.id, space, bytes, count, offset, x, y),
             I::Row(offset) => self.row(vop.id, x, offset),
             I::LdsAtomic(o) => self.lds_atomic(vop.id, o, n.ty.is_signed(), x, y, w),
             I::Part(_) | I::ShrLane => {}
@@ -1515,10 +1662,23 @@ impl Emit<'_> {
         self.hold(r);
         let k = self.ktemp();
         if vop.flush {
-            let e = E { map: 2, pp: 2, w: wide as u8, op: 0x27, n: 64 };
-            let (exponent, sign) = if wide { (0x7ff << 52, 1 << 63) } else { (0x7f80_0000, 0x8000_0000) };
+            let e = E {
+                map: 2,
+                pp: 2,
+                w: wide as u8,
+                op: 0x27,
+                n: 64,
+            };
+            let (exponent, sign) = if wide {
+                (0x7ff << 52, 1 << 63)
+            } else {
+                (0x7f80_0000, 0x8000_0000)
+            };
             self.a.zk(e, k, r, Rm::C(exponent), ALL);
-            let and = E { w: wide as u8, ..op::ANDD };
+            let and = E {
+                w: wide as u8,
+                ..op::ANDD
+            };
             self.a.zk(and, r, r, Rm::C(sign), keep(k));
         }
         if vop.check {
@@ -1579,7 +1739,10 @@ impl Emit<'_> {
         self.hold(q);
         let d = self.define(id, 0);
         self.hold(d);
-        let permi = E { op: 0x76, ..op::PERMT2D };
+        let permi = E {
+            op: 0x76,
+            ..op::PERMT2D
+        };
         self.a.z(op::MOVDQU32, d, 0, Rm::M(ctx!(zip_low)));
         self.a.z(permi, d, p, Rm::R(q));
         let e = self.define(id, 1);
@@ -1680,7 +1843,12 @@ impl Emit<'_> {
         };
         // Of operations that may change their operands' places the first had better be in a register.
         let (mut p, mut q) = (x, y);
-        if matches!(o, Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor) && n.arity() == 2 && !self.z.at.contains_key(&(x, 0)) && (self.z.at.contains_key(&(y, 0)) || !self.node(x).vec) && !vop.neg[0] {
+        if matches!(o, Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor)
+            && n.arity() == 2
+            && !self.z.at.contains_key(&(x, 0))
+            && (self.z.at.contains_key(&(y, 0)) || !self.node(x).vec)
+            && !vop.neg[0]
+        {
             (p, q) = (y, x);
         }
         match o {
@@ -1772,7 +1940,16 @@ impl Emit<'_> {
                 let p = self.rm(x);
                 self.hold_rm(p);
                 let d = self.define(id, 0);
-                self.a.z(if o == Op::Clz { op::LZCNTD } else { op::POPCNTD }, d, 0, p);
+                self.a.z(
+                    if o == Op::Clz {
+                        op::LZCNTD
+                    } else {
+                        op::POPCNTD
+                    },
+                    d,
+                    0,
+                    p,
+                );
             }
             Op::Ctz => {
                 // The bits below the lowest 1, counted.
@@ -1783,7 +1960,15 @@ impl Emit<'_> {
                 self.a.zi(op::TERND, t, t, Rm::R(t), ALL, 0xff);
                 let d = self.define(id, 0);
                 self.a.z(op::ADDD, d, p, Rm::R(t));
-                self.a.z(E { op: 0xdf, ..op::ANDD }, d, p, Rm::R(d));
+                self.a.z(
+                    E {
+                        op: 0xdf,
+                        ..op::ANDD
+                    },
+                    d,
+                    p,
+                    Rm::R(d),
+                );
                 self.a.z(op::POPCNTD, d, 0, Rm::R(d));
             }
             Op::Shl | Op::Shr => {
@@ -1797,8 +1982,13 @@ impl Emit<'_> {
                         _ if signed => 4,
                         _ => 2,
                     };
-                    let by = if signed && o == Op::Shr { by.min(31) } else { by.min(32) };
-                    self.a.evex(op::SHIFTD_I, 2, ext, d, Rm::R(p), ALL, Some(by as u8));
+                    let by = if signed && o == Op::Shr {
+                        by.min(31)
+                    } else {
+                        by.min(32)
+                    };
+                    self.a
+                        .evex(op::SHIFTD_I, 2, ext, d, Rm::R(p), ALL, Some(by as u8));
                     if o == Op::Shl {
                         self.narrow_to(d, n.out);
                     }
@@ -1822,7 +2012,8 @@ impl Emit<'_> {
                 self.hold_rm(q);
                 let d = self.define(id, 0);
                 // The sign of the operand that is chosen; -0 is below +0.
-                self.a.zi(op::RANGEPS, d, p, q, ALL, 4 | (o == Op::Max) as u8);
+                self.a
+                    .zi(op::RANGEPS, d, p, q, ALL, 4 | (o == Op::Max) as u8);
             }
             Op::Min | Op::Max => {
                 let e = match (o == Op::Min, n.ty.is_signed()) {
@@ -1858,7 +2049,8 @@ impl Emit<'_> {
                 let r = self.rm(w);
                 self.hold_rm(r);
                 let d = self.define(id, 0);
-                self.a.z(if vop.neg[2] { op::SUBPS } else { op::ADDPS }, d, t, r);
+                self.a
+                    .z(if vop.neg[2] { op::SUBPS } else { op::ADDPS }, d, t, r);
             }
             Op::Ldexp => {
                 let q = self.rm(y);
@@ -1887,7 +2079,16 @@ impl Emit<'_> {
                 let p = self.rm(x);
                 self.hold_rm(p);
                 let d = self.define(id, 0);
-                self.a.z(if n.ty.is_signed() { op::CVTDQ2PS } else { op::CVTUDQ2PS }, d, 0, p);
+                self.a.z(
+                    if n.ty.is_signed() {
+                        op::CVTDQ2PS
+                    } else {
+                        op::CVTUDQ2PS
+                    },
+                    d,
+                    0,
+                    p,
+                );
             }
             Op::FloatToInt => {
                 let p = self.zreg(x, 0);
@@ -1930,7 +2131,8 @@ impl Emit<'_> {
 
     fn narrow_to(&mut self, d: u8, out: Ty) {
         if out.bits() < 32 {
-            self.a.z(op::ANDD, d, d, Rm::C(gcn_isa::meaning::width_mask(out)));
+            self.a
+                .z(op::ANDD, d, d, Rm::C(gcn_isa::meaning::width_mask(out)));
         }
     }
 
@@ -1939,7 +2141,10 @@ impl Emit<'_> {
         if let Some(&r) = self.k.at.get(&(k, 0)) {
             return r;
         }
-        if self.k.spilled.contains_key(&(k, 0)) || matches!(self.node(k).op, I::Exec | I::Const(_)) || !self.node(k).vec {
+        if self.k.spilled.contains_key(&(k, 0))
+            || matches!(self.node(k).op, I::Exec | I::Const(_))
+            || !self.node(k).vec
+        {
             return self.kreg(k);
         }
         // The mask is gone: made again of the number.
@@ -1959,15 +2164,31 @@ impl Emit<'_> {
             (true, false) => 4,
             (true, true) => 6,
         };
-        let dies = |e: &Self, id: Id| e.next_use(id) == u32::MAX && e.z.at.contains_key(&(id, 0)) && e.node(id).vec;
-        let e = E { map: 2, pp: 1, w: 0, op: 0, n: 64 };
+        let dies = |e: &Self, id: Id| {
+            e.next_use(id) == u32::MAX && e.z.at.contains_key(&(id, 0)) && e.node(id).vec
+        };
+        let e = E {
+            map: 2,
+            pp: 1,
+            w: 0,
+            op: 0,
+            n: 64,
+        };
         if dies(self, w) || !dies(self, x) && !dies(self, y) {
             let p = self.zreg(x, 0);
             self.hold(p);
             let q = self.rm(y);
             self.hold_rm(q);
             let d = self.overwrite(vop.id, w);
-            self.a.z(E { op: 0xb8 + which, ..e }, d, p, q);
+            self.a.z(
+                E {
+                    op: 0xb8 + which,
+                    ..e
+                },
+                d,
+                p,
+                q,
+            );
         } else {
             let (x, y) = if dies(self, x) { (x, y) } else { (y, x) };
             let q = self.zreg(y, 0);
@@ -1975,12 +2196,24 @@ impl Emit<'_> {
             let r = self.rm(w);
             self.hold_rm(r);
             let d = self.overwrite(vop.id, x);
-            self.a.z(E { op: 0xa8 + which, ..e }, d, q, r);
+            self.a.z(
+                E {
+                    op: 0xa8 + which,
+                    ..e
+                },
+                d,
+                q,
+                r,
+            );
         }
     }
 
     fn mul_hi(&mut self, id: Id, n: &Node, x: Id, y: Id) {
-        let e = if n.ty.is_signed() { op::MULDQ } else { op::MULUDQ };
+        let e = if n.ty.is_signed() {
+            op::MULDQ
+        } else {
+            op::MULUDQ
+        };
         let p = self.zreg(x, 0);
         self.hold(p);
         let q = self.zreg(y, 0);
@@ -1992,11 +2225,47 @@ impl Emit<'_> {
         let u = self.temp();
         // Of even lanes; then of odd ones, moved down.
         self.a.z(e, d, p, Rm::R(q));
-        self.a.evex(E { w: 1, op: 0x73, ..op::SHIFTD_I }, 2, 2, t, Rm::R(p), ALL, Some(32));
-        self.a.evex(E { w: 1, op: 0x73, ..op::SHIFTD_I }, 2, 2, u, Rm::R(q), ALL, Some(32));
+        self.a.evex(
+            E {
+                w: 1,
+                op: 0x73,
+                ..op::SHIFTD_I
+            },
+            2,
+            2,
+            t,
+            Rm::R(p),
+            ALL,
+            Some(32),
+        );
+        self.a.evex(
+            E {
+                w: 1,
+                op: 0x73,
+                ..op::SHIFTD_I
+            },
+            2,
+            2,
+            u,
+            Rm::R(q),
+            ALL,
+            Some(32),
+        );
         self.a.z(e, t, t, Rm::R(u));
         // The upper halves: of d moved down, of t in place.
-        self.a.evex(E { w: 1, op: 0x73, ..op::SHIFTD_I }, 2, 2, d, Rm::R(d), ALL, Some(32));
+        self.a.evex(
+            E {
+                w: 1,
+                op: 0x73,
+                ..op::SHIFTD_I
+            },
+            2,
+            2,
+            d,
+            Rm::R(d),
+            ALL,
+            Some(32),
+        );
         self.a.imm(RAX, 0xaaaa);
         let k = self.ktemp();
         self.a.gpr_to_k(k, RAX);
@@ -2067,7 +2336,15 @@ impl Emit<'_> {
                     if signed {
                         // Confined before, so that only NaN is left.
                         self.bcast_const(u, 0x41df_ffff_ffc0_0000, true);
-                        self.a.z(E { op: 0x5d, ..op::ADDPS.pd() }, u, u, Rm::R(p));
+                        self.a.z(
+                            E {
+                                op: 0x5d,
+                                ..op::ADDPS.pd()
+                            },
+                            u,
+                            u,
+                            Rm::R(p),
+                        );
                         // min(limit, x): of a NaN x, x.
                         self.a.z(op::CVTTPD2DQ, t, 0, Rm::R(u));
                         self.a.zi(op::CMPPS.pd(), k, p, Rm::R(p), ALL, 7);
@@ -2080,7 +2357,8 @@ impl Emit<'_> {
                     halves[part as usize] = t;
                 }
                 let d = self.define(id, 0);
-                self.a.zi(op::INSERT256, d, halves[0], Rm::R(halves[1]), ALL, 1);
+                self.a
+                    .zi(op::INSERT256, d, halves[0], Rm::R(halves[1]), ALL, 1);
             }
             _ => self.failed = true,
         }
@@ -2122,7 +2400,11 @@ impl Emit<'_> {
                         _ => !n.vec && n.out.bits() <= 32,
                     }
                 };
-                let e = if zext(self, x) && zext(self, y) { op::MULUDQ } else { op::MULLQ };
+                let e = if zext(self, x) && zext(self, y) {
+                    op::MULUDQ
+                } else {
+                    op::MULLQ
+                };
                 two(self, e, x, y);
             }
             Op::Div => drop(two(self, op::DIVPS.pd(), x, y)),
@@ -2136,7 +2418,11 @@ impl Emit<'_> {
                 let p = self.wreg(x, part);
                 self.hold(p);
                 let d = self.define(id, part);
-                let (e, c) = if o == Op::Neg { (op::XORD, 1 << 63) } else { (op::ANDD, u64::MAX >> 1) };
+                let (e, c) = if o == Op::Neg {
+                    (op::XORD, 1 << 63)
+                } else {
+                    (op::ANDD, u64::MAX >> 1)
+                };
                 self.a.z(E { w: 1, ..e }, d, p, Rm::C(c));
             }
             Op::Min | Op::Max if float => {
@@ -2145,7 +2431,8 @@ impl Emit<'_> {
                 let q = self.wrm(y, part);
                 self.hold_rm(q);
                 let d = self.define(id, part);
-                self.a.zi(op::RANGEPS.pd(), d, p, q, ALL, 4 | (o == Op::Max) as u8);
+                self.a
+                    .zi(op::RANGEPS.pd(), d, p, q, ALL, 4 | (o == Op::Max) as u8);
             }
             Op::Fma => {
                 let nega = vop.neg[0] != vop.neg[1];
@@ -2157,7 +2444,18 @@ impl Emit<'_> {
                 let r = self.wreg(w, part);
                 let key = if self.node(w).vec { (w, part) } else { (w, 2) };
                 let d = self.reuse(key, (id, part), r);
-                self.a.z(E { map: 2, pp: 1, w: 1, op: 0xb8 + which, n: 64 }, d, p, q);
+                self.a.z(
+                    E {
+                        map: 2,
+                        pp: 1,
+                        w: 1,
+                        op: 0xb8 + which,
+                        n: 64,
+                    },
+                    d,
+                    p,
+                    q,
+                );
             }
             Op::Ldexp => {
                 // The exponent is a 32-bit number: its half of the lanes.
@@ -2230,7 +2528,21 @@ fn vslot_mem(n: u16) -> Mem {
 fn float_reader(o: Op) -> bool {
     matches!(
         o,
-        Op::Add | Op::Sub | Op::Mul | Op::Fma | Op::Mad | Op::Div | Op::Sqrt | Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Unord | Op::FloatToInt
+        Op::Add
+            | Op::Sub
+            | Op::Mul
+            | Op::Fma
+            | Op::Mad
+            | Op::Div
+            | Op::Sqrt
+            | Op::Eq
+            | Op::Ne
+            | Op::Lt
+            | Op::Le
+            | Op::Gt
+            | Op::Ge
+            | Op::Unord
+            | Op::FloatToInt
     )
 }
 

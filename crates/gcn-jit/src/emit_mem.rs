@@ -13,7 +13,10 @@ fn field(at: usize) -> Mem {
     mem(CTX, at as i32)
 }
 
-const PERMI: E = E { op: 0x76, ..op::PERMT2D };
+const PERMI: E = E {
+    op: 0x76,
+    ..op::PERMT2D
+};
 /// VPBROADCASTD of a register's lowest element.
 const BCAST_X: E = op::BCASTD;
 
@@ -46,13 +49,41 @@ impl Emit<'_> {
         let k = self.ktemp();
         self.k.busy |= 1 << k;
         self.a.zk(op::COMPRESSD, lo, 0, Rm::R(u), zero(K_EXEC));
-        self.a.evex(E { map: 1, pp: 1, w: 0, op: 0x7e, n: 4 }, 0, u, 0, Rm::R(RAX), ALL, None);
+        self.a.evex(
+            E {
+                map: 1,
+                pp: 1,
+                w: 0,
+                op: 0x7e,
+                n: 4,
+            },
+            0,
+            u,
+            0,
+            Rm::R(RAX),
+            ALL,
+            None,
+        );
         self.a.z(BCAST_X, u, 0, Rm::R(u));
         self.a.zi(op::CMPD, k, lo, Rm::R(u), keep(K_EXEC), 4);
         if let Some(hi) = hi {
             let k2 = self.ktemp();
             self.a.zk(op::COMPRESSD, hi, 0, Rm::R(u), zero(K_EXEC));
-            self.a.evex(E { map: 1, pp: 1, w: 0, op: 0x7e, n: 4 }, 0, u, 0, Rm::R(RDX), ALL, None);
+            self.a.evex(
+                E {
+                    map: 1,
+                    pp: 1,
+                    w: 0,
+                    op: 0x7e,
+                    n: 4,
+                },
+                0,
+                u,
+                0,
+                Rm::R(RDX),
+                ALL,
+                None,
+            );
             self.a.z(BCAST_X, u, 0, Rm::R(u));
             self.a.zi(op::CMPD, k2, hi, Rm::R(u), keep(K_EXEC), 4);
             self.a.kop(0x45, k, k, k2);
@@ -67,7 +98,8 @@ impl Emit<'_> {
     /// RAX becomes the host's address of `bytes` of LDS from EAX on; jumps where they are not all there. RCX is spent.
     fn lds_range(&mut self, bytes: i32, limit: Id, bad: Label) {
         self.a.lea(RCX, mem(RAX, bytes));
-        self.a.alu(7, true, RCX, Rm::M(field(offset_of!(Ctx, lds_bytes))));
+        self.a
+            .alu(7, true, RCX, Rm::M(field(offset_of!(Ctx, lds_bytes))));
         self.a.jcc(Cc::A, bad);
         if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
             self.sload(RDX, limit);
@@ -99,7 +131,16 @@ impl Emit<'_> {
     }
 
     #[allow(clippy::too_many_arguments)]
-    pub fn group(&mut self, id: Id, space: Space, bytes: u8, count: u8, offset: i32, lo: Id, hi: Id) {
+    pub fn group(
+        &mut self,
+        id: Id,
+        space: Space,
+        bytes: u8,
+        count: u8,
+        offset: i32,
+        lo: Id,
+        hi: Id,
+    ) {
         let lds = space == Space::Lds;
         let parts = self.parts(id, count);
         let stride = bytes * count;
@@ -109,21 +150,36 @@ impl Emit<'_> {
             let restart = self.restart();
             let from = if lds {
                 self.lds_range(stride as i32, hi, restart);
-                Mem { base: RAX, index: None, disp: 0 }
+                Mem {
+                    base: RAX,
+                    index: None,
+                    disp: 0,
+                }
             } else {
                 self.add_high(hi, offset);
                 self.check_range(stride as i32, 1, restart);
-                Mem { base: BIAS, index: Some((RAX, 1)), disp: 0 }
+                Mem {
+                    base: BIAS,
+                    index: Some((RAX, 1)),
+                    disp: 0,
+                }
             };
             for (k, part) in parts.iter().enumerate() {
                 let Some(part) = *part else { continue };
                 let d = self.define(part, 0);
                 self.hold(d);
-                let from = Mem { disp: k as i32 * bytes as i32, ..from };
+                let from = Mem {
+                    disp: k as i32 * bytes as i32,
+                    ..from
+                };
                 if bytes == 4 {
                     self.a.z(op::BCASTD, d, 0, Rm::M(from));
                 } else {
-                    let load: &[u8] = if bytes == 1 { &[0x0f, 0xb6] } else { &[0x0f, 0xb7] };
+                    let load: &[u8] = if bytes == 1 {
+                        &[0x0f, 0xb6]
+                    } else {
+                        &[0x0f, 0xb7]
+                    };
                     self.a.g(false, load, RCX, Rm::M(from));
                     self.a.z(op::BCASTD_R, d, 0, Rm::R(RCX));
                 }
@@ -155,11 +211,19 @@ impl Emit<'_> {
             self.follow(p, high, stride, t, u, from);
             let at = if lds {
                 self.lds_range(16 * stride as i32, hi, from);
-                Mem { base: RAX, index: None, disp: 0 }
+                Mem {
+                    base: RAX,
+                    index: None,
+                    disp: 0,
+                }
             } else {
                 self.add_high(hi, offset);
                 self.check_range(16 * stride as i32, 1, from);
-                Mem { base: BIAS, index: Some((RAX, 1)), disp: 0 }
+                Mem {
+                    base: BIAS,
+                    index: Some((RAX, 1)),
+                    disp: 0,
+                }
             };
             let plus = |n: i32| Mem { disp: 64 * n, ..at };
             match (bytes, count) {
@@ -168,7 +232,10 @@ impl Emit<'_> {
                 (2, _) => self.a.zk(op::PMOVZXWD, data[0], 0, Rm::M(at), zero(K_EXEC)),
                 (_, 2) => {
                     self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
-                    for (k, index) in [offset_of!(Ctx, even), offset_of!(Ctx, odd)].into_iter().enumerate() {
+                    for (k, index) in [offset_of!(Ctx, even), offset_of!(Ctx, odd)]
+                        .into_iter()
+                        .enumerate()
+                    {
                         self.a.z(op::MOVDQU32, data[k], 0, Rm::M(field(index)));
                         self.a.z(PERMI, data[k], t, Rm::M(plus(1)));
                     }
@@ -243,6 +310,12 @@ impl Emit<'_> {
         let direct = matches!((s.bytes, count), (_, 1) | (4, 2) | (4, 4));
         if direct {
             self.follow(p, high, stride, t, u, from);
+            if count > 1 {
+                // Slices that are no multiple apart might meet: see the helper.
+                self.a.lea(RCX, mem(RAX, s.offset));
+                self.a.alu_imm(4, false, Rm::R(RCX), stride as i32 - 1);
+                self.a.jcc(Cc::Ne, from);
+            }
             if count == 4 {
                 // Only where all lanes are on.
                 self.a.k_to_gpr(RCX, K_EXEC);
@@ -251,20 +324,40 @@ impl Emit<'_> {
             }
             let at = if lds {
                 self.lds_range(16 * stride as i32, s.hi, from);
-                Mem { base: RAX, index: None, disp: 0 }
+                Mem {
+                    base: RAX,
+                    index: None,
+                    disp: 0,
+                }
             } else {
                 self.add_high(s.hi, s.offset);
                 self.check_range(16 * stride as i32, 2, from);
-                Mem { base: BIAS, index: Some((RAX, 1)), disp: 0 }
+                Mem {
+                    base: BIAS,
+                    index: Some((RAX, 1)),
+                    disp: 0,
+                }
             };
             let plus = |n: i32| Mem { disp: 64 * n, ..at };
-            let (low, high) = (field(offset_of!(Ctx, zip_low)), field(offset_of!(Ctx, zip_high)));
+            let (low, high) = (
+                field(offset_of!(Ctx, zip_low)),
+                field(offset_of!(Ctx, zip_high)),
+            );
             match (s.bytes, count) {
-                (4, 1) => self.a.zk(op::MOVDQU32_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
-                (1, _) => self.a.zk(op::PMOVDB_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
-                (2, _) => self.a.zk(op::PMOVDW_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+                (4, 1) => self
+                    .a
+                    .zk(op::MOVDQU32_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+                (1, _) => self
+                    .a
+                    .zk(op::PMOVDB_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+                (2, _) => self
+                    .a
+                    .zk(op::PMOVDW_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
                 (_, 2) => {
-                    let q = E { w: 1, ..op::MOVDQU32_ST };
+                    let q = E {
+                        w: 1,
+                        ..op::MOVDQU32_ST
+                    };
                     self.a.z(op::MOVDQU32, t, 0, Rm::M(low));
                     self.a.z(PERMI, t, data[0], Rm::R(data[1]));
                     self.a.zk(q, t, 0, Rm::M(at), keep(K_EXEC));
@@ -286,7 +379,12 @@ impl Emit<'_> {
                         for (quarter, index) in [low, high].into_iter().enumerate() {
                             self.a.z(op::MOVDQU32, v, 0, Rm::M(index));
                             self.a.z(PERMI, v, t, Rm::R(u));
-                            self.a.z(op::MOVDQU32_ST, v, 0, Rm::M(plus(2 * half as i32 + quarter as i32)));
+                            self.a.z(
+                                op::MOVDQU32_ST,
+                                v,
+                                0,
+                                Rm::M(plus(2 * half as i32 + quarter as i32)),
+                            );
                         }
                     }
                 }
@@ -323,7 +421,8 @@ impl Emit<'_> {
                 self.k.busy = 0b1111_1001 | !0xff;
                 // Registers 1 and 2 may hold values.
                 for k in [1, 2] {
-                    self.a.kstore16(field(offset_of!(Ctx, save_k) + 8 * k as usize), k);
+                    self.a
+                        .kstore16(field(offset_of!(Ctx, save_k) + 8 * k as usize), k);
                     self.k.regs[k as usize] = None;
                 }
                 let gather = self.a.label();
@@ -332,24 +431,41 @@ impl Emit<'_> {
                 let bytes = 4 * out.data.len() as i32;
                 let at = if lds {
                     self.lds_range(bytes, out.limit.unwrap_or(0), gather);
-                    Mem { base: RAX, index: None, disp: 0 }
+                    Mem {
+                        base: RAX,
+                        index: None,
+                        disp: 0,
+                    }
                 } else {
                     if let Some(hi) = out.limit {
                         self.add_high(hi, 0);
                     }
                     self.add_high_offset(out.offset);
                     self.check_range(bytes, 1, gather);
-                    Mem { base: BIAS, index: Some((RAX, 1)), disp: 0 }
+                    Mem {
+                        base: BIAS,
+                        index: Some((RAX, 1)),
+                        disp: 0,
+                    }
                 };
                 for (k, &d) in out.data.iter().enumerate() {
-                    self.a.z(op::BCASTD, d, 0, Rm::M(Mem { disp: 4 * k as i32, ..at }));
+                    self.a.z(
+                        op::BCASTD,
+                        d,
+                        0,
+                        Rm::M(Mem {
+                            disp: 4 * k as i32,
+                            ..at
+                        }),
+                    );
                 }
                 self.a.jmp(done);
                 self.a.bind(gather);
                 if lds {
                     // Each dword where it ends within the limit; 0 elsewhere.
                     let helper2 = self.a.label();
-                    self.a.mov(true, RAX, Rm::M(field(offset_of!(Ctx, lds_bytes))));
+                    self.a
+                        .mov(true, RAX, Rm::M(field(offset_of!(Ctx, lds_bytes))));
                     let limit = out.limit.unwrap_or(0);
                     if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
                         self.sload(RDX, limit);
@@ -370,48 +486,79 @@ impl Emit<'_> {
                         };
                         self.a.zi(op::CMPUD, 1, from, Rm::R(t), keep(K_EXEC), 2);
                         self.a.z(op::XORD, d, d, Rm::R(d));
-                        let at = Mem { base: RCX, index: Some((from, 1)), disp: 0 };
+                        let at = Mem {
+                            base: RCX,
+                            index: Some((from, 1)),
+                            disp: 0,
+                        };
                         self.a.zk(op::GATHERDD, d, 0, Rm::M(at), keep(1));
                     }
                     self.a.bind(done);
                     for k in [1, 2] {
-                        self.a.kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
+                        self.a
+                            .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
                     }
                     self.a.jmp(out.back);
                     self.a.bind(helper2);
                     for k in [1, 2] {
-                        self.a.kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
+                        self.a
+                            .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
                     }
                 } else {
                     for k in [1, 2] {
-                        self.a.kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
+                        self.a
+                            .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
                     }
                     self.a.jmp(helper);
                     self.a.bind(done);
                     for k in [1, 2] {
-                        self.a.kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
+                        self.a
+                            .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
                     }
                     self.a.jmp(out.back);
                 }
             }
             self.a.bind(helper);
-            self.a.z(op::MOVDQU32_ST, out.lo, 0, Rm::M(field(offset_of!(Ctx, addresses))));
+            self.a.z(
+                op::MOVDQU32_ST,
+                out.lo,
+                0,
+                Rm::M(field(offset_of!(Ctx, addresses))),
+            );
             match (out.hi, out.limit) {
-                (Some(hi), _) => self.a.z(op::MOVDQU32_ST, hi, 0, Rm::M(field(offset_of!(Ctx, addresses) + 64))),
+                (Some(hi), _) => self.a.z(
+                    op::MOVDQU32_ST,
+                    hi,
+                    0,
+                    Rm::M(field(offset_of!(Ctx, addresses) + 64)),
+                ),
                 (None, Some(scalar)) => {
                     self.sload(RAX, scalar);
                     self.a.z(op::BCASTD_R, u, 0, Rm::R(RAX));
-                    self.a.z(op::MOVDQU32_ST, u, 0, Rm::M(field(offset_of!(Ctx, addresses) + 64)));
+                    self.a.z(
+                        op::MOVDQU32_ST,
+                        u,
+                        0,
+                        Rm::M(field(offset_of!(Ctx, addresses) + 64)),
+                    );
                 }
                 _ => {}
             }
             self.a.kstore16(field(offset_of!(Ctx, lanes_on)), K_EXEC);
             if out.store {
                 for (k, &d) in out.data.iter().enumerate() {
-                    self.a.z(op::MOVDQU32_ST, d, 0, Rm::M(field(offset_of!(Ctx, data) + 64 * k)));
+                    self.a.z(
+                        op::MOVDQU32_ST,
+                        d,
+                        0,
+                        Rm::M(field(offset_of!(Ctx, data) + 64 * k)),
+                    );
                 }
             }
-            let what = out.bytes as u64 | (out.data.len() as u64) << 8 | (lds as u64) << 16 | ((out.space == Space::Flat) as u64) << 17;
+            let what = out.bytes as u64
+                | (out.data.len() as u64) << 8
+                | (lds as u64) << 16
+                | ((out.space == Space::Flat) as u64) << 17;
             self.a.imm(RSI, what | (out.offset as u32 as u64) << 32);
             let slow = self.slow[out.store as usize];
             self.a.call_label(slow);
@@ -420,7 +567,12 @@ impl Emit<'_> {
             self.a.jcc(Cc::Ne, restart);
             if !out.store {
                 for (k, &d) in out.data.iter().enumerate() {
-                    self.a.z(op::MOVDQU32, d, 0, Rm::M(field(offset_of!(Ctx, data) + 64 * k)));
+                    self.a.z(
+                        op::MOVDQU32,
+                        d,
+                        0,
+                        Rm::M(field(offset_of!(Ctx, data) + 64 * k)),
+                    );
                 }
             }
             self.a.jmp(out.back);
@@ -436,7 +588,11 @@ impl Emit<'_> {
         }
         let restart = self.restart();
         self.check_range(64, need, restart);
-        Mem { base: BIAS, index: Some((RAX, 1)), disp: 0 }
+        Mem {
+            base: BIAS,
+            index: Some((RAX, 1)),
+            disp: 0,
+        }
     }
 
     pub fn row(&mut self, id: Id, address: Id, offset: i32) {
@@ -460,10 +616,17 @@ impl Emit<'_> {
         let p = self.zreg(lo, 0);
         self.hold(p);
         let q = self.zreg(data, 0);
-        self.a.z(op::MOVDQU32_ST, p, 0, Rm::M(field(offset_of!(Ctx, addresses))));
-        self.a.z(op::MOVDQU32_ST, q, 0, Rm::M(field(offset_of!(Ctx, data))));
+        self.a.z(
+            op::MOVDQU32_ST,
+            p,
+            0,
+            Rm::M(field(offset_of!(Ctx, addresses))),
+        );
+        self.a
+            .z(op::MOVDQU32_ST, q, 0, Rm::M(field(offset_of!(Ctx, data))));
         self.a.mov(true, RDI, Rm::M(field(offset_of!(Ctx, lds))));
-        self.a.mov(true, R8, Rm::M(field(offset_of!(Ctx, lds_bytes))));
+        self.a
+            .mov(true, R8, Rm::M(field(offset_of!(Ctx, lds_bytes))));
         if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
             self.sload(RDX, limit);
             self.a.alu(7, true, RDX, Rm::R(R8));
@@ -471,15 +634,25 @@ impl Emit<'_> {
         }
         self.a.k_to_gpr(RAX, K_EXEC);
         let (top, next, out) = (self.a.here(), self.a.label(), self.a.label());
-        let indexed = |at: usize| Mem { base: CTX, index: Some((RCX, 4)), disp: at as i32 };
-        let place = Mem { base: RDI, index: Some((RDX, 1)), disp: 0 };
+        let indexed = |at: usize| Mem {
+            base: CTX,
+            index: Some((RCX, 4)),
+            disp: at as i32,
+        };
+        let place = Mem {
+            base: RDI,
+            index: Some((RDX, 1)),
+            disp: 0,
+        };
         self.a.buf.push(0xf3);
         self.a.g(false, &[0x0f, 0xbc], RCX, Rm::R(RAX));
-        self.a.mov(false, RDX, Rm::M(indexed(offset_of!(Ctx, addresses))));
+        self.a
+            .mov(false, RDX, Rm::M(indexed(offset_of!(Ctx, addresses))));
         self.a.lea(R9, mem(RDX, 4));
         self.a.alu(7, true, R9, Rm::R(R8));
         self.a.jcc(Cc::A, out);
-        self.a.mov(false, RSI, Rm::M(indexed(offset_of!(Ctx, data))));
+        self.a
+            .mov(false, RSI, Rm::M(indexed(offset_of!(Ctx, data))));
         let wanted = !self.uses[id as usize].is_empty();
         if wanted {
             self.a.mov(false, R9, Rm::M(place));
@@ -517,7 +690,8 @@ impl Emit<'_> {
         self.a.jcc(Cc::Ne, top);
         if wanted {
             let d = self.define(id, 0);
-            self.a.z(op::MOVDQU32, d, 0, Rm::M(field(offset_of!(Ctx, data) + 64)));
+            self.a
+                .z(op::MOVDQU32, d, 0, Rm::M(field(offset_of!(Ctx, data) + 64)));
         }
     }
 

@@ -43,7 +43,12 @@ pub enum I {
     Alu(Op),
     /// Memory that a load reads: so many elements of so many bytes, one behind another, at the address of the low and high
     /// half plus a constant. Its values are its [`I::Part`]s.
-    Group { space: Space, bytes: u8, count: u8, offset: i32 },
+    Group {
+        space: Space,
+        bytes: u8,
+        count: u8,
+        offset: i32,
+    },
     /// An element of a group.
     Part(u8),
     /// A dword of each lane, side by side from the address on that the first value is, plus a constant.
@@ -51,7 +56,10 @@ pub enum I {
     /// An atomic on LDS: address, limit, data.
     LdsAtomic(AtomicOp),
     /// Scalar memory: dword at the address.
-    SLoad { count: u8, offset: i32 },
+    SLoad {
+        count: u8,
+        offset: i32,
+    },
 }
 
 /// A value.
@@ -69,7 +77,14 @@ impl Node {
     pub fn arity(&self) -> usize {
         match self.op {
             I::Const(_) | I::VIn(_) | I::SIn(_) | I::SccIn | I::Lane | I::Exec => 0,
-            I::Lo | I::Hi | I::MaskOf | I::Ballot | I::ShrLane | I::Part(_) | I::SLoad { .. } | I::Row(_) => 1,
+            I::Lo
+            | I::Hi
+            | I::MaskOf
+            | I::Ballot
+            | I::ShrLane
+            | I::Part(_)
+            | I::SLoad { .. }
+            | I::Row(_) => 1,
             I::LdsAtomic(_) => 3,
             I::Pair | I::Shld(_) | I::Shrd(_) | I::Group { .. } => 2,
             I::Alu(op) => op.arity(),
@@ -97,16 +112,30 @@ pub struct Graph {
 impl Graph {
     pub fn node(&mut self, op: I, ty: Ty, out: Ty, vec: bool, args: [Id; 3]) -> Id {
         let n = self.nodes.len();
-        let shared = !matches!(op, I::Group { .. } | I::SLoad { .. } | I::Row(_) | I::LdsAtomic(_));
+        let shared = !matches!(
+            op,
+            I::Group { .. } | I::SLoad { .. } | I::Row(_) | I::LdsAtomic(_)
+        );
         if shared {
             for at in (n.saturating_sub(96)..n).rev() {
                 let have = &self.nodes[at];
-                if have.op == op && have.args == args && have.ty == ty && have.out == out && have.vec == vec {
+                if have.op == op
+                    && have.args == args
+                    && have.ty == ty
+                    && have.out == out
+                    && have.vec == vec
+                {
                     return at as Id;
                 }
             }
         }
-        self.nodes.push(Node { op, ty, out, vec, args });
+        self.nodes.push(Node {
+            op,
+            ty,
+            out,
+            vec,
+            args,
+        });
         n as Id
     }
 
@@ -115,7 +144,13 @@ impl Graph {
     }
 
     pub fn constant(&mut self, ty: Ty, value: u64) -> Id {
-        self.node(I::Const(value & width_mask(ty)), Ty::B64, Ty::B64, false, [0; 3])
+        self.node(
+            I::Const(value & width_mask(ty)),
+            Ty::B64,
+            Ty::B64,
+            false,
+            [0; 3],
+        )
     }
 
     pub fn value_of(&self, id: Id) -> Option<u64> {
@@ -212,7 +247,17 @@ impl Graph {
         if let Some(v) = values {
             let at = |k: usize| [v.get(k).copied().unwrap_or(0)];
             let mut d = [0];
-            if eval::<1>(op, ty, out, self.generation, self.mode, &at(0), &at(1), &at(2), &mut d) {
+            if eval::<1>(
+                op,
+                ty,
+                out,
+                self.generation,
+                self.mode,
+                &at(0),
+                &at(1),
+                &at(2),
+                &mut d,
+            ) {
                 return Ok(self.constant(out, d[0]));
             }
         }
@@ -283,7 +328,9 @@ impl Graph {
             Op::Shl | Op::Shr if self.is(b, 0) => return Ok(a),
             Op::Mul if !float && self.is(b, 1) => return Ok(a),
             Op::Mul if !float && self.is(a, 1) => return Ok(b),
-            Op::Mul if !float && (self.is(a, 0) || self.is(b, 0)) => return Ok(self.constant(ty, 0)),
+            Op::Mul if !float && (self.is(a, 0) || self.is(b, 0)) => {
+                return Ok(self.constant(ty, 0));
+            }
             Op::Select => {
                 if let Some(v) = self.value_of(a) {
                     return Ok(if v & 1 != 0 { b } else { c });
@@ -312,20 +359,48 @@ impl Graph {
                 } else if let I::Alu(Op::Add) = self.get(x).op {
                     let [p, q, _] = self.get(x).args;
                     match (self.as_bool(p), self.as_bool(q)) {
-                        (Some(p), Some(q)) => Some(self.alu(Op::Or, Ty::Bool, Ty::Bool, [p, q, 0])?),
+                        (Some(p), Some(q)) => {
+                            Some(self.alu(Op::Or, Ty::Bool, Ty::Bool, [p, q, 0])?)
+                        }
                         _ => None,
                     }
                 } else {
                     None
                 };
                 if let Some(k) = found {
-                    return if positive { Ok(k) } else { self.alu(Op::Not, Ty::Bool, Ty::Bool, [k, 0, 0]) };
+                    return if positive {
+                        Ok(k)
+                    } else {
+                        self.alu(Op::Not, Ty::Bool, Ty::Bool, [k, 0, 0])
+                    };
                 }
             }
             Op::Not if self.get(a).op == I::Alu(Op::Not) && self.get(a).ty.bits() == bits => {
                 return Ok(self.get(a).args[0]);
             }
             _ => {}
+        }
+        // Narrow signed numbers are made wide ones.
+        if ty.is_signed() && bits < 32 {
+            let wide = |g: &mut Self, id: Id| g.alu(Op::Sext, ty, Ty::I32, [id, 0, 0]);
+            match op {
+                Op::Lt | Op::Le | Op::Gt | Op::Ge => {
+                    let (a, b) = (wide(self, a)?, wide(self, b)?);
+                    return self.alu(op, Ty::I32, Ty::Bool, [a, b, 0]);
+                }
+                Op::Min | Op::Max => {
+                    let (a, b) = (wide(self, a)?, wide(self, b)?);
+                    let r = self.alu(op, Ty::I32, Ty::I32, [a, b, 0])?;
+                    return self.and1(Op::And, Ty::B32, r, full);
+                }
+                Op::Shr | Op::Abs => {
+                    let a = wide(self, a)?;
+                    let r = self.alu(op, Ty::I32, Ty::I32, [a, b, 0])?;
+                    return self.and1(Op::And, Ty::B32, r, full);
+                }
+                Op::MulHi | Op::IntToFloat => return Err(Unsupported),
+                _ => {}
+            }
         }
         if op == Op::Shr && !self.vec(a) && self.get(b).op == I::Lane {
             return Ok(self.node(I::ShrLane, Ty::B64, Ty::B64, true, [a, 0, 0]));
@@ -340,18 +415,38 @@ impl Graph {
         if vec && !any_float && bits > 32 {
             return self.halves(op, ty, out, args);
         }
-        if matches!(op, Op::FloatToFloat) && (ty == Ty::F16 || out == Ty::F16) || ty == Ty::F16 && op != Op::Neg && op != Op::Abs {
+        if matches!(op, Op::FloatToFloat) && (ty == Ty::F16 || out == Ty::F16)
+            || ty == Ty::F16 && op != Op::Neg && op != Op::Abs
+        {
             return Err(Unsupported);
         }
-        if vec && !supported(op, ty, out) {
+        if vec && !supported(op, ty, out) || !vec && !scalar_supported(op, ty) {
             return Err(Unsupported);
         }
         // 32-bit types that differ in how nothing reads them are one, so that equal values are found.
         let ty = match op {
-            Op::And | Op::Or | Op::Xor | Op::Not | Op::Add | Op::Sub | Op::Mul | Op::Eq | Op::Ne | Op::Select | Op::Shl if !any_float => ty.as_bits(),
+            Op::And
+            | Op::Or
+            | Op::Xor
+            | Op::Not
+            | Op::Add
+            | Op::Sub
+            | Op::Mul
+            | Op::Eq
+            | Op::Ne
+            | Op::Select
+            | Op::Shl
+                if !any_float =>
+            {
+                ty.as_bits()
+            }
             _ => ty,
         };
-        let out = if any_float || out == Ty::Bool { out } else { out.as_bits() };
+        let out = if any_float || out == Ty::Bool {
+            out
+        } else {
+            out.as_bits()
+        };
         Ok(self.node(I::Alu(op), ty, out, vec, args))
     }
 
@@ -409,7 +504,11 @@ impl Graph {
                 }
                 (_, _) => {
                     let l = self.and1(op, t32, hi, by - 32)?;
-                    let h = if signed { self.and1(op, t32, hi, 31)? } else { zero };
+                    let h = if signed {
+                        self.and1(op, t32, hi, 31)?
+                    } else {
+                        zero
+                    };
                     self.pair(l, h)
                 }
             });
@@ -487,7 +586,9 @@ fn supported(op: Op, ty: Ty, out: Ty) -> bool {
         Op::Add | Op::Sub | Op::Mul => float || bits <= 32 && bits > 1,
         Op::MulHi => bits == 32,
         Op::Min | Op::Max => float || bits == 32 || !ty.is_signed(),
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => float || bits == 32 || bits > 1 && !ty.is_signed(),
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
+            float || bits == 32 || bits > 1 && !ty.is_signed()
+        }
         Op::Unord => float,
         Op::Select => out != Ty::Bool,
         Op::Fma | Op::Div | Op::Sqrt | Op::Ldexp => float,
@@ -498,6 +599,20 @@ fn supported(op: Op, ty: Ty, out: Ty) -> bool {
         Op::FloatToFloat => float && matches!(out, Ty::F32 | Ty::F64),
         // It has no code: a guard sees to it that it is not needed.
         Op::FmaLdexp(_) => float,
+        _ => false,
+    }
+}
+
+/// Whether the emitter has the scalar operation.
+fn scalar_supported(op: Op, ty: Ty) -> bool {
+    let bits = ty.bits();
+    match op {
+        Op::Not | Op::Neg => matches!(bits, 1 | 32 | 64),
+        Op::And | Op::Or | Op::Xor | Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Select => true,
+        Op::Add | Op::Sub | Op::Mul | Op::Shl | Op::Shr | Op::Min | Op::Max => bits >= 32,
+        Op::Clz | Op::Ctz | Op::Abs => bits >= 32,
+        Op::Popcount => true,
+        Op::MulHi => bits == 32,
         _ => false,
     }
 }

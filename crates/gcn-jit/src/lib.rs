@@ -19,9 +19,10 @@ use gcn_emu::wave::{WaveState, mode, status};
 use gcn_isa::Target;
 use gcn_isa::access::FactTable;
 use gcn_isa::decode::{Insn, decode};
+use gcn_isa::target::TABLES;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
@@ -92,7 +93,6 @@ pub struct JitStats {
     pub executed: u64,
 }
 
-
 /// The compiling engine of one host thread.
 pub struct Jit {
     interp: Interp,
@@ -100,7 +100,6 @@ pub struct Jit {
     places: HashMap<Key, Place, BuildHasherDefault<Hash>>,
     /// Counts the dispatches that it served: code is looked at again in each.
     session: u64,
-    facts: Option<(Target, FactTable)>,
     ctx: Box<Ctx>,
     /// Counts for reports.
     pub stats: JitStats,
@@ -184,16 +183,22 @@ extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
             let lo = ctx.addresses[0].0[lane];
             let hi = ctx.addresses[1].0[lane];
             let value = if lds {
-                let at = lo.wrapping_add(offset as u32).wrapping_add(part as u32 * bytes as u32) as usize;
+                let at = lo
+                    .wrapping_add(offset as u32)
+                    .wrapping_add(part as u32 * bytes as u32) as usize;
                 let end = at as u64 + bytes;
                 let lds = &host.machine.lds.0;
                 if end <= hi as u64 && end <= lds.len() as u64 {
-                    lds[at..at + bytes as usize].iter().rev().fold(0, |v, &b| v << 8 | b as u32)
+                    lds[at..at + bytes as usize]
+                        .iter()
+                        .rev()
+                        .fold(0, |v, &b| v << 8 | b as u32)
                 } else {
                     0
                 }
             } else {
-                let at = (lo as u64 | (hi as u64) << 32).wrapping_add_signed(offset as i64 + (part as u64 * bytes) as i64);
+                let at = (lo as u64 | (hi as u64) << 32)
+                    .wrapping_add_signed(offset as i64 + (part as u64 * bytes) as i64);
                 let got = match bytes {
                     1 => host.machine.memory.load_u8(at).map(u32::from),
                     2 => host.machine.memory.load_u16(at).map(u32::from),
@@ -231,21 +236,34 @@ extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
     };
     let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
     let offset = (what >> 32) as i32;
+    // Every lane's first element is written before any lane's second one. Where all lanes' places are multiples of their
+    // size, two of them that meet are the same, and the order of the lanes is all that counts.
+    let size = (bytes * count) as u32;
+    let meets = |ctx: &Ctx, lane: usize| {
+        !ctx.addresses[0].0[lane].wrapping_add(offset as u32).is_multiple_of(size)
+    };
+    if count > 1 && (!size.is_power_of_two() || lanes(ctx).any(|lane| meets(ctx, lane))) {
+        return 1;
+    }
     for part in 0..count as usize {
         for lane in lanes(ctx) {
             let lo = ctx.addresses[0].0[lane];
             let hi = ctx.addresses[1].0[lane];
             let value = ctx.data[part].0[lane];
             if lds {
-                let at = lo.wrapping_add(offset as u32).wrapping_add(part as u32 * bytes as u32) as usize;
+                let at = lo
+                    .wrapping_add(offset as u32)
+                    .wrapping_add(part as u32 * bytes as u32) as usize;
                 let end = at as u64 + bytes;
                 let lds = &mut host.machine.lds.0;
                 if end <= hi as u64 && end <= lds.len() as u64 {
-                    lds[at..at + bytes as usize].copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
+                    lds[at..at + bytes as usize]
+                        .copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
                 }
                 continue;
             }
-            let at = (lo as u64 | (hi as u64) << 32).wrapping_add_signed(offset as i64 + (part as u64 * bytes) as i64);
+            let at = (lo as u64 | (hi as u64) << 32)
+                .wrapping_add_signed(offset as i64 + (part as u64 * bytes) as i64);
             if what >> 17 & 1 != 0 && aperture(ctx, at) {
                 return 1;
             }
@@ -260,6 +278,12 @@ extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
         }
     }
     0
+}
+
+/// What is known of a target's rows, found out once a process.
+fn facts(target: Target) -> &'static FactTable {
+    static FACTS: [OnceLock<FactTable>; TABLES] = [const { OnceLock::new() }; TABLES];
+    FACTS[target.table()].get_or_init(|| FactTable::new(target))
 }
 
 /// Whether this host runs the code that is made.
@@ -279,7 +303,10 @@ fn fetch(machine: &Machine<'_>, pc: u64) -> Option<Insn> {
     let mut len = 0;
     match machine.code {
         Code::Snippet(base, code) => {
-            let rest = usize::try_from(pc.wrapping_sub(base)).ok().and_then(|at| code.get(at..)).unwrap_or(&[]);
+            let rest = usize::try_from(pc.wrapping_sub(base))
+                .ok()
+                .and_then(|at| code.get(at..))
+                .unwrap_or(&[]);
             len = rest.len().min(8);
             bytes[..len].copy_from_slice(&rest[..len]);
         }
@@ -308,7 +335,6 @@ impl Jit {
             units: Vec::new(),
             places: HashMap::default(),
             session: 0,
-            facts: None,
             ctx,
             stats: JitStats::default(),
             names: HashMap::new(),
@@ -321,15 +347,16 @@ impl Jit {
     /// An engine that compares each chunk with the interpreter and panics where they differ. Memory that others write
     /// meanwhile would disturb it.
     pub fn checking() -> Jit {
-        Jit { check: true, all_live: true, ..Jit::new() }
+        Jit {
+            check: true,
+            all_live: true,
+            ..Jit::new()
+        }
     }
 
     fn compile(&mut self, pc: u64, wave: &WaveState, machine: &Machine<'_>) {
         let begun = Instant::now();
-        if self.facts.as_ref().is_none_or(|(t, _)| *t != machine.target) {
-            self.facts = Some((machine.target, FactTable::new(machine.target)));
-        }
-        let Some((_, facts)) = &self.facts else { return };
+        let facts = facts(machine.target);
         let vgprs = wave.vgprs.len() as u16;
         let setting = lower::Setting {
             target: machine.target,
@@ -359,7 +386,10 @@ impl Jit {
             chunks.push((c.start, c.end, at, c.insns));
             self.stats.insns += c.insns as u64;
             if !matches!(c.tail, lower::Tail::Leave(_)) {
-                self.places.entry(key(c.start)).or_insert(Place::Code { unit: number, at: at as u32 });
+                self.places.entry(key(c.start)).or_insert(Place::Code {
+                    unit: number,
+                    at: at as u32,
+                });
                 let mut inner = c.start + 4;
                 while inner < c.end {
                     self.places.entry(key(inner)).or_insert(Place::Interpret);
@@ -380,7 +410,12 @@ impl Jit {
             }
         }
         let seen = self.session;
-        self.units.push(Compiled { code, chunks, words, seen });
+        self.units.push(Compiled {
+            code,
+            chunks,
+            words,
+            seen,
+        });
         self.stats.compiling += begun.elapsed();
     }
 
@@ -390,7 +425,12 @@ impl Jit {
     }
 
     /// One instruction by the interpreter.
-    fn one(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Option<Stop> {
+    fn one(
+        &mut self,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Option<Stop> {
         if *fuel == 0 {
             return Some(Stop::Limit);
         }
@@ -487,14 +527,21 @@ impl Jit {
             }
             ctx.fuel = given;
             ctx.wave = wave;
-            let mut host = Host { interp: &mut self.interp, machine, stop: None, interpreted: 0, names: &mut self.names };
+            let mut host = Host {
+                interp: &mut self.interp,
+                machine,
+                stop: None,
+                interpreted: 0,
+                names: &mut self.names,
+            };
             ctx.host = &mut host as *mut Host<'_, '_> as usize;
             let base = compiled.code.as_ptr();
             // SAFETY: the code is that of a unit, whose first bytes are a function of this signature; `at` is where one
             // of its chunks begins. It touches the context, the wave's registers, LDS within `lds_bytes` and guest
             // memory whose pages it has looked up, all of which outlive the call.
             let why = unsafe {
-                let enter: extern "sysv64" fn(*mut Ctx, *const u8) -> u64 = std::mem::transmute(base);
+                let enter: extern "sysv64" fn(*mut Ctx, *const u8) -> u64 =
+                    std::mem::transmute(base);
                 enter(ctx, base.add(at as usize))
             };
             let spent = (given - self.ctx.fuel) as u64;
@@ -512,7 +559,14 @@ impl Jit {
                 let mut now = wave.clone();
                 let mut fuel = spent;
                 let mut lds = lds;
-                let stop = self.interp.run(&mut other, &mut Machine { lds: &mut lds, ..*machine }, &mut fuel);
+                let stop = self.interp.run(
+                    &mut other,
+                    &mut Machine {
+                        lds: &mut lds,
+                        ..*machine
+                    },
+                    &mut fuel,
+                );
                 now.pc = match why & 0xff {
                     emit::EXIT_LEAVE | emit::EXIT_FUEL => start,
                     emit::EXIT_END => end - 4,
@@ -566,14 +620,22 @@ impl Jit {
 }
 
 /// Panics where two waves that began as `from` differ.
-fn check(from: &WaveState, jit: &WaveState, interp: &WaveState, machine: &Machine<'_>, stop: &Stop) {
+fn check(
+    from: &WaveState,
+    jit: &WaveState,
+    interp: &WaveState,
+    machine: &Machine<'_>,
+    stop: &Stop,
+) {
     if jit == interp {
         return;
     }
     let mut text = String::new();
     let mut pc = from.pc;
     for _ in 0..400 {
-        let Some(insn) = fetch(machine, pc) else { break };
+        let Some(insn) = fetch(machine, pc) else {
+            break;
+        };
         text += &format!("{pc:#x}: {insn:?} ");
         gcn_isa::print::print(&insn, &gcn_isa::print::Style::LLVM, &mut text);
         text.push('\n');
@@ -585,17 +647,32 @@ fn check(from: &WaveState, jit: &WaveState, interp: &WaveState, machine: &Machin
     for (n, (a, b)) in jit.vgprs.iter().zip(&interp.vgprs).enumerate() {
         for lane in 0..64 {
             if a[lane] != b[lane] {
-                text += &format!("v{n}[{lane}]: jit {:#x}, interpreter {:#x}, before {:#x}\n", a[lane], b[lane], from.vgprs[n][lane]);
+                text += &format!(
+                    "v{n}[{lane}]: jit {:#x}, interpreter {:#x}, before {:#x}\n",
+                    a[lane], b[lane], from.vgprs[n][lane]
+                );
                 break;
             }
         }
     }
     for (n, (a, b)) in jit.sgprs.iter().zip(&interp.sgprs).enumerate() {
         if a != b {
-            text += &format!("s{n}: jit {a:#x}, interpreter {b:#x}, before {:#x}\n", from.sgprs[n]);
+            text += &format!(
+                "s{n}: jit {a:#x}, interpreter {b:#x}, before {:#x}\n",
+                from.sgprs[n]
+            );
         }
     }
-    text += &format!("scc {} {}, pc {:#x} {:#x}, clock {} {}, exec before {:#x}, stop {stop:?}", jit.scc, interp.scc, jit.pc, interp.pc, jit.clock, interp.clock, from.exec());
+    text += &format!(
+        "scc {} {}, pc {:#x} {:#x}, clock {} {}, exec before {:#x}, stop {stop:?}",
+        jit.scc,
+        interp.scc,
+        jit.pc,
+        interp.pc,
+        jit.clock,
+        interp.clock,
+        from.exec()
+    );
     panic!("compiled code differs after {:#x}:\n{text}", from.pc);
 }
 
@@ -611,7 +688,10 @@ impl Cache {
         jit.session += 1;
         jit.recorded = None;
         jit.interp.forget();
-        Kept { jit: Some(jit), cache: self.clone() }
+        Kept {
+            jit: Some(jit),
+            cache: self.clone(),
+        }
     }
 }
 
@@ -644,7 +724,11 @@ impl Engine for Kept {
 impl Drop for Kept {
     fn drop(&mut self) {
         if let Some(jit) = self.jit.take() {
-            self.cache.0.lock().unwrap_or_else(PoisonError::into_inner).push(jit);
+            self.cache
+                .0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(jit);
         }
     }
 }

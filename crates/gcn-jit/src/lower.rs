@@ -7,7 +7,7 @@
 use crate::ir::{Graph, I, Id, Unsupported};
 use gcn_emu::fp::{Mode, Round};
 use gcn_emu::operands::{Modifiers, Opnd, Place};
-use gcn_isa::access::{Facts, FactTable, File};
+use gcn_isa::access::{FactTable, Facts, File};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::format::{Encoding, Field, Format};
@@ -50,9 +50,15 @@ pub struct Store {
 #[derive(Clone, Debug)]
 pub enum Tail {
     Jump(u64),
-    Branch { when: Id, taken: u64, next: u64 },
+    Branch {
+        when: Id,
+        taken: u64,
+        next: u64,
+    },
     /// The interpreter runs the chunk's one instruction; then on with the next, or at wave.pc where it jumps.
-    Interpret { jumps: bool },
+    Interpret {
+        jumps: bool,
+    },
     /// s_endpgm.
     End,
     Barrier,
@@ -111,10 +117,18 @@ struct Alive {
 
 impl Alive {
     fn nothing() -> Alive {
-        Alive { v: [Live::No; 256], s: 0, scc: false }
+        Alive {
+            v: [Live::No; 256],
+            s: 0,
+            scc: false,
+        }
     }
     fn everything() -> Alive {
-        Alive { v: [Live::All; 256], s: !0, scc: true }
+        Alive {
+            v: [Live::All; 256],
+            s: !0,
+            scc: true,
+        }
     }
     fn join(&mut self, other: &Alive) {
         for (a, b) in self.v.iter_mut().zip(&other.v) {
@@ -269,7 +283,11 @@ fn know(insn: Insn, s: &Setting<'_>) -> Known {
         }
         match a.file {
             File::Vector => {
-                let list = if a.write { &mut k.vwrites } else { &mut k.vreads };
+                let list = if a.write {
+                    &mut k.vwrites
+                } else {
+                    &mut k.vreads
+                };
                 list.extend(range.map(|r| if r < s.vgprs { r } else { 0 }));
             }
             File::Scalar => {
@@ -302,15 +320,20 @@ fn odd(insn: &Insn, program: &Program, s: &Setting<'_>) -> bool {
     if mods.dpp.is_some() || s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
         return true;
     }
-    let crosses = program.nodes.iter().any(|n| matches!(n.op, Op::ReadLane | Op::SendLane | Op::Vgpr | Op::FirstLane));
-    let leaves = program.effects.iter().any(|e| {
-        e.when.is_some() || matches!(e.change, Change::DstLane(_) | Change::Vgpr)
-    });
+    let crosses = program
+        .nodes
+        .iter()
+        .any(|n| matches!(n.op, Op::ReadLane | Op::SendLane | Op::Vgpr | Op::FirstLane));
+    let leaves = program
+        .effects
+        .iter()
+        .any(|e| e.when.is_some() || matches!(e.change, Change::DstLane(_) | Change::Vgpr));
     let parts = insn.row.shape.slots.iter().any(|slot| {
         slot.access != Access::Read && {
             let o = Opnd::new(insn, slot);
             matches!(o.place, Place::Vgpr(_))
-                && (o.sel != 6 && mods.unused == 2 || slot.ty.bits() == 16 && (o.high || mods.keeps_upper))
+                && (o.sel != 6 && mods.unused == 2
+                    || slot.ty.bits() == 16 && (o.high || mods.keeps_upper))
         }
     });
     crosses || leaves || parts
@@ -374,7 +397,9 @@ fn liveness(known: &BTreeMap<u64, Known>, s: &Setting<'_>) -> HashMap<u64, Alive
             };
             let mut a = match k.flow {
                 Flow::Next => at(next).clone(),
-                Flow::Branch { links: true, .. } | Flow::Indirect { .. } | Flow::Trap => Alive::everything(),
+                Flow::Branch { links: true, .. } | Flow::Indirect { .. } | Flow::Trap => {
+                    Alive::everything()
+                }
                 Flow::Branch { .. } => {
                     let mut a = at(k.flow.target(pc, &k.insn).unwrap_or(next)).clone();
                     if k.flow.falls_through() {
@@ -509,7 +534,11 @@ impl<'a> Builder<'a> {
     fn new(s: &'a Setting<'a>) -> Builder<'a> {
         Builder {
             s,
-            g: Graph { nodes: Vec::new(), generation: s.target.generation(), mode: s.mode },
+            g: Graph {
+                nodes: Vec::new(),
+                generation: s.target.generation(),
+                mode: s.mode,
+            },
             start: 0,
             end: 0,
             insns: 0,
@@ -565,7 +594,10 @@ impl<'a> Builder<'a> {
             .filter(|&(c, id)| self.g.get(id).op != I::SIn(c) && s_after.s >> c & 1 != 0)
             .collect();
         sgprs.sort_by_key(|w| w.0);
-        let scc = self.scc.take().filter(|&id| s_after.scc && self.g.get(id).op != I::SccIn);
+        let scc = self
+            .scc
+            .take()
+            .filter(|&id| s_after.scc && self.g.get(id).op != I::SccIn);
         chunks.push(Chunk {
             start: self.start,
             end: self.end,
@@ -643,7 +675,11 @@ impl<'a> Builder<'a> {
             (Some((Some(when), to)), _) => {
                 let tail = match self.g.value_of(when) {
                     Some(v) => Tail::Jump(if v & 1 != 0 { to } else { next }),
-                    None => Tail::Branch { when, taken: to, next },
+                    None => Tail::Branch {
+                        when,
+                        taken: to,
+                        next,
+                    },
                 };
                 self.finish(tail, alive, chunks);
             }
@@ -668,7 +704,9 @@ impl<'a> Builder<'a> {
         if let Some(&id) = self.sc.get(&(code as u8)) {
             return id;
         }
-        let id = self.g.node(I::SIn(code as u8), Ty::B32, Ty::B32, false, [0; 3]);
+        let id = self
+            .g
+            .node(I::SIn(code as u8), Ty::B32, Ty::B32, false, [0; 3]);
         self.sc.insert(code as u8, id);
         id
     }
@@ -723,16 +761,24 @@ impl<'a> Builder<'a> {
         let mods = Modifiers::new(insn);
         let generation = self.s.target.generation();
         if vector {
-            if self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && generation >= Gen::Gfx8 || mods.dpp.is_some() {
+            if self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && generation >= Gen::Gfx8
+                || mods.dpp.is_some()
+            {
                 return Err(Not::Ever);
             }
-            let exec = |c: u16| self.sc.get(&(c as u8)).is_some_and(|&id| self.g.get(id).op != I::SIn(c as u8));
+            let exec = |c: u16| {
+                self.sc
+                    .get(&(c as u8))
+                    .is_some_and(|&id| self.g.get(id).op != I::SIn(c as u8))
+            };
             if exec(EXEC) || exec(EXEC + 1) {
                 return Err(Not::Here);
             }
         }
-        if matches!(insn.row.format, Format::Mtbuf | Format::Mimg | Format::Exp | Format::Vintrp)
-            && !program.nodes.is_empty()
+        if matches!(
+            insn.row.format,
+            Format::Mtbuf | Format::Mimg | Format::Exp | Format::Vintrp
+        ) && !program.nodes.is_empty()
             && program.nodes.iter().any(|n| matches!(n.op, Op::Address))
         {
             return Err(Not::Ever);
@@ -741,7 +787,13 @@ impl<'a> Builder<'a> {
             return Err(Not::Ever);
         }
         let first = self.g.nodes.len();
-        let operands: Vec<Opnd> = insn.row.shape.slots.iter().map(|slot| Opnd::new(insn, slot)).collect();
+        let operands: Vec<Opnd> = insn
+            .row
+            .shape
+            .slots
+            .iter()
+            .map(|slot| Opnd::new(insn, slot))
+            .collect();
         let mut out = Changes::default();
         let mut vals: Vec<Val> = Vec::with_capacity(program.nodes.len());
         let groups = groups(program);
@@ -803,7 +855,13 @@ impl<'a> Builder<'a> {
                         }
                         self.loads = true;
                         self.row_loads.push((address, at));
-                        vals.push(Val::Id(self.g.node(I::Row(at), Ty::B32, Ty::B32, true, [address, 0, 0])));
+                        vals.push(Val::Id(self.g.node(
+                            I::Row(at),
+                            Ty::B32,
+                            Ty::B32,
+                            true,
+                            [address, 0, 0],
+                        )));
                         continue;
                     }
                     if !self.rows.is_empty() && vector && space != Space::Lds {
@@ -827,14 +885,18 @@ impl<'a> Builder<'a> {
                         }
                     };
                     let _ = offset;
-                    self.g.node(I::Part(part), Ty::B32, Ty::B32, vector, [id, 0, 0])
+                    self.g
+                        .node(I::Part(part), Ty::B32, Ty::B32, vector, [id, 0, 0])
                 }
                 Op::Atomic(Space::Lds, op) => {
                     if self.insns > 0 {
                         return Err(Not::Here);
                     }
                     use gcn_isa::meaning::AtomicOp as A;
-                    let known = matches!(op, A::Swap | A::Add | A::Sub | A::And | A::Or | A::Xor | A::Min | A::Max);
+                    let known = matches!(
+                        op,
+                        A::Swap | A::Add | A::Sub | A::And | A::Or | A::Xor | A::Min | A::Max
+                    );
                     if !known || node.ty.bits() != 32 || node.ty.is_float() {
                         return Err(Not::Ever);
                     }
@@ -849,7 +911,8 @@ impl<'a> Builder<'a> {
                     };
                     let (lo, limit) = self.place(Space::Lds, address)?;
                     out.atomic = true;
-                    self.g.node(I::LdsAtomic(op), node.ty, Ty::B32, true, [lo, limit, data])
+                    self.g
+                        .node(I::LdsAtomic(op), node.ty, Ty::B32, true, [lo, limit, data])
                 }
                 Op::Select => {
                     let cond = arg(0)?;
@@ -863,7 +926,9 @@ impl<'a> Builder<'a> {
                             out.guards.push(cond);
                             c
                         }
-                        (Val::Id(b), Val::Id(c)) => self.g.alu(Op::Select, node.ty, node.out, [cond, b, c])?,
+                        (Val::Id(b), Val::Id(c)) => {
+                            self.g.alu(Op::Select, node.ty, node.out, [cond, b, c])?
+                        }
                         _ => return Err(Not::Ever),
                     }
                 }
@@ -871,7 +936,14 @@ impl<'a> Builder<'a> {
                     vals.push(Val::Never);
                     continue;
                 }
-                Op::Sgpr | Op::Vgpr | Op::ReadLane | Op::SendLane | Op::FirstLane | Op::Lane | Op::Atomic(..) | Op::Getreg => {
+                Op::Sgpr
+                | Op::Vgpr
+                | Op::ReadLane
+                | Op::SendLane
+                | Op::FirstLane
+                | Op::Lane
+                | Op::Atomic(..)
+                | Op::Getreg => {
                     return Err(Not::Ever);
                 }
                 op => {
@@ -887,7 +959,10 @@ impl<'a> Builder<'a> {
                     if node.nearest && float {
                         // It may round otherwise than MODE says.
                         let mode = Mode(self.s.mode);
-                        if [mode.env32(), mode.env64()].iter().any(|e| e.round != Round::NearestEven) {
+                        if [mode.env32(), mode.env64()]
+                            .iter()
+                            .any(|e| e.round != Round::NearestEven)
+                        {
                             return Err(Not::Ever);
                         }
                     }
@@ -925,7 +1000,16 @@ impl<'a> Builder<'a> {
                         Change::DstDword(_, d) => Some(d),
                         _ => None,
                     };
-                    self.write(&operands[slot as usize], &mods, dword, id()?, ty, when, vector, &mut out)?;
+                    self.write(
+                        &operands[slot as usize],
+                        &mods,
+                        dword,
+                        id()?,
+                        ty,
+                        when,
+                        vector,
+                        &mut out,
+                    )?;
                 }
                 Change::Set(state) => {
                     if state == State::Pc {
@@ -964,16 +1048,26 @@ impl<'a> Builder<'a> {
                     }
                 }
                 Change::Store(_, offset) if matches!(value, Val::Row(..)) => {
-                    let Val::Row(address, plus) = value else { return Err(Not::Ever) };
-                    let Val::Id(data) = vals[effect.second as usize] else { return Err(Not::Ever) };
+                    let Val::Row(address, plus) = value else {
+                        return Err(Not::Ever);
+                    };
+                    let Val::Id(data) = vals[effect.second as usize] else {
+                        return Err(Not::Ever);
+                    };
                     if program.nodes[effect.second as usize].out.bits() != 32 || when.is_some() {
                         return Err(Not::Ever);
                     }
                     let at = row_offset(plus + offset).ok_or(Not::Ever)?;
                     let read = |r: &(Id, i32)| *r == (address, at) || r.0 != address;
                     let other = |r: &(Id, i32, Id)| r.0 != address;
-                    let group = self.loads && self.row_loads.is_empty() && self.g.nodes.iter().any(|n| matches!(n.op, I::Group { .. }));
-                    if self.store.is_some() || group || self.row_loads.iter().any(read) || self.rows.iter().any(other) {
+                    let group = self.loads
+                        && self.row_loads.is_empty()
+                        && self.g.nodes.iter().any(|n| matches!(n.op, I::Group { .. }));
+                    if self.store.is_some()
+                        || group
+                        || self.row_loads.iter().any(read)
+                        || self.rows.iter().any(other)
+                    {
                         return Err(Not::Here);
                     }
                     out.rows.push((address, at, data));
@@ -993,7 +1087,9 @@ impl<'a> Builder<'a> {
                         Val::Id(id) => (id, 0),
                         _ => return Err(Not::Ever),
                     };
-                    let Val::Id(data) = vals[effect.second as usize] else { return Err(Not::Ever) };
+                    let Val::Id(data) = vals[effect.second as usize] else {
+                        return Err(Not::Ever);
+                    };
                     let bits = program.nodes[effect.second as usize].out.bits();
                     if bits > 32 {
                         return Err(Not::Ever);
@@ -1002,15 +1098,34 @@ impl<'a> Builder<'a> {
                     let offset = plus.checked_add(offset).ok_or(Not::Ever)?;
                     let (lo, hi) = self.place(space, address)?;
                     match &mut out.store {
-                        None => out.store = Some(Store { space, lo, hi, offset, bytes, data: vec![data] }),
-                        Some(s) if s.lo == lo && s.hi == hi && s.bytes == bytes && s.offset + bytes as i32 * s.data.len() as i32 == offset => {
+                        None => {
+                            out.store = Some(Store {
+                                space,
+                                lo,
+                                hi,
+                                offset,
+                                bytes,
+                                data: vec![data],
+                            })
+                        }
+                        Some(s)
+                            if s.lo == lo
+                                && s.hi == hi
+                                && s.bytes == bytes
+                                && s.offset + bytes as i32 * s.data.len() as i32 == offset =>
+                        {
                             s.data.push(data);
                         }
                         _ => return Err(Not::Ever),
                     }
                 }
                 Change::Signal(signal) => match signal {
-                    Signal::Nop | Signal::Waitcnt | Signal::Cache | Signal::PerfUp | Signal::PerfDown | Signal::ThreadTrace => {}
+                    Signal::Nop
+                    | Signal::Waitcnt
+                    | Signal::Cache
+                    | Signal::PerfUp
+                    | Signal::PerfDown
+                    | Signal::ThreadTrace => {}
                     Signal::Endpgm | Signal::Barrier => out.signal = Some(signal),
                     _ => return Err(Not::Ever),
                 },
@@ -1027,7 +1142,10 @@ impl<'a> Builder<'a> {
         // A vector operation may not depend on what the lanes of this chunk came to.
         for at in self.late.len()..self.g.nodes.len() {
             let n = &self.g.nodes[at];
-            let from_late = n.inputs().iter().any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
+            let from_late = n
+                .inputs()
+                .iter()
+                .any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
             if n.vec && from_late {
                 let _ = first;
                 return Err(Not::Here);
@@ -1046,21 +1164,40 @@ impl<'a> Builder<'a> {
             _ => None,
         };
         let key = match op {
-            Op::Neg | Op::Abs | Op::Select | Op::Unord | Op::Class | Op::FloatToInt => return Ok(()),
-            Op::Mad => of(ty).map(|e| FpKey { round: e.round as u8, daz: true }),
+            Op::Neg | Op::Abs | Op::Select | Op::Unord | Op::Class | Op::FloatToInt => {
+                return Ok(());
+            }
+            Op::Mad => of(ty).map(|e| FpKey {
+                round: e.round as u8,
+                daz: true,
+            }),
             Op::FloatToFloat => {
                 // Operands of the one type, results of the other.
-                of(ty).zip(of(out)).map(|(a, b)| FpKey { round: b.round as u8, daz: a.flush_in })
+                of(ty).zip(of(out)).map(|(a, b)| FpKey {
+                    round: b.round as u8,
+                    daz: a.flush_in,
+                })
             }
-            Op::IntToFloat => of(out).map(|e| FpKey { round: e.round as u8, daz: e.flush_in }),
+            Op::IntToFloat => of(out).map(|e| FpKey {
+                round: e.round as u8,
+                daz: e.flush_in,
+            }),
             Op::Min | Op::Max if ty.is_float() => {
-                let Some(e) = of(ty) else { return Err(Not::Ever) };
+                let Some(e) = of(ty) else {
+                    return Err(Not::Ever);
+                };
                 if !e.ieee || e.flush_in && self.s.target.generation() < Gen::Gfx9 {
                     return Err(Not::Ever);
                 }
-                Some(FpKey { round: e.round as u8, daz: e.flush_in })
+                Some(FpKey {
+                    round: e.round as u8,
+                    daz: e.flush_in,
+                })
             }
-            _ => of(ty).map(|e| FpKey { round: e.round as u8, daz: e.flush_in }),
+            _ => of(ty).map(|e| FpKey {
+                round: e.round as u8,
+                daz: e.flush_in,
+            }),
         };
         let Some(key) = key else { return Ok(()) };
         match self.fp {
@@ -1080,7 +1217,11 @@ impl<'a> Builder<'a> {
     /// The lanes' truth values, of those that are on, as a scalar.
     fn ballot(&mut self, id: Id) -> Result<Id, Not> {
         let exec = self.exec();
-        let id = if self.g.get(id).vec { id } else { return self.uniform_ballot(id) };
+        let id = if self.g.get(id).vec {
+            id
+        } else {
+            return self.uniform_ballot(id);
+        };
         let k = self.g.alu(Op::And, Ty::Bool, Ty::Bool, [id, exec, 0])?;
         Ok(self.g.node(I::Ballot, Ty::Bool, Ty::B64, false, [k, 0, 0]))
     }
@@ -1160,7 +1301,8 @@ impl<'a> Builder<'a> {
                 Ty::F32 | Ty::F64 => self.g.alu(Op::Abs, o.ty, o.ty, [id, 0, 0])?,
                 _ => {
                     let mask = self.g.constant(o.ty, o.abs);
-                    self.g.alu(Op::And, o.ty.as_bits(), o.ty.as_bits(), [id, mask, 0])?
+                    self.g
+                        .alu(Op::And, o.ty.as_bits(), o.ty.as_bits(), [id, mask, 0])?
                 }
             };
         }
@@ -1169,7 +1311,8 @@ impl<'a> Builder<'a> {
                 Ty::F32 | Ty::F64 => self.g.alu(Op::Neg, o.ty, o.ty, [id, 0, 0])?,
                 _ => {
                     let mask = self.g.constant(o.ty, o.neg);
-                    self.g.alu(Op::Xor, o.ty.as_bits(), o.ty.as_bits(), [id, mask, 0])?
+                    self.g
+                        .alu(Op::Xor, o.ty.as_bits(), o.ty.as_bits(), [id, mask, 0])?
                 }
             };
         }
@@ -1177,7 +1320,17 @@ impl<'a> Builder<'a> {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn write(&mut self, o: &Opnd, mods: &Modifiers, dword: Option<u8>, value: Id, value_ty: Ty, when: Option<Id>, vector: bool, out: &mut Changes) -> Result<(), Not> {
+    fn write(
+        &mut self,
+        o: &Opnd,
+        mods: &Modifiers,
+        dword: Option<u8>,
+        value: Id,
+        value_ty: Ty,
+        when: Option<Id>,
+        vector: bool,
+        out: &mut Changes,
+    ) -> Result<(), Not> {
         let d = dword.unwrap_or(0) as u16;
         let ty = if dword.is_some() { Ty::B32 } else { o.ty };
         match o.place {
@@ -1193,13 +1346,19 @@ impl<'a> Builder<'a> {
                     if code + half >= 128 {
                         continue;
                     }
-                    let mut part = if half == 0 { self.g.lo(v) } else { self.g.hi(v) };
+                    let mut part = if half == 0 {
+                        self.g.lo(v)
+                    } else {
+                        self.g.hi(v)
+                    };
                     if let Some(when) = when {
                         if vector || self.g.get(when).vec {
                             return Err(Not::Ever);
                         }
                         let old = self.sgpr(code + half);
-                        part = self.g.alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
+                        part = self
+                            .g
+                            .alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
                     }
                     out.s.push(((code + half) as u8, part));
                 }
@@ -1218,17 +1377,18 @@ impl<'a> Builder<'a> {
                         return Err(Not::Ever);
                     }
                 }
-                let put = |b: &mut Self, n: u16, mut part: Id, out: &mut Changes| -> Result<(), Not> {
-                    if n >= b.s.vgprs {
-                        return Ok(());
-                    }
-                    if let Some(when) = when {
-                        let old = b.vgpr(n);
-                        part = b.g.alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
-                    }
-                    out.v.push((n, part));
-                    Ok(())
-                };
+                let put =
+                    |b: &mut Self, n: u16, mut part: Id, out: &mut Changes| -> Result<(), Not> {
+                        if n >= b.s.vgprs {
+                            return Ok(());
+                        }
+                        if let Some(when) = when {
+                            let old = b.vgpr(n);
+                            part = b.g.alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
+                        }
+                        out.v.push((n, part));
+                        Ok(())
+                    };
                 if self.g.get(v).out == Ty::Bool && self.g.get(v).vec {
                     v = self.g.alu(Op::Zext, Ty::Bool, Ty::B32, [v, 0, 0])?;
                 }
@@ -1282,7 +1442,14 @@ impl<'a> Builder<'a> {
     /// The address of a memory instruction, and a constant that comes on top.
     fn address(&mut self, insn: &Insn, operands: &[Opnd]) -> Result<(Id, i32), Not> {
         let generation = self.s.target.generation();
-        let find = |role: Role| insn.row.shape.slots.iter().position(|s| s.role == role).and_then(|at| operands.get(at));
+        let find = |role: Role| {
+            insn.row
+                .shape
+                .slots
+                .iter()
+                .position(|s| s.role == role)
+                .and_then(|at| operands.get(at))
+        };
         match insn.row.format {
             Format::Smem => {
                 let raw = insn.field(Field::Offset);
@@ -1307,11 +1474,15 @@ impl<'a> Builder<'a> {
                         }
                     }
                 };
-                let Some(base) = find(Role::Sbase) else { return Err(Not::Ever) };
+                let Some(base) = find(Role::Sbase) else {
+                    return Err(Not::Ever);
+                };
                 if base.ty.bits() > 64 {
                     return Err(Not::Ever);
                 }
-                let Place::Scalar(code) = base.place else { return Err(Not::Ever) };
+                let Place::Scalar(code) = base.place else {
+                    return Err(Not::Ever);
+                };
                 let pair = self.sgpr_pair(code);
                 let mask = self.g.constant(Ty::B64, !3);
                 let mut a = self.g.alu(Op::And, Ty::B64, Ty::B64, [pair, mask, 0])?;
@@ -1342,8 +1513,12 @@ impl<'a> Builder<'a> {
                     Format::Flat => (raw & 0xfff) as i32,
                     _ => (raw << 19) as i32 >> 19,
                 };
-                let saddr = find(Role::Saddr).map(|o| o.place).filter(|p| *p != Place::Nothing);
-                let Some(Place::Vgpr(n)) = find(Role::FlatAddr).map(|o| o.place) else { return Err(Not::Ever) };
+                let saddr = find(Role::Saddr)
+                    .map(|o| o.place)
+                    .filter(|p| *p != Place::Nothing);
+                let Some(Place::Vgpr(n)) = find(Role::FlatAddr).map(|o| o.place) else {
+                    return Err(Not::Ever);
+                };
                 match saddr {
                     None => {
                         let (lo, hi) = (self.vgpr(n), self.vgpr(n + 1));
@@ -1353,7 +1528,10 @@ impl<'a> Builder<'a> {
                         let base = self.sgpr_pair(code);
                         let (lo, zero) = (self.vgpr(n), self.c32(0));
                         let wide = self.g.pair(lo, zero);
-                        Ok((self.g.alu(Op::Add, Ty::U64, Ty::U64, [wide, base, 0])?, offset))
+                        Ok((
+                            self.g.alu(Op::Add, Ty::U64, Ty::U64, [wide, base, 0])?,
+                            offset,
+                        ))
                     }
                     _ => Err(Not::Ever),
                 }
@@ -1365,17 +1543,31 @@ impl<'a> Builder<'a> {
     /// The address of a buffer instruction, where its resource is what is guessed from that of now: one of scratch, whose
     /// elements of 4 bytes lie side by side for the 64 lanes.
     fn buffer(&mut self, insn: &Insn, operands: &[Opnd], out: &mut Changes) -> Result<Val, Not> {
-        let find = |role: Role| insn.row.shape.slots.iter().position(|s| s.role == role).and_then(|at| operands.get(at));
+        let find = |role: Role| {
+            insn.row
+                .shape
+                .slots
+                .iter()
+                .position(|s| s.role == role)
+                .and_then(|at| operands.get(at))
+        };
         let flag = |f: Field| insn.field(f) != 0;
         if flag(Field::Addr64) || flag(Field::Idxen) || flag(Field::Lds) {
             return Err(Not::Ever);
         }
-        let Some(Place::Scalar(code)) = find(Role::Srsrc).map(|o| o.place) else { return Err(Not::Ever) };
-        let Some(words) = self.s.sgprs.get(code as usize..code as usize + 4) else { return Err(Not::Ever) };
+        let Some(Place::Scalar(code)) = find(Role::Srsrc).map(|o| o.place) else {
+            return Err(Not::Ever);
+        };
+        let Some(words) = self.s.sgprs.get(code as usize..code as usize + 4) else {
+            return Err(Not::Ever);
+        };
         let (upper, last) = (words[1] & 0xffff_0000, words[3]);
         let gfx9 = self.s.target.generation() == Gen::Gfx9;
         // Swizzled, without stride, of any size, the lane's number added, 64 lanes side by side.
-        let scratch = upper == 0x8000_0000 && words[2] == u32::MAX && last >> 23 & 1 != 0 && last >> 21 & 3 == 3;
+        let scratch = upper == 0x8000_0000
+            && words[2] == u32::MAX
+            && last >> 23 & 1 != 0
+            && last >> 21 & 3 == 3;
         let element = gfx9 || last >> 19 & 3 == 1;
         // DATA_FORMAT is a part of the stride beside the lane's number, from gfx8 on.
         let stride = self.s.target.generation() >= Gen::Gfx8 && last >> 15 & 15 != 0;
@@ -1403,8 +1595,16 @@ impl<'a> Builder<'a> {
         if !flag(Field::Offen) {
             return Ok(Val::Row(base, offset as i32));
         }
-        let Some(Place::Vgpr(v)) = find(Role::BufAddr).map(|o| o.place) else { return Err(Not::Ever) };
-        if insn.row.shape.slots.iter().any(|s| matches!(s.role, Role::Vdata) && s.ty.dwords() > 1) {
+        let Some(Place::Vgpr(v)) = find(Role::BufAddr).map(|o| o.place) else {
+            return Err(Not::Ever);
+        };
+        if insn
+            .row
+            .shape
+            .slots
+            .iter()
+            .any(|s| matches!(s.role, Role::Vdata) && s.ty.dwords() > 1)
+        {
             return Err(Not::Ever);
         }
         let (v, by, most) = (self.vgpr(v), self.c32(offset as u64), self.c32(1 << 24));
@@ -1423,7 +1623,10 @@ impl<'a> Builder<'a> {
         let lane = self.g.alu(Op::Shl, Ty::U32, Ty::U32, [lane, two, 0])?;
         let sum = self.g.alu(Op::Add, Ty::U32, Ty::U32, [row, lane, 0])?;
         let wide = self.g.pair(sum, zero);
-        Ok(Val::Address(self.g.alu(Op::Add, Ty::U64, Ty::U64, [wide, base, 0])?, 0))
+        Ok(Val::Address(
+            self.g.alu(Op::Add, Ty::U64, Ty::U64, [wide, base, 0])?,
+            0,
+        ))
     }
 
     /// The halves of an address; of LDS the address and the limit.
@@ -1443,18 +1646,43 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn load(&mut self, space: Space, bytes: u8, count: u8, address: Id, offset: i32, vector: bool) -> Result<Id, Not> {
+    fn load(
+        &mut self,
+        space: Space,
+        bytes: u8,
+        count: u8,
+        address: Id,
+        offset: i32,
+        vector: bool,
+    ) -> Result<Id, Not> {
         if !vector {
             if bytes != 4 || space != Space::Global {
                 return Err(Not::Ever);
             }
-            return Ok(self.g.node(I::SLoad { count, offset }, Ty::B64, Ty::B32, false, [address, 0, 0]));
+            return Ok(self.g.node(
+                I::SLoad { count, offset },
+                Ty::B64,
+                Ty::B32,
+                false,
+                [address, 0, 0],
+            ));
         }
         if bytes > 4 || bytes < 4 && count != 1 {
             return Err(Not::Ever);
         }
         let (lo, hi) = self.place(space, address)?;
-        Ok(self.g.node(I::Group { space, bytes, count, offset }, Ty::B32, Ty::B32, true, [lo, hi, 0]))
+        Ok(self.g.node(
+            I::Group {
+                space,
+                bytes,
+                count,
+                offset,
+            },
+            Ty::B32,
+            Ty::B32,
+            true,
+            [lo, hi, 0],
+        ))
     }
 }
 
@@ -1463,7 +1691,18 @@ fn changes_mode(insn: &Insn) -> bool {
     let program = gcn_emu::interp::program(insn);
     program.untold
         || program.effects.iter().any(|e| {
-            matches!(e.change, Change::Setreg | Change::Set(State::Vskip | State::GprIdxEn | State::Csp | State::Halt | State::Pc | State::Kill))
+            matches!(
+                e.change,
+                Change::Setreg
+                    | Change::Set(
+                        State::Vskip
+                            | State::GprIdxEn
+                            | State::Csp
+                            | State::Halt
+                            | State::Pc
+                            | State::Kill
+                    )
+            )
         })
 }
 
@@ -1484,7 +1723,17 @@ fn selection(sel: u8) -> (u32, u32) {
 /// The nodes that effects depend on.
 fn needed(program: &Program) -> Vec<bool> {
     let mut needed = vec![false; program.nodes.len()];
-    let stores = |c: &Change| matches!(c, Change::Store(..) | Change::Vgpr | Change::Sgpr | Change::SgprPair | Change::Setreg | Change::DstLane(_));
+    let stores = |c: &Change| {
+        matches!(
+            c,
+            Change::Store(..)
+                | Change::Vgpr
+                | Change::Sgpr
+                | Change::SgprPair
+                | Change::Setreg
+                | Change::DstLane(_)
+        )
+    };
     for e in &program.effects {
         if matches!(e.change, Change::Raise(_)) {
             continue;
@@ -1514,12 +1763,19 @@ fn groups(program: &Program) -> HashMap<usize, (usize, u8, u8, i32)> {
     let mut out: HashMap<usize, (usize, u8, u8, i32)> = HashMap::new();
     let mut runs: Vec<Vec<usize>> = Vec::new();
     for (at, n) in program.nodes.iter().enumerate() {
-        let Op::Load(space, offset) = n.op else { continue };
+        let Op::Load(space, offset) = n.op else {
+            continue;
+        };
         let bytes = (n.out.bits() / 8) as i32;
         let run = runs.iter_mut().find(|run| {
             let first = &program.nodes[run[0]];
-            let Op::Load(s, o) = first.op else { return false };
-            s == space && first.args[0] == n.args[0] && first.out.bits() == n.out.bits() && o + bytes * run.len() as i32 == offset
+            let Op::Load(s, o) = first.op else {
+                return false;
+            };
+            s == space
+                && first.args[0] == n.args[0]
+                && first.out.bits() == n.out.bits()
+                && o + bytes * run.len() as i32 == offset
         });
         match run {
             Some(run) => run.push(at),
@@ -1527,7 +1783,9 @@ fn groups(program: &Program) -> HashMap<usize, (usize, u8, u8, i32)> {
         }
     }
     for run in &runs {
-        let Op::Load(_, first) = program.nodes[run[0]].op else { continue };
+        let Op::Load(_, first) = program.nodes[run[0]].op else {
+            continue;
+        };
         for (part, &at) in run.iter().enumerate() {
             out.insert(at, (run[0], part as u8, run.len() as u8, first));
         }
