@@ -566,6 +566,17 @@ impl Emit<'_> {
             && node.ty.is_float()
         {
             for k in 0..node.arity() {
+                // The sign of a product that is rounded alone, and of a sum, is not to be turned afterwards: that would
+                // round the other way, and turn zeros.
+                let minus = matches!(node.op, I::Alu(Op::Sub));
+                let alone = match node.op {
+                    I::Alu(Op::Mad) => k < 2,
+                    I::Alu(Op::Add | Op::Sub) => k == 1 && neg[0] && !minus,
+                    _ => false,
+                };
+                if alone || minus && k == 0 {
+                    continue;
+                }
                 let n = self.node(args[k]);
                 if n.op == I::Alu(Op::Neg) && n.ty == node.ty {
                     args[k] = n.args[0];

@@ -390,7 +390,7 @@ impl Jit {
                     unit: number,
                     at: at as u32,
                 });
-                let mut inner = c.start + 4;
+                let mut inner = (c.start & !3) + 4;
                 while inner < c.end {
                     self.places.entry(key(inner)).or_insert(Place::Interpret);
                     inner += 4;
@@ -404,7 +404,7 @@ impl Jit {
         let mut words = Vec::new();
         if let Code::Memory = machine.code {
             for &(start, end, ..) in &chunks {
-                for at in (start..end).step_by(4) {
+                for at in (start & !3..end).step_by(4) {
                     words.push((at, machine.memory.fetch_u32(at).unwrap_or(0)));
                 }
             }
@@ -551,6 +551,7 @@ impl Jit {
             wave.clock += 4 * (spent - host.interpreted);
             let stop = host.stop.take();
             let (start, end, ..) = compiled.chunks[(why >> 8) as usize];
+            let start = start & !3;
             if let Some((mut other, lds)) = before
                 && why & 0xff != emit::EXIT_RESTART
                 && stop.is_none()

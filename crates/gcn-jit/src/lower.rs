@@ -274,7 +274,8 @@ fn know(insn: Insn, s: &Setting<'_>) -> Known {
         scc: (false, false),
         exec: ExecChange::None,
         odd: odd(&insn, program, s),
-        everything: program.untold,
+        // Where MODE may change, so may what the code behind is.
+        everything: program.untold || changes_mode(&insn),
     };
     for a in facts.accesses(&insn) {
         let range = a.first..a.first + a.count as u16;
@@ -526,7 +527,8 @@ struct Changes {
     signal: Option<Signal>,
     store: Option<Store>,
     rows: Vec<(Id, i32, Id)>,
-    atomic: bool,
+    /// What must be false of an atomic before it happens, and its place in the graph.
+    atomic: Option<(Id, usize)>,
     guards: Vec<Id>,
 }
 
@@ -664,7 +666,23 @@ impl<'a> Builder<'a> {
         if k.insn.row.format.is_vector() || self.insns == 1 {
             self.vector_end = next;
         }
-        if changes.atomic {
+        if let Some((cut, at)) = changes.atomic {
+            chunks.push(Chunk {
+                start: pc,
+                end: next,
+                insns: 0,
+                graph: self.g.nodes[..at].to_vec(),
+                vgprs: Vec::new(),
+                sgprs: Vec::new(),
+                scc: None,
+                store: None,
+                rows: Vec::new(),
+                guards: vec![cut],
+                fp: None,
+                tail: Tail::Jump(pc + 1),
+            });
+            // An address that no instruction has.
+            self.start = pc + 1;
             self.finish(Tail::Jump(next), alive, chunks);
             return;
         }
@@ -910,7 +928,13 @@ impl<'a> Builder<'a> {
                         _ => return Err(Not::Ever),
                     };
                     let (lo, limit) = self.place(Space::Lds, address)?;
-                    out.atomic = true;
+                    // One that is no multiple of 4 faults, which must be known before the first lane's is done.
+                    let (three, zero) = (self.c32(3), self.c32(0));
+                    let cut = self.g.alu(Op::And, Ty::B32, Ty::B32, [lo, three, 0])?;
+                    let cut = self.g.alu(Op::Ne, Ty::B32, Ty::Bool, [cut, zero, 0])?;
+                    let exec = self.exec();
+                    let cut = if self.g.get(cut).vec { self.g.alu(Op::And, Ty::Bool, Ty::Bool, [cut, exec, 0])? } else { cut };
+                    out.atomic = Some((cut, self.g.nodes.len()));
                     self.g
                         .node(I::LdsAtomic(op), node.ty, Ty::B32, true, [lo, limit, data])
                 }
@@ -1152,6 +1176,17 @@ impl<'a> Builder<'a> {
             }
             self.late.push(!n.vec && (n.op == I::Ballot || from_late));
         }
+        // Nor may what lanes are to hold.
+        let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(false);
+        let mut held: Vec<Id> = out.v.iter().map(|w| w.1).collect();
+        held.extend(out.rows.iter().flat_map(|r| [r.0, r.2]));
+        if let Some(s) = &out.store {
+            held.extend([s.lo, s.hi]);
+            held.extend(&s.data);
+        }
+        if held.iter().any(late) || out.guards.iter().any(late) {
+            return Err(Not::Here);
+        }
         Ok(out)
     }
 
@@ -1186,7 +1221,7 @@ impl<'a> Builder<'a> {
                 let Some(e) = of(ty) else {
                     return Err(Not::Ever);
                 };
-                if !e.ieee || e.flush_in && self.s.target.generation() < Gen::Gfx9 {
+                if !e.ieee || (e.flush_in || e.flush_out) && self.s.target.generation() < Gen::Gfx9 {
                     return Err(Not::Ever);
                 }
                 Some(FpKey {
@@ -1238,7 +1273,8 @@ impl<'a> Builder<'a> {
         let ty = if dword.is_some() { Ty::B32 } else { o.ty };
         let mut id = match o.place {
             Place::Vgpr(n) => {
-                if !vector || o.dpp {
+                // A mask in VGPRs is no mask.
+                if !vector || o.dpp || o.ty == Ty::Mask {
                     return Err(Not::Ever);
                 }
                 if ty.bits() > 64 {

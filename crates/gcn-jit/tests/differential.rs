@@ -280,7 +280,7 @@ fn blocks(name: &str) {
         let fault = matches!(want, Stop::Fault(_)) && want == got && la == lb;
         assert!(
             what.is_empty() || fault,
-            "{name}, SEED={seed}, mode {:#x}, exec {exec:#x}:\n{text}{what}",
+            "{name}, SEED={seed}, mode {:#x}, exec {exec:#x}:\n{text}{what}compiled {got:?}",
             wave.mode
         );
     }
