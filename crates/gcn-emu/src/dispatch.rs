@@ -293,8 +293,9 @@ impl Gpu {
     }
 
     /// Where the text goes that kernels print, by OpenCL's printf or by host calls; standard output until now.
-    pub fn set_output(&mut self, output: impl Write + Send + 'static) {
-        self.output = Mutex::new(Box::new(output));
+    pub fn set_output(&self, output: impl Write + Send + 'static) {
+        let mut now = self.output.lock().unwrap_or_else(|e| e.into_inner());
+        *now = Box::new(output);
     }
 
     /// The chip.

@@ -163,7 +163,7 @@ fn of_node(node: &Node, mode: u32, operands: [u64; 3]) -> u8 {
 fn computed(node: &Node, env: &Env, [a, b, c]: [u64; 3]) -> u64 {
     let keep = |flush: bool, bits: u32| if flush { 0 } else { bits };
     // FP_ROUND and FP_DENORM of all precisions.
-    let mode = env.round as u32 * 0b0101
+    let mode = (env.round as u32 * 0b0101)
         | keep(env.flush_in, 0x50)
         | keep(env.flush_out, 0xa0)
         | (env.dx10_clamp as u32) << 8

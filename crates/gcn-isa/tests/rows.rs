@@ -105,6 +105,22 @@ fn the_fields_of_a_layout_do_not_overlap() {
     }
 }
 
+/// What a compute wave can execute runs. Exports have no target there.
+#[test]
+fn every_row_of_compute_has_a_meaning() {
+    for target in Target::all() {
+        for row in insts::all().filter(|row| insts::exists(row, target)) {
+            let exactness = meaning(row, target).exactness();
+            assert!(
+                row.format == Format::Exp || exactness.class() != "unsupported",
+                "{} of {target:?}: {}",
+                row.name,
+                exactness.note()
+            );
+        }
+    }
+}
+
 #[test]
 fn every_cited_erratum_is_written() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errata.md");

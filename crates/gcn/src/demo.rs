@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use gcn_emu::dispatch::{Gpu, Launch};
-use gcn_emu::mem::Perm;
+use gcn_emu::dispatch::Stats;
 use gcn_isa::Target;
-use gcn_object::read::CodeObject;
+
+use crate::gpu::{self, Arg, Gpu};
 
 /// The kernel's source.
 pub static SOURCE: &str = include_str!("../../../examples/mandelbrot.s");
@@ -30,53 +30,30 @@ pub struct Picture {
 /// # Errors
 /// What the assembler or the machine reports.
 pub fn compute(width: u32, height: u32, aspect: f32) -> Result<Picture, String> {
-    let options = gcn_asm::Options::default();
-    let output = gcn_asm::assemble(SOURCE, "mandelbrot.s", &options);
-    let Some(object) = output.object else {
-        return Err(gcn_asm::render(&output.diagnostics, false));
-    };
-    let file = object.loadable().map_err(|e| e.to_string())?;
-    let object = CodeObject::parse(&file).map_err(|e| e.to_string())?;
+    let object = gpu::assemble(SOURCE, "mandelbrot.s", None).map_err(|e| e.to_string())?;
     let target = Target::parse(object.target_name()).ok_or("the kernel's target is unknown")?;
-    let bytes = u64::from(width) * u64::from(height) * 4;
-    let gpu = Gpu::new(target, bytes + (64 << 20)).map_err(|e| e.to_string())?;
-    let loaded = gpu.load(&object).map_err(|e| e.to_string())?;
-    let image = gpu
-        .memory
-        .alloc(bytes, 256, Perm::RW)
-        .map_err(|e| e.to_string())?;
 
     // The whole set in view, centred.
     let step = (3.1 / width as f32).max(2.5 / (height as f32 * aspect));
     let dy = step * aspect;
     let (x0, y0) = (-0.7 - step * width as f32 / 2.0, -dy * height as f32 / 2.0);
-    let mut kernarg = image.to_le_bytes().to_vec();
-    kernarg.extend(width.to_le_bytes());
-    kernarg.extend(height.to_le_bytes());
-    for v in [x0, y0, step, dy] {
-        kernarg.extend(v.to_le_bytes());
-    }
-    kernarg.extend(ITERATIONS.to_le_bytes());
-    let launch = Launch {
-        grid: [width, height, 1],
-        group: [64, 1, 1],
-        kernarg,
-        dynamic_lds: 0,
-        max_instructions: None,
-        threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
-        ..Launch::default()
+    let count = width as usize * height as usize;
+    let run = || -> Result<(Vec<u32>, Stats), gpu::Error> {
+        let gpu = Gpu::with_memory(target, count as u64 * 4 + (64 << 20))?;
+        let image = gpu.zeros::<u32>(count)?;
+        let stats = gpu
+            .load_object(object)?
+            .kernel("mandelbrot")?
+            .launch([width, height], [64])
+            .arg(&image)
+            .arg(width)
+            .arg(height)
+            .args([x0, y0, step, dy].map(Arg::from))
+            .arg(ITERATIONS)
+            .run()?;
+        Ok((image.read()?, stats))
     };
-    let stats = gpu
-        .dispatch(&loaded, "mandelbrot", &launch)
-        .map_err(|e| e.to_string())?;
-    let mut raw = vec![0; bytes as usize];
-    gpu.memory
-        .read(image, &mut raw)
-        .map_err(|e| e.to_string())?;
-    let iterations = raw
-        .chunks_exact(4)
-        .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-        .collect();
+    let (iterations, stats) = run().map_err(|e| e.to_string())?;
     Ok(Picture {
         width,
         height,

@@ -269,6 +269,12 @@ impl Gpu {
         &self.machine
     }
 
+    /// Where the text goes that kernels print, by OpenCL's printf or HIP's; standard output until now. It comes in the
+    /// order of workgroups, whatever number of threads runs them.
+    pub fn set_output(&self, output: impl std::io::Write + Send + 'static) {
+        self.machine.set_output(output);
+    }
+
     /// Loads a code object, or that for this target out of a bundle, program or library.
     ///
     /// # Errors
@@ -640,8 +646,9 @@ impl Kernel {
         }
     }
 
-    /// The bytes of the arguments, and of the LDS that they ask for beyond the kernel's own.
-    fn lay_out(&self, args: &[Arg]) -> Result<(Vec<u8>, u32), Error> {
+    /// The bytes of the arguments, and of the LDS beyond the kernel's own: the `dynamic` bytes that follow it, and behind
+    /// them what the arguments ask for.
+    fn lay_out(&self, args: &[Arg], dynamic: u32) -> Result<(Vec<u8>, u32), Error> {
         let kernel = self.about();
         let natural: Vec<Parameter>;
         let known = self.parameters();
@@ -675,7 +682,7 @@ impl Kernel {
         }
         let mut kernarg = vec![0; size as usize];
         let fixed = kernel.descriptor.group_segment_fixed_size as u64;
-        let mut lds = fixed;
+        let mut lds = fixed + dynamic as u64;
         for (index, (arg, parameter)) in args.iter().zip(&parameters).enumerate() {
             let wrong = |mismatch| Error::Argument {
                 index,
@@ -799,6 +806,18 @@ impl Launch {
         self
     }
 
+    /// What OpenCL's get_global_id counts from in each dimension; by default 0.
+    pub fn offset(mut self, offset: [u64; 3]) -> Launch {
+        self.options.offset = offset;
+        self
+    }
+
+    /// Bytes of LDS behind those that the kernel declares: HIP's `extern __shared__`.
+    pub fn dynamic_lds(mut self, bytes: u32) -> Launch {
+        self.options.dynamic_lds = bytes;
+        self
+    }
+
     /// The most instructions of all waves together.
     pub fn max_instructions(mut self, most: Option<u64>) -> Launch {
         self.options.max_instructions = most;
@@ -821,7 +840,7 @@ impl Launch {
     /// # Errors
     /// [`Error::ArgumentCount`] and [`Error::Argument`] before anything runs; [`Error::Run`].
     pub fn run(&self) -> Result<Stats, Error> {
-        let (kernarg, dynamic_lds) = self.kernel.lay_out(&self.args)?;
+        let (kernarg, dynamic_lds) = self.kernel.lay_out(&self.args, self.options.dynamic_lds)?;
         let inner = &self.kernel.program.inner;
         let launch = dispatch::Launch {
             kernarg,

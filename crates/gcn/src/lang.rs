@@ -520,21 +520,25 @@ impl Bench {
 
     /// A copy of what can change.
     pub fn snapshot(&self) -> Snapshot {
-        let mut memory = BTreeMap::new();
-        for (base, size) in self.memory.regions() {
-            for at in (base..base + size).step_by(4) {
-                let v = self.memory.load_u32(at).unwrap_or(0);
-                if v != 0 {
-                    memory.insert(at, v);
-                }
-            }
-        }
         Snapshot {
             wave: self.wave.clone(),
             lds: self.lds.clone(),
             gds: self.global.gds().clone(),
-            memory,
+            memory: self.contents().collect(),
         }
+    }
+
+    /// The regions of memory with their bytes; what may not be read counts as zeros.
+    fn contents(&self) -> impl Iterator<Item = (u64, Vec<u8>)> {
+        self.memory.regions().map(|(base, size)| {
+            let mut bytes = vec![0; size as usize];
+            for (n, page) in bytes.chunks_mut(PAGE_SIZE as usize).enumerate() {
+                if self.memory.read(base + n as u64 * PAGE_SIZE, page).is_err() {
+                    page.fill(0);
+                }
+            }
+            (base, bytes)
+        })
     }
 
     /// The places whose value is not the snapshot's, register by register.
@@ -594,13 +598,16 @@ impl Bench {
             }
         }
         drop(gds);
-        let now = self.snapshot().memory;
-        let mut places: Vec<u64> = now.keys().chain(before.memory.keys()).copied().collect();
-        places.sort_unstable();
-        places.dedup();
-        for at in places {
-            if now.get(&at) != before.memory.get(&at) {
-                out.push(Place::Mem(at));
+        for (base, now) in self.contents() {
+            let before = before.memory.get(&base);
+            if before == Some(&now) {
+                continue;
+            }
+            for at in (0..now.len()).step_by(4) {
+                let old = before.and_then(|b| b.get(at..at + 4)).unwrap_or(&[0; 4]);
+                if now[at..at + 4] != *old {
+                    out.push(Place::Mem(base + at as u64));
+                }
             }
         }
         out
@@ -621,8 +628,8 @@ pub struct Snapshot {
     wave: WaveState,
     lds: Lds,
     gds: Box<[u8]>,
-    /// The dwords that are not zero.
-    memory: BTreeMap<u64, u32>,
+    /// The bytes of the regions.
+    memory: BTreeMap<u64, Vec<u8>>,
 }
 
 /// Pairs that are written as one where both halves, or one of them, changed.

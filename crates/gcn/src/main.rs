@@ -43,8 +43,8 @@ enum Command {
     Dis(dis::Options),
     /// What a code object is for, what its kernels take, how many waves fit
     Info(info::Options),
-    /// Run a kernel of a code object
-    Run(run::Options),
+    /// Run a kernel of a code object, a plan of launches, or raw code
+    Run(Box<run::Options>),
     /// Run instructions on one wave and say what changed
     Eval(eval::Options),
     /// The manual: an instruction, a format, or everything
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         Command::Asm(args) => asm::run(&args),
         Command::Dis(args) => dis::run(&args),
         Command::Info(args) => info::run(&args),
-        Command::Run(args) => run::run(args),
+        Command::Run(args) => run::run(*args),
         Command::Eval(args) => eval::run(&args),
         Command::Doc(args) => doc::run(&args),
         Command::Bundle(args) => bundle::run(&args),

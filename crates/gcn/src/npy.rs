@@ -61,7 +61,14 @@ pub fn file(data: &[u8], descr: &str) -> Vec<u8> {
 
 /// A `.npy` file of an array with so many elements in each dimension, the last of which lie side by side.
 pub fn array(data: &[u8], descr: &str, shape: &[usize]) -> Vec<u8> {
-    let shape: String = shape.iter().map(|n| format!("{n},")).collect();
+    let shape = match shape {
+        [one] => format!("{one},"),
+        many => many
+            .iter()
+            .map(usize::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
     let mut header =
         format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
     // The data begins at a multiple of 64 bytes.

@@ -50,6 +50,10 @@ pub struct LaunchPlan {
     pub grid: [u32; 3],
     /// Work-items of a workgroup.
     pub group: [u32; 3],
+    /// What OpenCL's get_global_id counts from.
+    pub offset: [u64; 3],
+    /// Bytes of LDS behind those that the kernel declares.
+    pub dynamic_lds: u32,
     /// The arguments.
     pub args: Vec<ArgPlan>,
     /// How many times in a row.
@@ -147,6 +151,8 @@ pub struct Options {
     pub max_instructions: Option<u64>,
     /// s_trap 3 ends the dispatch.
     pub debug_traps: bool,
+    /// What kernels print goes to standard error, because standard output holds something else.
+    pub text_to_stderr: bool,
     /// Who looks on.
     pub watch: Watch,
 }
@@ -276,6 +282,9 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, String> {
     let total: u64 = contents.iter().map(|b| b.len() as u64).sum();
     let memory = total.saturating_mul(2).saturating_add(1 << 30);
     let gpu = Gpu::with_memory(target, memory).map_err(|e| e.to_string())?;
+    if options.text_to_stderr {
+        gpu.set_output(std::io::stderr());
+    }
     let programs = (plan.objects.iter())
         .map(|object| gpu.load_object(object.clone()).map_err(|e| e.to_string()))
         .collect::<Result<Vec<Program>, _>>()?;
@@ -305,6 +314,8 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, String> {
             let mut ready = kernel
                 .launch(launch.grid, launch.group)
                 .args(args.collect::<Result<Vec<_>, _>>()?)
+                .offset(launch.offset)
+                .dynamic_lds(launch.dynamic_lds)
                 .threads(options.threads)
                 .deterministic(options.deterministic)
                 .max_instructions(options.max_instructions)

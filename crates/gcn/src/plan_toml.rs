@@ -109,6 +109,9 @@ struct LaunchToml {
     kernel: String,
     grid: Spanned<Vec<u32>>,
     group: Spanned<Vec<u32>>,
+    offset: Option<Spanned<Vec<u64>>>,
+    #[serde(default, rename = "dynamic-lds")]
+    dynamic_lds: u32,
     #[serde(default)]
     args: Vec<Spanned<ArgToml>>,
     times: Option<u32>,
@@ -302,6 +305,8 @@ impl Reader<'_> {
                 kernel: launch.kernel.clone(),
                 grid: self.dimensions(&launch.grid)?,
                 group: self.dimensions(&launch.group)?,
+                offset: self.offset(launch.offset.as_ref())?,
+                dynamic_lds: launch.dynamic_lds,
                 args: args.collect::<Result<_, String>>()?,
                 times: launch.times.unwrap_or(1),
                 at,
@@ -413,6 +418,20 @@ impl Reader<'_> {
             ));
         }
         Ok(std::array::from_fn(|d| dims.get(d).copied().unwrap_or(1)))
+    }
+
+    fn offset(&self, list: Option<&Spanned<Vec<u64>>>) -> Result<[u64; 3], String> {
+        let Some(list) = list else {
+            return Ok([0; 3]);
+        };
+        let dims = list.get_ref();
+        if dims.is_empty() || dims.len() > 3 {
+            return Err(format!(
+                "{}: expected one to three numbers, found {dims:?}",
+                self.of(list)
+            ));
+        }
+        Ok(std::array::from_fn(|d| dims.get(d).copied().unwrap_or(0)))
     }
 
     /// A file that is read later; its elements must be of the type.

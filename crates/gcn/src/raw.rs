@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use gcn_emu::engine::{Code, Engine, Machine, Stop};
-use gcn_emu::global::Global;
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{PAGE_SIZE, Perm};
 use gcn_emu::snippet::{End, Outcome as Ended};
@@ -152,14 +151,13 @@ fn together(
     base: u64,
     request: &Request<'_>,
 ) -> Vec<(WaveState, End)> {
-    let global = Global::default();
     let mut engine = Interp::new();
     let mut machine = Machine {
         target: request.target,
         memory: &bench.memory,
         code: Code::Snippet(base, &request.code),
         lds: &mut bench.lds,
-        global: &global,
+        global: &bench.global,
         hidden_private_base: 0,
     };
     let mut ends: Vec<Option<End>> = states.iter().map(|_| None).collect();

@@ -156,6 +156,10 @@ pub struct Request<'a> {
     pub grid: [u32; 3],
     /// Work-items of a workgroup.
     pub group: [u32; 3],
+    /// What OpenCL's get_global_id counts from.
+    pub offset: [u64; 3],
+    /// Bytes of LDS behind those that the kernel declares.
+    pub dynamic_lds: u32,
     /// The arguments.
     pub args: Vec<ArgSpec>,
     /// Argument number and file.
@@ -205,6 +209,8 @@ pub fn plan(object: CodeObject, request: Request<'_>) -> Result<Plan, String> {
         kernel: request.kernel.to_owned(),
         grid: request.grid,
         group: request.group,
+        offset: request.offset,
+        dynamic_lds: request.dynamic_lds,
         args,
         times: 1,
         at: String::new(),

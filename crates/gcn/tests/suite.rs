@@ -14,7 +14,6 @@ use gcn::emu::interp::Interp;
 use gcn::emu::snippet::End;
 use gcn::eval::{MAX, assemble};
 use gcn::isa::decode::{Insn, decode};
-use gcn::isa::format::Format;
 use gcn::isa::meaning::meaning;
 use gcn::isa::print::{Style, Syntax, print};
 use gcn::isa::{Target, insts};
@@ -42,9 +41,6 @@ type Seen = Arc<Mutex<BTreeSet<(usize, usize)>>>;
 
 /// How many lines with `=>` a row with a meaning must have.
 const LINES: usize = 3;
-
-/// The formats some of whose rows have fewer as yet.
-const INCOMPLETE: &[Format] = &[Format::Mubuf];
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -241,7 +237,7 @@ fn run(
 /// share theirs: they differ in opcode or form.
 fn with_few_lines(lines_of: &BTreeMap<usize, usize>) -> (usize, Vec<String>) {
     let mut meant = 0;
-    let mut lines: BTreeMap<_, (bool, usize)> = BTreeMap::new();
+    let mut lines: BTreeMap<_, usize> = BTreeMap::new();
     for row in insts::all() {
         let mut targets = Target::all().filter(|t| insts::exists(row, *t));
         if targets.all(|t| meaning(row, t).untold) {
@@ -250,12 +246,12 @@ fn with_few_lines(lines_of: &BTreeMap<usize, usize>) -> (usize, Vec<String>) {
         meant += 1;
         let of = lines
             .entry((row.format.name(), row.name, std::ptr::from_ref(row.shape)))
-            .or_insert((!INCOMPLETE.contains(&row.format), 0));
-        of.1 += lines_of.get(&insts::number(row)).copied().unwrap_or(0);
+            .or_default();
+        *of += lines_of.get(&insts::number(row)).copied().unwrap_or(0);
     }
     let few = (lines.iter())
-        .filter(|(_, (complete, count))| *complete && *count < LINES)
-        .map(|((format, name, _), (_, count))| format!("{format} {name}: {count}"))
+        .filter(|(_, count)| **count < LINES)
+        .map(|((format, name, _), count)| format!("{format} {name}: {count}"))
         .collect();
     (meant, few)
 }

@@ -292,9 +292,9 @@ fn nbody() -> Case {
                     }
                     size += d.iter().map(|d| d.abs()).sum::<f64>() * weight;
                 }
-                for k in 0..3 {
+                for (k, a) in a.into_iter().enumerate() {
                     let at = 4 * i + k;
-                    let velocity = f64::from(vel[at]) + a[k] * f64::from(dt);
+                    let velocity = f64::from(vel[at]) + a * f64::from(dt);
                     let position = f64::from(pos[at]) + velocity * f64::from(dt);
                     // n + 10 roundings of f32 on a sum of this size, and rsqrt's own bound of 1 ulp three times.
                     let bound = (size * f64::from(dt) + 2.0) * (n as f64 + 16.0) * 2f64.powi(-24);

@@ -98,7 +98,7 @@ impl Case {
 
     fn launch(&self, object: &CodeObject, threads: usize) -> Result<Outcome, String> {
         let target = Target::parse(object.target_name()).ok_or("no target of ours")?;
-        let mut gpu = Gpu::new(target, 1 << 30).map_err(|e| e.to_string())?;
+        let gpu = Gpu::new(target, 1 << 30).map_err(|e| e.to_string())?;
         let text = Text::default();
         gpu.set_output(text.clone());
         let loaded = gpu.load(object).map_err(|e| e.to_string())?;

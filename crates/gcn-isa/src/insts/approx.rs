@@ -25,7 +25,7 @@ fn polynomial<'m>(m: &'m Meaning, x: V<'m>, coefficients: &[f64]) -> V<'m> {
 pub(super) fn exp2<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     /// ln(2)^k ÷ k!, from k = 1 on.
     const SERIES: [f64; 14] = [
-        0.6931471805599453,
+        core::f64::consts::LN_2,
         0.24022650695910072,
         0.05550410866482158,
         0.009618129107628477,
@@ -78,7 +78,7 @@ pub(super) fn log2<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
 fn sine_of_quarter<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     /// (2π)^(2k + 1) ÷ (2k + 1)!, with alternating signs, from k = 0 on.
     const SERIES: [f64; 12] = [
-        6.283185307179586,
+        core::f64::consts::TAU,
         -41.34170224039976,
         81.60524927607506,
         -76.70585975306139,

@@ -417,9 +417,11 @@ fn root_bound(m: &Meaning) -> &'static str {
     }
 }
 /// The bound of exponentials and logarithms.
-const NEARLY_ROUNDED: &str = "the hardware is within 1 ulp; this is within 0.5001 ulp, and rounded to nearest even but in a few cases";
+const NEARLY_ROUNDED: &str =
+    "the hardware is within 1 ulp; this is the value rounded to nearest even";
 /// The bound of sines.
-const SINE: &str = "the hardware is within 2^-20 or so of the sine; this is within 0.5001 ulp, and rounded to nearest even but in a few cases";
+const SINE: &str =
+    "the hardware is within about 2^-20 of the value; this is within 0.50000001 ulp of it";
 
 /// An infinite result becomes the number of magnitude `finite` with its sign.
 fn no_infinity<'m>(m: &'m Meaning, x: V<'m>, finite: u64) -> V<'m> {

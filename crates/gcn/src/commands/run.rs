@@ -54,6 +54,12 @@ pub struct Options {
     /// Work-items of a workgroup in x, y and z
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions)]
     group: Option<[u32; 3]>,
+    /// What OpenCL's get_global_id counts from in x, y and z; by default 0
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = offset)]
+    offset: Option<[u64; 3]>,
+    /// LDS behind what the kernel declares: HIP's `extern __shared__`
+    #[arg(long, value_name = "BYTES")]
+    dynamic_lds: Option<u32>,
     /// An argument; see below
     #[arg(long = "arg", value_name = "A", value_parser = run::parse_arg, allow_hyphen_values = true)]
     args: Vec<run::ArgSpec>,
@@ -94,7 +100,7 @@ pub struct Options {
     #[arg(long)]
     stats: bool,
     /// Run instruction bytes, or source, on waves with the registers given by --regs
-    #[arg(long, requires = "arch", conflicts_with_all = ["kernel", "grid", "group", "args", "outs", "profile", "stats", "trace", "repeat"])]
+    #[arg(long, requires = "arch", conflicts_with_all = ["kernel", "grid", "group", "offset", "dynamic_lds", "args", "outs", "profile", "stats", "trace", "repeat"])]
     raw: bool,
     /// The target of --raw, or of source and entries where nothing else says it
     #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true)]
@@ -132,6 +138,20 @@ fn dimensions(text: &str) -> Result<[u32; 3], String> {
             .parse()
             .ok()
             .filter(|n| *n > 0)
+            .ok_or_else(|| format!("`{part}` is no number of work-items"))?;
+    }
+    Ok(out)
+}
+
+fn offset(text: &str) -> Result<[u64; 3], String> {
+    let mut out = [0; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err("expected at most three numbers, X,Y,Z".into());
+    }
+    for (slot, part) in out.iter_mut().zip(parts) {
+        *slot = run::integer(part.trim())
+            .and_then(|v| u64::try_from(v).ok())
             .ok_or_else(|| format!("`{part}` is no number of work-items"))?;
     }
     Ok(out)
@@ -177,6 +197,8 @@ pub fn run(args: Options) -> Result<(), String> {
             (args.kernel.is_some(), "--kernel"),
             (args.grid.is_some(), "--grid"),
             (args.group.is_some(), "--group"),
+            (args.offset.is_some(), "--offset"),
+            (args.dynamic_lds.is_some(), "--dynamic-lds"),
             (!args.args.is_empty(), "--arg"),
             (!args.outs.is_empty(), "--out"),
         ];
@@ -197,6 +219,8 @@ pub fn run(args: Options) -> Result<(), String> {
             kernel,
             grid,
             group,
+            offset: args.offset.unwrap_or_default(),
+            dynamic_lds: args.dynamic_lds.unwrap_or(0),
             args: args.args.clone(),
             outs: args.outs.clone(),
             repeat: 0,
@@ -214,6 +238,7 @@ pub fn run(args: Options) -> Result<(), String> {
     options.deterministic |= args.deterministic;
     options.debug_traps |= args.debug_traps;
     options.max_instructions = args.max_instructions.or(options.max_instructions);
+    options.text_to_stderr = args.json;
     let profile = (args.profile || args.stats).then(|| Arc::new(Profile::default()));
     let mut observers: Vec<Arc<dyn Observe>> = Vec::new();
     if let Some(profile) = &profile {

@@ -1,0 +1,619 @@
+//! `gcn run` on plans, sources and raw code; traces, profiles and counts; the library's errors.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Ran, gcn, kernel};
+use gcn::emu::dispatch::RunError;
+use gcn::gpu::{Error, Mismatch};
+use gcn::{Arg, Gpu, Target};
+use serde_json::Value as Json;
+
+/// A folder with copies of examples/.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        let folder = Folder(tempfile::tempdir().expect("a folder"));
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        for entry in std::fs::read_dir(examples).expect("examples") {
+            let path = entry.expect("an entry").path();
+            if path.is_file() {
+                let name = path.file_name().expect("a name");
+                std::fs::copy(&path, folder.0.path().join(name)).expect("a copy");
+            }
+        }
+        folder
+    }
+
+    fn path(&self, name: &str) -> String {
+        let path: PathBuf = self.0.path().join(name);
+        path.to_str().expect("UTF-8").to_owned()
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        std::fs::write(self.path(name), text).expect("a file");
+        self.path(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("a file")
+    }
+
+    /// A plan with some of its text replaced.
+    fn changed(&self, name: &str, changes: &[(&str, &str)]) -> String {
+        let mut text = self.text(name);
+        for (from, to) in changes {
+            assert!(text.contains(from), "{from}");
+            text = text.replacen(from, to, 1);
+        }
+        self.write("changed.toml", text)
+    }
+}
+
+fn json(ran: &Ran) -> Json {
+    serde_json::from_slice(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}", ran.stderr))
+}
+
+#[test]
+fn the_examples() {
+    let folder = Folder::new();
+    for (plan, launches, checks) in [("saxpy", 1, 1), ("sums", 3, 5), ("mandelbrot", 1, 1)] {
+        for more in [
+            ["--threads", "1"],
+            ["--threads", "3"],
+            ["--deterministic", "--stats"],
+        ] {
+            let plan = folder.path(&format!("{plan}.toml"));
+            let ran = gcn(&["run", &plan, "--json", more[0], more[1]]);
+            assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{plan}");
+            let report = json(&ran);
+            let list = |key: &str| report[key].as_array().expect("a list").clone();
+            assert_eq!(list("launches").len(), launches);
+            assert_eq!(list("checks").len(), checks);
+            assert!(list("checks").iter().all(|c| c["ok"] == true));
+        }
+    }
+    // What was saved is what was expected.
+    let read = |name: &str| std::fs::read(folder.path(name)).expect("an array");
+    assert!(read("mandelbrot-out.npy") == read("mandelbrot-64x32.npy"));
+}
+
+#[test]
+fn checks_that_fail_are_told() {
+    let folder = Folder::new();
+    let plan = folder.changed("saxpy.toml", &[("step = 2.5 }", "step = 2.50001 }")]);
+    let ran = gcn(&["run", &plan]);
+    assert_eq!(ran.status, 1);
+    for part in [
+        "changed.toml:23:1: y: 999 of 1000 elements are not as expected",
+        "y[1] is -0.5, expected -0.49999, 336 ulps off",
+        "and 989 more",
+        "1 of 1 checks failed",
+    ] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+    let ran = gcn(&["run", &plan, "--json"]);
+    let check = &json(&ran)["checks"][0];
+    assert_eq!((ran.status, &check["wrong"]), (1, &Json::from(999)));
+    assert_eq!(check["first"][0]["index"], 1);
+    // Tolerances, of which one is enough. The elements near 0 are far off in ulps and by their ratio.
+    for (tolerance, status) in [
+        ("ulps = 400000", 0),
+        ("ulps = 300", 1),
+        ("absolute = 0.02", 0),
+        ("absolute = 0.001", 1),
+        ("relative = 1e-4", 0),
+        ("relative = 1e-6", 1),
+        ("relative = 1e-6\nabsolute = 0.02", 0),
+    ] {
+        let change = [
+            ("step = 2.5 }", "step = 2.50001 }"),
+            ("ulps = 1", tolerance),
+        ];
+        let ran = gcn(&["run", &folder.changed("saxpy.toml", &change)]);
+        assert_eq!(ran.status, status, "{tolerance}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn mistakes_in_plans_are_told_with_their_places() {
+    let folder = Folder::new();
+    for (from, to, message) in [
+        (
+            "object = \"saxpy.s\"",
+            "object = \"none.co\"",
+            "changed.toml:5:10: ",
+        ),
+        (
+            "type = \"f32\"",
+            "type = \"f31\"",
+            "changed.toml:8:8: `f31` is no type of elements; expected u8, ",
+        ),
+        (
+            "ramp = {",
+            "rampe = {",
+            "changed.toml:10:1: unknown field `rampe`",
+        ),
+        (
+            "count = 1000",
+            "counts = 1000",
+            "changed.toml:9:1: unknown field `counts`",
+        ),
+        (
+            "count = 1000\n",
+            "",
+            "changed.toml:7:1: buffer `x`: expected either `count`, of elements, or `bytes`",
+        ),
+        (
+            "kernel = \"saxpy\"",
+            "kernel = \"daxpy\"",
+            "changed.toml:17:1: no kernel `daxpy`; the object has: saxpy",
+        ),
+        (
+            "grid = [1000]",
+            "grid = []",
+            "changed.toml:19:8: expected one to three numbers above 0",
+        ),
+        (
+            "[\"x\", \"y\"",
+            "[\"x\", \"z\"",
+            "changed.toml:21:14: there is no buffer `z`; there are: x, y",
+        ),
+        (
+            "\"u32:1000\"",
+            "\"u33:1000\"",
+            "changed.toml:21:19: `u33` is no kind of argument",
+        ),
+        (
+            "\"u32:1000\"",
+            "\"u32:-1\"",
+            "changed.toml:21:19: -1 does not fit u32",
+        ),
+        (
+            "ulps = 1",
+            "values = [1]",
+            "changed.toml:23:1: expected one of `value`, `values`, `ramp`, `file` and `equals`",
+        ),
+        ("[[check]]", "[[check]", "changed.toml:23:"),
+    ] {
+        let ran = gcn(&["run", &folder.changed("saxpy.toml", &[(from, to)])]);
+        assert_eq!(ran.status, 1, "{to}");
+        assert!(ran.stderr.contains(message), "{message}: {}", ran.stderr);
+    }
+    let plan = folder.path("saxpy.toml");
+    for words in [
+        &["run", &plan, "--kernel", "k"][..],
+        &["run", "x.co"],
+        &["run", "--raw", "x"],
+    ] {
+        assert_eq!(gcn(words).status, 2, "{words:?}");
+    }
+}
+
+/// Buffers of every kind, offsets, repetitions and several objects.
+#[test]
+fn what_a_plan_can_say() {
+    let folder = Folder::new();
+    let vadd = kernel("vadd", "gfx900");
+    folder.write(
+        "raw.bin",
+        [1.0f32.to_le_bytes(), 2.0f32.to_le_bytes()].concat(),
+    );
+    let plan = folder.write(
+        "plan.toml",
+        format!(
+            "repeat = 1\nthreads = 2\n[objects]\nadd = '{vadd}'\nsums = 'sums.s'\n\
+             [buffers.a]\ntype = 'f32'\ncount = 64\nrandom = {{ seed = 7, low = -2, high = 3 }}\n\
+             [buffers.b]\ntype = 'f32'\nbytes = 256\nvalue = 1.5\n\
+             [buffers.c]\ntype = 'f32'\ncount = 64\n\
+             [buffers.d]\nfile = 'raw.bin'\n\
+             [buffers.e]\ntype = 'u64'\nvalues = ['0xffffffffffffffff', 3]\n\
+             [[launch]]\nobject = 'add'\nkernel = 'vadd'\ngrid = [64]\ngroup = [64]\ntimes = 2\n\
+             args = ['a', 'b', 'c', 'u32:64']\n\
+             [[launch]]\nobject = 'add'\nkernel = 'vadd'\ngrid = [2]\ngroup = [64]\n\
+             args = ['d', 'd', {{ buffer = 'c', offset = 8 }}, 'u32:2']\n\
+             [[check]]\nbuffer = 'c'\nfirst = 2\nvalues = [2.0, 4.0]\n\
+             [[check]]\nbuffer = 'c'\nequals = 'a'\ncount = 2\nabsolute = 1.5\n\
+             [[check]]\nbuffer = 'e'\nvalues = [-1, 3]\n\
+             [[save]]\nbuffer = 'c'\nfile = 'c.npy'\n[[save]]\nbuffer = 'c'\nfile = 'c.bin'\n"
+        ),
+    );
+    let ran = gcn(&["run", &plan, "--json"]);
+    assert_eq!(ran.status, 1, "-1 is no u64: {}", ran.stderr);
+    assert!(
+        ran.stderr.contains("Int(-1) does not fit u64"),
+        "{}",
+        ran.stderr
+    );
+    let text = folder
+        .text("plan.toml")
+        .replace("[-1, 3]", "['0xffffffffffffffff', 3]");
+    let plan = folder.write("plan.toml", text);
+    let ran = gcn(&["run", &plan, "--json"]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    let report = json(&ran);
+    assert_eq!(
+        report["launches"][0]["ms"].as_array().map(Vec::len),
+        Some(4)
+    );
+    assert_eq!(report["waves"], 3);
+    let raw = std::fs::read(folder.path("c.bin")).expect("a file");
+    let npy = std::fs::read(folder.path("c.npy")).expect("a file");
+    assert_eq!(raw.len(), 256);
+    assert!(npy.ends_with(&raw));
+    assert_eq!(gcn::npy::element_type(&npy).as_deref(), Ok("<f4"));
+}
+
+#[test]
+fn sources_run_as_they_are() {
+    let folder = Folder::new();
+    let ran = gcn(&[
+        "run",
+        &folder.path("saxpy.s"),
+        "--kernel",
+        "saxpy",
+        "--grid",
+        "4",
+        "--group",
+        "256",
+        "--arg",
+        "buf:zero:16",
+        "--arg",
+        "buf:randf32:16:1",
+        "--arg",
+        "u32:4",
+        "--arg",
+        "f32:1",
+        "--out",
+        &format!("1={}", folder.path("y.bin")),
+    ]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    let y = std::fs::read(folder.path("y.bin")).expect("a file");
+    let expected = gcn::run::Contents::RandF32(16, 1).bytes().expect("bytes");
+    assert_eq!(y, expected);
+}
+
+/// Stores work-item numbers through LDS that it does not declare, plus the global offset.
+const THROUGH_LDS: &str = r#"
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx900"
+	.text
+	.globl	through
+	.p2align	8
+	.type	through,@function
+through:
+	s_load_dwordx2 s[2:3], s[0:1], 0x0
+	s_load_dword s4, s[0:1], 0x8
+	v_lshlrev_b32_e32 v1, 2, v0
+	ds_write_b32 v1, v0
+	ds_read_b32 v2, v1
+	s_waitcnt lgkmcnt(0)
+	v_add_u32_e32 v2, s4, v2
+	global_store_dword v1, v2, s[2:3]
+	s_endpgm
+	.section	.rodata,#alloc
+	.p2align	6
+	.amdhsa_kernel through
+		.amdhsa_user_sgpr_kernarg_segment_ptr 1
+		.amdhsa_kernarg_size 16
+		.amdhsa_next_free_vgpr 3
+		.amdhsa_next_free_sgpr 5
+	.end_amdhsa_kernel
+	.amdgpu_metadata
+---
+amdhsa.kernels:
+  - .args:
+      - { .address_space: global, .offset: 0, .size: 8, .value_kind: global_buffer }
+      - { .offset: 8, .size: 8, .value_kind: hidden_global_offset_x }
+    .group_segment_fixed_size: 0
+    .kernarg_segment_align: 8
+    .kernarg_segment_size: 16
+    .max_flat_workgroup_size: 256
+    .name: through
+    .private_segment_fixed_size: 0
+    .sgpr_count: 5
+    .symbol: through.kd
+    .vgpr_count: 3
+    .wavefront_size: 64
+amdhsa.version: [ 1, 1 ]
+...
+	.end_amdgpu_metadata
+"#;
+
+#[test]
+fn dynamic_lds_and_global_offsets() {
+    let folder = Folder::new();
+    let source = folder.write("through.s", THROUGH_LDS);
+    let out = format!("0={}", folder.path("out.bin"));
+    let run = |more: &[&str]| -> Vec<u32> {
+        let mut args = vec!["run", &source, "--kernel", "through", "--out", &out];
+        args.extend(["--grid", "64", "--group", "64", "--arg", "buf:zero:256"]);
+        args.extend(more);
+        let ran = gcn(&args);
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+        let bytes = std::fs::read(folder.path("out.bin")).expect("a file");
+        let words = bytes.chunks_exact(4);
+        words
+            .map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
+            .collect()
+    };
+    assert_eq!(run(&[]), [0; 64], "there is no LDS");
+    let items: Vec<u32> = (0..64).collect();
+    assert_eq!(run(&["--dynamic-lds", "256"]), items);
+    let moved: Vec<u32> = (1000..1064).collect();
+    let offset = ["--dynamic-lds", "256", "--offset", "1000"];
+    assert_eq!(run(&offset), moved);
+    let plan = folder.write(
+        "through.toml",
+        "object = 'through.s'\n[buffers.out]\ntype = 'u32'\ncount = 64\n\
+         [[launch]]\nkernel = 'through'\ngrid = [64]\ngroup = [64]\nargs = ['out']\n\
+         offset = [7]\ndynamic-lds = 256\n\
+         [[check]]\nbuffer = 'out'\nramp = { start = 7 }\n",
+    );
+    let ran = gcn(&["run", &plan]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn traces() {
+    let folder = Folder::new();
+    let plan = folder.path("saxpy.toml");
+    let ran = gcn(&["run", &plan, "--trace", "--trace-wave", "3:3"]);
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    // The last wave has 40 elements and runs all 22 instructions.
+    assert_eq!((ran.status, lines.len()), (0, 22));
+    assert!(lines[2].starts_with("(3,0,0):3 0x"), "{}", lines[2]);
+    assert!(lines[2].ends_with("s2 = 0x300, scc = 1"), "{}", lines[2]);
+    assert!(lines[5].ends_with("vcc = 0xffffffffff"), "{}", lines[5]);
+    assert!(lines[20].contains("flat_store_dword v[2:3], v5") && lines[20].contains("  mem[0x"));
+    assert!(lines[21].ends_with("ends"));
+    // To a file, as JSON, some addresses only.
+    let to = folder.path("trace.json");
+    let pc = lines[3].split_whitespace().nth(1).expect("an address");
+    let last = u64::from_str_radix(&pc[2..], 16).expect("hexadecimal") + 4;
+    let words = [
+        "run",
+        &plan,
+        "--json",
+        &format!("--trace={to}"),
+        "--trace-pc",
+        &format!("{pc}..{last}"),
+    ];
+    assert_eq!(gcn(&words).status, 0);
+    let text = std::fs::read_to_string(&to).expect("the trace");
+    assert_eq!(text.lines().count(), 16);
+    for line in text.lines() {
+        let line: Json = serde_json::from_str(line).expect("JSON");
+        assert_eq!(
+            (&line["pc"], &line["kernel"]),
+            (&Json::from(pc), &Json::from("saxpy"))
+        );
+        assert!(line["changed"]["v0"].is_string() || line["workgroup"][0] == 0);
+    }
+    let ran = gcn(&["run", &plan, "--trace", "--trace-limit", "5"]);
+    assert_eq!(ran.stderr.lines().count(), 5);
+}
+
+#[test]
+fn profiles_and_counts() {
+    let folder = Folder::new();
+    let plan = folder.path("sums.toml");
+    let ran = gcn(&[
+        "run",
+        &plan,
+        "--json",
+        "--profile",
+        "--stats",
+        "--threads",
+        "2",
+    ]);
+    let report = json(&ran);
+    let rows = report["profile"]["instructions"].as_array().expect("rows");
+    let total: u64 = rows.iter().filter_map(|r| r["times"].as_u64()).sum();
+    assert_eq!(report["instructions"], total);
+    // Each of 516 waves adds to LDS once; two dwords are stored of each of 65 + 64 workgroups.
+    let times = |text: &str| -> u64 {
+        let of = rows
+            .iter()
+            .filter(|r| r["inst"].as_str().is_some_and(|i| i.starts_with(text)));
+        of.filter_map(|r| r["times"].as_u64()).sum()
+    };
+    assert_eq!(times("ds_add_u32"), 516);
+    assert_eq!(times("global_atomic_add"), 128);
+    let stats = &report["stats"];
+    assert_eq!(stats["mix"]["LDS"]["instructions"], 3 * 516);
+    assert_eq!(stats["mix"]["LDS"]["lanes"], 64.0);
+    assert_eq!(stats["threads"], 2);
+    let mix: u64 = stats["mix"]
+        .as_object()
+        .expect("kinds")
+        .values()
+        .filter_map(|k| k["instructions"].as_u64())
+        .sum();
+    assert_eq!(mix, total);
+    let text = gcn(&["run", &plan, "--profile"]).text();
+    for part in [
+        "times   share lanes   address  instruction",
+        "ds_add_u32 v1, v2",
+        "VALU",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // By the lines of the source, where the object has them.
+    let object = folder.path("lines.co");
+    let ran = gcn(&["asm", "-g", &folder.path("saxpy.s"), "-o", &object]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    let with_lines = folder.changed("saxpy.toml", &[("saxpy.s", "lines.co")]);
+    let text = gcn(&["run", &with_lines, "--profile"]).text();
+    assert!(
+        text.contains("source line") && text.contains("saxpy.s:"),
+        "{text}"
+    );
+}
+
+#[test]
+fn raw_code_on_given_registers() {
+    let folder = Folder::new();
+    // s2 = s0 + 1; LDS dword 0 += s2; all meet; v1 = LDS dword 0; v2 = the dword at s[4:5]; a store there.
+    let source = folder.write(
+        "code.s",
+        "s_add_u32 s2, s0, 1\nv_mov_b32 v0, s2\nv_mov_b32 v3, 0\ns_mov_b32 m0, -1\ns_mov_b64 exec, 1\nds_add_u32 v3, v0\n\
+         s_barrier\nds_read_b32 v1, v3\ns_load_dword s3, s[4:5], 0x0\ns_getpc_b64 s[8:9]\ns_endpgm\n",
+    );
+    let bytes = folder.path("code.bin");
+    let ran = gcn(&["asm", "--raw", &source, "--arch", "gfx803", "-o", &bytes]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    folder.write("data.bin", [0x78, 0x56, 0x34, 0x12]);
+    let regs = folder.write(
+        "regs.toml",
+        "lds = { 0x0 = 100 }\n[s]\n4 = 0x4000\n\
+         [[waves]]\ns = { 0 = 1 }\n[[waves]]\ns = { 0 = 2 }\n\
+         [[segments]]\naddress = 0x4000\nfile = 'data.bin'\nreadonly = true\n",
+    );
+    let words = [
+        "run", "--raw", &bytes, "--arch", "gfx803", "--regs", &regs, "--base", "0x10000",
+    ];
+    let ran = gcn(&[&words[..], &["--json"]].concat());
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    let report = json(&ran);
+    let waves = report["waves"].as_array().expect("waves");
+    assert_eq!(waves.len(), 2);
+    for (n, wave) in waves.iter().enumerate() {
+        assert_eq!(wave["end"], "endpgm");
+        assert_eq!(wave["state"]["s"]["2"], format!("{:#x}", n + 2));
+        assert_eq!(wave["state"]["s"]["3"], "0x12345678");
+        assert_eq!(wave["state"]["v"]["1"][0], "0x69");
+        assert_eq!(wave["state"]["lds"]["0x0"], "0x69");
+        assert_eq!(wave["state"]["s"]["9"], Json::Null);
+        let pc = wave["pc"].as_u64().expect("a pc");
+        assert_eq!(wave["state"]["s"]["8"], format!("{pc:#x}"));
+    }
+    let text = gcn(&words).text();
+    assert!(
+        text.starts_with("wave 0: s2 = 2, s3 = 0x12345678, "),
+        "{text}"
+    );
+    // Mistakes.
+    for (text, message) in [
+        ("s = { 0 = 'x' }", "state.s.0: "),
+        ("q = 1", "has no such register"),
+        ("[[segments]]\naddress = 4", "segments[0]: it is empty"),
+        ("[[segments]]\nfile = 'none'\naddress = 4", "segments[0]: "),
+        ("a = [", "regs.toml:1:"),
+        ("waves = 1", "`waves` is no list"),
+    ] {
+        folder.write("regs.toml", text);
+        let ran = gcn(&words);
+        assert_eq!(ran.status, 1, "{text}");
+        assert!(ran.stderr.contains(message), "{message}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_library_s_errors() {
+    let gfx900 = Target::parse("gfx900").expect("a target");
+    let gpu = Gpu::new(gfx900).expect("a GPU");
+    assert!(matches!(gpu.load(b"nothing"), Err(Error::Object(_))));
+    assert!(matches!(gpu.load_file("/none"), Err(Error::File { .. })));
+    assert!(matches!(
+        gpu.load_file(kernel("vadd", "gfx803")),
+        Err(Error::Load(_))
+    ));
+    assert!(matches!(
+        gpu.assemble("v_nothing v0"),
+        Err(Error::Assembly { .. })
+    ));
+    let program = gpu.load_file(kernel("vadd", "gfx900")).expect("a program");
+    assert!(matches!(
+        program.kernel("none"),
+        Err(Error::NoKernel { .. })
+    ));
+    assert!(matches!(
+        program.variable::<u32>("none"),
+        Err(Error::NoVariable(_))
+    ));
+    let vadd = program.kernel("vadd").expect("a kernel");
+    let a = gpu.buffer(&[1.0f32; 64]).expect("a buffer");
+    let launch = || vadd.launch([64], [64]).arg(&a).arg(&a);
+    let error = launch().run().expect_err("two of four");
+    assert!(
+        matches!(error, Error::ArgumentCount { given: 2, .. }),
+        "{error}"
+    );
+    for (third, fourth, expected) in [
+        (Arg::from(1u32), Arg::from(1u32), Mismatch::Buffer),
+        (Arg::from(&a), Arg::from(&a), Mismatch::Value),
+        (Arg::Local(4), Arg::from(1u32), Mismatch::Buffer),
+        (
+            Arg::from(&a),
+            Arg::from(1u8),
+            Mismatch::Size {
+                expected: 4,
+                given: 1,
+            },
+        ),
+    ] {
+        let error = launch()
+            .arg(third)
+            .arg(fourth)
+            .run()
+            .expect_err("a mismatch");
+        assert!(
+            matches!(&error, Error::Argument { mismatch, .. } if *mismatch == expected),
+            "{error}"
+        );
+    }
+    assert!(matches!(
+        a.read_range(60, 5),
+        Err(Error::Range { len: 64, .. })
+    ));
+    let error = vadd
+        .launch([64], [2048])
+        .arg(&a)
+        .arg(&a)
+        .arg(&a)
+        .arg(1u32)
+        .run();
+    assert!(matches!(error, Err(Error::Run(RunError::Launch { .. }))));
+    // Buffers are given back with the last that has them.
+    let free = gpu.machine().memory.free_bytes();
+    let arg = {
+        let b = gpu.zeros::<u64>(1000).expect("a buffer");
+        assert!(gpu.machine().memory.free_bytes() < free);
+        b.at(5).expect("an address")
+    };
+    assert!(gpu.machine().memory.free_bytes() < free);
+    drop(arg);
+    assert_eq!(gpu.machine().memory.free_bytes(), free);
+    drop((vadd, program));
+    assert!(gpu.machine().memory.free_bytes() > free);
+}
+
+/// Kernels of one GPU on several threads, through shared references.
+#[test]
+fn launches_side_by_side() {
+    let gpu = Gpu::new(Target::parse("gfx900").expect("a target")).expect("a GPU");
+    let program = gpu.load_file(kernel("vadd", "gfx900")).expect("a program");
+    std::thread::scope(|scope| {
+        for n in 0..4u8 {
+            let (gpu, program) = (&gpu, &program);
+            scope.spawn(move || {
+                let vadd = program.kernel("vadd").expect("a kernel");
+                let a = gpu.buffer(&[f32::from(n); 500]).expect("a buffer");
+                let sum = gpu.zeros::<f32>(500).expect("a buffer");
+                let launch = vadd
+                    .launch([500], [64])
+                    .arg(&a)
+                    .arg(&a)
+                    .arg(&sum)
+                    .arg(500u32);
+                let launch = launch.threads(2);
+                for _ in 0..5 {
+                    assert_eq!(launch.run().expect("a run").waves, 8);
+                }
+                assert_eq!(sum.read().expect("elements"), [2.0 * f32::from(n); 500]);
+            });
+        }
+    });
+}
