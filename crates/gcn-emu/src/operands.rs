@@ -53,7 +53,7 @@ pub struct Opnd {
     /// VOP3P: where the 16 bits for the low and for the high half of the result are, and whether their top bits flip.
     halves: [Half; 2],
     /// A source of v_mad_mix* that is a f16 and is made a f32 of: its first bit, 0 or 16.
-    f16_at: Option<u32>,
+    pub f16_at: Option<u32>,
     pub dpp: bool,
     pub indexed: Indexed,
 }

@@ -1055,7 +1055,7 @@ impl Emit<'_> {
         // Registers' old values may be read until the last is written: gather first where they are moved about.
         let mut moves: Vec<(u8, Id)> = Vec::new();
         for &(code, id) in &c.sgprs {
-            if matches!(self.node(id).op, I::SIn(_)) {
+            if matches!(self.node(id).op, I::SIn(_) | I::SccIn) {
                 moves.push((code, id));
             }
         }
@@ -1077,13 +1077,14 @@ impl Emit<'_> {
                 (next == code + 1 && a.op == I::Lo && b.op == I::Hi && a.args[0] == b.args[0])
                     .then_some(a.args[0])
             });
+            let whole = whole.filter(|&w| !matches!(self.node(w).op, I::SIn(_)));
             if let Some(whole) = whole {
                 self.sload(RAX, whole);
                 self.a.store(true, sgpr_home(code), RAX);
                 i += 2;
                 continue;
             }
-            if matches!(self.node(id).op, I::SIn(_)) {
+            if matches!(self.node(id).op, I::SIn(_) | I::SccIn) {
                 let slot = self.slot(id);
                 self.a.mov(true, RAX, Rm::M(slot));
             } else {

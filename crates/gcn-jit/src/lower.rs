@@ -1269,6 +1269,9 @@ impl<'a> Builder<'a> {
     }
 
     fn read(&mut self, o: &Opnd, dword: Option<u8>, vector: bool) -> Result<Id, Not> {
+        if o.f16_at.is_some() {
+            return Err(Not::Ever);
+        }
         let d = dword.unwrap_or(0) as u16;
         let ty = if dword.is_some() { Ty::B32 } else { o.ty };
         let mut id = match o.place {
@@ -1294,8 +1297,13 @@ impl<'a> Builder<'a> {
             Place::Scalar(code) => self.sgpr(code + d),
             Place::Const(value) => {
                 let value = value.checked_shr(32 * d as u32).unwrap_or(0);
+                if ty.bits() <= 32 && value >> 32 != 0 {
+                    return Err(Not::Ever);
+                }
                 self.g.constant(Ty::B64, value)
             }
+            // Numbers of one dword.
+            Place::Source(Source::Scc | Source::Vccz | Source::Execz) if d > 0 => self.c32(0),
             Place::Source(source) => match source {
                 Source::Scc => self.scc(),
                 Source::Vccz | Source::Execz => {
