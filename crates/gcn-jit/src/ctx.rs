@@ -38,6 +38,8 @@ pub struct Ctx {
     pub lds: *mut u8,
     pub lds_bytes: u64,
     pub fuel: i64,
+    /// The fuel when the wave's clock was last put right.
+    pub synced: i64,
     /// Where compiled code has left.
     pub exit_pc: u64,
     pub interpret: usize,

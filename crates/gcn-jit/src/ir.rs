@@ -608,7 +608,16 @@ fn scalar_supported(op: Op, ty: Ty) -> bool {
     let bits = ty.bits();
     match op {
         Op::Not | Op::Neg => matches!(bits, 1 | 32 | 64),
-        Op::And | Op::Or | Op::Xor | Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Select => true,
+        Op::And
+        | Op::Or
+        | Op::Xor
+        | Op::Eq
+        | Op::Ne
+        | Op::Lt
+        | Op::Le
+        | Op::Gt
+        | Op::Ge
+        | Op::Select => true,
         Op::Add | Op::Sub | Op::Mul | Op::Shl | Op::Shr | Op::Min | Op::Max => bits >= 32,
         Op::Clz | Op::Ctz | Op::Abs => bits >= 32,
         Op::Popcount => true,

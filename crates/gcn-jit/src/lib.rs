@@ -106,6 +106,9 @@ pub struct Jit {
     /// What the interpreter ran, by name.
     pub names: HashMap<&'static str, u64>,
     all_live: bool,
+    /// Of code that is no program, too, only the registers that matter are written: for tests.
+    #[doc(hidden)]
+    pub lean: bool,
     /// Each chunk is compared with the interpreter: for tests.
     check: bool,
     /// Float exceptions are seen by the program, which the interpreter records.
@@ -141,14 +144,15 @@ extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
         (ctx, host, wave)
     };
     wave.pc = pc;
-    host.interpreted += 1;
     if let Some(insn) = fetch(host.machine, pc) {
         *host.names.entry(insn.row.name).or_default() += 1;
     }
     let mut fuel = 1;
-    wave.clock = host_clock(ctx, wave.clock);
+    wave.clock += 4 * (ctx.synced - ctx.fuel) as u64;
     let stop = host.interp.run(wave, host.machine, &mut fuel);
+    host.interpreted += 1 - fuel;
     ctx.fuel -= 1 - fuel as i64;
+    ctx.synced = ctx.fuel;
     match stop {
         Stop::Limit => 0,
         stop => {
@@ -156,11 +160,6 @@ extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
             1
         }
     }
-}
-
-/// The clock is kept up by the runs themselves.
-fn host_clock(_ctx: &Ctx, clock: u64) -> u64 {
-    clock
 }
 
 fn lanes(ctx: &Ctx) -> impl Iterator<Item = usize> + use<> {
@@ -240,7 +239,9 @@ extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
     // size, two of them that meet are the same, and the order of the lanes is all that counts.
     let size = (bytes * count) as u32;
     let meets = |ctx: &Ctx, lane: usize| {
-        !ctx.addresses[0].0[lane].wrapping_add(offset as u32).is_multiple_of(size)
+        !ctx.addresses[0].0[lane]
+            .wrapping_add(offset as u32)
+            .is_multiple_of(size)
     };
     if count > 1 && (!size.is_power_of_two() || lanes(ctx).any(|lane| meets(ctx, lane))) {
         return 1;
@@ -339,6 +340,7 @@ impl Jit {
             stats: JitStats::default(),
             names: HashMap::new(),
             all_live: false,
+            lean: false,
             check: false,
             recorded: None,
         }
@@ -363,7 +365,7 @@ impl Jit {
             mode: wave.mode,
             vgprs,
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
-            keep_all: self.check,
+            keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
             sgprs: wave.sgprs,
             facts,
             fetch: &|pc| fetch(machine, pc),
@@ -526,6 +528,7 @@ impl Jit {
                 }
             }
             ctx.fuel = given;
+            ctx.synced = given;
             ctx.wave = wave;
             let mut host = Host {
                 interp: &mut self.interp,
@@ -547,8 +550,7 @@ impl Jit {
             let spent = (given - self.ctx.fuel) as u64;
             *fuel -= spent;
             self.stats.interpreted += host.interpreted;
-            // The interpreter has counted its own.
-            wave.clock += 4 * (spent - host.interpreted);
+            wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
             let stop = host.stop.take();
             let (start, end, ..) = compiled.chunks[(why >> 8) as usize];
             let start = start & !3;

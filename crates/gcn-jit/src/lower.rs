@@ -801,7 +801,11 @@ impl<'a> Builder<'a> {
         {
             return Err(Not::Ever);
         }
-        if insn.row.format == Format::Ds && insn.field(Field::Gds) != 0 {
+        let to_lds = matches!(
+            insn.row.format,
+            Format::Flat | Format::Global | Format::Mubuf
+        ) && insn.field(Field::Lds) != 0;
+        if to_lds || insn.row.format == Format::Ds && insn.field(Field::Gds) != 0 {
             return Err(Not::Ever);
         }
         let first = self.g.nodes.len();
@@ -907,6 +911,9 @@ impl<'a> Builder<'a> {
                         .node(I::Part(part), Ty::B32, Ty::B32, vector, [id, 0, 0])
                 }
                 Op::Atomic(Space::Lds, op) => {
+                    if out.atomic.is_some() {
+                        return Err(Not::Ever);
+                    }
                     if self.insns > 0 {
                         return Err(Not::Here);
                     }
@@ -933,7 +940,11 @@ impl<'a> Builder<'a> {
                     let cut = self.g.alu(Op::And, Ty::B32, Ty::B32, [lo, three, 0])?;
                     let cut = self.g.alu(Op::Ne, Ty::B32, Ty::Bool, [cut, zero, 0])?;
                     let exec = self.exec();
-                    let cut = if self.g.get(cut).vec { self.g.alu(Op::And, Ty::Bool, Ty::Bool, [cut, exec, 0])? } else { cut };
+                    let cut = if self.g.get(cut).vec {
+                        self.g.alu(Op::And, Ty::Bool, Ty::Bool, [cut, exec, 0])?
+                    } else {
+                        cut
+                    };
                     out.atomic = Some((cut, self.g.nodes.len()));
                     self.g
                         .node(I::LdsAtomic(op), node.ty, Ty::B32, true, [lo, limit, data])
@@ -1221,7 +1232,8 @@ impl<'a> Builder<'a> {
                 let Some(e) = of(ty) else {
                     return Err(Not::Ever);
                 };
-                if !e.ieee || (e.flush_in || e.flush_out) && self.s.target.generation() < Gen::Gfx9 {
+                if !e.ieee || (e.flush_in || e.flush_out) && self.s.target.generation() < Gen::Gfx9
+                {
                     return Err(Not::Ever);
                 }
                 Some(FpKey {

@@ -241,6 +241,7 @@ fn blocks(name: &str) {
         let lds = Lds((0..1024).map(|_| r.next() as u8).collect());
         let (mut a, mut b) = (wave.clone(), wave.clone());
         let (mut la, mut lb) = (lds.clone(), lds.clone());
+        jit.lean = seed % 2 == 0;
         let want = run(&mut interp, target, &code, &mut a, &mut la, &memory);
         let got = run(&mut jit, target, &code, &mut b, &mut lb, &memory);
         if std::env::var("DUMP").is_ok()

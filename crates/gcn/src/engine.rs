@@ -22,7 +22,10 @@ impl Kind {
         match text {
             "interp" => Ok(Kind::Interp),
             "jit" if gcn_jit::available() => Ok(Kind::Jit),
-            "jit" => Err("this host has no AVX-512, which the jit makes code for; the engine is interp".into()),
+            "jit" => Err(
+                "this host has no AVX-512, which the jit makes code for; the engine is interp"
+                    .into(),
+            ),
             _ => Err("expected interp or jit".into()),
         }
     }

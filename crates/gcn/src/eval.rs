@@ -96,7 +96,8 @@ pub fn json_lines(
         if text.trim_ascii().is_empty() {
             continue;
         }
-        let answer = json_line(&text, arch, max, engine).unwrap_or_else(|error| json!({ "error": error }));
+        let answer =
+            json_line(&text, arch, max, engine).unwrap_or_else(|error| json!({ "error": error }));
         writeln!(output, "{answer}")?;
         output.flush()?;
     }

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use gcn::engine::Kind;
 use gcn::emu::snippet::End;
+use gcn::engine::Kind;
 use gcn::eval::{MAX, assemble};
 use gcn::isa::decode::{Insn, decode};
 use gcn::isa::meaning::meaning;
@@ -301,7 +301,8 @@ fn blessed(text: &str) -> String {
                     let parsed = lang::parse(test, target).ok()?;
                     parsed.after.as_ref()?;
                     let code = assemble(target, &parsed.inst).ok()?;
-                    let (bench, changes, outcome) = run(target, &parsed, &code, Kind::Interp).ok()?;
+                    let (bench, changes, outcome) =
+                        run(target, &parsed, &code, Kind::Interp).ok()?;
                     let mut parts: Vec<String> = lang::pair_up(&changes, target)
                         .into_iter()
                         .map(|p| {

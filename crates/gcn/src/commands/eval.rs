@@ -45,10 +45,22 @@ pub fn run(args: &Options) -> Result<(), String> {
     if let Some(path) = &args.json {
         let out = std::io::stdout().lock();
         let done = if path.as_os_str() == "-" {
-            eval::json_lines(std::io::stdin().lock(), out, args.arch, args.max, args.engine)
+            eval::json_lines(
+                std::io::stdin().lock(),
+                out,
+                args.arch,
+                args.max,
+                args.engine,
+            )
         } else {
             let bytes = io::read(path)?;
-            eval::json_lines(BufReader::new(bytes.as_slice()), out, args.arch, args.max, args.engine)
+            eval::json_lines(
+                BufReader::new(bytes.as_slice()),
+                out,
+                args.arch,
+                args.max,
+                args.engine,
+            )
         };
         return match done {
             Ok(()) => Ok(()),
