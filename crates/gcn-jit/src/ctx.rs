@@ -61,9 +61,14 @@ pub struct Ctx {
 
 impl Ctx {
     pub fn new() -> Box<Ctx> {
-        // SAFETY: every field is a number, a raw pointer or an array of those, for which zero bytes are a value.
+        let mut c = Box::<Ctx>::new_uninit();
+        // SAFETY: the bytes are those of the box; and every field is a number, a raw pointer or an array of those, for
+        // which zero bytes are a value.
         #[allow(unsafe_code)]
-        let mut c: Box<Ctx> = unsafe { Box::new_zeroed().assume_init() };
+        let mut c = unsafe {
+            c.as_mut_ptr().write_bytes(0, 1);
+            c.assume_init()
+        };
         for s in 0..4 {
             c.lanes[s] = Line(std::array::from_fn(|i| (16 * s + i) as u32));
         }

@@ -66,7 +66,8 @@ pub struct Emitted {
     pub starts: Vec<usize>,
 }
 
-pub fn emit(unit: &Unit, mode: u32) -> Emitted {
+/// `None` where a chunk is too much for the emitter.
+pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
     let mut a = Asm::new();
     let mode = Mode(mode);
     let e = mode.env32();
@@ -106,6 +107,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Emitted {
     ];
     let labels: HashMap<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
+    let mut failed = false;
     for (number, chunk) in unit.chunks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(labels[&chunk.start]);
@@ -137,17 +139,16 @@ pub fn emit(unit: &Unit, mode: u32) -> Emitted {
             failed: false,
         };
         e.chunk();
-        if e.failed {
-            // Too large: the interpreter runs it.
-            let failed = e.failed;
-            debug_assert!(failed);
-        }
+        failed |= e.failed;
+    }
+    if failed {
+        return None;
     }
     a.finish();
-    Emitted {
+    Some(Emitted {
         code: a.buf,
         starts,
-    }
+    })
 }
 
 fn mxcsr_of(key: FpKey) -> Mem {
@@ -312,7 +313,7 @@ impl Emit<'_> {
 
     fn chunk(&mut self) {
         let c = self.c;
-        if let Tail::Leave(_) = c.tail {
+        if let Tail::Leave = c.tail {
             self.leave(EXIT_LEAVE);
             return;
         }
@@ -689,8 +690,8 @@ impl Emit<'_> {
         }
         // Scalars that vectors may need.
         let used = self.scalar_uses();
-        for at in 0..c.graph.len() {
-            if used[at] && !c.graph[at].vec && !self.late[at] {
+        for (at, &used) in used.iter().enumerate() {
+            if used && !c.graph[at].vec && !self.late[at] {
                 self.scalar(at as Id);
             }
         }
@@ -709,8 +710,8 @@ impl Emit<'_> {
         if vectors {
             self.slices(&used);
         }
-        for at in 0..c.graph.len() {
-            if used[at] && self.late[at] && c.graph[at].op != I::Ballot {
+        for (at, &used) in used.iter().enumerate() {
+            if used && self.late[at] && c.graph[at].op != I::Ballot {
                 self.scalar(at as Id);
             }
         }
@@ -753,7 +754,7 @@ impl Emit<'_> {
             }
             Tail::End => self.leave(EXIT_END),
             Tail::Barrier => self.leave(EXIT_BARRIER),
-            Tail::Interpret { .. } | Tail::Leave(_) => {}
+            Tail::Interpret { .. } | Tail::Leave => {}
         }
         self.outs();
         if self.next_slot as usize > VECTORS || self.slot_of.len() > SCALARS || self.next_mask > 256

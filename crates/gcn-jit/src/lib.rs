@@ -28,11 +28,14 @@ use std::time::{Duration, Instant};
 /// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
 const SLICE: u64 = 1 << 18;
 
+/// A chunk: its address, the one behind it, where its code begins, its instructions.
+pub type ChunkPlace = (u64, u64, usize, u32);
+
 /// A compiled unit.
 struct Compiled {
     code: memmap2::Mmap,
     /// Of each chunk: its address, the one behind it, where its code is.
-    chunks: Vec<(u64, u64, usize, u32)>,
+    chunks: Vec<ChunkPlace>,
     /// The code that it was made of, and the session in which this was last found to be so.
     words: Vec<(u64, u32)>,
     seen: u64,
@@ -328,9 +331,9 @@ impl Jit {
     /// An engine that knows no code yet.
     pub fn new() -> Jit {
         let mut ctx = Ctx::new();
-        ctx.interpret = interpret as usize;
-        ctx.load = load as usize;
-        ctx.store = store as usize;
+        ctx.interpret = interpret as *const () as usize;
+        ctx.load = load as *const () as usize;
+        ctx.store = store as *const () as usize;
         Jit {
             interp: Interp::new(),
             units: Vec::new(),
@@ -371,8 +374,13 @@ impl Jit {
             fetch: &|pc| fetch(machine, pc),
         };
         let unit = lower::unit(pc, &setting);
-        let emitted = emit::emit(&unit, wave.mode);
         let key = |pc: u64| (pc, wave.mode, vgprs);
+        let Some(emitted) = emit::emit(&unit, wave.mode) else {
+            for c in &unit.chunks {
+                self.places.entry(key(c.start)).or_insert(Place::Interpret);
+            }
+            return;
+        };
         let Ok(mut map) = memmap2::MmapMut::map_anon(emitted.code.len().max(1)) else {
             self.places.insert(key(pc), Place::Interpret);
             return;
@@ -387,7 +395,7 @@ impl Jit {
         for (c, &at) in unit.chunks.iter().zip(&emitted.starts) {
             chunks.push((c.start, c.end, at, c.insns));
             self.stats.insns += c.insns as u64;
-            if !matches!(c.tail, lower::Tail::Leave(_)) {
+            if !matches!(c.tail, lower::Tail::Leave) {
                 self.places.entry(key(c.start)).or_insert(Place::Code {
                     unit: number,
                     at: at as u32,
@@ -422,7 +430,7 @@ impl Jit {
     }
 
     /// The code of the last unit, for tools: bytes, and of each chunk its address and where its code begins.
-    pub fn last_code(&self) -> Option<(&[u8], &[(u64, u64, usize, u32)])> {
+    pub fn last_code(&self) -> Option<(&[u8], &[ChunkPlace])> {
         self.units.last().map(|u| (&u.code[..], &u.chunks[..]))
     }
 

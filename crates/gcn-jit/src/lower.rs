@@ -63,7 +63,7 @@ pub enum Tail {
     End,
     Barrier,
     /// To the dispatcher: this unit does not go on.
-    Leave(u64),
+    Leave,
 }
 
 /// A chunk.
@@ -250,7 +250,7 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             rows: Vec::new(),
             guards: Vec::new(),
             fp: None,
-            tail: Tail::Leave(pc),
+            tail: Tail::Leave,
         });
     }
     Unit { chunks }
@@ -1510,7 +1510,7 @@ impl<'a> Builder<'a> {
             Format::Smem => {
                 let raw = insn.field(Field::Offset);
                 let immediate = insn.field(Field::Imm) != 0;
-                let mut sgpr = |b: &mut Self, code: u32| match reg(code as u16, generation) {
+                let sgpr = |b: &mut Self, code: u32| match reg(code as u16, generation) {
                     Reg::Literal => b.c32(insn.literal as u64),
                     Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => b.sgpr(code as u16),
                     _ => b.c32(0),
