@@ -125,6 +125,7 @@ pub mod op {
     pub const RANGEPS: E = e(3, 1, 0, 0x50);
     pub const RNDSCALEPS: E = e(3, 1, 0, 0x08);
     pub const RNDSCALEPD: E = e(3, 1, 1, 0x09);
+    pub const FPCLASSPS: E = e(3, 1, 0, 0x66);
     pub const SCALEFPS: E = e(2, 1, 0, 0x2c);
     pub const CVTDQ2PS: E = e(1, 0, 0, 0x5b);
     pub const CVTUDQ2PS: E = e(1, 3, 0, 0x7a);

@@ -1789,6 +1789,10 @@ impl Emit<'_> {
             self.a.kop(code, d, p, q);
             return;
         }
+        if o == Op::Class {
+            self.class(id, n, x, y);
+            return;
+        }
         let float = n.ty.is_float();
         let predicate = match (o, float) {
             (Op::Eq, _) => 0,
@@ -1839,6 +1843,38 @@ impl Emit<'_> {
             _ => op::CMPUD,
         };
         self.a.zi(e, d, p, q, ALL, predicate);
+    }
+
+    /// Whether a float is of one of the classes that a constant names: NaNs and infinities.
+    fn class(&mut self, id: Id, n: &Node, x: Id, mask: Id) {
+        let mask = self.konst(mask).unwrap_or(0);
+        // Signalling, quiet, minus and plus infinity, as the meaning numbers them and as the host does.
+        let classes = [(0x001, 0x80), (0x002, 0x01), (0x004, 0x10), (0x200, 0x08)];
+        let imm = classes.iter().fold(
+            0,
+            |imm, &(bit, host)| if mask & bit != 0 { imm | host } else { imm },
+        );
+        if n.ty == Ty::F32 {
+            let p = self.zreg(x, 0);
+            let d = self.kdefine(id);
+            self.a.zi(op::FPCLASSPS, d, 0, Rm::R(p), ALL, imm);
+            return;
+        }
+        let mut halves = [0; 2];
+        for part in 0..2 {
+            let p = self.wreg(x, part);
+            self.hold(p);
+            let k = self.ktemp();
+            self.k.busy |= 1 << k;
+            let e = E {
+                w: 1,
+                ..op::FPCLASSPS
+            };
+            self.a.zi(e, k, 0, Rm::R(p), ALL, imm);
+            halves[part as usize] = k;
+        }
+        let d = self.kdefine(id);
+        self.a.kunpckbw(d, halves[1], halves[0]);
     }
 
     fn narrow(&mut self, vop: &VOp, o: Op, n: &Node, x: Id, y: Id, w: Id) {
@@ -2555,6 +2591,7 @@ fn float_reader(o: Op) -> bool {
             | Op::Gt
             | Op::Ge
             | Op::Unord
+            | Op::Class
             | Op::FloatToInt
     )
 }

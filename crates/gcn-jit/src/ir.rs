@@ -420,6 +420,10 @@ impl Graph {
         {
             return Err(Unsupported);
         }
+        if op == Op::Class && self.value_of(b).is_none_or(|mask| mask & !0x207 != 0) {
+            // NaNs and infinities, which the host tells apart whatever MXCSR says of denormals.
+            return Err(Unsupported);
+        }
         if vec && !supported(op, ty, out) || !vec && !scalar_supported(op, ty) {
             return Err(Unsupported);
         }
@@ -589,7 +593,7 @@ fn supported(op: Op, ty: Ty, out: Ty) -> bool {
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
             float || bits == 32 || bits > 1 && !ty.is_signed()
         }
-        Op::Unord => float,
+        Op::Unord | Op::Class => float,
         Op::Select => out != Ty::Bool,
         Op::Fma | Op::Div | Op::Sqrt | Op::Ldexp => float,
         Op::Mad => ty == Ty::F32,

@@ -207,6 +207,9 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
         if b.insns >= CHUNK {
             b.finish(Tail::Jump(b.end), &alive, &mut chunks);
         }
+        if leaders.contains(&pc) || b.end != pc {
+            b.known.clear();
+        }
         if b.insns == 0 {
             b.start = pc;
             b.end = pc;
@@ -478,6 +481,8 @@ struct Builder<'a> {
     v: HashMap<u16, Id>,
     sc: HashMap<u8, Id>,
     scc: Option<Id>,
+    /// Scalar registers whose values are known at the chunk's start.
+    known: HashMap<u8, u32>,
     store: Option<Store>,
     /// Rows that the chunk has read, and those that it writes at its end.
     row_loads: Vec<(Id, i32)>,
@@ -550,6 +555,7 @@ impl<'a> Builder<'a> {
             v: HashMap::new(),
             sc: HashMap::new(),
             scc: None,
+            known: HashMap::new(),
             store: None,
             row_loads: Vec::new(),
             rows: Vec::new(),
@@ -590,6 +596,28 @@ impl<'a> Builder<'a> {
             .filter(|w| w.2 != Live::No)
             .collect();
         vgprs.sort_by_key(|w| w.0);
+        // What holds its value already.
+        let g = &self.g;
+        let known = &self.known;
+        self.sc.retain(|code, id| {
+            known
+                .get(code)
+                .is_none_or(|&v| g.value_of(*id) != Some(v as u64))
+        });
+        // What the chunk behind it, if nothing else leads there, starts from.
+        for (&code, &id) in &self.sc {
+            match self.g.value_of(id) {
+                Some(v) => self.known.insert(code, v as u32),
+                None if self.g.get(id).op == I::SIn(code) => None,
+                None => self.known.remove(&code),
+            };
+        }
+        // EXEC stands for its register.
+        self.known
+            .retain(|&code, _| code as u16 != EXEC && code as u16 != EXEC + 1);
+        if !matches!(tail, Tail::Jump(_)) || self.jumped {
+            self.known.clear();
+        }
         let mut sgprs: Vec<_> = self
             .sc
             .drain()
@@ -721,6 +749,9 @@ impl<'a> Builder<'a> {
         }
         if let Some(&id) = self.sc.get(&(code as u8)) {
             return id;
+        }
+        if let Some(&v) = self.known.get(&(code as u8)) {
+            return self.c32(v as u64);
         }
         let id = self
             .g

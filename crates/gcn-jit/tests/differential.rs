@@ -1,6 +1,9 @@
 //! Random blocks of instructions on both engines: registers, LDS, memory and how they end must be the same.
 //! `BLOCKS` says how many (3000), `SEED` where to begin; a failure prints its seed.
 
+// The bits of instructions.
+#![allow(clippy::precedence)]
+
 use gcn_emu::engine::{Code, Engine, Machine, Stop};
 use gcn_emu::global::Global;
 use gcn_emu::interp::Interp;
