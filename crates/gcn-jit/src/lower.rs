@@ -607,7 +607,9 @@ impl<'a> Builder<'a> {
         // What the chunk behind it, if nothing else leads there, starts from.
         for (&code, &id) in &self.sc {
             match self.g.value_of(id) {
-                Some(v) => self.known.insert(code, v as u32),
+                // One that nobody needs is not written.
+                Some(v) if s_after.s >> code & 1 != 0 => self.known.insert(code, v as u32),
+                Some(_) => self.known.remove(&code),
                 None if self.g.get(id).op == I::SIn(code) => None,
                 None => self.known.remove(&code),
             };
