@@ -223,7 +223,7 @@ fn registers() {
             ("exp mrt0 off, v1, off, off done", "v1 exec", ""),
             (
                 "v_interp_p2_f32 v8, v2, attr1.x",
-                "v8 v2 exec mode m0",
+                "v8 v2 m0 exec mode",
                 "v8",
             ),
             (

@@ -219,11 +219,8 @@ fn scalar_address(
     }
     let words = std::array::from_fn(|k| base.scalar_dword(wave, machine, k));
     let buffer = Buffer::new(words, generation);
-    let bytes = match (buffer.stride, generation) {
-        // gfx8 counts bytes whatever the stride.
-        (0, _) | (_, Gen::Gfx8) => buffer.records as u64,
-        (stride, _) => buffer.records as u64 * stride as u64,
-    };
+    // Unlike vector memory, scalar memory counts records on gfx8 too: docs/errata.md, buffer-range.
+    let bytes = buffer.records as u64 * buffer.stride.max(1) as u64;
     let address = (buffer.base & !3).wrapping_add(offset & !3);
     range.kind = Kind::Limited;
     range.limit[0] = if offset & !3 < bytes {
@@ -368,20 +365,19 @@ fn buffer_addresses<const N: usize>(
     };
     for (lane, out) in out.iter_mut().enumerate() {
         let mut index = if idxen { dword(0, lane) } else { 0 };
+        if buffer.add_tid {
+            index = index.wrapping_add(lane as u32);
+        }
         let offset = (if offen {
             dword(idxen as usize, lane)
         } else {
             0
         }) as u64
             + inst_offset as u64;
-        // The thread's number is no part of the index that is checked.
         // An offset beyond the stride is out of range where the hardware checks the two apart (docs/errata.md, buffer-range).
         let apart = (idxen || buffer.add_tid) && (generation <= Gen::Gfx7 || buffer.swizzle);
         let in_range =
             !structured || index < buffer.records && !(apart && offset >= buffer.stride as u64);
-        if buffer.add_tid {
-            index = index.wrapping_add(lane as u32);
-        }
         let linear = index as u64 * buffer.stride as u64 + offset;
         if buffer.swizzle {
             let bytes = if structured || buffer.stride == 0 && buffer.records == u32::MAX {

@@ -28,26 +28,8 @@ pub fn visible(machine: &Machine<'_>) -> bool {
     match machine.code {
         Code::Snippet(_, code) => any(&mut reads, code),
         Code::Memory => {
-            let mut buffer = vec![0; 1 << 16];
-            for (start, size) in machine.memory.regions() {
-                if machine.memory.fetch_u32(start).is_err() {
-                    continue;
-                }
-                let end = start + size;
-                let mut at = start;
-                while at < end {
-                    let part = (end - at).min(buffer.len() as u64) as usize;
-                    let bytes = &mut buffer[..part];
-                    if machine.memory.read(at, bytes).is_err() {
-                        break;
-                    }
-                    if any(&mut reads, bytes) {
-                        return true;
-                    }
-                    at += part as u64;
-                }
-            }
-            false
+            let ask = |page: &[u8]| any(&mut reads, page);
+            machine.memory.about_code(machine.target, ask)
         }
     }
 }
@@ -79,12 +61,14 @@ impl ReadsHwreg {
     }
 }
 
-/// The exceptions, as bits of TRAPSTS, that an instruction raises in `lanes`. `values` are its nodes'.
+/// The exceptions, as bits of TRAPSTS, that an instruction raises in `lanes`. `values` are its nodes', `clamp` its bit: a
+/// conversion to an integer is inexact only with it (docs/errata.md, float-exceptions).
 pub(crate) fn raised<const N: usize>(
     program: &Program,
     values: &[[u64; N]],
     mode: u32,
     lanes: u64,
+    clamp: bool,
 ) -> u32 {
     // A lane's unchosen value was computed too, and raises nothing: which lanes need which node.
     let mut needed = vec![0u64; program.nodes.len()];
@@ -126,7 +110,11 @@ pub(crate) fn raised<const N: usize>(
             let value = |k: usize, lane: usize| values[node.args[k] as usize][lane];
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
                 let operands = [value(0, lane), value(1, lane), value(2, lane)];
-                flags |= of_node(node, mode, operands) as u32;
+                let raised = of_node(node, mode, operands) as u32;
+                flags |= match node.op {
+                    Op::FloatToInt if !clamp => raised & !u32::from(exception::INEXACT),
+                    _ => raised,
+                };
             }
         }
     }

@@ -317,7 +317,7 @@ fn execute<const N: usize>(
         None => exec,
     };
     if record {
-        wave.trapsts |= exceptions::raised(program, values, wave.mode, lanes);
+        wave.trapsts |= exceptions::raised(program, values, wave.mode, lanes, step.mods.clamp);
     }
     for effect in &program.effects {
         let mut lanes = lanes;

@@ -15,6 +15,7 @@
 
 #![allow(unsafe_code)]
 
+use gcn_isa::target::Target;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -293,6 +294,10 @@ pub struct Memory {
     changed: AtomicBool,
     /// Stores are recorded.
     recording: AtomicBool,
+    /// Grows when executable pages come, go or permit something else.
+    code_changes: AtomicU64,
+    /// The answer of [`Memory::about_code`], at which of these changes and for which target.
+    about_code: Mutex<Option<(u64, Target, bool)>>,
 }
 
 /// What is mapped and what is not. Whoever changes `pages` or `far` holds its lock.
@@ -350,6 +355,8 @@ impl Memory {
             }),
             changed: AtomicBool::new(false),
             recording: AtomicBool::new(false),
+            code_changes: AtomicU64::new(0),
+            about_code: Mutex::new(None),
         })
     }
 
@@ -365,7 +372,45 @@ impl Memory {
     }
 
     fn set_state(&self, page: u64, state: u8) {
+        self.note_code(Perm(self.state(page) | state));
         self.pages[page as usize].store(state, Relaxed);
+    }
+
+    /// Notes that a page changes, which permits this before or after.
+    fn note_code(&self, perm: Perm) {
+        if perm.contains(Perm::EXEC) {
+            self.code_changes.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// Whether `ask` says yes to some page of the code, by its bytes. While no page of code changes, the answer is
+    /// remembered, so that a question belongs to a target and there is only one. Where code may be stored to, it is asked
+    /// anew each time.
+    pub(crate) fn about_code(&self, target: Target, mut ask: impl FnMut(&[u8]) -> bool) -> bool {
+        let mut known = (self.about_code.lock()).unwrap_or_else(PoisonError::into_inner);
+        let now = self.code_changes.load(SeqCst);
+        if let Some((then, of, answer)) = *known
+            && (then, of) == (now, target)
+        {
+            return answer;
+        }
+        let regions: Vec<(u64, u64)> = self.book().regions.values().copied().collect();
+        let mut bytes = [0; PAGE_SIZE as usize];
+        let (mut answer, mut writable) = (false, false);
+        for page in regions.iter().flat_map(|&(first, n)| first..first + n) {
+            let Some((at, perm)) = self.guest_page(page) else {
+                continue;
+            };
+            if perm.contains(Perm::EXEC) {
+                writable |= perm.contains(Perm::WRITE);
+                if !answer {
+                    self.arena.read((at * PAGE_SIZE) as usize, &mut bytes);
+                    answer = ask(&bytes);
+                }
+            }
+        }
+        *known = (!writable).then_some((now, target, answer));
+        answer
     }
 
     /// Whether some atomic has changed a value since [`Memory::forget_changes`].
@@ -488,6 +533,7 @@ impl Memory {
             if let Some(linear) = self.linear_page(page) {
                 self.unmap_linear(&mut book, linear);
             } else if let Some(far) = self.far_mut().remove(&page) {
+                self.note_code(far.perm);
                 book.pool_free.push(far.page);
                 book.budget += 1;
             }
@@ -511,6 +557,7 @@ impl Memory {
             if let Some(linear) = self.linear_page(page) {
                 self.set_state(linear, USED | MAPPED | perm.0);
             } else if let Some(far) = self.far_mut().get_mut(&page) {
+                self.note_code(Perm(far.perm.0 | perm.0));
                 far.perm = perm;
             }
         }
@@ -594,6 +641,7 @@ impl Memory {
             book.pool_next - 1
         });
         self.take(book, page);
+        self.note_code(perm);
         self.far_mut().insert(guest_page, FarPage { page, perm });
     }
 

@@ -142,7 +142,7 @@ fn to_half(x: f64) -> u16 {
     }
     let exponent = (((size.to_bits() >> 52) as i32) - 1023).max(-14);
     let steps = (size / 2f64.powi(exponent - 10)).round_ties_even() as u16;
-    sign | (((exponent + 14) as u16) << 10) + steps
+    sign | ((((exponent + 14) as u16) << 10) + steps)
 }
 
 #[test]

@@ -53,6 +53,32 @@ fn run(code: &[u32]) -> Result<Stats, RunError> {
 }
 
 #[test]
+fn code_that_reads_trapsts_has_exceptions() {
+    let code = [
+        0x7e02_0280, // v_mov_b32 v1, 0
+        0x7e02_4501, // v_rcp_f32 v1, v1
+        0xb882_3003, // s_getreg_b32 s2, hwreg(HW_REG_TRAPSTS, 0, 7)
+        0xbf06_8402, // s_cmp_eq_u32 s2, 4: division by zero
+        unless(1),
+        ENDPGM,
+        0xbf92_0002, // s_trap 2
+    ];
+    let (gpu, loaded) = gpu(&[ENDPGM]);
+    let entry = loaded.base + loaded.kernel("vadd").unwrap().entry;
+    // What was found out about the code before it changed does not count.
+    let protect = |perm| gpu.memory.protect(entry, 4096, perm).unwrap();
+    protect(Perm::RX);
+    gpu.dispatch(&loaded, "vadd", &launch(1, 1)).unwrap();
+    protect(Perm::RWX);
+    for (i, word) in code.iter().enumerate() {
+        gpu.memory.store_u32(entry + 4 * i as u64, *word).unwrap();
+    }
+    gpu.dispatch(&loaded, "vadd", &launch(1, 1)).unwrap();
+    protect(Perm::RX);
+    gpu.dispatch(&loaded, "vadd", &launch(1, 2)).unwrap();
+}
+
+#[test]
 fn an_ended_wave_leaves_the_barrier() {
     let stats = run(&[READ_ITEM, IS_FIRST, unless(1), BARRIER, ENDPGM]).unwrap();
     assert_eq!(

@@ -76,15 +76,13 @@ fn gds_is_one_for_all_and_its_atomics_are_atomic() {
     for arch in ARCHS {
         for threads in [1, 4] {
             // Every lane adds 3 to one dword and counts another up to 9, again and again; the last wave to come stores both.
-            let body = format!(
-                "s_mov_b32 m0, 0x01000100\nv_mov_b32 v8, 0\nv_mov_b32 v9, 3\nv_mov_b32 v10, 9\ns_movk_i32 s8, 20\n\
+            let body = "s_mov_b32 m0, 0x01000100\nv_mov_b32 v8, 0\nv_mov_b32 v9, 3\nv_mov_b32 v10, 9\ns_movk_i32 s8, 20\n\
                  again:\nds_add_u32 v8, v9 offset:16 gds\nds_inc_u32 v8, v10 offset:20 gds\n\
                  s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 again\n\
                  s_mov_b64 exec, 1\nv_mov_b32 v9, 1\nds_add_rtn_u32 v4, v8, v9 offset:24 gds\ns_waitcnt lgkmcnt(0)\n\
                  v_readfirstlane_b32 s6, v4\ns_cmp_lg_u32 s6, 74\ns_cbranch_scc1 done\n\
-                 ds_read_b64 v[4:5], v8 offset:16 gds\ns_waitcnt lgkmcnt(0)\nflat_store_dwordx2 v[2:3], v[4:5]\ndone:"
-            );
-            let words = line(arch, &body, 25 * 192, 192, threads);
+                 ds_read_b64 v[4:5], v8 offset:16 gds\ns_waitcnt lgkmcnt(0)\nflat_store_dwordx2 v[2:3], v[4:5]\ndone:";
+            let words = line(arch, body, 25 * 192, 192, threads);
             let all = 25 * 192 * 20;
             assert_eq!(words[..2], [3 * all, all % 10], "{arch}, {threads}");
         }
@@ -232,9 +230,8 @@ fn ordered_counts_go_by_the_order_of_dispatch() {
                 // Waves of one workgroup too: four in each; the wave's number is that of its first work-item by 64.
                 let number = "v_readfirstlane_b32 s6, v0\ns_lshr_b32 s6, s6, 6\ns_lshl_b32 s8, s2, 2\ns_add_u32 s6, s6, s8";
                 let words = line(arch, &ordered(arch, number, offset), 50 * 256, 256, threads);
-                for wave in 0..200 {
-                    assert_eq!(words[wave], 5 * wave as u32, "{arch}, {threads}, {wave}");
-                }
+                let all: Vec<u32> = (0..200).map(|n| 5 * n).collect();
+                assert_eq!(words[..200], all, "{arch}, {threads}");
             }
         }
     }

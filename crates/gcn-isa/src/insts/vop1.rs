@@ -78,7 +78,7 @@ pub static ROWS: &[Inst] = &[
     vop1("v_ceil_f64",              [ NO,  24,  24,  24], &F64,      ceil),
     vop1("v_rndne_f64",             [ NO,  25,  25,  25], &F64,      rndne),
     vop1("v_floor_f64",             [ NO,  26,  26,  26], &F64,      floor),
-    vop1("v_fract_f32",             [ 32,  32,  27,  27], &F32,      fract),
+    vop1("v_fract_f32",             [ 32,  32,  27,  27], &F32,      fract).errata(&["float-fract"]),
     vop1("v_trunc_f32",             [ 33,  33,  28,  28], &F32,      trunc),
     vop1("v_ceil_f32",              [ 34,  34,  29,  29], &F32,      ceil),
     vop1("v_rndne_f32",             [ 35,  35,  30,  30], &F32,      rndne),
@@ -108,7 +108,7 @@ pub static ROWS: &[Inst] = &[
     vop1("v_ffbh_i32",              [ 59,  59,  47,  47], &I32,      v_ffbh_i32),
     vop1("v_frexp_exp_i32_f64",     [ 60,  60,  48,  48], &I32_F64,  frexp_exp).errata(&["frexp-gfx6"]),
     vop1("v_frexp_mant_f64",        [ 61,  61,  49,  49], &F64,      frexp_mant).errata(&["frexp-gfx6"]),
-    vop1("v_fract_f64",             [ 62,  62,  50,  50], &F64,      fract),
+    vop1("v_fract_f64",             [ 62,  62,  50,  50], &F64,      fract).errata(&["float-fract"]),
     vop1("v_frexp_exp_i32_f32",     [ 63,  63,  51,  51], &I32_F32,  frexp_exp).errata(&["frexp-gfx6"]),
     vop1("v_frexp_mant_f32",        [ 64,  64,  52,  52], &F32,      frexp_mant).errata(&["frexp-gfx6"]),
     vop1("v_clrexcp",               [ 65,  65,  53,  53], &VBARE,    v_clrexcp).flag(Flags::NO_SDWA).flag(Flags::NO_DPP).errata(&["float-exceptions"]),
@@ -132,7 +132,7 @@ pub static ROWS: &[Inst] = &[
     vop1("v_ceil_f16",              [ NO,  NO,  69,  69], &F16,      ceil),
     vop1("v_trunc_f16",             [ NO,  NO,  70,  70], &F16,      trunc),
     vop1("v_rndne_f16",             [ NO,  NO,  71,  71], &F16,      rndne),
-    vop1("v_fract_f16",             [ NO,  NO,  72,  72], &F16,      fract),
+    vop1("v_fract_f16",             [ NO,  NO,  72,  72], &F16,      fract).errata(&["float-fract"]),
     vop1("v_sin_f16",               [ NO,  NO,  73,  73], &F16,      sin).flag(Flags::TRANS).errata(&["approximations"]),
     vop1("v_cos_f16",               [ NO,  NO,  74,  74], &F16,      cos).flag(Flags::TRANS).errata(&["approximations"]),
     vop1("v_exp_legacy_f32",        [ NO,  70,  75,  75], &F32,      exp_legacy).flag(Flags::TRANS).errata(&["approximations"]),
@@ -208,7 +208,11 @@ fn write_signed<'m>(m: &'m Meaning, whole: V<'m>) {
 
 fn v_cvt_rpi(m: &Meaning) {
     m.about("Float to signed integer: the floor of the source plus 0.5, saturating. NaN gives the largest number, a negative one the smallest.");
-    write_signed(m, m.nearest(|| m.s(0) + one_half(m)).floor());
+    // The sum itself would be rounded.
+    let x = m.s(0);
+    let floor = x.floor();
+    let up = m.nearest(|| x - floor).ge(one_half(m));
+    write_signed(m, up.select(m.nearest(|| floor + one(m)), floor));
 }
 
 fn v_cvt_flr(m: &Meaning) {
@@ -336,7 +340,11 @@ fn without_denormals(x: V<'_>) -> V<'_> {
 
 /// The source of an approximation.
 fn approximated(m: &Meaning) -> V<'_> {
-    let x = without_denormals(m.s(0));
+    raising_invalid(m, without_denormals(m.s(0)))
+}
+
+/// The source, which raises the exception where it is a signalling NaN.
+fn raising_invalid<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     m.raise(exception::INVALID, x.class(m.c(Ty::B32, 1)));
     x
 }
@@ -622,7 +630,12 @@ fn log_clamp(m: &Meaning) {
 /// Writes a sine or cosine. Up to gfx8 a source beyond 256 turns gives `beyond`.
 fn write_turns<'m>(m: &'m Meaning, beyond: f64, formula: impl FnOnce(V<'m>) -> V<'m>) {
     m.bounded(SINE);
-    write_approximation(m, approximated(m), |x| {
+    let source = if m.target().generation() < Gen::Gfx9 {
+        approximated(m)
+    } else {
+        raising_invalid(m, m.s(0))
+    };
+    write_approximation(m, source, |x| {
         let infinite = x.abs().eq(approx::f64(m, f64::INFINITY));
         m.raise(exception::INVALID, infinite);
         let mut value = formula(x);

@@ -149,15 +149,15 @@ pub static ROWS: &[Inst] = &[
     vop2("v_add_f32",          [  3,   3,   1,   1], &F32,     add_float),
     vop2("v_sub_f32",          [  4,   4,   2,   2], &F32,     sub_float),
     vop2("v_subrev_f32",       [  5,   5,   3,   3], &F32,     subrev_float).flag(Flags::SWAPPED),
-    vop2("v_mac_legacy_f32",   [  6,   6,  NO,  NO], &MAC,     mac_legacy),
+    vop2("v_mac_legacy_f32",   [  6,   6,  NO,  NO], &MAC,     mac_legacy).errata(&["float-mad"]),
     vop2("v_mul_legacy_f32",   [  7,   7,   4,   4], &F32,     mul_legacy),
     vop2("v_mul_f32",          [  8,   8,   5,   5], &F32,     mul_float),
     vop2("v_mul_i32_i24",      [  9,   9,   6,   6], &I32,     mul_i24),
     vop2("v_mul_hi_i32_i24",   [ 10,  10,   7,   7], &I32,     mul_hi_i24),
     vop2("v_mul_u32_u24",      [ 11,  11,   8,   8], &U32,     mul_u24),
     vop2("v_mul_hi_u32_u24",   [ 12,  12,   9,   9], &U32,     mul_hi_u24),
-    vop2("v_min_legacy_f32",   [ 13,  13,  NO,  NO], &F32,     min_legacy),
-    vop2("v_max_legacy_f32",   [ 14,  14,  NO,  NO], &F32,     max_legacy),
+    vop2("v_min_legacy_f32",   [ 13,  13,  NO,  NO], &F32,     min_legacy).errata(&["float-min-max"]),
+    vop2("v_max_legacy_f32",   [ 14,  14,  NO,  NO], &F32,     max_legacy).errata(&["float-min-max"]),
     vop2("v_min_f32",          [ 15,  15,  10,  10], &F32,     min),
     vop2("v_max_f32",          [ 16,  16,  11,  11], &F32,     max),
     vop2("v_min_i32",          [ 17,  17,  12,  12], &I32,     min),
@@ -267,7 +267,7 @@ pub(super) fn mac_legacy(m: &Meaning) {
     m.about("Adds the product, rounded, to the destination; the product is 0 where either factor is 0, whatever the other one is.");
     let c = m.old();
     let zero = m.c(Ty::F32, 0);
-    m.d(vop3::either_zero(m).select(zero.mad(zero, c), m.s(0).mad(m.s(1), c)));
+    m.d(vop3::either_flushed(m).select(zero.mad(zero, c), m.s(0).mad(m.s(1), c)));
 }
 
 fn mac(m: &Meaning) {
@@ -312,12 +312,16 @@ fn mul_hi_u24(m: &Meaning) {
 
 fn min_legacy(m: &Meaning) {
     m.about("The first source where it is less than the second, else the second: where either is NaN, the second.");
-    m.d(m.s(0).lt(m.s(1)).select(m.s(0), m.s(1)));
+    let (a, b) = (m.s(0), m.s(1));
+    let less = vop3::ordered(m, a).lt(vop3::ordered(m, b));
+    m.d((less & !a.unordered(b)).select(a, b));
 }
 
 fn max_legacy(m: &Meaning) {
     m.about("The first source where it is not less than the second, else the second: where either is NaN, the second.");
-    m.d(m.s(0).ge(m.s(1)).select(m.s(0), m.s(1)));
+    let (a, b) = (m.s(0), m.s(1));
+    let less = vop3::ordered(m, a).lt(vop3::ordered(m, b));
+    m.d((less | a.unordered(b)).select(b, a));
 }
 
 pub(super) fn min(m: &Meaning) {

@@ -7,6 +7,7 @@ use crate::format::Format;
 use crate::inst::{Flags, Inst, NO};
 use crate::meaning::{Meaning, State, V, exception};
 use crate::shape::{Role::*, Shape, Ty, plain, read, valu, write};
+use crate::target::Gen;
 
 static F32X3: Shape = valu(&[
     write(Vdst, Ty::F32),
@@ -262,9 +263,9 @@ pub static ROWS: &[Inst] = &[
     vop3("v_mul_hi_u32",       [362, 362, 646, 646], &U32X2,   mul_hi),
     vop3("v_mul_lo_i32",       [363, 363,  NO,  NO], &I32X2,   mul_lo),
     vop3("v_cubeid_f32",       [324, 324, 452, 452], &F32X3,   cube_id),
-    vop3("v_cubesc_f32",       [325, 325, 453, 453], &F32X3,   cube_sc),
-    vop3("v_cubetc_f32",       [326, 326, 454, 454], &F32X3,   cube_tc),
-    vop3("v_cubema_f32",       [327, 327, 455, 455], &F32X3,   cube_ma),
+    vop3("v_cubesc_f32",       [325, 325, 453, 453], &F32X3,   cube_sc).errata(&["cube"]),
+    vop3("v_cubetc_f32",       [326, 326, 454, 454], &F32X3,   cube_tc).errata(&["cube"]),
+    vop3("v_cubema_f32",       [327, 327, 455, 455], &F32X3,   cube_ma).errata(&["cube"]),
     vop3("v_cvt_pk_u8_f32",    [350, 350, 477, 477], &PK_U8,   cvt_pk_u8).errata(&["float-norm"]),
     vop3("v_mul_hi_i32",       [364, 364, 647, 647], &I32X2,   mul_hi),
     vop3("v_div_fixup_f32",    [351, 351, 478, 478], &F32X3,   div_fixup).errata(&["vop3-div-scale"]),
@@ -325,7 +326,7 @@ pub static ROWS: &[Inst] = &[
     vop3("v_bcnt_u32_b32",     [ NO,  NO, 651, 651], &B32X2,   v_bcnt),
     vop3("v_mbcnt_lo_u32_b32", [ NO,  NO, 652, 652], &B32X2,   v_mbcnt_lo),
     vop3("v_mbcnt_hi_u32_b32", [ NO,  NO, 653, 653], &B32X2,   v_mbcnt_hi),
-    vop3("v_mac_legacy_f32",   [ NO,  NO, 654, 654], &MAC,     mac_legacy),
+    vop3("v_mac_legacy_f32",   [ NO,  NO, 654, 654], &MAC,     mac_legacy).errata(&["float-mad"]),
     vop3("v_lshlrev_b64",      [ NO,  NO, 655, 655], &B64_REV, shlrev64).flag(Flags::SWAPPED),
     vop3("v_lshrrev_b64",      [ NO,  NO, 656, 656], &B64_REV, shrrev64).flag(Flags::SWAPPED),
     vop3("v_ashrrev_i64",      [ NO,  NO, 657, 657], &I64_REV, shrrev64).flag(Flags::SWAPPED),
@@ -341,8 +342,8 @@ pub static ROWS: &[Inst] = &[
     vop3("v_readlane_regrd_b32", [ NO,  NO,  NO, 667], &READ_LANE, v_readlane).errata(&["regrd"]),
     vop3("v_add_i32",          [ NO,  NO,  NO, 668], &I32X2,   add_signed),
     vop3("v_sub_i32",          [ NO,  NO,  NO, 669], &I32X2,   sub_signed),
-    vop3("v_add_i16",          [ NO,  NO,  NO, 670], &I16X2,   add_signed),
-    vop3("v_sub_i16",          [ NO,  NO,  NO, 671], &I16X2,   sub_signed),
+    vop3("v_add_i16",          [ NO,  NO,  NO, 670], &I16X2,   add_signed).flag(Flags::KEEPS_UPPER),
+    vop3("v_sub_i16",          [ NO,  NO,  NO, 671], &I16X2,   sub_signed).flag(Flags::KEEPS_UPPER),
     vop3("v_pack_b32_f16",     [ NO,  NO,  NO, 672], &PACK_F16, pack),
 ];
 
@@ -353,7 +354,7 @@ pub(super) fn either_zero(m: &Meaning) -> V<'_> {
 }
 
 /// As [`either_zero`], where denormals are flushed whatever MODE says.
-fn either_flushed(m: &Meaning) -> V<'_> {
+pub(super) fn either_flushed(m: &Meaning) -> V<'_> {
     let least = m.c(Ty::B32, 0x0080_0000);
     magnitude(m, m.s(0)).lt(least) | magnitude(m, m.s(1)).lt(least)
 }
@@ -542,7 +543,22 @@ fn med3_float(m: &Meaning) {
     m.about("The middle one of the three sources; the smallest where one is NaN.");
     let (a, b, c) = (m.s(0), m.s(1), m.s(2));
     let nan = a.unordered(b) | c.unordered(c);
-    m.d(nan.select(a.min(b).min(c), middle(m)));
+    let middle = if m.target().generation() < Gen::Gfx9 {
+        let [x, y, z] = [a, b, c].map(|v| ordered(m, v));
+        let most = x.max(y).max(z);
+        most.eq(x)
+            .select(b.max(c), most.eq(y).select(a.max(c), a.max(b)))
+    } else {
+        middle(m)
+    };
+    m.d(nan.select(a.min(b).min(c), middle));
+}
+
+/// An integer that compares as a float that is no NaN does, whatever MODE says of denormals. Of both zeros it is 0.
+pub(super) fn ordered<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
+    let zero = m.c(Ty::I32, 0);
+    let size = magnitude(m, x).as_(Ty::I32);
+    x.as_(Ty::I32).lt(zero).select(zero - size, size)
 }
 
 /// The magnitude of the difference of unsigned numbers.
@@ -956,6 +972,12 @@ fn cube<'m>(m: &'m Meaning, x: [V<'m>; 2], y: [V<'m>; 2], z: [V<'m>; 2]) {
     m.d(is_z.select(pick(2, z), is_y.select(pick(1, y), pick(0, x))));
 }
 
+/// The sources, denormals as MODE says.
+fn coordinates(m: &Meaning) -> [V<'_>; 3] {
+    let one = m.c(Ty::F32, 0x3f80_0000);
+    [0, 1, 2].map(|n| m.s(n) * one)
+}
+
 fn cube_id(m: &Meaning) {
     m.about("The number, a float, of the cube's face that the vector of the three sources points at: 0 and 1 at X and -X, 2 and 3 at Y and -Y, 4 and 5 at Z and -Z.");
     let c = |bits: u64| m.c(Ty::F32, bits);
@@ -966,13 +988,13 @@ fn cube_id(m: &Meaning) {
 
 fn cube_sc(m: &Meaning) {
     m.about("The S coordinate on the cube's face that the vector of the three sources points at.");
-    let (x, z) = (m.s(0), m.s(2));
+    let [x, _, z] = coordinates(m);
     cube(m, [z, -z], [x, x], [-x, x]);
 }
 
 fn cube_tc(m: &Meaning) {
     m.about("The T coordinate on the cube's face that the vector of the three sources points at.");
-    let (y, z) = (m.s(1), m.s(2));
+    let [_, y, z] = coordinates(m);
     cube(m, [-y, -y], [-z, z], [-y, -y]);
 }
 
@@ -989,7 +1011,9 @@ fn cube_ma(m: &Meaning) {
 fn replace_byte<'m>(m: &'m Meaning, other: V<'m>) {
     let x = m.s(0);
     let c = |value: f32| m.c(Ty::F32, u64::from(value.to_bits()));
-    let held = x.max(c(0.0)).min(c(255.0));
+    // Selected, as a minimum and maximum may flush a denormal that the sum rounds up.
+    let (least, most) = (c(0.0), c(255.0));
+    let held = x.lt(least).select(least, x.gt(most).select(most, x));
     // One unit of this number's last place is 1.
     let whole = (held + c(8_388_608.0)).as_(Ty::B32) & 0xff;
     let byte = x.unordered(x).select(m.c(Ty::B32, 0), whole);
