@@ -15,11 +15,11 @@ fuzz_target!(|data: &[u8]| {
     let target = targets[which as usize % targets.len()];
     match std::str::from_utf8(rest) {
         Ok(text) if !text.starts_with('{') => {
-            let _ = gcn::eval::line(target, text, MOST);
+            let _ = gcn::eval::line(target, text, MOST, gcn::engine::Kind::Interp);
         }
         _ => {
             let mut out = Vec::new();
-            let lines = gcn::eval::json_lines(rest, &mut out, Some(target), MOST);
+            let lines = gcn::eval::json_lines(rest, &mut out, Some(target), MOST, gcn::engine::Kind::Interp);
             assert!(lines.is_ok(), "{lines:?}");
             let asked = rest
                 .split(|c| *c == b'\n')

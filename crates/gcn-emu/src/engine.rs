@@ -157,6 +157,11 @@ pub trait Engine: Send {
     /// Runs a wave until it ends, waits, gives way or has spent `fuel`, of which every instruction takes one.
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop;
 
+    /// How many instructions a wave had better run before another one's turn.
+    fn slice(&self) -> u64 {
+        4096
+    }
+
     /// Forgets what it knows of the code: other code is at the same addresses now.
     fn forget(&mut self);
 }

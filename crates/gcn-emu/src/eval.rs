@@ -108,7 +108,7 @@ macro_rules! compare {
 /// type of the result; all values are zero-extended.
 #[inline]
 #[allow(clippy::too_many_arguments)]
-pub(crate) fn eval<const N: usize>(
+pub fn eval<const N: usize>(
     op: Op,
     ty: Ty,
     out: Ty,

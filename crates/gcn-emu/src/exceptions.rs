@@ -18,7 +18,7 @@ use std::collections::HashMap;
 const TRAPSTS: u32 = 3;
 
 /// Whether an instruction of the code reads TRAPSTS. Data among the code may be taken for one, which costs time alone.
-pub(crate) fn visible(machine: &Machine<'_>) -> bool {
+pub fn visible(machine: &Machine<'_>) -> bool {
     let mut reads = ReadsHwreg::new(machine.target);
     let any = |reads: &mut ReadsHwreg, bytes: &[u8]| {
         let words = bytes.chunks_exact(4);

@@ -208,7 +208,7 @@ impl Global {
     }
 
     /// Wave `number` (in the order of dispatch, from 0) has ended: nobody waits for it.
-    pub(crate) fn ended(&self, number: u64) {
+    pub fn ended(&self, number: u64) {
         lock(&self.turns).ended.insert(number);
         self.changed();
     }

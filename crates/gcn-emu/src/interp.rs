@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// The meaning of a row on a target, written once a process.
-fn program(insn: &Insn) -> &'static Program {
+pub fn program(insn: &Insn) -> &'static Program {
     static PROGRAMS: OnceLock<Vec<OnceLock<Program>>> = OnceLock::new();
     let programs = PROGRAMS.get_or_init(|| {
         (0..TABLES * insts::count())

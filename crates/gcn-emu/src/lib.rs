@@ -11,8 +11,10 @@
 mod address;
 pub mod dispatch;
 pub mod engine;
-mod eval;
-mod exceptions;
+#[doc(hidden)]
+pub mod eval;
+#[doc(hidden)]
+pub mod exceptions;
 pub mod export;
 pub mod formats;
 pub mod fp;
@@ -20,7 +22,8 @@ pub mod global;
 mod image;
 pub mod interp;
 pub mod mem;
-mod operands;
+#[doc(hidden)]
+pub mod operands;
 pub mod snippet;
 mod typed;
 pub mod wave;

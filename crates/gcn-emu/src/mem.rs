@@ -256,8 +256,19 @@ fn part(offset: usize, left: usize) -> usize {
     }
 }
 
+/// The linear part as compiled code sees it. Valid while the [`Memory`] is borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Linear {
+    /// The host address of guest address [`LINEAR_BASE`].
+    pub base: *mut u8,
+    /// A byte for each page of it: the [`Perm`]'s bits and [`MAPPED`].
+    pub pages: *const u8,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
 /// A page of the linear part is mapped.
-const MAPPED: u8 = 8;
+pub const MAPPED: u8 = 8;
 /// A page of the arena was mapped before, and is to be zeroed before it is mapped again.
 const USED: u8 = 16;
 
@@ -428,6 +439,15 @@ impl Memory {
     fn note_change(&self) {
         if !self.changed.load(Relaxed) {
             self.changed.store(true, Relaxed);
+        }
+    }
+
+    /// Where the linear part lies in the host, for compiled code that checks as [`Memory::load_u32`] does.
+    pub fn linear(&self) -> Linear {
+        Linear {
+            base: self.arena.map.as_mut_ptr(),
+            pages: self.pages.as_ptr().cast(),
+            bytes: self.linear_bytes,
         }
     }
 

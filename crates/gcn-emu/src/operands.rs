@@ -16,7 +16,7 @@ use gcn_isa::target::Gen;
 
 /// Where an operand is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Place {
+pub enum Place {
     /// A scalar register by code, and those after it.
     Scalar(u16),
     /// A VGPR by number, and those after it.
@@ -29,33 +29,33 @@ pub(crate) enum Place {
 
 /// Which VGPR operand GPR indexing takes it for: the bit of M0's field (M0[15:12]).
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Indexed {
+pub enum Indexed {
     No,
     By(u32),
 }
 
 /// An operand of a decoded instruction.
 #[derive(Clone, Debug)]
-pub(crate) struct Opnd {
+pub struct Opnd {
     pub place: Place,
     pub ty: Ty,
     pub code: Option<u16>,
     /// As a source it is what its place holds: nothing selects or changes a bit of it.
     plain: bool,
     /// Cleared bits (abs) and flipped bits (neg) of the value, after SEL.
-    abs: u64,
-    neg: u64,
+    pub abs: u64,
+    pub neg: u64,
     /// SDWA's selection of a source or destination; 6 is everything.
-    sel: u8,
-    sext: bool,
+    pub sel: u8,
+    pub sext: bool,
     /// op_sel: a 16-bit operand is the upper half of its register.
-    high: bool,
+    pub high: bool,
     /// VOP3P: where the 16 bits for the low and for the high half of the result are, and whether their top bits flip.
     halves: [Half; 2],
     /// A source of v_mad_mix* that is a f16 and is made a f32 of: its first bit, 0 or 16.
-    f16_at: Option<u32>,
-    dpp: bool,
-    indexed: Indexed,
+    pub f16_at: Option<u32>,
+    pub dpp: bool,
+    pub indexed: Indexed,
 }
 
 /// Which half of a packed operand is read.
@@ -69,27 +69,27 @@ struct Half {
 
 /// What holds for the whole instruction.
 #[derive(Clone, Debug)]
-pub(crate) struct Modifiers {
+pub struct Modifiers {
     pub dpp: Option<Dpp>,
-    omod: u32,
+    pub omod: u32,
     pub clamp: bool,
     /// SDWA's DST_UNUSED.
-    unused: u8,
+    pub unused: u8,
     /// A 16-bit result leaves the upper half of its register as it was.
-    keeps_upper: bool,
+    pub keeps_upper: bool,
     /// The generation has MODE.FP16_OVFL.
     fp16_ovfl: bool,
 }
 
 /// The parts of a DPP control.
 #[derive(Clone, Debug)]
-pub(crate) struct Dpp {
+pub struct Dpp {
     /// The lane that each lane reads; 64 for none.
-    from: [u8; LANES],
+    pub from: [u8; LANES],
     /// BOUND_CTRL: a lane without a source reads 0, else it is not written.
-    zero: bool,
+    pub zero: bool,
     /// Lanes that ROW_MASK and BANK_MASK let write.
-    lanes: u64,
+    pub lanes: u64,
 }
 
 impl Dpp {

@@ -50,18 +50,8 @@ impl Choice {
     }
 }
 
-/// What runs the code.
-#[derive(Clone, Copy)]
-enum Engine {
-    Interp,
-}
-
-fn engine(text: &str) -> Result<Engine, String> {
-    match text {
-        "interp" => Ok(Engine::Interp),
-        "jit" => Err("this build has no JIT; the engine is interp".into()),
-        _ => Err("expected interp".into()),
-    }
+fn engine(text: &str) -> Result<gcn::engine::Kind, String> {
+    gcn::engine::Kind::parse(text)
 }
 
 /// How many threads work where no option says.

@@ -2,12 +2,12 @@
 
 use std::io::{BufRead, Write};
 
-use gcn_emu::interp::Interp;
 use gcn_emu::snippet::{End, Outcome};
 use gcn_emu::wave::LANES;
 use gcn_isa::Target;
 use serde_json::{Map, Value as Json, json};
 
+use crate::engine::Kind;
 use crate::lang::{self, Bench, Place, Value};
 
 /// How many instructions run where nothing else is said.
@@ -25,7 +25,7 @@ pub struct Answer {
 ///
 /// # Errors
 /// What cannot be read or assembled; with `=>`, what differs.
-pub fn line(target: Target, text: &str, max: u64) -> Result<Answer, String> {
+pub fn line(target: Target, text: &str, max: u64, engine: Kind) -> Result<Answer, String> {
     let line = lang::parse(text, target)?;
     let code = assemble(target, &line.inst)?;
     let mut bench = Bench::new(target)?;
@@ -33,7 +33,7 @@ pub fn line(target: Target, text: &str, max: u64) -> Result<Answer, String> {
         bench.set(*place, value)?;
     }
     let before = bench.snapshot();
-    let outcome = bench.run(&code, max, &mut Interp::default());
+    let outcome = bench.run(&code, max, engine.engine().as_mut());
     let changes = bench.changes(&before);
     let wrong = lang::check(&line, &bench, &changes, &outcome);
     if !wrong.is_empty() {
@@ -85,6 +85,7 @@ pub fn json_lines(
     mut output: impl Write,
     arch: Option<Target>,
     max: u64,
+    engine: Kind,
 ) -> std::io::Result<()> {
     let mut text = Vec::new();
     loop {
@@ -95,13 +96,14 @@ pub fn json_lines(
         if text.trim_ascii().is_empty() {
             continue;
         }
-        let answer = json_line(&text, arch, max).unwrap_or_else(|error| json!({ "error": error }));
+        let answer =
+            json_line(&text, arch, max, engine).unwrap_or_else(|error| json!({ "error": error }));
         writeln!(output, "{answer}")?;
         output.flush()?;
     }
 }
 
-fn json_line(text: &[u8], arch: Option<Target>, max: u64) -> Result<Json, String> {
+fn json_line(text: &[u8], arch: Option<Target>, max: u64, engine: Kind) -> Result<Json, String> {
     let request: Json = serde_json::from_slice(text).map_err(|e| format!("not JSON: {e}"))?;
     let request = request.as_object().ok_or("expected a JSON object")?;
     const KEYS: [&str; 6] = ["arch", "inst", "bytes", "state", "pc", "max"];
@@ -141,7 +143,7 @@ fn json_line(text: &[u8], arch: Option<Target>, max: u64) -> Result<Json, String
     };
     let before = bench.snapshot();
     let vskip_before = bench.get(Place::Vskip);
-    let outcome = bench.run(&code, max, &mut Interp::default());
+    let outcome = bench.run(&code, max, engine.engine().as_mut());
     let changes = lang::pair_up(&bench.changes(&before), target);
     let mut state = state_json(&bench, &changes);
     if bench.get(Place::Vskip) != vskip_before {

@@ -9,6 +9,7 @@ pub mod demo;
 pub mod dis;
 pub mod dis_json;
 pub mod dot;
+pub mod engine;
 pub mod eval;
 pub mod gpu;
 pub mod info;
@@ -30,6 +31,7 @@ pub mod watch;
 pub use gcn_asm as asm;
 pub use gcn_emu as emu;
 pub use gcn_isa as isa;
+pub use gcn_jit as jit;
 pub use gcn_object as object;
 
 pub use gcn_isa::Target;

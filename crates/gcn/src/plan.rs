@@ -155,6 +155,8 @@ pub struct Options {
     pub text_to_stderr: bool,
     /// Who looks on.
     pub watch: Watch,
+    /// What runs waves.
+    pub engine: crate::engine::Kind,
 }
 
 /// What a run came to.
@@ -281,7 +283,8 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, String> {
         .collect::<Result<Vec<_>, _>>()?;
     let total: u64 = contents.iter().map(|b| b.len() as u64).sum();
     let memory = total.saturating_mul(2).saturating_add(1 << 30);
-    let gpu = Gpu::with_memory(target, memory).map_err(|e| e.to_string())?;
+    let machine = gcn_emu::dispatch::Gpu::with_engine(target, memory, options.engine.maker());
+    let gpu = Gpu::from_machine(machine.map_err(|e| e.to_string())?);
     if options.text_to_stderr {
         gpu.set_output(std::io::stderr());
     }

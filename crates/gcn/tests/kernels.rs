@@ -378,9 +378,9 @@ fn wrong_launches_are_refused() {
             "N=FILE",
         ),
         (
-            format!("--kernel vadd {size} {three} --arg u32:1 --engine jit"),
+            format!("--kernel vadd {size} {three} --arg u32:1 --engine fast"),
             2,
-            "no JIT",
+            "expected interp or jit",
         ),
         (
             format!("--kernel vadd {size} {three} --arg u32:1 --threads 0"),

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use gcn::emu::interp::Interp;
 use gcn::emu::snippet::End;
+use gcn::engine::Kind;
 use gcn::eval::{MAX, assemble};
 use gcn::isa::decode::{Insn, decode};
 use gcn::isa::meaning::meaning;
@@ -204,19 +204,25 @@ fn check(target: Target, line: &str) -> Result<(), String> {
     if !runs {
         return Ok(());
     }
-    let (bench, changes, outcome) = run(target, &parsed, &code)?;
-    let wrong = lang::check(&parsed, &bench, &changes, &outcome);
-    if wrong.is_empty() {
-        Ok(())
-    } else {
-        Err(wrong.join("\n"))
+    let mut engines = vec![Kind::Interp];
+    if gcn::jit::available() {
+        engines.push(Kind::Jit);
     }
+    for engine in engines {
+        let (bench, changes, outcome) = run(target, &parsed, &code, engine)?;
+        let wrong = lang::check(&parsed, &bench, &changes, &outcome);
+        if !wrong.is_empty() {
+            return Err(format!("{engine:?}: {}", wrong.join("\n")));
+        }
+    }
+    Ok(())
 }
 
 fn run(
     target: Target,
     line: &lang::Line,
     code: &[u8],
+    engine: Kind,
 ) -> Result<(Bench, Vec<Place>, gcn::emu::snippet::Outcome), String> {
     let mut bench = Bench::new(target)?;
     for (place, value) in &line.before {
@@ -228,7 +234,7 @@ fn run(
         }
     }
     let before = bench.snapshot();
-    let outcome = bench.run(code, MAX, &mut Interp::new());
+    let outcome = bench.run(code, MAX, engine.engine().as_mut());
     let changes = bench.changes(&before);
     Ok((bench, changes, outcome))
 }
@@ -295,7 +301,8 @@ fn blessed(text: &str) -> String {
                     let parsed = lang::parse(test, target).ok()?;
                     parsed.after.as_ref()?;
                     let code = assemble(target, &parsed.inst).ok()?;
-                    let (bench, changes, outcome) = run(target, &parsed, &code).ok()?;
+                    let (bench, changes, outcome) =
+                        run(target, &parsed, &code, Kind::Interp).ok()?;
                     let mut parts: Vec<String> = lang::pair_up(&changes, target)
                         .into_iter()
                         .map(|p| {

@@ -550,10 +550,49 @@ impl Setup<'_> {
             8 * (descriptor.granulated_wavefront_sgpr_count() + 1),
             generation,
         );
-        let [x, y, z] = group.map(u64::from);
-        let [across, down, _] = self.shape.groups.map(u64::from);
-        state.hw_id = wave::hw_id((z * down + y) * across + x, wave);
+        state.hw_id = self.hw_id(group, wave);
         state.pc = self.entry;
         state
+    }
+
+    fn hw_id(&self, group: [u32; 3], wave: usize) -> u32 {
+        let [x, y, z] = group.map(u64::from);
+        let [across, down, _] = self.shape.groups.map(u64::from);
+        wave::hw_id((z * down + y) * across + x, wave)
+    }
+
+    /// As [`Setup::wave`], in a used state's place, for a wave that differs from `like` in workgroup and slot alone.
+    pub(super) fn wave_like(
+        &self,
+        like: &WaveState,
+        state: &mut WaveState,
+        group: [u32; 3],
+        wave: usize,
+        slot: u64,
+    ) {
+        let descriptor = &self.kernel.descriptor;
+        let mut vgprs = std::mem::take(&mut state.vgprs);
+        vgprs.clone_from(&like.vgprs);
+        *state = WaveState {
+            vgprs,
+            exports: like.exports.clone(),
+            ..*like
+        };
+        let mut at = descriptor.user_sgpr_count() as usize;
+        for (d, on) in descriptor.enable_workgroup_id().into_iter().enumerate() {
+            if on {
+                if let Some(register) = state.sgprs.get_mut(at) {
+                    *register = group[d];
+                }
+                at += 1;
+            }
+        }
+        at += descriptor.enable_workgroup_info() as usize;
+        if descriptor.enable_private_segment()
+            && let Some(register) = state.sgprs.get_mut(at)
+        {
+            *register = (slot * self.shape.wave_scratch) as u32;
+        }
+        state.hw_id = self.hw_id(group, wave);
     }
 }

@@ -31,9 +31,6 @@ use std::time::Duration;
 /// Waves under way at a time: the 40 that a compute unit holds, of 64 compute units, as Vega 10 has.
 pub const RESIDENT_WAVES: usize = 40 * 64;
 
-/// Instructions that a wave runs before the next wave's turn; a wave of higher priority runs so many more for each step.
-const SLICE: u64 = 4096;
-
 /// Turns of its waves that a workgroup has before another one's, if it does not wait.
 const PATIENCE: u32 = 16;
 
@@ -111,6 +108,8 @@ impl Gpu {
                 traits: HashMap::new(),
                 ring: VecDeque::new(),
                 spare: Vec::new(),
+                used: Vec::new(),
+                like: ([0; 3], Vec::new()),
                 stats: Stats::default(),
             };
             worker.work();
@@ -316,6 +315,28 @@ struct Wave {
     retries: bool,
 }
 
+impl Wave {
+    fn new(state: WaveState) -> Wave {
+        Wave {
+            state,
+            doing: Doing::Running,
+            turns: 0,
+            suspect: false,
+            waits: false,
+            stuck: None,
+            looks_at: None,
+            retries: false,
+        }
+    }
+
+    /// It has new registers.
+    fn begin(&mut self) {
+        self.doing = Doing::Running;
+        (self.turns, self.suspect, self.waits, self.retries) = (0, false, false, false);
+        (self.stuck, self.looks_at) = (None, None);
+    }
+}
+
 /// A workgroup under way.
 struct Group {
     group: [u32; 3],
@@ -350,6 +371,10 @@ struct Worker<'a> {
     ring: VecDeque<Group>,
     /// LDS that workgroups left.
     spare: Vec<Lds>,
+    /// Waves that have ended, to be used again.
+    used: Vec<Vec<Wave>>,
+    /// What the waves of a workgroup of a size start from, but for its numbers and slot.
+    like: ([u32; 3], Vec<WaveState>),
     stats: Stats,
 }
 
@@ -464,21 +489,7 @@ impl Worker<'_> {
         let count = shape.waves_of(size);
         let slots = slot * shape.waves_of(shape.group);
         let before = waves_before(shape, group);
-        let waves = (0..count)
-            .map(|w| Wave {
-                state: WaveState {
-                    number: before + w as u64,
-                    ..setup.wave(shared.target, group, size, w, (slots + w) as u64)
-                },
-                doing: Doing::Running,
-                turns: 0,
-                suspect: false,
-                waits: false,
-                stuck: None,
-                looks_at: None,
-                retries: false,
-            })
-            .collect();
+        let waves = self.waves(group, size, count, slots as u64, before);
         self.stats.waves += count as u64;
         let mut lds = self.spare.pop().unwrap_or_default();
         lds.0.clear();
@@ -497,6 +508,50 @@ impl Worker<'_> {
         })
     }
 
+    /// A workgroup's waves, the first of them number `before`.
+    fn waves(
+        &mut self,
+        group: [u32; 3],
+        size: [u32; 3],
+        count: usize,
+        slots: u64,
+        before: u64,
+    ) -> Vec<Wave> {
+        let setup = self.shared.setup;
+        let target = self.shared.target;
+        if self.like.0 != size {
+            let like = |w| setup.wave(target, [0; 3], size, w, 0);
+            self.like = (size, (0..count).map(like).collect());
+        }
+        let like = &self.like.1;
+        // Memory that has been used already is near.
+        let mut waves = self.used.pop().unwrap_or_default();
+        waves.truncate(count);
+        for (w, like) in like.iter().enumerate() {
+            let slot = slots + w as u64;
+            match waves.get_mut(w) {
+                _ if setup.host.is_some() => {
+                    // What the host keeps for each workgroup lies elsewhere for each.
+                    waves.truncate(w);
+                    waves.push(Wave::new(setup.wave(target, group, size, w, slot)));
+                }
+                Some(wave) => {
+                    setup.wave_like(like, &mut wave.state, group, w, slot);
+                    wave.begin();
+                }
+                None => {
+                    let mut wave = Wave::new(like.clone());
+                    setup.wave_like(like, &mut wave.state, group, w, slot);
+                    waves.push(wave);
+                }
+            }
+        }
+        for (w, wave) in waves.iter_mut().enumerate() {
+            wave.state.number = before + w as u64;
+        }
+        waves
+    }
+
     fn end(&mut self, group: Group) {
         let shared = self.shared;
         if let Some(host) = &shared.setup.host
@@ -506,6 +561,7 @@ impl Worker<'_> {
             shared.fail(group.number, RunError::Host { place, why });
         }
         self.spare.push(group.lds);
+        self.used.push(group.waves);
         if let Some(progress) = &self.shared.launch.watch.progress {
             progress.ended.fetch_add(1, Relaxed);
         }
@@ -564,10 +620,12 @@ impl Worker<'_> {
         } else {
             let prio = wave.state.status >> status::USER_PRIO_SHIFT & 3;
             // The first turn is short, as a wave may start into waiting.
+            // A wave of higher priority runs so many more for each step.
+            let slice = self.engine.slice();
             let wanted = if wave.turns == 0 {
-                SLICE / 4
+                slice / 4
             } else {
-                SLICE * (1 + prio as u64)
+                slice * (1 + prio as u64)
             };
             let given = self.shared.take(wanted);
             let mut fuel = given;
@@ -583,7 +641,7 @@ impl Worker<'_> {
             wave.retries = stop == Stop::Retry;
             wave.turns = wave.turns.saturating_add(1);
             // Not too often: most waves that run for long are at work.
-            wave.suspect = wave.turns.is_power_of_two();
+            wave.suspect = stop == Stop::Limit && wave.turns.is_power_of_two();
             stop
         };
         // It may have asked the host, and wait.

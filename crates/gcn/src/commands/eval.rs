@@ -31,7 +31,7 @@ pub struct Options {
     max: u64,
     /// What runs the code
     #[arg(long, default_value = "interp", value_parser = super::engine)]
-    engine: super::Engine,
+    engine: gcn::engine::Kind,
     /// A line of the test language
     #[arg(required_unless_present = "json")]
     line: Option<String>,
@@ -42,14 +42,25 @@ pub struct Options {
 /// # Errors
 /// A message: what is wrong with the line, or what differs from its `=>`.
 pub fn run(args: &Options) -> Result<(), String> {
-    let super::Engine::Interp = args.engine;
     if let Some(path) = &args.json {
         let out = std::io::stdout().lock();
         let done = if path.as_os_str() == "-" {
-            eval::json_lines(std::io::stdin().lock(), out, args.arch, args.max)
+            eval::json_lines(
+                std::io::stdin().lock(),
+                out,
+                args.arch,
+                args.max,
+                args.engine,
+            )
         } else {
             let bytes = io::read(path)?;
-            eval::json_lines(BufReader::new(bytes.as_slice()), out, args.arch, args.max)
+            eval::json_lines(
+                BufReader::new(bytes.as_slice()),
+                out,
+                args.arch,
+                args.max,
+                args.engine,
+            )
         };
         return match done {
             Ok(()) => Ok(()),
@@ -60,7 +71,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     let (Some(arch), Some(line)) = (args.arch, &args.line) else {
         return Err("expected --arch and a line, or --json".into());
     };
-    let answer = eval::line(arch, line, args.max)?;
+    let answer = eval::line(arch, line, args.max, args.engine)?;
     io::print(format!("{}\n", answer.changed).as_bytes())?;
     match answer.fault {
         Some(fault) => Err(fault),

@@ -113,7 +113,7 @@ pub struct Options {
     base: Option<u64>,
     /// What runs the code
     #[arg(long, default_value = "interp", value_parser = super::engine)]
-    engine: super::Engine,
+    engine: gcn::engine::Kind,
     /// Print times and counts, or with --raw the state, as JSON
     #[arg(long)]
     json: bool,
@@ -187,7 +187,6 @@ fn wrong_usage(kind: ErrorKind, message: &str) -> ! {
 /// A message: the file, a value on the command line that does not fit the kernel, where the program failed, or what came of
 /// it that is not as the plan expects.
 pub fn run(args: Options) -> Result<(), String> {
-    let super::Engine::Interp = args.engine;
     if args.raw {
         return run_raw(&args);
     }
@@ -235,6 +234,7 @@ pub fn run(args: Options) -> Result<(), String> {
     } else if options.threads == 0 {
         options.threads = super::cores();
     }
+    options.engine = args.engine;
     options.deterministic |= args.deterministic;
     options.debug_traps |= args.debug_traps;
     options.max_instructions = args.max_instructions.or(options.max_instructions);

@@ -1,0 +1,92 @@
+//! What compiled code and the engine share while a wave runs.
+
+use gcn_emu::wave::WaveState;
+
+/// Slots for scalars that a chunk computes.
+pub const SCALARS: usize = 2048;
+/// Slots for vectors that find no register.
+pub const VECTORS: usize = 768;
+
+/// 64 bytes, for one vector register.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+pub struct Line(pub [u32; 16]);
+
+/// Register RBP of compiled code points at it.
+#[repr(C, align(64))]
+pub struct Ctx {
+    /// The lanes' numbers.
+    pub lanes: [Line; 4],
+    /// The lanes' distances in memory, by the logarithm of the element's bytes.
+    pub strides: [Line; 5],
+    /// Every other element of two registers, from the first and from the second on.
+    pub even: Line,
+    pub odd: Line,
+    /// One element of each of two registers in turns: of their lower and of their upper halves.
+    pub zip_low: Line,
+    pub zip_high: Line,
+    /// Addresses on their way to a helper, and what it read or is to write.
+    pub addresses: [Line; 2],
+    pub data: [Line; 16],
+    pub wave: *mut WaveState,
+    pub vgprs: *mut u32,
+    /// Host address less guest address in the linear part.
+    pub bias: u64,
+    pub pages: *const u8,
+    pub linear_base: u64,
+    pub linear_bytes: u64,
+    pub lds: *mut u8,
+    pub lds_bytes: u64,
+    pub fuel: i64,
+    /// The fuel when the wave's clock was last put right.
+    pub synced: i64,
+    /// Where compiled code has left.
+    pub exit_pc: u64,
+    pub interpret: usize,
+    pub load: usize,
+    pub store: usize,
+    /// Opaque: what helpers need.
+    pub host: usize,
+    pub rsp: u64,
+    pub mxcsr: [u32; 8],
+    pub host_mxcsr: u32,
+    pub saved_mxcsr: u32,
+    pub lanes_on: u16,
+    pub scalars: [u64; SCALARS],
+    pub masks: [u16; 256],
+    pub save: [Line; 32],
+    pub save_k: [u64; 8],
+    pub vectors: [Line; VECTORS],
+}
+
+impl Ctx {
+    pub fn new() -> Box<Ctx> {
+        let mut c = Box::<Ctx>::new_uninit();
+        // SAFETY: the bytes are those of the box; and every field is a number, a raw pointer or an array of those, for
+        // which zero bytes are a value.
+        #[allow(unsafe_code)]
+        let mut c = unsafe {
+            c.as_mut_ptr().write_bytes(0, 1);
+            c.assume_init()
+        };
+        for s in 0..4 {
+            c.lanes[s] = Line(std::array::from_fn(|i| (16 * s + i) as u32));
+        }
+        for (log, line) in c.strides.iter_mut().enumerate() {
+            *line = Line(std::array::from_fn(|i| (i << log) as u32));
+        }
+        c.even = Line(std::array::from_fn(|i| 2 * i as u32));
+        c.odd = Line(std::array::from_fn(|i| 2 * i as u32 + 1));
+        c.zip_low = Line(std::array::from_fn(|i| (i / 2 + 16 * (i % 2)) as u32));
+        c.zip_high = Line(std::array::from_fn(|i| (8 + i / 2 + 16 * (i % 2)) as u32));
+        c.linear_base = gcn_emu::mem::LINEAR_BASE;
+        for (i, m) in c.mxcsr.iter_mut().enumerate() {
+            let key = crate::lower::FpKey {
+                round: i as u8 & 3,
+                daz: i & 4 != 0,
+            };
+            *m = crate::lower::mxcsr(key);
+        }
+        c
+    }
+}

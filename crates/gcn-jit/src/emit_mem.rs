@@ -1,0 +1,703 @@
+//! Loads and stores of a slice: addresses that follow each other or are all the same go straight to memory; LDS that is
+//! read here and there is gathered; everything else a helper does, lane by lane.
+
+use crate::asm::*;
+use crate::ctx::Ctx;
+use crate::emit::{BIAS, CTX, Emit, K_EXEC, Out};
+use crate::ir::{I, Id};
+use crate::lower::Store;
+use gcn_isa::meaning::{AtomicOp, Space};
+use std::mem::offset_of;
+
+fn field(at: usize) -> Mem {
+    mem(CTX, at as i32)
+}
+
+const PERMI: E = E {
+    op: 0x76,
+    ..op::PERMT2D
+};
+/// VPBROADCASTD of a register's lowest element.
+const BCAST_X: E = op::BCASTD;
+
+impl Emit<'_> {
+    fn parts(&self, id: Id, count: u8) -> Vec<Option<Id>> {
+        let mut parts = vec![None; count as usize];
+        for (at, n) in self.c.graph.iter().enumerate() {
+            if let I::Part(k) = n.op
+                && n.args[0] == id
+                && n.vec
+                && !self.uses[at].is_empty()
+            {
+                parts[k as usize] = Some(at as Id);
+            }
+        }
+        parts
+    }
+
+    /// RAX: the address of the first lane if it were on, where all that are on follow each other by `stride` bytes; jumps
+    /// to `other` where they do not. `t` and `u` are spent.
+    fn follow(&mut self, lo: u8, hi: Option<u8>, stride: u8, t: u8, u: u8, other: Label) {
+        let log = stride.trailing_zeros() as usize;
+        let steps = field(offset_of!(Ctx, strides) + 64 * log);
+        self.a.z(op::SUBD, t, lo, Rm::M(steps));
+        self.same(t, hi, u, other);
+    }
+
+    /// RAX: the value that all lanes that are on have; `u` is spent.
+    fn same(&mut self, lo: u8, hi: Option<u8>, u: u8, other: Label) {
+        let k = self.ktemp();
+        self.k.busy |= 1 << k;
+        self.a.zk(op::COMPRESSD, lo, 0, Rm::R(u), zero(K_EXEC));
+        self.a.evex(
+            E {
+                map: 1,
+                pp: 1,
+                w: 0,
+                op: 0x7e,
+                n: 4,
+            },
+            0,
+            u,
+            0,
+            Rm::R(RAX),
+            ALL,
+            None,
+        );
+        self.a.z(BCAST_X, u, 0, Rm::R(u));
+        self.a.zi(op::CMPD, k, lo, Rm::R(u), keep(K_EXEC), 4);
+        if let Some(hi) = hi {
+            let k2 = self.ktemp();
+            self.a.zk(op::COMPRESSD, hi, 0, Rm::R(u), zero(K_EXEC));
+            self.a.evex(
+                E {
+                    map: 1,
+                    pp: 1,
+                    w: 0,
+                    op: 0x7e,
+                    n: 4,
+                },
+                0,
+                u,
+                0,
+                Rm::R(RDX),
+                ALL,
+                None,
+            );
+            self.a.z(BCAST_X, u, 0, Rm::R(u));
+            self.a.zi(op::CMPD, k2, hi, Rm::R(u), keep(K_EXEC), 4);
+            self.a.kop(0x45, k, k, k2);
+            self.a.shift_imm(4, true, RDX, 32);
+            self.a.alu(1, true, RAX, Rm::R(RDX));
+        }
+        self.a.kortest(k, k);
+        self.a.jcc(Cc::Ne, other);
+        self.k.busy &= !(1 << k);
+    }
+
+    /// RAX becomes the host's address of `bytes` of LDS from EAX on; jumps where they are not all there. RCX is spent.
+    fn lds_range(&mut self, bytes: i32, limit: Id, bad: Label) {
+        self.a.lea(RCX, mem(RAX, bytes));
+        self.a
+            .alu(7, true, RCX, Rm::M(field(offset_of!(Ctx, lds_bytes))));
+        self.a.jcc(Cc::A, bad);
+        if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
+            self.sload(RDX, limit);
+            self.a.alu(7, true, RCX, Rm::R(RDX));
+            self.a.jcc(Cc::A, bad);
+        }
+        self.a.alu(0, true, RAX, Rm::M(field(offset_of!(Ctx, lds))));
+    }
+
+    /// The upper half of addresses: a register, or nothing where RAX is to get it from the scalar `hi`.
+    fn high(&mut self, hi: Id) -> Option<u8> {
+        if !self.node(hi).vec {
+            return None;
+        }
+        let r = self.zreg(hi, 0);
+        self.hold(r);
+        Some(r)
+    }
+
+    fn add_high(&mut self, hi: Id, offset: i32) {
+        if !self.node(hi).vec && self.konst(hi) != Some(0) {
+            self.sload(RDX, hi);
+            self.a.shift_imm(4, true, RDX, 32);
+            self.a.alu(1, true, RAX, Rm::R(RDX));
+        }
+        if offset != 0 {
+            self.a.lea(RAX, mem(RAX, offset));
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub fn group(
+        &mut self,
+        id: Id,
+        space: Space,
+        bytes: u8,
+        count: u8,
+        offset: i32,
+        lo: Id,
+        hi: Id,
+    ) {
+        let lds = space == Space::Lds;
+        let parts = self.parts(id, count);
+        let stride = bytes * count;
+        if !self.node(lo).vec && (lds || !self.node(hi).vec) && (!lds || bytes == 4) {
+            // One address for all.
+            self.sload(RAX, lo);
+            let restart = self.restart();
+            let from = if lds {
+                self.lds_range(stride as i32, hi, restart);
+                Mem {
+                    base: RAX,
+                    index: None,
+                    disp: 0,
+                }
+            } else {
+                self.add_high(hi, offset);
+                self.check_range(stride as i32, 1, restart);
+                Mem {
+                    base: BIAS,
+                    index: Some((RAX, 1)),
+                    disp: 0,
+                }
+            };
+            for (k, part) in parts.iter().enumerate() {
+                let Some(part) = *part else { continue };
+                let d = self.define(part, 0);
+                self.hold(d);
+                let from = Mem {
+                    disp: k as i32 * bytes as i32,
+                    ..from
+                };
+                if bytes == 4 {
+                    self.a.z(op::BCASTD, d, 0, Rm::M(from));
+                } else {
+                    let load: &[u8] = if bytes == 1 {
+                        &[0x0f, 0xb6]
+                    } else {
+                        &[0x0f, 0xb7]
+                    };
+                    self.a.g(false, load, RCX, Rm::M(from));
+                    self.a.z(op::BCASTD_R, d, 0, Rm::R(RCX));
+                }
+            }
+            return;
+        }
+        let p = self.zreg(lo, 0);
+        self.hold(p);
+        let high = if lds { None } else { self.high(hi) };
+        let t = self.temp();
+        self.hold(t);
+        let u = self.temp();
+        self.hold(u);
+        let data: Vec<u8> = parts
+            .iter()
+            .map(|part| {
+                let r = match part {
+                    Some(part) => self.define(*part, 0),
+                    None => self.temp(),
+                };
+                self.hold(r);
+                r
+            })
+            .collect();
+        let (from, back) = (self.a.label(), self.a.label());
+        // Where the upper half is a scalar the helper needs it in a register all the same.
+        let scalar_high = !lds && high.is_none();
+        if stride.is_power_of_two() && stride <= 16 {
+            self.follow(p, high, stride, t, u, from);
+            let at = if lds {
+                self.lds_range(16 * stride as i32, hi, from);
+                Mem {
+                    base: RAX,
+                    index: None,
+                    disp: 0,
+                }
+            } else {
+                self.add_high(hi, offset);
+                self.check_range(16 * stride as i32, 1, from);
+                Mem {
+                    base: BIAS,
+                    index: Some((RAX, 1)),
+                    disp: 0,
+                }
+            };
+            let plus = |n: i32| Mem { disp: 64 * n, ..at };
+            match (bytes, count) {
+                (4, 1) => self.a.zk(op::MOVDQU32, data[0], 0, Rm::M(at), zero(K_EXEC)),
+                (1, _) => self.a.zk(op::PMOVZXBD, data[0], 0, Rm::M(at), zero(K_EXEC)),
+                (2, _) => self.a.zk(op::PMOVZXWD, data[0], 0, Rm::M(at), zero(K_EXEC)),
+                (_, 2) => {
+                    self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
+                    for (k, index) in [offset_of!(Ctx, even), offset_of!(Ctx, odd)]
+                        .into_iter()
+                        .enumerate()
+                    {
+                        self.a.z(op::MOVDQU32, data[k], 0, Rm::M(field(index)));
+                        self.a.z(PERMI, data[k], t, Rm::M(plus(1)));
+                    }
+                }
+                _ => {
+                    // Four elements of four dwords a register: first every other dword of two registers, then again.
+                    let (even, odd) = (field(offset_of!(Ctx, even)), field(offset_of!(Ctx, odd)));
+                    let [x, y, z, w] = [data[0], data[1], data[2], data[3]];
+                    self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
+                    self.a.z(op::MOVDQU32, x, 0, Rm::M(even));
+                    self.a.z(op::MOVDQU32, y, 0, Rm::M(odd));
+                    self.a.z(PERMI, x, t, Rm::M(plus(1)));
+                    self.a.z(PERMI, y, t, Rm::M(plus(1)));
+                    self.a.z(op::MOVDQU32, t, 0, Rm::M(plus(2)));
+                    self.a.z(op::MOVDQU32, z, 0, Rm::M(even));
+                    self.a.z(op::MOVDQU32, w, 0, Rm::M(odd));
+                    self.a.z(PERMI, z, t, Rm::M(plus(3)));
+                    self.a.z(PERMI, w, t, Rm::M(plus(3)));
+                    // x: X and Z of the lower lanes, z: of the upper; y and w: Y and W.
+                    self.a.z(op::MOVDQU32, t, 0, Rm::M(even));
+                    self.a.z(PERMI, t, x, Rm::R(z));
+                    self.a.z(op::MOVDQU32, u, 0, Rm::M(odd));
+                    self.a.z(PERMI, u, x, Rm::R(z));
+                    self.a.z(op::MOVDQU32, x, 0, Rm::R(t));
+                    self.a.z(op::MOVDQU32, z, 0, Rm::R(u));
+                    self.a.z(op::MOVDQU32, t, 0, Rm::M(even));
+                    self.a.z(PERMI, t, y, Rm::R(w));
+                    self.a.z(op::MOVDQU32, u, 0, Rm::M(odd));
+                    self.a.z(PERMI, u, y, Rm::R(w));
+                    self.a.z(op::MOVDQU32, y, 0, Rm::R(t));
+                    self.a.z(op::MOVDQU32, w, 0, Rm::R(u));
+                }
+            }
+        } else {
+            self.a.jmp(from);
+        }
+        self.a.bind(back);
+        self.outs.push(Out {
+            from,
+            back,
+            store: false,
+            space,
+            bytes,
+            offset,
+            lo: p,
+            hi: high,
+            limit: (lds || scalar_high).then_some(hi),
+            data,
+            free: [t, u],
+        });
+    }
+
+    pub fn store_slice(&mut self, s: &Store) {
+        self.let_go();
+        let lds = s.space == Space::Lds;
+        let count = s.data.len() as u8;
+        let stride = s.bytes * count;
+        let p = self.zreg(s.lo, 0);
+        self.hold(p);
+        let high = if lds { None } else { self.high(s.hi) };
+        let mut data = Vec::new();
+        for &d in &s.data {
+            let r = self.zreg(d, 0);
+            self.hold(r);
+            data.push(r);
+        }
+        let t = self.temp();
+        self.hold(t);
+        let u = self.temp();
+        self.hold(u);
+        let (from, back) = (self.a.label(), self.a.label());
+        let direct = matches!((s.bytes, count), (_, 1) | (4, 2) | (4, 4));
+        if direct {
+            self.follow(p, high, stride, t, u, from);
+            if count > 1 {
+                // Slices that are no multiple apart might meet: see the helper.
+                self.a.lea(RCX, mem(RAX, s.offset));
+                self.a.alu_imm(4, false, Rm::R(RCX), stride as i32 - 1);
+                self.a.jcc(Cc::Ne, from);
+            }
+            if count == 4 {
+                // Only where all lanes are on.
+                self.a.k_to_gpr(RCX, K_EXEC);
+                self.a.alu_imm(7, false, Rm::R(RCX), 0xffff);
+                self.a.jcc(Cc::Ne, from);
+            }
+            let at = if lds {
+                self.lds_range(16 * stride as i32, s.hi, from);
+                Mem {
+                    base: RAX,
+                    index: None,
+                    disp: 0,
+                }
+            } else {
+                self.add_high(s.hi, s.offset);
+                self.check_range(16 * stride as i32, 2, from);
+                Mem {
+                    base: BIAS,
+                    index: Some((RAX, 1)),
+                    disp: 0,
+                }
+            };
+            let plus = |n: i32| Mem { disp: 64 * n, ..at };
+            let (low, high) = (
+                field(offset_of!(Ctx, zip_low)),
+                field(offset_of!(Ctx, zip_high)),
+            );
+            match (s.bytes, count) {
+                (4, 1) => self
+                    .a
+                    .zk(op::MOVDQU32_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+                (1, _) => self
+                    .a
+                    .zk(op::PMOVDB_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+                (2, _) => self
+                    .a
+                    .zk(op::PMOVDW_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+                (_, 2) => {
+                    let q = E {
+                        w: 1,
+                        ..op::MOVDQU32_ST
+                    };
+                    self.a.z(op::MOVDQU32, t, 0, Rm::M(low));
+                    self.a.z(PERMI, t, data[0], Rm::R(data[1]));
+                    self.a.zk(q, t, 0, Rm::M(at), keep(K_EXEC));
+                    self.a.z(op::MOVDQU32, t, 0, Rm::M(high));
+                    self.a.z(PERMI, t, data[0], Rm::R(data[1]));
+                    let k = self.ktemp();
+                    self.a.kshiftr(k, K_EXEC, 8);
+                    self.a.zk(q, t, 0, Rm::M(plus(1)), keep(k));
+                }
+                _ => {
+                    // X with Z and Y with W in turns, then both of these.
+                    let v = self.temp();
+                    self.hold(v);
+                    for (half, index) in [low, high].into_iter().enumerate() {
+                        self.a.z(op::MOVDQU32, t, 0, Rm::M(index));
+                        self.a.z(PERMI, t, data[0], Rm::R(data[2]));
+                        self.a.z(op::MOVDQU32, u, 0, Rm::M(index));
+                        self.a.z(PERMI, u, data[1], Rm::R(data[3]));
+                        for (quarter, index) in [low, high].into_iter().enumerate() {
+                            self.a.z(op::MOVDQU32, v, 0, Rm::M(index));
+                            self.a.z(PERMI, v, t, Rm::R(u));
+                            self.a.z(
+                                op::MOVDQU32_ST,
+                                v,
+                                0,
+                                Rm::M(plus(2 * half as i32 + quarter as i32)),
+                            );
+                        }
+                    }
+                }
+            }
+        } else {
+            self.a.jmp(from);
+        }
+        self.a.bind(back);
+        let scalar_high = !lds && high.is_none();
+        self.outs.push(Out {
+            from,
+            back,
+            store: true,
+            space: s.space,
+            bytes: s.bytes,
+            offset: s.offset,
+            lo: p,
+            hi: high,
+            limit: (lds || scalar_high).then_some(s.hi),
+            data,
+            free: [t, u],
+        });
+        self.let_go();
+    }
+
+    /// The code behind the chunk.
+    pub fn outs(&mut self) {
+        for out in std::mem::take(&mut self.outs) {
+            self.a.bind(out.from);
+            let lds = out.space == Space::Lds;
+            let [t, u] = out.free;
+            let helper = self.a.label();
+            if !out.store && out.bytes == 4 {
+                self.k.busy = 0b1111_1001 | !0xff;
+                // Registers 1 and 2 may hold values.
+                for k in [1, 2] {
+                    self.a
+                        .kstore16(field(offset_of!(Ctx, save_k) + 8 * k as usize), k);
+                    self.k.regs[k as usize] = None;
+                }
+                let gather = self.a.label();
+                let done = self.a.label();
+                self.same(out.lo, out.hi, u, gather);
+                let bytes = 4 * out.data.len() as i32;
+                let at = if lds {
+                    self.lds_range(bytes, out.limit.unwrap_or(0), gather);
+                    Mem {
+                        base: RAX,
+                        index: None,
+                        disp: 0,
+                    }
+                } else {
+                    if let Some(hi) = out.limit {
+                        self.add_high(hi, 0);
+                    }
+                    self.add_high_offset(out.offset);
+                    self.check_range(bytes, 1, gather);
+                    Mem {
+                        base: BIAS,
+                        index: Some((RAX, 1)),
+                        disp: 0,
+                    }
+                };
+                for (k, &d) in out.data.iter().enumerate() {
+                    self.a.z(
+                        op::BCASTD,
+                        d,
+                        0,
+                        Rm::M(Mem {
+                            disp: 4 * k as i32,
+                            ..at
+                        }),
+                    );
+                }
+                self.a.jmp(done);
+                self.a.bind(gather);
+                if lds {
+                    // Each dword where it ends within the limit; 0 elsewhere.
+                    let helper2 = self.a.label();
+                    self.a
+                        .mov(true, RAX, Rm::M(field(offset_of!(Ctx, lds_bytes))));
+                    let limit = out.limit.unwrap_or(0);
+                    if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
+                        self.sload(RDX, limit);
+                        self.a.alu(7, true, RDX, Rm::R(RAX));
+                        self.a.cmov(Cc::B, true, RAX, Rm::R(RDX));
+                    }
+                    self.a.alu_imm(5, true, Rm::R(RAX), 4);
+                    self.a.jcc(Cc::S, helper2);
+                    self.a.z(op::BCASTD_R, t, 0, Rm::R(RAX));
+                    self.a.mov(true, RCX, Rm::M(field(offset_of!(Ctx, lds))));
+                    for (k, &d) in out.data.iter().enumerate() {
+                        let from = if k == 0 {
+                            self.a.z(op::MOVDQU32, u, 0, Rm::R(out.lo));
+                            u
+                        } else {
+                            self.a.z(op::ADDD, u, out.lo, Rm::C(4 * k as u64));
+                            u
+                        };
+                        self.a.zi(op::CMPUD, 1, from, Rm::R(t), keep(K_EXEC), 2);
+                        self.a.z(op::XORD, d, d, Rm::R(d));
+                        let at = Mem {
+                            base: RCX,
+                            index: Some((from, 1)),
+                            disp: 0,
+                        };
+                        self.a.zk(op::GATHERDD, d, 0, Rm::M(at), keep(1));
+                    }
+                    self.a.bind(done);
+                    for k in [1, 2] {
+                        self.a
+                            .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
+                    }
+                    self.a.jmp(out.back);
+                    self.a.bind(helper2);
+                    for k in [1, 2] {
+                        self.a
+                            .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
+                    }
+                } else {
+                    for k in [1, 2] {
+                        self.a
+                            .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
+                    }
+                    self.a.jmp(helper);
+                    self.a.bind(done);
+                    for k in [1, 2] {
+                        self.a
+                            .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
+                    }
+                    self.a.jmp(out.back);
+                }
+            }
+            self.a.bind(helper);
+            self.a.z(
+                op::MOVDQU32_ST,
+                out.lo,
+                0,
+                Rm::M(field(offset_of!(Ctx, addresses))),
+            );
+            match (out.hi, out.limit) {
+                (Some(hi), _) => self.a.z(
+                    op::MOVDQU32_ST,
+                    hi,
+                    0,
+                    Rm::M(field(offset_of!(Ctx, addresses) + 64)),
+                ),
+                (None, Some(scalar)) => {
+                    self.sload(RAX, scalar);
+                    self.a.z(op::BCASTD_R, u, 0, Rm::R(RAX));
+                    self.a.z(
+                        op::MOVDQU32_ST,
+                        u,
+                        0,
+                        Rm::M(field(offset_of!(Ctx, addresses) + 64)),
+                    );
+                }
+                _ => {}
+            }
+            self.a.kstore16(field(offset_of!(Ctx, lanes_on)), K_EXEC);
+            if out.store {
+                for (k, &d) in out.data.iter().enumerate() {
+                    self.a.z(
+                        op::MOVDQU32_ST,
+                        d,
+                        0,
+                        Rm::M(field(offset_of!(Ctx, data) + 64 * k)),
+                    );
+                }
+            }
+            let what = out.bytes as u64
+                | (out.data.len() as u64) << 8
+                | (lds as u64) << 16
+                | ((out.space == Space::Flat) as u64) << 17;
+            self.a.imm(RSI, what | (out.offset as u32 as u64) << 32);
+            let slow = self.slow[out.store as usize];
+            self.a.call_label(slow);
+            self.a.test(false, RAX, RAX);
+            let restart = self.restart();
+            self.a.jcc(Cc::Ne, restart);
+            if !out.store {
+                for (k, &d) in out.data.iter().enumerate() {
+                    self.a.z(
+                        op::MOVDQU32,
+                        d,
+                        0,
+                        Rm::M(field(offset_of!(Ctx, data) + 64 * k)),
+                    );
+                }
+            }
+            self.a.jmp(out.back);
+        }
+    }
+
+    /// RAX: the address of the slice's part of a row of dwords, which may be accessed as `need` says.
+    fn row_address(&mut self, address: Id, offset: i32, need: u8) -> Mem {
+        self.sload(RAX, address);
+        let by = offset + 64 * self.slice as i32;
+        if by != 0 {
+            self.a.lea(RAX, mem(RAX, by));
+        }
+        let restart = self.restart();
+        self.check_range(64, need, restart);
+        Mem {
+            base: BIAS,
+            index: Some((RAX, 1)),
+            disp: 0,
+        }
+    }
+
+    pub fn row(&mut self, id: Id, address: Id, offset: i32) {
+        let at = self.row_address(address, offset, 1);
+        if self.uses[id as usize].is_empty() {
+            return;
+        }
+        let d = self.define(id, 0);
+        self.a.z(op::MOVDQU32, d, 0, Rm::M(at));
+    }
+
+    pub fn store_row(&mut self, address: Id, offset: i32, value: Id) {
+        self.let_go();
+        let r = self.zreg(value, 0);
+        let at = self.row_address(address, offset, 2);
+        self.a.zk(op::MOVDQU32_ST, r, 0, Rm::M(at), keep(K_EXEC));
+    }
+
+    /// Lane by lane, in their order.
+    pub fn lds_atomic(&mut self, id: Id, o: AtomicOp, signed: bool, lo: Id, limit: Id, data: Id) {
+        let p = self.zreg(lo, 0);
+        self.hold(p);
+        let q = self.zreg(data, 0);
+        self.a.z(
+            op::MOVDQU32_ST,
+            p,
+            0,
+            Rm::M(field(offset_of!(Ctx, addresses))),
+        );
+        self.a
+            .z(op::MOVDQU32_ST, q, 0, Rm::M(field(offset_of!(Ctx, data))));
+        self.a.mov(true, RDI, Rm::M(field(offset_of!(Ctx, lds))));
+        self.a
+            .mov(true, R8, Rm::M(field(offset_of!(Ctx, lds_bytes))));
+        if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
+            self.sload(RDX, limit);
+            self.a.alu(7, true, RDX, Rm::R(R8));
+            self.a.cmov(Cc::B, true, R8, Rm::R(RDX));
+        }
+        self.a.k_to_gpr(RAX, K_EXEC);
+        let (top, next, out) = (self.a.here(), self.a.label(), self.a.label());
+        let indexed = |at: usize| Mem {
+            base: CTX,
+            index: Some((RCX, 4)),
+            disp: at as i32,
+        };
+        let place = Mem {
+            base: RDI,
+            index: Some((RDX, 1)),
+            disp: 0,
+        };
+        self.a.buf.push(0xf3);
+        self.a.g(false, &[0x0f, 0xbc], RCX, Rm::R(RAX));
+        self.a
+            .mov(false, RDX, Rm::M(indexed(offset_of!(Ctx, addresses))));
+        self.a.lea(R9, mem(RDX, 4));
+        self.a.alu(7, true, R9, Rm::R(R8));
+        self.a.jcc(Cc::A, out);
+        self.a
+            .mov(false, RSI, Rm::M(indexed(offset_of!(Ctx, data))));
+        let wanted = !self.uses[id as usize].is_empty();
+        if wanted {
+            self.a.mov(false, R9, Rm::M(place));
+            self.a.store(false, indexed(offset_of!(Ctx, data) + 64), R9);
+        }
+        match o {
+            AtomicOp::Add => self.a.g(false, &[0x01], RSI, Rm::M(place)),
+            AtomicOp::Sub => self.a.g(false, &[0x29], RSI, Rm::M(place)),
+            AtomicOp::And => self.a.g(false, &[0x21], RSI, Rm::M(place)),
+            AtomicOp::Or => self.a.g(false, &[0x09], RSI, Rm::M(place)),
+            AtomicOp::Xor => self.a.g(false, &[0x31], RSI, Rm::M(place)),
+            AtomicOp::Swap => self.a.store(false, place, RSI),
+            _ => {
+                self.a.mov(false, R9, Rm::M(place));
+                self.a.alu(7, false, RSI, Rm::R(R9));
+                let cc = match (o == AtomicOp::Min, signed) {
+                    (true, true) => Cc::L,
+                    (true, false) => Cc::B,
+                    (false, true) => Cc::G,
+                    (false, false) => Cc::A,
+                };
+                self.a.cmov(cc, false, R9, Rm::R(RSI));
+                self.a.store(false, place, R9);
+            }
+        }
+        self.a.jmp(next);
+        self.a.bind(out);
+        if wanted {
+            self.a.imm(R9, 0);
+            self.a.store(false, indexed(offset_of!(Ctx, data) + 64), R9);
+        }
+        self.a.bind(next);
+        // BLSR
+        self.a.vex(2, 0, 0, 0, 0xf3, 1, RAX, Rm::R(RAX), None);
+        self.a.jcc(Cc::Ne, top);
+        if wanted {
+            let d = self.define(id, 0);
+            self.a
+                .z(op::MOVDQU32, d, 0, Rm::M(field(offset_of!(Ctx, data) + 64)));
+        }
+    }
+
+    fn add_high_offset(&mut self, offset: i32) {
+        if offset != 0 {
+            self.a.lea(RAX, mem(RAX, offset));
+        }
+    }
+}

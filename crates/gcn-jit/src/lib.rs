@@ -1,0 +1,745 @@
+//! GCN machine code compiled to x86-64 as it runs: the second engine beside the interpreter, from the same meanings.
+//!
+//! A *unit* is what can be reached from an address by direct jumps. It is lowered to chunks ([`lower`]), whose values are a
+//! graph ([`ir`]), and emitted as AVX-512 code ([`emit`]) that works on the wave's own state. Whatever has no code of its
+//! own the interpreter does, an instruction at a time, and so it does with a chunk in which something went wrong.
+#![allow(unsafe_code)]
+
+mod asm;
+mod ctx;
+mod emit;
+mod emit_mem;
+mod ir;
+mod lower;
+
+use ctx::Ctx;
+use gcn_emu::engine::{Code, Engine, Machine, Stop};
+use gcn_emu::interp::Interp;
+use gcn_emu::wave::{WaveState, mode, status};
+use gcn_isa::Target;
+use gcn_isa::access::FactTable;
+use gcn_isa::decode::{Insn, decode};
+use gcn_isa::target::TABLES;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
+const SLICE: u64 = 1 << 18;
+
+/// A chunk: its address, the one behind it, where its code begins, its instructions.
+pub type ChunkPlace = (u64, u64, usize, u32);
+
+/// A compiled unit.
+struct Compiled {
+    code: memmap2::Mmap,
+    /// Of each chunk: its address, the one behind it, where its code is.
+    chunks: Vec<ChunkPlace>,
+    /// The code that it was made of, and the session in which this was last found to be so.
+    words: Vec<(u64, u32)>,
+    seen: u64,
+}
+
+/// What code depends on beside its bytes: its address, MODE, the VGPRs of the wave.
+type Key = (u64, u32, u16);
+
+/// A hash of three small numbers.
+#[derive(Default)]
+struct Hash(u64);
+
+impl Hasher for Hash {
+    fn write(&mut self, bytes: &[u8]) {
+        for &b in bytes {
+            self.write_u64(b as u64);
+        }
+    }
+    fn write_u16(&mut self, n: u16) {
+        self.write_u64(n as u64);
+    }
+    fn write_u32(&mut self, n: u32) {
+        self.write_u64(n as u64);
+    }
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
+
+/// What an address stands for.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Code of a unit begins here.
+    Code { unit: u32, at: u32 },
+    /// The middle of a chunk, or nothing that can be compiled.
+    Interpret,
+}
+
+/// What the engine has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JitStats {
+    /// Units compiled.
+    pub units: u64,
+    /// Instructions in them.
+    pub insns: u64,
+    /// Bytes of code.
+    pub bytes: u64,
+    /// Time spent in compiling.
+    pub compiling: Duration,
+    /// Chunks that the interpreter ran again.
+    pub restarts: u64,
+    /// Instructions that the interpreter ran.
+    pub interpreted: u64,
+    /// Instructions in all.
+    pub executed: u64,
+}
+
+/// The compiling engine of one host thread.
+pub struct Jit {
+    interp: Interp,
+    units: Vec<Compiled>,
+    places: HashMap<Key, Place, BuildHasherDefault<Hash>>,
+    /// Counts the dispatches that it served: code is looked at again in each.
+    session: u64,
+    ctx: Box<Ctx>,
+    /// Counts for reports.
+    pub stats: JitStats,
+    /// What the interpreter ran, by name.
+    pub names: HashMap<&'static str, u64>,
+    all_live: bool,
+    /// Of code that is no program, too, only the registers that matter are written: for tests.
+    #[doc(hidden)]
+    pub lean: bool,
+    /// Each chunk is compared with the interpreter: for tests.
+    check: bool,
+    /// Float exceptions are seen by the program, which the interpreter records.
+    recorded: Option<bool>,
+}
+
+// SAFETY: the context's raw pointers are set at the beginning of each run and used during it only.
+unsafe impl Send for Jit {}
+
+impl Default for Jit {
+    fn default() -> Jit {
+        Jit::new()
+    }
+}
+
+/// What helpers need.
+struct Host<'a, 'm> {
+    interp: &'a mut Interp,
+    machine: &'a mut Machine<'m>,
+    stop: Option<Stop>,
+    interpreted: u64,
+    names: &'a mut HashMap<&'static str, u64>,
+}
+
+/// Runs one instruction. Not 0: `stop` says why the wave does not go on, or it has jumped.
+extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
+    // SAFETY: `ctx` and what it points at are those of the run that called the code that called this; nothing else uses
+    // them meanwhile.
+    let (ctx, host, wave) = unsafe {
+        let ctx = &mut *ctx;
+        let host = &mut *(ctx.host as *mut Host<'_, '_>);
+        let wave = &mut *ctx.wave;
+        (ctx, host, wave)
+    };
+    wave.pc = pc;
+    if let Some(insn) = fetch(host.machine, pc) {
+        *host.names.entry(insn.row.name).or_default() += 1;
+    }
+    let mut fuel = 1;
+    wave.clock += 4 * (ctx.synced - ctx.fuel) as u64;
+    let stop = host.interp.run(wave, host.machine, &mut fuel);
+    host.interpreted += 1 - fuel;
+    ctx.fuel -= 1 - fuel as i64;
+    ctx.synced = ctx.fuel;
+    match stop {
+        Stop::Limit => 0,
+        stop => {
+            host.stop = Some(stop);
+            1
+        }
+    }
+}
+
+fn lanes(ctx: &Ctx) -> impl Iterator<Item = usize> + use<> {
+    let on = ctx.lanes_on;
+    (0..16).filter(move |l| on >> l & 1 != 0)
+}
+
+/// Loads lane by lane. Not 0: something else must do it.
+extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`.
+    let (ctx, host) = unsafe {
+        let ctx = &mut *ctx;
+        let host = &mut *(ctx.host as *mut Host<'_, '_>);
+        (ctx, host)
+    };
+    let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
+    let offset = (what >> 32) as i32;
+    for part in 0..count as usize {
+        for lane in lanes(ctx) {
+            let lo = ctx.addresses[0].0[lane];
+            let hi = ctx.addresses[1].0[lane];
+            let value = if lds {
+                let at = lo
+                    .wrapping_add(offset as u32)
+                    .wrapping_add(part as u32 * bytes as u32) as usize;
+                let end = at as u64 + bytes;
+                let lds = &host.machine.lds.0;
+                if end <= hi as u64 && end <= lds.len() as u64 {
+                    lds[at..at + bytes as usize]
+                        .iter()
+                        .rev()
+                        .fold(0, |v, &b| v << 8 | b as u32)
+                } else {
+                    0
+                }
+            } else {
+                let at = (lo as u64 | (hi as u64) << 32)
+                    .wrapping_add_signed(offset as i64 + (part as u64 * bytes) as i64);
+                let got = match bytes {
+                    1 => host.machine.memory.load_u8(at).map(u32::from),
+                    2 => host.machine.memory.load_u16(at).map(u32::from),
+                    _ => host.machine.memory.load_u32(at),
+                };
+                if what >> 17 & 1 != 0 && aperture(ctx, at) {
+                    return 1;
+                }
+                match got {
+                    Ok(v) => v,
+                    Err(_) => return 1,
+                }
+            };
+            ctx.data[part].0[lane] = value;
+        }
+    }
+    0
+}
+
+/// Whether a flat address is one of LDS or scratch.
+fn aperture(ctx: &Ctx, at: u64) -> bool {
+    // SAFETY: as in `interpret`.
+    let wave = unsafe { &*ctx.wave };
+    let top = at >> 32 << 32;
+    top == wave.shared_base() || top == wave.private_base()
+}
+
+/// Stores lane by lane.
+extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`.
+    let (ctx, host) = unsafe {
+        let ctx = &mut *ctx;
+        let host = &mut *(ctx.host as *mut Host<'_, '_>);
+        (ctx, host)
+    };
+    let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
+    let offset = (what >> 32) as i32;
+    // Every lane's first element is written before any lane's second one. Where all lanes' places are multiples of their
+    // size, two of them that meet are the same, and the order of the lanes is all that counts.
+    let size = (bytes * count) as u32;
+    let meets = |ctx: &Ctx, lane: usize| {
+        !ctx.addresses[0].0[lane]
+            .wrapping_add(offset as u32)
+            .is_multiple_of(size)
+    };
+    if count > 1 && (!size.is_power_of_two() || lanes(ctx).any(|lane| meets(ctx, lane))) {
+        return 1;
+    }
+    for part in 0..count as usize {
+        for lane in lanes(ctx) {
+            let lo = ctx.addresses[0].0[lane];
+            let hi = ctx.addresses[1].0[lane];
+            let value = ctx.data[part].0[lane];
+            if lds {
+                let at = lo
+                    .wrapping_add(offset as u32)
+                    .wrapping_add(part as u32 * bytes as u32) as usize;
+                let end = at as u64 + bytes;
+                let lds = &mut host.machine.lds.0;
+                if end <= hi as u64 && end <= lds.len() as u64 {
+                    lds[at..at + bytes as usize]
+                        .copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
+                }
+                continue;
+            }
+            let at = (lo as u64 | (hi as u64) << 32)
+                .wrapping_add_signed(offset as i64 + (part as u64 * bytes) as i64);
+            if what >> 17 & 1 != 0 && aperture(ctx, at) {
+                return 1;
+            }
+            let done = match bytes {
+                1 => host.machine.memory.store_u8(at, value as u8),
+                2 => host.machine.memory.store_u16(at, value as u16),
+                _ => host.machine.memory.store_u32(at, value),
+            };
+            if done.is_err() {
+                return 1;
+            }
+        }
+    }
+    0
+}
+
+/// What is known of a target's rows, found out once a process.
+fn facts(target: Target) -> &'static FactTable {
+    static FACTS: [OnceLock<FactTable>; TABLES] = [const { OnceLock::new() }; TABLES];
+    FACTS[target.table()].get_or_init(|| FactTable::new(target))
+}
+
+/// Whether this host runs the code that is made.
+pub fn available() -> bool {
+    std::is_x86_feature_detected!("avx512f")
+        && std::is_x86_feature_detected!("avx512bw")
+        && std::is_x86_feature_detected!("avx512dq")
+        && std::is_x86_feature_detected!("avx512vl")
+        && std::is_x86_feature_detected!("avx512cd")
+        && std::is_x86_feature_detected!("avx512vbmi2")
+        && std::is_x86_feature_detected!("avx512vpopcntdq")
+        && std::is_x86_feature_detected!("bmi2")
+}
+
+fn fetch(machine: &Machine<'_>, pc: u64) -> Option<Insn> {
+    let mut bytes = [0; 8];
+    let mut len = 0;
+    match machine.code {
+        Code::Snippet(base, code) => {
+            let rest = usize::try_from(pc.wrapping_sub(base))
+                .ok()
+                .and_then(|at| code.get(at..))
+                .unwrap_or(&[]);
+            len = rest.len().min(8);
+            bytes[..len].copy_from_slice(&rest[..len]);
+        }
+        Code::Memory => {
+            for k in 0..2 {
+                match machine.memory.fetch_u32(pc.wrapping_add(4 * k as u64)) {
+                    Ok(word) => bytes[4 * k..4 * k + 4].copy_from_slice(&word.to_le_bytes()),
+                    Err(_) => break,
+                }
+                len += 4;
+            }
+        }
+    }
+    decode(machine.target, &bytes[..len])
+}
+
+impl Jit {
+    /// An engine that knows no code yet.
+    pub fn new() -> Jit {
+        let mut ctx = Ctx::new();
+        ctx.interpret = interpret as *const () as usize;
+        ctx.load = load as *const () as usize;
+        ctx.store = store as *const () as usize;
+        Jit {
+            interp: Interp::new(),
+            units: Vec::new(),
+            places: HashMap::default(),
+            session: 0,
+            ctx,
+            stats: JitStats::default(),
+            names: HashMap::new(),
+            all_live: false,
+            lean: false,
+            check: false,
+            recorded: None,
+        }
+    }
+
+    /// An engine that compares each chunk with the interpreter and panics where they differ. Memory that others write
+    /// meanwhile would disturb it.
+    pub fn checking() -> Jit {
+        Jit {
+            check: true,
+            all_live: true,
+            ..Jit::new()
+        }
+    }
+
+    fn compile(&mut self, pc: u64, wave: &WaveState, machine: &Machine<'_>) {
+        let begun = Instant::now();
+        let facts = facts(machine.target);
+        let vgprs = wave.vgprs.len() as u16;
+        let setting = lower::Setting {
+            target: machine.target,
+            mode: wave.mode,
+            vgprs,
+            all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
+            keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
+            sgprs: wave.sgprs,
+            facts,
+            fetch: &|pc| fetch(machine, pc),
+        };
+        let unit = lower::unit(pc, &setting);
+        let key = |pc: u64| (pc, wave.mode, vgprs);
+        let Some(emitted) = emit::emit(&unit, wave.mode) else {
+            for c in &unit.chunks {
+                self.places.entry(key(c.start)).or_insert(Place::Interpret);
+            }
+            return;
+        };
+        let Ok(mut map) = memmap2::MmapMut::map_anon(emitted.code.len().max(1)) else {
+            self.places.insert(key(pc), Place::Interpret);
+            return;
+        };
+        map.copy_from_slice(&emitted.code);
+        let Ok(code) = map.make_exec() else {
+            self.places.insert(key(pc), Place::Interpret);
+            return;
+        };
+        let number = self.units.len() as u32;
+        let mut chunks = Vec::with_capacity(unit.chunks.len());
+        for (c, &at) in unit.chunks.iter().zip(&emitted.starts) {
+            chunks.push((c.start, c.end, at, c.insns));
+            self.stats.insns += c.insns as u64;
+            if !matches!(c.tail, lower::Tail::Leave) {
+                self.places.entry(key(c.start)).or_insert(Place::Code {
+                    unit: number,
+                    at: at as u32,
+                });
+                let mut inner = (c.start & !3) + 4;
+                while inner < c.end {
+                    self.places.entry(key(inner)).or_insert(Place::Interpret);
+                    inner += 4;
+                }
+            }
+        }
+        self.places.entry(key(pc)).or_insert(Place::Interpret);
+        self.stats.units += 1;
+        self.stats.bytes += emitted.code.len() as u64;
+        // Only code in memory may be another's in a later dispatch.
+        let mut words = Vec::new();
+        if let Code::Memory = machine.code {
+            for &(start, end, ..) in &chunks {
+                for at in (start & !3..end).step_by(4) {
+                    words.push((at, machine.memory.fetch_u32(at).unwrap_or(0)));
+                }
+            }
+        }
+        let seen = self.session;
+        self.units.push(Compiled {
+            code,
+            chunks,
+            words,
+            seen,
+        });
+        self.stats.compiling += begun.elapsed();
+    }
+
+    /// The code of the last unit, for tools: bytes, and of each chunk its address and where its code begins.
+    pub fn last_code(&self) -> Option<(&[u8], &[ChunkPlace])> {
+        self.units.last().map(|u| (&u.code[..], &u.chunks[..]))
+    }
+
+    /// One instruction by the interpreter.
+    fn one(
+        &mut self,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Option<Stop> {
+        if *fuel == 0 {
+            return Some(Stop::Limit);
+        }
+        let mut one = 1;
+        let stop = self.interp.run(wave, machine, &mut one);
+        self.stats.interpreted += 1 - one;
+        *fuel -= 1 - one;
+        match stop {
+            Stop::Limit => None,
+            stop => Some(stop),
+        }
+    }
+}
+
+impl Engine for Jit {
+    fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
+        let before = *fuel;
+        let stop = self.go(wave, machine, fuel);
+        self.stats.executed += before - *fuel;
+        stop
+    }
+
+    fn slice(&self) -> u64 {
+        SLICE
+    }
+
+    fn forget(&mut self) {
+        self.interp.forget();
+        self.units.clear();
+        self.recorded = None;
+        self.places.clear();
+    }
+}
+
+impl Jit {
+    fn go(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
+        let begun = *fuel;
+        let seen = self.recorded;
+        let recorded = seen.unwrap_or_else(|| gcn_emu::exceptions::visible(machine));
+        self.recorded = Some(recorded);
+        loop {
+            if recorded
+                || wave.mode & (mode::VSKIP | mode::EXCP_EN) != 0
+                || wave.status & (status::HALT | status::PRIV) != 0
+                || wave.vgprs.is_empty()
+            {
+                if let Some(stop) = self.one(wave, machine, fuel) {
+                    return stop;
+                }
+                continue;
+            }
+            let key = (wave.pc, wave.mode, wave.vgprs.len() as u16);
+            let place = match self.places.get(&key) {
+                Some(&place) => place,
+                None => {
+                    self.compile(wave.pc, wave, machine);
+                    continue;
+                }
+            };
+            let Place::Code { unit, at } = place else {
+                if let Some(stop) = self.one(wave, machine, fuel) {
+                    return stop;
+                }
+                continue;
+            };
+            let known = &mut self.units[unit as usize];
+            if known.seen != self.session {
+                known.seen = self.session;
+                let same = |&(at, word): &(u64, u32)| machine.memory.fetch_u32(at) == Ok(word);
+                if !known.words.iter().all(same) {
+                    self.forget();
+                    continue;
+                }
+            }
+            let linear = machine.memory.linear();
+            let ctx = &mut *self.ctx;
+            ctx.wave = wave;
+            ctx.vgprs = wave.vgprs.as_mut_ptr().cast();
+            ctx.bias = (linear.base as u64).wrapping_sub(ctx.linear_base);
+            ctx.pages = linear.pages;
+            ctx.linear_bytes = linear.bytes;
+            ctx.lds = machine.lds.0.as_mut_ptr();
+            ctx.lds_bytes = machine.lds.0.len() as u64;
+            let mut given = (*fuel).min(i64::MAX as u64) as i64;
+            let compiled = &self.units[unit as usize];
+            let mut before = None;
+            if self.check {
+                let c = compiled.chunks.iter().find(|c| c.2 == at as usize);
+                let insns = c.map_or(0, |c| c.3) as i64;
+                if insns <= given {
+                    given = insns;
+                    before = Some((wave.clone(), machine.lds.clone()));
+                }
+            }
+            ctx.fuel = given;
+            ctx.synced = given;
+            ctx.wave = wave;
+            let mut host = Host {
+                interp: &mut self.interp,
+                machine,
+                stop: None,
+                interpreted: 0,
+                names: &mut self.names,
+            };
+            ctx.host = &mut host as *mut Host<'_, '_> as usize;
+            let base = compiled.code.as_ptr();
+            // SAFETY: the code is that of a unit, whose first bytes are a function of this signature; `at` is where one
+            // of its chunks begins. It touches the context, the wave's registers, LDS within `lds_bytes` and guest
+            // memory whose pages it has looked up, all of which outlive the call.
+            let why = unsafe {
+                let enter: extern "sysv64" fn(*mut Ctx, *const u8) -> u64 =
+                    std::mem::transmute(base);
+                enter(ctx, base.add(at as usize))
+            };
+            let spent = (given - self.ctx.fuel) as u64;
+            *fuel -= spent;
+            self.stats.interpreted += host.interpreted;
+            wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
+            let stop = host.stop.take();
+            let (start, end, ..) = compiled.chunks[(why >> 8) as usize];
+            let start = start & !3;
+            if let Some((mut other, lds)) = before
+                && why & 0xff != emit::EXIT_RESTART
+                && stop.is_none()
+            {
+                let from = other.clone();
+                let mut now = wave.clone();
+                let mut fuel = spent;
+                let mut lds = lds;
+                let stop = self.interp.run(
+                    &mut other,
+                    &mut Machine {
+                        lds: &mut lds,
+                        ..*machine
+                    },
+                    &mut fuel,
+                );
+                now.pc = match why & 0xff {
+                    emit::EXIT_LEAVE | emit::EXIT_FUEL => start,
+                    emit::EXIT_END => end - 4,
+                    emit::EXIT_BARRIER => end,
+                    _ => now.pc,
+                };
+                check(&from, &now, &other, machine, &stop);
+                assert!(machine.lds.0 == lds.0, "LDS differs after {:#x}", from.pc);
+                if why & 0xff == emit::EXIT_FUEL {
+                    wave.pc = start;
+                    continue;
+                }
+            }
+            match why & 0xff {
+                emit::EXIT_LEAVE => wave.pc = start,
+                emit::EXIT_STOP => {
+                    if let Some(stop) = stop {
+                        return stop;
+                    }
+                }
+                emit::EXIT_END => {
+                    wave.pc = end - 4;
+                    machine.global.ended(wave.number);
+                    return Stop::Endpgm;
+                }
+                emit::EXIT_BARRIER => {
+                    wave.pc = end;
+                    return Stop::Barrier;
+                }
+                emit::EXIT_FUEL if begun != *fuel => {
+                    // The rest is for the next turn, which begins where a chunk does.
+                    wave.pc = start;
+                    return Stop::Limit;
+                }
+                which => {
+                    wave.pc = start;
+                    self.stats.restarts += (which == emit::EXIT_RESTART) as u64;
+                    // The chunk on the interpreter, as far as the fuel goes.
+                    loop {
+                        if let Some(stop) = self.one(wave, machine, fuel) {
+                            return stop;
+                        }
+                        if wave.pc <= start || wave.pc >= end {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Panics where two waves that began as `from` differ.
+fn check(
+    from: &WaveState,
+    jit: &WaveState,
+    interp: &WaveState,
+    machine: &Machine<'_>,
+    stop: &Stop,
+) {
+    if jit == interp {
+        return;
+    }
+    let mut text = String::new();
+    let mut pc = from.pc;
+    for _ in 0..400 {
+        let Some(insn) = fetch(machine, pc) else {
+            break;
+        };
+        text += &format!("{pc:#x}: {insn:?} ");
+        gcn_isa::print::print(&insn, &gcn_isa::print::Style::LLVM, &mut text);
+        text.push('\n');
+        pc += insn.len as u64;
+        if insn.row.name.contains("branch") || insn.row.name == "s_endpgm" {
+            break;
+        }
+    }
+    for (n, (a, b)) in jit.vgprs.iter().zip(&interp.vgprs).enumerate() {
+        for lane in 0..64 {
+            if a[lane] != b[lane] {
+                text += &format!(
+                    "v{n}[{lane}]: jit {:#x}, interpreter {:#x}, before {:#x}\n",
+                    a[lane], b[lane], from.vgprs[n][lane]
+                );
+                break;
+            }
+        }
+    }
+    for (n, (a, b)) in jit.sgprs.iter().zip(&interp.sgprs).enumerate() {
+        if a != b {
+            text += &format!(
+                "s{n}: jit {a:#x}, interpreter {b:#x}, before {:#x}\n",
+                from.sgprs[n]
+            );
+        }
+    }
+    text += &format!(
+        "scc {} {}, pc {:#x} {:#x}, clock {} {}, exec before {:#x}, stop {stop:?}",
+        jit.scc,
+        interp.scc,
+        jit.pc,
+        interp.pc,
+        jit.clock,
+        interp.clock,
+        from.exec()
+    );
+    panic!("compiled code differs after {:#x}:\n{text}", from.pc);
+}
+
+/// Compiled code that outlives dispatches: engines take it up again where the last ones left it.
+#[derive(Clone, Default)]
+pub struct Cache(Arc<Mutex<Vec<Jit>>>);
+
+impl Cache {
+    /// An engine that knows what one before it has compiled. Code that has changed since is compiled anew.
+    pub fn engine(&self) -> Kept {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut jit = kept.unwrap_or_default();
+        jit.session += 1;
+        jit.recorded = None;
+        jit.interp.forget();
+        Kept {
+            jit: Some(jit),
+            cache: self.clone(),
+        }
+    }
+}
+
+/// An engine of a [`Cache`].
+pub struct Kept {
+    jit: Option<Jit>,
+    cache: Cache,
+}
+
+impl Kept {
+    fn jit(&mut self) -> &mut Jit {
+        self.jit.get_or_insert_with(Jit::new)
+    }
+}
+
+impl Engine for Kept {
+    fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
+        self.jit().run(wave, machine, fuel)
+    }
+
+    fn slice(&self) -> u64 {
+        SLICE
+    }
+
+    fn forget(&mut self) {
+        self.jit().forget();
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(jit) = self.jit.take() {
+            self.cache
+                .0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(jit);
+        }
+    }
+}

@@ -1,0 +1,1896 @@
+//! From decoded instructions to chunks: straight pieces of code, each a graph of values and what it changes.
+//!
+//! A chunk can be begun again: nothing that it reads is changed before all that can go wrong in it has been looked at.
+//! So whatever compiled code does not do itself (a fault, a NaN whose bits the host would choose otherwise) makes it leave
+//! the chunk and the interpreter run it from its first instruction.
+
+use crate::ir::{Graph, I, Id, Unsupported};
+use gcn_emu::fp::{Mode, Round};
+use gcn_emu::operands::{Modifiers, Opnd, Place};
+use gcn_isa::access::{FactTable, Facts, File};
+use gcn_isa::decode::Insn;
+use gcn_isa::flow::Flow;
+use gcn_isa::format::{Encoding, Field, Format};
+use gcn_isa::meaning::{Change, Op, Program, Signal, Space, State};
+use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
+use gcn_isa::shape::{Access, Mods, Role, Ty};
+use gcn_isa::target::{Gen, Target};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// How MXCSR must stand: the rounding as MODE numbers it, and whether denormal operands are zeros.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FpKey {
+    pub round: u8,
+    pub daz: bool,
+}
+
+/// Which lanes of a VGPR are looked at later.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Live {
+    No,
+    /// At most those that are on here.
+    On,
+    All,
+}
+
+/// A store instruction.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub space: Space,
+    pub lo: Id,
+    /// The upper half of the address; of LDS the limit.
+    pub hi: Id,
+    pub offset: i32,
+    /// Bytes of an element.
+    pub bytes: u8,
+    pub data: Vec<Id>,
+}
+
+/// Where a chunk goes on.
+#[derive(Clone, Debug)]
+pub enum Tail {
+    Jump(u64),
+    Branch {
+        when: Id,
+        taken: u64,
+        next: u64,
+    },
+    /// The interpreter runs the chunk's one instruction; then on with the next, or at wave.pc where it jumps.
+    Interpret {
+        jumps: bool,
+    },
+    /// s_endpgm.
+    End,
+    Barrier,
+    /// To the dispatcher: this unit does not go on.
+    Leave,
+}
+
+/// A chunk.
+pub struct Chunk {
+    pub start: u64,
+    pub end: u64,
+    pub insns: u32,
+    pub graph: Vec<crate::ir::Node>,
+    /// VGPRs that take a value, and which lanes of it matter.
+    pub vgprs: Vec<(u16, Id, Live)>,
+    pub sgprs: Vec<(u8, Id)>,
+    pub scc: Option<Id>,
+    pub store: Option<Store>,
+    /// Dwords that go side by side to the address plus the constant.
+    pub rows: Vec<(Id, i32, Id)>,
+    /// Truth values, of the wave or a lane, that must be false.
+    pub guards: Vec<Id>,
+    pub fp: Option<FpKey>,
+    pub tail: Tail,
+}
+
+/// What is known of an instruction before it is lowered.
+struct Known {
+    insn: Insn,
+    flow: Flow,
+    vreads: Vec<u16>,
+    vwrites: Vec<u16>,
+    sreads: u128,
+    swrites: u128,
+    scc: (bool, bool),
+    exec: ExecChange,
+    /// Reads of VGPRs may be of lanes that are off, and its writes leave something.
+    odd: bool,
+    everything: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum ExecChange {
+    None,
+    Narrows,
+    Any,
+}
+
+/// What is alive between two instructions.
+#[derive(Clone, PartialEq)]
+struct Alive {
+    v: [Live; 256],
+    s: u128,
+    scc: bool,
+}
+
+impl Alive {
+    fn nothing() -> Alive {
+        Alive {
+            v: [Live::No; 256],
+            s: 0,
+            scc: false,
+        }
+    }
+    fn everything() -> Alive {
+        Alive {
+            v: [Live::All; 256],
+            s: !0,
+            scc: true,
+        }
+    }
+    fn join(&mut self, other: &Alive) {
+        for (a, b) in self.v.iter_mut().zip(&other.v) {
+            *a = (*a).max(*b);
+        }
+        self.s |= other.s;
+        self.scc |= other.scc;
+    }
+}
+
+/// The code that is compiled as one: what can be reached from an address by direct jumps.
+pub struct Unit {
+    pub chunks: Vec<Chunk>,
+}
+
+/// What a unit is made for.
+pub struct Setting<'a> {
+    pub target: Target,
+    pub mode: u32,
+    /// VGPRs that the wave has.
+    pub vgprs: u16,
+    /// All registers matter where the code ends: there is somebody to look at them.
+    pub all_live: bool,
+    /// All registers are written at the end of every chunk.
+    pub keep_all: bool,
+    /// The scalar registers as they are now, from which buffer resources are guessed.
+    pub sgprs: [u32; 128],
+    pub facts: &'a FactTable,
+    pub fetch: &'a dyn Fn(u64) -> Option<Insn>,
+}
+
+/// The most instructions of a unit.
+const MOST: usize = 6000;
+/// The most instructions of a chunk.
+const CHUNK: u32 = 400;
+
+pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
+    let mut known: BTreeMap<u64, Known> = BTreeMap::new();
+    let mut leaders = BTreeSet::from([entry]);
+    let mut work = vec![entry];
+    while let Some(mut pc) = work.pop() {
+        while !known.contains_key(&pc) && known.len() < MOST {
+            let Some(insn) = (s.fetch)(pc) else { break };
+            let k = know(insn, s);
+            let next = pc + insn.len as u64;
+            let target = k.flow.target(pc, &insn);
+            let goes_on = k.flow.falls_through();
+            let plain = k.flow == Flow::Next;
+            known.insert(pc, k);
+            if let Some(target) = target {
+                leaders.insert(target);
+                work.push(target);
+            }
+            if !plain {
+                leaders.insert(next);
+            }
+            if !goes_on {
+                break;
+            }
+            pc = next;
+        }
+        if known.contains_key(&pc) {
+            // It runs into known code, perhaps in the middle: where else it is come to is found below.
+        }
+    }
+    let alive = liveness(&known, s);
+    let mut chunks = Vec::new();
+    let mut b = Builder::new(s);
+    let pcs: Vec<u64> = known.keys().copied().collect();
+    for (i, &pc) in pcs.iter().enumerate() {
+        let k = &known[&pc];
+        let next = pc + k.insn.len as u64;
+        if b.insns > 0 && (leaders.contains(&pc) || b.end != pc) {
+            b.finish(Tail::Jump(b.end), &alive, &mut chunks);
+        }
+        if b.insns >= CHUNK {
+            b.finish(Tail::Jump(b.end), &alive, &mut chunks);
+        }
+        if leaders.contains(&pc) || b.end != pc {
+            b.known.clear();
+        }
+        if b.insns == 0 {
+            b.start = pc;
+            b.end = pc;
+        }
+        b.step(pc, k, &alive, &mut chunks);
+        let last = pcs.get(i + 1).is_none_or(|&n| n != next);
+        if b.insns > 0 && last {
+            let to = b.end;
+            b.finish(Tail::Jump(to), &alive, &mut chunks);
+        }
+    }
+    // What is gone to and not there is left to the dispatcher.
+    let starts: BTreeSet<u64> = chunks.iter().map(|c| c.start).collect();
+    let mut missing = BTreeSet::new();
+    for c in &chunks {
+        let mut want = |pc: u64| {
+            if !starts.contains(&pc) {
+                missing.insert(pc);
+            }
+        };
+        match c.tail {
+            Tail::Jump(pc) => want(pc),
+            Tail::Branch { taken, next, .. } => {
+                want(taken);
+                want(next);
+            }
+            Tail::Interpret { .. } => want(c.end),
+            _ => {}
+        }
+    }
+    for pc in missing {
+        chunks.push(Chunk {
+            start: pc,
+            end: pc,
+            insns: 0,
+            graph: Vec::new(),
+            vgprs: Vec::new(),
+            sgprs: Vec::new(),
+            scc: None,
+            store: None,
+            rows: Vec::new(),
+            guards: Vec::new(),
+            fp: None,
+            tail: Tail::Leave,
+        });
+    }
+    Unit { chunks }
+}
+
+fn bit(code: u16) -> u128 {
+    if code < 128 { 1 << code } else { 0 }
+}
+
+/// What an instruction reads and writes.
+fn know(insn: Insn, s: &Setting<'_>) -> Known {
+    let facts: &Facts = s.facts.of(&insn);
+    let program = gcn_emu::interp::program(&insn);
+    let mut k = Known {
+        insn,
+        flow: facts.flow(&insn),
+        vreads: Vec::new(),
+        vwrites: Vec::new(),
+        sreads: 0,
+        swrites: 0,
+        scc: (false, false),
+        exec: ExecChange::None,
+        odd: odd(&insn, program, s),
+        // Where MODE may change, so may what the code behind is.
+        everything: program.untold || changes_mode(&insn),
+    };
+    for a in facts.accesses(&insn) {
+        let range = a.first..a.first + a.count as u16;
+        if a.anywhere {
+            k.everything = true;
+        }
+        match a.file {
+            File::Vector => {
+                let list = if a.write {
+                    &mut k.vwrites
+                } else {
+                    &mut k.vreads
+                };
+                list.extend(range.map(|r| if r < s.vgprs { r } else { 0 }));
+            }
+            File::Scalar => {
+                let bits = range.fold(0, |bits, r| bits | bit(r));
+                if !a.write {
+                    k.sreads |= bits;
+                } else {
+                    if bits & (bit(EXEC) | bit(EXEC + 1)) != 0 {
+                        k.exec = exec_change(&insn, program);
+                    }
+                    if !a.partial {
+                        k.swrites |= bits;
+                    }
+                }
+            }
+            File::Scc if a.write => k.scc.1 |= !a.partial,
+            File::Scc => k.scc.0 = true,
+            File::Hwreg => {}
+        }
+    }
+    if k.insn.row.format.is_vector() {
+        k.sreads |= bit(EXEC) | bit(EXEC + 1);
+    }
+    k
+}
+
+/// Whether an instruction looks at VGPRs' lanes that are off, or leaves some of what its destination was.
+fn odd(insn: &Insn, program: &Program, s: &Setting<'_>) -> bool {
+    let mods = Modifiers::new(insn);
+    if mods.dpp.is_some() || s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
+        return true;
+    }
+    let crosses = program
+        .nodes
+        .iter()
+        .any(|n| matches!(n.op, Op::ReadLane | Op::SendLane | Op::Vgpr | Op::FirstLane));
+    let leaves = program
+        .effects
+        .iter()
+        .any(|e| e.when.is_some() || matches!(e.change, Change::DstLane(_) | Change::Vgpr));
+    let parts = insn.row.shape.slots.iter().any(|slot| {
+        slot.access != Access::Read && {
+            let o = Opnd::new(insn, slot);
+            matches!(o.place, Place::Vgpr(_))
+                && (o.sel != 6 && mods.unused == 2
+                    || slot.ty.bits() == 16 && (o.high || mods.keeps_upper))
+        }
+    });
+    crosses || leaves || parts
+}
+
+/// Whether an instruction only turns lanes off.
+fn exec_change(insn: &Insn, program: &Program) -> ExecChange {
+    let is_exec = |slot: u8| {
+        let o = Opnd::new(insn, &insn.row.shape.slots[slot as usize]);
+        o.place == Place::Scalar(EXEC) && o.ty.bits() == 64
+    };
+    fn narrow(p: &Program, node: u16, is_exec: &dyn Fn(u8) -> bool) -> bool {
+        let n = &p.nodes[node as usize];
+        match n.op {
+            Op::Get(State::Exec) => true,
+            Op::Src(slot) => is_exec(slot),
+            Op::And => narrow(p, n.args[0], is_exec) || narrow(p, n.args[1], is_exec),
+            _ => false,
+        }
+    }
+    let vector = insn.row.format.is_vector();
+    for e in &program.effects {
+        let hits = match e.change {
+            Change::Set(State::Exec) => true,
+            Change::Dst(slot) | Change::DstDword(slot, _) => {
+                let o = Opnd::new(insn, &insn.row.shape.slots[slot as usize]);
+                matches!(o.place, Place::Scalar(c) if c + o.ty.dwords() as u16 > EXEC && c <= EXEC + 1)
+            }
+            Change::Sgpr | Change::SgprPair => true,
+            _ => false,
+        };
+        if !hits {
+            continue;
+        }
+        // A compare's bits are those of lanes that are on.
+        let fine = vector && program.nodes[e.value as usize].out == Ty::Bool
+            || narrow(program, e.value, &is_exec)
+                && program.nodes[e.value as usize].out.bits() == 64;
+        if !fine || e.when.is_some() {
+            return ExecChange::Any;
+        }
+    }
+    ExecChange::Narrows
+}
+
+/// What is alive before each instruction.
+fn liveness(known: &BTreeMap<u64, Known>, s: &Setting<'_>) -> HashMap<u64, Alive> {
+    let outside = Alive::everything();
+    let mut before: HashMap<u64, Alive> = HashMap::with_capacity(known.len());
+    let pcs: Vec<u64> = known.keys().rev().copied().collect();
+    loop {
+        let mut changed = false;
+        for &pc in &pcs {
+            let k = &known[&pc];
+            let next = pc + k.insn.len as u64;
+            let nothing = Alive::nothing();
+            let at = |pc: u64| match before.get(&pc) {
+                Some(a) => a,
+                None if known.contains_key(&pc) => &nothing,
+                None => &outside,
+            };
+            let mut a = match k.flow {
+                Flow::Next => at(next).clone(),
+                Flow::Branch { links: true, .. } | Flow::Indirect { .. } | Flow::Trap => {
+                    Alive::everything()
+                }
+                Flow::Branch { .. } => {
+                    let mut a = at(k.flow.target(pc, &k.insn).unwrap_or(next)).clone();
+                    if k.flow.falls_through() {
+                        a.join(at(next));
+                    }
+                    a
+                }
+                Flow::End if s.all_live => Alive::everything(),
+                Flow::End => Alive::nothing(),
+            };
+            if k.everything {
+                a = Alive::everything();
+            } else {
+                back(k, &mut a);
+            }
+            if before.get(&pc) != Some(&a) {
+                before.insert(pc, a);
+                changed = true;
+            }
+        }
+        if !changed {
+            return before;
+        }
+    }
+}
+
+/// From what is alive after an instruction to what is alive before it.
+fn back(k: &Known, a: &mut Alive) {
+    if k.exec == ExecChange::Any {
+        for v in &mut a.v {
+            if *v == Live::On {
+                *v = Live::All;
+            }
+        }
+    }
+    if !k.odd {
+        for &w in &k.vwrites {
+            let v = &mut a.v[w as usize];
+            if *v == Live::On {
+                *v = Live::No;
+            }
+        }
+    }
+    a.s &= !k.swrites;
+    if k.scc.1 {
+        a.scc = false;
+    }
+    let how = if k.odd { Live::All } else { Live::On };
+    for &r in &k.vreads {
+        let v = &mut a.v[r as usize];
+        *v = (*v).max(how);
+    }
+    if k.odd {
+        for &w in &k.vwrites {
+            a.v[w as usize] = Live::All;
+        }
+    }
+    a.s |= k.sreads;
+    a.scc |= k.scc.0;
+}
+
+/// A chunk being made.
+struct Builder<'a> {
+    s: &'a Setting<'a>,
+    g: Graph,
+    start: u64,
+    end: u64,
+    insns: u32,
+    /// The end of the last vector instruction.
+    vector_end: u64,
+    /// The last instruction.
+    last: u64,
+    /// It is a jump.
+    jumped: bool,
+    v: HashMap<u16, Id>,
+    sc: HashMap<u8, Id>,
+    scc: Option<Id>,
+    /// Scalar registers whose values are known at the chunk's start.
+    known: HashMap<u8, u32>,
+    store: Option<Store>,
+    /// Rows that the chunk has read, and those that it writes at its end.
+    row_loads: Vec<(Id, i32)>,
+    rows: Vec<(Id, i32, Id)>,
+    loads: bool,
+    guards: Vec<Id>,
+    fp: Option<FpKey>,
+    /// Of each value: a scalar that depends on lanes.
+    late: Vec<bool>,
+}
+
+/// A node's value while an instruction is lowered.
+#[derive(Clone, Copy)]
+enum Val {
+    Id(Id),
+    /// A memory address: the value and a constant.
+    Address(Id, i32),
+    /// The address of the first lane's dword of a row of them, and an offset within the lanes' elements.
+    Row(Id, i32),
+    /// What a guard sees to that nobody needs.
+    Never,
+    /// A value that nobody asked for yet and that has no code.
+    None,
+}
+
+/// Why an instruction does not become a part of the chunk.
+enum Not {
+    /// It may in a new chunk.
+    Here,
+    /// The interpreter is to run it.
+    Ever,
+}
+
+impl From<Unsupported> for Not {
+    fn from(_: Unsupported) -> Not {
+        Not::Ever
+    }
+}
+
+/// What an instruction changes.
+#[derive(Default)]
+struct Changes {
+    v: Vec<(u16, Id)>,
+    s: Vec<(u8, Id)>,
+    scc: Option<Id>,
+    jump: Option<(Option<Id>, u64)>,
+    signal: Option<Signal>,
+    store: Option<Store>,
+    rows: Vec<(Id, i32, Id)>,
+    /// What must be false of an atomic before it happens, and its place in the graph.
+    atomic: Option<(Id, usize)>,
+    guards: Vec<Id>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(s: &'a Setting<'a>) -> Builder<'a> {
+        Builder {
+            s,
+            g: Graph {
+                nodes: Vec::new(),
+                generation: s.target.generation(),
+                mode: s.mode,
+            },
+            start: 0,
+            end: 0,
+            insns: 0,
+            vector_end: 0,
+            last: 0,
+            jumped: false,
+            v: HashMap::new(),
+            sc: HashMap::new(),
+            scc: None,
+            known: HashMap::new(),
+            store: None,
+            row_loads: Vec::new(),
+            rows: Vec::new(),
+            loads: false,
+            guards: Vec::new(),
+            fp: None,
+            late: Vec::new(),
+        }
+    }
+
+    /// Ends the chunk.
+    fn finish(&mut self, tail: Tail, alive: &HashMap<u64, Alive>, chunks: &mut Vec<Chunk>) {
+        let everything = Alive::everything();
+        let after = |pc: u64| alive.get(&pc).unwrap_or(&everything);
+        let nothing = Alive::nothing();
+        let ends = matches!(tail, Tail::End) && !self.s.all_live;
+        let (mut v_after, mut s_after) = (after(self.vector_end), after(self.end));
+        if matches!(tail, Tail::Branch { .. } | Tail::Jump(_)) && self.insns > 0 {
+            // What is alive before a branch is so on both ways from it, and branches change no register.
+            let jumps = |pc: u64| self.jumped && pc == self.end;
+            if self.jumped {
+                s_after = after(self.last);
+            }
+            if jumps(self.vector_end) {
+                v_after = after(self.last);
+            }
+        }
+        if ends {
+            (v_after, s_after) = (&nothing, &nothing);
+        } else if self.s.keep_all {
+            (v_after, s_after) = (&everything, &everything);
+        }
+        let mut vgprs: Vec<_> = self
+            .v
+            .drain()
+            .filter(|&(n, id)| self.g.get(id).op != I::VIn(n))
+            .map(|(n, id)| (n, id, v_after.v[n as usize]))
+            .filter(|w| w.2 != Live::No)
+            .collect();
+        vgprs.sort_by_key(|w| w.0);
+        // What holds its value already.
+        let g = &self.g;
+        let known = &self.known;
+        self.sc.retain(|code, id| {
+            known
+                .get(code)
+                .is_none_or(|&v| g.value_of(*id) != Some(v as u64))
+        });
+        // What the chunk behind it, if nothing else leads there, starts from.
+        for (&code, &id) in &self.sc {
+            match self.g.value_of(id) {
+                // One that nobody needs is not written.
+                Some(v) if s_after.s >> code & 1 != 0 => self.known.insert(code, v as u32),
+                Some(_) => self.known.remove(&code),
+                None if self.g.get(id).op == I::SIn(code) => None,
+                None => self.known.remove(&code),
+            };
+        }
+        // EXEC stands for its register.
+        self.known
+            .retain(|&code, _| code as u16 != EXEC && code as u16 != EXEC + 1);
+        if !matches!(tail, Tail::Jump(_)) || self.jumped {
+            self.known.clear();
+        }
+        let mut sgprs: Vec<_> = self
+            .sc
+            .drain()
+            .filter(|&(c, id)| self.g.get(id).op != I::SIn(c) && s_after.s >> c & 1 != 0)
+            .collect();
+        sgprs.sort_by_key(|w| w.0);
+        let scc = self
+            .scc
+            .take()
+            .filter(|&id| s_after.scc && self.g.get(id).op != I::SccIn);
+        chunks.push(Chunk {
+            start: self.start,
+            end: self.end,
+            insns: self.insns,
+            graph: std::mem::take(&mut self.g.nodes),
+            vgprs,
+            sgprs,
+            scc,
+            store: self.store.take(),
+            rows: std::mem::take(&mut self.rows),
+            guards: std::mem::take(&mut self.guards),
+            fp: self.fp.take(),
+            tail,
+        });
+        self.late.clear();
+        self.row_loads.clear();
+        self.loads = false;
+        self.insns = 0;
+        self.start = self.end;
+    }
+
+    /// Takes an instruction up, ending chunks before and behind it where it must be so.
+    fn step(&mut self, pc: u64, k: &Known, alive: &HashMap<u64, Alive>, chunks: &mut Vec<Chunk>) {
+        let next = pc + k.insn.len as u64;
+        let mut tried = self.lower(pc, k);
+        if matches!(tried, Err(Not::Here)) && self.insns > 0 {
+            self.finish(Tail::Jump(pc), alive, chunks);
+            tried = self.lower(pc, k);
+        }
+        let Ok(changes) = tried else {
+            if self.insns > 0 {
+                self.finish(Tail::Jump(pc), alive, chunks);
+            }
+            self.start = pc;
+            self.end = next;
+            self.insns = 1;
+            self.vector_end = next;
+            let jumps = k.flow != Flow::Next || changes_mode(&k.insn);
+            self.finish(Tail::Interpret { jumps }, alive, chunks);
+            return;
+        };
+        for (n, id) in changes.v {
+            self.v.insert(n, id);
+        }
+        for (c, id) in changes.s {
+            self.sc.insert(c, id);
+        }
+        if changes.scc.is_some() {
+            self.scc = changes.scc;
+        }
+        if changes.store.is_some() {
+            self.store = changes.store;
+        }
+        for row in changes.rows {
+            // The last one counts.
+            self.rows.retain(|r| (r.0, r.1) != (row.0, row.1));
+            self.rows.push(row);
+        }
+        self.guards.extend(changes.guards);
+        self.insns += 1;
+        self.end = next;
+        self.last = pc;
+        self.jumped = changes.jump.is_some();
+        if k.insn.row.format.is_vector() || self.insns == 1 {
+            self.vector_end = next;
+        }
+        if let Some((cut, at)) = changes.atomic {
+            chunks.push(Chunk {
+                start: pc,
+                end: next,
+                insns: 0,
+                graph: self.g.nodes[..at].to_vec(),
+                vgprs: Vec::new(),
+                sgprs: Vec::new(),
+                scc: None,
+                store: None,
+                rows: Vec::new(),
+                guards: vec![cut],
+                fp: None,
+                tail: Tail::Jump(pc + 1),
+            });
+            // An address that no instruction has.
+            self.start = pc + 1;
+            self.finish(Tail::Jump(next), alive, chunks);
+            return;
+        }
+        match (changes.jump, changes.signal) {
+            (_, Some(Signal::Endpgm)) => self.finish(Tail::End, alive, chunks),
+            (_, Some(Signal::Barrier)) => self.finish(Tail::Barrier, alive, chunks),
+            (Some((None, to)), _) => self.finish(Tail::Jump(to), alive, chunks),
+            (Some((Some(when), to)), _) => {
+                let tail = match self.g.value_of(when) {
+                    Some(v) => Tail::Jump(if v & 1 != 0 { to } else { next }),
+                    None => Tail::Branch {
+                        when,
+                        taken: to,
+                        next,
+                    },
+                };
+                self.finish(tail, alive, chunks);
+            }
+            _ => {}
+        }
+    }
+
+    fn vgpr(&mut self, n: u16) -> Id {
+        let n = if n < self.s.vgprs { n } else { 0 };
+        if let Some(&id) = self.v.get(&n) {
+            return id;
+        }
+        let id = self.g.node(I::VIn(n), Ty::B32, Ty::B32, true, [0; 3]);
+        self.v.insert(n, id);
+        id
+    }
+
+    fn sgpr(&mut self, code: u16) -> Id {
+        if code >= 128 {
+            return self.g.constant(Ty::B32, 0);
+        }
+        if let Some(&id) = self.sc.get(&(code as u8)) {
+            return id;
+        }
+        if let Some(&v) = self.known.get(&(code as u8)) {
+            return self.c32(v as u64);
+        }
+        let id = self
+            .g
+            .node(I::SIn(code as u8), Ty::B32, Ty::B32, false, [0; 3]);
+        self.sc.insert(code as u8, id);
+        id
+    }
+
+    fn sgpr_pair(&mut self, code: u16) -> Id {
+        let (lo, hi) = (self.sgpr(code), self.sgpr(code + 1));
+        self.g.pair(lo, hi)
+    }
+
+    fn scc(&mut self) -> Id {
+        match self.scc {
+            Some(id) => id,
+            None => {
+                let id = self.g.node(I::SccIn, Ty::Bool, Ty::Bool, false, [0; 3]);
+                self.scc = Some(id);
+                id
+            }
+        }
+    }
+
+    fn exec(&mut self) -> Id {
+        self.g.node(I::Exec, Ty::Bool, Ty::Bool, true, [0; 3])
+    }
+
+    fn c32(&mut self, value: u64) -> Id {
+        self.g.constant(Ty::B32, value)
+    }
+
+    /// Lowers an instruction. Whatever comes of it, only the graph has grown.
+    fn lower(&mut self, pc: u64, k: &Known) -> Result<Changes, Not> {
+        let nodes = self.g.nodes.len();
+        let (v, sc, scc, fp) = (self.v.clone(), self.sc.clone(), self.scc, self.fp);
+        let loads = self.loads;
+        let row_loads = self.row_loads.len();
+        let result = self.try_lower(pc, k);
+        if result.is_err() {
+            self.g.nodes.truncate(nodes);
+            self.late.truncate(nodes);
+            (self.v, self.sc, self.scc, self.fp, self.loads) = (v, sc, scc, fp, loads);
+            self.row_loads.truncate(row_loads);
+        }
+        result
+    }
+
+    fn try_lower(&mut self, pc: u64, k: &Known) -> Result<Changes, Not> {
+        let insn = &k.insn;
+        let program = gcn_emu::interp::program(insn);
+        if program.untold {
+            return Err(Not::Ever);
+        }
+        let vector = insn.row.format.is_vector();
+        let mods = Modifiers::new(insn);
+        let generation = self.s.target.generation();
+        if vector {
+            if self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && generation >= Gen::Gfx8
+                || mods.dpp.is_some()
+            {
+                return Err(Not::Ever);
+            }
+            let exec = |c: u16| {
+                self.sc
+                    .get(&(c as u8))
+                    .is_some_and(|&id| self.g.get(id).op != I::SIn(c as u8))
+            };
+            if exec(EXEC) || exec(EXEC + 1) {
+                return Err(Not::Here);
+            }
+        }
+        if matches!(
+            insn.row.format,
+            Format::Mtbuf | Format::Mimg | Format::Exp | Format::Vintrp
+        ) && !program.nodes.is_empty()
+            && program.nodes.iter().any(|n| matches!(n.op, Op::Address))
+        {
+            return Err(Not::Ever);
+        }
+        let to_lds = matches!(
+            insn.row.format,
+            Format::Flat | Format::Global | Format::Mubuf
+        ) && insn.field(Field::Lds) != 0;
+        if to_lds || insn.row.format == Format::Ds && insn.field(Field::Gds) != 0 {
+            return Err(Not::Ever);
+        }
+        let first = self.g.nodes.len();
+        let operands: Vec<Opnd> = insn
+            .row
+            .shape
+            .slots
+            .iter()
+            .map(|slot| Opnd::new(insn, slot))
+            .collect();
+        let mut out = Changes::default();
+        let mut vals: Vec<Val> = Vec::with_capacity(program.nodes.len());
+        let groups = groups(program);
+        let mut made: HashMap<usize, Id> = HashMap::new();
+        let needed = needed(program);
+        let next = pc + insn.len as u64;
+        for (at, node) in program.nodes.iter().enumerate() {
+            if !needed[at] {
+                vals.push(Val::None);
+                continue;
+            }
+            let arg = |k: usize| match vals[node.args[k] as usize] {
+                Val::Id(id) => Ok(id),
+                _ => Err(Not::Ever),
+            };
+            let id = match node.op {
+                Op::Const(value) => self.g.constant(node.out, value),
+                Op::Src(slot) => self.read(&operands[slot as usize], None, vector)?,
+                Op::SrcDword(slot, d) => self.read(&operands[slot as usize], Some(d), vector)?,
+                Op::Field(field) => self.c32(insn.field(field) as u64),
+                Op::CodeOf(slot) => {
+                    let code = operands[slot as usize].code.unwrap_or(0);
+                    self.c32(code as u64)
+                }
+                Op::Lane if vector => self.g.node(I::Lane, Ty::U32, Ty::U32, true, [0; 3]),
+                Op::Get(state) => match state {
+                    State::Scc => self.scc(),
+                    State::Exec => self.sgpr_pair(EXEC),
+                    State::Vcc => self.sgpr_pair(VCC),
+                    State::M0 => self.sgpr(M0),
+                    State::Pc => self.g.constant(Ty::B64, next),
+                    _ => return Err(Not::Ever),
+                },
+                Op::Address if insn.row.format == Format::Mubuf => {
+                    let v = self.buffer(insn, &operands, &mut out)?;
+                    vals.push(v);
+                    continue;
+                }
+                Op::Address => {
+                    let (id, offset) = self.address(insn, &operands)?;
+                    vals.push(Val::Address(id, offset));
+                    continue;
+                }
+                Op::Load(space, offset) => {
+                    if self.store.is_some() {
+                        return Err(Not::Here);
+                    }
+                    if let Val::Row(address, plus) = vals[node.args[0] as usize] {
+                        if node.out.bits() != 32 {
+                            return Err(Not::Ever);
+                        }
+                        let at = row_offset(plus + offset).ok_or(Not::Ever)?;
+                        if let Some(row) = self.rows.iter().find(|r| (r.0, r.1) == (address, at)) {
+                            vals.push(Val::Id(row.2));
+                            continue;
+                        }
+                        if self.rows.iter().any(|r| r.0 != address) {
+                            return Err(Not::Here);
+                        }
+                        self.loads = true;
+                        self.row_loads.push((address, at));
+                        vals.push(Val::Id(self.g.node(
+                            I::Row(at),
+                            Ty::B32,
+                            Ty::B32,
+                            true,
+                            [address, 0, 0],
+                        )));
+                        continue;
+                    }
+                    if !self.rows.is_empty() && vector && space != Space::Lds {
+                        return Err(Not::Here);
+                    }
+                    let (address, plus) = match vals[node.args[0] as usize] {
+                        Val::Address(id, plus) => (id, plus),
+                        Val::Id(id) => (id, 0),
+                        _ => return Err(Not::Ever),
+                    };
+                    let bytes = (node.out.bits() / 8).max(1) as u8;
+                    let (group, part, count, first_offset) = groups[&at];
+                    self.loads = true;
+                    let id = match made.get(&group) {
+                        Some(&id) => id,
+                        None => {
+                            let offset0 = plus.checked_add(first_offset).ok_or(Not::Ever)?;
+                            let id = self.load(space, bytes, count, address, offset0, vector)?;
+                            made.insert(group, id);
+                            id
+                        }
+                    };
+                    let _ = offset;
+                    self.g
+                        .node(I::Part(part), Ty::B32, Ty::B32, vector, [id, 0, 0])
+                }
+                Op::Atomic(Space::Lds, op) => {
+                    if out.atomic.is_some() {
+                        return Err(Not::Ever);
+                    }
+                    if self.insns > 0 {
+                        return Err(Not::Here);
+                    }
+                    use gcn_isa::meaning::AtomicOp as A;
+                    let known = matches!(
+                        op,
+                        A::Swap | A::Add | A::Sub | A::And | A::Or | A::Xor | A::Min | A::Max
+                    );
+                    if !known || node.ty.bits() != 32 || node.ty.is_float() {
+                        return Err(Not::Ever);
+                    }
+                    let address = match vals[node.args[0] as usize] {
+                        Val::Address(id, plus) => self.plus(id, plus)?,
+                        Val::Id(id) => id,
+                        _ => return Err(Not::Ever),
+                    };
+                    let data = match vals[node.args[1] as usize] {
+                        Val::Id(id) => id,
+                        _ => return Err(Not::Ever),
+                    };
+                    let (lo, limit) = self.place(Space::Lds, address)?;
+                    // One that is no multiple of 4 faults, which must be known before the first lane's is done.
+                    let (three, zero) = (self.c32(3), self.c32(0));
+                    let cut = self.g.alu(Op::And, Ty::B32, Ty::B32, [lo, three, 0])?;
+                    let cut = self.g.alu(Op::Ne, Ty::B32, Ty::Bool, [cut, zero, 0])?;
+                    let exec = self.exec();
+                    let cut = if self.g.get(cut).vec {
+                        self.g.alu(Op::And, Ty::Bool, Ty::Bool, [cut, exec, 0])?
+                    } else {
+                        cut
+                    };
+                    out.atomic = Some((cut, self.g.nodes.len()));
+                    self.g
+                        .node(I::LdsAtomic(op), node.ty, Ty::B32, true, [lo, limit, data])
+                }
+                Op::Select => {
+                    let cond = arg(0)?;
+                    let (b, c) = (vals[node.args[1] as usize], vals[node.args[2] as usize]);
+                    match (b, c) {
+                        (Val::Never, Val::Never) => {
+                            vals.push(Val::Never);
+                            continue;
+                        }
+                        (Val::Never, Val::Id(c)) => {
+                            out.guards.push(cond);
+                            c
+                        }
+                        (Val::Id(b), Val::Id(c)) => {
+                            self.g.alu(Op::Select, node.ty, node.out, [cond, b, c])?
+                        }
+                        _ => return Err(Not::Ever),
+                    }
+                }
+                Op::FmaLdexp(_) => {
+                    vals.push(Val::Never);
+                    continue;
+                }
+                Op::Sgpr
+                | Op::Vgpr
+                | Op::ReadLane
+                | Op::SendLane
+                | Op::FirstLane
+                | Op::Lane
+                | Op::Atomic(..)
+                | Op::Getreg => {
+                    return Err(Not::Ever);
+                }
+                op => {
+                    let mut args = [0; 3];
+                    for (k, a) in args.iter_mut().enumerate().take(op.arity()) {
+                        *a = match vals[node.args[k] as usize] {
+                            Val::Id(id) => id,
+                            Val::Address(id, plus) => self.plus(id, plus)?,
+                            _ => return Err(Not::Ever),
+                        };
+                    }
+                    let float = node.ty.is_float() || node.out.is_float();
+                    if node.nearest && float {
+                        // It may round otherwise than MODE says.
+                        let mode = Mode(self.s.mode);
+                        if [mode.env32(), mode.env64()]
+                            .iter()
+                            .any(|e| e.round != Round::NearestEven)
+                        {
+                            return Err(Not::Ever);
+                        }
+                    }
+                    self.float_setting(op, node.ty, node.out)?;
+                    self.g.alu(op, node.ty, node.out, args)?
+                }
+            };
+            vals.push(Val::Id(id));
+        }
+        for effect in &program.effects {
+            // Nobody sees exceptions where compiled code runs.
+            if matches!(effect.change, Change::Raise(_)) {
+                continue;
+            }
+            let value = vals[effect.value as usize];
+            let ty = program.nodes[effect.value as usize].out;
+            let when = match effect.when {
+                None => None,
+                Some(w) => match vals[w as usize] {
+                    Val::Id(id) => match self.g.value_of(id) {
+                        Some(v) if v & 1 == 0 => continue,
+                        Some(_) => None,
+                        None => Some(id),
+                    },
+                    _ => return Err(Not::Ever),
+                },
+            };
+            let id = || match value {
+                Val::Id(id) => Ok(id),
+                _ => Err(Not::Ever),
+            };
+            match effect.change {
+                Change::Dst(slot) | Change::DstDword(slot, _) => {
+                    let dword = match effect.change {
+                        Change::DstDword(_, d) => Some(d),
+                        _ => None,
+                    };
+                    self.write(
+                        &operands[slot as usize],
+                        &mods,
+                        dword,
+                        id()?,
+                        ty,
+                        when,
+                        vector,
+                        &mut out,
+                    )?;
+                }
+                Change::Set(state) => {
+                    if state == State::Pc {
+                        let to = self.g.value_of(id()?).ok_or(Not::Ever)?;
+                        if out.jump.is_some() {
+                            return Err(Not::Ever);
+                        }
+                        out.jump = Some((when, to & !3));
+                        continue;
+                    }
+                    if when.is_some() {
+                        return Err(Not::Ever);
+                    }
+                    let mut v = id()?;
+                    match state {
+                        State::Scc if !self.g.get(v).vec => out.scc = Some(v),
+                        State::Exec | State::Vcc | State::M0 => {
+                            if vector && ty == Ty::Bool {
+                                v = self.ballot(v)?;
+                            } else if self.g.get(v).vec {
+                                return Err(Not::Ever);
+                            }
+                            let code = match state {
+                                State::Exec => EXEC,
+                                State::Vcc => VCC,
+                                _ => M0,
+                            } as u8;
+                            let lo = self.g.lo(v);
+                            out.s.push((code, lo));
+                            if state != State::M0 {
+                                let hi = self.g.hi(v);
+                                out.s.push((code + 1, hi));
+                            }
+                        }
+                        _ => return Err(Not::Ever),
+                    }
+                }
+                Change::Store(_, offset) if matches!(value, Val::Row(..)) => {
+                    let Val::Row(address, plus) = value else {
+                        return Err(Not::Ever);
+                    };
+                    let Val::Id(data) = vals[effect.second as usize] else {
+                        return Err(Not::Ever);
+                    };
+                    if program.nodes[effect.second as usize].out.bits() != 32 || when.is_some() {
+                        return Err(Not::Ever);
+                    }
+                    let at = row_offset(plus + offset).ok_or(Not::Ever)?;
+                    let read = |r: &(Id, i32)| *r == (address, at) || r.0 != address;
+                    let other = |r: &(Id, i32, Id)| r.0 != address;
+                    let group = self.loads
+                        && self.row_loads.is_empty()
+                        && self.g.nodes.iter().any(|n| matches!(n.op, I::Group { .. }));
+                    if self.store.is_some()
+                        || group
+                        || self.row_loads.iter().any(read)
+                        || self.rows.iter().any(other)
+                    {
+                        return Err(Not::Here);
+                    }
+                    out.rows.push((address, at, data));
+                }
+                Change::Store(space, offset) => {
+                    if !self.rows.is_empty() {
+                        return Err(Not::Here);
+                    }
+                    if self.loads || self.store.is_some() {
+                        return Err(Not::Here);
+                    }
+                    if when.is_some() || !vector {
+                        return Err(Not::Ever);
+                    }
+                    let (address, plus) = match value {
+                        Val::Address(id, plus) => (id, plus),
+                        Val::Id(id) => (id, 0),
+                        _ => return Err(Not::Ever),
+                    };
+                    let Val::Id(data) = vals[effect.second as usize] else {
+                        return Err(Not::Ever);
+                    };
+                    let bits = program.nodes[effect.second as usize].out.bits();
+                    if bits > 32 {
+                        return Err(Not::Ever);
+                    }
+                    let bytes = (bits / 8) as u8;
+                    let offset = plus.checked_add(offset).ok_or(Not::Ever)?;
+                    let (lo, hi) = self.place(space, address)?;
+                    match &mut out.store {
+                        None => {
+                            out.store = Some(Store {
+                                space,
+                                lo,
+                                hi,
+                                offset,
+                                bytes,
+                                data: vec![data],
+                            })
+                        }
+                        Some(s)
+                            if s.lo == lo
+                                && s.hi == hi
+                                && s.bytes == bytes
+                                && s.offset + bytes as i32 * s.data.len() as i32 == offset =>
+                        {
+                            s.data.push(data);
+                        }
+                        _ => return Err(Not::Ever),
+                    }
+                }
+                Change::Signal(signal) => match signal {
+                    Signal::Nop
+                    | Signal::Waitcnt
+                    | Signal::Cache
+                    | Signal::PerfUp
+                    | Signal::PerfDown
+                    | Signal::ThreadTrace => {}
+                    Signal::Endpgm | Signal::Barrier => out.signal = Some(signal),
+                    _ => return Err(Not::Ever),
+                },
+                _ => return Err(Not::Ever),
+            }
+        }
+        // Guards of lanes count where these are on.
+        for g in &mut out.guards {
+            if self.g.get(*g).vec {
+                let exec = self.exec();
+                *g = self.g.alu(Op::And, Ty::Bool, Ty::Bool, [*g, exec, 0])?;
+            }
+        }
+        // A vector operation may not depend on what the lanes of this chunk came to.
+        for at in self.late.len()..self.g.nodes.len() {
+            let n = &self.g.nodes[at];
+            let from_late = n
+                .inputs()
+                .iter()
+                .any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
+            if n.vec && from_late {
+                let _ = first;
+                return Err(Not::Here);
+            }
+            self.late.push(!n.vec && (n.op == I::Ballot || from_late));
+        }
+        // Nor may what lanes are to hold.
+        let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(false);
+        let mut held: Vec<Id> = out.v.iter().map(|w| w.1).collect();
+        held.extend(out.rows.iter().flat_map(|r| [r.0, r.2]));
+        if let Some(s) = &out.store {
+            held.extend([s.lo, s.hi]);
+            held.extend(&s.data);
+        }
+        if held.iter().any(late) || out.guards.iter().any(late) {
+            return Err(Not::Here);
+        }
+        Ok(out)
+    }
+
+    /// Notes how MXCSR must stand for an operation.
+    fn float_setting(&mut self, op: Op, ty: Ty, out: Ty) -> Result<(), Not> {
+        let mode = Mode(self.s.mode);
+        let of = |ty: Ty| match ty {
+            Ty::F32 => Some(mode.env32()),
+            Ty::F64 => Some(mode.env64()),
+            _ => None,
+        };
+        let key = match op {
+            Op::Neg | Op::Abs | Op::Select | Op::Unord | Op::Class | Op::FloatToInt => {
+                return Ok(());
+            }
+            Op::Mad => of(ty).map(|e| FpKey {
+                round: e.round as u8,
+                daz: true,
+            }),
+            Op::FloatToFloat => {
+                // Operands of the one type, results of the other.
+                of(ty).zip(of(out)).map(|(a, b)| FpKey {
+                    round: b.round as u8,
+                    daz: a.flush_in,
+                })
+            }
+            Op::IntToFloat => of(out).map(|e| FpKey {
+                round: e.round as u8,
+                daz: e.flush_in,
+            }),
+            Op::Min | Op::Max if ty.is_float() => {
+                let Some(e) = of(ty) else {
+                    return Err(Not::Ever);
+                };
+                if !e.ieee || (e.flush_in || e.flush_out) && self.s.target.generation() < Gen::Gfx9
+                {
+                    return Err(Not::Ever);
+                }
+                Some(FpKey {
+                    round: e.round as u8,
+                    daz: e.flush_in,
+                })
+            }
+            _ => of(ty).map(|e| FpKey {
+                round: e.round as u8,
+                daz: e.flush_in,
+            }),
+        };
+        let Some(key) = key else { return Ok(()) };
+        match self.fp {
+            Some(have) if have != key => Err(Not::Here),
+            _ => {
+                self.fp = Some(key);
+                Ok(())
+            }
+        }
+    }
+
+    fn plus(&mut self, id: Id, by: i32) -> Result<Id, Not> {
+        let c = self.g.constant(Ty::B64, by as i64 as u64);
+        Ok(self.g.alu(Op::Add, Ty::U64, Ty::U64, [id, c, 0])?)
+    }
+
+    /// The lanes' truth values, of those that are on, as a scalar.
+    fn ballot(&mut self, id: Id) -> Result<Id, Not> {
+        let exec = self.exec();
+        let id = if self.g.get(id).vec {
+            id
+        } else {
+            return self.uniform_ballot(id);
+        };
+        let k = self.g.alu(Op::And, Ty::Bool, Ty::Bool, [id, exec, 0])?;
+        Ok(self.g.node(I::Ballot, Ty::Bool, Ty::B64, false, [k, 0, 0]))
+    }
+
+    /// The same of a truth value that all lanes share.
+    fn uniform_ballot(&mut self, id: Id) -> Result<Id, Not> {
+        let exec = self.sgpr_pair(EXEC);
+        let zero = self.g.constant(Ty::B64, 0);
+        Ok(self.g.alu(Op::Select, Ty::B64, Ty::B64, [id, exec, zero])?)
+    }
+
+    fn read(&mut self, o: &Opnd, dword: Option<u8>, vector: bool) -> Result<Id, Not> {
+        if o.f16_at.is_some() {
+            return Err(Not::Ever);
+        }
+        let d = dword.unwrap_or(0) as u16;
+        let ty = if dword.is_some() { Ty::B32 } else { o.ty };
+        let mut id = match o.place {
+            Place::Vgpr(n) => {
+                // A mask in VGPRs is no mask.
+                if !vector || o.dpp || o.ty == Ty::Mask {
+                    return Err(Not::Ever);
+                }
+                if ty.bits() > 64 {
+                    return Err(Not::Ever);
+                } else if ty.bits() > 32 {
+                    let (lo, hi) = (self.vgpr(n + d), self.vgpr(n + d + 1));
+                    self.g.pair(lo, hi)
+                } else {
+                    self.vgpr(n + d)
+                }
+            }
+            Place::Scalar(code) if ty.bits() > 64 => {
+                let _ = code;
+                return Err(Not::Ever);
+            }
+            Place::Scalar(code) if ty.bits() > 32 => self.sgpr_pair(code + d),
+            Place::Scalar(code) => self.sgpr(code + d),
+            Place::Const(value) => {
+                let value = value.checked_shr(32 * d as u32).unwrap_or(0);
+                if ty.bits() <= 32 && value >> 32 != 0 {
+                    return Err(Not::Ever);
+                }
+                self.g.constant(Ty::B64, value)
+            }
+            // Numbers of one dword.
+            Place::Source(Source::Scc | Source::Vccz | Source::Execz) if d > 0 => self.c32(0),
+            Place::Source(source) => match source {
+                Source::Scc => self.scc(),
+                Source::Vccz | Source::Execz => {
+                    let mask = self.sgpr_pair(if source == Source::Vccz { VCC } else { EXEC });
+                    let zero = self.g.constant(Ty::B64, 0);
+                    self.g.alu(Op::Eq, Ty::B64, Ty::Bool, [mask, zero, 0])?
+                }
+                _ => return Err(Not::Ever),
+            },
+            Place::Nothing => self.c32(0),
+        };
+        if vector && o.ty == Ty::Mask && dword.is_none() && !matches!(o.place, Place::Vgpr(_)) {
+            return match self.g.value_of(id) {
+                Some(v) if v != 0 && v != u64::MAX => Err(Not::Ever),
+                _ => Ok(self.g.mask_of(id)),
+            };
+        }
+        if dword.is_some() {
+            return Ok(id);
+        }
+        let bits = o.ty.bits();
+        if o.sel != 6 || o.sext {
+            let (shift, width) = selection(o.sel);
+            let t = if o.sext { Ty::I32 } else { Ty::U32 };
+            let up = self.c32((32 - width - shift) as u64);
+            let down = self.c32((32 - width) as u64);
+            id = self.g.alu(Op::Shl, t, t, [id, up, 0])?;
+            id = self.g.alu(Op::Shr, t, t, [id, down, 0])?;
+        } else if o.high {
+            let sixteen = self.c32(16);
+            id = self.g.alu(Op::Shr, Ty::U32, Ty::U32, [id, sixteen, 0])?;
+        }
+        if bits < 32 && self.g.get(id).out != Ty::Bool {
+            let mask = self.c32(gcn_isa::meaning::width_mask(o.ty));
+            id = self.g.alu(Op::And, Ty::B32, Ty::B32, [id, mask, 0])?;
+        }
+        if o.abs != !0 {
+            id = match o.ty {
+                Ty::F32 | Ty::F64 => self.g.alu(Op::Abs, o.ty, o.ty, [id, 0, 0])?,
+                _ => {
+                    let mask = self.g.constant(o.ty, o.abs);
+                    self.g
+                        .alu(Op::And, o.ty.as_bits(), o.ty.as_bits(), [id, mask, 0])?
+                }
+            };
+        }
+        if o.neg != 0 {
+            id = match o.ty {
+                Ty::F32 | Ty::F64 => self.g.alu(Op::Neg, o.ty, o.ty, [id, 0, 0])?,
+                _ => {
+                    let mask = self.g.constant(o.ty, o.neg);
+                    self.g
+                        .alu(Op::Xor, o.ty.as_bits(), o.ty.as_bits(), [id, mask, 0])?
+                }
+            };
+        }
+        Ok(id)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn write(
+        &mut self,
+        o: &Opnd,
+        mods: &Modifiers,
+        dword: Option<u8>,
+        value: Id,
+        value_ty: Ty,
+        when: Option<Id>,
+        vector: bool,
+        out: &mut Changes,
+    ) -> Result<(), Not> {
+        let d = dword.unwrap_or(0) as u16;
+        let ty = if dword.is_some() { Ty::B32 } else { o.ty };
+        match o.place {
+            Place::Scalar(code) => {
+                let mut v = value;
+                if vector && ty == Ty::Mask && value_ty == Ty::Bool {
+                    v = self.ballot(v)?;
+                } else if self.g.get(v).vec {
+                    return Err(Not::Ever);
+                }
+                let code = code + d;
+                for half in 0..ty.dwords().min(2) as u16 {
+                    if code + half >= 128 {
+                        continue;
+                    }
+                    let mut part = if half == 0 {
+                        self.g.lo(v)
+                    } else {
+                        self.g.hi(v)
+                    };
+                    if let Some(when) = when {
+                        if vector || self.g.get(when).vec {
+                            return Err(Not::Ever);
+                        }
+                        let old = self.sgpr(code + half);
+                        part = self
+                            .g
+                            .alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
+                    }
+                    out.s.push(((code + half) as u8, part));
+                }
+            }
+            Place::Vgpr(n) => {
+                let n = n + d;
+                let mode = Mode(self.s.mode);
+                let mut v = value;
+                if ty.is_float() && (mods.clamp || mods.omod != 0) {
+                    let env = match ty {
+                        Ty::F32 => mode.env32(),
+                        Ty::F64 => mode.env64(),
+                        _ => return Err(Not::Ever),
+                    };
+                    if mods.clamp || !env.ieee {
+                        return Err(Not::Ever);
+                    }
+                }
+                let put =
+                    |b: &mut Self, n: u16, mut part: Id, out: &mut Changes| -> Result<(), Not> {
+                        if n >= b.s.vgprs {
+                            return Ok(());
+                        }
+                        if let Some(when) = when {
+                            let old = b.vgpr(n);
+                            part = b.g.alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
+                        }
+                        out.v.push((n, part));
+                        Ok(())
+                    };
+                if self.g.get(v).out == Ty::Bool && self.g.get(v).vec {
+                    v = self.g.alu(Op::Zext, Ty::Bool, Ty::B32, [v, 0, 0])?;
+                }
+                if ty.bits() > 64 {
+                    return Err(Not::Ever);
+                }
+                if ty.bits() > 32 {
+                    let (lo, hi) = (self.g.lo(v), self.g.hi(v));
+                    put(self, n + 1, hi, out)?;
+                    put(self, n, lo, out)?;
+                } else if o.sel != 6 {
+                    let (shift, bits) = selection(o.sel);
+                    let mask = (u32::MAX >> (32 - bits)) << shift;
+                    let by = self.c32(shift as u64);
+                    let m = self.c32(mask as u64);
+                    let mut placed = self.g.alu(Op::Shl, Ty::B32, Ty::B32, [v, by, 0])?;
+                    placed = self.g.alu(Op::And, Ty::B32, Ty::B32, [placed, m, 0])?;
+                    match mods.unused {
+                        1 => {
+                            let up = self.c32((32 - bits - shift) as u64);
+                            placed = self.g.alu(Op::Shl, Ty::I32, Ty::I32, [placed, up, 0])?;
+                            placed = self.g.alu(Op::Shr, Ty::I32, Ty::I32, [placed, up, 0])?;
+                        }
+                        2 => {
+                            let (old, rest) = (self.vgpr(n), self.c32(!mask as u64));
+                            let old = self.g.alu(Op::And, Ty::B32, Ty::B32, [old, rest, 0])?;
+                            placed = self.g.alu(Op::Or, Ty::B32, Ty::B32, [placed, old, 0])?;
+                        }
+                        _ => {}
+                    }
+                    put(self, n, placed, out)?;
+                } else if ty.bits() == 16 && (o.high || mods.keeps_upper) {
+                    let shift = if o.high { 16 } else { 0 };
+                    let (old, rest) = (self.vgpr(n), self.c32((!(0xffffu32 << shift)) as u64));
+                    let old = self.g.alu(Op::And, Ty::B32, Ty::B32, [old, rest, 0])?;
+                    let (by, m) = (self.c32(shift), self.c32(0xffff));
+                    let low = self.g.alu(Op::And, Ty::B32, Ty::B32, [v, m, 0])?;
+                    let placed = self.g.alu(Op::Shl, Ty::B32, Ty::B32, [low, by, 0])?;
+                    let whole = self.g.alu(Op::Or, Ty::B32, Ty::B32, [placed, old, 0])?;
+                    put(self, n, whole, out)?;
+                } else {
+                    let low = self.g.lo(v);
+                    put(self, n, low, out)?;
+                }
+            }
+            Place::Const(_) | Place::Source(_) | Place::Nothing => {}
+        }
+        Ok(())
+    }
+
+    /// The address of a memory instruction, and a constant that comes on top.
+    fn address(&mut self, insn: &Insn, operands: &[Opnd]) -> Result<(Id, i32), Not> {
+        let generation = self.s.target.generation();
+        let find = |role: Role| {
+            insn.row
+                .shape
+                .slots
+                .iter()
+                .position(|s| s.role == role)
+                .and_then(|at| operands.get(at))
+        };
+        match insn.row.format {
+            Format::Smem => {
+                let raw = insn.field(Field::Offset);
+                let immediate = insn.field(Field::Imm) != 0;
+                let sgpr = |b: &mut Self, code: u32| match reg(code as u16, generation) {
+                    Reg::Literal => b.c32(insn.literal as u64),
+                    Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => b.sgpr(code as u16),
+                    _ => b.c32(0),
+                };
+                let (id, plus): (Option<Id>, i64) = match generation {
+                    Gen::Gfx6 | Gen::Gfx7 if immediate => (None, raw as i64 * 4),
+                    Gen::Gfx6 | Gen::Gfx7 => (Some(sgpr(self, raw)), 0),
+                    Gen::Gfx8 if immediate => (None, raw as i64),
+                    Gen::Gfx8 => (Some(sgpr(self, raw & 0x7f)), 0),
+                    Gen::Gfx9 => {
+                        let signed = ((raw << 11) as i32 >> 11) as i64;
+                        match (immediate, insn.field(Field::SoffsetEn) != 0) {
+                            (true, true) => return Err(Not::Ever),
+                            (true, false) => (None, signed),
+                            (false, true) => (Some(sgpr(self, insn.field(Field::Soffset))), 0),
+                            (false, false) => (Some(sgpr(self, raw & 0x7f)), 0),
+                        }
+                    }
+                };
+                let Some(base) = find(Role::Sbase) else {
+                    return Err(Not::Ever);
+                };
+                if base.ty.bits() > 64 {
+                    return Err(Not::Ever);
+                }
+                let Place::Scalar(code) = base.place else {
+                    return Err(Not::Ever);
+                };
+                let pair = self.sgpr_pair(code);
+                let mask = self.g.constant(Ty::B64, !3);
+                let mut a = self.g.alu(Op::And, Ty::B64, Ty::B64, [pair, mask, 0])?;
+                if let Some(id) = id {
+                    let m = self.c32(0xffff_fffc);
+                    let id = self.g.alu(Op::And, Ty::B32, Ty::B32, [id, m, 0])?;
+                    a = self.g.alu(Op::Add, Ty::U64, Ty::U64, [a, id, 0])?;
+                }
+                Ok((a, (plus & !3) as i32))
+            }
+            Format::Ds => {
+                let offset = match insn.row.shape.mods {
+                    Mods::Ds2 => 0,
+                    _ => insn.field(Field::Offset0) | insn.field(Field::Offset1) << 8,
+                };
+                let base = match find(Role::DsAddr).map(|o| o.place) {
+                    Some(Place::Vgpr(n)) => self.vgpr(n),
+                    _ => self.c32(0),
+                };
+                let zero = self.c32(0);
+                let wide = self.g.pair(base, zero);
+                let id = self.plus(wide, offset as i32)?;
+                Ok((id, 0))
+            }
+            Format::Flat | Format::Global => {
+                let raw = insn.field(Field::Offset);
+                let offset = match insn.row.format {
+                    Format::Flat => (raw & 0xfff) as i32,
+                    _ => (raw << 19) as i32 >> 19,
+                };
+                let saddr = find(Role::Saddr)
+                    .map(|o| o.place)
+                    .filter(|p| *p != Place::Nothing);
+                let Some(Place::Vgpr(n)) = find(Role::FlatAddr).map(|o| o.place) else {
+                    return Err(Not::Ever);
+                };
+                match saddr {
+                    None => {
+                        let (lo, hi) = (self.vgpr(n), self.vgpr(n + 1));
+                        Ok((self.g.pair(lo, hi), offset))
+                    }
+                    Some(Place::Scalar(code)) if insn.row.format == Format::Global => {
+                        let base = self.sgpr_pair(code);
+                        let (lo, zero) = (self.vgpr(n), self.c32(0));
+                        let wide = self.g.pair(lo, zero);
+                        Ok((
+                            self.g.alu(Op::Add, Ty::U64, Ty::U64, [wide, base, 0])?,
+                            offset,
+                        ))
+                    }
+                    _ => Err(Not::Ever),
+                }
+            }
+            _ => Err(Not::Ever),
+        }
+    }
+
+    /// The address of a buffer instruction, where its resource is what is guessed from that of now: one of scratch, whose
+    /// elements of 4 bytes lie side by side for the 64 lanes.
+    fn buffer(&mut self, insn: &Insn, operands: &[Opnd], out: &mut Changes) -> Result<Val, Not> {
+        let find = |role: Role| {
+            insn.row
+                .shape
+                .slots
+                .iter()
+                .position(|s| s.role == role)
+                .and_then(|at| operands.get(at))
+        };
+        let flag = |f: Field| insn.field(f) != 0;
+        if flag(Field::Addr64) || flag(Field::Idxen) || flag(Field::Lds) {
+            return Err(Not::Ever);
+        }
+        let Some(Place::Scalar(code)) = find(Role::Srsrc).map(|o| o.place) else {
+            return Err(Not::Ever);
+        };
+        let Some(words) = self.s.sgprs.get(code as usize..code as usize + 4) else {
+            return Err(Not::Ever);
+        };
+        let (upper, last) = (words[1] & 0xffff_0000, words[3]);
+        let gfx9 = self.s.target.generation() == Gen::Gfx9;
+        // Swizzled, without stride, of any size, the lane's number added, 64 lanes side by side.
+        let scratch = upper == 0x8000_0000
+            && words[2] == u32::MAX
+            && last >> 23 & 1 != 0
+            && last >> 21 & 3 == 3;
+        let element = gfx9 || last >> 19 & 3 == 1;
+        // DATA_FORMAT is a part of the stride beside the lane's number, from gfx8 on.
+        let stride = self.s.target.generation() >= Gen::Gfx8 && last >> 15 & 15 != 0;
+        if !scratch || !element || stride {
+            return Err(Not::Ever);
+        }
+        let [w0, w1, w2, w3] = [0, 1, 2, 3].map(|k| self.sgpr(code + k));
+        let mask = self.c32(0xffff_0000);
+        let high = self.g.alu(Op::And, Ty::B32, Ty::B32, [w1, mask, 0])?;
+        for (have, guess) in [(high, upper), (w2, u32::MAX), (w3, last)] {
+            let guess = self.c32(guess as u64);
+            let differs = self.g.alu(Op::Ne, Ty::U32, Ty::Bool, [have, guess, 0])?;
+            if !self.guards.contains(&differs) {
+                out.guards.push(differs);
+            }
+        }
+        let low = self.c32(0xffff);
+        let top = self.g.alu(Op::And, Ty::B32, Ty::B32, [w1, low, 0])?;
+        let mut base = self.g.pair(w0, top);
+        if let Some(o) = find(Role::Soffset) {
+            let by = self.read(o, Some(0), false)?;
+            base = self.g.alu(Op::Add, Ty::U64, Ty::U64, [base, by, 0])?;
+        }
+        let offset = insn.field(Field::Offset);
+        if !flag(Field::Offen) {
+            return Ok(Val::Row(base, offset as i32));
+        }
+        let Some(Place::Vgpr(v)) = find(Role::BufAddr).map(|o| o.place) else {
+            return Err(Not::Ever);
+        };
+        if insn
+            .row
+            .shape
+            .slots
+            .iter()
+            .any(|s| matches!(s.role, Role::Vdata) && s.ty.dwords() > 1)
+        {
+            return Err(Not::Ever);
+        }
+        let (v, by, most) = (self.vgpr(v), self.c32(offset as u64), self.c32(1 << 24));
+        let at = self.g.alu(Op::Add, Ty::U32, Ty::U32, [v, by, 0])?;
+        let far = self.g.alu(Op::Ge, Ty::U32, Ty::Bool, [at, most, 0])?;
+        let (low, part) = (self.c32(0xffff_fffc), self.c32(3));
+        let element = self.g.alu(Op::And, Ty::U32, Ty::U32, [at, low, 0])?;
+        let part = self.g.alu(Op::And, Ty::U32, Ty::U32, [at, part, 0])?;
+        // An element that is cut has its parts far from each other.
+        let zero = self.c32(0);
+        let cut = self.g.alu(Op::Ne, Ty::U32, Ty::Bool, [part, zero, 0])?;
+        out.guards.extend([far, cut]);
+        let (six, two) = (self.c32(6), self.c32(2));
+        let row = self.g.alu(Op::Shl, Ty::U32, Ty::U32, [element, six, 0])?;
+        let lane = self.g.node(I::Lane, Ty::U32, Ty::U32, true, [0; 3]);
+        let lane = self.g.alu(Op::Shl, Ty::U32, Ty::U32, [lane, two, 0])?;
+        let sum = self.g.alu(Op::Add, Ty::U32, Ty::U32, [row, lane, 0])?;
+        let wide = self.g.pair(sum, zero);
+        Ok(Val::Address(
+            self.g.alu(Op::Add, Ty::U64, Ty::U64, [wide, base, 0])?,
+            0,
+        ))
+    }
+
+    /// The halves of an address; of LDS the address and the limit.
+    fn place(&mut self, space: Space, address: Id) -> Result<(Id, Id), Not> {
+        let (lo, hi) = (self.g.lo(address), self.g.hi(address));
+        match space {
+            Space::Lds => match self.s.target.generation() {
+                Gen::Gfx6 => Err(Not::Ever),
+                Gen::Gfx9 => Ok((lo, self.c32(u32::MAX as u64))),
+                _ => {
+                    let m0 = self.sgpr(M0);
+                    Ok((lo, m0))
+                }
+            },
+            Space::Global | Space::Flat => Ok((lo, hi)),
+            Space::Scratch | Space::Parameters | Space::Gds => Err(Not::Ever),
+        }
+    }
+
+    fn load(
+        &mut self,
+        space: Space,
+        bytes: u8,
+        count: u8,
+        address: Id,
+        offset: i32,
+        vector: bool,
+    ) -> Result<Id, Not> {
+        if !vector {
+            if bytes != 4 || space != Space::Global {
+                return Err(Not::Ever);
+            }
+            return Ok(self.g.node(
+                I::SLoad { count, offset },
+                Ty::B64,
+                Ty::B32,
+                false,
+                [address, 0, 0],
+            ));
+        }
+        if bytes > 4 || bytes < 4 && count != 1 {
+            return Err(Not::Ever);
+        }
+        let (lo, hi) = self.place(space, address)?;
+        Ok(self.g.node(
+            I::Group {
+                space,
+                bytes,
+                count,
+                offset,
+            },
+            Ty::B32,
+            Ty::B32,
+            true,
+            [lo, hi, 0],
+        ))
+    }
+}
+
+/// Whether an instruction may change what a unit is made for.
+fn changes_mode(insn: &Insn) -> bool {
+    let program = gcn_emu::interp::program(insn);
+    program.untold
+        || program.effects.iter().any(|e| {
+            matches!(
+                e.change,
+                Change::Setreg
+                    | Change::Set(
+                        State::Vskip
+                            | State::GprIdxEn
+                            | State::Csp
+                            | State::Halt
+                            | State::Pc
+                            | State::Kill
+                    )
+            )
+        })
+}
+
+/// Where the dword at an offset within lanes' elements is in the rows of 64 lanes.
+fn row_offset(offset: i32) -> Option<i32> {
+    (offset % 4 == 0).then_some(offset.checked_mul(64)?)
+}
+
+/// The shift and bits of an SDWA selection.
+fn selection(sel: u8) -> (u32, u32) {
+    match sel {
+        0..=3 => (8 * sel as u32, 8),
+        4 | 5 => (16 * (sel as u32 - 4), 16),
+        _ => (0, 32),
+    }
+}
+
+/// The nodes that effects depend on.
+fn needed(program: &Program) -> Vec<bool> {
+    let mut needed = vec![false; program.nodes.len()];
+    let stores = |c: &Change| {
+        matches!(
+            c,
+            Change::Store(..)
+                | Change::Vgpr
+                | Change::Sgpr
+                | Change::SgprPair
+                | Change::Setreg
+                | Change::DstLane(_)
+        )
+    };
+    for e in &program.effects {
+        if matches!(e.change, Change::Raise(_)) {
+            continue;
+        }
+        needed[e.value as usize] = true;
+        if stores(&e.change) {
+            needed[e.second as usize] = true;
+        }
+        if let Some(w) = e.when {
+            needed[w as usize] = true;
+        }
+    }
+    for at in (0..needed.len()).rev() {
+        let node = &program.nodes[at];
+        needed[at] |= node.op.acts() || matches!(node.op, Op::Load(..));
+        if needed[at] {
+            for &a in &node.args[..node.op.arity()] {
+                needed[a as usize] = true;
+            }
+        }
+    }
+    needed
+}
+
+/// Of each load: its group, its place in it, the group's size and first offset. A group is what lies side by side.
+fn groups(program: &Program) -> HashMap<usize, (usize, u8, u8, i32)> {
+    let mut out: HashMap<usize, (usize, u8, u8, i32)> = HashMap::new();
+    let mut runs: Vec<Vec<usize>> = Vec::new();
+    for (at, n) in program.nodes.iter().enumerate() {
+        let Op::Load(space, offset) = n.op else {
+            continue;
+        };
+        let bytes = (n.out.bits() / 8) as i32;
+        let run = runs.iter_mut().find(|run| {
+            let first = &program.nodes[run[0]];
+            let Op::Load(s, o) = first.op else {
+                return false;
+            };
+            s == space
+                && first.args[0] == n.args[0]
+                && first.out.bits() == n.out.bits()
+                && o + bytes * run.len() as i32 == offset
+        });
+        match run {
+            Some(run) => run.push(at),
+            None => runs.push(vec![at]),
+        }
+    }
+    for run in &runs {
+        let Op::Load(_, first) = program.nodes[run[0]].op else {
+            continue;
+        };
+        for (part, &at) in run.iter().enumerate() {
+            out.insert(at, (run[0], part as u8, run.len() as u8, first));
+        }
+    }
+    out
+}
+
+/// The rounding of MXCSR for that of MODE.
+pub fn mxcsr(key: FpKey) -> u32 {
+    let rc = match Round::from_field(key.round as u32) {
+        Round::NearestEven => 0,
+        Round::MinusInf => 1,
+        Round::PlusInf => 2,
+        Round::Zero => 3,
+    };
+    0x1f80 | rc << 13 | (key.daz as u32) << 6
+}
+
+const _: fn(&Insn) -> bool = |i| i.encoding == Encoding::Vop3p;
