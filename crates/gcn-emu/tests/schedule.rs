@@ -92,19 +92,17 @@ fn a_barrier_of_as_many_waves_as_there_is_room_for() {
     let (result, words) = run(&grid_barrier(2560, ""), 2560, 64, 2, |_| {});
     result.unwrap();
     assert_eq!(words[0], 2560);
-    for threads in [1, 3] {
-        let (result, _) = run(&grid_barrier(2561, ""), 2561, 64, threads, |_| {});
-        let error = result.unwrap_err();
-        let RunError::Livelock { waves, others } = &error else {
-            panic!("{error}")
-        };
-        assert_eq!(waves.len() + others, 2560);
-        assert_eq!((waves[0].place.workgroup, waves[0].place.wave), ([0; 3], 0));
-        let Waits::Loop(Some((_, text))) = &waves[0].waits else {
-            panic!("{error}")
-        };
-        assert!(text.starts_with("global_load_dword v5"), "{text}");
-    }
+    let (result, _) = run(&grid_barrier(2561, ""), 2561, 64, 3, |_| {});
+    let error = result.unwrap_err();
+    let RunError::Livelock { waves, others } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(waves.len() + others, 2560);
+    assert_eq!((waves[0].place.workgroup, waves[0].place.wave), ([0; 3], 0));
+    let Waits::Loop(Some((_, text))) = &waves[0].waits else {
+        panic!("{error}")
+    };
+    assert!(text.starts_with("global_load_dword v5"), "{text}");
 }
 
 /// A loop that counts is not seen to wait, but others get their turns.
@@ -216,16 +214,16 @@ fn waiting_for_the_time_ends() {
 #[test]
 fn a_fault_is_told_before_those_who_wait() {
     let body = format!(
-        "s_cmp_eq_u32 s2, 30\ns_cbranch_scc0 fine\ns_trap 2\nfine:\n{}",
-        grid_barrier(40, "s_add_u32 s20, s20, 1")
+        "s_cmp_eq_u32 s2, 9\ns_cbranch_scc0 fine\ns_trap 2\nfine:\n{}",
+        grid_barrier(12, "s_add_u32 s20, s20, 1")
     );
     for threads in [1, 2] {
-        let (result, _) = run(&body, 40, 64, threads, |_| {});
+        let (result, _) = run(&body, 12, 64, threads, |_| {});
         let error = result.unwrap_err();
         let RunError::Trap { place, id: 2 } = &error else {
             panic!("{error}")
         };
-        assert_eq!(place.workgroup, [30, 0, 0]);
+        assert_eq!(place.workgroup, [9, 0, 0]);
     }
 }
 
@@ -238,10 +236,8 @@ fn one_defined_order() {
          s_and_b32 s11, s2, 7\ns_lshl_b32 s11, s11, 10\n\
          work:\ns_sub_u32 s11, s11, 1\ns_cbranch_scc0 work";
     let first = run(body, 500, 64, 4, |l| l.deterministic = true).1;
-    for _ in 0..3 {
-        let again = run(body, 500, 64, 3, |l| l.deterministic = true).1;
-        assert!(first == again);
-    }
+    let again = run(body, 500, 64, 3, |l| l.deterministic = true).1;
+    assert!(first == again);
 }
 
 #[test]
