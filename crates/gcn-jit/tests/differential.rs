@@ -3,6 +3,7 @@
 
 // The bits of instructions.
 #![allow(clippy::precedence)]
+#![cfg(target_arch = "x86_64")]
 
 use gcn_emu::engine::{Code, Engine, Machine, Stop};
 use gcn_emu::global::Global;

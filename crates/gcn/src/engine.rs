@@ -10,10 +10,20 @@ pub enum Kind {
     #[default]
     Interp,
     /// The compiling engine, where the host can run what it makes.
+    #[cfg(target_arch = "x86_64")]
     Jit,
 }
 
 impl Kind {
+    /// The compiling engine, if the host can run what it makes.
+    pub fn jit() -> Option<Kind> {
+        #[cfg(target_arch = "x86_64")]
+        if gcn_jit::available() {
+            return Some(Kind::Jit);
+        }
+        None
+    }
+
     /// The engine that a name stands for: `interp`, `jit`.
     ///
     /// # Errors
@@ -21,11 +31,10 @@ impl Kind {
     pub fn parse(text: &str) -> Result<Kind, String> {
         match text {
             "interp" => Ok(Kind::Interp),
-            "jit" if gcn_jit::available() => Ok(Kind::Jit),
-            "jit" => Err(
+            "jit" => Kind::jit().ok_or_else(|| {
                 "this host has no AVX-512, which the jit makes code for; the engine is interp"
-                    .into(),
-            ),
+                    .into()
+            }),
             _ => Err("expected interp or jit".into()),
         }
     }
@@ -34,15 +43,18 @@ impl Kind {
     pub fn engine(self) -> Box<dyn Engine> {
         match self {
             Kind::Interp => Box::new(Interp::new()),
+            #[cfg(target_arch = "x86_64")]
             Kind::Jit => Box::new(gcn_jit::Jit::new()),
         }
     }
 
     /// What makes the engines of a GPU's dispatches.
     pub fn maker(self) -> impl Fn() -> Box<dyn Engine> + Send + Sync + 'static {
+        #[cfg(target_arch = "x86_64")]
         let cache = gcn_jit::Cache::default();
         move || match self {
             Kind::Interp => Box::new(Interp::new()),
+            #[cfg(target_arch = "x86_64")]
             Kind::Jit => Box::new(cache.engine()),
         }
     }

@@ -31,6 +31,7 @@ pub mod watch;
 pub use gcn_asm as asm;
 pub use gcn_emu as emu;
 pub use gcn_isa as isa;
+#[cfg(target_arch = "x86_64")]
 pub use gcn_jit as jit;
 pub use gcn_object as object;
 

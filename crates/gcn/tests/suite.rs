@@ -204,11 +204,7 @@ fn check(target: Target, line: &str) -> Result<(), String> {
     if !runs {
         return Ok(());
     }
-    let mut engines = vec![Kind::Interp];
-    if gcn::jit::available() {
-        engines.push(Kind::Jit);
-    }
-    for engine in engines {
+    for engine in std::iter::once(Kind::Interp).chain(Kind::jit()) {
         let (bench, changes, outcome) = run(target, &parsed, &code, engine)?;
         let wrong = lang::check(&parsed, &bench, &changes, &outcome);
         if !wrong.is_empty() {
