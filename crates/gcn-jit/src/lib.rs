@@ -1,7 +1,7 @@
 //! GCN machine code compiled to x86-64 as it runs: the second engine beside the interpreter, from the same meanings.
 //!
-//! A *unit* is what can be reached from an address by direct jumps. It is lowered to chunks ([`lower`]), whose values are a
-//! graph ([`ir`]), and emitted as AVX-512 code ([`emit`]) that works on the wave's own state. Whatever has no code of its
+//! A *unit* is what can be reached from an address by direct jumps. It is lowered to chunks (`lower`), whose values are a
+//! graph (`ir`), and emitted as AVX-512 code (`emit`) that works on the wave's own state. Whatever has no code of its
 //! own the interpreter does, an instruction at a time, and so it does with a chunk in which something went wrong.
 //! On other hosts than x86-64 this crate is empty.
 #![cfg(target_arch = "x86_64")]

@@ -31,7 +31,7 @@ fn exit_status_says_who_was_wrong() {
         (&["eval", "s_nop 0"], 2),
         (&["eval", "--arch", "gfx900"], 2),
         (
-            &["eval", "--arch", "gfx900", "--engine", "jit", "s_nop 0"],
+            &["eval", "--arch", "gfx900", "--engine", "none", "s_nop 0"],
             2,
         ),
         (&["doc", "--all"], 2),
