@@ -251,7 +251,7 @@ fn blocks(name: &str) {
         if std::env::var("DUMP").is_ok()
             && let Some((code, chunks)) = jit.last_code()
         {
-            std::fs::write("/tmp/jit.bin", code).expect("written");
+            std::fs::write(std::env::temp_dir().join("jit.bin"), code).expect("written");
             eprintln!("{chunks:x?}");
         }
         let mut what = String::new();
