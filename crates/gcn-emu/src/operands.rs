@@ -425,7 +425,14 @@ impl Opnd {
         match self.place {
             Place::Scalar(code) if ty.bits() > 32 => wave.pair(code + k as u16),
             Place::Scalar(code) => wave.sgprs.get(code as usize + k).copied().unwrap_or(0) as u64,
-            Place::Const(value) => value.checked_shr(32 * k as u32).unwrap_or(0),
+            Place::Const(value) => {
+                let value = value.checked_shr(32 * k as u32).unwrap_or(0);
+                if ty.bits() > 32 {
+                    value
+                } else {
+                    value as u32 as u64
+                }
+            }
             Place::Source(source) => {
                 let value = source_value(source, wave, machine);
                 if ty.bits() > 32 {
