@@ -6,14 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use gcn_object::read::{FileKind, Symbol};
 use gcn_object::{CodeObject, SymbolKind, SymbolSection};
 
 use crate::fixtures;
+use crate::parallel;
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -169,26 +168,10 @@ pub fn run_all(options: &Options, root: &Path) -> Result<bool> {
     let work = options.keep.clone().unwrap_or_else(|| own.clone());
     fs::create_dir_all(&work)?;
     let work = std::path::absolute(work)?;
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = check(case, &folder, &work, &gcn);
-                    if let Ok(mut results) = results.lock() {
-                        results.push((case, result));
-                    }
-                }
-            });
-        }
-    });
+    let results = parallel::each(&cases, |case| check(case, &folder, &work, &gcn));
     if options.keep.is_none() {
         fs::remove_dir_all(&own)?;
     }
-    let Ok(results) = results.into_inner() else {
-        bail!("a comparison panicked");
-    };
     Ok(report(&results, options.show))
 }
 

@@ -6,13 +6,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use gcn_object::CodeObject;
 
 use crate::fixtures;
+use crate::parallel;
 use crate::programs::{self, Case, Made};
 
 #[derive(clap::Args)]
@@ -294,27 +293,11 @@ pub fn run(options: &Options, root: &Path) -> Result<bool> {
     fs::create_dir_all(&work)?;
     let work = std::path::absolute(work)?;
     fs::write(work.join(V5_HEADER), LIBCLC_V5)?;
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                while let Some(object) = objects.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let fared = check(object, &cases, &folder, &work);
-                    if let Ok(mut results) = results.lock() {
-                        results.push((object, fared));
-                    }
-                }
-            });
-        }
-    });
+    let results = parallel::each(&objects, |object| check(object, &cases, &folder, &work));
     fs::remove_file(work.join(V5_HEADER))?;
     if kept.is_none() {
         fs::remove_dir_all(&own)?;
     }
-    let Ok(results) = results.into_inner() else {
-        bail!("a run panicked");
-    };
     Ok(report(&results))
 }
 

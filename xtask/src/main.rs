@@ -14,6 +14,7 @@ mod listings;
 mod mc;
 mod measure;
 mod objects;
+mod parallel;
 #[path = "../../crates/gcn-emu/tests/programs/mod.rs"]
 mod programs;
 mod seeds;

@@ -3,7 +3,7 @@
 use crate::engine::{Failure, Machine};
 use crate::global::GDS_BYTES;
 use crate::mem::{Fault, FaultKind};
-use crate::operands::Opnd;
+use crate::operands::{Opnd, find};
 use crate::wave::{LANES, WaveState};
 use gcn_isa::decode::Insn;
 use gcn_isa::format::{Field, Format};
@@ -129,12 +129,6 @@ impl Buffer {
             index_stride: 8 << (words[3] >> 21 & 3),
         }
     }
-}
-
-/// Finds the operand of a role among an instruction's operands.
-fn find<'o>(insn: &Insn, operands: &'o [Opnd], role: Role) -> Option<&'o Opnd> {
-    let at = insn.row.shape.slots.iter().position(|s| s.role == role)?;
-    operands.get(at)
 }
 
 /// The address of each lane, or the one address of a scalar instruction. Says in `range` which accesses through it are in

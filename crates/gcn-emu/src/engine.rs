@@ -4,6 +4,7 @@ use crate::global::Global;
 use crate::mem::{self, Fault, Memory};
 use crate::wave::{Lds, WaveState};
 use gcn_isa::Target;
+use gcn_isa::decode::{Insn, decode};
 use std::fmt;
 
 /// Where instructions are fetched from.
@@ -13,6 +14,43 @@ pub enum Code<'a> {
     Snippet(u64, &'a [u8]),
     /// Guest memory.
     Memory,
+}
+
+/// The bytes of the instruction at `pc`, and how many of them are there: twelve, fewer before what cannot be fetched. A
+/// snippet's end is no fault: there are no bytes then.
+///
+/// # Errors
+/// The fault of the first dword in guest memory.
+pub fn fetch(code: Code<'_>, memory: &Memory, pc: u64) -> Result<([u8; 12], usize), Fault> {
+    let mut bytes = [0; 12];
+    let mut len = 0;
+    match code {
+        Code::Snippet(base, code) => {
+            let rest = usize::try_from(pc.wrapping_sub(base))
+                .ok()
+                .and_then(|at| code.get(at..))
+                .unwrap_or(&[]);
+            len = rest.len().min(12);
+            bytes[..len].copy_from_slice(&rest[..len]);
+        }
+        Code::Memory => {
+            for k in 0..3 {
+                match memory.fetch_u32(pc.wrapping_add(4 * k as u64)) {
+                    Ok(word) => bytes[4 * k..4 * k + 4].copy_from_slice(&word.to_le_bytes()),
+                    Err(fault) if k == 0 => return Err(fault),
+                    Err(_) => break,
+                }
+                len += 4;
+            }
+        }
+    }
+    Ok((bytes, len))
+}
+
+/// The instruction at `pc`, if there is one.
+pub fn instruction(target: Target, code: Code<'_>, memory: &Memory, pc: u64) -> Option<Insn> {
+    let (bytes, len) = fetch(code, memory, pc).ok()?;
+    decode(target, &bytes[..len])
 }
 
 /// What surrounds a wave.

@@ -1,7 +1,7 @@
 //! The interpreter: evaluates the meaning of each instruction, all lanes an operation. It is the reference.
 
 use crate::address::{self, Range};
-use crate::engine::{Code, Engine, Failure, FaultKind, FaultReport, Machine, Stop};
+use crate::engine::{self, Code, Engine, Failure, FaultKind, FaultReport, Machine, Stop};
 use crate::eval;
 use crate::exceptions;
 use crate::image;
@@ -131,28 +131,8 @@ impl Cache {
 
 /// Fetches and decodes.
 fn fetch(pc: u64, machine: &Machine<'_>) -> Result<Step, Missing> {
-    let mut bytes = [0; 12];
-    let mut len = 0;
-    match machine.code {
-        Code::Snippet(base, code) => {
-            let rest = usize::try_from(pc.wrapping_sub(base))
-                .ok()
-                .and_then(|at| code.get(at..))
-                .unwrap_or(&[]);
-            len = rest.len().min(12);
-            bytes[..len].copy_from_slice(&rest[..len]);
-        }
-        Code::Memory => {
-            for k in 0..3 {
-                match machine.memory.fetch_u32(pc.wrapping_add(4 * k as u64)) {
-                    Ok(word) => bytes[4 * k..4 * k + 4].copy_from_slice(&word.to_le_bytes()),
-                    Err(fault) if k == 0 => return Err(Missing::Fetch(fault)),
-                    Err(_) => break,
-                }
-                len += 4;
-            }
-        }
-    }
+    let fetched = engine::fetch(machine.code, machine.memory, pc);
+    let (bytes, len) = fetched.map_err(Missing::Fetch)?;
     match decode(machine.target, &bytes[..len]) {
         Some(insn) => Ok(Step::new(insn)),
         None => Err(Missing::Illegal(u32::from_le_bytes([
@@ -445,38 +425,9 @@ fn node<const N: usize>(
                 *out = bytes.map_or(0, |b| u32::from_le_bytes(*b) as u64);
             }
         }
-        Op::Atomic(space, op) => {
+        Op::Atomic(space, op) | Op::WaveAtomic(space, op) => {
             let (addresses, data, second) = (arg(0), arg(1), arg(2));
-            for lane in 0..N {
-                if exec >> lane & 1 == 0 {
-                    out[lane] = 0;
-                    continue;
-                }
-                out[lane] = address::atomic(
-                    space,
-                    op,
-                    node.ty,
-                    wave,
-                    machine,
-                    range,
-                    lane,
-                    addresses[lane],
-                    data[lane],
-                    second[lane],
-                )
-                .map_err(|f| Failure::memory(f, lane_of(lane)))?;
-            }
-        }
-        Op::Getreg => {
-            let bits = step.insn.bits as u32;
-            *out = [wave.getreg(arg(0)[0] as u32, generation, bits) as u64; N];
-        }
-        Op::WaveAtomic(space, op) => {
-            let (addresses, data, second) = (arg(0), arg(1), arg(2));
-            let lane = exec.trailing_zeros() as usize;
-            let old = if exec == 0 {
-                0
-            } else {
+            let mut once = |lane: usize| {
                 address::atomic(
                     space,
                     op,
@@ -489,9 +440,20 @@ fn node<const N: usize>(
                     data[lane],
                     second[lane],
                 )
-                .map_err(|f| Failure::memory(f, lane_of(lane)))?
+                .map_err(|f| Failure::memory(f, lane_of(lane)))
             };
-            *out = [old; N];
+            *out = [0; N];
+            if let Op::Atomic(..) = node.op {
+                for lane in (0..N).filter(|lane| exec >> lane & 1 != 0) {
+                    out[lane] = once(lane)?;
+                }
+            } else if exec != 0 {
+                *out = [once(exec.trailing_zeros() as usize)?; N];
+            }
+        }
+        Op::Getreg => {
+            let bits = step.insn.bits as u32;
+            *out = [wave.getreg(arg(0)[0] as u32, generation, bits) as u64; N];
         }
         Op::Gws(op) => {
             let (resource, value) = (arg(0)[0] as usize, arg(1)[0] as u32);

@@ -188,6 +188,12 @@ fn keeps_upper(insn: &Insn) -> bool {
             || sources == 3 && !insn.row.flags.has(Flags::CLEARS_UPPER))
 }
 
+/// The operand of a role among an instruction's operands.
+pub fn find<'o>(insn: &Insn, operands: &'o [Opnd], role: Role) -> Option<&'o Opnd> {
+    let at = insn.row.shape.slots.iter().position(|s| s.role == role)?;
+    operands.get(at)
+}
+
 impl Opnd {
     /// The operand in a slot of the row's shape.
     pub fn new(insn: &Insn, slot: &'static Slot) -> Opnd {

@@ -26,9 +26,7 @@ fn format(
         let (data, number) = (insn.field(Field::Dfmt), insn.field(Field::Nfmt));
         return Some((Format::buffer(data, number, generation)?, formats::IDENTITY));
     }
-    let slots = insn.row.shape.slots;
-    let at = slots.iter().position(|slot| slot.role == Role::Srsrc)?;
-    let word = operands.get(at)?.scalar_dword(wave, machine, 3);
+    let word = operands::find(insn, operands, Role::Srsrc)?.scalar_dword(wave, machine, 3);
     if generation >= Gen::Gfx8 && word >> 23 & 1 != 0 {
         // With ADD_TID_ENABLE the stride's upper bits are in DATA_FORMAT's place.
         return None;

@@ -1,10 +1,11 @@
 //! What waves of a dispatch share beside memory, from several workgroups and host threads: GDS, append and consume, global
 //! wave sync and ordered counts.
 
-use gcn_emu::dispatch::{Gpu, Launch, RunError, Stats, Waits};
+#[path = "common/kernel.rs"]
+mod kernel;
+
+use gcn_emu::dispatch::{Launch, RunError, Stats, Waits};
 use gcn_emu::mem::Perm;
-use gcn_isa::Target;
-use gcn_object::CodeObject;
 
 /// Runs a kernel on `grid` work-items in workgroups of `group`, and gives the first dwords of its buffer, which were zeros.
 /// v[2:3] has the buffer's address, s2 the workgroup's number in X, s3 in Y, v0 the work-item's.
@@ -15,22 +16,8 @@ fn run(
     group: [u32; 3],
     threads: usize,
 ) -> (Result<Stats, RunError>, Vec<u32>) {
-    let source = format!(
-        ".amdgcn_target \"amdgcn-amd-amdhsa--{arch}\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
-         s_load_dwordx2 s[0:1], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\n\
-         v_mov_b32 v2, s0\nv_mov_b32 v3, s1\n{body}\ns_endpgm\n\
-         .section .rodata,#alloc\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
-         .amdhsa_system_sgpr_workgroup_id_y 1\n.amdhsa_system_vgpr_workitem_id 1\n\
-         .amdhsa_kernarg_size 8\n.amdhsa_next_free_vgpr 16\n.amdhsa_next_free_sgpr 32\n\
-         .amdhsa_group_segment_fixed_size 256\n.end_amdhsa_kernel\n"
-    );
-    let output = gcn_asm::assemble(&source, "k.s", &gcn_asm::Options::default());
-    let object = output
-        .object
-        .unwrap_or_else(|| panic!("{}", gcn_asm::render(&output.diagnostics, false)));
-    let object = CodeObject::parse(&object.loadable().unwrap()).unwrap();
-    let gpu = Gpu::new(Target::parse(arch).unwrap(), 64 << 20).unwrap();
-    let loaded = gpu.load(&object).unwrap();
+    let settings = ".amdhsa_system_sgpr_workgroup_id_y 1\n.amdhsa_system_vgpr_workitem_id 1\n";
+    let (gpu, loaded) = kernel::gpu(arch, body, settings);
     let buffer = gpu.memory.alloc(1 << 20, 256, Perm::RW).unwrap();
     let launch = Launch {
         grid,

@@ -1,33 +1,18 @@
 //! Workgroups that wait for each other: grid barriers, locks and scans that look back make progress with any number of
 //! threads, and those that never can are told of.
 
+#[path = "common/kernel.rs"]
+mod kernel;
+
 use gcn_emu::dispatch::watch::{Progress, Watch};
 use gcn_emu::dispatch::{Gpu, Launch, Loaded, RunError, Stats, Waits};
 use gcn_emu::mem::Perm;
-use gcn_isa::Target;
-use gcn_object::CodeObject;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A GPU with a kernel `k` of these instructions. s[0:1] has the argument, the address of a buffer; s2 the workgroup's
-/// number; v0 the work-item's.
+/// A GPU with a kernel `k` of these instructions, behind v9 = 0.
 fn gpu(body: &str) -> (Gpu, Loaded) {
-    let source = format!(
-        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
-         s_load_dwordx2 s[0:1], s[0:1], 0x0\nv_mov_b32 v9, 0\ns_waitcnt lgkmcnt(0)\n\
-         v_mov_b32 v2, s0\nv_mov_b32 v3, s1\n{body}\ns_endpgm\n\
-         .section .rodata,#alloc\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
-         .amdhsa_kernarg_size 8\n.amdhsa_next_free_vgpr 16\n.amdhsa_next_free_sgpr 32\n\
-         .amdhsa_group_segment_fixed_size 256\n.end_amdhsa_kernel\n"
-    );
-    let output = gcn_asm::assemble(&source, "k.s", &gcn_asm::Options::default());
-    let object = output
-        .object
-        .unwrap_or_else(|| panic!("{}", gcn_asm::render(&output.diagnostics, false)));
-    let object = CodeObject::parse(&object.loadable().unwrap()).unwrap();
-    let gpu = Gpu::new(Target::parse("gfx900").unwrap(), 64 << 20).unwrap();
-    let loaded = gpu.load(&object).unwrap();
-    (gpu, loaded)
+    kernel::gpu("gfx900", &format!("v_mov_b32 v9, 0\n{body}"), "")
 }
 
 /// Runs `groups` workgroups of `items` work-items on a buffer of zeros, and gives its first dwords.

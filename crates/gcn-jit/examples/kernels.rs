@@ -11,7 +11,7 @@ use gcn_object::read::CodeObject;
 use std::time::Duration;
 
 /// Prints what an engine did when it goes.
-struct Told(Jit, bool);
+struct Told(Jit);
 impl Engine for Told {
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
         self.0.run(wave, machine, fuel)
@@ -25,23 +25,21 @@ impl Engine for Told {
 }
 impl Drop for Told {
     fn drop(&mut self) {
-        if self.1 {
-            let s = self.0.stats;
-            let mut names: Vec<_> = self.0.names.iter().collect();
-            names.sort_by_key(|n| std::cmp::Reverse(n.1));
-            names.truncate(6);
-            println!("   {names:?}");
-            println!(
-                "   [units {} insns {} code {} B compile {:.3} ms; executed {} interpreted {} restarts {}]",
-                s.units,
-                s.insns,
-                s.bytes,
-                s.compiling.as_secs_f64() * 1e3,
-                s.executed,
-                s.interpreted,
-                s.restarts
-            );
-        }
+        let s = self.0.stats;
+        let mut names: Vec<_> = self.0.names.iter().flatten().collect();
+        names.sort_by_key(|n| std::cmp::Reverse(n.1));
+        names.truncate(6);
+        println!("   {names:?}");
+        println!(
+            "   [units {} insns {} code {} B compile {:.3} ms; executed {} interpreted {} restarts {}]",
+            s.units,
+            s.insns,
+            s.bytes,
+            s.compiling.as_secs_f64() * 1e3,
+            s.executed,
+            s.interpreted,
+            s.restarts
+        );
     }
 }
 
@@ -266,14 +264,12 @@ fn run(
             );
         }
         Gpu::with_engine(target, 1 << 30, move || {
-            Box::new(Told(
-                if std::env::var("CHECK").is_ok() {
-                    Jit::checking()
-                } else {
-                    Jit::new()
-                },
-                told,
-            ))
+            let mut jit = match std::env::var("CHECK") {
+                Ok(_) => Jit::checking(),
+                Err(_) => Jit::new(),
+            };
+            jit.names = Some(Default::default());
+            Box::new(Told(jit))
         })
     } else {
         Gpu::new(target, 1 << 30)

@@ -114,6 +114,8 @@ pub mod op {
     pub const POPCNTD: E = e(2, 1, 0, 0x55);
     pub const BCASTD_R: E = e(2, 1, 0, 0x7c);
     pub const BCASTD: E = en(2, 1, 0, 0x58, 4);
+    /// The first lane to a register or memory of 32 bits.
+    pub const MOVD_ST: E = en(1, 1, 0, 0x7e, 4);
     pub const BCASTQ: E = en(2, 1, 1, 0x59, 8);
     pub const ADDPS: E = e(1, 0, 0, 0x58);
     pub const MULPS: E = e(1, 0, 0, 0x59);

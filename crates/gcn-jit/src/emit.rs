@@ -1890,6 +1890,12 @@ impl Emit<'_> {
             e.a.z(i, d, p, q);
             d
         };
+        let one = |e: &mut Self, i: E, a: Id| {
+            let p = e.rm(a);
+            e.hold_rm(p);
+            let d = e.define(id, 0);
+            e.a.z(i, d, 0, p);
+        };
         // Of operations that may change their operands' places the first had better be in a register.
         let (mut p, mut q) = (x, y);
         if matches!(o, Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor)
@@ -1949,10 +1955,7 @@ impl Emit<'_> {
             Op::Mul => drop(two(self, op::MULPS, p, q)),
             Op::Div => drop(two(self, op::DIVPS, x, y)),
             Op::Sqrt => {
-                let p = self.rm(x);
-                self.hold_rm(p);
-                let d = self.define(id, 0);
-                self.a.z(op::SQRTPS, d, 0, p);
+                one(self, op::SQRTPS, x);
             }
             Op::Neg if float => {
                 let p = self.zreg(x, 0);
@@ -1977,29 +1980,13 @@ impl Emit<'_> {
             }
             Op::Abs => {
                 if n.ty.is_signed() {
-                    let p = self.rm(x);
-                    self.hold_rm(p);
-                    let d = self.define(id, 0);
-                    self.a.z(op::ABSD, d, 0, p);
+                    one(self, op::ABSD, x);
                 } else {
                     self.overwrite(id, x);
                 }
             }
-            Op::Popcount | Op::Clz => {
-                let p = self.rm(x);
-                self.hold_rm(p);
-                let d = self.define(id, 0);
-                self.a.z(
-                    if o == Op::Clz {
-                        op::LZCNTD
-                    } else {
-                        op::POPCNTD
-                    },
-                    d,
-                    0,
-                    p,
-                );
-            }
+            Op::Popcount => one(self, op::POPCNTD, x),
+            Op::Clz => one(self, op::LZCNTD, x),
             Op::Ctz => {
                 // The bits below the lowest 1, counted.
                 let p = self.zreg(x, 0);
@@ -2124,21 +2111,8 @@ impl Emit<'_> {
                 let d = self.define(id, 0);
                 self.a.zi(op::RNDSCALEPS, d, 0, p, ALL, imm);
             }
-            Op::IntToFloat => {
-                let p = self.rm(x);
-                self.hold_rm(p);
-                let d = self.define(id, 0);
-                self.a.z(
-                    if n.ty.is_signed() {
-                        op::CVTDQ2PS
-                    } else {
-                        op::CVTUDQ2PS
-                    },
-                    d,
-                    0,
-                    p,
-                );
-            }
+            Op::IntToFloat if n.ty.is_signed() => one(self, op::CVTDQ2PS, x),
+            Op::IntToFloat => one(self, op::CVTUDQ2PS, x),
             Op::FloatToInt => {
                 let p = self.zreg(x, 0);
                 self.hold(p);

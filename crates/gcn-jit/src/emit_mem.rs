@@ -17,8 +17,6 @@ const PERMI: E = E {
     op: 0x76,
     ..op::PERMT2D
 };
-/// VPBROADCASTD of a register's lowest element.
-const BCAST_X: E = op::BCASTD;
 
 impl Emit<'_> {
     fn parts(&self, id: Id, count: u8) -> Vec<Option<Id>> {
@@ -48,44 +46,10 @@ impl Emit<'_> {
     fn same(&mut self, lo: u8, hi: Option<u8>, u: u8, other: Label) {
         let k = self.ktemp();
         self.k.busy |= 1 << k;
-        self.a.zk(op::COMPRESSD, lo, 0, Rm::R(u), zero(K_EXEC));
-        self.a.evex(
-            E {
-                map: 1,
-                pp: 1,
-                w: 0,
-                op: 0x7e,
-                n: 4,
-            },
-            0,
-            u,
-            0,
-            Rm::R(RAX),
-            ALL,
-            None,
-        );
-        self.a.z(BCAST_X, u, 0, Rm::R(u));
-        self.a.zi(op::CMPD, k, lo, Rm::R(u), keep(K_EXEC), 4);
+        self.first(lo, RAX, k, u);
         if let Some(hi) = hi {
             let k2 = self.ktemp();
-            self.a.zk(op::COMPRESSD, hi, 0, Rm::R(u), zero(K_EXEC));
-            self.a.evex(
-                E {
-                    map: 1,
-                    pp: 1,
-                    w: 0,
-                    op: 0x7e,
-                    n: 4,
-                },
-                0,
-                u,
-                0,
-                Rm::R(RDX),
-                ALL,
-                None,
-            );
-            self.a.z(BCAST_X, u, 0, Rm::R(u));
-            self.a.zi(op::CMPD, k2, hi, Rm::R(u), keep(K_EXEC), 4);
+            self.first(hi, RDX, k2, u);
             self.a.kop(0x45, k, k, k2);
             self.a.shift_imm(4, true, RDX, 32);
             self.a.alu(1, true, RAX, Rm::R(RDX));
@@ -93,6 +57,14 @@ impl Emit<'_> {
         self.a.kortest(k, k);
         self.a.jcc(Cc::Ne, other);
         self.k.busy &= !(1 << k);
+    }
+
+    /// `to`: what the first lane that is on has of `v`. `k`: the lanes that are on and have something else. `u` is spent.
+    fn first(&mut self, v: u8, to: u8, k: u8, u: u8) {
+        self.a.zk(op::COMPRESSD, v, 0, Rm::R(u), zero(K_EXEC));
+        self.a.evex(op::MOVD_ST, 0, u, 0, Rm::R(to), ALL, None);
+        self.a.z(op::BCASTD, u, 0, Rm::R(u));
+        self.a.zi(op::CMPD, k, v, Rm::R(u), keep(K_EXEC), 4);
     }
 
     /// RAX becomes the host's address of `bytes` of LDS from EAX on; jumps where they are not all there. RCX is spent.

@@ -15,12 +15,13 @@ mod ir;
 mod lower;
 
 use ctx::Ctx;
-use gcn_emu::engine::{Code, Engine, Machine, Stop};
+use gcn_emu::engine::{Code, Engine, Machine, Stop, instruction};
 use gcn_emu::interp::Interp;
 use gcn_emu::wave::{WaveState, mode, status};
 use gcn_isa::Target;
 use gcn_isa::access::FactTable;
-use gcn_isa::decode::{Insn, decode};
+use gcn_isa::decode::Insn;
+use gcn_isa::flow::Flow;
 use gcn_isa::target::TABLES;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -108,8 +109,8 @@ pub struct Jit {
     ctx: Box<Ctx>,
     /// Counts for reports.
     pub stats: JitStats,
-    /// What the interpreter ran, by name.
-    pub names: HashMap<&'static str, u64>,
+    /// What the interpreter ran, by name, where somebody wants to know: looking it up takes time.
+    pub names: Option<HashMap<&'static str, u64>>,
     all_live: bool,
     /// Of code that is no program, too, only the registers that matter are written: for tests.
     #[doc(hidden)]
@@ -135,7 +136,20 @@ struct Host<'a, 'm> {
     machine: &'a mut Machine<'m>,
     stop: Option<Stop>,
     interpreted: u64,
-    names: &'a mut HashMap<&'static str, u64>,
+    names: &'a mut Option<HashMap<&'static str, u64>>,
+}
+
+/// The context of compiled code, and what its helpers need.
+///
+/// # Safety
+/// `ctx` is the context of a run under way, whose host outlives the result, and nothing else uses the two meanwhile.
+unsafe fn parts<'c>(ctx: *mut Ctx) -> (&'c mut Ctx, &'c mut Host<'c, 'c>) {
+    // SAFETY: the caller's.
+    unsafe {
+        let ctx = &mut *ctx;
+        let host = &mut *(ctx.host as *mut Host<'_, '_>);
+        (ctx, host)
+    }
 }
 
 /// Runs one instruction. Not 0: `stop` says why the wave does not go on, or it has jumped.
@@ -143,14 +157,15 @@ extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
     // SAFETY: `ctx` and what it points at are those of the run that called the code that called this; nothing else uses
     // them meanwhile.
     let (ctx, host, wave) = unsafe {
-        let ctx = &mut *ctx;
-        let host = &mut *(ctx.host as *mut Host<'_, '_>);
+        let (ctx, host) = parts(ctx);
         let wave = &mut *ctx.wave;
         (ctx, host, wave)
     };
     wave.pc = pc;
-    if let Some(insn) = fetch(host.machine, pc) {
-        *host.names.entry(insn.row.name).or_default() += 1;
+    if let Some(names) = host.names
+        && let Some(insn) = fetch(host.machine, pc)
+    {
+        *names.entry(insn.row.name).or_default() += 1;
     }
     let mut fuel = 1;
     wave.clock += 4 * (ctx.synced - ctx.fuel) as u64;
@@ -175,11 +190,7 @@ fn lanes(ctx: &Ctx) -> impl Iterator<Item = usize> + use<> {
 /// Loads lane by lane. Not 0: something else must do it.
 extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: as in `interpret`.
-    let (ctx, host) = unsafe {
-        let ctx = &mut *ctx;
-        let host = &mut *(ctx.host as *mut Host<'_, '_>);
-        (ctx, host)
-    };
+    let (ctx, host) = unsafe { parts(ctx) };
     let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
     let offset = (what >> 32) as i32;
     for part in 0..count as usize {
@@ -233,11 +244,7 @@ fn aperture(ctx: &Ctx, at: u64) -> bool {
 /// Stores lane by lane.
 extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: as in `interpret`.
-    let (ctx, host) = unsafe {
-        let ctx = &mut *ctx;
-        let host = &mut *(ctx.host as *mut Host<'_, '_>);
-        (ctx, host)
-    };
+    let (ctx, host) = unsafe { parts(ctx) };
     let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
     let offset = (what >> 32) as i32;
     // Every lane's first element is written before any lane's second one. Where all lanes' places are multiples of their
@@ -305,28 +312,7 @@ pub fn available() -> bool {
 }
 
 fn fetch(machine: &Machine<'_>, pc: u64) -> Option<Insn> {
-    let mut bytes = [0; 8];
-    let mut len = 0;
-    match machine.code {
-        Code::Snippet(base, code) => {
-            let rest = usize::try_from(pc.wrapping_sub(base))
-                .ok()
-                .and_then(|at| code.get(at..))
-                .unwrap_or(&[]);
-            len = rest.len().min(8);
-            bytes[..len].copy_from_slice(&rest[..len]);
-        }
-        Code::Memory => {
-            for k in 0..2 {
-                match machine.memory.fetch_u32(pc.wrapping_add(4 * k as u64)) {
-                    Ok(word) => bytes[4 * k..4 * k + 4].copy_from_slice(&word.to_le_bytes()),
-                    Err(_) => break,
-                }
-                len += 4;
-            }
-        }
-    }
-    decode(machine.target, &bytes[..len])
+    instruction(machine.target, machine.code, machine.memory, pc)
 }
 
 impl Jit {
@@ -343,7 +329,7 @@ impl Jit {
             session: 0,
             ctx,
             stats: JitStats::default(),
-            names: HashMap::new(),
+            names: None,
             all_live: false,
             lean: false,
             check: false,
@@ -653,7 +639,7 @@ fn check(
         gcn_isa::print::print(&insn, &gcn_isa::print::Style::LLVM, &mut text);
         text.push('\n');
         pc += insn.len as u64;
-        if insn.row.name.contains("branch") || insn.row.name == "s_endpgm" {
+        if facts(machine.target).of(&insn).flow(&insn) != Flow::Next {
             break;
         }
     }

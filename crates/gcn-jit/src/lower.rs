@@ -6,7 +6,7 @@
 
 use crate::ir::{Graph, I, Id, Unsupported};
 use gcn_emu::fp::{Mode, Round};
-use gcn_emu::operands::{Modifiers, Opnd, Place};
+use gcn_emu::operands::{Modifiers, Opnd, Place, find};
 use gcn_isa::access::{FactTable, Facts, File};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
@@ -1531,14 +1531,7 @@ impl<'a> Builder<'a> {
     /// The address of a memory instruction, and a constant that comes on top.
     fn address(&mut self, insn: &Insn, operands: &[Opnd]) -> Result<(Id, i32), Not> {
         let generation = self.s.target.generation();
-        let find = |role: Role| {
-            insn.row
-                .shape
-                .slots
-                .iter()
-                .position(|s| s.role == role)
-                .and_then(|at| operands.get(at))
-        };
+        let find = |role: Role| find(insn, operands, role);
         match insn.row.format {
             Format::Smem => {
                 let raw = insn.field(Field::Offset);
@@ -1632,14 +1625,7 @@ impl<'a> Builder<'a> {
     /// The address of a buffer instruction, where its resource is what is guessed from that of now: one of scratch, whose
     /// elements of 4 bytes lie side by side for the 64 lanes.
     fn buffer(&mut self, insn: &Insn, operands: &[Opnd], out: &mut Changes) -> Result<Val, Not> {
-        let find = |role: Role| {
-            insn.row
-                .shape
-                .slots
-                .iter()
-                .position(|s| s.role == role)
-                .and_then(|at| operands.get(at))
-        };
+        let find = |role: Role| find(insn, operands, role);
         let flag = |f: Field| insn.field(f) != 0;
         if flag(Field::Addr64) || flag(Field::Idxen) || flag(Field::Lds) {
             return Err(Not::Ever);

@@ -1,9 +1,10 @@
 //! Waves that do not go on: where they are, and what for they wait.
 
 use super::Place;
+use crate::engine::{Code, instruction};
 use crate::mem::Memory;
 use gcn_isa::access::{Facts, MemoryKind, MemorySpace};
-use gcn_isa::decode::{Insn, decode};
+use gcn_isa::decode::Insn;
 use gcn_isa::meaning::{Op, Signal, State, meaning};
 use gcn_isa::print::{Style, print};
 use gcn_isa::target::Target;
@@ -89,16 +90,7 @@ pub(super) fn list(f: &mut fmt::Formatter<'_>, all: &[StuckWave], others: usize)
 
 /// The instruction at `pc`.
 pub(super) fn fetch(memory: &Memory, target: Target, pc: u64) -> Option<Insn> {
-    let mut bytes = [0; 12];
-    let mut len = 0;
-    for at in (0..12).step_by(4) {
-        let Ok(word) = memory.fetch_u32(pc.wrapping_add(at as u64)) else {
-            break;
-        };
-        bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
-        len += 4;
-    }
-    decode(target, &bytes[..len])
+    instruction(target, Code::Memory, memory, pc)
 }
 
 /// The text of the instruction at `pc`.

@@ -810,16 +810,15 @@ fn condxchg32(m: &Meaning) {
     m.about("Two conditional exchanges of 32 bits, at the address and the dword after it: where a half of the data has its top bit set, the rest of it is stored. Gives the old values.");
     let at = m.address() & !7;
     for k in 0..2 {
-        let data = m.dword(Data0, k).as_(Ty::U32);
-        let old = m.atomic(
-            Space::Lds,
-            AtomicOp::CondSwap,
-            at + 4 * k as u64,
-            data,
-            data,
-        );
-        m.d_dword(k, old.as_(Ty::B32));
+        conditional_exchange(m, at, k, m.dword(Data0, k).as_(Ty::U32));
     }
+}
+
+/// Dword `k` of a conditional exchange of those from `at` on.
+fn conditional_exchange<'m>(m: &'m Meaning, at: V<'m>, k: u8, data: V<'m>) {
+    let place = at + 4 * k as u64;
+    let old = m.atomic(Space::Lds, AtomicOp::CondSwap, place, data, data);
+    m.d_dword(k, old.as_(Ty::B32));
 }
 
 fn condxchg32_b128(m: &Meaning) {
@@ -829,14 +828,7 @@ fn condxchg32_b128(m: &Meaning) {
     let at = (base.zext(Ty::U64) + offset.zext(Ty::U64)) & !15;
     for k in 0..4 {
         let data = m.vgpr(Ty::U32, m.field(Field::Data0) + k as u64);
-        let old = m.atomic(
-            Space::Lds,
-            AtomicOp::CondSwap,
-            at + 4 * k as u64,
-            data,
-            data,
-        );
-        m.d_dword(k, old.as_(Ty::B32));
+        conditional_exchange(m, at, k, data);
     }
 }
 

@@ -126,35 +126,30 @@ fn address(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is no address of 48 bits that is a multiple of 4"))
 }
 
-fn dimensions(text: &str) -> Result<[u32; 3], String> {
-    let mut out = [1; 3];
+/// One to three numbers by comma; those that are left out are `rest`.
+fn three<T: Copy>(
+    text: &str,
+    rest: T,
+    number: impl Fn(&str) -> Option<T>,
+) -> Result<[T; 3], String> {
+    let mut out = [rest; 3];
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() > 3 {
         return Err("expected at most three numbers, X,Y,Z".into());
     }
     for (slot, part) in out.iter_mut().zip(parts) {
-        *slot = part
-            .trim()
-            .parse()
-            .ok()
-            .filter(|n| *n > 0)
-            .ok_or_else(|| format!("`{part}` is no number of work-items"))?;
+        *slot =
+            number(part.trim()).ok_or_else(|| format!("`{part}` is no number of work-items"))?;
     }
     Ok(out)
 }
 
+fn dimensions(text: &str) -> Result<[u32; 3], String> {
+    three(text, 1, |part| part.parse().ok().filter(|n| *n > 0))
+}
+
 fn offset(text: &str) -> Result<[u64; 3], String> {
-    let mut out = [0; 3];
-    let parts: Vec<&str> = text.split(',').collect();
-    if parts.len() > 3 {
-        return Err("expected at most three numbers, X,Y,Z".into());
-    }
-    for (slot, part) in out.iter_mut().zip(parts) {
-        *slot = run::integer(part.trim())
-            .and_then(|v| u64::try_from(v).ok())
-            .ok_or_else(|| format!("`{part}` is no number of work-items"))?;
-    }
-    Ok(out)
+    three(text, 0, |part| u64::try_from(run::integer(part)?).ok())
 }
 
 fn out_file(text: &str) -> Result<(usize, PathBuf), String> {
