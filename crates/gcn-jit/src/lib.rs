@@ -10,7 +10,7 @@
 mod asm;
 mod ctx;
 mod emit;
-mod emit_mem;
+
 mod ir;
 mod lower;
 

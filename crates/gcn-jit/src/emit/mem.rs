@@ -1,9 +1,9 @@
 //! Loads and stores of a slice: addresses that follow each other or are all the same go straight to memory; LDS that is
 //! read here and there is gathered; everything else a helper does, lane by lane.
 
+use super::{BIAS, CTX, Emit, K_EXEC, Out};
 use crate::asm::*;
 use crate::ctx::Ctx;
-use crate::emit::{BIAS, CTX, Emit, K_EXEC, Out};
 use crate::ir::{I, Id};
 use crate::lower::Store;
 use gcn_isa::meaning::{AtomicOp, Space};

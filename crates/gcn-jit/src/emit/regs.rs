@@ -1,0 +1,486 @@
+//! The turns of 16 lanes, and which vector registers and opmasks hold what in them.
+
+use super::*;
+
+impl Emit<'_> {
+    pub(super) fn slices(&mut self, used: &[bool]) {
+        let c = self.c;
+        // Constants that vector code needs in memory are put there once.
+        let ballots: Vec<Id> = (0..c.graph.len())
+            .filter(|&at| used[at] && c.graph[at].op == I::Ballot)
+            .map(|at| at as Id)
+            .collect();
+        for (i, &b) in ballots.iter().enumerate() {
+            if i < 4 {
+                self.a.imm(R8 + i as u8, 0);
+            } else {
+                let slot = self.slot(b);
+                self.a.imm(RAX, 0);
+                self.a.store(true, slot, RAX);
+            }
+        }
+        self.accumulators = ballots;
+        let lane_guards = c.guards.iter().any(|&g| c.graph[g as usize].vec);
+        if self.checks || lane_guards {
+            self.a.kop(0x47, K_BAD, K_BAD, K_BAD);
+        }
+        let has_group = !c.rows.is_empty()
+            || c.graph
+                .iter()
+                .any(|n| matches!(n.op, I::Group { .. } | I::Row(_)));
+        let fallible = self.checks || lane_guards || has_group || c.store.is_some();
+        let critical: Vec<usize> = self.critical();
+        // Few enough values are kept in registers until nothing can fail.
+        let keep = fallible && !critical.is_empty() && critical.len() <= 4;
+        for slice in 0..4 {
+            self.slice = slice;
+            let over = self.a.label();
+            let exec = sgpr_home(EXEC as u8);
+            let exec = Mem {
+                disp: exec.disp + 2 * slice as i32,
+                ..exec
+            };
+            self.a.cmp16_zero(exec);
+            self.a.jcc(Cc::E, over);
+            self.a.kload16(K_EXEC, exec);
+            self.z = Bank::default();
+            self.k = Bank::default();
+            self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
+            self.let_go();
+            for pos in 0..self.ops.len() {
+                self.pos = pos as u32;
+                let vop = self.ops[pos];
+                match vop.commit {
+                    None => self.vector(&vop),
+                    Some(i) => self.commit(i, critical.contains(&i), fallible, keep),
+                }
+                self.release(&vop);
+            }
+            self.pos = self.ops.len() as u32;
+            for i in 0..self.accumulators.len() {
+                let b = self.accumulators[i];
+                let k = self.kreg(self.node(b).args[0]);
+                self.a.k_to_gpr(RAX, k);
+                if slice > 0 {
+                    self.a.shift_imm(4, true, RAX, 16 * slice);
+                }
+                if i < 4 {
+                    self.a.alu(1, true, R8 + i as u8, Rm::R(RAX));
+                } else {
+                    let slot = self.slot(b);
+                    self.a.g(true, &[0x09], RAX, Rm::M(slot));
+                }
+            }
+            for gi in 0..c.guards.len() {
+                let g = c.guards[gi];
+                if c.graph[g as usize].vec {
+                    let k = self.kreg(g);
+                    self.a.kop(0x45, K_BAD, K_BAD, k);
+                }
+            }
+            for row in 0..c.rows.len() {
+                let (address, offset, value) = c.rows[row];
+                self.store_row(address, offset, value);
+            }
+            if let Some(store) = &c.store {
+                self.store_slice(store);
+            }
+            self.a.bind(over);
+        }
+        if self.checks || lane_guards {
+            self.a.kortest(K_BAD, K_BAD);
+            let r = self.restart();
+            self.a.jcc(Cc::Ne, r);
+        }
+        for i in 0..self.accumulators.len().min(4) {
+            let slot = self.slot(self.accumulators[i]);
+            self.a.store(true, slot, R8 + i as u8);
+        }
+    }
+
+    pub(super) fn critical(&self) -> Vec<usize> {
+        let c = self.c;
+        (0..c.vgprs.len())
+            .filter(|&i| {
+                let v = c.vgprs[i].0;
+                c.graph
+                    .iter()
+                    .enumerate()
+                    .any(|(at, n)| n.op == I::VIn(v) && !self.uses[at].is_empty())
+            })
+            .collect()
+    }
+
+    /// A VGPR takes its value, now or when nothing can fail.
+    pub(super) fn commit(&mut self, i: usize, critical: bool, fallible: bool, keep: bool) {
+        let (v, id, live) = self.c.vgprs[i];
+        let value = self.zreg(id, 0);
+        let home = vgpr_home(v, self.slice);
+        let late = critical && fallible;
+        self.z.busy |= 1 << value;
+        let from = if live == Live::All {
+            let t = self.temp();
+            self.a.z(op::MOVDQU32, t, 0, Rm::M(home));
+            self.a.zk(op::MOVDQU32, t, 0, Rm::R(value), keep_on());
+            t
+        } else if critical && keep && late {
+            // A register of its own, since others may hold the value too.
+            let t = self.temp();
+            self.a.z(op::MOVDQU32, t, 0, Rm::R(value));
+            t
+        } else {
+            value
+        };
+        self.z.busy &= !(1 << value);
+        if !late && !critical {
+            self.a.z(op::MOVDQU32_ST, from, 0, Rm::M(home));
+        } else if late && keep {
+            self.pinned.push(Pin {
+                reg: Some(from),
+                slot: 0,
+                write: i,
+                slice: self.slice,
+            });
+            self.let_go();
+        } else {
+            // One may be what another takes, so all wait.
+            let (slot, m) = self.vslot();
+            self.a.z(op::MOVDQU32_ST, from, 0, Rm::M(m));
+            self.pinned.push(Pin {
+                reg: None,
+                slot,
+                write: i,
+                slice: self.slice,
+            });
+        }
+    }
+
+    /// Writes what was kept back.
+    pub(super) fn commit_pinned(&mut self, slice: u8) {
+        let mine: Vec<Pin> = self
+            .pinned
+            .iter()
+            .copied()
+            .filter(|p| p.slice == slice)
+            .collect();
+        if mine.is_empty() {
+            return;
+        }
+        let over = self.a.label();
+        let exec = sgpr_home(EXEC as u8);
+        let exec = Mem {
+            disp: exec.disp + 2 * slice as i32,
+            ..exec
+        };
+        self.a.cmp16_zero(exec);
+        self.a.jcc(Cc::E, over);
+        for pin in mine {
+            let home = vgpr_home(self.c.vgprs[pin.write].0, slice);
+            let r = pin.reg.unwrap_or_else(|| {
+                // Every register that is not pinned is free by now.
+                let pinned = self
+                    .pinned
+                    .iter()
+                    .filter_map(|p| p.reg)
+                    .fold(0, |b, r| b | 1u32 << r);
+                let r = (!pinned).trailing_zeros().min(31) as u8;
+                self.a.z(op::MOVDQU32, r, 0, Rm::M(vslot_mem(pin.slot)));
+                r
+            });
+            self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(home));
+        }
+        self.a.bind(over);
+    }
+
+    pub(super) fn vslot(&mut self) -> (u16, Mem) {
+        let n = self.next_slot;
+        self.next_slot += 1;
+        (n, vslot_mem(n))
+    }
+
+    /// The next use of a value from here on.
+    pub fn next_use(&self, id: Id) -> u32 {
+        let u = &self.uses[id as usize];
+        let at = u.partition_point(|&p| p <= self.pos);
+        u.get(at).copied().unwrap_or(u32::MAX)
+    }
+
+    /// Gives registers free whose values are not needed any more.
+    pub(super) fn release(&mut self, vop: &VOp) {
+        let mut ids = vec![vop.id];
+        ids.extend_from_slice(&vop.args);
+        if let I::Group { .. } = self.node(vop.id).op {
+            return;
+        }
+        for id in ids {
+            if self.next_use(id) == u32::MAX {
+                for part in 0..2 {
+                    self.drop_part((id, part));
+                }
+            }
+        }
+    }
+
+    pub(super) fn drop_part(&mut self, part: Part) {
+        if let Some(r) = self.z.at.remove(&part) {
+            self.z.regs[r as usize] = None;
+        }
+        if let Some(r) = self.k.at.remove(&part) {
+            self.k.regs[r as usize] = None;
+        }
+    }
+
+    /// A free vector register, which stays free; makes room if it must.
+    pub fn temp(&mut self) -> u8 {
+        if let Some(r) =
+            (0..32).find(|&r| self.z.busy >> r & 1 == 0 && self.z.regs[r as usize].is_none())
+        {
+            return r;
+        }
+        let mut best: Option<(u32, u8)> = None;
+        for r in 0..32u8 {
+            if self.z.busy >> r & 1 != 0 {
+                continue;
+            }
+            if let Some((id, _)) = self.z.regs[r as usize] {
+                // One whose home is in memory costs nothing to drop.
+                let clean = matches!(
+                    self.node(id).op,
+                    I::VIn(_) | I::Const(_) | I::SIn(_) | I::Lane
+                ) || !self.node(id).vec;
+                let mut when = self.next_use(id);
+                if clean {
+                    when = when.saturating_add(4);
+                }
+                if best.is_none_or(|b| when > b.0) {
+                    best = Some((when, r));
+                }
+            }
+        }
+        let Some((_, r)) = best else {
+            self.failed = true;
+            return 31;
+        };
+        let part = self.z.regs[r as usize].take().unwrap_or((0, 0));
+        self.z.at.remove(&part);
+        let n = self.node(part.0);
+        let clean = matches!(n.op, I::VIn(_) | I::Const(_) | I::SIn(_) | I::Lane) || !n.vec;
+        if !clean && !self.z.spilled.contains_key(&part) && self.next_use_or_now(part.0) {
+            let (slot, m) = self.vslot();
+            self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(m));
+            self.z.spilled.insert(part, slot);
+        }
+        r
+    }
+
+    pub(super) fn next_use_or_now(&self, id: Id) -> bool {
+        self.uses[id as usize].iter().any(|&p| p >= self.pos) || self.is_group_part(id)
+    }
+
+    pub(super) fn is_group_part(&self, id: Id) -> bool {
+        matches!(self.node(id).op, I::Part(_))
+    }
+
+    /// A register that holds a new value.
+    pub fn define(&mut self, id: Id, part: u8) -> u8 {
+        let r = self.temp();
+        self.put(id, part, r);
+        r
+    }
+
+    pub fn put(&mut self, id: Id, part: u8, r: u8) {
+        self.z.regs[r as usize] = Some((id, part));
+        self.z.at.insert((id, part), r);
+    }
+
+    /// A part of a value in a register.
+    pub fn zreg(&mut self, id: Id, part: u8) -> u8 {
+        if let Some(&r) = self.z.at.get(&(id, part)) {
+            return r;
+        }
+        let r = self.temp();
+        if let Some(&slot) = self.z.spilled.get(&(id, part)) {
+            self.a.z(op::MOVDQU32, r, 0, Rm::M(vslot_mem(slot)));
+            self.put(id, part, r);
+            return r;
+        }
+        let n = *self.node(id);
+        match n.op {
+            I::Const(0) => self.a.evex(op::XORD, 2, r, r, Rm::R(r), ALL, None),
+            I::Const(v) => self.bcast_const(r, v as u32 as u64, false),
+            I::VIn(v) => {
+                let home = vgpr_home(v, self.slice);
+                self.a.z(op::MOVDQU32, r, 0, Rm::M(home));
+            }
+            I::Lane => {
+                let m = ctx!(lanes, 64 * self.slice as usize);
+                self.a.z(op::MOVDQU32, r, 0, Rm::M(m));
+            }
+            _ if !n.vec => {
+                let m = self.smem(id);
+                self.a.z(op::BCASTD, r, 0, Rm::M(m));
+            }
+            _ => {
+                // It has no code: a mistake that the tests would show.
+                self.failed = true;
+            }
+        }
+        self.put(id, part, r);
+        r
+    }
+
+    /// A constant in every element.
+    pub(super) fn bcast_const(&mut self, r: u8, v: u64, wide: bool) {
+        // vpternlog makes all ones without memory.
+        if !wide && v == 0xffff_ffff || wide && v == u64::MAX {
+            self.a.zi(op::TERND, r, r, Rm::R(r), ALL, 0xff);
+            return;
+        }
+        self.a
+            .z(if wide { op::BCASTQ } else { op::BCASTD }, r, 0, Rm::C(v));
+    }
+
+    /// A half of a 64-bit value a lane in a register of 8 elements.
+    pub(super) fn wreg(&mut self, id: Id, part: u8) -> u8 {
+        let n = *self.node(id);
+        if n.vec && n.out.bits() > 32 {
+            return self.zreg(id, part);
+        }
+        // Uniform: both parts are the same. Their key is apart from that of the 32-bit broadcast.
+        let key = (id, 2);
+        if let Some(&r) = self.z.at.get(&key) {
+            return r;
+        }
+        let r = self.temp();
+        match n.op {
+            I::Const(v) => self.bcast_const(r, v, true),
+            _ => {
+                let m = self.smem(id);
+                self.a.z(op::BCASTQ, r, 0, Rm::M(m));
+            }
+        }
+        self.put(id, 2, r);
+        r
+    }
+
+    pub(super) fn wrm(&mut self, id: Id, part: u8) -> Rm {
+        let n = *self.node(id);
+        match n.op {
+            I::Const(v) => Rm::C(v),
+            _ if !n.vec => Rm::B(self.smem(id)),
+            _ => Rm::R(self.wreg(id, part)),
+        }
+    }
+
+    /// The second operand of an instruction: a register, memory, a constant.
+    pub fn rm(&mut self, id: Id) -> Rm {
+        if let Some(&r) = self.z.at.get(&(id, 0)) {
+            return Rm::R(r);
+        }
+        let last = self.next_use(id) == u32::MAX;
+        if last && let Some(&slot) = self.z.spilled.get(&(id, 0)) {
+            return Rm::M(vslot_mem(slot));
+        }
+        let n = *self.node(id);
+        match n.op {
+            I::Const(v) if n.out.bits() <= 64 => Rm::C(v as u32 as u64),
+            I::VIn(v) if last => Rm::M(vgpr_home(v, self.slice)),
+            _ if !n.vec => Rm::B(self.smem(id)),
+            _ => Rm::R(self.zreg(id, 0)),
+        }
+    }
+
+    pub fn hold(&mut self, r: u8) {
+        self.z.busy |= 1 << r;
+    }
+
+    pub fn hold_rm(&mut self, rm: Rm) {
+        if let Rm::R(r) = rm {
+            self.hold(r);
+        }
+    }
+
+    pub fn let_go(&mut self) {
+        self.z.busy = self
+            .pinned
+            .iter()
+            .filter_map(|p| p.reg)
+            .fold(0, |b, r| b | 1u32 << r);
+    }
+
+    // ---- opmasks ----
+
+    pub fn ktemp(&mut self) -> u8 {
+        if let Some(r) =
+            (1..8).find(|&r| self.k.busy >> r & 1 == 0 && self.k.regs[r as usize].is_none())
+        {
+            return r;
+        }
+        let mut best: Option<(u32, u8)> = None;
+        for r in 1..8u8 {
+            if self.k.busy >> r & 1 != 0 {
+                continue;
+            }
+            if let Some((id, _)) = self.k.regs[r as usize] {
+                let when = self.next_use(id);
+                if best.is_none_or(|b| when > b.0) {
+                    best = Some((when, r));
+                }
+            }
+        }
+        let Some((_, r)) = best else {
+            self.failed = true;
+            return 1;
+        };
+        let part = self.k.regs[r as usize].take().unwrap_or((0, 0));
+        self.k.at.remove(&part);
+        if !self.k.spilled.contains_key(&part) && self.next_use_or_now(part.0) {
+            let slot = self.next_mask.min(255);
+            self.next_mask += 1;
+            self.a.kstore16(ctx!(masks, 2 * slot as usize), r);
+            self.k.spilled.insert(part, slot);
+        }
+        r
+    }
+
+    pub(super) fn kput(&mut self, id: Id, r: u8) {
+        self.k.regs[r as usize] = Some((id, 0));
+        self.k.at.insert((id, 0), r);
+    }
+
+    pub(super) fn kdefine(&mut self, id: Id) -> u8 {
+        let r = self.ktemp();
+        self.kput(id, r);
+        r
+    }
+
+    /// A truth value a lane in an opmask.
+    pub fn kreg(&mut self, id: Id) -> u8 {
+        let n = *self.node(id);
+        if n.op == I::Exec {
+            return K_EXEC;
+        }
+        if let Some(&r) = self.k.at.get(&(id, 0)) {
+            return r;
+        }
+        let r = self.ktemp();
+        if let Some(&slot) = self.k.spilled.get(&(id, 0)) {
+            self.a.kload16(r, ctx!(masks, 2 * slot as usize));
+        } else {
+            match n.op {
+                I::Const(v) => {
+                    let o = if v & 1 != 0 { 0x46 } else { 0x47 };
+                    self.a.kop(o, r, r, r);
+                }
+                _ if !n.vec => {
+                    self.sload(RAX, id);
+                    self.a.g(false, &[0xf7], 3, Rm::R(RAX));
+                    self.a.gpr_to_k(r, RAX);
+                }
+                _ => self.failed = true,
+            }
+        }
+        self.kput(id, r);
+        r
+    }
+}

@@ -1,0 +1,220 @@
+//! Operands read with their modifiers, and written with theirs.
+
+use super::*;
+
+impl Builder<'_> {
+    pub(super) fn read(&mut self, o: &Opnd, dword: Option<u8>, vector: bool) -> Result<Id, Not> {
+        if o.f16_at.is_some() {
+            return Err(Not::Ever);
+        }
+        let d = dword.unwrap_or(0) as u16;
+        let ty = if dword.is_some() { Ty::B32 } else { o.ty };
+        let mut id = match o.place {
+            Place::Vgpr(n) => {
+                // A mask in VGPRs is no mask.
+                if !vector || o.dpp || o.ty == Ty::Mask {
+                    return Err(Not::Ever);
+                }
+                if ty.bits() > 64 {
+                    return Err(Not::Ever);
+                } else if ty.bits() > 32 {
+                    let (lo, hi) = (self.vgpr(n + d), self.vgpr(n + d + 1));
+                    self.g.pair(lo, hi)
+                } else {
+                    self.vgpr(n + d)
+                }
+            }
+            Place::Scalar(code) if ty.bits() > 64 => {
+                let _ = code;
+                return Err(Not::Ever);
+            }
+            Place::Scalar(code) if ty.bits() > 32 => self.sgpr_pair(code + d),
+            Place::Scalar(code) => self.sgpr(code + d),
+            Place::Const(value) => {
+                let value = value.checked_shr(32 * d as u32).unwrap_or(0);
+                if ty.bits() <= 32 && value >> 32 != 0 {
+                    return Err(Not::Ever);
+                }
+                self.g.constant(Ty::B64, value)
+            }
+            // Numbers of one dword.
+            Place::Source(Source::Scc | Source::Vccz | Source::Execz) if d > 0 => self.c32(0),
+            Place::Source(source) => match source {
+                Source::Scc => self.scc(),
+                Source::Vccz | Source::Execz => {
+                    let mask = self.sgpr_pair(if source == Source::Vccz { VCC } else { EXEC });
+                    let zero = self.g.constant(Ty::B64, 0);
+                    self.g.alu(Op::Eq, Ty::B64, Ty::Bool, [mask, zero, 0])?
+                }
+                _ => return Err(Not::Ever),
+            },
+            Place::Nothing => self.c32(0),
+        };
+        if vector && o.ty == Ty::Mask && dword.is_none() && !matches!(o.place, Place::Vgpr(_)) {
+            return match self.g.value_of(id) {
+                Some(v) if v != 0 && v != u64::MAX => Err(Not::Ever),
+                _ => Ok(self.g.mask_of(id)),
+            };
+        }
+        if dword.is_some() {
+            return Ok(id);
+        }
+        let bits = o.ty.bits();
+        if o.sel != 6 || o.sext {
+            let (shift, width) = selection(o.sel);
+            let t = if o.sext { Ty::I32 } else { Ty::U32 };
+            let up = self.c32((32 - width - shift) as u64);
+            let down = self.c32((32 - width) as u64);
+            id = self.g.alu(Op::Shl, t, t, [id, up, 0])?;
+            id = self.g.alu(Op::Shr, t, t, [id, down, 0])?;
+        } else if o.high {
+            let sixteen = self.c32(16);
+            id = self.g.alu(Op::Shr, Ty::U32, Ty::U32, [id, sixteen, 0])?;
+        }
+        if bits < 32 && self.g.get(id).out != Ty::Bool {
+            let mask = self.c32(gcn_isa::meaning::width_mask(o.ty));
+            id = self.g.alu(Op::And, Ty::B32, Ty::B32, [id, mask, 0])?;
+        }
+        if o.abs != !0 {
+            id = match o.ty {
+                Ty::F32 | Ty::F64 => self.g.alu(Op::Abs, o.ty, o.ty, [id, 0, 0])?,
+                _ => {
+                    let mask = self.g.constant(o.ty, o.abs);
+                    self.g
+                        .alu(Op::And, o.ty.as_bits(), o.ty.as_bits(), [id, mask, 0])?
+                }
+            };
+        }
+        if o.neg != 0 {
+            id = match o.ty {
+                Ty::F32 | Ty::F64 => self.g.alu(Op::Neg, o.ty, o.ty, [id, 0, 0])?,
+                _ => {
+                    let mask = self.g.constant(o.ty, o.neg);
+                    self.g
+                        .alu(Op::Xor, o.ty.as_bits(), o.ty.as_bits(), [id, mask, 0])?
+                }
+            };
+        }
+        Ok(id)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn write(
+        &mut self,
+        o: &Opnd,
+        mods: &Modifiers,
+        dword: Option<u8>,
+        value: Id,
+        value_ty: Ty,
+        when: Option<Id>,
+        vector: bool,
+        out: &mut Changes,
+    ) -> Result<(), Not> {
+        let d = dword.unwrap_or(0) as u16;
+        let ty = if dword.is_some() { Ty::B32 } else { o.ty };
+        match o.place {
+            Place::Scalar(code) => {
+                let mut v = value;
+                if vector && ty == Ty::Mask && value_ty == Ty::Bool {
+                    v = self.ballot(v)?;
+                } else if self.g.get(v).vec {
+                    return Err(Not::Ever);
+                }
+                let code = code + d;
+                for half in 0..ty.dwords().min(2) as u16 {
+                    if code + half >= 128 {
+                        continue;
+                    }
+                    let mut part = if half == 0 {
+                        self.g.lo(v)
+                    } else {
+                        self.g.hi(v)
+                    };
+                    if let Some(when) = when {
+                        if vector || self.g.get(when).vec {
+                            return Err(Not::Ever);
+                        }
+                        let old = self.sgpr(code + half);
+                        part = self
+                            .g
+                            .alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
+                    }
+                    out.s.push(((code + half) as u8, part));
+                }
+            }
+            Place::Vgpr(n) => {
+                let n = n + d;
+                let mode = Mode(self.s.mode);
+                let mut v = value;
+                if ty.is_float() && (mods.clamp || mods.omod != 0) {
+                    let env = match ty {
+                        Ty::F32 => mode.env32(),
+                        Ty::F64 => mode.env64(),
+                        _ => return Err(Not::Ever),
+                    };
+                    if mods.clamp || !env.ieee {
+                        return Err(Not::Ever);
+                    }
+                }
+                let put =
+                    |b: &mut Self, n: u16, mut part: Id, out: &mut Changes| -> Result<(), Not> {
+                        if n >= b.s.vgprs {
+                            return Ok(());
+                        }
+                        if let Some(when) = when {
+                            let old = b.vgpr(n);
+                            part = b.g.alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
+                        }
+                        out.v.push((n, part));
+                        Ok(())
+                    };
+                if self.g.get(v).out == Ty::Bool && self.g.get(v).vec {
+                    v = self.g.alu(Op::Zext, Ty::Bool, Ty::B32, [v, 0, 0])?;
+                }
+                if ty.bits() > 64 {
+                    return Err(Not::Ever);
+                }
+                if ty.bits() > 32 {
+                    let (lo, hi) = (self.g.lo(v), self.g.hi(v));
+                    put(self, n + 1, hi, out)?;
+                    put(self, n, lo, out)?;
+                } else if o.sel != 6 {
+                    let (shift, bits) = selection(o.sel);
+                    let mask = (u32::MAX >> (32 - bits)) << shift;
+                    let by = self.c32(shift as u64);
+                    let m = self.c32(mask as u64);
+                    let mut placed = self.g.alu(Op::Shl, Ty::B32, Ty::B32, [v, by, 0])?;
+                    placed = self.g.alu(Op::And, Ty::B32, Ty::B32, [placed, m, 0])?;
+                    match mods.unused {
+                        1 => {
+                            let up = self.c32((32 - bits - shift) as u64);
+                            placed = self.g.alu(Op::Shl, Ty::I32, Ty::I32, [placed, up, 0])?;
+                            placed = self.g.alu(Op::Shr, Ty::I32, Ty::I32, [placed, up, 0])?;
+                        }
+                        2 => {
+                            let (old, rest) = (self.vgpr(n), self.c32(!mask as u64));
+                            let old = self.g.alu(Op::And, Ty::B32, Ty::B32, [old, rest, 0])?;
+                            placed = self.g.alu(Op::Or, Ty::B32, Ty::B32, [placed, old, 0])?;
+                        }
+                        _ => {}
+                    }
+                    put(self, n, placed, out)?;
+                } else if ty.bits() == 16 && (o.high || mods.keeps_upper) {
+                    let shift = if o.high { 16 } else { 0 };
+                    let (old, rest) = (self.vgpr(n), self.c32((!(0xffffu32 << shift)) as u64));
+                    let old = self.g.alu(Op::And, Ty::B32, Ty::B32, [old, rest, 0])?;
+                    let (by, m) = (self.c32(shift), self.c32(0xffff));
+                    let low = self.g.alu(Op::And, Ty::B32, Ty::B32, [v, m, 0])?;
+                    let placed = self.g.alu(Op::Shl, Ty::B32, Ty::B32, [low, by, 0])?;
+                    let whole = self.g.alu(Op::Or, Ty::B32, Ty::B32, [placed, old, 0])?;
+                    put(self, n, whole, out)?;
+                } else {
+                    let low = self.g.lo(v);
+                    put(self, n, low, out)?;
+                }
+            }
+            Place::Const(_) | Place::Source(_) | Place::Nothing => {}
+        }
+        Ok(())
+    }
+}
