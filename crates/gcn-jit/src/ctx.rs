@@ -45,6 +45,7 @@ pub struct Ctx {
     pub interpret: usize,
     pub load: usize,
     pub store: usize,
+    pub rare: usize,
     /// Opaque: what helpers need.
     pub host: usize,
     pub rsp: u64,

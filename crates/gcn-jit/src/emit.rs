@@ -8,6 +8,7 @@
 use crate::asm::*;
 use crate::ctx::{Ctx, SCALARS, VECTORS};
 use crate::ir::{I, Id, Node};
+use crate::rare::Call;
 use crate::lower::{Chunk, FpKey, Live, Tail, Unit};
 use gcn_emu::fp::Mode;
 use gcn_emu::mem::MAPPED;
@@ -50,6 +51,7 @@ macro_rules! ctx {
 
 mod mem;
 mod ops;
+mod rare;
 mod regs;
 mod scalar;
 mod slice;
@@ -66,6 +68,8 @@ pub struct Emitted {
     pub code: Vec<u8>,
     /// Where the trampoline, and each chunk's code, begins.
     pub starts: Vec<usize>,
+    /// What the code points at.
+    pub calls: Vec<Box<Call>>,
 }
 
 /// `None` where a chunk is too much for the emitter.
@@ -106,10 +110,12 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
+        slow_call(&mut a, offset_of!(Ctx, rare)),
     ];
     let labels: HashMap<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
+    let mut calls = Vec::new();
     for (number, chunk) in unit.chunks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(labels[&chunk.start]);
@@ -131,6 +137,9 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
             z: Bank::default(),
             k: Bank::default(),
             outs: Vec::new(),
+            longs: Vec::new(),
+            calls: &mut calls,
+            call_of: HashMap::new(),
             accumulators: Vec::new(),
             pinned: Vec::new(),
             next_slot: 0,
@@ -150,6 +159,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
     Some(Emitted {
         code: a.buf,
         starts,
+        calls,
     })
 }
 
@@ -252,7 +262,7 @@ pub(crate) struct Emit<'a> {
     number: u64,
     labels: &'a HashMap<u64, Label>,
     exit: Label,
-    pub slow: [Label; 2],
+    pub slow: [Label; 3],
     default: FpKey,
     mode: Mode,
     /// Of each value: where in `ops` it is used, in order.
@@ -265,6 +275,10 @@ pub(crate) struct Emit<'a> {
     pub z: Bank,
     pub k: Bank,
     pub outs: Vec<Out>,
+    /// What is evaluated where a short way is not right, and the calls for it, by number.
+    longs: Vec<rare::Long>,
+    calls: &'a mut Vec<Box<Call>>,
+    call_of: HashMap<u16, usize>,
     accumulators: Vec<Id>,
     /// What is written at the end.
     pinned: Vec<Pin>,
@@ -399,8 +413,12 @@ impl Emit<'_> {
         }
         // Which values are looked at by what is no arithmetic of floats.
         let mut seen = vec![false; n];
+        // Which values are of use to more than the conditions and short ways of others: those see nothing of NaNs and
+        // denormals.
+        let mut needed = vec![false; n];
         for &r in &roots {
             seen[r as usize] = true;
+            needed[r as usize] = true;
         }
         self.fuse(&mut live, &roots);
         for at in (0..n).rev() {
@@ -415,9 +433,26 @@ impl Emit<'_> {
             let through = matches!(node.op, I::Alu(Op::Neg | Op::Abs)) && !seen[at];
             for a in self.inputs(at as Id) {
                 live[a as usize] = true;
-                if !arith && !through {
+                if let I::Rare(k) = node.op {
+                    let rare = &c.rares[k as usize];
+                    if a == node.args[1] && !rare.normal {
+                        seen[a as usize] |= seen[at];
+                        needed[a as usize] |= needed[at];
+                    }
+                    needed[a as usize] |= rare.leaves.contains(&a);
+                    continue;
+                }
+                needed[a as usize] |= needed[at];
+                if !arith && !through && needed[at] {
                     seen[a as usize] = true;
                 }
+            }
+        }
+        for at in 0..n {
+            if let I::Rare(k) = c.graph[at].op
+                && live[at]
+            {
+                self.plan_rare(at as Id, k, &seen);
             }
         }
         // Scalars that depend on lanes.
@@ -521,6 +556,13 @@ impl Emit<'_> {
                 // The parts of a load are there with the load.
                 uses[a as usize].push(pos as u32);
             }
+            if op.commit.is_none() {
+                for &a in self.leaves(op.id) {
+                    if uses[a as usize].last() != Some(&(pos as u32)) {
+                        uses[a as usize].push(pos as u32);
+                    }
+                }
+            }
         }
         let end = ops.len() as u32;
         if let Some(s) = &c.store {
@@ -555,7 +597,17 @@ impl Emit<'_> {
     /// What an operation reads, signs and fused operations taken in.
     fn inputs(&self, id: Id) -> Vec<Id> {
         let (args, _) = self.operands(id);
-        args[..self.arity(id)].to_vec()
+        let mut all = args[..self.arity(id)].to_vec();
+        all.extend_from_slice(self.leaves(id));
+        all
+    }
+
+    /// What the long way to a value begins with.
+    fn leaves(&self, id: Id) -> &[Id] {
+        match self.node(id).op {
+            I::Rare(k) => &self.c.rares[k as usize].leaves,
+            _ => &[],
+        }
     }
 
     fn operands(&self, id: Id) -> ([Id; 3], [bool; 3]) {
@@ -602,6 +654,11 @@ impl Emit<'_> {
         }
         for &r in roots {
             count[r as usize] += 2;
+        }
+        for &leaf in c.rares.iter().flat_map(|r| &r.leaves) {
+            if let Some(count) = count.get_mut(leaf as usize) {
+                *count += 2;
+            }
         }
         let logic = |id: Id| {
             let n = &c.graph[id as usize];
@@ -760,6 +817,7 @@ impl Emit<'_> {
             Tail::Interpret { .. } | Tail::Leave => {}
         }
         self.outs();
+        self.longs();
         if self.next_slot as usize > VECTORS || self.slot_of.len() > SCALARS || self.next_mask > 256
         {
             self.failed = true;

@@ -3,6 +3,7 @@
 //! A value is *scalar* (one for the wave, zero-extended in 64 bits) or *vector* (one a lane). Integers of 64 bits a lane
 //! are taken apart into halves as they are made, so that only floats and products live as whole 64-bit values.
 
+use crate::rare::Rare;
 use gcn_emu::eval::eval;
 use gcn_isa::meaning::{AtomicOp, Op, Space, width_mask};
 use gcn_isa::shape::Ty;
@@ -55,6 +56,8 @@ pub enum I {
     Row(i32),
     /// An atomic on LDS: address, limit, data.
     LdsAtomic(AtomicOp),
+    /// A value with a short way ([`crate::rare`]): a truth value, and what the value is where that holds.
+    Rare(u16),
     /// Scalar memory: dword at the address.
     SLoad {
         count: u8,
@@ -86,7 +89,7 @@ impl Node {
             | I::SLoad { .. }
             | I::Row(_) => 1,
             I::LdsAtomic(_) => 3,
-            I::Pair | I::Shld(_) | I::Shrd(_) | I::Group { .. } => 2,
+            I::Pair | I::Shld(_) | I::Shrd(_) | I::Group { .. } | I::Rare(_) => 2,
             I::Alu(op) => op.arity(),
         }
     }
@@ -105,6 +108,8 @@ type Got = Result<Id, Unsupported>;
 /// A graph being made.
 pub struct Graph {
     pub nodes: Vec<Node>,
+    /// What [`I::Rare`] numbers.
+    pub rares: Vec<Rare>,
     pub generation: Gen,
     pub mode: u32,
 }
@@ -320,7 +325,9 @@ impl Graph {
             Op::And if self.is(a, 0) || self.is(b, 0) => return Ok(self.constant(ty, 0)),
             Op::And if self.is(b, full) || a == b => return Ok(a),
             Op::And if self.is(a, full) => return Ok(b),
+            Op::Or if self.is(b, full) && !float => return Ok(b),
             Op::Or if self.is(b, 0) || a == b => return Ok(a),
+            Op::Eq if a == b && !float => return Ok(self.constant(Ty::Bool, 1)),
             Op::Or | Op::Xor if self.is(a, 0) => return Ok(b),
             Op::Xor if self.is(b, 0) => return Ok(a),
             Op::Add if !float && self.is(a, 0) => return Ok(b),

@@ -9,6 +9,7 @@ mod memory;
 mod operands;
 
 use crate::ir::{Graph, I, Id, Unsupported};
+use crate::rare::{self, Rare};
 use alive::{know, liveness};
 use gcn_emu::fp::{Mode, Round};
 use gcn_emu::operands::{Modifiers, Opnd, Place, find};
@@ -16,7 +17,7 @@ use gcn_isa::access::{FactTable, Facts, File};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::format::{Encoding, Field, Format};
-use gcn_isa::meaning::{Change, Op, Program, Signal, Space, State};
+use gcn_isa::meaning::{Change, Op, Program, Shortcut, Signal, Space, State};
 use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
 use gcn_isa::target::{Gen, Target};
@@ -77,6 +78,8 @@ pub struct Chunk {
     pub end: u64,
     pub insns: u32,
     pub graph: Vec<crate::ir::Node>,
+    /// What its values with short ways are short for.
+    pub rares: Vec<Rare>,
     /// VGPRs that take a value, and which lanes of it matter.
     pub vgprs: Vec<(u16, Id, Live)>,
     pub sgprs: Vec<(u8, Id)>,
@@ -251,6 +254,7 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             end: pc,
             insns: 0,
             graph: Vec::new(),
+            rares: Vec::new(),
             vgprs: Vec::new(),
             sgprs: Vec::new(),
             scc: None,
@@ -342,6 +346,7 @@ impl<'a> Builder<'a> {
             s,
             g: Graph {
                 nodes: Vec::new(),
+                rares: Vec::new(),
                 generation: s.target.generation(),
                 mode: s.mode,
             },
@@ -434,6 +439,7 @@ impl<'a> Builder<'a> {
             end: self.end,
             insns: self.insns,
             graph: std::mem::take(&mut self.g.nodes),
+            rares: std::mem::take(&mut self.g.rares),
             vgprs,
             sgprs,
             scc,
@@ -501,6 +507,7 @@ impl<'a> Builder<'a> {
                 end: next,
                 insns: 0,
                 graph: self.g.nodes[..at].to_vec(),
+                rares: self.g.rares.clone(),
                 vgprs: Vec::new(),
                 sgprs: Vec::new(),
                 scc: None,
@@ -652,9 +659,10 @@ impl<'a> Builder<'a> {
         let mut vals: Vec<Val> = Vec::with_capacity(program.nodes.len());
         let groups = groups(program);
         let mut made: HashMap<usize, Id> = HashMap::new();
-        let needed = needed(program);
+        let short = shortcuts(program);
+        let needed = needed(program, short);
         let next = pc + insn.len as u64;
-        for (at, node) in program.nodes.iter().enumerate() {
+        for (at, node) in rare::nodes(program).enumerate() {
             if !needed[at] {
                 vals.push(Val::None);
                 continue;
@@ -839,6 +847,9 @@ impl<'a> Builder<'a> {
             };
             vals.push(Val::Id(id));
         }
+        for s in short {
+            vals[s.of as usize] = Val::Id(self.shortcut(program, s, &vals, &operands)?);
+        }
         for effect in &program.effects {
             // Nobody sees exceptions where compiled code runs.
             if matches!(effect.change, Change::Raise(_)) {
@@ -1009,9 +1020,14 @@ impl<'a> Builder<'a> {
         // A vector operation may not depend on what the lanes of this chunk came to.
         for at in self.late.len()..self.g.nodes.len() {
             let n = &self.g.nodes[at];
+            let leaves = match n.op {
+                I::Rare(number) => &self.g.rares[number as usize].leaves[..],
+                _ => &[],
+            };
             let from_late = n
                 .inputs()
                 .iter()
+                .chain(leaves)
                 .any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
             if n.vec && from_late {
                 let _ = first;
@@ -1088,6 +1104,39 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// The value that a shortcut is to, by the short way.
+    fn shortcut(
+        &mut self,
+        program: &'static Program,
+        s: &Shortcut,
+        vals: &[Val],
+        operands: &[Opnd],
+    ) -> Result<Id, Not> {
+        let value = |at: u16| match vals[at as usize] {
+            Val::Id(id) => Ok(id),
+            _ => Err(Not::Ever),
+        };
+        let (when, short) = (value(s.when)?, value(s.short)?);
+        let (slots, vcc) = rare::begins(program, s.of).ok_or(Not::Ever)?;
+        let mut sources = Vec::with_capacity(slots.len());
+        for slot in slots {
+            sources.push((slot, self.read(&operands[slot as usize], None, true)?));
+        }
+        let vcc = match vcc {
+            true => {
+                let pair = self.sgpr_pair(VCC);
+                Some(self.g.mask_of(pair))
+            }
+            false => None,
+        };
+        let out = program.nodes[s.of as usize].out;
+        let id = self
+            .g
+            .shortcut(program, s.of, &sources, vcc, when, short, out, s.normal)
+            .ok_or(Not::Ever)?;
+        Ok(self.g.division(id).unwrap_or(id))
+    }
+
     fn plus(&mut self, id: Id, by: i32) -> Result<Id, Not> {
         let c = self.g.constant(Ty::B64, by as i64 as u64);
         Ok(self.g.alu(Op::Add, Ty::U64, Ty::U64, [id, c, 0])?)
@@ -1147,9 +1196,24 @@ fn selection(sel: u8) -> (u32, u32) {
     }
 }
 
+/// The shortcuts that are taken: those to what an effect gives, where no other value is made of it.
+fn shortcuts(program: &Program) -> &[Shortcut] {
+    let inside = |of: u16| {
+        program.nodes.iter().any(|n| {
+            let args = &n.args[..n.op.arity()];
+            args.contains(&of)
+        })
+    };
+    if program.shortcuts.iter().any(|s| inside(s.of)) {
+        return &[];
+    }
+    &program.shortcuts
+}
+
 /// The nodes that effects depend on.
-fn needed(program: &Program) -> Vec<bool> {
-    let mut needed = vec![false; program.nodes.len()];
+fn needed(program: &Program, short: &[Shortcut]) -> Vec<bool> {
+    let all: Vec<_> = rare::nodes(program).collect();
+    let mut needed = vec![false; all.len()];
     let stores = |c: &Change| {
         matches!(
             c,
@@ -1165,7 +1229,13 @@ fn needed(program: &Program) -> Vec<bool> {
         if matches!(e.change, Change::Raise(_)) {
             continue;
         }
-        needed[e.value as usize] = true;
+        match short.iter().find(|s| s.of == e.value) {
+            Some(s) => {
+                needed[s.when as usize] = true;
+                needed[s.short as usize] = true;
+            }
+            None => needed[e.value as usize] = true,
+        }
         if stores(&e.change) {
             needed[e.second as usize] = true;
         }
@@ -1174,7 +1244,7 @@ fn needed(program: &Program) -> Vec<bool> {
         }
     }
     for at in (0..needed.len()).rev() {
-        let node = &program.nodes[at];
+        let node = all[at];
         needed[at] |= node.op.acts() || matches!(node.op, Op::Load(..));
         if needed[at] {
             for &a in &node.args[..node.op.arity()] {
