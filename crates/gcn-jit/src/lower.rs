@@ -1029,11 +1029,13 @@ impl<'a> Builder<'a> {
                 .iter()
                 .chain(leaves)
                 .any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
-            if n.vec && from_late {
+            // A scalar's bit by the lane's number is, of a ballot, what this was made of.
+            if n.vec && from_late && n.op != I::ShrLane {
                 let _ = first;
                 return Err(Not::Here);
             }
-            self.late.push(!n.vec && (n.op == I::Ballot || from_late));
+            self.late
+                .push(from_late || !n.vec && n.op == I::Ballot);
         }
         // Nor may what lanes are to hold.
         let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(false);
