@@ -892,12 +892,7 @@ impl Meaning {
     /// a truth value, holds: how the value is had in the usual case, for engines that look for that first. It comes last
     /// in a meaning, and what `of` says is all that counts. `normal`: the value is then neither a NaN nor a denormal,
     /// nor is any float that the condition and the shorter way look at.
-    pub fn shortcut<'m>(
-        &'m self,
-        of: V<'m>,
-        normal: bool,
-        write: impl FnOnce() -> (V<'m>, V<'m>),
-    ) {
+    pub fn shortcut<'m>(&'m self, of: V<'m>, normal: bool, write: impl FnOnce() -> (V<'m>, V<'m>)) {
         let before = self.inner.borrow().nodes.len();
         self.inner.borrow_mut().told.get_or_insert(before);
         let (when, short) = write();

@@ -8,8 +8,8 @@
 use crate::asm::*;
 use crate::ctx::{Ctx, SCALARS, VECTORS};
 use crate::ir::{I, Id, Node};
-use crate::rare::Call;
 use crate::lower::{Chunk, FpKey, Live, Tail, Unit};
+use crate::rare::Call;
 use gcn_emu::fp::Mode;
 use gcn_emu::mem::MAPPED;
 use gcn_emu::wave::WaveState;

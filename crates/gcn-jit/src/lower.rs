@@ -1034,8 +1034,7 @@ impl<'a> Builder<'a> {
                 let _ = first;
                 return Err(Not::Here);
             }
-            self.late
-                .push(from_late || !n.vec && n.op == I::Ballot);
+            self.late.push(from_late || !n.vec && n.op == I::Ballot);
         }
         // Nor may what lanes are to hold.
         let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(false);

@@ -320,6 +320,8 @@ impl Graph {
         let mut arg = |steps: &mut Vec<Step>, k: usize| self.steps_of(n.args[k], steps, made);
         let step = match n.op {
             I::Const(v) => return Some(From::Const(v)),
+            // What comes of lanes that are off nobody sees.
+            I::Exec => return Some(From::Const(1)),
             I::Alu(op) => {
                 let mut args = [From::Const(0); 3];
                 for (k, a) in args.iter_mut().enumerate().take(op.arity()) {
@@ -497,9 +499,8 @@ impl Graph {
             Some([m, exec, _]) if self.get(exec).op == I::Exec => Some(m),
             _ => None,
         });
-        mask.and_then(|m| self.scaled(m)).is_some_and(|(short, w)| {
-            self.value_of(short) == Some(0) && self.same(w, when, 12)
-        })
+        mask.and_then(|m| self.scaled(m))
+            .is_some_and(|(short, w)| self.value_of(short) == Some(0) && self.same(w, when, 12))
     }
 
     /// Whether the last step's short way is `q` with the sign of y times z, under `when` and that `q` is normal.
@@ -511,7 +512,9 @@ impl Graph {
                 Some(v) if wide => self.value_of(id) == Some(v >> 32),
                 Some(_) => id == of,
                 None if !wide => id == of,
-                None => n.op == I::Hi && n.args[0] == of || self.made_of(of).is_some_and(|h| h == id),
+                None => {
+                    n.op == I::Hi && n.args[0] == of || self.made_of(of).is_some_and(|h| h == id)
+                }
             }
         };
         let with = |id: Id, op: Op, c: u64| {
@@ -597,9 +600,7 @@ impl Graph {
             return false;
         }
         let before = self.short(c);
-        let by = |e: Id, r: Id| {
-            self.rest(e, y, before, z) && self.reciprocal(self.short(r), y, 4)
-        };
+        let by = |e: Id, r: Id| self.rest(e, y, before, z) && self.reciprocal(self.short(r), y, 4);
         (by(a, b) || by(b, a)) && self.quotient(before, y, z, depth - 1)
     }
 }

@@ -446,7 +446,9 @@ fn rsq(m: &Meaning) {
         m.shortcut(result, true, || {
             let root = m.nearest(|| match x.ty {
                 Ty::F64 => better_root(m, x, approx::f64(m, 1.0).fdiv(x.sqrt())),
-                _ => approx::f64(m, 1.0).fdiv(x.to_width(Ty::F64).sqrt()).to_width(x.ty),
+                _ => approx::f64(m, 1.0)
+                    .fdiv(x.to_width(Ty::F64).sqrt())
+                    .to_width(x.ty),
             });
             (is_plain(m, x), root)
         });
