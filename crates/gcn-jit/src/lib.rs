@@ -695,6 +695,22 @@ impl Cache {
     }
 }
 
+impl Cache {
+    /// What all its engines have done, but those that are at work now.
+    pub fn stats(&self) -> JitStats {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().fold(JitStats::default(), |sum, jit| JitStats {
+            units: sum.units + jit.stats.units,
+            insns: sum.insns + jit.stats.insns,
+            bytes: sum.bytes + jit.stats.bytes,
+            compiling: sum.compiling + jit.stats.compiling,
+            restarts: sum.restarts + jit.stats.restarts,
+            interpreted: sum.interpreted + jit.stats.interpreted,
+            executed: sum.executed + jit.stats.executed,
+        })
+    }
+}
+
 /// An engine of a [`Cache`].
 pub struct Kept {
     jit: Option<Jit>,
