@@ -7,6 +7,7 @@
 
 use crate::asm::*;
 use crate::ctx::{Ctx, SCALARS, VECTORS};
+use crate::fast::Map;
 use crate::ir::{I, Id, Node};
 use crate::lower::{Chunk, FpKey, Live, Tail, Unit};
 use gcn_emu::fp::Mode;
@@ -15,7 +16,6 @@ use gcn_emu::wave::WaveState;
 use gcn_isa::meaning::{Op, Space};
 use gcn_isa::operand::EXEC;
 use gcn_isa::shape::Ty;
-use std::collections::HashMap;
 use std::mem::offset_of;
 
 /// Why compiled code has come back: the lower byte of what it returns; the rest is the chunk's number.
@@ -115,7 +115,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
     ];
-    let labels: HashMap<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
+    let labels: Map<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
     for (number, chunk) in unit.chunks.iter().enumerate() {
@@ -132,7 +132,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
             mode,
             uses: Vec::new(),
             ops: Vec::new(),
-            slot_of: HashMap::new(),
+            slot_of: Map::default(),
             restart: None,
             late: Vec::new(),
             slice: 0,
@@ -144,7 +144,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
             pinned: Vec::new(),
             next_slot: 0,
             next_mask: 0,
-            terns: HashMap::new(),
+            terns: Map::default(),
             checks: false,
             pos: 0,
             failed: false,
@@ -207,8 +207,8 @@ type Part = (Id, u8);
 pub(crate) struct Bank {
     /// What each register holds.
     pub regs: [Option<Part>; 32],
-    pub at: HashMap<Part, u8>,
-    spilled: HashMap<Part, u16>,
+    pub at: Map<Part, u8>,
+    spilled: Map<Part, u16>,
     /// Registers that may not be given out now.
     pub busy: u32,
 }
@@ -260,7 +260,7 @@ pub(crate) struct Emit<'a> {
     pub a: &'a mut Asm,
     pub c: &'a Chunk,
     number: u64,
-    labels: &'a HashMap<u64, Label>,
+    labels: &'a Map<u64, Label>,
     exit: Label,
     pub slow: [Label; 2],
     default: FpKey,
@@ -268,7 +268,7 @@ pub(crate) struct Emit<'a> {
     /// Of each value: where in `ops` it is used, in order.
     pub uses: Vec<Vec<u32>>,
     ops: Vec<VOp>,
-    slot_of: HashMap<Id, u16>,
+    slot_of: Map<Id, u16>,
     restart: Option<Label>,
     late: Vec<bool>,
     /// The slice that code is written for, unless it is the loop of all four.
@@ -283,7 +283,7 @@ pub(crate) struct Emit<'a> {
     next_slot: u16,
     next_mask: u16,
     /// Bitwise operations on three values.
-    terns: HashMap<Id, (u8, [Id; 3])>,
+    terns: Map<Id, (u8, [Id; 3])>,
     checks: bool,
     pos: u32,
     failed: bool,
@@ -439,8 +439,7 @@ impl Emit<'_> {
             self.late[at] = !node.vec
                 && (node.op == I::Ballot || node.inputs().iter().any(|&i| self.late[i as usize]));
         }
-        let written: HashMap<u16, usize> =
-            c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
+        let written: Map<u16, usize> = c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
         let mut critical = vec![false; c.vgprs.len()];
         for (at, node) in c.graph.iter().enumerate() {
             if let I::VIn(v) = node.op
@@ -453,7 +452,7 @@ impl Emit<'_> {
         let mut ops: Vec<VOp> = Vec::new();
         let mut done = vec![false; n];
         // A VGPR that nothing reads any more takes its value as soon as this is there.
-        let mut early: HashMap<Id, Vec<usize>> = HashMap::new();
+        let mut early: Map<Id, Vec<usize>> = Map::default();
         for (i, w) in c.vgprs.iter().enumerate() {
             if !critical[i] {
                 early.entry(w.1).or_default().push(i);
