@@ -185,11 +185,24 @@ impl Builder<'_> {
     }
 
     /// The halves of an address; of LDS the address and the limit.
-    pub(super) fn place(&mut self, space: Space, address: Id) -> Result<(Id, Id), Not> {
+    pub(super) fn place(
+        &mut self,
+        space: Space,
+        address: Id,
+        out: &mut Changes,
+    ) -> Result<(Id, Id), Not> {
         let (lo, hi) = (self.g.lo(address), self.g.hi(address));
         match space {
             Space::Lds => match self.s.target.generation() {
-                Gen::Gfx6 => Err(Not::Ever),
+                Gen::Gfx6 => {
+                    // A sum that leaves 32 bits is out of range, not wrapped.
+                    let zero = self.c32(0);
+                    let far = self.g.alu(Op::Ne, Ty::U32, Ty::Bool, [hi, zero, 0])?;
+                    if self.g.value_of(far) != Some(0) && !out.guards.contains(&far) {
+                        out.guards.push(far);
+                    }
+                    Ok((lo, self.sgpr(M0)))
+                }
                 Gen::Gfx9 => Ok((lo, self.c32(u32::MAX as u64))),
                 _ => {
                     let m0 = self.sgpr(M0);
@@ -203,12 +216,11 @@ impl Builder<'_> {
 
     pub(super) fn load(
         &mut self,
-        space: Space,
-        bytes: u8,
-        count: u8,
+        (space, bytes, count): (Space, u8, u8),
         address: Id,
         offset: i32,
         vector: bool,
+        out: &mut Changes,
     ) -> Result<Id, Not> {
         if !vector {
             if bytes != 4 || space != Space::Global {
@@ -225,7 +237,7 @@ impl Builder<'_> {
         if bytes > 4 || bytes < 4 && count != 1 {
             return Err(Not::Ever);
         }
-        let (lo, hi) = self.place(space, address)?;
+        let (lo, hi) = self.place(space, address, out)?;
         Ok(self.g.node(
             I::Group {
                 space,
