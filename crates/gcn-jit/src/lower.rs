@@ -5,6 +5,7 @@
 //! the chunk and the interpreter run it from its first instruction.
 
 mod alive;
+mod buffer;
 mod memory;
 mod operands;
 mod whole;
