@@ -13,6 +13,7 @@ mod emit;
 
 mod ir;
 mod lower;
+mod whole;
 
 use ctx::Ctx;
 use gcn_emu::engine::{Code, Engine, Machine, Stop, instruction};
@@ -322,6 +323,7 @@ impl Jit {
         ctx.interpret = interpret as *const () as usize;
         ctx.load = load as *const () as usize;
         ctx.store = store as *const () as usize;
+        ctx.whole = whole::whole as *const () as usize;
         Jit {
             interp: Interp::new(),
             units: Vec::new(),
