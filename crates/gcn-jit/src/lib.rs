@@ -466,6 +466,10 @@ impl Engine for Jit {
 impl Jit {
     fn go(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
         let begun = *fuel;
+        // Who steps looks on: at registers that nothing reads any more, and at each store.
+        if begun == 1 {
+            return self.one(wave, machine, fuel).unwrap_or(Stop::Limit);
+        }
         let seen = self.recorded;
         let recorded = seen.unwrap_or_else(|| gcn_emu::exceptions::visible(machine));
         self.recorded = Some(recorded);
