@@ -52,16 +52,13 @@ mod mem;
 mod ops;
 mod regs;
 mod scalar;
+mod slice;
 
 fn sgpr_home(code: u8) -> Mem {
     mem(
         WAVE,
         (offset_of!(WaveState, sgprs) + 4 * code as usize) as i32,
     )
-}
-
-fn vgpr_home(n: u16, slice: u8) -> Mem {
-    mem(VGPRS, (n as i32 - VGPR_BIAS) * 256 + 64 * slice as i32)
 }
 
 /// A unit's code.
@@ -722,7 +719,8 @@ impl Emit<'_> {
         }
         // Nothing fails from here on.
         for slice in 0..4 {
-            self.commit_pinned(slice);
+            self.slice = slice;
+            self.commit_pinned();
         }
         if let Some(key) = c.fp.filter(|&k| k != self.default) {
             let _ = key;

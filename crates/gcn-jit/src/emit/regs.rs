@@ -35,11 +35,7 @@ impl Emit<'_> {
         for slice in 0..4 {
             self.slice = slice;
             let over = self.a.label();
-            let exec = sgpr_home(EXEC as u8);
-            let exec = Mem {
-                disp: exec.disp + 2 * slice as i32,
-                ..exec
-            };
+            let exec = self.exec_bits();
             self.a.cmp16_zero(exec);
             self.a.jcc(Cc::E, over);
             self.a.kload16(K_EXEC, exec);
@@ -115,7 +111,7 @@ impl Emit<'_> {
     pub(super) fn commit(&mut self, i: usize, critical: bool, fallible: bool, keep: bool) {
         let (v, id, live) = self.c.vgprs[i];
         let value = self.zreg(id, 0);
-        let home = vgpr_home(v, self.slice);
+        let home = self.home(v);
         let late = critical && fallible;
         self.z.busy |= 1 << value;
         let from = if live == Live::All {
@@ -156,7 +152,8 @@ impl Emit<'_> {
     }
 
     /// Writes what was kept back.
-    pub(super) fn commit_pinned(&mut self, slice: u8) {
+    pub(super) fn commit_pinned(&mut self) {
+        let slice = self.slice;
         let mine: Vec<Pin> = self
             .pinned
             .iter()
@@ -167,15 +164,11 @@ impl Emit<'_> {
             return;
         }
         let over = self.a.label();
-        let exec = sgpr_home(EXEC as u8);
-        let exec = Mem {
-            disp: exec.disp + 2 * slice as i32,
-            ..exec
-        };
+        let exec = self.exec_bits();
         self.a.cmp16_zero(exec);
         self.a.jcc(Cc::E, over);
         for pin in mine {
-            let home = vgpr_home(self.c.vgprs[pin.write].0, slice);
+            let home = self.home(self.c.vgprs[pin.write].0);
             let r = pin.reg.unwrap_or_else(|| {
                 // Every register that is not pinned is free by now.
                 let pinned = self
@@ -309,11 +302,11 @@ impl Emit<'_> {
             I::Const(0) => self.a.evex(op::XORD, 2, r, r, Rm::R(r), ALL, None),
             I::Const(v) => self.bcast_const(r, v as u32 as u64, false),
             I::VIn(v) => {
-                let home = vgpr_home(v, self.slice);
+                let home = self.home(v);
                 self.a.z(op::MOVDQU32, r, 0, Rm::M(home));
             }
             I::Lane => {
-                let m = ctx!(lanes, 64 * self.slice as usize);
+                let m = self.lane_line();
                 self.a.z(op::MOVDQU32, r, 0, Rm::M(m));
             }
             _ if !n.vec => {
@@ -384,7 +377,7 @@ impl Emit<'_> {
         let n = *self.node(id);
         match n.op {
             I::Const(v) if n.out.bits() <= 64 => Rm::C(v as u32 as u64),
-            I::VIn(v) if last => Rm::M(vgpr_home(v, self.slice)),
+            I::VIn(v) if last => Rm::M(self.home(v)),
             _ if !n.vec => Rm::B(self.smem(id)),
             _ => Rm::R(self.zreg(id, 0)),
         }
