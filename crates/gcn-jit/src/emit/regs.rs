@@ -31,10 +31,15 @@ impl Emit<'_> {
             || c.graph
                 .iter()
                 .any(|n| matches!(n.op, I::Group { .. } | I::Row(_)));
-        let fallible = self.checks || lane_guards || has_group || c.store.is_some();
+        let fallible =
+            self.checks || lane_guards || has_group || c.store.is_some() || c.whole.is_some();
         let critical: Vec<usize> = self.critical();
         // Few enough values are kept in registers until nothing can fail.
-        let keep = fallible && !critical.is_empty() && critical.len() <= 4 && !self.looped;
+        let keep = fallible
+            && !critical.is_empty()
+            && critical.len() <= 4
+            && !self.looped
+            && c.whole.is_none();
         let turn = |e: &mut Self, exec: Mem| e.slice_code(exec, &critical, fallible, keep);
         let end = |e: &mut Self| e.turn_ballots();
         self.turns(turn, end);
@@ -88,12 +93,23 @@ impl Emit<'_> {
                 self.a.kop(0x45, K_BAD, K_BAD, k);
             }
         }
+        // What a guard forbids must not reach memory.
+        if (self.checks || c.guards.iter().any(|&g| c.graph[g as usize].vec))
+            && (c.store.is_some() || !c.rows.is_empty())
+        {
+            self.a.kortest(K_BAD, K_BAD);
+            let r = self.restart();
+            self.a.jcc(Cc::Ne, r);
+        }
         for row in 0..c.rows.len() {
             let (address, offset, value) = c.rows[row];
             self.store_row(address, offset, value);
         }
         if let Some(store) = &c.store {
             self.store_slice(store);
+        }
+        if let Some(w) = &c.whole {
+            self.stage(w);
         }
     }
 
