@@ -52,16 +52,14 @@ mod mem;
 mod ops;
 mod regs;
 mod scalar;
+mod slice;
+mod whole;
 
 fn sgpr_home(code: u8) -> Mem {
     mem(
         WAVE,
         (offset_of!(WaveState, sgprs) + 4 * code as usize) as i32,
     )
-}
-
-fn vgpr_home(n: u16, slice: u8) -> Mem {
-    mem(VGPRS, (n as i32 - VGPR_BIAS) * 256 + 64 * slice as i32)
 }
 
 /// A unit's code.
@@ -390,6 +388,7 @@ impl Emit<'_> {
         for &(address, _, value) in &c.rows {
             roots.extend([address, value]);
         }
+        roots.extend(c.whole.iter().flat_map(|w| &w.inputs));
         if let Tail::Branch { when, .. } = c.tail {
             roots.push(when);
         }
@@ -538,6 +537,9 @@ impl Emit<'_> {
         }
         for &g in &c.guards {
             uses[g as usize].push(end);
+        }
+        for &id in c.whole.iter().flat_map(|w| &w.inputs) {
+            uses[id as usize].push(end);
         }
         for &(address, _, value) in &c.rows {
             uses[address as usize].push(end);
@@ -716,9 +718,13 @@ impl Emit<'_> {
         let vectors = !self.ops.is_empty()
             || !c.rows.is_empty()
             || c.store.is_some()
+            || c.whole.is_some()
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
         if vectors {
             self.slices(&used);
+        }
+        if let Some(w) = &c.whole {
+            self.call_whole(w);
         }
         for (at, &used) in used.iter().enumerate() {
             if used && self.late[at] && c.graph[at].op != I::Ballot {
@@ -727,7 +733,8 @@ impl Emit<'_> {
         }
         // Nothing fails from here on.
         for slice in 0..4 {
-            self.commit_pinned(slice);
+            self.slice = slice;
+            self.commit_pinned();
         }
         if let Some(key) = c.fp.filter(|&k| k != self.default) {
             let _ = key;
