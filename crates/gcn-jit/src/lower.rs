@@ -228,6 +228,7 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
     let alive = liveness(&known, s);
     let mut chunks = Vec::new();
     let mut b = Builder::new(s);
+    b.written = known.values().fold(0, |all, k| all | k.swrites);
     let pcs: Vec<u64> = known.keys().copied().collect();
     for (i, &pc) in pcs.iter().enumerate() {
         let k = &known[&pc];
@@ -324,6 +325,8 @@ struct Builder<'a> {
     loads: bool,
     guards: Vec<Id>,
     fp: Option<FpKey>,
+    /// Scalar registers that the unit writes.
+    written: u128,
     /// The DPP of the instruction.
     dpp: Option<Dpp>,
     /// Of each value: a scalar that depends on lanes.
@@ -411,6 +414,7 @@ impl<'a> Builder<'a> {
             loads: false,
             guards: Vec::new(),
             fp: None,
+            written: 0,
             dpp: None,
             late: Vec::new(),
         }
