@@ -139,6 +139,7 @@ pub mod op {
     pub const CVTUDQ2PD: E = en(1, 2, 0, 0x7a, 32);
     pub const CVTTPD2DQ: E = e(1, 1, 1, 0xe6);
     pub const CVTTPD2UDQ: E = e(1, 0, 1, 0x78);
+    pub const PERMD: E = e(2, 1, 0, 0x36);
     pub const PERMT2D: E = e(2, 1, 0, 0x7e);
     pub const PMOVZXDQ: E = en(2, 1, 0, 0x35, 32);
     pub const PMOVZXBD: E = en(2, 1, 0, 0x31, 16);

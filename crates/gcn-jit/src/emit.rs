@@ -52,6 +52,7 @@ macro_rules! ctx {
     };
 }
 
+mod cross;
 mod mem;
 mod ops;
 mod regs;
@@ -396,8 +397,11 @@ impl Emit<'_> {
             roots.extend([address, value]);
         }
         roots.extend(c.whole.iter().flat_map(|w| &w.inputs));
-        if let Tail::Branch { when, .. } = c.tail {
+        if let Tail::Branch { when, .. } | Tail::Indirect(when) = c.tail {
             roots.push(when);
+        }
+        for &(_, lane, value) in &c.pokes {
+            roots.extend([lane, value]);
         }
         for &r in &roots {
             live[r as usize] = true;
@@ -444,11 +448,14 @@ impl Emit<'_> {
         let written: Map<u16, usize> = c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
         let mut critical = vec![false; c.vgprs.len()];
         for (at, node) in c.graph.iter().enumerate() {
-            if let I::VIn(v) = node.op
+            if let I::VIn(v) | I::LaneIn(v) | I::LanesIn(v) = node.op
                 && live[at]
                 && let Some(&i) = written.get(&v)
             {
                 critical[i] = true;
+            }
+            if node.op == I::VgprAt && live[at] {
+                critical.fill(true);
             }
         }
         let mut ops: Vec<VOp> = Vec::new();
@@ -744,6 +751,7 @@ impl Emit<'_> {
             let _ = key;
             self.a.ldmxcsr(mxcsr_of(self.default));
         }
+        self.pokes();
         // The branch is decided before registers change.
         let when = match &c.tail {
             Tail::Branch { when, .. } => Some(*when),
@@ -754,6 +762,9 @@ impl Emit<'_> {
             if direct {
                 self.sload(RDX, when);
             }
+        }
+        if let Tail::Indirect(to) = c.tail {
+            self.sload(RDX, to);
         }
         self.commit_scalars();
         match c.tail.clone() {
@@ -772,6 +783,12 @@ impl Emit<'_> {
                 let label = self.labels[&taken];
                 self.a.jcc(Cc::Ne, label);
                 self.goto(other);
+            }
+            Tail::Indirect(_) => {
+                self.a.alu_imm(4, true, Rm::R(RDX), !3);
+                let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
+                self.a.store(true, pc, RDX);
+                self.leave(EXIT_STOP);
             }
             Tail::End => self.leave(EXIT_END),
             Tail::Barrier => self.leave(EXIT_BARRIER),

@@ -32,6 +32,14 @@ pub enum I {
     Pair,
     Lo,
     Hi,
+    /// A scalar: what the lane that a scalar numbers (below 64) had of a VGPR at the chunk's start.
+    LaneIn(u16),
+    /// The same of the lane that each lane's value numbers.
+    LanesIn(u16),
+    /// The VGPR, as it was at the chunk's start, that a scalar numbers.
+    VgprAt,
+    /// The value of another lane of the same 16: a hexadecimal digit for each.
+    Shuffle(u64),
     /// The lane's bit of a scalar.
     MaskOf,
     /// A scalar of the lanes' truth values.
@@ -87,6 +95,10 @@ impl Node {
             | I::ShrLane
             | I::Part(_)
             | I::SLoad { .. }
+            | I::LaneIn(_)
+            | I::LanesIn(_)
+            | I::VgprAt
+            | I::Shuffle(_)
             | I::Row(_) => 1,
             I::LdsAtomic(_) => 3,
             I::Pair | I::Shld(_) | I::Shrd(_) | I::Group { .. } => 2,
