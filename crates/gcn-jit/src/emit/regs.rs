@@ -74,6 +74,12 @@ impl Emit<'_> {
                     self.a.kop(0x45, K_BAD, K_BAD, k);
                 }
             }
+            // What a guard forbids must not reach memory.
+            if (self.checks || lane_guards) && (c.store.is_some() || !c.rows.is_empty()) {
+                self.a.kortest(K_BAD, K_BAD);
+                let r = self.restart();
+                self.a.jcc(Cc::Ne, r);
+            }
             for row in 0..c.rows.len() {
                 let (address, offset, value) = c.rows[row];
                 self.store_row(address, offset, value);
