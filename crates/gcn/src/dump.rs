@@ -31,8 +31,13 @@ type Objects<'a> = &'a [(&'a CodeObject, u64)];
 /// The text of the GCN instructions of a piece.
 fn gcn_text(piece: &Piece, objects: Objects<'_>) -> (u64, Vec<(u64, String)>) {
     for (object, base) in objects {
-        let Some(target) = Target::parse(object.target_name()) else { continue };
-        let (mut at, end) = (piece.start.wrapping_sub(*base), piece.end.wrapping_sub(*base));
+        let Some(target) = Target::parse(object.target_name()) else {
+            continue;
+        };
+        let (mut at, end) = (
+            piece.start.wrapping_sub(*base),
+            piece.end.wrapping_sub(*base),
+        );
         let first = at;
         let mut out = Vec::new();
         while at < end
@@ -64,15 +69,23 @@ fn about(insn: &Instruction) -> Option<String> {
     })
 }
 
-fn host_text(unit: &UnitCode, piece: &Piece, starts: &HashMap<u64, u64>) -> Vec<(u64, String, Option<String>)> {
+fn host_text(
+    unit: &UnitCode,
+    piece: &Piece,
+    starts: &HashMap<u64, u64>,
+) -> Vec<(u64, String, Option<String>)> {
     let code = unit.code.get(piece.code.clone()).unwrap_or_default();
     let first = piece.code.start as u64;
     let mut decoder = Decoder::with_ip(64, code, first, DecoderOptions::NONE);
     let mut formatter = IntelFormatter::new();
     formatter.options_mut().set_hex_prefix("0x");
     formatter.options_mut().set_hex_suffix("");
-    formatter.options_mut().set_small_hex_numbers_in_decimal(true);
-    formatter.options_mut().set_space_after_operand_separator(true);
+    formatter
+        .options_mut()
+        .set_small_hex_numbers_in_decimal(true);
+    formatter
+        .options_mut()
+        .set_space_after_operand_separator(true);
     formatter.options_mut().set_branch_leading_zeros(false);
     formatter.options_mut().set_rip_relative_addresses(true);
     let mut out = Vec::new();
@@ -93,7 +106,11 @@ fn host_text(unit: &UnitCode, piece: &Piece, starts: &HashMap<u64, u64>) -> Vec<
 
 fn parts<'a>(unit: &'a UnitCode, objects: Objects<'_>) -> Vec<Part<'a>> {
     let mut starts = HashMap::new();
-    let gcn: Vec<_> = unit.pieces.iter().map(|piece| gcn_text(piece, objects)).collect();
+    let gcn: Vec<_> = unit
+        .pieces
+        .iter()
+        .map(|piece| gcn_text(piece, objects))
+        .collect();
     for (piece, (address, _)) in unit.pieces.iter().zip(&gcn) {
         starts.insert(piece.code.start as u64, *address);
     }
