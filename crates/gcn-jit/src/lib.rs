@@ -14,6 +14,7 @@ mod emit;
 mod ir;
 mod lower;
 mod profile;
+mod whole;
 
 use ctx::Ctx;
 use gcn_emu::engine::{Code, Engine, Machine, Stop, instruction};
@@ -332,6 +333,7 @@ impl Jit {
         ctx.interpret = interpret as *const () as usize;
         ctx.load = load as *const () as usize;
         ctx.store = store as *const () as usize;
+        ctx.whole = whole::whole as *const () as usize;
         Jit {
             interp: Interp::new(),
             units: Vec::new(),
@@ -389,6 +391,7 @@ impl Jit {
             vgprs,
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
+            entry: None,
             sgprs: wave.sgprs,
             facts,
             fetch: &|pc| fetch(machine, pc),
@@ -412,7 +415,7 @@ impl Jit {
         };
         let number = self.units.len() as u32;
         let mut chunks = Vec::with_capacity(unit.chunks.len());
-        for (c, &at) in unit.chunks.iter().zip(&emitted.starts) {
+        for (c, &at) in unit.chunks.iter().zip(&emitted.outside) {
             chunks.push((c.start, c.end, at, c.insns));
             self.stats.insns += c.insns as u64;
             if !matches!(c.tail, lower::Tail::Leave) {
