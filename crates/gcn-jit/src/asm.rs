@@ -215,6 +215,8 @@ pub struct Asm {
     consts: Vec<(u64, u8)>,
     /// Where a 32-bit distance to a constant is to be put, and the bytes that follow it.
     const_fixups: Vec<(u32, u32, u8)>,
+    /// Where the code ends and constants follow.
+    pub end: usize,
 }
 
 const UNBOUND: u32 = u32::MAX;
@@ -595,6 +597,7 @@ impl Asm {
 
     /// Puts the distances in and the constants behind the code.
     pub fn finish(&mut self) {
+        self.end = self.buf.len();
         while !self.buf.len().is_multiple_of(8) {
             self.b(0xcc);
         }

@@ -50,6 +50,11 @@ pub struct Ctx {
     pub load: usize,
     pub store: usize,
     pub whole: usize,
+    /// Of code that counts: the unit's tallies, that of the chunk under way, since when it is, and room for registers.
+    pub tallies: *mut crate::profile::Tally,
+    pub tally_now: *mut crate::profile::Tally,
+    pub tally_since: u64,
+    pub tally_kept: [u64; 3],
     /// Opaque: what helpers need.
     pub host: usize,
     pub rsp: u64,

@@ -60,7 +60,7 @@ mod scalar;
 mod slice;
 mod whole;
 
-fn sgpr_home(code: u8) -> Mem {
+pub(crate) fn sgpr_home(code: u8) -> Mem {
     mem(
         WAVE,
         (offset_of!(WaveState, sgprs) + 4 * code as usize) as i32,
@@ -70,6 +70,8 @@ fn sgpr_home(code: u8) -> Mem {
 /// A unit's code.
 pub struct Emitted {
     pub code: Vec<u8>,
+    /// Where constants follow the code.
+    pub end: usize,
     /// Where each chunk's code begins for a wave that has been in the unit since it came to it, while host registers
     /// hold nothing of its: behind a barrier, or after the interpreter has run a chunk.
     pub starts: Vec<usize>,
@@ -78,8 +80,45 @@ pub struct Emitted {
     pub outside: Vec<usize>,
 }
 
-/// `None` where a chunk is too much for the emitter.
-pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
+/// What a place in memory is, as [`name_of`](crate::profile::name_of) says.
+pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
+    match base {
+        "RBX" => {
+            let at = usize::try_from(displacement).ok()?;
+            let sgprs = offset_of!(WaveState, sgprs);
+            if at == offset_of!(WaveState, scc) {
+                return Some("scc".into());
+            }
+            let code = at.checked_sub(sgprs).filter(|d| *d < 512)? / 4;
+            Some(match code {
+                106 => "vcc_lo".into(),
+                107 => "vcc_hi".into(),
+                124 => "m0".into(),
+                126 => "exec_lo".into(),
+                127 => "exec_hi".into(),
+                n => format!("s{n}"),
+            })
+        }
+        "R12" => {
+            let at = usize::try_from(displacement + VGPR_BIAS as i64 * 256).ok()?;
+            let first = at % 256 / 4;
+            let lane = if first == 0 {
+                String::new()
+            } else {
+                format!("[{first}..]")
+            };
+            Some(format!("v{}{lane}", at / 256))
+        }
+        "RBP" => {
+            let at = usize::try_from(displacement).ok()?;
+            crate::profile::field(at).map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+/// `None` where a chunk is too much for the emitter. `tally`: the code counts what it does.
+pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
     let mut a = Asm::new();
     let mode = Mode(mode);
     let e = mode.env32();
@@ -151,7 +190,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
             pos: 0,
             failed: false,
         };
-        e.chunk();
+        e.chunk(tally);
         failed |= e.failed;
     }
     if failed {
@@ -159,6 +198,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
     }
     a.finish();
     Some(Emitted {
+        end: a.end,
         code: a.buf,
         outside: starts.clone(),
         starts,
@@ -327,7 +367,7 @@ impl Emit<'_> {
         self.a.jmp(label);
     }
 
-    fn chunk(&mut self) {
+    fn chunk(&mut self, tally: bool) {
         let c = self.c;
         if let Tail::Leave = c.tail {
             self.leave(EXIT_LEAVE);
@@ -336,6 +376,9 @@ impl Emit<'_> {
         let spent = self.a.label();
         self.a.alu_imm(5, true, Rm::R(FUEL), c.insns as i32);
         self.a.jcc(Cc::S, spent);
+        if tally {
+            self.tally(self.number as usize);
+        }
         if let Tail::Interpret { jumps } = c.tail {
             self.interpret(jumps);
         } else {
