@@ -5,23 +5,29 @@
 //! the chunk and the interpreter run it from its first instruction.
 
 mod alive;
+mod buffer;
+mod cross;
 mod memory;
 mod operands;
+mod whole;
 
-use crate::ir::{Graph, I, Id, Unsupported};
+use crate::fast::Map;
+use crate::ir::{Found, Graph, I, Id, Unsupported};
 use crate::rare::{self, Rare};
+use crate::whole::Act;
 use alive::{know, liveness};
+use gcn_emu::engine::EntryVgprs;
 use gcn_emu::fp::{Mode, Round};
-use gcn_emu::operands::{Modifiers, Opnd, Place, find};
+use gcn_emu::operands::{Dpp, Modifiers, Opnd, Place, find};
 use gcn_isa::access::{FactTable, Facts, File};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::format::{Encoding, Field, Format};
-use gcn_isa::meaning::{Change, Op, Program, Shortcut, Signal, Space, State};
+use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Shortcut, Signal, Space, State};
 use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
 use gcn_isa::target::{Gen, Target};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How MXCSR must stand: the rounding as MODE numbers it, and whether denormal operands are zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +58,13 @@ pub struct Store {
     pub data: Vec<Id>,
 }
 
+/// What a helper does for all lanes at once, when each lane's operands are there.
+#[derive(Clone, Debug)]
+pub struct Whole {
+    pub act: Act,
+    pub inputs: Vec<Id>,
+}
+
 /// Where a chunk goes on.
 #[derive(Clone, Debug)]
 pub enum Tail {
@@ -61,6 +74,8 @@ pub enum Tail {
         taken: u64,
         next: u64,
     },
+    /// To an address that the wave has computed.
+    Indirect(Id),
     /// The interpreter runs the chunk's one instruction; then on with the next, or at wave.pc where it jumps.
     Interpret {
         jumps: bool,
@@ -87,6 +102,10 @@ pub struct Chunk {
     pub store: Option<Store>,
     /// Dwords that go side by side to the address plus the constant.
     pub rows: Vec<(Id, i32, Id)>,
+    /// The last instruction, where a helper does it.
+    pub whole: Option<Whole>,
+    /// Lanes of VGPRs that take a scalar, whatever EXEC says: VGPR, lane (below 64), value.
+    pub pokes: Vec<(u16, Id, Id)>,
     /// Truth values, of the wave or a lane, that must be false.
     pub guards: Vec<Id>,
     pub fp: Option<FpKey>,
@@ -150,6 +169,8 @@ impl Alive {
 /// The code that is compiled as one: what can be reached from an address by direct jumps.
 pub struct Unit {
     pub chunks: Vec<Chunk>,
+    /// The registers that the code at the entry needs: VGPRs, scalars by code.
+    pub needs: ([bool; 256], u128),
 }
 
 /// What a unit is made for.
@@ -162,6 +183,12 @@ pub struct Setting<'a> {
     pub all_live: bool,
     /// All registers are written at the end of every chunk.
     pub keep_all: bool,
+    /// With `Some` the unit is for waves that start: they come to its first chunk, at the entry, with this in v0 to v2,
+    /// and to its other chunks by way of the unit alone (what the interpreter does of its code for it counts as this), so
+    /// what is found out of values before holds behind. With `None` a wave may come to the start of any chunk from
+    /// anywhere at any time ([`Emitted::outside`](crate::emit::Emitted::outside)), and nothing is known of its
+    /// registers there but what the chunk itself finds out.
+    pub entry: Option<EntryVgprs>,
     /// The scalar registers as they are now, from which buffer resources are guessed.
     pub sgprs: [u32; 128],
     pub facts: &'a FactTable,
@@ -205,6 +232,7 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
     let alive = liveness(&known, s);
     let mut chunks = Vec::new();
     let mut b = Builder::new(s);
+    b.written = known.values().fold(0, |all, k| all | k.swrites);
     let pcs: Vec<u64> = known.keys().copied().collect();
     for (i, &pc) in pcs.iter().enumerate() {
         let k = &known[&pc];
@@ -260,12 +288,17 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             scc: None,
             store: None,
             rows: Vec::new(),
+            whole: None,
+            pokes: Vec::new(),
             guards: Vec::new(),
             fp: None,
             tail: Tail::Leave,
         });
     }
-    Unit { chunks }
+    let needs = alive.get(&entry).map_or(([true; 256], !0), |a| {
+        (a.v.map(|live| live != Live::No), a.s)
+    });
+    Unit { chunks, needs }
 }
 
 /// A chunk being made.
@@ -281,18 +314,26 @@ struct Builder<'a> {
     last: u64,
     /// It is a jump.
     jumped: bool,
-    v: HashMap<u16, Id>,
-    sc: HashMap<u8, Id>,
+    v: Map<u16, Id>,
+    sc: Map<u8, Id>,
     scc: Option<Id>,
     /// Scalar registers whose values are known at the chunk's start.
-    known: HashMap<u8, u32>,
+    known: Map<u8, u32>,
     store: Option<Store>,
     /// Rows that the chunk has read, and those that it writes at its end.
     row_loads: Vec<(Id, i32)>,
     rows: Vec<(Id, i32, Id)>,
+    whole: Option<Whole>,
+    pokes: Vec<(u16, Id, Id)>,
+    /// Their VGPRs.
+    poked: Vec<u16>,
     loads: bool,
     guards: Vec<Id>,
     fp: Option<FpKey>,
+    /// Scalar registers that the unit writes.
+    written: u128,
+    /// The DPP of the instruction.
+    dpp: Option<Dpp>,
     /// Of each value: a scalar that depends on lanes.
     late: Vec<bool>,
 }
@@ -305,6 +346,10 @@ enum Val {
     Address(Id, i32),
     /// The address of the first lane's dword of a row of them, and an offset within the lanes' elements.
     Row(Id, i32),
+    /// The table of the node: see [`cross::tables`].
+    Table(usize),
+    /// What an atomic found, from this bit on.
+    Old(u8),
     /// What a guard sees to that nobody needs.
     Never,
     /// A value that nobody asked for yet and that has no code.
@@ -335,6 +380,12 @@ struct Changes {
     signal: Option<Signal>,
     store: Option<Store>,
     rows: Vec<(Id, i32, Id)>,
+    whole: Option<Whole>,
+    pokes: Vec<(u16, Id, Id)>,
+    /// An address that it jumps to.
+    indirect: Option<Id>,
+    /// VGPRs that the helper writes.
+    helped: Vec<u16>,
     /// What must be false of an atomic before it happens, and its place in the graph.
     atomic: Option<(Id, usize)>,
     guards: Vec<Id>,
@@ -347,6 +398,7 @@ impl<'a> Builder<'a> {
             g: Graph {
                 nodes: Vec::new(),
                 rares: Vec::new(),
+                found: Found::default(),
                 generation: s.target.generation(),
                 mode: s.mode,
             },
@@ -356,22 +408,27 @@ impl<'a> Builder<'a> {
             vector_end: 0,
             last: 0,
             jumped: false,
-            v: HashMap::new(),
-            sc: HashMap::new(),
+            v: Map::default(),
+            sc: Map::default(),
             scc: None,
-            known: HashMap::new(),
+            known: Map::default(),
             store: None,
             row_loads: Vec::new(),
             rows: Vec::new(),
+            whole: None,
+            pokes: Vec::new(),
+            poked: Vec::new(),
             loads: false,
             guards: Vec::new(),
             fp: None,
+            written: 0,
+            dpp: None,
             late: Vec::new(),
         }
     }
 
     /// Ends the chunk.
-    fn finish(&mut self, tail: Tail, alive: &HashMap<u64, Alive>, chunks: &mut Vec<Chunk>) {
+    fn finish(&mut self, tail: Tail, alive: &Map<u64, Alive>, chunks: &mut Vec<Chunk>) {
         let everything = Alive::everything();
         let after = |pc: u64| alive.get(&pc).unwrap_or(&everything);
         let nothing = Alive::nothing();
@@ -389,7 +446,7 @@ impl<'a> Builder<'a> {
         }
         if ends {
             (v_after, s_after) = (&nothing, &nothing);
-        } else if self.s.keep_all {
+        } else if self.s.keep_all || matches!(tail, Tail::Indirect(_)) {
             (v_after, s_after) = (&everything, &everything);
         }
         let mut vgprs: Vec<_> = self
@@ -445,11 +502,14 @@ impl<'a> Builder<'a> {
             scc,
             store: self.store.take(),
             rows: std::mem::take(&mut self.rows),
+            whole: self.whole.take(),
+            pokes: std::mem::take(&mut self.pokes),
             guards: std::mem::take(&mut self.guards),
             fp: self.fp.take(),
             tail,
         });
         self.late.clear();
+        self.poked.clear();
         self.row_loads.clear();
         self.loads = false;
         self.insns = 0;
@@ -457,7 +517,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Takes an instruction up, ending chunks before and behind it where it must be so.
-    fn step(&mut self, pc: u64, k: &Known, alive: &HashMap<u64, Alive>, chunks: &mut Vec<Chunk>) {
+    fn step(&mut self, pc: u64, k: &Known, alive: &Map<u64, Alive>, chunks: &mut Vec<Chunk>) {
         let next = pc + k.insn.len as u64;
         let mut tried = self.lower(pc, k);
         if matches!(tried, Err(Not::Here)) && self.insns > 0 {
@@ -494,12 +554,22 @@ impl<'a> Builder<'a> {
             self.rows.push(row);
         }
         self.guards.extend(changes.guards);
+        self.poked.extend(changes.pokes.iter().map(|p| p.0));
+        self.pokes.extend(changes.pokes);
         self.insns += 1;
         self.end = next;
         self.last = pc;
         self.jumped = changes.jump.is_some();
         if k.insn.row.format.is_vector() || self.insns == 1 {
             self.vector_end = next;
+        }
+        if changes.whole.is_some() {
+            for n in changes.helped {
+                self.v.remove(&n);
+            }
+            self.whole = changes.whole;
+            self.finish(Tail::Jump(next), alive, chunks);
+            return;
         }
         if let Some((cut, at)) = changes.atomic {
             chunks.push(Chunk {
@@ -513,6 +583,8 @@ impl<'a> Builder<'a> {
                 scc: None,
                 store: None,
                 rows: Vec::new(),
+                whole: None,
+                pokes: Vec::new(),
                 guards: vec![cut],
                 fp: None,
                 tail: Tail::Jump(pc + 1),
@@ -520,6 +592,10 @@ impl<'a> Builder<'a> {
             // An address that no instruction has.
             self.start = pc + 1;
             self.finish(Tail::Jump(next), alive, chunks);
+            return;
+        }
+        if let Some(to) = changes.indirect {
+            self.finish(Tail::Indirect(to), alive, chunks);
             return;
         }
         match (changes.jump, changes.signal) {
@@ -618,10 +694,27 @@ impl<'a> Builder<'a> {
         let mods = Modifiers::new(insn);
         let generation = self.s.target.generation();
         if vector {
-            if self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && generation >= Gen::Gfx8
-                || mods.dpp.is_some()
-            {
+            if self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && generation >= Gen::Gfx8 {
                 return Err(Not::Ever);
+            }
+            // Lanes that are off have what the VGPR was, not what the chunk has made of the others. (What asks whether the
+            // other lane is on, as DPP does, may read what the chunk has made.)
+            let one = program.nodes.iter().any(|n| n.op == Op::ReadLane)
+                || (program.effects.iter()).any(|e| matches!(e.change, Change::DstLane(_)));
+            let made = |v: &u16| {
+                self.v
+                    .get(v)
+                    .is_some_and(|&id| self.g.get(id).op != I::VIn(*v))
+            };
+            if one && k.vreads.iter().any(made) {
+                return Err(Not::Here);
+            }
+            // Lanes that were written one by one are not looked at otherwise.
+            let touched = |v: &u16| self.poked.contains(v);
+            if !(one && insn.row.format.is_valu())
+                && (k.vreads.iter().any(touched) || k.vwrites.iter().any(touched))
+            {
+                return Err(Not::Here);
             }
             let exec = |c: u16| {
                 self.sc
@@ -658,9 +751,11 @@ impl<'a> Builder<'a> {
         let mut out = Changes::default();
         let mut vals: Vec<Val> = Vec::with_capacity(program.nodes.len());
         let groups = groups(program);
-        let mut made: HashMap<usize, Id> = HashMap::new();
+        let mut made: Map<usize, Id> = Map::default();
         let short = shortcuts(program);
-        let needed = needed(program, short);
+        let tables = cross::tables(program, insn, generation);
+        let needed = needed(program, &tables, short);
+        self.dpp = mods.dpp.clone();
         let next = pc + insn.len as u64;
         for (at, node) in rare::nodes(program).enumerate() {
             if !needed[at] {
@@ -670,6 +765,18 @@ impl<'a> Builder<'a> {
             let arg = |k: usize| match vals[node.args[k] as usize] {
                 Val::Id(id) => Ok(id),
                 _ => Err(Not::Ever),
+            };
+            if let Some(Some(table)) = tables.get(at) {
+                if table.iter().all(|v| *v == table[0]) {
+                    vals.push(Val::Id(self.g.constant(node.out, table[0])));
+                } else {
+                    vals.push(Val::Table(at));
+                }
+                continue;
+            }
+            let table = |k: usize| match vals[node.args[k] as usize] {
+                Val::Table(at) => tables[at].as_deref(),
+                _ => None,
             };
             let id = match node.op {
                 Op::Const(value) => self.g.constant(node.out, value),
@@ -741,7 +848,10 @@ impl<'a> Builder<'a> {
                         Some(&id) => id,
                         None => {
                             let offset0 = plus.checked_add(first_offset).ok_or(Not::Ever)?;
-                            let id = self.load(space, bytes, count, address, offset0, vector)?;
+                            let id = {
+                                let what = (space, bytes, count);
+                                self.load(what, address, offset0, vector, &mut out)?
+                            };
                             made.insert(group, id);
                             id
                         }
@@ -750,20 +860,32 @@ impl<'a> Builder<'a> {
                     self.g
                         .node(I::Part(part), Ty::B32, Ty::B32, vector, [id, 0, 0])
                 }
+                Op::Atomic(space, op)
+                    if !(space == Space::Lds && plain_lds(op, node.ty) && made.is_empty()) =>
+                {
+                    let [address, data, second] = node.args.map(|a| vals[a as usize]);
+                    let what = (space, op, node.ty);
+                    let old = self.atomic(what, address, [data, second], &mut out)?;
+                    vals.push(old);
+                    continue;
+                }
+                Op::Trunc if let Val::Old(_) = vals[node.args[0] as usize] => {
+                    vals.push(vals[node.args[0] as usize]);
+                    continue;
+                }
+                Op::Shr if let Val::Old(0) = vals[node.args[0] as usize] => {
+                    if self.g.value_of(arg(1)?) != Some(32) {
+                        return Err(Not::Ever);
+                    }
+                    vals.push(Val::Old(32));
+                    continue;
+                }
                 Op::Atomic(Space::Lds, op) => {
                     if out.atomic.is_some() {
                         return Err(Not::Ever);
                     }
                     if self.insns > 0 {
                         return Err(Not::Here);
-                    }
-                    use gcn_isa::meaning::AtomicOp as A;
-                    let known = matches!(
-                        op,
-                        A::Swap | A::Add | A::Sub | A::And | A::Or | A::Xor | A::Min | A::Max
-                    );
-                    if !known || node.ty.bits() != 32 || node.ty.is_float() {
-                        return Err(Not::Ever);
                     }
                     let address = match vals[node.args[0] as usize] {
                         Val::Address(id, plus) => self.plus(id, plus)?,
@@ -774,11 +896,15 @@ impl<'a> Builder<'a> {
                         Val::Id(id) => id,
                         _ => return Err(Not::Ever),
                     };
-                    let (lo, limit) = self.place(Space::Lds, address)?;
+                    let (lo, limit) = self.place(Space::Lds, address, &mut out)?;
                     // One that is no multiple of 4 faults, which must be known before the first lane's is done.
                     let (three, zero) = (self.c32(3), self.c32(0));
                     let cut = self.g.alu(Op::And, Ty::B32, Ty::B32, [lo, three, 0])?;
-                    let cut = self.g.alu(Op::Ne, Ty::B32, Ty::Bool, [cut, zero, 0])?;
+                    let mut cut = self.g.alu(Op::Ne, Ty::B32, Ty::Bool, [cut, zero, 0])?;
+                    // What is looked at in front of other chunks' ends must be known before, too.
+                    for far in out.guards.drain(..) {
+                        cut = self.g.alu(Op::Or, Ty::Bool, Ty::Bool, [cut, far, 0])?;
+                    }
                     let exec = self.exec();
                     let cut = if self.g.get(cut).vec {
                         self.g.alu(Op::And, Ty::Bool, Ty::Bool, [cut, exec, 0])?
@@ -792,7 +918,12 @@ impl<'a> Builder<'a> {
                 Op::Select => {
                     let cond = arg(0)?;
                     let (b, c) = (vals[node.args[1] as usize], vals[node.args[2] as usize]);
+                    let chosen = self
+                        .g
+                        .value_of(cond)
+                        .map(|v| if v & 1 != 0 { b } else { c });
                     match (b, c) {
+                        _ if let Some(Val::Id(id)) = chosen => id,
                         (Val::Never, Val::Never) => {
                             vals.push(Val::Never);
                             continue;
@@ -811,8 +942,37 @@ impl<'a> Builder<'a> {
                     vals.push(Val::Never);
                     continue;
                 }
+                Op::FirstLane if vector => self.first_lane()?,
+                Op::ReadLane if vector => match table(1) {
+                    Some(from) => {
+                        let value = arg(0)?;
+                        self.shuffle(value, from).ok_or(Not::Ever)?
+                    }
+                    None => {
+                        let (value, lane) = (arg(0)?, arg(1)?);
+                        self.read_lane(value, lane, first)?
+                    }
+                },
+                // Whether the lanes of a table are on.
+                Op::Shr
+                    if let Some(from) = table(1)
+                        && program.nodes[node.args[0] as usize].op == Op::Get(State::Exec) =>
+                {
+                    let (one, zero) = (self.shuffled_exec(from)?, self.c32(0));
+                    self.g.pair(one, zero)
+                }
+                Op::SendLane if vector && node.out.bits() <= 32 => {
+                    let (to, value) = (arg(1)?, arg(0)?);
+                    let inputs = vec![self.g.lo(to), value];
+                    self.helper(Act::Send { dst: 0 }, inputs, &mut out)?;
+                    vals.push(Val::Old(0));
+                    continue;
+                }
+                Op::Vgpr => {
+                    let number = arg(0)?;
+                    self.vgpr_at(number, node.out.bits() > 32)?
+                }
                 Op::Sgpr
-                | Op::Vgpr
                 | Op::ReadLane
                 | Op::SendLane
                 | Op::FirstLane
@@ -850,6 +1010,10 @@ impl<'a> Builder<'a> {
         for s in short {
             vals[s.of as usize] = Val::Id(self.shortcut(program, s, &vals, &operands)?);
         }
+        let written = match &mods.dpp {
+            Some(dpp) => self.dpp_written(dpp)?,
+            None => None,
+        };
         for effect in &program.effects {
             // Nobody sees exceptions where compiled code runs.
             if matches!(effect.change, Change::Raise(_)) {
@@ -858,7 +1022,8 @@ impl<'a> Builder<'a> {
             let value = vals[effect.value as usize];
             let ty = program.nodes[effect.value as usize].out;
             let when = match effect.when {
-                None => None,
+                None => written,
+                Some(_) if written.is_some() => return Err(Not::Ever),
                 Some(w) => match vals[w as usize] {
                     Val::Id(id) => match self.g.value_of(id) {
                         Some(v) if v & 1 == 0 => continue,
@@ -873,6 +1038,16 @@ impl<'a> Builder<'a> {
                 _ => Err(Not::Ever),
             };
             match effect.change {
+                Change::Dst(slot) | Change::DstDword(slot, _) if let Val::Old(shift) = value => {
+                    let dword = match effect.change {
+                        Change::DstDword(_, d) => d,
+                        _ => 0,
+                    };
+                    if when.is_some() {
+                        return Err(Not::Ever);
+                    }
+                    self.give_old(&operands[slot as usize], dword, shift, &mut out)?;
+                }
                 Change::Dst(slot) | Change::DstDword(slot, _) => {
                     let dword = match effect.change {
                         Change::DstDword(_, d) => Some(d),
@@ -889,19 +1064,55 @@ impl<'a> Builder<'a> {
                         &mut out,
                     )?;
                 }
+                Change::DstLane(slot) => {
+                    let (Val::Id(lane), Place::Vgpr(n)) =
+                        (vals[effect.second as usize], operands[slot as usize].place)
+                    else {
+                        return Err(Not::Ever);
+                    };
+                    let (value, lane, mask) = (id()?, self.g.lo(lane), self.c32(63));
+                    let lane = self.g.alu(Op::And, Ty::B32, Ty::B32, [lane, mask, 0])?;
+                    if self.g.get(value).vec || self.g.get(lane).vec || when.is_some() {
+                        return Err(Not::Ever);
+                    }
+                    if n < self.s.vgprs {
+                        out.pokes.push((n, lane, value));
+                    }
+                }
+                Change::Vgpr => {
+                    let Val::Id(value) = vals[effect.second as usize] else {
+                        return Err(Not::Ever);
+                    };
+                    let wide = program.nodes[effect.second as usize].out.bits() > 32;
+                    if when.is_some() {
+                        return Err(Not::Ever);
+                    }
+                    self.set_vgpr_at(id()?, value, wide, &mut out)?;
+                }
                 Change::Set(state) => {
                     if state == State::Pc {
-                        let to = self.g.value_of(id()?).ok_or(Not::Ever)?;
+                        let to = match self.g.value_of(id()?) {
+                            Some(to) => to,
+                            None if when.is_none() && out.jump.is_none() => {
+                                out.indirect = Some(id()?);
+                                continue;
+                            }
+                            None => return Err(Not::Ever),
+                        };
                         if out.jump.is_some() {
                             return Err(Not::Ever);
                         }
                         out.jump = Some((when, to & !3));
                         continue;
                     }
-                    if when.is_some() {
-                        return Err(Not::Ever);
-                    }
                     let mut v = id()?;
+                    if when.is_some() {
+                        let code = if state == State::Exec { EXEC } else { VCC };
+                        if !matches!(state, State::Exec | State::Vcc) || ty != Ty::Bool {
+                            return Err(Not::Ever);
+                        }
+                        v = self.kept_mask(v, when, code)?;
+                    }
                     match state {
                         State::Scc if !self.g.get(v).vec => out.scc = Some(v),
                         State::Exec | State::Vcc | State::M0 => {
@@ -974,7 +1185,7 @@ impl<'a> Builder<'a> {
                     }
                     let bytes = (bits / 8) as u8;
                     let offset = plus.checked_add(offset).ok_or(Not::Ever)?;
-                    let (lo, hi) = self.place(space, address)?;
+                    let (lo, hi) = self.place(space, address, &mut out)?;
                     match &mut out.store {
                         None => {
                             out.store = Some(Store {
@@ -1044,6 +1255,7 @@ impl<'a> Builder<'a> {
             held.extend([s.lo, s.hi]);
             held.extend(&s.data);
         }
+        held.extend(out.whole.iter().flat_map(|w| &w.inputs));
         if held.iter().any(late) || out.guards.iter().any(late) {
             return Err(Not::Here);
         }
@@ -1121,7 +1333,12 @@ impl<'a> Builder<'a> {
         let (slots, vcc) = rare::begins(program, s.of).ok_or(Not::Ever)?;
         let mut sources = Vec::with_capacity(slots.len());
         for slot in slots {
-            sources.push((slot, self.read(&operands[slot as usize], None, true)?));
+            let read = program.nodes.iter().position(|n| n.op == Op::Src(slot));
+            let id = match read.map(|at| vals[at]) {
+                Some(Val::Id(id)) => id,
+                _ => self.read(&operands[slot as usize], None, true)?,
+            };
+            sources.push((slot, id));
         }
         let vcc = match vcc {
             true => {
@@ -1183,6 +1400,17 @@ fn changes_mode(insn: &Insn) -> bool {
         })
 }
 
+/// Whether an atomic on LDS has code of its own.
+fn plain_lds(op: AtomicOp, ty: Ty) -> bool {
+    use AtomicOp as A;
+    ty.bits() == 32
+        && !ty.is_float()
+        && matches!(
+            op,
+            A::Swap | A::Add | A::Sub | A::And | A::Or | A::Xor | A::Min | A::Max
+        )
+}
+
 /// Where the dword at an offset within lanes' elements is in the rows of 64 lanes.
 fn row_offset(offset: i32) -> Option<i32> {
     (offset % 4 == 0).then_some(offset.checked_mul(64)?)
@@ -1212,7 +1440,7 @@ fn shortcuts(program: &Program) -> &[Shortcut] {
 }
 
 /// The nodes that effects depend on.
-fn needed(program: &Program, short: &[Shortcut]) -> Vec<bool> {
+fn needed(program: &Program, tables: &[Option<cross::Table>], short: &[Shortcut]) -> Vec<bool> {
     let all: Vec<_> = rare::nodes(program).collect();
     let mut needed = vec![false; all.len()];
     let stores = |c: &Change| {
@@ -1247,7 +1475,15 @@ fn needed(program: &Program, short: &[Shortcut]) -> Vec<bool> {
     for at in (0..needed.len()).rev() {
         let node = all[at];
         needed[at] |= node.op.acts() || matches!(node.op, Op::Load(..));
-        if needed[at] {
+        let known = |node: u16| tables.get(node as usize).and_then(|t| t.as_deref());
+        if needed[at]
+            && node.op == Op::Select
+            && let Some(t) = known(node.args[0])
+            && t.iter().all(|v| *v == t[0])
+        {
+            needed[node.args[0] as usize] = true;
+            needed[node.args[if t[0] != 0 { 1 } else { 2 }] as usize] = true;
+        } else if needed[at] {
             for &a in &node.args[..node.op.arity()] {
                 needed[a as usize] = true;
             }
@@ -1257,8 +1493,8 @@ fn needed(program: &Program, short: &[Shortcut]) -> Vec<bool> {
 }
 
 /// Of each load: its group, its place in it, the group's size and first offset. A group is what lies side by side.
-fn groups(program: &Program) -> HashMap<usize, (usize, u8, u8, i32)> {
-    let mut out: HashMap<usize, (usize, u8, u8, i32)> = HashMap::new();
+fn groups(program: &Program) -> Map<usize, (usize, u8, u8, i32)> {
+    let mut out: Map<usize, (usize, u8, u8, i32)> = Map::default();
     let mut runs: Vec<Vec<usize>> = Vec::new();
     for (at, n) in program.nodes.iter().enumerate() {
         let Op::Load(space, offset) = n.op else {
