@@ -74,7 +74,7 @@ impl Emit<'_> {
             I::Alu(o) => {
                 if n.out == Ty::Bool {
                     self.truth(vop.id, o, &n, x, y);
-                } else if n.ty == Ty::F64 || n.out == Ty::F64 || n.out.bits() > 32 {
+                } else if n.ty.bits() > 32 || n.out.bits() > 32 {
                     self.wide(vop, o, &n);
                 } else {
                     self.narrow(vop, o, &n, x, y, w);
@@ -756,7 +756,12 @@ impl Emit<'_> {
         let _ = (y, w);
         // 64 bits to 32: each half of the lanes to half a register.
         match o {
-            Op::FloatToFloat => {
+            Op::FloatToFloat | Op::IntToFloat => {
+                let e = match (o, n.ty.is_signed()) {
+                    (Op::FloatToFloat, _) => op::CVTPD2PS,
+                    (_, true) => op::CVTQQ2PS,
+                    _ => op::CVTUQQ2PS,
+                };
                 let p = self.wreg(x, 0);
                 self.hold(p);
                 let q = self.wreg(x, 1);
@@ -764,8 +769,8 @@ impl Emit<'_> {
                 let d = self.define(id, 0);
                 self.hold(d);
                 let t = self.temp();
-                self.a.z(op::CVTPD2PS, d, 0, Rm::R(p));
-                self.a.z(op::CVTPD2PS, t, 0, Rm::R(q));
+                self.a.z(e, d, 0, Rm::R(p));
+                self.a.z(e, t, 0, Rm::R(q));
                 self.a.zi(op::INSERT256, d, d, Rm::R(t), ALL, 1);
             }
             Op::FloatToInt => {
@@ -854,6 +859,16 @@ impl Emit<'_> {
                 two(self, e, x, y);
             }
             Op::Div => drop(two(self, op::DIVPS.pd(), x, y)),
+            Op::IntToFloat => {
+                let p = self.wrm(x, part);
+                self.hold_rm(p);
+                let d = self.define(id, part);
+                let e = match n.ty.is_signed() {
+                    true => op::CVTQQ2PD,
+                    false => op::CVTUQQ2PD,
+                };
+                self.a.z(e, d, 0, p);
+            }
             Op::Sqrt => {
                 let p = self.wrm(x, part);
                 self.hold_rm(p);
