@@ -13,6 +13,7 @@ mod emit;
 
 mod ir;
 mod lower;
+mod whole;
 
 use ctx::Ctx;
 use gcn_emu::engine::{Code, Engine, Machine, Stop, instruction};
@@ -322,6 +323,7 @@ impl Jit {
         ctx.interpret = interpret as *const () as usize;
         ctx.load = load as *const () as usize;
         ctx.store = store as *const () as usize;
+        ctx.whole = whole::whole as *const () as usize;
         Jit {
             interp: Interp::new(),
             units: Vec::new(),
@@ -357,6 +359,7 @@ impl Jit {
             vgprs,
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
+            entry: None,
             sgprs: wave.sgprs,
             facts,
             fetch: &|pc| fetch(machine, pc),
@@ -380,7 +383,7 @@ impl Jit {
         };
         let number = self.units.len() as u32;
         let mut chunks = Vec::with_capacity(unit.chunks.len());
-        for (c, &at) in unit.chunks.iter().zip(&emitted.starts) {
+        for (c, &at) in unit.chunks.iter().zip(&emitted.outside) {
             chunks.push((c.start, c.end, at, c.insns));
             self.stats.insns += c.insns as u64;
             if !matches!(c.tail, lower::Tail::Leave) {
@@ -713,6 +716,22 @@ impl Cache {
             jit: Some(jit),
             cache: self.clone(),
         }
+    }
+}
+
+impl Cache {
+    /// What all its engines have done, but those that are at work now.
+    pub fn stats(&self) -> JitStats {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().fold(JitStats::default(), |sum, jit| JitStats {
+            units: sum.units + jit.stats.units,
+            insns: sum.insns + jit.stats.insns,
+            bytes: sum.bytes + jit.stats.bytes,
+            compiling: sum.compiling + jit.stats.compiling,
+            restarts: sum.restarts + jit.stats.restarts,
+            interpreted: sum.interpreted + jit.stats.interpreted,
+            executed: sum.executed + jit.stats.executed,
+        })
     }
 }
 

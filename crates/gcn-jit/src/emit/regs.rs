@@ -28,10 +28,11 @@ impl Emit<'_> {
             || c.graph
                 .iter()
                 .any(|n| matches!(n.op, I::Group { .. } | I::Row(_)));
-        let fallible = self.checks || lane_guards || has_group || c.store.is_some();
+        let fallible =
+            self.checks || lane_guards || has_group || c.store.is_some() || c.whole.is_some();
         let critical: Vec<usize> = self.critical();
         // Few enough values are kept in registers until nothing can fail.
-        let keep = fallible && !critical.is_empty() && critical.len() <= 4;
+        let keep = fallible && !critical.is_empty() && critical.len() <= 4 && c.whole.is_none();
         for slice in 0..4 {
             self.slice = slice;
             let over = self.a.label();
@@ -86,6 +87,9 @@ impl Emit<'_> {
             }
             if let Some(store) = &c.store {
                 self.store_slice(store);
+            }
+            if let Some(w) = &c.whole {
+                self.stage(w);
             }
             self.a.bind(over);
         }
