@@ -127,6 +127,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
             slow,
             default,
             mode,
+            precise: unit.precise,
             uses: Vec::new(),
             ops: Vec::new(),
             slot_of: HashMap::new(),
@@ -261,6 +262,8 @@ pub(crate) struct Emit<'a> {
     pub slow: [Label; 2],
     default: FpKey,
     mode: Mode,
+    /// See [`Unit::precise`].
+    precise: bool,
     /// Of each value: where in `ops` it is used, in order.
     pub uses: Vec<Vec<u32>>,
     ops: Vec<VOp>,
@@ -436,7 +439,7 @@ impl Emit<'_> {
         }
         let written: HashMap<u16, usize> =
             c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
-        let mut critical = vec![false; c.vgprs.len()];
+        let mut critical = vec![self.precise; c.vgprs.len()];
         for (at, node) in c.graph.iter().enumerate() {
             if let I::VIn(v) = node.op
                 && live[at]

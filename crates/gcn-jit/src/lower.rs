@@ -162,6 +162,8 @@ pub struct Unit {
     pub chunks: Vec<Chunk>,
     /// The registers that the code at the entry needs: VGPRs, scalars by code.
     pub needs: ([bool; 256], u128),
+    /// A chunk that fails has written nothing: there is somebody to look at the registers behind a fault.
+    pub precise: bool,
 }
 
 /// What a unit is made for.
@@ -286,7 +288,11 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
     let needs = alive.get(&entry).map_or(([true; 256], !0), |a| {
         (a.v.map(|live| live != Live::No), a.s)
     });
-    Unit { chunks, needs }
+    Unit {
+        chunks,
+        needs,
+        precise: s.keep_all,
+    }
 }
 
 /// A chunk being made.
@@ -448,7 +454,8 @@ impl<'a> Builder<'a> {
         // EXEC stands for its register.
         self.known
             .retain(|&code, _| code as u16 != EXEC && code as u16 != EXEC + 1);
-        if !matches!(tail, Tail::Jump(_)) || self.jumped {
+        // A wave that comes from outside may have anything there.
+        if !matches!(tail, Tail::Jump(_)) || self.jumped || self.s.entry.is_none() {
             self.known.clear();
         }
         let mut sgprs: Vec<_> = self
@@ -788,7 +795,8 @@ impl<'a> Builder<'a> {
                         .node(I::Part(part), Ty::B32, Ty::B32, vector, [id, 0, 0])
                 }
                 Op::Atomic(space, op)
-                    if !(space == Space::Lds && plain_lds(op, node.ty) && made.is_empty()) =>
+                    if vector
+                        && !(space == Space::Lds && plain_lds(op, node.ty) && made.is_empty()) =>
                 {
                     let [address, data, second] = node.args.map(|a| vals[a as usize]);
                     let what = (space, op, node.ty);

@@ -109,10 +109,8 @@ impl Emit<'_> {
         (0..c.vgprs.len())
             .filter(|&i| {
                 let v = c.vgprs[i].0;
-                c.graph
-                    .iter()
-                    .enumerate()
-                    .any(|(at, n)| n.op == I::VIn(v) && !self.uses[at].is_empty())
+                let read = |(at, n): (usize, &Node)| n.op == I::VIn(v) && !self.uses[at].is_empty();
+                self.precise || c.graph.iter().enumerate().any(read)
             })
             .collect()
     }

@@ -115,8 +115,8 @@ impl Maker {
             self.control(r, &mut pieces);
         }
         let how = match r.below(5) {
-            0 => How::Lean,
-            1 => How::Memory,
+            0 | 1 => How::Lean,
+            2 => How::Memory,
             _ => How::Whole,
         };
         if how == How::Memory {
@@ -209,12 +209,12 @@ impl Maker {
         let count = 1 + r.below(14);
         // Some blocks are of few kinds, so that what belongs together meets.
         let few: Option<Vec<Format>> =
-            r.once_in(3).then(|| (0..2).map(|_| format(r)).collect());
+            r.once_in(3).then(|| (0..2).map(|_| self.format(r)).collect());
         let mut pieces = Vec::new();
         while (pieces.len() as u64) < count {
             let f = match &few {
                 Some(few) => r.pick(few),
-                None => format(r),
+                None => self.format(r),
             };
             if let Some(bytes) = self.instruction(r, f) {
                 pieces.push(Piece { bytes, to: None });
@@ -430,6 +430,20 @@ impl Maker {
         pieces.extend(dump);
         let end = self.lines("s_endpgm", 0);
         pieces.extend(end);
+    }
+
+    /// A format that the target has, those that programs are made of more often.
+    fn format(&self, r: &mut Rng) -> Format {
+        use Format::*;
+        let format = r.pick(&[
+            Vop2, Vop2, Vop2, Vop2, Vop1, Vop1, Vopc, Vopc, Vop3, Vop3, Vop3, Vop3, Vop3p, Vop3p,
+            Sop2, Sop2, Sop1, Sop1, Sopc, Sopk, Sopp, Smem, Ds, Ds, Ds, Mubuf, Mubuf, Mtbuf, Flat,
+            Global, Global, Scratch, Vintrp, Exp,
+        ]);
+        match self.rows.contains_key(&format) {
+            true => format,
+            false => Vop2,
+        }
     }
 
     /// One instruction of a format that does not jump.
@@ -704,16 +718,6 @@ impl Maker {
         }
         wave
     }
-}
-
-/// A format, those that programs are made of more often.
-fn format(r: &mut Rng) -> Format {
-    use Format::*;
-    r.pick(&[
-        Vop2, Vop2, Vop2, Vop2, Vop1, Vop1, Vopc, Vopc, Vop3, Vop3, Vop3, Vop3, Vop3p, Vop3p, Sop2,
-        Sop2, Sop1, Sop1, Sopc, Sopk, Sopp, Smem, Ds, Ds, Ds, Mubuf, Mubuf, Mtbuf, Flat, Global,
-        Global, Scratch, Vintrp, Exp,
-    ])
 }
 
 /// A scalar or vector source.
