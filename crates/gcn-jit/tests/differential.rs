@@ -17,7 +17,7 @@ use gcn_isa::Target;
 use std::time::Instant;
 
 /// Blocks of a target where nothing else is said.
-const BLOCKS: u64 = 1500;
+const BLOCKS: u64 = 500;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|v| v.parse().ok())

@@ -208,8 +208,9 @@ impl Maker {
     fn any(&mut self, r: &mut Rng) -> Vec<Piece> {
         let count = 1 + r.below(14);
         // Some blocks are of few kinds, so that what belongs together meets.
-        let few: Option<Vec<Format>> =
-            r.once_in(3).then(|| (0..2).map(|_| self.format(r)).collect());
+        let few: Option<Vec<Format>> = r
+            .once_in(3)
+            .then(|| (0..2).map(|_| self.format(r)).collect());
         let mut pieces = Vec::new();
         while (pieces.len() as u64) < count {
             let f = match &few {
@@ -314,9 +315,8 @@ impl Maker {
                         "s_and_saveexec_b64 s[60:61], vcc",
                         "s_xor_b64 s[60:61], vcc, -1\ns_andn2_b64 exec, exec, s[60:61]",
                     ]);
-                    let tail = format!(
-                        "{less}\nv_cmp_lt_i32 vcc, 0, v{v}\n{cut}\ns_cbranch_execnz @"
-                    );
+                    let tail =
+                        format!("{less}\nv_cmp_lt_i32 vcc, 0, v{v}\n{cut}\ns_cbranch_execnz @");
                     let tail = self.lines(&tail, a + 2);
                     let back = self.lines(&format!("s_mov_b64 exec, s[{s}:{}]", s + 1), 0);
                     let head = format!(
@@ -339,11 +339,7 @@ impl Maker {
                         s + 1
                     );
                     if r.once_in(2) {
-                        head += &format!(
-                            "\ns_xor_b64 s[{s}:{}], exec, s[{s}:{}]",
-                            s + 1,
-                            s + 1
-                        );
+                        head += &format!("\ns_xor_b64 s[{s}:{}], exec, s[{s}:{}]", s + 1, s + 1);
                     }
                     if skip {
                         head += "\ns_cbranch_execz @";
@@ -417,7 +413,10 @@ impl Maker {
         };
         text += "v_lshlrev_b32 v13, 2, v13\n";
         for v in 0..6 {
-            text += &format!("buffer_store_dword v{v}, v13, s[60:63], 0 offen offset:{}\n", v * 256);
+            text += &format!(
+                "buffer_store_dword v{v}, v13, s[60:63], 0 offen offset:{}\n",
+                v * 256
+            );
         }
         let first = r.below(4) * 4;
         for s in first..first + 4 {
@@ -560,7 +559,10 @@ impl Maker {
             F::Ssrc0 | F::Ssrc1 => scalar(r),
             F::Simm16 if row.format == Format::Sopk => match r.below(4) {
                 // MODE's fields.
-                0 => (1 | r.pick(&[0u64, 4, 8, 2, 6, 28]) << 6 | r.pick(&[1, 3, 3, 1]) << 11) & 0xffff,
+                0 => {
+                    (1 | r.pick(&[0u64, 4, 8, 2, 6, 28]) << 6 | r.pick(&[1, 3, 3, 1]) << 11)
+                        & 0xffff
+                }
                 1 => r.below(8) | r.below(32) << 6 | r.below(32) << 11,
                 _ => r.word() as u64,
             },
@@ -756,7 +758,21 @@ fn lanes(r: &mut Rng) -> [u32; 64] {
         3 => 0x8000_0000u32.wrapping_sub(r.below(300) as u32),
         _ => r.word(),
     };
-    let strides = [0, 1, 1, 2, 4, 4, 8, 12, 16, 64, 0x100, u32::MAX, 0x4000_0001];
+    let strides = [
+        0,
+        1,
+        1,
+        2,
+        4,
+        4,
+        8,
+        12,
+        16,
+        64,
+        0x100,
+        u32::MAX,
+        0x4000_0001,
+    ];
     let stride = match r.below(16) {
         0 => r.next() as u32,
         1 => 0u32.wrapping_sub(4),
@@ -887,9 +903,8 @@ fn programs(target: Target) -> Vec<Vec<Vec<u8>>> {
     let mut out = Vec::new();
     for file in files {
         let name = file.file_name().map(|n| n.to_string_lossy().into_owned());
-        let mine = name.is_some_and(|n| {
-            n.contains(&format!("-{}", target.name())) && n.ends_with(".co")
-        });
+        let mine =
+            name.is_some_and(|n| n.contains(&format!("-{}", target.name())) && n.ends_with(".co"));
         if !mine {
             continue;
         }

@@ -150,14 +150,12 @@ impl Pages {
     pub fn holes_are_empty(&self) -> bool {
         let end = LINEAR_BASE + self.memory.linear().bytes;
         let mut bytes = [0; PAGE_SIZE as usize];
-        (LINEAR_BASE..end)
-            .step_by(PAGE_SIZE as usize)
-            .all(|at| {
-                // A page that was never mapped is not cleared by mapping it.
-                self.memory.map_at(at, PAGE_SIZE, Perm::RW).is_err()
-                    || (self.memory.read(at, &mut bytes).is_ok()
-                        && self.memory.free(at).is_ok()
-                        && bytes == [0; PAGE_SIZE as usize])
-            })
+        (LINEAR_BASE..end).step_by(PAGE_SIZE as usize).all(|at| {
+            // A page that was never mapped is not cleared by mapping it.
+            self.memory.map_at(at, PAGE_SIZE, Perm::RW).is_err()
+                || (self.memory.read(at, &mut bytes).is_ok()
+                    && self.memory.free(at).is_ok()
+                    && bytes == [0; PAGE_SIZE as usize])
+        })
     }
 }

@@ -238,7 +238,11 @@ impl Bench {
         }
         let bytes = |what: &mut String, name: &str, a: &[u8], b: &[u8]| {
             if let Some(at) = (0..a.len()).find(|&at| a[at] != b[at]) {
-                let _ = writeln!(what, "{name} at {at:#x}: {:#x}, compiled {:#x}", a[at], b[at]);
+                let _ = writeln!(
+                    what,
+                    "{name} at {at:#x}: {:#x}, compiled {:#x}",
+                    a[at], b[at]
+                );
             }
         };
         bytes(&mut what, "LDS", &want.lds.0, &got.lds.0);
