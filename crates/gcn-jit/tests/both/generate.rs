@@ -54,6 +54,8 @@ pub struct Maker {
     /// Compiled code, instruction by instruction.
     programs: Vec<Vec<Vec<u8>>>,
     texts: HashMap<String, Vec<Vec<u8>>>,
+    /// Few instructions fail: registers with addresses keep them.
+    pub tame: bool,
 }
 
 /// Where a loop or a branch begins and ends; both may be the place of others.
@@ -99,6 +101,7 @@ impl Maker {
             facts,
             programs: programs(target),
             texts: HashMap::new(),
+            tame: false,
         }
     }
 
@@ -204,6 +207,15 @@ impl Maker {
         }
     }
 
+    /// Random instructions with loops and branches.
+    pub fn body(&mut self, r: &mut Rng) -> Vec<Piece> {
+        let mut pieces = self.any(r);
+        if !r.once_in(3) {
+            self.control(r, &mut pieces);
+        }
+        pieces
+    }
+
     /// Random instructions.
     fn any(&mut self, r: &mut Rng) -> Vec<Piece> {
         let count = 1 + r.below(14);
@@ -256,7 +268,7 @@ impl Maker {
     }
 
     /// The pieces of some lines of text; `@` stands for the place that a branch goes to.
-    fn lines(&mut self, text: &str, to: usize) -> Vec<Piece> {
+    pub fn lines(&mut self, text: &str, to: usize) -> Vec<Piece> {
         let target = self.target;
         let known = self.texts.entry(text.to_string()).or_insert_with(|| {
             let clean = text.replace('@', "0");
@@ -439,7 +451,8 @@ impl Maker {
             Sop2, Sop2, Sop1, Sop1, Sopc, Sopk, Sopp, Smem, Ds, Ds, Ds, Mubuf, Mubuf, Mtbuf, Flat,
             Global, Global, Scratch, Vintrp, Exp,
         ]);
-        match self.rows.contains_key(&format) {
+        let wild = self.tame && matches!(format, Scratch | Exp | Flat);
+        match self.rows.contains_key(&format) && !wild {
             true => format,
             false => Vop2,
         }
@@ -511,6 +524,7 @@ impl Maker {
         let has = |role: Role| row.shape.slot(role).is_some();
         let dwords = |role: Role| row.shape.slot(role).map_or(1, |s| s.ty.dwords());
         let vgpr = |r: &mut Rng| match r.below(24) {
+            _ if self.tame => r.below(FREE - 4),
             0 => r.below(24),
             1 => r.below(256),
             _ => r.below(FREE),
@@ -546,7 +560,7 @@ impl Maker {
             },
             F::Src0 | F::Src1 => vgpr(r),
             F::Vdst if has(Role::CmpDst) && encoding == Encoding::Vop3 => pair(r),
-            F::Vdst if !memory && r.once_in(16) => ADDRESS + r.below(8),
+            F::Vdst if !memory && !self.tame && r.once_in(16) => ADDRESS + r.below(8),
             F::Vdst | F::Data0 | F::Data1 | F::Vdata | F::Vsrc0 => vgpr(r),
             F::Sdst if row.format == Format::Smem => 4 * r.below(4),
             F::Sdst => match r.below(12) {
@@ -567,12 +581,14 @@ impl Maker {
                 _ => r.word() as u64,
             },
             F::Simm16 => r.below(64),
-            F::Imm => !r.once_in(3) as u64,
+            F::SoffsetEn if self.tame => 0,
+            F::Imm => (self.tame || !r.once_in(3)) as u64,
             F::SoffsetEn => r.once_in(5) as u64,
             F::Sbase if dwords(Role::Sbase) > 2 => RESOURCE / 2 + 2 * r.below(RESOURCES),
-            F::Sbase if r.once_in(16) => r.below(64),
+            F::Sbase if !self.tame && r.once_in(16) => r.below(64),
             F::Sbase => SADDRESS / 2 + r.below(2),
             F::Soffset => r.pick(&[128, 128, SOFFSET, SOFFSET + 1, 130, 4, 124]),
+            F::Offset if self.tame => 4 * r.below(16),
             F::Offset if row.format == Format::Smem && r.once_in(12) => r.next(),
             F::Offset => match r.below(12) {
                 0 => r.next(),
@@ -585,14 +601,18 @@ impl Maker {
                 0 => vgpr(r),
                 _ => LDS + r.below(2),
             },
+            F::Addr if self.tame => ADDRESS + 2 * r.below(2),
             F::Addr => r.pick(&[ADDRESS, ADDRESS, ADDRESS, ADDRESS + 2, OFFSET, 3]),
             F::Offset0 | F::Offset1 if r.once_in(6) => r.next(),
             F::Offset0 => 4 * r.below(16),
             F::Offset1 => r.pick(&[0, 0, 0, 1, 4]),
             F::Gds | F::Lds | F::Tfe => r.once_in(40) as u64,
             F::Vaddr => r.pick(&[OFFSET, OFFSET, OFFSET + 1, ADDRESS, LDS]),
+            F::Srsrc if self.tame => RESOURCE / 4 + r.below(2),
             F::Srsrc => RESOURCE / 4 + r.below(RESOURCES),
+            F::Addr64 if self.tame => 0,
             F::Addr64 => r.once_in(5) as u64,
+            F::Saddr if self.tame => 127,
             F::Saddr => r.pick(&[127, 127, 127, SADDRESS, SADDRESS + 2]),
             F::Nv => 0,
             F::DppCtrl => match r.below(12) {

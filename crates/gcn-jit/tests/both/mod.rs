@@ -134,7 +134,7 @@ impl Case {
         out
     }
 
-    fn without(&self, at: usize) -> Case {
+    pub fn without(&self, at: usize) -> Case {
         let mut case = self.clone();
         case.pieces.remove(at);
         for piece in &mut case.pieces {
