@@ -49,6 +49,7 @@ macro_rules! ctx {
 }
 
 mod cross;
+mod gather;
 mod mem;
 mod ops;
 mod regs;
