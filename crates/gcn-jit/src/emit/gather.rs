@@ -23,13 +23,8 @@ const SHIFTQ_I: E = E {
     w: 1,
     ..op_of(0x73)
 };
-/// VPCMPUQ, VPTESTMQ, VPBROADCASTQ from a general register.
+/// VPCMPUQ, VPBROADCASTQ from a general register.
 const CMPUQ: E = E { w: 1, ..op::CMPUD };
-const TESTMQ: E = E {
-    map: 2,
-    w: 1,
-    ..op_of(0x27)
-};
 const BCASTQ_R: E = E {
     w: 1,
     ..op::BCASTD_R
@@ -84,18 +79,14 @@ impl Emit<'_> {
             self.a.kshiftr(1, K_EXEC, 8);
         }
         let total = out.bytes as u64 * out.data.len() as u64;
-        if out.store && out.data.len() > 1 {
-            // Places that meet must be the same: see the helper.
-            self.a.zk(TESTMQ, 2, t, Rm::C(total - 1), keep(1));
-            self.a.kortest(2, 2);
-            self.a.jcc(Cc::Ne, bad);
-        }
         // A page's byte is read with the three behind it.
         let linear = ctx!(linear_base);
         self.a.z(SUBQ, u, t, Rm::B(linear));
-        self.a.z(ADDQ, v, u, Rm::C(3 << 12));
         let limit = ctx!(linear_bytes);
-        self.a.zi(CMPUQ, 2, v, Rm::B(limit), keep(1), 5);
+        self.a.mov(true, RAX, Rm::M(limit));
+        self.a.alu_imm(5, true, Rm::R(RAX), 3 << 12);
+        self.a.z(BCASTQ_R, v, 0, Rm::R(RAX));
+        self.a.zi(CMPUQ, 2, u, Rm::R(v), keep(1), 5);
         self.a.kortest(2, 2);
         self.a.jcc(Cc::Ne, bad);
         // Within one page, with what a gather of bytes reads beside them.
@@ -128,7 +119,7 @@ impl Emit<'_> {
         self.a.evex(GATHERQD, 2, to, 0, Rm::M(at), keep(2), None);
     }
 
-    /// Loads or stores each lane's elements, or jumps to `bad`, where all can be done again. Opmasks 1 and 2 are spent.
+    /// Loads each lane's elements or stores one, or jumps to `bad`, where all can be done again. Opmasks 1 and 2 are spent.
     pub(super) fn lane_by_lane(&mut self, out: &Out, bad: Label) {
         let [t, u] = out.free;
         let taken =

@@ -494,11 +494,7 @@ impl Emit<'_> {
                     self.a.jmp(out.back);
                 }
             }
-            let total = out.bytes as usize * out.data.len();
-            if !lds
-                && (!out.store && out.bytes < 4
-                    || out.store && out.bytes == 4 && total.is_power_of_two())
-            {
+            if !lds && out.store == (out.bytes == 4) && out.data.len() == 1 {
                 let bad = self.a.label();
                 for k in [1, 2] {
                     self.a
