@@ -53,6 +53,7 @@ macro_rules! ctx {
 }
 
 mod cross;
+mod gather;
 mod mem;
 mod ops;
 mod regs;
@@ -783,8 +784,8 @@ impl Emit<'_> {
         if vectors {
             self.slices(&used);
         }
-        if let Some(w) = &c.whole {
-            self.call_whole(w);
+        if let Some(w) = self.whole() {
+            self.call_whole(&w);
         }
         for (at, &used) in used.iter().enumerate() {
             if used && self.late[at] && c.graph[at].op != I::Ballot {

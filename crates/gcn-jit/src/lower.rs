@@ -381,6 +381,8 @@ struct Changes {
     jump: Option<(Option<Id>, u64)>,
     signal: Option<Signal>,
     store: Option<Store>,
+    /// What goes to another address of LDS after it.
+    store2: Option<Store>,
     rows: Vec<(Id, i32, Id)>,
     whole: Option<Whole>,
     pokes: Vec<(u16, Id, Id)>,
@@ -1202,6 +1204,20 @@ impl<'a> Builder<'a> {
                         {
                             s.data.push(data);
                         }
+                        Some(_) if space == Space::Lds && bytes == 4 => match &mut out.store2 {
+                            None => {
+                                out.store2 = Some(Store {
+                                    space,
+                                    lo,
+                                    hi,
+                                    offset,
+                                    bytes,
+                                    data: vec![data],
+                                })
+                            }
+                            Some(s) if s.lo == lo => s.data.push(data),
+                            Some(_) => return Err(Not::Ever),
+                        },
                         _ => return Err(Not::Ever),
                     }
                 }
@@ -1217,6 +1233,9 @@ impl<'a> Builder<'a> {
                 },
                 _ => return Err(Not::Ever),
             }
+        }
+        if let Some(b) = out.store2.take() {
+            self.two_stores(b, &mut out)?;
         }
         // Guards of lanes count where these are on.
         for g in &mut out.guards {

@@ -39,7 +39,7 @@ impl Emit<'_> {
             && !critical.is_empty()
             && critical.len() <= 4
             && !self.looped
-            && c.whole.is_none();
+            && self.whole().is_none();
         let turn = |e: &mut Self, exec: Mem| e.slice_code(exec, &critical, fallible, keep);
         let end = |e: &mut Self| e.turn_ballots();
         self.turns(turn, end);
@@ -105,11 +105,10 @@ impl Emit<'_> {
             let (address, offset, value) = c.rows[row];
             self.store_row(address, offset, value);
         }
-        if let Some(store) = &c.store {
-            self.store_slice(store);
-        }
-        if let Some(w) = &c.whole {
-            self.stage(w);
+        match (self.whole(), &c.store) {
+            (Some(w), _) => self.stage(&w),
+            (None, Some(store)) => self.store_slice(store),
+            (None, None) => {}
         }
     }
 
