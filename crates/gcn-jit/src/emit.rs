@@ -10,6 +10,7 @@ use crate::ctx::{Ctx, SCALARS, VECTORS};
 use crate::fast::Map;
 use crate::ir::{I, Id, Node};
 use crate::lower::{Chunk, FpKey, Live, Tail, Unit};
+use crate::rare::Call;
 use gcn_emu::fp::Mode;
 use gcn_emu::mem::MAPPED;
 use gcn_emu::wave::WaveState;
@@ -56,6 +57,7 @@ mod cross;
 mod gather;
 mod mem;
 mod ops;
+mod rare;
 mod regs;
 mod scalar;
 mod slice;
@@ -76,6 +78,8 @@ pub struct Emitted {
     /// Where each chunk's code begins for a wave that has been in the unit since it came to it, while host registers
     /// hold nothing of its: behind a barrier, or after the interpreter has run a chunk.
     pub starts: Vec<usize>,
+    /// What the code points at.
+    pub calls: Vec<Box<Call>>,
     /// Where each chunk's code begins for a wave that comes from outside the unit, of which nothing is known. Not used
     /// of units for waves that start ([`Setting::entry`](crate::lower::Setting::entry)).
     pub outside: Vec<usize>,
@@ -156,10 +160,12 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
+        slow_call(&mut a, offset_of!(Ctx, rare)),
     ];
     let labels: Map<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
+    let mut calls = Vec::new();
     for (number, chunk) in unit.chunks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(labels[&chunk.start]);
@@ -183,6 +189,9 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
             z: Bank::default(),
             k: Bank::default(),
             outs: Vec::new(),
+            longs: Vec::new(),
+            calls: &mut calls,
+            call_of: Map::default(),
             accumulators: Vec::new(),
             pinned: Vec::new(),
             next_slot: 0,
@@ -204,6 +213,7 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
         code: a.buf,
         outside: starts.clone(),
         starts,
+        calls,
     })
 }
 
@@ -306,7 +316,7 @@ pub(crate) struct Emit<'a> {
     number: u64,
     labels: &'a Map<u64, Label>,
     exit: Label,
-    pub slow: [Label; 2],
+    pub slow: [Label; 3],
     default: FpKey,
     mode: Mode,
     /// See [`Unit::precise`].
@@ -323,6 +333,10 @@ pub(crate) struct Emit<'a> {
     pub z: Bank,
     pub k: Bank,
     pub outs: Vec<Out>,
+    /// What is evaluated where a short way is not right, and the calls for it, by number.
+    longs: Vec<rare::Long>,
+    calls: &'a mut Vec<Box<Call>>,
+    call_of: Map<u16, usize>,
     accumulators: Vec<Id>,
     /// What is written at the end.
     pinned: Vec<Pin>,
@@ -464,8 +478,12 @@ impl Emit<'_> {
         }
         // Which values are looked at by what is no arithmetic of floats.
         let mut seen = vec![false; n];
+        // Which values are of use to more than the conditions and short ways of others: those see nothing of NaNs and
+        // denormals.
+        let mut needed = vec![false; n];
         for &r in &roots {
             seen[r as usize] = true;
+            needed[r as usize] = true;
         }
         self.fuse(&mut live, &roots);
         for at in (0..n).rev() {
@@ -480,9 +498,26 @@ impl Emit<'_> {
             let through = matches!(node.op, I::Alu(Op::Neg | Op::Abs)) && !seen[at];
             for a in self.inputs(at as Id) {
                 live[a as usize] = true;
-                if !arith && !through {
+                if let I::Rare(k) = node.op {
+                    let rare = &c.rares[k as usize];
+                    if a == node.args[1] && !rare.normal {
+                        seen[a as usize] |= seen[at];
+                        needed[a as usize] |= needed[at];
+                    }
+                    needed[a as usize] |= rare.leaves.contains(&a);
+                    continue;
+                }
+                needed[a as usize] |= needed[at];
+                if !arith && !through && needed[at] {
                     seen[a as usize] = true;
                 }
+            }
+        }
+        for at in 0..n {
+            if let I::Rare(k) = c.graph[at].op
+                && live[at]
+            {
+                self.plan_rare(at as Id, k, &seen);
             }
         }
         // Scalars that depend on lanes.
@@ -588,6 +623,13 @@ impl Emit<'_> {
                 // The parts of a load are there with the load.
                 uses[a as usize].push(pos as u32);
             }
+            if op.commit.is_none() {
+                for &a in self.leaves(op.id) {
+                    if uses[a as usize].last() != Some(&(pos as u32)) {
+                        uses[a as usize].push(pos as u32);
+                    }
+                }
+            }
         }
         let end = ops.len() as u32;
         if let Some(s) = &c.store {
@@ -625,7 +667,17 @@ impl Emit<'_> {
     /// What an operation reads, signs and fused operations taken in.
     fn inputs(&self, id: Id) -> Vec<Id> {
         let (args, _) = self.operands(id);
-        args[..self.arity(id)].to_vec()
+        let mut all = args[..self.arity(id)].to_vec();
+        all.extend_from_slice(self.leaves(id));
+        all
+    }
+
+    /// What the long way to a value begins with.
+    fn leaves(&self, id: Id) -> &[Id] {
+        match self.node(id).op {
+            I::Rare(k) => &self.c.rares[k as usize].leaves,
+            _ => &[],
+        }
     }
 
     fn operands(&self, id: Id) -> ([Id; 3], [bool; 3]) {
@@ -672,6 +724,11 @@ impl Emit<'_> {
         }
         for &r in roots {
             count[r as usize] += 2;
+        }
+        for &leaf in c.rares.iter().flat_map(|r| &r.leaves) {
+            if let Some(count) = count.get_mut(leaf as usize) {
+                *count += 2;
+            }
         }
         let logic = |id: Id| {
             let n = &c.graph[id as usize];
@@ -842,6 +899,7 @@ impl Emit<'_> {
             Tail::Interpret { .. } | Tail::Leave => {}
         }
         self.outs();
+        self.longs();
         if self.next_slot as usize > VECTORS || self.slot_of.len() > SCALARS || self.next_mask > 256
         {
             self.failed = true;

@@ -15,6 +15,7 @@ mod fast;
 mod ir;
 mod lower;
 mod profile;
+mod rare;
 mod whole;
 
 use ctx::Ctx;
@@ -48,6 +49,8 @@ struct Compiled {
     /// The code that it was made of, and the session in which this was last found to be so.
     words: Vec<(u64, u32)>,
     seen: u64,
+    /// What the code points at.
+    _calls: Vec<Box<rare::Call>>,
     /// Where constants follow the code.
     end: usize,
     /// What it was compiled for.
@@ -281,6 +284,16 @@ extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
+/// Evaluates what a short way is not right for. Not 0: the interpreter must run the chunk.
+extern "sysv64" fn rare(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`; and `what` is the address of a call that the unit keeps whose code called this.
+    let (ctx, call) = unsafe {
+        let (ctx, _) = parts(ctx);
+        (ctx, &*(what as *const rare::Call))
+    };
+    !call.run(&mut ctx.data, ctx.lanes_on) as u64
+}
+
 /// What is known of a target's rows, found out once a process.
 fn facts(target: Target) -> &'static FactTable {
     static FACTS: [OnceLock<FactTable>; TABLES] = [const { OnceLock::new() }; TABLES];
@@ -310,6 +323,7 @@ impl Jit {
         ctx.interpret = interpret as *const () as usize;
         ctx.load = load as *const () as usize;
         ctx.store = store as *const () as usize;
+        ctx.rare = rare as *const () as usize;
         ctx.whole = whole::whole as *const () as usize;
         Jit {
             interp: Interp::new(),
@@ -425,6 +439,7 @@ impl Jit {
             chunks,
             words,
             seen,
+            _calls: emitted.calls,
             end: emitted.end,
             key: key(pc),
         });

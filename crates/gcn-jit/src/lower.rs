@@ -13,6 +13,7 @@ mod whole;
 
 use crate::fast::Map;
 use crate::ir::{Found, Graph, I, Id, Unsupported};
+use crate::rare::{self, Rare};
 use crate::whole::Act;
 use alive::{know, liveness};
 use gcn_emu::engine::EntryVgprs;
@@ -22,7 +23,7 @@ use gcn_isa::access::{FactTable, Facts, File};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::format::{Encoding, Field, Format};
-use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Signal, Space, State};
+use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Shortcut, Signal, Space, State};
 use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
 use gcn_isa::target::{Gen, Target};
@@ -92,6 +93,8 @@ pub struct Chunk {
     pub end: u64,
     pub insns: u32,
     pub graph: Vec<crate::ir::Node>,
+    /// What its values with short ways are short for.
+    pub rares: Vec<Rare>,
     /// VGPRs that take a value, and which lanes of it matter.
     pub vgprs: Vec<(u16, Id, Live)>,
     pub sgprs: Vec<(u8, Id)>,
@@ -281,6 +284,7 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             end: pc,
             insns: 0,
             graph: Vec::new(),
+            rares: Vec::new(),
             vgprs: Vec::new(),
             sgprs: Vec::new(),
             scc: None,
@@ -401,6 +405,7 @@ impl<'a> Builder<'a> {
             s,
             g: Graph {
                 nodes: Vec::new(),
+                rares: Vec::new(),
                 found: Found::default(),
                 generation: s.target.generation(),
                 mode: s.mode,
@@ -500,6 +505,7 @@ impl<'a> Builder<'a> {
             end: self.end,
             insns: self.insns,
             graph: std::mem::take(&mut self.g.nodes),
+            rares: std::mem::take(&mut self.g.rares),
             vgprs,
             sgprs,
             scc,
@@ -580,6 +586,7 @@ impl<'a> Builder<'a> {
                 end: next,
                 insns: 0,
                 graph: self.g.nodes[..at].to_vec(),
+                rares: self.g.rares.clone(),
                 vgprs: Vec::new(),
                 sgprs: Vec::new(),
                 scc: None,
@@ -754,11 +761,12 @@ impl<'a> Builder<'a> {
         let mut vals: Vec<Val> = Vec::with_capacity(program.nodes.len());
         let groups = groups(program);
         let mut made: Map<usize, Id> = Map::default();
+        let short = shortcuts(program);
         let tables = cross::tables(program, insn, generation);
-        let needed = needed(program, &tables);
+        let needed = needed(program, &tables, short);
         self.dpp = mods.dpp.clone();
         let next = pc + insn.len as u64;
-        for (at, node) in program.nodes.iter().enumerate() {
+        for (at, node) in rare::nodes(program).enumerate() {
             if !needed[at] {
                 vals.push(Val::None);
                 continue;
@@ -1009,6 +1017,9 @@ impl<'a> Builder<'a> {
             };
             vals.push(Val::Id(id));
         }
+        for s in short {
+            vals[s.of as usize] = Val::Id(self.shortcut(program, s, &vals, &operands)?);
+        }
         let written = match &mods.dpp {
             Some(dpp) => self.dpp_written(dpp)?,
             None => None,
@@ -1247,15 +1258,21 @@ impl<'a> Builder<'a> {
         // A vector operation may not depend on what the lanes of this chunk came to.
         for at in self.late.len()..self.g.nodes.len() {
             let n = &self.g.nodes[at];
+            let leaves = match n.op {
+                I::Rare(number) => &self.g.rares[number as usize].leaves[..],
+                _ => &[],
+            };
             let from_late = n
                 .inputs()
                 .iter()
+                .chain(leaves)
                 .any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
-            if n.vec && from_late {
+            // A scalar's bit by the lane's number is, of a ballot, what this was made of.
+            if n.vec && from_late && n.op != I::ShrLane {
                 let _ = first;
                 return Err(Not::Here);
             }
-            self.late.push(!n.vec && (n.op == I::Ballot || from_late));
+            self.late.push(from_late || !n.vec && n.op == I::Ballot);
         }
         // Nor may what lanes are to hold.
         let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(false);
@@ -1325,6 +1342,44 @@ impl<'a> Builder<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// The value that a shortcut is to, by the short way.
+    fn shortcut(
+        &mut self,
+        program: &'static Program,
+        s: &Shortcut,
+        vals: &[Val],
+        operands: &[Opnd],
+    ) -> Result<Id, Not> {
+        let value = |at: u16| match vals[at as usize] {
+            Val::Id(id) => Ok(id),
+            _ => Err(Not::Ever),
+        };
+        let (when, short) = (value(s.when)?, value(s.short)?);
+        let (slots, vcc) = rare::begins(program, s.of).ok_or(Not::Ever)?;
+        let mut sources = Vec::with_capacity(slots.len());
+        for slot in slots {
+            let read = program.nodes.iter().position(|n| n.op == Op::Src(slot));
+            let id = match read.map(|at| vals[at]) {
+                Some(Val::Id(id)) => id,
+                _ => self.read(&operands[slot as usize], None, true)?,
+            };
+            sources.push((slot, id));
+        }
+        let vcc = match vcc {
+            true => {
+                let pair = self.sgpr_pair(VCC);
+                Some(self.g.mask_of(pair))
+            }
+            false => None,
+        };
+        let out = program.nodes[s.of as usize].out;
+        let id = self
+            .g
+            .shortcut(program, s.of, &sources, vcc, when, short, out, s.normal)
+            .ok_or(Not::Ever)?;
+        Ok(self.g.division(id).unwrap_or(id))
     }
 
     fn plus(&mut self, id: Id, by: i32) -> Result<Id, Not> {
@@ -1397,9 +1452,24 @@ fn selection(sel: u8) -> (u32, u32) {
     }
 }
 
+/// The shortcuts that are taken: those to what an effect gives, where no other value is made of it.
+fn shortcuts(program: &Program) -> &[Shortcut] {
+    let inside = |of: u16| {
+        program.nodes.iter().any(|n| {
+            let args = &n.args[..n.op.arity()];
+            args.contains(&of)
+        })
+    };
+    if program.shortcuts.iter().any(|s| inside(s.of)) {
+        return &[];
+    }
+    &program.shortcuts
+}
+
 /// The nodes that effects depend on.
-fn needed(program: &Program, tables: &[Option<cross::Table>]) -> Vec<bool> {
-    let mut needed = vec![false; program.nodes.len()];
+fn needed(program: &Program, tables: &[Option<cross::Table>], short: &[Shortcut]) -> Vec<bool> {
+    let all: Vec<_> = rare::nodes(program).collect();
+    let mut needed = vec![false; all.len()];
     let stores = |c: &Change| {
         matches!(
             c,
@@ -1415,7 +1485,13 @@ fn needed(program: &Program, tables: &[Option<cross::Table>]) -> Vec<bool> {
         if matches!(e.change, Change::Raise(_)) {
             continue;
         }
-        needed[e.value as usize] = true;
+        match short.iter().find(|s| s.of == e.value) {
+            Some(s) => {
+                needed[s.when as usize] = true;
+                needed[s.short as usize] = true;
+            }
+            None => needed[e.value as usize] = true,
+        }
         if stores(&e.change) {
             needed[e.second as usize] = true;
         }
@@ -1424,7 +1500,7 @@ fn needed(program: &Program, tables: &[Option<cross::Table>]) -> Vec<bool> {
         }
     }
     for at in (0..needed.len()).rev() {
-        let node = &program.nodes[at];
+        let node = all[at];
         needed[at] |= node.op.acts() || matches!(node.op, Op::Load(..));
         let known = |node: u16| tables.get(node as usize).and_then(|t| t.as_deref());
         if needed[at]

@@ -70,6 +70,7 @@ impl Emit<'_> {
             I::Row(offset) => self.row(vop.id, x, offset),
             I::LdsAtomic(o) => self.lds_atomic(vop.id, o, n.ty.is_signed(), x, y, w),
             I::Part(_) | I::ShrLane => {}
+            I::Rare(number) => self.rare(vop, &n, number),
             I::Alu(o) => {
                 if n.out == Ty::Bool {
                     self.truth(vop.id, o, &n, x, y);

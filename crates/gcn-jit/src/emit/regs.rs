@@ -241,6 +241,9 @@ impl Emit<'_> {
     pub(super) fn release(&mut self, vop: &VOp) {
         let mut ids = vec![vop.id];
         ids.extend_from_slice(&vop.args);
+        if vop.commit.is_none() {
+            ids.extend_from_slice(self.leaves(vop.id));
+        }
         if let I::Group { .. } = self.node(vop.id).op {
             return;
         }
