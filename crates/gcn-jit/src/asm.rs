@@ -310,7 +310,7 @@ impl Asm {
                 if let Some((index, _)) = m.index {
                     x = !(index >> 3) & 1;
                     // The index of a gather may be a high vector register, whose top bit takes V'.
-                    if matches!(e.op, 0x90 | 0xa0) && e.map == 2 {
+                    if matches!(e.op, 0x90 | 0x91 | 0xa0 | 0xa1) && e.map == 2 {
                         v = index & 16;
                     }
                 }

@@ -54,6 +54,7 @@ macro_rules! ctx {
 }
 
 mod cross;
+mod gather;
 mod mem;
 mod ops;
 mod rare;
@@ -177,6 +178,7 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
             slow,
             default,
             mode,
+            precise: unit.precise,
             uses: Vec::new(),
             ops: Vec::new(),
             slot_of: Map::default(),
@@ -317,6 +319,8 @@ pub(crate) struct Emit<'a> {
     pub slow: [Label; 3],
     default: FpKey,
     mode: Mode,
+    /// See [`Unit::precise`].
+    precise: bool,
     /// Of each value: where in `ops` it is used, in order.
     pub uses: Vec<Vec<u32>>,
     ops: Vec<VOp>,
@@ -524,7 +528,7 @@ impl Emit<'_> {
                 && (node.op == I::Ballot || node.inputs().iter().any(|&i| self.late[i as usize]));
         }
         let written: Map<u16, usize> = c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
-        let mut critical = vec![false; c.vgprs.len()];
+        let mut critical = vec![self.precise; c.vgprs.len()];
         for (at, node) in c.graph.iter().enumerate() {
             if let I::VIn(v) | I::LaneIn(v) | I::LanesIn(v) = node.op
                 && live[at]
@@ -837,8 +841,8 @@ impl Emit<'_> {
         if vectors {
             self.slices(&used);
         }
-        if let Some(w) = &c.whole {
-            self.call_whole(w);
+        if let Some(w) = self.whole() {
+            self.call_whole(&w);
         }
         for (at, &used) in used.iter().enumerate() {
             if used && self.late[at] && c.graph[at].op != I::Ballot {

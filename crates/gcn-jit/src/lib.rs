@@ -459,7 +459,8 @@ impl Jit {
         fuel: &mut u64,
     ) -> Option<Stop> {
         if *fuel == 0 {
-            return Some(Stop::Limit);
+            // It may have ended already.
+            return Some(self.interp.run(wave, machine, fuel));
         }
         let mut one = 1;
         let counted = self

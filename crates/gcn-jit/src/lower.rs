@@ -171,6 +171,8 @@ pub struct Unit {
     pub chunks: Vec<Chunk>,
     /// The registers that the code at the entry needs: VGPRs, scalars by code.
     pub needs: ([bool; 256], u128),
+    /// A chunk that fails has written nothing: there is somebody to look at the registers behind a fault.
+    pub precise: bool,
 }
 
 /// What a unit is made for.
@@ -298,7 +300,11 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
     let needs = alive.get(&entry).map_or(([true; 256], !0), |a| {
         (a.v.map(|live| live != Live::No), a.s)
     });
-    Unit { chunks, needs }
+    Unit {
+        chunks,
+        needs,
+        precise: s.keep_all,
+    }
 }
 
 /// A chunk being made.
@@ -379,6 +385,8 @@ struct Changes {
     jump: Option<(Option<Id>, u64)>,
     signal: Option<Signal>,
     store: Option<Store>,
+    /// What goes to another address of LDS after it.
+    store2: Option<Store>,
     rows: Vec<(Id, i32, Id)>,
     whole: Option<Whole>,
     pokes: Vec<(u16, Id, Id)>,
@@ -478,7 +486,8 @@ impl<'a> Builder<'a> {
         // EXEC stands for its register.
         self.known
             .retain(|&code, _| code as u16 != EXEC && code as u16 != EXEC + 1);
-        if !matches!(tail, Tail::Jump(_)) || self.jumped {
+        // A wave that comes from outside may have anything there.
+        if !matches!(tail, Tail::Jump(_)) || self.jumped || self.s.entry.is_none() {
             self.known.clear();
         }
         let mut sgprs: Vec<_> = self
@@ -861,7 +870,8 @@ impl<'a> Builder<'a> {
                         .node(I::Part(part), Ty::B32, Ty::B32, vector, [id, 0, 0])
                 }
                 Op::Atomic(space, op)
-                    if !(space == Space::Lds && plain_lds(op, node.ty) && made.is_empty()) =>
+                    if vector
+                        && !(space == Space::Lds && plain_lds(op, node.ty) && made.is_empty()) =>
                 {
                     let [address, data, second] = node.args.map(|a| vals[a as usize]);
                     let what = (space, op, node.ty);
@@ -1205,6 +1215,20 @@ impl<'a> Builder<'a> {
                         {
                             s.data.push(data);
                         }
+                        Some(_) if space == Space::Lds && bytes == 4 => match &mut out.store2 {
+                            None => {
+                                out.store2 = Some(Store {
+                                    space,
+                                    lo,
+                                    hi,
+                                    offset,
+                                    bytes,
+                                    data: vec![data],
+                                })
+                            }
+                            Some(s) if s.lo == lo => s.data.push(data),
+                            Some(_) => return Err(Not::Ever),
+                        },
                         _ => return Err(Not::Ever),
                     }
                 }
@@ -1220,6 +1244,9 @@ impl<'a> Builder<'a> {
                 },
                 _ => return Err(Not::Ever),
             }
+        }
+        if let Some(b) = out.store2.take() {
+            self.two_stores(b, &mut out)?;
         }
         // Guards of lanes count where these are on.
         for g in &mut out.guards {
