@@ -291,7 +291,9 @@ impl Graph {
                 return self.node(I::SIn(l), Ty::B64, Ty::B64, false, [0; 3]);
             }
             // Halves that are chosen alike, of numbers that are whole, are a whole number that is chosen.
-            (I::Alu(Op::Select), I::Alu(Op::Select)) if a.vec && b.vec && a.args[0] == b.args[0] => {
+            (I::Alu(Op::Select), I::Alu(Op::Select))
+                if a.vec && b.vec && a.args[0] == b.args[0] =>
+            {
                 let whole = |g: &Self, k: usize| {
                     let (lo, hi) = (g.get(a.args[k]), g.get(b.args[k]));
                     match (lo.op, hi.op) {

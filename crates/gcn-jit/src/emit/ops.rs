@@ -90,6 +90,14 @@ impl Emit<'_> {
             }
         }
         self.let_go();
+        if let (true, I::Alu(o)) = (vop.fix, n.op) {
+            let wide = n.out.bits() > 32;
+            for part in 0..1 + wide as u8 {
+                self.fix(vop, o, part, wide);
+                self.let_go();
+                self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
+            }
+        }
     }
 
     /// Flushes a result and notes NaNs.
@@ -147,7 +155,11 @@ impl Emit<'_> {
 
     pub(super) fn reuse(&mut self, from: Part, to: Part, r: u8) -> u8 {
         let held = self.z.busy >> r & 1 != 0;
-        if self.next_use(from.0) == u32::MAX && !held && self.z.at.get(&from) == Some(&r) {
+        if self.next_use(from.0) == u32::MAX
+            && !held
+            && !self.exact
+            && self.z.at.get(&from) == Some(&r)
+        {
             self.z.at.remove(&from);
             self.put(to.0, to.1, r);
             return r;
@@ -564,6 +576,7 @@ impl Emit<'_> {
     pub(super) fn target(&mut self, id: Id, sources: &[Id]) -> u8 {
         for &s in sources {
             if self.next_use(s) == u32::MAX
+                && !self.exact
                 && let Some(&r) = self.z.at.get(&(s, 0))
                 && !self.pinned.iter().any(|p| p.reg == Some(r))
             {
