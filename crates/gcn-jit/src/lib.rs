@@ -12,6 +12,7 @@ mod ctx;
 mod emit;
 mod fast;
 
+mod half;
 mod ir;
 mod lower;
 mod profile;
