@@ -52,6 +52,7 @@ macro_rules! ctx {
     };
 }
 
+mod cross;
 mod mem;
 mod ops;
 mod regs;
@@ -61,7 +62,7 @@ mod whole;
 
 use scalar::Scalars;
 
-fn sgpr_home(code: u8) -> Mem {
+pub(crate) fn sgpr_home(code: u8) -> Mem {
     mem(
         WAVE,
         (offset_of!(WaveState, sgprs) + 4 * code as usize) as i32,
@@ -71,6 +72,8 @@ fn sgpr_home(code: u8) -> Mem {
 /// A unit's code.
 pub struct Emitted {
     pub code: Vec<u8>,
+    /// Where constants follow the code.
+    pub end: usize,
     /// Where each chunk's code begins for a wave that has been in the unit since it came to it, while host registers
     /// hold nothing of its: behind a barrier, or after the interpreter has run a chunk.
     pub starts: Vec<usize>,
@@ -79,8 +82,45 @@ pub struct Emitted {
     pub outside: Vec<usize>,
 }
 
-/// `None` where a chunk is too much for the emitter.
-pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
+/// What a place in memory is, as [`name_of`](crate::profile::name_of) says.
+pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
+    match base {
+        "RBX" => {
+            let at = usize::try_from(displacement).ok()?;
+            let sgprs = offset_of!(WaveState, sgprs);
+            if at == offset_of!(WaveState, scc) {
+                return Some("scc".into());
+            }
+            let code = at.checked_sub(sgprs).filter(|d| *d < 512)? / 4;
+            Some(match code {
+                106 => "vcc_lo".into(),
+                107 => "vcc_hi".into(),
+                124 => "m0".into(),
+                126 => "exec_lo".into(),
+                127 => "exec_hi".into(),
+                n => format!("s{n}"),
+            })
+        }
+        "R12" => {
+            let at = usize::try_from(displacement + VGPR_BIAS as i64 * 256).ok()?;
+            let first = at % 256 / 4;
+            let lane = if first == 0 {
+                String::new()
+            } else {
+                format!("[{first}..]")
+            };
+            Some(format!("v{}{lane}", at / 256))
+        }
+        "RBP" => {
+            let at = usize::try_from(displacement).ok()?;
+            crate::profile::field(at).map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+/// `None` where a chunk is too much for the emitter. `tally`: the code counts what it does.
+pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
     let mut a = Asm::new();
     let mode = Mode(mode);
     let e = mode.env32();
@@ -154,7 +194,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
             pos: 0,
             failed: false,
         };
-        e.chunk();
+        e.chunk(tally);
         failed |= e.failed;
     }
     if failed {
@@ -162,6 +202,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
     }
     a.finish();
     Some(Emitted {
+        end: a.end,
         code: a.buf,
         outside: starts.clone(),
         starts,
@@ -333,7 +374,7 @@ impl Emit<'_> {
         self.a.jmp(label);
     }
 
-    fn chunk(&mut self) {
+    fn chunk(&mut self, tally: bool) {
         let c = self.c;
         if let Tail::Leave = c.tail {
             self.leave(EXIT_LEAVE);
@@ -342,6 +383,9 @@ impl Emit<'_> {
         let spent = self.a.label();
         self.a.alu_imm(5, true, Rm::R(FUEL), c.insns as i32);
         self.a.jcc(Cc::S, spent);
+        if tally {
+            self.tally(self.number as usize);
+        }
         if let Tail::Interpret { jumps } = c.tail {
             self.interpret(jumps);
         } else {
@@ -403,8 +447,11 @@ impl Emit<'_> {
             roots.extend([address, value]);
         }
         roots.extend(c.whole.iter().flat_map(|w| &w.inputs));
-        if let Tail::Branch { when, .. } = c.tail {
+        if let Tail::Branch { when, .. } | Tail::Indirect(when) = c.tail {
             roots.push(when);
+        }
+        for &(_, lane, value) in &c.pokes {
+            roots.extend([lane, value]);
         }
         for &r in &roots {
             live[r as usize] = true;
@@ -451,11 +498,14 @@ impl Emit<'_> {
         let written: Map<u16, usize> = c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
         let mut critical = vec![false; c.vgprs.len()];
         for (at, node) in c.graph.iter().enumerate() {
-            if let I::VIn(v) = node.op
+            if let I::VIn(v) | I::LaneIn(v) | I::LanesIn(v) = node.op
                 && live[at]
                 && let Some(&i) = written.get(&v)
             {
                 critical[i] = true;
+            }
+            if node.op == I::VgprAt && live[at] {
+                critical.fill(true);
             }
         }
         let mut ops: Vec<VOp> = Vec::new();
@@ -749,6 +799,10 @@ impl Emit<'_> {
         if c.fp.is_some_and(|k| k != self.default) {
             self.a.ldmxcsr(mxcsr_of(self.default));
         }
+        self.pokes();
+        if let Tail::Indirect(to) = c.tail {
+            self.sload(RDX, to);
+        }
         let cc = self.commit_scalars();
         match c.tail {
             Tail::Jump(pc) => self.goto(pc),
@@ -758,6 +812,12 @@ impl Emit<'_> {
                     self.a.jcc(cc, label);
                 }
                 self.goto(next);
+            }
+            Tail::Indirect(_) => {
+                self.a.alu_imm(4, true, Rm::R(RDX), !3);
+                let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
+                self.a.store(true, pc, RDX);
+                self.leave(EXIT_STOP);
             }
             Tail::End => self.leave(EXIT_END),
             Tail::Barrier => self.leave(EXIT_BARRIER),

@@ -32,6 +32,14 @@ pub enum I {
     Pair,
     Lo,
     Hi,
+    /// A scalar: what the lane that a scalar numbers (below 64) had of a VGPR at the chunk's start.
+    LaneIn(u16),
+    /// The same of the lane that each lane's value numbers.
+    LanesIn(u16),
+    /// The VGPR, as it was at the chunk's start, that a scalar numbers.
+    VgprAt,
+    /// The value of another lane of the same 16: a hexadecimal digit for each.
+    Shuffle(u64),
     /// The lane's bit of a scalar.
     MaskOf,
     /// A scalar of the lanes' truth values.
@@ -87,6 +95,10 @@ impl Node {
             | I::ShrLane
             | I::Part(_)
             | I::SLoad { .. }
+            | I::LaneIn(_)
+            | I::LanesIn(_)
+            | I::VgprAt
+            | I::Shuffle(_)
             | I::Row(_) => 1,
             I::LdsAtomic(_) => 3,
             I::Pair | I::Shld(_) | I::Shrd(_) | I::Group { .. } => 2,
@@ -123,7 +135,8 @@ impl Found {
         h.write_u64(n.args[2] as u64 | (n.ty as u64) << 32 | (n.out as u64) << 40);
         match n.op {
             I::Const(v) => h.write_u64(v),
-            I::VIn(v) => h.write_u16(v),
+            I::VIn(v) | I::LaneIn(v) | I::LanesIn(v) => h.write_u16(v),
+            I::Shuffle(digits) => h.write_u64(digits),
             I::SIn(k) | I::Shld(k) | I::Shrd(k) | I::Part(k) => h.write_u64(k as u64),
             I::Alu(op) => discriminant(&op).hash(&mut h),
             _ => {}

@@ -132,10 +132,12 @@ impl Emit<'_> {
         (0..c.vgprs.len())
             .filter(|&i| {
                 let v = c.vgprs[i].0;
-                c.graph
-                    .iter()
-                    .enumerate()
-                    .any(|(at, n)| n.op == I::VIn(v) && !self.uses[at].is_empty())
+                c.graph.iter().enumerate().any(|(at, n)| match n.op {
+                    I::VIn(n) => n == v && !self.uses[at].is_empty(),
+                    I::LaneIn(n) | I::LanesIn(n) => n == v,
+                    I::VgprAt => true,
+                    _ => false,
+                })
             })
             .collect()
     }

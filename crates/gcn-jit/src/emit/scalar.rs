@@ -74,6 +74,10 @@ impl Emit<'_> {
                 flags[id as usize] = false;
             }
         }
+        for &(_, lane, value) in &c.pokes {
+            flags[lane as usize] = false;
+            flags[value as usize] = false;
+        }
         for at in (0..n).rev() {
             let node = &c.graph[at];
             if !self.uses[at].is_empty() {
@@ -103,6 +107,13 @@ impl Emit<'_> {
         }
         if let Tail::Branch { when, .. } = c.tail {
             self.note(when, end + 1, &mut needed);
+        }
+        if let Tail::Indirect(to) = c.tail {
+            self.note(to, end, &mut needed);
+        }
+        for &(_, lane, value) in &c.pokes {
+            self.note(lane, end, &mut needed);
+            self.note(value, end, &mut needed);
         }
         for &g in &c.guards {
             if !c.graph[g as usize].vec {
@@ -448,6 +459,11 @@ impl Emit<'_> {
             I::SLoad { count, offset } => {
                 self.scalar_load(id, x, count, offset);
                 return;
+            }
+            I::LaneIn(v) => {
+                let r = self.sfree();
+                self.lane_in(r, v, x);
+                r
             }
             I::Alu(o) => self.scalar_alu(o, &n),
             _ => {
