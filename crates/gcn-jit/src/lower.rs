@@ -1224,8 +1224,8 @@ impl<'a> Builder<'a> {
                 .inputs()
                 .iter()
                 .any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
-            if n.vec && from_late {
-                let _ = first;
+            // What moves a mask down by the lane's number has no code: the lane's bit is taken from the truth value.
+            if n.vec && from_late && n.op != I::ShrLane {
                 return Err(Not::Here);
             }
             self.late.push(!n.vec && (n.op == I::Ballot || from_late));
