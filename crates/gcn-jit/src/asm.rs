@@ -624,3 +624,6 @@ impl Asm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
