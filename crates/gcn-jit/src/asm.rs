@@ -135,6 +135,10 @@ pub mod op {
     pub const CVTTPS2UDQ: E = e(1, 0, 0, 0x78);
     pub const CVTPS2PD: E = en(1, 0, 0, 0x5a, 32);
     pub const CVTPD2PS: E = e(1, 1, 1, 0x5a);
+    pub const CVTQQ2PD: E = e(1, 2, 1, 0xe6);
+    pub const CVTUQQ2PD: E = e(1, 2, 1, 0x7a);
+    pub const CVTQQ2PS: E = e(1, 0, 1, 0x5b);
+    pub const CVTUQQ2PS: E = e(1, 3, 1, 0x7a);
     pub const CVTDQ2PD: E = en(1, 2, 0, 0xe6, 32);
     pub const CVTUDQ2PD: E = en(1, 2, 0, 0x7a, 32);
     pub const CVTTPD2DQ: E = e(1, 1, 1, 0xe6);

@@ -56,6 +56,7 @@ macro_rules! ctx {
 mod cross;
 mod gather;
 mod mem;
+mod nans;
 mod ops;
 mod rare;
 mod regs;
@@ -78,6 +79,8 @@ pub struct Emitted {
     /// Where each chunk's code begins for a wave that has been in the unit since it came to it, while host registers
     /// hold nothing of its: behind a barrier, or after the interpreter has run a chunk.
     pub starts: Vec<usize>,
+    /// A chunk is begun again where it meets a NaN.
+    pub checks: bool,
     /// What the code points at.
     pub calls: Vec<Box<Call>>,
     /// Where each chunk's code begins for a wave that comes from outside the unit, of which nothing is known. Not used
@@ -123,7 +126,8 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
 }
 
 /// `None` where a chunk is too much for the emitter. `tally`: the code counts what it does.
-pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
+/// `exact`: every NaN is the interpreter's, for code that meets them.
+pub fn emit(unit: &Unit, mode: u32, tally: bool, exact: bool) -> Option<Emitted> {
     let mut a = Asm::new();
     let mode = Mode(mode);
     let e = mode.env32();
@@ -166,6 +170,7 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
     let mut calls = Vec::new();
+    let mut checks = false;
     for (number, chunk) in unit.chunks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(labels[&chunk.start]);
@@ -198,11 +203,14 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
             next_mask: 0,
             terns: Map::default(),
             checks: false,
+            exact,
+            fixes: Vec::new(),
             pos: 0,
             failed: false,
         };
         e.chunk(tally);
         failed |= e.failed;
+        checks |= e.checks;
     }
     if failed {
         return None;
@@ -214,6 +222,7 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
         outside: starts.clone(),
         starts,
         calls,
+        checks,
     })
 }
 
@@ -277,6 +286,8 @@ struct VOp {
     /// Its result must be looked at: it is a NaN, or is to be flushed.
     check: bool,
     flush: bool,
+    /// Its NaNs are put right.
+    fix: bool,
     /// What it is: an operation, or that a VGPR takes its value now.
     commit: Option<usize>,
 }
@@ -345,6 +356,9 @@ pub(crate) struct Emit<'a> {
     /// Bitwise operations on three values.
     terns: Map<Id, (u8, [Id; 3])>,
     checks: bool,
+    /// NaNs are the interpreter's.
+    exact: bool,
+    fixes: Vec<nans::Fix>,
     pos: u32,
     failed: bool,
 }
@@ -555,6 +569,7 @@ impl Emit<'_> {
             neg: [false; 3],
             check: false,
             flush: false,
+            fix: false,
             commit: Some(i),
         };
         for at in 0..n {
@@ -571,6 +586,7 @@ impl Emit<'_> {
                 let (args, neg) = self.operands(id);
                 let mut check = false;
                 let mut flush = false;
+                let mut fix = false;
                 if let I::Alu(o) = node.op
                     && (node.out == Ty::F32 || node.out == Ty::F64)
                     && makes_float(o)
@@ -580,7 +596,11 @@ impl Emit<'_> {
                     } else {
                         self.mode.env64()
                     };
-                    check = seen[at] && o != Op::IntToFloat;
+                    check = seen[at] && o != Op::IntToFloat && !self.exact;
+                    fix = self.exact && needed[at] && self.chooses_nan(o);
+                    if fix && o == Op::FloatToFloat {
+                        (check, fix) = (true, false);
+                    }
                     let out = env.flush_out || o == Op::Mad;
                     flush =
                         out && o != Op::IntToFloat && (seen[at] || !(env.flush_in || o == Op::Mad));
@@ -592,6 +612,7 @@ impl Emit<'_> {
                     neg,
                     check,
                     flush,
+                    fix,
                     commit: None,
                 });
             }
@@ -689,6 +710,7 @@ impl Emit<'_> {
         let mut neg = [false; 3];
         if let I::Alu(Op::Fma | Op::Mad | Op::Add | Op::Sub) = node.op
             && node.ty.is_float()
+            && !self.exact
         {
             for k in 0..node.arity() {
                 // The sign of a product that is rounded alone, and of a sum, is not to be turned afterwards: that would
@@ -900,6 +922,7 @@ impl Emit<'_> {
         }
         self.outs();
         self.longs();
+        self.fixes();
         if self.next_slot as usize > VECTORS || self.slot_of.len() > SCALARS || self.next_mask > 256
         {
             self.failed = true;

@@ -290,6 +290,30 @@ impl Graph {
             (I::SIn(l), I::SIn(h)) if h == l + 1 && a.out == Ty::B32 => {
                 return self.node(I::SIn(l), Ty::B64, Ty::B64, false, [0; 3]);
             }
+            // Halves that are chosen alike, of numbers that are whole, are a whole number that is chosen.
+            (I::Alu(Op::Select), I::Alu(Op::Select))
+                if a.vec && b.vec && a.args[0] == b.args[0] =>
+            {
+                let whole = |g: &Self, k: usize| {
+                    let (lo, hi) = (g.get(a.args[k]), g.get(b.args[k]));
+                    match (lo.op, hi.op) {
+                        (I::Lo, I::Hi) if lo.args[0] == hi.args[0] => true,
+                        (I::Const(_), I::Const(_)) => true,
+                        _ => false,
+                    }
+                };
+                if whole(self, 1) && whole(self, 2) {
+                    let yes = self.pair(a.args[1], b.args[1]);
+                    let no = self.pair(a.args[2], b.args[2]);
+                    return self.node(
+                        I::Alu(Op::Select),
+                        Ty::B64,
+                        Ty::B64,
+                        true,
+                        [a.args[0], yes, no],
+                    );
+                }
+            }
             _ => {}
         }
         self.node(I::Pair, Ty::B32, Ty::B64, a.vec || b.vec, [lo, hi, 0])
@@ -528,7 +552,8 @@ impl Graph {
         }
         let any_float = float || out.is_float();
         let vec = any_float || args[..n].iter().any(|&a| self.vec(a));
-        if vec && !any_float && bits > 32 {
+        let of_wide = op == Op::IntToFloat && bits > 32 && out != Ty::F16;
+        if vec && bits > 32 && (!any_float || of_wide) {
             return self.halves(op, ty, out, args);
         }
         if matches!(op, Op::FloatToFloat) && (ty == Ty::F16 || out == Ty::F16)
@@ -580,6 +605,13 @@ impl Graph {
     fn halves(&mut self, op: Op, ty: Ty, out: Ty, args: [Id; 3]) -> Got {
         let [a, b, c] = args;
         let n = ty.as_bits();
+        if op == Op::IntToFloat {
+            return Ok(self.node(I::Alu(op), ty, out, true, [a, 0, 0]));
+        }
+        let whole = |g: &Self, id: Id| g.wide(id) && g.get(id).op != I::Pair || !g.vec(id);
+        if op == Op::Select && whole(self, b) && whole(self, c) && (self.vec(b) || self.vec(c)) {
+            return Ok(self.node(I::Alu(op), n, n, true, [a, b, c]));
+        }
         if let Op::Select = op {
             let [bl, bh, cl, ch] = [self.lo(b), self.hi(b), self.lo(c), self.hi(c)];
             let lo = self.alu(op, Ty::B32, Ty::B32, [a, bl, cl])?;
@@ -682,10 +714,6 @@ impl Graph {
                 let low = self.alu(op, Ty::U32, Ty::Bool, [al, bl, 0])?;
                 let both = self.alu(Op::And, Ty::Bool, Ty::Bool, [same, low, 0])?;
                 self.alu(Op::Or, Ty::Bool, Ty::Bool, [high, both, 0])
-            }
-            Op::IntToFloat => {
-                let _ = out;
-                Err(Unsupported)
             }
             _ => Err(Unsupported),
         }
