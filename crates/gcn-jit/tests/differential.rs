@@ -14,6 +14,8 @@ mod both;
 use both::Bench;
 use both::generate::Maker;
 use gcn_isa::Target;
+use iced_x86::{Decoder, DecoderOptions};
+use std::collections::HashSet;
 use std::time::Instant;
 
 /// Blocks of a target where nothing else is said.
@@ -67,6 +69,56 @@ fn blocks(name: &str) {
         bench.pages().holes_are_empty(),
         "something was written where nothing is mapped"
     );
+}
+
+/// What is emitted for real code and for random code is nothing but instructions, and jumps go to where some begin.
+#[test]
+fn what_is_compiled_decodes() {
+    if !gcn_jit::available() {
+        return;
+    }
+    let mut instructions = 0;
+    for name in ["gfx701", "gfx803", "gfx900"] {
+        let mut maker = Maker::new(Target::parse(name).expect("a target"));
+        let mut bench = Bench::new();
+        for seed in 0..60 {
+            let case = maker.case(&bench, seed);
+            bench.differs(&case);
+            for (code, pieces) in bench.compiled() {
+                let mut starts = HashSet::new();
+                let mut targets = Vec::new();
+                for piece in pieces {
+                    let at = piece.start as u64;
+                    let bytes = &code[piece];
+                    let mut decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
+                    while decoder.can_decode() {
+                        let insn = decoder.decode();
+                        let ip = insn.ip();
+                        assert!(
+                            !insn.is_invalid(),
+                            "{name} {seed}: {ip:#x}\n{}",
+                            case.text()
+                        );
+                        starts.insert(ip);
+                        let near = insn.is_jmp_near() || insn.is_jcc_near();
+                        targets.extend(
+                            (near || insn.is_call_near()).then(|| insn.near_branch_target()),
+                        );
+                        instructions += 1;
+                    }
+                }
+                // What comes before the chunks is the units' own.
+                let first = starts.iter().min().copied().unwrap_or(0);
+                for target in targets.into_iter().filter(|&t| t >= first) {
+                    assert!(
+                        starts.contains(&target),
+                        "{name} {seed}: a jump to {target:#x}"
+                    );
+                }
+            }
+        }
+    }
+    assert!(instructions > 50_000, "{instructions}");
 }
 
 #[test]
