@@ -13,6 +13,7 @@ mod both;
 
 use both::Bench;
 use both::generate::Maker;
+use both::rng::Rng;
 use gcn_isa::Target;
 use iced_x86::{Decoder, DecoderOptions};
 use std::collections::HashSet;
@@ -38,7 +39,7 @@ fn blocks(name: &str) {
         number("BLOCKS").unwrap_or(BLOCKS),
     );
     let stop_after = number("STOP_AFTER").unwrap_or(1);
-    let mut maker = Maker::new(Target::parse(name).expect("a target"));
+    let mut maker = Maker::with_programs(Target::parse(name).expect("a target"));
     let mut bench = Bench::new();
     let begun = Instant::now();
     let show = std::env::var("SHOW").is_ok();
@@ -79,7 +80,7 @@ fn what_is_compiled_decodes() {
     }
     let mut instructions = 0;
     for name in ["gfx701", "gfx803", "gfx900"] {
-        let mut maker = Maker::new(Target::parse(name).expect("a target"));
+        let mut maker = Maker::with_programs(Target::parse(name).expect("a target"));
         let mut bench = Bench::new();
         for seed in 0..60 {
             let case = maker.case(&bench, seed);
@@ -119,6 +120,33 @@ fn what_is_compiled_decodes() {
         }
     }
     assert!(instructions > 50_000, "{instructions}");
+}
+
+/// Any bytes: what the fuzz target `jit` does with its input.
+#[test]
+fn any_bytes() {
+    if !gcn_jit::available() {
+        return;
+    }
+    let mut bench = Bench::new();
+    for name in ["gfx600", "gfx702", "gfx801", "gfx904", "gfx90c"] {
+        let mut maker = Maker::new(Target::parse(name).expect("a target"));
+        for seed in 0..number("BLOCKS").unwrap_or(150) {
+            let mut r = Rng(seed);
+            let len = 4 * (1 + r.below(20));
+            let mut input: Vec<u8> = (0..4 + len).map(|_| r.next() as u8).collect();
+            // Instructions of the vector ALU, of memory, and any.
+            for word in input[4..].chunks_exact_mut(4) {
+                match r.below(4) {
+                    0 => word[3] &= 0x7f,
+                    1 => word[3] = 0xc0 | word[3] & 0x1f,
+                    2 => (word[2], word[3]) = (0x80 | word[2] & 7, 0xbf),
+                    _ => {}
+                }
+            }
+            bench.of_bytes(&mut maker, &input);
+        }
+    }
 }
 
 #[test]
