@@ -663,3 +663,6 @@ impl Asm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
