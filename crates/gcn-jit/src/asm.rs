@@ -197,7 +197,6 @@ pub struct Label(u32);
 
 /// Conditions of jumps.
 #[derive(Clone, Copy, Debug)]
-#[allow(dead_code)]
 pub enum Cc {
     B = 2,
     Ae = 3,
@@ -206,10 +205,31 @@ pub enum Cc {
     Be = 6,
     A = 7,
     S = 8,
+    Ns = 9,
     L = 12,
     Ge = 13,
     Le = 14,
     G = 15,
+}
+
+impl Cc {
+    /// The opposite.
+    pub fn not(self) -> Cc {
+        match self {
+            Cc::B => Cc::Ae,
+            Cc::Ae => Cc::B,
+            Cc::E => Cc::Ne,
+            Cc::Ne => Cc::E,
+            Cc::Be => Cc::A,
+            Cc::A => Cc::Be,
+            Cc::S => Cc::Ns,
+            Cc::Ns => Cc::S,
+            Cc::L => Cc::Ge,
+            Cc::Ge => Cc::L,
+            Cc::Le => Cc::G,
+            Cc::G => Cc::Le,
+        }
+    }
 }
 
 /// Code being written.
@@ -467,6 +487,21 @@ impl Asm {
         self.modrm(src, &Rm::M(m), 1, 8, 0);
     }
 
+    pub fn store_imm(&mut self, m: Mem, value: u32) {
+        self.g(false, &[0xc7], 0, Rm::M(m));
+        self.d(value);
+    }
+
+    pub fn store_imm8(&mut self, m: Mem, value: u8) {
+        self.g(false, &[0xc6], 0, Rm::M(m));
+        self.b(value);
+    }
+
+    /// A byte of memory becomes 1 or 0. Flags stay.
+    pub fn setcc_to(&mut self, cc: Cc, m: Mem) {
+        self.g(false, &[0x0f, 0x90 | cc as u8], 0, Rm::M(m));
+    }
+
     pub fn movzx8(&mut self, dst: Gpr, m: Mem) {
         self.g(false, &[0x0f, 0xb6], dst, Rm::M(m));
     }
@@ -640,3 +675,6 @@ impl Asm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,6 +64,8 @@ mod scalar;
 mod slice;
 mod whole;
 
+use scalar::Scalars;
+
 pub(crate) fn sgpr_home(code: u8) -> Mem {
     mem(
         WAVE,
@@ -187,6 +189,8 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool, exact: bool) -> Option<Emitted>
             uses: Vec::new(),
             ops: Vec::new(),
             slot_of: Map::default(),
+            next_scalar: 0,
+            s: Scalars::default(),
             restart: None,
             late: Vec::new(),
             slice: 0,
@@ -335,7 +339,10 @@ pub(crate) struct Emit<'a> {
     /// Of each value: where in `ops` it is used, in order.
     pub uses: Vec<Vec<u32>>,
     ops: Vec<VOp>,
-    slot_of: Map<Id, u16>,
+    /// Scalars that are in the context: how far from where these begin.
+    slot_of: Map<Id, u32>,
+    next_scalar: u32,
+    s: Scalars,
     restart: Option<Label>,
     late: Vec<bool>,
     /// The slice that code is written for, unless it is the loop of all four.
@@ -658,7 +665,7 @@ impl Emit<'_> {
                 uses[a as usize].push(end);
             }
         }
-        for &g in &c.guards {
+        for &g in c.guards.iter().filter(|&&g| c.graph[g as usize].vec) {
             uses[g as usize].push(end);
         }
         for &id in c.whole.iter().flat_map(|w| &w.inputs) {
@@ -848,10 +855,7 @@ impl Emit<'_> {
         }
         for &g in &c.guards {
             if !c.graph[g as usize].vec && !self.late[g as usize] {
-                self.sload(RAX, g);
-                self.a.test(false, RAX, RAX);
-                let r = self.restart();
-                self.a.jcc(Cc::Ne, r);
+                self.scalar_guard(g);
             }
         }
         let vectors = !self.ops.is_empty()
@@ -861,54 +865,36 @@ impl Emit<'_> {
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
         self.looped = self.ops.len() >= LOOP;
         if vectors {
+            self.before_vectors();
             self.slices(&used);
-        }
-        if let Some(w) = self.whole() {
-            self.call_whole(&w);
         }
         for (at, &used) in used.iter().enumerate() {
             if used && self.late[at] && c.graph[at].op != I::Ballot {
                 self.scalar(at as Id);
             }
         }
+        if let Some(w) = self.whole() {
+            self.leave_regs(0);
+            self.call_whole(&w);
+        }
         // Nothing fails from here on.
         self.commit_pinned();
-        if let Some(key) = c.fp.filter(|&k| k != self.default) {
-            let _ = key;
+        if c.fp.is_some_and(|k| k != self.default) {
             self.a.ldmxcsr(mxcsr_of(self.default));
         }
         self.pokes();
-        // The branch is decided before registers change.
-        let when = match &c.tail {
-            Tail::Branch { when, .. } => Some(*when),
-            _ => None,
-        };
-        if let Some(when) = when {
-            let direct = matches!(self.node(when).op, I::SccIn | I::SIn(_));
-            if direct {
-                self.sload(RDX, when);
-            }
-        }
         if let Tail::Indirect(to) = c.tail {
             self.sload(RDX, to);
         }
-        self.commit_scalars();
-        match c.tail.clone() {
+        let cc = self.commit_scalars();
+        match c.tail {
             Tail::Jump(pc) => self.goto(pc),
-            Tail::Branch {
-                when,
-                taken,
-                next: other,
-            } => {
-                if matches!(self.node(when).op, I::SccIn | I::SIn(_)) {
-                    self.a.test(false, RDX, RDX);
-                } else {
-                    self.sload(RDX, when);
-                    self.a.test(false, RDX, RDX);
-                }
+            Tail::Branch { taken, next, .. } => {
                 let label = self.labels[&taken];
-                self.a.jcc(Cc::Ne, label);
-                self.goto(other);
+                if let Some(cc) = cc {
+                    self.a.jcc(cc, label);
+                }
+                self.goto(next);
             }
             Tail::Indirect(_) => {
                 self.a.alu_imm(4, true, Rm::R(RDX), !3);
@@ -920,11 +906,11 @@ impl Emit<'_> {
             Tail::Barrier => self.leave(EXIT_BARRIER),
             Tail::Interpret { .. } | Tail::Leave => {}
         }
+        self.as_in_vectors();
         self.outs();
         self.longs();
         self.fixes();
-        if self.next_slot as usize > VECTORS || self.slot_of.len() > SCALARS || self.next_mask > 256
-        {
+        if self.next_slot as usize > VECTORS || self.next_mask > 256 {
             self.failed = true;
         }
     }

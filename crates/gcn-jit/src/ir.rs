@@ -138,7 +138,8 @@ impl Found {
         h.write_u64(n.args[2] as u64 | (n.ty as u64) << 32 | (n.out as u64) << 40);
         match n.op {
             I::Const(v) => h.write_u64(v),
-            I::VIn(v) => h.write_u16(v),
+            I::VIn(v) | I::LaneIn(v) | I::LanesIn(v) => h.write_u16(v),
+            I::Shuffle(digits) => h.write_u64(digits),
             I::SIn(k) | I::Shld(k) | I::Shrd(k) | I::Part(k) => h.write_u64(k as u64),
             I::Alu(op) => discriminant(&op).hash(&mut h),
             _ => {}

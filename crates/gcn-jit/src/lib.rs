@@ -33,8 +33,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use profile::ticks;
-pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost};
+pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost, ticks};
 
 /// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
 const SLICE: u64 = 1 << 18;

@@ -1273,9 +1273,8 @@ impl<'a> Builder<'a> {
                 .iter()
                 .chain(leaves)
                 .any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
-            // A scalar's bit by the lane's number is, of a ballot, what this was made of.
+            // What moves a mask down by the lane's number has no code: the lane's bit is taken from the truth value.
             if n.vec && from_late && n.op != I::ShrLane {
-                let _ = first;
                 return Err(Not::Here);
             }
             self.late.push(from_late || !n.vec && n.op == I::Ballot);

@@ -88,29 +88,29 @@ impl Emit<'_> {
             if let Op::Min | Op::Max = f.op {
                 // Both are NaNs, or one is signalling: the first of those made quiet, else the second operand.
                 let [a, b] = [f.operands[0], f.operands[1]];
-                self.copy(t, b, f.wide, ALL);
+                self.copy_lanes(t, b, f.wide, ALL);
                 self.a.zi(class, k, 0, b, ALL, SIGNALLING);
                 self.a.zk(or, t, t, Rm::C(quiet), keep(k));
                 self.a.zi(class, k, 0, a, ALL, SIGNALLING);
-                self.copy(t, a, f.wide, keep(k));
+                self.copy_lanes(t, a, f.wide, keep(k));
                 self.a.zk(or, t, t, Rm::C(quiet), keep(k));
             } else {
                 // The first operand that is a NaN.
-                self.copy(t, Rm::C(default), f.wide, ALL);
+                self.copy_lanes(t, Rm::C(default), f.wide, ALL);
                 for &a in f.operands.iter().rev() {
                     self.a.zi(class, k, 0, a, ALL, NAN);
-                    self.copy(t, a, f.wide, keep(k));
+                    self.copy_lanes(t, a, f.wide, keep(k));
                 }
                 if ieee {
                     self.a.z(or, t, t, Rm::C(quiet));
                 }
             }
-            self.copy(f.result, Rm::R(t), f.wide, keep(f.lanes));
+            self.copy_lanes(f.result, Rm::R(t), f.wide, keep(f.lanes));
             self.a.jmp(f.back);
         }
     }
 
-    fn copy(&mut self, to: u8, from: Rm, wide: bool, k: K) {
+    fn copy_lanes(&mut self, to: u8, from: Rm, wide: bool, k: K) {
         let w = wide as u8;
         let (e, from) = match from {
             Rm::R(_) | Rm::M(_) => (E { w, ..op::MOVDQU32 }, from),
