@@ -64,8 +64,12 @@ fn sgpr_home(code: u8) -> Mem {
 /// A unit's code.
 pub struct Emitted {
     pub code: Vec<u8>,
-    /// Where the trampoline, and each chunk's code, begins.
+    /// Where each chunk's code begins for a wave that has been in the unit since it came to it, while host registers
+    /// hold nothing of its: behind a barrier, or after the interpreter has run a chunk.
     pub starts: Vec<usize>,
+    /// Where each chunk's code begins for a wave that comes from outside the unit, of which nothing is known. Not used
+    /// of units for waves that start ([`Setting::entry`](crate::lower::Setting::entry)).
+    pub outside: Vec<usize>,
 }
 
 /// `None` where a chunk is too much for the emitter.
@@ -149,6 +153,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
     a.finish();
     Some(Emitted {
         code: a.buf,
+        outside: starts.clone(),
         starts,
     })
 }

@@ -357,6 +357,7 @@ impl Jit {
             vgprs,
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
+            entry: None,
             sgprs: wave.sgprs,
             facts,
             fetch: &|pc| fetch(machine, pc),
@@ -380,7 +381,7 @@ impl Jit {
         };
         let number = self.units.len() as u32;
         let mut chunks = Vec::with_capacity(unit.chunks.len());
-        for (c, &at) in unit.chunks.iter().zip(&emitted.starts) {
+        for (c, &at) in unit.chunks.iter().zip(&emitted.outside) {
             chunks.push((c.start, c.end, at, c.insns));
             self.stats.insns += c.insns as u64;
             if !matches!(c.tail, lower::Tail::Leave) {

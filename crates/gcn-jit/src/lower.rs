@@ -10,6 +10,7 @@ mod operands;
 
 use crate::ir::{Graph, I, Id, Unsupported};
 use alive::{know, liveness};
+use gcn_emu::engine::EntryVgprs;
 use gcn_emu::fp::{Mode, Round};
 use gcn_emu::operands::{Modifiers, Opnd, Place, find};
 use gcn_isa::access::{FactTable, Facts, File};
@@ -147,6 +148,8 @@ impl Alive {
 /// The code that is compiled as one: what can be reached from an address by direct jumps.
 pub struct Unit {
     pub chunks: Vec<Chunk>,
+    /// The registers that the code at the entry needs: VGPRs, scalars by code.
+    pub needs: ([bool; 256], u128),
 }
 
 /// What a unit is made for.
@@ -159,6 +162,12 @@ pub struct Setting<'a> {
     pub all_live: bool,
     /// All registers are written at the end of every chunk.
     pub keep_all: bool,
+    /// With `Some` the unit is for waves that start: they come to its first chunk, at the entry, with this in v0 to v2,
+    /// and to its other chunks by way of the unit alone (what the interpreter does of its code for it counts as this), so
+    /// what is found out of values before holds behind. With `None` a wave may come to the start of any chunk from
+    /// anywhere at any time ([`Emitted::outside`](crate::emit::Emitted::outside)), and nothing is known of its
+    /// registers there but what the chunk itself finds out.
+    pub entry: Option<EntryVgprs>,
     /// The scalar registers as they are now, from which buffer resources are guessed.
     pub sgprs: [u32; 128],
     pub facts: &'a FactTable,
@@ -261,7 +270,10 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             tail: Tail::Leave,
         });
     }
-    Unit { chunks }
+    let needs = alive.get(&entry).map_or(([true; 256], !0), |a| {
+        (a.v.map(|live| live != Live::No), a.s)
+    });
+    Unit { chunks, needs }
 }
 
 /// A chunk being made.
