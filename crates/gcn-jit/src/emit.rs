@@ -8,6 +8,7 @@
 use crate::asm::*;
 use crate::ctx::{Ctx, SCALARS, VECTORS};
 use crate::ir::{I, Id, Node};
+use crate::lower::linear::Q;
 use crate::lower::{Chunk, FpKey, Live, Tail, Unit};
 use gcn_emu::fp::Mode;
 use gcn_emu::mem::MAPPED;
@@ -25,6 +26,8 @@ pub const EXIT_FUEL: u64 = 2;
 pub const EXIT_END: u64 = 3;
 pub const EXIT_BARRIER: u64 = 4;
 pub const EXIT_STOP: u64 = 5;
+/// What was to be linear is not: other code is to go on with the chunk.
+pub const EXIT_LINEAR: u64 = 6;
 
 /// VGPRs below the address that R12 holds, so that short displacements reach more.
 pub const VGPR_BIAS: i32 = 32;
@@ -50,6 +53,7 @@ macro_rules! ctx {
 
 mod mem;
 mod ops;
+mod quad;
 mod regs;
 mod scalar;
 mod slice;
@@ -111,6 +115,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
     ];
+    let range_call = slow_call(&mut a, offset_of!(Ctx, range));
     let labels: HashMap<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
@@ -124,6 +129,8 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
             labels: &labels,
             exit,
             slow,
+            range_call,
+            quads: quad::Quads::default(),
             default,
             mode,
             uses: Vec::new(),
@@ -258,6 +265,9 @@ pub(crate) struct Emit<'a> {
     labels: &'a HashMap<u64, Label>,
     exit: Label,
     pub slow: [Label; 2],
+    /// Where the helper for ranges of memory is called.
+    range_call: Label,
+    quads: quad::Quads,
     default: FpKey,
     mode: Mode,
     /// Of each value: where in `ops` it is used, in order.
@@ -397,7 +407,11 @@ impl Emit<'_> {
         for (at, node) in c.graph.iter().enumerate() {
             if matches!(
                 node.op,
-                I::Group { .. } | I::SLoad { .. } | I::Row(_) | I::LdsAtomic(_)
+                I::Group { .. }
+                    | I::LinearGroup { .. }
+                    | I::SLoad { .. }
+                    | I::Row(_)
+                    | I::LdsAtomic(_)
             ) {
                 live[at] = true;
             }
@@ -443,6 +457,13 @@ impl Emit<'_> {
                 critical[i] = true;
             }
         }
+        for q in &c.quads.ops {
+            if let Q::Vgpr(v) = q.op
+                && let Some(&i) = written.get(&v)
+            {
+                critical[i] = true;
+            }
+        }
         let mut ops: Vec<VOp> = Vec::new();
         let mut done = vec![false; n];
         // A VGPR that nothing reads any more takes its value as soon as this is there.
@@ -468,7 +489,14 @@ impl Emit<'_> {
             }
             let leaf = matches!(
                 node.op,
-                I::Const(_) | I::VIn(_) | I::SIn(_) | I::SccIn | I::Lane | I::Exec | I::Part(_)
+                I::Const(_)
+                    | I::VIn(_)
+                    | I::SIn(_)
+                    | I::SccIn
+                    | I::Lane
+                    | I::Exec
+                    | I::Part(_)
+                    | I::Quad { .. }
             );
             if node.vec && !leaf {
                 let (args, neg) = self.operands(id);
@@ -500,7 +528,7 @@ impl Emit<'_> {
             }
             done[at] = true;
             for &i in early.get(&id).into_iter().flatten() {
-                if node.vec && !matches!(node.op, I::Group { .. }) {
+                if node.vec && !matches!(node.op, I::Group { .. } | I::LinearGroup { .. }) {
                     ops.push(commit(i));
                 }
             }
@@ -710,6 +738,7 @@ impl Emit<'_> {
                 self.a.jcc(Cc::Ne, r);
             }
         }
+        self.quads();
         let vectors = !self.ops.is_empty()
             || !c.rows.is_empty()
             || c.store.is_some()
@@ -727,6 +756,7 @@ impl Emit<'_> {
             self.slice = slice;
             self.commit_pinned();
         }
+        self.quad_writes();
         if let Some(key) = c.fp.filter(|&k| k != self.default) {
             let _ = key;
             self.a.ldmxcsr(mxcsr_of(self.default));
@@ -765,6 +795,7 @@ impl Emit<'_> {
             Tail::Interpret { .. } | Tail::Leave => {}
         }
         self.outs();
+        self.quad_outs();
         if self.next_slot as usize > VECTORS || self.slot_of.len() > SCALARS || self.next_mask > 256
         {
             self.failed = true;

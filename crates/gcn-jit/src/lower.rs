@@ -5,6 +5,7 @@
 //! the chunk and the interpreter run it from its first instruction.
 
 mod alive;
+pub mod linear;
 mod memory;
 mod operands;
 
@@ -89,6 +90,8 @@ pub struct Chunk {
     pub guards: Vec<Id>,
     pub fp: Option<FpKey>,
     pub tail: Tail,
+    /// What is linear in the lane.
+    pub quads: linear::Quads,
 }
 
 /// What is known of an instruction before it is lowered.
@@ -168,6 +171,11 @@ pub struct Setting<'a> {
     /// anywhere at any time ([`Emitted::outside`](crate::emit::Emitted::outside)), and nothing is known of its
     /// registers there but what the chunk itself finds out.
     pub entry: Option<EntryVgprs>,
+    /// Values that are linear in the lane are told from others. Where one is none after all, a wave leaves the unit for
+    /// one that was made without this.
+    pub linear: bool,
+    /// VGPRs that are linear at the entry, with their steps from lane to lane, beside those of `entry`: for tests.
+    pub steps: Vec<(u16, i32)>,
     /// The scalar registers as they are now, from which buffer resources are guessed.
     pub sgprs: [u32; 128],
     pub facts: &'a FactTable,
@@ -268,7 +276,11 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             guards: Vec::new(),
             fp: None,
             tail: Tail::Leave,
+            quads: Default::default(),
         });
+    }
+    if s.linear {
+        linear::apply(&mut chunks, entry, &known, s);
     }
     let needs = alive.get(&entry).map_or(([true; 256], !0), |a| {
         (a.v.map(|live| live != Live::No), a.s)
@@ -454,6 +466,7 @@ impl<'a> Builder<'a> {
             guards: std::mem::take(&mut self.guards),
             fp: self.fp.take(),
             tail,
+            quads: Default::default(),
         });
         self.late.clear();
         self.row_loads.clear();
@@ -521,6 +534,7 @@ impl<'a> Builder<'a> {
                 guards: vec![cut],
                 fp: None,
                 tail: Tail::Jump(pc + 1),
+                quads: Default::default(),
             });
             // An address that no instruction has.
             self.start = pc + 1;

@@ -64,6 +64,13 @@ impl Emit<'_> {
                 count,
                 offset,
             } => self.group(vop.id, space, bytes, count, offset, x, y),
+            I::LinearGroup {
+                bytes,
+                count,
+                offset,
+                address,
+                broadcast,
+            } => self.linear_group(vop.id, bytes, count, offset, address, broadcast),
             I::Row(offset) => self.row(vop.id, x, offset),
             I::LdsAtomic(o) => self.lds_atomic(vop.id, o, n.ty.is_signed(), x, y, w),
             I::Part(_) | I::ShrLane => {}
@@ -584,7 +591,7 @@ impl Emit<'_> {
             return r;
         }
         if self.k.spilled.contains_key(&(k, 0))
-            || matches!(self.node(k).op, I::Exec | I::Const(_))
+            || matches!(self.node(k).op, I::Exec | I::Const(_) | I::Quad { .. })
             || !self.node(k).vec
         {
             return self.kreg(k);

@@ -1,6 +1,7 @@
 //! The turns of 16 lanes, and which vector registers and opmasks hold what in them.
 
 use super::*;
+use crate::lower::linear::Q;
 
 impl Emit<'_> {
     pub(super) fn slices(&mut self, used: &[bool]) {
@@ -28,7 +29,8 @@ impl Emit<'_> {
             || c.graph
                 .iter()
                 .any(|n| matches!(n.op, I::Group { .. } | I::Row(_)));
-        let fallible = self.checks || lane_guards || has_group || c.store.is_some();
+        let store = c.store.is_some() && c.quads.store.is_none();
+        let fallible = self.checks || lane_guards || has_group || store;
         let critical: Vec<usize> = self.critical();
         // Few enough values are kept in registers until nothing can fail.
         let keep = fallible && !critical.is_empty() && critical.len() <= 4;
@@ -78,8 +80,10 @@ impl Emit<'_> {
                 let (address, offset, value) = c.rows[row];
                 self.store_row(address, offset, value);
             }
-            if let Some(store) = &c.store {
-                self.store_slice(store);
+            match (&c.store, c.quads.store) {
+                (Some(store), Some((address, offset))) => self.linear_store(store, address, offset),
+                (Some(store), None) => self.store_slice(store),
+                _ => {}
             }
             self.a.bind(over);
         }
@@ -103,6 +107,7 @@ impl Emit<'_> {
                     .iter()
                     .enumerate()
                     .any(|(at, n)| n.op == I::VIn(v) && !self.uses[at].is_empty())
+                    || c.quads.ops.iter().any(|q| q.op == Q::Vgpr(v))
             })
             .collect()
     }
@@ -202,7 +207,7 @@ impl Emit<'_> {
     pub(super) fn release(&mut self, vop: &VOp) {
         let mut ids = vec![vop.id];
         ids.extend_from_slice(&vop.args);
-        if let I::Group { .. } = self.node(vop.id).op {
+        if let I::Group { .. } | I::LinearGroup { .. } = self.node(vop.id).op {
             return;
         }
         for id in ids {
@@ -239,7 +244,7 @@ impl Emit<'_> {
                 // One whose home is in memory costs nothing to drop.
                 let clean = matches!(
                     self.node(id).op,
-                    I::VIn(_) | I::Const(_) | I::SIn(_) | I::Lane
+                    I::VIn(_) | I::Const(_) | I::SIn(_) | I::Lane | I::Quad { .. }
                 ) || !self.node(id).vec;
                 let mut when = self.next_use(id);
                 if clean {
@@ -257,7 +262,10 @@ impl Emit<'_> {
         let part = self.z.regs[r as usize].take().unwrap_or((0, 0));
         self.z.at.remove(&part);
         let n = self.node(part.0);
-        let clean = matches!(n.op, I::VIn(_) | I::Const(_) | I::SIn(_) | I::Lane) || !n.vec;
+        let clean = matches!(
+            n.op,
+            I::VIn(_) | I::Const(_) | I::SIn(_) | I::Lane | I::Quad { .. }
+        ) || !n.vec;
         if !clean && !self.z.spilled.contains_key(&part) && self.next_use_or_now(part.0) {
             let (slot, m) = self.vslot();
             self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(m));
@@ -305,6 +313,7 @@ impl Emit<'_> {
                 let home = self.home(v);
                 self.a.z(op::MOVDQU32, r, 0, Rm::M(home));
             }
+            I::Quad { quad, step } => self.quad_lanes(quad, step, r),
             I::Lane => {
                 let m = self.lane_line();
                 self.a.z(op::MOVDQU32, r, 0, Rm::M(m));
@@ -378,6 +387,7 @@ impl Emit<'_> {
         match n.op {
             I::Const(v) if n.out.bits() <= 64 => Rm::C(v as u32 as u64),
             I::VIn(v) if last => Rm::M(self.home(v)),
+            I::Quad { quad, step: 0 } => self.quad_operand(quad),
             _ if !n.vec => Rm::B(self.smem(id)),
             _ => Rm::R(self.zreg(id, 0)),
         }
@@ -465,6 +475,7 @@ impl Emit<'_> {
                     let o = if v & 1 != 0 { 0x46 } else { 0x47 };
                     self.a.kop(o, r, r, r);
                 }
+                I::Quad { quad, .. } => self.quad_mask(quad, r),
                 _ if !n.vec => {
                     self.sload(RAX, id);
                     self.a.g(false, &[0xf7], 3, Rm::R(RAX));

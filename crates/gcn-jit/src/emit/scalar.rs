@@ -19,6 +19,7 @@ impl Emit<'_> {
         if let Tail::Branch { when, .. } = c.tail {
             used[when as usize] = true;
         }
+        self.quad_scalars(&mut used);
         for at in (0..c.graph.len()).rev() {
             let node = &c.graph[at];
             used[at] |= matches!(node.op, I::SLoad { .. });

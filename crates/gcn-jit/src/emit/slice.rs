@@ -29,6 +29,14 @@ impl Emit<'_> {
         }
     }
 
+    /// The slice's element of memory that has one of so many bytes for each slice. RAX may be spent.
+    pub fn element(&mut self, m: Mem, bytes: i32) -> Mem {
+        Mem {
+            disp: m.disp + bytes * self.slice as i32,
+            ..m
+        }
+    }
+
     /// The slice's 16 bits of EXEC. RAX may be spent.
     pub fn exec_bits(&mut self) -> Mem {
         self.mask_bits(sgpr_home(EXEC as u8))
