@@ -57,6 +57,7 @@ mod quad;
 mod regs;
 mod scalar;
 mod slice;
+mod whole;
 
 fn sgpr_home(code: u8) -> Mem {
     mem(
@@ -397,6 +398,7 @@ impl Emit<'_> {
         for &(address, _, value) in &c.rows {
             roots.extend([address, value]);
         }
+        roots.extend(c.whole.iter().flat_map(|w| &w.inputs));
         if let Tail::Branch { when, .. } = c.tail {
             roots.push(when);
         }
@@ -563,6 +565,9 @@ impl Emit<'_> {
         }
         for &g in &c.guards {
             uses[g as usize].push(end);
+        }
+        for &id in c.whole.iter().flat_map(|w| &w.inputs) {
+            uses[id as usize].push(end);
         }
         for &(address, _, value) in &c.rows {
             uses[address as usize].push(end);
@@ -742,9 +747,13 @@ impl Emit<'_> {
         let vectors = !self.ops.is_empty()
             || !c.rows.is_empty()
             || c.store.is_some()
+            || c.whole.is_some()
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
         if vectors {
             self.slices(&used);
+        }
+        if let Some(w) = &c.whole {
+            self.call_whole(w);
         }
         for (at, &used) in used.iter().enumerate() {
             if used && self.late[at] && c.graph[at].op != I::Ballot {

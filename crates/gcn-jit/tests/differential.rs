@@ -127,9 +127,11 @@ fn instruction(r: &mut Rng, gfx6: bool, gfx9: bool) -> u64 {
         12 => r.next() & 0xffff | r.below(20) << 16 | r.below(18) << 23 | 0b1011 << 28,
         // DS
         _ => {
-            let opcode = r.pick(&[
+            let any = r.below(256);
+            let usual = r.pick(&[
                 0, 5, 9, 13, 14, 15, 30, 32, 54, 55, 56, 58, 77, 78, 118, 119,
             ]);
+            let opcode = r.pick(&[any, usual]);
             let shift = if gfx9 || !gfx6 { 17 } else { 18 };
             (r.below(64) * 4)
                 | opcode << shift
@@ -214,11 +216,21 @@ fn blocks(name: &str) {
         let mut r = Rng(seed.wrapping_mul(0x1234_5678_9abc_def1));
         let (code, text) = block(&mut r, target);
         let mut wave = WaveState::new(16);
-        for v in &mut wave.vgprs {
+        for v in wave.vgprs.iter_mut() {
             let one = r.word();
-            let plain = r.below(3) == 0;
-            for lane in v.iter_mut() {
-                *lane = if plain { one } else { r.word() };
+            let how = r.below(5);
+            let step: u32 = r.pick(&[0, 1, 1, 2, 4, 4, 8, 16, 3, 12, 1 << 20, !0, !3]);
+            let bases: [u32; 4] = std::array::from_fn(|slice| match r.below(3) {
+                0 => r.word(),
+                1 => r.below(64) as u32 * 4,
+                _ => one.wrapping_add(step.wrapping_mul(16 * slice as u32)),
+            });
+            for (n, lane) in v.iter_mut().enumerate() {
+                *lane = match how {
+                    0 => one,
+                    1 | 2 => bases[n / 16].wrapping_add(step.wrapping_mul(n as u32 % 16)),
+                    _ => r.word(),
+                };
             }
         }
         for s in &mut wave.sgprs[..108] {
@@ -246,6 +258,7 @@ fn blocks(name: &str) {
         let (mut a, mut b) = (wave.clone(), wave.clone());
         let (mut la, mut lb) = (lds.clone(), lds.clone());
         jit.lean = seed % 2 == 0;
+        jit.looks = seed % 4 < 3;
         let want = run(&mut interp, target, &code, &mut a, &mut la, &memory);
         let got = run(&mut jit, target, &code, &mut b, &mut lb, &memory);
         if std::env::var("DUMP").is_ok()

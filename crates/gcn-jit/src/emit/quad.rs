@@ -141,7 +141,10 @@ impl Emit<'_> {
                 .max_by_key(|&r| self.quads.last[held(r) as usize])
                 .unwrap_or(0);
             let old = held(r);
-            let again = matches!(self.c.quads.ops[old as usize].op, Q::Scalar(_) | Q::Const(_));
+            let again = matches!(
+                self.c.quads.ops[old as usize].op,
+                Q::Scalar(_) | Q::Const(_)
+            );
             if !again {
                 self.save(old, r);
             }
@@ -258,8 +261,7 @@ impl Emit<'_> {
                         let d = self.quad_define(at as Quad, &[x]);
                         let most = if ext == 4 { 31 } else { 32 };
                         let v = Some(v.min(most) as u8);
-                        self.a
-                            .evex(op::SHIFTD_I, 0, ext, d, Rm::R(p), ALL, v);
+                        self.a.evex(op::SHIFTD_I, 0, ext, d, Rm::R(p), ALL, v);
                     }
                     None => two(self, by),
                 }
@@ -270,8 +272,7 @@ impl Emit<'_> {
             }
             Op::Zext => {
                 let d = self.quad_define(at as Quad, &[x]);
-                self.a
-                    .evex(op::SHIFTD_I, 0, 2, d, Rm::R(p), ALL, Some(31));
+                self.a.evex(op::SHIFTD_I, 0, 2, d, Rm::R(p), ALL, Some(31));
             }
             Op::Select => {
                 let r = self.quad_reg(y, at);
@@ -407,8 +408,13 @@ impl Emit<'_> {
 
     /// Which of the remembered ranges an access has.
     fn range_slot(&self, address: u16) -> usize {
-        let n = self.number.wrapping_mul(31).wrapping_add(address as u64 * 7);
-        let at = (self.c.start >> 2).wrapping_mul(0x9e37_79b9).wrapping_add(n);
+        let n = self
+            .number
+            .wrapping_mul(31)
+            .wrapping_add(address as u64 * 7);
+        let at = (self.c.start >> 2)
+            .wrapping_mul(0x9e37_79b9)
+            .wrapping_add(n);
         at as usize % RANGES
     }
 
@@ -417,8 +423,7 @@ impl Emit<'_> {
         let lo = self.quad_reg(a.lo, end);
         let slot = self.base_slot(i);
         if let Some(limit) = a.limit {
-            self.a
-                .mov(true, RAX, Rm::M(ctx!(lds_bytes)));
+            self.a.mov(true, RAX, Rm::M(ctx!(lds_bytes)));
             if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
                 self.sload(RDX, limit);
                 self.a.alu(7, true, RDX, Rm::R(RAX));
@@ -428,8 +433,7 @@ impl Emit<'_> {
             let leave = self.leave_quads();
             self.a.jcc(Cc::S, leave);
             self.x(op::BCASTD_R, T, 0, Rm::R(RAX));
-            self.a
-                .evex(op::CMPUD, 0, 1, lo, Rm::R(T), ALL, Some(6));
+            self.a.evex(op::CMPUD, 0, 1, lo, Rm::R(T), ALL, Some(6));
             self.y(op::PMOVZXDQ, U, 0, Rm::R(lo));
             self.y(op::ADDQ, U, U, Rm::B(ctx!(lds)));
             self.y(op::MOVDQU32_ST, U, 0, Rm::M(slot));
@@ -441,8 +445,7 @@ impl Emit<'_> {
         if self.c.quads.ops[a.hi as usize].op != Q::Const(0) {
             let hi = self.quad_reg(a.hi, end);
             self.y(op::PMOVZXDQ, U, 0, Rm::R(hi));
-            self.a
-                .evex(op::SHIFTQ_I, 1, 6, U, Rm::R(U), ALL, Some(32));
+            self.a.evex(op::SHIFTQ_I, 1, 6, U, Rm::R(U), ALL, Some(32));
             self.y(op::ORQ, T, T, Rm::R(U));
         }
         let range = self.range_slot(i);
@@ -529,8 +532,7 @@ impl Emit<'_> {
             _ => {
                 let t = if d == 0 { 1 } else { 0 };
                 // A register's place beside the stack's, for there may be none free.
-                self.a
-                    .z(op::MOVDQU32_ST, t, 0, Rm::M(ctx!(data)));
+                self.a.z(op::MOVDQU32_ST, t, 0, Rm::M(ctx!(data)));
                 self.a.z(op::MOVDQU32, t, 0, Rm::M(ctx!(strides)));
                 self.a.z(op::MULLD, t, t, Rm::C(step as u32 as u64));
                 self.a.z(op::ADDD, d, d, Rm::R(t));

@@ -30,10 +30,10 @@ impl Emit<'_> {
                 .iter()
                 .any(|n| matches!(n.op, I::Group { .. } | I::Row(_)));
         let store = c.store.is_some() && c.quads.store.is_none();
-        let fallible = self.checks || lane_guards || has_group || store;
+        let fallible = self.checks || lane_guards || has_group || store || c.whole.is_some();
         let critical: Vec<usize> = self.critical();
         // Few enough values are kept in registers until nothing can fail.
-        let keep = fallible && !critical.is_empty() && critical.len() <= 4;
+        let keep = fallible && !critical.is_empty() && critical.len() <= 4 && c.whole.is_none();
         for slice in 0..4 {
             self.slice = slice;
             let over = self.a.label();
@@ -76,6 +76,12 @@ impl Emit<'_> {
                     self.a.kop(0x45, K_BAD, K_BAD, k);
                 }
             }
+            if lane_guards && (!c.rows.is_empty() || c.store.is_some()) {
+                // A guard may be about where the store goes.
+                self.a.kortest(K_BAD, K_BAD);
+                let r = self.restart();
+                self.a.jcc(Cc::Ne, r);
+            }
             for row in 0..c.rows.len() {
                 let (address, offset, value) = c.rows[row];
                 self.store_row(address, offset, value);
@@ -84,6 +90,9 @@ impl Emit<'_> {
                 (Some(store), Some((address, offset))) => self.linear_store(store, address, offset),
                 (Some(store), None) => self.store_slice(store),
                 _ => {}
+            }
+            if let Some(w) = &c.whole {
+                self.stage(w);
             }
             self.a.bind(over);
         }

@@ -347,6 +347,10 @@ fn pure(op: I) -> bool {
 /// The writes of VGPRs that are linear and may go to all lanes: their places among the chunk's, and the steps.
 fn linear_writes(c: &Chunk, lin: &[Option<Lin>]) -> Vec<(usize, i32)> {
     let mut out = Vec::new();
+    // A helper's registers are written before these would be.
+    if c.whole.is_some() {
+        return out;
+    }
     for (i, &(_, id, live)) in c.vgprs.iter().enumerate() {
         if let Some(l) = lin[id as usize]
             && live == Live::On
@@ -389,7 +393,11 @@ pub(super) fn apply(
     known: &BTreeMap<u64, Known>,
     s: &Setting<'_>,
 ) {
-    let at: HashMap<u64, usize> = chunks.iter().enumerate().map(|(i, c)| (c.start, i)).collect();
+    let at: HashMap<u64, usize> = chunks
+        .iter()
+        .enumerate()
+        .map(|(i, c)| (c.start, i))
+        .collect();
     let mut before: Vec<Option<Facts16>> = vec![None; chunks.len()];
     if let Some(vgprs) = &s.entry {
         let mut work = Vec::new();
@@ -422,7 +430,10 @@ pub(super) fn apply(
                         None => after.clone(),
                         Some(have) => {
                             let same = |&(v, step): &(&u16, &i32)| after.get(v) == Some(step);
-                            have.iter().filter(same).map(|(&v, &step)| (v, step)).collect()
+                            have.iter()
+                                .filter(same)
+                                .map(|(&v, &step)| (v, step))
+                                .collect()
                         }
                     };
                     if before[j].as_ref() != Some(&joined) {
@@ -574,7 +585,11 @@ impl Making<'_> {
         let (lo, hi, offset, step) = found;
         let lo = self.quad(lo);
         let lds = a.space == Space::Lds;
-        let (hi, limit) = if lds { (0, Some(hi)) } else { (self.quad(hi), None) };
+        let (hi, limit) = if lds {
+            (0, Some(hi))
+        } else {
+            (self.quad(hi), None)
+        };
         if step != 0 && !lds {
             self.guard(Guard::Within {
                 of: lo,
@@ -619,7 +634,13 @@ fn take_in(c: &mut Chunk, facts: Facts16) {
     for (i, w) in c.vgprs.iter().enumerate() {
         lanes[w.1 as usize] |= !writes.iter().any(|&(j, _)| i == j);
     }
-    for id in (c.sgprs.iter().map(|w| w.1)).chain(c.scc).chain(c.guards.iter().copied()) {
+    for id in (c.sgprs.iter().map(|w| w.1))
+        .chain(c.scc)
+        .chain(c.guards.iter().copied())
+    {
+        lanes[id as usize] = true;
+    }
+    for &id in c.whole.iter().flat_map(|w| &w.inputs) {
         lanes[id as usize] = true;
     }
     for &(a, _, v) in &c.rows {
@@ -673,7 +694,13 @@ fn take_in(c: &mut Chunk, facts: Facts16) {
             }
         }
         // One that is no more than its operand where lanes are on is something else as a mask.
-        let apart = matches!(lin[at], Some(Lin { how: How::Same(_), .. }));
+        let apart = matches!(
+            lin[at],
+            Some(Lin {
+                how: How::Same(_),
+                ..
+            })
+        );
         if needed && (!want[at] || !node.vec || apart) {
             for &i in node.inputs() {
                 lanes[i as usize] = true;
@@ -753,7 +780,13 @@ fn take_in(c: &mut Chunk, facts: Facts16) {
     out.store = to;
     // What lanes need of it is read from the quads.
     for at in 0..n {
-        let apart = matches!(lin[at], Some(Lin { how: How::Same(_), .. }));
+        let apart = matches!(
+            lin[at],
+            Some(Lin {
+                how: How::Same(_),
+                ..
+            })
+        );
         let node = &c.graph[at];
         if want[at]
             && lanes[at]
