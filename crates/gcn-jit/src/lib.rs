@@ -564,6 +564,10 @@ impl Engine for Jit {
 impl Jit {
     fn go(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
         let begun = *fuel;
+        // Who steps looks on: at registers that nothing reads any more, and at each store.
+        if begun == 1 {
+            return self.one(wave, machine, fuel).unwrap_or(Stop::Limit);
+        }
         let mut entry = (wave.clock == 0).then(|| EntryVgprs::of(wave));
         let seen = self.recorded;
         let recorded = seen.unwrap_or_else(|| gcn_emu::exceptions::visible(machine));
@@ -655,9 +659,25 @@ impl Jit {
             let stop = host.stop.take();
             let (start, end, ..) = compiled.chunks[(why >> 8) as usize];
             let start = start & !3;
+            if let Some((other, lds)) = &before
+                && matches!(why & 0xff, emit::EXIT_RESTART | emit::EXIT_LINEAR)
+            {
+                // What the chunk reads must be as it was.
+                let mut ends = [other, &*wave].map(|wave| {
+                    let (mut wave, mut lds, mut fuel) = (wave.clone(), lds.clone(), given as u64);
+                    wave.pc = start;
+                    let lds = &mut lds;
+                    let mut machine = Machine { lds, ..*machine };
+                    let stop = self.interp.run(&mut wave, &mut machine, &mut fuel);
+                    (wave, stop)
+                });
+                let [(a, stop), (b, other_stop)] = &mut ends;
+                b.clock = a.clock;
+                assert_eq!(stop, other_stop);
+                check(other, b, a, machine, stop);
+            }
             if let Some((mut other, lds)) = before
-                && why & 0xff != emit::EXIT_RESTART
-                && why & 0xff != emit::EXIT_LINEAR
+                && !matches!(why & 0xff, emit::EXIT_RESTART | emit::EXIT_LINEAR)
                 && stop.is_none()
             {
                 let from = other.clone();

@@ -4,14 +4,20 @@ use gcn_emu::engine::Engine;
 use gcn_emu::interp::Interp;
 
 /// An engine.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The interpreter, which is the reference.
-    #[default]
     Interp,
     /// The compiling engine, where the host can run what it makes.
     #[cfg(target_arch = "x86_64")]
     Jit,
+}
+
+/// The compiling engine where the host can run what it makes, else the interpreter.
+impl Default for Kind {
+    fn default() -> Kind {
+        Kind::jit().unwrap_or(Kind::Interp)
+    }
 }
 
 impl Kind {

@@ -76,8 +76,8 @@ impl Emit<'_> {
                     self.a.kop(0x45, K_BAD, K_BAD, k);
                 }
             }
-            if lane_guards && (!c.rows.is_empty() || c.store.is_some()) {
-                // A guard may be about where the store goes.
+            // What a guard forbids must not reach memory.
+            if (self.checks || lane_guards) && (c.store.is_some() || !c.rows.is_empty()) {
                 self.a.kortest(K_BAD, K_BAD);
                 let r = self.restart();
                 self.a.jcc(Cc::Ne, r);

@@ -111,9 +111,9 @@ pub struct Options {
     /// With --raw: the address of the first byte
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "raw")]
     base: Option<u64>,
-    /// What runs the code
-    #[arg(long, default_value = "interp", value_parser = super::engine)]
-    engine: gcn::engine::Kind,
+    /// What runs the code: interp or jit; by default jit where the host can run what it makes
+    #[arg(long, value_parser = super::engine)]
+    engine: Option<gcn::engine::Kind>,
     /// Print times and counts, or with --raw the state, as JSON
     #[arg(long)]
     json: bool,
@@ -229,7 +229,7 @@ pub fn run(args: Options) -> Result<(), String> {
     } else if options.threads == 0 {
         options.threads = super::cores();
     }
-    options.engine = args.engine;
+    options.engine = args.engine.unwrap_or_default();
     options.deterministic |= args.deterministic;
     options.debug_traps |= args.debug_traps;
     options.max_instructions = args.max_instructions.or(options.max_instructions);
@@ -486,6 +486,7 @@ fn run_raw(args: &Options) -> Result<(), String> {
         code,
         base: args.base,
         regs: args.regs.as_deref(),
+        engine: args.engine.unwrap_or_default(),
         max: args.max_instructions.unwrap_or(raw::MAX),
     };
     let outcome = raw::run(&request)?;
