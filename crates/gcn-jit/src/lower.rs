@@ -1201,21 +1201,22 @@ impl<'a> Builder<'a> {
 
 /// Whether an instruction may change what a unit is made for.
 fn changes_mode(insn: &Insn) -> bool {
+    changes(insn, true)
+}
+
+/// The same, jumps counted or not.
+fn changes(insn: &Insn, jumps: bool) -> bool {
     let program = gcn_emu::interp::program(insn);
     program.untold
         || program.effects.iter().any(|e| {
-            matches!(
-                e.change,
-                Change::Setreg
-                    | Change::Set(
-                        State::Vskip
-                            | State::GprIdxEn
-                            | State::Csp
-                            | State::Halt
-                            | State::Pc
-                            | State::Kill
-                    )
-            )
+            jumps && matches!(e.change, Change::Set(State::Pc))
+                || matches!(
+                    e.change,
+                    Change::Setreg
+                        | Change::Set(
+                            State::Vskip | State::GprIdxEn | State::Csp | State::Halt | State::Kill
+                        )
+                )
         })
 }
 

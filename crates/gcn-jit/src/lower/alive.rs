@@ -23,7 +23,7 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
         odd: odd(&insn, program, s),
         // Where MODE may change, so may what the code behind is. Direct jumps are followed.
         everything: program.untold
-            || changes_mode(&insn) && !matches!(flow, Flow::Branch { links: false, .. }),
+            || changes(&insn, !matches!(flow, Flow::Branch { links: false, .. })),
     };
     for a in facts.accesses(&insn) {
         let range = a.first..a.first + a.count as u16;

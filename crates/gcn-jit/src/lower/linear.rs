@@ -473,11 +473,16 @@ struct Access16 {
 }
 
 /// A linear address: its lower half without a constant, the upper half, and the constant.
-fn address(
-    graph: &[crate::ir::Node],
-    lin: &[Option<Lin>],
-    a: Access16,
-) -> Option<(Id, Id, i32, i32)> {
+#[derive(Clone, Copy)]
+struct Found {
+    lo: Id,
+    /// Of LDS the limit.
+    hi: Id,
+    offset: i32,
+    step: i32,
+}
+
+fn address(graph: &[crate::ir::Node], lin: &[Option<Lin>], a: Access16) -> Option<Found> {
     let size = a.bytes as i32 * a.count as i32;
     let shape = matches!((a.bytes, a.count), (1 | 2, 1) | (4, 1 | 2 | 4));
     let step = lin[a.lo as usize]?.step;
@@ -488,7 +493,12 @@ fn address(
     if a.space != Space::Lds {
         let high = lin[a.hi as usize]?;
         let both = graph[a.lo as usize].vec || graph[a.hi as usize].vec;
-        return (high.step == 0 && both).then_some((a.lo, a.hi, a.offset, step));
+        return (high.step == 0 && both).then_some(Found {
+            lo: a.lo,
+            hi: a.hi,
+            offset: a.offset,
+            step,
+        });
     }
     let (mut lo, mut offset) = (a.lo, a.offset);
     loop {
@@ -503,7 +513,12 @@ fn address(
         lo = x;
         offset = offset.checked_add(c as i32)?;
     }
-    (graph[lo as usize].vec && (0..1 << 20).contains(&offset)).then_some((lo, a.hi, offset, step))
+    (graph[lo as usize].vec && (0..1 << 20).contains(&offset)).then_some(Found {
+        lo,
+        hi: a.hi,
+        offset,
+        step,
+    })
 }
 
 fn load_of(n: &crate::ir::Node) -> Option<Access16> {
@@ -581,8 +596,13 @@ impl Making<'_> {
         }
     }
 
-    fn address(&mut self, a: Access16, found: (Id, Id, i32, i32)) -> u16 {
-        let (lo, hi, offset, step) = found;
+    fn address(&mut self, a: Access16, found: Found) -> u16 {
+        let Found {
+            lo,
+            hi,
+            offset,
+            step,
+        } = found;
         let lo = self.quad(lo);
         let lds = a.space == Space::Lds;
         let (hi, limit) = if lds {
@@ -654,7 +674,7 @@ fn take_in(c: &mut Chunk, facts: Facts16) {
             lanes[d as usize] = true;
         }
         match store {
-            Some((_, (lo, hi, ..))) => {
+            Some((_, Found { lo, hi, .. })) => {
                 want[lo as usize] = true;
                 want[hi as usize] |= st.space != Space::Lds;
                 lanes[hi as usize] |= st.space == Space::Lds;
@@ -662,7 +682,7 @@ fn take_in(c: &mut Chunk, facts: Facts16) {
             None => (lanes[st.lo as usize], lanes[st.hi as usize]) = (true, true),
         }
     }
-    let mut loads: HashMap<Id, (Access16, (Id, Id, i32, i32))> = HashMap::new();
+    let mut loads: HashMap<Id, (Access16, Found)> = HashMap::new();
     for at in (0..n).rev() {
         let node = &c.graph[at];
         let needed = lanes[at] || !pure(node.op);
@@ -670,11 +690,11 @@ fn take_in(c: &mut Chunk, facts: Facts16) {
             && let Some(found) = address(&c.graph, &lin, a)
         {
             loads.insert(at as Id, (a, found));
-            want[found.0 as usize] = true;
+            want[found.lo as usize] = true;
             if a.space == Space::Lds {
-                lanes[found.1 as usize] = true;
+                lanes[found.hi as usize] = true;
             } else {
-                want[found.1 as usize] = true;
+                want[found.hi as usize] = true;
             }
             continue;
         }
@@ -767,10 +787,10 @@ fn take_in(c: &mut Chunk, facts: Facts16) {
     let mut groups = Vec::new();
     for at in 0..n as Id {
         if let Some(&(a, found)) = loads.get(&at) {
-            groups.push((at, a, m.address(a, found), found.2));
+            groups.push((at, a, m.address(a, found), found.offset));
         }
     }
-    let to = store.map(|(a, found)| (m.address(a, found), found.2));
+    let to = store.map(|(a, found)| (m.address(a, found), found.offset));
     for &(i, step) in &writes {
         let q = m.quad(c.vgprs[i].1);
         m.out.ops[q as usize].stored = true;
