@@ -10,12 +10,14 @@
 mod asm;
 mod ctx;
 mod emit;
+mod fast;
 
 mod ir;
 mod lower;
 mod whole;
 
 use ctx::Ctx;
+use fast::Map;
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop, instruction};
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{MAPPED, PAGE_SIZE};
@@ -26,7 +28,6 @@ use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::target::TABLES;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,30 +51,6 @@ struct Compiled {
 /// Code for
 /// waves that start is for what their first VGPRs have in common, too.
 type Key = (u64, u32, u16, Option<EntryVgprs>);
-
-/// A hash of three small numbers.
-#[derive(Default)]
-struct Hash(u64);
-
-impl Hasher for Hash {
-    fn write(&mut self, bytes: &[u8]) {
-        for &b in bytes {
-            self.write_u64(b as u64);
-        }
-    }
-    fn write_u16(&mut self, n: u16) {
-        self.write_u64(n as u64);
-    }
-    fn write_u32(&mut self, n: u32) {
-        self.write_u64(n as u64);
-    }
-    fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
-    }
-}
 
 /// What an address stands for.
 #[derive(Clone, Copy)]
@@ -109,7 +86,7 @@ pub struct JitStats {
 pub struct Jit {
     interp: Interp,
     units: Vec<Compiled>,
-    places: HashMap<Key, Place, BuildHasherDefault<Hash>>,
+    places: Map<Key, Place>,
     /// Counts the dispatches that it served: code is looked at again in each.
     session: u64,
     ctx: Box<Ctx>,
@@ -406,7 +383,7 @@ impl Jit {
         Jit {
             interp: Interp::new(),
             units: Vec::new(),
-            places: HashMap::default(),
+            places: Map::default(),
             session: 0,
             ctx,
             stats: JitStats::default(),

@@ -558,6 +558,7 @@ impl Emit<'_> {
     /// VGPRs take linear values, in all lanes.
     pub(super) fn quad_writes(&mut self) {
         let c = self.c;
+        let looped = std::mem::take(&mut self.looped);
         for &(v, quad, step) in &c.quads.writes {
             let same = matches!(c.quads.ops[quad as usize].op, Q::Const(_) | Q::Scalar(_));
             for slice in 0..4 {
@@ -569,6 +570,7 @@ impl Emit<'_> {
                 self.a.z(op::MOVDQU32_ST, 0, 0, Rm::M(home));
             }
         }
+        self.looped = looped;
     }
 
     /// RAX: the host's address of the current slice's part of an access.

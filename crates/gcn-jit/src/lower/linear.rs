@@ -393,7 +393,7 @@ pub(super) fn apply(
     known: &BTreeMap<u64, Known>,
     s: &Setting<'_>,
 ) {
-    let at: HashMap<u64, usize> = chunks
+    let at: Map<u64, usize> = chunks
         .iter()
         .enumerate()
         .map(|(i, c)| (c.start, i))
@@ -557,7 +557,7 @@ fn store_of(c: &Chunk) -> Option<Access16> {
 struct Making<'a> {
     graph: &'a [crate::ir::Node],
     out: Quads,
-    of: HashMap<Id, Quad>,
+    of: Map<Id, Quad>,
 }
 
 impl Making<'_> {
@@ -682,7 +682,7 @@ fn take_in(c: &mut Chunk, facts: Facts16) {
             None => (lanes[st.lo as usize], lanes[st.hi as usize]) = (true, true),
         }
     }
-    let mut loads: HashMap<Id, (Access16, Found)> = HashMap::new();
+    let mut loads: Map<Id, (Access16, Found)> = Map::default();
     for at in (0..n).rev() {
         let node = &c.graph[at];
         let needed = lanes[at] || !pure(node.op);
@@ -730,7 +730,7 @@ fn take_in(c: &mut Chunk, facts: Facts16) {
     let mut m = Making {
         graph: &c.graph,
         out: Quads::default(),
-        of: HashMap::new(),
+        of: Map::default(),
     };
     for at in 0..n {
         let (node, id) = (&c.graph[at], at as Id);
