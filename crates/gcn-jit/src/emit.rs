@@ -221,6 +221,13 @@ pub(crate) struct Bank {
     pub busy: u32,
 }
 
+impl Bank {
+    fn holds(&self, id: Id) -> bool {
+        let part = (id, 0);
+        self.at.contains_key(&part) || self.spilled.contains_key(&part)
+    }
+}
+
 /// An operation on vectors with its operands.
 #[derive(Clone, Copy)]
 struct VOp {
@@ -398,7 +405,7 @@ impl Emit<'_> {
         roots.extend(c.sgprs.iter().map(|w| w.1));
         roots.extend(c.scc);
         roots.extend(&c.guards);
-        if let Some(s) = &c.store {
+        for s in c.store.iter().chain(&c.stores) {
             roots.extend([s.lo, s.hi]);
             roots.extend(&s.data);
         }
@@ -564,7 +571,7 @@ impl Emit<'_> {
             }
         }
         let end = ops.len() as u32;
-        if let Some(s) = &c.store {
+        for s in c.store.iter().chain(&c.stores) {
             for &a in [s.lo, s.hi].iter().chain(&s.data) {
                 uses[a as usize].push(end);
             }
@@ -753,6 +760,7 @@ impl Emit<'_> {
         let vectors = !self.ops.is_empty()
             || !c.rows.is_empty()
             || c.store.is_some()
+            || !c.stores.is_empty()
             || c.whole.is_some()
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
         self.looped = self.ops.len() >= LOOP;
@@ -768,6 +776,7 @@ impl Emit<'_> {
             }
         }
         // Nothing fails from here on.
+        self.waiting_stores();
         self.commit_pinned();
         self.quad_writes();
         if let Some(key) = c.fp.filter(|&k| k != self.default) {

@@ -95,6 +95,8 @@ pub struct Chunk {
     pub sgprs: Vec<(u8, Id)>,
     pub scc: Option<Id>,
     pub store: Option<Store>,
+    /// Stores that happen one after the other when all lanes have loaded what the chunk loads. Their addresses are linear.
+    pub stores: Vec<Store>,
     /// Dwords that go side by side to the address plus the constant.
     pub rows: Vec<(Id, i32, Id)>,
     /// The last instruction, where a helper does it.
@@ -230,30 +232,18 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
         }
     }
     let alive = liveness(&known, s);
-    let mut chunks = Vec::new();
-    let mut b = Builder::new(s);
-    let pcs: Vec<u64> = known.keys().copied().collect();
-    for (i, &pc) in pcs.iter().enumerate() {
-        let k = &known[&pc];
-        let next = pc + k.insn.len as u64;
-        if b.insns > 0 && (leaders.contains(&pc) || b.end != pc) {
-            b.finish(Tail::Jump(b.end), &alive, &mut chunks);
-        }
-        if b.insns >= CHUNK {
-            b.finish(Tail::Jump(b.end), &alive, &mut chunks);
-        }
-        if leaders.contains(&pc) || b.end != pc {
-            b.known.clear();
-        }
-        if b.insns == 0 {
-            b.start = pc;
-            b.end = pc;
-        }
-        b.step(pc, k, &alive, &mut chunks);
-        let last = pcs.get(i + 1).is_none_or(|&n| n != next);
-        if b.insns > 0 && last {
-            let to = b.end;
-            b.finish(Tail::Jump(to), &alive, &mut chunks);
+    let mut chunks = cut(&known, &leaders, &alive, s, None);
+    if s.linear {
+        // Once to find out what is linear, and again with that.
+        let facts = linear::facts(&chunks, entry, &known, s);
+        let at = chunks.iter().map(|c| c.start).zip(facts.iter().cloned());
+        let at: Map<u64, linear::Facts16> = at.collect();
+        let mut again = cut(&known, &leaders, &alive, s, Some(&at));
+        let more = linear::facts(&again, entry, &known, s);
+        if linear::take(&mut again, more) {
+            chunks = again;
+        } else {
+            linear::take(&mut chunks, facts);
         }
     }
     // What is gone to and not there is left to the dispatcher.
@@ -285,6 +275,7 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             sgprs: Vec::new(),
             scc: None,
             store: None,
+            stores: Vec::new(),
             rows: Vec::new(),
             whole: None,
             guards: Vec::new(),
@@ -293,13 +284,50 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             quads: Default::default(),
         });
     }
-    if s.linear {
-        linear::apply(&mut chunks, entry, &known, s);
-    }
     let needs = alive.get(&entry).map_or(([true; 256], !0), |a| {
         (a.v.map(|live| live != Live::No), a.s)
     });
     Unit { chunks, needs }
+}
+
+/// The chunks of what is known.
+fn cut(
+    known: &BTreeMap<u64, Known>,
+    leaders: &BTreeSet<u64>,
+    alive: &Map<u64, Alive>,
+    s: &Setting<'_>,
+    linear: Option<&Map<u64, linear::Facts16>>,
+) -> Vec<Chunk> {
+    let mut chunks = Vec::new();
+    let mut b = Builder {
+        linear,
+        ..Builder::new(s)
+    };
+    let pcs: Vec<u64> = known.keys().copied().collect();
+    for (i, &pc) in pcs.iter().enumerate() {
+        let k = &known[&pc];
+        let next = pc + k.insn.len as u64;
+        if b.insns > 0 && (leaders.contains(&pc) || b.end != pc) {
+            b.finish(Tail::Jump(b.end), alive, &mut chunks);
+        }
+        if b.insns >= CHUNK {
+            b.finish(Tail::Jump(b.end), alive, &mut chunks);
+        }
+        if leaders.contains(&pc) || b.end != pc {
+            b.known.clear();
+        }
+        if b.insns == 0 {
+            b.start = pc;
+            b.end = pc;
+        }
+        b.step(pc, k, alive, &mut chunks);
+        let last = pcs.get(i + 1).is_none_or(|&n| n != next);
+        if b.insns > 0 && last {
+            let to = b.end;
+            b.finish(Tail::Jump(to), alive, &mut chunks);
+        }
+    }
+    chunks
 }
 
 /// A chunk being made.
@@ -321,6 +349,9 @@ struct Builder<'a> {
     /// Scalar registers whose values are known at the chunk's start.
     known: Map<u8, u32>,
     store: Option<Store>,
+    stores: Vec<Store>,
+    /// What is linear where chunks begin, once that has been found out.
+    linear: Option<&'a Map<u64, linear::Facts16>>,
     /// Rows that the chunk has read, and those that it writes at its end.
     row_loads: Vec<(Id, i32)>,
     rows: Vec<(Id, i32, Id)>,
@@ -371,6 +402,8 @@ struct Changes {
     jump: Option<(Option<Id>, u64)>,
     signal: Option<Signal>,
     store: Option<Store>,
+    /// Stores wait until all lanes have loaded: this one, or those before a load.
+    waits: bool,
     rows: Vec<(Id, i32, Id)>,
     whole: Option<Whole>,
     /// VGPRs that the helper writes.
@@ -401,6 +434,8 @@ impl<'a> Builder<'a> {
             scc: None,
             known: Map::default(),
             store: None,
+            stores: Vec::new(),
+            linear: None,
             row_loads: Vec::new(),
             rows: Vec::new(),
             whole: None,
@@ -484,6 +519,7 @@ impl<'a> Builder<'a> {
             sgprs,
             scc,
             store: self.store.take(),
+            stores: std::mem::take(&mut self.stores),
             rows: std::mem::take(&mut self.rows),
             whole: self.whole.take(),
             guards: std::mem::take(&mut self.guards),
@@ -527,7 +563,10 @@ impl<'a> Builder<'a> {
         if changes.scc.is_some() {
             self.scc = changes.scc;
         }
-        if changes.store.is_some() {
+        if changes.waits {
+            self.stores.extend(self.store.take());
+            self.stores.extend(changes.store);
+        } else if changes.store.is_some() {
             self.store = changes.store;
         }
         for row in changes.rows {
@@ -561,6 +600,7 @@ impl<'a> Builder<'a> {
                 sgprs: Vec::new(),
                 scc: None,
                 store: None,
+                stores: Vec::new(),
                 rows: Vec::new(),
                 whole: None,
                 guards: vec![cut],
@@ -750,8 +790,16 @@ impl<'a> Builder<'a> {
                     continue;
                 }
                 Op::Load(space, offset) => {
-                    if self.store.is_some() {
+                    let lds = |space: Space| space == Space::Lds;
+                    let mut before = self.store.iter().chain(&self.stores);
+                    if before.any(|s| lds(s.space) == lds(space)) {
                         return Err(Not::Here);
+                    }
+                    if let Some(store) = &self.store {
+                        if !self.linear(&[store]) {
+                            return Err(Not::Here);
+                        }
+                        out.waits = true;
                     }
                     if let Val::Row(address, plus) = vals[node.args[0] as usize] {
                         if node.out.bits() != 32 {
@@ -1018,6 +1066,7 @@ impl<'a> Builder<'a> {
                         && self.row_loads.is_empty()
                         && self.g.nodes.iter().any(|n| matches!(n.op, I::Group { .. }));
                     if self.store.is_some()
+                        || !self.stores.is_empty()
                         || group
                         || self.row_loads.iter().any(read)
                         || self.rows.iter().any(other)
@@ -1030,7 +1079,8 @@ impl<'a> Builder<'a> {
                     if !self.rows.is_empty() {
                         return Err(Not::Here);
                     }
-                    if self.loads || self.store.is_some() {
+                    out.waits |= self.loads || self.store.is_some() || !self.stores.is_empty();
+                    if out.waits && self.linear.is_none() {
                         return Err(Not::Here);
                     }
                     if when.is_some() || !vector {
@@ -1086,6 +1136,14 @@ impl<'a> Builder<'a> {
                 _ => return Err(Not::Ever),
             }
         }
+        if out.waits
+            && let Some(store) = &out.store
+        {
+            let all: Vec<&Store> = self.store.iter().chain([store]).collect();
+            if !self.linear(&all) {
+                return Err(Not::Here);
+            }
+        }
         // Guards of lanes count where these are on.
         for g in &mut out.guards {
             if self.g.get(*g).vec {
@@ -1119,6 +1177,12 @@ impl<'a> Builder<'a> {
             return Err(Not::Here);
         }
         Ok(out)
+    }
+
+    /// Whether the addresses of stores are linear.
+    fn linear(&self, stores: &[&Store]) -> bool {
+        let facts = self.linear.and_then(|at| at.get(&self.start));
+        facts.is_some_and(|facts| linear::stores(&self.g.nodes, facts, stores))
     }
 
     /// Notes how MXCSR must stand for an operation.

@@ -20,6 +20,8 @@ impl Emit<'_> {
                 let k = self.kdefine(vop.id);
                 self.a.kload16(k, m);
             }
+            // It may have been loaded as it is.
+            I::Pair if self.z.holds(vop.id) => {}
             I::Pair => self.combine(vop.id, x, y),
             I::Lo | I::Hi => {
                 let (p, q) = (self.wreg(x, 0), {

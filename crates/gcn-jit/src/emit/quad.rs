@@ -22,6 +22,8 @@ pub(crate) struct Quads {
     last: Vec<usize>,
     holds: [Option<Quad>; MOST as usize],
     outs: Vec<Out>,
+    /// What waiting stores are to write.
+    kept: Vec<Kept>,
     /// The chunk is left for code that knows nothing of quads.
     leave: Option<Label>,
 }
@@ -34,6 +36,26 @@ struct Out {
     mask: u8,
     range: Option<u16>,
 }
+
+/// A part of the data of a waiting store: of which one and which slice, in a register or in memory.
+#[derive(Clone, Copy)]
+struct Kept {
+    store: usize,
+    slice: u8,
+    reg: Option<u8>,
+    slot: u16,
+}
+
+impl Quads {
+    /// The registers that waiting stores' data are in.
+    pub(super) fn kept(&self) -> u32 {
+        let regs = self.kept.iter().filter_map(|k| k.reg);
+        regs.fold(0, |b, r| b | 1 << r)
+    }
+}
+
+/// The registers of a slice that waiting stores' data may take.
+const KEPT: usize = 2;
 
 /// The elements of an access, in order from an address that one register and a constant have.
 fn place(offset: i32) -> Mem {
@@ -603,6 +625,9 @@ impl Emit<'_> {
             }
             return;
         }
+        if (bytes, count) == (4, 2) && self.load_whole(&parts, offset, address) {
+            return;
+        }
         let (t, u) = match count {
             1 => (0, 0),
             _ => {
@@ -628,13 +653,126 @@ impl Emit<'_> {
         self.load_elements(bytes, &data, place(offset), t, u);
     }
 
-    pub(super) fn linear_store(&mut self, s: &Store, address: u16, offset: i32) {
-        self.let_go();
+    /// Loads of two dwords a lane that are one 64-bit value to all who need them: they lie as this does.
+    fn load_whole(&mut self, parts: &[Option<Id>], offset: i32, address: u16) -> bool {
+        let [Some(lo), Some(hi)] = *parts else {
+            return false;
+        };
+        let graph = &self.c.graph;
+        let whole = |n: &Node| n.op == I::Pair && n.args[..2] == [lo, hi];
+        let Some(pair) = graph.iter().position(whole) else {
+            return false;
+        };
+        let at = |&pos: &u32| self.ops.get(pos as usize).map(|o| o.id);
+        let mut uses = self.uses[lo as usize].iter().chain(&self.uses[hi as usize]);
+        if !uses.all(|pos| at(pos) == Some(pair as Id)) || self.uses[pair].is_empty() {
+            return false;
+        }
+        let regs = [0, 1].map(|part| {
+            let d = self.define(pair as Id, part);
+            self.hold(d);
+            d
+        });
+        self.base_of(address);
+        for (k, d) in regs.into_iter().enumerate() {
+            let from = Rm::M(place(offset + 64 * k as i32));
+            self.a.z(op::MOVDQU32, d, 0, from);
+        }
+        true
+    }
+
+    /// The registers of what a store writes.
+    fn store_data(&mut self, s: &Store) -> Vec<u8> {
         let mut data = Vec::new();
         for &d in &s.data {
-            let r = self.zreg(d, 0);
-            self.hold(r);
-            data.push(r);
+            for part in 0..1 + (s.bytes == 8) as u8 {
+                let r = self.zreg(d, part);
+                self.hold(r);
+                data.push(r);
+            }
+        }
+        data
+    }
+
+    /// What waiting stores will write of the current slice is put by.
+    pub(super) fn keep_stores(&mut self) {
+        let c = self.c;
+        if c.stores.is_empty() {
+            return;
+        }
+        self.let_go();
+        let parts = |s: &Store| s.data.len() * if s.bytes == 8 { 2 } else { 1 };
+        let few = c.stores.iter().map(parts).sum::<usize>() <= KEPT && !self.looped;
+        for (store, s) in c.stores.iter().enumerate() {
+            for r in self.store_data(s) {
+                let mut kept = Kept {
+                    store,
+                    slice: self.slice,
+                    reg: Some(r),
+                    slot: 0,
+                };
+                if !few {
+                    kept.reg = None;
+                    kept.slot = self.next_slot;
+                    self.next_slot += if self.looped { 4 } else { 1 };
+                    let to = self.kept_back(kept.slot);
+                    self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(to));
+                }
+                self.quads.kept.push(kept);
+            }
+            self.let_go();
+        }
+    }
+
+    /// The waiting stores, one after the other. Nothing fails from the first on.
+    pub(super) fn waiting_stores(&mut self) {
+        let c = self.c;
+        let all = std::mem::take(&mut self.quads.kept);
+        for (n, s) in c.stores.iter().enumerate() {
+            let (address, offset) = c.quads.stores[n];
+            let turn = |e: &mut Self, exec: Mem| {
+                e.a.kload16(K_EXEC, exec);
+                e.z = Bank::default();
+                e.k = Bank::default();
+                e.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
+                e.quads.kept = all.clone();
+                e.let_go();
+                let mut data = Vec::new();
+                let slice = e.slice;
+                for k in all.iter().filter(|k| k.store == n && k.slice == slice) {
+                    let r = k.reg.unwrap_or_else(|| {
+                        let r = e.temp();
+                        let from = e.kept_back(k.slot);
+                        e.a.z(op::MOVDQU32, r, 0, Rm::M(from));
+                        r
+                    });
+                    e.hold(r);
+                    data.push(r);
+                }
+                e.store_parts(s.bytes, &data, address, offset);
+            };
+            self.turns(turn, |_| ());
+        }
+        self.quads.kept.clear();
+        self.let_go();
+    }
+
+    /// Stores registers at a linear address.
+    fn store_parts(&mut self, bytes: u8, data: &[u8], address: u16, offset: i32) {
+        if bytes == 8 {
+            self.base_of(address);
+            let q = E {
+                w: 1,
+                ..op::MOVDQU32_ST
+            };
+            let k = self.ktemp();
+            self.a.kshiftr(k, K_EXEC, 8);
+            for (part, &r) in data.iter().enumerate() {
+                let on = if part == 0 { K_EXEC } else { k };
+                let to = Rm::M(place(offset + 64 * part as i32));
+                self.a.zk(q, r, 0, to, keep(on));
+            }
+            return;
         }
         let (t, u) = if data.len() > 1 {
             let t = self.temp();
@@ -646,7 +784,13 @@ impl Emit<'_> {
             (0, 0)
         };
         self.base_of(address);
-        self.store_elements(s.bytes, &data, place(offset), t, u);
+        self.store_elements(bytes, data, place(offset), t, u);
+    }
+
+    pub(super) fn linear_store(&mut self, s: &Store, address: u16, offset: i32) {
+        self.let_go();
+        let data = self.store_data(s);
+        self.store_parts(s.bytes, &data, address, offset);
         self.let_go();
     }
 }

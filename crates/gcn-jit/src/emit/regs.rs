@@ -111,6 +111,7 @@ impl Emit<'_> {
             (Some(store), None) => self.store_slice(store),
             _ => {}
         }
+        self.keep_stores();
         if let Some(w) = &c.whole {
             self.stage(w);
         }
@@ -219,7 +220,7 @@ impl Emit<'_> {
     }
 
     /// Where a value waits until nothing can fail: a place for each slice.
-    fn kept_back(&self, slot: u16) -> Mem {
+    pub(super) fn kept_back(&self, slot: u16) -> Mem {
         if self.looped {
             return self.by_slice(vslot_mem(slot));
         }
@@ -444,7 +445,7 @@ impl Emit<'_> {
             .pinned
             .iter()
             .filter_map(|p| p.reg)
-            .fold(0, |b, r| b | 1u32 << r);
+            .fold(self.quads.kept(), |b, r| b | 1u32 << r);
     }
 
     // ---- opmasks ----

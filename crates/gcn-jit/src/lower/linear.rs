@@ -91,6 +91,8 @@ pub struct Quads {
     pub addresses: Vec<Address>,
     /// The address of the chunk's store and a constant.
     pub store: Option<(u16, i32)>,
+    /// Those of the stores that wait.
+    pub stores: Vec<(u16, i32)>,
     /// VGPRs that take linear values in all 64 lanes.
     pub writes: Vec<(u16, Quad, i32)>,
     /// What the chunk relies on.
@@ -386,13 +388,13 @@ fn behind(c: &Chunk, facts: &Facts16, known: &BTreeMap<u64, Known>) -> Facts16 {
     after
 }
 
-/// Finds out what is linear at each chunk's start, from what is at the entry, and takes it into the chunks.
-pub(super) fn apply(
-    chunks: &mut [Chunk],
+/// What is linear at each chunk's start, from what is at the entry.
+pub(super) fn facts(
+    chunks: &[Chunk],
     entry: u64,
     known: &BTreeMap<u64, Known>,
     s: &Setting<'_>,
-) {
+) -> Vec<Facts16> {
     let at: Map<u64, usize> = chunks
         .iter()
         .enumerate()
@@ -453,11 +455,25 @@ pub(super) fn apply(
             }
         }
     }
-    for (c, facts) in chunks.iter_mut().zip(before) {
-        if !matches!(c.tail, Tail::Interpret { .. } | Tail::Leave) {
-            take_in(c, facts.unwrap_or_default());
+    before.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+/// Takes what is linear into the chunks. `false` where a store that must be linear is not.
+pub(super) fn take(chunks: &mut [Chunk], facts: Vec<Facts16>) -> bool {
+    for (c, facts) in chunks.iter_mut().zip(facts) {
+        let plain = !matches!(c.tail, Tail::Interpret { .. } | Tail::Leave);
+        if plain && !take_in(c, facts) {
+            return false;
         }
     }
+    true
+}
+
+/// Whether the addresses of stores are linear in a graph under construction.
+pub(super) fn stores(graph: &[crate::ir::Node], facts: &Facts16, stores: &[&Store]) -> bool {
+    let lin = values(graph, facts);
+    let linear = |s: &&Store| address(graph, &lin, store_of(s)).is_some();
+    stores.iter().all(linear)
 }
 
 /// The elements of a memory access.
@@ -541,8 +557,8 @@ fn load_of(n: &crate::ir::Node) -> Option<Access16> {
     }
 }
 
-fn store_of(c: &Chunk) -> Option<Access16> {
-    c.store.as_ref().map(|s| Access16 {
+fn store_of(s: &Store) -> Access16 {
+    Access16 {
         space: s.space,
         lo: s.lo,
         hi: s.hi,
@@ -550,7 +566,7 @@ fn store_of(c: &Chunk) -> Option<Access16> {
         bytes: s.bytes,
         count: s.data.len() as u8,
         need: 2,
-    })
+    }
 }
 
 /// Quads under construction.
@@ -641,11 +657,19 @@ impl Making<'_> {
 }
 
 /// Takes what is linear out of a chunk's graph into its quads.
-fn take_in(c: &mut Chunk, facts: Facts16) {
+fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
     let lin = values(&c.graph, &facts);
     let n = c.graph.len();
     let writes = linear_writes(c, &lin);
-    let store = store_of(c).and_then(|a| Some((a, address(&c.graph, &lin, a)?)));
+    let find = |st: &Store| {
+        let a = store_of(st);
+        Some((a, address(&c.graph, &lin, a)?))
+    };
+    let store = c.store.as_ref().and_then(find);
+    let waiting: Option<Vec<(Access16, Found)>> = c.stores.iter().map(find).collect();
+    let Some(waiting) = waiting else {
+        return false;
+    };
     // What is needed as a quad, and what for each lane.
     let (mut want, mut lanes) = (vec![false; n], vec![false; n]);
     for &(i, _) in &writes {
@@ -669,18 +693,24 @@ fn take_in(c: &mut Chunk, facts: Facts16) {
     if let Tail::Branch { when, .. } = c.tail {
         lanes[when as usize] = true;
     }
-    if let Some(st) = &c.store {
+    for st in c.store.iter().chain(&c.stores) {
         for &d in &st.data {
             lanes[d as usize] = true;
         }
-        match store {
-            Some((_, Found { lo, hi, .. })) => {
-                want[lo as usize] = true;
-                want[hi as usize] |= st.space != Space::Lds;
-                lanes[hi as usize] |= st.space == Space::Lds;
-            }
-            None => (lanes[st.lo as usize], lanes[st.hi as usize]) = (true, true),
-        }
+    }
+    for &(a, Found { lo, hi, .. }) in store.iter().chain(&waiting) {
+        want[lo as usize] = true;
+        let high = if a.space == Space::Lds {
+            &mut lanes
+        } else {
+            &mut want
+        };
+        high[hi as usize] = true;
+    }
+    if let Some(st) = &c.store
+        && store.is_none()
+    {
+        (lanes[st.lo as usize], lanes[st.hi as usize]) = (true, true);
     }
     let mut loads: Map<Id, (Access16, Found)> = Map::default();
     for at in (0..n).rev() {
@@ -791,6 +821,10 @@ fn take_in(c: &mut Chunk, facts: Facts16) {
         }
     }
     let to = store.map(|(a, found)| (m.address(a, found), found.offset));
+    for (a, found) in waiting {
+        let to = (m.address(a, found), found.offset);
+        m.out.stores.push(to);
+    }
     for &(i, step) in &writes {
         let q = m.quad(c.vgprs[i].1);
         m.out.ops[q as usize].stored = true;
@@ -829,24 +863,37 @@ fn take_in(c: &mut Chunk, facts: Facts16) {
             broadcast: step == 0,
         };
     }
-    if out.store.is_some()
-        && let Some(st) = &mut c.store
-    {
-        // The address is not needed any more.
-        let zero = n as Id;
+    // The addresses of linear stores are not needed any more.
+    let linear = out.store.is_some();
+    let stores = (c.store.iter_mut().filter(|_| linear)).chain(&mut c.stores);
+    let zero = n as Id;
+    for st in stores {
         (st.lo, st.hi) = (zero, zero);
-        c.graph.push(crate::ir::Node {
-            op: I::Const(0),
-            ty: Ty::B64,
-            out: Ty::B64,
-            vec: false,
-            args: [0; 3],
-        });
+        // A 64-bit value as a whole goes to memory as it is.
+        let halves = |lo: Id, hi: Id| {
+            let (lo, hi) = (&c.graph[lo as usize], &c.graph[hi as usize]);
+            let whole = (lo.op, hi.op) == (I::Lo, I::Hi) && lo.args[0] == hi.args[0];
+            (whole && lo.vec).then_some(lo.args[0])
+        };
+        if let [lo, hi] = st.data[..]
+            && st.bytes == 4
+            && let Some(whole) = halves(lo, hi)
+        {
+            (st.bytes, st.data) = (8, vec![whole]);
+        }
     }
+    c.graph.push(crate::ir::Node {
+        op: I::Const(0),
+        ty: Ty::B64,
+        out: Ty::B64,
+        vec: false,
+        args: [0; 3],
+    });
     let written: Vec<u16> = out.writes.iter().map(|w| w.0).collect();
     c.vgprs.retain(|w| !written.contains(&w.0));
     out.facts = facts;
     c.quads = out;
+    true
 }
 
 /// Whether a value that lanes need is better made of a quad.
