@@ -14,6 +14,8 @@ mod fast;
 
 mod ir;
 mod lower;
+mod profile;
+mod rare;
 mod whole;
 
 use ctx::Ctx;
@@ -31,6 +33,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use profile::ticks;
+pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost};
+
 /// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
 const SLICE: u64 = 1 << 18;
 
@@ -45,6 +50,12 @@ struct Compiled {
     /// The code that it was made of, and the session in which this was last found to be so.
     words: Vec<(u64, u32)>,
     seen: u64,
+    /// What the code points at.
+    _calls: Vec<Box<rare::Call>>,
+    /// Where constants follow the code.
+    end: usize,
+    /// What it was compiled for.
+    key: Key,
 }
 
 /// What code depends on beside its bytes: its address, MODE, the VGPRs of the wave.
@@ -105,6 +116,8 @@ pub struct Jit {
     check: bool,
     /// Float exceptions are seen by the program, which the interpreter records.
     recorded: Option<bool>,
+    /// What is counted, if it is to.
+    counts: Option<Box<profile::Counts>>,
 }
 
 // SAFETY: the context's raw pointers are set at the beginning of each run and used during it only.
@@ -336,6 +349,16 @@ extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
+/// Evaluates what a short way is not right for. Not 0: the interpreter must run the chunk.
+extern "sysv64" fn rare(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`; and `what` is the address of a call that the unit keeps whose code called this.
+    let (ctx, call) = unsafe {
+        let (ctx, _) = parts(ctx);
+        (ctx, &*(what as *const rare::Call))
+    };
+    !call.run(&mut ctx.data, ctx.lanes_on) as u64
+}
+
 /// What is known of a target's rows, found out once a process.
 fn facts(target: Target) -> &'static FactTable {
     static FACTS: [OnceLock<FactTable>; TABLES] = [const { OnceLock::new() }; TABLES];
@@ -378,6 +401,7 @@ impl Jit {
         ctx.interpret = interpret as *const () as usize;
         ctx.load = load as *const () as usize;
         ctx.store = store as *const () as usize;
+        ctx.rare = rare as *const () as usize;
         ctx.whole = whole::whole as *const () as usize;
         ctx.range = range as *const () as usize;
         Jit {
@@ -393,7 +417,29 @@ impl Jit {
             looks: false,
             check: false,
             recorded: None,
+            counts: None,
         }
+    }
+
+    /// An engine that counts what it does, for [`Jit::report`].
+    pub fn counting() -> Jit {
+        Jit {
+            counts: Some(Box::default()),
+            ..Jit::new()
+        }
+    }
+
+    /// What it has compiled, and counted if it is to.
+    pub fn report(&self) -> Report {
+        let counts = self.counts.as_deref();
+        let mut report = counts.map(|c| c.before.clone()).unwrap_or_default();
+        for (n, unit) in self.units.iter().enumerate() {
+            report.join(Report {
+                units: vec![unit.look(counts.map_or(&[], |c| c.of(n)))],
+                ..Report::default()
+            });
+        }
+        report
     }
 
     /// An engine that compares each chunk with the interpreter and panics where they differ. Memory that others write
@@ -435,7 +481,7 @@ impl Jit {
         };
         let unit = lower::unit(pc, &setting);
         let key = |pc: u64| (pc, wave.mode, vgprs, entry);
-        let Some(emitted) = emit::emit(&unit, wave.mode) else {
+        let Some(emitted) = emit::emit(&unit, wave.mode, self.counts.is_some()) else {
             if setting.linear {
                 return self.compile(pc, wave, machine, entry, false);
             }
@@ -488,6 +534,9 @@ impl Jit {
             chunks,
             words,
             seen,
+            _calls: emitted.calls,
+            end: emitted.end,
+            key: key(pc),
         });
         self.stats.compiling += begun.elapsed();
     }
@@ -505,10 +554,27 @@ impl Jit {
         fuel: &mut u64,
     ) -> Option<Stop> {
         if *fuel == 0 {
-            return Some(Stop::Limit);
+            // It may have ended already.
+            return Some(self.interp.run(wave, machine, fuel));
         }
         let mut one = 1;
+        let counted = self
+            .counts
+            .as_ref()
+            .map(|_| (wave.pc, wave.exec(), ticks()));
         let stop = self.interp.run(wave, machine, &mut one);
+        if let (Some(counts), Some((pc, exec, begun))) = (&mut self.counts, counted) {
+            counts
+                .before
+                .interpreted
+                .entry(pc)
+                .or_default()
+                .add(&Tally {
+                    times: 1 - one,
+                    lanes: (1 - one) * exec.count_ones() as u64,
+                    ticks: ticks().wrapping_sub(begun),
+                });
+        }
         self.stats.interpreted += 1 - one;
         *fuel -= 1 - one;
         match stop {
@@ -532,6 +598,9 @@ impl Engine for Jit {
 
     fn forget(&mut self) {
         self.interp.forget();
+        if self.counts.is_some() {
+            self.counts = Some(Box::new(profile::Counts::behind(self.report())));
+        }
         self.units.clear();
         self.recorded = None;
         self.places.clear();
@@ -621,6 +690,9 @@ impl Jit {
             };
             ctx.host = &mut host as *mut Host<'_, '_> as usize;
             let base = compiled.code.as_ptr();
+            if let Some(counts) = &mut self.counts {
+                counts.begin(unit as usize, compiled.chunks.len(), ctx);
+            }
             // SAFETY: the code is that of a unit, whose first bytes are a function of this signature; `at` is where one
             // of its chunks begins. It touches the context, the wave's registers, LDS within `lds_bytes` and guest
             // memory whose pages it has looked up, all of which outlive the call.
@@ -629,6 +701,17 @@ impl Jit {
                     std::mem::transmute(base);
                 enter(ctx, base.add(at as usize))
             };
+            if let Some(counts) = &mut self.counts {
+                // What is run again, by the interpreter or later, did not happen.
+                let failed = matches!(host.stop, Some(Stop::Retry | Stop::Fault(_)));
+                let again = match why & 0xff {
+                    emit::EXIT_RESTART => true,
+                    emit::EXIT_STOP => failed,
+                    _ => false,
+                };
+                let undone = again.then_some(((why >> 8) as usize, wave.exec()));
+                counts.end(unit as usize, &self.ctx, undone);
+            }
             let spent = (given - self.ctx.fuel) as u64;
             *fuel -= spent;
             self.stats.interpreted += host.interpreted;
@@ -782,15 +865,41 @@ fn check(
     panic!("compiled code differs after {:#x}:\n{text}", from.pc);
 }
 
+impl Compiled {
+    /// What there is to see of it.
+    fn look(&self, tallies: &[Tally]) -> UnitCode {
+        let mut pieces: Vec<Piece> = Vec::with_capacity(self.chunks.len());
+        for (n, &(start, end, at, instructions)) in self.chunks.iter().enumerate() {
+            pieces.push(Piece {
+                start: start & !3,
+                end,
+                instructions,
+                code: at..self.end,
+                tally: tallies.get(n).copied().unwrap_or_default(),
+            });
+        }
+        pieces.sort_by_key(|p| p.code.start);
+        for n in 1..pieces.len() {
+            pieces[n - 1].code.end = pieces[n].code.start;
+        }
+        UnitCode {
+            mode: self.key.1,
+            vgprs: self.key.2,
+            code: self.code.to_vec(),
+            pieces,
+        }
+    }
+}
+
 /// Compiled code that outlives dispatches: engines take it up again where the last ones left it.
 #[derive(Clone, Default)]
-pub struct Cache(Arc<Mutex<Vec<Jit>>>);
+pub struct Cache(Arc<Mutex<Vec<Jit>>>, bool);
 
 impl Cache {
     /// An engine that knows what one before it has compiled. Code that has changed since is compiled anew.
     pub fn engine(&self) -> Kept {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut jit = kept.unwrap_or_default();
+        let mut jit = kept.unwrap_or_else(|| if self.1 { Jit::counting() } else { Jit::new() });
         jit.session += 1;
         jit.recorded = None;
         jit.interp.forget();
@@ -802,6 +911,20 @@ impl Cache {
 }
 
 impl Cache {
+    /// One whose engines count what they do, for [`Cache::report`].
+    pub fn counting() -> Cache {
+        Cache(Arc::default(), true)
+    }
+
+    /// What its engines have compiled, and counted if they are to; but those that are at work now.
+    pub fn report(&self) -> Report {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().fold(Report::default(), |mut all, jit| {
+            all.join(jit.report());
+            all
+        })
+    }
+
     /// What all its engines have done, but those that are at work now.
     pub fn stats(&self) -> JitStats {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

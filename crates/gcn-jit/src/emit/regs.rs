@@ -40,7 +40,7 @@ impl Emit<'_> {
             && !critical.is_empty()
             && critical.len() <= 4
             && !self.looped
-            && c.whole.is_none();
+            && self.whole().is_none();
         let turn = |e: &mut Self, exec: Mem| e.slice_code(exec, &critical, fallible, keep);
         let end = |e: &mut Self| e.turn_ballots();
         self.turns(turn, end);
@@ -106,15 +106,15 @@ impl Emit<'_> {
             let (address, offset, value) = c.rows[row];
             self.store_row(address, offset, value);
         }
-        match (&c.store, c.quads.store) {
-            (Some(store), Some((address, offset))) => self.linear_store(store, address, offset),
-            (Some(store), None) => self.store_slice(store),
-            _ => {}
+        match (self.whole(), &c.store, c.quads.store) {
+            (Some(w), ..) => self.stage(&w),
+            (None, Some(store), Some((address, offset))) => {
+                self.linear_store(store, address, offset);
+            }
+            (None, Some(store), None) => self.store_slice(store),
+            (None, None, _) => {}
         }
         self.keep_stores();
-        if let Some(w) = &c.whole {
-            self.stage(w);
-        }
     }
 
     /// In the loop each slice's bits are put in below, so that the ones before move on.
@@ -137,11 +137,14 @@ impl Emit<'_> {
         (0..c.vgprs.len())
             .filter(|&i| {
                 let v = c.vgprs[i].0;
-                c.graph
-                    .iter()
-                    .enumerate()
-                    .any(|(at, n)| n.op == I::VIn(v) && !self.uses[at].is_empty())
-                    || c.quads.ops.iter().any(|q| q.op == Q::Vgpr(v))
+                let read = |(at, n): (usize, &Node)| match n.op {
+                    I::VIn(n) => n == v && !self.uses[at].is_empty(),
+                    I::LaneIn(n) | I::LanesIn(n) => n == v,
+                    I::VgprAt => true,
+                    _ => false,
+                };
+                let quad = c.quads.ops.iter().any(|q| q.op == Q::Vgpr(v));
+                self.precise || quad || c.graph.iter().enumerate().any(read)
             })
             .collect()
     }
@@ -244,6 +247,9 @@ impl Emit<'_> {
     pub(super) fn release(&mut self, vop: &VOp) {
         let mut ids = vec![vop.id];
         ids.extend_from_slice(&vop.args);
+        if vop.commit.is_none() {
+            ids.extend_from_slice(self.leaves(vop.id));
+        }
         if let I::Group { .. } | I::LinearGroup { .. } = self.node(vop.id).op {
             return;
         }

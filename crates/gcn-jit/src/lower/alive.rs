@@ -25,6 +25,8 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
         everything: program.untold
             || changes(&insn, !matches!(flow, Flow::Branch { links: false, .. })),
     };
+    // DPP leaves the bits of lanes without a source in masks.
+    let mixed = Modifiers::new(&insn).dpp.is_some();
     for a in facts.accesses(&insn) {
         let range = a.first..a.first + a.count as u16;
         if a.anywhere {
@@ -47,7 +49,9 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
                     if bits & (bit(EXEC) | bit(EXEC + 1)) != 0 {
                         k.exec = exec_change(&insn, program);
                     }
-                    if !a.partial {
+                    if mixed {
+                        k.sreads |= bits;
+                    } else if !a.partial {
                         k.swrites |= bits;
                     }
                 }

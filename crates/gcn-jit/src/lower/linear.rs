@@ -343,6 +343,11 @@ fn pure(op: I) -> bool {
             | I::ShrLane
             | I::Alu(_)
             | I::Part(_)
+            | I::LaneIn(_)
+            | I::LanesIn(_)
+            | I::VgprAt
+            | I::Shuffle(_)
+            | I::Rare(_)
     )
 }
 
@@ -424,7 +429,7 @@ pub(super) fn facts(
                     Tail::Jump(pc) => [Some(pc), None],
                     Tail::Branch { taken, next, .. } => [Some(taken), Some(next)],
                     Tail::Interpret { .. } | Tail::Barrier => [Some(c.end), None],
-                    Tail::End | Tail::Leave => [None, None],
+                    Tail::End | Tail::Leave | Tail::Indirect(_) => [None, None],
                 };
                 for pc in to.into_iter().flatten() {
                     let Some(&j) = at.get(&pc) else { continue };
@@ -690,7 +695,10 @@ fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
     for &(a, _, v) in &c.rows {
         (lanes[a as usize], lanes[v as usize]) = (true, true);
     }
-    if let Tail::Branch { when, .. } = c.tail {
+    for &(_, lane, value) in &c.pokes {
+        (lanes[lane as usize], lanes[value as usize]) = (true, true);
+    }
+    if let Tail::Branch { when, .. } | Tail::Indirect(when) = c.tail {
         lanes[when as usize] = true;
     }
     for st in c.store.iter().chain(&c.stores) {
@@ -754,6 +762,11 @@ fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
         if needed && (!want[at] || !node.vec || apart) {
             for &i in node.inputs() {
                 lanes[i as usize] = true;
+            }
+            if let I::Rare(number) = node.op {
+                for &leaf in &c.rares[number as usize].leaves {
+                    lanes[leaf as usize] = true;
+                }
             }
         }
     }
