@@ -43,6 +43,9 @@ pub enum Live {
     No,
     /// At most those that are on here.
     On,
+    /// At most those that are on here or in one of the scalar pairs of a set ([`alive::Sets`]), which is known while what
+    /// is alive is found out.
+    Within(u8),
     All,
 }
 
@@ -126,17 +129,12 @@ struct Known {
     sreads: u128,
     swrites: u128,
     scc: (bool, bool),
-    exec: ExecChange,
+    /// Scalar pairs, EXEC's among them, that it writes, by half their codes; and the set of pairs whose lanes, beside those
+    /// that are on, are all that a pair then has, if that is known.
+    masks: Vec<(u8, Option<u64>)>,
     /// Reads of VGPRs may be of lanes that are off, and its writes leave something.
     odd: bool,
     everything: bool,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum ExecChange {
-    None,
-    Narrows,
-    Any,
 }
 
 /// What is alive between two instructions.
@@ -162,9 +160,11 @@ impl Alive {
             scc: true,
         }
     }
-    fn join(&mut self, other: &Alive) {
+    fn join(&mut self, other: &Alive, sets: &mut alive::Sets) {
         for (a, b) in self.v.iter_mut().zip(&other.v) {
-            *a = (*a).max(*b);
+            if a != b {
+                *a = sets.join(*a, *b);
+            }
         }
         self.s |= other.s;
         self.scc |= other.scc;
@@ -508,7 +508,10 @@ impl<'a> Builder<'a> {
             .v
             .drain()
             .filter(|&(n, id)| self.g.get(id).op != I::VIn(n))
-            .map(|(n, id)| (n, id, v_after.v[n as usize]))
+            .map(|(n, id)| match v_after.v[n as usize] {
+                Live::Within(_) => (n, id, Live::All),
+                live => (n, id, live),
+            })
             .filter(|w| w.2 != Live::No)
             .collect();
         vgprs.sort_by_key(|w| w.0);
