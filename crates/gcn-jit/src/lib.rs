@@ -51,7 +51,7 @@ struct Compiled {
     words: Vec<(u64, u32)>,
     seen: u64,
     /// What the code points at.
-    _calls: Vec<Box<rare::Call>>,
+    _calls: Vec<Arc<rare::Call>>,
     /// Where constants follow the code.
     end: usize,
     /// What it was compiled for.
