@@ -56,6 +56,8 @@ struct Compiled {
     end: usize,
     /// What it was compiled for.
     key: Key,
+    /// VGPRs that must be linear at the entry, with their steps: of [`Jit::looks`].
+    steps: Vec<(u16, i32)>,
 }
 
 /// What code depends on beside its bytes: its address, MODE, the VGPRs of the wave.
@@ -377,6 +379,17 @@ pub fn available() -> bool {
         && std::is_x86_feature_detected!("bmi2")
 }
 
+/// Whether VGPRs are linear in each 16 lanes with these steps.
+fn holds(steps: &[(u16, i32)], wave: &WaveState) -> bool {
+    steps.iter().all(|&(n, step)| {
+        let slices = wave.vgprs[n as usize].chunks(16);
+        let pairs = slices.flat_map(|s| s.windows(2));
+        pairs
+            .into_iter()
+            .all(|w| w[1].wrapping_sub(w[0]) == step as u32)
+    })
+}
+
 /// The VGPRs that are linear in each 16 lanes, with their steps.
 fn steps(wave: &WaveState) -> Vec<(u16, i32)> {
     let step = |v: &[u32; 64]| {
@@ -537,6 +550,7 @@ impl Jit {
             _calls: emitted.calls,
             end: emitted.end,
             key: key(pc),
+            steps: setting.steps,
         });
         self.stats.compiling += begun.elapsed();
     }
@@ -637,7 +651,7 @@ impl Jit {
                     continue;
                 }
             };
-            entry = None;
+            let entered = entry.take().is_some();
             let Place::Code { unit, at } = place else {
                 if let Some(stop) = self.one(wave, machine, fuel) {
                     return stop;
@@ -645,6 +659,9 @@ impl Jit {
                 continue;
             };
             let known = &mut self.units[unit as usize];
+            if entered && self.looks && !holds(&known.steps, wave) {
+                continue;
+            }
             if known.seen != self.session {
                 known.seen = self.session;
                 let same = |&(at, word): &(u64, u32)| machine.memory.fetch_u32(at) == Ok(word);
@@ -948,6 +965,12 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// See [`Jit::looks`].
+    #[doc(hidden)]
+    pub fn look(&mut self) {
+        self.jit().looks = true;
+    }
+
     fn jit(&mut self) -> &mut Jit {
         self.jit.get_or_insert_with(Jit::new)
     }
