@@ -8,15 +8,19 @@
 #![allow(unsafe_code)]
 
 mod asm;
+mod cache;
 mod ctx;
 mod emit;
-
+mod group;
 mod ir;
 mod lower;
 mod whole;
 
+pub use cache::{Cache, ChunkPlace, Kept};
+use cache::{Compiled, Key, Known, Library, Made, Table};
 use ctx::Ctx;
 use gcn_emu::engine::{Code, Engine, Machine, Stop, instruction};
+use gcn_emu::group::{Group, GroupStop};
 use gcn_emu::interp::Interp;
 use gcn_emu::wave::{WaveState, mode, status};
 use gcn_isa::Target;
@@ -25,60 +29,34 @@ use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::target::TABLES;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
 const SLICE: u64 = 1 << 18;
 
-/// A chunk: its address, the one behind it, where its code begins, its instructions.
-pub type ChunkPlace = (u64, u64, usize, u32);
-
-/// A compiled unit.
-struct Compiled {
-    code: memmap2::Mmap,
-    /// Of each chunk: its address, the one behind it, where its code is.
-    chunks: Vec<ChunkPlace>,
-    /// The code that it was made of, and the session in which this was last found to be so.
-    words: Vec<(u64, u32)>,
-    seen: u64,
-}
-
-/// What code depends on beside its bytes: its address, MODE, the VGPRs of the wave.
-type Key = (u64, u32, u16);
-
-/// A hash of three small numbers.
-#[derive(Default)]
-struct Hash(u64);
-
-impl Hasher for Hash {
-    fn write(&mut self, bytes: &[u8]) {
-        for &b in bytes {
-            self.write_u64(b as u64);
-        }
-    }
-    fn write_u16(&mut self, n: u16) {
-        self.write_u64(n as u64);
-    }
-    fn write_u32(&mut self, n: u32) {
-        self.write_u64(n as u64);
-    }
-    fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
-    }
-}
-
 /// What an address stands for.
 #[derive(Clone, Copy)]
 enum Place {
     /// Code of a unit begins here.
-    Code { unit: u32, at: u32 },
+    Code(At),
     /// The middle of a chunk, or nothing that can be compiled.
     Interpret,
+}
+
+/// A place in compiled code: the unit's number, and where in its code.
+#[derive(Clone, Copy)]
+struct At {
+    unit: u32,
+    at: u32,
+}
+
+/// How compiled code has come back.
+struct Exit {
+    /// What it gave, and the unit.
+    why: u64,
+    unit: u32,
+    stop: Option<Stop>,
 }
 
 /// What the engine has done.
@@ -103,8 +81,10 @@ pub struct JitStats {
 /// The compiling engine of one host thread.
 pub struct Jit {
     interp: Interp,
-    units: Vec<Compiled>,
-    places: HashMap<Key, Place, BuildHasherDefault<Hash>>,
+    units: Vec<Known>,
+    places: Table<Place>,
+    /// Where its units come from.
+    library: Library,
     /// Counts the dispatches that it served: code is looked at again in each.
     session: u64,
     ctx: Box<Ctx>,
@@ -120,6 +100,12 @@ pub struct Jit {
     check: bool,
     /// Float exceptions are seen by the program, which the interpreter records.
     recorded: Option<bool>,
+    /// Where a workgroup's waves go on behind a barrier.
+    goes_on: Vec<Option<At>>,
+    /// Where the wave that came to a barrier last goes on.
+    behind: Option<At>,
+    /// Its units are not all what memory holds.
+    stale: bool,
 }
 
 // SAFETY: the context's raw pointers are set at the beginning of each run and used during it only.
@@ -327,7 +313,8 @@ impl Jit {
         Jit {
             interp: Interp::new(),
             units: Vec::new(),
-            places: HashMap::default(),
+            places: Table::default(),
+            library: Library::default(),
             session: 0,
             ctx,
             stats: JitStats::default(),
@@ -336,7 +323,29 @@ impl Jit {
             lean: false,
             check: false,
             recorded: None,
+            goes_on: Vec::new(),
+            behind: None,
+            stale: false,
         }
+    }
+
+    /// One that takes its code from a library, and puts it there.
+    fn sharing(library: Library) -> Jit {
+        Jit {
+            library,
+            ..Jit::new()
+        }
+    }
+
+    /// Another dispatch begins.
+    fn begin_session(&mut self) {
+        if self.stale {
+            self.units.clear();
+            self.stale = false;
+        }
+        self.session += 1;
+        self.recorded = None;
+        self.interp.forget();
     }
 
     /// An engine that compares each chunk with the interpreter and panics where they differ. Memory that others write
@@ -349,75 +358,70 @@ impl Jit {
         }
     }
 
-    fn compile(&mut self, pc: u64, wave: &WaveState, machine: &Machine<'_>) {
+    /// Finds or makes the unit of a key. `sgprs` are those of a wave that came there.
+    fn compile(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>) {
+        let library = self.library.clone();
+        match cache::get(&library, key, machine, || self.make(key, sgprs, machine)) {
+            Made::Nothing(those) => {
+                for &pc in &*those {
+                    let here = (pc, key.1, key.2, key.3);
+                    self.places.entry(here).or_insert(Place::Interpret);
+                }
+                self.places.entry(key).or_insert(Place::Interpret);
+            }
+            Made::Unit(unit) => {
+                let number = self.units.len() as u32;
+                let place = |at| Place::Code(At { unit: number, at });
+                if key.3.is_some() {
+                    // Its other chunks are not come to from outside.
+                    self.places.insert(key, place(unit.first));
+                } else {
+                    for &(start, end, at, insns) in &unit.chunks {
+                        let here = |pc| (pc, key.1, key.2, None);
+                        if insns > 0 {
+                            let at = place(at as u32);
+                            self.places.entry(here(start)).or_insert(at);
+                        }
+                        let mut inner = (start & !3) + 4;
+                        while inner < end {
+                            self.places.entry(here(inner)).or_insert(Place::Interpret);
+                            inner += 4;
+                        }
+                    }
+                    self.places.entry(key).or_insert(Place::Interpret);
+                }
+                self.units.push(Known::new(unit, self.session));
+            }
+        }
+    }
+
+    fn make(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>) -> Made {
         let begun = Instant::now();
         let facts = facts(machine.target);
-        let vgprs = wave.vgprs.len() as u16;
+        let (pc, mode, vgprs, entry) = key;
         let setting = lower::Setting {
             target: machine.target,
-            mode: wave.mode,
+            mode,
             vgprs,
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
-            entry: None,
-            sgprs: wave.sgprs,
+            entry,
+            sgprs: *sgprs,
             facts,
             fetch: &|pc| fetch(machine, pc),
         };
         let unit = lower::unit(pc, &setting);
-        let key = |pc: u64| (pc, wave.mode, vgprs);
-        let Some(emitted) = emit::emit(&unit, wave.mode) else {
-            for c in &unit.chunks {
-                self.places.entry(key(c.start)).or_insert(Place::Interpret);
-            }
-            return;
+        let Some(emitted) = emit::emit(&unit, mode) else {
+            return Made::Nothing(unit.chunks.iter().map(|c| c.start).collect());
         };
-        let Ok(mut map) = memmap2::MmapMut::map_anon(emitted.code.len().max(1)) else {
-            self.places.insert(key(pc), Place::Interpret);
-            return;
+        let Some(made) = Compiled::new(key, &unit, &emitted, machine) else {
+            return Made::Nothing([pc].into());
         };
-        map.copy_from_slice(&emitted.code);
-        let Ok(code) = map.make_exec() else {
-            self.places.insert(key(pc), Place::Interpret);
-            return;
-        };
-        let number = self.units.len() as u32;
-        let mut chunks = Vec::with_capacity(unit.chunks.len());
-        for (c, &at) in unit.chunks.iter().zip(&emitted.outside) {
-            chunks.push((c.start, c.end, at, c.insns));
-            self.stats.insns += c.insns as u64;
-            if !matches!(c.tail, lower::Tail::Leave) {
-                self.places.entry(key(c.start)).or_insert(Place::Code {
-                    unit: number,
-                    at: at as u32,
-                });
-                let mut inner = (c.start & !3) + 4;
-                while inner < c.end {
-                    self.places.entry(key(inner)).or_insert(Place::Interpret);
-                    inner += 4;
-                }
-            }
-        }
-        self.places.entry(key(pc)).or_insert(Place::Interpret);
         self.stats.units += 1;
+        self.stats.insns += unit.chunks.iter().map(|c| c.insns as u64).sum::<u64>();
         self.stats.bytes += emitted.code.len() as u64;
-        // Only code in memory may be another's in a later dispatch.
-        let mut words = Vec::new();
-        if let Code::Memory = machine.code {
-            for &(start, end, ..) in &chunks {
-                for at in (start & !3..end).step_by(4) {
-                    words.push((at, machine.memory.fetch_u32(at).unwrap_or(0)));
-                }
-            }
-        }
-        let seen = self.session;
-        self.units.push(Compiled {
-            code,
-            chunks,
-            words,
-            seen,
-        });
         self.stats.compiling += begun.elapsed();
+        Made::Unit(Arc::new(made))
     }
 
     /// The code of the last unit, for tools: bytes, and of each chunk its address and where its code begins.
@@ -449,9 +453,25 @@ impl Jit {
 impl Engine for Jit {
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
         let before = *fuel;
-        let stop = self.go(wave, machine, fuel);
+        // Who steps looks on: at registers that nothing reads any more, and at each store.
+        let stop = if before == 1 {
+            self.one(wave, machine, fuel).unwrap_or(Stop::Limit)
+        } else {
+            self.recorded(machine);
+            self.surround(machine);
+            self.go(wave, machine, fuel, None)
+        };
         self.stats.executed += before - *fuel;
         stop
+    }
+
+    fn group(
+        &mut self,
+        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        self.together(group, machine, fuel)
     }
 
     fn slice(&self) -> u64 {
@@ -459,186 +479,267 @@ impl Engine for Jit {
     }
 
     fn forget(&mut self) {
-        self.interp.forget();
+        cache::clear(&self.library);
+        self.forget_places();
         self.units.clear();
         self.recorded = None;
-        self.places.clear();
     }
 }
 
+/// Whether a wave is in a state in which its instructions are interpreted.
+fn rarely(wave: &WaveState) -> bool {
+    wave.mode & (mode::VSKIP | mode::EXCP_EN) != 0
+        || wave.status & (status::HALT | status::PRIV) != 0
+}
+
 impl Jit {
-    fn go(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
-        let begun = *fuel;
-        // Who steps looks on: at registers that nothing reads any more, and at each store.
-        if begun == 1 {
-            return self.one(wave, machine, fuel).unwrap_or(Stop::Limit);
+    /// Forgets what code is where, which the library may know anew. Waves may still be in units.
+    fn forget_places(&mut self) {
+        self.interp.forget();
+        self.places.clear();
+        self.stale = true;
+    }
+
+    /// Whether the program sees float exceptions.
+    fn recorded(&mut self, machine: &Machine<'_>) -> bool {
+        *self
+            .recorded
+            .get_or_insert_with(|| gcn_emu::exceptions::visible(machine))
+    }
+
+    /// Says in the context what surrounds the waves that are to run.
+    fn surround(&mut self, machine: &mut Machine<'_>) {
+        let linear = machine.memory.linear();
+        let ctx = &mut *self.ctx;
+        ctx.bias = (linear.base as u64).wrapping_sub(ctx.linear_base);
+        ctx.pages = linear.pages;
+        ctx.linear_bytes = linear.bytes;
+        ctx.lds = machine.lds.0.as_mut_ptr();
+        ctx.lds_bytes = machine.lds.0.len() as u64;
+    }
+
+    /// Whether a unit is what memory holds, which is looked at once a dispatch. Otherwise all places are forgotten.
+    fn fresh(&mut self, unit: u32, machine: &Machine<'_>) -> bool {
+        let known = &mut self.units[unit as usize];
+        if known.seen != self.session {
+            known.seen = self.session;
+            if !known.fresh(machine) {
+                self.forget_places();
+                return false;
+            }
         }
-        let seen = self.recorded;
-        let recorded = seen.unwrap_or_else(|| gcn_emu::exceptions::visible(machine));
-        self.recorded = Some(recorded);
-        loop {
-            if recorded
-                || wave.mode & (mode::VSKIP | mode::EXCP_EN) != 0
-                || wave.status & (status::HALT | status::PRIV) != 0
-                || wave.vgprs.is_empty()
-            {
-                if let Some(stop) = self.one(wave, machine, fuel) {
-                    return stop;
+        true
+    }
+
+    /// Runs compiled code until it comes back.
+    #[inline]
+    fn enter(
+        &mut self,
+        at: At,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Exit {
+        let given = (*fuel).min(i64::MAX as u64) as i64;
+        let ctx = &mut *self.ctx;
+        ctx.wave = wave;
+        ctx.vgprs = wave.vgprs.as_mut_ptr().cast();
+        ctx.fuel = given;
+        ctx.synced = given;
+        let mut host = Host {
+            interp: &mut self.interp,
+            machine,
+            stop: None,
+            interpreted: 0,
+            names: &mut self.names,
+        };
+        ctx.host = &mut host as *mut Host<'_, '_> as usize;
+        let base = self.units[at.unit as usize].code.as_ptr();
+        // SAFETY: the code is that of a unit, whose first bytes are a function of this signature; `at` is where one
+        // of its chunks begins. It touches the context, the wave's registers, LDS within `lds_bytes` and guest
+        // memory whose pages it has looked up, all of which outlive the call.
+        let why = unsafe {
+            let enter: extern "sysv64" fn(*mut Ctx, *const u8) -> u64 = std::mem::transmute(base);
+            enter(ctx, base.add(at.at as usize))
+        };
+        *fuel -= (given - self.ctx.fuel) as u64;
+        self.stats.interpreted += host.interpreted;
+        wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
+        Exit {
+            why,
+            unit: at.unit,
+            stop: host.stop,
+        }
+    }
+
+    /// What follows when compiled code has come back: why the wave stops, or that it goes on, perhaps at a place that is
+    /// known. `begun` is the fuel that its turn began with.
+    fn left(
+        &mut self,
+        exit: Exit,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        begun: u64,
+        fuel: &mut u64,
+    ) -> Result<Option<At>, Stop> {
+        let unit = &self.units[exit.unit as usize];
+        let (start, end, ..) = unit.chunks[(exit.why >> 8) as usize];
+        let start = start & !3;
+        match exit.why & 0xff {
+            emit::EXIT_LEAVE => wave.pc = start,
+            emit::EXIT_STOP => {
+                if let Some(stop) = exit.stop {
+                    return Err(stop);
                 }
-                continue;
             }
-            let key = (wave.pc, wave.mode, wave.vgprs.len() as u16);
-            let place = match self.places.get(&key) {
-                Some(&place) => place,
-                None => {
-                    self.compile(wave.pc, wave, machine);
-                    continue;
-                }
-            };
-            let Place::Code { unit, at } = place else {
-                if let Some(stop) = self.one(wave, machine, fuel) {
-                    return stop;
-                }
-                continue;
-            };
-            let known = &mut self.units[unit as usize];
-            if known.seen != self.session {
-                known.seen = self.session;
-                let same = |&(at, word): &(u64, u32)| machine.memory.fetch_u32(at) == Ok(word);
-                if !known.words.iter().all(same) {
-                    self.forget();
-                    continue;
-                }
+            emit::EXIT_END => {
+                wave.pc = end - 4;
+                machine.global.ended(wave.number);
+                return Err(Stop::Endpgm);
             }
-            let linear = machine.memory.linear();
-            let ctx = &mut *self.ctx;
-            ctx.wave = wave;
-            ctx.vgprs = wave.vgprs.as_mut_ptr().cast();
-            ctx.bias = (linear.base as u64).wrapping_sub(ctx.linear_base);
-            ctx.pages = linear.pages;
-            ctx.linear_bytes = linear.bytes;
-            ctx.lds = machine.lds.0.as_mut_ptr();
-            ctx.lds_bytes = machine.lds.0.len() as u64;
-            let mut given = (*fuel).min(i64::MAX as u64) as i64;
-            let compiled = &self.units[unit as usize];
-            let mut before = None;
-            if self.check {
-                let c = compiled.chunks.iter().find(|c| c.2 == at as usize);
-                let insns = c.map_or(0, |c| c.3) as i64;
-                if insns <= given {
-                    given = insns;
-                    before = Some((wave.clone(), machine.lds.clone()));
-                }
-            }
-            ctx.fuel = given;
-            ctx.synced = given;
-            ctx.wave = wave;
-            let mut host = Host {
-                interp: &mut self.interp,
-                machine,
-                stop: None,
-                interpreted: 0,
-                names: &mut self.names,
-            };
-            ctx.host = &mut host as *mut Host<'_, '_> as usize;
-            let base = compiled.code.as_ptr();
-            // SAFETY: the code is that of a unit, whose first bytes are a function of this signature; `at` is where one
-            // of its chunks begins. It touches the context, the wave's registers, LDS within `lds_bytes` and guest
-            // memory whose pages it has looked up, all of which outlive the call.
-            let why = unsafe {
-                let enter: extern "sysv64" fn(*mut Ctx, *const u8) -> u64 =
-                    std::mem::transmute(base);
-                enter(ctx, base.add(at as usize))
-            };
-            let spent = (given - self.ctx.fuel) as u64;
-            *fuel -= spent;
-            self.stats.interpreted += host.interpreted;
-            wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
-            let stop = host.stop.take();
-            let (start, end, ..) = compiled.chunks[(why >> 8) as usize];
-            let start = start & !3;
-            if let Some((other, lds)) = &before
-                && why & 0xff == emit::EXIT_RESTART
-            {
-                // What the chunk reads must be as it was.
-                let mut ends = [other, &*wave].map(|wave| {
-                    let (mut wave, mut lds, mut fuel) = (wave.clone(), lds.clone(), given as u64);
-                    wave.pc = start;
-                    let lds = &mut lds;
-                    let mut machine = Machine { lds, ..*machine };
-                    let stop = self.interp.run(&mut wave, &mut machine, &mut fuel);
-                    (wave, stop)
+            emit::EXIT_BARRIER => {
+                wave.pc = end;
+                let behind = unit.behind[(exit.why >> 8) as usize];
+                self.behind = behind.map(|at| At {
+                    at,
+                    unit: exit.unit,
                 });
-                let [(a, stop), (b, other_stop)] = &mut ends;
-                b.clock = a.clock;
-                assert_eq!(stop, other_stop);
-                check(other, b, a, machine, stop);
+                return Err(Stop::Barrier);
             }
-            if let Some((mut other, lds)) = before
-                && why & 0xff != emit::EXIT_RESTART
-                && stop.is_none()
-            {
-                let from = other.clone();
-                let mut now = wave.clone();
-                let mut fuel = spent;
-                let mut lds = lds;
-                let stop = self.interp.run(
-                    &mut other,
-                    &mut Machine {
-                        lds: &mut lds,
-                        ..*machine
-                    },
-                    &mut fuel,
-                );
-                now.pc = match why & 0xff {
-                    emit::EXIT_LEAVE | emit::EXIT_FUEL => start,
-                    emit::EXIT_END => end - 4,
-                    emit::EXIT_BARRIER => end,
-                    _ => now.pc,
-                };
-                check(&from, &now, &other, machine, &stop);
-                assert!(machine.lds.0 == lds.0, "LDS differs after {:#x}", from.pc);
-                if why & 0xff == emit::EXIT_FUEL {
-                    wave.pc = start;
-                    continue;
+            emit::EXIT_FUEL if begun != *fuel => {
+                // The rest is for the next turn, which begins where a chunk does.
+                wave.pc = start;
+                return Err(Stop::Limit);
+            }
+            which => {
+                wave.pc = start;
+                self.stats.restarts += (which == emit::EXIT_RESTART) as u64;
+                // The chunk on the interpreter, as far as the fuel goes.
+                loop {
+                    if let Some(stop) = self.one(wave, machine, fuel) {
+                        return Err(stop);
+                    }
+                    if wave.pc <= start || wave.pc >= end {
+                        break;
+                    }
+                }
+                let unit = &self.units[exit.unit as usize];
+                if unit.key.3.is_some() && wave.mode == unit.key.1 {
+                    let at = unit.inside(wave.pc);
+                    return Ok(at.map(|at| At {
+                        at,
+                        unit: exit.unit,
+                    }));
                 }
             }
-            match why & 0xff {
-                emit::EXIT_LEAVE => wave.pc = start,
-                emit::EXIT_STOP => {
-                    if let Some(stop) = stop {
+        }
+        Ok(None)
+    }
+
+    /// Runs a wave: from a place in compiled code, if one is known.
+    fn go(
+        &mut self,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+        mut from: Option<At>,
+    ) -> Stop {
+        let begun = *fuel;
+        let recorded = self.recorded == Some(true);
+        loop {
+            let at = if let Some(at) = from.take() {
+                at
+            } else {
+                let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, None);
+                let place = match self.places.get(&key) {
+                    _ if recorded || rarely(wave) || wave.vgprs.is_empty() => Place::Interpret,
+                    Some(&place) => place,
+                    None => {
+                        self.compile(key, &wave.sgprs, machine);
+                        continue;
+                    }
+                };
+                let Place::Code(at) = place else {
+                    if let Some(stop) = self.one(wave, machine, fuel) {
                         return stop;
                     }
+                    continue;
+                };
+                if !self.fresh(at.unit, machine) {
+                    continue;
                 }
-                emit::EXIT_END => {
-                    wave.pc = end - 4;
-                    machine.global.ended(wave.number);
-                    return Stop::Endpgm;
-                }
-                emit::EXIT_BARRIER => {
-                    wave.pc = end;
-                    return Stop::Barrier;
-                }
-                emit::EXIT_FUEL if begun != *fuel => {
-                    // The rest is for the next turn, which begins where a chunk does.
-                    wave.pc = start;
-                    return Stop::Limit;
-                }
-                which => {
-                    wave.pc = start;
-                    self.stats.restarts += (which == emit::EXIT_RESTART) as u64;
-                    // The chunk on the interpreter, as far as the fuel goes.
-                    loop {
-                        if let Some(stop) = self.one(wave, machine, fuel) {
-                            return stop;
-                        }
-                        if wave.pc <= start || wave.pc >= end {
-                            break;
-                        }
-                    }
-                }
+                at
+            };
+            let exit = match self.check {
+                true => match self.checked(at, wave, machine, fuel) {
+                    Some(exit) => exit,
+                    None => continue,
+                },
+                false => self.enter(at, wave, machine, fuel),
+            };
+            match self.left(exit, wave, machine, begun, fuel) {
+                Ok(at) => from = at,
+                Err(stop) => return stop,
             }
         }
+    }
+
+    /// As [`Jit::enter`], for one chunk, which is compared with the interpreter. Nothing, if the wave simply goes on.
+    fn checked(
+        &mut self,
+        at: At,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Option<Exit> {
+        let unit = &self.units[at.unit as usize];
+        let insns = unit.chunks.iter().find(|c| c.2 == at.at as usize);
+        let insns = insns.map_or(0, |c| c.3) as u64;
+        if insns > *fuel {
+            return Some(self.enter(at, wave, machine, fuel));
+        }
+        let (from, before) = (wave.clone(), machine.lds.clone());
+        let mut left = insns;
+        let exit = self.enter(at, wave, machine, &mut left);
+        *fuel -= insns - left;
+        let (start, end, ..) = self.units[at.unit as usize].chunks[(exit.why >> 8) as usize];
+        let (start, why) = (start & !3, exit.why & 0xff);
+        if why == emit::EXIT_RESTART {
+            // What the chunk reads must be as it was.
+            let mut ends = [&from, &*wave].map(|wave| {
+                let (mut wave, mut lds, mut fuel) = (wave.clone(), before.clone(), insns);
+                wave.pc = start;
+                let lds = &mut lds;
+                let mut machine = Machine { lds, ..*machine };
+                let stop = self.interp.run(&mut wave, &mut machine, &mut fuel);
+                (wave, stop)
+            });
+            let [(a, stop), (b, other_stop)] = &mut ends;
+            b.clock = a.clock;
+            assert_eq!(stop, other_stop);
+            check(&from, b, a, machine, stop);
+        } else if exit.stop.is_none() {
+            let (mut other, mut lds, mut spent) = (from.clone(), before, insns - left);
+            let mut surroundings = Machine {
+                lds: &mut lds,
+                ..*machine
+            };
+            let stop = self.interp.run(&mut other, &mut surroundings, &mut spent);
+            let mut now = wave.clone();
+            now.pc = match why {
+                emit::EXIT_LEAVE | emit::EXIT_FUEL => start,
+                emit::EXIT_END => end - 4,
+                emit::EXIT_BARRIER => end,
+                _ => now.pc,
+            };
+            check(&from, &now, &other, machine, &stop);
+            assert!(machine.lds.0 == lds.0, "LDS differs after {:#x}", from.pc);
+            if why == emit::EXIT_FUEL {
+                wave.pc = start;
+                return None;
+            }
+        }
+        Some(exit)
     }
 }
 
@@ -697,77 +798,4 @@ fn check(
         from.exec()
     );
     panic!("compiled code differs after {:#x}:\n{text}", from.pc);
-}
-
-/// Compiled code that outlives dispatches: engines take it up again where the last ones left it.
-#[derive(Clone, Default)]
-pub struct Cache(Arc<Mutex<Vec<Jit>>>);
-
-impl Cache {
-    /// An engine that knows what one before it has compiled. Code that has changed since is compiled anew.
-    pub fn engine(&self) -> Kept {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut jit = kept.unwrap_or_default();
-        jit.session += 1;
-        jit.recorded = None;
-        jit.interp.forget();
-        Kept {
-            jit: Some(jit),
-            cache: self.clone(),
-        }
-    }
-}
-
-impl Cache {
-    /// What all its engines have done, but those that are at work now.
-    pub fn stats(&self) -> JitStats {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().fold(JitStats::default(), |sum, jit| JitStats {
-            units: sum.units + jit.stats.units,
-            insns: sum.insns + jit.stats.insns,
-            bytes: sum.bytes + jit.stats.bytes,
-            compiling: sum.compiling + jit.stats.compiling,
-            restarts: sum.restarts + jit.stats.restarts,
-            interpreted: sum.interpreted + jit.stats.interpreted,
-            executed: sum.executed + jit.stats.executed,
-        })
-    }
-}
-
-/// An engine of a [`Cache`].
-pub struct Kept {
-    jit: Option<Jit>,
-    cache: Cache,
-}
-
-impl Kept {
-    fn jit(&mut self) -> &mut Jit {
-        self.jit.get_or_insert_with(Jit::new)
-    }
-}
-
-impl Engine for Kept {
-    fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
-        self.jit().run(wave, machine, fuel)
-    }
-
-    fn slice(&self) -> u64 {
-        SLICE
-    }
-
-    fn forget(&mut self) {
-        self.jit().forget();
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if let Some(jit) = self.jit.take() {
-            self.cache
-                .0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(jit);
-        }
-    }
 }
