@@ -357,13 +357,16 @@ impl Asm {
         rm: Rm,
         imm: Option<u8>,
     ) {
-        let b = match rm {
-            Rm::R(r) => !(r >> 3) & 1,
-            Rm::M(m) | Rm::B(m) => !(m.base >> 3) & 1,
-            Rm::C(_) => 1,
+        let (x, b) = match rm {
+            Rm::R(r) => (1, !(r >> 3) & 1),
+            Rm::M(m) | Rm::B(m) => (
+                m.index.map_or(1, |(i, _)| !(i >> 3) & 1),
+                !(m.base >> 3) & 1,
+            ),
+            Rm::C(_) => (1, 1),
         };
         self.b(0xc4);
-        self.b((!(reg >> 3) & 1) << 7 | 1 << 6 | b << 5 | map);
+        self.b((!(reg >> 3) & 1) << 7 | x << 6 | b << 5 | map);
         self.b(w << 7 | (!v & 15) << 3 | l << 2 | pp);
         self.b(op);
         self.modrm(reg, &rm, 1, 8, imm.is_some() as u8);
@@ -495,6 +498,11 @@ impl Asm {
     /// 4 shl, 5 shr, 7 sar, 1 ror by an immediate.
     pub fn shift_imm(&mut self, which: u8, wide: bool, dst: Gpr, by: u8) {
         self.g(wide, &[0xc1], which, Rm::R(dst));
+        self.b(by);
+    }
+
+    pub fn rotate_right(&mut self, wide: bool, rm: Rm, by: u8) {
+        self.g(wide, &[0xc1], 1, rm);
         self.b(by);
     }
 

@@ -1,12 +1,11 @@
 //! Compiled code that outlives dispatches, and that host threads share.
 
+use crate::fast::Map;
 use crate::lower::{self, Tail};
 use crate::{Jit, JitStats};
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop};
 use gcn_emu::group::{Group, GroupStop};
 use gcn_emu::wave::WaveState;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,34 +16,7 @@ pub type ChunkPlace = (u64, u64, usize, u32);
 /// their first VGPRs have in common.
 pub(crate) type Key = (u64, u32, u16, Option<EntryVgprs>);
 
-/// A hash of a few small numbers.
-#[derive(Default)]
-pub(crate) struct Hash(u64);
-
-impl Hasher for Hash {
-    fn write(&mut self, bytes: &[u8]) {
-        for &b in bytes {
-            self.write_u64(b as u64);
-        }
-    }
-    fn write_u16(&mut self, n: u16) {
-        self.write_u64(n as u64);
-    }
-    fn write_u32(&mut self, n: u32) {
-        self.write_u64(n as u64);
-    }
-    fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    fn write_isize(&mut self, n: isize) {
-        self.write_u64(n as u64);
-    }
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
-    }
-}
-
-pub(crate) type Table<V> = HashMap<Key, V, BuildHasherDefault<Hash>>;
+pub(crate) type Table<V> = Map<Key, V>;
 
 /// A compiled unit.
 pub(crate) struct Compiled {

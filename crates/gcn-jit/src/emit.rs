@@ -7,6 +7,7 @@
 
 use crate::asm::*;
 use crate::ctx::{Ctx, SCALARS, VECTORS};
+use crate::fast::Map;
 use crate::ir::{I, Id, Node};
 use crate::lower::{Chunk, FpKey, Live, Tail, Unit};
 use gcn_emu::fp::Mode;
@@ -15,7 +16,6 @@ use gcn_emu::wave::WaveState;
 use gcn_isa::meaning::{Op, Space};
 use gcn_isa::operand::EXEC;
 use gcn_isa::shape::Ty;
-use std::collections::HashMap;
 use std::mem::offset_of;
 
 /// Why compiled code has come back: the lower byte of what it returns; the rest is the chunk's number.
@@ -25,6 +25,10 @@ pub const EXIT_FUEL: u64 = 2;
 pub const EXIT_END: u64 = 3;
 pub const EXIT_BARRIER: u64 = 4;
 pub const EXIT_STOP: u64 = 5;
+
+/// Vector operations from which on a chunk's four slices are the turns of a loop: measured, it makes no difference to speed
+/// from about ten on, and the code is a third.
+const LOOP: usize = 20;
 
 /// VGPRs below the address that R12 holds, so that short displacements reach more.
 pub const VGPR_BIAS: i32 = 32;
@@ -112,7 +116,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
     ];
-    let labels: HashMap<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
+    let labels: Map<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
     for (number, chunk) in unit.chunks.iter().enumerate() {
@@ -129,10 +133,11 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
             mode,
             uses: Vec::new(),
             ops: Vec::new(),
-            slot_of: HashMap::new(),
+            slot_of: Map::default(),
             restart: None,
             late: Vec::new(),
             slice: 0,
+            looped: false,
             z: Bank::default(),
             k: Bank::default(),
             outs: Vec::new(),
@@ -140,7 +145,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
             pinned: Vec::new(),
             next_slot: 0,
             next_mask: 0,
-            terns: HashMap::new(),
+            terns: Map::default(),
             checks: false,
             pos: 0,
             failed: false,
@@ -203,8 +208,8 @@ type Part = (Id, u8);
 pub(crate) struct Bank {
     /// What each register holds.
     pub regs: [Option<Part>; 32],
-    pub at: HashMap<Part, u8>,
-    spilled: HashMap<Part, u16>,
+    pub at: Map<Part, u8>,
+    spilled: Map<Part, u16>,
     /// Registers that may not be given out now.
     pub busy: u32,
 }
@@ -256,7 +261,7 @@ pub(crate) struct Emit<'a> {
     pub a: &'a mut Asm,
     pub c: &'a Chunk,
     number: u64,
-    labels: &'a HashMap<u64, Label>,
+    labels: &'a Map<u64, Label>,
     exit: Label,
     pub slow: [Label; 2],
     default: FpKey,
@@ -264,10 +269,12 @@ pub(crate) struct Emit<'a> {
     /// Of each value: where in `ops` it is used, in order.
     pub uses: Vec<Vec<u32>>,
     ops: Vec<VOp>,
-    slot_of: HashMap<Id, u16>,
+    slot_of: Map<Id, u16>,
     restart: Option<Label>,
     late: Vec<bool>,
+    /// The slice that code is written for, unless it is the loop of all four.
     pub slice: u8,
+    pub looped: bool,
     pub z: Bank,
     pub k: Bank,
     pub outs: Vec<Out>,
@@ -277,7 +284,7 @@ pub(crate) struct Emit<'a> {
     next_slot: u16,
     next_mask: u16,
     /// Bitwise operations on three values.
-    terns: HashMap<Id, (u8, [Id; 3])>,
+    terns: Map<Id, (u8, [Id; 3])>,
     checks: bool,
     pos: u32,
     failed: bool,
@@ -434,8 +441,7 @@ impl Emit<'_> {
             self.late[at] = !node.vec
                 && (node.op == I::Ballot || node.inputs().iter().any(|&i| self.late[i as usize]));
         }
-        let written: HashMap<u16, usize> =
-            c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
+        let written: Map<u16, usize> = c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
         let mut critical = vec![false; c.vgprs.len()];
         for (at, node) in c.graph.iter().enumerate() {
             if let I::VIn(v) = node.op
@@ -448,7 +454,7 @@ impl Emit<'_> {
         let mut ops: Vec<VOp> = Vec::new();
         let mut done = vec![false; n];
         // A VGPR that nothing reads any more takes its value as soon as this is there.
-        let mut early: HashMap<Id, Vec<usize>> = HashMap::new();
+        let mut early: Map<Id, Vec<usize>> = Map::default();
         for (i, w) in c.vgprs.iter().enumerate() {
             if !critical[i] {
                 early.entry(w.1).or_default().push(i);
@@ -720,6 +726,7 @@ impl Emit<'_> {
             || c.store.is_some()
             || c.whole.is_some()
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
+        self.looped = self.ops.len() >= LOOP;
         if vectors {
             self.slices(&used);
         }
@@ -732,10 +739,7 @@ impl Emit<'_> {
             }
         }
         // Nothing fails from here on.
-        for slice in 0..4 {
-            self.slice = slice;
-            self.commit_pinned();
-        }
+        self.commit_pinned();
         if let Some(key) = c.fp.filter(|&k| k != self.default) {
             let _ = key;
             self.a.ldmxcsr(mxcsr_of(self.default));

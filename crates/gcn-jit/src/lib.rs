@@ -11,6 +11,7 @@ mod asm;
 mod cache;
 mod ctx;
 mod emit;
+mod fast;
 mod group;
 mod ir;
 mod lower;

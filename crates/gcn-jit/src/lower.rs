@@ -10,7 +10,8 @@ mod memory;
 mod operands;
 mod whole;
 
-use crate::ir::{Graph, I, Id, Unsupported};
+use crate::fast::Map;
+use crate::ir::{Found, Graph, I, Id, Unsupported};
 use crate::whole::Act;
 use alive::{know, liveness};
 use gcn_emu::engine::EntryVgprs;
@@ -24,7 +25,7 @@ use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Signal, Space, State};
 use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
 use gcn_isa::target::{Gen, Target};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How MXCSR must stand: the rounding as MODE numbers it, and whether denormal operands are zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -302,11 +303,11 @@ struct Builder<'a> {
     last: u64,
     /// It is a jump.
     jumped: bool,
-    v: HashMap<u16, Id>,
-    sc: HashMap<u8, Id>,
+    v: Map<u16, Id>,
+    sc: Map<u8, Id>,
     scc: Option<Id>,
     /// Scalar registers whose values are known at the chunk's start.
-    known: HashMap<u8, u32>,
+    known: Map<u8, u32>,
     store: Option<Store>,
     /// Rows that the chunk has read, and those that it writes at its end.
     row_loads: Vec<(Id, i32)>,
@@ -373,6 +374,7 @@ impl<'a> Builder<'a> {
             s,
             g: Graph {
                 nodes: Vec::new(),
+                found: Found::default(),
                 generation: s.target.generation(),
                 mode: s.mode,
             },
@@ -382,10 +384,10 @@ impl<'a> Builder<'a> {
             vector_end: 0,
             last: 0,
             jumped: false,
-            v: HashMap::new(),
-            sc: HashMap::new(),
+            v: Map::default(),
+            sc: Map::default(),
             scc: None,
-            known: HashMap::new(),
+            known: Map::default(),
             store: None,
             row_loads: Vec::new(),
             rows: Vec::new(),
@@ -398,7 +400,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Ends the chunk.
-    fn finish(&mut self, tail: Tail, alive: &HashMap<u64, Alive>, chunks: &mut Vec<Chunk>) {
+    fn finish(&mut self, tail: Tail, alive: &Map<u64, Alive>, chunks: &mut Vec<Chunk>) {
         let everything = Alive::everything();
         let after = |pc: u64| alive.get(&pc).unwrap_or(&everything);
         let nothing = Alive::nothing();
@@ -484,7 +486,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Takes an instruction up, ending chunks before and behind it where it must be so.
-    fn step(&mut self, pc: u64, k: &Known, alive: &HashMap<u64, Alive>, chunks: &mut Vec<Chunk>) {
+    fn step(&mut self, pc: u64, k: &Known, alive: &Map<u64, Alive>, chunks: &mut Vec<Chunk>) {
         let next = pc + k.insn.len as u64;
         let mut tried = self.lower(pc, k);
         if matches!(tried, Err(Not::Here)) && self.insns > 0 {
@@ -693,7 +695,7 @@ impl<'a> Builder<'a> {
         let mut out = Changes::default();
         let mut vals: Vec<Val> = Vec::with_capacity(program.nodes.len());
         let groups = groups(program);
-        let mut made: HashMap<usize, Id> = HashMap::new();
+        let mut made: Map<usize, Id> = Map::default();
         let needed = needed(program);
         let next = pc + insn.len as u64;
         for (at, node) in program.nodes.iter().enumerate() {
@@ -1269,8 +1271,8 @@ fn needed(program: &Program) -> Vec<bool> {
 }
 
 /// Of each load: its group, its place in it, the group's size and first offset. A group is what lies side by side.
-fn groups(program: &Program) -> HashMap<usize, (usize, u8, u8, i32)> {
-    let mut out: HashMap<usize, (usize, u8, u8, i32)> = HashMap::new();
+fn groups(program: &Program) -> Map<usize, (usize, u8, u8, i32)> {
+    let mut out: Map<usize, (usize, u8, u8, i32)> = Map::default();
     let mut runs: Vec<Vec<usize>> = Vec::new();
     for (at, n) in program.nodes.iter().enumerate() {
         let Op::Load(space, offset) = n.op else {

@@ -127,9 +127,10 @@ pub(super) fn exec_change(insn: &Insn, program: &Program) -> ExecChange {
 }
 
 /// What is alive before each instruction.
-pub(super) fn liveness(known: &BTreeMap<u64, Known>, s: &Setting<'_>) -> HashMap<u64, Alive> {
+pub(super) fn liveness(known: &BTreeMap<u64, Known>, s: &Setting<'_>) -> Map<u64, Alive> {
     let outside = Alive::everything();
-    let mut before: HashMap<u64, Alive> = HashMap::with_capacity(known.len());
+    let mut before: Map<u64, Alive> =
+        Map::with_capacity_and_hasher(known.len(), Default::default());
     let pcs: Vec<u64> = known.keys().rev().copied().collect();
     loop {
         let mut changed = false;
