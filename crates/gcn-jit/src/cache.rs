@@ -1,11 +1,13 @@
 //! Compiled code that outlives dispatches, and that host threads share.
 
 use crate::fast::Map;
+use crate::group::LINE;
 use crate::lower::{self, Tail};
 use crate::{Jit, JitStats};
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop};
 use gcn_emu::group::{Group, GroupStop};
 use gcn_emu::wave::WaveState;
+use gcn_isa::operand::EXEC;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,9 +31,9 @@ pub(crate) struct Compiled {
     pub behind: Vec<Option<u32>>,
     /// Where waves begin that start.
     pub first: u32,
-    /// What it needs of a wave that starts: VGPRs, and of the scalars the groups of 16.
+    /// What it needs of a wave that starts: VGPRs, and the cache lines of scalars.
     pub vgprs: Vec<u16>,
-    pub sgprs: [bool; 8],
+    pub sgprs: Vec<u8>,
     /// The code that it was made of.
     words: Vec<(u64, u32)>,
     /// What it was compiled for.
@@ -65,9 +67,9 @@ impl Compiled {
                 }
             }
         }
-        let mut sgprs = std::array::from_fn(|n| unit.needs.1 >> (16 * n) & 0xffff != 0);
-        // EXEC, which all code looks at.
-        sgprs[7] = true;
+        // All code looks at EXEC.
+        let sgprs = unit.needs.1 | 1 << EXEC;
+        let line = |n: u8| sgprs >> (n as usize * LINE) & ((1 << LINE) - 1) != 0;
         let mut made = Compiled {
             code,
             chunks,
@@ -75,7 +77,7 @@ impl Compiled {
             behind: Vec::new(),
             first: 0,
             vgprs: (0..key.2).filter(|&n| unit.needs.0[n as usize]).collect(),
-            sgprs,
+            sgprs: (0..8).filter(|&n| line(n)).collect(),
             words,
             key,
         };

@@ -7,8 +7,17 @@ use gcn_emu::engine::{EntryVgprs, Machine, Stop};
 use gcn_emu::group::{self, Doing, Group, GroupStop, GroupWave, Starts};
 use gcn_emu::wave::{LANES, WaveState};
 
-/// Scalar registers that are copied together.
-const TOGETHER: usize = 16;
+/// Dwords of a cache line.
+pub(crate) const LINE: usize = 16;
+
+/// Copies lines.
+#[inline]
+fn copy(to: &mut [u32], from: &[u32]) {
+    let (to, from) = (to.as_chunks_mut::<LINE>().0, from.as_chunks::<LINE>().0);
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = *from;
+    }
+}
 
 impl Jit {
     /// What [`Engine::group`] says.
@@ -116,7 +125,7 @@ impl Jit {
             None => self.go(&mut wave.state, machine, &mut left, None),
             Some(at) => {
                 let exit = self.enter(at, &mut wave.state, machine, &mut left);
-                let why = exit.why & 0xff;
+                let why = exit.why();
                 if why == EXIT_END {
                     *fuel -= given - left;
                     wave.doing = Doing::Ended;
@@ -124,10 +133,10 @@ impl Jit {
                 }
                 if why == EXIT_BARRIER {
                     *fuel -= given - left;
-                    let unit = &self.units[at.unit as usize];
-                    let chunk = (exit.why >> 8) as usize;
-                    wave.state.pc = unit.chunks[chunk].1;
-                    self.goes_on[w] = unit.behind[chunk].map(|to| At { at: to, ..at });
+                    let unit = &self.units[exit.unit as usize];
+                    wave.state.pc = unit.chunks[exit.chunk()].1;
+                    let behind = unit.behind[exit.chunk()];
+                    self.goes_on[w] = behind.and_then(|at| At::new(exit.unit, at));
                     wave.doing = Doing::Waiting;
                     return None;
                 }
@@ -163,7 +172,7 @@ impl Jit {
         loop {
             match self.places.get(&key) {
                 Some(&Place::Code(at)) => {
-                    if self.fresh(at.unit, machine) {
+                    if self.fresh(at.unit(), machine) {
                         return Some(at);
                     }
                 }
@@ -182,28 +191,21 @@ impl Jit {
     /// Gives a wave that starts the registers that its unit needs.
     fn start(&self, starts: &Starts<'_>, w: usize, at: At, wave: &mut WaveState) {
         let like = &starts.like[w];
-        let unit = &self.units[at.unit as usize];
+        let unit = &self.units[at.unit() as usize];
         if wave.vgprs.len() != like.vgprs() {
             starts.start(w, wave);
             return;
         }
-        let from = like.state().sgprs.chunks_exact(TOGETHER);
-        for ((to, from), &needed) in wave
-            .sgprs
-            .chunks_exact_mut(TOGETHER)
-            .zip(from)
-            .zip(&unit.sgprs)
-        {
-            if needed {
-                to.copy_from_slice(from);
-            }
+        let (to, from) = (&mut wave.sgprs, &like.state().sgprs);
+        for &n in &unit.sgprs {
+            let place = n as usize * LINE..(n as usize + 1) * LINE;
+            copy(&mut to[place.clone()], &from[place]);
         }
+        let (to, from) = (&mut *wave.vgprs, like.ids());
         for &n in &unit.vgprs {
-            if let Some(to) = wave.vgprs.get_mut(n as usize) {
-                match like.ids().get(n as usize) {
-                    Some(from) => to.copy_from_slice(from),
-                    None => *to = [0; LANES],
-                }
+            match from.get(n as usize) {
+                Some(from) => copy(&mut to[n as usize], from),
+                None => to[n as usize] = [0; LANES],
             }
         }
         starts.rest(w, wave);

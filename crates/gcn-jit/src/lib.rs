@@ -30,6 +30,7 @@ use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::target::TABLES;
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -45,19 +46,41 @@ enum Place {
     Interpret,
 }
 
-/// A place in compiled code: the unit's number, and where in its code.
+/// A place in compiled code: the unit's number in the upper half, where in its code in the lower one. Each unit's code
+/// begins with something else.
 #[derive(Clone, Copy)]
-struct At {
-    unit: u32,
-    at: u32,
+struct At(NonZeroU64);
+
+impl At {
+    fn new(unit: u32, at: u32) -> Option<At> {
+        NonZeroU64::new((unit as u64) << 32 | at as u64).map(At)
+    }
+
+    fn unit(self) -> u32 {
+        (self.0.get() >> 32) as u32
+    }
+
+    fn at(self) -> usize {
+        self.0.get() as u32 as usize
+    }
 }
 
 /// How compiled code has come back.
+#[derive(Clone, Copy)]
 struct Exit {
-    /// What it gave, and the unit.
-    why: u64,
+    /// What it gave: one of the reasons in [`emit`], and the chunk's number.
+    word: u64,
     unit: u32,
-    stop: Option<Stop>,
+}
+
+impl Exit {
+    fn why(self) -> u64 {
+        self.word & 0xff
+    }
+
+    fn chunk(self) -> usize {
+        (self.word >> 8) as usize
+    }
 }
 
 /// What the engine has done.
@@ -105,6 +128,8 @@ pub struct Jit {
     goes_on: Vec<Option<At>>,
     /// Where the wave that came to a barrier last goes on.
     behind: Option<At>,
+    /// Why the interpreter stopped a wave in compiled code.
+    stopped: Option<Stop>,
     /// Its units are not all what memory holds.
     stale: bool,
 }
@@ -122,8 +147,8 @@ impl Default for Jit {
 struct Host<'a, 'm> {
     interp: &'a mut Interp,
     machine: &'a mut Machine<'m>,
-    stop: Option<Stop>,
-    interpreted: u64,
+    stop: &'a mut Option<Stop>,
+    interpreted: &'a mut u64,
     names: &'a mut Option<HashMap<&'static str, u64>>,
 }
 
@@ -158,13 +183,13 @@ extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
     let mut fuel = 1;
     wave.clock += 4 * (ctx.synced - ctx.fuel) as u64;
     let stop = host.interp.run(wave, host.machine, &mut fuel);
-    host.interpreted += 1 - fuel;
+    *host.interpreted += 1 - fuel;
     ctx.fuel -= 1 - fuel as i64;
     ctx.synced = ctx.fuel;
     match stop {
         Stop::Limit => 0,
         stop => {
-            host.stop = Some(stop);
+            *host.stop = Some(stop);
             1
         }
     }
@@ -326,6 +351,7 @@ impl Jit {
             recorded: None,
             goes_on: Vec::new(),
             behind: None,
+            stopped: None,
             stale: false,
         }
     }
@@ -372,7 +398,7 @@ impl Jit {
             }
             Made::Unit(unit) => {
                 let number = self.units.len() as u32;
-                let place = |at| Place::Code(At { unit: number, at });
+                let place = |at| At::new(number, at).map_or(Place::Interpret, Place::Code);
                 if key.3.is_some() {
                     // Its other chunks are not come to from outside.
                     self.places.insert(key, place(unit.first));
@@ -550,26 +576,24 @@ impl Jit {
         let mut host = Host {
             interp: &mut self.interp,
             machine,
-            stop: None,
-            interpreted: 0,
+            stop: &mut self.stopped,
+            interpreted: &mut self.stats.interpreted,
             names: &mut self.names,
         };
         ctx.host = &mut host as *mut Host<'_, '_> as usize;
-        let base = self.units[at.unit as usize].code.as_ptr();
+        let base = self.units[at.unit() as usize].code.as_ptr();
         // SAFETY: the code is that of a unit, whose first bytes are a function of this signature; `at` is where one
         // of its chunks begins. It touches the context, the wave's registers, LDS within `lds_bytes` and guest
         // memory whose pages it has looked up, all of which outlive the call.
-        let why = unsafe {
+        let word = unsafe {
             let enter: extern "sysv64" fn(*mut Ctx, *const u8) -> u64 = std::mem::transmute(base);
-            enter(ctx, base.add(at.at as usize))
+            enter(ctx, base.add(at.at()))
         };
         *fuel -= (given - self.ctx.fuel) as u64;
-        self.stats.interpreted += host.interpreted;
         wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
         Exit {
-            why,
-            unit: at.unit,
-            stop: host.stop,
+            word,
+            unit: at.unit(),
         }
     }
 
@@ -584,12 +608,12 @@ impl Jit {
         fuel: &mut u64,
     ) -> Result<Option<At>, Stop> {
         let unit = &self.units[exit.unit as usize];
-        let (start, end, ..) = unit.chunks[(exit.why >> 8) as usize];
+        let (start, end, ..) = unit.chunks[exit.chunk()];
         let start = start & !3;
-        match exit.why & 0xff {
+        match exit.why() {
             emit::EXIT_LEAVE => wave.pc = start,
             emit::EXIT_STOP => {
-                if let Some(stop) = exit.stop {
+                if let Some(stop) = self.stopped.take() {
                     return Err(stop);
                 }
             }
@@ -600,11 +624,8 @@ impl Jit {
             }
             emit::EXIT_BARRIER => {
                 wave.pc = end;
-                let behind = unit.behind[(exit.why >> 8) as usize];
-                self.behind = behind.map(|at| At {
-                    at,
-                    unit: exit.unit,
-                });
+                let behind = unit.behind[exit.chunk()];
+                self.behind = behind.and_then(|at| At::new(exit.unit, at));
                 return Err(Stop::Barrier);
             }
             emit::EXIT_FUEL if begun != *fuel => {
@@ -627,10 +648,7 @@ impl Jit {
                 let unit = &self.units[exit.unit as usize];
                 if unit.key.3.is_some() && wave.mode == unit.key.1 {
                     let at = unit.inside(wave.pc);
-                    return Ok(at.map(|at| At {
-                        at,
-                        unit: exit.unit,
-                    }));
+                    return Ok(at.and_then(|at| At::new(exit.unit, at)));
                 }
             }
         }
@@ -666,7 +684,7 @@ impl Jit {
                     }
                     continue;
                 };
-                if !self.fresh(at.unit, machine) {
+                if !self.fresh(at.unit(), machine) {
                     continue;
                 }
                 at
@@ -693,8 +711,8 @@ impl Jit {
         machine: &mut Machine<'_>,
         fuel: &mut u64,
     ) -> Option<Exit> {
-        let unit = &self.units[at.unit as usize];
-        let insns = unit.chunks.iter().find(|c| c.2 == at.at as usize);
+        let unit = &self.units[at.unit() as usize];
+        let insns = unit.chunks.iter().find(|c| c.2 == at.at());
         let insns = insns.map_or(0, |c| c.3) as u64;
         if insns > *fuel {
             return Some(self.enter(at, wave, machine, fuel));
@@ -703,8 +721,8 @@ impl Jit {
         let mut left = insns;
         let exit = self.enter(at, wave, machine, &mut left);
         *fuel -= insns - left;
-        let (start, end, ..) = self.units[at.unit as usize].chunks[(exit.why >> 8) as usize];
-        let (start, why) = (start & !3, exit.why & 0xff);
+        let (start, end, ..) = self.units[exit.unit as usize].chunks[exit.chunk()];
+        let (start, why) = (start & !3, exit.why());
         if why == emit::EXIT_RESTART {
             // What the chunk reads must be as it was.
             let mut ends = [&from, &*wave].map(|wave| {
@@ -719,7 +737,7 @@ impl Jit {
             b.clock = a.clock;
             assert_eq!(stop, other_stop);
             check(&from, b, a, machine, stop);
-        } else if exit.stop.is_none() {
+        } else if self.stopped.is_none() {
             let (mut other, mut lds, mut spent) = (from.clone(), before, insns - left);
             let mut surroundings = Machine {
                 lds: &mut lds,
