@@ -99,7 +99,6 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
     a.mov(true, BIAS, Rm::M(ctx!(bias)));
     a.mov(true, PAGES, Rm::M(ctx!(pages)));
     a.mov(true, FUEL, Rm::M(ctx!(fuel)));
-    a.stmxcsr(ctx!(host_mxcsr));
     let same = unless_mxcsr(&mut a, default);
     a.ldmxcsr(mxcsr_of(default));
     a.bind(same);
@@ -180,7 +179,12 @@ fn unless_mxcsr(a: &mut Asm, wanted: FpKey) -> Label {
     let same = a.label();
     a.mov(false, RCX, Rm::M(ctx!(host_mxcsr)));
     a.alu_imm(4, false, Rm::R(RCX), !FLAGS);
-    a.alu_imm(7, false, Rm::R(RCX), crate::lower::mxcsr(wanted) as i32 & !FLAGS);
+    a.alu_imm(
+        7,
+        false,
+        Rm::R(RCX),
+        crate::lower::mxcsr(wanted) as i32 & !FLAGS,
+    );
     a.jcc(Cc::E, same);
     same
 }

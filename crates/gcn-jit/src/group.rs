@@ -3,7 +3,7 @@
 
 use crate::emit::{EXIT_BARRIER, EXIT_END};
 use crate::{At, Jit, Place, rarely};
-use gcn_emu::engine::{EntryVgprs, Machine, Stop};
+use gcn_emu::engine::{Machine, Stop};
 use gcn_emu::group::{self, Doing, Group, GroupStop, GroupWave, Starts};
 use gcn_emu::wave::{LANES, WaveState};
 
@@ -51,8 +51,6 @@ impl Jit {
         self.surround(machine);
         self.goes_on.clear();
         self.goes_on.resize(group.waves.len(), None);
-        // Where waves with such VGPRs begin.
-        let mut entry: Option<(EntryVgprs, At)> = None;
         let begun = *fuel;
         let stop = 'stop: loop {
             while group.next < group.waves.len() {
@@ -73,15 +71,7 @@ impl Jit {
                     {
                         std::mem::swap(&mut before.state, &mut now.state);
                     }
-                    let vgprs = group.starts.like[w].entry();
-                    let at = match entry {
-                        Some((known, at)) if known == vgprs => Some(at),
-                        _ => {
-                            let at = self.entry(&group.starts, w, machine);
-                            entry = at.map(|at| (vgprs, at));
-                            at
-                        }
-                    };
+                    let at = self.entry(&group.starts, w, machine);
                     let wave = &mut group.waves[w];
                     wave.doing = Doing::Running;
                     match at {
@@ -169,10 +159,16 @@ impl Jit {
             like.vgprs() as u16,
             Some(like.entry()),
         );
+        if let Some((known, at)) = self.entered
+            && known == key
+        {
+            return Some(at);
+        }
         loop {
             match self.places.get(&key) {
                 Some(&Place::Code(at)) => {
                     if self.fresh(at.unit(), machine) {
+                        self.entered = Some((key, at));
                         return Some(at);
                     }
                 }

@@ -128,6 +128,8 @@ pub struct Jit {
     goes_on: Vec<Option<At>>,
     /// Where the wave that came to a barrier last goes on.
     behind: Option<At>,
+    /// Where waves with such registers began last in this session.
+    entered: Option<(Key, At)>,
     /// Why the interpreter stopped a wave in compiled code.
     stopped: Option<Stop>,
     /// Its units are not all what memory holds.
@@ -351,6 +353,7 @@ impl Jit {
             recorded: None,
             goes_on: Vec::new(),
             behind: None,
+            entered: None,
             stopped: None,
             stale: false,
         }
@@ -370,6 +373,7 @@ impl Jit {
             self.units.clear();
             self.stale = false;
         }
+        self.entered = None;
         self.session += 1;
         self.recorded = None;
         self.interp.forget();
@@ -524,6 +528,7 @@ impl Jit {
     fn forget_places(&mut self) {
         self.interp.forget();
         self.places.clear();
+        self.entered = None;
         self.stale = true;
     }
 
@@ -538,6 +543,10 @@ impl Jit {
     fn surround(&mut self, machine: &mut Machine<'_>) {
         let linear = machine.memory.linear();
         let ctx = &mut *self.ctx;
+        // SAFETY: it stores four bytes where there are four.
+        unsafe {
+            std::arch::asm!("stmxcsr [{}]", in(reg) &mut ctx.host_mxcsr, options(nostack, preserves_flags));
+        }
         ctx.bias = (linear.base as u64).wrapping_sub(ctx.linear_base);
         ctx.pages = linear.pages;
         ctx.linear_bytes = linear.bytes;
