@@ -139,6 +139,7 @@ pub mod op {
     pub const CVTUDQ2PD: E = en(1, 2, 0, 0x7a, 32);
     pub const CVTTPD2DQ: E = e(1, 1, 1, 0xe6);
     pub const CVTTPD2UDQ: E = e(1, 0, 1, 0x78);
+    pub const PERMD: E = e(2, 1, 0, 0x36);
     pub const PERMT2D: E = e(2, 1, 0, 0x7e);
     pub const PMOVZXDQ: E = en(2, 1, 0, 0x35, 32);
     pub const PMOVZXBD: E = en(2, 1, 0, 0x31, 16);
@@ -214,6 +215,8 @@ pub struct Asm {
     consts: Vec<(u64, u8)>,
     /// Where a 32-bit distance to a constant is to be put, and the bytes that follow it.
     const_fixups: Vec<(u32, u32, u8)>,
+    /// Where the code ends and constants follow.
+    pub end: usize,
 }
 
 const UNBOUND: u32 = u32::MAX;
@@ -303,7 +306,7 @@ impl Asm {
                 if let Some((index, _)) = m.index {
                     x = !(index >> 3) & 1;
                     // The index of a gather may be a high vector register, whose top bit takes V'.
-                    if matches!(e.op, 0x90 | 0xa0) && e.map == 2 {
+                    if matches!(e.op, 0x90 | 0x91 | 0xa0 | 0xa1) && e.map == 2 {
                         v = index & 16;
                     }
                 }
@@ -594,6 +597,7 @@ impl Asm {
 
     /// Puts the distances in and the constants behind the code.
     pub fn finish(&mut self) {
+        self.end = self.buf.len();
         while !self.buf.len().is_multiple_of(8) {
             self.b(0xcc);
         }

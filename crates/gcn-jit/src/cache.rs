@@ -3,6 +3,8 @@
 use crate::fast::Map;
 use crate::group::LINE;
 use crate::lower::{self, Tail};
+use crate::profile::{Piece, Report, Tally, UnitCode};
+use crate::rare::Call;
 use crate::{Jit, JitStats};
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop};
 use gcn_emu::group::{Group, GroupStop};
@@ -38,6 +40,10 @@ pub(crate) struct Compiled {
     words: Vec<(u64, u32)>,
     /// What it was compiled for.
     pub key: Key,
+    /// What the code points at.
+    _calls: Vec<Box<Call>>,
+    /// Where constants follow the code.
+    end: usize,
 }
 
 impl Compiled {
@@ -45,7 +51,7 @@ impl Compiled {
     pub fn new(
         key: Key,
         unit: &lower::Unit,
-        emitted: &crate::emit::Emitted,
+        emitted: crate::emit::Emitted,
         machine: &Machine<'_>,
     ) -> Option<Compiled> {
         let mut map = memmap2::MmapMut::map_anon(emitted.code.len().max(1)).ok()?;
@@ -80,6 +86,8 @@ impl Compiled {
             sgprs: (0..8).filter(|&n| line(n)).collect(),
             words,
             key,
+            _calls: emitted.calls,
+            end: emitted.end,
         };
         made.first = made.inside(key.0)?;
         let behind = unit.chunks.iter().map(|c| match c.tail {
@@ -94,6 +102,30 @@ impl Compiled {
     pub fn inside(&self, pc: u64) -> Option<u32> {
         let found = self.inside.binary_search_by_key(&pc, |c| c.0).ok()?;
         Some(self.inside[found].1)
+    }
+
+    /// What there is to see of it.
+    pub fn look(&self, tallies: &[Tally]) -> UnitCode {
+        let mut pieces: Vec<Piece> = Vec::with_capacity(self.chunks.len());
+        for (n, &(start, end, at, instructions)) in self.chunks.iter().enumerate() {
+            pieces.push(Piece {
+                start: start & !3,
+                end,
+                instructions,
+                code: at..self.end,
+                tally: tallies.get(n).copied().unwrap_or_default(),
+            });
+        }
+        pieces.sort_by_key(|p| p.code.start);
+        for n in 1..pieces.len() {
+            pieces[n - 1].code.end = pieces[n].code.start;
+        }
+        UnitCode {
+            mode: self.key.1,
+            vgprs: self.key.2,
+            code: self.code.to_vec(),
+            pieces,
+        }
     }
 
     /// Whether memory still holds what it was made of.
@@ -168,18 +200,38 @@ pub(crate) fn clear(library: &Library) {
 pub struct Cache {
     idle: Arc<Mutex<Vec<Jit>>>,
     library: Library,
+    /// Its engines count what they do.
+    counts: bool,
 }
 
 impl Cache {
     /// An engine that knows what those before it have compiled. Code that has changed since is compiled anew.
     pub fn engine(&self) -> Kept {
         let kept = lock(&self.idle).pop();
-        let mut jit = kept.unwrap_or_else(|| Jit::sharing(self.library.clone()));
+        let mut jit = kept.unwrap_or_else(|| Jit::sharing(self.library.clone(), self.counts));
         jit.begin_session();
         Kept {
             jit: Some(jit),
             cache: self.clone(),
         }
+    }
+
+    /// One whose engines count what they do, for [`Cache::report`].
+    pub fn counting() -> Cache {
+        Cache {
+            counts: true,
+            ..Cache::default()
+        }
+    }
+
+    /// What its engines have compiled, and counted if they are to; but those that are at work now.
+    pub fn report(&self) -> Report {
+        lock(&self.idle)
+            .iter()
+            .fold(Report::default(), |mut all, jit| {
+                all.join(jit.report());
+                all
+            })
     }
 
     /// What all its engines have done, but those that are at work now.

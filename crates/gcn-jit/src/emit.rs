@@ -10,6 +10,7 @@ use crate::ctx::{Ctx, SCALARS, VECTORS};
 use crate::fast::Map;
 use crate::ir::{I, Id, Node};
 use crate::lower::{Chunk, FpKey, Live, Tail, Unit};
+use crate::rare::Call;
 use gcn_emu::fp::Mode;
 use gcn_emu::mem::MAPPED;
 use gcn_emu::wave::WaveState;
@@ -52,14 +53,17 @@ macro_rules! ctx {
     };
 }
 
+mod cross;
+mod gather;
 mod mem;
 mod ops;
+mod rare;
 mod regs;
 mod scalar;
 mod slice;
 mod whole;
 
-fn sgpr_home(code: u8) -> Mem {
+pub(crate) fn sgpr_home(code: u8) -> Mem {
     mem(
         WAVE,
         (offset_of!(WaveState, sgprs) + 4 * code as usize) as i32,
@@ -69,16 +73,57 @@ fn sgpr_home(code: u8) -> Mem {
 /// A unit's code.
 pub struct Emitted {
     pub code: Vec<u8>,
+    /// Where constants follow the code.
+    pub end: usize,
     /// Where each chunk's code begins for a wave that has been in the unit since it came to it, while host registers
     /// hold nothing of its: behind a barrier, or after the interpreter has run a chunk.
     pub starts: Vec<usize>,
+    /// What the code points at.
+    pub calls: Vec<Box<Call>>,
     /// Where each chunk's code begins for a wave that comes from outside the unit, of which nothing is known. Not used
     /// of units for waves that start ([`Setting::entry`](crate::lower::Setting::entry)).
     pub outside: Vec<usize>,
 }
 
-/// `None` where a chunk is too much for the emitter.
-pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
+/// What a place in memory is, as [`name_of`](crate::profile::name_of) says.
+pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
+    match base {
+        "RBX" => {
+            let at = usize::try_from(displacement).ok()?;
+            let sgprs = offset_of!(WaveState, sgprs);
+            if at == offset_of!(WaveState, scc) {
+                return Some("scc".into());
+            }
+            let code = at.checked_sub(sgprs).filter(|d| *d < 512)? / 4;
+            Some(match code {
+                106 => "vcc_lo".into(),
+                107 => "vcc_hi".into(),
+                124 => "m0".into(),
+                126 => "exec_lo".into(),
+                127 => "exec_hi".into(),
+                n => format!("s{n}"),
+            })
+        }
+        "R12" => {
+            let at = usize::try_from(displacement + VGPR_BIAS as i64 * 256).ok()?;
+            let first = at % 256 / 4;
+            let lane = if first == 0 {
+                String::new()
+            } else {
+                format!("[{first}..]")
+            };
+            Some(format!("v{}{lane}", at / 256))
+        }
+        "RBP" => {
+            let at = usize::try_from(displacement).ok()?;
+            crate::profile::field(at).map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+/// `None` where a chunk is too much for the emitter. `tally`: the code counts what it does.
+pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
     let mut a = Asm::new();
     let mode = Mode(mode);
     let e = mode.env32();
@@ -118,10 +163,12 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
+        slow_call(&mut a, offset_of!(Ctx, rare)),
     ];
     let labels: Map<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
+    let mut calls = Vec::new();
     for (number, chunk) in unit.chunks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(labels[&chunk.start]);
@@ -134,6 +181,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
             slow,
             default,
             mode,
+            precise: unit.precise,
             uses: Vec::new(),
             ops: Vec::new(),
             slot_of: Map::default(),
@@ -144,6 +192,9 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
             z: Bank::default(),
             k: Bank::default(),
             outs: Vec::new(),
+            longs: Vec::new(),
+            calls: &mut calls,
+            call_of: Map::default(),
             accumulators: Vec::new(),
             pinned: Vec::new(),
             next_slot: 0,
@@ -153,7 +204,7 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
             pos: 0,
             failed: false,
         };
-        e.chunk();
+        e.chunk(tally);
         failed |= e.failed;
     }
     if failed {
@@ -161,9 +212,11 @@ pub fn emit(unit: &Unit, mode: u32) -> Option<Emitted> {
     }
     a.finish();
     Some(Emitted {
+        end: a.end,
         code: a.buf,
         outside: starts.clone(),
         starts,
+        calls,
     })
 }
 
@@ -283,9 +336,11 @@ pub(crate) struct Emit<'a> {
     number: u64,
     labels: &'a Map<u64, Label>,
     exit: Label,
-    pub slow: [Label; 2],
+    pub slow: [Label; 3],
     default: FpKey,
     mode: Mode,
+    /// See [`Unit::precise`].
+    precise: bool,
     /// Of each value: where in `ops` it is used, in order.
     pub uses: Vec<Vec<u32>>,
     ops: Vec<VOp>,
@@ -298,6 +353,10 @@ pub(crate) struct Emit<'a> {
     pub z: Bank,
     pub k: Bank,
     pub outs: Vec<Out>,
+    /// What is evaluated where a short way is not right, and the calls for it, by number.
+    longs: Vec<rare::Long>,
+    calls: &'a mut Vec<Box<Call>>,
+    call_of: Map<u16, usize>,
     accumulators: Vec<Id>,
     /// What is written at the end.
     pinned: Vec<Pin>,
@@ -346,7 +405,7 @@ impl Emit<'_> {
         self.a.jmp(label);
     }
 
-    fn chunk(&mut self) {
+    fn chunk(&mut self, tally: bool) {
         let c = self.c;
         if let Tail::Leave = c.tail {
             self.leave(EXIT_LEAVE);
@@ -355,6 +414,9 @@ impl Emit<'_> {
         let spent = self.a.label();
         self.a.alu_imm(5, true, Rm::R(FUEL), c.insns as i32);
         self.a.jcc(Cc::S, spent);
+        if tally {
+            self.tally(self.number as usize);
+        }
         if let Tail::Interpret { jumps } = c.tail {
             self.interpret(jumps);
         } else {
@@ -416,8 +478,11 @@ impl Emit<'_> {
             roots.extend([address, value]);
         }
         roots.extend(c.whole.iter().flat_map(|w| &w.inputs));
-        if let Tail::Branch { when, .. } = c.tail {
+        if let Tail::Branch { when, .. } | Tail::Indirect(when) = c.tail {
             roots.push(when);
+        }
+        for &(_, lane, value) in &c.pokes {
+            roots.extend([lane, value]);
         }
         for &r in &roots {
             live[r as usize] = true;
@@ -433,8 +498,12 @@ impl Emit<'_> {
         }
         // Which values are looked at by what is no arithmetic of floats.
         let mut seen = vec![false; n];
+        // Which values are of use to more than the conditions and short ways of others: those see nothing of NaNs and
+        // denormals.
+        let mut needed = vec![false; n];
         for &r in &roots {
             seen[r as usize] = true;
+            needed[r as usize] = true;
         }
         self.fuse(&mut live, &roots);
         for at in (0..n).rev() {
@@ -449,9 +518,26 @@ impl Emit<'_> {
             let through = matches!(node.op, I::Alu(Op::Neg | Op::Abs)) && !seen[at];
             for a in self.inputs(at as Id) {
                 live[a as usize] = true;
-                if !arith && !through {
+                if let I::Rare(k) = node.op {
+                    let rare = &c.rares[k as usize];
+                    if a == node.args[1] && !rare.normal {
+                        seen[a as usize] |= seen[at];
+                        needed[a as usize] |= needed[at];
+                    }
+                    needed[a as usize] |= rare.leaves.contains(&a);
+                    continue;
+                }
+                needed[a as usize] |= needed[at];
+                if !arith && !through && needed[at] {
                     seen[a as usize] = true;
                 }
+            }
+        }
+        for at in 0..n {
+            if let I::Rare(k) = c.graph[at].op
+                && live[at]
+            {
+                self.plan_rare(at as Id, k, &seen);
             }
         }
         // Scalars that depend on lanes.
@@ -462,13 +548,16 @@ impl Emit<'_> {
                 && (node.op == I::Ballot || node.inputs().iter().any(|&i| self.late[i as usize]));
         }
         let written: Map<u16, usize> = c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
-        let mut critical = vec![false; c.vgprs.len()];
+        let mut critical = vec![self.precise; c.vgprs.len()];
         for (at, node) in c.graph.iter().enumerate() {
-            if let I::VIn(v) = node.op
+            if let I::VIn(v) | I::LaneIn(v) | I::LanesIn(v) = node.op
                 && live[at]
                 && let Some(&i) = written.get(&v)
             {
                 critical[i] = true;
+            }
+            if node.op == I::VgprAt && live[at] {
+                critical.fill(true);
             }
         }
         let mut ops: Vec<VOp> = Vec::new();
@@ -554,6 +643,13 @@ impl Emit<'_> {
                 // The parts of a load are there with the load.
                 uses[a as usize].push(pos as u32);
             }
+            if op.commit.is_none() {
+                for &a in self.leaves(op.id) {
+                    if uses[a as usize].last() != Some(&(pos as u32)) {
+                        uses[a as usize].push(pos as u32);
+                    }
+                }
+            }
         }
         let end = ops.len() as u32;
         if let Some(s) = &c.store {
@@ -591,7 +687,17 @@ impl Emit<'_> {
     /// What an operation reads, signs and fused operations taken in.
     fn inputs(&self, id: Id) -> Vec<Id> {
         let (args, _) = self.operands(id);
-        args[..self.arity(id)].to_vec()
+        let mut all = args[..self.arity(id)].to_vec();
+        all.extend_from_slice(self.leaves(id));
+        all
+    }
+
+    /// What the long way to a value begins with.
+    fn leaves(&self, id: Id) -> &[Id] {
+        match self.node(id).op {
+            I::Rare(k) => &self.c.rares[k as usize].leaves,
+            _ => &[],
+        }
     }
 
     fn operands(&self, id: Id) -> ([Id; 3], [bool; 3]) {
@@ -638,6 +744,11 @@ impl Emit<'_> {
         }
         for &r in roots {
             count[r as usize] += 2;
+        }
+        for &leaf in c.rares.iter().flat_map(|r| &r.leaves) {
+            if let Some(count) = count.get_mut(leaf as usize) {
+                *count += 2;
+            }
         }
         let logic = |id: Id| {
             let n = &c.graph[id as usize];
@@ -750,8 +861,8 @@ impl Emit<'_> {
         if vectors {
             self.slices(&used);
         }
-        if let Some(w) = &c.whole {
-            self.call_whole(w);
+        if let Some(w) = self.whole() {
+            self.call_whole(&w);
         }
         for (at, &used) in used.iter().enumerate() {
             if used && self.late[at] && c.graph[at].op != I::Ballot {
@@ -764,6 +875,7 @@ impl Emit<'_> {
             let _ = key;
             self.a.ldmxcsr(mxcsr_of(self.default));
         }
+        self.pokes();
         // The branch is decided before registers change.
         let when = match &c.tail {
             Tail::Branch { when, .. } => Some(*when),
@@ -774,6 +886,9 @@ impl Emit<'_> {
             if direct {
                 self.sload(RDX, when);
             }
+        }
+        if let Tail::Indirect(to) = c.tail {
+            self.sload(RDX, to);
         }
         self.commit_scalars();
         match c.tail.clone() {
@@ -793,11 +908,18 @@ impl Emit<'_> {
                 self.a.jcc(Cc::Ne, label);
                 self.goto(other);
             }
+            Tail::Indirect(_) => {
+                self.a.alu_imm(4, true, Rm::R(RDX), !3);
+                let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
+                self.a.store(true, pc, RDX);
+                self.leave(EXIT_STOP);
+            }
             Tail::End => self.leave(EXIT_END),
             Tail::Barrier => self.leave(EXIT_BARRIER),
             Tail::Interpret { .. } | Tail::Leave => {}
         }
         self.outs();
+        self.longs();
         if self.next_slot as usize > VECTORS || self.slot_of.len() > SCALARS || self.next_mask > 256
         {
             self.failed = true;

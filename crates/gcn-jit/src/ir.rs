@@ -4,6 +4,7 @@
 //! are taken apart into halves as they are made, so that only floats and products live as whole 64-bit values.
 
 use crate::fast::Fast;
+use crate::rare::Rare;
 use gcn_emu::eval::eval;
 use gcn_isa::meaning::{AtomicOp, Op, Space, width_mask};
 use gcn_isa::shape::Ty;
@@ -32,6 +33,14 @@ pub enum I {
     Pair,
     Lo,
     Hi,
+    /// A scalar: what the lane that a scalar numbers (below 64) had of a VGPR at the chunk's start.
+    LaneIn(u16),
+    /// The same of the lane that each lane's value numbers.
+    LanesIn(u16),
+    /// The VGPR, as it was at the chunk's start, that a scalar numbers.
+    VgprAt,
+    /// The value of another lane of the same 16: a hexadecimal digit for each.
+    Shuffle(u64),
     /// The lane's bit of a scalar.
     MaskOf,
     /// A scalar of the lanes' truth values.
@@ -58,6 +67,8 @@ pub enum I {
     Row(i32),
     /// An atomic on LDS: address, limit, data.
     LdsAtomic(AtomicOp),
+    /// A value with a short way ([`crate::rare`]): a truth value, and what the value is where that holds.
+    Rare(u16),
     /// Scalar memory: dword at the address.
     SLoad {
         count: u8,
@@ -87,9 +98,13 @@ impl Node {
             | I::ShrLane
             | I::Part(_)
             | I::SLoad { .. }
+            | I::LaneIn(_)
+            | I::LanesIn(_)
+            | I::VgprAt
+            | I::Shuffle(_)
             | I::Row(_) => 1,
             I::LdsAtomic(_) => 3,
-            I::Pair | I::Shld(_) | I::Shrd(_) | I::Group { .. } => 2,
+            I::Pair | I::Shld(_) | I::Shrd(_) | I::Group { .. } | I::Rare(_) => 2,
             I::Alu(op) => op.arity(),
         }
     }
@@ -184,6 +199,8 @@ impl Found {
 /// A graph being made.
 pub struct Graph {
     pub nodes: Vec<Node>,
+    /// What [`I::Rare`] numbers.
+    pub rares: Vec<Rare>,
     pub found: Found,
     pub generation: Gen,
     pub mode: u32,
@@ -285,9 +302,30 @@ impl Graph {
             I::Const(u64::MAX) => return self.constant(Ty::Bool, 1),
             // Of lanes that are on nothing is lost.
             I::Ballot => return self.get(id).args[0],
+            // What scalar code makes of masks, each lane makes of its bits.
+            I::Alu(op) if self.of_ballots(id, 6) => {
+                let [a, b, _] = self.get(id).args;
+                let a = self.mask_of(a);
+                let b = if op.arity() == 2 { self.mask_of(b) } else { 0 };
+                if let Ok(k) = self.alu(op, Ty::Bool, Ty::Bool, [a, b, 0]) {
+                    return k;
+                }
+            }
             _ => {}
         }
         self.node(I::MaskOf, Ty::B64, Ty::Bool, true, [id, 0, 0])
+    }
+
+    /// Whether a mask is made by bitwise operations, of ballots among others.
+    fn of_ballots(&self, id: Id, depth: u32) -> bool {
+        let n = self.get(id);
+        match n.op {
+            I::Ballot => true,
+            I::Alu(Op::And | Op::Or | Op::Xor | Op::Not) if !n.vec && n.ty.bits() == 64 => {
+                depth > 0 && n.inputs().iter().any(|&a| self.of_ballots(a, depth - 1))
+            }
+            _ => false,
+        }
     }
 
     fn and1(&mut self, op: Op, ty: Ty, a: Id, b: u64) -> Got {
@@ -395,7 +433,10 @@ impl Graph {
             Op::And if self.is(a, 0) || self.is(b, 0) => return Ok(self.constant(ty, 0)),
             Op::And if self.is(b, full) || a == b => return Ok(a),
             Op::And if self.is(a, full) => return Ok(b),
+            Op::Or if self.is(a, full) => return Ok(a),
+            Op::Or if self.is(b, full) => return Ok(b),
             Op::Or if self.is(b, 0) || a == b => return Ok(a),
+            Op::Eq if a == b && !float => return Ok(self.constant(Ty::Bool, 1)),
             Op::Or | Op::Xor if self.is(a, 0) => return Ok(b),
             Op::Xor if self.is(b, 0) => return Ok(a),
             Op::Add if !float && self.is(a, 0) => return Ok(b),

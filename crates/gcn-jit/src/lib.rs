@@ -15,6 +15,8 @@ mod fast;
 mod group;
 mod ir;
 mod lower;
+mod profile;
+mod rare;
 mod whole;
 
 pub use cache::{Cache, ChunkPlace, Kept};
@@ -33,6 +35,9 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+
+use profile::ticks;
+pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost};
 
 /// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
 const SLICE: u64 = 1 << 18;
@@ -124,6 +129,8 @@ pub struct Jit {
     check: bool,
     /// Float exceptions are seen by the program, which the interpreter records.
     recorded: Option<bool>,
+    /// What is counted, if it is to.
+    counts: Option<Box<profile::Counts>>,
     /// Where a workgroup's waves go on behind a barrier.
     goes_on: Vec<Option<At>>,
     /// Where the wave that came to a barrier last goes on.
@@ -308,6 +315,16 @@ extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
+/// Evaluates what a short way is not right for. Not 0: the interpreter must run the chunk.
+extern "sysv64" fn rare(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`; and `what` is the address of a call that the unit keeps whose code called this.
+    let (ctx, call) = unsafe {
+        let (ctx, _) = parts(ctx);
+        (ctx, &*(what as *const rare::Call))
+    };
+    !call.run(&mut ctx.data, ctx.lanes_on) as u64
+}
+
 /// What is known of a target's rows, found out once a process.
 fn facts(target: Target) -> &'static FactTable {
     static FACTS: [OnceLock<FactTable>; TABLES] = [const { OnceLock::new() }; TABLES];
@@ -337,6 +354,7 @@ impl Jit {
         ctx.interpret = interpret as *const () as usize;
         ctx.load = load as *const () as usize;
         ctx.store = store as *const () as usize;
+        ctx.rare = rare as *const () as usize;
         ctx.whole = whole::whole as *const () as usize;
         Jit {
             interp: Interp::new(),
@@ -351,6 +369,7 @@ impl Jit {
             lean: false,
             check: false,
             recorded: None,
+            counts: None,
             goes_on: Vec::new(),
             behind: None,
             entered: None,
@@ -360,18 +379,46 @@ impl Jit {
     }
 
     /// One that takes its code from a library, and puts it there.
-    fn sharing(library: Library) -> Jit {
+    fn sharing(library: Library, counts: bool) -> Jit {
         Jit {
             library,
+            counts: counts.then(Box::default),
             ..Jit::new()
         }
+    }
+
+    /// An engine that counts what it does, for [`Jit::report`].
+    pub fn counting() -> Jit {
+        Jit::sharing(Library::default(), true)
+    }
+
+    /// What it has compiled, and counted if it is to.
+    pub fn report(&self) -> Report {
+        let counts = self.counts.as_deref();
+        let mut report = counts.map(|c| c.before.clone()).unwrap_or_default();
+        for (n, unit) in self.units.iter().enumerate() {
+            report.join(Report {
+                units: vec![unit.look(counts.map_or(&[], |c| c.of(n)))],
+                ..Report::default()
+            });
+        }
+        report
+    }
+
+    /// Forgets its units, but what was counted of them.
+    fn forget_units(&mut self) {
+        if self.counts.is_some() {
+            self.counts = Some(Box::new(profile::Counts::behind(self.report())));
+        }
+        self.units.clear();
+        self.stale = false;
     }
 
     /// Another dispatch begins.
     fn begin_session(&mut self) {
         if self.stale {
-            self.units.clear();
-            self.stale = false;
+            self.places.clear();
+            self.forget_units();
         }
         self.entered = None;
         self.session += 1;
@@ -442,15 +489,16 @@ impl Jit {
             fetch: &|pc| fetch(machine, pc),
         };
         let unit = lower::unit(pc, &setting);
-        let Some(emitted) = emit::emit(&unit, mode) else {
+        let Some(emitted) = emit::emit(&unit, mode, self.counts.is_some()) else {
             return Made::Nothing(unit.chunks.iter().map(|c| c.start).collect());
         };
-        let Some(made) = Compiled::new(key, &unit, &emitted, machine) else {
+        let bytes = emitted.code.len();
+        let Some(made) = Compiled::new(key, &unit, emitted, machine) else {
             return Made::Nothing([pc].into());
         };
         self.stats.units += 1;
         self.stats.insns += unit.chunks.iter().map(|c| c.insns as u64).sum::<u64>();
-        self.stats.bytes += emitted.code.len() as u64;
+        self.stats.bytes += bytes as u64;
         self.stats.compiling += begun.elapsed();
         Made::Unit(Arc::new(made))
     }
@@ -468,10 +516,27 @@ impl Jit {
         fuel: &mut u64,
     ) -> Option<Stop> {
         if *fuel == 0 {
-            return Some(Stop::Limit);
+            // It may have ended already.
+            return Some(self.interp.run(wave, machine, fuel));
         }
         let mut one = 1;
+        let counted = self
+            .counts
+            .as_ref()
+            .map(|_| (wave.pc, wave.exec(), ticks()));
         let stop = self.interp.run(wave, machine, &mut one);
+        if let (Some(counts), Some((pc, exec, begun))) = (&mut self.counts, counted) {
+            counts
+                .before
+                .interpreted
+                .entry(pc)
+                .or_default()
+                .add(&Tally {
+                    times: 1 - one,
+                    lanes: (1 - one) * exec.count_ones() as u64,
+                    ticks: ticks().wrapping_sub(begun),
+                });
+        }
         self.stats.interpreted += 1 - one;
         *fuel -= 1 - one;
         match stop {
@@ -512,7 +577,7 @@ impl Engine for Jit {
     fn forget(&mut self) {
         cache::clear(&self.library);
         self.forget_places();
-        self.units.clear();
+        self.forget_units();
         self.recorded = None;
     }
 }
@@ -590,7 +655,11 @@ impl Jit {
             names: &mut self.names,
         };
         ctx.host = &mut host as *mut Host<'_, '_> as usize;
-        let base = self.units[at.unit() as usize].code.as_ptr();
+        let unit = &self.units[at.unit() as usize];
+        let base = unit.code.as_ptr();
+        if let Some(counts) = &mut self.counts {
+            counts.begin(at.unit() as usize, unit.chunks.len(), ctx);
+        }
         // SAFETY: the code is that of a unit, whose first bytes are a function of this signature; `at` is where one
         // of its chunks begins. It touches the context, the wave's registers, LDS within `lds_bytes` and guest
         // memory whose pages it has looked up, all of which outlive the call.
@@ -598,6 +667,16 @@ impl Jit {
             let enter: extern "sysv64" fn(*mut Ctx, *const u8) -> u64 = std::mem::transmute(base);
             enter(ctx, base.add(at.at()))
         };
+        if let Some(counts) = &mut self.counts {
+            // What is run again, by the interpreter or later, did not happen.
+            let again = match word & 0xff {
+                emit::EXIT_RESTART => true,
+                emit::EXIT_STOP => matches!(self.stopped, Some(Stop::Retry | Stop::Fault(_))),
+                _ => false,
+            };
+            let undone = again.then_some(((word >> 8) as usize, wave.exec()));
+            counts.end(at.unit() as usize, &self.ctx, undone);
+        }
         *fuel -= (given - self.ctx.fuel) as u64;
         wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
         Exit {

@@ -6,22 +6,24 @@
 
 mod alive;
 mod buffer;
+mod cross;
 mod memory;
 mod operands;
 mod whole;
 
 use crate::fast::Map;
 use crate::ir::{Found, Graph, I, Id, Unsupported};
+use crate::rare::{self, Rare};
 use crate::whole::Act;
 use alive::{know, liveness};
 use gcn_emu::engine::EntryVgprs;
 use gcn_emu::fp::{Mode, Round};
-use gcn_emu::operands::{Modifiers, Opnd, Place, find};
+use gcn_emu::operands::{Dpp, Modifiers, Opnd, Place, find};
 use gcn_isa::access::{FactTable, Facts, File};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::format::{Encoding, Field, Format};
-use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Signal, Space, State};
+use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Shortcut, Signal, Space, State};
 use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
 use gcn_isa::target::{Gen, Target};
@@ -72,6 +74,8 @@ pub enum Tail {
         taken: u64,
         next: u64,
     },
+    /// To an address that the wave has computed.
+    Indirect(Id),
     /// The interpreter runs the chunk's one instruction; then on with the next, or at wave.pc where it jumps.
     Interpret {
         jumps: bool,
@@ -89,6 +93,8 @@ pub struct Chunk {
     pub end: u64,
     pub insns: u32,
     pub graph: Vec<crate::ir::Node>,
+    /// What its values with short ways are short for.
+    pub rares: Vec<Rare>,
     /// VGPRs that take a value, and which lanes of it matter.
     pub vgprs: Vec<(u16, Id, Live)>,
     pub sgprs: Vec<(u8, Id)>,
@@ -98,6 +104,8 @@ pub struct Chunk {
     pub rows: Vec<(Id, i32, Id)>,
     /// The last instruction, where a helper does it.
     pub whole: Option<Whole>,
+    /// Lanes of VGPRs that take a scalar, whatever EXEC says: VGPR, lane (below 64), value.
+    pub pokes: Vec<(u16, Id, Id)>,
     /// Truth values, of the wave or a lane, that must be false.
     pub guards: Vec<Id>,
     pub fp: Option<FpKey>,
@@ -163,6 +171,8 @@ pub struct Unit {
     pub chunks: Vec<Chunk>,
     /// The registers that the code at the entry needs: VGPRs, scalars by code.
     pub needs: ([bool; 256], u128),
+    /// A chunk that fails has written nothing: there is somebody to look at the registers behind a fault.
+    pub precise: bool,
 }
 
 /// What a unit is made for.
@@ -224,6 +234,7 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
     let alive = liveness(&known, s);
     let mut chunks = Vec::new();
     let mut b = Builder::new(s);
+    b.written = known.values().fold(0, |all, k| all | k.swrites);
     let pcs: Vec<u64> = known.keys().copied().collect();
     for (i, &pc) in pcs.iter().enumerate() {
         let k = &known[&pc];
@@ -273,12 +284,14 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             end: pc,
             insns: 0,
             graph: Vec::new(),
+            rares: Vec::new(),
             vgprs: Vec::new(),
             sgprs: Vec::new(),
             scc: None,
             store: None,
             rows: Vec::new(),
             whole: None,
+            pokes: Vec::new(),
             guards: Vec::new(),
             fp: None,
             tail: Tail::Leave,
@@ -287,7 +300,11 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
     let needs = alive.get(&entry).map_or(([true; 256], !0), |a| {
         (a.v.map(|live| live != Live::No), a.s)
     });
-    Unit { chunks, needs }
+    Unit {
+        chunks,
+        needs,
+        precise: s.keep_all,
+    }
 }
 
 /// A chunk being made.
@@ -313,9 +330,16 @@ struct Builder<'a> {
     row_loads: Vec<(Id, i32)>,
     rows: Vec<(Id, i32, Id)>,
     whole: Option<Whole>,
+    pokes: Vec<(u16, Id, Id)>,
+    /// Their VGPRs.
+    poked: Vec<u16>,
     loads: bool,
     guards: Vec<Id>,
     fp: Option<FpKey>,
+    /// Scalar registers that the unit writes.
+    written: u128,
+    /// The DPP of the instruction.
+    dpp: Option<Dpp>,
     /// Of each value: a scalar that depends on lanes.
     late: Vec<bool>,
 }
@@ -328,6 +352,8 @@ enum Val {
     Address(Id, i32),
     /// The address of the first lane's dword of a row of them, and an offset within the lanes' elements.
     Row(Id, i32),
+    /// The table of the node: see [`cross::tables`].
+    Table(usize),
     /// What an atomic found, from this bit on.
     Old(u8),
     /// What a guard sees to that nobody needs.
@@ -359,8 +385,13 @@ struct Changes {
     jump: Option<(Option<Id>, u64)>,
     signal: Option<Signal>,
     store: Option<Store>,
+    /// What goes to another address of LDS after it.
+    store2: Option<Store>,
     rows: Vec<(Id, i32, Id)>,
     whole: Option<Whole>,
+    pokes: Vec<(u16, Id, Id)>,
+    /// An address that it jumps to.
+    indirect: Option<Id>,
     /// VGPRs that the helper writes.
     helped: Vec<u16>,
     /// What must be false of an atomic before it happens, and its place in the graph.
@@ -374,6 +405,7 @@ impl<'a> Builder<'a> {
             s,
             g: Graph {
                 nodes: Vec::new(),
+                rares: Vec::new(),
                 found: Found::default(),
                 generation: s.target.generation(),
                 mode: s.mode,
@@ -392,9 +424,13 @@ impl<'a> Builder<'a> {
             row_loads: Vec::new(),
             rows: Vec::new(),
             whole: None,
+            pokes: Vec::new(),
+            poked: Vec::new(),
             loads: false,
             guards: Vec::new(),
             fp: None,
+            written: 0,
+            dpp: None,
             late: Vec::new(),
         }
     }
@@ -418,7 +454,7 @@ impl<'a> Builder<'a> {
         }
         if ends {
             (v_after, s_after) = (&nothing, &nothing);
-        } else if self.s.keep_all {
+        } else if self.s.keep_all || matches!(tail, Tail::Indirect(_)) {
             (v_after, s_after) = (&everything, &everything);
         }
         let mut vgprs: Vec<_> = self
@@ -450,7 +486,8 @@ impl<'a> Builder<'a> {
         // EXEC stands for its register.
         self.known
             .retain(|&code, _| code as u16 != EXEC && code as u16 != EXEC + 1);
-        if !matches!(tail, Tail::Jump(_)) || self.jumped {
+        // A wave that comes from outside may have anything there.
+        if !matches!(tail, Tail::Jump(_)) || self.jumped || self.s.entry.is_none() {
             self.known.clear();
         }
         let mut sgprs: Vec<_> = self
@@ -468,17 +505,20 @@ impl<'a> Builder<'a> {
             end: self.end,
             insns: self.insns,
             graph: std::mem::take(&mut self.g.nodes),
+            rares: std::mem::take(&mut self.g.rares),
             vgprs,
             sgprs,
             scc,
             store: self.store.take(),
             rows: std::mem::take(&mut self.rows),
             whole: self.whole.take(),
+            pokes: std::mem::take(&mut self.pokes),
             guards: std::mem::take(&mut self.guards),
             fp: self.fp.take(),
             tail,
         });
         self.late.clear();
+        self.poked.clear();
         self.row_loads.clear();
         self.loads = false;
         self.insns = 0;
@@ -523,6 +563,8 @@ impl<'a> Builder<'a> {
             self.rows.push(row);
         }
         self.guards.extend(changes.guards);
+        self.poked.extend(changes.pokes.iter().map(|p| p.0));
+        self.pokes.extend(changes.pokes);
         self.insns += 1;
         self.end = next;
         self.last = pc;
@@ -544,12 +586,14 @@ impl<'a> Builder<'a> {
                 end: next,
                 insns: 0,
                 graph: self.g.nodes[..at].to_vec(),
+                rares: self.g.rares.clone(),
                 vgprs: Vec::new(),
                 sgprs: Vec::new(),
                 scc: None,
                 store: None,
                 rows: Vec::new(),
                 whole: None,
+                pokes: Vec::new(),
                 guards: vec![cut],
                 fp: None,
                 tail: Tail::Jump(pc + 1),
@@ -557,6 +601,10 @@ impl<'a> Builder<'a> {
             // An address that no instruction has.
             self.start = pc + 1;
             self.finish(Tail::Jump(next), alive, chunks);
+            return;
+        }
+        if let Some(to) = changes.indirect {
+            self.finish(Tail::Indirect(to), alive, chunks);
             return;
         }
         match (changes.jump, changes.signal) {
@@ -655,10 +703,27 @@ impl<'a> Builder<'a> {
         let mods = Modifiers::new(insn);
         let generation = self.s.target.generation();
         if vector {
-            if self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && generation >= Gen::Gfx8
-                || mods.dpp.is_some()
-            {
+            if self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && generation >= Gen::Gfx8 {
                 return Err(Not::Ever);
+            }
+            // Lanes that are off have what the VGPR was, not what the chunk has made of the others. (What asks whether the
+            // other lane is on, as DPP does, may read what the chunk has made.)
+            let one = program.nodes.iter().any(|n| n.op == Op::ReadLane)
+                || (program.effects.iter()).any(|e| matches!(e.change, Change::DstLane(_)));
+            let made = |v: &u16| {
+                self.v
+                    .get(v)
+                    .is_some_and(|&id| self.g.get(id).op != I::VIn(*v))
+            };
+            if one && k.vreads.iter().any(made) {
+                return Err(Not::Here);
+            }
+            // Lanes that were written one by one are not looked at otherwise.
+            let touched = |v: &u16| self.poked.contains(v);
+            if !(one && insn.row.format.is_valu())
+                && (k.vreads.iter().any(touched) || k.vwrites.iter().any(touched))
+            {
+                return Err(Not::Here);
             }
             let exec = |c: u16| {
                 self.sc
@@ -696,9 +761,12 @@ impl<'a> Builder<'a> {
         let mut vals: Vec<Val> = Vec::with_capacity(program.nodes.len());
         let groups = groups(program);
         let mut made: Map<usize, Id> = Map::default();
-        let needed = needed(program);
+        let short = shortcuts(program);
+        let tables = cross::tables(program, insn, generation);
+        let needed = needed(program, &tables, short);
+        self.dpp = mods.dpp.clone();
         let next = pc + insn.len as u64;
-        for (at, node) in program.nodes.iter().enumerate() {
+        for (at, node) in rare::nodes(program).enumerate() {
             if !needed[at] {
                 vals.push(Val::None);
                 continue;
@@ -706,6 +774,18 @@ impl<'a> Builder<'a> {
             let arg = |k: usize| match vals[node.args[k] as usize] {
                 Val::Id(id) => Ok(id),
                 _ => Err(Not::Ever),
+            };
+            if let Some(Some(table)) = tables.get(at) {
+                if table.iter().all(|v| *v == table[0]) {
+                    vals.push(Val::Id(self.g.constant(node.out, table[0])));
+                } else {
+                    vals.push(Val::Table(at));
+                }
+                continue;
+            }
+            let table = |k: usize| match vals[node.args[k] as usize] {
+                Val::Table(at) => tables[at].as_deref(),
+                _ => None,
             };
             let id = match node.op {
                 Op::Const(value) => self.g.constant(node.out, value),
@@ -790,7 +870,8 @@ impl<'a> Builder<'a> {
                         .node(I::Part(part), Ty::B32, Ty::B32, vector, [id, 0, 0])
                 }
                 Op::Atomic(space, op)
-                    if !(space == Space::Lds && plain_lds(op, node.ty) && made.is_empty()) =>
+                    if vector
+                        && !(space == Space::Lds && plain_lds(op, node.ty) && made.is_empty()) =>
                 {
                     let [address, data, second] = node.args.map(|a| vals[a as usize]);
                     let what = (space, op, node.ty);
@@ -847,7 +928,12 @@ impl<'a> Builder<'a> {
                 Op::Select => {
                     let cond = arg(0)?;
                     let (b, c) = (vals[node.args[1] as usize], vals[node.args[2] as usize]);
+                    let chosen = self
+                        .g
+                        .value_of(cond)
+                        .map(|v| if v & 1 != 0 { b } else { c });
                     match (b, c) {
+                        _ if let Some(Val::Id(id)) = chosen => id,
                         (Val::Never, Val::Never) => {
                             vals.push(Val::Never);
                             continue;
@@ -866,8 +952,37 @@ impl<'a> Builder<'a> {
                     vals.push(Val::Never);
                     continue;
                 }
+                Op::FirstLane if vector => self.first_lane()?,
+                Op::ReadLane if vector => match table(1) {
+                    Some(from) => {
+                        let value = arg(0)?;
+                        self.shuffle(value, from).ok_or(Not::Ever)?
+                    }
+                    None => {
+                        let (value, lane) = (arg(0)?, arg(1)?);
+                        self.read_lane(value, lane, first)?
+                    }
+                },
+                // Whether the lanes of a table are on.
+                Op::Shr
+                    if let Some(from) = table(1)
+                        && program.nodes[node.args[0] as usize].op == Op::Get(State::Exec) =>
+                {
+                    let (one, zero) = (self.shuffled_exec(from)?, self.c32(0));
+                    self.g.pair(one, zero)
+                }
+                Op::SendLane if vector && node.out.bits() <= 32 => {
+                    let (to, value) = (arg(1)?, arg(0)?);
+                    let inputs = vec![self.g.lo(to), value];
+                    self.helper(Act::Send { dst: 0 }, inputs, &mut out)?;
+                    vals.push(Val::Old(0));
+                    continue;
+                }
+                Op::Vgpr => {
+                    let number = arg(0)?;
+                    self.vgpr_at(number, node.out.bits() > 32)?
+                }
                 Op::Sgpr
-                | Op::Vgpr
                 | Op::ReadLane
                 | Op::SendLane
                 | Op::FirstLane
@@ -902,6 +1017,13 @@ impl<'a> Builder<'a> {
             };
             vals.push(Val::Id(id));
         }
+        for s in short {
+            vals[s.of as usize] = Val::Id(self.shortcut(program, s, &vals, &operands)?);
+        }
+        let written = match &mods.dpp {
+            Some(dpp) => self.dpp_written(dpp)?,
+            None => None,
+        };
         for effect in &program.effects {
             // Nobody sees exceptions where compiled code runs.
             if matches!(effect.change, Change::Raise(_)) {
@@ -910,7 +1032,8 @@ impl<'a> Builder<'a> {
             let value = vals[effect.value as usize];
             let ty = program.nodes[effect.value as usize].out;
             let when = match effect.when {
-                None => None,
+                None => written,
+                Some(_) if written.is_some() => return Err(Not::Ever),
                 Some(w) => match vals[w as usize] {
                     Val::Id(id) => match self.g.value_of(id) {
                         Some(v) if v & 1 == 0 => continue,
@@ -951,19 +1074,55 @@ impl<'a> Builder<'a> {
                         &mut out,
                     )?;
                 }
+                Change::DstLane(slot) => {
+                    let (Val::Id(lane), Place::Vgpr(n)) =
+                        (vals[effect.second as usize], operands[slot as usize].place)
+                    else {
+                        return Err(Not::Ever);
+                    };
+                    let (value, lane, mask) = (id()?, self.g.lo(lane), self.c32(63));
+                    let lane = self.g.alu(Op::And, Ty::B32, Ty::B32, [lane, mask, 0])?;
+                    if self.g.get(value).vec || self.g.get(lane).vec || when.is_some() {
+                        return Err(Not::Ever);
+                    }
+                    if n < self.s.vgprs {
+                        out.pokes.push((n, lane, value));
+                    }
+                }
+                Change::Vgpr => {
+                    let Val::Id(value) = vals[effect.second as usize] else {
+                        return Err(Not::Ever);
+                    };
+                    let wide = program.nodes[effect.second as usize].out.bits() > 32;
+                    if when.is_some() {
+                        return Err(Not::Ever);
+                    }
+                    self.set_vgpr_at(id()?, value, wide, &mut out)?;
+                }
                 Change::Set(state) => {
                     if state == State::Pc {
-                        let to = self.g.value_of(id()?).ok_or(Not::Ever)?;
+                        let to = match self.g.value_of(id()?) {
+                            Some(to) => to,
+                            None if when.is_none() && out.jump.is_none() => {
+                                out.indirect = Some(id()?);
+                                continue;
+                            }
+                            None => return Err(Not::Ever),
+                        };
                         if out.jump.is_some() {
                             return Err(Not::Ever);
                         }
                         out.jump = Some((when, to & !3));
                         continue;
                     }
-                    if when.is_some() {
-                        return Err(Not::Ever);
-                    }
                     let mut v = id()?;
+                    if when.is_some() {
+                        let code = if state == State::Exec { EXEC } else { VCC };
+                        if !matches!(state, State::Exec | State::Vcc) || ty != Ty::Bool {
+                            return Err(Not::Ever);
+                        }
+                        v = self.kept_mask(v, when, code)?;
+                    }
                     match state {
                         State::Scc if !self.g.get(v).vec => out.scc = Some(v),
                         State::Exec | State::Vcc | State::M0 => {
@@ -1056,6 +1215,20 @@ impl<'a> Builder<'a> {
                         {
                             s.data.push(data);
                         }
+                        Some(_) if space == Space::Lds && bytes == 4 => match &mut out.store2 {
+                            None => {
+                                out.store2 = Some(Store {
+                                    space,
+                                    lo,
+                                    hi,
+                                    offset,
+                                    bytes,
+                                    data: vec![data],
+                                })
+                            }
+                            Some(s) if s.lo == lo => s.data.push(data),
+                            Some(_) => return Err(Not::Ever),
+                        },
                         _ => return Err(Not::Ever),
                     }
                 }
@@ -1072,6 +1245,9 @@ impl<'a> Builder<'a> {
                 _ => return Err(Not::Ever),
             }
         }
+        if let Some(b) = out.store2.take() {
+            self.two_stores(b, &mut out)?;
+        }
         // Guards of lanes count where these are on.
         for g in &mut out.guards {
             if self.g.get(*g).vec {
@@ -1082,15 +1258,21 @@ impl<'a> Builder<'a> {
         // A vector operation may not depend on what the lanes of this chunk came to.
         for at in self.late.len()..self.g.nodes.len() {
             let n = &self.g.nodes[at];
+            let leaves = match n.op {
+                I::Rare(number) => &self.g.rares[number as usize].leaves[..],
+                _ => &[],
+            };
             let from_late = n
                 .inputs()
                 .iter()
+                .chain(leaves)
                 .any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
-            if n.vec && from_late {
+            // A scalar's bit by the lane's number is, of a ballot, what this was made of.
+            if n.vec && from_late && n.op != I::ShrLane {
                 let _ = first;
                 return Err(Not::Here);
             }
-            self.late.push(!n.vec && (n.op == I::Ballot || from_late));
+            self.late.push(from_late || !n.vec && n.op == I::Ballot);
         }
         // Nor may what lanes are to hold.
         let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(false);
@@ -1160,6 +1342,44 @@ impl<'a> Builder<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// The value that a shortcut is to, by the short way.
+    fn shortcut(
+        &mut self,
+        program: &'static Program,
+        s: &Shortcut,
+        vals: &[Val],
+        operands: &[Opnd],
+    ) -> Result<Id, Not> {
+        let value = |at: u16| match vals[at as usize] {
+            Val::Id(id) => Ok(id),
+            _ => Err(Not::Ever),
+        };
+        let (when, short) = (value(s.when)?, value(s.short)?);
+        let (slots, vcc) = rare::begins(program, s.of).ok_or(Not::Ever)?;
+        let mut sources = Vec::with_capacity(slots.len());
+        for slot in slots {
+            let read = program.nodes.iter().position(|n| n.op == Op::Src(slot));
+            let id = match read.map(|at| vals[at]) {
+                Some(Val::Id(id)) => id,
+                _ => self.read(&operands[slot as usize], None, true)?,
+            };
+            sources.push((slot, id));
+        }
+        let vcc = match vcc {
+            true => {
+                let pair = self.sgpr_pair(VCC);
+                Some(self.g.mask_of(pair))
+            }
+            false => None,
+        };
+        let out = program.nodes[s.of as usize].out;
+        let id = self
+            .g
+            .shortcut(program, s.of, &sources, vcc, when, short, out, s.normal)
+            .ok_or(Not::Ever)?;
+        Ok(self.g.division(id).unwrap_or(id))
     }
 
     fn plus(&mut self, id: Id, by: i32) -> Result<Id, Not> {
@@ -1232,9 +1452,24 @@ fn selection(sel: u8) -> (u32, u32) {
     }
 }
 
+/// The shortcuts that are taken: those to what an effect gives, where no other value is made of it.
+fn shortcuts(program: &Program) -> &[Shortcut] {
+    let inside = |of: u16| {
+        program.nodes.iter().any(|n| {
+            let args = &n.args[..n.op.arity()];
+            args.contains(&of)
+        })
+    };
+    if program.shortcuts.iter().any(|s| inside(s.of)) {
+        return &[];
+    }
+    &program.shortcuts
+}
+
 /// The nodes that effects depend on.
-fn needed(program: &Program) -> Vec<bool> {
-    let mut needed = vec![false; program.nodes.len()];
+fn needed(program: &Program, tables: &[Option<cross::Table>], short: &[Shortcut]) -> Vec<bool> {
+    let all: Vec<_> = rare::nodes(program).collect();
+    let mut needed = vec![false; all.len()];
     let stores = |c: &Change| {
         matches!(
             c,
@@ -1250,7 +1485,13 @@ fn needed(program: &Program) -> Vec<bool> {
         if matches!(e.change, Change::Raise(_)) {
             continue;
         }
-        needed[e.value as usize] = true;
+        match short.iter().find(|s| s.of == e.value) {
+            Some(s) => {
+                needed[s.when as usize] = true;
+                needed[s.short as usize] = true;
+            }
+            None => needed[e.value as usize] = true,
+        }
         if stores(&e.change) {
             needed[e.second as usize] = true;
         }
@@ -1259,9 +1500,17 @@ fn needed(program: &Program) -> Vec<bool> {
         }
     }
     for at in (0..needed.len()).rev() {
-        let node = &program.nodes[at];
+        let node = all[at];
         needed[at] |= node.op.acts() || matches!(node.op, Op::Load(..));
-        if needed[at] {
+        let known = |node: u16| tables.get(node as usize).and_then(|t| t.as_deref());
+        if needed[at]
+            && node.op == Op::Select
+            && let Some(t) = known(node.args[0])
+            && t.iter().all(|v| *v == t[0])
+        {
+            needed[node.args[0] as usize] = true;
+            needed[node.args[if t[0] != 0 { 1 } else { 2 }] as usize] = true;
+        } else if needed[at] {
             for &a in &node.args[..node.op.arity()] {
                 needed[a as usize] = true;
             }

@@ -2,6 +2,7 @@
 
 use super::approx;
 use super::common::VBARE;
+use super::vop3::exponent_within;
 use crate::format::Format;
 use crate::inst::{Flags, Inst, NO};
 use crate::meaning::{Meaning, State, V, exception};
@@ -365,16 +366,48 @@ fn reciprocal(m: &Meaning) -> V<'_> {
 fn rcp(m: &Meaning) {
     m.about("The reciprocal.");
     m.bounded(ROUNDED);
-    m.d(reciprocal(m));
+    let result = reciprocal(m);
+    m.d(result);
     m.raise(exception::DIVIDE_BY_ZERO, is_zero(m, m.s(0)));
+    short_reciprocal(m, result);
+}
+
+/// What [`reciprocal`] gives where it is normal.
+fn short_reciprocal<'m>(m: &'m Meaning, result: V<'m>) {
+    let x = m.s(0);
+    if x.ty != Ty::F16 {
+        let Floats { infinity, .. } = floats(x.ty);
+        let most = infinity >> infinity.trailing_zeros();
+        m.shortcut(result, true, || {
+            let when = exponent_within(m, x, 1, most - 2);
+            (when, m.nearest(|| one(m).fdiv(x)))
+        });
+    }
+}
+
+/// Whether a float is positive, normal and finite.
+fn is_plain<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
+    let bits = x.as_(x.ty.as_bits());
+    // The upper half of a double tells.
+    let top = match x.ty {
+        Ty::F64 => (bits >> 32).trunc(Ty::U32),
+        _ => bits.as_(Ty::U32),
+    };
+    let (least, most) = match x.ty {
+        Ty::F64 => (0x0010_0000, 0x7ff0_0000),
+        _ => (0x0080_0000, 0x7f80_0000),
+    };
+    (top - m.c(Ty::U32, least)).lt(m.c(Ty::U32, most - least))
 }
 
 fn rcp_iflag(m: &Meaning) {
     m.about("The reciprocal. A source of 0 raises the exception of an integer division.");
     m.bounded(ROUNDED);
     let x = without_denormals(m.s(0));
-    m.d(m.nearest(|| without_denormals(one(m).fdiv(x))));
+    let result = m.nearest(|| without_denormals(one(m).fdiv(x)));
+    m.d(result);
     m.raise(exception::INTEGER_DIVIDE_BY_ZERO, is_zero(m, x));
+    short_reciprocal(m, result);
 }
 
 /// The reciprocal of the square root. The narrow ones are computed in f64 and rounded once more.
@@ -387,23 +420,39 @@ fn reciprocal_root(m: &Meaning) -> V<'_> {
         if x.ty != Ty::F64 {
             return one.fdiv(x.to_width(Ty::F64).sqrt()).to_width(x.ty);
         }
-        // The quotient of the rounded root is up to a unit of the last place off. What is missing in
-        // x × y² to 1 corrects it.
         let y = one.fdiv(x.sqrt());
-        let product = x * y;
-        let lost = x.fma(y, -product);
-        let missing = (-product).fma(y, one) - lost * y;
-        let better = (y * approx::f64(m, 0.5)).fma(missing, y);
+        let better = better_root(m, x, y);
         let special = y.abs().eq(approx::f64(m, f64::INFINITY)) | is_zero(m, y);
         special.select(y, better)
     });
     is_negative(m, x).select(negative_nan(m, x.ty), quotient)
 }
 
+/// The quotient of the rounded root is up to a unit of the last place off. What is missing in x × y² to 1 corrects it.
+fn better_root<'m>(m: &'m Meaning, x: V<'m>, y: V<'m>) -> V<'m> {
+    let product = x * y;
+    let lost = x.fma(y, -product);
+    let missing = (-product).fma(y, approx::f64(m, 1.0)) - lost * y;
+    (y * approx::f64(m, 0.5)).fma(missing, y)
+}
+
 fn rsq(m: &Meaning) {
     m.about("The reciprocal of the square root.");
     m.bounded(root_bound(m));
-    m.d(reciprocal_root(m));
+    let result = reciprocal_root(m);
+    m.d(result);
+    let x = m.s(0);
+    if x.ty != Ty::F16 {
+        m.shortcut(result, true, || {
+            let root = m.nearest(|| match x.ty {
+                Ty::F64 => better_root(m, x, approx::f64(m, 1.0).fdiv(x.sqrt())),
+                _ => approx::f64(m, 1.0)
+                    .fdiv(x.to_width(Ty::F64).sqrt())
+                    .to_width(x.ty),
+            });
+            (is_plain(m, x), root)
+        });
+    }
 }
 
 fn sqrt(m: &Meaning) {
@@ -412,7 +461,12 @@ fn sqrt(m: &Meaning) {
     let x = approximated(m);
     m.raise(exception::INVALID, is_negative(m, x));
     let root = m.nearest(|| x.sqrt());
-    m.d(is_negative(m, x).select(negative_nan(m, x.ty), root));
+    let result = is_negative(m, x).select(negative_nan(m, x.ty), root);
+    m.d(result);
+    let x = m.s(0);
+    if x.ty != Ty::F16 {
+        m.shortcut(result, true, || (is_plain(m, x), m.nearest(|| x.sqrt())));
+    }
 }
 
 /// The bound of what is correctly rounded here.

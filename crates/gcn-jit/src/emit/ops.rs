@@ -21,6 +21,9 @@ impl Emit<'_> {
                 self.a.kload16(k, m);
             }
             I::Pair => self.combine(vop.id, x, y),
+            I::LanesIn(v) => self.lanes_in(vop.id, v, x),
+            I::VgprAt => self.vgpr_at(vop.id, x),
+            I::Shuffle(digits) => self.shuffle(vop.id, digits, x),
             I::Lo | I::Hi => {
                 let (p, q) = (self.wreg(x, 0), {
                     let p = self.wreg(x, 0);
@@ -67,6 +70,7 @@ impl Emit<'_> {
             I::Row(offset) => self.row(vop.id, x, offset),
             I::LdsAtomic(o) => self.lds_atomic(vop.id, o, n.ty.is_signed(), x, y, w),
             I::Part(_) | I::ShrLane => {}
+            I::Rare(number) => self.rare(vop, &n, number),
             I::Alu(o) => {
                 if n.out == Ty::Bool {
                     self.truth(vop.id, o, &n, x, y);

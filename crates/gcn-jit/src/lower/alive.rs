@@ -23,6 +23,8 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
         // Where MODE may change, so may what the code behind is.
         everything: program.untold || changes_mode(&insn),
     };
+    // DPP leaves the bits of lanes without a source in masks.
+    let mixed = Modifiers::new(&insn).dpp.is_some();
     for a in facts.accesses(&insn) {
         let range = a.first..a.first + a.count as u16;
         if a.anywhere {
@@ -45,7 +47,9 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
                     if bits & (bit(EXEC) | bit(EXEC + 1)) != 0 {
                         k.exec = exec_change(&insn, program);
                     }
-                    if !a.partial {
+                    if mixed {
+                        k.sreads |= bits;
+                    } else if !a.partial {
                         k.swrites |= bits;
                     }
                 }
