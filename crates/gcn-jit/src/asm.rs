@@ -135,6 +135,10 @@ pub mod op {
     pub const CVTTPS2UDQ: E = e(1, 0, 0, 0x78);
     pub const CVTPS2PD: E = en(1, 0, 0, 0x5a, 32);
     pub const CVTPD2PS: E = e(1, 1, 1, 0x5a);
+    pub const CVTQQ2PD: E = e(1, 2, 1, 0xe6);
+    pub const CVTUQQ2PD: E = e(1, 2, 1, 0x7a);
+    pub const CVTQQ2PS: E = e(1, 0, 1, 0x5b);
+    pub const CVTUQQ2PS: E = e(1, 3, 1, 0x7a);
     pub const CVTDQ2PD: E = en(1, 2, 0, 0xe6, 32);
     pub const CVTUDQ2PD: E = en(1, 2, 0, 0x7a, 32);
     pub const CVTTPD2DQ: E = e(1, 1, 1, 0xe6);
@@ -149,6 +153,17 @@ pub mod op {
     pub const EXTRACT256: E = en(3, 1, 1, 0x3b, 32);
     pub const INSERT256: E = en(3, 1, 1, 0x3a, 32);
     pub const COMPRESSD: E = en(2, 1, 0, 0x8b, 4);
+    pub const MOVD_LD: E = en(1, 1, 0, 0x6e, 4);
+    pub const PINSRD: E = en(3, 1, 0, 0x22, 4);
+    /// A mask's bits as elements of ones or zeros.
+    pub const MOVM2D: E = e(2, 2, 0, 0x38);
+    pub const TESTMD: E = e(2, 1, 0, 0x27);
+    pub const ANDND: E = e(1, 1, 0, 0xdf);
+    pub const ADDQ: E = e(1, 1, 1, 0xd4);
+    pub const SUBQ: E = e(1, 1, 1, 0xfb);
+    pub const ORQ: E = e(1, 1, 1, 0xeb);
+    pub const SHIFTQ_I: E = e(1, 1, 1, 0x73);
+    pub const CMPUQ: E = e(3, 1, 1, 0x1e);
     pub const GATHERDD: E = en(2, 1, 0, 0x90, 4);
 }
 
@@ -190,7 +205,6 @@ pub struct Label(u32);
 
 /// Conditions of jumps.
 #[derive(Clone, Copy, Debug)]
-#[allow(dead_code)]
 pub enum Cc {
     B = 2,
     Ae = 3,
@@ -199,10 +213,31 @@ pub enum Cc {
     Be = 6,
     A = 7,
     S = 8,
+    Ns = 9,
     L = 12,
     Ge = 13,
     Le = 14,
     G = 15,
+}
+
+impl Cc {
+    /// The opposite.
+    pub fn not(self) -> Cc {
+        match self {
+            Cc::B => Cc::Ae,
+            Cc::Ae => Cc::B,
+            Cc::E => Cc::Ne,
+            Cc::Ne => Cc::E,
+            Cc::Be => Cc::A,
+            Cc::A => Cc::Be,
+            Cc::S => Cc::Ns,
+            Cc::Ns => Cc::S,
+            Cc::L => Cc::Ge,
+            Cc::Ge => Cc::L,
+            Cc::Le => Cc::G,
+            Cc::G => Cc::Le,
+        }
+    }
 }
 
 /// Code being written.
@@ -451,6 +486,21 @@ impl Asm {
         self.modrm(src, &Rm::M(m), 1, 8, 0);
     }
 
+    pub fn store_imm(&mut self, m: Mem, value: u32) {
+        self.g(false, &[0xc7], 0, Rm::M(m));
+        self.d(value);
+    }
+
+    pub fn store_imm8(&mut self, m: Mem, value: u8) {
+        self.g(false, &[0xc6], 0, Rm::M(m));
+        self.b(value);
+    }
+
+    /// A byte of memory becomes 1 or 0. Flags stay.
+    pub fn setcc_to(&mut self, cc: Cc, m: Mem) {
+        self.g(false, &[0x0f, 0x90 | cc as u8], 0, Rm::M(m));
+    }
+
     pub fn movzx8(&mut self, dst: Gpr, m: Mem) {
         self.g(false, &[0x0f, 0xb6], dst, Rm::M(m));
     }
@@ -512,6 +562,11 @@ impl Asm {
     /// SHLX (pp 1), SHRX (3), SARX (2): the count's low five or six bits.
     pub fn shift_by(&mut self, pp: u8, wide: bool, dst: Gpr, src: Gpr, count: Gpr) {
         self.vex(2, pp, wide as u8, 0, 0xf7, dst, count, Rm::R(src), None);
+    }
+
+    /// The lowest bits of `src` to where `mask` has ones.
+    pub fn pdep(&mut self, dst: Gpr, src: Gpr, mask: Gpr) {
+        self.vex(2, 3, 1, 0, 0xf5, dst, src, Rm::R(mask), None);
     }
 
     pub fn imul(&mut self, wide: bool, dst: Gpr, rm: Rm) {
@@ -634,3 +689,6 @@ impl Asm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,8 +27,6 @@ pub(crate) struct Compiled {
     pub code: memmap2::Mmap,
     /// Of each chunk: its address, the one behind it, where its code is for a wave from outside the unit.
     pub chunks: Vec<ChunkPlace>,
-    /// Of each chunk where its code is for a wave that has been in the unit all the time, by its address.
-    inside: Vec<(u64, u32)>,
     /// Where waves begin that start.
     pub first: u32,
     /// What it needs of a wave that starts: VGPRs, and the cache lines of scalars.
@@ -42,6 +40,8 @@ pub(crate) struct Compiled {
     _calls: Vec<Box<Call>>,
     /// Where constants follow the code.
     end: usize,
+    /// Its chunks are begun again where they meet NaNs.
+    pub checks: bool,
 }
 
 impl Compiled {
@@ -51,6 +51,7 @@ impl Compiled {
         unit: &lower::Unit,
         emitted: crate::emit::Emitted,
         machine: &Machine<'_>,
+        exact: bool,
     ) -> Option<Compiled> {
         let mut map = memmap2::MmapMut::map_anon(emitted.code.len().max(1)).ok()?;
         map.copy_from_slice(&emitted.code);
@@ -59,9 +60,7 @@ impl Compiled {
         let chunks: Vec<ChunkPlace> = places()
             .map(|(c, &at)| (c.start, c.end, at, c.insns))
             .collect();
-        let starts = unit.chunks.iter().zip(&emitted.starts);
-        let mut inside: Vec<_> = starts.map(|(c, &at)| (c.start, at as u32)).collect();
-        inside.sort_unstable();
+        let first = unit.chunks.iter().position(|c| c.start == key.0)?;
         // Only code in memory may be another's in a later dispatch.
         let mut words = Vec::new();
         if let Code::Memory = machine.code {
@@ -74,26 +73,18 @@ impl Compiled {
         // All code looks at EXEC.
         let sgprs = unit.needs.1 | 1 << EXEC;
         let line = |n: u8| sgprs >> (n as usize * LINE) & ((1 << LINE) - 1) != 0;
-        let mut made = Compiled {
+        Some(Compiled {
             code,
             chunks,
-            inside,
-            first: 0,
+            first: emitted.starts[first] as u32,
             vgprs: (0..key.2).filter(|&n| unit.needs.0[n as usize]).collect(),
             sgprs: (0..8).filter(|&n| line(n)).collect(),
             words,
             key,
             _calls: emitted.calls,
             end: emitted.end,
-        };
-        made.first = made.inside(key.0)?;
-        Some(made)
-    }
-
-    /// Where the code of the chunk at an address is for a wave that has been in the unit all the time.
-    pub fn inside(&self, pc: u64) -> Option<u32> {
-        let found = self.inside.binary_search_by_key(&pc, |c| c.0).ok()?;
-        Some(self.inside[found].1)
+            checks: emitted.checks && !exact,
+        })
     }
 
     /// What there is to see of it.
@@ -132,11 +123,17 @@ pub(crate) struct Known {
     unit: Arc<Compiled>,
     /// The session in which the unit was last found to be what memory holds.
     pub seen: u64,
+    /// How often its chunks were begun again.
+    pub restarts: u32,
 }
 
 impl Known {
     pub fn new(unit: Arc<Compiled>, seen: u64) -> Known {
-        Known { unit, seen }
+        Known {
+            unit,
+            seen,
+            restarts: 0,
+        }
     }
 }
 
@@ -156,8 +153,8 @@ pub(crate) enum Made {
     Nothing(Arc<[u64]>),
 }
 
-/// Units that several engines share.
-pub(crate) type Library = Arc<Mutex<Table<Made>>>;
+/// Units that several engines share, those for code that meets NaNs apart.
+pub(crate) type Library = Arc<Mutex<Map<(Key, bool), Made>>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -166,7 +163,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// What there is for a key, or else what `make` makes. Who wants the same meanwhile waits.
 pub(crate) fn get(
     library: &Library,
-    key: Key,
+    key: (Key, bool),
     machine: &Machine<'_>,
     make: impl FnOnce() -> Made,
 ) -> Made {
@@ -236,6 +233,7 @@ impl Cache {
                 bytes: sum.bytes + jit.stats.bytes,
                 compiling: sum.compiling + jit.stats.compiling,
                 restarts: sum.restarts + jit.stats.restarts,
+                nonlinear: sum.nonlinear + jit.stats.nonlinear,
                 interpreted: sum.interpreted + jit.stats.interpreted,
                 executed: sum.executed + jit.stats.executed,
             })

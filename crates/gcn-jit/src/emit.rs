@@ -9,6 +9,7 @@ use crate::asm::*;
 use crate::ctx::{Ctx, SCALARS, Turn, VECTORS};
 use crate::fast::Map;
 use crate::ir::{I, Id, Node};
+use crate::lower::linear::Q;
 use crate::lower::{Chunk, FpKey, Live, Tail, Unit};
 use crate::rare::Call;
 use gcn_emu::fp::Mode;
@@ -26,6 +27,8 @@ pub const EXIT_FUEL: u64 = 2;
 pub const EXIT_END: u64 = 3;
 pub const EXIT_BARRIER: u64 = 4;
 pub const EXIT_STOP: u64 = 5;
+/// What was to be linear is not: other code is to go on with the chunk.
+pub const EXIT_LINEAR: u64 = 6;
 
 /// Vector operations from which on a chunk's four slices are the turns of a loop: measured, it makes no difference to speed
 /// from about ten on, and the code is a third.
@@ -56,12 +59,16 @@ macro_rules! ctx {
 mod cross;
 mod gather;
 mod mem;
+mod nans;
 mod ops;
+mod quad;
 mod rare;
 mod regs;
 mod scalar;
 mod slice;
 mod whole;
+
+use scalar::Scalars;
 
 pub(crate) fn sgpr_home(code: u8) -> Mem {
     mem(
@@ -76,8 +83,10 @@ pub struct Emitted {
     /// Where constants follow the code.
     pub end: usize,
     /// Where each chunk's code begins for a wave that has been in the unit since it came to it, while host registers
-    /// hold nothing of its: behind a barrier, or after the interpreter has run a chunk.
+    /// hold nothing of its: at the unit's entry. Behind a barrier waves go on at the chunk's label, in the same way.
     pub starts: Vec<usize>,
+    /// A chunk is begun again where it meets a NaN.
+    pub checks: bool,
     /// What the code points at.
     pub calls: Vec<Box<Call>>,
     /// Where each chunk's code begins for a wave that comes from outside the unit, of which nothing is known. Not used
@@ -123,7 +132,8 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
 }
 
 /// `None` where a chunk is too much for the emitter. `tally`: the code counts what it does.
-pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
+/// `exact`: every NaN is the interpreter's, for code that meets them.
+pub fn emit(unit: &Unit, mode: u32, tally: bool, exact: bool) -> Option<Emitted> {
     let mut a = Asm::new();
     let mode = Mode(mode);
     let e = mode.env32();
@@ -166,10 +176,12 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
         slow_call(&mut a, offset_of!(Ctx, store)),
         slow_call(&mut a, offset_of!(Ctx, rare)),
     ];
+    let range_call = slow_call(&mut a, offset_of!(Ctx, range));
     let labels: Map<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
     let mut calls = Vec::new();
+    let mut checks = false;
     for (number, chunk) in unit.chunks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(labels[&chunk.start]);
@@ -181,12 +193,16 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
             exit,
             barrier,
             slow,
+            range_call,
+            quads: quad::Quads::default(),
             default,
             mode,
             precise: unit.precise,
             uses: Vec::new(),
             ops: Vec::new(),
             slot_of: Map::default(),
+            next_scalar: 0,
+            s: Scalars::default(),
             restart: None,
             late: Vec::new(),
             slice: 0,
@@ -203,11 +219,14 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
             next_mask: 0,
             terns: Map::default(),
             checks: false,
+            exact,
+            fixes: Vec::new(),
             pos: 0,
             failed: false,
         };
         e.chunk(tally);
         failed |= e.failed;
+        checks |= e.checks;
     }
     if failed {
         return None;
@@ -219,6 +238,7 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
         outside: starts.clone(),
         starts,
         calls,
+        checks,
     })
 }
 
@@ -323,6 +343,13 @@ pub(crate) struct Bank {
     pub busy: u32,
 }
 
+impl Bank {
+    fn holds(&self, id: Id) -> bool {
+        let part = (id, 0);
+        self.at.contains_key(&part) || self.spilled.contains_key(&part)
+    }
+}
+
 /// An operation on vectors with its operands.
 #[derive(Clone, Copy)]
 struct VOp {
@@ -333,6 +360,8 @@ struct VOp {
     /// Its result must be looked at: it is a NaN, or is to be flushed.
     check: bool,
     flush: bool,
+    /// Its NaNs are put right.
+    fix: bool,
     /// What it is: an operation, or that a VGPR takes its value now.
     commit: Option<usize>,
 }
@@ -374,6 +403,9 @@ pub(crate) struct Emit<'a> {
     exit: Label,
     barrier: Label,
     pub slow: [Label; 3],
+    /// Where the helper for ranges of memory is called.
+    range_call: Label,
+    quads: quad::Quads,
     default: FpKey,
     mode: Mode,
     /// See [`Unit::precise`].
@@ -381,7 +413,10 @@ pub(crate) struct Emit<'a> {
     /// Of each value: where in `ops` it is used, in order.
     pub uses: Vec<Vec<u32>>,
     ops: Vec<VOp>,
-    slot_of: Map<Id, u16>,
+    /// Scalars that are in the context: how far from where these begin.
+    slot_of: Map<Id, u32>,
+    next_scalar: u32,
+    s: Scalars,
     restart: Option<Label>,
     late: Vec<bool>,
     /// The slice that code is written for, unless it is the loop of all four.
@@ -402,6 +437,9 @@ pub(crate) struct Emit<'a> {
     /// Bitwise operations on three values.
     terns: Map<Id, (u8, [Id; 3])>,
     checks: bool,
+    /// NaNs are the interpreter's.
+    exact: bool,
+    fixes: Vec<nans::Fix>,
     pos: u32,
     failed: bool,
 }
@@ -522,7 +560,7 @@ impl Emit<'_> {
         roots.extend(c.sgprs.iter().map(|w| w.1));
         roots.extend(c.scc);
         roots.extend(&c.guards);
-        if let Some(s) = &c.store {
+        for s in c.store.iter().chain(&c.stores) {
             roots.extend([s.lo, s.hi]);
             roots.extend(&s.data);
         }
@@ -543,7 +581,11 @@ impl Emit<'_> {
         for (at, node) in c.graph.iter().enumerate() {
             if matches!(
                 node.op,
-                I::Group { .. } | I::SLoad { .. } | I::Row(_) | I::LdsAtomic(_)
+                I::Group { .. }
+                    | I::LinearGroup { .. }
+                    | I::SLoad { .. }
+                    | I::Row(_)
+                    | I::LdsAtomic(_)
             ) {
                 live[at] = true;
             }
@@ -612,6 +654,13 @@ impl Emit<'_> {
                 critical.fill(true);
             }
         }
+        for q in &c.quads.ops {
+            if let Q::Vgpr(v) = q.op
+                && let Some(&i) = written.get(&v)
+            {
+                critical[i] = true;
+            }
+        }
         let mut ops: Vec<VOp> = Vec::new();
         let mut done = vec![false; n];
         // A VGPR that nothing reads any more takes its value as soon as this is there.
@@ -627,6 +676,7 @@ impl Emit<'_> {
             neg: [false; 3],
             check: false,
             flush: false,
+            fix: false,
             commit: Some(i),
         };
         for at in 0..n {
@@ -637,12 +687,20 @@ impl Emit<'_> {
             }
             let leaf = matches!(
                 node.op,
-                I::Const(_) | I::VIn(_) | I::SIn(_) | I::SccIn | I::Lane | I::Exec | I::Part(_)
+                I::Const(_)
+                    | I::VIn(_)
+                    | I::SIn(_)
+                    | I::SccIn
+                    | I::Lane
+                    | I::Exec
+                    | I::Part(_)
+                    | I::Quad { .. }
             );
             if node.vec && !leaf {
                 let (args, neg) = self.operands(id);
                 let mut check = false;
                 let mut flush = false;
+                let mut fix = false;
                 if let I::Alu(o) = node.op
                     && (node.out == Ty::F32 || node.out == Ty::F64)
                     && makes_float(o)
@@ -652,7 +710,11 @@ impl Emit<'_> {
                     } else {
                         self.mode.env64()
                     };
-                    check = seen[at] && o != Op::IntToFloat;
+                    check = seen[at] && o != Op::IntToFloat && !self.exact;
+                    fix = self.exact && needed[at] && self.chooses_nan(o);
+                    if fix && o == Op::FloatToFloat {
+                        (check, fix) = (true, false);
+                    }
                     let out = env.flush_out || o == Op::Mad;
                     flush =
                         out && o != Op::IntToFloat && (seen[at] || !(env.flush_in || o == Op::Mad));
@@ -664,12 +726,13 @@ impl Emit<'_> {
                     neg,
                     check,
                     flush,
+                    fix,
                     commit: None,
                 });
             }
             done[at] = true;
             for &i in early.get(&id).into_iter().flatten() {
-                if node.vec && !matches!(node.op, I::Group { .. }) {
+                if node.vec && !matches!(node.op, I::Group { .. } | I::LinearGroup { .. }) {
                     ops.push(commit(i));
                 }
             }
@@ -704,12 +767,12 @@ impl Emit<'_> {
             }
         }
         let end = ops.len() as u32;
-        if let Some(s) = &c.store {
+        for s in c.store.iter().chain(&c.stores) {
             for &a in [s.lo, s.hi].iter().chain(&s.data) {
                 uses[a as usize].push(end);
             }
         }
-        for &g in &c.guards {
+        for &g in c.guards.iter().filter(|&&g| c.graph[g as usize].vec) {
             uses[g as usize].push(end);
         }
         for &id in c.whole.iter().flat_map(|w| &w.inputs) {
@@ -761,6 +824,7 @@ impl Emit<'_> {
         let mut neg = [false; 3];
         if let I::Alu(Op::Fma | Op::Mad | Op::Add | Op::Sub) = node.op
             && node.ty.is_float()
+            && !self.exact
         {
             for k in 0..node.arity() {
                 // The sign of a product that is rounded alone, and of a sum, is not to be turned afterwards: that would
@@ -898,67 +962,53 @@ impl Emit<'_> {
         }
         for &g in &c.guards {
             if !c.graph[g as usize].vec && !self.late[g as usize] {
-                self.sload(RAX, g);
-                self.a.test(false, RAX, RAX);
-                let r = self.restart();
-                self.a.jcc(Cc::Ne, r);
+                self.scalar_guard(g);
             }
         }
         let vectors = !self.ops.is_empty()
             || !c.rows.is_empty()
             || c.store.is_some()
+            || !c.stores.is_empty()
             || c.whole.is_some()
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
         self.looped = self.ops.len() >= LOOP;
+        let quads = !c.quads.ops.is_empty();
+        if vectors || quads {
+            self.before_vectors();
+            self.quads();
+        }
         if vectors {
             self.slices(&used);
-        }
-        if let Some(w) = self.whole() {
-            self.call_whole(&w);
         }
         for (at, &used) in used.iter().enumerate() {
             if used && self.late[at] && c.graph[at].op != I::Ballot {
                 self.scalar(at as Id);
             }
         }
+        if let Some(w) = self.whole() {
+            self.leave_regs(0);
+            self.call_whole(&w);
+        }
         // Nothing fails from here on.
+        self.waiting_stores();
         self.commit_pinned();
-        if let Some(key) = c.fp.filter(|&k| k != self.default) {
-            let _ = key;
+        self.quad_writes();
+        if c.fp.is_some_and(|k| k != self.default) {
             self.a.ldmxcsr(mxcsr_of(self.default));
         }
         self.pokes();
-        // The branch is decided before registers change.
-        let when = match &c.tail {
-            Tail::Branch { when, .. } => Some(*when),
-            _ => None,
-        };
-        if let Some(when) = when {
-            let direct = matches!(self.node(when).op, I::SccIn | I::SIn(_));
-            if direct {
-                self.sload(RDX, when);
-            }
-        }
         if let Tail::Indirect(to) = c.tail {
             self.sload(RDX, to);
         }
-        self.commit_scalars();
-        match c.tail.clone() {
+        let cc = self.commit_scalars();
+        match c.tail {
             Tail::Jump(pc) => self.goto(pc),
-            Tail::Branch {
-                when,
-                taken,
-                next: other,
-            } => {
-                if matches!(self.node(when).op, I::SccIn | I::SIn(_)) {
-                    self.a.test(false, RDX, RDX);
-                } else {
-                    self.sload(RDX, when);
-                    self.a.test(false, RDX, RDX);
-                }
+            Tail::Branch { taken, next, .. } => {
                 let label = self.labels[&taken];
-                self.a.jcc(Cc::Ne, label);
-                self.goto(other);
+                if let Some(cc) = cc {
+                    self.a.jcc(cc, label);
+                }
+                self.goto(next);
             }
             Tail::Indirect(_) => {
                 self.a.alu_imm(4, true, Rm::R(RDX), !3);
@@ -970,10 +1020,12 @@ impl Emit<'_> {
             Tail::Barrier => self.wait(),
             Tail::Interpret { .. } | Tail::Leave => {}
         }
+        self.as_in_vectors();
         self.outs();
         self.longs();
-        if self.next_slot as usize > VECTORS || self.slot_of.len() > SCALARS || self.next_mask > 256
-        {
+        self.fixes();
+        self.quad_outs();
+        if self.next_slot as usize > VECTORS || self.next_mask > 256 {
             self.failed = true;
         }
     }

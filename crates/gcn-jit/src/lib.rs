@@ -22,9 +22,10 @@ mod whole;
 pub use cache::{Cache, ChunkPlace, Kept};
 use cache::{Compiled, Key, Known, Library, Made, Table};
 use ctx::{Ctx, Turn};
-use gcn_emu::engine::{Code, Engine, Machine, Stop, instruction};
+use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop, instruction};
 use gcn_emu::group::{Group, GroupStop};
 use gcn_emu::interp::Interp;
+use gcn_emu::mem::{MAPPED, PAGE_SIZE};
 use gcn_emu::wave::{WaveState, mode, status};
 use gcn_isa::Target;
 use gcn_isa::access::FactTable;
@@ -36,11 +37,13 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use profile::ticks;
-pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost};
+pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost, ticks};
 
 /// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
 const SLICE: u64 = 1 << 18;
+
+/// So often a unit's chunks are begun again before it is compiled for code that meets NaNs.
+const NANS: u32 = 32;
 
 /// What an address stands for.
 #[derive(Clone, Copy)]
@@ -110,6 +113,8 @@ pub struct JitStats {
     pub compiling: Duration,
     /// Chunks that the interpreter ran again.
     pub restarts: u64,
+    /// Chunks that were left because what was to be linear in the lane was not.
+    pub nonlinear: u64,
     /// Instructions that the interpreter ran.
     pub interpreted: u64,
     /// Instructions in all.
@@ -134,6 +139,12 @@ pub struct Jit {
     /// Of code that is no program, too, only the registers that matter are written: for tests.
     #[doc(hidden)]
     pub lean: bool,
+    /// Code is compiled for NaNs from the first: for tests.
+    #[doc(hidden)]
+    pub exact: bool,
+    /// VGPRs of a wave that starts are linear in the lane as they are found to be, all of them: for tests.
+    #[doc(hidden)]
+    pub looks: bool,
     /// Each chunk is compared with the interpreter: for tests.
     check: bool,
     /// Float exceptions are seen by the program, which the interpreter records.
@@ -264,6 +275,63 @@ extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
+/// Finds out whether the four slices' part of a linear access, as far as they have lanes that are on, may be accessed,
+/// and notes how far around them memory is like that. Not 0: it is not.
+extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`.
+    let (ctx, wave) = unsafe {
+        let (ctx, _) = parts(ctx);
+        let wave = &*ctx.wave;
+        (ctx, wave)
+    };
+    let (address, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16);
+    let [from, to] = ctx.asked.map(|n| n as i64 as u64);
+    let pages = ctx.linear_bytes / PAGE_SIZE;
+    let allowed = |page: u64| {
+        // SAFETY: there are as many bytes, which live as long as the memory that the run borrows; others change them by
+        // atomic stores only.
+        page < pages && unsafe { ctx.pages.add(page as usize).read_volatile() } & need == need
+    };
+    // Pages that are remembered on each side.
+    const FAR: u64 = 1 << 12;
+    let mut run = None;
+    for slice in 0..4 {
+        if wave.exec() >> (16 * slice) & 0xffff == 0 {
+            continue;
+        }
+        let base = ctx.bases[address as usize][slice].wrapping_sub(ctx.bias);
+        let first = base.wrapping_add(from).wrapping_sub(ctx.linear_base);
+        let last = base
+            .wrapping_add(to)
+            .wrapping_sub(ctx.linear_base)
+            .wrapping_sub(1);
+        if first > last || last >= ctx.linear_bytes {
+            return 1;
+        }
+        let (first, last) = (first / PAGE_SIZE, last / PAGE_SIZE);
+        if run.is_some_and(|(low, high)| low <= first && last < high) {
+            continue;
+        }
+        if !(first..=last).all(allowed) {
+            return 1;
+        }
+        let low = (first.saturating_sub(FAR)..first)
+            .rev()
+            .find(|&p| !allowed(p))
+            .map_or(first.saturating_sub(FAR), |p| p + 1);
+        let end = (last + 1 + FAR).min(pages);
+        let high = (last + 1..end).find(|&p| !allowed(p)).unwrap_or(end);
+        run = Some((low, high));
+    }
+    if let Some((low, high)) = run {
+        let start = (ctx.linear_base + low * PAGE_SIZE).wrapping_sub(from);
+        let bytes = (high - low) * PAGE_SIZE;
+        let span = to.wrapping_sub(from);
+        ctx.ranges[place as usize] = [start, (bytes + 1).saturating_sub(span)];
+    }
+    0
+}
+
 /// Whether a flat address is one of LDS or scratch.
 fn aperture(ctx: &Ctx, at: u64) -> bool {
     // SAFETY: as in `interpret`.
@@ -352,6 +420,19 @@ pub fn available() -> bool {
         && std::is_x86_feature_detected!("bmi2")
 }
 
+/// The VGPRs that are linear in each 16 lanes, with their steps.
+fn steps(wave: &WaveState) -> Vec<(u16, i32)> {
+    let step = |v: &[u32; 64]| {
+        let step = v[1].wrapping_sub(v[0]);
+        let linear = |s: &[u32]| s.windows(2).all(|w| w[1].wrapping_sub(w[0]) == step);
+        v.chunks(16).all(linear).then_some(step as i32)
+    };
+    let vgprs = wave.vgprs.iter().enumerate();
+    vgprs
+        .filter_map(|(n, v)| Some((n as u16, step(v)?)))
+        .collect()
+}
+
 fn fetch(machine: &Machine<'_>, pc: u64) -> Option<Insn> {
     instruction(machine.target, machine.code, machine.memory, pc)
 }
@@ -365,6 +446,7 @@ impl Jit {
         ctx.store = store as *const () as usize;
         ctx.rare = rare as *const () as usize;
         ctx.whole = whole::whole as *const () as usize;
+        ctx.range = range as *const () as usize;
         Jit {
             interp: Interp::new(),
             units: Vec::new(),
@@ -376,6 +458,8 @@ impl Jit {
             names: None,
             all_live: false,
             lean: false,
+            exact: false,
+            looks: false,
             check: false,
             recorded: None,
             counts: None,
@@ -445,10 +529,20 @@ impl Jit {
         }
     }
 
-    /// Finds or makes the unit of a key. `sgprs` are those of a wave that came there.
-    fn compile(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>) {
+    /// Finds or makes the unit of a key, for a wave that came there. `exact`: for code that meets NaNs, in the place of
+    /// what there is. `linear`: what is found linear in the lane may be relied on.
+    fn compile(
+        &mut self,
+        key: Key,
+        wave: &WaveState,
+        machine: &Machine<'_>,
+        linear: bool,
+        exact: bool,
+    ) {
+        let exact = exact || self.exact;
         let library = self.library.clone();
-        match cache::get(&library, key, machine, || self.make(key, sgprs, machine)) {
+        let make = || self.make(key, wave, machine, linear, exact);
+        match cache::get(&library, (key, exact), machine, make) {
             Made::Nothing(those) => {
                 for &pc in &*those {
                     let here = (pc, key.1, key.2, key.3);
@@ -462,11 +556,15 @@ impl Jit {
                 if key.3.is_some() {
                     // Its other chunks are not come to from outside.
                     self.places.insert(key, place(unit.first));
+                    self.entered = None;
                 } else {
                     for &(start, end, at, insns) in &unit.chunks {
                         let here = |pc| (pc, key.1, key.2, None);
                         if insns > 0 {
                             let at = place(at as u32);
+                            if exact {
+                                self.places.insert(here(start), at);
+                            }
                             self.places.entry(here(start)).or_insert(at);
                         }
                         let mut inner = (start & !3) + 4;
@@ -482,7 +580,14 @@ impl Jit {
         }
     }
 
-    fn make(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>) -> Made {
+    fn make(
+        &mut self,
+        key: Key,
+        wave: &WaveState,
+        machine: &Machine<'_>,
+        linear: bool,
+        exact: bool,
+    ) -> Made {
         let begun = Instant::now();
         let facts = facts(machine.target);
         let (pc, mode, vgprs, entry) = key;
@@ -493,16 +598,24 @@ impl Jit {
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
             entry,
-            sgprs: *sgprs,
+            linear: entry.is_some() && linear,
+            steps: match self.looks {
+                true => steps(wave),
+                false => Vec::new(),
+            },
+            sgprs: wave.sgprs,
             facts,
             fetch: &|pc| fetch(machine, pc),
         };
         let unit = lower::unit(pc, &setting);
-        let Some(emitted) = emit::emit(&unit, mode, self.counts.is_some()) else {
+        let Some(emitted) = emit::emit(&unit, mode, self.counts.is_some(), exact) else {
+            if setting.linear {
+                return self.make(key, wave, machine, false, exact);
+            }
             return Made::Nothing(unit.chunks.iter().map(|c| c.start).collect());
         };
         let bytes = emitted.code.len();
-        let Some(made) = Compiled::new(key, &unit, emitted, machine) else {
+        let Some(made) = Compiled::new(key, &unit, emitted, machine, exact) else {
             return Made::Nothing([pc].into());
         };
         self.stats.units += 1;
@@ -564,7 +677,9 @@ impl Engine for Jit {
         } else {
             self.recorded(machine);
             self.surround(machine);
-            self.go(wave, machine, fuel, None)
+            // One that has not run yet.
+            let entry = (wave.clock == 0).then(|| EntryVgprs::of(wave));
+            self.go(wave, machine, fuel, entry)
         };
         self.stats.executed += before - *fuel;
         stop
@@ -624,6 +739,11 @@ impl Jit {
         ctx.bias = (linear.base as u64).wrapping_sub(ctx.linear_base);
         ctx.pages = linear.pages;
         ctx.linear_bytes = linear.bytes;
+        let mapping = machine.memory.mapping();
+        if ctx.mapping != mapping {
+            ctx.mapping = mapping;
+            ctx.ranges.fill([0; 2]);
+        }
         ctx.lds = machine.lds.0.as_mut_ptr();
         ctx.lds_bytes = machine.lds.0.len() as u64;
     }
@@ -706,8 +826,8 @@ impl Jit {
         Exit { word, unit }
     }
 
-    /// What follows when compiled code has come back: why the wave stops, or that it goes on, perhaps at a place that is
-    /// known. `begun` is the fuel that its turn began with.
+    /// What follows when compiled code has come back: why the wave stops, or that it goes on, from outside its unit. `begun`
+    /// is the fuel that its turn began with.
     fn left(
         &mut self,
         exit: Exit,
@@ -715,88 +835,87 @@ impl Jit {
         machine: &mut Machine<'_>,
         begun: u64,
         fuel: &mut u64,
-    ) -> Result<Option<At>, Stop> {
+    ) -> Option<Stop> {
         let unit = &self.units[exit.unit as usize];
         let (start, end, ..) = unit.chunks[exit.chunk()];
         let start = start & !3;
         match exit.why() {
             emit::EXIT_LEAVE => wave.pc = start,
-            emit::EXIT_STOP => {
-                if let Some(stop) = self.stopped.take() {
-                    return Err(stop);
-                }
+            emit::EXIT_LINEAR => {
+                wave.pc = start;
+                self.stats.nonlinear += 1;
             }
+            emit::EXIT_STOP => return self.stopped.take(),
             emit::EXIT_END => {
                 wave.pc = end - 4;
                 machine.global.ended(wave.number);
-                return Err(Stop::Endpgm);
+                return Some(Stop::Endpgm);
             }
             emit::EXIT_BARRIER => {
-                wave.pc = end;
                 self.behind = Some((self.ctx.alone.code, exit.unit));
-                return Err(Stop::Barrier);
+                return Some(Stop::Barrier);
             }
             emit::EXIT_FUEL if begun != *fuel => {
                 // The rest is for the next turn, which begins where a chunk does.
                 wave.pc = start;
-                return Err(Stop::Limit);
+                return Some(Stop::Limit);
             }
             which => {
                 wave.pc = start;
-                self.stats.restarts += (which == emit::EXIT_RESTART) as u64;
-                // The chunk on the interpreter, as far as the fuel goes.
+                if which == emit::EXIT_RESTART {
+                    self.stats.restarts += 1;
+                    let unit = &mut self.units[exit.unit as usize];
+                    unit.restarts += 1;
+                    if unit.checks && unit.restarts == NANS {
+                        let key = unit.key;
+                        self.compile(key, wave, machine, !self.looks, true);
+                    }
+                }
+                // The chunk on the interpreter, as far as the fuel goes. What the unit takes for linear, lanes that are
+                // off among it, the interpreter does not keep so: the wave goes on from outside.
                 loop {
                     if let Some(stop) = self.one(wave, machine, fuel) {
-                        return Err(stop);
+                        return Some(stop);
                     }
                     if wave.pc <= start || wave.pc >= end {
                         break;
                     }
                 }
-                let unit = &self.units[exit.unit as usize];
-                if unit.key.3.is_some() && wave.mode == unit.key.1 {
-                    let at = unit.inside(wave.pc);
-                    return Ok(at.and_then(|at| At::new(exit.unit, at)));
-                }
             }
         }
-        Ok(None)
+        None
     }
 
-    /// Runs a wave: from a place in compiled code, if one is known.
+    /// Runs a wave. `entry`: it has not run yet.
     fn go(
         &mut self,
         wave: &mut WaveState,
         machine: &mut Machine<'_>,
         fuel: &mut u64,
-        mut from: Option<At>,
+        mut entry: Option<EntryVgprs>,
     ) -> Stop {
         let begun = *fuel;
         let recorded = self.recorded == Some(true);
         loop {
-            let at = if let Some(at) = from.take() {
-                at
-            } else {
-                let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, None);
-                let place = match self.places.get(&key) {
-                    _ if recorded || rarely(wave) || wave.vgprs.is_empty() => Place::Interpret,
-                    Some(&place) => place,
-                    None => {
-                        self.compile(key, &wave.sgprs, machine);
-                        continue;
-                    }
-                };
-                let Place::Code(at) = place else {
-                    if let Some(stop) = self.one(wave, machine, fuel) {
-                        return stop;
-                    }
-                    continue;
-                };
-                if !self.fresh(at.unit(), machine) {
+            let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, entry);
+            let place = match self.places.get(&key) {
+                _ if recorded || rarely(wave) || wave.vgprs.is_empty() => Place::Interpret,
+                Some(&place) => place,
+                None => {
+                    self.compile(key, wave, machine, true, false);
                     continue;
                 }
-                at
             };
+            entry = None;
+            let Place::Code(at) = place else {
+                if let Some(stop) = self.one(wave, machine, fuel) {
+                    return stop;
+                }
+                continue;
+            };
+            if !self.fresh(at.unit(), machine) {
+                continue;
+            }
             let exit = match self.check {
                 true => match self.checked(at, wave, machine, fuel) {
                     Some(exit) => exit,
@@ -804,9 +923,8 @@ impl Jit {
                 },
                 false => self.enter(at, wave, machine, fuel),
             };
-            match self.left(exit, wave, machine, begun, fuel) {
-                Ok(at) => from = at,
-                Err(stop) => return stop,
+            if let Some(stop) = self.left(exit, wave, machine, begun, fuel) {
+                return stop;
             }
         }
     }
@@ -831,7 +949,7 @@ impl Jit {
         *fuel -= insns - left;
         let (start, end, ..) = self.units[exit.unit as usize].chunks[exit.chunk()];
         let (start, why) = (start & !3, exit.why());
-        if why == emit::EXIT_RESTART {
+        if matches!(why, emit::EXIT_RESTART | emit::EXIT_LINEAR) {
             // What the chunk reads must be as it was.
             let mut ends = [&from, &*wave].map(|wave| {
                 let (mut wave, mut lds, mut fuel) = (wave.clone(), before.clone(), insns);
