@@ -154,13 +154,16 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool, exact: bool) -> Option<Emitted>
     a.mov(true, BIAS, Rm::M(ctx!(bias)));
     a.mov(true, PAGES, Rm::M(ctx!(pages)));
     a.mov(true, FUEL, Rm::M(ctx!(fuel)));
-    a.stmxcsr(ctx!(host_mxcsr));
+    let same = unless_mxcsr(&mut a, default);
     a.ldmxcsr(mxcsr_of(default));
+    a.bind(same);
     a.jmp_to(Rm::R(RSI));
     // Out: RAX why.
     let exit = a.here();
     a.store(true, ctx!(fuel), FUEL);
+    let same = unless_mxcsr(&mut a, default);
     a.ldmxcsr(ctx!(host_mxcsr));
+    a.bind(same);
     a.vzeroupper();
     a.alu_imm(0, true, Rm::R(RSP), 8);
     for r in saved.iter().rev() {
@@ -240,6 +243,23 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool, exact: bool) -> Option<Emitted>
 fn mxcsr_of(key: FpKey) -> Mem {
     let at = key.round as usize | (key.daz as usize) << 2;
     mem(CTX, (offset_of!(Ctx, mxcsr) + 4 * at) as i32)
+}
+
+/// Goes to the label if the host's MXCSR is what the code wants, but for the flags of exceptions, which nobody reads:
+/// setting it takes longer than all else at entries and exits. RCX is lost.
+fn unless_mxcsr(a: &mut Asm, wanted: FpKey) -> Label {
+    const FLAGS: i32 = 0x3f;
+    let same = a.label();
+    a.mov(false, RCX, Rm::M(ctx!(host_mxcsr)));
+    a.alu_imm(4, false, Rm::R(RCX), !FLAGS);
+    a.alu_imm(
+        7,
+        false,
+        Rm::R(RCX),
+        crate::lower::mxcsr(wanted) as i32 & !FLAGS,
+    );
+    a.jcc(Cc::E, same);
+    same
 }
 
 /// A routine that keeps all registers but RAX and flags around a call of a helper with the context and ESI.

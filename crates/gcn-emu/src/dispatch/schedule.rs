@@ -118,8 +118,8 @@ impl Gpu {
                 traits: HashMap::new(),
                 ring: VecDeque::new(),
                 batch: Batch::default(),
-                spare: Vec::new(),
                 used: Vec::new(),
+                last: Spot::default(),
                 like: ([0; 3], Vec::new()),
                 ended: 0..0,
                 unsettled: false,
@@ -336,6 +336,7 @@ struct Note {
 }
 
 /// A workgroup under way.
+#[derive(Default)]
 struct Group {
     group: [u32; 3],
     number: u64,
@@ -372,13 +373,13 @@ struct Worker<'a> {
     /// What is known of instructions in loops, by address.
     traits: HashMap<u64, Traits>,
     /// The workgroups under way that do not run now.
-    ring: VecDeque<Group>,
+    ring: VecDeque<Box<Group>>,
     /// Workgroups that have not started.
     batch: Batch,
-    /// LDS that workgroups left.
-    spare: Vec<Lds>,
-    /// Waves that have ended, to be used again.
-    used: Vec<(Vec<GroupWave>, Vec<Note>)>,
+    /// Workgroups that have ended, whose memory is used again.
+    used: Vec<Box<Group>>,
+    /// The workgroup that was started last.
+    last: Spot,
     /// What the waves of a workgroup of a size start from.
     like: ([u32; 3], Vec<Like>),
     /// Waves that have ended, of which the others have not been told.
@@ -386,6 +387,39 @@ struct Worker<'a> {
     /// Waves have run since the epoch was last put forward.
     unsettled: bool,
     stats: Stats,
+}
+
+/// A workgroup: its number, its numbers in each dimension, its size and waves, and the number of the first of them.
+#[derive(Clone, Copy, Default)]
+struct Spot {
+    number: u64,
+    group: [u32; 3],
+    size: [u32; 3],
+    waves: usize,
+    first: u64,
+}
+
+impl Spot {
+    /// Workgroup `number`, which is often the next one.
+    fn go_to(&mut self, shape: &Shape, number: u64) {
+        if self.waves != 0 && number == self.number + 1 {
+            self.first += self.waves as u64;
+            for d in 0..3 {
+                self.group[d] += 1;
+                if self.group[d] < shape.groups[d] {
+                    break;
+                }
+                self.group[d] = 0;
+            }
+        } else {
+            let (x, y) = (shape.groups[0] as u64, shape.groups[1] as u64);
+            self.group = [number % x, number / x % y, number / (x * y)].map(|n| n as u32);
+            self.first = waves_before(shape, self.group);
+        }
+        self.number = number;
+        self.size = size(shape, self.group);
+        self.waves = shape.waves_of(self.size);
+    }
 }
 
 /// Workgroups that a thread has taken and not started, with as many places for them.
@@ -472,7 +506,7 @@ impl Worker<'_> {
     }
 
     /// The workgroup to go on with: one that is under way and does not wait, else a new one, else one that waits.
-    fn pick(&mut self) -> Option<Group> {
+    fn pick(&mut self) -> Option<Box<Group>> {
         let moved_on = self.ring.iter().any(|g| !g.waits);
         // One that ran for long goes behind those that have not begun, for it may wait for them unseen.
         let ran_long = self.ring.back().is_some_and(|g| !g.waits);
@@ -527,7 +561,7 @@ impl Worker<'_> {
     }
 
     /// Starts the next workgroup, if there is one and a slot for it.
-    fn start(&mut self) -> Option<Group> {
+    fn start(&mut self) -> Option<Box<Group>> {
         let shared = self.shared;
         let setup = shared.setup;
         let shape = setup.shape;
@@ -544,30 +578,43 @@ impl Worker<'_> {
         }
         let slot = self.batch.slots.pop()?;
         self.batch.next += 1;
-        let (x, y) = (shape.groups[0] as u64, shape.groups[1] as u64);
-        let group = [number % x, number / x % y, number / (x * y)].map(|n| n as u32);
-        let size = size(shape, group);
-        let count = shape.waves_of(size);
+        self.last.go_to(shape, number);
+        let Spot {
+            group: place,
+            size,
+            waves: count,
+            first,
+            ..
+        } = self.last;
         let first_slot = (slot * shape.waves_of(shape.group)) as u64;
-        let first = waves_before(shape, group);
-        let (mut waves, mut notes) = self.used.pop().unwrap_or_default();
         // Memory that has been used already is near.
-        waves.truncate(count);
-        for wave in &mut waves {
+        let mut group = self.used.pop().unwrap_or_default();
+        group.group = place;
+        group.number = number;
+        group.slot = slot;
+        group.own = setup.own(place, first_slot);
+        group.first = first;
+        (group.waits, group.grace) = (false, 0);
+        group.lds.0.clear();
+        group.lds.0.resize(shape.lds_bytes as usize, 0);
+        group.waves.truncate(count);
+        for wave in &mut group.waves {
             (wave.doing, wave.turns) = (Doing::New, 0);
         }
-        waves.resize_with(count, || GroupWave {
-            state: Box::new(WaveState::new(0)),
-            doing: Doing::New,
-            turns: 0,
-        });
-        notes.clear();
-        notes.resize(count, Note::default());
+        while group.waves.len() < count {
+            group.waves.push(GroupWave {
+                state: Box::new(WaveState::new(0)),
+                doing: Doing::New,
+                turns: 0,
+            });
+        }
+        group.notes.clear();
+        group.notes.resize(count, Note::default());
         if setup.host.is_some() {
             // What the host keeps for each workgroup lies elsewhere for each.
-            for (w, wave) in waves.iter_mut().enumerate() {
+            for (w, wave) in group.waves.iter_mut().enumerate() {
                 let slot = first_slot + w as u64;
-                *wave.state = setup.wave(shared.target, group, size, w, slot);
+                *wave.state = setup.wave(shared.target, place, size, w, slot);
                 wave.state.number = first + w as u64;
                 wave.doing = Doing::Running;
             }
@@ -576,27 +623,13 @@ impl Worker<'_> {
             self.like = (size, (0..count).map(like).collect());
         }
         self.stats.waves += count as u64;
-        let mut lds = self.spare.pop().unwrap_or_default();
-        lds.0.clear();
-        lds.0.resize(shape.lds_bytes as usize, 0);
         if let Some(progress) = &shared.launch.watch.progress {
             progress.workgroups.fetch_add(1, Relaxed);
         }
-        Some(Group {
-            group,
-            number,
-            slot,
-            lds,
-            own: setup.own(group, first_slot),
-            first,
-            waves,
-            notes,
-            waits: false,
-            grace: 0,
-        })
+        Some(group)
     }
 
-    fn end(&mut self, group: Group) {
+    fn end(&mut self, group: Box<Group>) {
         let shared = self.shared;
         if let Some(host) = &shared.setup.host
             && let Err(why) = host.finish(shared.memory, shared.output, group.slot, group.number)
@@ -604,13 +637,12 @@ impl Worker<'_> {
             let place = shared.place(group.group, 0, shared.setup.entry);
             shared.fail(group.number, RunError::Host { place, why });
         }
-        self.spare.push(group.lds);
-        self.used.push((group.waves, group.notes));
         if let Some(progress) = &self.shared.launch.watch.progress {
             progress.ended.fetch_add(1, Relaxed);
         }
         self.batch.slots.push(group.slot);
         self.free_slots();
+        self.used.push(group);
     }
 
     /// Tells the others of what the engine did with whole workgroups.
@@ -988,7 +1020,7 @@ impl Worker<'_> {
     /// The first waves of this thread that have not ended, and how many there are more; `running` is a workgroup that is
     /// not in the ring.
     fn left(&self, running: Option<&Group>) -> (Vec<StuckWave>, usize) {
-        let mut groups: Vec<&Group> = self.ring.iter().chain(running).collect();
+        let mut groups: Vec<&Group> = self.ring.iter().map(|g| &**g).chain(running).collect();
         groups.sort_by_key(|g| g.number);
         let waves: Vec<StuckWave> = (groups.iter())
             .flat_map(|g| self.list(g))
@@ -1021,7 +1053,7 @@ impl Worker<'_> {
     fn consider(&mut self) {
         self.settle();
         let epoch = self.shared.epoch.load(SeqCst);
-        let all = |g: &'_ Group| -> Vec<(Doing, Option<u64>, bool)> {
+        let all = |g: &Box<Group>| -> Vec<(Doing, Option<u64>, bool)> {
             let both = g.waves.iter().zip(&g.notes);
             both.map(|(w, n)| (w.doing, n.stuck, n.retries)).collect()
         };
