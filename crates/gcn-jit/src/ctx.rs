@@ -49,6 +49,7 @@ pub struct Ctx {
     pub interpret: usize,
     pub load: usize,
     pub store: usize,
+    pub rare: usize,
     pub whole: usize,
     /// Of code that counts: the unit's tallies, that of the chunk under way, since when it is, and room for registers.
     pub tallies: *mut crate::profile::Tally,

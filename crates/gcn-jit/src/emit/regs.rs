@@ -39,7 +39,7 @@ impl Emit<'_> {
             && !critical.is_empty()
             && critical.len() <= 4
             && !self.looped
-            && c.whole.is_none();
+            && self.whole().is_none();
         let turn = |e: &mut Self, exec: Mem| e.slice_code(exec, &critical, fallible, keep);
         let end = |e: &mut Self| e.turn_ballots();
         self.turns(turn, end);
@@ -49,8 +49,7 @@ impl Emit<'_> {
             self.a.jcc(Cc::Ne, r);
         }
         for i in 0..self.accumulators.len().min(ACCUMULATORS) {
-            let slot = self.slot(self.accumulators[i]);
-            self.a.store(true, slot, R8 + i as u8);
+            self.ballot_in(self.accumulators[i], R8 + i as u8);
         }
     }
 
@@ -105,11 +104,10 @@ impl Emit<'_> {
             let (address, offset, value) = c.rows[row];
             self.store_row(address, offset, value);
         }
-        if let Some(store) = &c.store {
-            self.store_slice(store);
-        }
-        if let Some(w) = &c.whole {
-            self.stage(w);
+        match (self.whole(), &c.store) {
+            (Some(w), _) => self.stage(&w),
+            (None, Some(store)) => self.store_slice(store),
+            (None, None) => {}
         }
     }
 
@@ -133,12 +131,13 @@ impl Emit<'_> {
         (0..c.vgprs.len())
             .filter(|&i| {
                 let v = c.vgprs[i].0;
-                c.graph.iter().enumerate().any(|(at, n)| match n.op {
+                let read = |(at, n): (usize, &Node)| match n.op {
                     I::VIn(n) => n == v && !self.uses[at].is_empty(),
                     I::LaneIn(n) | I::LanesIn(n) => n == v,
                     I::VgprAt => true,
                     _ => false,
-                })
+                };
+                self.precise || c.graph.iter().enumerate().any(read)
             })
             .collect()
     }
@@ -241,6 +240,9 @@ impl Emit<'_> {
     pub(super) fn release(&mut self, vop: &VOp) {
         let mut ids = vec![vop.id];
         ids.extend_from_slice(&vop.args);
+        if vop.commit.is_none() {
+            ids.extend_from_slice(self.leaves(vop.id));
+        }
         if let I::Group { .. } = self.node(vop.id).op {
             return;
         }
@@ -387,7 +389,7 @@ impl Emit<'_> {
         match n.op {
             I::Const(v) => self.bcast_const(r, v, true),
             _ => {
-                let m = self.smem(id);
+                let m = self.smem_wide(id);
                 self.a.z(op::BCASTQ, r, 0, Rm::M(m));
             }
         }
@@ -399,7 +401,7 @@ impl Emit<'_> {
         let n = *self.node(id);
         match n.op {
             I::Const(v) => Rm::C(v),
-            _ if !n.vec => Rm::B(self.smem(id)),
+            _ if !n.vec => Rm::B(self.smem_wide(id)),
             _ => Rm::R(self.wreg(id, part)),
         }
     }
