@@ -19,7 +19,7 @@ const PERMI: E = E {
 };
 
 impl Emit<'_> {
-    fn parts(&self, id: Id, count: u8) -> Vec<Option<Id>> {
+    pub(super) fn parts(&self, id: Id, count: u8) -> Vec<Option<Id>> {
         let mut parts = vec![None; count as usize];
         for (at, n) in self.c.graph.iter().enumerate() {
             if let I::Part(k) = n.op
@@ -144,17 +144,7 @@ impl Emit<'_> {
                     disp: k as i32 * bytes as i32,
                     ..from
                 };
-                if bytes == 4 {
-                    self.a.z(op::BCASTD, d, 0, Rm::M(from));
-                } else {
-                    let load: &[u8] = if bytes == 1 {
-                        &[0x0f, 0xb6]
-                    } else {
-                        &[0x0f, 0xb7]
-                    };
-                    self.a.g(false, load, RCX, Rm::M(from));
-                    self.a.z(op::BCASTD_R, d, 0, Rm::R(RCX));
-                }
+                self.broadcast_element(d, bytes, from);
             }
             return;
         }
@@ -197,50 +187,7 @@ impl Emit<'_> {
                     disp: 0,
                 }
             };
-            let plus = |n: i32| Mem { disp: 64 * n, ..at };
-            match (bytes, count) {
-                (4, 1) => self.a.zk(op::MOVDQU32, data[0], 0, Rm::M(at), zero(K_EXEC)),
-                (1, _) => self.a.zk(op::PMOVZXBD, data[0], 0, Rm::M(at), zero(K_EXEC)),
-                (2, _) => self.a.zk(op::PMOVZXWD, data[0], 0, Rm::M(at), zero(K_EXEC)),
-                (_, 2) => {
-                    self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
-                    for (k, index) in [offset_of!(Ctx, even), offset_of!(Ctx, odd)]
-                        .into_iter()
-                        .enumerate()
-                    {
-                        self.a.z(op::MOVDQU32, data[k], 0, Rm::M(field(index)));
-                        self.a.z(PERMI, data[k], t, Rm::M(plus(1)));
-                    }
-                }
-                _ => {
-                    // Four elements of four dwords a register: first every other dword of two registers, then again.
-                    let (even, odd) = (field(offset_of!(Ctx, even)), field(offset_of!(Ctx, odd)));
-                    let [x, y, z, w] = [data[0], data[1], data[2], data[3]];
-                    self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
-                    self.a.z(op::MOVDQU32, x, 0, Rm::M(even));
-                    self.a.z(op::MOVDQU32, y, 0, Rm::M(odd));
-                    self.a.z(PERMI, x, t, Rm::M(plus(1)));
-                    self.a.z(PERMI, y, t, Rm::M(plus(1)));
-                    self.a.z(op::MOVDQU32, t, 0, Rm::M(plus(2)));
-                    self.a.z(op::MOVDQU32, z, 0, Rm::M(even));
-                    self.a.z(op::MOVDQU32, w, 0, Rm::M(odd));
-                    self.a.z(PERMI, z, t, Rm::M(plus(3)));
-                    self.a.z(PERMI, w, t, Rm::M(plus(3)));
-                    // x: X and Z of the lower lanes, z: of the upper; y and w: Y and W.
-                    self.a.z(op::MOVDQU32, t, 0, Rm::M(even));
-                    self.a.z(PERMI, t, x, Rm::R(z));
-                    self.a.z(op::MOVDQU32, u, 0, Rm::M(odd));
-                    self.a.z(PERMI, u, x, Rm::R(z));
-                    self.a.z(op::MOVDQU32, x, 0, Rm::R(t));
-                    self.a.z(op::MOVDQU32, z, 0, Rm::R(u));
-                    self.a.z(op::MOVDQU32, t, 0, Rm::M(even));
-                    self.a.z(PERMI, t, y, Rm::R(w));
-                    self.a.z(op::MOVDQU32, u, 0, Rm::M(odd));
-                    self.a.z(PERMI, u, y, Rm::R(w));
-                    self.a.z(op::MOVDQU32, y, 0, Rm::R(t));
-                    self.a.z(op::MOVDQU32, w, 0, Rm::R(u));
-                }
-            }
+            self.load_elements(bytes, &data, at, t, u);
         } else {
             self.a.jmp(from);
         }
@@ -258,6 +205,137 @@ impl Emit<'_> {
             data,
             free: [t, u],
         });
+    }
+
+    /// An element from memory to all lanes. RCX is spent.
+    pub(super) fn broadcast_element(&mut self, d: u8, bytes: u8, from: Mem) {
+        if bytes == 4 {
+            self.a.z(op::BCASTD, d, 0, Rm::M(from));
+            return;
+        }
+        let load: &[u8] = if bytes == 1 {
+            &[0x0f, 0xb6]
+        } else {
+            &[0x0f, 0xb7]
+        };
+        self.a.g(false, load, RCX, Rm::M(from));
+        self.a.z(op::BCASTD_R, d, 0, Rm::R(RCX));
+    }
+
+    /// Elements of 16 lanes that follow each other in memory from `at` on to a register each: one, two or four of 4 bytes
+    /// a lane, or a smaller one. All of it may be read. `t` and `u` are spent, where there is more than one element.
+    pub(super) fn load_elements(&mut self, bytes: u8, data: &[u8], at: Mem, t: u8, u: u8) {
+        let plus = |n: i32| Mem {
+            disp: at.disp + 64 * n,
+            ..at
+        };
+        match (bytes, data.len()) {
+            (4, 1) => self.a.zk(op::MOVDQU32, data[0], 0, Rm::M(at), zero(K_EXEC)),
+            (1, _) => self.a.zk(op::PMOVZXBD, data[0], 0, Rm::M(at), zero(K_EXEC)),
+            (2, _) => self.a.zk(op::PMOVZXWD, data[0], 0, Rm::M(at), zero(K_EXEC)),
+            (_, 2) => {
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
+                for (k, index) in [offset_of!(Ctx, even), offset_of!(Ctx, odd)]
+                    .into_iter()
+                    .enumerate()
+                {
+                    self.a.z(op::MOVDQU32, data[k], 0, Rm::M(field(index)));
+                    self.a.z(PERMI, data[k], t, Rm::M(plus(1)));
+                }
+            }
+            _ => {
+                // Four elements of four dwords a register: first every other dword of two registers, then again.
+                let (even, odd) = (field(offset_of!(Ctx, even)), field(offset_of!(Ctx, odd)));
+                let [x, y, z, w] = [data[0], data[1], data[2], data[3]];
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
+                self.a.z(op::MOVDQU32, x, 0, Rm::M(even));
+                self.a.z(op::MOVDQU32, y, 0, Rm::M(odd));
+                self.a.z(PERMI, x, t, Rm::M(plus(1)));
+                self.a.z(PERMI, y, t, Rm::M(plus(1)));
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(plus(2)));
+                self.a.z(op::MOVDQU32, z, 0, Rm::M(even));
+                self.a.z(op::MOVDQU32, w, 0, Rm::M(odd));
+                self.a.z(PERMI, z, t, Rm::M(plus(3)));
+                self.a.z(PERMI, w, t, Rm::M(plus(3)));
+                // x: X and Z of the lower lanes, z: of the upper; y and w: Y and W.
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(even));
+                self.a.z(PERMI, t, x, Rm::R(z));
+                self.a.z(op::MOVDQU32, u, 0, Rm::M(odd));
+                self.a.z(PERMI, u, x, Rm::R(z));
+                self.a.z(op::MOVDQU32, x, 0, Rm::R(t));
+                self.a.z(op::MOVDQU32, z, 0, Rm::R(u));
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(even));
+                self.a.z(PERMI, t, y, Rm::R(w));
+                self.a.z(op::MOVDQU32, u, 0, Rm::M(odd));
+                self.a.z(PERMI, u, y, Rm::R(w));
+                self.a.z(op::MOVDQU32, y, 0, Rm::R(t));
+                self.a.z(op::MOVDQU32, w, 0, Rm::R(u));
+            }
+        }
+    }
+
+    /// The same the other way. All of it may be written; RCX and RDX are spent, too.
+    pub(super) fn store_elements(&mut self, bytes: u8, data: &[u8], at: Mem, t: u8, u: u8) {
+        let plus = |n: i32| Mem {
+            disp: at.disp + 64 * n,
+            ..at
+        };
+        let (low, high) = (
+            field(offset_of!(Ctx, zip_low)),
+            field(offset_of!(Ctx, zip_high)),
+        );
+        match (bytes, data.len()) {
+            (4, 1) => self
+                .a
+                .zk(op::MOVDQU32_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+            (1, _) => self
+                .a
+                .zk(op::PMOVDB_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+            (2, _) => self
+                .a
+                .zk(op::PMOVDW_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+            (_, 2) => {
+                let q = E {
+                    w: 1,
+                    ..op::MOVDQU32_ST
+                };
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(low));
+                self.a.z(PERMI, t, data[0], Rm::R(data[1]));
+                self.a.zk(q, t, 0, Rm::M(at), keep(K_EXEC));
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(high));
+                self.a.z(PERMI, t, data[0], Rm::R(data[1]));
+                let k = self.ktemp();
+                self.a.kshiftr(k, K_EXEC, 8);
+                self.a.zk(q, t, 0, Rm::M(plus(1)), keep(k));
+            }
+            _ => {
+                // Four bits for each lane's one, 16 for each register.
+                let k = self.ktemp();
+                self.a.k_to_gpr(RCX, K_EXEC);
+                self.a.imm(RDX, 0x1111_1111_1111_1111);
+                self.a.pdep(RCX, RCX, RDX);
+                self.a.mov(true, RDX, Rm::R(RCX));
+                self.a.shift_imm(4, true, RCX, 4);
+                self.a.alu(5, true, RCX, Rm::R(RDX));
+                // X with Z and Y with W in turns, then both of these.
+                let v = self.temp();
+                self.hold(v);
+                for (half, index) in [low, high].into_iter().enumerate() {
+                    self.a.z(op::MOVDQU32, t, 0, Rm::M(index));
+                    self.a.z(PERMI, t, data[0], Rm::R(data[2]));
+                    self.a.z(op::MOVDQU32, u, 0, Rm::M(index));
+                    self.a.z(PERMI, u, data[1], Rm::R(data[3]));
+                    for (quarter, index) in [low, high].into_iter().enumerate() {
+                        self.a.z(op::MOVDQU32, v, 0, Rm::M(index));
+                        self.a.z(PERMI, v, t, Rm::R(u));
+                        self.a.gpr_to_k(k, RCX);
+                        self.a.shift_imm(5, true, RCX, 16);
+                        let part = plus(2 * half as i32 + quarter as i32);
+                        self.a.zk(op::MOVDQU32_ST, v, 0, Rm::M(part), keep(k));
+                    }
+                }
+            }
+        }
     }
 
     pub fn store_slice(&mut self, s: &Store) {
@@ -288,12 +366,6 @@ impl Emit<'_> {
                 self.a.alu_imm(4, false, Rm::R(RCX), stride as i32 - 1);
                 self.a.jcc(Cc::Ne, from);
             }
-            if count == 4 {
-                // Only where all lanes are on.
-                self.a.k_to_gpr(RCX, K_EXEC);
-                self.a.alu_imm(7, false, Rm::R(RCX), 0xffff);
-                self.a.jcc(Cc::Ne, from);
-            }
             let at = if lds {
                 self.lds_range(16 * stride as i32, s.hi, from);
                 Mem {
@@ -310,57 +382,7 @@ impl Emit<'_> {
                     disp: 0,
                 }
             };
-            let plus = |n: i32| Mem { disp: 64 * n, ..at };
-            let (low, high) = (
-                field(offset_of!(Ctx, zip_low)),
-                field(offset_of!(Ctx, zip_high)),
-            );
-            match (s.bytes, count) {
-                (4, 1) => self
-                    .a
-                    .zk(op::MOVDQU32_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
-                (1, _) => self
-                    .a
-                    .zk(op::PMOVDB_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
-                (2, _) => self
-                    .a
-                    .zk(op::PMOVDW_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
-                (_, 2) => {
-                    let q = E {
-                        w: 1,
-                        ..op::MOVDQU32_ST
-                    };
-                    self.a.z(op::MOVDQU32, t, 0, Rm::M(low));
-                    self.a.z(PERMI, t, data[0], Rm::R(data[1]));
-                    self.a.zk(q, t, 0, Rm::M(at), keep(K_EXEC));
-                    self.a.z(op::MOVDQU32, t, 0, Rm::M(high));
-                    self.a.z(PERMI, t, data[0], Rm::R(data[1]));
-                    let k = self.ktemp();
-                    self.a.kshiftr(k, K_EXEC, 8);
-                    self.a.zk(q, t, 0, Rm::M(plus(1)), keep(k));
-                }
-                _ => {
-                    // X with Z and Y with W in turns, then both of these.
-                    let v = self.temp();
-                    self.hold(v);
-                    for (half, index) in [low, high].into_iter().enumerate() {
-                        self.a.z(op::MOVDQU32, t, 0, Rm::M(index));
-                        self.a.z(PERMI, t, data[0], Rm::R(data[2]));
-                        self.a.z(op::MOVDQU32, u, 0, Rm::M(index));
-                        self.a.z(PERMI, u, data[1], Rm::R(data[3]));
-                        for (quarter, index) in [low, high].into_iter().enumerate() {
-                            self.a.z(op::MOVDQU32, v, 0, Rm::M(index));
-                            self.a.z(PERMI, v, t, Rm::R(u));
-                            self.a.z(
-                                op::MOVDQU32_ST,
-                                v,
-                                0,
-                                Rm::M(plus(2 * half as i32 + quarter as i32)),
-                            );
-                        }
-                    }
-                }
-            }
+            self.store_elements(s.bytes, &data, at, t, u);
         } else {
             self.a.jmp(from);
         }
