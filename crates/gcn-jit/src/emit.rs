@@ -554,7 +554,7 @@ impl Emit<'_> {
             }
             let node = &c.graph[at];
             let arith = match node.op {
-                I::Alu(op) => float_reader(op) && (node.ty == Ty::F32 || node.ty == Ty::F64),
+                I::Alu(op) => float_reader(op) && node.ty.is_float(),
                 _ => false,
             };
             let through = matches!(node.op, I::Alu(Op::Neg | Op::Abs)) && !seen[at];

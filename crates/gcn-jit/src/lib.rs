@@ -13,6 +13,7 @@ mod ctx;
 mod emit;
 mod fast;
 mod group;
+mod half;
 mod ir;
 mod lower;
 mod profile;
