@@ -2,7 +2,7 @@
 
 use crate::fast::Map;
 use crate::group::LINE;
-use crate::lower::{self, Tail};
+use crate::lower;
 use crate::profile::{Piece, Report, Tally, UnitCode};
 use crate::rare::Call;
 use crate::{Jit, JitStats};
@@ -29,8 +29,6 @@ pub(crate) struct Compiled {
     pub chunks: Vec<ChunkPlace>,
     /// Of each chunk where its code is for a wave that has been in the unit all the time, by its address.
     inside: Vec<(u64, u32)>,
-    /// Of each chunk that ends at a barrier: where waves go on behind it, if that is in the unit.
-    pub behind: Vec<Option<u32>>,
     /// Where waves begin that start.
     pub first: u32,
     /// What it needs of a wave that starts: VGPRs, and the cache lines of scalars.
@@ -88,7 +86,6 @@ impl Compiled {
             code,
             chunks,
             inside,
-            behind: Vec::new(),
             first: 0,
             vgprs: (0..key.2).filter(|&n| unit.needs.0[n as usize]).collect(),
             sgprs: (0..8).filter(|&n| line(n)).collect(),
@@ -100,11 +97,6 @@ impl Compiled {
             end: emitted.end,
         };
         made.first = made.inside(key.0)?;
-        let behind = unit.chunks.iter().map(|c| match c.tail {
-            Tail::Barrier => made.inside(c.end),
-            _ => None,
-        });
-        made.behind = behind.collect();
         Some(made)
     }
 

@@ -22,7 +22,7 @@ mod whole;
 
 pub use cache::{Cache, ChunkPlace, Kept};
 use cache::{Compiled, Key, Known, Library, Made, Table};
-use ctx::Ctx;
+use ctx::{Ctx, Turn};
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop, instruction};
 use gcn_emu::group::{Group, GroupStop};
 use gcn_emu::interp::Interp;
@@ -91,6 +91,15 @@ impl Exit {
     fn chunk(self) -> usize {
         (self.word >> 8) as usize
     }
+
+    /// Whether the chunk is run again, by the interpreter or later: then it did not happen.
+    fn undone(self, stopped: &Option<Stop>) -> bool {
+        match self.why() {
+            emit::EXIT_RESTART | emit::EXIT_LINEAR => true,
+            emit::EXIT_STOP => matches!(stopped, Some(Stop::Retry | Stop::Fault(_))),
+            _ => false,
+        }
+    }
 }
 
 /// What the engine has done.
@@ -147,10 +156,10 @@ pub struct Jit {
     recorded: Option<bool>,
     /// What is counted, if it is to.
     counts: Option<Box<profile::Counts>>,
-    /// Where a workgroup's waves go on behind a barrier.
-    goes_on: Vec<Option<At>>,
-    /// Where the wave that came to a barrier last goes on.
-    behind: Option<At>,
+    /// Of a workgroup's waves that wait at a barrier, or come from one, where they go on.
+    turns: Vec<Turn>,
+    /// Where the wave that came to a barrier last goes on, and the unit.
+    behind: Option<(*const u8, u32)>,
     /// Where waves with such registers began last in this session.
     entered: Option<(Key, At)>,
     /// Why the interpreter stopped a wave in compiled code.
@@ -471,7 +480,7 @@ impl Jit {
             check: false,
             recorded: None,
             counts: None,
-            goes_on: Vec::new(),
+            turns: Vec::new(),
             behind: None,
             entered: None,
             stopped: None,
@@ -752,7 +761,7 @@ impl Jit {
         true
     }
 
-    /// Runs compiled code until it comes back.
+    /// Runs a wave in compiled code until it comes back. What it came to is left in `fuel` and the wave.
     #[inline]
     fn enter(
         &mut self,
@@ -763,10 +772,41 @@ impl Jit {
     ) -> Exit {
         let given = (*fuel).min(i64::MAX as u64) as i64;
         let ctx = &mut *self.ctx;
+        ctx.alone = Turn::NONE;
+        ctx.turn = &mut ctx.alone;
+        ctx.turns_end = ctx.turn.wrapping_add(1);
         ctx.wave = wave;
         ctx.vgprs = wave.vgprs.as_mut_ptr().cast();
         ctx.fuel = given;
-        ctx.synced = given;
+        let unit = &self.units[at.unit() as usize];
+        // It lies in the unit's code.
+        let code = unit.code.as_ptr().wrapping_add(at.at());
+        if let Some(counts) = &mut self.counts {
+            counts.begin(at.unit() as usize, unit.chunks.len(), ctx);
+        }
+        // SAFETY: `code` is where one of the unit's chunks begins. The context's turn is its own; wave and VGPRs are those
+        // of a wave that outlives the call.
+        let exit = unsafe { self.call(at.unit(), code, machine) };
+        if let Some(counts) = &mut self.counts {
+            let undone = exit
+                .undone(&self.stopped)
+                .then(|| (exit.chunk(), wave.exec()));
+            counts.end(at.unit() as usize, &self.ctx, undone);
+        }
+        *fuel -= (given - self.ctx.fuel) as u64;
+        wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
+        exit
+    }
+
+    /// Calls compiled code. The context says of which wave, with how much fuel, and which turns follow.
+    ///
+    /// # Safety
+    /// `code` is where one of the unit's chunks begins for the context's wave; so is that of each turn that follows. The
+    /// waves and their VGPRs outlive the call, and nobody else uses them meanwhile.
+    #[inline]
+    unsafe fn call(&mut self, unit: u32, code: *const u8, machine: &mut Machine<'_>) -> Exit {
+        let ctx = &mut *self.ctx;
+        ctx.synced = ctx.fuel;
         let mut host = Host {
             interp: &mut self.interp,
             machine,
@@ -775,34 +815,15 @@ impl Jit {
             names: &mut self.names,
         };
         ctx.host = &mut host as *mut Host<'_, '_> as usize;
-        let unit = &self.units[at.unit() as usize];
-        let base = unit.code.as_ptr();
-        if let Some(counts) = &mut self.counts {
-            counts.begin(at.unit() as usize, unit.chunks.len(), ctx);
-        }
-        // SAFETY: the code is that of a unit, whose first bytes are a function of this signature; `at` is where one
-        // of its chunks begins. It touches the context, the wave's registers, LDS within `lds_bytes` and guest
-        // memory whose pages it has looked up, all of which outlive the call.
+        let base = self.units[unit as usize].code.as_ptr();
+        // SAFETY: the code is that of a unit, whose first bytes are a function of this signature. It touches the context,
+        // the registers of waves (the caller's), LDS within `lds_bytes` and guest memory whose pages it has looked up, all
+        // of which outlive the call.
         let word = unsafe {
             let enter: extern "sysv64" fn(*mut Ctx, *const u8) -> u64 = std::mem::transmute(base);
-            enter(ctx, base.add(at.at()))
+            enter(ctx, code)
         };
-        if let Some(counts) = &mut self.counts {
-            // What is run again, by the interpreter or later, did not happen.
-            let again = match word & 0xff {
-                emit::EXIT_RESTART | emit::EXIT_LINEAR => true,
-                emit::EXIT_STOP => matches!(self.stopped, Some(Stop::Retry | Stop::Fault(_))),
-                _ => false,
-            };
-            let undone = again.then_some(((word >> 8) as usize, wave.exec()));
-            counts.end(at.unit() as usize, &self.ctx, undone);
-        }
-        *fuel -= (given - self.ctx.fuel) as u64;
-        wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
-        Exit {
-            word,
-            unit: at.unit(),
-        }
+        Exit { word, unit }
     }
 
     /// What follows when compiled code has come back: why the wave stops, or that it goes on, perhaps at a place that is
@@ -844,8 +865,7 @@ impl Jit {
             }
             emit::EXIT_BARRIER => {
                 wave.pc = end;
-                let behind = unit.behind[exit.chunk()];
-                self.behind = behind.and_then(|at| At::new(exit.unit, at));
+                self.behind = Some((self.ctx.alone.code, exit.unit));
                 return Err(Stop::Barrier);
             }
             emit::EXIT_FUEL if begun != *fuel => {
