@@ -27,21 +27,25 @@ pub(crate) struct Compiled {
     pub code: memmap2::Mmap,
     /// Of each chunk: its address, the one behind it, where its code is for a wave from outside the unit.
     pub chunks: Vec<ChunkPlace>,
+    /// Of each chunk where its code is for a wave that has been in the unit all the time, by its address.
+    inside: Vec<(u64, u32)>,
     /// Where waves begin that start.
     pub first: u32,
     /// What it needs of a wave that starts: VGPRs, and the cache lines of scalars.
     pub vgprs: Vec<u16>,
     pub sgprs: Vec<u8>,
+    /// Of each chunk, by its address, the VGPRs that must be linear in each 16 lanes, with their steps.
+    steps: Vec<(u64, Vec<(u16, i32)>)>,
     /// The code that it was made of.
     words: Vec<(u64, u32)>,
     /// What it was compiled for.
     pub key: Key,
     /// What the code points at.
     _calls: Vec<Box<Call>>,
-    /// Where constants follow the code.
-    end: usize,
     /// Its chunks are begun again where they meet NaNs.
     pub checks: bool,
+    /// Where constants follow the code.
+    end: usize,
 }
 
 impl Compiled {
@@ -50,8 +54,8 @@ impl Compiled {
         key: Key,
         unit: &lower::Unit,
         emitted: crate::emit::Emitted,
-        machine: &Machine<'_>,
         exact: bool,
+        machine: &Machine<'_>,
     ) -> Option<Compiled> {
         let mut map = memmap2::MmapMut::map_anon(emitted.code.len().max(1)).ok()?;
         map.copy_from_slice(&emitted.code);
@@ -60,7 +64,12 @@ impl Compiled {
         let chunks: Vec<ChunkPlace> = places()
             .map(|(c, &at)| (c.start, c.end, at, c.insns))
             .collect();
-        let first = unit.chunks.iter().position(|c| c.start == key.0)?;
+        let starts = unit.chunks.iter().zip(&emitted.starts);
+        let mut inside: Vec<_> = starts.map(|(c, &at)| (c.start, at as u32)).collect();
+        inside.sort_unstable();
+        let facts = |c: &lower::Chunk| c.quads.facts.iter().map(|(&v, &step)| (v, step)).collect();
+        let mut steps: Vec<_> = unit.chunks.iter().map(|c| (c.start, facts(c))).collect();
+        steps.sort_unstable();
         // Only code in memory may be another's in a later dispatch.
         let mut words = Vec::new();
         if let Code::Memory = machine.code {
@@ -73,18 +82,28 @@ impl Compiled {
         // All code looks at EXEC.
         let sgprs = unit.needs.1 | 1 << EXEC;
         let line = |n: u8| sgprs >> (n as usize * LINE) & ((1 << LINE) - 1) != 0;
-        Some(Compiled {
+        let mut made = Compiled {
             code,
             chunks,
-            first: emitted.starts[first] as u32,
+            inside,
+            first: 0,
             vgprs: (0..key.2).filter(|&n| unit.needs.0[n as usize]).collect(),
             sgprs: (0..8).filter(|&n| line(n)).collect(),
+            steps,
             words,
             key,
             _calls: emitted.calls,
-            end: emitted.end,
             checks: emitted.checks && !exact,
-        })
+            end: emitted.end,
+        };
+        made.first = made.inside(key.0)?;
+        Some(made)
+    }
+
+    /// Where the code of the chunk at an address is for a wave that has been in the unit all the time.
+    pub fn inside(&self, pc: u64) -> Option<u32> {
+        let found = self.inside.binary_search_by_key(&pc, |c| c.0).ok()?;
+        Some(self.inside[found].1)
     }
 
     /// What there is to see of it.
@@ -111,6 +130,12 @@ impl Compiled {
         }
     }
 
+    /// The VGPRs that must be linear where the chunk at an address begins.
+    pub fn steps(&self, pc: u64) -> Option<&[(u16, i32)]> {
+        let found = self.steps.binary_search_by_key(&pc, |c| c.0).ok()?;
+        Some(&self.steps[found].1)
+    }
+
     /// Whether memory still holds what it was made of.
     pub fn fresh(&self, machine: &Machine<'_>) -> bool {
         let same = |&(at, word): &(u64, u32)| machine.memory.fetch_u32(at) == Ok(word);
@@ -123,6 +148,9 @@ pub(crate) struct Known {
     unit: Arc<Compiled>,
     /// The session in which the unit was last found to be what memory holds.
     pub seen: u64,
+    /// The waves that began in it, and those that found it to know too much.
+    pub begun: u64,
+    pub missed: u64,
     /// How often its chunks were begun again.
     pub restarts: u32,
 }
@@ -132,6 +160,8 @@ impl Known {
         Known {
             unit,
             seen,
+            begun: 0,
+            missed: 0,
             restarts: 0,
         }
     }
@@ -153,8 +183,8 @@ pub(crate) enum Made {
     Nothing(Arc<[u64]>),
 }
 
-/// Units that several engines share, those for code that meets NaNs apart.
-pub(crate) type Library = Arc<Mutex<Map<(Key, bool), Made>>>;
+/// Units that several engines share; and those for code that meets NaNs.
+pub(crate) type Library = Arc<Mutex<[Table<Made>; 2]>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -163,11 +193,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// What there is for a key, or else what `make` makes. Who wants the same meanwhile waits.
 pub(crate) fn get(
     library: &Library,
-    key: (Key, bool),
+    key: Key,
+    exact: bool,
     machine: &Machine<'_>,
     make: impl FnOnce() -> Made,
 ) -> Made {
-    let mut units = lock(library);
+    let units = &mut lock(library)[exact as usize];
     match units.get(&key) {
         Some(Made::Unit(unit)) if unit.fresh(machine) => Made::Unit(unit.clone()),
         _ => {
@@ -180,7 +211,7 @@ pub(crate) fn get(
 
 /// Forgets all units.
 pub(crate) fn clear(library: &Library) {
-    lock(library).clear();
+    *lock(library) = Default::default();
 }
 
 /// Compiled code that outlives dispatches: engines take it up again where the last ones left it, and those that are at
@@ -247,6 +278,12 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// See [`Jit::looks`].
+    #[doc(hidden)]
+    pub fn look(&mut self) {
+        self.jit().looks = true;
+    }
+
     fn jit(&mut self) -> &mut Jit {
         self.jit.get_or_insert_with(Jit::new)
     }

@@ -83,7 +83,7 @@ pub struct Emitted {
     /// Where constants follow the code.
     pub end: usize,
     /// Where each chunk's code begins for a wave that has been in the unit since it came to it, while host registers
-    /// hold nothing of its: at the unit's entry. Behind a barrier waves go on at the chunk's label, in the same way.
+    /// hold nothing of its: behind a barrier, or after the interpreter has run a chunk.
     pub starts: Vec<usize>,
     /// A chunk is begun again where it meets a NaN.
     pub checks: bool,
@@ -606,7 +606,7 @@ impl Emit<'_> {
             }
             let node = &c.graph[at];
             let arith = match node.op {
-                I::Alu(op) => float_reader(op) && (node.ty == Ty::F32 || node.ty == Ty::F64),
+                I::Alu(op) => float_reader(op) && node.ty.is_float(),
                 _ => false,
             };
             let through = matches!(node.op, I::Alu(Op::Neg | Op::Abs)) && !seen[at];

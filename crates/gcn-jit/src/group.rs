@@ -202,8 +202,14 @@ impl Jit {
             return None;
         }
         self.behind = None;
-        let stop = exit.and_then(|exit| self.left(exit, &mut wave.state, machine, given, left));
-        let stop = stop.unwrap_or_else(|| self.go(&mut wave.state, machine, left, None));
+        let next = match exit {
+            Some(exit) => self.left(exit, &mut wave.state, machine, given, left),
+            None => Ok(None),
+        };
+        let stop = match next {
+            Ok(from) => self.go(&mut wave.state, machine, left, from),
+            Err(stop) => stop,
+        };
         wave.doing = match stop {
             Stop::Endpgm => Doing::Ended,
             Stop::Barrier => {
@@ -231,6 +237,7 @@ impl Jit {
         if let Some((known, at)) = self.entered
             && known == key
         {
+            self.units[at.unit() as usize].begun += 1;
             return Some(at);
         }
         loop {
@@ -247,7 +254,7 @@ impl Jit {
                     let mut own = WaveState::new(0);
                     own.sgprs = state.sgprs;
                     starts.rest(w, &mut own);
-                    self.compile(key, &own, machine, true, false);
+                    self.compile(key, &own.sgprs, machine, self.exact);
                 }
             }
         }

@@ -13,6 +13,7 @@ mod ctx;
 mod emit;
 mod fast;
 mod group;
+mod half;
 mod ir;
 mod lower;
 mod profile;
@@ -37,7 +38,8 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost, ticks};
+use profile::ticks;
+pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost};
 
 /// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
 const SLICE: u64 = 1 << 18;
@@ -93,7 +95,7 @@ impl Exit {
     /// Whether the chunk is run again, by the interpreter or later: then it did not happen.
     fn undone(self, stopped: &Option<Stop>) -> bool {
         match self.why() {
-            emit::EXIT_RESTART => true,
+            emit::EXIT_RESTART | emit::EXIT_LINEAR => true,
             emit::EXIT_STOP => matches!(stopped, Some(Stop::Retry | Stop::Fault(_))),
             _ => false,
         }
@@ -142,9 +144,12 @@ pub struct Jit {
     /// Code is compiled for NaNs from the first: for tests.
     #[doc(hidden)]
     pub exact: bool,
-    /// VGPRs of a wave that starts are linear in the lane as they are found to be, all of them: for tests.
+    /// A wave that has not run begins as one of a workgroup does, and all of its VGPRs that are linear in the lane are
+    /// known to be: for tests.
     #[doc(hidden)]
     pub looks: bool,
+    /// The steps of the VGPRs of such a wave.
+    steps: Vec<(u16, i32)>,
     /// Each chunk is compared with the interpreter: for tests.
     check: bool,
     /// Float exceptions are seen by the program, which the interpreter records.
@@ -420,6 +425,17 @@ pub fn available() -> bool {
         && std::is_x86_feature_detected!("bmi2")
 }
 
+/// Whether VGPRs are linear in each 16 lanes with these steps.
+fn holds(steps: &[(u16, i32)], wave: &WaveState) -> bool {
+    steps.iter().all(|&(n, step)| {
+        let slices = wave.vgprs[n as usize].chunks(16);
+        let pairs = slices.flat_map(|s| s.windows(2));
+        pairs
+            .into_iter()
+            .all(|w| w[1].wrapping_sub(w[0]) == step as u32)
+    })
+}
+
 /// The VGPRs that are linear in each 16 lanes, with their steps.
 fn steps(wave: &WaveState) -> Vec<(u16, i32)> {
     let step = |v: &[u32; 64]| {
@@ -460,6 +476,7 @@ impl Jit {
             lean: false,
             exact: false,
             looks: false,
+            steps: Vec::new(),
             check: false,
             recorded: None,
             counts: None,
@@ -529,20 +546,12 @@ impl Jit {
         }
     }
 
-    /// Finds or makes the unit of a key, for a wave that came there. `exact`: for code that meets NaNs, in the place of
-    /// what there is. `linear`: what is found linear in the lane may be relied on.
-    fn compile(
-        &mut self,
-        key: Key,
-        wave: &WaveState,
-        machine: &Machine<'_>,
-        linear: bool,
-        exact: bool,
-    ) {
-        let exact = exact || self.exact;
+    /// Finds or makes the unit of a key. `sgprs` are those of a wave that came there. `exact`: for code that meets NaNs, in
+    /// the place of what there is.
+    fn compile(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>, exact: bool) {
         let library = self.library.clone();
-        let make = || self.make(key, wave, machine, linear, exact);
-        match cache::get(&library, (key, exact), machine, make) {
+        let make = || self.make(key, sgprs, machine, exact);
+        match cache::get(&library, key, exact, machine, make) {
             Made::Nothing(those) => {
                 for &pc in &*those {
                     let here = (pc, key.1, key.2, key.3);
@@ -556,15 +565,13 @@ impl Jit {
                 if key.3.is_some() {
                     // Its other chunks are not come to from outside.
                     self.places.insert(key, place(unit.first));
-                    self.entered = None;
                 } else {
                     for &(start, end, at, insns) in &unit.chunks {
                         let here = |pc| (pc, key.1, key.2, None);
-                        if insns > 0 {
+                        if insns > 0 && exact {
+                            self.places.insert(here(start), place(at as u32));
+                        } else if insns > 0 {
                             let at = place(at as u32);
-                            if exact {
-                                self.places.insert(here(start), at);
-                            }
                             self.places.entry(here(start)).or_insert(at);
                         }
                         let mut inner = (start & !3) + 4;
@@ -580,42 +587,37 @@ impl Jit {
         }
     }
 
-    fn make(
-        &mut self,
-        key: Key,
-        wave: &WaveState,
-        machine: &Machine<'_>,
-        linear: bool,
-        exact: bool,
-    ) -> Made {
+    fn make(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>, exact: bool) -> Made {
         let begun = Instant::now();
         let facts = facts(machine.target);
         let (pc, mode, vgprs, entry) = key;
-        let setting = lower::Setting {
+        let mut setting = lower::Setting {
             target: machine.target,
             mode,
             vgprs,
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
             entry,
-            linear: entry.is_some() && linear,
-            steps: match self.looks {
-                true => steps(wave),
-                false => Vec::new(),
-            },
-            sgprs: wave.sgprs,
+            linear: entry.is_some(),
+            steps: self.steps.clone(),
+            sgprs: *sgprs,
             facts,
             fetch: &|pc| fetch(machine, pc),
         };
-        let unit = lower::unit(pc, &setting);
-        let Some(emitted) = emit::emit(&unit, mode, self.counts.is_some(), exact) else {
-            if setting.linear {
-                return self.make(key, wave, machine, false, exact);
-            }
+        let counts = self.counts.is_some();
+        let mut unit = lower::unit(pc, &setting);
+        let mut emitted = emit::emit(&unit, mode, counts, exact);
+        if emitted.is_none() && setting.linear {
+            // There may be room for less.
+            setting.linear = false;
+            unit = lower::unit(pc, &setting);
+            emitted = emit::emit(&unit, mode, counts, exact);
+        }
+        let Some(emitted) = emitted else {
             return Made::Nothing(unit.chunks.iter().map(|c| c.start).collect());
         };
         let bytes = emitted.code.len();
-        let Some(made) = Compiled::new(key, &unit, emitted, machine, exact) else {
+        let Some(made) = Compiled::new(key, &unit, emitted, exact, machine) else {
             return Made::Nothing([pc].into());
         };
         self.stats.units += 1;
@@ -677,9 +679,7 @@ impl Engine for Jit {
         } else {
             self.recorded(machine);
             self.surround(machine);
-            // One that has not run yet.
-            let entry = (wave.clock == 0).then(|| EntryVgprs::of(wave));
-            self.go(wave, machine, fuel, entry)
+            self.go(wave, machine, fuel, None)
         };
         self.stats.executed += before - *fuel;
         stop
@@ -826,8 +826,8 @@ impl Jit {
         Exit { word, unit }
     }
 
-    /// What follows when compiled code has come back: why the wave stops, or that it goes on, from outside its unit. `begun`
-    /// is the fuel that its turn began with.
+    /// What follows when compiled code has come back: why the wave stops, or that it goes on, perhaps at a place that is
+    /// known. `begun` is the fuel that its turn began with.
     fn left(
         &mut self,
         exit: Exit,
@@ -835,7 +835,7 @@ impl Jit {
         machine: &mut Machine<'_>,
         begun: u64,
         fuel: &mut u64,
-    ) -> Option<Stop> {
+    ) -> Result<Option<At>, Stop> {
         let unit = &self.units[exit.unit as usize];
         let (start, end, ..) = unit.chunks[exit.chunk()];
         let start = start & !3;
@@ -844,78 +844,125 @@ impl Jit {
             emit::EXIT_LINEAR => {
                 wave.pc = start;
                 self.stats.nonlinear += 1;
+                let known = &mut self.units[exit.unit as usize];
+                known.missed += 1;
+                if known.missed > 64 && known.missed > known.begun / 4 {
+                    // Waves that start had better begin in code that knows less.
+                    let key = known.key;
+                    self.places.insert(key, Place::Interpret);
+                    self.entered = None;
+                }
             }
-            emit::EXIT_STOP => return self.stopped.take(),
+            emit::EXIT_STOP => {
+                if let Some(stop) = self.stopped.take() {
+                    return Err(stop);
+                }
+            }
             emit::EXIT_END => {
                 wave.pc = end - 4;
                 machine.global.ended(wave.number);
-                return Some(Stop::Endpgm);
+                return Err(Stop::Endpgm);
             }
             emit::EXIT_BARRIER => {
+                wave.pc = end;
                 self.behind = Some((self.ctx.alone.code, exit.unit));
-                return Some(Stop::Barrier);
+                return Err(Stop::Barrier);
             }
             emit::EXIT_FUEL if begun != *fuel => {
                 // The rest is for the next turn, which begins where a chunk does.
                 wave.pc = start;
-                return Some(Stop::Limit);
+                return Err(Stop::Limit);
             }
             which => {
                 wave.pc = start;
-                if which == emit::EXIT_RESTART {
-                    self.stats.restarts += 1;
-                    let unit = &mut self.units[exit.unit as usize];
-                    unit.restarts += 1;
-                    if unit.checks && unit.restarts == NANS {
-                        let key = unit.key;
-                        self.compile(key, wave, machine, !self.looks, true);
-                    }
-                }
-                // The chunk on the interpreter, as far as the fuel goes. What the unit takes for linear, lanes that are
-                // off among it, the interpreter does not keep so: the wave goes on from outside.
+                self.stats.restarts += (which == emit::EXIT_RESTART) as u64;
+                // The chunk on the interpreter, as far as the fuel goes.
                 loop {
                     if let Some(stop) = self.one(wave, machine, fuel) {
-                        return Some(stop);
+                        return Err(stop);
                     }
                     if wave.pc <= start || wave.pc >= end {
                         break;
                     }
                 }
+                let unit = &mut self.units[exit.unit as usize];
+                unit.restarts += (which == emit::EXIT_RESTART) as u32;
+                if unit.checks && unit.restarts >= NANS {
+                    if unit.restarts == NANS {
+                        let key = unit.key;
+                        let steps = unit.steps(key.0).map(<[_]>::to_vec);
+                        self.steps = steps.unwrap_or_default();
+                        self.compile(key, &wave.sgprs, machine, true);
+                        self.steps.clear();
+                        self.entered = None;
+                    }
+                    return Ok(None);
+                }
+                // The interpreter leaves alone what is off.
+                let linear = |pc| unit.steps(pc).is_some_and(|steps| holds(steps, wave));
+                if unit.key.3.is_some() && wave.mode == unit.key.1 && linear(wave.pc) {
+                    let at = unit.inside(wave.pc);
+                    return Ok(at.and_then(|at| At::new(exit.unit, at)));
+                }
             }
         }
-        None
+        Ok(None)
     }
 
-    /// Runs a wave. `entry`: it has not run yet.
+    /// Where a wave that has not run begins, if what its registers have in common is what that code is for.
+    fn first(&mut self, wave: &WaveState, machine: &Machine<'_>) -> Option<At> {
+        let entry = Some(EntryVgprs::of(wave));
+        let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, entry);
+        if !self.places.contains_key(&key) {
+            self.steps = steps(wave);
+            self.compile(key, &wave.sgprs, machine, self.exact);
+            self.steps.clear();
+        }
+        let Some(&Place::Code(at)) = self.places.get(&key) else {
+            return None;
+        };
+        let unit = &self.units[at.unit() as usize];
+        let linear = unit.steps(key.0).is_some_and(|steps| holds(steps, wave));
+        (linear && self.fresh(at.unit(), machine)).then_some(at)
+    }
+
+    /// Runs a wave: from a place in compiled code, if one is known.
     fn go(
         &mut self,
         wave: &mut WaveState,
         machine: &mut Machine<'_>,
         fuel: &mut u64,
-        mut entry: Option<EntryVgprs>,
+        mut from: Option<At>,
     ) -> Stop {
         let begun = *fuel;
         let recorded = self.recorded == Some(true);
+        if self.looks && wave.clock == 0 && from.is_none() && !recorded && !rarely(wave) {
+            from = self.first(wave, machine);
+        }
         loop {
-            let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, entry);
-            let place = match self.places.get(&key) {
-                _ if recorded || rarely(wave) || wave.vgprs.is_empty() => Place::Interpret,
-                Some(&place) => place,
-                None => {
-                    self.compile(key, wave, machine, true, false);
+            let at = if let Some(at) = from.take() {
+                at
+            } else {
+                let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, None);
+                let place = match self.places.get(&key) {
+                    _ if recorded || rarely(wave) || wave.vgprs.is_empty() => Place::Interpret,
+                    Some(&place) => place,
+                    None => {
+                        self.compile(key, &wave.sgprs, machine, self.exact);
+                        continue;
+                    }
+                };
+                let Place::Code(at) = place else {
+                    if let Some(stop) = self.one(wave, machine, fuel) {
+                        return stop;
+                    }
+                    continue;
+                };
+                if !self.fresh(at.unit(), machine) {
                     continue;
                 }
+                at
             };
-            entry = None;
-            let Place::Code(at) = place else {
-                if let Some(stop) = self.one(wave, machine, fuel) {
-                    return stop;
-                }
-                continue;
-            };
-            if !self.fresh(at.unit(), machine) {
-                continue;
-            }
             let exit = match self.check {
                 true => match self.checked(at, wave, machine, fuel) {
                     Some(exit) => exit,
@@ -923,8 +970,9 @@ impl Jit {
                 },
                 false => self.enter(at, wave, machine, fuel),
             };
-            if let Some(stop) = self.left(exit, wave, machine, begun, fuel) {
-                return stop;
+            match self.left(exit, wave, machine, begun, fuel) {
+                Ok(at) => from = at,
+                Err(stop) => return stop,
             }
         }
     }
