@@ -135,6 +135,13 @@ pub mod op {
     pub const CVTTPS2UDQ: E = e(1, 0, 0, 0x78);
     pub const CVTPS2PD: E = en(1, 0, 0, 0x5a, 32);
     pub const CVTPD2PS: E = e(1, 1, 1, 0x5a);
+    pub const CVTPH2PS: E = en(2, 1, 0, 0x13, 32);
+    /// To the operand in MODRM.RM.
+    pub const CVTPS2PH: E = en(3, 1, 0, 0x1d, 32);
+    pub const CVTQQ2PD: E = e(1, 2, 1, 0xe6);
+    pub const CVTUQQ2PD: E = e(1, 2, 1, 0x7a);
+    pub const CVTQQ2PS: E = e(1, 0, 1, 0x5b);
+    pub const CVTUQQ2PS: E = e(1, 3, 1, 0x7a);
     pub const CVTDQ2PD: E = en(1, 2, 0, 0xe6, 32);
     pub const CVTUDQ2PD: E = en(1, 2, 0, 0x7a, 32);
     pub const CVTTPD2DQ: E = e(1, 1, 1, 0xe6);
@@ -201,7 +208,6 @@ pub struct Label(u32);
 
 /// Conditions of jumps.
 #[derive(Clone, Copy, Debug)]
-#[allow(dead_code)]
 pub enum Cc {
     B = 2,
     Ae = 3,
@@ -210,10 +216,31 @@ pub enum Cc {
     Be = 6,
     A = 7,
     S = 8,
+    Ns = 9,
     L = 12,
     Ge = 13,
     Le = 14,
     G = 15,
+}
+
+impl Cc {
+    /// The opposite.
+    pub fn not(self) -> Cc {
+        match self {
+            Cc::B => Cc::Ae,
+            Cc::Ae => Cc::B,
+            Cc::E => Cc::Ne,
+            Cc::Ne => Cc::E,
+            Cc::Be => Cc::A,
+            Cc::A => Cc::Be,
+            Cc::S => Cc::Ns,
+            Cc::Ns => Cc::S,
+            Cc::L => Cc::Ge,
+            Cc::Ge => Cc::L,
+            Cc::Le => Cc::G,
+            Cc::G => Cc::Le,
+        }
+    }
 }
 
 /// Code being written.
@@ -348,6 +375,15 @@ impl Asm {
         self.evex(e, 2, dst, a, rm, ALL, None);
     }
 
+    /// The same of registers, rounding as the field RC of MXCSR numbers it.
+    pub fn zr(&mut self, e: E, dst: u8, a: u8, b: u8, rc: u8) {
+        let at = self.buf.len();
+        self.evex(e, 2, dst, a, Rm::R(b), ALL, None);
+        // Where the bit of broadcasts is set of registers, the length is a rounding.
+        let byte = &mut self.buf[at + 3];
+        *byte = *byte & !(3 << 5) | rc << 5 | 1 << 4;
+    }
+
     /// The same under a mask.
     pub fn zk(&mut self, e: E, dst: u8, a: u8, rm: Rm, mask: K) {
         self.evex(e, 2, dst, a, rm, mask, None);
@@ -462,6 +498,21 @@ impl Asm {
         self.modrm(src, &Rm::M(m), 1, 8, 0);
     }
 
+    pub fn store_imm(&mut self, m: Mem, value: u32) {
+        self.g(false, &[0xc7], 0, Rm::M(m));
+        self.d(value);
+    }
+
+    pub fn store_imm8(&mut self, m: Mem, value: u8) {
+        self.g(false, &[0xc6], 0, Rm::M(m));
+        self.b(value);
+    }
+
+    /// A byte of memory becomes 1 or 0. Flags stay.
+    pub fn setcc_to(&mut self, cc: Cc, m: Mem) {
+        self.g(false, &[0x0f, 0x90 | cc as u8], 0, Rm::M(m));
+    }
+
     pub fn movzx8(&mut self, dst: Gpr, m: Mem) {
         self.g(false, &[0x0f, 0xb6], dst, Rm::M(m));
     }
@@ -571,6 +622,16 @@ impl Asm {
         self.d(0);
     }
 
+    /// Where a label is.
+    pub fn lea_label(&mut self, dst: Gpr, label: Label) {
+        self.rex(true, dst, &Rm::R(0), false);
+        self.b(0x8d);
+        // RIP and a displacement.
+        self.b((dst & 7) << 3 | 5);
+        self.fixups.push((self.buf.len() as u32, label));
+        self.d(0);
+    }
+
     pub fn jmp_to(&mut self, rm: Rm) {
         self.g(false, &[0xff], 4, rm);
     }
@@ -640,3 +701,6 @@ impl Asm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

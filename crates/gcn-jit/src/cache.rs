@@ -2,7 +2,7 @@
 
 use crate::fast::Map;
 use crate::group::LINE;
-use crate::lower::{self, Tail};
+use crate::lower;
 use crate::profile::{Piece, Report, Tally, UnitCode};
 use crate::rare::Call;
 use crate::{Jit, JitStats};
@@ -29,8 +29,6 @@ pub(crate) struct Compiled {
     pub chunks: Vec<ChunkPlace>,
     /// Of each chunk where its code is for a wave that has been in the unit all the time, by its address.
     inside: Vec<(u64, u32)>,
-    /// Of each chunk that ends at a barrier: where waves go on behind it, if that is in the unit.
-    pub behind: Vec<Option<u32>>,
     /// Where waves begin that start.
     pub first: u32,
     /// What it needs of a wave that starts: VGPRs, and the cache lines of scalars.
@@ -44,6 +42,8 @@ pub(crate) struct Compiled {
     pub key: Key,
     /// What the code points at.
     _calls: Vec<Box<Call>>,
+    /// Its chunks are begun again where they meet NaNs.
+    pub checks: bool,
     /// Where constants follow the code.
     end: usize,
 }
@@ -54,6 +54,7 @@ impl Compiled {
         key: Key,
         unit: &lower::Unit,
         emitted: crate::emit::Emitted,
+        exact: bool,
         machine: &Machine<'_>,
     ) -> Option<Compiled> {
         let mut map = memmap2::MmapMut::map_anon(emitted.code.len().max(1)).ok()?;
@@ -85,7 +86,6 @@ impl Compiled {
             code,
             chunks,
             inside,
-            behind: Vec::new(),
             first: 0,
             vgprs: (0..key.2).filter(|&n| unit.needs.0[n as usize]).collect(),
             sgprs: (0..8).filter(|&n| line(n)).collect(),
@@ -93,14 +93,10 @@ impl Compiled {
             words,
             key,
             _calls: emitted.calls,
+            checks: emitted.checks && !exact,
             end: emitted.end,
         };
         made.first = made.inside(key.0)?;
-        let behind = unit.chunks.iter().map(|c| match c.tail {
-            Tail::Barrier => made.inside(c.end),
-            _ => None,
-        });
-        made.behind = behind.collect();
         Some(made)
     }
 
@@ -155,6 +151,8 @@ pub(crate) struct Known {
     /// The waves that began in it, and those that found it to know too much.
     pub begun: u64,
     pub missed: u64,
+    /// How often its chunks were begun again.
+    pub restarts: u32,
 }
 
 impl Known {
@@ -164,6 +162,7 @@ impl Known {
             seen,
             begun: 0,
             missed: 0,
+            restarts: 0,
         }
     }
 }
@@ -184,8 +183,8 @@ pub(crate) enum Made {
     Nothing(Arc<[u64]>),
 }
 
-/// Units that several engines share.
-pub(crate) type Library = Arc<Mutex<Table<Made>>>;
+/// Units that several engines share; and those for code that meets NaNs.
+pub(crate) type Library = Arc<Mutex<[Table<Made>; 2]>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -195,10 +194,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) fn get(
     library: &Library,
     key: Key,
+    exact: bool,
     machine: &Machine<'_>,
     make: impl FnOnce() -> Made,
 ) -> Made {
-    let mut units = lock(library);
+    let units = &mut lock(library)[exact as usize];
     match units.get(&key) {
         Some(Made::Unit(unit)) if unit.fresh(machine) => Made::Unit(unit.clone()),
         _ => {
@@ -211,7 +211,7 @@ pub(crate) fn get(
 
 /// Forgets all units.
 pub(crate) fn clear(library: &Library) {
-    lock(library).clear();
+    *lock(library) = Default::default();
 }
 
 /// Compiled code that outlives dispatches: engines take it up again where the last ones left it, and those that are at

@@ -6,7 +6,7 @@
 //! last going to memory when there is none left.
 
 use crate::asm::*;
-use crate::ctx::{Ctx, SCALARS, VECTORS};
+use crate::ctx::{Ctx, SCALARS, Turn, VECTORS};
 use crate::fast::Map;
 use crate::ir::{I, Id, Node};
 use crate::lower::linear::Q;
@@ -59,6 +59,7 @@ macro_rules! ctx {
 mod cross;
 mod gather;
 mod mem;
+mod nans;
 mod ops;
 mod quad;
 mod rare;
@@ -66,6 +67,8 @@ mod regs;
 mod scalar;
 mod slice;
 mod whole;
+
+use scalar::Scalars;
 
 pub(crate) fn sgpr_home(code: u8) -> Mem {
     mem(
@@ -82,6 +85,8 @@ pub struct Emitted {
     /// Where each chunk's code begins for a wave that has been in the unit since it came to it, while host registers
     /// hold nothing of its: behind a barrier, or after the interpreter has run a chunk.
     pub starts: Vec<usize>,
+    /// A chunk is begun again where it meets a NaN.
+    pub checks: bool,
     /// What the code points at.
     pub calls: Vec<Box<Call>>,
     /// Where each chunk's code begins for a wave that comes from outside the unit, of which nothing is known. Not used
@@ -127,7 +132,8 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
 }
 
 /// `None` where a chunk is too much for the emitter. `tally`: the code counts what it does.
-pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
+/// `exact`: every NaN is the interpreter's, for code that meets them.
+pub fn emit(unit: &Unit, mode: u32, tally: bool, exact: bool) -> Option<Emitted> {
     let mut a = Asm::new();
     let mode = Mode(mode);
     let e = mode.env32();
@@ -164,6 +170,7 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
         a.pop(*r);
     }
     a.ret();
+    let barrier = at_barrier(&mut a, exit);
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
@@ -174,6 +181,7 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
     let mut calls = Vec::new();
+    let mut checks = false;
     for (number, chunk) in unit.chunks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(labels[&chunk.start]);
@@ -183,6 +191,7 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
             number: number as u64,
             labels: &labels,
             exit,
+            barrier,
             slow,
             range_call,
             quads: quad::Quads::default(),
@@ -192,6 +201,8 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
             uses: Vec::new(),
             ops: Vec::new(),
             slot_of: Map::default(),
+            next_scalar: 0,
+            s: Scalars::default(),
             restart: None,
             late: Vec::new(),
             slice: 0,
@@ -208,11 +219,14 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
             next_mask: 0,
             terns: Map::default(),
             checks: false,
+            exact,
+            fixes: Vec::new(),
             pos: 0,
             failed: false,
         };
         e.chunk(tally);
         failed |= e.failed;
+        checks |= e.checks;
     }
     if failed {
         return None;
@@ -224,6 +238,7 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool) -> Option<Emitted> {
         outside: starts.clone(),
         starts,
         calls,
+        checks,
     })
 }
 
@@ -247,6 +262,40 @@ fn unless_mxcsr(a: &mut Asm, wanted: FpKey) -> Label {
     );
     a.jcc(Cc::E, same);
     same
+}
+
+/// Where code goes to at a barrier: notes in the turn where the wave goes on (RDX) and its fuel, puts its clock right, and
+/// begins the next turn; at the last of them leaves with RAX. No host register holds anything of a wave here.
+fn at_barrier(a: &mut Asm, exit: Label) -> Label {
+    macro_rules! turn {
+        ($field:ident) => {
+            mem(RCX, offset_of!(Turn, $field) as i32)
+        };
+    }
+    let label = a.here();
+    a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.store(true, turn!(code), RDX);
+    a.store(true, turn!(left), FUEL);
+    // Every instruction takes four of the clock.
+    a.mov(true, RDX, Rm::M(ctx!(synced)));
+    a.store(true, ctx!(synced), FUEL);
+    a.g(true, &[0x2b], RDX, Rm::R(FUEL));
+    a.shift_imm(4, true, RDX, 2);
+    let clock = mem(WAVE, offset_of!(WaveState, clock) as i32);
+    a.g(true, &[0x01], RDX, Rm::M(clock));
+    a.alu_imm(0, true, Rm::R(RCX), size_of::<Turn>() as i32);
+    a.store(true, ctx!(turn), RCX);
+    a.g(true, &[0x3b], RCX, Rm::M(ctx!(turns_end)));
+    a.jcc(Cc::E, exit);
+    a.mov(true, WAVE, Rm::M(turn!(wave)));
+    a.store(true, ctx!(wave), WAVE);
+    a.mov(true, VGPRS, Rm::M(turn!(vgprs)));
+    a.store(true, ctx!(vgprs), VGPRS);
+    a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
+    a.mov(true, FUEL, Rm::M(turn!(given)));
+    a.store(true, ctx!(synced), FUEL);
+    a.jmp_to(Rm::M(turn!(code)));
+    label
 }
 
 /// A routine that keeps all registers but RAX and flags around a call of a helper with the context and ESI.
@@ -311,6 +360,8 @@ struct VOp {
     /// Its result must be looked at: it is a NaN, or is to be flushed.
     check: bool,
     flush: bool,
+    /// Its NaNs are put right.
+    fix: bool,
     /// What it is: an operation, or that a VGPR takes its value now.
     commit: Option<usize>,
 }
@@ -350,6 +401,7 @@ pub(crate) struct Emit<'a> {
     number: u64,
     labels: &'a Map<u64, Label>,
     exit: Label,
+    barrier: Label,
     pub slow: [Label; 3],
     /// Where the helper for ranges of memory is called.
     range_call: Label,
@@ -361,7 +413,10 @@ pub(crate) struct Emit<'a> {
     /// Of each value: where in `ops` it is used, in order.
     pub uses: Vec<Vec<u32>>,
     ops: Vec<VOp>,
-    slot_of: Map<Id, u16>,
+    /// Scalars that are in the context: how far from where these begin.
+    slot_of: Map<Id, u32>,
+    next_scalar: u32,
+    s: Scalars,
     restart: Option<Label>,
     late: Vec<bool>,
     /// The slice that code is written for, unless it is the loop of all four.
@@ -382,6 +437,9 @@ pub(crate) struct Emit<'a> {
     /// Bitwise operations on three values.
     terns: Map<Id, (u8, [Id; 3])>,
     checks: bool,
+    /// NaNs are the interpreter's.
+    exact: bool,
+    fixes: Vec<nans::Fix>,
     pos: u32,
     failed: bool,
 }
@@ -414,6 +472,21 @@ impl Emit<'_> {
         self.a.imm(RAX, why | number << 8);
         let exit = self.exit;
         self.a.jmp(exit);
+    }
+
+    /// The wave waits at a barrier.
+    fn wait(&mut self) {
+        let end = self.c.end;
+        self.a.imm(RDX, end);
+        let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
+        self.a.store(true, pc, RDX);
+        match self.labels.get(&end) {
+            Some(&label) => self.a.lea_label(RDX, label),
+            None => self.a.imm(RDX, 0),
+        }
+        self.a.imm(RAX, EXIT_BARRIER | self.number << 8);
+        let barrier = self.barrier;
+        self.a.jmp(barrier);
     }
 
     fn goto(&mut self, pc: u64) {
@@ -533,7 +606,7 @@ impl Emit<'_> {
             }
             let node = &c.graph[at];
             let arith = match node.op {
-                I::Alu(op) => float_reader(op) && (node.ty == Ty::F32 || node.ty == Ty::F64),
+                I::Alu(op) => float_reader(op) && node.ty.is_float(),
                 _ => false,
             };
             let through = matches!(node.op, I::Alu(Op::Neg | Op::Abs)) && !seen[at];
@@ -603,6 +676,7 @@ impl Emit<'_> {
             neg: [false; 3],
             check: false,
             flush: false,
+            fix: false,
             commit: Some(i),
         };
         for at in 0..n {
@@ -626,6 +700,7 @@ impl Emit<'_> {
                 let (args, neg) = self.operands(id);
                 let mut check = false;
                 let mut flush = false;
+                let mut fix = false;
                 if let I::Alu(o) = node.op
                     && (node.out == Ty::F32 || node.out == Ty::F64)
                     && makes_float(o)
@@ -635,7 +710,11 @@ impl Emit<'_> {
                     } else {
                         self.mode.env64()
                     };
-                    check = seen[at] && o != Op::IntToFloat;
+                    check = seen[at] && o != Op::IntToFloat && !self.exact;
+                    fix = self.exact && needed[at] && self.chooses_nan(o);
+                    if fix && o == Op::FloatToFloat {
+                        (check, fix) = (true, false);
+                    }
                     let out = env.flush_out || o == Op::Mad;
                     flush =
                         out && o != Op::IntToFloat && (seen[at] || !(env.flush_in || o == Op::Mad));
@@ -647,6 +726,7 @@ impl Emit<'_> {
                     neg,
                     check,
                     flush,
+                    fix,
                     commit: None,
                 });
             }
@@ -692,7 +772,7 @@ impl Emit<'_> {
                 uses[a as usize].push(end);
             }
         }
-        for &g in &c.guards {
+        for &g in c.guards.iter().filter(|&&g| c.graph[g as usize].vec) {
             uses[g as usize].push(end);
         }
         for &id in c.whole.iter().flat_map(|w| &w.inputs) {
@@ -744,6 +824,7 @@ impl Emit<'_> {
         let mut neg = [false; 3];
         if let I::Alu(Op::Fma | Op::Mad | Op::Add | Op::Sub) = node.op
             && node.ty.is_float()
+            && !self.exact
         {
             for k in 0..node.arity() {
                 // The sign of a product that is rounded alone, and of a sum, is not to be turned afterwards: that would
@@ -881,13 +962,9 @@ impl Emit<'_> {
         }
         for &g in &c.guards {
             if !c.graph[g as usize].vec && !self.late[g as usize] {
-                self.sload(RAX, g);
-                self.a.test(false, RAX, RAX);
-                let r = self.restart();
-                self.a.jcc(Cc::Ne, r);
+                self.scalar_guard(g);
             }
         }
-        self.quads();
         let vectors = !self.ops.is_empty()
             || !c.rows.is_empty()
             || c.store.is_some()
@@ -895,57 +972,43 @@ impl Emit<'_> {
             || c.whole.is_some()
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
         self.looped = self.ops.len() >= LOOP;
+        let quads = !c.quads.ops.is_empty();
+        if vectors || quads {
+            self.before_vectors();
+            self.quads();
+        }
         if vectors {
             self.slices(&used);
-        }
-        if let Some(w) = self.whole() {
-            self.call_whole(&w);
         }
         for (at, &used) in used.iter().enumerate() {
             if used && self.late[at] && c.graph[at].op != I::Ballot {
                 self.scalar(at as Id);
             }
         }
+        if let Some(w) = self.whole() {
+            self.leave_regs(0);
+            self.call_whole(&w);
+        }
         // Nothing fails from here on.
         self.waiting_stores();
         self.commit_pinned();
         self.quad_writes();
-        if let Some(key) = c.fp.filter(|&k| k != self.default) {
-            let _ = key;
+        if c.fp.is_some_and(|k| k != self.default) {
             self.a.ldmxcsr(mxcsr_of(self.default));
         }
         self.pokes();
-        // The branch is decided before registers change.
-        let when = match &c.tail {
-            Tail::Branch { when, .. } => Some(*when),
-            _ => None,
-        };
-        if let Some(when) = when {
-            let direct = matches!(self.node(when).op, I::SccIn | I::SIn(_));
-            if direct {
-                self.sload(RDX, when);
-            }
-        }
         if let Tail::Indirect(to) = c.tail {
             self.sload(RDX, to);
         }
-        self.commit_scalars();
-        match c.tail.clone() {
+        let cc = self.commit_scalars();
+        match c.tail {
             Tail::Jump(pc) => self.goto(pc),
-            Tail::Branch {
-                when,
-                taken,
-                next: other,
-            } => {
-                if matches!(self.node(when).op, I::SccIn | I::SIn(_)) {
-                    self.a.test(false, RDX, RDX);
-                } else {
-                    self.sload(RDX, when);
-                    self.a.test(false, RDX, RDX);
-                }
+            Tail::Branch { taken, next, .. } => {
                 let label = self.labels[&taken];
-                self.a.jcc(Cc::Ne, label);
-                self.goto(other);
+                if let Some(cc) = cc {
+                    self.a.jcc(cc, label);
+                }
+                self.goto(next);
             }
             Tail::Indirect(_) => {
                 self.a.alu_imm(4, true, Rm::R(RDX), !3);
@@ -954,14 +1017,15 @@ impl Emit<'_> {
                 self.leave(EXIT_STOP);
             }
             Tail::End => self.leave(EXIT_END),
-            Tail::Barrier => self.leave(EXIT_BARRIER),
+            Tail::Barrier => self.wait(),
             Tail::Interpret { .. } | Tail::Leave => {}
         }
+        self.as_in_vectors();
         self.outs();
         self.longs();
+        self.fixes();
         self.quad_outs();
-        if self.next_slot as usize > VECTORS || self.slot_of.len() > SCALARS || self.next_mask > 256
-        {
+        if self.next_slot as usize > VECTORS || self.next_mask > 256 {
             self.failed = true;
         }
     }

@@ -1,8 +1,9 @@
 //! The waves of a workgroup in one go: what is the same for all is looked up once, and a wave that waits at a barrier is
 //! gone on with where its code goes on.
 
-use crate::emit::{EXIT_BARRIER, EXIT_END};
-use crate::{At, Jit, Place, rarely};
+use crate::ctx::Turn;
+use crate::emit::EXIT_END;
+use crate::{At, Exit, Jit, Place, rarely};
 use gcn_emu::engine::{Machine, Stop};
 use gcn_emu::group::{self, Doing, Group, GroupStop, GroupWave, Starts};
 use gcn_emu::wave::{LANES, WaveState};
@@ -49,8 +50,8 @@ impl Jit {
         fuel: &mut u64,
     ) -> GroupStop {
         self.surround(machine);
-        self.goes_on.clear();
-        self.goes_on.resize(group.waves.len(), None);
+        self.turns.clear();
+        self.turns.resize(group.waves.len(), Turn::NONE);
         let begun = *fuel;
         let stop = 'stop: loop {
             while group.next < group.waves.len() {
@@ -64,7 +65,13 @@ impl Jit {
                 if given > *fuel {
                     break 'stop GroupStop::Paused;
                 }
-                let from = if doing == Doing::New {
+                if !self.turns[w].code.is_null() {
+                    if let Some(stop) = self.turns_on(group, machine, fuel) {
+                        break 'stop GroupStop::Wave(stop);
+                    }
+                    continue;
+                }
+                let at = if doing == Doing::New {
                     // The registers of a wave that has ended are near.
                     if let [.., before, now] = &mut group.waves[..=w]
                         && before.doing == Doing::Ended
@@ -80,10 +87,13 @@ impl Jit {
                     }
                     at
                 } else {
-                    self.goes_on[w].take()
+                    None
                 };
                 let wave = &mut group.waves[w];
-                let stop = self.one_turn(wave, w, from, machine, given, fuel);
+                let mut left = given;
+                let exit = at.map(|at| self.enter(at, &mut wave.state, machine, &mut left));
+                let stop = self.turn_ends(wave, w, exit, machine, given, &mut left);
+                *fuel -= given - left;
                 if let Some(stop) = stop {
                     break 'stop GroupStop::Wave(stop);
                 }
@@ -99,49 +109,114 @@ impl Jit {
         stop
     }
 
-    /// A wave's turn of up to `given` instructions. Gives what it came to but its end and a barrier.
-    fn one_turn(
+    /// The turns of the waves from [`Group::next`] on that come from a barrier, without leaving compiled code between
+    /// them. Gives what the last of them came to but its end and a barrier.
+    fn turns_on(
+        &mut self,
+        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Option<Stop> {
+        let first = group.next;
+        let unit = self.turns[first].unit;
+        let most = if self.counts.is_some() { 1 } else { usize::MAX };
+        let (mut count, mut all) = (0, 0);
+        let those = group.waves[first..]
+            .iter_mut()
+            .zip(&mut self.turns[first..]);
+        for (wave, turn) in those.take(most) {
+            let given = wave.turn(crate::SLICE);
+            all += given;
+            let ready = wave.doing == Doing::Running && !turn.code.is_null() && turn.unit == unit;
+            if !ready || all > *fuel {
+                break;
+            }
+            turn.wave = &mut *wave.state;
+            turn.vgprs = wave.state.vgprs.as_mut_ptr().cast();
+            turn.given = given as i64;
+            count += 1;
+        }
+        let ctx = &mut *self.ctx;
+        ctx.turn = &mut self.turns[first];
+        ctx.turns_end = ctx.turn.wrapping_add(count);
+        let Turn {
+            code,
+            wave,
+            vgprs,
+            given,
+            ..
+        } = self.turns[first];
+        (ctx.wave, ctx.vgprs, ctx.fuel) = (wave, vgprs, given);
+        if let Some(counts) = &mut self.counts {
+            counts.begin(unit as usize, self.units[unit as usize].chunks.len(), ctx);
+        }
+        // SAFETY: the turns are of waves of the group, which are different ones. Each goes on where this unit's code has
+        // said so, which the engine keeps as long as it runs.
+        let exit = unsafe { self.call(unit, code, machine) };
+        let done = (self.ctx.turn as usize).wrapping_sub(self.turns[first..].as_ptr() as usize);
+        let done = (done / size_of::<Turn>()).min(count);
+        if let Some(counts) = &mut self.counts {
+            let exec = || group.waves[first].state.exec();
+            let undone = exit.undone(&self.stopped).then(|| (exit.chunk(), exec()));
+            counts.end(unit as usize, &self.ctx, undone);
+        }
+        let those = group.waves[first..].iter_mut().zip(&self.turns[first..]);
+        for (wave, turn) in those.take(done) {
+            *fuel -= (turn.given - turn.left) as u64;
+            wave.doing = Doing::Waiting;
+            wave.turns = wave.turns.saturating_add(1);
+        }
+        group.turned += done as u64;
+        group.next += done;
+        if done == count {
+            return None;
+        }
+        let (w, wave) = (group.next, &mut group.waves[group.next]);
+        let given = self.turns[w].given as u64;
+        let mut left = self.ctx.fuel as u64;
+        wave.state.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
+        self.turns[w].code = std::ptr::null();
+        let stop = self.turn_ends(wave, w, Some(exit), machine, given, &mut left);
+        *fuel -= given - left;
+        if stop.is_none() {
+            wave.turns = wave.turns.saturating_add(1);
+            group.turned += 1;
+            group.next += 1;
+        }
+        stop
+    }
+
+    /// Brings a wave's turn to its end, of whose `given` instructions there are `left`. `exit` is how compiled code has
+    /// left it, if it was there. Gives what it came to but its end and a barrier.
+    fn turn_ends(
         &mut self,
         wave: &mut GroupWave,
         w: usize,
-        from: Option<At>,
+        exit: Option<Exit>,
         machine: &mut Machine<'_>,
         given: u64,
-        fuel: &mut u64,
+        left: &mut u64,
     ) -> Option<Stop> {
-        let mut left = given;
+        if exit.is_some_and(|exit| exit.why() == EXIT_END) {
+            wave.doing = Doing::Ended;
+            return None;
+        }
         self.behind = None;
-        let stop = match from {
-            None => self.go(&mut wave.state, machine, &mut left, None),
-            Some(at) => {
-                let exit = self.enter(at, &mut wave.state, machine, &mut left);
-                let why = exit.why();
-                if why == EXIT_END {
-                    *fuel -= given - left;
-                    wave.doing = Doing::Ended;
-                    return None;
-                }
-                if why == EXIT_BARRIER {
-                    *fuel -= given - left;
-                    let unit = &self.units[exit.unit as usize];
-                    wave.state.pc = unit.chunks[exit.chunk()].1;
-                    let behind = unit.behind[exit.chunk()];
-                    self.goes_on[w] = behind.and_then(|at| At::new(exit.unit, at));
-                    wave.doing = Doing::Waiting;
-                    return None;
-                }
-                let next = self.left(exit, &mut wave.state, machine, given, &mut left);
-                match next {
-                    Ok(from) => self.go(&mut wave.state, machine, &mut left, from),
-                    Err(stop) => stop,
-                }
-            }
+        let next = match exit {
+            Some(exit) => self.left(exit, &mut wave.state, machine, given, left),
+            None => Ok(None),
         };
-        *fuel -= given - left;
+        let stop = match next {
+            Ok(from) => self.go(&mut wave.state, machine, left, from),
+            Err(stop) => stop,
+        };
         wave.doing = match stop {
             Stop::Endpgm => Doing::Ended,
             Stop::Barrier => {
-                self.goes_on[w] = self.behind;
+                if let Some((code, unit)) = self.behind {
+                    let none = Turn::NONE;
+                    self.turns[w] = Turn { code, unit, ..none };
+                }
                 Doing::Waiting
             }
             stop => return Some(stop),
@@ -179,7 +254,7 @@ impl Jit {
                     let mut own = WaveState::new(0);
                     own.sgprs = state.sgprs;
                     starts.rest(w, &mut own);
-                    self.compile(key, &own.sgprs, machine);
+                    self.compile(key, &own.sgprs, machine, self.exact);
                 }
             }
         }

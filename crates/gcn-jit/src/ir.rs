@@ -138,7 +138,7 @@ impl Node {
 #[derive(Debug)]
 pub struct Unsupported;
 
-type Got = Result<Id, Unsupported>;
+pub(crate) type Got = Result<Id, Unsupported>;
 
 /// Where in a graph a value is: numbers at the places that values' hashes say, or behind. Some are of values that are gone
 /// again.
@@ -158,7 +158,8 @@ impl Found {
         h.write_u64(n.args[2] as u64 | (n.ty as u64) << 32 | (n.out as u64) << 40);
         match n.op {
             I::Const(v) => h.write_u64(v),
-            I::VIn(v) => h.write_u16(v),
+            I::VIn(v) | I::LaneIn(v) | I::LanesIn(v) => h.write_u16(v),
+            I::Shuffle(digits) => h.write_u64(digits),
             I::SIn(k) | I::Shld(k) | I::Shrd(k) | I::Part(k) => h.write_u64(k as u64),
             I::Alu(op) => discriminant(&op).hash(&mut h),
             _ => {}
@@ -261,7 +262,7 @@ impl Graph {
         )
     }
 
-    pub fn value_of(&self, id: Id) -> Option<u64> {
+    pub(crate) fn value_of(&self, id: Id) -> Option<u64> {
         match self.get(id).op {
             I::Const(value) => Some(value),
             _ => None,
@@ -309,6 +310,30 @@ impl Graph {
             (I::Lo, I::Hi) if a.args[0] == b.args[0] => return a.args[0],
             (I::SIn(l), I::SIn(h)) if h == l + 1 && a.out == Ty::B32 => {
                 return self.node(I::SIn(l), Ty::B64, Ty::B64, false, [0; 3]);
+            }
+            // Halves that are chosen alike, of numbers that are whole, are a whole number that is chosen.
+            (I::Alu(Op::Select), I::Alu(Op::Select))
+                if a.vec && b.vec && a.args[0] == b.args[0] =>
+            {
+                let whole = |g: &Self, k: usize| {
+                    let (lo, hi) = (g.get(a.args[k]), g.get(b.args[k]));
+                    match (lo.op, hi.op) {
+                        (I::Lo, I::Hi) if lo.args[0] == hi.args[0] => true,
+                        (I::Const(_), I::Const(_)) => true,
+                        _ => false,
+                    }
+                };
+                if whole(self, 1) && whole(self, 2) {
+                    let yes = self.pair(a.args[1], b.args[1]);
+                    let no = self.pair(a.args[2], b.args[2]);
+                    return self.node(
+                        I::Alu(Op::Select),
+                        Ty::B64,
+                        Ty::B64,
+                        true,
+                        [a.args[0], yes, no],
+                    );
+                }
             }
             _ => {}
         }
@@ -394,11 +419,20 @@ impl Graph {
                 return Ok(self.constant(out, d[0]));
             }
         }
+        if ty == Ty::F16 || out == Ty::F16 {
+            return self.half(op, ty, out, args);
+        }
         let [a, b, c] = args;
         let bits = ty.bits();
         let float = ty.is_float();
         let full = width_mask(ty);
         match op {
+            Op::Rev if bits == 32 && args[..n].iter().any(|&a| self.vec(a)) => {
+                return self.reversed(a);
+            }
+            Op::Class if self.value_of(b).is_some_and(|mask| mask & 0x1f8 != 0) => {
+                return self.classes(ty, a, self.value_of(b).unwrap_or(0));
+            }
             Op::Zext => {
                 return match (bits, out.bits()) {
                     (1, 64) if self.vec(a) => {
@@ -548,13 +582,9 @@ impl Graph {
         }
         let any_float = float || out.is_float();
         let vec = any_float || args[..n].iter().any(|&a| self.vec(a));
-        if vec && !any_float && bits > 32 {
+        let of_wide = op == Op::IntToFloat && bits > 32;
+        if vec && bits > 32 && (!any_float || of_wide) {
             return self.halves(op, ty, out, args);
-        }
-        if matches!(op, Op::FloatToFloat) && (ty == Ty::F16 || out == Ty::F16)
-            || ty == Ty::F16 && op != Op::Neg && op != Op::Abs
-        {
-            return Err(Unsupported);
         }
         if op == Op::Class && self.value_of(b).is_none_or(|mask| mask & !0x207 != 0) {
             // NaNs and infinities, which the host tells apart whatever MXCSR says of denormals.
@@ -600,6 +630,13 @@ impl Graph {
     fn halves(&mut self, op: Op, ty: Ty, out: Ty, args: [Id; 3]) -> Got {
         let [a, b, c] = args;
         let n = ty.as_bits();
+        if op == Op::IntToFloat {
+            return Ok(self.node(I::Alu(op), ty, out, true, [a, 0, 0]));
+        }
+        let whole = |g: &Self, id: Id| g.wide(id) && g.get(id).op != I::Pair || !g.vec(id);
+        if op == Op::Select && whole(self, b) && whole(self, c) && (self.vec(b) || self.vec(c)) {
+            return Ok(self.node(I::Alu(op), n, n, true, [a, b, c]));
+        }
         if let Op::Select = op {
             let [bl, bh, cl, ch] = [self.lo(b), self.hi(b), self.lo(c), self.hi(c)];
             let lo = self.alu(op, Ty::B32, Ty::B32, [a, bl, cl])?;
@@ -702,10 +739,6 @@ impl Graph {
                 let low = self.alu(op, Ty::U32, Ty::Bool, [al, bl, 0])?;
                 let both = self.alu(Op::And, Ty::Bool, Ty::Bool, [same, low, 0])?;
                 self.alu(Op::Or, Ty::Bool, Ty::Bool, [high, both, 0])
-            }
-            Op::IntToFloat => {
-                let _ = out;
-                Err(Unsupported)
             }
             _ => Err(Unsupported),
         }

@@ -13,6 +13,7 @@ mod ctx;
 mod emit;
 mod fast;
 mod group;
+mod half;
 mod ir;
 mod lower;
 mod profile;
@@ -21,7 +22,7 @@ mod whole;
 
 pub use cache::{Cache, ChunkPlace, Kept};
 use cache::{Compiled, Key, Known, Library, Made, Table};
-use ctx::Ctx;
+use ctx::{Ctx, Turn};
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop, instruction};
 use gcn_emu::group::{Group, GroupStop};
 use gcn_emu::interp::Interp;
@@ -42,6 +43,9 @@ pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost};
 
 /// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
 const SLICE: u64 = 1 << 18;
+
+/// So often a unit's chunks are begun again before it is compiled for code that meets NaNs.
+const NANS: u32 = 32;
 
 /// What an address stands for.
 #[derive(Clone, Copy)]
@@ -87,6 +91,15 @@ impl Exit {
     fn chunk(self) -> usize {
         (self.word >> 8) as usize
     }
+
+    /// Whether the chunk is run again, by the interpreter or later: then it did not happen.
+    fn undone(self, stopped: &Option<Stop>) -> bool {
+        match self.why() {
+            emit::EXIT_RESTART | emit::EXIT_LINEAR => true,
+            emit::EXIT_STOP => matches!(stopped, Some(Stop::Retry | Stop::Fault(_))),
+            _ => false,
+        }
+    }
 }
 
 /// What the engine has done.
@@ -128,6 +141,9 @@ pub struct Jit {
     /// Of code that is no program, too, only the registers that matter are written: for tests.
     #[doc(hidden)]
     pub lean: bool,
+    /// Code is compiled for NaNs from the first: for tests.
+    #[doc(hidden)]
+    pub exact: bool,
     /// A wave that has not run begins as one of a workgroup does, and all of its VGPRs that are linear in the lane are
     /// known to be: for tests.
     #[doc(hidden)]
@@ -140,10 +156,10 @@ pub struct Jit {
     recorded: Option<bool>,
     /// What is counted, if it is to.
     counts: Option<Box<profile::Counts>>,
-    /// Where a workgroup's waves go on behind a barrier.
-    goes_on: Vec<Option<At>>,
-    /// Where the wave that came to a barrier last goes on.
-    behind: Option<At>,
+    /// Of a workgroup's waves that wait at a barrier, or come from one, where they go on.
+    turns: Vec<Turn>,
+    /// Where the wave that came to a barrier last goes on, and the unit.
+    behind: Option<(*const u8, u32)>,
     /// Where waves with such registers began last in this session.
     entered: Option<(Key, At)>,
     /// Why the interpreter stopped a wave in compiled code.
@@ -463,12 +479,13 @@ impl Jit {
             names: None,
             all_live: false,
             lean: false,
+            exact: false,
             looks: false,
             steps: Vec::new(),
             check: false,
             recorded: None,
             counts: None,
-            goes_on: Vec::new(),
+            turns: Vec::new(),
             behind: None,
             entered: None,
             stopped: None,
@@ -534,10 +551,12 @@ impl Jit {
         }
     }
 
-    /// Finds or makes the unit of a key. `sgprs` are those of a wave that came there.
-    fn compile(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>) {
+    /// Finds or makes the unit of a key. `sgprs` are those of a wave that came there. `exact`: for code that meets NaNs, in
+    /// the place of what there is.
+    fn compile(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>, exact: bool) {
         let library = self.library.clone();
-        match cache::get(&library, key, machine, || self.make(key, sgprs, machine)) {
+        let make = || self.make(key, sgprs, machine, exact);
+        match cache::get(&library, key, exact, machine, make) {
             Made::Nothing(those) => {
                 for &pc in &*those {
                     let here = (pc, key.1, key.2, key.3);
@@ -554,7 +573,9 @@ impl Jit {
                 } else {
                     for &(start, end, at, insns) in &unit.chunks {
                         let here = |pc| (pc, key.1, key.2, None);
-                        if insns > 0 {
+                        if insns > 0 && exact {
+                            self.places.insert(here(start), place(at as u32));
+                        } else if insns > 0 {
                             let at = place(at as u32);
                             self.places.entry(here(start)).or_insert(at);
                         }
@@ -571,7 +592,7 @@ impl Jit {
         }
     }
 
-    fn make(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>) -> Made {
+    fn make(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>, exact: bool) -> Made {
         let begun = Instant::now();
         let facts = facts(machine.target);
         let (pc, mode, vgprs, entry) = key;
@@ -590,18 +611,18 @@ impl Jit {
         };
         let counts = self.counts.is_some();
         let mut unit = lower::unit(pc, &setting);
-        let mut emitted = emit::emit(&unit, mode, counts);
+        let mut emitted = emit::emit(&unit, mode, counts, exact);
         if emitted.is_none() && setting.linear {
             // There may be room for less.
             setting.linear = false;
             unit = lower::unit(pc, &setting);
-            emitted = emit::emit(&unit, mode, counts);
+            emitted = emit::emit(&unit, mode, counts, exact);
         }
         let Some(emitted) = emitted else {
             return Made::Nothing(unit.chunks.iter().map(|c| c.start).collect());
         };
         let bytes = emitted.code.len();
-        let Some(made) = Compiled::new(key, &unit, emitted, machine) else {
+        let Some(made) = Compiled::new(key, &unit, emitted, exact, machine) else {
             return Made::Nothing([pc].into());
         };
         self.stats.units += 1;
@@ -745,7 +766,7 @@ impl Jit {
         true
     }
 
-    /// Runs compiled code until it comes back.
+    /// Runs a wave in compiled code until it comes back. What it came to is left in `fuel` and the wave.
     #[inline]
     fn enter(
         &mut self,
@@ -756,10 +777,41 @@ impl Jit {
     ) -> Exit {
         let given = (*fuel).min(i64::MAX as u64) as i64;
         let ctx = &mut *self.ctx;
+        ctx.alone = Turn::NONE;
+        ctx.turn = &mut ctx.alone;
+        ctx.turns_end = ctx.turn.wrapping_add(1);
         ctx.wave = wave;
         ctx.vgprs = wave.vgprs.as_mut_ptr().cast();
         ctx.fuel = given;
-        ctx.synced = given;
+        let unit = &self.units[at.unit() as usize];
+        // It lies in the unit's code.
+        let code = unit.code.as_ptr().wrapping_add(at.at());
+        if let Some(counts) = &mut self.counts {
+            counts.begin(at.unit() as usize, unit.chunks.len(), ctx);
+        }
+        // SAFETY: `code` is where one of the unit's chunks begins. The context's turn is its own; wave and VGPRs are those
+        // of a wave that outlives the call.
+        let exit = unsafe { self.call(at.unit(), code, machine) };
+        if let Some(counts) = &mut self.counts {
+            let undone = exit
+                .undone(&self.stopped)
+                .then(|| (exit.chunk(), wave.exec()));
+            counts.end(at.unit() as usize, &self.ctx, undone);
+        }
+        *fuel -= (given - self.ctx.fuel) as u64;
+        wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
+        exit
+    }
+
+    /// Calls compiled code. The context says of which wave, with how much fuel, and which turns follow.
+    ///
+    /// # Safety
+    /// `code` is where one of the unit's chunks begins for the context's wave; so is that of each turn that follows. The
+    /// waves and their VGPRs outlive the call, and nobody else uses them meanwhile.
+    #[inline]
+    unsafe fn call(&mut self, unit: u32, code: *const u8, machine: &mut Machine<'_>) -> Exit {
+        let ctx = &mut *self.ctx;
+        ctx.synced = ctx.fuel;
         let mut host = Host {
             interp: &mut self.interp,
             machine,
@@ -768,34 +820,15 @@ impl Jit {
             names: &mut self.names,
         };
         ctx.host = &mut host as *mut Host<'_, '_> as usize;
-        let unit = &self.units[at.unit() as usize];
-        let base = unit.code.as_ptr();
-        if let Some(counts) = &mut self.counts {
-            counts.begin(at.unit() as usize, unit.chunks.len(), ctx);
-        }
-        // SAFETY: the code is that of a unit, whose first bytes are a function of this signature; `at` is where one
-        // of its chunks begins. It touches the context, the wave's registers, LDS within `lds_bytes` and guest
-        // memory whose pages it has looked up, all of which outlive the call.
+        let base = self.units[unit as usize].code.as_ptr();
+        // SAFETY: the code is that of a unit, whose first bytes are a function of this signature. It touches the context,
+        // the registers of waves (the caller's), LDS within `lds_bytes` and guest memory whose pages it has looked up, all
+        // of which outlive the call.
         let word = unsafe {
             let enter: extern "sysv64" fn(*mut Ctx, *const u8) -> u64 = std::mem::transmute(base);
-            enter(ctx, base.add(at.at()))
+            enter(ctx, code)
         };
-        if let Some(counts) = &mut self.counts {
-            // What is run again, by the interpreter or later, did not happen.
-            let again = match word & 0xff {
-                emit::EXIT_RESTART | emit::EXIT_LINEAR => true,
-                emit::EXIT_STOP => matches!(self.stopped, Some(Stop::Retry | Stop::Fault(_))),
-                _ => false,
-            };
-            let undone = again.then_some(((word >> 8) as usize, wave.exec()));
-            counts.end(at.unit() as usize, &self.ctx, undone);
-        }
-        *fuel -= (given - self.ctx.fuel) as u64;
-        wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
-        Exit {
-            word,
-            unit: at.unit(),
-        }
+        Exit { word, unit }
     }
 
     /// What follows when compiled code has come back: why the wave stops, or that it goes on, perhaps at a place that is
@@ -837,8 +870,7 @@ impl Jit {
             }
             emit::EXIT_BARRIER => {
                 wave.pc = end;
-                let behind = unit.behind[exit.chunk()];
-                self.behind = behind.and_then(|at| At::new(exit.unit, at));
+                self.behind = Some((self.ctx.alone.code, exit.unit));
                 return Err(Stop::Barrier);
             }
             emit::EXIT_FUEL if begun != *fuel => {
@@ -858,7 +890,19 @@ impl Jit {
                         break;
                     }
                 }
-                let unit = &self.units[exit.unit as usize];
+                let unit = &mut self.units[exit.unit as usize];
+                unit.restarts += (which == emit::EXIT_RESTART) as u32;
+                if unit.checks && unit.restarts >= NANS {
+                    if unit.restarts == NANS {
+                        let key = unit.key;
+                        let steps = unit.steps(key.0).map(<[_]>::to_vec);
+                        self.steps = steps.unwrap_or_default();
+                        self.compile(key, &wave.sgprs, machine, true);
+                        self.steps.clear();
+                        self.entered = None;
+                    }
+                    return Ok(None);
+                }
                 // The interpreter leaves alone what is off.
                 let linear = |pc| unit.steps(pc).is_some_and(|steps| holds(steps, wave));
                 if unit.key.3.is_some() && wave.mode == unit.key.1 && linear(wave.pc) {
@@ -876,7 +920,7 @@ impl Jit {
         let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, entry);
         if !self.places.contains_key(&key) {
             self.steps = steps(wave);
-            self.compile(key, &wave.sgprs, machine);
+            self.compile(key, &wave.sgprs, machine, self.exact);
             self.steps.clear();
         }
         let Some(&Place::Code(at)) = self.places.get(&key) else {
@@ -909,7 +953,7 @@ impl Jit {
                     _ if recorded || rarely(wave) || wave.vgprs.is_empty() => Place::Interpret,
                     Some(&place) => place,
                     None => {
-                        self.compile(key, &wave.sgprs, machine);
+                        self.compile(key, &wave.sgprs, machine, self.exact);
                         continue;
                     }
                 };

@@ -848,6 +848,7 @@ impl<'a> Builder<'a> {
                 Op::Const(value) => self.g.constant(node.out, value),
                 Op::Src(slot) => self.read(&operands[slot as usize], None, vector)?,
                 Op::SrcDword(slot, d) => self.read(&operands[slot as usize], Some(d), vector)?,
+                Op::SrcHalf(slot, half) => self.read_half(&operands[slot as usize], half)?,
                 Op::Field(field) => self.c32(insn.field(field) as u64),
                 Op::CodeOf(slot) => {
                     let code = operands[slot as usize].code.unwrap_or(0);
@@ -1139,6 +1140,11 @@ impl<'a> Builder<'a> {
                         &mut out,
                     )?;
                 }
+                Change::DstHalf(slot, half) => {
+                    let value = id()?;
+                    let o = &operands[slot as usize];
+                    self.write_half(o, &mods, half, value, ty, when, &mut out)?;
+                }
                 Change::DstLane(slot) => {
                     let (Val::Id(lane), Place::Vgpr(n)) =
                         (vals[effect.second as usize], operands[slot as usize].place)
@@ -1342,9 +1348,8 @@ impl<'a> Builder<'a> {
                 .iter()
                 .chain(leaves)
                 .any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
-            // A scalar's bit by the lane's number is, of a ballot, what this was made of.
+            // What moves a mask down by the lane's number has no code: the lane's bit is taken from the truth value.
             if n.vec && from_late && n.op != I::ShrLane {
-                let _ = first;
                 return Err(Not::Here);
             }
             self.late.push(from_late || !n.vec && n.op == I::Ballot);
@@ -1382,6 +1387,24 @@ impl<'a> Builder<'a> {
             Op::Neg | Op::Abs | Op::Select | Op::Unord | Op::Class | Op::FloatToInt => {
                 return Ok(());
             }
+            _ if ty == Ty::F16 && (out.is_float() && out != Ty::F16 || out == Ty::Bool) => {
+                return Ok(());
+            }
+            // f16 goes through f32, where no number is a denormal: only the rounding counts.
+            _ if ty == Ty::F16 || out == Ty::F16 && ty != Ty::F32 => {
+                let round = mode.env16().round as u8;
+                if self.fp.is_some_and(|have| have.round == round) {
+                    return Ok(());
+                }
+                Some(FpKey {
+                    round,
+                    daz: mode.env32().flush_in,
+                })
+            }
+            Op::FloatToFloat if out == Ty::F16 => Some(FpKey {
+                round: mode.env16().round as u8,
+                daz: mode.env32().flush_in,
+            }),
             Op::Mad => of(ty).map(|e| FpKey {
                 round: e.round as u8,
                 daz: true,

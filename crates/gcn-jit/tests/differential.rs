@@ -13,7 +13,10 @@ mod both;
 
 use both::Bench;
 use both::generate::Maker;
+use both::rng::Rng;
 use gcn_isa::Target;
+use iced_x86::{Decoder, DecoderOptions};
+use std::collections::HashSet;
 use std::time::Instant;
 
 /// Blocks of a target where nothing else is said.
@@ -36,7 +39,7 @@ fn blocks(name: &str) {
         number("BLOCKS").unwrap_or(BLOCKS),
     );
     let stop_after = number("STOP_AFTER").unwrap_or(1);
-    let mut maker = Maker::new(Target::parse(name).expect("a target"));
+    let mut maker = Maker::with_programs(Target::parse(name).expect("a target"));
     let mut bench = Bench::new();
     let begun = Instant::now();
     let show = std::env::var("SHOW").is_ok();
@@ -67,6 +70,83 @@ fn blocks(name: &str) {
         bench.pages().holes_are_empty(),
         "something was written where nothing is mapped"
     );
+}
+
+/// What is emitted for real code and for random code is nothing but instructions, and jumps go to where some begin.
+#[test]
+fn what_is_compiled_decodes() {
+    if !gcn_jit::available() {
+        return;
+    }
+    let mut instructions = 0;
+    for name in ["gfx701", "gfx803", "gfx900"] {
+        let mut maker = Maker::with_programs(Target::parse(name).expect("a target"));
+        let mut bench = Bench::new();
+        for seed in 0..60 {
+            let case = maker.case(&bench, seed);
+            bench.differs(&case);
+            for (code, pieces) in bench.compiled() {
+                let mut starts = HashSet::new();
+                let mut targets = Vec::new();
+                for piece in pieces {
+                    let at = piece.start as u64;
+                    let bytes = &code[piece];
+                    let mut decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
+                    while decoder.can_decode() {
+                        let insn = decoder.decode();
+                        let ip = insn.ip();
+                        assert!(
+                            !insn.is_invalid(),
+                            "{name} {seed}: {ip:#x}\n{}",
+                            case.text()
+                        );
+                        starts.insert(ip);
+                        let near = insn.is_jmp_near() || insn.is_jcc_near();
+                        targets.extend(
+                            (near || insn.is_call_near()).then(|| insn.near_branch_target()),
+                        );
+                        instructions += 1;
+                    }
+                }
+                // What comes before the chunks is the units' own.
+                let first = starts.iter().min().copied().unwrap_or(0);
+                for target in targets.into_iter().filter(|&t| t >= first) {
+                    assert!(
+                        starts.contains(&target),
+                        "{name} {seed}: a jump to {target:#x}"
+                    );
+                }
+            }
+        }
+    }
+    assert!(instructions > 50_000, "{instructions}");
+}
+
+/// Any bytes: what the fuzz target `jit` does with its input.
+#[test]
+fn any_bytes() {
+    if !gcn_jit::available() {
+        return;
+    }
+    let mut bench = Bench::new();
+    for name in ["gfx600", "gfx702", "gfx801", "gfx904", "gfx90c"] {
+        let mut maker = Maker::new(Target::parse(name).expect("a target"));
+        for seed in 0..number("BLOCKS").unwrap_or(150) {
+            let mut r = Rng(seed);
+            let len = 4 * (1 + r.below(20));
+            let mut input: Vec<u8> = (0..4 + len).map(|_| r.next() as u8).collect();
+            // Instructions of the vector ALU, of memory, and any.
+            for word in input[4..].chunks_exact_mut(4) {
+                match r.below(4) {
+                    0 => word[3] &= 0x7f,
+                    1 => word[3] = 0xc0 | word[3] & 0x1f,
+                    2 => (word[2], word[3]) = (0x80 | word[2] & 7, 0xbf),
+                    _ => {}
+                }
+            }
+            bench.of_bytes(&mut maker, &input);
+        }
+    }
 }
 
 #[test]

@@ -46,6 +46,9 @@ const ALONE: u64 = 1 << 14;
 /// The longest loop, in instructions, that is recognised as waiting.
 const LOOP: usize = 256;
 
+/// Instructions after which a wave that is watched may be in its loop and was not before.
+const LATER: usize = 32;
+
 /// Rounds that a workgroup still has when a later one has failed, in which it may fail too: the lowest failure is the one
 /// to report.
 const GRACE: u32 = 64;
@@ -376,7 +379,8 @@ struct Worker<'a> {
     ring: VecDeque<Box<Group>>,
     /// Workgroups that have not started.
     batch: Batch,
-    /// Workgroups that have ended, whose memory is used again.
+    /// Workgroups that have ended, whose memory is used again. They go from hand to hand.
+    #[allow(clippy::vec_box)]
     used: Vec<Box<Group>>,
     /// The workgroup that was started last.
     last: Spot,
@@ -920,8 +924,11 @@ impl Worker<'_> {
         // Only a loop that is known is worth the copy.
         let lds = known.then(|| group.lds.clone());
         let before = group.waves[w].state.clone();
+        // Compiled code leaves registers behind that nothing reads any more. When its loop is run one instruction at a
+        // time, they change once.
+        let mut later: Option<(usize, Box<WaveState>)> = None;
         let mut pcs = [0; LOOP];
-        let (mut recurs, mut stop) = (false, Stop::Limit);
+        let (mut recurs, mut stop) = (None, Stop::Limit);
         let mut steps = 0;
         while steps < LOOP {
             let given = self.shared.take(1);
@@ -937,17 +944,25 @@ impl Worker<'_> {
                 break;
             }
             let state = &group.waves[w].state;
-            if state.pc == before.pc && same(state, &before) {
-                recurs = true;
+            let again = |old: &WaveState| state.pc == old.pc && same(state, old);
+            recurs = match &later {
+                _ if again(&before) => Some(0),
+                Some((since, old)) if again(old) => Some(*since),
+                _ => None,
+            };
+            if recurs.is_some() {
                 break;
+            }
+            if steps == LATER {
+                later = Some((steps, state.clone()));
             }
             if stop == Stop::Retry {
                 break;
             }
         }
         let (mut acts, mut atomic, mut looks_at) = (false, false, None);
-        if recurs {
-            for &pc in &pcs[..steps] {
+        if let Some(since) = recurs {
+            for &pc in &pcs[since..steps] {
                 let traits = self.traits(pc);
                 acts |= traits.acts;
                 atomic |= traits.atomic;
@@ -958,6 +973,7 @@ impl Worker<'_> {
         }
         let changed = atomic
             && (self.shared.memory.atomics_changed() || lds.is_none_or(|lds| lds != group.lds));
+        let recurs = recurs.is_some();
         let quiet = recurs && !acts && !changed && self.shared.global.changes() == global;
         if !quiet {
             self.shared.epoch.fetch_add(1, SeqCst);
@@ -1053,11 +1069,12 @@ impl Worker<'_> {
     fn consider(&mut self) {
         self.settle();
         let epoch = self.shared.epoch.load(SeqCst);
-        let all = |g: &Box<Group>| -> Vec<(Doing, Option<u64>, bool)> {
+        let ring = || self.ring.iter().map(|g| &**g);
+        let all = |g: &Group| -> Vec<(Doing, Option<u64>, bool)> {
             let both = g.waves.iter().zip(&g.notes);
             both.map(|(w, n)| (w.doing, n.stuck, n.retries)).collect()
         };
-        let mut left = (self.ring.iter().flat_map(all))
+        let mut left = (ring().flat_map(all))
             .filter(|w| w.0 != Doing::Ended)
             .peekable();
         let stuck = self.batch.next == self.batch.end
@@ -1075,7 +1092,7 @@ impl Worker<'_> {
                 state: Known::StuckSince(epoch),
                 waves,
                 others,
-                loops: self.ring.iter().flat_map(all).any(running),
+                loops: ring().flat_map(all).any(running),
             };
             *lock(&self.shared.stuck[self.thread]) = report;
         }

@@ -614,13 +614,34 @@ fn v_screen_partition(m: &Meaning) {
 }
 
 /// Writes an approximation that `formula` gives in f64. A NaN stays, quieted.
-fn write_approximation<'m>(m: &'m Meaning, x: V<'m>, formula: impl FnOnce(V<'m>) -> V<'m>) {
+fn write_approximation<'m>(
+    m: &'m Meaning,
+    x: V<'m>,
+    formula: impl FnOnce(V<'m>) -> V<'m>,
+) -> V<'m> {
     let result = m.nearest(|| {
         let wide = x.to_width(Ty::F64);
         let value = formula(wide);
         wide.unordered(wide).select(wide, value).to_width(x.ty)
     });
     m.d(result);
+    result
+}
+
+/// The short way to an approximation of the source: `formula` alone, in f64, where `when` holds, which no NaN satisfies.
+fn short_approximation<'m>(
+    m: &'m Meaning,
+    of: V<'m>,
+    when: impl FnOnce(V<'m>) -> V<'m>,
+    formula: impl FnOnce(V<'m>) -> V<'m>,
+) {
+    let x = m.s(0);
+    if x.ty == Ty::F32 {
+        m.shortcut(of, true, || {
+            let value = m.nearest(|| formula(x.to_width(Ty::F64)).to_width(x.ty));
+            (when(x), value)
+        });
+    }
 }
 
 fn exp(m: &Meaning) {
@@ -632,7 +653,7 @@ fn exp(m: &Meaning) {
         Ty::F16 => (16.0, -26.0),
         _ => (128.0, -126.0),
     };
-    write_approximation(m, x, |x| {
+    let result = write_approximation(m, x, |x| {
         let c = |value| approx::f64(m, value);
         let (over, under) = (x.ge(c(most)), x.lt(c(least)));
         m.raise(exception::OVERFLOW, over & x.ne(c(f64::INFINITY)));
@@ -640,6 +661,15 @@ fn exp(m: &Meaning) {
         let power = under.select(c(0.0), approx::exp2(m, x));
         over.select(c(f64::INFINITY), power)
     });
+    short_approximation(
+        m,
+        result,
+        |x| {
+            let c = |value: f32| m.c(Ty::F32, value.to_bits() as u64);
+            x.ge(c(least as f32)) & x.lt(c(most as f32))
+        },
+        |x| approx::exp2(m, x),
+    );
 }
 
 fn exp_legacy(m: &Meaning) {
@@ -662,7 +692,8 @@ fn logarithm<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
 fn log(m: &Meaning) {
     m.about("The logarithm to base 2.");
     m.bounded(NEARLY_ROUNDED);
-    write_approximation(m, approximated(m), |x| logarithm(m, x));
+    let result = write_approximation(m, approximated(m), |x| logarithm(m, x));
+    short_approximation(m, result, |x| is_plain(m, x), |x| approx::log2(m, x));
 }
 
 fn log_legacy(m: &Meaning) {
@@ -682,14 +713,20 @@ fn log_clamp(m: &Meaning) {
 }
 
 /// Writes a sine or cosine. Up to gfx8 a source beyond 256 turns gives `beyond`.
-fn write_turns<'m>(m: &'m Meaning, beyond: f64, formula: impl FnOnce(V<'m>) -> V<'m>) {
+fn write_turns<'m>(
+    m: &'m Meaning,
+    beyond: f64,
+    formula: impl FnOnce(V<'m>) -> V<'m>,
+    short: impl FnOnce(V<'m>) -> V<'m>,
+) {
     m.bounded(SINE);
     let source = if m.target().generation() < Gen::Gfx9 {
         approximated(m)
     } else {
         raising_invalid(m, m.s(0))
     };
-    write_approximation(m, source, |x| {
+    let gfx9 = m.target().generation() >= Gen::Gfx9;
+    let result = write_approximation(m, source, |x| {
         let infinite = x.abs().eq(approx::f64(m, f64::INFINITY));
         m.raise(exception::INVALID, infinite);
         let mut value = formula(x);
@@ -699,6 +736,9 @@ fn write_turns<'m>(m: &'m Meaning, beyond: f64, formula: impl FnOnce(V<'m>) -> V
         }
         infinite.select(negative_nan(m, Ty::F64), value)
     });
+    // Normal numbers, up to gfx8 below 256 turns.
+    let end = if gfx9 { 0xff } else { 127 + 8 };
+    short_approximation(m, result, |x| exponent_within(m, x, 1, end), short);
 }
 
 fn sin(m: &Meaning) {
@@ -708,7 +748,12 @@ fn sin(m: &Meaning) {
         "The sine of the source times 2π."
     });
     // The sign of a zero stays.
-    write_turns(m, 0.0, |x| is_zero(m, x).select(x, approx::sine(m, x)));
+    write_turns(
+        m,
+        0.0,
+        |x| is_zero(m, x).select(x, approx::sine(m, x)),
+        |x| approx::sine(m, x),
+    );
 }
 
 fn cos(m: &Meaning) {
@@ -717,7 +762,7 @@ fn cos(m: &Meaning) {
     } else {
         "The cosine of the source times 2π."
     });
-    write_turns(m, 1.0, |x| approx::cosine(m, x));
+    write_turns(m, 1.0, |x| approx::cosine(m, x), |x| approx::cosine(m, x));
 }
 
 /// A finite float that is not zero, as a mantissa from 0.5 to 1 and an exponent of two.

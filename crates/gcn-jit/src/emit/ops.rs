@@ -83,7 +83,7 @@ impl Emit<'_> {
             I::Alu(o) => {
                 if n.out == Ty::Bool {
                     self.truth(vop.id, o, &n, x, y);
-                } else if n.ty == Ty::F64 || n.out == Ty::F64 || n.out.bits() > 32 {
+                } else if n.ty.bits() > 32 || n.out.bits() > 32 {
                     self.wide(vop, o, &n);
                 } else {
                     self.narrow(vop, o, &n, x, y, w);
@@ -99,6 +99,14 @@ impl Emit<'_> {
             }
         }
         self.let_go();
+        if let (true, I::Alu(o)) = (vop.fix, n.op) {
+            let wide = n.out.bits() > 32;
+            for part in 0..1 + wide as u8 {
+                self.fix(vop, o, part, wide);
+                self.let_go();
+                self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
+            }
+        }
     }
 
     /// Flushes a result and notes NaNs.
@@ -156,7 +164,11 @@ impl Emit<'_> {
 
     pub(super) fn reuse(&mut self, from: Part, to: Part, r: u8) -> u8 {
         let held = self.z.busy >> r & 1 != 0;
-        if self.next_use(from.0) == u32::MAX && !held && self.z.at.get(&from) == Some(&r) {
+        if self.next_use(from.0) == u32::MAX
+            && !held
+            && !self.exact
+            && self.z.at.get(&from) == Some(&r)
+        {
             self.z.at.remove(&from);
             self.put(to.0, to.1, r);
             return r;
@@ -502,6 +514,41 @@ impl Emit<'_> {
                 let d = self.target(id, &[w, y]);
                 self.a.zk(op::BLENDD, d, p, q, keep(k));
             }
+            Op::Fma if n.ty == Ty::F16 => {
+                // The product is exact. The sum towards zero, its last bit 1 where it is not, is rounded to odd.
+                let p = self.zreg(x, 0);
+                self.hold(p);
+                let q = self.rm(y);
+                self.hold_rm(q);
+                let r = self.zreg(w, 0);
+                self.hold(r);
+                let t = self.temp();
+                self.hold(t);
+                let u = self.temp();
+                self.hold(u);
+                let d = self.define(id, 0);
+                let k = self.ktemp();
+                self.a.z(op::MULPS, t, p, q);
+                self.a.zr(op::ADDPS, d, t, r, 3);
+                self.a.zr(op::ADDPS, u, t, r, 1);
+                self.a.zr(op::ADDPS, t, t, r, 2);
+                self.a.zi(op::CMPPS, k, t, Rm::R(u), ALL, 0x0c);
+                self.a.zk(op::ORD, d, d, Rm::C(1), keep(k));
+            }
+            Op::FloatToFloat if n.ty == Ty::F16 => {
+                let p = self.zreg(x, 0);
+                self.hold(p);
+                let d = self.define(id, 0);
+                self.a.z(op::PMOVDW_ST, p, 0, Rm::R(d));
+                self.a.z(op::CVTPH2PS, d, 0, Rm::R(d));
+            }
+            Op::FloatToFloat if n.out == Ty::F16 => {
+                let p = self.zreg(x, 0);
+                self.hold(p);
+                let d = self.define(id, 0);
+                self.a.zi(op::CVTPS2PH, p, 0, Rm::R(d), ALL, 4);
+                self.a.z(op::PMOVZXWD, d, 0, Rm::R(d));
+            }
             Op::Fma => self.fma(vop, x, y, w),
             Op::Mad => {
                 let p = self.zreg(x, 0);
@@ -573,6 +620,7 @@ impl Emit<'_> {
     pub(super) fn target(&mut self, id: Id, sources: &[Id]) -> u8 {
         for &s in sources {
             if self.next_use(s) == u32::MAX
+                && !self.exact
                 && let Some(&r) = self.z.at.get(&(s, 0))
                 && !self.pinned.iter().any(|p| p.reg == Some(r))
             {
@@ -765,7 +813,34 @@ impl Emit<'_> {
         let _ = (y, w);
         // 64 bits to 32: each half of the lanes to half a register.
         match o {
-            Op::FloatToFloat => {
+            Op::FloatToFloat if n.out == Ty::F16 => {
+                // To f32 rounded to odd: towards zero, the last bit 1 where that is not the number.
+                let mut halves = [0; 2];
+                for part in 0..2 {
+                    let p = self.wreg(x, part);
+                    self.hold(p);
+                    let t = self.temp();
+                    self.hold(t);
+                    let u = self.temp();
+                    let k = self.ktemp();
+                    self.a.zr(op::CVTPD2PS, t, 0, p, 3);
+                    self.a.z(op::CVTPS2PD, u, 0, Rm::R(t));
+                    self.a.zi(op::CMPPS.pd(), k, u, Rm::R(p), ALL, 0x0c);
+                    self.a.zk(op::ORD, t, t, Rm::C(1), keep(k));
+                    halves[part as usize] = t;
+                }
+                let d = self.define(id, 0);
+                self.a
+                    .zi(op::INSERT256, d, halves[0], Rm::R(halves[1]), ALL, 1);
+                self.a.zi(op::CVTPS2PH, d, 0, Rm::R(d), ALL, 4);
+                self.a.z(op::PMOVZXWD, d, 0, Rm::R(d));
+            }
+            Op::FloatToFloat | Op::IntToFloat => {
+                let e = match (o, n.ty.is_signed()) {
+                    (Op::FloatToFloat, _) => op::CVTPD2PS,
+                    (_, true) => op::CVTQQ2PS,
+                    _ => op::CVTUQQ2PS,
+                };
                 let p = self.wreg(x, 0);
                 self.hold(p);
                 let q = self.wreg(x, 1);
@@ -773,8 +848,8 @@ impl Emit<'_> {
                 let d = self.define(id, 0);
                 self.hold(d);
                 let t = self.temp();
-                self.a.z(op::CVTPD2PS, d, 0, Rm::R(p));
-                self.a.z(op::CVTPD2PS, t, 0, Rm::R(q));
+                self.a.z(e, d, 0, Rm::R(p));
+                self.a.z(e, t, 0, Rm::R(q));
                 self.a.zi(op::INSERT256, d, d, Rm::R(t), ALL, 1);
             }
             Op::FloatToInt => {
@@ -863,6 +938,16 @@ impl Emit<'_> {
                 two(self, e, x, y);
             }
             Op::Div => drop(two(self, op::DIVPS.pd(), x, y)),
+            Op::IntToFloat => {
+                let p = self.wrm(x, part);
+                self.hold_rm(p);
+                let d = self.define(id, part);
+                let e = match n.ty.is_signed() {
+                    true => op::CVTQQ2PD,
+                    false => op::CVTUQQ2PD,
+                };
+                self.a.z(e, d, 0, p);
+            }
             Op::Sqrt => {
                 let p = self.wrm(x, part);
                 self.hold_rm(p);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ctx::{BASES, QUADS, RANGES};
 use crate::lower::Store;
-use crate::lower::linear::{Address, Guard, Q, Quad};
+use crate::lower::linear::{Address, Guard, Q, Quad, QuadOp};
 
 /// Registers that quads are given; those above serve as work space.
 const MOST: u8 = 26;
@@ -82,15 +82,14 @@ impl Emit<'_> {
     }
 
     /// The scalars that quads need.
-    pub(super) fn quad_scalars(&self, used: &mut [bool]) {
-        for q in &self.c.quads.ops {
-            if let Q::Scalar(id) = q.op {
-                used[id as usize] = true;
-            }
-        }
-        for id in self.c.quads.addresses.iter().filter_map(|a| a.limit) {
-            used[id as usize] = true;
-        }
+    pub(super) fn quad_scalars(&self) -> Vec<Id> {
+        let quads = &self.c.quads;
+        let of = |q: &QuadOp| match q.op {
+            Q::Scalar(id) => Some(id),
+            _ => None,
+        };
+        let limits = quads.addresses.iter().filter_map(|a| a.limit);
+        quads.ops.iter().filter_map(of).chain(limits).collect()
     }
 
     /// Computes all quads, and looks at the guards and the addresses.

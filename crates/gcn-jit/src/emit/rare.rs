@@ -34,6 +34,9 @@ impl Emit<'_> {
     /// Whether a float's NaN may be another one than the interpreter's, and its denormal one that is to be flushed, since
     /// so far nothing but arithmetic has looked at it.
     pub(super) fn raw(&self, id: Id, seen: &[bool]) -> bool {
+        if self.exact {
+            return false;
+        }
         let n = self.node(id);
         match n.op {
             I::Alu(Op::Neg | Op::Abs) if n.ty.is_float() => self.raw(n.args[0], seen),

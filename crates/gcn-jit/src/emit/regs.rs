@@ -50,8 +50,7 @@ impl Emit<'_> {
             self.a.jcc(Cc::Ne, r);
         }
         for i in 0..self.accumulators.len().min(ACCUMULATORS) {
-            let slot = self.slot(self.accumulators[i]);
-            self.a.store(true, slot, R8 + i as u8);
+            self.ballot_in(self.accumulators[i], R8 + i as u8);
         }
     }
 
@@ -400,7 +399,7 @@ impl Emit<'_> {
         match n.op {
             I::Const(v) => self.bcast_const(r, v, true),
             _ => {
-                let m = self.smem(id);
+                let m = self.smem_wide(id);
                 self.a.z(op::BCASTQ, r, 0, Rm::M(m));
             }
         }
@@ -412,7 +411,7 @@ impl Emit<'_> {
         let n = *self.node(id);
         match n.op {
             I::Const(v) => Rm::C(v),
-            _ if !n.vec => Rm::B(self.smem(id)),
+            _ if !n.vec => Rm::B(self.smem_wide(id)),
             _ => Rm::R(self.wreg(id, part)),
         }
     }

@@ -70,8 +70,18 @@ fn insert(pieces: &mut Vec<Piece>, at: usize, new: Vec<Piece>) {
 }
 
 impl Maker {
+    /// One that takes stretches of the fixtures in testdata, too.
+    ///
     /// # Panics
-    /// Where the fixtures in testdata cannot be read.
+    /// Where these cannot be read.
+    pub fn with_programs(target: Target) -> Maker {
+        let programs = programs(target);
+        Maker {
+            programs,
+            ..Maker::new(target)
+        }
+    }
+
     pub fn new(target: Target) -> Maker {
         let generation = target.generation();
         let facts = FactTable::new(target);
@@ -99,7 +109,7 @@ impl Maker {
             old: generation <= Gen::Gfx7,
             rows,
             facts,
-            programs: programs(target),
+            programs: Vec::new(),
             texts: HashMap::new(),
             tame: false,
         }

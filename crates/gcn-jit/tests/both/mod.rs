@@ -22,6 +22,9 @@ use std::fmt::Write as _;
 /// Instructions that a wave may take.
 pub const MOST: u64 = 300;
 
+/// Bytes of code that are run of any bytes.
+const LONGEST: usize = 512;
+
 /// An instruction.
 #[derive(Clone)]
 pub struct Piece {
@@ -160,8 +163,35 @@ impl Bench {
         }
     }
 
+    /// The snippet engine's code, and where that of each chunk lies in it.
+    pub fn compiled(&self) -> Vec<(Vec<u8>, Vec<std::ops::Range<usize>>)> {
+        let units = self.jit.report().units;
+        let parts = |u: gcn_jit::UnitCode| (u.code, u.pieces.into_iter().map(|p| p.code).collect());
+        units.into_iter().map(parts).collect()
+    }
+
     pub fn pages(&self) -> &Pages {
         &self.pages
+    }
+
+    /// Runs bytes: four that say how and with what in the registers, then code.
+    ///
+    /// # Panics
+    /// Where the engines differ, with the smallest part that does.
+    pub fn of_bytes(&mut self, maker: &mut generate::Maker, bytes: &[u8]) {
+        let Some((&[how, a, b, c], code)) = bytes.split_first_chunk::<4>() else {
+            return;
+        };
+        let how = match how % 4 {
+            0 => How::Memory,
+            1 => How::Lean,
+            _ => How::Whole,
+        };
+        let code = &code[..code.len().min(LONGEST)];
+        let case = maker.case_of(self, u32::from_le_bytes([a, b, c, 0]) as u64, code, how);
+        if self.differs(&case).is_some() {
+            panic!("{}", self.report(&case));
+        }
     }
 
     /// What differs between the engines, if anything does.
