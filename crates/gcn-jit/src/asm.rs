@@ -622,6 +622,16 @@ impl Asm {
         self.d(0);
     }
 
+    /// Where a label is.
+    pub fn lea_label(&mut self, dst: Gpr, label: Label) {
+        self.rex(true, dst, &Rm::R(0), false);
+        self.b(0x8d);
+        // RIP and a displacement.
+        self.b((dst & 7) << 3 | 5);
+        self.fixups.push((self.buf.len() as u32, label));
+        self.d(0);
+    }
+
     pub fn jmp_to(&mut self, rm: Rm) {
         self.g(false, &[0xff], 4, rm);
     }

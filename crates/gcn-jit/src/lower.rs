@@ -245,11 +245,11 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
     let mut chunks = cut(&known, &leaders, &alive, s, None);
     if s.linear {
         // Once to find out what is linear, and again with that.
-        let facts = linear::facts(&chunks, entry, &known, s);
+        let facts = linear::facts(&chunks, entry, &known, &alive, s);
         let at = chunks.iter().map(|c| c.start).zip(facts.iter().cloned());
         let at: Map<u64, linear::Facts16> = at.collect();
         let mut again = cut(&known, &leaders, &alive, s, Some(&at));
-        let more = linear::facts(&again, entry, &known, s);
+        let more = linear::facts(&again, entry, &known, &alive, s);
         if linear::take(&mut again, more) {
             chunks = again;
         } else {
