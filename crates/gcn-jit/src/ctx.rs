@@ -57,6 +57,9 @@ pub struct Ctx {
     pub save: [Line; 32],
     pub save_k: [u64; 8],
     pub vectors: [Line; VECTORS],
+    /// Of AVX2 code: opmasks, and what lies between its instructions.
+    pub opmasks: [Line; 32],
+    pub scratch: [Line; 4],
 }
 
 impl Ctx {

@@ -1,7 +1,7 @@
 //! GCN machine code compiled to x86-64 as it runs: the second engine beside the interpreter, from the same meanings.
 //!
 //! A *unit* is what can be reached from an address by direct jumps. It is lowered to chunks (`lower`), whose values are a
-//! graph (`ir`), and emitted as AVX-512 code (`emit`) that works on the wave's own state. Whatever has no code of its
+//! graph (`ir`), and emitted as AVX-512 or AVX2 code (`emit`) that works on the wave's own state. Whatever has no code of its
 //! own the interpreter does, an instruction at a time, and so it does with a chunk in which something went wrong.
 //! On other hosts than x86-64 this crate is empty.
 #![cfg(target_arch = "x86_64")]
@@ -12,7 +12,10 @@ mod ctx;
 mod emit;
 
 mod ir;
+mod level;
 mod lower;
+
+pub use level::Level;
 
 use ctx::Ctx;
 use gcn_emu::engine::{Code, Engine, Machine, Stop, instruction};
@@ -106,6 +109,7 @@ pub struct Jit {
     places: HashMap<Key, Place, BuildHasherDefault<Hash>>,
     /// Counts the dispatches that it served: code is looked at again in each.
     session: u64,
+    level: Level,
     ctx: Box<Ctx>,
     /// Counts for reports.
     pub stats: JitStats,
@@ -299,16 +303,9 @@ fn facts(target: Target) -> &'static FactTable {
     FACTS[target.table()].get_or_init(|| FactTable::new(target))
 }
 
-/// Whether this host runs the code that is made.
+/// Whether this host runs code of some level.
 pub fn available() -> bool {
-    std::is_x86_feature_detected!("avx512f")
-        && std::is_x86_feature_detected!("avx512bw")
-        && std::is_x86_feature_detected!("avx512dq")
-        && std::is_x86_feature_detected!("avx512vl")
-        && std::is_x86_feature_detected!("avx512cd")
-        && std::is_x86_feature_detected!("avx512vbmi2")
-        && std::is_x86_feature_detected!("avx512vpopcntdq")
-        && std::is_x86_feature_detected!("bmi2")
+    Level::best().is_some()
 }
 
 fn fetch(machine: &Machine<'_>, pc: u64) -> Option<Insn> {
@@ -316,8 +313,13 @@ fn fetch(machine: &Machine<'_>, pc: u64) -> Option<Insn> {
 }
 
 impl Jit {
-    /// An engine that knows no code yet.
+    /// An engine that knows no code yet, of the best level that the host has.
     pub fn new() -> Jit {
+        Jit::with_level(Level::best().unwrap_or(Level::Avx2))
+    }
+
+    /// An engine that makes code of a level, which the host must have.
+    pub fn with_level(level: Level) -> Jit {
         let mut ctx = Ctx::new();
         ctx.interpret = interpret as *const () as usize;
         ctx.load = load as *const () as usize;
@@ -327,6 +329,7 @@ impl Jit {
             units: Vec::new(),
             places: HashMap::default(),
             session: 0,
+            level,
             ctx,
             stats: JitStats::default(),
             names: None,
@@ -337,13 +340,13 @@ impl Jit {
         }
     }
 
-    /// An engine that compares each chunk with the interpreter and panics where they differ. Memory that others write
-    /// meanwhile would disturb it.
-    pub fn checking() -> Jit {
+    /// The same engine, which compares each chunk with the interpreter and panics where they differ. Memory that others
+    /// write meanwhile would disturb it.
+    pub fn checking(self) -> Jit {
         Jit {
             check: true,
             all_live: true,
-            ..Jit::new()
+            ..self
         }
     }
 
@@ -363,7 +366,7 @@ impl Jit {
         };
         let unit = lower::unit(pc, &setting);
         let key = |pc: u64| (pc, wave.mode, vgprs);
-        let Some(emitted) = emit::emit(&unit, wave.mode) else {
+        let Some(emitted) = emit::emit(&unit, wave.mode, self.level) else {
             for c in &unit.chunks {
                 self.places.entry(key(c.start)).or_insert(Place::Interpret);
             }
@@ -677,13 +680,29 @@ fn check(
 
 /// Compiled code that outlives dispatches: engines take it up again where the last ones left it.
 #[derive(Clone, Default)]
-pub struct Cache(Arc<Mutex<Vec<Jit>>>);
+pub struct Cache {
+    kept: Arc<Mutex<Vec<Jit>>>,
+    level: Option<Level>,
+}
 
 impl Cache {
+    /// A cache of code of a level, which the host must have.
+    pub fn with_level(level: Level) -> Cache {
+        Cache {
+            level: Some(level),
+            ..Cache::default()
+        }
+    }
+
     /// An engine that knows what one before it has compiled. Code that has changed since is compiled anew.
     pub fn engine(&self) -> Kept {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut jit = kept.unwrap_or_default();
+        let kept = self
+            .kept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        let new = || self.level.map_or_else(Jit::new, Jit::with_level);
+        let mut jit = kept.unwrap_or_else(new);
         jit.session += 1;
         jit.recorded = None;
         jit.interp.forget();
@@ -724,7 +743,7 @@ impl Drop for Kept {
     fn drop(&mut self) {
         if let Some(jit) = self.jit.take() {
             self.cache
-                .0
+                .kept
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(jit);

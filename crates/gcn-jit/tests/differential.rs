@@ -13,7 +13,7 @@ use gcn_emu::wave::{Lds, WaveState};
 use gcn_isa::Target;
 use gcn_isa::decode::decode;
 use gcn_isa::print::{Style, print};
-use gcn_jit::Jit;
+use gcn_jit::{Jit, Level};
 
 struct Rng(u64);
 
@@ -195,10 +195,16 @@ fn run(
 }
 
 fn blocks(name: &str) {
-    if !gcn_jit::available() {
-        eprintln!("passed over: this host has no AVX-512");
-        return;
+    for level in Level::ALL {
+        if level.available() {
+            blocks_of(name, level);
+        } else {
+            eprintln!("passed over: this host has no {}", level.name());
+        }
     }
+}
+
+fn blocks_of(name: &str, level: Level) {
     let number = |name: &str, default: u64| {
         std::env::var(name)
             .ok()
@@ -207,7 +213,7 @@ fn blocks(name: &str) {
     };
     let (first, count) = (number("SEED", 1), number("BLOCKS", 3000));
     let target = Target::parse(name).expect("a target");
-    let (mut jit, mut interp) = (Jit::new(), Interp::new());
+    let (mut jit, mut interp) = (Jit::with_level(level), Interp::new());
     let memory = Memory::new(1 << 20).expect("memory");
     memory.alloc(1 << 16, 256, Perm::RW).expect("a buffer");
     for seed in first..first + count {
@@ -285,7 +291,7 @@ fn blocks(name: &str) {
         let fault = matches!(want, Stop::Fault(_)) && want == got && la == lb;
         assert!(
             what.is_empty() || fault,
-            "{name}, SEED={seed}, mode {:#x}, exec {exec:#x}:\n{text}{what}compiled {got:?}",
+            "{name}, {level:?}, SEED={seed}, mode {:#x}, exec {exec:#x}:\n{text}{what}compiled {got:?}",
             wave.mode
         );
     }
