@@ -1,658 +1,287 @@
-//! `cargo xtask bench`: time and memory of `gcn dis` and `gcn asm` on raw code, beside LLVM 14's tools.
+//! `cargo xtask bench`: OpenCL kernels on the interpreter, on the compiling engine, and on PoCL, which compiles the same
+//! source for the same cores.
+//!
+//! Launches of the compiling engine and of PoCL take turns, so that whatever else the machine does hits both; the table
+//! has medians. Each number of threads is measured by a process of its own, because PoCL's is fixed when it starts.
 
-use std::fmt::Write as _;
+mod cases;
+mod child;
+mod opencl;
+mod report;
+
+use std::ffi::OsString;
 use std::fs;
-use std::hint::black_box;
+use std::io::{BufRead, BufReader, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Instant;
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
-use gcn_isa::Inst;
-use gcn_isa::Target;
-use gcn_isa::decode::Decoder;
-use gcn_isa::plan::Plans;
-use gcn_isa::print::{Style, print};
-use gcn_isa::text::{Sink, Text};
-use gcn_object::CodeObject;
+use anyhow::{Context, Result, bail, ensure};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::Value as Json;
 
-use crate::build_gcn;
-use crate::diff::formats::{self, Encoding, Generation};
-use crate::diff::generate::{self, Filling, Rng, Sample};
-use crate::diff::llvm::{self, Llvm};
-use crate::diff::{assemble_lines, tool};
-use crate::measure::{self, Usage};
-use crate::timed::Tools;
+pub use child::{Options as ChildOptions, run as child};
+
+use crate::fixtures;
+use cases::Case;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// Targets of gfx8 or gfx9, by comma
-    #[arg(long, value_delimiter = ',', default_value = "gfx803")]
-    targets: Vec<String>,
-    /// Instructions in each input, at least
-    #[arg(long, default_value_t = 300_000)]
-    count: usize,
-    /// Seed of the generated instructions
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Runs of each tool, of which the median is shown
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
-    runs: u16,
-    /// Measure these raw bytes instead (code of the target)
-    #[arg(long)]
-    raw: Option<PathBuf>,
-    /// The gcn binary; by default the workspace's release build, built first
-    #[arg(long)]
-    gcn: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Raw code to measure on.
-struct Input {
-    name: String,
+    /// A folder of .cl files that are taken instead of the repository's where they have the same names
+    #[arg(long, value_name = "DIR")]
+    kernels: Option<PathBuf>,
+    /// Which kernels: the peer's benchmark, others, or both
+    #[arg(long, default_value = "peer")]
+    set: Set,
+    /// Only these, by comma
+    #[arg(long, value_delimiter = ',', value_name = "KERNEL")]
+    only: Vec<String>,
+    /// The target; another than gfx900 needs clang-14
+    #[arg(long, default_value = fixtures::BENCH)]
     target: String,
-    bytes: Vec<u8>,
-    instructions: usize,
-    /// LLVM's text of it, a line an instruction; ours where there is no LLVM.
-    text: String,
+    /// Numbers of threads, by comma
+    #[arg(long, value_delimiter = ',', default_value = "1,2", value_name = "N")]
+    threads: Vec<u16>,
+    /// Launches of each engine; kernels that take little time are launched more often
+    #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// What is measured: time, or processor time of all threads, which suits a machine that others use
+    #[arg(long, default_value = "wall")]
+    clock: Clock,
+    /// The compiling engine's code
+    #[arg(long)]
+    level: Option<Level>,
+    /// Leave the interpreter out
+    #[arg(long)]
+    no_interp: bool,
+    /// Leave PoCL out
+    #[arg(long)]
+    no_pocl: bool,
+    /// Leave memory, loops and small launches out
+    #[arg(long)]
+    no_more: bool,
+    /// Print JSON: all times of all rounds
+    #[arg(long, conflicts_with = "markdown")]
+    json: bool,
+    /// Print Markdown tables
+    #[arg(long)]
+    markdown: bool,
 }
 
-/// What a tool does.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Work {
-    Disassemble,
-    Assemble,
-    InProcess,
+/// Kernels.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Set {
+    /// Those of the peer's benchmark, with its sizes.
+    Peer,
 }
 
-/// One line of the table.
-struct Row {
-    work: Work,
-    tool: String,
-    /// Whether it is a peer to compare with.
-    peer: bool,
-    usage: Usage,
-    /// Bytes of the input file and of the output.
-    files: u64,
+impl Set {
+    fn cases(self) -> &'static [Case] {
+        match self {
+            Set::Peer => cases::PEER,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Set::Peer => "peer",
+        }
+    }
+}
+
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Clock {
+    /// Time.
+    Wall,
+    /// Processor time of the process's threads.
+    Cpu,
+}
+
+impl Clock {
+    fn now(self) -> f64 {
+        let time = clock_gettime(match self {
+            Clock::Wall => ClockId::Monotonic,
+            Clock::Cpu => ClockId::ProcessCPUTime,
+        });
+        time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Clock::Wall => "wall",
+            Clock::Cpu => "cpu",
+        }
+    }
+}
+
+/// What code the compiling engine makes.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Level {
+    /// AVX-512.
+    Avx512,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Level::Avx512 => "avx512",
+        }
+    }
+}
+
+/// The first of the folders that has the file.
+fn find(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
+    let paths = folders.iter().map(|folder| folder.join(name));
+    paths.into_iter().find(|path| path.is_file())
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        n if n % 2 == 0 => (values[n / 2 - 1] + values[n / 2]) / 2.0,
+        n => values[n / 2],
+    }
+}
+
+/// A folder of this process that goes away.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Scratch> {
+        let path = std::env::temp_dir().join(format!("gcn-bench-{}", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left is in the system's folder of such files.
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Measures and prints.
 ///
 /// # Errors
-/// When a target is unknown, or a tool that is there fails.
+/// When a kernel is missing, cannot be built or run. Without PoCL the rest is measured; that is said.
 pub fn run(options: &Options, root: &Path) -> Result<()> {
-    let gcn = match &options.gcn {
-        Some(path) => path.clone(),
-        None => build_gcn(root)?,
-    };
-    let llvm_mc = llvm::find();
-    if let Err(why) = &llvm_mc {
-        eprintln!("no comparison with LLVM: {why}");
+    let scratch = Scratch::new()?;
+    let mut sources = Vec::new();
+    if let Some(folder) = &options.kernels {
+        sources.push(std::path::absolute(folder)?);
     }
-    let scratch = tool::Scratch::new()?;
-    let mut json = Vec::new();
-    for target in &options.targets {
-        let generation = Generation::of_target(target)
-            .filter(|generation| generation.llvm_disassembles())
-            .with_context(|| format!("{target} is no gfx8 or gfx9 target"))?;
-        let llvm = llvm_mc
-            .as_ref()
-            .ok()
-            .map(|program| Llvm::new(program, &scratch));
-        let inputs = match &options.raw {
-            Some(path) => vec![given(path, target)?],
-            None => {
-                let mut inputs = vec![generated(target, generation, options, llvm.as_ref())?];
-                inputs.extend(kernels(root, target, options.count)?);
-                inputs
-            }
-        };
-        for mut input in inputs {
-            let bench = Bench {
-                gcn: &gcn,
-                llvm_mc: llvm_mc.as_deref().ok(),
-                dir: scratch.dir(),
-                runs: options.runs,
-            };
-            let (rows, notes) = bench.measure(&mut input)?;
-            if options.json {
-                json.push(as_json(&input, &rows));
-            } else {
-                print!("{}", table(&input, &rows));
-            }
-            for note in notes {
-                eprintln!("{note}");
-            }
+    sources.extend(["testdata/bench", "testdata/kernels"].map(|f| root.join(f)));
+    objects(options, &sources, &scratch.0)?;
+    let named = |name: &String| options.set.cases().iter().any(|case| case.name == name);
+    if let Some(name) = options.only.iter().find(|name| !named(name)) {
+        let names: Vec<&str> = options.set.cases().iter().map(|case| case.name).collect();
+        bail!("no kernel {name}; there are {}", names.join(", "));
+    }
+    let mut report = report::Report::new(options.set.name(), &options.target, options.clock);
+    for &threads in &options.threads {
+        let begun = std::time::Instant::now();
+        let lines = measure(options, "kernels", threads, &sources, &scratch.0)?;
+        report.add(lines);
+        eprintln!("{threads} threads: {:.0} s", begun.elapsed().as_secs_f64());
+    }
+    if !options.no_more {
+        for &threads in &options.threads {
+            report.add(measure(options, "loops", threads, &sources, &scratch.0)?);
         }
+        let most = options.threads.iter().copied().max().unwrap_or(1);
+        report.add(measure(options, "memory", most, &sources, &scratch.0)?);
     }
-    if options.json {
-        println!("{}", serde_json::Value::Array(json));
+    match (options.json, options.markdown) {
+        (true, _) => println!("{}", report.json()),
+        (_, true) => print!("{}", report.text(true)),
+        _ => print!("{}", report.text(false)),
     }
     Ok(())
 }
 
-fn given(path: &Path, target: &str) -> Result<Input> {
-    let bytes = fs::read(path).with_context(|| format!("{}", path.display()))?;
-    input(path.display().to_string(), target, bytes)
-}
-
-/// Counts the instructions and keeps whole dwords.
-fn input(name: String, target: &str, mut bytes: Vec<u8>) -> Result<Input> {
-    bytes.truncate(bytes.len() / 4 * 4);
-    let known = Target::parse(target).with_context(|| format!("{target} is no target"))?;
-    let instructions = decode_all(known, &bytes);
-    Ok(Input {
-        name,
-        target: target.to_owned(),
-        bytes,
-        instructions,
-        text: String::new(),
-    })
-}
-
-/// Instructions with random fields of the scalar and vector ALU formats, in random order. With LLVM, those alone that it
-/// disassembles to text which it assembles to the same bytes, so that all tools do the same work.
-fn generated(
-    target: &str,
-    generation: Generation,
-    options: &Options,
-    llvm: Option<&Llvm>,
-) -> Result<Input> {
-    let known = Target::parse(target).with_context(|| format!("{target} is no target"))?;
-    let names = [
-        "SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "VOP1", "VOP2", "VOPC", "VOP3",
-    ];
-    let mut opcodes: Vec<(&'static Encoding, u16)> = names
-        .iter()
-        .filter_map(|name| formats::find(name))
-        .flat_map(|format| format.encodings)
-        .filter(|encoding| encoding.generations.contains(&generation))
-        .flat_map(|encoding| {
-            (encoding.opcodes.0..=encoding.opcodes.1).map(move |op| (encoding, op))
-        })
-        .collect();
-    let mut kept: Vec<Sample> = Vec::new();
-    let mut block = 0;
-    while kept.len() < options.count {
-        let filling = Filling::Random { block, count: 64 };
-        let samples: Vec<Sample> = opcodes
-            .iter()
-            .flat_map(|&(encoding, op)| {
-                generate::samples(encoding, generation, op, filling, options.seed)
-            })
-            .collect();
-        let before = kept.len();
-        match llvm {
-            Some(llvm) => {
-                let units = assemble_lines(llvm, target, llvm.disassemble(target, &samples)?)?;
-                kept.extend(
-                    samples
-                        .into_iter()
-                        .zip(units)
-                        .filter_map(|(sample, lines)| {
-                            let bytes: Vec<u8> = sample.bytes().collect();
-                            let [line] = lines.as_slice() else {
-                                return None;
-                            };
-                            (line.llvm.as_ref() == Ok(&bytes)).then_some(sample)
-                        }),
-                );
-            }
-            None => kept.extend(
-                samples
-                    .into_iter()
-                    .filter(|sample| is_instruction(known, sample)),
-            ),
-        }
-        ensure!(
-            kept.len() > before,
-            "no instruction of {target} is accepted"
-        );
-        if block == 0 {
-            // Opcodes that are none are not tried again.
-            opcodes.retain(|&(encoding, op)| {
-                kept.iter()
-                    .any(|sample| sample.encoding == encoding.name && sample.opcode == op)
-            });
-        }
-        block += 1;
+/// Puts the objects of all kernels into a folder: compiled if there is a compiler, otherwise those that are committed.
+fn objects(options: &Options, sources: &[PathBuf], folder: &Path) -> Result<()> {
+    let mut files: Vec<&str> = options.set.cases().iter().map(|case| case.file).collect();
+    // What small launches are measured with.
+    files.push("vadd");
+    files.sort_unstable();
+    files.dedup();
+    let compiler = fixtures::check_compiler();
+    if let Err(why) = &compiler {
+        eprintln!("the committed objects are measured: {why:#}");
     }
-    let mut rng = Rng::new(&[options.seed]);
-    for at in (1..kept.len()).rev() {
-        kept.swap(at, rng.below(at as u64 + 1) as usize);
-    }
-    // What this program does not know cannot be measured. It should be nothing.
-    let known_to_llvm = kept.len();
-    kept.retain(|sample| is_instruction(known, sample));
-    let missing = known_to_llvm - kept.len();
-    if missing > 0 {
-        eprintln!(
-            "{missing} of {known_to_llvm} generated instructions are left out: gcn does not decode them"
-        );
-    }
-    let bytes = kept.iter().flat_map(Sample::bytes).collect();
-    let mut input = input("random SOP and VOP instructions".to_owned(), target, bytes)?;
-    input.instructions = kept.len();
-    Ok(input)
-}
-
-fn is_instruction(target: Target, sample: &Sample) -> bool {
-    let bytes: Vec<u8> = sample.bytes().collect();
-    gcn_isa::decode(target, &bytes).is_some_and(|insn| insn.len as usize == bytes.len())
-}
-
-/// The code of the compiled kernels in the test data, over and over.
-fn kernels(root: &Path, target: &str, count: usize) -> Result<Option<Input>> {
-    let mut paths = Vec::new();
-    let Ok(folder) = fs::read_dir(root.join("testdata/kernels")) else {
-        return Ok(None);
-    };
-    for entry in folder {
-        let path = entry?.path();
-        if path.to_string_lossy().ends_with(&format!("-{target}.co")) {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    let mut once = Vec::new();
-    for path in &paths {
-        let object =
-            CodeObject::parse(&fs::read(path)?).with_context(|| format!("{}", path.display()))?;
-        for (index, section) in object.sections.iter().enumerate() {
-            if section.name == ".text" {
-                once.extend_from_slice(object.section_data(index));
-            }
-        }
-    }
-    let one = input(String::new(), target, once)?;
-    if one.instructions == 0 {
-        return Ok(None);
-    }
-    let times = count.div_ceil(one.instructions);
-    let name = format!("{} kernels, {times} times", paths.len());
-    let mut input = input(name, target, one.bytes.repeat(times))?;
-    input.instructions = one.instructions * times;
-    Ok(Some(input))
-}
-
-/// Decodes everything, as a program does that decodes much: with the target's tables at hand; the
-/// number of instructions, words that are none among them.
-fn decode_all(target: Target, bytes: &[u8]) -> usize {
-    let decoder = Decoder::new(target);
-    let (mut rest, mut count) = (bytes, 0);
-    let mut sum = 0;
-    while rest.len() >= 4 {
-        let len = match decoder.decode(rest) {
-            Some(insn) => {
-                // What a reader of it looks at, so that none of it is left out.
-                sum ^= insn.bits ^ insn.literal as u64 ^ insn.row as *const Inst as usize as u64;
-                insn.len as usize
-            }
-            None => 4,
-        };
-        rest = rest.get(len..).unwrap_or_default();
-        count += 1;
-    }
-    black_box(sum);
-    count
-}
-
-/// Decodes and prints everything, as a program does that prints much: by plans, into a text that
-/// is used again.
-fn print_all(target: Target, bytes: &[u8]) -> usize {
-    let mut plans = Plans::new(target, Style::LLVM);
-    let mut out = Text::new();
-    let (mut at, mut written) = (0, 0);
-    while at + 4 <= bytes.len() {
-        at += match &gcn_isa::decode(target, &bytes[at..]) {
-            Some(insn) => {
-                plans.print(insn, None, &mut out);
-                insn.len as usize
-            }
-            None => 4,
-        };
-        out.push('\n');
-        if out.len() >= 1 << 17 {
-            written += black_box(&out).len();
-            out.clear();
-        }
-    }
-    written + black_box(out).len()
-}
-
-/// Decodes and prints everything by the simple function.
-fn print_simply(target: Target, bytes: &[u8]) -> usize {
-    let mut out = String::with_capacity(8 * bytes.len());
-    let mut at = 0;
-    while at + 4 <= bytes.len() {
-        at += match gcn_isa::decode(target, &bytes[at..]) {
-            Some(insn) => {
-                print(&insn, &Style::LLVM, &mut out);
-                insn.len as usize
-            }
-            None => 4,
-        };
-        out.push('\n');
-    }
-    black_box(out).len()
-}
-
-struct Bench<'a> {
-    gcn: &'a Path,
-    llvm_mc: Option<&'a Path>,
-    dir: &'a Path,
-    runs: u16,
-}
-
-impl Bench<'_> {
-    fn measure(&self, input: &mut Input) -> Result<(Vec<Row>, Vec<String>)> {
-        let (mut rows, mut notes) = (Vec::new(), Vec::new());
-        let path = |name: &str| self.dir.join(name).to_string_lossy().into_owned();
-        let (raw, text, out) = (path("bench.bin"), path("bench.s"), path("bench.out"));
-        let (hex, object) = (path("bench.hex"), path("bench.o"));
-        let mcpu = format!("--mcpu={}", input.target);
-        let arch = input.target.clone();
-        fs::write(&raw, &input.bytes)?;
-
-        if let Some(llvm_mc) = self.llvm_mc {
-            let mut lines = String::with_capacity(input.bytes.len() * 5);
-            for word in input.bytes.chunks(4) {
-                for byte in word {
-                    let _ = write!(lines, "0x{byte:02x} ");
-                }
-                lines.push('\n');
-            }
-            fs::write(&hex, lines)?;
-            let tools = Tools::of(llvm_mc, &input.target);
-            tools.wrap(&raw, &object)?;
-            rows.push(self.row(
-                Work::Disassemble,
-                "llvm-objdump -d",
-                true,
-                tools.objdump(),
-                &tools.dumping(&object),
-                &object,
-                &out,
-            )?);
-            let args = ["-disassemble", "-arch=amdgcn", &mcpu, &hex];
-            rows.push(self.row(
-                Work::Disassemble,
-                "llvm-mc -disassemble",
-                true,
-                llvm_mc,
-                &args,
-                &hex,
-                &out,
-            )?);
-            input.text = fs::read_to_string(&out)?;
-            input.text = input
-                .text
-                .lines()
-                .map(str::trim)
-                .filter(|line| *line != ".text")
-                .fold(String::with_capacity(input.text.len()), |mut text, line| {
-                    text.push_str(line);
-                    text.push('\n');
-                    text
-                });
-        }
-        let dis_threads = self.threads("dis");
-        for (name, plain) in [
-            ("gcn dis --raw --plain", true),
-            ("gcn dis --raw, labels", false),
-        ] {
-            for threads in dis_threads {
-                let mut args = vec!["dis", "--raw", "--arch", &arch];
-                args.extend(plain.then_some("--plain"));
-                args.extend(threads.iter().flat_map(|n| ["--threads", n]));
-                args.extend([raw.as_str(), "-o", &out]);
-                rows.push(self.row(
-                    Work::Disassemble,
-                    &named(name, *threads),
-                    false,
-                    self.gcn,
-                    &args,
-                    &raw,
-                    &out,
-                )?);
-                if plain {
-                    let ours = fs::read_to_string(&out)?;
-                    if input.text.is_empty() {
-                        input.text = ours;
-                    } else {
-                        let differ = ours.lines().zip(input.text.lines()).filter(|(a, b)| a != b);
-                        let differ: Vec<_> = differ.collect();
-                        if let Some((a, b)) = differ.first() {
-                            notes.push(format!(
-                                "{} lines differ from LLVM's, first `{a}`, not `{b}`",
-                                differ.len()
-                            ));
-                        }
-                    }
-                }
-            }
-        }
-
-        fs::write(&text, &input.text)?;
-        if let Some(llvm_mc) = self.llvm_mc {
-            let tools = Tools::of(llvm_mc, &input.target);
-            rows.push(self.row(
-                Work::Assemble,
-                "llvm-mc -filetype=obj",
-                true,
-                tools.mc(),
-                &tools.assembling(&text, &out),
-                &text,
-                &out,
-            )?);
-        }
-        for threads in self.threads("asm") {
-            // LLVM takes an interpolation of two SGPRs, which breaks a rule.
-            let mut args = vec!["asm", "--raw", "--permissive", "--arch", &arch];
-            args.extend(threads.iter().flat_map(|n| ["--threads", n]));
-            args.extend([text.as_str(), "-o", &out]);
-            rows.push(self.row(
-                Work::Assemble,
-                &named("gcn asm --raw", *threads),
-                false,
-                self.gcn,
-                &args,
-                &text,
-                &out,
-            )?);
-            if fs::read(&out)? != input.bytes {
-                notes.push("gcn asm gives other bytes than the input's".to_owned());
-            }
-        }
-
-        let target = Target::parse(&input.target).context("a known target")?;
-        type Pass = fn(Target, &[u8]) -> usize;
-        for (name, pass) in [
-            ("decode", decode_all as Pass),
-            ("decode and print", print_all),
-            ("decode and print, simply", print_simply),
-        ] {
-            // Each pass is short, and once is to warm the caches.
-            black_box(pass(target, black_box(&input.bytes)));
-            let mut times: Vec<f64> = (0..self.runs.max(5) * 5)
-                .map(|_| {
-                    let start = Instant::now();
-                    black_box(pass(target, black_box(&input.bytes)));
-                    start.elapsed().as_secs_f64()
-                })
-                .collect();
-            let wall = median(&mut times);
-            let usage = Usage {
-                wall,
-                cpu: wall,
-                peak: 0,
-            };
-            rows.push(Row {
-                work: Work::InProcess,
-                tool: name.to_owned(),
-                peer: false,
-                usage,
-                files: 0,
-            });
-        }
-        Ok((rows, notes))
-    }
-
-    /// The median of some runs, with one before them to warm the file cache.
-    #[allow(clippy::too_many_arguments)]
-    fn row(
-        &self,
-        work: Work,
-        tool: &str,
-        peer: bool,
-        program: &Path,
-        args: &[&str],
-        read: &str,
-        written: &str,
-    ) -> Result<Row> {
-        let stdout = self.dir.join("bench.stdout");
-        let to_stdout = !args.contains(&"-o");
-        let mut all = Vec::new();
-        for _ in 0..=self.runs {
-            all.push(measure::run(
-                program,
-                args,
-                if to_stdout {
-                    Path::new(written)
-                } else {
-                    &stdout
-                },
-            )?);
-        }
-        let pick = |of: fn(&Usage) -> f64| {
-            let mut values: Vec<f64> = all[1..].iter().map(of).collect();
-            median(&mut values)
-        };
-        let usage = Usage {
-            wall: pick(|u| u.wall),
-            cpu: pick(|u| u.cpu),
-            peak: pick(|u| u.peak as f64) as u64,
-        };
-        let size = |path: &str| fs::metadata(path).map_or(0, |m| m.len());
-        Ok(Row {
-            work,
-            tool: tool.to_owned(),
-            peer,
-            usage,
-            files: size(read) + size(written),
-        })
-    }
-
-    /// The thread counts to run a subcommand with; without the option, its own way.
-    fn threads(&self, subcommand: &str) -> &'static [Option<&'static str>] {
-        let help = Command::new(self.gcn).args([subcommand, "--help"]).output();
-        let known =
-            help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--threads"));
-        if known {
-            &[Some("1"), Some("2")]
+    for file in files {
+        let object = format!("{file}-{}.co", options.target);
+        if compiler.is_ok() {
+            let name = format!("{file}.cl");
+            let source = find(sources, &name).with_context(|| format!("no {name}"))?;
+            let dir = source.parent().context("it is in a folder")?;
+            fixtures::compile(dir, file, &options.target, "co", &[], folder)?;
         } else {
-            &[None]
+            let path = find(sources, &object);
+            let path = path.with_context(|| format!("no {object}, and no compiler"))?;
+            fs::copy(path, folder.join(object))?;
         }
     }
+    Ok(())
 }
 
-fn named(name: &str, threads: Option<&str>) -> String {
-    match threads {
-        Some(n) => format!("{name}, threads {n}"),
-        None => name.to_owned(),
+/// Runs a process that measures; what it prints, a JSON value a line.
+fn measure(
+    options: &Options,
+    what: &str,
+    threads: u16,
+    sources: &[PathBuf],
+    objects: &Path,
+) -> Result<Vec<Json>> {
+    let mut args: Vec<OsString> = ["bench-child", "--what", what, "--set", options.set.name()]
+        .map(OsString::from)
+        .to_vec();
+    let mut arg = |name: &str, value: &dyn AsRef<std::ffi::OsStr>| {
+        args.extend([OsString::from(name), value.as_ref().to_owned()]);
+    };
+    arg("--target", &options.target);
+    arg("--objects", &objects);
+    sources.iter().for_each(|s| arg("--sources", s));
+    if !options.only.is_empty() {
+        arg("--only", &options.only.join(","));
     }
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
-}
-
-/// The ratios of the peers' times to a row's, processor and wall, in the order of the peers.
-fn ratios<'a>(row: &'a Row, rows: &'a [Row]) -> impl Iterator<Item = (&'a str, f64, f64)> {
-    let peers = rows
-        .iter()
-        .filter(|peer| peer.peer && !row.peer && peer.work == row.work);
-    peers.map(|peer| {
-        let cpu = peer.usage.cpu / row.usage.cpu;
-        (peer.tool.as_str(), cpu, peer.usage.wall / row.usage.wall)
-    })
-}
-
-const MEGA: f64 = 1e6;
-
-fn table(input: &Input, rows: &[Row]) -> String {
-    let mut text = format!(
-        "{} on {}: {} instructions, {} bytes\n{:<34}{:>9}{:>9}{:>12}{:>10}{:>15}  peer's time / this, processor (wall)\n",
-        input.name,
-        input.target,
-        input.instructions,
-        input.bytes.len(),
-        "",
-        "cpu ms",
-        "wall ms",
-        "M insn/s",
-        "peak MB",
-        "- files MB",
-    );
-    let mut last = Work::Disassemble;
-    for row in rows {
-        if row.work != last {
-            text.push('\n');
-            last = row.work;
-        }
-        let Usage { wall, cpu, peak } = row.usage;
-        let rate = input.instructions as f64 / wall / MEGA;
-        let _ = write!(
-            text,
-            "{:<34}{:>9.1}{:>9.1}{rate:>12.2}",
-            row.tool,
-            cpu * 1e3,
-            wall * 1e3
-        );
-        if peak > 0 {
-            let beyond = peak as f64 - row.files as f64;
-            let _ = write!(text, "{:>10.1}{:>15.1}", peak as f64 / MEGA, beyond / MEGA);
-        }
-        for (peer, cpu, wall) in ratios(row, rows) {
-            let _ = write!(text, "  {peer} {cpu:.1} ({wall:.1})");
-        }
-        text.push('\n');
+    arg("--threads", &threads.to_string());
+    arg("--rounds", &options.rounds.to_string());
+    arg("--clock", &options.clock.name());
+    if let Some(level) = options.level {
+        arg("--level", &level.name());
     }
-    text.push('\n');
-    text
-}
-
-fn as_json(input: &Input, rows: &[Row]) -> serde_json::Value {
-    let rows: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            let ratios: Vec<_> = ratios(row, rows)
-                .map(|(peer, cpu, wall)| serde_json::json!({ "peer": peer, "cpu": cpu, "wall": wall }))
-                .collect();
-            serde_json::json!({
-                "work": match row.work {
-                    Work::Disassemble => "disassemble",
-                    Work::Assemble => "assemble",
-                    Work::InProcess => "in process",
-                },
-                "tool": row.tool,
-                "cpu_s": row.usage.cpu,
-                "wall_s": row.usage.wall,
-                "instructions_per_s": input.instructions as f64 / row.usage.wall,
-                "peak_bytes": row.usage.peak,
-                "file_bytes": row.files,
-                "ratios": ratios,
-            })
-        })
-        .collect();
-    serde_json::json!({
-        "input": input.name,
-        "target": input.target,
-        "instructions": input.instructions,
-        "bytes": input.bytes.len(),
-        "rows": rows,
-    })
+    args.extend(options.no_interp.then(|| "--no-interp".into()));
+    args.extend(options.no_pocl.then(|| "--no-pocl".into()));
+    // PoCL keeps what it has compiled. A folder of its own makes it compile everything once, in the first process.
+    let kept = objects.join("pocl");
+    fs::create_dir_all(&kept)?;
+    let mut process = Command::new(std::env::current_exe()?)
+        .args(args)
+        .env("POCL_MAX_PTHREAD_COUNT", threads.to_string())
+        .env("POCL_CACHE_DIR", &kept)
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut lines = Vec::new();
+    let shown = std::io::stderr().is_terminal();
+    for line in BufReader::new(process.stdout.take().context("its output")?).lines() {
+        let value: Json = serde_json::from_str(&line?)?;
+        if shown && let Some(name) = value["kernel"].as_str() {
+            eprint!("\r\x1b[K{name}");
+            std::io::stderr().flush()?;
+        }
+        if let Some(why) = value["no_pocl"].as_str().filter(|_| !options.no_pocl) {
+            eprintln!("NO COMPARISON WITH PoCL: {why}");
+        }
+        lines.push(value);
+    }
+    if shown {
+        eprint!("\r\x1b[K");
+    }
+    ensure!(process.wait()?.success(), "measuring {what} failed");
+    Ok(lines)
 }

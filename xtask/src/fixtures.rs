@@ -1,4 +1,5 @@
-//! `cargo xtask fixtures`: the OpenCL kernels of `testdata/kernels`, compiled for every tested target.
+//! `cargo xtask fixtures`: the OpenCL kernels of `testdata/kernels`, compiled for every tested target, and those of
+//! `testdata/bench`, compiled for the target that is measured.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,10 +10,13 @@ use anyhow::{Context, Result, bail, ensure};
 
 const CLANG: &str = "clang-14";
 const BUILTINS: &str = "/usr/lib/clc/amdgcn--amdhsa.bc";
+/// The target that `cargo xtask bench` measures.
+pub const BENCH: &str = "gfx900";
 pub const TARGETS: [&str; 5] = ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"];
 
 /// Compiles each `testdata/kernels/<name>.cl` under `root` into `<name>-<target>.co` (a code object) and
-/// `<name>-<target>.s` (the compiler's assembly), overwriting what is there.
+/// `<name>-<target>.s` (the compiler's assembly), overwriting what is there; and `testdata/bench/<name>.cl` into a code object
+/// for [`BENCH`].
 ///
 /// # Errors
 /// When clang-14 or libclc's builtins are missing, a kernel does not compile, or no kernel is found.
@@ -25,6 +29,11 @@ pub fn run(root: &Path) -> Result<()> {
             compile(&dir, kernel, target, "co", &[], &dir)?;
             compile(&dir, kernel, target, "s", &["-S"], &dir)?;
         }
+    }
+    let bench = root.join("testdata/bench");
+    for kernel in self::kernels(&bench)? {
+        // Nobody reads their names.
+        compile(&bench, &kernel, BENCH, "co", &["-Wl,-s"], &bench)?;
     }
     println!(
         "{} kernels for {} targets in {}",

@@ -1,8 +1,9 @@
 //! Chores of this repository that need outside tools: differential runs against LLVM and the compiled test kernels.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod bench;
+mod bench_text;
 mod clang;
 mod corpus;
 mod diff;
@@ -37,8 +38,13 @@ struct Cli {
 enum Task {
     /// Compare `gcn dis` and `gcn asm` with llvm-mc on generated instruction words
     Diff(diff::Options),
-    /// Time and memory of `gcn dis` and `gcn asm` beside LLVM's tools
+    /// Time of OpenCL kernels on the interpreter, on the compiling engine and on PoCL
     Bench(bench::Options),
+    /// Measure in a process of its own
+    #[command(hide = true)]
+    BenchChild(bench::ChildOptions),
+    /// Time and memory of `gcn dis` and `gcn asm` beside LLVM's tools
+    BenchText(bench_text::Options),
     /// Run a program and print its wall seconds, processor seconds and peak bytes
     #[command(hide = true)]
     Measure(measure::Options),
@@ -56,7 +62,7 @@ enum Task {
     Libraries(libraries::Options),
     /// LLVM's own tests, llvm/test/MC/AMDGPU and llvm/test/MC/Disassembler/AMDGPU, through our assembler and disassembler
     Mc(mc::Options),
-    /// Compile testdata/kernels/*.cl with clang-14 for every tested target
+    /// Compile testdata/kernels/*.cl with clang-14 for every tested target, and testdata/bench/*.cl for the measured one
     Fixtures,
     /// Write testdata/vectors: bytes and text that llvm-mc 14 agrees with itself on
     Vectors,
@@ -97,6 +103,8 @@ fn main() -> ExitCode {
         Task::Libraries(options) => libraries::run(&options, &repo_root()),
         Task::Kernels(options) => kernels::run(&options, &repo_root()),
         Task::Bench(options) => bench::run(&options, &repo_root()).map(|()| true),
+        Task::BenchChild(options) => bench::child(&options),
+        Task::BenchText(options) => bench_text::run(&options, &repo_root()).map(|()| true),
         Task::Measure(options) => measure::child(&options),
         Task::Seeds => seeds::run(&repo_root()).map(|()| true),
         Task::Fixtures => fixtures::run(&repo_root()).map(|()| true),

@@ -2,7 +2,7 @@
 
 use crate::global::Global;
 use crate::mem::{self, Fault, Memory};
-use crate::wave::{Lds, WaveState};
+use crate::wave::{LANES, Lds, WaveState};
 use gcn_isa::Target;
 use gcn_isa::decode::{Insn, decode};
 use std::fmt;
@@ -67,6 +67,49 @@ pub struct Machine<'a> {
     pub global: &'a Global,
     /// On gfx7 and gfx8: the guest address that the offset in FLAT_SCRATCH counts from (SH_HIDDEN_PRIVATE_BASE_VMID).
     pub hidden_private_base: u64,
+}
+
+/// What the values of 16 lanes (0 to 15, 16 to 31, 32 to 47 and 48 to 63) have in common, whatever lanes are on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Pattern {
+    /// Nothing.
+    #[default]
+    Any,
+    /// They are the same; those of other 16 lanes may be others.
+    Same,
+    /// Each is by 1 greater than the one before it, modulo 2³².
+    Consecutive,
+}
+
+impl Pattern {
+    /// The pattern of a VGPR.
+    pub fn of(values: &[u32; LANES]) -> Pattern {
+        let steps = |step: u32| {
+            let mut slices = values.chunks_exact(16);
+            slices.all(|s| s.windows(2).all(|w| w[1] == w[0].wrapping_add(step)))
+        };
+        match () {
+            () if steps(1) => Pattern::Consecutive,
+            () if steps(0) => Pattern::Same,
+            () => Pattern::Any,
+        }
+    }
+}
+
+/// What is known of v0, v1 and v2 of a wave that is about to run its first instruction. The other VGPRs are 0.
+///
+/// It is found out once for the waves of a dispatch. Waves with lanes that never were on have zeros there, so the last
+/// wave of a workgroup of, say, 100 work-items has no pattern in its v0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct EntryVgprs(pub [Pattern; 3]);
+
+impl EntryVgprs {
+    /// Of a wave that has not run yet.
+    pub fn of(wave: &WaveState) -> EntryVgprs {
+        EntryVgprs(std::array::from_fn(|n| {
+            wave.vgprs.get(n).map_or(Pattern::Any, Pattern::of)
+        }))
+    }
 }
 
 /// What went wrong.

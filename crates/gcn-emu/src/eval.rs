@@ -317,7 +317,7 @@ fn hold_overflow<const N: usize>(
 }
 
 /// What an atomic stores, from the old value, its data and its second operand.
-pub(crate) fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mode: u32) -> u64 {
+pub fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mode: u32) -> u64 {
     let mask = width_mask(ty);
     let bits = ty.bits();
     let float = ty.is_float();

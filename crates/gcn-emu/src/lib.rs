@@ -26,4 +26,5 @@ pub mod mem;
 pub mod operands;
 pub mod snippet;
 mod typed;
+mod vgprs;
 pub mod wave;

@@ -1,6 +1,7 @@
 //! The state of one wave.
 
 use crate::export::Exports;
+pub use crate::vgprs::Vgprs;
 use gcn_isa::operand::{EXEC, M0, VCC};
 use gcn_isa::target::Gen;
 
@@ -128,7 +129,7 @@ pub struct WaveState {
     /// asked for.
     pub sgprs: [u32; 128],
     /// The VGPRs the wave has, at most 256. One beyond reads as v0; writes to it are dropped.
-    pub vgprs: Vec<[u32; LANES]>,
+    pub vgprs: Vgprs,
     /// STATUS.SCC.
     pub scc: bool,
     /// The MODE register.
@@ -169,7 +170,7 @@ impl WaveState {
         sgprs[EXEC as usize + 1] = !0;
         WaveState {
             sgprs,
-            vgprs: vec![[0; LANES]; vgprs.clamp(1, 256)],
+            vgprs: Vgprs::new(vgprs.clamp(1, 256)),
             scc: false,
             mode: MODE,
             status: 0,

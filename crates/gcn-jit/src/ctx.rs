@@ -28,6 +28,8 @@ pub struct Ctx {
     /// Addresses on their way to a helper, and what it read or is to write.
     pub addresses: [Line; 2],
     pub data: [Line; 16],
+    /// All lanes' operands of what a helper does for all of them at once.
+    pub stage: [[u32; 64]; 8],
     pub wave: *mut WaveState,
     pub vgprs: *mut u32,
     /// Host address less guest address in the linear part.
@@ -45,6 +47,7 @@ pub struct Ctx {
     pub interpret: usize,
     pub load: usize,
     pub store: usize,
+    pub whole: usize,
     /// Opaque: what helpers need.
     pub host: usize,
     pub rsp: u64,

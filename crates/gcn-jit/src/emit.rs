@@ -53,6 +53,8 @@ mod mem;
 mod ops;
 mod regs;
 mod scalar;
+mod slice;
+mod whole;
 
 fn sgpr_home(code: u8) -> Mem {
     mem(
@@ -61,15 +63,15 @@ fn sgpr_home(code: u8) -> Mem {
     )
 }
 
-fn vgpr_home(n: u16, slice: u8) -> Mem {
-    mem(VGPRS, (n as i32 - VGPR_BIAS) * 256 + 64 * slice as i32)
-}
-
 /// A unit's code.
 pub struct Emitted {
     pub code: Vec<u8>,
-    /// Where the trampoline, and each chunk's code, begins.
+    /// Where each chunk's code begins for a wave that has been in the unit since it came to it, while host registers
+    /// hold nothing of its: behind a barrier, or after the interpreter has run a chunk.
     pub starts: Vec<usize>,
+    /// Where each chunk's code begins for a wave that comes from outside the unit, of which nothing is known. Not used
+    /// of units for waves that start ([`Setting::entry`](crate::lower::Setting::entry)).
+    pub outside: Vec<usize>,
 }
 
 /// Where AVX2 code has its registers: those that it has none for are where they would be saved.
@@ -164,6 +166,7 @@ pub fn emit(unit: &Unit, mode: u32, level: Level) -> Option<Emitted> {
     a.finish();
     Some(Emitted {
         code: a.buf,
+        outside: starts.clone(),
         starts,
     })
 }
@@ -398,6 +401,7 @@ impl Emit<'_> {
         for &(address, _, value) in &c.rows {
             roots.extend([address, value]);
         }
+        roots.extend(c.whole.iter().flat_map(|w| &w.inputs));
         if let Tail::Branch { when, .. } = c.tail {
             roots.push(when);
         }
@@ -546,6 +550,9 @@ impl Emit<'_> {
         }
         for &g in &c.guards {
             uses[g as usize].push(end);
+        }
+        for &id in c.whole.iter().flat_map(|w| &w.inputs) {
+            uses[id as usize].push(end);
         }
         for &(address, _, value) in &c.rows {
             uses[address as usize].push(end);
@@ -727,9 +734,13 @@ impl Emit<'_> {
         let vectors = !self.ops.is_empty()
             || !c.rows.is_empty()
             || c.store.is_some()
+            || c.whole.is_some()
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
         if vectors {
             self.slices(&used);
+        }
+        if let Some(w) = &c.whole {
+            self.call_whole(w);
         }
         for (at, &used) in used.iter().enumerate() {
             if used && self.late[at] && c.graph[at].op != I::Ballot {
@@ -738,7 +749,8 @@ impl Emit<'_> {
         }
         // Nothing fails from here on.
         for slice in 0..4 {
-            self.commit_pinned(slice);
+            self.slice = slice;
+            self.commit_pinned();
         }
         if let Some(key) = c.fp.filter(|&k| k != self.default) {
             let _ = key;

@@ -14,6 +14,7 @@ mod emit;
 mod ir;
 mod level;
 mod lower;
+mod whole;
 
 pub use level::Level;
 
@@ -324,6 +325,7 @@ impl Jit {
         ctx.interpret = interpret as *const () as usize;
         ctx.load = load as *const () as usize;
         ctx.store = store as *const () as usize;
+        ctx.whole = whole::whole as *const () as usize;
         Jit {
             interp: Interp::new(),
             units: Vec::new(),
@@ -360,6 +362,7 @@ impl Jit {
             vgprs,
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
+            entry: None,
             sgprs: wave.sgprs,
             facts,
             fetch: &|pc| fetch(machine, pc),
@@ -383,7 +386,7 @@ impl Jit {
         };
         let number = self.units.len() as u32;
         let mut chunks = Vec::with_capacity(unit.chunks.len());
-        for (c, &at) in unit.chunks.iter().zip(&emitted.starts) {
+        for (c, &at) in unit.chunks.iter().zip(&emitted.outside) {
             chunks.push((c.start, c.end, at, c.insns));
             self.stats.insns += c.insns as u64;
             if !matches!(c.tail, lower::Tail::Leave) {
@@ -469,6 +472,10 @@ impl Engine for Jit {
 impl Jit {
     fn go(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
         let begun = *fuel;
+        // Who steps looks on: at registers that nothing reads any more, and at each store.
+        if begun == 1 {
+            return self.one(wave, machine, fuel).unwrap_or(Stop::Limit);
+        }
         let seen = self.recorded;
         let recorded = seen.unwrap_or_else(|| gcn_emu::exceptions::visible(machine));
         self.recorded = Some(recorded);
@@ -553,6 +560,23 @@ impl Jit {
             let stop = host.stop.take();
             let (start, end, ..) = compiled.chunks[(why >> 8) as usize];
             let start = start & !3;
+            if let Some((other, lds)) = &before
+                && why & 0xff == emit::EXIT_RESTART
+            {
+                // What the chunk reads must be as it was.
+                let mut ends = [other, &*wave].map(|wave| {
+                    let (mut wave, mut lds, mut fuel) = (wave.clone(), lds.clone(), given as u64);
+                    wave.pc = start;
+                    let lds = &mut lds;
+                    let mut machine = Machine { lds, ..*machine };
+                    let stop = self.interp.run(&mut wave, &mut machine, &mut fuel);
+                    (wave, stop)
+                });
+                let [(a, stop), (b, other_stop)] = &mut ends;
+                b.clock = a.clock;
+                assert_eq!(stop, other_stop);
+                check(other, b, a, machine, stop);
+            }
             if let Some((mut other, lds)) = before
                 && why & 0xff != emit::EXIT_RESTART
                 && stop.is_none()
@@ -710,6 +734,22 @@ impl Cache {
             jit: Some(jit),
             cache: self.clone(),
         }
+    }
+}
+
+impl Cache {
+    /// What all its engines have done, but those that are at work now.
+    pub fn stats(&self) -> JitStats {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().fold(JitStats::default(), |sum, jit| JitStats {
+            units: sum.units + jit.stats.units,
+            insns: sum.insns + jit.stats.insns,
+            bytes: sum.bytes + jit.stats.bytes,
+            compiling: sum.compiling + jit.stats.compiling,
+            restarts: sum.restarts + jit.stats.restarts,
+            interpreted: sum.interpreted + jit.stats.interpreted,
+            executed: sum.executed + jit.stats.executed,
+        })
     }
 }
 

@@ -5,18 +5,22 @@
 //! the chunk and the interpreter run it from its first instruction.
 
 mod alive;
+mod buffer;
 mod memory;
 mod operands;
+mod whole;
 
 use crate::ir::{Graph, I, Id, Unsupported};
+use crate::whole::Act;
 use alive::{know, liveness};
+use gcn_emu::engine::EntryVgprs;
 use gcn_emu::fp::{Mode, Round};
 use gcn_emu::operands::{Modifiers, Opnd, Place, find};
 use gcn_isa::access::{FactTable, Facts, File};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::format::{Encoding, Field, Format};
-use gcn_isa::meaning::{Change, Op, Program, Signal, Space, State};
+use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Signal, Space, State};
 use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
 use gcn_isa::target::{Gen, Target};
@@ -49,6 +53,13 @@ pub struct Store {
     /// Bytes of an element.
     pub bytes: u8,
     pub data: Vec<Id>,
+}
+
+/// What a helper does for all lanes at once, when each lane's operands are there.
+#[derive(Clone, Debug)]
+pub struct Whole {
+    pub act: Act,
+    pub inputs: Vec<Id>,
 }
 
 /// Where a chunk goes on.
@@ -84,6 +95,8 @@ pub struct Chunk {
     pub store: Option<Store>,
     /// Dwords that go side by side to the address plus the constant.
     pub rows: Vec<(Id, i32, Id)>,
+    /// The last instruction, where a helper does it.
+    pub whole: Option<Whole>,
     /// Truth values, of the wave or a lane, that must be false.
     pub guards: Vec<Id>,
     pub fp: Option<FpKey>,
@@ -147,6 +160,8 @@ impl Alive {
 /// The code that is compiled as one: what can be reached from an address by direct jumps.
 pub struct Unit {
     pub chunks: Vec<Chunk>,
+    /// The registers that the code at the entry needs: VGPRs, scalars by code.
+    pub needs: ([bool; 256], u128),
 }
 
 /// What a unit is made for.
@@ -159,6 +174,12 @@ pub struct Setting<'a> {
     pub all_live: bool,
     /// All registers are written at the end of every chunk.
     pub keep_all: bool,
+    /// With `Some` the unit is for waves that start: they come to its first chunk, at the entry, with this in v0 to v2,
+    /// and to its other chunks by way of the unit alone (what the interpreter does of its code for it counts as this), so
+    /// what is found out of values before holds behind. With `None` a wave may come to the start of any chunk from
+    /// anywhere at any time ([`Emitted::outside`](crate::emit::Emitted::outside)), and nothing is known of its
+    /// registers there but what the chunk itself finds out.
+    pub entry: Option<EntryVgprs>,
     /// The scalar registers as they are now, from which buffer resources are guessed.
     pub sgprs: [u32; 128],
     pub facts: &'a FactTable,
@@ -256,12 +277,16 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             scc: None,
             store: None,
             rows: Vec::new(),
+            whole: None,
             guards: Vec::new(),
             fp: None,
             tail: Tail::Leave,
         });
     }
-    Unit { chunks }
+    let needs = alive.get(&entry).map_or(([true; 256], !0), |a| {
+        (a.v.map(|live| live != Live::No), a.s)
+    });
+    Unit { chunks, needs }
 }
 
 /// A chunk being made.
@@ -286,6 +311,7 @@ struct Builder<'a> {
     /// Rows that the chunk has read, and those that it writes at its end.
     row_loads: Vec<(Id, i32)>,
     rows: Vec<(Id, i32, Id)>,
+    whole: Option<Whole>,
     loads: bool,
     guards: Vec<Id>,
     fp: Option<FpKey>,
@@ -301,6 +327,8 @@ enum Val {
     Address(Id, i32),
     /// The address of the first lane's dword of a row of them, and an offset within the lanes' elements.
     Row(Id, i32),
+    /// What an atomic found, from this bit on.
+    Old(u8),
     /// What a guard sees to that nobody needs.
     Never,
     /// A value that nobody asked for yet and that has no code.
@@ -331,6 +359,9 @@ struct Changes {
     signal: Option<Signal>,
     store: Option<Store>,
     rows: Vec<(Id, i32, Id)>,
+    whole: Option<Whole>,
+    /// VGPRs that the helper writes.
+    helped: Vec<u16>,
     /// What must be false of an atomic before it happens, and its place in the graph.
     atomic: Option<(Id, usize)>,
     guards: Vec<Id>,
@@ -358,6 +389,7 @@ impl<'a> Builder<'a> {
             store: None,
             row_loads: Vec::new(),
             rows: Vec::new(),
+            whole: None,
             loads: false,
             guards: Vec::new(),
             fp: None,
@@ -439,6 +471,7 @@ impl<'a> Builder<'a> {
             scc,
             store: self.store.take(),
             rows: std::mem::take(&mut self.rows),
+            whole: self.whole.take(),
             guards: std::mem::take(&mut self.guards),
             fp: self.fp.take(),
             tail,
@@ -495,6 +528,14 @@ impl<'a> Builder<'a> {
         if k.insn.row.format.is_vector() || self.insns == 1 {
             self.vector_end = next;
         }
+        if changes.whole.is_some() {
+            for n in changes.helped {
+                self.v.remove(&n);
+            }
+            self.whole = changes.whole;
+            self.finish(Tail::Jump(next), alive, chunks);
+            return;
+        }
         if let Some((cut, at)) = changes.atomic {
             chunks.push(Chunk {
                 start: pc,
@@ -506,6 +547,7 @@ impl<'a> Builder<'a> {
                 scc: None,
                 store: None,
                 rows: Vec::new(),
+                whole: None,
                 guards: vec![cut],
                 fp: None,
                 tail: Tail::Jump(pc + 1),
@@ -733,7 +775,10 @@ impl<'a> Builder<'a> {
                         Some(&id) => id,
                         None => {
                             let offset0 = plus.checked_add(first_offset).ok_or(Not::Ever)?;
-                            let id = self.load(space, bytes, count, address, offset0, vector)?;
+                            let id = {
+                                let what = (space, bytes, count);
+                                self.load(what, address, offset0, vector, &mut out)?
+                            };
                             made.insert(group, id);
                             id
                         }
@@ -742,20 +787,32 @@ impl<'a> Builder<'a> {
                     self.g
                         .node(I::Part(part), Ty::B32, Ty::B32, vector, [id, 0, 0])
                 }
+                Op::Atomic(space, op)
+                    if !(space == Space::Lds && plain_lds(op, node.ty) && made.is_empty()) =>
+                {
+                    let [address, data, second] = node.args.map(|a| vals[a as usize]);
+                    let what = (space, op, node.ty);
+                    let old = self.atomic(what, address, [data, second], &mut out)?;
+                    vals.push(old);
+                    continue;
+                }
+                Op::Trunc if let Val::Old(_) = vals[node.args[0] as usize] => {
+                    vals.push(vals[node.args[0] as usize]);
+                    continue;
+                }
+                Op::Shr if let Val::Old(0) = vals[node.args[0] as usize] => {
+                    if self.g.value_of(arg(1)?) != Some(32) {
+                        return Err(Not::Ever);
+                    }
+                    vals.push(Val::Old(32));
+                    continue;
+                }
                 Op::Atomic(Space::Lds, op) => {
                     if out.atomic.is_some() {
                         return Err(Not::Ever);
                     }
                     if self.insns > 0 {
                         return Err(Not::Here);
-                    }
-                    use gcn_isa::meaning::AtomicOp as A;
-                    let known = matches!(
-                        op,
-                        A::Swap | A::Add | A::Sub | A::And | A::Or | A::Xor | A::Min | A::Max
-                    );
-                    if !known || node.ty.bits() != 32 || node.ty.is_float() {
-                        return Err(Not::Ever);
                     }
                     let address = match vals[node.args[0] as usize] {
                         Val::Address(id, plus) => self.plus(id, plus)?,
@@ -766,11 +823,15 @@ impl<'a> Builder<'a> {
                         Val::Id(id) => id,
                         _ => return Err(Not::Ever),
                     };
-                    let (lo, limit) = self.place(Space::Lds, address)?;
+                    let (lo, limit) = self.place(Space::Lds, address, &mut out)?;
                     // One that is no multiple of 4 faults, which must be known before the first lane's is done.
                     let (three, zero) = (self.c32(3), self.c32(0));
                     let cut = self.g.alu(Op::And, Ty::B32, Ty::B32, [lo, three, 0])?;
-                    let cut = self.g.alu(Op::Ne, Ty::B32, Ty::Bool, [cut, zero, 0])?;
+                    let mut cut = self.g.alu(Op::Ne, Ty::B32, Ty::Bool, [cut, zero, 0])?;
+                    // What is looked at in front of other chunks' ends must be known before, too.
+                    for far in out.guards.drain(..) {
+                        cut = self.g.alu(Op::Or, Ty::Bool, Ty::Bool, [cut, far, 0])?;
+                    }
                     let exec = self.exec();
                     let cut = if self.g.get(cut).vec {
                         self.g.alu(Op::And, Ty::Bool, Ty::Bool, [cut, exec, 0])?
@@ -862,6 +923,16 @@ impl<'a> Builder<'a> {
                 _ => Err(Not::Ever),
             };
             match effect.change {
+                Change::Dst(slot) | Change::DstDword(slot, _) if let Val::Old(shift) = value => {
+                    let dword = match effect.change {
+                        Change::DstDword(_, d) => d,
+                        _ => 0,
+                    };
+                    if when.is_some() {
+                        return Err(Not::Ever);
+                    }
+                    self.give_old(&operands[slot as usize], dword, shift, &mut out)?;
+                }
                 Change::Dst(slot) | Change::DstDword(slot, _) => {
                     let dword = match effect.change {
                         Change::DstDword(_, d) => Some(d),
@@ -963,7 +1034,7 @@ impl<'a> Builder<'a> {
                     }
                     let bytes = (bits / 8) as u8;
                     let offset = plus.checked_add(offset).ok_or(Not::Ever)?;
-                    let (lo, hi) = self.place(space, address)?;
+                    let (lo, hi) = self.place(space, address, &mut out)?;
                     match &mut out.store {
                         None => {
                             out.store = Some(Store {
@@ -1027,6 +1098,7 @@ impl<'a> Builder<'a> {
             held.extend([s.lo, s.hi]);
             held.extend(&s.data);
         }
+        held.extend(out.whole.iter().flat_map(|w| &w.inputs));
         if held.iter().any(late) || out.guards.iter().any(late) {
             return Err(Not::Here);
         }
@@ -1131,6 +1203,17 @@ fn changes_mode(insn: &Insn) -> bool {
                     )
             )
         })
+}
+
+/// Whether an atomic on LDS has code of its own.
+fn plain_lds(op: AtomicOp, ty: Ty) -> bool {
+    use AtomicOp as A;
+    ty.bits() == 32
+        && !ty.is_float()
+        && matches!(
+            op,
+            A::Swap | A::Add | A::Sub | A::And | A::Or | A::Xor | A::Min | A::Max
+        )
 }
 
 /// Where the dword at an offset within lanes' elements is in the rows of 64 lanes.

@@ -127,9 +127,11 @@ fn instruction(r: &mut Rng, gfx6: bool, gfx9: bool) -> u64 {
         12 => r.next() & 0xffff | r.below(20) << 16 | r.below(18) << 23 | 0b1011 << 28,
         // DS
         _ => {
-            let opcode = r.pick(&[
+            let any = r.below(256);
+            let usual = r.pick(&[
                 0, 5, 9, 13, 14, 15, 30, 32, 54, 55, 56, 58, 77, 78, 118, 119,
             ]);
+            let opcode = r.pick(&[any, usual]);
             let shift = if gfx9 || !gfx6 { 17 } else { 18 };
             (r.below(64) * 4)
                 | opcode << shift

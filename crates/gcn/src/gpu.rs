@@ -249,7 +249,9 @@ impl Gpu {
     /// # Errors
     /// As [`Gpu::new`].
     pub fn with_memory(target: Target, bytes: u64) -> Result<Gpu, Error> {
-        Ok(Gpu::from_machine(dispatch::Gpu::new(target, bytes)?))
+        let engine = crate::engine::Kind::default().maker();
+        let machine = dispatch::Gpu::with_engine(target, bytes, engine)?;
+        Ok(Gpu::from_machine(machine))
     }
 
     /// A GPU of a machine, as one with another engine.

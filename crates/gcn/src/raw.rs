@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use gcn_emu::engine::{Code, Engine, Machine, Stop};
-use gcn_emu::interp::Interp;
+use gcn_emu::engine::{Code, Machine, Stop};
 use gcn_emu::mem::{PAGE_SIZE, Perm};
 use gcn_emu::snippet::{End, Outcome as Ended};
 use gcn_emu::wave::WaveState;
 use gcn_isa::Target;
 use serde_json::{Map, Value as Json, json};
 
+use crate::engine::Kind;
 use crate::lang::{self, Bench, Snapshot};
 use crate::{eval, io};
 
@@ -35,6 +35,8 @@ pub struct Request<'a> {
     pub regs: Option<&'a Path>,
     /// The most instructions of all waves together.
     pub max: u64,
+    /// What runs the waves.
+    pub engine: Kind,
 }
 
 /// What the waves came to.
@@ -157,7 +159,7 @@ fn together(
     base: u64,
     request: &Request<'_>,
 ) -> Vec<(WaveState, End)> {
-    let mut engine = Interp::new();
+    let mut engine = request.engine.engine();
     let mut machine = Machine {
         target: request.target,
         memory: &bench.memory,

@@ -7,10 +7,13 @@ pub mod basic;
 pub mod own;
 
 use gcn_emu::dispatch::{Gpu, Launch, Stats};
+use gcn_emu::engine::Engine;
+use gcn_emu::interp::Interp;
 use gcn_emu::mem::Perm;
 use gcn_isa::Target;
 use gcn_object::read::CodeObject;
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 /// Every launch.
@@ -18,6 +21,52 @@ pub fn cases() -> Vec<Case> {
     let mut cases = basic::cases();
     cases.extend(own::cases());
     cases
+}
+
+/// Runs all committed objects whose target begins so, on engines of `maker`, and returns how many launches were right.
+///
+/// # Panics
+/// Where one was not.
+pub fn run_objects(targets: &[&str], maker: impl Fn() -> Maker) -> usize {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/programs/objects");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    let cases = cases();
+    let (mut right, mut wrong) = (0, Vec::new());
+    for file in files {
+        // The source, the target, the library, the version where it is not Mesa's, the level.
+        let name = file.file_stem().unwrap().to_str().unwrap().to_string();
+        let parts: Vec<&str> = name.split('-').collect();
+        let (source, target, library) = (parts[0], parts[1], parts[2]);
+        if !targets.contains(&target) {
+            continue;
+        }
+        let version = parts[3].strip_prefix('v').map_or(2, |v| v.parse().unwrap());
+        let made = Made {
+            target,
+            library,
+            version,
+        };
+        let object = CodeObject::parse(&std::fs::read(&file).unwrap()).unwrap();
+        for case in cases
+            .iter()
+            .filter(|c| c.file == source && (c.needs)(&made))
+        {
+            for threads in [1, 3] {
+                match case.run_on(&object, threads, maker()) {
+                    Ok(_) => right += 1,
+                    Err(why) => {
+                        wrong.push(format!("{name}, {threads} threads: {}: {why}", case.kernel))
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    right
 }
 
 /// An argument.
@@ -39,6 +88,9 @@ pub struct Outcome {
 }
 
 type Check = Box<dyn Fn(&Outcome) -> Result<(), String> + Send + Sync>;
+
+/// What makes a dispatch's engines.
+pub type Maker = Box<dyn Fn() -> Box<dyn Engine> + Send + Sync>;
 
 /// How an object was made.
 pub struct Made<'a> {
@@ -91,14 +143,32 @@ impl Case {
     /// # Errors
     /// A sentence: what failed, or which result is wrong.
     pub fn run(&self, object: &CodeObject, threads: usize) -> Result<Outcome, String> {
-        let outcome = self.launch(object, threads)?;
+        self.run_on(object, threads, Box::new(|| Box::new(Interp::new())))
+    }
+
+    /// As [`Case::run`] on another engine.
+    ///
+    /// # Errors
+    /// As [`Case::run`].
+    pub fn run_on(
+        &self,
+        object: &CodeObject,
+        threads: usize,
+        engine: Maker,
+    ) -> Result<Outcome, String> {
+        let outcome = self.launch(object, threads, engine)?;
         (self.check)(&outcome)?;
         Ok(outcome)
     }
 
-    fn launch(&self, object: &CodeObject, threads: usize) -> Result<Outcome, String> {
+    fn launch(
+        &self,
+        object: &CodeObject,
+        threads: usize,
+        engine: Maker,
+    ) -> Result<Outcome, String> {
         let target = Target::parse(object.target_name()).ok_or("no target of ours")?;
-        let gpu = Gpu::new(target, 1 << 30).map_err(|e| e.to_string())?;
+        let gpu = Gpu::with_engine(target, 1 << 30, engine).map_err(|e| e.to_string())?;
         let text = Text::default();
         gpu.set_output(text.clone());
         let loaded = gpu.load(object).map_err(|e| e.to_string())?;

@@ -524,10 +524,7 @@ impl Emit<'_> {
     /// RAX: the address of the slice's part of a row of dwords, which may be accessed as `need` says.
     fn row_address(&mut self, address: Id, offset: i32, need: u8) -> Mem {
         self.sload(RAX, address);
-        let by = offset + 64 * self.slice as i32;
-        if by != 0 {
-            self.a.lea(RAX, mem(RAX, by));
-        }
+        self.add_slice(offset);
         let restart = self.restart();
         self.check_range(64, need, restart);
         Mem {

@@ -16,10 +16,7 @@ impl Emit<'_> {
         match n.op {
             I::MaskOf => {
                 let m = self.smem(x);
-                let m = Mem {
-                    disp: m.disp + 2 * self.slice as i32,
-                    ..m
-                };
+                let m = self.mask_bits(m);
                 let k = self.kdefine(vop.id);
                 self.a.kload16(k, m);
             }

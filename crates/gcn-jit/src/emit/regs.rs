@@ -28,18 +28,19 @@ impl Emit<'_> {
             || c.graph
                 .iter()
                 .any(|n| matches!(n.op, I::Group { .. } | I::Row(_)));
-        let fallible = self.checks || lane_guards || has_group || c.store.is_some();
+        let fallible =
+            self.checks || lane_guards || has_group || c.store.is_some() || c.whole.is_some();
         let critical: Vec<usize> = self.critical();
         // Few enough values are kept in registers until nothing can fail.
-        let keep = fallible && !critical.is_empty() && critical.len() <= 4 && !self.a.is_avx2();
+        let keep = fallible
+            && !critical.is_empty()
+            && critical.len() <= 4
+            && c.whole.is_none()
+            && !self.a.is_avx2();
         for slice in 0..4 {
             self.slice = slice;
             let over = self.a.label();
-            let exec = sgpr_home(EXEC as u8);
-            let exec = Mem {
-                disp: exec.disp + 2 * slice as i32,
-                ..exec
-            };
+            let exec = self.exec_bits();
             self.a.cmp16_zero(exec);
             self.a.jcc(Cc::E, over);
             self.a.kload16(K_EXEC, exec);
@@ -78,12 +79,21 @@ impl Emit<'_> {
                     self.a.kop(0x45, K_BAD, K_BAD, k);
                 }
             }
+            // What a guard forbids must not reach memory.
+            if (self.checks || lane_guards) && (c.store.is_some() || !c.rows.is_empty()) {
+                self.a.kortest(K_BAD, K_BAD);
+                let r = self.restart();
+                self.a.jcc(Cc::Ne, r);
+            }
             for row in 0..c.rows.len() {
                 let (address, offset, value) = c.rows[row];
                 self.store_row(address, offset, value);
             }
             if let Some(store) = &c.store {
                 self.store_slice(store);
+            }
+            if let Some(w) = &c.whole {
+                self.stage(w);
             }
             self.a.bind(over);
         }
@@ -115,7 +125,7 @@ impl Emit<'_> {
     pub(super) fn commit(&mut self, i: usize, critical: bool, fallible: bool, keep: bool) {
         let (v, id, live) = self.c.vgprs[i];
         let value = self.zreg(id, 0);
-        let home = vgpr_home(v, self.slice);
+        let home = self.home(v);
         let late = critical && fallible;
         self.z.busy |= 1 << value;
         let from = if live == Live::All {
@@ -156,7 +166,8 @@ impl Emit<'_> {
     }
 
     /// Writes what was kept back.
-    pub(super) fn commit_pinned(&mut self, slice: u8) {
+    pub(super) fn commit_pinned(&mut self) {
+        let slice = self.slice;
         let mine: Vec<Pin> = self
             .pinned
             .iter()
@@ -167,15 +178,11 @@ impl Emit<'_> {
             return;
         }
         let over = self.a.label();
-        let exec = sgpr_home(EXEC as u8);
-        let exec = Mem {
-            disp: exec.disp + 2 * slice as i32,
-            ..exec
-        };
+        let exec = self.exec_bits();
         self.a.cmp16_zero(exec);
         self.a.jcc(Cc::E, over);
         for pin in mine {
-            let home = vgpr_home(self.c.vgprs[pin.write].0, slice);
+            let home = self.home(self.c.vgprs[pin.write].0);
             let r = pin.reg.unwrap_or_else(|| {
                 // Every register that is not pinned is free by now.
                 let pinned = self
@@ -312,11 +319,11 @@ impl Emit<'_> {
             I::Const(0) => self.a.evex(op::XORD, 2, r, r, Rm::R(r), ALL, None),
             I::Const(v) => self.bcast_const(r, v as u32 as u64, false),
             I::VIn(v) => {
-                let home = vgpr_home(v, self.slice);
+                let home = self.home(v);
                 self.a.z(op::MOVDQU32, r, 0, Rm::M(home));
             }
             I::Lane => {
-                let m = ctx!(lanes, 64 * self.slice as usize);
+                let m = self.lane_line();
                 self.a.z(op::MOVDQU32, r, 0, Rm::M(m));
             }
             _ if !n.vec => {
@@ -387,7 +394,7 @@ impl Emit<'_> {
         let n = *self.node(id);
         match n.op {
             I::Const(v) if n.out.bits() <= 64 => Rm::C(v as u32 as u64),
-            I::VIn(v) if last => Rm::M(vgpr_home(v, self.slice)),
+            I::VIn(v) if last => Rm::M(self.home(v)),
             _ if !n.vec => Rm::B(self.smem(id)),
             _ => Rm::R(self.zreg(id, 0)),
         }

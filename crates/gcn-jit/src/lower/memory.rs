@@ -97,8 +97,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The address of a buffer instruction, where its resource is what is guessed from that of now: one of scratch, whose
-    /// elements of 4 bytes lie side by side for the 64 lanes.
+    /// The address of a buffer instruction. What its resource is like is guessed from what is known of it: one of scratch has
+    /// elements of 4 bytes that lie side by side for the 64 lanes.
     pub(super) fn buffer(
         &mut self,
         insn: &Insn,
@@ -107,15 +107,16 @@ impl Builder<'_> {
     ) -> Result<Val, Not> {
         let find = |role: Role| find(insn, operands, role);
         let flag = |f: Field| insn.field(f) != 0;
-        if flag(Field::Addr64) || flag(Field::Idxen) || flag(Field::Lds) {
+        if flag(Field::Lds) || flag(Field::Tfe) {
             return Err(Not::Ever);
         }
         let Some(Place::Scalar(code)) = find(Role::Srsrc).map(|o| o.place) else {
             return Err(Not::Ever);
         };
-        let Some(words) = self.s.sgprs.get(code as usize..code as usize + 4) else {
-            return Err(Not::Ever);
-        };
+        if flag(Field::Addr64) {
+            return self.buffer_addr64(insn, operands, code);
+        }
+        let words = [0, 1, 2, 3].map(|k| self.guess(code + k));
         let (upper, last) = (words[1] & 0xffff_0000, words[3]);
         let gfx9 = self.s.target.generation() == Gen::Gfx9;
         // Swizzled, without stride, of any size, the lane's number added, 64 lanes side by side.
@@ -126,7 +127,10 @@ impl Builder<'_> {
         let element = gfx9 || last >> 19 & 3 == 1;
         // DATA_FORMAT is a part of the stride beside the lane's number, from gfx8 on.
         let stride = self.s.target.generation() >= Gen::Gfx8 && last >> 15 & 15 != 0;
-        if !scratch || !element || stride {
+        if !scratch || flag(Field::Idxen) {
+            return self.buffer_linear(insn, operands, code, out);
+        }
+        if !element || stride {
             return Err(Not::Ever);
         }
         let [w0, w1, w2, w3] = [0, 1, 2, 3].map(|k| self.sgpr(code + k));
@@ -185,11 +189,24 @@ impl Builder<'_> {
     }
 
     /// The halves of an address; of LDS the address and the limit.
-    pub(super) fn place(&mut self, space: Space, address: Id) -> Result<(Id, Id), Not> {
+    pub(super) fn place(
+        &mut self,
+        space: Space,
+        address: Id,
+        out: &mut Changes,
+    ) -> Result<(Id, Id), Not> {
         let (lo, hi) = (self.g.lo(address), self.g.hi(address));
         match space {
             Space::Lds => match self.s.target.generation() {
-                Gen::Gfx6 => Err(Not::Ever),
+                Gen::Gfx6 => {
+                    // A sum that leaves 32 bits is out of range, not wrapped.
+                    let zero = self.c32(0);
+                    let far = self.g.alu(Op::Ne, Ty::U32, Ty::Bool, [hi, zero, 0])?;
+                    if self.g.value_of(far) != Some(0) && !out.guards.contains(&far) {
+                        out.guards.push(far);
+                    }
+                    Ok((lo, self.sgpr(M0)))
+                }
                 Gen::Gfx9 => Ok((lo, self.c32(u32::MAX as u64))),
                 _ => {
                     let m0 = self.sgpr(M0);
@@ -203,12 +220,11 @@ impl Builder<'_> {
 
     pub(super) fn load(
         &mut self,
-        space: Space,
-        bytes: u8,
-        count: u8,
+        (space, bytes, count): (Space, u8, u8),
         address: Id,
         offset: i32,
         vector: bool,
+        out: &mut Changes,
     ) -> Result<Id, Not> {
         if !vector {
             if bytes != 4 || space != Space::Global {
@@ -225,7 +241,7 @@ impl Builder<'_> {
         if bytes > 4 || bytes < 4 && count != 1 {
             return Err(Not::Ever);
         }
-        let (lo, hi) = self.place(space, address)?;
+        let (lo, hi) = self.place(space, address, out)?;
         Ok(self.g.node(
             I::Group {
                 space,

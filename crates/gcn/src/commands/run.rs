@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, CommandFactory, error::ErrorKind};
 use gcn::emu::dispatch::watch::{Observe, Progress, Watch};
+use gcn::engine::Kind;
 use gcn::isa::Target;
 use gcn::object::CodeObject;
 use gcn::plan::{self, Plan, Report};
@@ -111,9 +112,8 @@ pub struct Options {
     /// With --raw: the address of the first byte
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "raw")]
     base: Option<u64>,
-    /// What runs the code
-    #[arg(long, default_value = "interp", value_parser = super::engine)]
-    engine: gcn::engine::Kind,
+    #[command(flatten)]
+    engine: super::Engine,
     /// Print times and counts, or with --raw the state, as JSON
     #[arg(long)]
     json: bool,
@@ -229,7 +229,7 @@ pub fn run(args: Options) -> Result<(), String> {
     } else if options.threads == 0 {
         options.threads = super::cores();
     }
-    options.engine = args.engine;
+    options.engine = args.engine.kind(Kind::default())?;
     options.deterministic |= args.deterministic;
     options.debug_traps |= args.debug_traps;
     options.max_instructions = args.max_instructions.or(options.max_instructions);
@@ -486,6 +486,7 @@ fn run_raw(args: &Options) -> Result<(), String> {
         code,
         base: args.base,
         regs: args.regs.as_deref(),
+        engine: args.engine.kind(Kind::default())?,
         max: args.max_instructions.unwrap_or(raw::MAX),
     };
     let outcome = raw::run(&request)?;

@@ -150,7 +150,9 @@ fn same(name: &str, body: impl Fn(&mut Asm, [u8; 3], Rm, K, u8)) {
         eprintln!("passed over: this host has no AVX-512 to compare with");
         return;
     }
-    let mut r = Rng(name.bytes().fold(7, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3)));
+    let mut r = Rng(name
+        .bytes()
+        .fold(7, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3)));
     for round in 0..300 {
         let state = random(&mut r);
         let reg = |r: &mut Rng| [0, 1, 2, 5, 6, 7, 13, 31][r.below(8) as usize];

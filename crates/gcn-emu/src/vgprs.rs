@@ -1,0 +1,122 @@
+//! The VGPRs of a wave, where vector loads and stores of the host like them: 16 lanes never cross a cache line.
+
+use crate::wave::LANES;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+/// Bytes of a cache line, and of the widest vector register.
+const LINE: usize = 64;
+
+/// VGPRs: a slice of registers with a value a lane, which begins at a multiple of 64 bytes.
+#[derive(Default)]
+pub struct Vgprs {
+    /// The registers, and before and behind them what is left over of a line.
+    words: Vec<u32>,
+    /// Where they begin.
+    first: usize,
+    count: usize,
+}
+
+impl Vgprs {
+    /// So many VGPRs, all zero.
+    pub fn new(count: usize) -> Vgprs {
+        let words = vec![0u32; count * LANES + LINE / 4];
+        // It has at least the alignment of its elements; and where nobody can tell, any place will do.
+        let first = words.as_ptr().align_offset(LINE);
+        let first = if first < LINE / 4 { first } else { 0 };
+        Vgprs {
+            words,
+            first,
+            count,
+        }
+    }
+}
+
+impl Deref for Vgprs {
+    type Target = [[u32; LANES]];
+
+    #[inline]
+    fn deref(&self) -> &[[u32; LANES]] {
+        let end = self.first + self.count * LANES;
+        self.words[self.first..end].as_chunks().0
+    }
+}
+
+impl DerefMut for Vgprs {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [[u32; LANES]] {
+        let end = self.first + self.count * LANES;
+        self.words[self.first..end].as_chunks_mut().0
+    }
+}
+
+impl Clone for Vgprs {
+    fn clone(&self) -> Vgprs {
+        let mut new = Vgprs::new(self.count);
+        new.copy_from_slice(self);
+        new
+    }
+
+    fn clone_from(&mut self, from: &Vgprs) {
+        if self.count == from.count {
+            self.copy_from_slice(from);
+        } else {
+            *self = from.clone();
+        }
+    }
+}
+
+impl PartialEq for Vgprs {
+    fn eq(&self, other: &Vgprs) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Vgprs {}
+
+impl fmt::Debug for Vgprs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<'a> IntoIterator for &'a Vgprs {
+    type Item = &'a [u32; LANES];
+    type IntoIter = std::slice::Iter<'a, [u32; LANES]>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a mut Vgprs {
+    type Item = &'a mut [u32; LANES];
+    type IntoIter = std::slice::IterMut<'a, [u32; LANES]>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn begin_at_a_line_wherever_they_are() {
+        for count in [1, 24, 256] {
+            let mut a = Vgprs::new(count);
+            a[count - 1][63] = 7;
+            let b = a.clone();
+            let mut c = Vgprs::new(3);
+            c.clone_from(&b);
+            for v in [&a, &b, &c] {
+                assert_eq!(v.as_ptr().align_offset(LINE), 0);
+                assert_eq!((v.len(), v[count - 1][63]), (count, 7));
+            }
+            assert!(a == b && b == c);
+            c[0][0] = 1;
+            assert!(c != b);
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! The tables.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+
+use super::{Clock, median};
+
+/// What was measured.
+pub struct Report {
+    set: String,
+    target: String,
+    clock: Clock,
+    lines: Vec<Json>,
+}
+
+/// A table: its head, and rows of text. All columns but the first are numbers.
+struct Table {
+    head: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn text(&self, markdown: bool) -> String {
+        let mut widths: Vec<usize> = self.head.iter().map(|h| h.chars().count()).collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        let line = |cells: &mut dyn Iterator<Item = &str>| {
+            let mut out = String::new();
+            for (n, (cell, &width)) in cells.zip(&widths).enumerate() {
+                let cell = match n {
+                    0 => format!("{cell:<width$}"),
+                    _ => format!("{cell:>width$}"),
+                };
+                let _ = match (markdown, n) {
+                    (true, _) => write!(out, "| {cell} "),
+                    (false, 0) => write!(out, "{cell}"),
+                    _ => write!(out, "  {cell}"),
+                };
+            }
+            let end = if markdown { "|\n" } else { "\n" };
+            out.trim_end().to_owned() + if markdown { " " } else { "" } + end
+        };
+        let mut out = line(&mut self.head.iter().copied());
+        if markdown {
+            let rule = widths.iter().enumerate().map(|(n, &w)| match n {
+                0 => format!("|{}", "-".repeat(w + 2)),
+                _ => format!("|{}:", "-".repeat(w + 1)),
+            });
+            out.extend(rule);
+            out.push_str("|\n");
+        }
+        for row in &self.rows {
+            out += &line(&mut row.iter().map(String::as_str));
+        }
+        out
+    }
+}
+
+/// Three digits that mean something.
+fn short(value: f64) -> String {
+    match value {
+        v if !v.is_finite() => "–".into(),
+        v if v >= 99.95 => format!("{v:.0}"),
+        v if v >= 9.995 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+fn numbers(value: &Json) -> Vec<f64> {
+    let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter().filter_map(Json::as_f64).collect()
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::NAN, f64::min)
+}
+
+fn number(value: &Json) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
+}
+
+/// The geometric mean.
+fn mean(ratios: &[f64]) -> f64 {
+    let logs: f64 = ratios.iter().map(|r| r.ln()).sum();
+    (logs / ratios.len() as f64).exp()
+}
+
+/// The ratio of the peer's time to ours: by medians, and by the shortest times.
+fn ratios(row: &Json) -> (f64, f64) {
+    let (ours, theirs) = (numbers(&row["jit_ms"]), numbers(&row["pocl_ms"]));
+    (
+        median(&theirs) / median(&ours),
+        least(&theirs) / least(&ours),
+    )
+}
+
+impl Report {
+    pub fn new(set: &str, target: &str, clock: Clock) -> Report {
+        Report {
+            set: set.into(),
+            target: target.into(),
+            clock,
+            lines: Vec::new(),
+        }
+    }
+
+    /// What a process has measured.
+    pub fn add(&mut self, lines: Vec<Json>) {
+        self.lines.extend(lines);
+    }
+
+    fn kernels(&self) -> impl Iterator<Item = &Json> {
+        self.lines.iter().filter(|l| l["jit_ms"].is_array())
+    }
+
+    /// Everything, with what is computed from it.
+    pub fn json(&self) -> Json {
+        let lines = self.lines.iter().map(|line| {
+            let mut line = line.clone();
+            if line["jit_ms"].is_array() {
+                let (ratio, of_least) = ratios(&line);
+                line["ratio"] = json!(ratio);
+                line["ratio_of_least"] = json!(of_least);
+            }
+            line
+        });
+        json!({
+            "set": self.set, "target": self.target, "clock": self.clock.name(),
+            "lines": lines.collect::<Vec<_>>(),
+        })
+    }
+
+    /// The tables, as text or as Markdown.
+    pub fn text(&self, markdown: bool) -> String {
+        let mut threads: Vec<u64> = self
+            .kernels()
+            .filter_map(|l| l["threads"].as_u64())
+            .collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let clock = match self.clock {
+            Clock::Wall => "time",
+            Clock::Cpu => "processor time of all threads",
+        };
+        let mut out = String::new();
+        if let Some(name) = self.lines.iter().find_map(|l| l["pocl"].as_str()) {
+            let _ = writeln!(out, "{}, {clock}; {name}", self.target);
+        } else {
+            let _ = writeln!(out, "{}, {clock}; no PoCL", self.target);
+        }
+        for n in threads {
+            let what = if n == 1 { "One thread" } else { "Threads" };
+            let many = if n == 1 {
+                String::new()
+            } else {
+                format!(": {n}")
+            };
+            let _ = writeln!(out, "\n{what}{many}\n");
+            out += &self.threads(n, markdown);
+        }
+        out += &self.compile(markdown);
+        out += &self.more(markdown);
+        out
+    }
+
+    fn threads(&self, threads: u64, markdown: bool) -> String {
+        let head = [
+            "kernel",
+            "interp ms",
+            "JIT ms",
+            "PoCL ms",
+            "JIT/PoCL",
+            "by minima",
+            "JIT/interp",
+            "M instr/s",
+            "interpreted",
+            "restarts",
+            "results",
+        ];
+        let mut table = Table {
+            head: head.to_vec(),
+            rows: Vec::new(),
+        };
+        let mut all = Vec::new();
+        let mut overs = Vec::new();
+        for row in self
+            .kernels()
+            .filter(|l| l["threads"].as_u64() == Some(threads))
+        {
+            let ours = median(&numbers(&row["jit_ms"]));
+            let (ratio, of_least) = ratios(row);
+            let over = number(&row["interp_ms"]) / ours;
+            let said = ["as_interp", "as_pocl"].map(|k| (k, row[k].as_str().unwrap_or("ok")));
+            let wrong = said.iter().find(|(_, said)| *said != "ok");
+            let name = row["kernel"].as_str().unwrap_or_default();
+            table.rows.push(vec![
+                name.to_owned(),
+                short(number(&row["interp_ms"])),
+                short(ours),
+                short(median(&numbers(&row["pocl_ms"]))),
+                format!("{ratio:.2}"),
+                format!("{of_least:.2}"),
+                short(over),
+                short(number(&row["instructions"]) / ours / 1e3),
+                format!("{:.2}%", 100.0 * number(&row["interpreted"])),
+                short(number(&row["restarts"])),
+                wrong.map_or("ok".into(), |(with, said)| {
+                    format!("{}: {said}", with.replace("as_", "not as "))
+                }),
+            ]);
+            all.push((ratio, name));
+            overs.push(over);
+        }
+        let mut out = table.text(markdown);
+        all.retain(|(ratio, _)| ratio.is_finite());
+        let of: Vec<f64> = all.iter().map(|a| a.0).collect();
+        if let Some((least, name)) = all.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0)) {
+            let under = |limit: f64| of.iter().filter(|r| **r < limit).count();
+            let _ = writeln!(
+                out,
+                "\nJIT/PoCL: geometric mean {:.2}, least {least:.2} ({name}), under 0.95: {}, under 0.5: {}, of {}; JIT/interpreter: {:.0}",
+                mean(&of),
+                under(0.95),
+                under(0.5),
+                of.len(),
+                mean(&overs)
+            );
+        }
+        out
+    }
+
+    /// What compiling takes: of the first number of threads, when PoCL had compiled nothing yet.
+    fn compile(&self, markdown: bool) -> String {
+        let first = self.kernels().next().and_then(|l| l["threads"].as_u64());
+        let head = [
+            "kernel",
+            "GCN instr",
+            "x86 bytes",
+            "bytes/instr",
+            "JIT compile ms",
+            "ms/100 instr",
+            "PoCL build ms",
+            "and first launch",
+        ];
+        let mut table = Table {
+            head: head.to_vec(),
+            rows: Vec::new(),
+        };
+        let tables = self.lines.iter().find_map(|l| l["tables_ms"].as_f64());
+        let mut sums = [0.0; 2];
+        for row in self.kernels().filter(|l| l["threads"].as_u64() == first) {
+            let c = &row["compile"];
+            let (instructions, bytes, ms) = (
+                number(&c["instructions"]),
+                number(&c["bytes"]),
+                number(&c["ms"]),
+            );
+            sums[0] += instructions;
+            sums[1] += ms;
+            let later = median(&numbers(&row["pocl_ms"]));
+            table.rows.push(vec![
+                row["kernel"].as_str().unwrap_or_default().to_owned(),
+                format!("{instructions:.0}"),
+                format!("{bytes:.0}"),
+                short(bytes / instructions),
+                short(ms),
+                short(100.0 * ms / instructions),
+                short(number(&row["pocl_build_ms"])),
+                short(number(&row["pocl_first_ms"]) - later),
+            ]);
+        }
+        if table.rows.is_empty() {
+            return String::new();
+        }
+        format!(
+            "\nCompiling\n\n{}\nall: {:.2} ms for 100 GCN instructions; and {} ms of tables, once a process\n",
+            table.text(markdown),
+            100.0 * sums[1] / sums[0],
+            short(tables.unwrap_or(f64::NAN)),
+        )
+    }
+
+    fn more(&self, markdown: bool) -> String {
+        let mut out = String::new();
+        let loops: Vec<&Json> = self
+            .lines
+            .iter()
+            .filter(|l| l["rates"].is_array())
+            .collect();
+        if !loops.is_empty() {
+            let head = [
+                "loop of vector instructions",
+                "threads",
+                "M wave instr/s",
+                "a thread",
+                "best",
+            ];
+            let mut table = Table {
+                head: head.to_vec(),
+                rows: Vec::new(),
+            };
+            for row in loops {
+                let (rates, threads) = (numbers(&row["rates"]), number(&row["threads"]));
+                let best = rates.iter().copied().fold(0.0, f64::max);
+                let rate = median(&rates);
+                table.rows.push(vec![
+                    row["loop"].as_str().unwrap_or_default().to_owned(),
+                    format!("{threads}"),
+                    short(rate),
+                    short(rate / threads),
+                    short(best),
+                ]);
+            }
+            let _ = write!(out, "\n{}", table.text(markdown));
+        }
+        let launches: Vec<&Json> = self
+            .lines
+            .iter()
+            .filter(|l| l["median_us"].is_number())
+            .collect();
+        if !launches.is_empty() {
+            let head = [
+                "launches of a compiled kernel",
+                "threads",
+                "work-items",
+                "median us",
+                "mean us",
+            ];
+            let mut table = Table {
+                head: head.to_vec(),
+                rows: Vec::new(),
+            };
+            for row in launches {
+                table.rows.push(vec![
+                    format!("vadd, {} times", row["launches"]),
+                    format!("{}", row["threads"]),
+                    format!("{}", row["items"]),
+                    short(number(&row["median_us"])),
+                    short(number(&row["mean_us"])),
+                ]);
+            }
+            let _ = write!(out, "\n{}", table.text(markdown));
+        }
+        let memory = self.lines.iter().filter(|l| l["peak"].is_number());
+        let over = memory.map(|l| (number(&l["peak"]) - number(&l["buffers"]), l));
+        if let Some((bytes, row)) = over.max_by(|a, b| a.0.total_cmp(&b.0)) {
+            let name = row["kernel"].as_str().unwrap_or_default();
+            let _ = writeln!(
+                out,
+                "\nPeak of memory beyond the buffers: {:.0} MB at most ({name}, {:.0} MB of buffers)",
+                bytes / 1e6,
+                number(&row["buffers"]) / 1e6
+            );
+        }
+        out
+    }
+}
