@@ -1,6 +1,7 @@
 //! What runs a wave.
 
 use crate::global::Global;
+use crate::group::{Group, GroupStop};
 use crate::mem::{self, Fault, Memory};
 use crate::wave::{LANES, Lds, WaveState};
 use gcn_isa::Target;
@@ -237,6 +238,19 @@ pub enum Stop {
 pub trait Engine: Send {
     /// Runs a wave until it ends, waits, gives way or has spent `fuel`, of which every instruction takes one.
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop;
+
+    /// Runs the waves of a workgroup, in order, each until it ends or waits at a barrier; when all have come there, on from
+    /// it; until all have ended or there is something else to look at. None of them has halted. Of `fuel` every
+    /// instruction takes one; a wave's turn of [`GroupWave::turn`](crate::group::GroupWave::turn) instructions begins only
+    /// if there is enough for all of it.
+    fn group(
+        &mut self,
+        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        crate::group::run(self, group, machine, fuel)
+    }
 
     /// How many instructions a wave had better run before another one's turn.
     fn slice(&self) -> u64 {

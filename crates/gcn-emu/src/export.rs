@@ -74,6 +74,12 @@ impl Exports {
         }
     }
 
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.targets.clear();
+        (self.done, self.valid) = (false, 0);
+    }
+
     /// An export is made: bit 0 of `flags` is DONE, bit 1 VM.
     pub(crate) fn made(&mut self, flags: u32, exec: u64) {
         self.done |= flags & 1 != 0;

@@ -5,8 +5,9 @@
 //! decided in docs/errata.md, `gws` and `ds-ordered-count`.
 
 use gcn_isa::meaning::GwsOp;
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of the global data share.
@@ -25,6 +26,7 @@ pub struct Global {
     gds: Mutex<Box<[u8]>>,
     resources: Mutex<[Resource; RESOURCES]>,
     turns: Mutex<Turns>,
+    asked: AtomicBool,
     changes: AtomicU64,
 }
 
@@ -34,6 +36,7 @@ impl Default for Global {
             gds: Mutex::new(vec![0; GDS_BYTES].into_boxed_slice()),
             resources: Mutex::new([Resource::default(); RESOURCES]),
             turns: Mutex::default(),
+            asked: AtomicBool::new(false),
             changes: AtomicU64::new(0),
         }
     }
@@ -64,33 +67,37 @@ struct Turns {
 struct Passed {
     /// All below are in the set.
     below: u64,
-    /// Those of the others that are.
-    beyond: BTreeSet<u64>,
+    /// Of the others those that are, as ranges with gaps between them: where each begins and ends.
+    beyond: BTreeMap<u64, u64>,
 }
 
 impl Passed {
-    fn insert(&mut self, number: u64) {
-        if number >= self.below {
-            self.beyond.insert(number);
-            while self.beyond.remove(&self.below) {
-                self.below += 1;
-            }
+    fn insert(&mut self, numbers: Range<u64>) {
+        let Range { mut start, mut end } = numbers;
+        if end <= self.below {
+            return;
         }
-    }
-
-    /// Puts all numbers below `end` in the set.
-    fn insert_below(&mut self, end: u64) {
-        if end > self.below {
+        // What touches the new range becomes a part of it.
+        if let Some((&first, &last)) = self.beyond.range(..start).next_back()
+            && last >= start
+        {
+            self.beyond.remove(&first);
+            (start, end) = (first, end.max(last));
+        }
+        while let Some((&first, &last)) = self.beyond.range(start..=end).next() {
+            self.beyond.remove(&first);
+            end = end.max(last);
+        }
+        if start <= self.below {
             self.below = end;
-            self.beyond = self.beyond.split_off(&end);
-            while self.beyond.remove(&self.below) {
-                self.below += 1;
-            }
+        } else {
+            self.beyond.insert(start, end);
         }
     }
 
     fn contains(&self, number: u64) -> bool {
-        number < self.below || self.beyond.contains(&number)
+        let before = self.beyond.range(..=number).next_back();
+        number < self.below || before.is_some_and(|(_, &end)| number < end)
     }
 }
 
@@ -182,12 +189,13 @@ impl Global {
     /// Whether it is the turn of wave `number` (in the order of dispatch, from 0), which has given up `turns` turns:
     /// whether all before it have given up as many and this one, or have ended. `None` if it had more turns than there are.
     pub(crate) fn turn(&self, number: u64, turns: u32) -> Option<bool> {
+        self.asked.store(true, Relaxed);
         let mut those = lock(&self.turns);
         let ended = those.ended.below;
         let first = {
             let queue = those.queue(turns)?;
             // So that no more than the waves under way is kept.
-            queue.insert_below(ended);
+            queue.insert(0..ended);
             queue.below
         };
         let (given_up, ended) = (those.given_up.get(turns as usize)?, &those.ended);
@@ -198,10 +206,10 @@ impl Global {
     pub(crate) fn release(&self, number: u64, turns: u32, all: bool) {
         let mut those = lock(&self.turns);
         if all {
-            those.ended.insert(number);
+            those.ended.insert(number..number + 1);
         }
         if let Some(queue) = those.queue(turns) {
-            queue.insert(number);
+            queue.insert(number..number + 1);
         }
         drop(those);
         self.changed();
@@ -209,8 +217,18 @@ impl Global {
 
     /// Wave `number` (in the order of dispatch, from 0) has ended: nobody waits for it.
     pub fn ended(&self, number: u64) {
-        lock(&self.turns).ended.insert(number);
+        self.all_ended(number..number + 1);
+    }
+
+    /// The waves of these numbers have ended.
+    pub fn all_ended(&self, numbers: Range<u64>) {
+        lock(&self.turns).ended.insert(numbers);
         self.changed();
+    }
+
+    /// Whether a wave has asked for its turn: others wait then for those that end.
+    pub fn asked(&self) -> bool {
+        self.asked.load(Relaxed)
     }
 }
 
@@ -276,6 +294,35 @@ mod tests {
         assert!(tried(&global, GwsOp::Take, 0, &mut a));
         assert!(tried(&global, GwsOp::ReleaseAll, 0, &mut None));
         assert!(!tried(&global, GwsOp::Take, 0, &mut a));
+    }
+
+    #[test]
+    fn sets_of_ranges() {
+        let mut set = Passed::default();
+        let mut want = [false; 40];
+        for range in [
+            4..6,
+            9..12,
+            20..21,
+            6..9,
+            3..5,
+            30..33,
+            15..31,
+            12..14,
+            1..2,
+            0..2,
+            2..3,
+            14..15,
+        ] {
+            set.insert(range.clone());
+            want[range.start as usize..range.end as usize].fill(true);
+            for (n, &want) in want.iter().enumerate() {
+                assert_eq!(set.contains(n as u64), want, "{n} of {set:?}");
+            }
+            let first = want.iter().position(|&w| !w).unwrap();
+            assert_eq!(set.below, first as u64);
+        }
+        assert_eq!((set.below, set.beyond.len()), (33, 0));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! - `operands`: the one place that reads sources and writes destinations, with all their modifiers.
 //! - [`formats`]: the data formats of typed buffers and images; `typed` and `image` get at them. [`export`]: what exports leave.
 //! - `exceptions`: what TRAPSTS records of float arithmetic, where a program can see it.
-//! - [`interp`]: runs the meanings of [`gcn_isa`]'s rows, lane by lane; [`engine`]: what any such engine offers.
+//! - [`interp`]: runs the meanings of [`gcn_isa`]'s rows, lane by lane; [`engine`]: what any such engine offers; [`group`]: how it runs a workgroup's waves.
 //! - [`snippet`]: a few instructions on one wave. [`dispatch`]: whole kernels of code objects.
 #![deny(unsafe_code)]
 
@@ -19,6 +19,7 @@ pub mod export;
 pub mod formats;
 pub mod fp;
 pub mod global;
+pub mod group;
 mod image;
 pub mod interp;
 pub mod mem;

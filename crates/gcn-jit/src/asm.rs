@@ -143,6 +143,7 @@ pub mod op {
     pub const CVTUDQ2PD: E = en(1, 2, 0, 0x7a, 32);
     pub const CVTTPD2DQ: E = e(1, 1, 1, 0xe6);
     pub const CVTTPD2UDQ: E = e(1, 0, 1, 0x78);
+    pub const PERMD: E = e(2, 1, 0, 0x36);
     pub const PERMT2D: E = e(2, 1, 0, 0x7e);
     pub const PMOVZXDQ: E = en(2, 1, 0, 0x35, 32);
     pub const PMOVZXBD: E = en(2, 1, 0, 0x31, 16);
@@ -223,6 +224,8 @@ pub struct Asm {
     lines: avx2::Lines,
     /// An instruction has no AVX2 code: what was written is worth nothing.
     pub unknown: bool,
+    /// Where the code ends and constants follow.
+    pub end: usize,
 }
 
 const UNBOUND: u32 = u32::MAX;
@@ -370,13 +373,16 @@ impl Asm {
         rm: Rm,
         imm: Option<u8>,
     ) {
-        let b = match rm {
-            Rm::R(r) => !(r >> 3) & 1,
-            Rm::M(m) | Rm::B(m) => !(m.base >> 3) & 1,
-            Rm::C(_) => 1,
+        let (x, b) = match rm {
+            Rm::R(r) => (1, !(r >> 3) & 1),
+            Rm::M(m) | Rm::B(m) => (
+                m.index.map_or(1, |(i, _)| !(i >> 3) & 1),
+                !(m.base >> 3) & 1,
+            ),
+            Rm::C(_) => (1, 1),
         };
         self.b(0xc4);
-        self.b((!(reg >> 3) & 1) << 7 | 1 << 6 | b << 5 | map);
+        self.b((!(reg >> 3) & 1) << 7 | x << 6 | b << 5 | map);
         self.b(w << 7 | (!v & 15) << 3 | l << 2 | pp);
         self.b(op);
         self.modrm(reg, &rm, 1, 8, imm.is_some() as u8);
@@ -547,6 +553,11 @@ impl Asm {
         self.b(by);
     }
 
+    pub fn rotate_right(&mut self, wide: bool, rm: Rm, by: u8) {
+        self.g(wide, &[0xc1], 1, rm);
+        self.b(by);
+    }
+
     /// SHLX (pp 1), SHRX (3), SARX (2): the count's low five or six bits.
     pub fn shift_by(&mut self, pp: u8, wide: bool, dst: Gpr, src: Gpr, count: Gpr) {
         self.vex(2, pp, wide as u8, 0, 0xf7, dst, count, Rm::R(src), None);
@@ -635,6 +646,7 @@ impl Asm {
 
     /// Puts the distances in and the constants behind the code.
     pub fn finish(&mut self) {
+        self.end = self.buf.len();
         while !self.buf.len().is_multiple_of(8) {
             self.b(0xcc);
         }

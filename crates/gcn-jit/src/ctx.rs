@@ -25,6 +25,8 @@ pub struct Ctx {
     /// One element of each of two registers in turns: of their lower and of their upper halves.
     pub zip_low: Line,
     pub zip_high: Line,
+    /// Four times half of the lanes' numbers.
+    pub nibbles: Line,
     /// Addresses on their way to a helper, and what it read or is to write.
     pub addresses: [Line; 2],
     pub data: [Line; 16],
@@ -48,6 +50,11 @@ pub struct Ctx {
     pub load: usize,
     pub store: usize,
     pub whole: usize,
+    /// Of code that counts: the unit's tallies, that of the chunk under way, since when it is, and room for registers.
+    pub tallies: *mut crate::profile::Tally,
+    pub tally_now: *mut crate::profile::Tally,
+    pub tally_since: u64,
+    pub tally_kept: [u64; 3],
     /// Opaque: what helpers need.
     pub host: usize,
     pub rsp: u64,
@@ -85,6 +92,7 @@ impl Ctx {
         c.odd = Line(std::array::from_fn(|i| 2 * i as u32 + 1));
         c.zip_low = Line(std::array::from_fn(|i| (i / 2 + 16 * (i % 2)) as u32));
         c.zip_high = Line(std::array::from_fn(|i| (8 + i / 2 + 16 * (i % 2)) as u32));
+        c.nibbles = Line(std::array::from_fn(|i| 4 * (i as u32 / 2)));
         c.linear_base = gcn_emu::mem::LINEAR_BASE;
         for (i, m) in c.mxcsr.iter_mut().enumerate() {
             let key = crate::lower::FpKey {

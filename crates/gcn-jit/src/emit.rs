@@ -8,6 +8,7 @@
 use crate::Level;
 use crate::asm::*;
 use crate::ctx::{Ctx, SCALARS, VECTORS};
+use crate::fast::Map;
 use crate::ir::{I, Id, Node};
 use crate::lower::{Chunk, FpKey, Live, Tail, Unit};
 use gcn_emu::fp::Mode;
@@ -16,7 +17,6 @@ use gcn_emu::wave::WaveState;
 use gcn_isa::meaning::{Op, Space};
 use gcn_isa::operand::EXEC;
 use gcn_isa::shape::Ty;
-use std::collections::HashMap;
 use std::mem::offset_of;
 
 /// Why compiled code has come back: the lower byte of what it returns; the rest is the chunk's number.
@@ -26,6 +26,10 @@ pub const EXIT_FUEL: u64 = 2;
 pub const EXIT_END: u64 = 3;
 pub const EXIT_BARRIER: u64 = 4;
 pub const EXIT_STOP: u64 = 5;
+
+/// Vector operations from which on a chunk's four slices are the turns of a loop: measured, it makes no difference to speed
+/// from about ten on, and the code is a third.
+const LOOP: usize = 20;
 
 /// VGPRs below the address that R12 holds, so that short displacements reach more.
 pub const VGPR_BIAS: i32 = 32;
@@ -49,6 +53,7 @@ macro_rules! ctx {
     };
 }
 
+mod cross;
 mod mem;
 mod ops;
 mod regs;
@@ -56,7 +61,7 @@ mod scalar;
 mod slice;
 mod whole;
 
-fn sgpr_home(code: u8) -> Mem {
+pub(crate) fn sgpr_home(code: u8) -> Mem {
     mem(
         WAVE,
         (offset_of!(WaveState, sgprs) + 4 * code as usize) as i32,
@@ -66,6 +71,8 @@ fn sgpr_home(code: u8) -> Mem {
 /// A unit's code.
 pub struct Emitted {
     pub code: Vec<u8>,
+    /// Where constants follow the code.
+    pub end: usize,
     /// Where each chunk's code begins for a wave that has been in the unit since it came to it, while host registers
     /// hold nothing of its: behind a barrier, or after the interpreter has run a chunk.
     pub starts: Vec<usize>,
@@ -82,8 +89,45 @@ const HOMES: Homes = Homes {
     scratch: offset_of!(Ctx, scratch) as i32,
 };
 
-/// `None` where a chunk is too much for the emitter.
-pub fn emit(unit: &Unit, mode: u32, level: Level) -> Option<Emitted> {
+/// What a place in memory is, as [`name_of`](crate::profile::name_of) says.
+pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
+    match base {
+        "RBX" => {
+            let at = usize::try_from(displacement).ok()?;
+            let sgprs = offset_of!(WaveState, sgprs);
+            if at == offset_of!(WaveState, scc) {
+                return Some("scc".into());
+            }
+            let code = at.checked_sub(sgprs).filter(|d| *d < 512)? / 4;
+            Some(match code {
+                106 => "vcc_lo".into(),
+                107 => "vcc_hi".into(),
+                124 => "m0".into(),
+                126 => "exec_lo".into(),
+                127 => "exec_hi".into(),
+                n => format!("s{n}"),
+            })
+        }
+        "R12" => {
+            let at = usize::try_from(displacement + VGPR_BIAS as i64 * 256).ok()?;
+            let first = at % 256 / 4;
+            let lane = if first == 0 {
+                String::new()
+            } else {
+                format!("[{first}..]")
+            };
+            Some(format!("v{}{lane}", at / 256))
+        }
+        "RBP" => {
+            let at = usize::try_from(displacement).ok()?;
+            crate::profile::field(at).map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+/// `None` where a chunk is too much for the emitter. `tally`: the code counts what it does.
+pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool) -> Option<Emitted> {
     let mut a = match level {
         Level::Avx512 => Asm::new(),
         Level::Avx2 => Asm::avx2(HOMES),
@@ -124,7 +168,7 @@ pub fn emit(unit: &Unit, mode: u32, level: Level) -> Option<Emitted> {
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
     ];
-    let labels: HashMap<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
+    let labels: Map<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
     for (number, chunk) in unit.chunks.iter().enumerate() {
@@ -141,10 +185,11 @@ pub fn emit(unit: &Unit, mode: u32, level: Level) -> Option<Emitted> {
             mode,
             uses: Vec::new(),
             ops: Vec::new(),
-            slot_of: HashMap::new(),
+            slot_of: Map::default(),
             restart: None,
             late: Vec::new(),
             slice: 0,
+            looped: false,
             z: Bank::default(),
             k: Bank::default(),
             outs: Vec::new(),
@@ -152,12 +197,12 @@ pub fn emit(unit: &Unit, mode: u32, level: Level) -> Option<Emitted> {
             pinned: Vec::new(),
             next_slot: 0,
             next_mask: 0,
-            terns: HashMap::new(),
+            terns: Map::default(),
             checks: false,
             pos: 0,
             failed: false,
         };
-        e.chunk();
+        e.chunk(tally);
         failed |= e.failed;
     }
     if failed || a.unknown {
@@ -165,6 +210,7 @@ pub fn emit(unit: &Unit, mode: u32, level: Level) -> Option<Emitted> {
     }
     a.finish();
     Some(Emitted {
+        end: a.end,
         code: a.buf,
         outside: starts.clone(),
         starts,
@@ -216,8 +262,8 @@ type Part = (Id, u8);
 pub(crate) struct Bank {
     /// What each register holds.
     pub regs: [Option<Part>; 32],
-    pub at: HashMap<Part, u8>,
-    spilled: HashMap<Part, u16>,
+    pub at: Map<Part, u8>,
+    spilled: Map<Part, u16>,
     /// Registers that may not be given out now.
     pub busy: u32,
 }
@@ -269,7 +315,7 @@ pub(crate) struct Emit<'a> {
     pub a: &'a mut Asm,
     pub c: &'a Chunk,
     number: u64,
-    labels: &'a HashMap<u64, Label>,
+    labels: &'a Map<u64, Label>,
     exit: Label,
     pub slow: [Label; 2],
     default: FpKey,
@@ -277,10 +323,12 @@ pub(crate) struct Emit<'a> {
     /// Of each value: where in `ops` it is used, in order.
     pub uses: Vec<Vec<u32>>,
     ops: Vec<VOp>,
-    slot_of: HashMap<Id, u16>,
+    slot_of: Map<Id, u16>,
     restart: Option<Label>,
     late: Vec<bool>,
+    /// The slice that code is written for, unless it is the loop of all four.
     pub slice: u8,
+    pub looped: bool,
     pub z: Bank,
     pub k: Bank,
     pub outs: Vec<Out>,
@@ -290,7 +338,7 @@ pub(crate) struct Emit<'a> {
     next_slot: u16,
     next_mask: u16,
     /// Bitwise operations on three values.
-    terns: HashMap<Id, (u8, [Id; 3])>,
+    terns: Map<Id, (u8, [Id; 3])>,
     checks: bool,
     pos: u32,
     failed: bool,
@@ -332,7 +380,7 @@ impl Emit<'_> {
         self.a.jmp(label);
     }
 
-    fn chunk(&mut self) {
+    fn chunk(&mut self, tally: bool) {
         let c = self.c;
         if let Tail::Leave = c.tail {
             self.leave(EXIT_LEAVE);
@@ -341,6 +389,9 @@ impl Emit<'_> {
         let spent = self.a.label();
         self.a.alu_imm(5, true, Rm::R(FUEL), c.insns as i32);
         self.a.jcc(Cc::S, spent);
+        if tally {
+            self.tally(self.number as usize);
+        }
         if let Tail::Interpret { jumps } = c.tail {
             self.interpret(jumps);
         } else {
@@ -402,8 +453,11 @@ impl Emit<'_> {
             roots.extend([address, value]);
         }
         roots.extend(c.whole.iter().flat_map(|w| &w.inputs));
-        if let Tail::Branch { when, .. } = c.tail {
+        if let Tail::Branch { when, .. } | Tail::Indirect(when) = c.tail {
             roots.push(when);
+        }
+        for &(_, lane, value) in &c.pokes {
+            roots.extend([lane, value]);
         }
         for &r in &roots {
             live[r as usize] = true;
@@ -447,21 +501,23 @@ impl Emit<'_> {
             self.late[at] = !node.vec
                 && (node.op == I::Ballot || node.inputs().iter().any(|&i| self.late[i as usize]));
         }
-        let written: HashMap<u16, usize> =
-            c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
+        let written: Map<u16, usize> = c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
         let mut critical = vec![false; c.vgprs.len()];
         for (at, node) in c.graph.iter().enumerate() {
-            if let I::VIn(v) = node.op
+            if let I::VIn(v) | I::LaneIn(v) | I::LanesIn(v) = node.op
                 && live[at]
                 && let Some(&i) = written.get(&v)
             {
                 critical[i] = true;
             }
+            if node.op == I::VgprAt && live[at] {
+                critical.fill(true);
+            }
         }
         let mut ops: Vec<VOp> = Vec::new();
         let mut done = vec![false; n];
         // A VGPR that nothing reads any more takes its value as soon as this is there.
-        let mut early: HashMap<Id, Vec<usize>> = HashMap::new();
+        let mut early: Map<Id, Vec<usize>> = Map::default();
         for (i, w) in c.vgprs.iter().enumerate() {
             if !critical[i] {
                 early.entry(w.1).or_default().push(i);
@@ -736,6 +792,7 @@ impl Emit<'_> {
             || c.store.is_some()
             || c.whole.is_some()
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
+        self.looped = self.ops.len() >= LOOP;
         if vectors {
             self.slices(&used);
         }
@@ -748,14 +805,12 @@ impl Emit<'_> {
             }
         }
         // Nothing fails from here on.
-        for slice in 0..4 {
-            self.slice = slice;
-            self.commit_pinned();
-        }
+        self.commit_pinned();
         if let Some(key) = c.fp.filter(|&k| k != self.default) {
             let _ = key;
             self.a.ldmxcsr(mxcsr_of(self.default));
         }
+        self.pokes();
         // The branch is decided before registers change.
         let when = match &c.tail {
             Tail::Branch { when, .. } => Some(*when),
@@ -766,6 +821,9 @@ impl Emit<'_> {
             if direct {
                 self.sload(RDX, when);
             }
+        }
+        if let Tail::Indirect(to) = c.tail {
+            self.sload(RDX, to);
         }
         self.commit_scalars();
         match c.tail.clone() {
@@ -784,6 +842,12 @@ impl Emit<'_> {
                 let label = self.labels[&taken];
                 self.a.jcc(Cc::Ne, label);
                 self.goto(other);
+            }
+            Tail::Indirect(_) => {
+                self.a.alu_imm(4, true, Rm::R(RDX), !3);
+                let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
+                self.a.store(true, pc, RDX);
+                self.leave(EXIT_STOP);
             }
             Tail::End => self.leave(EXIT_END),
             Tail::Barrier => self.leave(EXIT_BARRIER),

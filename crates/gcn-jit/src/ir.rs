@@ -3,10 +3,13 @@
 //! A value is *scalar* (one for the wave, zero-extended in 64 bits) or *vector* (one a lane). Integers of 64 bits a lane
 //! are taken apart into halves as they are made, so that only floats and products live as whole 64-bit values.
 
+use crate::fast::Fast;
 use gcn_emu::eval::eval;
 use gcn_isa::meaning::{AtomicOp, Op, Space, width_mask};
 use gcn_isa::shape::Ty;
 use gcn_isa::target::Gen;
+use std::hash::{Hash, Hasher};
+use std::mem::discriminant;
 
 /// The number of a value.
 pub type Id = u32;
@@ -29,6 +32,14 @@ pub enum I {
     Pair,
     Lo,
     Hi,
+    /// A scalar: what the lane that a scalar numbers (below 64) had of a VGPR at the chunk's start.
+    LaneIn(u16),
+    /// The same of the lane that each lane's value numbers.
+    LanesIn(u16),
+    /// The VGPR, as it was at the chunk's start, that a scalar numbers.
+    VgprAt,
+    /// The value of another lane of the same 16: a hexadecimal digit for each.
+    Shuffle(u64),
     /// The lane's bit of a scalar.
     MaskOf,
     /// A scalar of the lanes' truth values.
@@ -84,6 +95,10 @@ impl Node {
             | I::ShrLane
             | I::Part(_)
             | I::SLoad { .. }
+            | I::LaneIn(_)
+            | I::LanesIn(_)
+            | I::VgprAt
+            | I::Shuffle(_)
             | I::Row(_) => 1,
             I::LdsAtomic(_) => 3,
             I::Pair | I::Shld(_) | I::Shrd(_) | I::Group { .. } => 2,
@@ -102,9 +117,86 @@ pub struct Unsupported;
 
 type Got = Result<Id, Unsupported>;
 
+/// Where in a graph a value is: numbers at the places that values' hashes say, or behind. Some are of values that are gone
+/// again.
+#[derive(Default)]
+pub struct Found {
+    at: Vec<Id>,
+    used: usize,
+}
+
+const NOWHERE: Id = Id::MAX;
+
+impl Found {
+    fn hash(n: &Node) -> u64 {
+        let mut h = Fast::default();
+        discriminant(&n.op).hash(&mut h);
+        h.write_u64(n.args[0] as u64 | (n.args[1] as u64) << 32);
+        h.write_u64(n.args[2] as u64 | (n.ty as u64) << 32 | (n.out as u64) << 40);
+        match n.op {
+            I::Const(v) => h.write_u64(v),
+            I::VIn(v) => h.write_u16(v),
+            I::SIn(k) | I::Shld(k) | I::Shrd(k) | I::Part(k) => h.write_u64(k as u64),
+            I::Alu(op) => discriminant(&op).hash(&mut h),
+            _ => {}
+        }
+        h.finish()
+    }
+
+    /// The number of an equal value among `nodes`; or nothing, and the next one is this.
+    fn find_or_put(&mut self, node: &Node, nodes: &[Node]) -> Option<Id> {
+        if nodes.is_empty() || self.at.is_empty() {
+            self.at.clear();
+            self.at.resize(512, NOWHERE);
+            self.used = 0;
+        }
+        if 2 * self.used >= self.at.len() {
+            let double = 2 * self.at.len();
+            self.at.clear();
+            self.at.resize(double, NOWHERE);
+            self.used = 0;
+            for (id, n) in nodes.iter().enumerate() {
+                self.put(n, id as Id);
+            }
+        }
+        let mask = self.at.len() - 1;
+        let mut place = Found::hash(node) as usize & mask;
+        loop {
+            let id = self.at[place];
+            if id == NOWHERE {
+                break;
+            }
+            if let Some(have) = nodes.get(id as usize)
+                && have.args == node.args
+                && have.ty == node.ty
+                && have.out == node.out
+                && have.vec == node.vec
+                && have.op == node.op
+            {
+                return Some(id);
+            }
+            place = (place + 1) & mask;
+        }
+        self.at[place] = nodes.len() as Id;
+        self.used += 1;
+        None
+    }
+
+    fn put(&mut self, node: &Node, id: Id) {
+        let mask = self.at.len() - 1;
+        let mut place = Found::hash(node) as usize & mask;
+        while self.at[place] != NOWHERE {
+            place = (place + 1) & mask;
+        }
+        self.at[place] = id;
+        self.used += 1;
+    }
+}
+
 /// A graph being made.
 pub struct Graph {
     pub nodes: Vec<Node>,
+    pub found: Found,
     pub generation: Gen,
     pub mode: u32,
 }
@@ -116,26 +208,17 @@ impl Graph {
             op,
             I::Group { .. } | I::SLoad { .. } | I::Row(_) | I::LdsAtomic(_)
         );
-        if shared {
-            for at in (n.saturating_sub(96)..n).rev() {
-                let have = &self.nodes[at];
-                if have.op == op
-                    && have.args == args
-                    && have.ty == ty
-                    && have.out == out
-                    && have.vec == vec
-                {
-                    return at as Id;
-                }
-            }
-        }
-        self.nodes.push(Node {
+        let node = Node {
             op,
             ty,
             out,
             vec,
             args,
-        });
+        };
+        if shared && let Some(id) = self.found.find_or_put(&node, &self.nodes) {
+            return id;
+        }
+        self.nodes.push(node);
         n as Id
     }
 
@@ -243,9 +326,13 @@ impl Graph {
     /// An operation of the meanings' language, simplified.
     pub fn alu(&mut self, op: Op, ty: Ty, out: Ty, args: [Id; 3]) -> Got {
         let n = op.arity();
-        let values: Option<Vec<u64>> = args[..n].iter().map(|&a| self.value_of(a)).collect();
-        if let Some(v) = values {
-            let at = |k: usize| [v.get(k).copied().unwrap_or(0)];
+        if args[..n].iter().all(|&a| self.value_of(a).is_some()) {
+            let at = |k: usize| {
+                [args[..n]
+                    .get(k)
+                    .and_then(|&a| self.value_of(a))
+                    .unwrap_or(0)]
+            };
             let mut d = [0];
             if eval::<1>(
                 op,

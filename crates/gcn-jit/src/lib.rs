@@ -10,15 +10,18 @@
 mod asm;
 mod ctx;
 mod emit;
+mod fast;
 
 mod ir;
 mod level;
 mod lower;
+mod profile;
 mod whole;
 
 pub use level::Level;
 
 use ctx::Ctx;
+use fast::Map;
 use gcn_emu::engine::{Code, Engine, Machine, Stop, instruction};
 use gcn_emu::interp::Interp;
 use gcn_emu::wave::{WaveState, mode, status};
@@ -28,9 +31,11 @@ use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::target::TABLES;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+
+use profile::ticks;
+pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost};
 
 /// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
 const SLICE: u64 = 1 << 18;
@@ -46,34 +51,14 @@ struct Compiled {
     /// The code that it was made of, and the session in which this was last found to be so.
     words: Vec<(u64, u32)>,
     seen: u64,
+    /// Where constants follow the code.
+    end: usize,
+    /// What it was compiled for.
+    key: Key,
 }
 
 /// What code depends on beside its bytes: its address, MODE, the VGPRs of the wave.
 type Key = (u64, u32, u16);
-
-/// A hash of three small numbers.
-#[derive(Default)]
-struct Hash(u64);
-
-impl Hasher for Hash {
-    fn write(&mut self, bytes: &[u8]) {
-        for &b in bytes {
-            self.write_u64(b as u64);
-        }
-    }
-    fn write_u16(&mut self, n: u16) {
-        self.write_u64(n as u64);
-    }
-    fn write_u32(&mut self, n: u32) {
-        self.write_u64(n as u64);
-    }
-    fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
-    }
-}
 
 /// What an address stands for.
 #[derive(Clone, Copy)]
@@ -89,6 +74,8 @@ enum Place {
 pub struct JitStats {
     /// Units compiled.
     pub units: u64,
+    /// Units that were too much for the emitter: the interpreter runs them.
+    pub refused: u64,
     /// Instructions in them.
     pub insns: u64,
     /// Bytes of code.
@@ -107,7 +94,7 @@ pub struct JitStats {
 pub struct Jit {
     interp: Interp,
     units: Vec<Compiled>,
-    places: HashMap<Key, Place, BuildHasherDefault<Hash>>,
+    places: Map<Key, Place>,
     /// Counts the dispatches that it served: code is looked at again in each.
     session: u64,
     level: Level,
@@ -124,6 +111,8 @@ pub struct Jit {
     check: bool,
     /// Float exceptions are seen by the program, which the interpreter records.
     recorded: Option<bool>,
+    /// What is counted, if it is to.
+    counts: Option<Box<profile::Counts>>,
 }
 
 // SAFETY: the context's raw pointers are set at the beginning of each run and used during it only.
@@ -329,7 +318,7 @@ impl Jit {
         Jit {
             interp: Interp::new(),
             units: Vec::new(),
-            places: HashMap::default(),
+            places: Map::default(),
             session: 0,
             level,
             ctx,
@@ -339,7 +328,29 @@ impl Jit {
             lean: false,
             check: false,
             recorded: None,
+            counts: None,
         }
+    }
+
+    /// The same engine, which counts what it does, for [`Jit::report`].
+    pub fn counting(self) -> Jit {
+        Jit {
+            counts: Some(Box::default()),
+            ..self
+        }
+    }
+
+    /// What it has compiled, and counted if it is to.
+    pub fn report(&self) -> Report {
+        let counts = self.counts.as_deref();
+        let mut report = counts.map(|c| c.before.clone()).unwrap_or_default();
+        for (n, unit) in self.units.iter().enumerate() {
+            report.join(Report {
+                units: vec![unit.look(counts.map_or(&[], |c| c.of(n)))],
+                ..Report::default()
+            });
+        }
+        report
     }
 
     /// The same engine, which compares each chunk with the interpreter and panics where they differ. Memory that others
@@ -369,7 +380,8 @@ impl Jit {
         };
         let unit = lower::unit(pc, &setting);
         let key = |pc: u64| (pc, wave.mode, vgprs);
-        let Some(emitted) = emit::emit(&unit, wave.mode, self.level) else {
+        let Some(emitted) = emit::emit(&unit, wave.mode, self.level, self.counts.is_some()) else {
+            self.stats.refused += 1;
             for c in &unit.chunks {
                 self.places.entry(key(c.start)).or_insert(Place::Interpret);
             }
@@ -419,6 +431,8 @@ impl Jit {
             chunks,
             words,
             seen,
+            end: emitted.end,
+            key: key(pc),
         });
         self.stats.compiling += begun.elapsed();
     }
@@ -439,7 +453,23 @@ impl Jit {
             return Some(Stop::Limit);
         }
         let mut one = 1;
+        let counted = self
+            .counts
+            .as_ref()
+            .map(|_| (wave.pc, wave.exec(), ticks()));
         let stop = self.interp.run(wave, machine, &mut one);
+        if let (Some(counts), Some((pc, exec, begun))) = (&mut self.counts, counted) {
+            counts
+                .before
+                .interpreted
+                .entry(pc)
+                .or_default()
+                .add(&Tally {
+                    times: 1 - one,
+                    lanes: (1 - one) * exec.count_ones() as u64,
+                    ticks: ticks().wrapping_sub(begun),
+                });
+        }
         self.stats.interpreted += 1 - one;
         *fuel -= 1 - one;
         match stop {
@@ -463,6 +493,9 @@ impl Engine for Jit {
 
     fn forget(&mut self) {
         self.interp.forget();
+        if self.counts.is_some() {
+            self.counts = Some(Box::new(profile::Counts::behind(self.report())));
+        }
         self.units.clear();
         self.recorded = None;
         self.places.clear();
@@ -545,6 +578,9 @@ impl Jit {
             };
             ctx.host = &mut host as *mut Host<'_, '_> as usize;
             let base = compiled.code.as_ptr();
+            if let Some(counts) = &mut self.counts {
+                counts.begin(unit as usize, compiled.chunks.len(), ctx);
+            }
             // SAFETY: the code is that of a unit, whose first bytes are a function of this signature; `at` is where one
             // of its chunks begins. It touches the context, the wave's registers, LDS within `lds_bytes` and guest
             // memory whose pages it has looked up, all of which outlive the call.
@@ -553,6 +589,17 @@ impl Jit {
                     std::mem::transmute(base);
                 enter(ctx, base.add(at as usize))
             };
+            if let Some(counts) = &mut self.counts {
+                // What is run again, by the interpreter or later, did not happen.
+                let failed = matches!(host.stop, Some(Stop::Retry | Stop::Fault(_)));
+                let again = match why & 0xff {
+                    emit::EXIT_RESTART => true,
+                    emit::EXIT_STOP => failed,
+                    _ => false,
+                };
+                let undone = again.then_some(((why >> 8) as usize, wave.exec()));
+                counts.end(unit as usize, &self.ctx, undone);
+            }
             let spent = (given - self.ctx.fuel) as u64;
             *fuel -= spent;
             self.stats.interpreted += host.interpreted;
@@ -702,11 +749,38 @@ fn check(
     panic!("compiled code differs after {:#x}:\n{text}", from.pc);
 }
 
+impl Compiled {
+    /// What there is to see of it.
+    fn look(&self, tallies: &[Tally]) -> UnitCode {
+        let mut pieces: Vec<Piece> = Vec::with_capacity(self.chunks.len());
+        for (n, &(start, end, at, instructions)) in self.chunks.iter().enumerate() {
+            pieces.push(Piece {
+                start: start & !3,
+                end,
+                instructions,
+                code: at..self.end,
+                tally: tallies.get(n).copied().unwrap_or_default(),
+            });
+        }
+        pieces.sort_by_key(|p| p.code.start);
+        for n in 1..pieces.len() {
+            pieces[n - 1].code.end = pieces[n].code.start;
+        }
+        UnitCode {
+            mode: self.key.1,
+            vgprs: self.key.2,
+            code: self.code.to_vec(),
+            pieces,
+        }
+    }
+}
+
 /// Compiled code that outlives dispatches: engines take it up again where the last ones left it.
 #[derive(Clone, Default)]
 pub struct Cache {
     kept: Arc<Mutex<Vec<Jit>>>,
     level: Option<Level>,
+    counts: bool,
 }
 
 impl Cache {
@@ -725,7 +799,10 @@ impl Cache {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
-        let new = || self.level.map_or_else(Jit::new, Jit::with_level);
+        let new = || {
+            let jit = self.level.map_or_else(Jit::new, Jit::with_level);
+            if self.counts { jit.counting() } else { jit }
+        };
         let mut jit = kept.unwrap_or_else(new);
         jit.session += 1;
         jit.recorded = None;
@@ -738,11 +815,29 @@ impl Cache {
 }
 
 impl Cache {
+    /// The same cache, whose engines count what they do, for [`Cache::report`].
+    pub fn counting(self) -> Cache {
+        Cache {
+            counts: true,
+            ..self
+        }
+    }
+
+    /// What its engines have compiled, and counted if they are to; but those that are at work now.
+    pub fn report(&self) -> Report {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().fold(Report::default(), |mut all, jit| {
+            all.join(jit.report());
+            all
+        })
+    }
+
     /// What all its engines have done, but those that are at work now.
     pub fn stats(&self) -> JitStats {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.iter().fold(JitStats::default(), |sum, jit| JitStats {
             units: sum.units + jit.stats.units,
+            refused: sum.refused + jit.stats.refused,
             insns: sum.insns + jit.stats.insns,
             bytes: sum.bytes + jit.stats.bytes,
             compiling: sum.compiling + jit.stats.compiling,

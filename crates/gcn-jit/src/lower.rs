@@ -6,16 +6,18 @@
 
 mod alive;
 mod buffer;
+mod cross;
 mod memory;
 mod operands;
 mod whole;
 
-use crate::ir::{Graph, I, Id, Unsupported};
+use crate::fast::Map;
+use crate::ir::{Found, Graph, I, Id, Unsupported};
 use crate::whole::Act;
 use alive::{know, liveness};
 use gcn_emu::engine::EntryVgprs;
 use gcn_emu::fp::{Mode, Round};
-use gcn_emu::operands::{Modifiers, Opnd, Place, find};
+use gcn_emu::operands::{Dpp, Modifiers, Opnd, Place, find};
 use gcn_isa::access::{FactTable, Facts, File};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
@@ -24,7 +26,7 @@ use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Signal, Space, State};
 use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
 use gcn_isa::target::{Gen, Target};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How MXCSR must stand: the rounding as MODE numbers it, and whether denormal operands are zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,6 +73,8 @@ pub enum Tail {
         taken: u64,
         next: u64,
     },
+    /// To an address that the wave has computed.
+    Indirect(Id),
     /// The interpreter runs the chunk's one instruction; then on with the next, or at wave.pc where it jumps.
     Interpret {
         jumps: bool,
@@ -97,6 +101,8 @@ pub struct Chunk {
     pub rows: Vec<(Id, i32, Id)>,
     /// The last instruction, where a helper does it.
     pub whole: Option<Whole>,
+    /// Lanes of VGPRs that take a scalar, whatever EXEC says: VGPR, lane (below 64), value.
+    pub pokes: Vec<(u16, Id, Id)>,
     /// Truth values, of the wave or a lane, that must be false.
     pub guards: Vec<Id>,
     pub fp: Option<FpKey>,
@@ -223,6 +229,7 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
     let alive = liveness(&known, s);
     let mut chunks = Vec::new();
     let mut b = Builder::new(s);
+    b.written = known.values().fold(0, |all, k| all | k.swrites);
     let pcs: Vec<u64> = known.keys().copied().collect();
     for (i, &pc) in pcs.iter().enumerate() {
         let k = &known[&pc];
@@ -278,6 +285,7 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             store: None,
             rows: Vec::new(),
             whole: None,
+            pokes: Vec::new(),
             guards: Vec::new(),
             fp: None,
             tail: Tail::Leave,
@@ -302,19 +310,26 @@ struct Builder<'a> {
     last: u64,
     /// It is a jump.
     jumped: bool,
-    v: HashMap<u16, Id>,
-    sc: HashMap<u8, Id>,
+    v: Map<u16, Id>,
+    sc: Map<u8, Id>,
     scc: Option<Id>,
     /// Scalar registers whose values are known at the chunk's start.
-    known: HashMap<u8, u32>,
+    known: Map<u8, u32>,
     store: Option<Store>,
     /// Rows that the chunk has read, and those that it writes at its end.
     row_loads: Vec<(Id, i32)>,
     rows: Vec<(Id, i32, Id)>,
     whole: Option<Whole>,
+    pokes: Vec<(u16, Id, Id)>,
+    /// Their VGPRs.
+    poked: Vec<u16>,
     loads: bool,
     guards: Vec<Id>,
     fp: Option<FpKey>,
+    /// Scalar registers that the unit writes.
+    written: u128,
+    /// The DPP of the instruction.
+    dpp: Option<Dpp>,
     /// Of each value: a scalar that depends on lanes.
     late: Vec<bool>,
 }
@@ -327,6 +342,8 @@ enum Val {
     Address(Id, i32),
     /// The address of the first lane's dword of a row of them, and an offset within the lanes' elements.
     Row(Id, i32),
+    /// The table of the node: see [`cross::tables`].
+    Table(usize),
     /// What an atomic found, from this bit on.
     Old(u8),
     /// What a guard sees to that nobody needs.
@@ -360,6 +377,9 @@ struct Changes {
     store: Option<Store>,
     rows: Vec<(Id, i32, Id)>,
     whole: Option<Whole>,
+    pokes: Vec<(u16, Id, Id)>,
+    /// An address that it jumps to.
+    indirect: Option<Id>,
     /// VGPRs that the helper writes.
     helped: Vec<u16>,
     /// What must be false of an atomic before it happens, and its place in the graph.
@@ -373,6 +393,7 @@ impl<'a> Builder<'a> {
             s,
             g: Graph {
                 nodes: Vec::new(),
+                found: Found::default(),
                 generation: s.target.generation(),
                 mode: s.mode,
             },
@@ -382,23 +403,27 @@ impl<'a> Builder<'a> {
             vector_end: 0,
             last: 0,
             jumped: false,
-            v: HashMap::new(),
-            sc: HashMap::new(),
+            v: Map::default(),
+            sc: Map::default(),
             scc: None,
-            known: HashMap::new(),
+            known: Map::default(),
             store: None,
             row_loads: Vec::new(),
             rows: Vec::new(),
             whole: None,
+            pokes: Vec::new(),
+            poked: Vec::new(),
             loads: false,
             guards: Vec::new(),
             fp: None,
+            written: 0,
+            dpp: None,
             late: Vec::new(),
         }
     }
 
     /// Ends the chunk.
-    fn finish(&mut self, tail: Tail, alive: &HashMap<u64, Alive>, chunks: &mut Vec<Chunk>) {
+    fn finish(&mut self, tail: Tail, alive: &Map<u64, Alive>, chunks: &mut Vec<Chunk>) {
         let everything = Alive::everything();
         let after = |pc: u64| alive.get(&pc).unwrap_or(&everything);
         let nothing = Alive::nothing();
@@ -416,7 +441,7 @@ impl<'a> Builder<'a> {
         }
         if ends {
             (v_after, s_after) = (&nothing, &nothing);
-        } else if self.s.keep_all {
+        } else if self.s.keep_all || matches!(tail, Tail::Indirect(_)) {
             (v_after, s_after) = (&everything, &everything);
         }
         let mut vgprs: Vec<_> = self
@@ -472,11 +497,13 @@ impl<'a> Builder<'a> {
             store: self.store.take(),
             rows: std::mem::take(&mut self.rows),
             whole: self.whole.take(),
+            pokes: std::mem::take(&mut self.pokes),
             guards: std::mem::take(&mut self.guards),
             fp: self.fp.take(),
             tail,
         });
         self.late.clear();
+        self.poked.clear();
         self.row_loads.clear();
         self.loads = false;
         self.insns = 0;
@@ -484,7 +511,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Takes an instruction up, ending chunks before and behind it where it must be so.
-    fn step(&mut self, pc: u64, k: &Known, alive: &HashMap<u64, Alive>, chunks: &mut Vec<Chunk>) {
+    fn step(&mut self, pc: u64, k: &Known, alive: &Map<u64, Alive>, chunks: &mut Vec<Chunk>) {
         let next = pc + k.insn.len as u64;
         let mut tried = self.lower(pc, k);
         if matches!(tried, Err(Not::Here)) && self.insns > 0 {
@@ -521,6 +548,8 @@ impl<'a> Builder<'a> {
             self.rows.push(row);
         }
         self.guards.extend(changes.guards);
+        self.poked.extend(changes.pokes.iter().map(|p| p.0));
+        self.pokes.extend(changes.pokes);
         self.insns += 1;
         self.end = next;
         self.last = pc;
@@ -548,6 +577,7 @@ impl<'a> Builder<'a> {
                 store: None,
                 rows: Vec::new(),
                 whole: None,
+                pokes: Vec::new(),
                 guards: vec![cut],
                 fp: None,
                 tail: Tail::Jump(pc + 1),
@@ -555,6 +585,10 @@ impl<'a> Builder<'a> {
             // An address that no instruction has.
             self.start = pc + 1;
             self.finish(Tail::Jump(next), alive, chunks);
+            return;
+        }
+        if let Some(to) = changes.indirect {
+            self.finish(Tail::Indirect(to), alive, chunks);
             return;
         }
         match (changes.jump, changes.signal) {
@@ -653,10 +687,27 @@ impl<'a> Builder<'a> {
         let mods = Modifiers::new(insn);
         let generation = self.s.target.generation();
         if vector {
-            if self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && generation >= Gen::Gfx8
-                || mods.dpp.is_some()
-            {
+            if self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && generation >= Gen::Gfx8 {
                 return Err(Not::Ever);
+            }
+            // Lanes that are off have what the VGPR was, not what the chunk has made of the others. (What asks whether the
+            // other lane is on, as DPP does, may read what the chunk has made.)
+            let one = program.nodes.iter().any(|n| n.op == Op::ReadLane)
+                || (program.effects.iter()).any(|e| matches!(e.change, Change::DstLane(_)));
+            let made = |v: &u16| {
+                self.v
+                    .get(v)
+                    .is_some_and(|&id| self.g.get(id).op != I::VIn(*v))
+            };
+            if one && k.vreads.iter().any(made) {
+                return Err(Not::Here);
+            }
+            // Lanes that were written one by one are not looked at otherwise.
+            let touched = |v: &u16| self.poked.contains(v);
+            if !(one && insn.row.format.is_valu())
+                && (k.vreads.iter().any(touched) || k.vwrites.iter().any(touched))
+            {
+                return Err(Not::Here);
             }
             let exec = |c: u16| {
                 self.sc
@@ -693,8 +744,10 @@ impl<'a> Builder<'a> {
         let mut out = Changes::default();
         let mut vals: Vec<Val> = Vec::with_capacity(program.nodes.len());
         let groups = groups(program);
-        let mut made: HashMap<usize, Id> = HashMap::new();
-        let needed = needed(program);
+        let mut made: Map<usize, Id> = Map::default();
+        let tables = cross::tables(program, insn, generation);
+        let needed = needed(program, &tables);
+        self.dpp = mods.dpp.clone();
         let next = pc + insn.len as u64;
         for (at, node) in program.nodes.iter().enumerate() {
             if !needed[at] {
@@ -704,6 +757,18 @@ impl<'a> Builder<'a> {
             let arg = |k: usize| match vals[node.args[k] as usize] {
                 Val::Id(id) => Ok(id),
                 _ => Err(Not::Ever),
+            };
+            if let Some(Some(table)) = tables.get(at) {
+                if table.iter().all(|v| *v == table[0]) {
+                    vals.push(Val::Id(self.g.constant(node.out, table[0])));
+                } else {
+                    vals.push(Val::Table(at));
+                }
+                continue;
+            }
+            let table = |k: usize| match vals[node.args[k] as usize] {
+                Val::Table(at) => tables[at].as_deref(),
+                _ => None,
             };
             let id = match node.op {
                 Op::Const(value) => self.g.constant(node.out, value),
@@ -788,7 +853,8 @@ impl<'a> Builder<'a> {
                         .node(I::Part(part), Ty::B32, Ty::B32, vector, [id, 0, 0])
                 }
                 Op::Atomic(space, op)
-                    if !(space == Space::Lds && plain_lds(op, node.ty) && made.is_empty()) =>
+                    if vector
+                        && !(space == Space::Lds && plain_lds(op, node.ty) && made.is_empty()) =>
                 {
                     let [address, data, second] = node.args.map(|a| vals[a as usize]);
                     let what = (space, op, node.ty);
@@ -845,7 +911,12 @@ impl<'a> Builder<'a> {
                 Op::Select => {
                     let cond = arg(0)?;
                     let (b, c) = (vals[node.args[1] as usize], vals[node.args[2] as usize]);
+                    let chosen = self
+                        .g
+                        .value_of(cond)
+                        .map(|v| if v & 1 != 0 { b } else { c });
                     match (b, c) {
+                        _ if let Some(Val::Id(id)) = chosen => id,
                         (Val::Never, Val::Never) => {
                             vals.push(Val::Never);
                             continue;
@@ -864,8 +935,37 @@ impl<'a> Builder<'a> {
                     vals.push(Val::Never);
                     continue;
                 }
+                Op::FirstLane if vector => self.first_lane()?,
+                Op::ReadLane if vector => match table(1) {
+                    Some(from) => {
+                        let value = arg(0)?;
+                        self.shuffle(value, from).ok_or(Not::Ever)?
+                    }
+                    None => {
+                        let (value, lane) = (arg(0)?, arg(1)?);
+                        self.read_lane(value, lane, first)?
+                    }
+                },
+                // Whether the lanes of a table are on.
+                Op::Shr
+                    if let Some(from) = table(1)
+                        && program.nodes[node.args[0] as usize].op == Op::Get(State::Exec) =>
+                {
+                    let (one, zero) = (self.shuffled_exec(from)?, self.c32(0));
+                    self.g.pair(one, zero)
+                }
+                Op::SendLane if vector && node.out.bits() <= 32 => {
+                    let (to, value) = (arg(1)?, arg(0)?);
+                    let inputs = vec![self.g.lo(to), value];
+                    self.helper(Act::Send { dst: 0 }, inputs, &mut out)?;
+                    vals.push(Val::Old(0));
+                    continue;
+                }
+                Op::Vgpr => {
+                    let number = arg(0)?;
+                    self.vgpr_at(number, node.out.bits() > 32)?
+                }
                 Op::Sgpr
-                | Op::Vgpr
                 | Op::ReadLane
                 | Op::SendLane
                 | Op::FirstLane
@@ -900,6 +1000,10 @@ impl<'a> Builder<'a> {
             };
             vals.push(Val::Id(id));
         }
+        let written = match &mods.dpp {
+            Some(dpp) => self.dpp_written(dpp)?,
+            None => None,
+        };
         for effect in &program.effects {
             // Nobody sees exceptions where compiled code runs.
             if matches!(effect.change, Change::Raise(_)) {
@@ -908,7 +1012,8 @@ impl<'a> Builder<'a> {
             let value = vals[effect.value as usize];
             let ty = program.nodes[effect.value as usize].out;
             let when = match effect.when {
-                None => None,
+                None => written,
+                Some(_) if written.is_some() => return Err(Not::Ever),
                 Some(w) => match vals[w as usize] {
                     Val::Id(id) => match self.g.value_of(id) {
                         Some(v) if v & 1 == 0 => continue,
@@ -949,19 +1054,55 @@ impl<'a> Builder<'a> {
                         &mut out,
                     )?;
                 }
+                Change::DstLane(slot) => {
+                    let (Val::Id(lane), Place::Vgpr(n)) =
+                        (vals[effect.second as usize], operands[slot as usize].place)
+                    else {
+                        return Err(Not::Ever);
+                    };
+                    let (value, lane, mask) = (id()?, self.g.lo(lane), self.c32(63));
+                    let lane = self.g.alu(Op::And, Ty::B32, Ty::B32, [lane, mask, 0])?;
+                    if self.g.get(value).vec || self.g.get(lane).vec || when.is_some() {
+                        return Err(Not::Ever);
+                    }
+                    if n < self.s.vgprs {
+                        out.pokes.push((n, lane, value));
+                    }
+                }
+                Change::Vgpr => {
+                    let Val::Id(value) = vals[effect.second as usize] else {
+                        return Err(Not::Ever);
+                    };
+                    let wide = program.nodes[effect.second as usize].out.bits() > 32;
+                    if when.is_some() {
+                        return Err(Not::Ever);
+                    }
+                    self.set_vgpr_at(id()?, value, wide, &mut out)?;
+                }
                 Change::Set(state) => {
                     if state == State::Pc {
-                        let to = self.g.value_of(id()?).ok_or(Not::Ever)?;
+                        let to = match self.g.value_of(id()?) {
+                            Some(to) => to,
+                            None if when.is_none() && out.jump.is_none() => {
+                                out.indirect = Some(id()?);
+                                continue;
+                            }
+                            None => return Err(Not::Ever),
+                        };
                         if out.jump.is_some() {
                             return Err(Not::Ever);
                         }
                         out.jump = Some((when, to & !3));
                         continue;
                     }
-                    if when.is_some() {
-                        return Err(Not::Ever);
-                    }
                     let mut v = id()?;
+                    if when.is_some() {
+                        let code = if state == State::Exec { EXEC } else { VCC };
+                        if !matches!(state, State::Exec | State::Vcc) || ty != Ty::Bool {
+                            return Err(Not::Ever);
+                        }
+                        v = self.kept_mask(v, when, code)?;
+                    }
                     match state {
                         State::Scc if !self.g.get(v).vec => out.scc = Some(v),
                         State::Exec | State::Vcc | State::M0 => {
@@ -1231,7 +1372,7 @@ fn selection(sel: u8) -> (u32, u32) {
 }
 
 /// The nodes that effects depend on.
-fn needed(program: &Program) -> Vec<bool> {
+fn needed(program: &Program, tables: &[Option<cross::Table>]) -> Vec<bool> {
     let mut needed = vec![false; program.nodes.len()];
     let stores = |c: &Change| {
         matches!(
@@ -1259,7 +1400,15 @@ fn needed(program: &Program) -> Vec<bool> {
     for at in (0..needed.len()).rev() {
         let node = &program.nodes[at];
         needed[at] |= node.op.acts() || matches!(node.op, Op::Load(..));
-        if needed[at] {
+        let known = |node: u16| tables.get(node as usize).and_then(|t| t.as_deref());
+        if needed[at]
+            && node.op == Op::Select
+            && let Some(t) = known(node.args[0])
+            && t.iter().all(|v| *v == t[0])
+        {
+            needed[node.args[0] as usize] = true;
+            needed[node.args[if t[0] != 0 { 1 } else { 2 }] as usize] = true;
+        } else if needed[at] {
             for &a in &node.args[..node.op.arity()] {
                 needed[a as usize] = true;
             }
@@ -1269,8 +1418,8 @@ fn needed(program: &Program) -> Vec<bool> {
 }
 
 /// Of each load: its group, its place in it, the group's size and first offset. A group is what lies side by side.
-fn groups(program: &Program) -> HashMap<usize, (usize, u8, u8, i32)> {
-    let mut out: HashMap<usize, (usize, u8, u8, i32)> = HashMap::new();
+fn groups(program: &Program) -> Map<usize, (usize, u8, u8, i32)> {
+    let mut out: Map<usize, (usize, u8, u8, i32)> = Map::default();
     let mut runs: Vec<Vec<usize>> = Vec::new();
     for (at, n) in program.nodes.iter().enumerate() {
         let Op::Load(space, offset) = n.op else {

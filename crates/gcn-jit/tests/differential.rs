@@ -86,7 +86,48 @@ impl Rng {
 /// The bits of an instruction, most of which exist.
 fn instruction(r: &mut Rng, gfx6: bool, gfx9: bool) -> u64 {
     let vdst = r.below(12);
-    match r.below(14) {
+    match r.below(16) {
+        // SDWA and DPP of VOP2, VOP1 and VOPC.
+        14 => {
+            let low = match r.below(4) {
+                0 => r.below(12) << 9 | vdst << 17 | r.below(62) << 25,
+                1 => r.below(120) << 9 | vdst << 17 | 0x3f << 25,
+                2 => r.below(12) << 9 | r.below(256) << 17 | 0x3e << 25,
+                _ => r.below(12) << 9 | vdst << 17 | r.pick(&[0, 1, 2, 16, 25, 26, 28]) << 25,
+            };
+            let high = if r.below(3) == 0 {
+                r.below(12) | (r.next() & 0x3f3f_ffff) << 8
+            } else {
+                let control = match r.below(4) {
+                    0 => r.below(256),
+                    1 => 0x100 + r.below(0x30),
+                    2 => r.pick(&[0x130, 0x134, 0x138, 0x13c, 0x140, 0x141, 0x142, 0x143]),
+                    _ => r.pick(&[0x111, 0x112, 0x114, 0x118, 0x142, 0x143, 0xb1, 0x4e]),
+                };
+                let any = r.below(256);
+                let masks = r.pick(&[0xff, 0xff, 0xaf, 0xcf, any]);
+                r.below(12)
+                    | control << 8
+                    | r.below(2) << 19
+                    | r.below(16) * r.below(2) << 20
+                    | masks << 24
+            };
+            r.pick(&[249, 250, 250]) | low | (high & 0xffff_ffff) << 32
+        }
+        // v_readfirstlane_b32, v_readlane_b32, v_writelane_b32; v_movrel*.
+        15 => {
+            let (register, number) = (r.below(20), 128 + r.below(64));
+            let lane = r.pick(&[register, number, 124]);
+            let low = 0b110100 << 26;
+            match r.below(4) {
+                0 => 256 + r.below(12) | 2 << 9 | r.below(20) << 17 | 0x3f << 25,
+                1 if gfx6 => low | r.below(20) | (256 + r.below(12) | lane << 9) << 32,
+                1 => low | r.below(20) | 0x289 << 16 | (256 + r.below(12) | lane << 9) << 32,
+                2 if !gfx6 => low | vdst | 0x28a << 16 | (r.below(20) | lane << 9) << 32,
+                2 => r.below(12) | lane << 9 | vdst << 17 | 2 << 25,
+                _ => r.source() | (66 + r.below(3)) << 9 | vdst << 17 | 0x3f << 25,
+            }
+        }
         // VOP2
         0..=2 => {
             r.source()
@@ -156,7 +197,7 @@ fn block(r: &mut Rng, target: Target) -> (Vec<u8>, String) {
         // What jumps, ends or reads the time is tested elsewhere.
         let jumps = [
             "pc_b64", "branch", "fork", "join", "rfe", "endpgm", "trap", "call", "barrier",
-            "movrel", "ordered", "gws",
+            "ordered", "gws",
         ];
         if jumps.iter().any(|j| name.contains(j)) {
             continue;
@@ -242,7 +283,7 @@ fn blocks_of(name: &str, level: Level) {
         wave.sgprs[124] = if r.below(2) == 0 {
             u32::MAX
         } else {
-            r.below(2000) as u32
+            r.below(2000) as u32 >> r.below(12)
         };
         wave.scc = r.below(2) != 0;
         wave.mode = match r.below(3) {
@@ -297,6 +338,10 @@ fn blocks_of(name: &str, level: Level) {
             wave.mode
         );
     }
+    assert_eq!(
+        jit.stats.refused, 0,
+        "{name}, {level:?}: units were left to the interpreter"
+    );
 }
 
 #[test]

@@ -79,17 +79,132 @@ impl Kind {
         }
     }
 
-    /// What makes the engines of a GPU's dispatches.
-    pub fn maker(self) -> impl Fn() -> Box<dyn Engine> + Send + Sync + 'static {
-        #[cfg(target_arch = "x86_64")]
-        let cache = match self {
+    /// Where engines of this kind keep their code.
+    #[cfg(target_arch = "x86_64")]
+    fn cache(self) -> gcn_jit::Cache {
+        match self {
             Kind::Interp => gcn_jit::Cache::default(),
             Kind::Jit(level) => gcn_jit::Cache::with_level(level),
-        };
-        move || match self {
+        }
+    }
+
+    /// What makes the engines of a GPU's dispatches.
+    pub fn maker(self) -> impl Fn() -> Box<dyn Engine> + Send + Sync + 'static {
+        let engines = Engines::new(self);
+        move || engines.engine()
+    }
+}
+
+/// Engines of a kind, with what they share.
+#[derive(Clone)]
+pub struct Engines {
+    kind: Kind,
+    #[cfg(target_arch = "x86_64")]
+    cache: gcn_jit::Cache,
+}
+
+impl Default for Engines {
+    fn default() -> Engines {
+        Engines::new(Kind::default())
+    }
+}
+
+/// What a stretch of instructions came to that ran one behind the other.
+pub struct Stretch {
+    /// The address of the first, and the one behind the last.
+    pub start: u64,
+    pub end: u64,
+    /// How many there are; 0 where the ticks are a part of what follows.
+    pub instructions: u32,
+    /// How often a wave ran it.
+    pub times: u64,
+    /// Lanes that were on, of all times.
+    pub lanes: u64,
+    /// Ticks of the host's time stamp counter that it took.
+    pub ticks: u64,
+    /// Whether it is compiled code.
+    pub compiled: bool,
+}
+
+impl Engines {
+    /// Engines that know no code yet.
+    pub fn new(kind: Kind) -> Engines {
+        Engines {
+            kind,
+            #[cfg(target_arch = "x86_64")]
+            cache: kind.cache(),
+        }
+    }
+
+    /// Engines that count what they do, for [`Engines::counted`], where their kind can.
+    pub fn counting(kind: Kind) -> Engines {
+        Engines {
+            kind,
+            #[cfg(target_arch = "x86_64")]
+            cache: kind.cache().counting(),
+        }
+    }
+
+    /// Whether they compile, and so can count by themselves.
+    pub fn compile(&self) -> bool {
+        self.kind != Kind::Interp
+    }
+
+    /// One for a host thread.
+    pub fn engine(&self) -> Box<dyn Engine> {
+        match self.kind {
             Kind::Interp => Box::new(Interp::new()),
             #[cfg(target_arch = "x86_64")]
-            Kind::Jit(_) => Box::new(cache.engine()),
+            Kind::Jit(_) => Box::new(self.cache.engine()),
         }
+    }
+
+    /// What was counted by engines that do, of every stretch of code that ran, and the ticks that counting adds to each run
+    /// of one. `None` if their kind does not count.
+    pub fn counted(&self) -> Option<(Vec<Stretch>, u64)> {
+        #[cfg(target_arch = "x86_64")]
+        if self.compile() {
+            let report = self.cache.report();
+            let stretch = |start, end, instructions, tally: &gcn_jit::Tally, compiled| Stretch {
+                start,
+                end,
+                instructions,
+                times: tally.times,
+                lanes: tally.lanes,
+                ticks: tally.ticks,
+                compiled,
+            };
+            let pieces = report.units.iter().flat_map(|u| &u.pieces);
+            let pieces = pieces.filter(|p| p.tally.times > 0);
+            let pieces = pieces.map(|p| stretch(p.start, p.end, p.instructions, &p.tally, true));
+            let single = report.interpreted.iter();
+            let single = single.map(|(&pc, tally)| stretch(pc, pc + 4, 1, tally, false));
+            return Some((pieces.chain(single).collect(), gcn_jit::tick_cost()));
+        }
+        None
+    }
+
+    /// The code that they have made, beside that of these objects, which were loaded so many bytes from where they say; as
+    /// text. `None` if their kind makes none.
+    pub fn dump(&self, objects: &[(&gcn_object::CodeObject, u64)]) -> Option<String> {
+        #[cfg(target_arch = "x86_64")]
+        if self.compile() {
+            return Some(crate::dump::text(&self.cache.report(), objects));
+        }
+        let _ = objects;
+        None
+    }
+
+    /// As [`Engines::dump`], as JSON.
+    pub fn dump_json(
+        &self,
+        objects: &[(&gcn_object::CodeObject, u64)],
+    ) -> Option<serde_json::Value> {
+        #[cfg(target_arch = "x86_64")]
+        if self.compile() {
+            return Some(crate::dump::json(&self.cache.report(), objects));
+        }
+        let _ = objects;
+        None
     }
 }

@@ -9,6 +9,7 @@ pub mod demo;
 pub mod dis;
 pub mod dis_json;
 pub mod dot;
+mod dump;
 pub mod engine;
 pub mod eval;
 pub mod gpu;

@@ -156,7 +156,7 @@ pub struct Options {
     /// Who looks on.
     pub watch: Watch,
     /// What runs waves.
-    pub engine: crate::engine::Kind,
+    pub engines: crate::engine::Engines,
 }
 
 /// What a run came to.
@@ -283,7 +283,9 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, String> {
         .collect::<Result<Vec<_>, _>>()?;
     let total: u64 = contents.iter().map(|b| b.len() as u64).sum();
     let memory = total.saturating_mul(2).saturating_add(1 << 30);
-    let machine = gcn_emu::dispatch::Gpu::with_engine(target, memory, options.engine.maker());
+    let engines = options.engines.clone();
+    let maker = move || engines.engine();
+    let machine = gcn_emu::dispatch::Gpu::with_engine(target, memory, maker);
     let gpu = Gpu::from_machine(machine.map_err(|e| e.to_string())?);
     if options.text_to_stderr {
         gpu.set_output(std::io::stderr());

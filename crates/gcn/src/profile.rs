@@ -1,4 +1,5 @@
-//! `gcn run --profile` and `--stats`: how often each instruction ran, with how many lanes, and what kinds there were.
+//! `gcn run --profile` and `--stats`: how often each instruction ran, with how many lanes, and what kinds there were; of
+//! compiled code also how long it took.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -15,6 +16,7 @@ use gcn_isa::print::{Style, print};
 use gcn_object::CodeObject;
 use serde_json::{Value as Json, json};
 
+use crate::engine::Engines;
 use crate::lines::Lines;
 
 /// How often an instruction ran.
@@ -24,6 +26,19 @@ struct Count {
     lanes: u64,
     /// What was added to the file's addresses.
     base: u64,
+    /// Of stretches of compiled code that begin here, and of the instruction where it was not compiled.
+    spent: Spent,
+}
+
+/// How long compiled code took.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Ticks of the host's time stamp counter.
+    pub ticks: u64,
+    /// How often the code ran that begins there.
+    pub runs: u64,
+    /// How many of those the interpreter did.
+    pub interpreted: u64,
 }
 
 /// Instructions of a page of counts.
@@ -138,6 +153,8 @@ pub struct Row {
     pub lanes: u64,
     /// It has lanes.
     pub vector: bool,
+    /// What the compiled code took that begins with it.
+    pub spent: Spent,
     /// The source line it begins, or is in, where the object says so.
     pub line: Option<String>,
 }
@@ -151,12 +168,53 @@ pub struct Result {
     pub loaded: u64,
     /// Bytes that lanes stored; of atomics too.
     pub stored: u64,
+    /// Where compiled code counted: the ticks that counting adds to each run of a stretch, about.
+    pub tick_cost: Option<u64>,
 }
 
 /// The longest gap in bytes between instructions that ran whose instructions are listed, too.
 const GAP: u64 = 512;
 
 impl Profile {
+    /// What engines have counted that do so themselves, for these objects. `None` if they do not.
+    pub fn of_engines(engines: &Engines, objects: &[(&CodeObject, u64)]) -> Option<Result> {
+        let (stretches, tick_cost) = engines.counted()?;
+        let mut totals = Totals::default();
+        for stretch in stretches {
+            let of = |(object, base): &&(&CodeObject, u64)| {
+                bytes_at(object, stretch.start.wrapping_sub(*base)).is_some()
+            };
+            let Some(&(object, base)) = objects.iter().find(of) else {
+                continue;
+            };
+            let target = gcn_isa::Target::parse(object.target_name());
+            let mut pc = stretch.start;
+            let first = totals.counts.entry(pc).or_default();
+            first.base = base;
+            first.spent.ticks += stretch.ticks;
+            if stretch.instructions > 0 {
+                first.spent.runs += stretch.times;
+            }
+            if !stretch.compiled {
+                first.spent.interpreted += stretch.times;
+            }
+            for _ in 0..stretch.instructions {
+                let bytes = bytes_at(object, pc.wrapping_sub(base));
+                let insn = target.and_then(|t| decode(t, &bytes?));
+                let count = totals.counts.entry(pc).or_default();
+                count.base = base;
+                count.times += stretch.times;
+                count.lanes += stretch.lanes;
+                totals.insns.insert(pc, insn);
+                pc += insn.map_or(4, |i| i.len as u64);
+            }
+        }
+        let profile = Profile(Arc::new(Mutex::new(totals)));
+        let mut result = profile.result(objects);
+        result.tick_cost = Some(tick_cost);
+        Some(result)
+    }
+
     /// What was counted, for these objects; `bases` says where each was loaded.
     pub fn result(&self, objects: &[(&CodeObject, u64)]) -> Result {
         let totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,7 +261,7 @@ impl Profile {
 }
 
 /// Up to 12 bytes of a file's code.
-fn bytes_at(object: &CodeObject, address: u64) -> Option<Vec<u8>> {
+pub(crate) fn bytes_at(object: &CodeObject, address: u64) -> Option<Vec<u8>> {
     object.sections.iter().enumerate().find_map(|(n, s)| {
         let at = usize::try_from(address.checked_sub(s.address)?).ok()?;
         let bytes = object.section_data(n).get(at..)?;
@@ -259,6 +317,7 @@ fn row(
         times: count.times,
         lanes: count.lanes,
         vector,
+        spent: count.spent,
         line: last_line.clone(),
     });
 }
@@ -332,9 +391,22 @@ impl Result {
                 let _ = writeln!(out, "{times:>14} {share:>6.2}%  {}", line.trim());
             }
         }
+        let ticks: u64 = self.rows.iter().map(|r| r.spent.ticks).sum();
+        let head = match self.tick_cost {
+            Some(_) => format!("{:>7} {:>7}  ", "ticks", "a run"),
+            None => String::new(),
+        };
+        if let Some(cost) = self.tick_cost {
+            let _ = writeln!(
+                out,
+                "\nticks: the share of the time in compiled code, and the host's time stamp counter's ticks a run, of the code \
+                 from that instruction to the next one that shows them; counting adds about {cost} to each run. `*`: some of \
+                 it was interpreted"
+            );
+        }
         let _ = writeln!(
             out,
-            "\n{:>14} {:>7} {:>5}  {:>8}  instruction",
+            "\n{:>14} {:>7} {:>5}  {head}{:>8}  instruction",
             "times", "share", "lanes", "address"
         );
         let mut line: Option<&str> = None;
@@ -355,9 +427,19 @@ impl Result {
                 true => format!("{:.1}", row.lanes as f64 / row.times as f64),
                 false => String::new(),
             };
+            let spent = match (self.tick_cost, row.spent) {
+                (None, _) => String::new(),
+                (_, Spent { ticks: 0, .. }) => format!("{:>7} {:>7}  ", "", ""),
+                (_, s) => {
+                    let share = 100.0 * s.ticks as f64 / ticks as f64;
+                    let run = s.ticks as f64 / s.runs.max(1) as f64;
+                    let mark = if s.interpreted > 0 { '*' } else { ' ' };
+                    format!("{share:>6.2}% {run:>7.0}{mark} ")
+                }
+            };
             let _ = writeln!(
                 out,
-                "{:>14} {share:>6.2}% {lanes:>5}  {:>8}  {}",
+                "{:>14} {share:>6.2}% {lanes:>5}  {spent}{:>8}  {}",
                 row.times,
                 format!("{:#x}", row.address),
                 row.text
@@ -392,6 +474,11 @@ impl Result {
                     if row.vector {
                         entry.insert("lanes".into(), json!(row.lanes));
                     }
+                    if row.spent != Spent::default() {
+                        entry.insert("ticks".into(), json!(row.spent.ticks));
+                        entry.insert("runs".into(), json!(row.spent.runs));
+                        entry.insert("interpreted".into(), json!(row.spent.interpreted));
+                    }
                     if let Some(line) = &row.line {
                         entry.insert("line".into(), json!(line.trim()));
                     }
@@ -399,6 +486,10 @@ impl Result {
                 entry
             })
             .collect();
-        json!({ "mix": self.mix_json(), "instructions": rows })
+        let mut all = json!({ "mix": self.mix_json(), "instructions": rows });
+        if let (Some(cost), Some(all)) = (self.tick_cost, all.as_object_mut()) {
+            all.insert("tick_cost".into(), json!(cost));
+        }
+        all
     }
 }

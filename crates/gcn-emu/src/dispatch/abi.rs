@@ -6,6 +6,7 @@ use super::hostcall::{Heap, Hostcall};
 use super::printf::Declared;
 use super::watch::Service;
 use super::{Gpu, Launch, Loaded, RunError};
+use crate::group::Like;
 use crate::mem::{Fault, MemError, PAGE_SIZE, Perm};
 use crate::wave::{self, LANES, WaveState, status};
 use gcn_isa::target::{Gen, Target};
@@ -561,38 +562,46 @@ impl Setup<'_> {
         wave::hw_id((z * down + y) * across + x, wave)
     }
 
-    /// As [`Setup::wave`], in a used state's place, for a wave that differs from `like` in workgroup and slot alone.
-    pub(super) fn wave_like(
-        &self,
-        like: &WaveState,
-        state: &mut WaveState,
-        group: [u32; 3],
-        wave: usize,
-        slot: u64,
-    ) {
+    /// What wave `wave` of workgroups of `size` work-items in each dimension starts from.
+    pub(super) fn like(&self, target: Target, size: [u32; 3], wave: usize) -> Like {
+        Like::new(self.wave(target, [0; 3], size, wave, 0))
+    }
+
+    /// What the waves of a workgroup have of their own, the first of which has scratch in place `slot`.
+    pub(super) fn own(&self, group: [u32; 3], slot: u64) -> Own {
         let descriptor = &self.kernel.descriptor;
-        let mut vgprs = std::mem::take(&mut state.vgprs);
-        vgprs.clone_from(&like.vgprs);
-        *state = WaveState {
-            vgprs,
-            exports: like.exports.clone(),
-            ..*like
+        let mut at = descriptor.user_sgpr_count() as u16;
+        let mut own = Own {
+            hw_id: self.hw_id(group, 0),
+            ..Own::default()
         };
-        let mut at = descriptor.user_sgpr_count() as usize;
         for (d, on) in descriptor.enable_workgroup_id().into_iter().enumerate() {
             if on {
-                if let Some(register) = state.sgprs.get_mut(at) {
-                    *register = group[d];
-                }
+                own.ids[own.count] = (at, group[d]);
+                own.count += 1;
                 at += 1;
             }
         }
-        at += descriptor.enable_workgroup_info() as usize;
-        if descriptor.enable_private_segment()
-            && let Some(register) = state.sgprs.get_mut(at)
-        {
-            *register = (slot * self.shape.wave_scratch) as u32;
+        at += descriptor.enable_workgroup_info() as u16;
+        if descriptor.enable_private_segment() {
+            let stride = self.shape.wave_scratch as u32;
+            own.scratch = Some((at, (slot as u32).wrapping_mul(stride), stride));
         }
-        state.hw_id = self.hw_id(group, wave);
+        own
+    }
+}
+
+/// What the waves of a workgroup have of their own: see [`Starts`](crate::group::Starts).
+#[derive(Clone, Copy, Default)]
+pub(super) struct Own {
+    ids: [(u16, u32); 3],
+    count: usize,
+    pub(super) scratch: Option<(u16, u32, u32)>,
+    pub(super) hw_id: u32,
+}
+
+impl Own {
+    pub(super) fn ids(&self) -> &[(u16, u32)] {
+        &self.ids[..self.count]
     }
 }

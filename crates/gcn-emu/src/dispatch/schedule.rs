@@ -10,17 +10,20 @@
 //! Such a wave gets short turns. Where every wave of the dispatch is in such a loop, or at a barrier, and none of the
 //! loops changes anything or reads the time, nothing will ever change, and the dispatch ends with a report.
 
-use super::abi::{Setup, Shape};
+use super::abi::{Own, Setup, Shape};
 use super::host::Output;
 use super::stuck::{self, StuckWave, Traits, Waits};
 use super::watch::{Observer, Scene, Who};
 use super::{Gpu, Launch, Place, RunError, Stats};
 use crate::engine::{Code, Engine, Machine, Stop};
 use crate::global::Global;
+use crate::group::{self, Doing, GroupStop, GroupWave, Like};
 use crate::mem::Memory;
-use crate::wave::{Lds, WaveState, status};
+use crate::wave::{Lds, WaveState};
 use gcn_isa::target::Target;
+use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::atomic::{
     AtomicU64,
     Ordering::{Relaxed, SeqCst},
@@ -33,6 +36,12 @@ pub const RESIDENT_WAVES: usize = 40 * 64;
 
 /// Turns of its waves that a workgroup has before another one's, if it does not wait.
 const PATIENCE: u32 = 16;
+
+/// The most workgroups that a thread takes at a time.
+const BATCH: u64 = 16;
+
+/// Instructions that a dispatch runs on one thread before others join in: starting them takes as long.
+const ALONE: u64 = 1 << 14;
 
 /// The longest loop, in instructions, that is recognised as waiting.
 const LOOP: usize = 256;
@@ -98,18 +107,22 @@ impl Gpu {
                 .map(|_| Mutex::new(Report::default()))
                 .collect(),
         };
-        let work = |thread: usize| {
+        let work = |thread: usize, help: Option<&dyn Fn()>| {
             let observe = launch.watch.observe.as_ref();
             let mut worker = Worker {
                 shared: &shared,
                 thread,
                 engine: (self.engine)(),
                 observer: observe.map(|o| o.observer()),
+                help,
                 traits: HashMap::new(),
                 ring: VecDeque::new(),
+                batch: Batch::default(),
                 spare: Vec::new(),
                 used: Vec::new(),
                 like: ([0; 3], Vec::new()),
+                ended: 0..0,
+                unsettled: false,
                 stats: Stats::default(),
             };
             worker.work();
@@ -121,11 +134,17 @@ impl Gpu {
             stats.waves += s.waves;
         };
         std::thread::scope(|scope| {
-            let others: Vec<_> = (1..setup.shape.threads)
-                .map(|t| scope.spawn(move || work(t)))
-                .collect();
-            add(work(0));
-            for other in others {
+            let work = &work;
+            let others = RefCell::new(Vec::new());
+            let help = || {
+                let spawn = |thread| scope.spawn(move || work(thread, None));
+                others
+                    .borrow_mut()
+                    .extend((1..setup.shape.threads).map(spawn));
+            };
+            let alone = setup.shape.threads == 1;
+            add(work(0, (!alone).then_some(&help)));
+            for other in others.take() {
                 match other.join() {
                     Ok(stats) => add(stats),
                     Err(panic) => std::panic::resume_unwind(panic),
@@ -190,11 +209,11 @@ struct Report {
 #[derive(Clone, Copy, PartialEq, Default)]
 enum Known {
     /// Some may go on.
-    #[default]
     Alive,
     /// None can go on unless something changes after this epoch.
     StuckSince(u64),
-    /// It has none.
+    /// It has none, or has not begun.
+    #[default]
     Idle,
 }
 
@@ -219,6 +238,17 @@ impl Shared<'_> {
         let taken = |left: u64| left.min(wanted);
         match fuel.fetch_update(Relaxed, Relaxed, |left| Some(left - taken(left))) {
             Ok(left) | Err(left) => taken(left),
+        }
+    }
+
+    /// Takes up to `wanted` instructions' fuel for the turns of many waves, leaving enough for other threads.
+    fn share(&self, wanted: u64) -> u64 {
+        let Some(fuel) = &self.fuel else {
+            return wanted;
+        };
+        match self.setup.shape.threads {
+            1 => self.take(wanted),
+            threads => self.take(wanted.min(fuel.load(Relaxed) / (2 * threads as u64))),
         }
     }
 
@@ -290,19 +320,9 @@ impl Shared<'_> {
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Doing {
-    Running,
-    Waiting,
-    Halted,
-    Ended,
-}
-
-struct Wave {
-    state: WaveState,
-    doing: Doing,
-    /// Turns it has used up or given away.
-    turns: u32,
+/// What the scheduler knows of a wave beside how it fares.
+#[derive(Clone, Default)]
+struct Note {
     /// It is to be watched for a loop in its next turn.
     suspect: bool,
     /// In its last turn it gave way, or went round in a loop.
@@ -315,35 +335,17 @@ struct Wave {
     retries: bool,
 }
 
-impl Wave {
-    fn new(state: WaveState) -> Wave {
-        Wave {
-            state,
-            doing: Doing::Running,
-            turns: 0,
-            suspect: false,
-            waits: false,
-            stuck: None,
-            looks_at: None,
-            retries: false,
-        }
-    }
-
-    /// It has new registers.
-    fn begin(&mut self) {
-        self.doing = Doing::Running;
-        (self.turns, self.suspect, self.waits, self.retries) = (0, false, false, false);
-        (self.stuck, self.looks_at) = (None, None);
-    }
-}
-
 /// A workgroup under way.
 struct Group {
     group: [u32; 3],
     number: u64,
     slot: usize,
     lds: Lds,
-    waves: Vec<Wave>,
+    /// What its waves have of their own, and the number of the first of them.
+    own: Own,
+    first: u64,
+    waves: Vec<GroupWave>,
+    notes: Vec<Note>,
     /// In its last round every wave waited.
     waits: bool,
     /// Rounds it has had since another workgroup failed.
@@ -365,17 +367,33 @@ struct Worker<'a> {
     thread: usize,
     engine: Box<dyn Engine>,
     observer: Option<Box<dyn Observer>>,
+    /// Starts the other threads, if that has not been done.
+    help: Option<&'a dyn Fn()>,
     /// What is known of instructions in loops, by address.
     traits: HashMap<u64, Traits>,
     /// The workgroups under way that do not run now.
     ring: VecDeque<Group>,
+    /// Workgroups that have not started.
+    batch: Batch,
     /// LDS that workgroups left.
     spare: Vec<Lds>,
     /// Waves that have ended, to be used again.
-    used: Vec<Vec<Wave>>,
-    /// What the waves of a workgroup of a size start from, but for its numbers and slot.
-    like: ([u32; 3], Vec<WaveState>),
+    used: Vec<(Vec<GroupWave>, Vec<Note>)>,
+    /// What the waves of a workgroup of a size start from.
+    like: ([u32; 3], Vec<Like>),
+    /// Waves that have ended, of which the others have not been told.
+    ended: Range<u64>,
+    /// Waves have run since the epoch was last put forward.
+    unsettled: bool,
     stats: Stats,
+}
+
+/// Workgroups that a thread has taken and not started, with as many places for them.
+#[derive(Default)]
+struct Batch {
+    next: u64,
+    end: u64,
+    slots: Vec<usize>,
 }
 
 impl Worker<'_> {
@@ -383,6 +401,7 @@ impl Worker<'_> {
         let mut idle_rounds = 0;
         loop {
             let Some(mut group) = self.pick() else {
+                self.settle();
                 self.report(Known::Idle);
                 let starts = lock(&self.shared.starts);
                 let failed = self.shared.failed.load(SeqCst);
@@ -466,30 +485,96 @@ impl Worker<'_> {
         self.ring.remove(at)
     }
 
+    /// Takes workgroups to start, if there are some and slots for them.
+    fn refill(&mut self) {
+        let shared = self.shared;
+        let shape = shared.setup.shape;
+        self.settle();
+        let mut starts = lock(&shared.starts);
+        let left = shape.total.saturating_sub(starts.next);
+        // Every workgroup before a failed one has been taken by some thread, which finishes it.
+        if left == 0 || starts.next > shared.failed.load(SeqCst) {
+            return;
+        }
+        // Enough is left for others, of both.
+        let threads = shape.threads as u64;
+        let share = (left / (4 * threads)).clamp(1, BATCH);
+        let room = starts.slots.len().div_ceil(shape.threads);
+        let from = starts.slots.len() - room.min(share as usize);
+        let slots = starts.slots.split_off(from);
+        if slots.is_empty() {
+            return;
+        }
+        // Before the slots are seen to be taken.
+        lock(&shared.stuck[self.thread]).state = Known::Alive;
+        let next = starts.next;
+        starts.next += slots.len() as u64;
+        self.batch = Batch {
+            next,
+            end: starts.next,
+            slots,
+        };
+    }
+
+    /// Gives back the slots of workgroups that have ended, if none is to start in them.
+    fn free_slots(&mut self) {
+        if self.batch.next == self.batch.end {
+            let shared = self.shared;
+            lock(&shared.starts).slots.append(&mut self.batch.slots);
+            // The slots may be what another thread waits for.
+            shared.epoch.fetch_add(1, SeqCst);
+        }
+    }
+
     /// Starts the next workgroup, if there is one and a slot for it.
     fn start(&mut self) -> Option<Group> {
         let shared = self.shared;
         let setup = shared.setup;
         let shape = setup.shape;
-        let (number, slot) = {
-            let mut starts = lock(&shared.starts);
-            // Every workgroup before a failed one has been taken by some thread, which finishes it.
-            if starts.next >= shape.total || starts.next > shared.failed.load(SeqCst) {
-                return None;
-            }
-            let slot = starts.slots.pop()?;
-            // Before the slot is seen to be taken.
-            lock(&shared.stuck[self.thread]).state = Known::Alive;
-            starts.next += 1;
-            (starts.next - 1, slot)
-        };
+        if self.batch.next == self.batch.end {
+            self.refill();
+        }
+        let number = self.batch.next;
+        if number > shared.failed.load(Relaxed) {
+            self.batch.next = self.batch.end;
+            self.free_slots();
+        }
+        if self.batch.next == self.batch.end {
+            return None;
+        }
+        let slot = self.batch.slots.pop()?;
+        self.batch.next += 1;
         let (x, y) = (shape.groups[0] as u64, shape.groups[1] as u64);
         let group = [number % x, number / x % y, number / (x * y)].map(|n| n as u32);
         let size = size(shape, group);
         let count = shape.waves_of(size);
-        let slots = slot * shape.waves_of(shape.group);
-        let before = waves_before(shape, group);
-        let waves = self.waves(group, size, count, slots as u64, before);
+        let first_slot = (slot * shape.waves_of(shape.group)) as u64;
+        let first = waves_before(shape, group);
+        let (mut waves, mut notes) = self.used.pop().unwrap_or_default();
+        // Memory that has been used already is near.
+        waves.truncate(count);
+        for wave in &mut waves {
+            (wave.doing, wave.turns) = (Doing::New, 0);
+        }
+        waves.resize_with(count, || GroupWave {
+            state: Box::new(WaveState::new(0)),
+            doing: Doing::New,
+            turns: 0,
+        });
+        notes.clear();
+        notes.resize(count, Note::default());
+        if setup.host.is_some() {
+            // What the host keeps for each workgroup lies elsewhere for each.
+            for (w, wave) in waves.iter_mut().enumerate() {
+                let slot = first_slot + w as u64;
+                *wave.state = setup.wave(shared.target, group, size, w, slot);
+                wave.state.number = first + w as u64;
+                wave.doing = Doing::Running;
+            }
+        } else if self.like.0 != size {
+            let like = |w| setup.like(shared.target, size, w);
+            self.like = (size, (0..count).map(like).collect());
+        }
         self.stats.waves += count as u64;
         let mut lds = self.spare.pop().unwrap_or_default();
         lds.0.clear();
@@ -502,54 +587,13 @@ impl Worker<'_> {
             number,
             slot,
             lds,
+            own: setup.own(group, first_slot),
+            first,
             waves,
+            notes,
             waits: false,
             grace: 0,
         })
-    }
-
-    /// A workgroup's waves, the first of them number `before`.
-    fn waves(
-        &mut self,
-        group: [u32; 3],
-        size: [u32; 3],
-        count: usize,
-        slots: u64,
-        before: u64,
-    ) -> Vec<Wave> {
-        let setup = self.shared.setup;
-        let target = self.shared.target;
-        if self.like.0 != size {
-            let like = |w| setup.wave(target, [0; 3], size, w, 0);
-            self.like = (size, (0..count).map(like).collect());
-        }
-        let like = &self.like.1;
-        // Memory that has been used already is near.
-        let mut waves = self.used.pop().unwrap_or_default();
-        waves.truncate(count);
-        for (w, like) in like.iter().enumerate() {
-            let slot = slots + w as u64;
-            match waves.get_mut(w) {
-                _ if setup.host.is_some() => {
-                    // What the host keeps for each workgroup lies elsewhere for each.
-                    waves.truncate(w);
-                    waves.push(Wave::new(setup.wave(target, group, size, w, slot)));
-                }
-                Some(wave) => {
-                    setup.wave_like(like, &mut wave.state, group, w, slot);
-                    wave.begin();
-                }
-                None => {
-                    let mut wave = Wave::new(like.clone());
-                    setup.wave_like(like, &mut wave.state, group, w, slot);
-                    waves.push(wave);
-                }
-            }
-        }
-        for (w, wave) in waves.iter_mut().enumerate() {
-            wave.state.number = before + w as u64;
-        }
-        waves
     }
 
     fn end(&mut self, group: Group) {
@@ -561,22 +605,116 @@ impl Worker<'_> {
             shared.fail(group.number, RunError::Host { place, why });
         }
         self.spare.push(group.lds);
-        self.used.push(group.waves);
+        self.used.push((group.waves, group.notes));
         if let Some(progress) = &self.shared.launch.watch.progress {
             progress.ended.fetch_add(1, Relaxed);
         }
-        // The slot may be what another thread waits for.
-        self.shared.epoch.fetch_add(1, SeqCst);
-        lock(&self.shared.starts).slots.push(group.slot);
+        self.batch.slots.push(group.slot);
+        self.free_slots();
     }
 
-    /// A turn for each wave that can run.
+    /// Tells the others of what the engine did with whole workgroups.
+    fn settle(&mut self) {
+        let ended = std::mem::take(&mut self.ended);
+        if !ended.is_empty() {
+            self.shared.global.all_ended(ended);
+        }
+        if std::mem::take(&mut self.unsettled) {
+            self.shared.epoch.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// All waves of a workgroup have ended.
+    fn all_ended(&mut self, numbers: Range<u64>) {
+        if self.ended.end != numbers.start {
+            self.settle();
+            self.ended.start = numbers.start;
+        }
+        self.ended.end = numbers.end;
+        if self.shared.global.asked() {
+            self.settle();
+        }
+    }
+
+    /// Gives all waves of a workgroup that has just started their registers.
+    fn begin(&self, group: &mut Group) {
+        for (w, wave) in group.waves.iter_mut().enumerate() {
+            if wave.doing == Doing::New {
+                starts(&self.like.1, &group.own, group.first).start(w, &mut wave.state);
+                wave.doing = Doing::Running;
+            }
+        }
+    }
+
+    /// Lets the engine run a workgroup's waves as far as nothing is out of the ordinary. Gives the wave whose turn is next
+    /// in this round, and whether a wave has moved; nothing if all have ended.
+    fn together(&mut self, group: &mut Group) -> Result<Option<(usize, bool)>, RunError> {
+        let shared = self.shared;
+        let slice = self.engine.slice();
+        let (mut next, mut turned) = (0, 0);
+        loop {
+            let budget = match self.help {
+                None => slice * PATIENCE as u64,
+                // It is to come back soon.
+                Some(_) => slice / 4 + ALONE,
+            };
+            let given = shared.share(budget);
+            let mut fuel = given;
+            let mut machine = Machine {
+                target: shared.target,
+                memory: shared.memory,
+                code: Code::Memory,
+                lds: &mut group.lds,
+                global: &shared.global,
+                hidden_private_base: shared.setup.scratch,
+            };
+            let mut those = group::Group {
+                waves: &mut group.waves,
+                starts: starts(&self.like.1, &group.own, group.first),
+                next,
+                turned: 0,
+            };
+            let stop = self.engine.group(&mut those, &mut machine, &mut fuel);
+            next = those.next;
+            turned += those.turned;
+            let helped = self.help.is_none();
+            self.account(given, fuel);
+            self.unsettled = true;
+            if stop == GroupStop::Ended {
+                let count = group.waves.len() as u64;
+                self.all_ended(group.first..group.first + count);
+                return Ok(None);
+            }
+            if stop == GroupStop::Paused && !helped && self.help.is_none() {
+                continue;
+            }
+            self.begin(group);
+            let mut moved = turned > 0;
+            if let GroupStop::Wave(stop) = stop {
+                had_turn(group, next, &stop);
+                self.look_at(group, next, stop)?;
+                moved |= !group.notes[next].waits;
+                next += 1;
+            }
+            return Ok(Some((next, moved)));
+        }
+    }
+
+    /// A turn for each wave that can run, or more of them as long as nobody looks on.
     fn round(&mut self, group: &mut Group) -> Result<Round, RunError> {
-        let mut moved = false;
-        for w in 0..group.waves.len() {
+        let (mut first, mut moved) = (0, false);
+        if self.ordinary(group) {
+            match self.together(group)? {
+                None => return Ok(Round::Ended),
+                Some(far) => (first, moved) = far,
+            }
+        } else {
+            self.begin(group);
+        }
+        for w in first..group.waves.len() {
             if group.waves[w].doing == Doing::Running {
                 self.turn(group, w)?;
-                moved |= !group.waves[w].waits;
+                moved |= !group.notes[w].waits;
             }
         }
         let those = |what: Doing| group.waves.iter().filter(move |w| w.doing == what).count();
@@ -593,11 +731,11 @@ impl Worker<'_> {
                 })
             }
             (_, 0) => {
-                for wave in &mut group.waves {
+                for (wave, note) in group.waves.iter_mut().zip(&mut group.notes) {
                     if wave.doing == Doing::Waiting {
                         wave.doing = Doing::Running;
-                        wave.waits = false;
-                        wave.stuck = None;
+                        note.waits = false;
+                        note.stuck = None;
                     }
                 }
                 Ok(Round::Moved)
@@ -611,22 +749,24 @@ impl Worker<'_> {
         }
     }
 
+    /// Whether the engine may run a workgroup's waves together: nobody looks on, and none is to be looked at.
+    fn ordinary(&self, group: &Group) -> bool {
+        self.observer.is_none()
+            && self.shared.setup.host.is_none()
+            && self.shared.failed.load(Relaxed) == u64::MAX
+            && group.notes.iter().all(|note| !note.suspect && !note.waits)
+            && group.waves.iter().all(|wave| wave.doing != Doing::Halted)
+    }
+
     /// One wave's turn.
     fn turn(&mut self, group: &mut Group, w: usize) -> Result<(), RunError> {
-        let wave = &mut group.waves[w];
-        wave.retries = false;
-        let stop = if wave.suspect || wave.waits {
+        self.settle();
+        let note = &mut group.notes[w];
+        note.retries = false;
+        let stop = if note.suspect || note.waits {
             self.probe(group, w)?
         } else {
-            let prio = wave.state.status >> status::USER_PRIO_SHIFT & 3;
-            // The first turn is short, as a wave may start into waiting.
-            // A wave of higher priority runs so many more for each step.
-            let slice = self.engine.slice();
-            let wanted = if wave.turns == 0 {
-                slice / 4
-            } else {
-                slice * (1 + prio as u64)
-            };
+            let wanted = group.waves[w].turn(self.engine.slice());
             let given = self.shared.take(wanted);
             let mut fuel = given;
             let stop = self.step(group, w, &mut fuel);
@@ -635,13 +775,7 @@ impl Worker<'_> {
             if stop == Stop::Limit && given == 0 {
                 return Err(self.limit(group, w));
             }
-            let wave = &mut group.waves[w];
-            wave.stuck = None;
-            wave.waits = matches!(stop, Stop::Yield | Stop::Retry);
-            wave.retries = stop == Stop::Retry;
-            wave.turns = wave.turns.saturating_add(1);
-            // Not too often: most waves that run for long are at work.
-            wave.suspect = stop == Stop::Limit && wave.turns.is_power_of_two();
+            had_turn(group, w, &stop);
             stop
         };
         // It may have asked the host, and wait.
@@ -657,6 +791,11 @@ impl Worker<'_> {
                 shared.epoch.fetch_add(1, SeqCst);
             }
         }
+        self.look_at(group, w, stop)
+    }
+
+    /// What a wave does from now on that has stopped so.
+    fn look_at(&mut self, group: &mut Group, w: usize, stop: Stop) -> Result<(), RunError> {
         let wave = &mut group.waves[w];
         wave.doing = match stop {
             Stop::Endpgm | Stop::FellOff => Doing::Ended,
@@ -680,7 +819,7 @@ impl Worker<'_> {
             }
         };
         if wave.doing != Doing::Running {
-            wave.waits = false;
+            group.notes[w].waits = false;
         }
         Ok(())
     }
@@ -690,6 +829,9 @@ impl Worker<'_> {
         self.stats.instructions += given - left;
         if let Some(progress) = &self.shared.launch.watch.progress {
             progress.instructions.fetch_add(given - left, Relaxed);
+        }
+        if self.help.is_some() && self.stats.instructions >= ALONE {
+            self.help.take().into_iter().for_each(|help| help());
         }
     }
 
@@ -742,7 +884,7 @@ impl Worker<'_> {
         let epoch = self.shared.epoch.load(SeqCst);
         self.shared.memory.forget_changes();
         let global = self.shared.global.changes();
-        let known = group.waves[w].waits;
+        let known = group.notes[w].waits;
         // Only a loop that is known is worth the copy.
         let lds = known.then(|| group.lds.clone());
         let before = group.waves[w].state.clone();
@@ -788,12 +930,13 @@ impl Worker<'_> {
         if !quiet {
             self.shared.epoch.fetch_add(1, SeqCst);
         }
+        let note = &mut group.notes[w];
+        note.suspect = false;
+        note.waits = recurs || matches!(stop, Stop::Yield | Stop::Retry);
+        note.retries = stop == Stop::Retry;
+        note.stuck = quiet.then_some(epoch);
+        note.looks_at = looks_at;
         let wave = &mut group.waves[w];
-        wave.suspect = false;
-        wave.waits = recurs || matches!(stop, Stop::Yield | Stop::Retry);
-        wave.retries = stop == Stop::Retry;
-        wave.stuck = quiet.then_some(epoch);
-        wave.looks_at = looks_at;
         wave.turns = wave.turns.saturating_add(1);
         Ok(stop)
     }
@@ -810,10 +953,10 @@ impl Worker<'_> {
     fn list<'g>(&'g self, group: &'g Group) -> impl Iterator<Item = StuckWave> + 'g {
         let shared = self.shared;
         let text = |pc| stuck::text(shared.memory, shared.target, pc);
-        let waves = group.waves.iter().enumerate();
+        let waves = group.waves.iter().zip(&group.notes).enumerate();
         waves
-            .filter(|(_, wave)| wave.doing != Doing::Ended)
-            .map(move |(w, wave)| {
+            .filter(|(_, (wave, _))| wave.doing != Doing::Ended)
+            .map(move |(w, (wave, note))| {
                 let mut place = shared.place(group.group, w, wave.state.pc);
                 let waits = match wave.doing {
                     Doing::Waiting => {
@@ -827,8 +970,8 @@ impl Worker<'_> {
                         Waits::Barrier(others.map(|(w, _)| w).collect())
                     }
                     Doing::Halted => Waits::Halted,
-                    _ if wave.retries => Waits::Others,
-                    _ if wave.waits => Waits::Loop(wave.looks_at.map(|pc| {
+                    _ if note.retries => Waits::Others,
+                    _ if note.waits => Waits::Loop(note.looks_at.map(|pc| {
                         let offset = pc.wrapping_sub(shared.setup.entry) as i64;
                         (offset, text(pc))
                     })),
@@ -876,24 +1019,31 @@ impl Worker<'_> {
 
     /// All workgroups of this thread wait: ends the dispatch if nothing in it can ever go on.
     fn consider(&mut self) {
+        self.settle();
         let epoch = self.shared.epoch.load(SeqCst);
-        let mut left = (self.ring.iter().flat_map(|g| &g.waves))
-            .filter(|w| w.doing != Doing::Ended)
+        let all = |g: &'_ Group| -> Vec<(Doing, Option<u64>, bool)> {
+            let both = g.waves.iter().zip(&g.notes);
+            both.map(|(w, n)| (w.doing, n.stuck, n.retries)).collect()
+        };
+        let mut left = (self.ring.iter().flat_map(all))
+            .filter(|w| w.0 != Doing::Ended)
             .peekable();
-        let stuck = left.peek().is_some()
-            && left.all(|w| w.doing != Doing::Running || w.stuck == Some(epoch));
+        let stuck = self.batch.next == self.batch.end
+            && left.peek().is_some()
+            && left.all(|w| w.0 != Doing::Running || w.1 == Some(epoch));
         if !stuck {
             return self.report(Known::Alive);
         }
         let known = lock(&self.shared.stuck[self.thread]).state;
         if known != Known::StuckSince(epoch) {
-            let running = |w: &Wave| w.doing == Doing::Running && !w.retries;
+            let running =
+                |(doing, _, retries): (Doing, _, bool)| doing == Doing::Running && !retries;
             let (waves, others) = self.left(None);
             let report = Report {
                 state: Known::StuckSince(epoch),
                 waves,
                 others,
-                loops: self.ring.iter().flat_map(|g| &g.waves).any(running),
+                loops: self.ring.iter().flat_map(all).any(running),
             };
             *lock(&self.shared.stuck[self.thread]) = report;
         }
@@ -906,6 +1056,28 @@ impl Worker<'_> {
             }
         }
     }
+}
+
+/// How a workgroup's waves start, of which `like` has the size.
+fn starts<'a>(like: &'a [Like], own: &'a Own, number: u64) -> group::Starts<'a> {
+    group::Starts {
+        like,
+        ids: own.ids(),
+        scratch: own.scratch,
+        hw_id: own.hw_id,
+        number,
+    }
+}
+
+/// A wave had a turn in which it was not watched.
+fn had_turn(group: &mut Group, w: usize, stop: &Stop) {
+    let (wave, note) = (&mut group.waves[w], &mut group.notes[w]);
+    note.stuck = None;
+    note.waits = matches!(stop, Stop::Yield | Stop::Retry);
+    note.retries = *stop == Stop::Retry;
+    wave.turns = wave.turns.saturating_add(1);
+    // Not too often: most waves that run for long are at work.
+    note.suspect = *stop == Stop::Limit && wave.turns.is_power_of_two();
 }
 
 /// Whether two states are the same but for the clock.

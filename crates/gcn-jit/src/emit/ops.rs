@@ -21,6 +21,9 @@ impl Emit<'_> {
                 self.a.kload16(k, m);
             }
             I::Pair => self.combine(vop.id, x, y),
+            I::LanesIn(v) => self.lanes_in(vop.id, v, x),
+            I::VgprAt => self.vgpr_at(vop.id, x),
+            I::Shuffle(digits) => self.shuffle(vop.id, digits, x),
             I::Lo | I::Hi => {
                 let (p, q) = (self.wreg(x, 0), {
                     let p = self.wreg(x, 0);

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Ballots that are put together in registers, from R8 on. The rest's are in memory.
+const ACCUMULATORS: usize = 3;
+
 impl Emit<'_> {
     pub(super) fn slices(&mut self, used: &[bool]) {
         let c = self.c;
@@ -11,7 +14,7 @@ impl Emit<'_> {
             .map(|at| at as Id)
             .collect();
         for (i, &b) in ballots.iter().enumerate() {
-            if i < 4 {
+            if i < ACCUMULATORS {
                 self.a.imm(R8 + i as u8, 0);
             } else {
                 let slot = self.slot(b);
@@ -35,76 +38,94 @@ impl Emit<'_> {
         let keep = fallible
             && !critical.is_empty()
             && critical.len() <= 4
+            && !self.looped
             && c.whole.is_none()
             && !self.a.is_avx2();
-        for slice in 0..4 {
-            self.slice = slice;
-            let over = self.a.label();
-            let exec = self.exec_bits();
-            self.a.cmp16_zero(exec);
-            self.a.jcc(Cc::E, over);
-            self.a.kload16(K_EXEC, exec);
-            self.z = Bank::default();
-            self.k = Bank::default();
-            self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD;
-            self.let_go();
-            for pos in 0..self.ops.len() {
-                self.pos = pos as u32;
-                let vop = self.ops[pos];
-                match vop.commit {
-                    None => self.vector(&vop),
-                    Some(i) => self.commit(i, critical.contains(&i), fallible, keep),
-                }
-                self.release(&vop);
-            }
-            self.pos = self.ops.len() as u32;
-            for i in 0..self.accumulators.len() {
-                let b = self.accumulators[i];
-                let k = self.kreg(self.node(b).args[0]);
-                self.a.k_to_gpr(RAX, k);
-                if slice > 0 {
-                    self.a.shift_imm(4, true, RAX, 16 * slice);
-                }
-                if i < 4 {
-                    self.a.alu(1, true, R8 + i as u8, Rm::R(RAX));
-                } else {
-                    let slot = self.slot(b);
-                    self.a.g(true, &[0x09], RAX, Rm::M(slot));
-                }
-            }
-            for gi in 0..c.guards.len() {
-                let g = c.guards[gi];
-                if c.graph[g as usize].vec {
-                    let k = self.kreg(g);
-                    self.a.kop(0x45, K_BAD, K_BAD, k);
-                }
-            }
-            // What a guard forbids must not reach memory.
-            if (self.checks || lane_guards) && (c.store.is_some() || !c.rows.is_empty()) {
-                self.a.kortest(K_BAD, K_BAD);
-                let r = self.restart();
-                self.a.jcc(Cc::Ne, r);
-            }
-            for row in 0..c.rows.len() {
-                let (address, offset, value) = c.rows[row];
-                self.store_row(address, offset, value);
-            }
-            if let Some(store) = &c.store {
-                self.store_slice(store);
-            }
-            if let Some(w) = &c.whole {
-                self.stage(w);
-            }
-            self.a.bind(over);
-        }
+        let turn = |e: &mut Self, exec: Mem| e.slice_code(exec, &critical, fallible, keep);
+        let end = |e: &mut Self| e.turn_ballots();
+        self.turns(turn, end);
         if self.checks || lane_guards {
             self.a.kortest(K_BAD, K_BAD);
             let r = self.restart();
             self.a.jcc(Cc::Ne, r);
         }
-        for i in 0..self.accumulators.len().min(4) {
+        for i in 0..self.accumulators.len().min(ACCUMULATORS) {
             let slot = self.slot(self.accumulators[i]);
             self.a.store(true, slot, R8 + i as u8);
+        }
+    }
+
+    /// The code of a slice some of whose lanes are on.
+    fn slice_code(&mut self, exec: Mem, critical: &[usize], fallible: bool, keep: bool) {
+        let c = self.c;
+        self.a.kload16(K_EXEC, exec);
+        self.z = Bank::default();
+        self.k = Bank::default();
+        self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
+        self.let_go();
+        for pos in 0..self.ops.len() {
+            self.pos = pos as u32;
+            let vop = self.ops[pos];
+            match vop.commit {
+                None => self.vector(&vop),
+                Some(i) => self.commit(i, critical.contains(&i), fallible, keep),
+            }
+            self.release(&vop);
+        }
+        self.pos = self.ops.len() as u32;
+        for i in 0..self.accumulators.len() {
+            let b = self.accumulators[i];
+            let k = self.kreg(self.node(b).args[0]);
+            self.a.k_to_gpr(RAX, k);
+            if self.slice > 0 {
+                self.a.shift_imm(4, true, RAX, 16 * self.slice);
+            }
+            if i < ACCUMULATORS {
+                self.a.alu(1, true, R8 + i as u8, Rm::R(RAX));
+            } else {
+                let slot = self.slot(b);
+                self.a.g(true, &[0x09], RAX, Rm::M(slot));
+            }
+        }
+        for gi in 0..c.guards.len() {
+            let g = c.guards[gi];
+            if c.graph[g as usize].vec {
+                let k = self.kreg(g);
+                self.a.kop(0x45, K_BAD, K_BAD, k);
+            }
+        }
+        // What a guard forbids must not reach memory.
+        if (self.checks || c.guards.iter().any(|&g| c.graph[g as usize].vec))
+            && (c.store.is_some() || !c.rows.is_empty())
+        {
+            self.a.kortest(K_BAD, K_BAD);
+            let r = self.restart();
+            self.a.jcc(Cc::Ne, r);
+        }
+        for row in 0..c.rows.len() {
+            let (address, offset, value) = c.rows[row];
+            self.store_row(address, offset, value);
+        }
+        if let Some(store) = &c.store {
+            self.store_slice(store);
+        }
+        if let Some(w) = &c.whole {
+            self.stage(w);
+        }
+    }
+
+    /// In the loop each slice's bits are put in below, so that the ones before move on.
+    fn turn_ballots(&mut self) {
+        if !self.looped {
+            return;
+        }
+        for i in 0..self.accumulators.len() {
+            let to = if i < ACCUMULATORS {
+                Rm::R(R8 + i as u8)
+            } else {
+                Rm::M(self.slot(self.accumulators[i]))
+            };
+            self.a.rotate_right(true, to, 16);
         }
     }
 
@@ -113,10 +134,12 @@ impl Emit<'_> {
         (0..c.vgprs.len())
             .filter(|&i| {
                 let v = c.vgprs[i].0;
-                c.graph
-                    .iter()
-                    .enumerate()
-                    .any(|(at, n)| n.op == I::VIn(v) && !self.uses[at].is_empty())
+                c.graph.iter().enumerate().any(|(at, n)| match n.op {
+                    I::VIn(n) => n == v && !self.uses[at].is_empty(),
+                    I::LaneIn(n) | I::LanesIn(n) => n == v,
+                    I::VgprAt => true,
+                    _ => false,
+                })
             })
             .collect()
     }
@@ -154,7 +177,9 @@ impl Emit<'_> {
             self.let_go();
         } else {
             // One may be what another takes, so all wait.
-            let (slot, m) = self.vslot();
+            let slot = self.next_slot;
+            self.next_slot += if self.looped { 4 } else { 1 };
+            let m = self.kept_back(slot);
             self.a.z(op::MOVDQU32_ST, from, 0, Rm::M(m));
             self.pinned.push(Pin {
                 reg: None,
@@ -167,36 +192,37 @@ impl Emit<'_> {
 
     /// Writes what was kept back.
     pub(super) fn commit_pinned(&mut self) {
-        let slice = self.slice;
-        let mine: Vec<Pin> = self
-            .pinned
-            .iter()
-            .copied()
-            .filter(|p| p.slice == slice)
-            .collect();
-        if mine.is_empty() {
+        if self.pinned.is_empty() {
             return;
         }
-        let over = self.a.label();
-        let exec = self.exec_bits();
-        self.a.cmp16_zero(exec);
-        self.a.jcc(Cc::E, over);
-        for pin in mine {
-            let home = self.home(self.c.vgprs[pin.write].0);
-            let r = pin.reg.unwrap_or_else(|| {
-                // Every register that is not pinned is free by now.
-                let pinned = self
-                    .pinned
-                    .iter()
-                    .filter_map(|p| p.reg)
-                    .fold(0, |b, r| b | 1u32 << r);
-                let r = (!pinned).trailing_zeros().min(31) as u8;
-                self.a.z(op::MOVDQU32, r, 0, Rm::M(vslot_mem(pin.slot)));
-                r
-            });
-            self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(home));
+        let pins = std::mem::take(&mut self.pinned);
+        // Every register that is not pinned is free by now.
+        let held = pins
+            .iter()
+            .filter_map(|p| p.reg)
+            .fold(0, |b, r| b | 1u32 << r);
+        let free = (!held).trailing_zeros().min(31) as u8;
+        let turn = |e: &mut Self, _: Mem| {
+            let slice = e.slice;
+            for pin in pins.iter().filter(|p| p.slice == slice) {
+                let home = e.home(e.c.vgprs[pin.write].0);
+                let r = pin.reg.unwrap_or_else(|| {
+                    let from = e.kept_back(pin.slot);
+                    e.a.z(op::MOVDQU32, free, 0, Rm::M(from));
+                    free
+                });
+                e.a.z(op::MOVDQU32_ST, r, 0, Rm::M(home));
+            }
+        };
+        self.turns(turn, |_| ());
+    }
+
+    /// Where a value waits until nothing can fail: a place for each slice.
+    fn kept_back(&self, slot: u16) -> Mem {
+        if self.looped {
+            return self.by_slice(vslot_mem(slot));
         }
-        self.a.bind(over);
+        vslot_mem(slot)
     }
 
     pub(super) fn vslot(&mut self) -> (u16, Mem) {

@@ -16,8 +16,12 @@ impl Emit<'_> {
         for &id in c.scc.iter().chain(&c.guards) {
             used[id as usize] = true;
         }
-        if let Tail::Branch { when, .. } = c.tail {
+        if let Tail::Branch { when, .. } | Tail::Indirect(when) = c.tail {
             used[when as usize] = true;
+        }
+        for &(_, lane, value) in &c.pokes {
+            used[lane as usize] = true;
+            used[value as usize] = true;
         }
         for at in (0..c.graph.len()).rev() {
             let node = &c.graph[at];
@@ -98,6 +102,7 @@ impl Emit<'_> {
                 return;
             }
             I::Part(_) => return,
+            I::LaneIn(v) => self.lane_in(v, x),
             I::Alu(o) => self.scalar_alu(o, &n, x, y, w, wide),
             _ => {
                 self.failed = true;

@@ -1,10 +1,22 @@
 //! Where the current 16 lanes' part of something is. All that differs from slice to slice is addressed here.
+//!
+//! A chunk's vector code is written out for each of the four slices, which then differ by constants; or, where it is long,
+//! once, as a loop of four turns, in which [`SLICE`] holds 64 times the slice's number.
 
 use super::*;
 
+/// In the loop of the four turns: the distance of the slice's part from the first one's of a VGPR, in bytes.
+pub const SLICE: Gpr = R11;
+
 impl Emit<'_> {
-    /// The slice's 64 bytes of what has four times as many for the wave's lanes.
+    /// The slice's 64 bytes of what has four times as many for the wave's lanes. `m` has no index.
     pub fn by_slice(&self, m: Mem) -> Mem {
+        if self.looped {
+            return Mem {
+                index: Some((SLICE, 1)),
+                ..m
+            };
+        }
         Mem {
             disp: m.disp + 64 * self.slice as i32,
             ..m
@@ -23,6 +35,14 @@ impl Emit<'_> {
 
     /// The slice's 16 bits of a mask of 64 in memory. RAX may be spent.
     pub fn mask_bits(&mut self, m: Mem) -> Mem {
+        if self.looped {
+            self.a.mov(false, RAX, Rm::R(SLICE));
+            self.a.shift_imm(5, false, RAX, 5);
+            return Mem {
+                index: Some((RAX, 1)),
+                ..m
+            };
+        }
         Mem {
             disp: m.disp + 2 * self.slice as i32,
             ..m
@@ -36,9 +56,34 @@ impl Emit<'_> {
 
     /// Adds to RAX what the slice's part of a row of 64 dwords lies behind the row's beginning, and a constant.
     pub fn add_slice(&mut self, offset: i32) {
-        let by = offset + 64 * self.slice as i32;
-        if by != 0 {
-            self.a.lea(RAX, mem(RAX, by));
+        let by = self.by_slice(mem(RAX, offset));
+        if by != mem(RAX, 0) {
+            self.a.lea(RAX, by);
+        }
+    }
+
+    /// Writes the code of `turn` for each slice, or once in a loop. It is told where the slice's bits of EXEC are, and is
+    /// passed over where none of its lanes is on; `end` is done even then.
+    pub(super) fn turns(&mut self, turn: impl Fn(&mut Self, Mem), end: impl Fn(&mut Self)) {
+        let times = if self.looped { 1 } else { 4 };
+        if self.looped {
+            self.a.imm(SLICE, 0);
+        }
+        let top = self.a.here();
+        for slice in 0..times {
+            self.slice = slice;
+            let over = self.a.label();
+            let exec = self.exec_bits();
+            self.a.cmp16_zero(exec);
+            self.a.jcc(Cc::E, over);
+            turn(self, exec);
+            self.a.bind(over);
+            end(self);
+        }
+        if self.looped {
+            self.a.alu_imm(0, false, Rm::R(SLICE), 64);
+            self.a.alu_imm(7, false, Rm::R(SLICE), 256);
+            self.a.jcc(Cc::Ne, top);
         }
     }
 }

@@ -23,6 +23,8 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
         // Where MODE may change, so may what the code behind is.
         everything: program.untold || changes_mode(&insn),
     };
+    // DPP leaves the bits of lanes without a source in masks.
+    let mixed = Modifiers::new(&insn).dpp.is_some();
     for a in facts.accesses(&insn) {
         let range = a.first..a.first + a.count as u16;
         if a.anywhere {
@@ -45,7 +47,9 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
                     if bits & (bit(EXEC) | bit(EXEC + 1)) != 0 {
                         k.exec = exec_change(&insn, program);
                     }
-                    if !a.partial {
+                    if mixed {
+                        k.sreads |= bits;
+                    } else if !a.partial {
                         k.swrites |= bits;
                     }
                 }
@@ -127,9 +131,10 @@ pub(super) fn exec_change(insn: &Insn, program: &Program) -> ExecChange {
 }
 
 /// What is alive before each instruction.
-pub(super) fn liveness(known: &BTreeMap<u64, Known>, s: &Setting<'_>) -> HashMap<u64, Alive> {
+pub(super) fn liveness(known: &BTreeMap<u64, Known>, s: &Setting<'_>) -> Map<u64, Alive> {
     let outside = Alive::everything();
-    let mut before: HashMap<u64, Alive> = HashMap::with_capacity(known.len());
+    let mut before: Map<u64, Alive> =
+        Map::with_capacity_and_hasher(known.len(), Default::default());
     let pcs: Vec<u64> = known.keys().rev().copied().collect();
     loop {
         let mut changed = false;

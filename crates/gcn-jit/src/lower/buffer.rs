@@ -3,7 +3,7 @@
 use super::*;
 
 /// The bytes that an instruction accesses from its address on.
-fn extent(program: &Program) -> u64 {
+pub(super) fn extent(program: &Program) -> u64 {
     let bytes = |node: u16| (program.nodes[node as usize].out.bits() as u64).div_ceil(8);
     let loads = program.nodes.iter().enumerate().map(|(at, n)| match n.op {
         Op::Load(_, offset) => offset as u64 + bytes(at as u16),
@@ -93,8 +93,10 @@ impl Builder<'_> {
     ) -> Result<Val, Not> {
         let generation = self.s.target.generation();
         // Swizzled, or with the lane's number added.
-        if self.guess(code + 1) >> 31 != 0 || self.guess(code + 3) >> 23 & 1 != 0 {
-            return Err(Not::Ever);
+        for (word, bit) in [(code + 1, 31), (code + 3, 23)] {
+            if self.written & alive::bit(word) == 0 && self.guess(word) >> bit & 1 != 0 {
+                return Err(Not::Ever);
+            }
         }
         let [w1, records, w3] = [1, 2, 3].map(|k| self.sgpr(code + k));
         for (word, bit) in [(w1, 31), (w3, 23)] {

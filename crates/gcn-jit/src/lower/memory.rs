@@ -174,13 +174,23 @@ impl Builder<'_> {
         let part = self.g.alu(Op::And, Ty::U32, Ty::U32, [at, part, 0])?;
         // An element that is cut has its parts far from each other.
         let zero = self.c32(0);
-        let cut = self.g.alu(Op::Ne, Ty::U32, Ty::Bool, [part, zero, 0])?;
-        out.guards.extend([far, cut]);
+        let bytes = buffer::extent(gcn_emu::interp::program(insn));
+        let most_part = self.c32(4u64.checked_sub(bytes).ok_or(Not::Ever)?);
+        if bytes > 1 {
+            let cut = self
+                .g
+                .alu(Op::Gt, Ty::U32, Ty::Bool, [part, most_part, 0])?;
+            out.guards.push(cut);
+        }
+        out.guards.push(far);
         let (six, two) = (self.c32(6), self.c32(2));
         let row = self.g.alu(Op::Shl, Ty::U32, Ty::U32, [element, six, 0])?;
         let lane = self.g.node(I::Lane, Ty::U32, Ty::U32, true, [0; 3]);
         let lane = self.g.alu(Op::Shl, Ty::U32, Ty::U32, [lane, two, 0])?;
-        let sum = self.g.alu(Op::Add, Ty::U32, Ty::U32, [row, lane, 0])?;
+        let mut sum = self.g.alu(Op::Add, Ty::U32, Ty::U32, [row, lane, 0])?;
+        if bytes < 4 {
+            sum = self.g.alu(Op::Add, Ty::U32, Ty::U32, [sum, part, 0])?;
+        }
         let wide = self.g.pair(sum, zero);
         Ok(Val::Address(
             self.g.alu(Op::Add, Ty::U64, Ty::U64, [wide, base, 0])?,

@@ -3,6 +3,16 @@
 use super::*;
 
 impl Builder<'_> {
+    /// A truth value a lane for a mask register, whose lanes that `when` leaves out keep their bits.
+    pub(super) fn kept_mask(&mut self, v: Id, when: Option<Id>, code: u16) -> Result<Id, Not> {
+        let Some(when) = when.filter(|&w| self.g.get(w).vec) else {
+            return Err(Not::Ever);
+        };
+        let old = self.sgpr_pair(code);
+        let old = self.g.mask_of(old);
+        Ok(self.g.alu(Op::Select, Ty::Bool, Ty::Bool, [when, v, old])?)
+    }
+
     pub(super) fn read(&mut self, o: &Opnd, dword: Option<u8>, vector: bool) -> Result<Id, Not> {
         if o.f16_at.is_some() {
             return Err(Not::Ever);
@@ -12,16 +22,30 @@ impl Builder<'_> {
         let mut id = match o.place {
             Place::Vgpr(n) => {
                 // A mask in VGPRs is no mask.
-                if !vector || o.dpp || o.ty == Ty::Mask {
+                if !vector || o.ty == Ty::Mask {
                     return Err(Not::Ever);
                 }
                 if ty.bits() > 64 {
                     return Err(Not::Ever);
                 } else if ty.bits() > 32 {
+                    if o.dpp {
+                        return Err(Not::Ever);
+                    }
                     let (lo, hi) = (self.vgpr(n + d), self.vgpr(n + d + 1));
                     self.g.pair(lo, hi)
                 } else {
-                    self.vgpr(n + d)
+                    let value = self.vgpr(n + d);
+                    match self.dpp.take() {
+                        Some(dpp) if o.dpp => {
+                            let moved = self.dpp_read(value, &dpp);
+                            self.dpp = Some(dpp);
+                            moved?
+                        }
+                        dpp => {
+                            self.dpp = dpp;
+                            value
+                        }
+                    }
                 }
             }
             Place::Scalar(code) if ty.bits() > 64 => {
@@ -115,7 +139,11 @@ impl Builder<'_> {
         match o.place {
             Place::Scalar(code) => {
                 let mut v = value;
+                let mut when = when;
                 if vector && ty == Ty::Mask && value_ty == Ty::Bool {
+                    if when.is_some() {
+                        v = self.kept_mask(v, when.take(), code)?;
+                    }
                     v = self.ballot(v)?;
                 } else if self.g.get(v).vec {
                     return Err(Not::Ever);

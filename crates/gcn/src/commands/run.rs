@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, CommandFactory, error::ErrorKind};
 use gcn::emu::dispatch::watch::{Observe, Progress, Watch};
-use gcn::engine::Kind;
+use gcn::engine::{Engines, Kind};
 use gcn::isa::Target;
 use gcn::object::CodeObject;
 use gcn::plan::{self, Plan, Report};
@@ -94,14 +94,18 @@ pub struct Options {
     /// The most instructions traced
     #[arg(long, value_name = "N", requires = "trace")]
     trace_limit: Option<u64>,
-    /// Print how often each instruction ran, by line of disassembly and of source, and by kind
+    /// Print how often each instruction ran, by line of disassembly and of source, and by kind; of compiled code with
+    /// the time it took
     #[arg(long)]
     profile: bool,
+    /// Print what was compiled, GCN code beside x86-64 code, to standard output or a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    dump_jit: Option<PathBuf>,
     /// Print waves, instructions by kind, lanes in use, bytes loaded and stored, speed
     #[arg(long)]
     stats: bool,
     /// Run instruction bytes, or source, on waves with the registers given by --regs
-    #[arg(long, requires = "arch", conflicts_with_all = ["kernel", "grid", "group", "offset", "dynamic_lds", "args", "outs", "profile", "stats", "trace", "repeat"])]
+    #[arg(long, requires = "arch", conflicts_with_all = ["kernel", "grid", "group", "offset", "dynamic_lds", "args", "outs", "profile", "stats", "trace", "repeat", "dump_jit"])]
     raw: bool,
     /// The target of --raw, or of source and entries where nothing else says it
     #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true)]
@@ -229,13 +233,23 @@ pub fn run(args: Options) -> Result<(), String> {
     } else if options.threads == 0 {
         options.threads = super::cores();
     }
-    options.engine = args.engine.kind(Kind::default())?;
+    let kind = args.engine.kind(Kind::default())?;
+    let counts = args.profile || args.stats;
+    options.engines = Engines::new(kind);
+    if args.dump_jit.is_some() && !options.engines.compile() {
+        return Err("--dump-jit: the interpreter makes no code; it needs --engine jit".into());
+    }
+    // Who looks on sees what the interpreter does.
+    let counted = counts && args.trace.is_none() && options.engines.compile();
+    if counted {
+        options.engines = Engines::counting(kind);
+    }
     options.deterministic |= args.deterministic;
     options.debug_traps |= args.debug_traps;
     options.max_instructions = args.max_instructions.or(options.max_instructions);
     // Standard output is for JSON, or the bytes of `--out N=-`.
     options.text_to_stderr = args.json || to_stdout(&args);
-    let profile = (args.profile || args.stats).then(|| Arc::new(Profile::default()));
+    let profile = (counts && !counted).then(|| Arc::new(Profile::default()));
     let mut observers: Vec<Arc<dyn Observe>> = Vec::new();
     if let Some(profile) = &profile {
         observers.push(profile.clone());
@@ -340,7 +354,12 @@ fn print(
         .iter()
         .zip(report.bases.iter().copied())
         .collect();
-    let profile = profile.map(|p| p.result(&objects));
+    let profile = match profile {
+        Some(profile) => Some(profile.result(&objects)),
+        None if args.profile || args.stats => Profile::of_engines(&options.engines, &objects),
+        None => None,
+    };
+    dump_jit(args, options, &objects)?;
     let ms: f64 = report.launches.iter().flat_map(|l| &l.ms).sum();
     // Repetitions run as many instructions, but for those that depend on the order.
     let rounds = plan.repeat as f64 + 1.0;
@@ -385,6 +404,11 @@ fn print(
             if args.profile {
                 map.insert("profile".into(), profile.json());
             }
+        }
+        if to_output(args.dump_jit.as_deref())
+            && let Some(units) = options.engines.dump_json(&objects)
+        {
+            map.insert("jit".into(), units);
         }
         return io::print(format!("{all}\n").as_bytes());
     }
@@ -433,11 +457,44 @@ fn print(
             text.push_str(&profile.text());
         }
     }
+    if to_output(args.dump_jit.as_deref())
+        && let Some(units) = options.engines.dump(&objects)
+    {
+        text.push('\n');
+        text.push_str(&units);
+    }
     match to_stdout(args) {
         true => io::complain(&text),
         false => io::print(text.as_bytes())?,
     }
     Ok(())
+}
+
+fn to_output(file: Option<&Path>) -> bool {
+    file.is_some_and(|file| file.as_os_str() == "-")
+}
+
+/// Writes what was compiled to the file that is asked for.
+fn dump_jit(
+    args: &Options,
+    options: &plan::Options,
+    objects: &[(&CodeObject, u64)],
+) -> Result<(), String> {
+    let Some(file) = args
+        .dump_jit
+        .as_deref()
+        .filter(|file| !to_output(Some(file)))
+    else {
+        return Ok(());
+    };
+    let text = match args.json {
+        true => options
+            .engines
+            .dump_json(objects)
+            .map(|json| format!("{json}\n")),
+        false => options.engines.dump(objects),
+    };
+    io::write(file, text.unwrap_or_default().as_bytes())
 }
 
 /// Whether a buffer is written to standard output.
