@@ -7,6 +7,7 @@
 mod cases;
 mod child;
 mod opencl;
+mod own;
 mod report;
 
 use std::ffi::OsString;
@@ -29,7 +30,7 @@ pub struct Options {
     /// A folder of .cl files that are taken instead of the repository's where they have the same names
     #[arg(long, value_name = "DIR")]
     kernels: Option<PathBuf>,
-    /// Which kernels: the peer's benchmark, others, or both
+    /// Which kernels: those of the peer's benchmark, or others
     #[arg(long, default_value = "peer")]
     set: Set,
     /// Only these, by comma
@@ -72,18 +73,22 @@ pub struct Options {
 pub enum Set {
     /// Those of the peer's benchmark, with its sizes.
     Peer,
+    /// Others of many kinds.
+    Own,
 }
 
 impl Set {
     fn cases(self) -> &'static [Case] {
         match self {
             Set::Peer => cases::PEER,
+            Set::Own => own::OWN,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
             Set::Peer => "peer",
+            Set::Own => "own",
         }
     }
 }
@@ -173,7 +178,8 @@ pub fn run(options: &Options, root: &Path) -> Result<()> {
     if let Some(folder) = &options.kernels {
         sources.push(std::path::absolute(folder)?);
     }
-    sources.extend(["testdata/bench", "testdata/kernels"].map(|f| root.join(f)));
+    sources
+        .extend(["testdata/bench", "testdata/kernels", "testdata/programs"].map(|f| root.join(f)));
     objects(options, &sources, &scratch.0)?;
     let named = |name: &String| options.set.cases().iter().any(|case| case.name == name);
     if let Some(name) = options.only.iter().find(|name| !named(name)) {

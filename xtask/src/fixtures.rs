@@ -12,6 +12,8 @@ const CLANG: &str = "clang-14";
 const BUILTINS: &str = "/usr/lib/clc/amdgcn--amdhsa.bc";
 /// The target that `cargo xtask bench` measures.
 pub const BENCH: &str = "gfx900";
+/// Kernels of `testdata/programs` that it measures, too.
+const MEASURED: [&str; 3] = ["bitonic", "divergent", "packing"];
 pub const TARGETS: [&str; 5] = ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"];
 
 /// Compiles each `testdata/kernels/<name>.cl` under `root` into `<name>-<target>.co` (a code object) and
@@ -31,9 +33,14 @@ pub fn run(root: &Path) -> Result<()> {
         }
     }
     let bench = root.join("testdata/bench");
-    for kernel in self::kernels(&bench)? {
+    let programs = root.join("testdata/programs");
+    let own = self::kernels(&bench)?
+        .into_iter()
+        .map(|kernel| (&bench, kernel));
+    let more = MEASURED.map(|kernel| (&programs, kernel.to_owned()));
+    for (folder, kernel) in own.chain(more) {
         // Nobody reads their names.
-        compile(&bench, &kernel, BENCH, "co", &["-Wl,-s"], &bench)?;
+        compile(folder, &kernel, BENCH, "co", &["-Wl,-s"], &bench)?;
     }
     println!(
         "{} kernels for {} targets in {}",

@@ -195,6 +195,8 @@ pub fn run(root: &Path) -> Result<()> {
     }
     write_all(&corpus.join("decode"), &bytes)?;
     write_all(&corpus.join("asm"), &texts)?;
+    write_all(&corpus.join("jit"), &stretches(root, &bytes)?)?;
+    fs::write(corpus.join("jit.dict"), words(&bytes))?;
     let files = files(root)?;
     write_all(&corpus.join("object"), &files)?;
     write_all(&corpus.join("container"), &carriers(&files)?)?;
@@ -215,6 +217,48 @@ pub fn run(root: &Path) -> Result<()> {
         texts.len()
     );
     Ok(())
+}
+
+/// The input of the target `jit`: instructions one by one, and stretches of compiled kernels.
+fn stretches(root: &Path, instructions: &BTreeSet<Vec<u8>>) -> Result<BTreeSet<Vec<u8>>> {
+    /// How the code is given, and a number of which the registers are made.
+    const HEAD: [u8; 4] = [2, 1, 2, 3];
+    /// Bytes of a stretch.
+    const LENGTH: usize = 64;
+    let seed = |target: u8, code: &[u8]| [&[target][..], &HEAD, code].concat();
+    let mut out: BTreeSet<Vec<u8>> = (instructions.iter())
+        .filter_map(|one| one.split_first())
+        .map(|(&target, code)| seed(target, code))
+        .collect();
+    for (index, target) in (0_u8..).zip(Target::all()) {
+        for kernel in ["vadd", "matmul", "reduce", "mandelbrot"] {
+            let name = format!("testdata/kernels/{kernel}-{}.co", target.name());
+            let Ok(bytes) = fs::read(root.join(name)) else {
+                continue;
+            };
+            let object = gcn_object::CodeObject::parse(&bytes)?;
+            let image = object.image(0)?;
+            let code = image.segments.iter().filter(|s| s.executable);
+            let parts = code.flat_map(|s| s.bytes.chunks(LENGTH));
+            out.extend(parts.map(|part| seed(index, part)));
+        }
+    }
+    Ok(out)
+}
+
+/// Instructions as libFuzzer's dictionaries have them, one for each upper half of a first dword.
+fn words(instructions: &BTreeSet<Vec<u8>>) -> String {
+    let mut seen = BTreeSet::new();
+    let mut out = String::new();
+    for one in instructions {
+        if let Some(kind) = one.get(3..5)
+            && seen.insert(kind)
+        {
+            let bytes: String = one[1..].iter().map(|b| format!("\\x{b:02x}")).collect();
+            let _ = writeln!(out, "\"{bytes}\"");
+        }
+    }
+    out
 }
 
 /// Small ELF files, relocatable and loadable.

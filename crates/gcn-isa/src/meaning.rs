@@ -505,6 +505,9 @@ struct Inner {
     about: &'static str,
     bound: Option<&'static str>,
     untold: bool,
+    shortcuts: Vec<Shortcut>,
+    /// How many nodes there were before the first shortcut.
+    told: Option<usize>,
 }
 
 /// How near the interpreter's results are to the hardware's.
@@ -551,6 +554,23 @@ pub struct Program {
     pub bound: Option<&'static str>,
     /// Nothing but `about` is known of it: it can be read and written, not run.
     pub untold: bool,
+    /// Shorter ways to values of effects, which say nothing new.
+    pub shortcuts: Vec<Shortcut>,
+    /// The values that only shortcuts need, numbered on from those in `nodes`.
+    pub aside: Vec<Node>,
+}
+
+/// A shorter way to a value: where `when` holds, `short` has the same bits as `of`. See [`Meaning::shortcut`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shortcut {
+    /// The node of the value.
+    pub of: u16,
+    /// The node of the condition.
+    pub when: u16,
+    /// The node of the shorter way.
+    pub short: u16,
+    /// Where the condition holds the value is neither a NaN nor a denormal.
+    pub normal: bool,
 }
 
 impl Program {
@@ -572,9 +592,15 @@ pub fn meaning(row: &'static Inst, target: Target) -> Program {
         inner: RefCell::default(),
     };
     (row.meaning)(&m);
-    let inner = m.inner.into_inner();
+    let mut inner = m.inner.into_inner();
+    let aside = match inner.told {
+        Some(told) => inner.nodes.split_off(told),
+        None => Vec::new(),
+    };
     Program {
         row,
+        shortcuts: inner.shortcuts,
+        aside,
         nodes: inner.nodes,
         effects: inner.effects,
         about: inner.about,
@@ -860,6 +886,22 @@ impl Meaning {
         let result = write();
         self.inner.borrow_mut().nearest = before;
         result
+    }
+
+    /// Says that `of`, the value of an effect, has the bits of the second value that `write` gives wherever the first one,
+    /// a truth value, holds: how the value is had in the usual case, for engines that look for that first. It comes last
+    /// in a meaning, and what `of` says is all that counts. `normal`: the value is then neither a NaN nor a denormal,
+    /// nor is any float that the condition and the shorter way look at.
+    pub fn shortcut<'m>(&'m self, of: V<'m>, normal: bool, write: impl FnOnce() -> (V<'m>, V<'m>)) {
+        let before = self.inner.borrow().nodes.len();
+        self.inner.borrow_mut().told.get_or_insert(before);
+        let (when, short) = write();
+        self.inner.borrow_mut().shortcuts.push(Shortcut {
+            of: of.node,
+            when: when.node,
+            short: short.node,
+            normal,
+        });
     }
 
     /// Raises exceptions, of [`exception`], in the lanes where `cond` holds.

@@ -139,6 +139,10 @@ pub mod op {
     pub const CVTTPS2UDQ: E = e(1, 0, 0, 0x78);
     pub const CVTPS2PD: E = en(1, 0, 0, 0x5a, 32);
     pub const CVTPD2PS: E = e(1, 1, 1, 0x5a);
+    pub const CVTQQ2PD: E = e(1, 2, 1, 0xe6);
+    pub const CVTUQQ2PD: E = e(1, 2, 1, 0x7a);
+    pub const CVTQQ2PS: E = e(1, 0, 1, 0x5b);
+    pub const CVTUQQ2PS: E = e(1, 3, 1, 0x7a);
     pub const CVTDQ2PD: E = en(1, 2, 0, 0xe6, 32);
     pub const CVTUDQ2PD: E = en(1, 2, 0, 0x7a, 32);
     pub const CVTTPD2DQ: E = e(1, 1, 1, 0xe6);
@@ -194,7 +198,6 @@ pub struct Label(u32);
 
 /// Conditions of jumps.
 #[derive(Clone, Copy, Debug)]
-#[allow(dead_code)]
 pub enum Cc {
     B = 2,
     Ae = 3,
@@ -203,10 +206,31 @@ pub enum Cc {
     Be = 6,
     A = 7,
     S = 8,
+    Ns = 9,
     L = 12,
     Ge = 13,
     Le = 14,
     G = 15,
+}
+
+impl Cc {
+    /// The opposite.
+    pub fn not(self) -> Cc {
+        match self {
+            Cc::B => Cc::Ae,
+            Cc::Ae => Cc::B,
+            Cc::E => Cc::Ne,
+            Cc::Ne => Cc::E,
+            Cc::Be => Cc::A,
+            Cc::A => Cc::Be,
+            Cc::S => Cc::Ns,
+            Cc::Ns => Cc::S,
+            Cc::L => Cc::Ge,
+            Cc::Ge => Cc::L,
+            Cc::Le => Cc::G,
+            Cc::G => Cc::Le,
+        }
+    }
 }
 
 /// Code being written.
@@ -319,7 +343,7 @@ impl Asm {
                 if let Some((index, _)) = m.index {
                     x = !(index >> 3) & 1;
                     // The index of a gather may be a high vector register, whose top bit takes V'.
-                    if matches!(e.op, 0x90 | 0xa0) && e.map == 2 {
+                    if matches!(e.op, 0x90 | 0x91 | 0xa0 | 0xa1) && e.map == 2 {
                         v = index & 16;
                     }
                 }
@@ -500,6 +524,21 @@ impl Asm {
         self.modrm(src, &Rm::M(m), 1, 8, 0);
     }
 
+    pub fn store_imm(&mut self, m: Mem, value: u32) {
+        self.g(false, &[0xc7], 0, Rm::M(m));
+        self.d(value);
+    }
+
+    pub fn store_imm8(&mut self, m: Mem, value: u8) {
+        self.g(false, &[0xc6], 0, Rm::M(m));
+        self.b(value);
+    }
+
+    /// A byte of memory becomes 1 or 0. Flags stay.
+    pub fn setcc_to(&mut self, cc: Cc, m: Mem) {
+        self.g(false, &[0x0f, 0x90 | cc as u8], 0, Rm::M(m));
+    }
+
     pub fn movzx8(&mut self, dst: Gpr, m: Mem) {
         self.g(false, &[0x0f, 0xb6], dst, Rm::M(m));
     }
@@ -674,3 +713,6 @@ impl Asm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,6 +49,7 @@ pub struct Ctx {
     pub interpret: usize,
     pub load: usize,
     pub store: usize,
+    pub rare: usize,
     pub whole: usize,
     /// Of code that counts: the unit's tallies, that of the chunk under way, since when it is, and room for registers.
     pub tallies: *mut crate::profile::Tally,
@@ -70,6 +71,8 @@ pub struct Ctx {
     /// Of AVX2 code: opmasks, and what lies between its instructions.
     pub opmasks: [Line; 32],
     pub scratch: [Line; 4],
+    /// The first lane of the slice that is on.
+    pub first: u32,
 }
 
 impl Ctx {

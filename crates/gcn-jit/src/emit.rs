@@ -11,6 +11,7 @@ use crate::ctx::{Ctx, SCALARS, VECTORS};
 use crate::fast::Map;
 use crate::ir::{I, Id, Node};
 use crate::lower::{Chunk, FpKey, Live, Tail, Unit};
+use crate::rare::Call;
 use gcn_emu::fp::Mode;
 use gcn_emu::mem::MAPPED;
 use gcn_emu::wave::WaveState;
@@ -54,12 +55,17 @@ macro_rules! ctx {
 }
 
 mod cross;
+mod gather;
 mod mem;
+mod nans;
 mod ops;
+mod rare;
 mod regs;
 mod scalar;
 mod slice;
 mod whole;
+
+use scalar::Scalars;
 
 pub(crate) fn sgpr_home(code: u8) -> Mem {
     mem(
@@ -76,6 +82,10 @@ pub struct Emitted {
     /// Where each chunk's code begins for a wave that has been in the unit since it came to it, while host registers
     /// hold nothing of its: behind a barrier, or after the interpreter has run a chunk.
     pub starts: Vec<usize>,
+    /// A chunk is begun again where it meets a NaN.
+    pub checks: bool,
+    /// What the code points at.
+    pub calls: Vec<Box<Call>>,
     /// Where each chunk's code begins for a wave that comes from outside the unit, of which nothing is known. Not used
     /// of units for waves that start ([`Setting::entry`](crate::lower::Setting::entry)).
     pub outside: Vec<usize>,
@@ -87,6 +97,7 @@ const HOMES: Homes = Homes {
     vectors: offset_of!(Ctx, save) as i32,
     masks: offset_of!(Ctx, opmasks) as i32,
     scratch: offset_of!(Ctx, scratch) as i32,
+    first: offset_of!(Ctx, first) as i32,
 };
 
 /// What a place in memory is, as [`name_of`](crate::profile::name_of) says.
@@ -127,7 +138,8 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
 }
 
 /// `None` where a chunk is too much for the emitter. `tally`: the code counts what it does.
-pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool) -> Option<Emitted> {
+/// `exact`: every NaN is the interpreter's, for code that meets them.
+pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> Option<Emitted> {
     let mut a = match level {
         Level::Avx512 => Asm::new(),
         Level::Avx2 => Asm::avx2(HOMES),
@@ -167,10 +179,13 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool) -> Option<Emitted
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
+        slow_call(&mut a, offset_of!(Ctx, rare)),
     ];
     let labels: Map<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
+    let mut calls = Vec::new();
+    let mut checks = false;
     for (number, chunk) in unit.chunks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(labels[&chunk.start]);
@@ -183,9 +198,12 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool) -> Option<Emitted
             slow,
             default,
             mode,
+            precise: unit.precise,
             uses: Vec::new(),
             ops: Vec::new(),
             slot_of: Map::default(),
+            next_scalar: 0,
+            s: Scalars::default(),
             restart: None,
             late: Vec::new(),
             slice: 0,
@@ -193,17 +211,23 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool) -> Option<Emitted
             z: Bank::default(),
             k: Bank::default(),
             outs: Vec::new(),
+            longs: Vec::new(),
+            calls: &mut calls,
+            call_of: Map::default(),
             accumulators: Vec::new(),
             pinned: Vec::new(),
             next_slot: 0,
             next_mask: 0,
             terns: Map::default(),
             checks: false,
+            exact,
+            fixes: Vec::new(),
             pos: 0,
             failed: false,
         };
         e.chunk(tally);
         failed |= e.failed;
+        checks |= e.checks;
     }
     if failed || a.unknown {
         return None;
@@ -214,6 +238,8 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool) -> Option<Emitted
         code: a.buf,
         outside: starts.clone(),
         starts,
+        calls,
+        checks,
     })
 }
 
@@ -278,6 +304,8 @@ struct VOp {
     /// Its result must be looked at: it is a NaN, or is to be flushed.
     check: bool,
     flush: bool,
+    /// Its NaNs are put right.
+    fix: bool,
     /// What it is: an operation, or that a VGPR takes its value now.
     commit: Option<usize>,
 }
@@ -317,13 +345,18 @@ pub(crate) struct Emit<'a> {
     number: u64,
     labels: &'a Map<u64, Label>,
     exit: Label,
-    pub slow: [Label; 2],
+    pub slow: [Label; 3],
     default: FpKey,
     mode: Mode,
+    /// See [`Unit::precise`].
+    precise: bool,
     /// Of each value: where in `ops` it is used, in order.
     pub uses: Vec<Vec<u32>>,
     ops: Vec<VOp>,
-    slot_of: Map<Id, u16>,
+    /// Scalars that are in the context: how far from where these begin.
+    slot_of: Map<Id, u32>,
+    next_scalar: u32,
+    s: Scalars,
     restart: Option<Label>,
     late: Vec<bool>,
     /// The slice that code is written for, unless it is the loop of all four.
@@ -332,6 +365,10 @@ pub(crate) struct Emit<'a> {
     pub z: Bank,
     pub k: Bank,
     pub outs: Vec<Out>,
+    /// What is evaluated where a short way is not right, and the calls for it, by number.
+    longs: Vec<rare::Long>,
+    calls: &'a mut Vec<Box<Call>>,
+    call_of: Map<u16, usize>,
     accumulators: Vec<Id>,
     /// What is written at the end.
     pinned: Vec<Pin>,
@@ -340,6 +377,9 @@ pub(crate) struct Emit<'a> {
     /// Bitwise operations on three values.
     terns: Map<Id, (u8, [Id; 3])>,
     checks: bool,
+    /// NaNs are the interpreter's.
+    exact: bool,
+    fixes: Vec<nans::Fix>,
     pos: u32,
     failed: bool,
 }
@@ -473,8 +513,12 @@ impl Emit<'_> {
         }
         // Which values are looked at by what is no arithmetic of floats.
         let mut seen = vec![false; n];
+        // Which values are of use to more than the conditions and short ways of others: those see nothing of NaNs and
+        // denormals.
+        let mut needed = vec![false; n];
         for &r in &roots {
             seen[r as usize] = true;
+            needed[r as usize] = true;
         }
         self.fuse(&mut live, &roots);
         for at in (0..n).rev() {
@@ -489,9 +533,26 @@ impl Emit<'_> {
             let through = matches!(node.op, I::Alu(Op::Neg | Op::Abs)) && !seen[at];
             for a in self.inputs(at as Id) {
                 live[a as usize] = true;
-                if !arith && !through {
+                if let I::Rare(k) = node.op {
+                    let rare = &c.rares[k as usize];
+                    if a == node.args[1] && !rare.normal {
+                        seen[a as usize] |= seen[at];
+                        needed[a as usize] |= needed[at];
+                    }
+                    needed[a as usize] |= rare.leaves.contains(&a);
+                    continue;
+                }
+                needed[a as usize] |= needed[at];
+                if !arith && !through && needed[at] {
                     seen[a as usize] = true;
                 }
+            }
+        }
+        for at in 0..n {
+            if let I::Rare(k) = c.graph[at].op
+                && live[at]
+            {
+                self.plan_rare(at as Id, k, &seen);
             }
         }
         // Scalars that depend on lanes.
@@ -502,7 +563,7 @@ impl Emit<'_> {
                 && (node.op == I::Ballot || node.inputs().iter().any(|&i| self.late[i as usize]));
         }
         let written: Map<u16, usize> = c.vgprs.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
-        let mut critical = vec![false; c.vgprs.len()];
+        let mut critical = vec![self.precise; c.vgprs.len()];
         for (at, node) in c.graph.iter().enumerate() {
             if let I::VIn(v) | I::LaneIn(v) | I::LanesIn(v) = node.op
                 && live[at]
@@ -529,6 +590,7 @@ impl Emit<'_> {
             neg: [false; 3],
             check: false,
             flush: false,
+            fix: false,
             commit: Some(i),
         };
         for at in 0..n {
@@ -545,6 +607,7 @@ impl Emit<'_> {
                 let (args, neg) = self.operands(id);
                 let mut check = false;
                 let mut flush = false;
+                let mut fix = false;
                 if let I::Alu(o) = node.op
                     && (node.out == Ty::F32 || node.out == Ty::F64)
                     && makes_float(o)
@@ -554,7 +617,11 @@ impl Emit<'_> {
                     } else {
                         self.mode.env64()
                     };
-                    check = seen[at] && o != Op::IntToFloat;
+                    check = seen[at] && o != Op::IntToFloat && !self.exact;
+                    fix = self.exact && needed[at] && self.chooses_nan(o);
+                    if fix && o == Op::FloatToFloat {
+                        (check, fix) = (true, false);
+                    }
                     let out = env.flush_out || o == Op::Mad;
                     flush =
                         out && o != Op::IntToFloat && (seen[at] || !(env.flush_in || o == Op::Mad));
@@ -566,6 +633,7 @@ impl Emit<'_> {
                     neg,
                     check,
                     flush,
+                    fix,
                     commit: None,
                 });
             }
@@ -597,6 +665,13 @@ impl Emit<'_> {
                 // The parts of a load are there with the load.
                 uses[a as usize].push(pos as u32);
             }
+            if op.commit.is_none() {
+                for &a in self.leaves(op.id) {
+                    if uses[a as usize].last() != Some(&(pos as u32)) {
+                        uses[a as usize].push(pos as u32);
+                    }
+                }
+            }
         }
         let end = ops.len() as u32;
         if let Some(s) = &c.store {
@@ -604,7 +679,7 @@ impl Emit<'_> {
                 uses[a as usize].push(end);
             }
         }
-        for &g in &c.guards {
+        for &g in c.guards.iter().filter(|&&g| c.graph[g as usize].vec) {
             uses[g as usize].push(end);
         }
         for &id in c.whole.iter().flat_map(|w| &w.inputs) {
@@ -634,7 +709,17 @@ impl Emit<'_> {
     /// What an operation reads, signs and fused operations taken in.
     fn inputs(&self, id: Id) -> Vec<Id> {
         let (args, _) = self.operands(id);
-        args[..self.arity(id)].to_vec()
+        let mut all = args[..self.arity(id)].to_vec();
+        all.extend_from_slice(self.leaves(id));
+        all
+    }
+
+    /// What the long way to a value begins with.
+    fn leaves(&self, id: Id) -> &[Id] {
+        match self.node(id).op {
+            I::Rare(k) => &self.c.rares[k as usize].leaves,
+            _ => &[],
+        }
     }
 
     fn operands(&self, id: Id) -> ([Id; 3], [bool; 3]) {
@@ -646,6 +731,7 @@ impl Emit<'_> {
         let mut neg = [false; 3];
         if let I::Alu(Op::Fma | Op::Mad | Op::Add | Op::Sub) = node.op
             && node.ty.is_float()
+            && !self.exact
         {
             for k in 0..node.arity() {
                 // The sign of a product that is rounded alone, and of a sum, is not to be turned afterwards: that would
@@ -684,6 +770,11 @@ impl Emit<'_> {
         }
         for &r in roots {
             count[r as usize] += 2;
+        }
+        for &leaf in c.rares.iter().flat_map(|r| &r.leaves) {
+            if let Some(count) = count.get_mut(leaf as usize) {
+                *count += 2;
+            }
         }
         let logic = |id: Id| {
             let n = &c.graph[id as usize];
@@ -781,10 +872,7 @@ impl Emit<'_> {
         }
         for &g in &c.guards {
             if !c.graph[g as usize].vec && !self.late[g as usize] {
-                self.sload(RAX, g);
-                self.a.test(false, RAX, RAX);
-                let r = self.restart();
-                self.a.jcc(Cc::Ne, r);
+                self.scalar_guard(g);
             }
         }
         let vectors = !self.ops.is_empty()
@@ -794,54 +882,36 @@ impl Emit<'_> {
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
         self.looped = self.ops.len() >= LOOP;
         if vectors {
+            self.before_vectors();
             self.slices(&used);
-        }
-        if let Some(w) = &c.whole {
-            self.call_whole(w);
         }
         for (at, &used) in used.iter().enumerate() {
             if used && self.late[at] && c.graph[at].op != I::Ballot {
                 self.scalar(at as Id);
             }
         }
+        if let Some(w) = self.whole() {
+            self.leave_regs(0);
+            self.call_whole(&w);
+        }
         // Nothing fails from here on.
         self.commit_pinned();
-        if let Some(key) = c.fp.filter(|&k| k != self.default) {
-            let _ = key;
+        if c.fp.is_some_and(|k| k != self.default) {
             self.a.ldmxcsr(mxcsr_of(self.default));
         }
         self.pokes();
-        // The branch is decided before registers change.
-        let when = match &c.tail {
-            Tail::Branch { when, .. } => Some(*when),
-            _ => None,
-        };
-        if let Some(when) = when {
-            let direct = matches!(self.node(when).op, I::SccIn | I::SIn(_));
-            if direct {
-                self.sload(RDX, when);
-            }
-        }
         if let Tail::Indirect(to) = c.tail {
             self.sload(RDX, to);
         }
-        self.commit_scalars();
-        match c.tail.clone() {
+        let cc = self.commit_scalars();
+        match c.tail {
             Tail::Jump(pc) => self.goto(pc),
-            Tail::Branch {
-                when,
-                taken,
-                next: other,
-            } => {
-                if matches!(self.node(when).op, I::SccIn | I::SIn(_)) {
-                    self.a.test(false, RDX, RDX);
-                } else {
-                    self.sload(RDX, when);
-                    self.a.test(false, RDX, RDX);
-                }
+            Tail::Branch { taken, next, .. } => {
                 let label = self.labels[&taken];
-                self.a.jcc(Cc::Ne, label);
-                self.goto(other);
+                if let Some(cc) = cc {
+                    self.a.jcc(cc, label);
+                }
+                self.goto(next);
             }
             Tail::Indirect(_) => {
                 self.a.alu_imm(4, true, Rm::R(RDX), !3);
@@ -853,9 +923,11 @@ impl Emit<'_> {
             Tail::Barrier => self.leave(EXIT_BARRIER),
             Tail::Interpret { .. } | Tail::Leave => {}
         }
+        self.as_in_vectors();
         self.outs();
-        if self.next_slot as usize > VECTORS || self.slot_of.len() > SCALARS || self.next_mask > 256
-        {
+        self.longs();
+        self.fixes();
+        if self.next_slot as usize > VECTORS || self.next_mask > 256 {
             self.failed = true;
         }
     }

@@ -4,6 +4,7 @@
 //! are taken apart into halves as they are made, so that only floats and products live as whole 64-bit values.
 
 use crate::fast::Fast;
+use crate::rare::Rare;
 use gcn_emu::eval::eval;
 use gcn_isa::meaning::{AtomicOp, Op, Space, width_mask};
 use gcn_isa::shape::Ty;
@@ -66,6 +67,8 @@ pub enum I {
     Row(i32),
     /// An atomic on LDS: address, limit, data.
     LdsAtomic(AtomicOp),
+    /// A value with a short way ([`crate::rare`]): a truth value, and what the value is where that holds.
+    Rare(u16),
     /// Scalar memory: dword at the address.
     SLoad {
         count: u8,
@@ -101,7 +104,7 @@ impl Node {
             | I::Shuffle(_)
             | I::Row(_) => 1,
             I::LdsAtomic(_) => 3,
-            I::Pair | I::Shld(_) | I::Shrd(_) | I::Group { .. } => 2,
+            I::Pair | I::Shld(_) | I::Shrd(_) | I::Group { .. } | I::Rare(_) => 2,
             I::Alu(op) => op.arity(),
         }
     }
@@ -135,7 +138,8 @@ impl Found {
         h.write_u64(n.args[2] as u64 | (n.ty as u64) << 32 | (n.out as u64) << 40);
         match n.op {
             I::Const(v) => h.write_u64(v),
-            I::VIn(v) => h.write_u16(v),
+            I::VIn(v) | I::LaneIn(v) | I::LanesIn(v) => h.write_u16(v),
+            I::Shuffle(digits) => h.write_u64(digits),
             I::SIn(k) | I::Shld(k) | I::Shrd(k) | I::Part(k) => h.write_u64(k as u64),
             I::Alu(op) => discriminant(&op).hash(&mut h),
             _ => {}
@@ -196,6 +200,8 @@ impl Found {
 /// A graph being made.
 pub struct Graph {
     pub nodes: Vec<Node>,
+    /// What [`I::Rare`] numbers.
+    pub rares: Vec<Rare>,
     pub found: Found,
     pub generation: Gen,
     pub mode: u32,
@@ -285,6 +291,30 @@ impl Graph {
             (I::SIn(l), I::SIn(h)) if h == l + 1 && a.out == Ty::B32 => {
                 return self.node(I::SIn(l), Ty::B64, Ty::B64, false, [0; 3]);
             }
+            // Halves that are chosen alike, of numbers that are whole, are a whole number that is chosen.
+            (I::Alu(Op::Select), I::Alu(Op::Select))
+                if a.vec && b.vec && a.args[0] == b.args[0] =>
+            {
+                let whole = |g: &Self, k: usize| {
+                    let (lo, hi) = (g.get(a.args[k]), g.get(b.args[k]));
+                    match (lo.op, hi.op) {
+                        (I::Lo, I::Hi) if lo.args[0] == hi.args[0] => true,
+                        (I::Const(_), I::Const(_)) => true,
+                        _ => false,
+                    }
+                };
+                if whole(self, 1) && whole(self, 2) {
+                    let yes = self.pair(a.args[1], b.args[1]);
+                    let no = self.pair(a.args[2], b.args[2]);
+                    return self.node(
+                        I::Alu(Op::Select),
+                        Ty::B64,
+                        Ty::B64,
+                        true,
+                        [a.args[0], yes, no],
+                    );
+                }
+            }
             _ => {}
         }
         self.node(I::Pair, Ty::B32, Ty::B64, a.vec || b.vec, [lo, hi, 0])
@@ -297,9 +327,30 @@ impl Graph {
             I::Const(u64::MAX) => return self.constant(Ty::Bool, 1),
             // Of lanes that are on nothing is lost.
             I::Ballot => return self.get(id).args[0],
+            // What scalar code makes of masks, each lane makes of its bits.
+            I::Alu(op) if self.of_ballots(id, 6) => {
+                let [a, b, _] = self.get(id).args;
+                let a = self.mask_of(a);
+                let b = if op.arity() == 2 { self.mask_of(b) } else { 0 };
+                if let Ok(k) = self.alu(op, Ty::Bool, Ty::Bool, [a, b, 0]) {
+                    return k;
+                }
+            }
             _ => {}
         }
         self.node(I::MaskOf, Ty::B64, Ty::Bool, true, [id, 0, 0])
+    }
+
+    /// Whether a mask is made by bitwise operations, of ballots among others.
+    fn of_ballots(&self, id: Id, depth: u32) -> bool {
+        let n = self.get(id);
+        match n.op {
+            I::Ballot => true,
+            I::Alu(Op::And | Op::Or | Op::Xor | Op::Not) if !n.vec && n.ty.bits() == 64 => {
+                depth > 0 && n.inputs().iter().any(|&a| self.of_ballots(a, depth - 1))
+            }
+            _ => false,
+        }
     }
 
     fn and1(&mut self, op: Op, ty: Ty, a: Id, b: u64) -> Got {
@@ -407,7 +458,10 @@ impl Graph {
             Op::And if self.is(a, 0) || self.is(b, 0) => return Ok(self.constant(ty, 0)),
             Op::And if self.is(b, full) || a == b => return Ok(a),
             Op::And if self.is(a, full) => return Ok(b),
+            Op::Or if self.is(a, full) => return Ok(a),
+            Op::Or if self.is(b, full) => return Ok(b),
             Op::Or if self.is(b, 0) || a == b => return Ok(a),
+            Op::Eq if a == b && !float => return Ok(self.constant(Ty::Bool, 1)),
             Op::Or | Op::Xor if self.is(a, 0) => return Ok(b),
             Op::Xor if self.is(b, 0) => return Ok(a),
             Op::Add if !float && self.is(a, 0) => return Ok(b),
@@ -499,7 +553,8 @@ impl Graph {
         }
         let any_float = float || out.is_float();
         let vec = any_float || args[..n].iter().any(|&a| self.vec(a));
-        if vec && !any_float && bits > 32 {
+        let of_wide = op == Op::IntToFloat && bits > 32 && out != Ty::F16;
+        if vec && bits > 32 && (!any_float || of_wide) {
             return self.halves(op, ty, out, args);
         }
         if matches!(op, Op::FloatToFloat) && (ty == Ty::F16 || out == Ty::F16)
@@ -551,6 +606,13 @@ impl Graph {
     fn halves(&mut self, op: Op, ty: Ty, out: Ty, args: [Id; 3]) -> Got {
         let [a, b, c] = args;
         let n = ty.as_bits();
+        if op == Op::IntToFloat {
+            return Ok(self.node(I::Alu(op), ty, out, true, [a, 0, 0]));
+        }
+        let whole = |g: &Self, id: Id| g.wide(id) && g.get(id).op != I::Pair || !g.vec(id);
+        if op == Op::Select && whole(self, b) && whole(self, c) && (self.vec(b) || self.vec(c)) {
+            return Ok(self.node(I::Alu(op), n, n, true, [a, b, c]));
+        }
         if let Op::Select = op {
             let [bl, bh, cl, ch] = [self.lo(b), self.hi(b), self.lo(c), self.hi(c)];
             let lo = self.alu(op, Ty::B32, Ty::B32, [a, bl, cl])?;
@@ -653,10 +715,6 @@ impl Graph {
                 let low = self.alu(op, Ty::U32, Ty::Bool, [al, bl, 0])?;
                 let both = self.alu(Op::And, Ty::Bool, Ty::Bool, [same, low, 0])?;
                 self.alu(Op::Or, Ty::Bool, Ty::Bool, [high, both, 0])
-            }
-            Op::IntToFloat => {
-                let _ = out;
-                Err(Unsupported)
             }
             _ => Err(Unsupported),
         }

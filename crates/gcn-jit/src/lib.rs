@@ -16,6 +16,7 @@ mod ir;
 mod level;
 mod lower;
 mod profile;
+mod rare;
 mod whole;
 
 pub use level::Level;
@@ -34,8 +35,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use profile::ticks;
-pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost};
+pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost, ticks};
 
 /// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
 const SLICE: u64 = 1 << 18;
@@ -51,11 +51,19 @@ struct Compiled {
     /// The code that it was made of, and the session in which this was last found to be so.
     words: Vec<(u64, u32)>,
     seen: u64,
+    /// What the code points at.
+    _calls: Vec<Box<rare::Call>>,
     /// Where constants follow the code.
     end: usize,
     /// What it was compiled for.
     key: Key,
+    /// Its chunks are begun again where they meet NaNs; and how often they were begun again.
+    checks: bool,
+    restarts: u32,
 }
+
+/// So often a unit's chunks are begun again before it is compiled for code that meets NaNs.
+const NANS: u32 = 32;
 
 /// What code depends on beside its bytes: its address, MODE, the VGPRs of the wave.
 type Key = (u64, u32, u16);
@@ -107,6 +115,9 @@ pub struct Jit {
     /// Of code that is no program, too, only the registers that matter are written: for tests.
     #[doc(hidden)]
     pub lean: bool,
+    /// Code is compiled for NaNs from the first: for tests.
+    #[doc(hidden)]
+    pub exact: bool,
     /// Each chunk is compared with the interpreter: for tests.
     check: bool,
     /// Float exceptions are seen by the program, which the interpreter records.
@@ -287,6 +298,16 @@ extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
+/// Evaluates what a short way is not right for. Not 0: the interpreter must run the chunk.
+extern "sysv64" fn rare(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`; and `what` is the address of a call that the unit keeps whose code called this.
+    let (ctx, call) = unsafe {
+        let (ctx, _) = parts(ctx);
+        (ctx, &*(what as *const rare::Call))
+    };
+    !call.run(&mut ctx.data, ctx.lanes_on) as u64
+}
+
 /// What is known of a target's rows, found out once a process.
 fn facts(target: Target) -> &'static FactTable {
     static FACTS: [OnceLock<FactTable>; TABLES] = [const { OnceLock::new() }; TABLES];
@@ -314,6 +335,7 @@ impl Jit {
         ctx.interpret = interpret as *const () as usize;
         ctx.load = load as *const () as usize;
         ctx.store = store as *const () as usize;
+        ctx.rare = rare as *const () as usize;
         ctx.whole = whole::whole as *const () as usize;
         Jit {
             interp: Interp::new(),
@@ -326,6 +348,7 @@ impl Jit {
             names: None,
             all_live: false,
             lean: false,
+            exact: false,
             check: false,
             recorded: None,
             counts: None,
@@ -363,8 +386,10 @@ impl Jit {
         }
     }
 
-    fn compile(&mut self, pc: u64, wave: &WaveState, machine: &Machine<'_>) {
+    /// `exact`: for code that meets NaNs, in the place of what there is.
+    fn compile(&mut self, pc: u64, wave: &WaveState, machine: &Machine<'_>, exact: bool) {
         let begun = Instant::now();
+        let exact = exact || self.exact;
         let facts = facts(machine.target);
         let vgprs = wave.vgprs.len() as u16;
         let setting = lower::Setting {
@@ -380,7 +405,8 @@ impl Jit {
         };
         let unit = lower::unit(pc, &setting);
         let key = |pc: u64| (pc, wave.mode, vgprs);
-        let Some(emitted) = emit::emit(&unit, wave.mode, self.level, self.counts.is_some()) else {
+        let Some(emitted) = emit::emit(&unit, wave.mode, self.level, self.counts.is_some(), exact)
+        else {
             self.stats.refused += 1;
             for c in &unit.chunks {
                 self.places.entry(key(c.start)).or_insert(Place::Interpret);
@@ -402,10 +428,14 @@ impl Jit {
             chunks.push((c.start, c.end, at, c.insns));
             self.stats.insns += c.insns as u64;
             if !matches!(c.tail, lower::Tail::Leave) {
-                self.places.entry(key(c.start)).or_insert(Place::Code {
+                let place = Place::Code {
                     unit: number,
                     at: at as u32,
-                });
+                };
+                if exact {
+                    self.places.insert(key(c.start), place);
+                }
+                self.places.entry(key(c.start)).or_insert(place);
                 let mut inner = (c.start & !3) + 4;
                 while inner < c.end {
                     self.places.entry(key(inner)).or_insert(Place::Interpret);
@@ -431,8 +461,11 @@ impl Jit {
             chunks,
             words,
             seen,
+            _calls: emitted.calls,
             end: emitted.end,
             key: key(pc),
+            checks: emitted.checks && !exact,
+            restarts: 0,
         });
         self.stats.compiling += begun.elapsed();
     }
@@ -450,7 +483,8 @@ impl Jit {
         fuel: &mut u64,
     ) -> Option<Stop> {
         if *fuel == 0 {
-            return Some(Stop::Limit);
+            // It may have ended already.
+            return Some(self.interp.run(wave, machine, fuel));
         }
         let mut one = 1;
         let counted = self
@@ -527,7 +561,7 @@ impl Jit {
             let place = match self.places.get(&key) {
                 Some(&place) => place,
                 None => {
-                    self.compile(wave.pc, wave, machine);
+                    self.compile(wave.pc, wave, machine, false);
                     continue;
                 }
             };
@@ -676,7 +710,15 @@ impl Jit {
                 }
                 which => {
                     wave.pc = start;
-                    self.stats.restarts += (which == emit::EXIT_RESTART) as u64;
+                    if which == emit::EXIT_RESTART {
+                        self.stats.restarts += 1;
+                        let unit = &mut self.units[unit as usize];
+                        unit.restarts += 1;
+                        if unit.checks && unit.restarts == NANS {
+                            let entry = unit.key.0;
+                            self.compile(entry, wave, machine, true);
+                        }
+                    }
                     // The chunk on the interpreter, as far as the fuel goes.
                     loop {
                         if let Some(stop) = self.one(wave, machine, fuel) {

@@ -13,6 +13,7 @@ mod whole;
 
 use crate::fast::Map;
 use crate::ir::{Found, Graph, I, Id, Unsupported};
+use crate::rare::{self, Rare};
 use crate::whole::Act;
 use alive::{know, liveness};
 use gcn_emu::engine::EntryVgprs;
@@ -22,7 +23,7 @@ use gcn_isa::access::{FactTable, Facts, File};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::format::{Encoding, Field, Format};
-use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Signal, Space, State};
+use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Shortcut, Signal, Space, State};
 use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
 use gcn_isa::target::{Gen, Target};
@@ -92,6 +93,8 @@ pub struct Chunk {
     pub end: u64,
     pub insns: u32,
     pub graph: Vec<crate::ir::Node>,
+    /// What its values with short ways are short for.
+    pub rares: Vec<Rare>,
     /// VGPRs that take a value, and which lanes of it matter.
     pub vgprs: Vec<(u16, Id, Live)>,
     pub sgprs: Vec<(u8, Id)>,
@@ -168,6 +171,8 @@ pub struct Unit {
     pub chunks: Vec<Chunk>,
     /// The registers that the code at the entry needs: VGPRs, scalars by code.
     pub needs: ([bool; 256], u128),
+    /// A chunk that fails has written nothing: there is somebody to look at the registers behind a fault.
+    pub precise: bool,
 }
 
 /// What a unit is made for.
@@ -279,6 +284,7 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             end: pc,
             insns: 0,
             graph: Vec::new(),
+            rares: Vec::new(),
             vgprs: Vec::new(),
             sgprs: Vec::new(),
             scc: None,
@@ -294,7 +300,11 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
     let needs = alive.get(&entry).map_or(([true; 256], !0), |a| {
         (a.v.map(|live| live != Live::No), a.s)
     });
-    Unit { chunks, needs }
+    Unit {
+        chunks,
+        needs,
+        precise: s.keep_all,
+    }
 }
 
 /// A chunk being made.
@@ -375,6 +385,8 @@ struct Changes {
     jump: Option<(Option<Id>, u64)>,
     signal: Option<Signal>,
     store: Option<Store>,
+    /// What goes to another address of LDS after it.
+    store2: Option<Store>,
     rows: Vec<(Id, i32, Id)>,
     whole: Option<Whole>,
     pokes: Vec<(u16, Id, Id)>,
@@ -393,6 +405,7 @@ impl<'a> Builder<'a> {
             s,
             g: Graph {
                 nodes: Vec::new(),
+                rares: Vec::new(),
                 found: Found::default(),
                 generation: s.target.generation(),
                 mode: s.mode,
@@ -473,7 +486,8 @@ impl<'a> Builder<'a> {
         // EXEC stands for its register.
         self.known
             .retain(|&code, _| code as u16 != EXEC && code as u16 != EXEC + 1);
-        if !matches!(tail, Tail::Jump(_)) || self.jumped {
+        // A wave that comes from outside may have anything there.
+        if !matches!(tail, Tail::Jump(_)) || self.jumped || self.s.entry.is_none() {
             self.known.clear();
         }
         let mut sgprs: Vec<_> = self
@@ -491,6 +505,7 @@ impl<'a> Builder<'a> {
             end: self.end,
             insns: self.insns,
             graph: std::mem::take(&mut self.g.nodes),
+            rares: std::mem::take(&mut self.g.rares),
             vgprs,
             sgprs,
             scc,
@@ -571,6 +586,7 @@ impl<'a> Builder<'a> {
                 end: next,
                 insns: 0,
                 graph: self.g.nodes[..at].to_vec(),
+                rares: self.g.rares.clone(),
                 vgprs: Vec::new(),
                 sgprs: Vec::new(),
                 scc: None,
@@ -745,11 +761,12 @@ impl<'a> Builder<'a> {
         let mut vals: Vec<Val> = Vec::with_capacity(program.nodes.len());
         let groups = groups(program);
         let mut made: Map<usize, Id> = Map::default();
+        let short = shortcuts(program);
         let tables = cross::tables(program, insn, generation);
-        let needed = needed(program, &tables);
+        let needed = needed(program, &tables, short);
         self.dpp = mods.dpp.clone();
         let next = pc + insn.len as u64;
-        for (at, node) in program.nodes.iter().enumerate() {
+        for (at, node) in rare::nodes(program).enumerate() {
             if !needed[at] {
                 vals.push(Val::None);
                 continue;
@@ -1000,6 +1017,9 @@ impl<'a> Builder<'a> {
             };
             vals.push(Val::Id(id));
         }
+        for s in short {
+            vals[s.of as usize] = Val::Id(self.shortcut(program, s, &vals, &operands)?);
+        }
         let written = match &mods.dpp {
             Some(dpp) => self.dpp_written(dpp)?,
             None => None,
@@ -1195,6 +1215,20 @@ impl<'a> Builder<'a> {
                         {
                             s.data.push(data);
                         }
+                        Some(_) if space == Space::Lds && bytes == 4 => match &mut out.store2 {
+                            None => {
+                                out.store2 = Some(Store {
+                                    space,
+                                    lo,
+                                    hi,
+                                    offset,
+                                    bytes,
+                                    data: vec![data],
+                                })
+                            }
+                            Some(s) if s.lo == lo => s.data.push(data),
+                            Some(_) => return Err(Not::Ever),
+                        },
                         _ => return Err(Not::Ever),
                     }
                 }
@@ -1211,6 +1245,9 @@ impl<'a> Builder<'a> {
                 _ => return Err(Not::Ever),
             }
         }
+        if let Some(b) = out.store2.take() {
+            self.two_stores(b, &mut out)?;
+        }
         // Guards of lanes count where these are on.
         for g in &mut out.guards {
             if self.g.get(*g).vec {
@@ -1221,15 +1258,20 @@ impl<'a> Builder<'a> {
         // A vector operation may not depend on what the lanes of this chunk came to.
         for at in self.late.len()..self.g.nodes.len() {
             let n = &self.g.nodes[at];
+            let leaves = match n.op {
+                I::Rare(number) => &self.g.rares[number as usize].leaves[..],
+                _ => &[],
+            };
             let from_late = n
                 .inputs()
                 .iter()
+                .chain(leaves)
                 .any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
-            if n.vec && from_late {
-                let _ = first;
+            // What moves a mask down by the lane's number has no code: the lane's bit is taken from the truth value.
+            if n.vec && from_late && n.op != I::ShrLane {
                 return Err(Not::Here);
             }
-            self.late.push(!n.vec && (n.op == I::Ballot || from_late));
+            self.late.push(from_late || !n.vec && n.op == I::Ballot);
         }
         // Nor may what lanes are to hold.
         let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(false);
@@ -1299,6 +1341,44 @@ impl<'a> Builder<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// The value that a shortcut is to, by the short way.
+    fn shortcut(
+        &mut self,
+        program: &'static Program,
+        s: &Shortcut,
+        vals: &[Val],
+        operands: &[Opnd],
+    ) -> Result<Id, Not> {
+        let value = |at: u16| match vals[at as usize] {
+            Val::Id(id) => Ok(id),
+            _ => Err(Not::Ever),
+        };
+        let (when, short) = (value(s.when)?, value(s.short)?);
+        let (slots, vcc) = rare::begins(program, s.of).ok_or(Not::Ever)?;
+        let mut sources = Vec::with_capacity(slots.len());
+        for slot in slots {
+            let read = program.nodes.iter().position(|n| n.op == Op::Src(slot));
+            let id = match read.map(|at| vals[at]) {
+                Some(Val::Id(id)) => id,
+                _ => self.read(&operands[slot as usize], None, true)?,
+            };
+            sources.push((slot, id));
+        }
+        let vcc = match vcc {
+            true => {
+                let pair = self.sgpr_pair(VCC);
+                Some(self.g.mask_of(pair))
+            }
+            false => None,
+        };
+        let out = program.nodes[s.of as usize].out;
+        let id = self
+            .g
+            .shortcut(program, s.of, &sources, vcc, when, short, out, s.normal)
+            .ok_or(Not::Ever)?;
+        Ok(self.g.division(id).unwrap_or(id))
     }
 
     fn plus(&mut self, id: Id, by: i32) -> Result<Id, Not> {
@@ -1371,9 +1451,24 @@ fn selection(sel: u8) -> (u32, u32) {
     }
 }
 
+/// The shortcuts that are taken: those to what an effect gives, where no other value is made of it.
+fn shortcuts(program: &Program) -> &[Shortcut] {
+    let inside = |of: u16| {
+        program.nodes.iter().any(|n| {
+            let args = &n.args[..n.op.arity()];
+            args.contains(&of)
+        })
+    };
+    if program.shortcuts.iter().any(|s| inside(s.of)) {
+        return &[];
+    }
+    &program.shortcuts
+}
+
 /// The nodes that effects depend on.
-fn needed(program: &Program, tables: &[Option<cross::Table>]) -> Vec<bool> {
-    let mut needed = vec![false; program.nodes.len()];
+fn needed(program: &Program, tables: &[Option<cross::Table>], short: &[Shortcut]) -> Vec<bool> {
+    let all: Vec<_> = rare::nodes(program).collect();
+    let mut needed = vec![false; all.len()];
     let stores = |c: &Change| {
         matches!(
             c,
@@ -1389,7 +1484,13 @@ fn needed(program: &Program, tables: &[Option<cross::Table>]) -> Vec<bool> {
         if matches!(e.change, Change::Raise(_)) {
             continue;
         }
-        needed[e.value as usize] = true;
+        match short.iter().find(|s| s.of == e.value) {
+            Some(s) => {
+                needed[s.when as usize] = true;
+                needed[s.short as usize] = true;
+            }
+            None => needed[e.value as usize] = true,
+        }
         if stores(&e.change) {
             needed[e.second as usize] = true;
         }
@@ -1398,7 +1499,7 @@ fn needed(program: &Program, tables: &[Option<cross::Table>]) -> Vec<bool> {
         }
     }
     for at in (0..needed.len()).rev() {
-        let node = &program.nodes[at];
+        let node = all[at];
         needed[at] |= node.op.acts() || matches!(node.op, Op::Load(..));
         let known = |node: u16| tables.get(node as usize).and_then(|t| t.as_deref());
         if needed[at]

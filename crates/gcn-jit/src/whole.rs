@@ -9,6 +9,7 @@ use gcn_emu::mem::{MAPPED, Perm};
 use gcn_emu::wave::WaveState;
 use gcn_isa::meaning::{AtomicOp, Space};
 use gcn_isa::shape::Ty;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 /// What a helper does, from its operands in [`Ctx::stage`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +21,14 @@ pub enum Act {
         op: AtomicOp,
         ty: Ty,
         dst: Option<u8>,
+    },
+    /// Dwords that go side by side to an address, or to two addresses so many to each. Operands: low and high half of each
+    /// address, of LDS the limit; the dwords. The constant is added to addresses in memory.
+    Store {
+        space: Space,
+        dwords: u8,
+        two: bool,
+        offset: i32,
     },
     /// Operands: the receiving lane, the value.
     Send { dst: u8 },
@@ -62,6 +71,16 @@ impl Act {
             }
             Act::Send { dst } => 1 | (dst as u64) << 16,
             Act::Vgpr { wide } => 2 | (wide as u64) << 16,
+            Act::Store {
+                space,
+                dwords,
+                two,
+                offset,
+            } => {
+                let space = SPACES.iter().position(|&s| s == space)? as u64;
+                let what = (dwords as u64) << 4 | space << 12 | (two as u64) << 16;
+                3 | what | (offset as u32 as u64) << 32
+            }
         })
     }
 
@@ -76,6 +95,12 @@ impl Act {
             },
             1 => Act::Send {
                 dst: bits(16, 8) as u8,
+            },
+            3 => Act::Store {
+                space: SPACES[bits(12, 2).min(2)],
+                dwords: bits(4, 8) as u8,
+                two: bits(16, 1) != 0,
+                offset: bits(32, 32) as i32,
             },
             _ => Act::Vgpr {
                 wide: bits(16, 1) != 0,
@@ -105,6 +130,21 @@ pub extern "sysv64" fn whole(ctx: *mut Ctx, what: u64) -> u64 {
                 _ => a.in_memory(ctx, host.machine, wave, exec, space == Space::Flat),
             };
             return !done as u64;
+        }
+        Act::Store {
+            space: Space::Lds,
+            dwords,
+            two,
+            ..
+        } => store_lds(ctx, host.machine, exec, dwords as usize, two),
+        Act::Store {
+            space,
+            dwords,
+            offset,
+            ..
+        } => {
+            let flat = space == Space::Flat;
+            return !store(ctx, exec, dwords as usize, offset, flat) as u64;
         }
         Act::Send { dst } => {
             let mut out = [0; 64];
@@ -154,6 +194,71 @@ fn same(exec: u64, values: &[u32; 64]) -> bool {
         return values.iter().fold(0, |d, v| d | (v ^ first)) == 0;
     }
     lanes(exec).all(|lane| values[lane] == first)
+}
+
+/// Whether `size` bytes of the linear part may be accessed as `need` says; where they are in the host.
+fn place(ctx: &Ctx, at: u64, size: u64, need: u8) -> Option<*mut u8> {
+    let first = at.wrapping_sub(ctx.linear_base);
+    let last = first.checked_add(size - 1)?;
+    if last >= ctx.linear_bytes {
+        return None;
+    }
+    let state = |offset: u64| {
+        // SAFETY: there is a byte for each page of the linear part, which may change meanwhile.
+        let page = unsafe { &*ctx.pages.add((offset >> 12) as usize).cast::<AtomicU8>() };
+        page.load(Relaxed)
+    };
+    let need = need | MAPPED;
+    let may = state(first) & state(last) & need == need;
+    may.then(|| ctx.bias.wrapping_add(at) as *mut u8)
+}
+
+/// Each lane's first dword is written before any lane's second. Nothing where not all lanes may write.
+fn store(ctx: &Ctx, exec: u64, dwords: usize, offset: i32, flat: bool) -> bool {
+    let mut places = [std::ptr::null_mut::<u8>(); 64];
+    for lane in lanes(exec) {
+        let at = (ctx.stage[0][lane] as u64 | (ctx.stage[1][lane] as u64) << 32)
+            .wrapping_add_signed(offset as i64);
+        match place(ctx, at, 4 * dwords as u64, 2) {
+            Some(p) if !flat || !aperture(ctx, at) => places[lane] = p,
+            _ => return false,
+        }
+    }
+    for part in 0..dwords {
+        let values = &ctx.stage[2 + part];
+        for lane in lanes(exec) {
+            let to = places[lane].wrapping_add(4 * part);
+            // SAFETY: the pages of these bytes are mapped in the linear part, which is the host's for the whole run.
+            // Other threads may access them: what programs do there is their own business, a dword is written as one.
+            unsafe {
+                if to.addr().is_multiple_of(4) {
+                    (*to.cast::<AtomicU32>()).store(values[lane], Relaxed);
+                } else {
+                    to.cast::<u32>().write_unaligned(values[lane]);
+                }
+            }
+        }
+    }
+    true
+}
+
+/// The same in LDS, where what is beyond the end goes nowhere.
+fn store_lds(ctx: &Ctx, machine: &mut Machine<'_>, exec: u64, dwords: usize, two: bool) {
+    let bytes = &mut machine.lds.0;
+    let addresses = 1 + two as usize;
+    for which in 0..addresses {
+        let limit = ctx.stage[2 * which + 1][exec.trailing_zeros() as usize];
+        let limit = (limit as usize).min(bytes.len());
+        for part in 0..dwords {
+            let values = &ctx.stage[2 * addresses + which * dwords + part];
+            for lane in lanes(exec) {
+                let at = ctx.stage[2 * which][lane].wrapping_add(4 * part as u32) as usize;
+                if at + 4 <= limit {
+                    bytes[at..at + 4].copy_from_slice(&values[lane].to_le_bytes());
+                }
+            }
+        }
+    }
 }
 
 struct Atomic {
@@ -285,18 +390,8 @@ impl Atomic {
             if !at.is_multiple_of(size) || flat && aperture(ctx, at) {
                 return false;
             }
-            let offset = at.wrapping_sub(ctx.linear_base);
-            const NEED: u8 = MAPPED | 3;
-            if offset < ctx.linear_bytes {
-                // SAFETY: there is a byte for each page of the linear part, which may change meanwhile.
-                let state = unsafe {
-                    let page = ctx.pages.add((offset >> 12) as usize);
-                    (*page.cast::<std::sync::atomic::AtomicU8>())
-                        .load(std::sync::atomic::Ordering::Relaxed)
-                };
-                return state & NEED == NEED;
-            }
-            memory.perm(at).is_some_and(|p| p.contains(Perm::RW))
+            place(ctx, at, size, 3).is_some()
+                || memory.perm(at).is_some_and(|p| p.contains(Perm::RW))
         };
         let update = |at: u64, new: &mut dyn FnMut(u64) -> u64| match size {
             4 => memory

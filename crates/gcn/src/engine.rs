@@ -109,6 +109,14 @@ impl Default for Engines {
     }
 }
 
+/// The host's time stamp counter, where it has one that can be read cheaply; otherwise 0.
+pub fn ticks() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    return gcn_jit::ticks();
+    #[cfg(not(target_arch = "x86_64"))]
+    0
+}
+
 /// What a stretch of instructions came to that ran one behind the other.
 pub struct Stretch {
     /// The address of the first, and the one behind the last.

@@ -634,3 +634,164 @@ fn launches_side_by_side() {
         }
     });
 }
+
+/// What was run of each instruction, by both engines: counted by the interpreter, or by compiled code.
+#[test]
+fn compiled_code_counts_as_the_interpreter_does() {
+    if gcn::engine::Kind::jit().is_none() {
+        return eprintln!("passed over: nothing is compiled on this host");
+    }
+    let runs: [(&str, &str, &str, &str, &[&str]); 4] = [
+        (
+            "vadd",
+            "vadd",
+            "1000",
+            "256",
+            &[
+                "buf:randf32:4000:1",
+                "buf:randf32:4000:2",
+                "buf:zero:4000",
+                "u32:1000",
+            ],
+        ),
+        (
+            "reduce",
+            "reduce_sum",
+            "1024",
+            "256",
+            &["buf:rand:20000:1", "buf:zero:16", "u32:5000", "local:1024"],
+        ),
+        (
+            "reduce",
+            "minmax_argmax",
+            "256",
+            "64",
+            &["buf:rand:12000:1", "buf:zero:16", "u32:3000"],
+        ),
+        (
+            "mandelbrot",
+            "mandelbrot",
+            "32,32",
+            "16,16",
+            &[
+                "buf:zero:4096",
+                "i32:32",
+                "i32:32",
+                "f32:-2.2",
+                "f32:-1.5",
+                "f32:0.09",
+                "f32:0.09",
+                "i32:64",
+            ],
+        ),
+    ];
+    for (file, name, grid, group, args) in runs {
+        for arch in ["gfx600", "gfx900"] {
+            let path = kernel(file, arch);
+            let counted = |engine: &str| {
+                let mut words = vec![
+                    "run",
+                    path.as_str(),
+                    "--kernel",
+                    name,
+                    "--grid",
+                    grid,
+                    "--group",
+                    group,
+                ];
+                words.extend(["--threads", "2", "--engine", engine, "--profile", "--json"]);
+                words.extend(args.iter().flat_map(|a| ["--arg", a]));
+                let ran = gcn(&words);
+                assert_eq!(ran.status, 0, "{}", ran.stderr);
+                let report = json(&ran);
+                let rows = report["profile"]["instructions"]
+                    .as_array()
+                    .expect("rows")
+                    .clone();
+                let spent = rows.iter().filter_map(|r| r["ticks"].as_u64()).sum::<u64>();
+                let ran = rows.into_iter().filter(|r| r["times"] != 0);
+                let counts = ran.map(|r| {
+                    (
+                        r["address"].clone(),
+                        r["inst"].clone(),
+                        r["times"].clone(),
+                        r["lanes"].clone(),
+                    )
+                });
+                (counts.collect::<Vec<_>>(), spent)
+            };
+            let (interpreted, no_ticks) = counted("interp");
+            let (compiled, ticks) = counted("jit");
+            assert_eq!(interpreted, compiled, "{name} {arch}");
+            assert!(no_ticks == 0 && ticks > 0);
+        }
+    }
+}
+
+#[test]
+fn compiled_code_is_shown_beside_its_source() {
+    let path = kernel("vadd", "gfx900");
+    let args = [
+        "--kernel",
+        "vadd",
+        "--grid",
+        "256",
+        "--group",
+        "64",
+        "--arg",
+        "buf:zero:1024",
+    ];
+    let more = [
+        "--arg",
+        "buf:zero:1024",
+        "--arg",
+        "buf:zero:1024",
+        "--arg",
+        "u32:256",
+    ];
+    let run = |rest: &[&str]| gcn(&[&["run", path.as_str()][..], &args, &more, rest].concat());
+    let ran = run(&["--engine", "interp", "--dump-jit"]);
+    assert_eq!(ran.status, 1);
+    assert!(ran.stderr.contains("makes no code"), "{}", ran.stderr);
+    if gcn::engine::Kind::jit().is_none() {
+        return eprintln!("passed over: nothing is compiled on this host");
+    }
+    let ran = run(&["--engine", "jit", "--dump-jit"]);
+    let text = ran.text();
+    for part in [
+        "unit of ",
+        "v_add_f32",
+        "GCN instructions",
+        "; s",
+        "; v",
+        "addps",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Every byte of the code is an instruction.
+    assert!(!text.contains("(bad)"), "{text}");
+    let ran = run(&["--engine", "jit", "--dump-jit", "--profile", "--json"]);
+    let report = json(&ran);
+    let unit = &report["jit"][0];
+    let pieces = unit["pieces"].as_array().expect("pieces");
+    let gcn: usize = pieces
+        .iter()
+        .map(|p| p["gcn"].as_array().map_or(0, Vec::len))
+        .sum();
+    let ran: u64 = pieces
+        .iter()
+        .filter_map(|p| Some(p["times"].as_u64()? * p["instructions"].as_u64()?))
+        .sum();
+    assert!(gcn > 10);
+    assert_eq!(report["instructions"], ran);
+    assert!(
+        pieces
+            .iter()
+            .any(|p| p["x86"].as_array().is_some_and(|x| x.len() > 10))
+    );
+    // To a file.
+    let folder = Folder::new();
+    let file = format!("--dump-jit={}", folder.path("code.txt"));
+    assert_eq!(run(&["--engine", "jit", &file]).status, 0);
+    assert!(folder.text("code.txt").contains("v_add_f32"));
+}

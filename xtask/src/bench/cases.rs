@@ -101,35 +101,35 @@ impl Random {
     }
 }
 
-fn words(n: usize, mut word: impl FnMut(usize) -> u32) -> Vec<u8> {
+pub fn words(n: usize, mut word: impl FnMut(usize) -> u32) -> Vec<u8> {
     (0..n).flat_map(|i| word(i).to_le_bytes()).collect()
 }
 
-fn floats(n: usize, mut float: impl FnMut(usize) -> f32) -> Vec<u8> {
+pub fn floats(n: usize, mut float: impl FnMut(usize) -> f32) -> Vec<u8> {
     words(n, |i| float(i).to_bits())
 }
 
-fn doubles(n: usize, mut double: impl FnMut(usize) -> f64) -> Vec<u8> {
+pub fn doubles(n: usize, mut double: impl FnMut(usize) -> f64) -> Vec<u8> {
     (0..n).flat_map(|i| double(i).to_le_bytes()).collect()
 }
 
-fn exact(data: Vec<u8>) -> Arg {
+pub fn exact(data: Vec<u8>) -> Arg {
     Arg::Buffer(data, Alike::Exactly)
 }
 
-fn zeros(bytes: usize) -> Arg {
+pub fn zeros(bytes: usize) -> Arg {
     exact(vec![0; bytes])
 }
 
-fn int(n: u32) -> Arg {
+pub fn int(n: u32) -> Arg {
     Arg::Value(n.to_le_bytes().to_vec())
 }
 
-fn float(n: f32) -> Arg {
+pub fn float(n: f32) -> Arg {
     Arg::Value(n.to_le_bytes().to_vec())
 }
 
-const fn one(n: u32) -> [u32; 3] {
+pub const fn one(n: u32) -> [u32; 3] {
     [n, 1, 1]
 }
 

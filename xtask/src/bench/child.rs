@@ -458,18 +458,21 @@ fn loops(options: &Options) -> Result<()> {
         let program = machine.gpu.assemble(&text)?;
         let kernel = program.kernel("valu")?;
         let out = machine.gpu.zeros::<u32>(64 * WAVES as usize)?;
-        let mut rates = Vec::new();
+        let (mut rates, mut ticks) = (Vec::new(), Vec::new());
         for round in 0..=options.rounds.min(7) {
             let launch = kernel.launch([64 * WAVES], [64]).threads(options.threads);
             let launch = launch.arg(&out);
+            let begun = gcn::engine::ticks();
             let (ms, stats) = timed(clock, || Ok(launch.run()?))?;
+            let spent = gcn::engine::ticks().wrapping_sub(begun);
             if round > 0 {
                 rates.push(stats.instructions as f64 / ms / 1e3);
+                ticks.push((spent * options.threads as u64) as f64 / stats.instructions as f64);
             }
         }
         println!(
             "{}",
-            json!({ "loop": name, "threads": options.threads, "rates": rates })
+            json!({ "loop": name, "threads": options.threads, "rates": rates, "ticks": ticks })
         );
     }
     launches(options)

@@ -298,6 +298,8 @@ impl Report {
                 "M wave instr/s",
                 "a thread",
                 "best",
+                "ticks a wave instr",
+                "least",
             ];
             let mut table = Table {
                 head: head.to_vec(),
@@ -313,6 +315,8 @@ impl Report {
                     short(rate),
                     short(rate / threads),
                     short(best),
+                    short(median(&numbers(&row["ticks"]))),
+                    short(least(&numbers(&row["ticks"]))),
                 ]);
             }
             let _ = write!(out, "\n{}", table.text(markdown));

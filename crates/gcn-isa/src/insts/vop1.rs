@@ -2,6 +2,7 @@
 
 use super::approx;
 use super::common::VBARE;
+use super::vop3::exponent_within;
 use crate::format::Format;
 use crate::inst::{Flags, Inst, NO};
 use crate::meaning::{Meaning, State, V, exception};
@@ -365,16 +366,48 @@ fn reciprocal(m: &Meaning) -> V<'_> {
 fn rcp(m: &Meaning) {
     m.about("The reciprocal.");
     m.bounded(ROUNDED);
-    m.d(reciprocal(m));
+    let result = reciprocal(m);
+    m.d(result);
     m.raise(exception::DIVIDE_BY_ZERO, is_zero(m, m.s(0)));
+    short_reciprocal(m, result);
+}
+
+/// What [`reciprocal`] gives where it is normal.
+fn short_reciprocal<'m>(m: &'m Meaning, result: V<'m>) {
+    let x = m.s(0);
+    if x.ty != Ty::F16 {
+        let Floats { infinity, .. } = floats(x.ty);
+        let most = infinity >> infinity.trailing_zeros();
+        m.shortcut(result, true, || {
+            let when = exponent_within(m, x, 1, most - 2);
+            (when, m.nearest(|| one(m).fdiv(x)))
+        });
+    }
+}
+
+/// Whether a float is positive, normal and finite.
+fn is_plain<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
+    let bits = x.as_(x.ty.as_bits());
+    // The upper half of a double tells.
+    let top = match x.ty {
+        Ty::F64 => (bits >> 32).trunc(Ty::U32),
+        _ => bits.as_(Ty::U32),
+    };
+    let (least, most) = match x.ty {
+        Ty::F64 => (0x0010_0000, 0x7ff0_0000),
+        _ => (0x0080_0000, 0x7f80_0000),
+    };
+    (top - m.c(Ty::U32, least)).lt(m.c(Ty::U32, most - least))
 }
 
 fn rcp_iflag(m: &Meaning) {
     m.about("The reciprocal. A source of 0 raises the exception of an integer division.");
     m.bounded(ROUNDED);
     let x = without_denormals(m.s(0));
-    m.d(m.nearest(|| without_denormals(one(m).fdiv(x))));
+    let result = m.nearest(|| without_denormals(one(m).fdiv(x)));
+    m.d(result);
     m.raise(exception::INTEGER_DIVIDE_BY_ZERO, is_zero(m, x));
+    short_reciprocal(m, result);
 }
 
 /// The reciprocal of the square root. The narrow ones are computed in f64 and rounded once more.
@@ -387,23 +420,39 @@ fn reciprocal_root(m: &Meaning) -> V<'_> {
         if x.ty != Ty::F64 {
             return one.fdiv(x.to_width(Ty::F64).sqrt()).to_width(x.ty);
         }
-        // The quotient of the rounded root is up to a unit of the last place off. What is missing in
-        // x × y² to 1 corrects it.
         let y = one.fdiv(x.sqrt());
-        let product = x * y;
-        let lost = x.fma(y, -product);
-        let missing = (-product).fma(y, one) - lost * y;
-        let better = (y * approx::f64(m, 0.5)).fma(missing, y);
+        let better = better_root(m, x, y);
         let special = y.abs().eq(approx::f64(m, f64::INFINITY)) | is_zero(m, y);
         special.select(y, better)
     });
     is_negative(m, x).select(negative_nan(m, x.ty), quotient)
 }
 
+/// The quotient of the rounded root is up to a unit of the last place off. What is missing in x × y² to 1 corrects it.
+fn better_root<'m>(m: &'m Meaning, x: V<'m>, y: V<'m>) -> V<'m> {
+    let product = x * y;
+    let lost = x.fma(y, -product);
+    let missing = (-product).fma(y, approx::f64(m, 1.0)) - lost * y;
+    (y * approx::f64(m, 0.5)).fma(missing, y)
+}
+
 fn rsq(m: &Meaning) {
     m.about("The reciprocal of the square root.");
     m.bounded(root_bound(m));
-    m.d(reciprocal_root(m));
+    let result = reciprocal_root(m);
+    m.d(result);
+    let x = m.s(0);
+    if x.ty != Ty::F16 {
+        m.shortcut(result, true, || {
+            let root = m.nearest(|| match x.ty {
+                Ty::F64 => better_root(m, x, approx::f64(m, 1.0).fdiv(x.sqrt())),
+                _ => approx::f64(m, 1.0)
+                    .fdiv(x.to_width(Ty::F64).sqrt())
+                    .to_width(x.ty),
+            });
+            (is_plain(m, x), root)
+        });
+    }
 }
 
 fn sqrt(m: &Meaning) {
@@ -412,7 +461,12 @@ fn sqrt(m: &Meaning) {
     let x = approximated(m);
     m.raise(exception::INVALID, is_negative(m, x));
     let root = m.nearest(|| x.sqrt());
-    m.d(is_negative(m, x).select(negative_nan(m, x.ty), root));
+    let result = is_negative(m, x).select(negative_nan(m, x.ty), root);
+    m.d(result);
+    let x = m.s(0);
+    if x.ty != Ty::F16 {
+        m.shortcut(result, true, || (is_plain(m, x), m.nearest(|| x.sqrt())));
+    }
 }
 
 /// The bound of what is correctly rounded here.
@@ -560,13 +614,34 @@ fn v_screen_partition(m: &Meaning) {
 }
 
 /// Writes an approximation that `formula` gives in f64. A NaN stays, quieted.
-fn write_approximation<'m>(m: &'m Meaning, x: V<'m>, formula: impl FnOnce(V<'m>) -> V<'m>) {
+fn write_approximation<'m>(
+    m: &'m Meaning,
+    x: V<'m>,
+    formula: impl FnOnce(V<'m>) -> V<'m>,
+) -> V<'m> {
     let result = m.nearest(|| {
         let wide = x.to_width(Ty::F64);
         let value = formula(wide);
         wide.unordered(wide).select(wide, value).to_width(x.ty)
     });
     m.d(result);
+    result
+}
+
+/// The short way to an approximation of the source: `formula` alone, in f64, where `when` holds, which no NaN satisfies.
+fn short_approximation<'m>(
+    m: &'m Meaning,
+    of: V<'m>,
+    when: impl FnOnce(V<'m>) -> V<'m>,
+    formula: impl FnOnce(V<'m>) -> V<'m>,
+) {
+    let x = m.s(0);
+    if x.ty == Ty::F32 {
+        m.shortcut(of, true, || {
+            let value = m.nearest(|| formula(x.to_width(Ty::F64)).to_width(x.ty));
+            (when(x), value)
+        });
+    }
 }
 
 fn exp(m: &Meaning) {
@@ -578,7 +653,7 @@ fn exp(m: &Meaning) {
         Ty::F16 => (16.0, -26.0),
         _ => (128.0, -126.0),
     };
-    write_approximation(m, x, |x| {
+    let result = write_approximation(m, x, |x| {
         let c = |value| approx::f64(m, value);
         let (over, under) = (x.ge(c(most)), x.lt(c(least)));
         m.raise(exception::OVERFLOW, over & x.ne(c(f64::INFINITY)));
@@ -586,6 +661,15 @@ fn exp(m: &Meaning) {
         let power = under.select(c(0.0), approx::exp2(m, x));
         over.select(c(f64::INFINITY), power)
     });
+    short_approximation(
+        m,
+        result,
+        |x| {
+            let c = |value: f32| m.c(Ty::F32, value.to_bits() as u64);
+            x.ge(c(least as f32)) & x.lt(c(most as f32))
+        },
+        |x| approx::exp2(m, x),
+    );
 }
 
 fn exp_legacy(m: &Meaning) {
@@ -608,7 +692,8 @@ fn logarithm<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
 fn log(m: &Meaning) {
     m.about("The logarithm to base 2.");
     m.bounded(NEARLY_ROUNDED);
-    write_approximation(m, approximated(m), |x| logarithm(m, x));
+    let result = write_approximation(m, approximated(m), |x| logarithm(m, x));
+    short_approximation(m, result, |x| is_plain(m, x), |x| approx::log2(m, x));
 }
 
 fn log_legacy(m: &Meaning) {
@@ -628,14 +713,20 @@ fn log_clamp(m: &Meaning) {
 }
 
 /// Writes a sine or cosine. Up to gfx8 a source beyond 256 turns gives `beyond`.
-fn write_turns<'m>(m: &'m Meaning, beyond: f64, formula: impl FnOnce(V<'m>) -> V<'m>) {
+fn write_turns<'m>(
+    m: &'m Meaning,
+    beyond: f64,
+    formula: impl FnOnce(V<'m>) -> V<'m>,
+    short: impl FnOnce(V<'m>) -> V<'m>,
+) {
     m.bounded(SINE);
     let source = if m.target().generation() < Gen::Gfx9 {
         approximated(m)
     } else {
         raising_invalid(m, m.s(0))
     };
-    write_approximation(m, source, |x| {
+    let gfx9 = m.target().generation() >= Gen::Gfx9;
+    let result = write_approximation(m, source, |x| {
         let infinite = x.abs().eq(approx::f64(m, f64::INFINITY));
         m.raise(exception::INVALID, infinite);
         let mut value = formula(x);
@@ -645,6 +736,9 @@ fn write_turns<'m>(m: &'m Meaning, beyond: f64, formula: impl FnOnce(V<'m>) -> V
         }
         infinite.select(negative_nan(m, Ty::F64), value)
     });
+    // Normal numbers, up to gfx8 below 256 turns.
+    let end = if gfx9 { 0xff } else { 127 + 8 };
+    short_approximation(m, result, |x| exponent_within(m, x, 1, end), short);
 }
 
 fn sin(m: &Meaning) {
@@ -654,7 +748,12 @@ fn sin(m: &Meaning) {
         "The sine of the source times 2π."
     });
     // The sign of a zero stays.
-    write_turns(m, 0.0, |x| is_zero(m, x).select(x, approx::sine(m, x)));
+    write_turns(
+        m,
+        0.0,
+        |x| is_zero(m, x).select(x, approx::sine(m, x)),
+        |x| approx::sine(m, x),
+    );
 }
 
 fn cos(m: &Meaning) {
@@ -663,7 +762,7 @@ fn cos(m: &Meaning) {
     } else {
         "The cosine of the source times 2π."
     });
-    write_turns(m, 1.0, |x| approx::cosine(m, x));
+    write_turns(m, 1.0, |x| approx::cosine(m, x), |x| approx::cosine(m, x));
 }
 
 /// A finite float that is not zero, as a mantissa from 0.5 to 1 and an exponent of two.

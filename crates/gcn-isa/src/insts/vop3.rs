@@ -889,8 +889,44 @@ fn div_scale(m: &Meaning) {
         x.ty,
         1 << (x.ty.bits() - 1) | ((d.exponent_max << 1 | 1) << (d.mantissa - 1)),
     );
-    m.d(invalid.select(nan, x.ldexp(special.select(none, power))));
-    m.write(CarryOut, special | huge | (!y_denormal & small));
+    let scaled = invalid.select(nan, x.ldexp(special.select(none, power)));
+    let mask = special | huge | (!y_denormal & small);
+    m.d(scaled);
+    m.write(CarryOut, mask);
+    m.shortcut(scaled, true, || {
+        let one_of_them = x.as_(bits).eq(y.as_(bits)) | x.as_(bits).eq(z.as_(bits));
+        (moderate(m, y, z) & one_of_them, x)
+    });
+    m.shortcut(mask, true, || (moderate(m, y, z), m.c(Ty::Bool, 0)));
+}
+
+/// The upper bits of a float's magnitude, in 32 bits, and the place of the exponent in them.
+fn top<'m>(x: V<'m>) -> (V<'m>, u64) {
+    let bits = x.as_(x.ty.as_bits());
+    let places = division(x.ty).mantissa;
+    let (high, place) = match x.ty {
+        Ty::F64 => ((bits >> 32).trunc(Ty::U32), places - 32),
+        _ => (bits.as_(Ty::U32), places),
+    };
+    (high & 0x7fff_ffff, place)
+}
+
+/// Whether a number from [`top`] has an exponent field from `least` on and below `end`.
+pub(super) fn exponent_within<'m>(m: &'m Meaning, x: V<'m>, least: u64, end: u64) -> V<'m> {
+    let (top, place) = top(x);
+    (top - m.c(Ty::U32, least << place)).lt(m.c(Ty::U32, (end - least) << place))
+}
+
+/// Whether a division of `z` by `y` needs no scaling and no care at all: neither they nor the quotient nor a step on the way
+/// is a denormal, or beyond what a float holds.
+fn moderate<'m>(m: &'m Meaning, y: V<'m>, z: V<'m>) -> V<'m> {
+    let d = division(y.ty);
+    let divisor = exponent_within(m, y, 1, d.exponent_max - 2);
+    let dividend = exponent_within(m, z, d.mantissa + 2, d.exponent_max);
+    let ((z_top, place), (y_top, _)) = (top(z), top(y));
+    let near = (d.far - 1) << place;
+    let quotient = (z_top - y_top + near).lt(m.c(Ty::U32, 2 * near));
+    divisor & dividend & quotient
 }
 
 fn div_fmas(m: &Meaning) {
@@ -902,7 +938,9 @@ fn div_fmas(m: &Meaning) {
     let scaled = ((m.get(State::Vcc) >> m.lane()) & 1).nonzero();
     let up = exponent(c).gt(int(m, d.bias as i64));
     let moved = up.select(a.fma_ldexp(b, c, n), a.fma_ldexp(b, c, -n));
-    m.d(scaled.select(moved, a.fma(b, c)));
+    let result = scaled.select(moved, a.fma(b, c));
+    m.d(result);
+    m.shortcut(result, false, || (!scaled, a.fma(b, c)));
 }
 
 /// A NaN made quiet.
@@ -942,10 +980,18 @@ fn div_fixup(m: &Meaning) {
     let invalid = (y_zero & z_zero) | (y_infinite & z_infinite);
     result = invalid.select(nan, result);
     result = y_magnitude.gt(infinity).select(quiet(y), result);
-    m.d(z_magnitude.gt(infinity).select(quiet(z), result));
+    let result = z_magnitude.gt(infinity).select(quiet(z), result);
+    m.d(result);
     m.raise(exception::INVALID, invalid);
     let finite = z_magnitude.lt(infinity);
     m.raise(exception::DIVIDE_BY_ZERO, y_zero & !z_zero & finite);
+    if q.ty != Ty::F16 {
+        m.shortcut(result, true, || {
+            let normal = exponent_within(m, q, 1, d.exponent_max);
+            let bits = magnitude(m, q) | sign;
+            (moderate(m, y, z) & normal, bits.as_(q.ty))
+        });
+    }
 }
 
 fn mullit(m: &Meaning) {

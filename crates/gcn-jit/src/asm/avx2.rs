@@ -6,7 +6,7 @@
 //! four host registers are for what lies between the AVX2 instructions of one EVEX instruction.
 //!
 //! What differs from the EVEX instructions: those of 256 and 128 bits leave the upper bits of their results as they were;
-//! a masked load of elements narrower than 32 bits reads all of its operand; stores under a mask, VRANGE, and `kortest`
+//! a masked load of elements narrower than 32 bits reads all of its operand; loads and stores under a mask, gathers, VRANGE, and `kortest`
 //! but for its zero flag, spend the flags; opmasks have 16 bits.
 
 use super::*;
@@ -32,6 +32,8 @@ pub struct Homes {
     pub masks: i32,
     /// Four lines that nothing else uses.
     pub scratch: i32,
+    /// A dword for the number of the first lane that is on.
+    pub first: i32,
 }
 
 /// An AVX2 instruction: map, prefix, W, opcode.
@@ -150,7 +152,20 @@ impl Asm {
         if self.homes.is_some() { 32 } else { 8 }
     }
 
-    /// `to`: what the first lane that `on` has is in `v`; `u`: the same in every lane. One lane must be on.
+    /// The lanes that are on, by their bits in memory. RAX is spent.
+    pub fn on(&mut self, k: u8, bits: Mem) {
+        self.kload16(k, bits);
+        if let Some(homes) = self.homes {
+            self.g(false, &[0x0f, 0xb7], RAX, Rm::M(bits));
+            // TZCNT
+            self.b(0xf3);
+            self.g(false, &[0x0f, 0xbc], RAX, Rm::R(RAX));
+            self.store(false, mem(homes.base, homes.first), RAX);
+        }
+    }
+
+    /// `to`: what the first lane of the opmask that [`Asm::on`] made has in `v`; `u`: the same in every lane. One lane must
+    /// be on.
     pub fn first(&mut self, to: Gpr, v: u8, on: u8, u: u8) {
         let Some(homes) = self.homes else {
             self.zk(op::COMPRESSD, v, 0, Rm::R(u), zero(on));
@@ -158,7 +173,6 @@ impl Asm {
             self.z(op::BCASTD, u, 0, Rm::R(u));
             return;
         };
-        self.bits(to, on);
         let at = match (self.half(v, 0), self.half(v, 1)) {
             (H::M(m), _) => m.disp,
             (lo, hi) => {
@@ -175,9 +189,7 @@ impl Asm {
                 homes.scratch
             }
         };
-        // TZCNT
-        self.b(0xf3);
-        self.g(false, &[0x0f, 0xbc], to, Rm::R(to));
+        self.mov(false, to, Rm::M(mem(homes.base, homes.first)));
         let element = Mem {
             base: homes.base,
             index: Some((to, 4)),
@@ -337,6 +349,7 @@ impl Asm {
             vectors: 0,
             masks: 0,
             scratch: 0,
+            first: 0,
         })
     }
 
@@ -444,6 +457,30 @@ impl Asm {
         let halves = if ll == 2 { 2 } else { 1 };
         let size = if e.w == 1 { 8 } else { 4 };
         match (e.map, e.pp, e.op) {
+            // 1 more or less where the mask says so, which is -1 there.
+            (1, 1, 0xfe | 0xfa) if rm == Rm::C(1) && mask.k != 0 && !mask.zero && reg == v => {
+                let x = if e.op == 0xfe { SUBD } else { ADDD };
+                for h in 0..halves {
+                    let a = self.half(v, h);
+                    let a = self.load(a, R);
+                    let ones = self.mask(mask.k, 32 * h as i32);
+                    self.y(x, a, a, H::M(ones));
+                    self.give(reg, h, a);
+                }
+            }
+            (1, 1..=3, 0x6f) if ll == 0 && mask.k == 0 => {
+                let from = self.operand(rm, 0, 16, 4, S);
+                self.x(LOAD, R, 0, from);
+                self.give(reg, 0, R);
+            }
+            (1, 1..=3, 0x7f) if ll == 0 && mask.k == 0 => {
+                let from = self.half(reg, 0);
+                let from = self.load(from, R);
+                match rm {
+                    Rm::M(m) => self.x(STORE, from, 0, H::M(m)),
+                    _ => self.unknown = true,
+                }
+            }
             (1, 1..=3, 0x6f) if ll > 0 => self.load_all(halves, reg, rm, mask, size),
             (1, 1..=3, 0x7f) if ll > 0 => self.store_all(halves, reg, rm, mask, size),
             // Numbers of one register that is exclusive-or'd with itself: no operand is wanted.
@@ -542,6 +579,16 @@ impl Asm {
                 let size = if e.op == 0x59 { 8 } else { 4 };
                 let x = if size == 8 { BROADCASTQ } else { BROADCASTD };
                 match rm {
+                    Rm::C(value) if mask.zero && size == 4 => {
+                        let line = self.every(value, false);
+                        for h in 0..halves {
+                            let t = self.lanes(mask.k, h, 4, T);
+                            let d = self.target(reg, h);
+                            self.y(AND, d, t, line);
+                            self.give(reg, h, d);
+                        }
+                        return;
+                    }
                     Rm::C(value) => {
                         let line = self.every(value, size == 8);
                         self.y(LOAD, R, 0, line);
@@ -620,7 +667,7 @@ impl Asm {
                     self.merge(reg, h, R, mask, 4);
                 }
             }
-            (1, 0, 0x5a) | (1, 2, 0xe6 | 0x7a) | (2, 1, 0x13) => {
+            (1, 0, 0x5a) | (1, 2, 0xe6 | 0x7a) | (2, 1, 0x13) if e.w == 0 => {
                 self.widen(e, reg, rm, mask);
             }
             (1, 1, 0x5a) | (1, 1, 0xe6) | (1, 0, 0x78) => self.halve(e, halves, reg, rm, mask),
@@ -701,6 +748,11 @@ impl Asm {
             }
             (2, 1, 0x36) if e.w == 0 && halves == 2 => self.permute(reg, v, rm, mask),
             (2, 1, 0x8b) if e.w == 0 && halves == 2 => self.compress(reg, rm, mask),
+            (2, 1, 0x91) if e.w == 0 && halves == 2 => self.gather_by_qwords(reg, rm, mask),
+            (2, 1, 0xa1) if e.w == 0 && halves == 2 => self.scatter_by_qwords(reg, rm, mask),
+            (1, 2, 0xe6 | 0x7a) | (1, 0, 0x5b) | (1, 3, 0x7a) if e.w == 1 => {
+                self.long_to_float(e, halves, reg, rm, mask);
+            }
             (2, 1, 0x90) if e.w == 0 => {
                 let Rm::M(m) = rm else {
                     self.unknown = true;
@@ -783,14 +835,19 @@ impl Asm {
                     }
                 },
                 H::M(m) if matches!(rm, Rm::M(_)) => {
-                    // Of lanes that are off nothing is read.
+                    // Of lanes that are off nothing is read. Nearly always all are on; and a masked load that misses
+                    // the translation buffer takes hundreds of cycles on some hosts.
                     let t = self.lanes(mask.k, h, size, T);
+                    let d = if mask.zero { self.target(z, h) } else { R };
+                    let slow = self.unless_all(t);
+                    self.y(LOAD, d, 0, H::M(m));
+                    let over = self.short(0xeb);
+                    self.land(slow);
+                    self.y(MASKLOAD, d, t, H::M(m));
+                    self.land(over);
                     if mask.zero {
-                        let d = self.target(z, h);
-                        self.y(MASKLOAD, d, t, H::M(m));
                         self.give(z, h, d);
                     } else {
-                        self.y(MASKLOAD, R, t, H::M(m));
                         self.merge(z, h, R, mask, size);
                     }
                 }
@@ -914,7 +971,13 @@ impl Asm {
         for h in 0..halves {
             let out = if wide && h == 1 { S } else { R };
             let a = self.half(v, h);
-            let b = self.operand(rm, h, 32, size, U);
+            // A broadcast is still there.
+            let again = h == 1 && !wide && matches!(rm, Rm::B(_));
+            let b = if again {
+                H::R(U)
+            } else {
+                self.operand(rm, h, 32, size, U)
+            };
             let not = self.compare_half(e, wide, out, a, b, imm);
             if wide && not {
                 self.invert(out);
@@ -1225,9 +1288,11 @@ impl Asm {
             let b = self.operand(rm, h, 32, size, S);
             let (a, b) = (self.load(a, R), self.load(b, S));
             self.shift(op, other, T, b, bits - by);
-            self.shift(op, one, R, a, by);
-            self.y(OR, R, R, H::R(T));
-            self.merge(reg, h, R, mask, size);
+            // Both operands have been read when the result's register is written.
+            let d = if mask.k == 0 { self.target(reg, h) } else { R };
+            self.shift(op, one, d, a, by);
+            self.y(OR, d, d, H::R(T));
+            self.merge(reg, h, d, mask, size);
         }
     }
 
@@ -1709,6 +1774,161 @@ impl Asm {
         self.y(LOAD, R, 0, H::M(keep));
         self.merge(reg, 0, R, mask, 4);
         self.merge(reg, 1, S, mask, 4);
+    }
+
+    /// Where the lanes' addresses of a gather or scatter begin, and the register that is added to each.
+    fn vector_address(&mut self, rm: Rm) -> Option<(Mem, u8, u8)> {
+        match rm {
+            Rm::M(m) => m.index.map(|(index, scale)| (m, index, scale)),
+            _ => None,
+        }
+    }
+
+    /// Eight dwords at eight addresses of 64 bits.
+    fn gather_by_qwords(&mut self, reg: u8, rm: Rm, mask: K) {
+        let Some((m, index, scale)) = self.vector_address(rm) else {
+            self.unknown = true;
+            return;
+        };
+        let keep = self.scratch(0);
+        let old = self.half(reg, 0);
+        let old = self.load(old, R);
+        self.y(STORE, old, 0, H::M(keep));
+        for h in 0..2 {
+            let i = self.half(index, h);
+            let i = self.load(i, S);
+            let at = plus(keep, 16 * h as i32);
+            let k = self.mask(mask.k, 16 * h as i32);
+            self.x(LOAD, R, 0, H::M(at));
+            self.x(LOAD, T, 0, H::M(k));
+            let from = Mem {
+                index: Some((i, scale)),
+                ..m
+            };
+            self.y(X(2, 1, 0, 0x91), R, T, H::M(from));
+            self.x(STORE, R, 0, H::M(at));
+        }
+        self.y(XOR, S, S, H::R(S));
+        self.set_mask(mask.k, 0, S);
+        self.set_mask(mask.k, 1, S);
+        self.y(LOAD, R, 0, H::M(keep));
+        self.give(reg, 0, R);
+    }
+
+    /// Eight dwords to eight addresses of 64 bits, in order.
+    fn scatter_by_qwords(&mut self, reg: u8, rm: Rm, mask: K) {
+        let Some((m, index, scale)) = self.vector_address(rm) else {
+            self.unknown = true;
+            return;
+        };
+        // The two that are used below, and the stack, are no places for the base.
+        self.unknown |= matches!(m.base, RAX | RCX | RSP);
+        for (at, half) in [
+            (0, self.half(reg, 0)),
+            (64, self.half(index, 0)),
+            (96, self.half(index, 1)),
+        ] {
+            let from = self.load(half, R);
+            let at = self.scratch(at);
+            self.y(STORE, from, 0, H::M(at));
+        }
+        self.push(RAX);
+        self.push(RCX);
+        for lane in 0..8 {
+            let k = self.mask(mask.k, 4 * lane);
+            self.g(false, &[0x80], 7, Rm::M(k));
+            self.b(0);
+            let off = self.short(0x74);
+            let (address, value) = (self.scratch(64 + 8 * lane), self.scratch(4 * lane));
+            self.mov(true, RAX, Rm::M(address));
+            self.mov(false, RCX, Rm::M(value));
+            let to = Mem {
+                index: Some((RAX, scale)),
+                ..m
+            };
+            self.store(false, to, RCX);
+            self.land(off);
+        }
+        self.pop(RCX);
+        self.pop(RAX);
+        self.y(XOR, S, S, H::R(S));
+        self.set_mask(mask.k, 0, S);
+        self.set_mask(mask.k, 1, S);
+    }
+
+    /// Integers of 64 bits to floats: the upper and lower halves are exact in 64 bits, and their sum is rounded once.
+    fn long_to_float(&mut self, e: E, halves: u8, reg: u8, rm: Rm, mask: K) {
+        let signed = matches!((e.pp, e.op), (2, 0xe6) | (0, 0x5b));
+        let single = matches!(e.pp, 0 | 3);
+        let keep = self.scratch(0);
+        for h in 0..halves {
+            let b = self.operand(rm, h, 32, 8, S);
+            self.y(LOAD, S, 0, b);
+            if single {
+                self.sticky(signed);
+            }
+            // T: the lower halves, S: the upper ones.
+            self.yi(EXTRACT, S, 0, H::R(U), 1);
+            self.v(SHUFPS, 0, T, S, H::R(U), Some(0x88));
+            self.v(SHUFPS, 0, S, S, H::R(U), Some(0xdd));
+            self.whole_dwords(T, R);
+            if signed {
+                self.y(CVTDQ2PD, S, 0, H::R(S));
+            } else {
+                self.whole_dwords(S, R);
+            }
+            let k = self.f64(2f64.powi(32));
+            self.y(LOAD, R, 0, k);
+            self.y(X(2, 1, 1, 0xa8), S, R, H::R(T));
+            if !single {
+                self.merge(reg, h, S, mask, 8);
+                continue;
+            }
+            self.y(CVTPD2PS, R, 0, H::R(S));
+            if h == 0 {
+                self.x(STORE, R, 0, H::M(keep));
+            }
+        }
+        if single {
+            if halves == 2 {
+                self.x(LOAD, S, 0, H::M(keep));
+                self.yi(INSERT, R, S, H::R(R), 1);
+            }
+            self.merge(reg, 0, R, mask, 4);
+        }
+    }
+
+    /// S: numbers whose 53 upper bits are rounded to the same float of 32 bits. R, T and U are spent.
+    fn sticky(&mut self, signed: bool) {
+        // Small ones, which are exact as they are, stay: U.
+        self.y(LOAD, T, 0, H::R(S));
+        if signed {
+            self.y(XOR, U, U, H::R(U));
+            self.y(GTQ, U, U, H::R(S));
+            self.y(XOR, T, T, H::R(U));
+        }
+        self.shift(0x73, 2, T, T, 53);
+        self.y(XOR, U, U, H::R(U));
+        self.y(EQQ, U, T, H::R(U));
+        // Of the others what is below the last bit that counts makes that bit 1.
+        let low = self.every(0x7ff, true);
+        self.y(AND, T, S, low);
+        self.y(LOAD, R, 0, low);
+        self.y(ADDQ, T, T, H::R(R));
+        self.y(OR, T, T, H::R(S));
+        self.y(ANDN, R, R, H::R(T));
+        self.yi(X(3, 1, 0, 0x4b), S, R, H::R(S), U << 4);
+    }
+
+    /// `r`: four dwords without a sign as floats of 64 bits. `t` is spent.
+    fn whole_dwords(&mut self, r: u8, t: u8) {
+        let low = self.d32(0xffff);
+        self.x(AND, t, r, low);
+        self.v(X(1, 1, 0, 0x72), 0, 2, r, H::R(r), Some(16));
+        self.y(CVTDQ2PD, r, 0, H::R(r));
+        self.y(CVTDQ2PD, t, 0, H::R(t));
+        let k = self.f64(65536.0);
+        self.y(X(2, 1, 1, 0x98), r, t, k);
     }
 
     /// The elements that are on, one behind another; zeros behind them, or what was there. RAX is kept.

@@ -8,10 +8,10 @@ fn whole_home(n: u16) -> Mem {
 }
 
 impl Emit<'_> {
-    /// RAX: what the lane that `lane` numbers had.
-    pub(super) fn lane_in(&mut self, v: u16, lane: Id) {
+    /// `to`: what the lane that `lane` numbers had.
+    pub(super) fn lane_in(&mut self, to: Gpr, v: u16, lane: Id) {
         let at = self.lane_of(v, lane);
-        self.a.mov(false, RAX, Rm::M(at));
+        self.a.mov(false, to, Rm::M(at));
     }
 
     /// Where the lane of a VGPR is that a scalar numbers. RAX may be spent.

@@ -447,6 +447,10 @@ impl Emit<'_> {
                             .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
                     }
                 } else {
+                    let bad = self.a.label();
+                    self.lane_by_lane(&out, bad);
+                    self.a.jmp(done);
+                    self.a.bind(bad);
                     for k in [1, 2] {
                         self.a
                             .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
@@ -458,6 +462,24 @@ impl Emit<'_> {
                             .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
                     }
                     self.a.jmp(out.back);
+                }
+            }
+            if !lds && out.store == (out.bytes == 4) && out.data.len() == 1 {
+                let bad = self.a.label();
+                for k in [1, 2] {
+                    self.a
+                        .kstore16(field(offset_of!(Ctx, save_k) + 8 * k as usize), k);
+                }
+                self.lane_by_lane(&out, bad);
+                for k in [1, 2] {
+                    self.a
+                        .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
+                }
+                self.a.jmp(out.back);
+                self.a.bind(bad);
+                for k in [1, 2] {
+                    self.a
+                        .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
                 }
             }
             self.a.bind(helper);

@@ -60,10 +60,11 @@ impl Emit<'_> {
             I::Row(offset) => self.row(vop.id, x, offset),
             I::LdsAtomic(o) => self.lds_atomic(vop.id, o, n.ty.is_signed(), x, y, w),
             I::Part(_) | I::ShrLane => {}
+            I::Rare(number) => self.rare(vop, &n, number),
             I::Alu(o) => {
                 if n.out == Ty::Bool {
                     self.truth(vop.id, o, &n, x, y);
-                } else if n.ty == Ty::F64 || n.out == Ty::F64 || n.out.bits() > 32 {
+                } else if n.ty.bits() > 32 || n.out.bits() > 32 {
                     self.wide(vop, o, &n);
                 } else {
                     self.narrow(vop, o, &n, x, y, w);
@@ -79,6 +80,14 @@ impl Emit<'_> {
             }
         }
         self.let_go();
+        if let (true, I::Alu(o)) = (vop.fix, n.op) {
+            let wide = n.out.bits() > 32;
+            for part in 0..1 + wide as u8 {
+                self.fix(vop, o, part, wide);
+                self.let_go();
+                self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
+            }
+        }
     }
 
     /// Flushes a result and notes NaNs.
@@ -136,7 +145,11 @@ impl Emit<'_> {
 
     pub(super) fn reuse(&mut self, from: Part, to: Part, r: u8) -> u8 {
         let held = self.z.busy >> r & 1 != 0;
-        if self.next_use(from.0) == u32::MAX && !held && self.z.at.get(&from) == Some(&r) {
+        if self.next_use(from.0) == u32::MAX
+            && !held
+            && !self.exact
+            && self.z.at.get(&from) == Some(&r)
+        {
             self.z.at.remove(&from);
             self.put(to.0, to.1, r);
             return r;
@@ -558,6 +571,7 @@ impl Emit<'_> {
     pub(super) fn target(&mut self, id: Id, sources: &[Id]) -> u8 {
         for &s in sources {
             if self.next_use(s) == u32::MAX
+                && !self.exact
                 && let Some(&r) = self.z.at.get(&(s, 0))
                 && !self.pinned.iter().any(|p| p.reg == Some(r))
             {
@@ -750,7 +764,12 @@ impl Emit<'_> {
         let _ = (y, w);
         // 64 bits to 32: each half of the lanes to half a register.
         match o {
-            Op::FloatToFloat => {
+            Op::FloatToFloat | Op::IntToFloat => {
+                let e = match (o, n.ty.is_signed()) {
+                    (Op::FloatToFloat, _) => op::CVTPD2PS,
+                    (_, true) => op::CVTQQ2PS,
+                    _ => op::CVTUQQ2PS,
+                };
                 let p = self.wreg(x, 0);
                 self.hold(p);
                 let q = self.wreg(x, 1);
@@ -758,8 +777,8 @@ impl Emit<'_> {
                 let d = self.define(id, 0);
                 self.hold(d);
                 let t = self.temp();
-                self.a.z(op::CVTPD2PS, d, 0, Rm::R(p));
-                self.a.z(op::CVTPD2PS, t, 0, Rm::R(q));
+                self.a.z(e, d, 0, Rm::R(p));
+                self.a.z(e, t, 0, Rm::R(q));
                 self.a.zi(op::INSERT256, d, d, Rm::R(t), ALL, 1);
             }
             Op::FloatToInt => {
@@ -848,6 +867,16 @@ impl Emit<'_> {
                 two(self, e, x, y);
             }
             Op::Div => drop(two(self, op::DIVPS.pd(), x, y)),
+            Op::IntToFloat => {
+                let p = self.wrm(x, part);
+                self.hold_rm(p);
+                let d = self.define(id, part);
+                let e = match n.ty.is_signed() {
+                    true => op::CVTQQ2PD,
+                    false => op::CVTUQQ2PD,
+                };
+                self.a.z(e, d, 0, p);
+            }
             Op::Sqrt => {
                 let p = self.wrm(x, part);
                 self.hold_rm(p);

@@ -39,7 +39,7 @@ impl Emit<'_> {
             && !critical.is_empty()
             && critical.len() <= 4
             && !self.looped
-            && c.whole.is_none()
+            && self.whole().is_none()
             && !self.a.is_avx2();
         let turn = |e: &mut Self, exec: Mem| e.slice_code(exec, &critical, fallible, keep);
         let end = |e: &mut Self| e.turn_ballots();
@@ -50,15 +50,14 @@ impl Emit<'_> {
             self.a.jcc(Cc::Ne, r);
         }
         for i in 0..self.accumulators.len().min(ACCUMULATORS) {
-            let slot = self.slot(self.accumulators[i]);
-            self.a.store(true, slot, R8 + i as u8);
+            self.ballot_in(self.accumulators[i], R8 + i as u8);
         }
     }
 
     /// The code of a slice some of whose lanes are on.
     fn slice_code(&mut self, exec: Mem, critical: &[usize], fallible: bool, keep: bool) {
         let c = self.c;
-        self.a.kload16(K_EXEC, exec);
+        self.a.on(K_EXEC, exec);
         self.z = Bank::default();
         self.k = Bank::default();
         self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
@@ -106,11 +105,10 @@ impl Emit<'_> {
             let (address, offset, value) = c.rows[row];
             self.store_row(address, offset, value);
         }
-        if let Some(store) = &c.store {
-            self.store_slice(store);
-        }
-        if let Some(w) = &c.whole {
-            self.stage(w);
+        match (self.whole(), &c.store) {
+            (Some(w), _) => self.stage(&w),
+            (None, Some(store)) => self.store_slice(store),
+            (None, None) => {}
         }
     }
 
@@ -134,12 +132,13 @@ impl Emit<'_> {
         (0..c.vgprs.len())
             .filter(|&i| {
                 let v = c.vgprs[i].0;
-                c.graph.iter().enumerate().any(|(at, n)| match n.op {
+                let read = |(at, n): (usize, &Node)| match n.op {
                     I::VIn(n) => n == v && !self.uses[at].is_empty(),
                     I::LaneIn(n) | I::LanesIn(n) => n == v,
                     I::VgprAt => true,
                     _ => false,
-                })
+                };
+                self.precise || c.graph.iter().enumerate().any(read)
             })
             .collect()
     }
@@ -242,6 +241,9 @@ impl Emit<'_> {
     pub(super) fn release(&mut self, vop: &VOp) {
         let mut ids = vec![vop.id];
         ids.extend_from_slice(&vop.args);
+        if vop.commit.is_none() {
+            ids.extend_from_slice(self.leaves(vop.id));
+        }
         if let I::Group { .. } = self.node(vop.id).op {
             return;
         }
@@ -391,7 +393,7 @@ impl Emit<'_> {
         match n.op {
             I::Const(v) => self.bcast_const(r, v, true),
             _ => {
-                let m = self.smem(id);
+                let m = self.smem_wide(id);
                 self.a.z(op::BCASTQ, r, 0, Rm::M(m));
             }
         }
@@ -403,7 +405,7 @@ impl Emit<'_> {
         let n = *self.node(id);
         match n.op {
             I::Const(v) => Rm::C(v),
-            _ if !n.vec => Rm::B(self.smem(id)),
+            _ if !n.vec => Rm::B(self.smem_wide(id)),
             _ => Rm::R(self.wreg(id, part)),
         }
     }

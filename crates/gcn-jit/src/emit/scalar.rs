@@ -1,144 +1,524 @@
-//! Values of a whole wave: in general registers and in slots of the context.
+//! Values of a whole wave: in general registers, and in slots of the context where vector code wants them or registers
+//! run out.
+//!
+//! Scalars that do not depend on lanes are computed before the vector code, the others behind it. Between the two no
+//! register holds one. What is in memory anyhow (registers as they were at the chunk's start, halves of what has a slot,
+//! what was loaded) is read where it is wanted.
 
+use super::slice::SLICE;
 use super::*;
 
+/// Registers that hold scalars. RAX, RCX, RDX and RSI are worked with.
+const BANK: [Gpr; 5] = [RDI, R8, R9, R10, SLICE];
+
+/// What general registers hold, and where in a chunk scalars are used.
+#[derive(Default)]
+pub(crate) struct Scalars {
+    regs: [Option<Id>; 16],
+    /// Registers that the operation at hand needs.
+    busy: u16,
+    /// Of each scalar: the points of time at which it is used, in order. See [`Emit::time`].
+    uses: Vec<Vec<u32>>,
+    now: u32,
+    /// Conditions that are only ever wanted as flags: they are computed where they are used.
+    flags: Vec<bool>,
+    /// What scalar registers take.
+    takes: Vec<Take>,
+    /// What was put by at the chunk's end, when registers are written.
+    kept: Vec<Id>,
+}
+
+/// What scalar registers take at a chunk's end.
+#[derive(Clone, Copy)]
+enum Take {
+    /// A register takes a value, or its lower half.
+    One(u8, Id),
+    /// Two registers take a value.
+    Two(u8, Id),
+    /// So many registers take elements of a load, from one on.
+    Loaded(u8, Id, u8, u8),
+}
+
 impl Emit<'_> {
-    /// Scalars that something needs.
-    pub(super) fn scalar_uses(&self) -> Vec<bool> {
+    // ---- when ----
+
+    /// When a scalar is computed: before the vector code, whose time is the graph's length, or behind it.
+    fn time(&self, id: Id) -> u32 {
+        if self.late[id as usize] {
+            self.c.graph.len() as u32 + 1 + id
+        } else {
+            id
+        }
+    }
+
+    /// The time of the chunk's end.
+    fn end_time(&self) -> u32 {
+        2 * self.c.graph.len() as u32 + 2
+    }
+
+    /// Finds out which scalars are needed, and when.
+    pub(super) fn scalar_uses(&mut self) -> Vec<bool> {
         let c = self.c;
-        let mut used = vec![false; c.graph.len()];
-        for (at, u) in self.uses.iter().enumerate() {
-            used[at] |= !u.is_empty();
-        }
-        for w in &c.sgprs {
-            used[w.1 as usize] = true;
-        }
-        for &id in c.scc.iter().chain(&c.guards) {
-            used[id as usize] = true;
-        }
-        if let Tail::Branch { when, .. } | Tail::Indirect(when) = c.tail {
-            used[when as usize] = true;
+        let n = c.graph.len();
+        let vectors = n as u32;
+        let end = self.end_time();
+        self.plan_takes();
+        // Whatever is used as something else than a condition is no matter of flags.
+        let mut flags: Vec<bool> = c
+            .graph
+            .iter()
+            .map(|node| !node.vec && node.out == Ty::Bool && condition(node))
+            .collect();
+        for take in &self.s.takes {
+            if let Take::One(_, id) | Take::Two(_, id) = *take {
+                flags[id as usize] = false;
+            }
         }
         for &(_, lane, value) in &c.pokes {
-            used[lane as usize] = true;
-            used[value as usize] = true;
+            flags[lane as usize] = false;
+            flags[value as usize] = false;
         }
-        for at in (0..c.graph.len()).rev() {
+        for at in (0..n).rev() {
             let node = &c.graph[at];
-            used[at] |= matches!(node.op, I::SLoad { .. });
-            if used[at] && !node.vec {
-                for &i in node.inputs() {
-                    used[i as usize] = true;
+            if !self.uses[at].is_empty() {
+                flags[at] = false;
+            }
+            for (k, &i) in node.inputs().iter().enumerate() {
+                let asks = match node.op {
+                    I::Alu(Op::Select) => !node.vec && k == 0,
+                    I::Alu(Op::Not) => !node.vec && flags[at],
+                    _ => false,
+                };
+                flags[i as usize] &= asks;
+            }
+        }
+        self.s.flags = flags;
+        let mut needed = vec![false; n];
+        self.s.uses = vec![Vec::new(); n];
+        for k in 0..self.s.takes.len() {
+            match self.s.takes[k] {
+                Take::One(_, id) | Take::Two(_, id) | Take::Loaded(_, id, ..) => {
+                    self.note(id, end, &mut needed)
                 }
             }
         }
-        used
+        if let Some(id) = c.scc {
+            self.note(id, end + 1, &mut needed);
+        }
+        if let Tail::Branch { when, .. } = c.tail {
+            self.note(when, end + 1, &mut needed);
+        }
+        if let Tail::Indirect(to) = c.tail {
+            self.note(to, end, &mut needed);
+        }
+        for &(_, lane, value) in &c.pokes {
+            self.note(lane, end, &mut needed);
+            self.note(value, end, &mut needed);
+        }
+        for &g in &c.guards {
+            if !c.graph[g as usize].vec {
+                self.note(g, vectors, &mut needed);
+            }
+        }
+        for at in (0..n).rev() {
+            let node = &c.graph[at];
+            if !node.vec && !self.uses[at].is_empty() {
+                self.note(at as Id, vectors, &mut needed);
+            }
+            needed[at] |= matches!(node.op, I::SLoad { .. });
+            if node.vec || !needed[at] || self.on_demand(at as Id) {
+                continue;
+            }
+            let time = self.time(at as Id);
+            for &i in node.inputs() {
+                if node.op != I::Ballot {
+                    self.note(i, time, &mut needed);
+                }
+            }
+        }
+        for u in &mut self.s.uses {
+            u.sort_unstable();
+        }
+        needed
+    }
+
+    /// A value is used at a time, and with it what it is taken from then.
+    fn note(&mut self, id: Id, time: u32, needed: &mut [bool]) {
+        let node = self.c.graph[id as usize];
+        if self.s.flags[id as usize] {
+            for &i in node.inputs() {
+                self.note(i, time, needed);
+            }
+            return;
+        }
+        needed[id as usize] = true;
+        self.s.uses[id as usize].push(time);
+        if let I::Lo | I::Hi | I::Part(_) = node.op {
+            self.note(node.args[0], time, needed);
+        } else if let Some((load, _)) = self.loaded_pair(id) {
+            self.note(load, time, needed);
+        }
+    }
+
+    fn used_from(&self, id: Id, time: u32) -> Option<u32> {
+        let u = &self.s.uses[id as usize];
+        u.get(u.partition_point(|&p| p < time)).copied()
+    }
+
+    fn used_later(&self, id: Id) -> bool {
+        self.used_from(id, self.s.now + 1).is_some()
+    }
+
+    // ---- where ----
+
+    /// Whether a value is had from elsewhere whenever it is wanted.
+    fn on_demand(&self, id: Id) -> bool {
+        matches!(
+            self.node(id).op,
+            I::Const(_) | I::SIn(_) | I::SccIn | I::Lo | I::Hi | I::Part(_)
+        ) || self.loaded_pair(id).is_some()
+            || self.s.flags[id as usize]
+    }
+
+    /// Two elements of a load that lie side by side: the load and the first's number.
+    fn loaded_pair(&self, id: Id) -> Option<(Id, u8)> {
+        let n = self.node(id);
+        if n.op != I::Pair || n.vec {
+            return None;
+        }
+        let (lo, hi) = (self.node(n.args[0]), self.node(n.args[1]));
+        match (lo.op, hi.op) {
+            (I::Part(k), I::Part(l)) if l == k + 1 && lo.args[0] == hi.args[0] => {
+                Some((lo.args[0], k))
+            }
+            _ => None,
+        }
+    }
+
+    /// Room in the context for scalars: its distance from their beginning.
+    fn scalar_room(&mut self, bytes: u32) -> u32 {
+        let align = bytes.next_power_of_two().clamp(8, 64);
+        let at = self.next_scalar.next_multiple_of(align);
+        self.next_scalar = at + bytes;
+        if self.next_scalar as usize > 8 * SCALARS {
+            self.failed = true;
+            self.next_scalar = 0;
+            return 0;
+        }
+        at
     }
 
     pub fn slot(&mut self, id: Id) -> Mem {
-        let n = self.slot_of.len() as u16;
-        let at = *self.slot_of.entry(id).or_insert(n);
-        if at as usize >= SCALARS {
-            self.failed = true;
-            return ctx!(scalars);
-        }
-        mem(CTX, (offset_of!(Ctx, scalars) + 8 * at as usize) as i32)
-    }
-
-    /// Where a scalar is in memory.
-    pub(super) fn smem(&mut self, id: Id) -> Mem {
-        match self.node(id).op {
-            I::SIn(code) => sgpr_home(code),
-            I::Const(v) => {
-                // A constant that must be in memory.
-                let slot = self.slot(id);
-                self.a.imm(RAX, v);
-                self.a.store(true, slot, RAX);
-                slot
+        let at = match self.slot_of.get(&id) {
+            Some(&at) => at,
+            None => {
+                let at = self.scalar_room(8);
+                self.slot_of.insert(id, at);
+                at
             }
-            _ => self.slot(id),
+        };
+        room_mem(at)
+    }
+
+    /// Where a scalar is in memory, if it is there; whether it has 64 bits.
+    fn place(&self, id: Id) -> Option<(Mem, bool)> {
+        let n = self.node(id);
+        let wide = n.out.bits() > 32;
+        if let Some(&at) = self.slot_of.get(&id) {
+            return Some((room_mem(at), wide));
+        }
+        let plus = |m: Mem, by: i32| Mem {
+            disp: m.disp + by,
+            ..m
+        };
+        match n.op {
+            I::SIn(code) => Some((sgpr_home(code), wide)),
+            I::Part(k) if !n.vec => {
+                let at = *self.slot_of.get(&n.args[0])?;
+                Some((room_mem(at + 4 * k as u32), false))
+            }
+            I::Lo if !n.vec => Some((self.place(n.args[0])?.0, false)),
+            I::Hi if !n.vec => {
+                let (m, whole) = self.place(n.args[0])?;
+                whole.then_some((plus(m, 4), false))
+            }
+            I::Pair => {
+                let (load, k) = self.loaded_pair(id)?;
+                let at = *self.slot_of.get(&load)?;
+                Some((room_mem(at + 4 * k as u32), true))
+            }
+            _ => None,
         }
     }
 
+    /// Where a scalar is in memory. RAX may be spent.
+    pub(super) fn smem(&mut self, id: Id) -> Mem {
+        if let Some((m, _)) = self.place(id) {
+            return m;
+        }
+        match self.node(id).op {
+            I::Const(v) => {
+                // A constant that must be in memory; it is put there wherever it is wanted, as the code may be passed over.
+                let at = self.scalar_room(8);
+                self.a.imm(RAX, v);
+                self.a.store(true, room_mem(at), RAX);
+                room_mem(at)
+            }
+            _ => {
+                self.failed = true;
+                ctx!(scalars)
+            }
+        }
+    }
+
+    /// The same with 64 bits, the upper half being 0 where the scalar has none.
+    pub(super) fn smem_wide(&mut self, id: Id) -> Mem {
+        if self.node(id).out.bits() > 32 {
+            return self.smem(id);
+        }
+        self.sload(RAX, id);
+        let at = self.scalar_room(8);
+        self.a.store(true, room_mem(at), RAX);
+        room_mem(at)
+    }
+
+    fn in_reg(&self, id: Id) -> Option<Gpr> {
+        BANK.into_iter()
+            .find(|&r| self.s.regs[r as usize] == Some(id))
+    }
+
+    /// A register takes a scalar's value. Flags may be spent.
     pub fn sload(&mut self, to: Gpr, id: Id) {
         let n = *self.node(id);
-        match n.op {
-            I::Const(v) => self.a.imm(to, v),
-            I::SIn(code) => self.a.mov(n.out.bits() > 32, to, Rm::M(sgpr_home(code))),
-            I::SccIn => self
-                .a
-                .movzx8(to, mem(WAVE, offset_of!(WaveState, scc) as i32)),
-            _ => {
-                let slot = self.slot(id);
-                self.a.mov(true, to, Rm::M(slot));
+        if let I::Const(v) = n.op {
+            self.a.imm(to, v);
+        } else if let Some(r) = self.in_reg(id) {
+            self.a.mov(true, to, Rm::R(r));
+        } else if let Some((m, wide)) = self.place(id) {
+            self.a.mov(wide, to, Rm::M(m));
+        } else {
+            match n.op {
+                I::SccIn => self.a.movzx8(to, scc_home()),
+                I::Lo => {
+                    self.sload(to, n.args[0]);
+                    self.a.mov(false, to, Rm::R(to));
+                }
+                I::Hi => {
+                    self.sload(to, n.args[0]);
+                    self.a.shift_imm(5, true, to, 32);
+                }
+                _ => self.failed = true,
             }
         }
     }
 
-    /// Computes a scalar into its slot.
+    /// A free register, which the operation at hand has.
+    fn sfree(&mut self) -> Gpr {
+        let mut best: Option<(u32, Gpr)> = None;
+        for r in BANK {
+            if self.s.busy >> r & 1 != 0 || r == SLICE && self.looped {
+                continue;
+            }
+            let when = match self.s.regs[r as usize] {
+                None => u32::MAX,
+                Some(id) => self.used_from(id, self.s.now).unwrap_or(u32::MAX),
+            };
+            if best.is_none_or(|b| when > b.0) {
+                best = Some((when, r));
+            }
+        }
+        let Some((_, r)) = best else {
+            self.failed = true;
+            return RDI;
+        };
+        self.leave_reg(r, self.s.now);
+        self.s.busy |= 1 << r;
+        r
+    }
+
+    /// A register's value goes to its slot if it is needed from a time on and can only be had there then.
+    fn leave_reg(&mut self, r: Gpr, from: u32) {
+        let Some(id) = self.s.regs[r as usize].take() else {
+            return;
+        };
+        if !self.on_demand(id)
+            && !self.slot_of.contains_key(&id)
+            && self.used_from(id, from).is_some()
+        {
+            let slot = self.slot(id);
+            self.a.store(true, slot, r);
+        }
+    }
+
+    /// No register holds a scalar any more: what is needed from a time on is in memory.
+    pub(super) fn leave_regs(&mut self, from: u32) {
+        for r in BANK {
+            self.leave_reg(r, from);
+        }
+    }
+
+    /// Before the vector code.
+    pub(super) fn before_vectors(&mut self) {
+        let vectors = self.c.graph.len() as u32;
+        self.leave_regs(vectors);
+        for at in 0..self.c.graph.len() {
+            if self.c.graph[at].op == I::SccIn && !self.uses[at].is_empty() {
+                self.keep(at as Id);
+            }
+        }
+        self.s.now = vectors;
+    }
+
+    /// A register that ballots were put together in holds one.
+    pub(super) fn ballot_in(&mut self, id: Id, r: Gpr) {
+        if self.c.whole.is_some() {
+            let slot = self.slot(id);
+            self.a.store(true, slot, r);
+        } else {
+            self.s.regs[r as usize] = Some(id);
+        }
+    }
+
+    /// What is lost otherwise goes to a slot.
+    fn keep(&mut self, id: Id) {
+        self.sload(RAX, id);
+        let slot = self.slot(id);
+        self.a.store(true, slot, RAX);
+    }
+
+    /// A register that holds a scalar, to be read.
+    fn sreg(&mut self, id: Id) -> Gpr {
+        if let Some(r) = self.in_reg(id) {
+            self.s.busy |= 1 << r;
+            return r;
+        }
+        let r = self.sfree();
+        self.sload(r, id);
+        self.s.regs[r as usize] = Some(id);
+        r
+    }
+
+    /// A scalar as the second operand of an operation of 32 or 64 bits.
+    fn srm(&mut self, id: Id, wide: bool) -> Rm {
+        if self.in_reg(id).is_none()
+            && let Some((m, whole)) = self.place(id)
+            && (whole || !wide)
+        {
+            return Rm::M(m);
+        }
+        Rm::R(self.sreg(id))
+    }
+
+    /// A register that holds a scalar's value, to be changed.
+    fn scopy(&mut self, id: Id) -> Gpr {
+        if let Some(r) = self.in_reg(id)
+            && self.s.busy >> r & 1 == 0
+            && !self.used_later(id)
+        {
+            self.s.regs[r as usize] = None;
+            self.s.busy |= 1 << r;
+            return r;
+        }
+        let r = self.sfree();
+        self.sload(r, id);
+        r
+    }
+
+    fn simm(&self, id: Id, wide: bool) -> Option<i32> {
+        let v = self.konst(id)?;
+        if wide {
+            i32::try_from(v as i64).ok()
+        } else {
+            Some(v as u32 as i32)
+        }
+    }
+
+    // ---- what ----
+
+    /// Computes a scalar.
     pub(super) fn scalar(&mut self, id: Id) {
+        if self.on_demand(id) || self.node(id).op == I::Ballot {
+            return;
+        }
+        self.s.now = self.time(id);
+        self.s.busy = 0;
         let n = *self.node(id);
-        let [x, y, w] = n.args;
-        let wide = n.ty.bits() > 32;
-        match n.op {
-            I::Const(_) | I::SIn(_) | I::Ballot => return,
-            I::SccIn => self.sload(RAX, id),
+        let [x, y, _] = n.args;
+        let r = match n.op {
             I::Pair => {
-                self.sload(RAX, x);
-                self.sload(RCX, y);
-                self.a.shift_imm(4, true, RCX, 32);
-                self.a.alu(1, true, RAX, Rm::R(RCX));
-            }
-            I::Lo => {
-                self.sload(RAX, x);
-                self.a.mov(false, RAX, Rm::R(RAX));
-            }
-            I::Hi => {
-                self.sload(RAX, x);
-                self.a.shift_imm(5, true, RAX, 32);
+                if self.konst(y) != Some(0) {
+                    self.sload(RCX, y);
+                    self.a.shift_imm(4, true, RCX, 32);
+                    let r = self.scopy(x);
+                    self.a.alu(1, true, r, Rm::R(RCX));
+                    r
+                } else {
+                    self.scopy(x)
+                }
             }
             I::SLoad { count, offset } => {
                 self.scalar_load(id, x, count, offset);
                 return;
             }
-            I::Part(_) => return,
-            I::LaneIn(v) => self.lane_in(v, x),
-            I::Alu(o) => self.scalar_alu(o, &n, x, y, w, wide),
+            I::LaneIn(v) => {
+                let r = self.sfree();
+                self.lane_in(r, v, x);
+                r
+            }
+            I::Alu(o) => self.scalar_alu(o, &n),
             _ => {
                 self.failed = true;
                 return;
             }
-        }
-        let slot = self.slot(id);
-        self.a.store(true, slot, RAX);
+        };
+        self.s.regs[r as usize] = Some(id);
+        self.s.busy = 0;
     }
 
-    pub(super) fn scalar_load(&mut self, id: Id, address: Id, count: u8, offset: i32) {
+    fn scalar_load(&mut self, id: Id, address: Id, count: u8, offset: i32) {
         self.sload(RAX, address);
         if offset != 0 {
             self.a.lea(RAX, mem(RAX, offset));
         }
         let restart = self.restart();
         self.check_range(4 * count as i32, 1, restart);
-        let parts: Vec<(Id, u8)> = self
-            .c
-            .graph
+        let room = self.scalar_room(4 * count as u32);
+        self.slot_of.insert(id, room);
+        let from = Mem {
+            base: BIAS,
+            index: Some((RAX, 1)),
+            disp: 0,
+        };
+        self.copy(from, room_mem(room), count);
+    }
+
+    /// Copies so many dwords. RCX is spent.
+    fn copy(&mut self, from: Mem, to: Mem, dwords: u8) {
+        let held = self
+            .pinned
             .iter()
-            .enumerate()
-            .filter_map(|(at, n)| match n.op {
-                I::Part(k) if n.args[0] == id && !n.vec => Some((at as Id, k)),
-                _ => None,
-            })
-            .collect();
-        for (part, k) in parts {
-            let from = Mem {
-                base: BIAS,
-                index: Some((RAX, 1)),
-                disp: 4 * k as i32,
+            .filter_map(|p| p.reg)
+            .fold(0, |b, r| b | 1u32 << r);
+        let z = (!held).trailing_zeros().min(31) as u8;
+        let mut done = 0;
+        while done < dwords {
+            let left = dwords - done;
+            let n = 1u8 << left.min(16).ilog2();
+            let at = |m: Mem| Mem {
+                disp: m.disp + 4 * done as i32,
+                ..m
             };
-            self.a.mov(false, RCX, Rm::M(from));
-            let slot = self.slot(part);
-            self.a.store(true, slot, RCX);
+            if n <= 2 {
+                self.a.mov(n == 2, RCX, Rm::M(at(from)));
+                self.a.store(n == 2, at(to), RCX);
+            } else {
+                let ll = n.trailing_zeros() as u8 - 2;
+                self.a
+                    .evex(op::MOVDQU32, ll, z, 0, Rm::M(at(from)), ALL, None);
+                self.a
+                    .evex(op::MOVDQU32_ST, ll, z, 0, Rm::M(at(to)), ALL, None);
+            }
+            done += n;
         }
     }
 
@@ -177,25 +557,86 @@ impl Emit<'_> {
         self.a.jcc(Cc::Ne, bad);
     }
 
-    pub(super) fn scalar_alu(&mut self, o: Op, n: &Node, x: Id, y: Id, w: Id, wide: bool) {
-        let bits = n.ty.bits();
-        let width = if wide { 64 } else { 32 };
-        self.sload(RAX, x);
-        let signed = n.ty.is_signed();
-        let compare = |e: &mut Self, cc: Cc| {
-            e.sload(RCX, y);
-            e.a.alu(7, wide, RAX, Rm::R(RCX));
-            e.a.setcc(cc, RAX);
-        };
-        match o {
-            Op::Zext | Op::Trunc => {}
-            Op::Not if bits == 1 => self.a.alu_imm(6, false, Rm::R(RAX), 1),
-            Op::Not => {
-                self.a.g(wide, &[0xf7], 2, Rm::R(RAX));
+    /// Compares, and says which condition of the flags is it.
+    fn compare(&mut self, n: &Node) -> Cc {
+        let [x, y, _] = n.args;
+        let wide = n.ty.bits() > 32;
+        match self.simm(y, wide) {
+            Some(imm) => match self.srm(x, wide) {
+                Rm::R(r) if imm == 0 => self.a.test(wide, r, r),
+                rm => self.a.alu_imm(7, wide, rm, imm),
+            },
+            None => {
+                let q = self.srm(y, wide);
+                let p = self.sreg(x);
+                self.a.alu(7, wide, p, q);
             }
-            Op::Neg => self.a.g(wide, &[0xf7], 3, Rm::R(RAX)),
+        }
+        let signed = n.ty.is_signed();
+        match n.op {
+            I::Alu(Op::Eq) => Cc::E,
+            I::Alu(Op::Lt) if signed => Cc::L,
+            I::Alu(Op::Lt) => Cc::B,
+            I::Alu(Op::Le) if signed => Cc::Le,
+            I::Alu(Op::Le) => Cc::Be,
+            I::Alu(Op::Gt) if signed => Cc::G,
+            I::Alu(Op::Gt) => Cc::A,
+            I::Alu(Op::Ge) if signed => Cc::Ge,
+            I::Alu(Op::Ge) => Cc::Ae,
+            _ => Cc::Ne,
+        }
+    }
+
+    /// Sets the flags by a truth value, and says which condition of them it is.
+    fn ask(&mut self, id: Id) -> Cc {
+        let n = *self.node(id);
+        if self.s.flags[id as usize] {
+            return match n.op {
+                I::Alu(Op::Not) => self.ask(n.args[0]).not(),
+                _ => self.compare(&n),
+            };
+        }
+        match self.srm(id, false) {
+            Rm::R(r) => self.a.test(false, r, r),
+            rm => self.a.alu_imm(7, false, rm, 0),
+        }
+        Cc::Ne
+    }
+
+    /// A guard of the whole wave.
+    pub(super) fn scalar_guard(&mut self, id: Id) {
+        // What the vector code needs is not to be lost.
+        self.s.now = self.c.graph.len() as u32 - 1;
+        self.s.busy = 0;
+        let cc = self.ask(id);
+        let restart = self.restart();
+        self.a.jcc(cc, restart);
+    }
+
+    fn scalar_alu(&mut self, o: Op, n: &Node) -> Gpr {
+        let [x, y, w] = n.args;
+        let bits = n.ty.bits();
+        let wide = bits > 32;
+        let width = if wide { 64 } else { 32 };
+        let signed = n.ty.is_signed();
+        match o {
+            Op::Zext | Op::Trunc => self.scopy(x),
+            Op::Not if bits == 1 => {
+                let r = self.scopy(x);
+                self.a.alu_imm(6, false, Rm::R(r), 1);
+                r
+            }
+            Op::Not => {
+                let r = self.scopy(x);
+                self.a.g(wide, &[0xf7], 2, Rm::R(r));
+                r
+            }
+            Op::Neg => {
+                let r = self.scopy(x);
+                self.a.g(wide, &[0xf7], 3, Rm::R(r));
+                r
+            }
             Op::And | Op::Or | Op::Xor | Op::Add | Op::Sub => {
-                self.sload(RCX, y);
                 let which = match o {
                     Op::And => 4,
                     Op::Or => 1,
@@ -203,20 +644,43 @@ impl Emit<'_> {
                     Op::Add => 0,
                     _ => 5,
                 };
-                self.a.alu(which, wide, RAX, Rm::R(RCX));
+                // Rather the second operand is the constant, or the one that is needed again.
+                let swap = o != Op::Sub
+                    && (self.konst(x).is_some()
+                        || self.konst(y).is_none()
+                            && self.in_reg(y).is_some()
+                            && !self.used_later(y));
+                let (x, y) = if swap { (y, x) } else { (x, y) };
+                match self.simm(y, wide) {
+                    Some(imm) => {
+                        let r = self.scopy(x);
+                        self.a.alu_imm(which, wide, Rm::R(r), imm);
+                        r
+                    }
+                    None => {
+                        let q = self.srm(y, wide);
+                        let r = self.scopy(x);
+                        self.a.alu(which, wide, r, q);
+                        r
+                    }
+                }
             }
             Op::Mul => {
-                self.sload(RCX, y);
-                self.a.imul(wide, RAX, Rm::R(RCX));
+                let q = self.srm(y, wide);
+                let r = self.scopy(x);
+                self.a.imul(wide, r, q);
+                r
             }
             Op::MulHi => {
                 self.sload(RCX, y);
+                let r = self.scopy(x);
                 if signed {
-                    self.a.g(true, &[0x63], RAX, Rm::R(RAX));
+                    self.a.g(true, &[0x63], r, Rm::R(r));
                     self.a.g(true, &[0x63], RCX, Rm::R(RCX));
                 }
-                self.a.imul(true, RAX, Rm::R(RCX));
-                self.a.shift_imm(5, true, RAX, 32);
+                self.a.imul(true, r, Rm::R(RCX));
+                self.a.shift_imm(5, true, r, 32);
+                r
             }
             Op::Shl | Op::Shr => {
                 let pp = match o {
@@ -226,17 +690,32 @@ impl Emit<'_> {
                 };
                 match self.konst(y) {
                     Some(by) if by >= width => {
+                        let r = self.scopy(x);
                         if pp == 2 {
-                            self.a.shift_imm(7, wide, RAX, width as u8 - 1);
+                            self.a.shift_imm(7, wide, r, width as u8 - 1);
                         } else {
-                            self.a.imm(RAX, 0);
+                            self.a.imm(r, 0);
                         }
+                        r
                     }
-                    Some(by) => self
-                        .a
-                        .shift_imm([0, 4, 7, 5][pp as usize], wide, RAX, by as u8),
+                    Some(by) => {
+                        let r = self.scopy(x);
+                        self.a
+                            .shift_imm([0, 4, 7, 5][pp as usize], wide, r, by as u8);
+                        r
+                    }
                     None => {
                         self.sload(RCX, y);
+                        let r = self.scopy(x);
+                        let count = *self.node(y);
+                        let small = count.op == I::Alu(Op::And)
+                            && count.args[..2]
+                                .iter()
+                                .any(|&a| self.konst(a).is_some_and(|v| v < width));
+                        if small {
+                            self.a.shift_by(pp, wide, r, r, RCX);
+                            return r;
+                        }
                         self.a.imm(RDX, width - 1);
                         self.a.imm(RSI, 0);
                         self.a.alu(7, true, RCX, Rm::R(RDX));
@@ -244,100 +723,238 @@ impl Emit<'_> {
                             self.a.cmov(Cc::A, true, RCX, Rm::R(RDX));
                         }
                         // The comparison's flags outlive the shift.
-                        self.a.shift_by(pp, wide, RAX, RAX, RCX);
+                        self.a.shift_by(pp, wide, r, r, RCX);
                         if pp != 2 {
-                            self.a.cmov(Cc::A, true, RAX, Rm::R(RSI));
+                            self.a.cmov(Cc::A, true, r, Rm::R(RSI));
                         }
+                        r
                     }
                 }
             }
-            Op::Eq => compare(self, Cc::E),
-            Op::Ne => compare(self, Cc::Ne),
-            Op::Lt => compare(self, if signed { Cc::L } else { Cc::B }),
-            Op::Le => compare(self, if signed { Cc::Le } else { Cc::Be }),
-            Op::Gt => compare(self, if signed { Cc::G } else { Cc::A }),
-            Op::Ge => compare(self, if signed { Cc::Ge } else { Cc::Ae }),
+            Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
+                let cc = self.compare(n);
+                let r = self.sfree();
+                self.a.setcc(cc, r);
+                r
+            }
             Op::Min | Op::Max => {
                 self.sload(RCX, y);
-                self.a.alu(7, wide, RCX, Rm::R(RAX));
+                let r = self.scopy(x);
+                self.a.alu(7, wide, RCX, Rm::R(r));
                 let cc = match (o == Op::Min, signed) {
                     (true, true) => Cc::L,
                     (true, false) => Cc::B,
                     (false, true) => Cc::G,
                     (false, false) => Cc::A,
                 };
-                self.a.cmov(cc, wide, RAX, Rm::R(RCX));
+                self.a.cmov(cc, wide, r, Rm::R(RCX));
+                r
             }
             Op::Select => {
                 self.sload(RCX, y);
-                self.sload(RDX, w);
-                self.a.test(false, RAX, RAX);
-                self.a.mov(true, RAX, Rm::R(RCX));
-                self.a.cmov(Cc::E, true, RAX, Rm::R(RDX));
+                // The condition may be one of what it chooses from.
+                let r = self.sfree();
+                self.sload(r, w);
+                let cc = self.ask(x);
+                self.a.cmov(cc, true, r, Rm::R(RCX));
+                r
             }
             Op::Popcount => {
+                let r = self.scopy(x);
                 self.a.buf.push(0xf3);
-                self.a.g(true, &[0x0f, 0xb8], RAX, Rm::R(RAX));
+                self.a.g(true, &[0x0f, 0xb8], r, Rm::R(r));
+                r
             }
-            Op::Clz => {
+            Op::Clz | Op::Ctz => {
+                let r = self.scopy(x);
+                let which = if o == Op::Clz { 0xbd } else { 0xbc };
                 self.a.buf.push(0xf3);
-                self.a.g(wide, &[0x0f, 0xbd], RAX, Rm::R(RAX));
-            }
-            Op::Ctz => {
-                self.a.buf.push(0xf3);
-                self.a.g(wide, &[0x0f, 0xbc], RAX, Rm::R(RAX));
+                self.a.g(wide, &[0x0f, which], r, Rm::R(r));
+                r
             }
             Op::Abs => {
-                self.a.mov(wide, RCX, Rm::R(RAX));
-                self.a.g(wide, &[0xf7], 3, Rm::R(RAX));
-                self.a.cmov(Cc::S, wide, RAX, Rm::R(RCX));
+                let r = self.scopy(x);
+                self.a.mov(wide, RCX, Rm::R(r));
+                self.a.g(wide, &[0xf7], 3, Rm::R(r));
+                self.a.cmov(Cc::S, wide, r, Rm::R(RCX));
+                r
             }
-            _ => self.failed = true,
+            _ => {
+                self.failed = true;
+                RDI
+            }
         }
     }
 
-    pub(super) fn commit_scalars(&mut self) {
+    // ---- the chunk's end ----
+
+    fn plan_takes(&mut self) {
         let c = self.c;
-        // Registers' old values may be read until the last is written: gather first where they are moved about.
-        let mut moves: Vec<(u8, Id)> = Vec::new();
-        for &(code, id) in &c.sgprs {
-            if matches!(self.node(id).op, I::SIn(_) | I::SccIn) {
-                moves.push((code, id));
-            }
-        }
-        for &(_, id) in &moves {
-            self.sload(RAX, id);
-            let slot = self.slot(id);
-            self.a.store(true, slot, RAX);
-        }
-        if let Some(id) = c.scc {
-            self.sload(RAX, id);
-            self.a
-                .store8(mem(WAVE, offset_of!(WaveState, scc) as i32), RAX);
-        }
+        let mut takes = Vec::new();
         let mut i = 0;
         while i < c.sgprs.len() {
             let (code, id) = c.sgprs[i];
-            let whole = c.sgprs.get(i + 1).and_then(|&(next, hi)| {
-                let (a, b) = (self.node(id), self.node(hi));
-                (next == code + 1 && a.op == I::Lo && b.op == I::Hi && a.args[0] == b.args[0])
-                    .then_some(a.args[0])
-            });
-            let whole = whole.filter(|&w| !matches!(self.node(w).op, I::SIn(_)));
-            if let Some(whole) = whole {
-                self.sload(RAX, whole);
-                self.a.store(true, sgpr_home(code), RAX);
+            let n = *self.node(id);
+            let next = c
+                .sgprs
+                .get(i + 1)
+                .filter(|next| next.0 == code + 1)
+                .map(|&(_, id)| *self.node(id));
+            if let (I::Lo, Some(hi)) = (n.op, next)
+                && hi.op == I::Hi
+                && n.args[0] == hi.args[0]
+            {
+                takes.push(Take::Two(code, n.args[0]));
                 i += 2;
                 continue;
             }
-            if matches!(self.node(id).op, I::SIn(_) | I::SccIn) {
-                let slot = self.slot(id);
-                self.a.mov(true, RAX, Rm::M(slot));
-            } else {
-                self.sload(RAX, id);
+            if let I::Part(first) = n.op {
+                let mut count = 1;
+                while c.sgprs.get(i + count).is_some_and(|&(other, id)| {
+                    let m = self.node(id);
+                    other as usize == code as usize + count
+                        && m.op == I::Part(first + count as u8)
+                        && m.args[0] == n.args[0]
+                }) {
+                    count += 1;
+                }
+                takes.push(Take::Loaded(code, n.args[0], first, count as u8));
+                i += count;
+                continue;
             }
-            self.a.store(false, sgpr_home(code), RAX);
+            takes.push(Take::One(code, id));
             i += 1;
         }
+        self.s.takes = takes;
     }
+
+    /// Puts by what is read after registers that it is in were written.
+    fn keep_from(&mut self, id: Id, written: u128) {
+        let n = *self.node(id);
+        if self.s.flags[id as usize] {
+            for &i in n.inputs() {
+                self.keep_from(i, written);
+            }
+            return;
+        }
+        let lost = match n.op {
+            I::SccIn => self.c.scc.is_some(),
+            I::SIn(code) => written >> code & if n.out.bits() > 32 { 3 } else { 1 } != 0,
+            I::Lo | I::Hi => match self.node(n.args[0]).op {
+                I::SIn(code) => written >> code & 3 != 0,
+                _ => false,
+            },
+            _ => false,
+        };
+        if lost && !self.slot_of.contains_key(&id) {
+            self.keep(id);
+            self.s.kept.push(id);
+        }
+    }
+
+    /// Scalar registers take their values. Says, of a chunk that branches, which condition of the flags is the branch's.
+    pub(super) fn commit_scalars(&mut self) -> Option<Cc> {
+        let c = self.c;
+        let when = match c.tail {
+            Tail::Branch { when, .. } => Some(when),
+            _ => None,
+        };
+        self.s.now = self.end_time();
+        let written = c.sgprs.iter().fold(0u128, |bits, w| bits | 1 << w.0);
+        let takes = std::mem::take(&mut self.s.takes);
+        for take in &takes {
+            if let Take::One(_, id) | Take::Two(_, id) = *take {
+                self.keep_from(id, written);
+            }
+        }
+        for id in c.scc.into_iter().chain(when) {
+            self.keep_from(id, written);
+        }
+        for &take in &takes {
+            self.s.busy = 0;
+            match take {
+                Take::One(code, id) => match self.node(id).op {
+                    I::Const(v) => self.a.store_imm(sgpr_home(code), v as u32),
+                    _ => {
+                        let r = self.at_hand(id);
+                        self.a.store(false, sgpr_home(code), r);
+                    }
+                },
+                Take::Two(code, id) => {
+                    let r = self.at_hand(id);
+                    self.a.store(true, sgpr_home(code), r);
+                }
+                Take::Loaded(code, load, first, count) => {
+                    let at = self.slot_of.get(&load).copied();
+                    self.failed |= at.is_none();
+                    let at = at.unwrap_or(0);
+                    let from = room_mem(at + 4 * first as u32);
+                    self.copy(from, sgpr_home(code), count);
+                }
+            }
+        }
+        self.s.busy = 0;
+        let mut asked = None;
+        if let Some(id) = c.scc {
+            match self.node(id).op {
+                I::Const(v) => self.a.store_imm8(scc_home(), v as u8 & 1),
+                _ if self.s.flags[id as usize] => {
+                    let cc = self.ask(id);
+                    self.a.setcc_to(cc, scc_home());
+                    asked = Some((id, cc));
+                }
+                _ => {
+                    let r = self.at_hand(id);
+                    self.a.store8(scc_home(), r);
+                }
+            }
+        }
+        let when = when?;
+        self.s.busy = 0;
+        // The same condition, or its opposite, needs no second look.
+        let opposite = |a: Id, b: Id| {
+            let n = self.node(a);
+            n.op == I::Alu(Op::Not) && n.ty == Ty::Bool && n.args[0] == b
+        };
+        match asked {
+            Some((id, cc)) if id == when => return Some(cc),
+            Some((id, cc)) if opposite(id, when) || opposite(when, id) => return Some(cc.not()),
+            _ => {}
+        }
+        Some(self.ask(when))
+    }
+
+    /// Scalars are again where the vector code has them: code of it is still to come.
+    pub(super) fn as_in_vectors(&mut self) {
+        self.s.regs = [None; 16];
+        for id in std::mem::take(&mut self.s.kept) {
+            self.slot_of.remove(&id);
+        }
+    }
+
+    /// A scalar in the register that it is in, or in RAX.
+    fn at_hand(&mut self, id: Id) -> Gpr {
+        if let Some(r) = self.in_reg(id) {
+            return r;
+        }
+        self.sload(RAX, id);
+        RAX
+    }
+}
+
+/// Whether a value is what flags can tell.
+fn condition(n: &Node) -> bool {
+    match n.op {
+        I::Alu(Op::Not) => n.ty == Ty::Bool,
+        I::Alu(Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge) => true,
+        _ => false,
+    }
+}
+
+fn room_mem(at: u32) -> Mem {
+    mem(CTX, (offset_of!(Ctx, scalars) + at as usize) as i32)
+}
+
+fn scc_home() -> Mem {
+    mem(WAVE, offset_of!(WaveState, scc) as i32)
 }

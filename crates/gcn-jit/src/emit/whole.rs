@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::lower::Whole;
+use crate::whole::Act;
 
 impl Emit<'_> {
     /// The slice's operands go where the helper reads them.
@@ -12,6 +13,28 @@ impl Emit<'_> {
             let to = self.by_slice(ctx!(stage, 256 * n));
             self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(to));
         }
+    }
+
+    /// What a helper does at the chunk's end: a store of several dwords to memory, too, because behind a fault memory has
+    /// what lanes in front of it store, element by element.
+    pub fn whole(&self) -> Option<Whole> {
+        let c = self.c;
+        if c.whole.is_some() {
+            return c.whole.clone();
+        }
+        let s = c.store.as_ref()?;
+        if s.space == Space::Lds || s.data.len() < 2 || s.bytes != 4 {
+            return None;
+        }
+        let mut inputs = vec![s.lo, s.hi];
+        inputs.extend(&s.data);
+        let act = Act::Store {
+            space: s.space,
+            dwords: s.data.len() as u8,
+            two: false,
+            offset: s.offset,
+        };
+        Some(Whole { act, inputs })
     }
 
     /// Calls the helper when all lanes' operands are there. No vector register holds anything then.

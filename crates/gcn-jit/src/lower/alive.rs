@@ -10,9 +10,10 @@ pub(super) fn bit(code: u16) -> u128 {
 pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
     let facts: &Facts = s.facts.of(&insn);
     let program = gcn_emu::interp::program(&insn);
+    let flow = facts.flow(&insn);
     let mut k = Known {
         insn,
-        flow: facts.flow(&insn),
+        flow,
         vreads: Vec::new(),
         vwrites: Vec::new(),
         sreads: 0,
@@ -21,7 +22,8 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
         exec: ExecChange::None,
         odd: odd(&insn, program, s),
         // Where MODE may change, so may what the code behind is.
-        everything: program.untold || changes_mode(&insn),
+        everything: program.untold
+            || changes_mode(&insn) && !matches!(flow, Flow::Branch { links: false, .. }),
     };
     // DPP leaves the bits of lanes without a source in masks.
     let mixed = Modifiers::new(&insn).dpp.is_some();

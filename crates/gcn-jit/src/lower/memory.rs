@@ -11,8 +11,12 @@ impl Builder<'_> {
             Format::Smem => {
                 let raw = insn.field(Field::Offset);
                 let immediate = insn.field(Field::Imm) != 0;
+                if insn.row.shape.mods == Mods::SmemScratch {
+                    return Err(Not::Ever);
+                }
                 let sgpr = |b: &mut Self, code: u32| match reg(code as u16, generation) {
-                    Reg::Literal => b.c32(insn.literal as u64),
+                    // It counts dwords, as the immediate does.
+                    Reg::Literal if generation == Gen::Gfx7 => b.c32(insn.literal as u64 * 4),
                     Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => b.sgpr(code as u16),
                     _ => b.c32(0),
                 };

@@ -21,6 +21,25 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// A helper stores to two addresses of LDS, one after the other.
+    pub(super) fn two_stores(&mut self, b: Store, out: &mut Changes) -> Result<(), Not> {
+        let Some(a) = out.store.take().filter(|a| a.data.len() == b.data.len()) else {
+            return Err(Not::Ever);
+        };
+        let act = Act::Store {
+            space: Space::Lds,
+            dwords: a.data.len() as u8,
+            two: true,
+            offset: 0,
+        };
+        let mut inputs = vec![a.lo, a.hi, b.lo, b.hi];
+        inputs.extend(a.data.iter().chain(&b.data));
+        if inputs.len() > 8 {
+            return Err(Not::Ever);
+        }
+        self.helper(act, inputs, out)
+    }
+
     pub(super) fn atomic(
         &mut self,
         (space, op, ty): (Space, AtomicOp, Ty),

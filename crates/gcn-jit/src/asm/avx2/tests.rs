@@ -14,6 +14,7 @@ struct State {
     gpr: [u64; 2],
     mxcsr: u32,
     host: u32,
+    first: u32,
 }
 
 const Z: i32 = 0;
@@ -23,6 +24,7 @@ const KS: i32 = SCRATCH + 256;
 const MEMORY: i32 = KS + 64;
 const GPR: i32 = MEMORY + 512;
 const MXCSR: i32 = GPR + 16;
+const HOST: i32 = MXCSR + 4;
 
 struct Rng(u64);
 
@@ -74,6 +76,7 @@ fn run(level: Level, state: &State, body: &dyn Fn(&mut Asm)) -> Option<State> {
             vectors: Z,
             masks: MASKS,
             scratch: SCRATCH,
+            first: HOST + 4,
         }),
     };
     a.push(RBP);
@@ -120,6 +123,7 @@ fn run(level: Level, state: &State, body: &dyn Fn(&mut Asm)) -> Option<State> {
     state.masks = [[0; 16]; 32];
     state.scratch = [[0; 16]; 4];
     state.host = 0;
+    state.first = 0;
     Some(*state)
 }
 
@@ -141,6 +145,7 @@ fn random(r: &mut Rng) -> State {
         gpr: [r.next(), 0],
         mxcsr: 0x1f80 | (r.below(4) as u32) << 13 | (r.below(2) as u32) << 6,
         host: 0,
+        first: 0,
     }
 }
 
@@ -560,6 +565,73 @@ fn moves() {
         };
         a.zk(GATHERDD, d, 0, Rm::M(at), keep(1 + n % 7));
     });
+    same("gatherqd", |a, [d, ..], _, _, n| {
+        let index = if d == 13 { 7 } else { 13 };
+        a.z(E { w: 1, ..ANDD }, index, index, Rm::C(63));
+        a.lea(RAX, memory(n & 63));
+        let at = Mem {
+            base: RAX,
+            index: Some((index, 4)),
+            disp: 0,
+        };
+        let e = E {
+            op: 0x91,
+            ..GATHERDD
+        };
+        a.zk(e, d, 0, Rm::M(at), keep(1 + n % 7));
+        a.z(XORD, 1, 1, Rm::R(1));
+        a.zi(INSERT256, d, d, Rm::R(1), ALL, 1);
+    });
+    same("scatterqd", |a, [d, index, _], _, _, n| {
+        a.z(E { w: 1, ..ANDD }, index, index, Rm::C(63));
+        a.lea(RDX, memory(n & 63));
+        let at = Mem {
+            base: RDX,
+            index: Some((index, 4)),
+            disp: 4,
+        };
+        let e = E {
+            op: 0xa1,
+            ..GATHERDD
+        };
+        a.zk(e, d, 0, Rm::M(at), keep(1 + n % 7));
+    });
+    same("moves of 128 bits", |a, [d, ..], _, _, n| {
+        a.evex(MOVDQU32, 0, d, 0, Rm::M(memory(n)), ALL, None);
+        a.evex(MOVDQU32_ST, 0, d, 0, Rm::M(memory(n / 2)), ALL, None);
+        a.z(XORD, d, d, Rm::R(d));
+    });
+    same("carry", |a, [d, ..], _, _, n| {
+        let e = if n & 1 == 0 { ADDD } else { SUBD };
+        a.zk(e, d, d, Rm::C(1), keep(1 + n % 7));
+    });
+    for (name, e) in [
+        ("cvtqq2pd", CVTQQ2PD),
+        ("cvtuqq2pd", CVTUQQ2PD),
+        ("cvtqq2ps", CVTQQ2PS),
+        ("cvtuqq2ps", CVTUQQ2PS),
+    ] {
+        same(name, |a, [d, ..], rm, k, n| {
+            // Of all magnitudes.
+            let rm = match rm {
+                Rm::R(r) => {
+                    let ext = if n & 1 == 0 { 2 } else { 4 };
+                    let q = E {
+                        op: if ext == 2 { 0x73 } else { 0x72 },
+                        ..q(SHIFTD_I)
+                    };
+                    a.evex(q, 2, ext, r, Rm::R(r), ALL, Some(n >> 2));
+                    Rm::R(r)
+                }
+                rm => rm,
+            };
+            a.zk(e, d, 0, rm, k);
+            if e.pp == 0 || e.pp == 3 {
+                a.z(XORD, 1, 1, Rm::R(1));
+                a.zi(INSERT256, d, d, Rm::R(1), ALL, 1);
+            }
+        });
+    }
     same("cvtps2ph", |a, [d, v, _], _, _, n| {
         let e = E {
             map: 3,
@@ -623,7 +695,7 @@ fn opmasks() {
         a.setcc(Cc::E, RBX);
     });
     same("first", |a, [_, v, _], _, _, _| {
-        a.gpr_to_k(5, RSI);
+        a.on(5, mem(RBP, GPR));
         a.first(RBX, v, 5, 4);
     });
 }

@@ -1,0 +1,673 @@
+//! What is rare: a value has a short way that is nearly always right, and code for it; where the short way is not, what it
+//! is short for is evaluated as the interpreter would.
+//!
+//! Meanings say what the short ways are ([`gcn_isa::meaning::Shortcut`]). The steps of a division together are one more,
+//! found here: where no step needs care they make the correctly rounded quotient.
+
+use crate::ir::{Graph, I, Id, Node};
+use gcn_emu::eval::eval;
+use gcn_emu::wave::mode::FP_ROUND;
+use gcn_isa::meaning::{Op, Program, State, width_mask};
+use gcn_isa::shape::Ty;
+use gcn_isa::target::Gen;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Lanes of a turn.
+pub const LANES: usize = 16;
+
+/// The most values that a computation begins with.
+pub const LEAVES: usize = 4;
+
+/// Where an operand is had from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum From {
+    /// A value that the computation begins with.
+    Leaf(u8),
+    /// The result of an earlier step.
+    Step(u16),
+    Const(u64),
+}
+
+/// A step of a computation.
+#[derive(Clone)]
+enum Step {
+    /// A value of an instruction's meaning. `sources`: by slot. `vcc`: the lane's bit.
+    Meaning {
+        program: &'static Program,
+        root: u16,
+        sources: Vec<(u8, From)>,
+        vcc: From,
+    },
+    Alu {
+        op: Op,
+        ty: Ty,
+        out: Ty,
+        args: [From; 3],
+    },
+    Pair(From, From),
+    Lo(From),
+    Hi(From),
+}
+
+/// A computation on 16 lanes.
+#[derive(Clone)]
+pub struct Sub {
+    steps: Vec<Step>,
+    generation: Gen,
+    mode: u32,
+}
+
+impl Sub {
+    /// The values that come of those of the leaves; all are zero-extended.
+    pub fn run(&self, leaves: &[[u64; LANES]]) -> [u64; LANES] {
+        let mut values: Vec<[u64; LANES]> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let get = |from: From| match from {
+                From::Leaf(n) => leaves.get(n as usize).copied().unwrap_or([0; LANES]),
+                From::Step(n) => values[n as usize],
+                From::Const(v) => [v; LANES],
+            };
+            let value = match step {
+                Step::Meaning {
+                    program,
+                    root,
+                    sources,
+                    vcc,
+                } => {
+                    let sources: Vec<_> = sources.iter().map(|&(s, from)| (s, get(from))).collect();
+                    let source = |slot: u8| {
+                        let found = sources.iter().find(|s| s.0 == slot);
+                        found.map_or([0; LANES], |s| s.1)
+                    };
+                    self.meaning(program, *root, &source, &get(*vcc))
+                }
+                Step::Alu { op, ty, out, args } => {
+                    let [a, b, c] = args.map(get);
+                    let mut d = [0; LANES];
+                    eval(
+                        *op,
+                        *ty,
+                        *out,
+                        self.generation,
+                        self.mode,
+                        &a,
+                        &b,
+                        &c,
+                        &mut d,
+                    );
+                    d
+                }
+                Step::Pair(lo, hi) => {
+                    let (lo, hi) = (get(*lo), get(*hi));
+                    std::array::from_fn(|i| lo[i] & 0xffff_ffff | hi[i] << 32)
+                }
+                Step::Lo(v) => get(*v).map(|v| v & 0xffff_ffff),
+                Step::Hi(v) => get(*v).map(|v| v >> 32),
+            };
+            values.push(value);
+        }
+        values.pop().unwrap_or([0; LANES])
+    }
+
+    fn meaning(
+        &self,
+        program: &Program,
+        root: u16,
+        source: &dyn Fn(u8) -> [u64; LANES],
+        vcc: &[u64; LANES],
+    ) -> [u64; LANES] {
+        let needed = cone(program, root);
+        let mut values = vec![[0; LANES]; needed.len()];
+        for (at, node) in nodes(program).take(needed.len()).enumerate() {
+            if !needed[at] {
+                continue;
+            }
+            let arg = |k: usize| values[node.args[k] as usize];
+            let mut out = [0; LANES];
+            match node.op {
+                Op::Const(v) => out = [v; LANES],
+                Op::Src(slot) => out = source(slot).map(|v| v & width_mask(node.out)),
+                Op::Lane => out = std::array::from_fn(|lane| lane as u64),
+                Op::Get(State::Vcc) => out = std::array::from_fn(|lane| vcc[lane] << lane),
+                op => {
+                    let mode = match node.nearest {
+                        true => self.mode & !FP_ROUND,
+                        false => self.mode,
+                    };
+                    let (a, b, c) = (arg(0), arg(1), arg(2));
+                    eval(
+                        op,
+                        node.ty,
+                        node.out,
+                        self.generation,
+                        mode,
+                        &a,
+                        &b,
+                        &c,
+                        &mut out,
+                    );
+                }
+            }
+            values[at] = out;
+        }
+        values.pop().unwrap_or([0; LANES])
+    }
+}
+
+/// The nodes of a meaning and those of its shortcuts.
+pub fn nodes(program: &Program) -> impl Iterator<Item = &gcn_isa::meaning::Node> {
+    program.nodes.iter().chain(&program.aside)
+}
+
+/// Which of the nodes up to `root` it needs.
+fn cone(program: &Program, root: u16) -> Vec<bool> {
+    let all: Vec<_> = nodes(program).take(root as usize + 1).collect();
+    let mut needed = vec![false; all.len()];
+    if let Some(last) = needed.last_mut() {
+        *last = true;
+    }
+    for at in (0..all.len()).rev() {
+        if needed[at] {
+            for &a in &all[at].args[..all[at].op.arity()] {
+                needed[a as usize] = true;
+            }
+        }
+    }
+    needed
+}
+
+/// What a node of a meaning begins with: slots, and whether VCC; nothing where it needs more than that.
+pub fn begins(program: &Program, root: u16) -> Option<(Vec<u8>, bool)> {
+    let needed = cone(program, root);
+    let (mut slots, mut vcc) = (Vec::new(), false);
+    for (node, _) in nodes(program).zip(&needed).filter(|n| *n.1) {
+        match node.op {
+            Op::Src(slot) => slots.push(slot),
+            Op::Get(State::Vcc) => vcc = true,
+            Op::Const(_) | Op::Lane => {}
+            Op::Get(_)
+            | Op::SrcDword(..)
+            | Op::SrcHalf(..)
+            | Op::Field(_)
+            | Op::CodeOf(_)
+            | Op::Sgpr
+            | Op::Vgpr
+            | Op::ReadLane
+            | Op::SendLane
+            | Op::FirstLane
+            | Op::Address
+            | Op::Load(..)
+            | Op::LoadFormat(_)
+            | Op::LdsOfLane
+            | Op::Atomic(..)
+            | Op::WaveAtomic(..)
+            | Op::Gws(_)
+            | Op::Turn
+            | Op::Getreg => return None,
+            _ => {}
+        }
+    }
+    Some((slots, vcc))
+}
+
+/// What a node with a short way is short for.
+#[derive(Clone)]
+pub struct Rare {
+    pub sub: Arc<Sub>,
+    /// The values that it begins with.
+    pub leaves: Vec<Id>,
+    /// Where the short way is right its value is neither a NaN nor a denormal.
+    pub normal: bool,
+}
+
+impl Graph {
+    /// A value of a meaning that has a short way: `short` where `when` holds.
+    #[allow(clippy::too_many_arguments)]
+    pub fn shortcut(
+        &mut self,
+        program: &'static Program,
+        root: u16,
+        sources: &[(u8, Id)],
+        vcc: Option<Id>,
+        when: Id,
+        short: Id,
+        out: Ty,
+        normal: bool,
+    ) -> Option<Id> {
+        let mut leaves = Vec::new();
+        let mut leaf = |g: &Graph, id: Id| match g.value_of(id) {
+            Some(v) => From::Const(v),
+            None => {
+                let at = leaves.iter().position(|&l| l == id).unwrap_or(leaves.len());
+                if at == leaves.len() {
+                    leaves.push(id);
+                }
+                From::Leaf(at as u8)
+            }
+        };
+        let sources = sources
+            .iter()
+            .map(|&(slot, id)| (slot, leaf(self, id)))
+            .collect();
+        let vcc = vcc.map_or(From::Const(0), |id| leaf(self, id));
+        let sub = Sub {
+            steps: vec![Step::Meaning {
+                program,
+                root,
+                sources,
+                vcc,
+            }],
+            generation: self.generation,
+            mode: self.mode,
+        };
+        self.rare(sub, leaves, when, short, out, normal)
+    }
+
+    fn rare(
+        &mut self,
+        sub: Sub,
+        leaves: Vec<Id>,
+        when: Id,
+        short: Id,
+        out: Ty,
+        normal: bool,
+    ) -> Option<Id> {
+        if self.value_of(when) == Some(1) {
+            return Some(short);
+        }
+        if leaves.len() > LEAVES {
+            return None;
+        }
+        if leaves.is_empty() {
+            return Some(self.constant(out, sub.run(&[])[0]));
+        }
+        let number = u16::try_from(self.rares.len()).ok()?;
+        self.rares.push(Rare {
+            sub: Arc::new(sub),
+            leaves,
+            normal,
+        });
+        Some(self.node(I::Rare(number), out, out, true, [when, short, 0]))
+    }
+
+    /// The computation of a value from `leaves`.
+    fn sub_of(&self, root: Id, leaves: &[Id]) -> Option<Sub> {
+        let mut steps = Vec::new();
+        let mut made: HashMap<Id, From> = leaves
+            .iter()
+            .enumerate()
+            .map(|(n, &id)| (id, From::Leaf(n as u8)))
+            .collect();
+        self.steps_of(root, &mut steps, &mut made)?;
+        Some(Sub {
+            steps,
+            generation: self.generation,
+            mode: self.mode,
+        })
+    }
+
+    fn steps_of(
+        &self,
+        id: Id,
+        steps: &mut Vec<Step>,
+        made: &mut HashMap<Id, From>,
+    ) -> Option<From> {
+        if let Some(&have) = made.get(&id) {
+            return Some(have);
+        }
+        let n = *self.get(id);
+        let mut arg = |steps: &mut Vec<Step>, k: usize| self.steps_of(n.args[k], steps, made);
+        let step = match n.op {
+            I::Const(v) => return Some(From::Const(v)),
+            // What comes of lanes that are off nobody sees.
+            I::Exec => return Some(From::Const(1)),
+            I::Alu(op) => {
+                let mut args = [From::Const(0); 3];
+                for (k, a) in args.iter_mut().enumerate().take(op.arity()) {
+                    *a = arg(steps, k)?;
+                }
+                Step::Alu {
+                    op,
+                    ty: n.ty,
+                    out: n.out,
+                    args,
+                }
+            }
+            I::Pair => Step::Pair(arg(steps, 0)?, arg(steps, 1)?),
+            I::Lo => Step::Lo(arg(steps, 0)?),
+            I::Hi => Step::Hi(arg(steps, 0)?),
+            I::Rare(number) => {
+                let rare = &self.rares[number as usize];
+                let mut leaves = Vec::new();
+                for &l in &rare.leaves {
+                    leaves.push(self.steps_of(l, steps, made)?);
+                }
+                let first = steps.len() as u16;
+                let to = |from: From| match from {
+                    From::Leaf(n) => leaves[n as usize],
+                    From::Step(n) => From::Step(n + first),
+                    From::Const(v) => From::Const(v),
+                };
+                for step in &rare.sub.steps {
+                    steps.push(match step.clone() {
+                        Step::Meaning {
+                            program,
+                            root,
+                            sources,
+                            vcc,
+                        } => Step::Meaning {
+                            program,
+                            root,
+                            sources: sources.iter().map(|s| (s.0, to(s.1))).collect(),
+                            vcc: to(vcc),
+                        },
+                        Step::Alu { op, ty, out, args } => Step::Alu {
+                            op,
+                            ty,
+                            out,
+                            args: args.map(to),
+                        },
+                        Step::Pair(a, b) => Step::Pair(to(a), to(b)),
+                        Step::Lo(a) => Step::Lo(to(a)),
+                        Step::Hi(a) => Step::Hi(to(a)),
+                    });
+                }
+                let last = From::Step(steps.len() as u16 - 1);
+                made.insert(id, last);
+                return Some(last);
+            }
+            _ => return None,
+        };
+        steps.push(step);
+        let last = From::Step(u16::try_from(steps.len()).ok()? - 1);
+        made.insert(id, last);
+        Some(last)
+    }
+
+    /// The value that the steps of a division come to, as one division: `None` where `id`, a value just made, is not the
+    /// last of such steps.
+    ///
+    /// That the quotient is the same where the steps need no care (`moderate` in the rows' meanings): the first
+    /// reciprocal is 1/y correctly rounded. With e = 1 - y r exact and |e| < 2^-p (p bits a number), each refinement
+    /// rounds (1/y)(1 - e²); a midpoint m between numbers has |1 - y m| ≥ 2^-2p > e², so rounding gives the same r
+    /// again. A quotient within a unit of the last place of z/y leaves a remainder that is exact, and adding
+    /// it times r gives z/y correctly rounded (P. Markstein, "Computation of elementary functions on the IBM RISC
+    /// System/6000 processor", theorem 8.5 of Cornea, Harrison and Tang's book). f64's first quotient may be up to one and a
+    /// half units off; `divisions_are_quotients` tests that with operands made for it.
+    pub fn division(&mut self, id: Id) -> Option<Id> {
+        let n = *self.get(id);
+        let I::Rare(number) = n.op else { return None };
+        if !matches!(n.out, Ty::F32 | Ty::F64) {
+            return None;
+        }
+        let env = match n.out {
+            Ty::F32 => gcn_emu::fp::Mode(self.mode).env32(),
+            _ => gcn_emu::fp::Mode(self.mode).env64(),
+        };
+        if env.flush_in || env.flush_out || env.round != gcn_emu::fp::Round::NearestEven {
+            return None;
+        }
+        // The last step turns signs: its short way is the quotient so far with the sign of y times z.
+        let q = *self.rares[number as usize].leaves.first()?;
+        let last = self.short(q);
+        let [e, r, q1] = self.of(last, Op::Fma)?;
+        let rest = self.of(self.short(e), Op::Fma)?;
+        let y_scaled = self.of(rest[0], Op::Neg)?[0];
+        let z_scaled = rest[2];
+        // Divisor and dividend go through the step that scales, under the same condition.
+        let (y, when) = self.scaled(y_scaled)?;
+        let (z, z_when) = self.scaled(z_scaled)?;
+        let (ys, zs) = (self.short(y), self.short(z));
+        let q1 = self.short(q1);
+        if !self.same(when, z_when, 12)
+            || !self.rest(e, ys, q1, zs)
+            || !self.reciprocal(r, ys, 4)
+            || !self.quotient(q1, ys, zs, 4)
+            || !self.unscaled(q, when)
+            || !self.mends(&n, q, y, z, when)
+        {
+            return None;
+        }
+        let leaves: Vec<Id> = [y, z]
+            .into_iter()
+            .filter(|&l| self.value_of(l).is_none())
+            .collect();
+        let sub = self.sub_of(id, &leaves)?;
+        let short = self.alu(Op::Div, n.out, n.out, [z, y, 0]).ok()?;
+        self.rare(sub, leaves, when, short, n.out, true)
+    }
+
+    /// Whether two values are made in the same way.
+    fn same(&self, a: Id, b: Id, depth: u32) -> bool {
+        let (x, y) = (self.get(a), self.get(b));
+        let shared = !matches!(
+            x.op,
+            I::Group { .. } | I::SLoad { .. } | I::Row(_) | I::LdsAtomic(_)
+        );
+        a == b
+            || depth > 0
+                && shared
+                && (x.op, x.ty, x.out, x.vec) == (y.op, y.ty, y.out, y.vec)
+                && x.inputs()
+                    .iter()
+                    .zip(y.inputs())
+                    .all(|(&a, &b)| self.same(a, b, depth - 1))
+    }
+
+    /// The value by its short way.
+    fn short(&self, id: Id) -> Id {
+        let mut id = id;
+        while let I::Rare(_) = self.get(id).op {
+            id = self.get(id).args[1];
+        }
+        id
+    }
+
+    /// The operands of an operation.
+    fn of(&self, id: Id, op: Op) -> Option<[Id; 3]> {
+        let n = self.get(id);
+        (n.op == I::Alu(op)).then_some(n.args)
+    }
+
+    /// What a step of scaling leaves where no care is needed, and when that is.
+    fn scaled(&self, id: Id) -> Option<(Id, Id)> {
+        let n = self.get(id);
+        matches!(n.op, I::Rare(_)).then_some((n.args[1], n.args[0]))
+    }
+
+    /// Whether `id` is `from` minus `y` times `by`.
+    fn rest(&self, id: Id, y: Id, by: Id, from: Id) -> bool {
+        let Some([a, b, c]) = self.of(self.short(id), Op::Fma) else {
+            return false;
+        };
+        let minus_y = |id: Id| {
+            self.of(self.short(id), Op::Neg)
+                .is_some_and(|n| self.short(n[0]) == y)
+        };
+        (minus_y(a) && self.short(b) == by || minus_y(b) && self.short(a) == by)
+            && (self.short(c) == from || self.is_one(from) && self.is_one(c))
+    }
+
+    /// Whether a step that would undo a scaling does nothing of the kind where `when` holds.
+    fn unscaled(&self, q: Id, when: Id) -> bool {
+        if !matches!(self.get(q).op, I::Rare(_)) {
+            return true;
+        }
+        let mask = self.of(self.get(q).args[0], Op::Not).map(|n| n[0]);
+        let mask = mask.and_then(|m| match self.of(m, Op::And) {
+            Some([m, exec, _]) if self.get(exec).op == I::Exec => Some(m),
+            _ => None,
+        });
+        mask.and_then(|m| self.scaled(m))
+            .is_some_and(|(short, w)| self.value_of(short) == Some(0) && self.same(w, when, 12))
+    }
+
+    /// Whether the last step's short way is `q` with the sign of y times z, under `when` and that `q` is normal.
+    fn mends(&self, last: &Node, q: Id, y: Id, z: Id, when: Id) -> bool {
+        let wide = last.out == Ty::F64;
+        let top = |id: Id, of: Id| {
+            let n = self.get(id);
+            match self.value_of(of) {
+                Some(v) if wide => self.value_of(id) == Some(v >> 32),
+                Some(_) => id == of,
+                None if !wide => id == of,
+                None => {
+                    n.op == I::Hi && n.args[0] == of || self.made_of(of).is_some_and(|h| h == id)
+                }
+            }
+        };
+        let with = |id: Id, op: Op, c: u64| {
+            let [a, b, _] = self.of(id, op)?;
+            (self.value_of(b) == Some(c)).then_some(a)
+        };
+        let mended = || {
+            let mut bits = last.args[1];
+            if wide {
+                let n = self.get(bits);
+                let lo = self.get(n.args[0]);
+                if n.op != I::Pair || lo.op != I::Lo || lo.args[0] != q {
+                    return None;
+                }
+                bits = n.args[1];
+            }
+            let [size, sign, _] = self.of(bits, Op::Or)?;
+            let size = with(size, Op::And, 0x7fff_ffff)?;
+            let [a, b, _] = self.of(with(sign, Op::And, 0x8000_0000)?, Op::Xor)?;
+            (top(size, q) && top(a, y) && top(b, z)).then_some(())
+        };
+        let normal = || {
+            let [moderate, normal, _] = self.of(last.args[0], Op::And)?;
+            let (least, count) = if wide {
+                (0x0010_0000u64, 0x7fe0_0000)
+            } else {
+                (0x0080_0000, 0x7f00_0000)
+            };
+            let [from, n, _] = self.of(normal, Op::Lt)?;
+            let size = with(from, Op::Sub, least)?;
+            let of = with(size, Op::And, 0x7fff_ffff)?;
+            (self.value_of(n) == Some(count) && top(of, q) && self.same(moderate, when, 12))
+                .then_some(())
+        };
+        mended().is_some() && normal().is_some()
+    }
+
+    /// The upper half of a value made of halves.
+    fn made_of(&self, id: Id) -> Option<Id> {
+        let n = self.get(id);
+        (n.op == I::Pair).then_some(n.args[1])
+    }
+
+    fn is_one(&self, id: Id) -> bool {
+        matches!(self.value_of(id), Some(0x3f80_0000 | 0x3ff0_0000_0000_0000))
+    }
+
+    /// Whether `r` is 1/y, refined or not.
+    fn reciprocal(&self, r: Id, y: Id, depth: u32) -> bool {
+        let r = self.short(r);
+        if let Some([one, by, _]) = self.of(r, Op::Div) {
+            return self.is_one(one) && self.short(by) == y;
+        }
+        let Some([a, b, c]) = self.of(r, Op::Fma) else {
+            return false;
+        };
+        if depth == 0 {
+            return false;
+        }
+        let before = self.short(c);
+        let other = if self.short(a) == before { b } else { a };
+        (self.short(a) == before || self.short(b) == before)
+            && self.rest_of_one(other, y, before)
+            && self.reciprocal(before, y, depth - 1)
+    }
+
+    fn rest_of_one(&self, id: Id, y: Id, by: Id) -> bool {
+        let one = self.of(self.short(id), Op::Fma).map(|n| n[2]);
+        one.is_some_and(|one| self.is_one(one) && self.rest(id, y, by, self.short(one)))
+    }
+
+    /// Whether `q` is about z/y: the product with a reciprocal, refined or not.
+    fn quotient(&self, q: Id, y: Id, z: Id, depth: u32) -> bool {
+        let q = self.short(q);
+        if let Some([a, b, _]) = self.of(q, Op::Mul) {
+            let (a, b) = (self.short(a), self.short(b));
+            return a == z && self.reciprocal(b, y, 4) || b == z && self.reciprocal(a, y, 4);
+        }
+        let Some([a, b, c]) = self.of(q, Op::Fma) else {
+            return false;
+        };
+        if depth == 0 {
+            return false;
+        }
+        let before = self.short(c);
+        let by = |e: Id, r: Id| self.rest(e, y, before, z) && self.reciprocal(self.short(r), y, 4);
+        (by(a, b) || by(b, a)) && self.quotient(before, y, z, depth - 1)
+    }
+}
+
+/// A value that a computation begins with, as compiled code hands it over.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaf {
+    /// 1, 32 or 64.
+    pub bits: u32,
+    /// A NaN is not certainly the interpreter's, nor a denormal flushed.
+    pub raw: bool,
+    /// Denormals are flushed somewhere.
+    pub flushed: bool,
+}
+
+/// What compiled code asks for when a short way is not right. It points at this, which lives as long as the code.
+pub struct Call {
+    pub sub: Arc<Sub>,
+    pub leaves: Vec<Leaf>,
+    /// Of the result.
+    pub bits: u32,
+}
+
+impl Call {
+    /// Evaluates it from and to the context's lines; `false` where an operand is not known to the bit.
+    pub fn run(&self, data: &mut [crate::ctx::Line; 16], on: u16) -> bool {
+        let mut leaves = Vec::with_capacity(self.leaves.len());
+        for (at, leaf) in self.leaves.iter().enumerate() {
+            let (low, high) = (&data[2 * at].0, &data[2 * at + 1].0);
+            let value: [u64; LANES] = match leaf.bits {
+                1 => std::array::from_fn(|i| (low[0] >> i & 1) as u64),
+                33.. => std::array::from_fn(|i| {
+                    let from = if i < LANES / 2 { low } else { high };
+                    let k = 2 * (i % (LANES / 2));
+                    from[k] as u64 | (from[k + 1] as u64) << 32
+                }),
+                _ => std::array::from_fn(|i| low[i] as u64),
+            };
+            let (sign, exponent) = match leaf.bits {
+                64 => (1u64 << 63, 0x7ffu64 << 52),
+                _ => (1 << 31, 0xff << 23),
+            };
+            let unknown = |v: u64| {
+                let size = v & !sign;
+                size > exponent || leaf.flushed && size & exponent == 0 && size != 0
+            };
+            if leaf.raw && (0..LANES).any(|i| on >> i & 1 != 0 && unknown(value[i])) {
+                return false;
+            }
+            leaves.push(value);
+        }
+        let result = self.sub.run(&leaves);
+        let [.., to, next, _, _, _, _, _, _] = data;
+        match self.bits {
+            1 => {
+                to.0[0] = (0..LANES).fold(0, |bits, i| bits | ((result[i] & 1) as u32) << i);
+            }
+            33.. => {
+                for i in 0..LANES {
+                    let line = if i < LANES / 2 { &mut *to } else { &mut *next };
+                    let k = 2 * (i % (LANES / 2));
+                    line.0[k] = result[i] as u32;
+                    line.0[k + 1] = (result[i] >> 32) as u32;
+                }
+            }
+            _ => to.0 = result.map(|v| v as u32),
+        }
+        true
+    }
+}

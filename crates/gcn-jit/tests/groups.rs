@@ -1,0 +1,302 @@
+//! Random kernels of several waves and workgroups on both engines: what dispatches leave in memory, how many instructions
+//! they took, and what is told of those that fail. `BLOCKS`, `SEED`, `TARGET` and `SHOW` as in `differential.rs`.
+#![allow(clippy::precedence)]
+#![cfg(target_arch = "x86_64")]
+
+mod both;
+
+use both::generate::Maker;
+use both::rng::Rng;
+use both::{Case, How, Piece};
+use gcn_emu::dispatch::{Gpu, Launch, Loaded, Stats};
+use gcn_emu::interp::Interp;
+use gcn_emu::mem::{PAGE_SIZE, Perm};
+use gcn_isa::Target;
+use gcn_object::CodeObject;
+
+/// Bytes of the buffer that kernels work on, and of that where they leave registers.
+const DATA: u64 = 3 * PAGE_SIZE;
+const DUMP: u64 = 1 << 16;
+/// Work-items, at most, and so bytes of a register of all of them.
+const ITEMS: u32 = 1024;
+/// Dwords of the kernel.
+const CODE: u64 = 2048;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|v| v.parse().ok())
+}
+
+/// A GPU whose kernel is replaced by others.
+struct Board {
+    gpu: Gpu,
+    loaded: Loaded,
+    data: u64,
+    dump: u64,
+}
+
+impl Board {
+    fn new(gpu: Gpu) -> Board {
+        let target = gpu.target().name();
+        let source = format!(
+            ".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
+             .fill {CODE}, 4, 0xbf810000\n.rodata\n.p2align 6\n.amdhsa_kernel k\n\
+             .amdhsa_user_sgpr_kernarg_segment_ptr 1\n.amdhsa_next_free_vgpr 24\n.amdhsa_next_free_sgpr 80\n\
+             .amdhsa_group_segment_fixed_size 4096\n.end_amdhsa_kernel\n"
+        );
+        let options = gcn_asm::Options::default();
+        let made = gcn_asm::assemble(&source, "k.s", &options);
+        let object = made.object.expect("the template assembles");
+        let bytes = object.loadable().expect("it links");
+        let object = CodeObject::parse(&bytes).expect("it is read");
+        let loaded = gpu.load(&object).expect("it is loaded");
+        let alloc = |bytes| gpu.memory.alloc(bytes, 256, Perm::RW).expect("memory");
+        let (data, dump) = (alloc(DATA), alloc(DUMP));
+        Board {
+            gpu,
+            loaded,
+            data,
+            dump,
+        }
+    }
+
+    fn run(&self, code: &[u8], before: &[u8], launch: &Launch) -> (Result<Stats, String>, Vec<u8>) {
+        let memory = &self.gpu.memory;
+        let entry = self.loaded.base + self.loaded.kernels[0].entry;
+        let bytes = 4 * CODE;
+        memory.protect(entry, bytes, Perm::RW).expect("mapped");
+        memory.write(entry, code).expect("writable");
+        memory.protect(entry, bytes, Perm::RX).expect("mapped");
+        memory.write(self.data, before).expect("writable");
+        let dump = vec![0; DUMP as usize];
+        memory.write(self.dump, &dump).expect("writable");
+        let result = self.gpu.dispatch(&self.loaded, "k", launch);
+        let mut after = vec![0; (DATA + DUMP) as usize];
+        let (data, dump) = after.split_at_mut(DATA as usize);
+        memory.read(self.data, data).expect("readable");
+        memory.read(self.dump, dump).expect("readable");
+        (result.map_err(|e| e.to_string()), after)
+    }
+}
+
+fn prologue(board: &Board, old: bool) -> String {
+    let (lo, hi) = (board.data as u32, board.data >> 32);
+    let mut text = format!("s_mov_b32 s76, s2\ns_mov_b32 s20, {lo:#x}\ns_mov_b32 s21, {hi}\n");
+    text += "s_mov_b64 s[22:23], s[20:21]\ns_mov_b32 m0, -1\n";
+    for k in 0..6 {
+        let s = 24 + 4 * k;
+        let (high, size, last) = match k {
+            2 => (hi | 8 << 16, 100, 0x27fac),
+            3 => (hi | 1 << 31, u32::MAX, 0x00e8_0000),
+            _ => (hi, 0x3000, 0x27fac),
+        };
+        text += &format!(
+            "s_mov_b32 s{s}, s20\ns_mov_b32 s{}, {high:#x}\ns_mov_b32 s{}, {size:#x}\ns_mov_b32 s{}, {last:#x}\n",
+            s + 1,
+            s + 2,
+            s + 3
+        );
+    }
+    text += "s_mov_b32 s48, 64\ns_mov_b32 s49, 12\nv_mov_b32 v22, v0\n";
+    text += "v_lshlrev_b32 v16, 2, v0\nv_lshlrev_b32 v17, 3, v0\nv_lshlrev_b32 v18, 2, v0\n";
+    text += "v_lshlrev_b32 v19, 2, v0\n";
+    for k in 1..12 {
+        text += &format!(
+            "buffer_load_dword v{k}, v18, s[24:27], 0 offen offset:{}\n",
+            256 * k
+        );
+    }
+    let add = if old {
+        "v_add_i32 v12, vcc, s20, v18\nv_add_i32 v14, vcc, s20, v17\n"
+    } else {
+        "v_add_u32 v12, vcc, s20, v18\nv_add_u32 v14, vcc, s20, v17\n"
+    };
+    text + add + "v_mov_b32 v13, s21\nv_mov_b32 v15, s21\ns_waitcnt vmcnt(0)\n"
+}
+
+fn epilogue(board: &Board, group: u32, old: bool) -> String {
+    let add = if old { "v_add_i32" } else { "v_add_u32" };
+    let mut text = format!(
+        "s_mov_b64 exec, -1\ns_mov_b32 s60, {:#x}\ns_mov_b32 s61, {}\ns_mov_b32 s62, {DUMP}\ns_mov_b32 s63, 0x27fac\n\
+         s_mul_i32 s76, s76, {group}\n{add} v21, vcc, s76, v22\nv_lshlrev_b32 v21, 2, v21\n",
+        board.dump as u32,
+        board.dump >> 32
+    );
+    for k in 0..12 {
+        text += &format!(
+            "s_mov_b32 s59, {:#x}\nbuffer_store_dword v{k}, v21, s[60:63], s59 offen\n",
+            k * 4 * ITEMS
+        );
+    }
+    for s in 0..4 {
+        text += &format!(
+            "v_mov_b32 v0, s{}\ns_mov_b32 s59, {:#x}\nbuffer_store_dword v0, v21, s[60:63], s59 offen\n",
+            4 + 2 * s,
+            (12 + s) * 4 * ITEMS
+        );
+    }
+    text + "s_endpgm"
+}
+
+/// gfx9's additions without a carry have the name that gfx8's with one have.
+fn for_target(text: &str, target: Target) -> String {
+    match target.generation() {
+        gcn_isa::target::Gen::Gfx9 => text.replace("v_add_u32 v", "v_add_co_u32 v"),
+        _ => text.to_string(),
+    }
+}
+
+fn kernels(name: &str) {
+    if !gcn_jit::available() {
+        eprintln!("passed over: this host does not run what is compiled");
+        return;
+    }
+    if std::env::var("TARGET").is_ok_and(|t| t != name) {
+        return;
+    }
+    let (first, count) = (number("SEED").unwrap_or(1), number("BLOCKS").unwrap_or(100));
+    let target = Target::parse(name).expect("a target");
+    let old = target.generation() <= gcn_isa::target::Gen::Gfx7;
+    let interp = Gpu::with_engine(target, 1 << 22, || Box::new(Interp::new())).expect("a GPU");
+    let cache = gcn_jit::Cache::default();
+    let jit = Gpu::with_engine(target, 1 << 22, move || Box::new(cache.engine())).expect("a GPU");
+    let boards = [Board::new(interp), Board::new(jit)];
+    assert_eq!(boards[0].data, boards[1].data);
+    let mut maker = Maker::new(target);
+    let mut faults = 0;
+    for seed in first..first + count {
+        let mut r = Rng(seed.wrapping_mul(0x1357_9bdf_0246_8ace));
+        maker.tame = !r.once_in(4);
+        let group = r.pick(&[64, 128, 192, 256, 100, 1, 65]);
+        let groups = 1 + r.below((ITEMS / group).min(6) as u64) as u32;
+        let mut pieces = maker.lines(&for_target(&prologue(&boards[0], old), target), 0);
+        for n in 0..1 + r.below(3) {
+            if n > 0 {
+                pieces.extend(maker.lines("s_barrier", 0));
+            }
+            let at = pieces.len();
+            let body = maker.body(&mut r);
+            pieces.extend(body.into_iter().map(|p| Piece {
+                to: p.to.map(|to| to + at),
+                ..p
+            }));
+        }
+        let end = for_target(&epilogue(&boards[0], group, old), target);
+        pieces.extend(maker.lines(&end, 0));
+        let before: Vec<u8> = (0..DATA / 4).flat_map(|_| r.word().to_le_bytes()).collect();
+        let launch = Launch {
+            grid: [groups * group, 1, 1],
+            group: [group, 1, 1],
+            kernarg: vec![0; 16],
+            max_instructions: Some(match r.below(6) {
+                0 => 1 + r.below(3000),
+                _ => 100_000,
+            }),
+            threads: 1,
+            deterministic: true,
+            ..Launch::default()
+        };
+        let case = |pieces: &[Piece]| Case {
+            target,
+            how: How::Memory,
+            base: 0,
+            pieces: pieces.to_vec(),
+            lds: Vec::new(),
+            rounds: Vec::new(),
+        };
+        if std::env::var("SHOW").is_ok() {
+            eprintln!("{name} SEED={seed}\n{}", case(&pieces).text());
+        }
+        let differs = |case: &Case| {
+            let (mut code, _) = case.code();
+            code.resize(4 * CODE as usize, 0);
+            for at in (0..code.len()).rev().step_by(4).take(4) {
+                code[at - 3..=at].copy_from_slice(&0xbf81_0000u32.to_le_bytes());
+            }
+            // Twice, the second time compiled already.
+            let want = boards[0].run(&code, &before, &launch);
+            let got = boards[1].run(&code, &before, &launch);
+            let again = boards[1].run(&code, &before, &launch);
+            // Engines differ in how long a wave's turn is, so in where others are when the instructions are spent.
+            let spent = |ran: &Result<Stats, String>| {
+                ran.as_ref()
+                    .is_err_and(|e| e.starts_with("stopped") || e.starts_with("livelock"))
+            };
+            let several = groups > 1 || group > 64;
+            let loops = |ran: &Result<Stats, String>| {
+                ran.as_ref().is_err_and(|e| e.starts_with("livelock"))
+            };
+            let same = |ran: &(Result<Stats, String>, Vec<u8>)| {
+                let alike = several || loops(&ran.0) || loops(&want.0);
+                *ran == want || alike && spent(&ran.0) && spent(&want.0)
+            };
+            if same(&got) && same(&again) {
+                return (want.0.is_err(), None);
+            }
+            let other = if same(&got) { again } else { got };
+            let at = (0..want.1.len()).find(|&at| want.1[at] != other.1[at]);
+            let word =
+                |m: &[u8], at: usize| u32::from_le_bytes([m[at], m[at + 1], m[at + 2], m[at + 3]]);
+            let place = at.map(|at| at & !3).map(|at| match at as u64 {
+                data if data < DATA => format!(
+                    "data+{at:#x}: {:#x}, compiled {:#x}",
+                    word(&want.1, at),
+                    word(&other.1, at)
+                ),
+                dump => format!(
+                    "dump of register {}, item {}: {:#x}, compiled {:#x}",
+                    (dump - DATA) / 4096,
+                    (dump - DATA) % 4096 / 4,
+                    word(&want.1, at),
+                    word(&other.1, at)
+                ),
+            });
+            let what = format!("{:?}\ncompiled {:?}\n{place:?}", want.0, other.0);
+            (true, Some(what))
+        };
+        let mut now = case(&pieces);
+        let (failed, what) = differs(&now);
+        faults += failed as u64;
+        if let Some(mut what) = what {
+            loop {
+                let before = now.pieces.len();
+                for at in (0..now.pieces.len()).rev() {
+                    let less = now.without(at);
+                    if let (_, Some(why)) = differs(&less) {
+                        (now, what) = (less, why);
+                    }
+                }
+                if now.pieces.len() == before {
+                    break;
+                }
+            }
+            panic!(
+                "{name} SEED={seed}, {groups} groups of {group}, at most {:?}:\n{}\nof which matter:\n{}\n{what}",
+                launch.max_instructions,
+                case(&pieces).text(),
+                now.text()
+            );
+        }
+    }
+    eprintln!("{name}: {count} kernels, {faults} of which fail");
+}
+
+#[test]
+fn gfx701() {
+    kernels("gfx701");
+}
+#[test]
+fn gfx803() {
+    kernels("gfx803");
+}
+#[test]
+fn gfx900() {
+    kernels("gfx900");
+}
+#[test]
+fn gfx906() {
+    kernels("gfx906");
+}
+#[test]
+fn gfx600() {
+    kernels("gfx600");
+}

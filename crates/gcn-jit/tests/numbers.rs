@@ -1,0 +1,436 @@
+//! What compilers make of divisions and roots, and the rarer arithmetic, on both engines: with operands near all edges, and
+//! in MODE's settings, the registers must be the same to the bit. `ROUNDS` says how often, `SEED` where to begin.
+
+#![cfg(target_arch = "x86_64")]
+
+use gcn_emu::engine::{Code, Engine, Machine, Stop};
+use gcn_emu::global::Global;
+use gcn_emu::interp::Interp;
+use gcn_emu::mem::Memory;
+use gcn_emu::wave::{Lds, WaveState};
+use gcn_isa::Target;
+use gcn_jit::{Jit, Level};
+
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+    fn number(&mut self) -> u64 {
+        std::env::var("ROUNDS")
+            .ok()
+            .and_then(|v| v.parse().ok())
+            .unwrap_or(60)
+    }
+}
+
+/// Which numbers a run has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// Between 2^-20 and 2^20.
+    Plain,
+    /// Any exponent, no NaN, infinity or denormal.
+    Normal,
+    /// Any bits, and the odd numbers often.
+    Any,
+}
+
+/// A number of so many bits.
+fn number(r: &mut Rng, bits: u32, kind: Kind) -> u64 {
+    let (places, max) = match bits {
+        16 => (10, 0x1f),
+        32 => (23, 0xff),
+        _ => (52, 0x7ff),
+    };
+    let any = r.next() & (u64::MAX >> (64 - bits));
+    let bias = max / 2;
+    let exponent = match kind {
+        Kind::Plain => bias - 8 + r.below(17),
+        Kind::Normal => 1 + r.below(max - 1),
+        Kind::Any => {
+            let edges = [0, 0, 1, 2, max / 2, max - 3, max - 2, max - 1, max, max];
+            match r.below(3) {
+                0 => edges[r.below(10) as usize],
+                1 => bias - places.min(bias) + r.below(2 * places.min(bias)),
+                _ => r.below(max + 1),
+            }
+        }
+    };
+    let mantissa = match r.below(6) {
+        0 => 0,
+        1 => (1 << places) - 1 - r.below(3),
+        2 => r.below(3),
+        3 => 1 << r.below(places),
+        _ => any & ((1 << places) - 1),
+    };
+    any & 1 << (bits - 1) | exponent << places | mantissa
+}
+
+struct Case {
+    name: &'static str,
+    targets: &'static [&'static str],
+    /// Bits of the numbers in the VGPRs: pairs from v0 on where 64.
+    bits: u32,
+    text: &'static str,
+    /// Odd numbers do not send the code back to the interpreter.
+    whole: bool,
+}
+
+const ALL: &[&str] = &["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"];
+
+const CASES: &[Case] = &[
+    Case {
+        name: "division of f32",
+        targets: ALL,
+        bits: 32,
+        whole: true,
+        text: "v_div_scale_f32 v4, s[0:1], v1, v1, v0
+            v_div_scale_f32 v5, vcc, v0, v1, v0
+            v_rcp_f32 v6, v4
+            v_fma_f32 v7, -v4, v6, 1.0
+            v_fma_f32 v6, v7, v6, v6
+            v_mul_f32 v7, v5, v6
+            v_fma_f32 v8, -v4, v7, v5
+            v_fma_f32 v7, v8, v6, v7
+            v_fma_f32 v4, -v4, v7, v5
+            v_div_fmas_f32 v4, v4, v6, v7
+            v_div_fixup_f32 v9, v4, v1, v0
+            v_mov_b32 v4, 0
+            v_mov_b32 v5, 0
+            v_mov_b32 v6, 0
+            v_mov_b32 v7, 0
+            v_mov_b32 v8, 0",
+    },
+    Case {
+        name: "reciprocal of f32",
+        targets: ALL,
+        bits: 32,
+        whole: true,
+        text: "v_div_scale_f32 v4, s[0:1], v1, v1, 1.0
+            v_rcp_f32 v6, v4
+            v_fma_f32 v7, -v4, v6, 1.0
+            v_fma_f32 v6, v7, v6, v6
+            v_div_scale_f32 v5, vcc, 1.0, v1, 1.0
+            v_mul_f32 v7, v5, v6
+            v_fma_f32 v8, -v4, v7, v5
+            v_fma_f32 v7, v8, v6, v7
+            v_fma_f32 v4, -v4, v7, v5
+            v_div_fmas_f32 v4, v4, v6, v7
+            v_div_fixup_f32 v9, v4, v1, 1.0
+            v_mov_b32 v4, 0
+            v_mov_b32 v5, 0
+            v_mov_b32 v6, 0
+            v_mov_b32 v7, 0
+            v_mov_b32 v8, 0",
+    },
+    Case {
+        name: "division of f64",
+        targets: &["gfx701", "gfx803", "gfx900", "gfx906"],
+        bits: 64,
+        whole: true,
+        text: "v_div_scale_f64 v[4:5], s[0:1], v[2:3], v[2:3], v[0:1]
+            v_rcp_f64 v[6:7], v[4:5]
+            v_fma_f64 v[8:9], -v[4:5], v[6:7], 1.0
+            v_fma_f64 v[6:7], v[6:7], v[8:9], v[6:7]
+            v_fma_f64 v[8:9], -v[4:5], v[6:7], 1.0
+            v_fma_f64 v[6:7], v[6:7], v[8:9], v[6:7]
+            v_div_scale_f64 v[8:9], vcc, v[0:1], v[2:3], v[0:1]
+            v_mul_f64 v[10:11], v[8:9], v[6:7]
+            v_fma_f64 v[4:5], -v[4:5], v[10:11], v[8:9]
+            v_div_fmas_f64 v[4:5], v[4:5], v[6:7], v[10:11]
+            v_div_fixup_f64 v[10:11], v[4:5], v[2:3], v[0:1]
+            v_mov_b32 v4, 0
+            v_mov_b32 v5, 0
+            v_mov_b32 v6, 0
+            v_mov_b32 v7, 0
+            v_mov_b32 v8, 0
+            v_mov_b32 v9, 0",
+    },
+    Case {
+        name: "division whose steps do not belong together",
+        targets: ALL,
+        bits: 32,
+        whole: false,
+        text: "v_div_scale_f32 v4, s[0:1], v1, v1, v0
+            v_div_scale_f32 v5, vcc, v2, v3, v2
+            v_rcp_f32 v6, v4
+            v_fma_f32 v7, -v4, v6, 1.0
+            v_fma_f32 v6, v7, v6, v6
+            v_mul_f32 v7, v5, v6
+            v_fma_f32 v4, -v4, v7, v5
+            v_div_fmas_f32 v4, v4, v6, v7
+            v_div_fixup_f32 v9, v4, v1, v2",
+    },
+    Case {
+        name: "roots and reciprocals of f32",
+        targets: ALL,
+        bits: 32,
+        whole: true,
+        text: "v_rcp_f32 v4, v0
+            v_rsq_f32 v5, v1
+            v_sqrt_f32 v6, v2
+            v_rcp_iflag_f32 v7, v3
+            v_sqrt_f32 v8, -v1
+            v_rcp_f32 v9, |v1|",
+    },
+    Case {
+        name: "roots' relatives: exponentials, logarithms, sines",
+        targets: ALL,
+        bits: 32,
+        whole: true,
+        text: "v_exp_f32 v4, v0
+            v_log_f32 v5, v1
+            v_sin_f32 v6, v2
+            v_cos_f32 v7, v3
+            v_log_f32 v8, |v0|
+            v_exp_f32 v9, -v1",
+    },
+    Case {
+        name: "roots of NaNs: what arithmetic makes of them",
+        targets: ALL,
+        bits: 32,
+        whole: false,
+        text: "v_add_f32 v4, v0, v1
+            v_mul_f32 v5, v4, v2
+            v_sub_f32 v6, v5, v4
+            v_fma_f32 v7, v4, -v5, v6
+            v_mad_f32 v8, v0, v7, |v1|
+            v_fma_f32 v9, v0, v1, v2
+            v_max_f32 v10, v1, v2
+            v_min_f32 v11, v10, v4
+            v_floor_f32 v12, v3
+            v_ldexp_f32 v13, v0, v1
+            v_cvt_f64_f32 v[14:15], v5
+            v_sqrt_f32 v0, -v6",
+    },
+    Case {
+        name: "roots of NaNs: what arithmetic of f64 makes of them",
+        targets: ALL,
+        bits: 64,
+        whole: false,
+        text: "v_add_f64 v[4:5], v[0:1], v[2:3]
+            v_mul_f64 v[6:7], v[4:5], v[2:3]
+            v_fma_f64 v[8:9], v[4:5], -v[6:7], v[0:1]
+            v_max_f64 v[10:11], v[0:1], v[2:3]
+            v_min_f64 v[12:13], v[10:11], v[8:9]
+            v_cvt_f32_f64 v14, v[8:9]
+            v_ldexp_f64 v[0:1], v[2:3], v0",
+    },
+    Case {
+        name: "roots of sums",
+        targets: ALL,
+        bits: 32,
+        whole: false,
+        text: "v_add_f32 v4, v0, v1
+            v_mul_f32 v5, v2, v3
+            v_sqrt_f32 v4, v4
+            v_rcp_f32 v6, v5
+            v_rsq_f32 v5, v5
+            v_mul_f32 v4, v4, v5",
+    },
+    Case {
+        name: "roots and reciprocals of f64",
+        targets: ALL,
+        bits: 64,
+        whole: true,
+        text: "v_rcp_f64 v[4:5], v[0:1]
+            v_rsq_f64 v[6:7], v[2:3]
+            v_sqrt_f64 v[8:9], v[0:1]",
+    },
+];
+
+fn run(
+    engine: &mut dyn Engine,
+    target: Target,
+    code: &[u8],
+    wave: &mut WaveState,
+    memory: &Memory,
+) -> Stop {
+    let global = Global::default();
+    let mut lds = Lds(vec![0; 64]);
+    let mut machine = Machine {
+        target,
+        memory,
+        code: Code::Snippet(0, code),
+        lds: &mut lds,
+        global: &global,
+        hidden_private_base: 0,
+    };
+    engine.run(wave, &mut machine, &mut 1000)
+}
+
+fn case(c: &Case) {
+    for level in Level::ALL {
+        if level.available() {
+            case_of(c, level);
+        } else {
+            eprintln!("passed over: this host has no {}", level.name());
+        }
+    }
+}
+
+fn case_of(c: &Case, level: Level) {
+    let memory = Memory::new(1 << 20).expect("memory");
+    for &name in c.targets {
+        let target = Target::parse(name).expect("a target");
+        let mut code = Vec::new();
+        gcn_asm::assemble_into(target, c.text, &mut code).expect("it assembles");
+        let mut r = Rng(std::env::var("SEED")
+            .ok()
+            .and_then(|s| s.parse().ok())
+            .unwrap_or(1));
+        let (mut jit, mut interp) = (Jit::with_level(level), Interp::new());
+        for round in 0..r.number() {
+            let kind = [Kind::Plain, Kind::Normal, Kind::Any][(round % 3) as usize];
+            let mut wave = WaveState::new(16);
+            for v in 0..16 {
+                let one = number(&mut r, c.bits, kind);
+                let plain = r.below(8) == 0;
+                for lane in 0..64 {
+                    let x = if plain {
+                        one
+                    } else {
+                        number(&mut r, c.bits, kind)
+                    };
+                    match c.bits {
+                        64 if v % 2 == 0 => {
+                            wave.vgprs[v][lane] = x as u32;
+                            wave.vgprs[v + 1][lane] = (x >> 32) as u32;
+                        }
+                        64 => {}
+                        16 => {
+                            wave.vgprs[v][lane] = x as u32 | (number(&mut r, 16, kind) as u32) << 16
+                        }
+                        _ => wave.vgprs[v][lane] = x as u32,
+                    }
+                }
+            }
+            wave.set_exec(if r.below(4) == 0 { r.next() } else { !0 });
+            for s in &mut wave.sgprs[..100] {
+                *s = number(&mut r, 32, kind) as u32;
+            }
+            // Denormals kept, as the architecture starts, and whatever else there is.
+            wave.mode = match round / 3 % 4 {
+                0 | 1 => 0x3f0,
+                2 => 0x3c0,
+                _ => (r.next() & 0x3ff) as u32,
+            };
+            let (mut a, mut b) = (wave.clone(), wave.clone());
+            jit.forget();
+            jit.lean = round % 2 == 0;
+            jit.exact = round % 5 == 0;
+            let before = jit.stats.restarts;
+            let want = run(&mut interp, target, &code, &mut a, &memory);
+            let got = run(&mut jit, target, &code, &mut b, &memory);
+            assert_eq!(want, got, "{name}, {}", c.name);
+            for (n, (x, y)) in a.vgprs.iter().zip(&b.vgprs).enumerate() {
+                for l in 0..64 {
+                    assert!(
+                        x[l] == y[l],
+                        "{name}, {}, mode {:#x}, v{n}[{l}]: {:#x}, compiled {:#x}; operands {:x?}",
+                        c.name,
+                        wave.mode,
+                        x[l],
+                        y[l],
+                        wave.vgprs.iter().map(|v| v[l]).collect::<Vec<_>>()
+                    );
+                }
+            }
+            assert!(a == b, "{name}, {}: scalars differ", c.name);
+            let again = jit.stats.restarts - before;
+            assert!(
+                !jit.exact || again == 0 || wave.mode & 0x200 == 0,
+                "{name}, {}, round {round}: a NaN is not put right",
+                c.name
+            );
+            assert!(
+                !c.whole || again == 0 || wave.mode != 0x3f0 || !jit.lean,
+                "{name}, {}, round {round}: run again",
+                c.name
+            );
+        }
+    }
+}
+
+#[test]
+fn divisions() {
+    for c in CASES
+        .iter()
+        .filter(|c| c.name.contains("divi") || c.name.contains("reciprocal of"))
+    {
+        case(c);
+    }
+}
+
+#[test]
+fn roots() {
+    for c in CASES.iter().filter(|c| c.name.contains("roots")) {
+        case(c);
+    }
+}
+
+/// The quotient that the steps of a division make where none needs care, with operands made to be hard: quotients that lie
+/// next to the middle between two numbers, and first guesses as far off as they can be.
+#[test]
+fn divisions_are_quotients() {
+    fn steps64(y: f64, z: f64) -> f64 {
+        let mut r = 1.0 / y;
+        for _ in 0..2 {
+            r = r.mul_add((-y).mul_add(r, 1.0), r);
+        }
+        let q = z * r;
+        (-y).mul_add(q, z).mul_add(r, q)
+    }
+    fn steps32(y: f32, z: f32) -> f32 {
+        let r = 1.0 / y;
+        let r = r.mul_add((-y).mul_add(r, 1.0), r);
+        let q = z * r;
+        let q = (-y).mul_add(q, z).mul_add(r, q);
+        (-y).mul_add(q, z).mul_add(r, q)
+    }
+    let mut r = Rng(5);
+    let f64_of = |m: u64| f64::from_bits(m & ((1 << 52) - 1) | 1023 << 52);
+    for round in 0..20_000 {
+        let near_two = (1 << 53) - 1 - 2 * (r.next() >> (32 + r.below(30)));
+        let y = if round % 2 == 0 {
+            near_two
+        } else {
+            1 << 52 | r.next() >> 12 | 1
+        };
+        // The inverse of y modulo 2^64.
+        let inverse = (0..6).fold(y, |x, _| {
+            x.wrapping_mul(2u64.wrapping_sub(y.wrapping_mul(x)))
+        });
+        for k in 1..10u64 {
+            for (sign, places) in [(0, 53), (1, 53), (0, 54), (1, 54)] {
+                // y × m is k more, or less, than a multiple z of 2^places.
+                let low = (1u64 << places) - 1;
+                let m = inverse.wrapping_mul(if sign == 0 { k } else { k.wrapping_neg() }) & low;
+                for m in [m, m + low + 1] {
+                    let product = y as u128 * m as u128;
+                    let z = match sign {
+                        0 => (product - k.min(product as u64) as u128) >> places,
+                        _ => (product + k as u128) >> places,
+                    };
+                    if z >> 52 == 1 {
+                        let (y, z) = (f64_of(y), f64_of(z as u64));
+                        assert_eq!(steps64(y, z), z / y, "{z:?} / {y:?}");
+                    }
+                }
+            }
+        }
+        let (a, b) = (r.next(), r.next());
+        let (y, z) = (f64_of(a), f64_of(b));
+        assert_eq!(steps64(y, z), z / y);
+        let part = |v: u64| f32::from_bits(v as u32 & 0x7f_ffff | 127 << 23);
+        assert_eq!(steps32(part(a), part(b)), part(b) / part(a));
+    }
+}
