@@ -294,6 +294,8 @@ pub struct Memory {
     changed: AtomicBool,
     /// Stores are recorded.
     recording: AtomicBool,
+    /// Another number, of all that memories have had, whenever pages come, go or permit something else.
+    mapping: AtomicU64,
     /// Grows when executable pages come, go or permit something else.
     code_changes: AtomicU64,
     /// The answer of [`Memory::about_code`], at which of these changes and for which target.
@@ -355,6 +357,7 @@ impl Memory {
             }),
             changed: AtomicBool::new(false),
             recording: AtomicBool::new(false),
+            mapping: AtomicU64::new(0),
             code_changes: AtomicU64::new(0),
             about_code: Mutex::new(None),
         })
@@ -374,6 +377,22 @@ impl Memory {
     fn set_state(&self, page: u64, state: u8) {
         self.note_code(Perm(self.state(page) | state));
         self.pages[page as usize].store(state, Relaxed);
+        self.mapping.store(0, SeqCst);
+    }
+
+    /// A number that stands for what is mapped now and how: another one, of any memory of the process, when that has
+    /// changed.
+    pub fn mapping(&self) -> u64 {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        let now = self.mapping.load(SeqCst);
+        if now != 0 {
+            return now;
+        }
+        let new = NUMBERS.fetch_add(1, SeqCst);
+        match self.mapping.compare_exchange(0, new, SeqCst, SeqCst) {
+            Ok(_) => new,
+            Err(other) => other,
+        }
     }
 
     /// Notes that a page changes, which permits this before or after.

@@ -39,14 +39,15 @@ impl Drop for Told {
         names.truncate(6);
         println!("   {names:?}");
         println!(
-            "   [units {} insns {} code {} B compile {:.3} ms; executed {} interpreted {} restarts {}]",
+            "   [units {} insns {} code {} B compile {:.3} ms; executed {} interpreted {} restarts {} nonlinear {}]",
             s.units,
             s.insns,
             s.bytes,
             s.compiling.as_secs_f64() * 1e3,
             s.executed,
             s.interpreted,
-            s.restarts
+            s.restarts,
+            s.nonlinear
         );
     }
 }

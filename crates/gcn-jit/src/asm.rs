@@ -157,6 +157,17 @@ pub mod op {
     pub const EXTRACT256: E = en(3, 1, 1, 0x3b, 32);
     pub const INSERT256: E = en(3, 1, 1, 0x3a, 32);
     pub const COMPRESSD: E = en(2, 1, 0, 0x8b, 4);
+    pub const MOVD_LD: E = en(1, 1, 0, 0x6e, 4);
+    pub const PINSRD: E = en(3, 1, 0, 0x22, 4);
+    /// A mask's bits as elements of ones or zeros.
+    pub const MOVM2D: E = e(2, 2, 0, 0x38);
+    pub const TESTMD: E = e(2, 1, 0, 0x27);
+    pub const ANDND: E = e(1, 1, 0, 0xdf);
+    pub const ADDQ: E = e(1, 1, 1, 0xd4);
+    pub const SUBQ: E = e(1, 1, 1, 0xfb);
+    pub const ORQ: E = e(1, 1, 1, 0xeb);
+    pub const SHIFTQ_I: E = e(1, 1, 1, 0x73);
+    pub const CMPUQ: E = e(3, 1, 1, 0x1e);
     pub const GATHERDD: E = en(2, 1, 0, 0x90, 4);
 }
 
@@ -600,6 +611,11 @@ impl Asm {
     /// SHLX (pp 1), SHRX (3), SARX (2): the count's low five or six bits.
     pub fn shift_by(&mut self, pp: u8, wide: bool, dst: Gpr, src: Gpr, count: Gpr) {
         self.vex(2, pp, wide as u8, 0, 0xf7, dst, count, Rm::R(src), None);
+    }
+
+    /// The lowest bits of `src` to where `mask` has ones.
+    pub fn pdep(&mut self, dst: Gpr, src: Gpr, mask: Gpr) {
+        self.vex(2, 3, 1, 0, 0xf5, dst, src, Rm::R(mask), None);
     }
 
     pub fn imul(&mut self, wide: bool, dst: Gpr, rm: Rm) {

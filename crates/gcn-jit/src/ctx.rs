@@ -7,6 +7,12 @@ pub const SCALARS: usize = 2048;
 /// Slots for vectors that find no register.
 pub const VECTORS: usize = 768;
 
+/// Quads that a chunk may have, and linear addresses.
+pub const QUADS: usize = 1024;
+pub const BASES: usize = 128;
+/// Places of memory accesses that remember where memory was found to be there.
+pub const RANGES: usize = 256;
+
 /// 64 bytes, for one vector register.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
@@ -18,7 +24,7 @@ pub struct Ctx {
     /// The lanes' numbers.
     pub lanes: [Line; 4],
     /// The lanes' distances in memory, by the logarithm of the element's bytes.
-    pub strides: [Line; 5],
+    pub strides: [Line; 8],
     /// Every other element of two registers, from the first and from the second on.
     pub even: Line,
     pub odd: Line,
@@ -73,6 +79,18 @@ pub struct Ctx {
     pub scratch: [Line; 4],
     /// The first lane of the slice that is on.
     pub first: u32,
+    /// The bases of linear values, and the host's addresses of linear accesses, of each slice.
+    pub quads: [[u32; 4]; QUADS],
+    pub bases: [[u64; 4]; BASES],
+    /// The first lanes of the slices.
+    pub firsts: [u32; 4],
+    /// Where accesses may begin: from where on, and in how many bytes; none of what permits nothing.
+    pub ranges: [[u64; 2]; RANGES],
+    /// The state of the mapping that `ranges` is of.
+    pub mapping: u64,
+    /// What `range` is asked: the first and the last byte but one, from the base on.
+    pub asked: [i32; 2],
+    pub range: usize,
 }
 
 impl Ctx {
@@ -95,6 +113,7 @@ impl Ctx {
         c.odd = Line(std::array::from_fn(|i| 2 * i as u32 + 1));
         c.zip_low = Line(std::array::from_fn(|i| (i / 2 + 16 * (i % 2)) as u32));
         c.zip_high = Line(std::array::from_fn(|i| (8 + i / 2 + 16 * (i % 2)) as u32));
+        c.firsts = [0, 16, 32, 48];
         c.nibbles = Line(std::array::from_fn(|i| 4 * (i as u32 / 2)));
         c.linear_base = gcn_emu::mem::LINEAR_BASE;
         for (i, m) in c.mxcsr.iter_mut().enumerate() {

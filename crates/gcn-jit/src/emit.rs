@@ -10,6 +10,7 @@ use crate::asm::*;
 use crate::ctx::{Ctx, SCALARS, VECTORS};
 use crate::fast::Map;
 use crate::ir::{I, Id, Node};
+use crate::lower::linear::Q;
 use crate::lower::{Chunk, FpKey, Live, Tail, Unit};
 use crate::rare::Call;
 use gcn_emu::fp::Mode;
@@ -27,6 +28,8 @@ pub const EXIT_FUEL: u64 = 2;
 pub const EXIT_END: u64 = 3;
 pub const EXIT_BARRIER: u64 = 4;
 pub const EXIT_STOP: u64 = 5;
+/// What was to be linear is not: other code is to go on with the chunk.
+pub const EXIT_LINEAR: u64 = 6;
 
 /// Vector operations from which on a chunk's four slices are the turns of a loop: measured, it makes no difference to speed
 /// from about ten on, and the code is a third.
@@ -59,6 +62,7 @@ mod gather;
 mod mem;
 mod nans;
 mod ops;
+mod quad;
 mod rare;
 mod regs;
 mod scalar;
@@ -181,6 +185,7 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
         slow_call(&mut a, offset_of!(Ctx, store)),
         slow_call(&mut a, offset_of!(Ctx, rare)),
     ];
+    let range_call = slow_call(&mut a, offset_of!(Ctx, range));
     let labels: Map<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
@@ -196,6 +201,8 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
             labels: &labels,
             exit,
             slow,
+            range_call,
+            quads: quad::Quads::default(),
             default,
             mode,
             precise: unit.precise,
@@ -294,6 +301,13 @@ pub(crate) struct Bank {
     pub busy: u32,
 }
 
+impl Bank {
+    fn holds(&self, id: Id) -> bool {
+        let part = (id, 0);
+        self.at.contains_key(&part) || self.spilled.contains_key(&part)
+    }
+}
+
 /// An operation on vectors with its operands.
 #[derive(Clone, Copy)]
 struct VOp {
@@ -346,6 +360,9 @@ pub(crate) struct Emit<'a> {
     labels: &'a Map<u64, Label>,
     exit: Label,
     pub slow: [Label; 3],
+    /// Where the helper for ranges of memory is called.
+    range_call: Label,
+    quads: quad::Quads,
     default: FpKey,
     mode: Mode,
     /// See [`Unit::precise`].
@@ -485,7 +502,7 @@ impl Emit<'_> {
         roots.extend(c.sgprs.iter().map(|w| w.1));
         roots.extend(c.scc);
         roots.extend(&c.guards);
-        if let Some(s) = &c.store {
+        for s in c.store.iter().chain(&c.stores) {
             roots.extend([s.lo, s.hi]);
             roots.extend(&s.data);
         }
@@ -506,7 +523,11 @@ impl Emit<'_> {
         for (at, node) in c.graph.iter().enumerate() {
             if matches!(
                 node.op,
-                I::Group { .. } | I::SLoad { .. } | I::Row(_) | I::LdsAtomic(_)
+                I::Group { .. }
+                    | I::LinearGroup { .. }
+                    | I::SLoad { .. }
+                    | I::Row(_)
+                    | I::LdsAtomic(_)
             ) {
                 live[at] = true;
             }
@@ -575,6 +596,13 @@ impl Emit<'_> {
                 critical.fill(true);
             }
         }
+        for q in &c.quads.ops {
+            if let Q::Vgpr(v) = q.op
+                && let Some(&i) = written.get(&v)
+            {
+                critical[i] = true;
+            }
+        }
         let mut ops: Vec<VOp> = Vec::new();
         let mut done = vec![false; n];
         // A VGPR that nothing reads any more takes its value as soon as this is there.
@@ -601,7 +629,14 @@ impl Emit<'_> {
             }
             let leaf = matches!(
                 node.op,
-                I::Const(_) | I::VIn(_) | I::SIn(_) | I::SccIn | I::Lane | I::Exec | I::Part(_)
+                I::Const(_)
+                    | I::VIn(_)
+                    | I::SIn(_)
+                    | I::SccIn
+                    | I::Lane
+                    | I::Exec
+                    | I::Part(_)
+                    | I::Quad { .. }
             );
             if node.vec && !leaf {
                 let (args, neg) = self.operands(id);
@@ -639,7 +674,7 @@ impl Emit<'_> {
             }
             done[at] = true;
             for &i in early.get(&id).into_iter().flatten() {
-                if node.vec && !matches!(node.op, I::Group { .. }) {
+                if node.vec && !matches!(node.op, I::Group { .. } | I::LinearGroup { .. }) {
                     ops.push(commit(i));
                 }
             }
@@ -674,7 +709,7 @@ impl Emit<'_> {
             }
         }
         let end = ops.len() as u32;
-        if let Some(s) = &c.store {
+        for s in c.store.iter().chain(&c.stores) {
             for &a in [s.lo, s.hi].iter().chain(&s.data) {
                 uses[a as usize].push(end);
             }
@@ -878,11 +913,16 @@ impl Emit<'_> {
         let vectors = !self.ops.is_empty()
             || !c.rows.is_empty()
             || c.store.is_some()
+            || !c.stores.is_empty()
             || c.whole.is_some()
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == I::Ballot);
         self.looped = self.ops.len() >= LOOP;
-        if vectors {
+        let quads = !c.quads.ops.is_empty();
+        if vectors || quads {
             self.before_vectors();
+            self.quads();
+        }
+        if vectors {
             self.slices(&used);
         }
         for (at, &used) in used.iter().enumerate() {
@@ -895,7 +935,9 @@ impl Emit<'_> {
             self.call_whole(&w);
         }
         // Nothing fails from here on.
+        self.waiting_stores();
         self.commit_pinned();
+        self.quad_writes();
         if c.fp.is_some_and(|k| k != self.default) {
             self.a.ldmxcsr(mxcsr_of(self.default));
         }
@@ -927,6 +969,7 @@ impl Emit<'_> {
         self.outs();
         self.longs();
         self.fixes();
+        self.quad_outs();
         if self.next_slot as usize > VECTORS || self.next_mask > 256 {
             self.failed = true;
         }

@@ -63,6 +63,19 @@ pub enum I {
     },
     /// An element of a group.
     Part(u8),
+    /// A value that is linear in the lane: of each 16 lanes the base that a quad of the chunk has, and a step.
+    Quad {
+        quad: u16,
+        step: i32,
+    },
+    /// A group whose address is one of the chunk's linear ones, where each lane has its elements, or all have the same.
+    LinearGroup {
+        bytes: u8,
+        count: u8,
+        offset: i32,
+        address: u16,
+        broadcast: bool,
+    },
     /// A dword of each lane, side by side from the address on that the first value is, plus a constant.
     Row(i32),
     /// An atomic on LDS: address, limit, data.
@@ -90,7 +103,14 @@ pub struct Node {
 impl Node {
     pub fn arity(&self) -> usize {
         match self.op {
-            I::Const(_) | I::VIn(_) | I::SIn(_) | I::SccIn | I::Lane | I::Exec => 0,
+            I::Const(_)
+            | I::VIn(_)
+            | I::SIn(_)
+            | I::SccIn
+            | I::Lane
+            | I::Exec
+            | I::Quad { .. }
+            | I::LinearGroup { .. } => 0,
             I::Lo
             | I::Hi
             | I::MaskOf

@@ -23,8 +23,9 @@ pub use level::Level;
 
 use ctx::Ctx;
 use fast::Map;
-use gcn_emu::engine::{Code, Engine, Machine, Stop, instruction};
+use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop, instruction};
 use gcn_emu::interp::Interp;
+use gcn_emu::mem::{MAPPED, PAGE_SIZE};
 use gcn_emu::wave::{WaveState, mode, status};
 use gcn_isa::Target;
 use gcn_isa::access::FactTable;
@@ -66,7 +67,9 @@ struct Compiled {
 const NANS: u32 = 32;
 
 /// What code depends on beside its bytes: its address, MODE, the VGPRs of the wave.
-type Key = (u64, u32, u16);
+/// Code for
+/// waves that start is for what their first VGPRs have in common, too.
+type Key = (u64, u32, u16, Option<EntryVgprs>);
 
 /// What an address stands for.
 #[derive(Clone, Copy)]
@@ -92,6 +95,8 @@ pub struct JitStats {
     pub compiling: Duration,
     /// Chunks that the interpreter ran again.
     pub restarts: u64,
+    /// Chunks that were left because what was to be linear in the lane was not.
+    pub nonlinear: u64,
     /// Instructions that the interpreter ran.
     pub interpreted: u64,
     /// Instructions in all.
@@ -118,6 +123,9 @@ pub struct Jit {
     /// Code is compiled for NaNs from the first: for tests.
     #[doc(hidden)]
     pub exact: bool,
+    /// VGPRs of a wave that starts are linear in the lane as they are found to be, all of them: for tests.
+    #[doc(hidden)]
+    pub looks: bool,
     /// Each chunk is compared with the interpreter: for tests.
     check: bool,
     /// Float exceptions are seen by the program, which the interpreter records.
@@ -238,6 +246,63 @@ extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
+/// Finds out whether the four slices' part of a linear access, as far as they have lanes that are on, may be accessed,
+/// and notes how far around them memory is like that. Not 0: it is not.
+extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`.
+    let (ctx, wave) = unsafe {
+        let (ctx, _) = parts(ctx);
+        let wave = &*ctx.wave;
+        (ctx, wave)
+    };
+    let (address, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16);
+    let [from, to] = ctx.asked.map(|n| n as i64 as u64);
+    let pages = ctx.linear_bytes / PAGE_SIZE;
+    let allowed = |page: u64| {
+        // SAFETY: there are as many bytes, which live as long as the memory that the run borrows; others change them by
+        // atomic stores only.
+        page < pages && unsafe { ctx.pages.add(page as usize).read_volatile() } & need == need
+    };
+    // Pages that are remembered on each side.
+    const FAR: u64 = 1 << 12;
+    let mut run = None;
+    for slice in 0..4 {
+        if wave.exec() >> (16 * slice) & 0xffff == 0 {
+            continue;
+        }
+        let base = ctx.bases[address as usize][slice].wrapping_sub(ctx.bias);
+        let first = base.wrapping_add(from).wrapping_sub(ctx.linear_base);
+        let last = base
+            .wrapping_add(to)
+            .wrapping_sub(ctx.linear_base)
+            .wrapping_sub(1);
+        if first > last || last >= ctx.linear_bytes {
+            return 1;
+        }
+        let (first, last) = (first / PAGE_SIZE, last / PAGE_SIZE);
+        if run.is_some_and(|(low, high)| low <= first && last < high) {
+            continue;
+        }
+        if !(first..=last).all(allowed) {
+            return 1;
+        }
+        let low = (first.saturating_sub(FAR)..first)
+            .rev()
+            .find(|&p| !allowed(p))
+            .map_or(first.saturating_sub(FAR), |p| p + 1);
+        let end = (last + 1 + FAR).min(pages);
+        let high = (last + 1..end).find(|&p| !allowed(p)).unwrap_or(end);
+        run = Some((low, high));
+    }
+    if let Some((low, high)) = run {
+        let start = (ctx.linear_base + low * PAGE_SIZE).wrapping_sub(from);
+        let bytes = (high - low) * PAGE_SIZE;
+        let span = to.wrapping_sub(from);
+        ctx.ranges[place as usize] = [start, (bytes + 1).saturating_sub(span)];
+    }
+    0
+}
+
 /// Whether a flat address is one of LDS or scratch.
 fn aperture(ctx: &Ctx, at: u64) -> bool {
     // SAFETY: as in `interpret`.
@@ -319,6 +384,19 @@ pub fn available() -> bool {
     Level::best().is_some()
 }
 
+/// The VGPRs that are linear in each 16 lanes, with their steps.
+fn steps(wave: &WaveState) -> Vec<(u16, i32)> {
+    let step = |v: &[u32; 64]| {
+        let step = v[1].wrapping_sub(v[0]);
+        let linear = |s: &[u32]| s.windows(2).all(|w| w[1].wrapping_sub(w[0]) == step);
+        v.chunks(16).all(linear).then_some(step as i32)
+    };
+    let vgprs = wave.vgprs.iter().enumerate();
+    vgprs
+        .filter_map(|(n, v)| Some((n as u16, step(v)?)))
+        .collect()
+}
+
 fn fetch(machine: &Machine<'_>, pc: u64) -> Option<Insn> {
     instruction(machine.target, machine.code, machine.memory, pc)
 }
@@ -337,6 +415,7 @@ impl Jit {
         ctx.store = store as *const () as usize;
         ctx.rare = rare as *const () as usize;
         ctx.whole = whole::whole as *const () as usize;
+        ctx.range = range as *const () as usize;
         Jit {
             interp: Interp::new(),
             units: Vec::new(),
@@ -349,6 +428,7 @@ impl Jit {
             all_live: false,
             lean: false,
             exact: false,
+            looks: false,
             check: false,
             recorded: None,
             counts: None,
@@ -387,7 +467,15 @@ impl Jit {
     }
 
     /// `exact`: for code that meets NaNs, in the place of what there is.
-    fn compile(&mut self, pc: u64, wave: &WaveState, machine: &Machine<'_>, exact: bool) {
+    fn compile(
+        &mut self,
+        pc: u64,
+        wave: &WaveState,
+        machine: &Machine<'_>,
+        entry: Option<EntryVgprs>,
+        linear: bool,
+        exact: bool,
+    ) {
         let begun = Instant::now();
         let exact = exact || self.exact;
         let facts = facts(machine.target);
@@ -398,15 +486,24 @@ impl Jit {
             vgprs,
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
-            entry: None,
+            entry,
+            // AVX2 code has no linear values.
+            linear: entry.is_some() && linear && self.level != Level::Avx2,
+            steps: match self.looks {
+                true => steps(wave),
+                false => Vec::new(),
+            },
             sgprs: wave.sgprs,
             facts,
             fetch: &|pc| fetch(machine, pc),
         };
         let unit = lower::unit(pc, &setting);
-        let key = |pc: u64| (pc, wave.mode, vgprs);
+        let key = |pc: u64| (pc, wave.mode, vgprs, entry);
         let Some(emitted) = emit::emit(&unit, wave.mode, self.level, self.counts.is_some(), exact)
         else {
+            if setting.linear {
+                return self.compile(pc, wave, machine, entry, false, exact);
+            }
             self.stats.refused += 1;
             for c in &unit.chunks {
                 self.places.entry(key(c.start)).or_insert(Place::Interpret);
@@ -543,6 +640,7 @@ impl Jit {
         if begun == 1 {
             return self.one(wave, machine, fuel).unwrap_or(Stop::Limit);
         }
+        let mut entry = (wave.clock == 0).then(|| EntryVgprs::of(wave));
         let seen = self.recorded;
         let recorded = seen.unwrap_or_else(|| gcn_emu::exceptions::visible(machine));
         self.recorded = Some(recorded);
@@ -557,14 +655,15 @@ impl Jit {
                 }
                 continue;
             }
-            let key = (wave.pc, wave.mode, wave.vgprs.len() as u16);
+            let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, entry);
             let place = match self.places.get(&key) {
                 Some(&place) => place,
                 None => {
-                    self.compile(wave.pc, wave, machine, false);
+                    self.compile(wave.pc, wave, machine, entry, true, false);
                     continue;
                 }
             };
+            entry = None;
             let Place::Code { unit, at } = place else {
                 if let Some(stop) = self.one(wave, machine, fuel) {
                     return stop;
@@ -587,6 +686,11 @@ impl Jit {
             ctx.bias = (linear.base as u64).wrapping_sub(ctx.linear_base);
             ctx.pages = linear.pages;
             ctx.linear_bytes = linear.bytes;
+            let mapping = machine.memory.mapping();
+            if ctx.mapping != mapping {
+                ctx.mapping = mapping;
+                ctx.ranges.fill([0; 2]);
+            }
             ctx.lds = machine.lds.0.as_mut_ptr();
             ctx.lds_bytes = machine.lds.0.len() as u64;
             let mut given = (*fuel).min(i64::MAX as u64) as i64;
@@ -642,7 +746,7 @@ impl Jit {
             let (start, end, ..) = compiled.chunks[(why >> 8) as usize];
             let start = start & !3;
             if let Some((other, lds)) = &before
-                && why & 0xff == emit::EXIT_RESTART
+                && matches!(why & 0xff, emit::EXIT_RESTART | emit::EXIT_LINEAR)
             {
                 // What the chunk reads must be as it was.
                 let mut ends = [other, &*wave].map(|wave| {
@@ -659,7 +763,7 @@ impl Jit {
                 check(other, b, a, machine, stop);
             }
             if let Some((mut other, lds)) = before
-                && why & 0xff != emit::EXIT_RESTART
+                && !matches!(why & 0xff, emit::EXIT_RESTART | emit::EXIT_LINEAR)
                 && stop.is_none()
             {
                 let from = other.clone();
@@ -689,6 +793,10 @@ impl Jit {
             }
             match why & 0xff {
                 emit::EXIT_LEAVE => wave.pc = start,
+                emit::EXIT_LINEAR => {
+                    wave.pc = start;
+                    self.stats.nonlinear += 1;
+                }
                 emit::EXIT_STOP => {
                     if let Some(stop) = stop {
                         return stop;
@@ -715,8 +823,8 @@ impl Jit {
                         let unit = &mut self.units[unit as usize];
                         unit.restarts += 1;
                         if unit.checks && unit.restarts == NANS {
-                            let entry = unit.key.0;
-                            self.compile(entry, wave, machine, true);
+                            let (pc, .., entry) = unit.key;
+                            self.compile(pc, wave, machine, entry, !self.looks, true);
                         }
                     }
                     // The chunk on the interpreter, as far as the fuel goes.
@@ -884,6 +992,7 @@ impl Cache {
             bytes: sum.bytes + jit.stats.bytes,
             compiling: sum.compiling + jit.stats.compiling,
             restarts: sum.restarts + jit.stats.restarts,
+            nonlinear: sum.nonlinear + jit.stats.nonlinear,
             interpreted: sum.interpreted + jit.stats.interpreted,
             executed: sum.executed + jit.stats.executed,
         })

@@ -7,6 +7,7 @@
 mod alive;
 mod buffer;
 mod cross;
+pub mod linear;
 mod memory;
 mod operands;
 mod whole;
@@ -42,6 +43,9 @@ pub enum Live {
     No,
     /// At most those that are on here.
     On,
+    /// At most those that are on here or in one of the scalar pairs of a set ([`alive::Sets`]), which is known while what
+    /// is alive is found out.
+    Within(u8),
     All,
 }
 
@@ -100,6 +104,8 @@ pub struct Chunk {
     pub sgprs: Vec<(u8, Id)>,
     pub scc: Option<Id>,
     pub store: Option<Store>,
+    /// Stores that happen one after the other when all lanes have loaded what the chunk loads. Their addresses are linear.
+    pub stores: Vec<Store>,
     /// Dwords that go side by side to the address plus the constant.
     pub rows: Vec<(Id, i32, Id)>,
     /// The last instruction, where a helper does it.
@@ -110,6 +116,8 @@ pub struct Chunk {
     pub guards: Vec<Id>,
     pub fp: Option<FpKey>,
     pub tail: Tail,
+    /// What is linear in the lane.
+    pub quads: linear::Quads,
 }
 
 /// What is known of an instruction before it is lowered.
@@ -121,17 +129,12 @@ struct Known {
     sreads: u128,
     swrites: u128,
     scc: (bool, bool),
-    exec: ExecChange,
+    /// Scalar pairs, EXEC's among them, that it writes, by half their codes; and the set of pairs whose lanes, beside those
+    /// that are on, are all that a pair then has, if that is known.
+    masks: Vec<(u8, Option<u64>)>,
     /// Reads of VGPRs may be of lanes that are off, and its writes leave something.
     odd: bool,
     everything: bool,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum ExecChange {
-    None,
-    Narrows,
-    Any,
 }
 
 /// What is alive between two instructions.
@@ -157,9 +160,11 @@ impl Alive {
             scc: true,
         }
     }
-    fn join(&mut self, other: &Alive) {
+    fn join(&mut self, other: &Alive, sets: &mut alive::Sets) {
         for (a, b) in self.v.iter_mut().zip(&other.v) {
-            *a = (*a).max(*b);
+            if a != b {
+                *a = sets.join(*a, *b);
+            }
         }
         self.s |= other.s;
         self.scc |= other.scc;
@@ -191,6 +196,11 @@ pub struct Setting<'a> {
     /// anywhere at any time ([`Emitted::outside`](crate::emit::Emitted::outside)), and nothing is known of its
     /// registers there but what the chunk itself finds out.
     pub entry: Option<EntryVgprs>,
+    /// Values that are linear in the lane are told from others. Where one is none after all, a wave leaves the unit for
+    /// one that was made without this.
+    pub linear: bool,
+    /// VGPRs that are linear at the entry, with their steps from lane to lane, beside those of `entry`: for tests.
+    pub steps: Vec<(u16, i32)>,
     /// The scalar registers as they are now, from which buffer resources are guessed.
     pub sgprs: [u32; 128],
     pub facts: &'a FactTable,
@@ -232,31 +242,18 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
         }
     }
     let alive = liveness(&known, s);
-    let mut chunks = Vec::new();
-    let mut b = Builder::new(s);
-    b.written = known.values().fold(0, |all, k| all | k.swrites);
-    let pcs: Vec<u64> = known.keys().copied().collect();
-    for (i, &pc) in pcs.iter().enumerate() {
-        let k = &known[&pc];
-        let next = pc + k.insn.len as u64;
-        if b.insns > 0 && (leaders.contains(&pc) || b.end != pc) {
-            b.finish(Tail::Jump(b.end), &alive, &mut chunks);
-        }
-        if b.insns >= CHUNK {
-            b.finish(Tail::Jump(b.end), &alive, &mut chunks);
-        }
-        if leaders.contains(&pc) || b.end != pc {
-            b.known.clear();
-        }
-        if b.insns == 0 {
-            b.start = pc;
-            b.end = pc;
-        }
-        b.step(pc, k, &alive, &mut chunks);
-        let last = pcs.get(i + 1).is_none_or(|&n| n != next);
-        if b.insns > 0 && last {
-            let to = b.end;
-            b.finish(Tail::Jump(to), &alive, &mut chunks);
+    let mut chunks = cut(&known, &leaders, &alive, s, None);
+    if s.linear {
+        // Once to find out what is linear, and again with that.
+        let facts = linear::facts(&chunks, entry, &known, s);
+        let at = chunks.iter().map(|c| c.start).zip(facts.iter().cloned());
+        let at: Map<u64, linear::Facts16> = at.collect();
+        let mut again = cut(&known, &leaders, &alive, s, Some(&at));
+        let more = linear::facts(&again, entry, &known, s);
+        if linear::take(&mut again, more) {
+            chunks = again;
+        } else {
+            linear::take(&mut chunks, facts);
         }
     }
     // What is gone to and not there is left to the dispatcher.
@@ -289,12 +286,14 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             sgprs: Vec::new(),
             scc: None,
             store: None,
+            stores: Vec::new(),
             rows: Vec::new(),
             whole: None,
             pokes: Vec::new(),
             guards: Vec::new(),
             fp: None,
             tail: Tail::Leave,
+            quads: Default::default(),
         });
     }
     let needs = alive.get(&entry).map_or(([true; 256], !0), |a| {
@@ -305,6 +304,47 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
         needs,
         precise: s.keep_all,
     }
+}
+
+/// The chunks of what is known.
+fn cut(
+    known: &BTreeMap<u64, Known>,
+    leaders: &BTreeSet<u64>,
+    alive: &Map<u64, Alive>,
+    s: &Setting<'_>,
+    linear: Option<&Map<u64, linear::Facts16>>,
+) -> Vec<Chunk> {
+    let mut chunks = Vec::new();
+    let mut b = Builder {
+        linear,
+        ..Builder::new(s)
+    };
+    b.written = known.values().fold(0, |all, k| all | k.swrites);
+    let pcs: Vec<u64> = known.keys().copied().collect();
+    for (i, &pc) in pcs.iter().enumerate() {
+        let k = &known[&pc];
+        let next = pc + k.insn.len as u64;
+        if b.insns > 0 && (leaders.contains(&pc) || b.end != pc) {
+            b.finish(Tail::Jump(b.end), alive, &mut chunks);
+        }
+        if b.insns >= CHUNK {
+            b.finish(Tail::Jump(b.end), alive, &mut chunks);
+        }
+        if leaders.contains(&pc) || b.end != pc {
+            b.known.clear();
+        }
+        if b.insns == 0 {
+            b.start = pc;
+            b.end = pc;
+        }
+        b.step(pc, k, alive, &mut chunks);
+        let last = pcs.get(i + 1).is_none_or(|&n| n != next);
+        if b.insns > 0 && last {
+            let to = b.end;
+            b.finish(Tail::Jump(to), alive, &mut chunks);
+        }
+    }
+    chunks
 }
 
 /// A chunk being made.
@@ -326,6 +366,9 @@ struct Builder<'a> {
     /// Scalar registers whose values are known at the chunk's start.
     known: Map<u8, u32>,
     store: Option<Store>,
+    stores: Vec<Store>,
+    /// What is linear where chunks begin, once that has been found out.
+    linear: Option<&'a Map<u64, linear::Facts16>>,
     /// Rows that the chunk has read, and those that it writes at its end.
     row_loads: Vec<(Id, i32)>,
     rows: Vec<(Id, i32, Id)>,
@@ -385,6 +428,8 @@ struct Changes {
     jump: Option<(Option<Id>, u64)>,
     signal: Option<Signal>,
     store: Option<Store>,
+    /// Stores wait until all lanes have loaded: this one, or those before a load.
+    waits: bool,
     /// What goes to another address of LDS after it.
     store2: Option<Store>,
     rows: Vec<(Id, i32, Id)>,
@@ -421,6 +466,8 @@ impl<'a> Builder<'a> {
             scc: None,
             known: Map::default(),
             store: None,
+            stores: Vec::new(),
+            linear: None,
             row_loads: Vec::new(),
             rows: Vec::new(),
             whole: None,
@@ -461,7 +508,10 @@ impl<'a> Builder<'a> {
             .v
             .drain()
             .filter(|&(n, id)| self.g.get(id).op != I::VIn(n))
-            .map(|(n, id)| (n, id, v_after.v[n as usize]))
+            .map(|(n, id)| match v_after.v[n as usize] {
+                Live::Within(_) => (n, id, Live::All),
+                live => (n, id, live),
+            })
             .filter(|w| w.2 != Live::No)
             .collect();
         vgprs.sort_by_key(|w| w.0);
@@ -510,12 +560,14 @@ impl<'a> Builder<'a> {
             sgprs,
             scc,
             store: self.store.take(),
+            stores: std::mem::take(&mut self.stores),
             rows: std::mem::take(&mut self.rows),
             whole: self.whole.take(),
             pokes: std::mem::take(&mut self.pokes),
             guards: std::mem::take(&mut self.guards),
             fp: self.fp.take(),
             tail,
+            quads: Default::default(),
         });
         self.late.clear();
         self.poked.clear();
@@ -554,7 +606,10 @@ impl<'a> Builder<'a> {
         if changes.scc.is_some() {
             self.scc = changes.scc;
         }
-        if changes.store.is_some() {
+        if changes.waits {
+            self.stores.extend(self.store.take());
+            self.stores.extend(changes.store);
+        } else if changes.store.is_some() {
             self.store = changes.store;
         }
         for row in changes.rows {
@@ -591,12 +646,14 @@ impl<'a> Builder<'a> {
                 sgprs: Vec::new(),
                 scc: None,
                 store: None,
+                stores: Vec::new(),
                 rows: Vec::new(),
                 whole: None,
                 pokes: Vec::new(),
                 guards: vec![cut],
                 fp: None,
                 tail: Tail::Jump(pc + 1),
+                quads: Default::default(),
             });
             // An address that no instruction has.
             self.start = pc + 1;
@@ -816,8 +873,16 @@ impl<'a> Builder<'a> {
                     continue;
                 }
                 Op::Load(space, offset) => {
-                    if self.store.is_some() {
+                    let lds = |space: Space| space == Space::Lds;
+                    let mut before = self.store.iter().chain(&self.stores);
+                    if before.any(|s| lds(s.space) == lds(space)) {
                         return Err(Not::Here);
+                    }
+                    if let Some(store) = &self.store {
+                        if !self.linear(&[store]) {
+                            return Err(Not::Here);
+                        }
+                        out.waits = true;
                     }
                     if let Val::Row(address, plus) = vals[node.args[0] as usize] {
                         if node.out.bits() != 32 {
@@ -1163,6 +1228,7 @@ impl<'a> Builder<'a> {
                         && self.row_loads.is_empty()
                         && self.g.nodes.iter().any(|n| matches!(n.op, I::Group { .. }));
                     if self.store.is_some()
+                        || !self.stores.is_empty()
                         || group
                         || self.row_loads.iter().any(read)
                         || self.rows.iter().any(other)
@@ -1175,7 +1241,8 @@ impl<'a> Builder<'a> {
                     if !self.rows.is_empty() {
                         return Err(Not::Here);
                     }
-                    if self.loads || self.store.is_some() {
+                    out.waits |= self.loads || self.store.is_some() || !self.stores.is_empty();
+                    if out.waits && self.linear.is_none() {
                         return Err(Not::Here);
                     }
                     if when.is_some() || !vector {
@@ -1248,6 +1315,14 @@ impl<'a> Builder<'a> {
         if let Some(b) = out.store2.take() {
             self.two_stores(b, &mut out)?;
         }
+        if out.waits
+            && let Some(store) = &out.store
+        {
+            let all: Vec<&Store> = self.store.iter().chain([store]).collect();
+            if !self.linear(&all) {
+                return Err(Not::Here);
+            }
+        }
         // Guards of lanes count where these are on.
         for g in &mut out.guards {
             if self.g.get(*g).vec {
@@ -1286,6 +1361,12 @@ impl<'a> Builder<'a> {
             return Err(Not::Here);
         }
         Ok(out)
+    }
+
+    /// Whether the addresses of stores are linear.
+    fn linear(&self, stores: &[&Store]) -> bool {
+        let facts = self.linear.and_then(|at| at.get(&self.start));
+        facts.is_some_and(|facts| linear::stores(&self.g.nodes, facts, stores))
     }
 
     /// Notes how MXCSR must stand for an operation.
@@ -1408,21 +1489,22 @@ impl<'a> Builder<'a> {
 
 /// Whether an instruction may change what a unit is made for.
 fn changes_mode(insn: &Insn) -> bool {
+    changes(insn, true)
+}
+
+/// The same, jumps counted or not.
+fn changes(insn: &Insn, jumps: bool) -> bool {
     let program = gcn_emu::interp::program(insn);
     program.untold
         || program.effects.iter().any(|e| {
-            matches!(
-                e.change,
-                Change::Setreg
-                    | Change::Set(
-                        State::Vskip
-                            | State::GprIdxEn
-                            | State::Csp
-                            | State::Halt
-                            | State::Pc
-                            | State::Kill
-                    )
-            )
+            jumps && matches!(e.change, Change::Set(State::Pc))
+                || matches!(
+                    e.change,
+                    Change::Setreg
+                        | Change::Set(
+                            State::Vskip | State::GprIdxEn | State::Csp | State::Halt | State::Kill
+                        )
+                )
         })
 }
 

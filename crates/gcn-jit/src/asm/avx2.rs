@@ -455,6 +455,15 @@ impl Asm {
         imm: Option<u8>,
     ) {
         let halves = if ll == 2 { 2 } else { 1 };
+        // Of 128 bits there are moves and broadcasts, and what is the same instruction.
+        let short = matches!(
+            (e.map, e.op),
+            (1, 0x6e | 0x6f | 0x7e | 0x7f) | (2, 0x58 | 0x59 | 0x7c)
+        );
+        if ll == 0 && !short && lanewise(e).is_none() {
+            self.unknown = true;
+            return;
+        }
         let size = if e.w == 1 { 8 } else { 4 };
         match (e.map, e.pp, e.op) {
             // 1 more or less where the mask says so, which is -1 there.

@@ -14,7 +14,7 @@ fn field(at: usize) -> Mem {
 }
 
 impl Emit<'_> {
-    fn parts(&self, id: Id, count: u8) -> Vec<Option<Id>> {
+    pub(super) fn parts(&self, id: Id, count: u8) -> Vec<Option<Id>> {
         let mut parts = vec![None; count as usize];
         for (at, n) in self.c.graph.iter().enumerate() {
             if let I::Part(k) = n.op
@@ -137,17 +137,7 @@ impl Emit<'_> {
                     disp: k as i32 * bytes as i32,
                     ..from
                 };
-                if bytes == 4 {
-                    self.a.z(op::BCASTD, d, 0, Rm::M(from));
-                } else {
-                    let load: &[u8] = if bytes == 1 {
-                        &[0x0f, 0xb6]
-                    } else {
-                        &[0x0f, 0xb7]
-                    };
-                    self.a.g(false, load, RCX, Rm::M(from));
-                    self.a.z(op::BCASTD_R, d, 0, Rm::R(RCX));
-                }
+                self.broadcast_element(d, bytes, from);
             }
             return;
         }
@@ -190,35 +180,7 @@ impl Emit<'_> {
                     disp: 0,
                 }
             };
-            let plus = |n: i32| Mem { disp: 64 * n, ..at };
-            match (bytes, count) {
-                (4, 1) => self.a.zk(op::MOVDQU32, data[0], 0, Rm::M(at), zero(K_EXEC)),
-                (1, _) => self.a.zk(op::PMOVZXBD, data[0], 0, Rm::M(at), zero(K_EXEC)),
-                (2, _) => self.a.zk(op::PMOVZXWD, data[0], 0, Rm::M(at), zero(K_EXEC)),
-                (_, 2) => {
-                    self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
-                    for (k, mix) in [Mix::Even, Mix::Odd].into_iter().enumerate() {
-                        self.mix(mix, data[k], t, Rm::M(plus(1)));
-                    }
-                }
-                _ => {
-                    // Four elements of four dwords a register: first every other dword of two registers, then again.
-                    let [x, y, z, w] = [data[0], data[1], data[2], data[3]];
-                    self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
-                    self.mix(Mix::Even, x, t, Rm::M(plus(1)));
-                    self.mix(Mix::Odd, y, t, Rm::M(plus(1)));
-                    self.a.z(op::MOVDQU32, t, 0, Rm::M(plus(2)));
-                    self.mix(Mix::Even, z, t, Rm::M(plus(3)));
-                    self.mix(Mix::Odd, w, t, Rm::M(plus(3)));
-                    // x: X and Z of the lower lanes, z: of the upper; y and w: Y and W.
-                    for (a, b) in [(x, z), (y, w)] {
-                        self.mix(Mix::Even, t, a, Rm::R(b));
-                        self.mix(Mix::Odd, u, a, Rm::R(b));
-                        self.a.z(op::MOVDQU32, a, 0, Rm::R(t));
-                        self.a.z(op::MOVDQU32, b, 0, Rm::R(u));
-                    }
-                }
-            }
+            self.load_elements(bytes, &data, at, t, u);
         } else {
             self.a.jmp(from);
         }
@@ -236,6 +198,114 @@ impl Emit<'_> {
             data,
             free: [t, u],
         });
+    }
+
+    /// An element from memory to all lanes. RCX is spent.
+    pub(super) fn broadcast_element(&mut self, d: u8, bytes: u8, from: Mem) {
+        if bytes == 4 {
+            self.a.z(op::BCASTD, d, 0, Rm::M(from));
+            return;
+        }
+        let load: &[u8] = if bytes == 1 {
+            &[0x0f, 0xb6]
+        } else {
+            &[0x0f, 0xb7]
+        };
+        self.a.g(false, load, RCX, Rm::M(from));
+        self.a.z(op::BCASTD_R, d, 0, Rm::R(RCX));
+    }
+
+    /// Elements of 16 lanes that follow each other in memory from `at` on to a register each: one, two or four of 4 bytes
+    /// a lane, or a smaller one. All of it may be read. `t` and `u` are spent, where there is more than one element.
+    pub(super) fn load_elements(&mut self, bytes: u8, data: &[u8], at: Mem, t: u8, u: u8) {
+        let plus = |n: i32| Mem {
+            disp: at.disp + 64 * n,
+            ..at
+        };
+        match (bytes, data.len()) {
+            (4, 1) => self.a.zk(op::MOVDQU32, data[0], 0, Rm::M(at), zero(K_EXEC)),
+            (1, _) => self.a.zk(op::PMOVZXBD, data[0], 0, Rm::M(at), zero(K_EXEC)),
+            (2, _) => self.a.zk(op::PMOVZXWD, data[0], 0, Rm::M(at), zero(K_EXEC)),
+            (_, 2) => {
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
+                for (k, mix) in [Mix::Even, Mix::Odd].into_iter().enumerate() {
+                    self.mix(mix, data[k], t, Rm::M(plus(1)));
+                }
+            }
+            _ => {
+                // Four elements of four dwords a register: first every other dword of two registers, then again.
+                let [x, y, z, w] = [data[0], data[1], data[2], data[3]];
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
+                self.mix(Mix::Even, x, t, Rm::M(plus(1)));
+                self.mix(Mix::Odd, y, t, Rm::M(plus(1)));
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(plus(2)));
+                self.mix(Mix::Even, z, t, Rm::M(plus(3)));
+                self.mix(Mix::Odd, w, t, Rm::M(plus(3)));
+                // x: X and Z of the lower lanes, z: of the upper; y and w: Y and W.
+                for (a, b) in [(x, z), (y, w)] {
+                    self.mix(Mix::Even, t, a, Rm::R(b));
+                    self.mix(Mix::Odd, u, a, Rm::R(b));
+                    self.a.z(op::MOVDQU32, a, 0, Rm::R(t));
+                    self.a.z(op::MOVDQU32, b, 0, Rm::R(u));
+                }
+            }
+        }
+    }
+
+    /// The same the other way. All of it may be written; RCX and RDX are spent, too.
+    pub(super) fn store_elements(&mut self, bytes: u8, data: &[u8], at: Mem, t: u8, u: u8) {
+        let plus = |n: i32| Mem {
+            disp: at.disp + 64 * n,
+            ..at
+        };
+        match (bytes, data.len()) {
+            (4, 1) => self
+                .a
+                .zk(op::MOVDQU32_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+            (1, _) => self
+                .a
+                .zk(op::PMOVDB_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+            (2, _) => self
+                .a
+                .zk(op::PMOVDW_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+            (_, 2) => {
+                let q = E {
+                    w: 1,
+                    ..op::MOVDQU32_ST
+                };
+                self.mix(Mix::ZipLow, t, data[0], Rm::R(data[1]));
+                self.a.zk(q, t, 0, Rm::M(at), keep(K_EXEC));
+                self.mix(Mix::ZipHigh, t, data[0], Rm::R(data[1]));
+                let k = self.ktemp();
+                self.a.kshiftr(k, K_EXEC, 8);
+                self.a.zk(q, t, 0, Rm::M(plus(1)), keep(k));
+            }
+            _ => {
+                // Four bits for each lane's one, 16 for each register.
+                let k = self.ktemp();
+                self.a.k_to_gpr(RCX, K_EXEC);
+                self.a.imm(RDX, 0x1111_1111_1111_1111);
+                self.a.pdep(RCX, RCX, RDX);
+                self.a.mov(true, RDX, Rm::R(RCX));
+                self.a.shift_imm(4, true, RCX, 4);
+                self.a.alu(5, true, RCX, Rm::R(RDX));
+                // X with Z and Y with W in turns, then both of these.
+                let v = self.temp();
+                self.hold(v);
+                let mixes = [Mix::ZipLow, Mix::ZipHigh];
+                for (half, mix) in mixes.into_iter().enumerate() {
+                    self.mix(mix, t, data[0], Rm::R(data[2]));
+                    self.mix(mix, u, data[1], Rm::R(data[3]));
+                    for (quarter, mix) in mixes.into_iter().enumerate() {
+                        self.mix(mix, v, t, Rm::R(u));
+                        self.a.gpr_to_k(k, RCX);
+                        self.a.shift_imm(5, true, RCX, 16);
+                        let part = plus(2 * half as i32 + quarter as i32);
+                        self.a.zk(op::MOVDQU32_ST, v, 0, Rm::M(part), keep(k));
+                    }
+                }
+            }
+        }
     }
 
     pub fn store_slice(&mut self, s: &Store) {
@@ -266,12 +336,6 @@ impl Emit<'_> {
                 self.a.alu_imm(4, false, Rm::R(RCX), stride as i32 - 1);
                 self.a.jcc(Cc::Ne, from);
             }
-            if count == 4 {
-                // Only where all lanes are on.
-                self.a.k_to_gpr(RCX, K_EXEC);
-                self.a.alu_imm(7, false, Rm::R(RCX), 0xffff);
-                self.a.jcc(Cc::Ne, from);
-            }
             let at = if lds {
                 self.lds_range(16 * stride as i32, s.hi, from);
                 Mem {
@@ -288,49 +352,7 @@ impl Emit<'_> {
                     disp: 0,
                 }
             };
-            let plus = |n: i32| Mem { disp: 64 * n, ..at };
-            match (s.bytes, count) {
-                (4, 1) => self
-                    .a
-                    .zk(op::MOVDQU32_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
-                (1, _) => self
-                    .a
-                    .zk(op::PMOVDB_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
-                (2, _) => self
-                    .a
-                    .zk(op::PMOVDW_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
-                (_, 2) => {
-                    let q = E {
-                        w: 1,
-                        ..op::MOVDQU32_ST
-                    };
-                    self.mix(Mix::ZipLow, t, data[0], Rm::R(data[1]));
-                    self.a.zk(q, t, 0, Rm::M(at), keep(K_EXEC));
-                    self.mix(Mix::ZipHigh, t, data[0], Rm::R(data[1]));
-                    let k = self.ktemp();
-                    self.a.kshiftr(k, K_EXEC, 8);
-                    self.a.zk(q, t, 0, Rm::M(plus(1)), keep(k));
-                }
-                _ => {
-                    // X with Z and Y with W in turns, then both of these.
-                    let v = self.temp();
-                    self.hold(v);
-                    let mixes = [Mix::ZipLow, Mix::ZipHigh];
-                    for (half, mix) in mixes.into_iter().enumerate() {
-                        self.mix(mix, t, data[0], Rm::R(data[2]));
-                        self.mix(mix, u, data[1], Rm::R(data[3]));
-                        for (quarter, mix) in mixes.into_iter().enumerate() {
-                            self.mix(mix, v, t, Rm::R(u));
-                            self.a.z(
-                                op::MOVDQU32_ST,
-                                v,
-                                0,
-                                Rm::M(plus(2 * half as i32 + quarter as i32)),
-                            );
-                        }
-                    }
-                }
-            }
+            self.store_elements(s.bytes, &data, at, t, u);
         } else {
             self.a.jmp(from);
         }

@@ -20,6 +20,8 @@ impl Emit<'_> {
                 let k = self.kdefine(vop.id);
                 self.a.kload16(k, m);
             }
+            // It may have been loaded as it is.
+            I::Pair if self.z.holds(vop.id) => {}
             I::Pair => self.combine(vop.id, x, y),
             I::LanesIn(v) => self.lanes_in(vop.id, v, x),
             I::VgprAt => self.vgpr_at(vop.id, x),
@@ -57,6 +59,13 @@ impl Emit<'_> {
                 count,
                 offset,
             } => self.group(vop.id, space, bytes, count, offset, x, y),
+            I::LinearGroup {
+                bytes,
+                count,
+                offset,
+                address,
+                broadcast,
+            } => self.linear_group(vop.id, bytes, count, offset, address, broadcast),
             I::Row(offset) => self.row(vop.id, x, offset),
             I::LdsAtomic(o) => self.lds_atomic(vop.id, o, n.ty.is_signed(), x, y, w),
             I::Part(_) | I::ShrLane => {}
@@ -596,7 +605,7 @@ impl Emit<'_> {
             return r;
         }
         if self.k.spilled.contains_key(&(k, 0))
-            || matches!(self.node(k).op, I::Exec | I::Const(_))
+            || matches!(self.node(k).op, I::Exec | I::Const(_) | I::Quad { .. })
             || !self.node(k).vec
         {
             return self.kreg(k);

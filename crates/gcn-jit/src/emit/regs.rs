@@ -1,6 +1,7 @@
 //! The turns of 16 lanes, and which vector registers and opmasks hold what in them.
 
 use super::*;
+use crate::lower::linear::Q;
 
 /// Ballots that are put together in registers, from R8 on. The rest's are in memory.
 const ACCUMULATORS: usize = 3;
@@ -31,8 +32,8 @@ impl Emit<'_> {
             || c.graph
                 .iter()
                 .any(|n| matches!(n.op, I::Group { .. } | I::Row(_)));
-        let fallible =
-            self.checks || lane_guards || has_group || c.store.is_some() || c.whole.is_some();
+        let store = c.store.is_some() && c.quads.store.is_none();
+        let fallible = self.checks || lane_guards || has_group || store || c.whole.is_some();
         let critical: Vec<usize> = self.critical();
         // Few enough values are kept in registers until nothing can fail.
         let keep = fallible
@@ -105,11 +106,15 @@ impl Emit<'_> {
             let (address, offset, value) = c.rows[row];
             self.store_row(address, offset, value);
         }
-        match (self.whole(), &c.store) {
-            (Some(w), _) => self.stage(&w),
-            (None, Some(store)) => self.store_slice(store),
-            (None, None) => {}
+        match (self.whole(), &c.store, c.quads.store) {
+            (Some(w), ..) => self.stage(&w),
+            (None, Some(store), Some((address, offset))) => {
+                self.linear_store(store, address, offset);
+            }
+            (None, Some(store), None) => self.store_slice(store),
+            (None, None, _) => {}
         }
+        self.keep_stores();
     }
 
     /// In the loop each slice's bits are put in below, so that the ones before move on.
@@ -138,7 +143,8 @@ impl Emit<'_> {
                     I::VgprAt => true,
                     _ => false,
                 };
-                self.precise || c.graph.iter().enumerate().any(read)
+                let quad = c.quads.ops.iter().any(|q| q.op == Q::Vgpr(v));
+                self.precise || quad || c.graph.iter().enumerate().any(read)
             })
             .collect()
     }
@@ -217,7 +223,7 @@ impl Emit<'_> {
     }
 
     /// Where a value waits until nothing can fail: a place for each slice.
-    fn kept_back(&self, slot: u16) -> Mem {
+    pub(super) fn kept_back(&self, slot: u16) -> Mem {
         if self.looped {
             return self.by_slice(vslot_mem(slot));
         }
@@ -244,7 +250,7 @@ impl Emit<'_> {
         if vop.commit.is_none() {
             ids.extend_from_slice(self.leaves(vop.id));
         }
-        if let I::Group { .. } = self.node(vop.id).op {
+        if let I::Group { .. } | I::LinearGroup { .. } = self.node(vop.id).op {
             return;
         }
         for id in ids {
@@ -281,7 +287,7 @@ impl Emit<'_> {
                 // One whose home is in memory costs nothing to drop.
                 let clean = matches!(
                     self.node(id).op,
-                    I::VIn(_) | I::Const(_) | I::SIn(_) | I::Lane
+                    I::VIn(_) | I::Const(_) | I::SIn(_) | I::Lane | I::Quad { .. }
                 ) || !self.node(id).vec;
                 let mut when = self.next_use(id);
                 if clean {
@@ -302,7 +308,10 @@ impl Emit<'_> {
         let part = self.z.regs[r as usize].take().unwrap_or((0, 0));
         self.z.at.remove(&part);
         let n = self.node(part.0);
-        let clean = matches!(n.op, I::VIn(_) | I::Const(_) | I::SIn(_) | I::Lane) || !n.vec;
+        let clean = matches!(
+            n.op,
+            I::VIn(_) | I::Const(_) | I::SIn(_) | I::Lane | I::Quad { .. }
+        ) || !n.vec;
         if !clean && !self.z.spilled.contains_key(&part) && self.next_use_or_now(part.0) {
             let (slot, m) = self.vslot();
             self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(m));
@@ -350,6 +359,7 @@ impl Emit<'_> {
                 let home = self.home(v);
                 self.a.z(op::MOVDQU32, r, 0, Rm::M(home));
             }
+            I::Quad { quad, step } => self.quad_lanes(quad, step, r),
             I::Lane => {
                 let m = self.lane_line();
                 self.a.z(op::MOVDQU32, r, 0, Rm::M(m));
@@ -423,6 +433,7 @@ impl Emit<'_> {
         match n.op {
             I::Const(v) if n.out.bits() <= 64 => Rm::C(v as u32 as u64),
             I::VIn(v) if last => Rm::M(self.home(v)),
+            I::Quad { quad, step: 0 } if !self.looped => self.quad_operand(quad),
             _ if !n.vec => Rm::B(self.smem(id)),
             _ => Rm::R(self.zreg(id, 0)),
         }
@@ -443,7 +454,7 @@ impl Emit<'_> {
             .pinned
             .iter()
             .filter_map(|p| p.reg)
-            .fold(0, |b, r| b | 1u32 << r);
+            .fold(self.quads.kept(), |b, r| b | 1u32 << r);
     }
 
     // ---- opmasks ----
@@ -510,6 +521,7 @@ impl Emit<'_> {
                     let o = if v & 1 != 0 { 0x46 } else { 0x47 };
                     self.a.kop(o, r, r, r);
                 }
+                I::Quad { quad, .. } => self.quad_mask(quad, r),
                 _ if !n.vec => {
                     self.sload(RAX, id);
                     self.a.g(false, &[0xf7], 3, Rm::R(RAX));

@@ -74,6 +74,10 @@ impl Emit<'_> {
                 flags[id as usize] = false;
             }
         }
+        let quads = self.quad_scalars();
+        for &id in &quads {
+            flags[id as usize] = false;
+        }
         for &(_, lane, value) in &c.pokes {
             flags[lane as usize] = false;
             flags[value as usize] = false;
@@ -119,6 +123,9 @@ impl Emit<'_> {
             if !c.graph[g as usize].vec {
                 self.note(g, vectors, &mut needed);
             }
+        }
+        for id in quads {
+            self.note(id, vectors, &mut needed);
         }
         for at in (0..n).rev() {
             let node = &c.graph[at];

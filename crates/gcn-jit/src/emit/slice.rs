@@ -49,6 +49,23 @@ impl Emit<'_> {
         }
     }
 
+    /// The slice's element of memory that has one of so many bytes for each slice. RAX may be spent.
+    pub fn element(&mut self, m: Mem, bytes: i32) -> Mem {
+        if self.looped {
+            self.a.mov(false, RAX, Rm::R(SLICE));
+            let by = (64 / bytes).trailing_zeros() as u8;
+            self.a.shift_imm(5, false, RAX, by);
+            return Mem {
+                index: Some((RAX, 1)),
+                ..m
+            };
+        }
+        Mem {
+            disp: m.disp + bytes * self.slice as i32,
+            ..m
+        }
+    }
+
     /// The slice's 16 bits of EXEC. RAX may be spent.
     pub fn exec_bits(&mut self) -> Mem {
         self.mask_bits(sgpr_home(EXEC as u8))

@@ -22,7 +22,7 @@ impl Emit<'_> {
         if c.whole.is_some() {
             return c.whole.clone();
         }
-        let s = c.store.as_ref()?;
+        let s = c.store.as_ref().filter(|_| c.quads.store.is_none())?;
         if s.space == Space::Lds || s.data.len() < 2 || s.bytes != 4 {
             return None;
         }

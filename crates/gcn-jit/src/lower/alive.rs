@@ -19,14 +19,15 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
         sreads: 0,
         swrites: 0,
         scc: (false, false),
-        exec: ExecChange::None,
+        masks: Vec::new(),
         odd: odd(&insn, program, s),
-        // Where MODE may change, so may what the code behind is.
+        // Where MODE may change, so may what the code behind is. Direct jumps are followed.
         everything: program.untold
-            || changes_mode(&insn) && !matches!(flow, Flow::Branch { links: false, .. }),
+            || changes(&insn, !matches!(flow, Flow::Branch { links: false, .. })),
     };
     // DPP leaves the bits of lanes without a source in masks.
     let mixed = Modifiers::new(&insn).dpp.is_some();
+    let mut written = 0;
     for a in facts.accesses(&insn) {
         let range = a.first..a.first + a.count as u16;
         if a.anywhere {
@@ -46,9 +47,7 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
                 if !a.write {
                     k.sreads |= bits;
                 } else {
-                    if bits & (bit(EXEC) | bit(EXEC + 1)) != 0 {
-                        k.exec = exec_change(&insn, program);
-                    }
+                    written |= bits;
                     if mixed {
                         k.sreads |= bits;
                     } else if !a.partial {
@@ -64,6 +63,7 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
     if k.insn.row.format.is_vector() {
         k.sreads |= bit(EXEC) | bit(EXEC + 1);
     }
+    k.masks = masks(&insn, program, written);
     k
 }
 
@@ -92,44 +92,123 @@ pub(super) fn odd(insn: &Insn, program: &Program, s: &Setting<'_>) -> bool {
     crosses || leaves || parts
 }
 
-/// Whether an instruction only turns lanes off.
-pub(super) fn exec_change(insn: &Insn, program: &Program) -> ExecChange {
-    let is_exec = |slot: u8| {
-        let o = Opnd::new(insn, &insn.row.shape.slots[slot as usize]);
-        o.place == Place::Scalar(EXEC) && o.ty.bits() == 64
-    };
-    fn narrow(p: &Program, node: u16, is_exec: &dyn Fn(u8) -> bool) -> bool {
+/// The pairs that an instruction writes, and what is known of the lanes that are in them then ([`Known::masks`]).
+fn masks(insn: &Insn, program: &Program, written: u128) -> Vec<(u8, Option<u64>)> {
+    fn within(p: &Program, node: u16, of: &dyn Fn(u8) -> Option<u64>) -> Option<u64> {
         let n = &p.nodes[node as usize];
+        let arg = |k: usize| within(p, n.args[k], of);
         match n.op {
-            Op::Get(State::Exec) => true,
-            Op::Src(slot) => is_exec(slot),
-            Op::And => narrow(p, n.args[0], is_exec) || narrow(p, n.args[1], is_exec),
-            _ => false,
+            Op::Get(State::Exec) => Some(0),
+            Op::Get(State::Vcc) => Some(1 << (VCC / 2)),
+            Op::Src(slot) => of(slot),
+            Op::And => match (arg(0), arg(1)) {
+                (Some(a), Some(b)) => Some(if a.count_ones() < b.count_ones() {
+                    a
+                } else {
+                    b
+                }),
+                (a, b) => a.or(b),
+            },
+            Op::Or | Op::Xor => Some(arg(0)? | arg(1)?),
+            _ => None,
         }
     }
-    let vector = insn.row.format.is_vector();
-    for e in &program.effects {
-        let hits = match e.change {
-            Change::Set(State::Exec) => true,
+    let operand = |slot: u8| Opnd::new(insn, &insn.row.shape.slots[slot as usize]);
+    let source = |slot: u8| {
+        let o = operand(slot);
+        match o.place {
+            Place::Scalar(EXEC) if o.ty.bits() == 64 => Some(0),
+            Place::Scalar(code) if o.ty.bits() == 64 && code % 2 == 0 => Some(1 << (code / 2)),
+            Place::Const(0) => Some(0),
+            _ => None,
+        }
+    };
+    let pairs = (0..64u8).filter(|&pair| written >> (2 * pair) & 3 != 0);
+    let mut out: Vec<(u8, Option<u64>)> = pairs.map(|pair| (pair, None)).collect();
+    for (pair, lanes) in &mut out {
+        let code = 2 * *pair as u16;
+        let mut writes = program.effects.iter().filter_map(|e| match e.change {
+            Change::Set(State::Exec) => (code == EXEC).then_some((e, true)),
+            Change::Set(State::Vcc) => (code == VCC).then_some((e, true)),
             Change::Dst(slot) | Change::DstDword(slot, _) => {
-                let o = Opnd::new(insn, &insn.row.shape.slots[slot as usize]);
-                matches!(o.place, Place::Scalar(c) if c + o.ty.dwords() as u16 > EXEC && c <= EXEC + 1)
+                let o = operand(slot);
+                let Place::Scalar(first) = o.place else {
+                    return None;
+                };
+                let whole = first == code
+                    && matches!(e.change, Change::Dst(_))
+                    && matches!(o.ty.bits(), 64);
+                let dwords = o.ty.dwords().max(1) as u16;
+                (first < code + 2 && code < first + dwords).then_some((e, whole))
             }
-            Change::Sgpr | Change::SgprPair => true,
-            _ => false,
-        };
-        if !hits {
+            Change::Sgpr | Change::SgprPair | Change::Setreg => Some((e, false)),
+            _ => None,
+        });
+        let (Some((e, true)), None) = (writes.next(), writes.next()) else {
             continue;
+        };
+        let ty = program.nodes[e.value as usize].out;
+        *lanes = match e.when {
+            Some(_) => None,
+            // A compare's bits are those of lanes that are on.
+            None if insn.row.format.is_vector() && ty == Ty::Bool => Some(0),
+            None if ty.bits() == 64 => within(program, e.value, &source),
+            None => None,
+        };
+    }
+    out
+}
+
+/// The sets that [`Live::Within`] numbers: of pairs by half their codes.
+#[derive(Default)]
+pub(super) struct Sets(Vec<u64>);
+
+impl Sets {
+    fn within(&mut self, pairs: u64) -> Live {
+        if pairs == 0 {
+            return Live::On;
         }
-        // A compare's bits are those of lanes that are on.
-        let fine = vector && program.nodes[e.value as usize].out == Ty::Bool
-            || narrow(program, e.value, &is_exec)
-                && program.nodes[e.value as usize].out.bits() == 64;
-        if !fine || e.when.is_some() {
-            return ExecChange::Any;
+        if let Some(at) = self.0.iter().position(|&p| p == pairs) {
+            return Live::Within(at as u8);
+        }
+        if self.0.len() > u8::MAX as usize {
+            return Live::All;
+        }
+        self.0.push(pairs);
+        Live::Within(self.0.len() as u8 - 1)
+    }
+
+    pub(super) fn join(&mut self, a: Live, b: Live) -> Live {
+        match (a, b) {
+            (Live::Within(a), Live::Within(b)) => {
+                let pairs = self.0[a as usize] | self.0[b as usize];
+                self.within(pairs)
+            }
+            _ => a.max(b),
         }
     }
-    ExecChange::Narrows
+
+    /// From which lanes matter after an instruction to which do before it.
+    fn before(&mut self, k: &Known, live: Live) -> Live {
+        let mut pairs = match live {
+            Live::On => 0,
+            Live::Within(n) => self.0[n as usize],
+            Live::No | Live::All => return live,
+        };
+        // EXEC itself is the last pair.
+        let mut lanes = 0;
+        pairs |= 1 << (EXEC / 2);
+        while pairs != 0 {
+            let pair = pairs.trailing_zeros() as u8;
+            pairs &= pairs - 1;
+            lanes |= match k.masks.iter().find(|m| m.0 == pair) {
+                Some((_, Some(of))) => *of,
+                Some((_, None)) => return Live::All,
+                None => 1 << pair,
+            };
+        }
+        self.within(lanes & !(1 << (EXEC / 2)))
+    }
 }
 
 /// What is alive before each instruction.
@@ -138,6 +217,7 @@ pub(super) fn liveness(known: &BTreeMap<u64, Known>, s: &Setting<'_>) -> Map<u64
     let mut before: Map<u64, Alive> =
         Map::with_capacity_and_hasher(known.len(), Default::default());
     let pcs: Vec<u64> = known.keys().rev().copied().collect();
+    let mut sets = Sets::default();
     loop {
         let mut changed = false;
         for &pc in &pcs {
@@ -157,7 +237,7 @@ pub(super) fn liveness(known: &BTreeMap<u64, Known>, s: &Setting<'_>) -> Map<u64
                 Flow::Branch { .. } => {
                     let mut a = at(k.flow.target(pc, &k.insn).unwrap_or(next)).clone();
                     if k.flow.falls_through() {
-                        a.join(at(next));
+                        a.join(at(next), &mut sets);
                     }
                     a
                 }
@@ -167,7 +247,7 @@ pub(super) fn liveness(known: &BTreeMap<u64, Known>, s: &Setting<'_>) -> Map<u64
             if k.everything {
                 a = Alive::everything();
             } else {
-                back(k, &mut a);
+                back(k, &mut a, &mut sets);
             }
             if before.get(&pc) != Some(&a) {
                 before.insert(pc, a);
@@ -181,12 +261,15 @@ pub(super) fn liveness(known: &BTreeMap<u64, Known>, s: &Setting<'_>) -> Map<u64
 }
 
 /// From what is alive after an instruction to what is alive before it.
-pub(super) fn back(k: &Known, a: &mut Alive) {
-    if k.exec == ExecChange::Any {
+fn back(k: &Known, a: &mut Alive, sets: &mut Sets) {
+    if !k.masks.is_empty() {
+        // Most are alike.
+        let mut last = (Live::No, Live::No);
         for v in &mut a.v {
-            if *v == Live::On {
-                *v = Live::All;
+            if *v != last.0 {
+                last = (*v, sets.before(k, *v));
             }
+            *v = last.1;
         }
     }
     if !k.odd {

@@ -13,7 +13,7 @@ impl Builder<'_> {
         if out.whole.is_some() || out.store.is_some() || !out.rows.is_empty() {
             return Err(Not::Ever);
         }
-        if self.store.is_some() || !self.rows.is_empty() {
+        if self.store.is_some() || !self.stores.is_empty() || !self.rows.is_empty() {
             return Err(Not::Here);
         }
         act.encode().ok_or(Not::Ever)?;

@@ -1,0 +1,795 @@
+//! What is linear in the lane: the bases of the four slices at once, before the slices; then what is made of them.
+
+use super::*;
+use crate::ctx::{BASES, QUADS, RANGES};
+use crate::lower::Store;
+use crate::lower::linear::{Address, Guard, Q, Quad, QuadOp};
+
+/// Registers that quads are given; those above serve as work space.
+const MOST: u8 = 26;
+const T: u8 = 28;
+const U: u8 = 29;
+const ON: u8 = 31;
+/// Slices in which a guard does not hold.
+const K_FAIL: u8 = 5;
+
+/// What goes on behind the chunk where a look at quads finds something.
+#[derive(Default)]
+pub(crate) struct Quads {
+    /// Which quads are in registers and in memory, and where they are needed last.
+    reg: Vec<Option<u8>>,
+    saved: Vec<bool>,
+    last: Vec<usize>,
+    holds: [Option<Quad>; MOST as usize],
+    outs: Vec<Out>,
+    /// What waiting stores are to write.
+    kept: Vec<Kept>,
+    /// The chunk is left for code that knows nothing of quads.
+    leave: Option<Label>,
+}
+
+#[derive(Clone, Copy)]
+struct Out {
+    from: Label,
+    back: Label,
+    /// The slices in question; or the address whose range is to be found.
+    mask: u8,
+    range: Option<u16>,
+}
+
+/// A part of the data of a waiting store: of which one and which slice, in a register or in memory.
+#[derive(Clone, Copy)]
+struct Kept {
+    store: usize,
+    slice: u8,
+    reg: Option<u8>,
+    slot: u16,
+}
+
+impl Quads {
+    /// The registers that waiting stores' data are in.
+    pub(super) fn kept(&self) -> u32 {
+        let regs = self.kept.iter().filter_map(|k| k.reg);
+        regs.fold(0, |b, r| b | 1 << r)
+    }
+}
+
+/// The registers of a slice that waiting stores' data may take.
+const KEPT: usize = 2;
+
+/// The elements of an access, in order from an address that one register and a constant have.
+fn place(offset: i32) -> Mem {
+    mem(RAX, offset)
+}
+
+impl Emit<'_> {
+    fn quad_slot(&self, q: Quad) -> Mem {
+        ctx!(quads, 16 * (q as usize).min(QUADS - 1))
+    }
+
+    fn base_slot(&self, address: u16) -> Mem {
+        ctx!(bases, 32 * (address as usize).min(BASES - 1))
+    }
+
+    /// The scalars that quads need.
+    pub(super) fn quad_scalars(&self) -> Vec<Id> {
+        let quads = &self.c.quads;
+        let of = |q: &QuadOp| match q.op {
+            Q::Scalar(id) => Some(id),
+            _ => None,
+        };
+        let limits = quads.addresses.iter().filter_map(|a| a.limit);
+        quads.ops.iter().filter_map(of).chain(limits).collect()
+    }
+
+    /// Computes all quads, and looks at the guards and the addresses.
+    pub(super) fn quads(&mut self) {
+        let c = self.c;
+        let quads = &c.quads;
+        if quads.ops.len() > QUADS || quads.addresses.len() > BASES {
+            self.failed = true;
+            return;
+        }
+        let n = quads.ops.len();
+        let mut last = vec![0; n];
+        for (at, q) in quads.ops.iter().enumerate() {
+            for &i in q.inputs() {
+                last[i as usize] = at;
+            }
+        }
+        for g in &quads.guards {
+            let (a, b) = match *g {
+                Guard::Top { of, .. } | Guard::Within { of, .. } => (of, of),
+                Guard::Less { of, .. } => (of[0], of[1]),
+                Guard::Bits { of, mask, .. } => (of, mask),
+            };
+            (last[a as usize], last[b as usize]) = (n, n);
+        }
+        for a in &quads.addresses {
+            last[a.lo as usize] = n;
+            if a.limit.is_none() {
+                last[a.hi as usize] = n;
+            }
+        }
+        self.quads = Quads {
+            reg: vec![None; n],
+            saved: vec![false; n],
+            last,
+            ..Quads::default()
+        };
+        for at in 0..n {
+            let q = quads.ops[at];
+            let leaf = matches!(q.op, Q::Vgpr(_) | Q::Lane | Q::Scalar(_) | Q::Const(_));
+            if !leaf {
+                self.quad_op(at);
+            }
+            let direct = matches!(q.op, Q::Scalar(_) | Q::Const(_));
+            if q.stored && !direct {
+                let r = self.quad_reg(at as Quad, at);
+                self.save(at as Quad, r);
+            }
+            for r in 0..MOST as usize {
+                if let Some(held) = self.quads.holds[r]
+                    && self.quads.last[held as usize] <= at
+                {
+                    self.quads.holds[r] = None;
+                    self.quads.reg[held as usize] = None;
+                }
+            }
+        }
+        self.guards(n);
+        for (i, &a) in quads.addresses.iter().enumerate() {
+            self.base(i as u16, a, n);
+        }
+    }
+
+    fn save(&mut self, q: Quad, r: u8) {
+        if !self.quads.saved[q as usize] {
+            let slot = self.quad_slot(q);
+            self.a
+                .evex(op::MOVDQU32_ST, 0, r, 0, Rm::M(slot), ALL, None);
+            self.quads.saved[q as usize] = true;
+        }
+    }
+
+    /// A register for a new quad. `keep`: quads that stay where they are.
+    fn quad_define(&mut self, q: Quad, keep: &[Quad]) -> u8 {
+        let free = (0..MOST).find(|&r| self.quads.holds[r as usize].is_none());
+        let r = free.unwrap_or_else(|| {
+            let held = |r: u8| self.quads.holds[r as usize].unwrap_or(0);
+            let r = (0..MOST)
+                .filter(|&r| !keep.contains(&held(r)))
+                .max_by_key(|&r| self.quads.last[held(r) as usize])
+                .unwrap_or(0);
+            let old = held(r);
+            let again = matches!(
+                self.c.quads.ops[old as usize].op,
+                Q::Scalar(_) | Q::Const(_)
+            );
+            if !again {
+                self.save(old, r);
+            }
+            self.quads.reg[old as usize] = None;
+            r
+        });
+        self.quads.holds[r as usize] = Some(q);
+        self.quads.reg[q as usize] = Some(r);
+        r
+    }
+
+    /// A quad in a register; what has operands was computed before.
+    fn quad_reg(&mut self, q: Quad, keep: usize) -> u8 {
+        if let Some(r) = self.quads.reg[q as usize] {
+            return r;
+        }
+        let ops = &self.c.quads.ops;
+        let mut stay = ops.get(keep).map_or(Vec::new(), |o| o.inputs().to_vec());
+        stay.push(keep as Quad);
+        let r = self.quad_define(q, &stay);
+        if self.quads.saved[q as usize] {
+            let slot = self.quad_slot(q);
+            self.x(op::MOVDQU32, r, 0, Rm::M(slot));
+            return r;
+        }
+        match self.c.quads.ops[q as usize].op {
+            Q::Vgpr(v) => {
+                let home = |slice: i32| mem(VGPRS, (v as i32 - VGPR_BIAS) * 256 + 64 * slice);
+                self.x(op::MOVD_LD, r, 0, Rm::M(home(0)));
+                for slice in 1..4 {
+                    let from = Rm::M(home(slice));
+                    self.a
+                        .evex(op::PINSRD, 0, r, r, from, ALL, Some(slice as u8));
+                }
+            }
+            Q::Lane => self.x(op::MOVDQU32, r, 0, Rm::M(ctx!(firsts))),
+            Q::Const(v) => self.x(op::BCASTD, r, 0, Rm::C(v as u64)),
+            Q::Scalar(id) => {
+                let from = self.smem(id);
+                self.x(op::BCASTD, r, 0, Rm::M(from));
+            }
+            _ => self.failed = true,
+        }
+        r
+    }
+
+    /// A quad as the second operand.
+    fn quad_rm(&mut self, q: Quad, keep: usize) -> Rm {
+        if let Some(r) = self.quads.reg[q as usize] {
+            return Rm::R(r);
+        }
+        match self.c.quads.ops[q as usize].op {
+            Q::Const(v) => Rm::C(v as u64),
+            Q::Scalar(id) => Rm::B(self.smem(id)),
+            _ => Rm::R(self.quad_reg(q, keep)),
+        }
+    }
+
+    /// An instruction on 128 bits.
+    fn x(&mut self, e: E, d: u8, a: u8, rm: Rm) {
+        self.a.evex(e, 0, d, a, rm, ALL, None);
+    }
+
+    /// An instruction on 256 bits.
+    fn y(&mut self, e: E, d: u8, a: u8, rm: Rm) {
+        self.a.evex(e, 1, d, a, rm, ALL, None);
+    }
+
+    fn quad_op(&mut self, at: usize) {
+        let q = self.c.quads.ops[at];
+        let [x, y, w] = q.args;
+        let p = self.quad_reg(x, at);
+        let konst = |e: &Self, q: Quad| match e.c.quads.ops[q as usize].op {
+            Q::Const(v) => Some(v),
+            _ => None,
+        };
+        let two = |e: &mut Self, i: E| {
+            let r = e.quad_rm(y, at);
+            let d = e.quad_define(at as Quad, &[x, y]);
+            e.x(i, d, p, r);
+        };
+        let (o, ty) = match q.op {
+            Q::Shld(by) | Q::Shrd(by) => {
+                let left = matches!(q.op, Q::Shld(_));
+                let r = self.quad_rm(y, at);
+                let d = self.quad_define(at as Quad, &[x, y]);
+                let e = if left { op::SHLDD } else { op::SHRDD };
+                self.a.evex(e, 0, d, p, r, ALL, Some(by));
+                return;
+            }
+            Q::Alu(o, ty) => (o, ty),
+            _ => return,
+        };
+        let signed = ty.is_signed();
+        match o {
+            Op::Add => two(self, op::ADDD),
+            Op::Sub => two(self, op::SUBD),
+            Op::Mul => two(self, op::MULLD),
+            Op::And => two(self, op::ANDD),
+            Op::Or => two(self, op::ORD),
+            Op::Xor => two(self, op::XORD),
+            Op::Min if signed => two(self, op::MINSD),
+            Op::Min => two(self, op::MINUD),
+            Op::Max if signed => two(self, op::MAXSD),
+            Op::Max => two(self, op::MAXUD),
+            Op::Shl | Op::Shr => {
+                let (ext, by) = match (o, signed) {
+                    (Op::Shl, _) => (6, op::SLLVD),
+                    (_, true) => (4, op::SRAVD),
+                    _ => (2, op::SRLVD),
+                };
+                match konst(self, y) {
+                    Some(v) => {
+                        let d = self.quad_define(at as Quad, &[x]);
+                        let most = if ext == 4 { 31 } else { 32 };
+                        let v = Some(v.min(most) as u8);
+                        self.a.evex(op::SHIFTD_I, 0, ext, d, Rm::R(p), ALL, v);
+                    }
+                    None => two(self, by),
+                }
+            }
+            Op::Not => {
+                let d = self.quad_define(at as Quad, &[x]);
+                self.x(op::XORD, d, p, Rm::C(u32::MAX as u64));
+            }
+            Op::Zext => {
+                let d = self.quad_define(at as Quad, &[x]);
+                self.a.evex(op::SHIFTD_I, 0, 2, d, Rm::R(p), ALL, Some(31));
+            }
+            Op::Select => {
+                let r = self.quad_reg(y, at);
+                let s = self.quad_rm(w, at);
+                let d = self.quad_define(at as Quad, &[x, y, w]);
+                self.x(op::MOVDQU32, T, 0, Rm::R(p));
+                self.a.evex(op::TERND, 0, T, r, s, ALL, Some(0xca));
+                self.x(op::MOVDQU32, d, 0, Rm::R(T));
+            }
+            Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
+                let predicate = match o {
+                    Op::Eq => 0,
+                    Op::Lt => 1,
+                    Op::Le => 2,
+                    Op::Ne => 4,
+                    Op::Ge => 5,
+                    _ => 6,
+                };
+                let r = self.quad_rm(y, at);
+                let d = self.quad_define(at as Quad, &[x, y]);
+                let e = if signed { op::CMPD } else { op::CMPUD };
+                self.a.evex(e, 0, 1, p, r, ALL, Some(predicate));
+                self.x(op::MOVM2D, d, 0, Rm::R(1));
+            }
+            _ => self.failed = true,
+        }
+    }
+
+    fn guards(&mut self, end: usize) {
+        let c = self.c;
+        let mut any = false;
+        // The mask of slices that fail, which the last comparison left in opmask 1.
+        let mut note = |e: &mut Self| {
+            let first = if any { K_FAIL } else { 1 };
+            e.a.kop(0x45, K_FAIL, first, 1);
+            any = true;
+        };
+        let cmp = |e: &mut Self, a: u8, b: Rm, predicate: u8, k: u8| {
+            e.a.evex(op::CMPUD, 0, k, a, b, ALL, Some(predicate));
+        };
+        for &g in &c.quads.guards {
+            match g {
+                Guard::Top { of, step, bits } => {
+                    let r = self.quad_reg(of, end);
+                    self.x(op::ADDD, T, r, Rm::C(step as u32 as u64));
+                    self.x(op::XORD, T, T, Rm::R(r));
+                    let mask = !(u32::MAX >> bits) as u64;
+                    self.x(op::TESTMD, 1, T, Rm::C(mask));
+                    note(self);
+                }
+                Guard::Within { of, step } => {
+                    let r = self.quad_reg(of, end);
+                    self.x(op::ADDD, T, r, Rm::C(step as u32 as u64));
+                    cmp(self, T, Rm::R(r), if step > 0 { 1 } else { 6 }, 1);
+                    note(self);
+                }
+                Guard::Less { of, step } => {
+                    let mut ends = [T, U];
+                    let mut firsts = [0; 2];
+                    for k in 0..2 {
+                        let r = self.quad_reg(of[k], end);
+                        // It must not be moved while the other is fetched.
+                        let hold = [30, 27][k];
+                        self.x(op::MOVDQU32, hold, 0, Rm::R(r));
+                        firsts[k] = hold;
+                        if step[k] == 0 {
+                            ends[k] = hold;
+                            continue;
+                        }
+                        self.x(op::ADDD, ends[k], hold, Rm::C(step[k] as u32 as u64));
+                        let predicate = if step[k] > 0 { 1 } else { 6 };
+                        cmp(self, ends[k], Rm::R(hold), predicate, 1);
+                        note(self);
+                    }
+                    cmp(self, firsts[0], Rm::R(firsts[1]), 1, 1);
+                    cmp(self, ends[0], Rm::R(ends[1]), 1, 2);
+                    self.a.kop(0x47, 1, 1, 2);
+                    note(self);
+                }
+                Guard::Bits {
+                    of,
+                    step,
+                    mask,
+                    ones,
+                } => {
+                    let r = self.quad_reg(of, end);
+                    self.x(op::ADDD, T, r, Rm::C(step as u32 as u64));
+                    self.x(op::XORD, T, T, Rm::R(r));
+                    // All bits up to the highest in which two lanes differ.
+                    self.x(op::LZCNTD, T, 0, Rm::R(T));
+                    self.a.evex(op::TERND, 0, U, U, Rm::R(U), ALL, Some(0xff));
+                    self.x(op::SRLVD, T, U, Rm::R(T));
+                    let m = self.quad_reg(mask, end);
+                    if ones {
+                        self.x(op::ANDND, T, m, Rm::R(T));
+                        self.x(op::TESTMD, 1, T, Rm::R(T));
+                    } else {
+                        self.x(op::TESTMD, 1, T, Rm::R(m));
+                    }
+                    note(self);
+                }
+            }
+        }
+        if any {
+            self.a.kortest(K_FAIL, K_FAIL);
+            self.otherwise(K_FAIL, None);
+        }
+    }
+
+    /// Goes on behind the chunk where the last comparison was not of zeros.
+    fn otherwise(&mut self, mask: u8, range: Option<u16>) {
+        let (from, back) = (self.a.label(), self.a.label());
+        self.a.jcc(Cc::Ne, from);
+        self.a.bind(back);
+        self.quads.outs.push(Out {
+            from,
+            back,
+            mask,
+            range,
+        });
+    }
+
+    fn leave_quads(&mut self) -> Label {
+        match self.quads.leave {
+            Some(l) => l,
+            None => {
+                let l = self.a.label();
+                self.quads.leave = Some(l);
+                l
+            }
+        }
+    }
+
+    /// Which of the remembered ranges an access has.
+    fn range_slot(&self, address: u16) -> usize {
+        let n = self
+            .number
+            .wrapping_mul(31)
+            .wrapping_add(address as u64 * 7);
+        let at = (self.c.start >> 2)
+            .wrapping_mul(0x9e37_79b9)
+            .wrapping_add(n);
+        at as usize % RANGES
+    }
+
+    /// The host's addresses of the slices' first lanes, which may be accessed.
+    fn base(&mut self, i: u16, a: Address, end: usize) {
+        let lo = self.quad_reg(a.lo, end);
+        let slot = self.base_slot(i);
+        if let Some(limit) = a.limit {
+            self.a.mov(true, RAX, Rm::M(ctx!(lds_bytes)));
+            if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
+                self.sload(RDX, limit);
+                self.a.alu(7, true, RDX, Rm::R(RAX));
+                self.a.cmov(Cc::B, true, RAX, Rm::R(RDX));
+            }
+            self.a.alu_imm(5, true, Rm::R(RAX), a.to);
+            let leave = self.leave_quads();
+            self.a.jcc(Cc::S, leave);
+            self.x(op::BCASTD_R, T, 0, Rm::R(RAX));
+            self.a.evex(op::CMPUD, 0, 1, lo, Rm::R(T), ALL, Some(6));
+            self.y(op::PMOVZXDQ, U, 0, Rm::R(lo));
+            self.y(op::ADDQ, U, U, Rm::B(ctx!(lds)));
+            self.y(op::MOVDQU32_ST, U, 0, Rm::M(slot));
+            self.a.kortest(1, 1);
+            self.otherwise(1, None);
+            return;
+        }
+        self.y(op::PMOVZXDQ, T, 0, Rm::R(lo));
+        if self.c.quads.ops[a.hi as usize].op != Q::Const(0) {
+            let hi = self.quad_reg(a.hi, end);
+            self.y(op::PMOVZXDQ, U, 0, Rm::R(hi));
+            self.a.evex(op::SHIFTQ_I, 1, 6, U, Rm::R(U), ALL, Some(32));
+            self.y(op::ORQ, T, T, Rm::R(U));
+        }
+        let range = self.range_slot(i);
+        self.y(op::ADDQ, U, T, Rm::B(ctx!(bias)));
+        self.y(op::MOVDQU32_ST, U, 0, Rm::M(slot));
+        self.y(op::SUBQ, T, T, Rm::B(ctx!(ranges, 16 * range)));
+        let bytes = Rm::B(ctx!(ranges, 16 * range + 8));
+        self.a.evex(op::CMPUQ, 1, 1, T, bytes, ALL, Some(5));
+        self.a.kortest(1, 1);
+        self.otherwise(1, Some(i));
+    }
+
+    /// The code behind the chunk.
+    pub(super) fn quad_outs(&mut self) {
+        let c = self.c;
+        for out in std::mem::take(&mut self.quads.outs) {
+            self.a.bind(out.from);
+            let leave = self.leave_quads();
+            match out.range {
+                None => {
+                    // Slices without lanes do not matter.
+                    let exec = sgpr_home(EXEC as u8);
+                    self.x(op::PMOVZXWD, ON, 0, Rm::M(exec));
+                    self.x(op::TESTMD, 2, ON, Rm::R(ON));
+                    self.a.kop(0x41, 2, 2, out.mask);
+                    self.a.kortest(2, 2);
+                    self.a.jcc(Cc::Ne, leave);
+                }
+                Some(i) => {
+                    let a = c.quads.addresses[i as usize];
+                    let asked = a.from as u32 as u64 | (a.to as u32 as u64) << 32;
+                    self.a.imm(RAX, asked);
+                    self.a.store(true, ctx!(asked), RAX);
+                    let what = i as u64 | (a.need as u64) << 8 | (self.range_slot(i) as u64) << 16;
+                    self.a.imm(RSI, what);
+                    let call = self.range_call;
+                    self.a.call_label(call);
+                    self.a.test(false, RAX, RAX);
+                    self.a.jcc(Cc::Ne, leave);
+                }
+            }
+            self.a.jmp(out.back);
+        }
+        if let Some(leave) = self.quads.leave {
+            self.a.bind(leave);
+            self.a.alu_imm(0, true, Rm::R(FUEL), c.insns as i32);
+            if c.fp.is_some_and(|f| f != self.default) {
+                self.a.ldmxcsr(mxcsr_of(self.default));
+            }
+            self.leave(EXIT_LINEAR);
+        }
+    }
+
+    /// The base of the current 16 lanes in memory.
+    fn quad_element(&mut self, q: Quad) -> Mem {
+        match self.c.quads.ops[q as usize].op {
+            Q::Scalar(id) => self.smem(id),
+            _ => {
+                let slot = self.quad_slot(q);
+                self.element(slot, 4)
+            }
+        }
+    }
+
+    /// A linear value of the current 16 lanes to a register.
+    pub(super) fn quad_lanes(&mut self, quad: Quad, step: i32, d: u8) {
+        if let Q::Const(v) = self.c.quads.ops[quad as usize].op {
+            self.bcast_const(d, v as u64, false);
+        } else {
+            let from = self.quad_element(quad);
+            self.a.z(op::BCASTD, d, 0, Rm::M(from));
+        }
+        self.add_steps(d, step);
+    }
+
+    /// Adds to each lane its distance from the first one's value.
+    fn add_steps(&mut self, d: u8, step: i32) {
+        match step {
+            0 => {}
+            1 | 2 | 4 | 8 | 16 | 32 | 64 | 128 => {
+                let log = step.trailing_zeros() as usize;
+                self.a.z(op::ADDD, d, d, Rm::M(ctx!(strides, 64 * log)));
+            }
+            _ => {
+                let t = if d == 0 { 1 } else { 0 };
+                // A register's place beside the stack's, for there may be none free.
+                self.a.z(op::MOVDQU32_ST, t, 0, Rm::M(ctx!(data)));
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(ctx!(strides)));
+                self.a.z(op::MULLD, t, t, Rm::C(step as u32 as u64));
+                self.a.z(op::ADDD, d, d, Rm::R(t));
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(ctx!(data)));
+            }
+        }
+    }
+
+    /// A base as an operand for all of the current 16 lanes.
+    pub(super) fn quad_operand(&mut self, quad: Quad) -> Rm {
+        match self.c.quads.ops[quad as usize].op {
+            Q::Const(v) => Rm::C(v as u64),
+            _ => Rm::B(self.quad_element(quad)),
+        }
+    }
+
+    /// A truth value of the current 16 lanes to an opmask.
+    pub(super) fn quad_mask(&mut self, quad: Quad, k: u8) {
+        let from = self.quad_element(quad);
+        self.a.kload16(k, from);
+    }
+
+    /// VGPRs take linear values, in all lanes.
+    pub(super) fn quad_writes(&mut self) {
+        let c = self.c;
+        let looped = std::mem::take(&mut self.looped);
+        for &(v, quad, step) in &c.quads.writes {
+            let same = matches!(c.quads.ops[quad as usize].op, Q::Const(_) | Q::Scalar(_));
+            for slice in 0..4 {
+                self.slice = slice;
+                if slice == 0 || !same {
+                    self.quad_lanes(quad, step, 0);
+                }
+                let home = self.home(v);
+                self.a.z(op::MOVDQU32_ST, 0, 0, Rm::M(home));
+            }
+        }
+        self.looped = looped;
+    }
+
+    /// RAX: the host's address of the current slice's part of an access.
+    fn base_of(&mut self, address: u16) {
+        let slot = self.base_slot(address);
+        let from = self.element(slot, 8);
+        self.a.mov(true, RAX, Rm::M(from));
+    }
+
+    pub(super) fn linear_group(
+        &mut self,
+        id: Id,
+        bytes: u8,
+        count: u8,
+        offset: i32,
+        address: u16,
+        broadcast: bool,
+    ) {
+        let parts = self.parts(id, count);
+        if parts.iter().all(Option::is_none) {
+            return;
+        }
+        if broadcast {
+            self.base_of(address);
+            for (k, part) in parts.iter().enumerate() {
+                let Some(part) = *part else { continue };
+                let d = self.define(part, 0);
+                self.hold(d);
+                self.broadcast_element(d, bytes, place(offset + k as i32 * bytes as i32));
+            }
+            return;
+        }
+        if (bytes, count) == (4, 2) && self.load_whole(&parts, offset, address) {
+            return;
+        }
+        let (t, u) = match count {
+            1 => (0, 0),
+            _ => {
+                let t = self.temp();
+                self.hold(t);
+                let u = self.temp();
+                self.hold(u);
+                (t, u)
+            }
+        };
+        let data: Vec<u8> = parts
+            .iter()
+            .map(|part| {
+                let r = match part {
+                    Some(part) => self.define(*part, 0),
+                    None => self.temp(),
+                };
+                self.hold(r);
+                r
+            })
+            .collect();
+        self.base_of(address);
+        self.load_elements(bytes, &data, place(offset), t, u);
+    }
+
+    /// Loads of two dwords a lane that are one 64-bit value to all who need them: they lie as this does.
+    fn load_whole(&mut self, parts: &[Option<Id>], offset: i32, address: u16) -> bool {
+        let [Some(lo), Some(hi)] = *parts else {
+            return false;
+        };
+        let graph = &self.c.graph;
+        let whole = |n: &Node| n.op == I::Pair && n.args[..2] == [lo, hi];
+        let Some(pair) = graph.iter().position(whole) else {
+            return false;
+        };
+        let at = |&pos: &u32| self.ops.get(pos as usize).map(|o| o.id);
+        let mut uses = self.uses[lo as usize].iter().chain(&self.uses[hi as usize]);
+        if !uses.all(|pos| at(pos) == Some(pair as Id)) || self.uses[pair].is_empty() {
+            return false;
+        }
+        let regs = [0, 1].map(|part| {
+            let d = self.define(pair as Id, part);
+            self.hold(d);
+            d
+        });
+        self.base_of(address);
+        for (k, d) in regs.into_iter().enumerate() {
+            let from = Rm::M(place(offset + 64 * k as i32));
+            self.a.z(op::MOVDQU32, d, 0, from);
+        }
+        true
+    }
+
+    /// The registers of what a store writes.
+    fn store_data(&mut self, s: &Store) -> Vec<u8> {
+        let mut data = Vec::new();
+        for &d in &s.data {
+            for part in 0..1 + (s.bytes == 8) as u8 {
+                let r = self.zreg(d, part);
+                self.hold(r);
+                data.push(r);
+            }
+        }
+        data
+    }
+
+    /// What waiting stores will write of the current slice is put by.
+    pub(super) fn keep_stores(&mut self) {
+        let c = self.c;
+        if c.stores.is_empty() {
+            return;
+        }
+        self.let_go();
+        let parts = |s: &Store| s.data.len() * if s.bytes == 8 { 2 } else { 1 };
+        let few = c.stores.iter().map(parts).sum::<usize>() <= KEPT && !self.looped;
+        for (store, s) in c.stores.iter().enumerate() {
+            for r in self.store_data(s) {
+                let mut kept = Kept {
+                    store,
+                    slice: self.slice,
+                    reg: Some(r),
+                    slot: 0,
+                };
+                if !few {
+                    kept.reg = None;
+                    kept.slot = self.next_slot;
+                    self.next_slot += if self.looped { 4 } else { 1 };
+                    let to = self.kept_back(kept.slot);
+                    self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(to));
+                }
+                self.quads.kept.push(kept);
+            }
+            self.let_go();
+        }
+    }
+
+    /// The waiting stores, one after the other. Nothing fails from the first on.
+    pub(super) fn waiting_stores(&mut self) {
+        let c = self.c;
+        let all = std::mem::take(&mut self.quads.kept);
+        for (n, s) in c.stores.iter().enumerate() {
+            let (address, offset) = c.quads.stores[n];
+            let turn = |e: &mut Self, exec: Mem| {
+                e.a.kload16(K_EXEC, exec);
+                e.z = Bank::default();
+                e.k = Bank::default();
+                e.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
+                e.quads.kept = all.clone();
+                e.let_go();
+                let mut data = Vec::new();
+                let slice = e.slice;
+                for k in all.iter().filter(|k| k.store == n && k.slice == slice) {
+                    let r = k.reg.unwrap_or_else(|| {
+                        let r = e.temp();
+                        let from = e.kept_back(k.slot);
+                        e.a.z(op::MOVDQU32, r, 0, Rm::M(from));
+                        r
+                    });
+                    e.hold(r);
+                    data.push(r);
+                }
+                e.store_parts(s.bytes, &data, address, offset);
+            };
+            self.turns(turn, |_| ());
+        }
+        self.quads.kept.clear();
+        self.let_go();
+    }
+
+    /// Stores registers at a linear address.
+    fn store_parts(&mut self, bytes: u8, data: &[u8], address: u16, offset: i32) {
+        if bytes == 8 {
+            self.base_of(address);
+            let q = E {
+                w: 1,
+                ..op::MOVDQU32_ST
+            };
+            let k = self.ktemp();
+            self.a.kshiftr(k, K_EXEC, 8);
+            for (part, &r) in data.iter().enumerate() {
+                let on = if part == 0 { K_EXEC } else { k };
+                let to = Rm::M(place(offset + 64 * part as i32));
+                self.a.zk(q, r, 0, to, keep(on));
+            }
+            return;
+        }
+        let (t, u) = if data.len() > 1 {
+            let t = self.temp();
+            self.hold(t);
+            let u = self.temp();
+            self.hold(u);
+            (t, u)
+        } else {
+            (0, 0)
+        };
+        self.base_of(address);
+        self.store_elements(bytes, data, place(offset), t, u);
+    }
+
+    pub(super) fn linear_store(&mut self, s: &Store, address: u16, offset: i32) {
+        self.let_go();
+        let data = self.store_data(s);
+        self.store_parts(s.bytes, &data, address, offset);
+        self.let_go();
+    }
+}

@@ -1,0 +1,916 @@
+//! Values that are linear in the lane: within each 16 lanes a base and a constant step from lane to lane.
+//!
+//! The bases of the four slices of 16 lanes are a *quad*: four numbers of 32 bits that are computed at once, before the
+//! slices. Index and address arithmetic mostly is of this kind, and a memory access whose address is a quad needs no look
+//! at lanes. What makes a value linear under a condition only (a sum's carry that all 16 lanes share, say) is a [`Guard`]
+//! of the chunk; where one does not hold of lanes that are on, the chunk is left to code that knows nothing of this.
+//!
+//! Facts go from chunk to chunk: VGPRs whose 64 lanes in memory, whatever EXEC is, are linear with a step. A chunk keeps
+//! the promise for what it writes where lanes that are off do not matter: then it writes all 64.
+
+use super::*;
+use gcn_emu::engine::Pattern;
+
+/// The number of a quad in its chunk.
+pub type Quad = u16;
+
+/// What computes a quad. Truth values are all ones or zeros.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Q {
+    /// Lanes 0, 16, 32 and 48 of a VGPR as it is at the chunk's start.
+    Vgpr(u16),
+    /// 0, 16, 32, 48.
+    Lane,
+    /// A scalar of the chunk's graph, four times.
+    Scalar(Id),
+    Const(u32),
+    Alu(Op, Ty),
+    Shld(u8),
+    Shrd(u8),
+}
+
+/// A quad.
+#[derive(Clone, Copy, Debug)]
+pub struct QuadOp {
+    pub op: Q,
+    pub args: [Quad; 3],
+    /// The slices need it in memory.
+    pub stored: bool,
+}
+
+impl QuadOp {
+    pub fn inputs(&self) -> &[Quad] {
+        let n = match self.op {
+            Q::Alu(op, _) => op.arity(),
+            Q::Shld(_) | Q::Shrd(_) => 2,
+            _ => 0,
+        };
+        &self.args[..n]
+    }
+}
+
+/// What must be so of slices with lanes that are on. `step`: what the last lane's value is more than the first's.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Guard {
+    /// The upper bits are the same in all lanes.
+    Top { of: Quad, step: i32, bits: u8 },
+    /// The values do not run over 32 bits.
+    Within { of: Quad, step: i32 },
+    /// All lanes answer alike whether the first is less than the second.
+    Less { of: [Quad; 2], step: [i32; 2] },
+    /// The bits in which lanes differ are 0 in the second value, or 1.
+    Bits {
+        of: Quad,
+        step: i32,
+        mask: Quad,
+        ones: bool,
+    },
+}
+
+/// Addresses that are linear.
+#[derive(Clone, Copy, Debug)]
+pub struct Address {
+    pub lo: Quad,
+    /// The upper half of global addresses, or the limit of LDS.
+    pub hi: Quad,
+    pub limit: Option<Id>,
+    /// Bytes from lane to lane.
+    pub step: i32,
+    /// 1 read, 2 written.
+    pub need: u8,
+    /// What is accessed: bytes from the first lane's address on, of all 16 lanes.
+    pub from: i32,
+    pub to: i32,
+}
+
+/// What a chunk computes for 16 lanes at a time.
+#[derive(Default, Debug)]
+pub struct Quads {
+    pub ops: Vec<QuadOp>,
+    pub guards: Vec<Guard>,
+    pub addresses: Vec<Address>,
+    /// The address of the chunk's store and a constant.
+    pub store: Option<(u16, i32)>,
+    /// Those of the stores that wait.
+    pub stores: Vec<(u16, i32)>,
+    /// VGPRs that take linear values in all 64 lanes.
+    pub writes: Vec<(u16, Quad, i32)>,
+    /// What the chunk relies on.
+    pub facts: Facts16,
+}
+
+/// VGPRs that are linear in all 64 lanes, with their steps.
+pub type Facts16 = BTreeMap<u16, i32>;
+
+/// The largest step, so that those of 15 lanes together stay far from 32 bits.
+const STEP: i64 = 1 << 20;
+
+/// How a value's base comes of those of its operands.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    /// By the operation itself, or it is there.
+    Op,
+    /// It is that of another, of lanes that are on.
+    Same(Id),
+    /// By the operation, if the upper bits of an operand are the same in all lanes.
+    Top(Id, u8),
+    /// By the operation, if all lanes answer alike.
+    Less,
+    /// By the operation, if the bits in which the first operand's lanes differ are 0 (1) in the second.
+    Bits(Id, Id, bool),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lin {
+    step: i32,
+    /// 0: no condition; 1: one that fails hardly ever; 2: a likely one.
+    risk: u8,
+    how: How,
+}
+
+fn scalar(n: &crate::ir::Node) -> bool {
+    !n.vec
+        && n.out.bits() <= 32
+        && !matches!(n.op, I::Const(_) | I::SLoad { .. } | I::Ballot)
+        && !n.ty.is_float()
+}
+
+/// Whether each value of a chunk is linear.
+fn values(graph: &[crate::ir::Node], facts: &Facts16) -> Vec<Option<Lin>> {
+    let mut lin: Vec<Option<Lin>> = Vec::with_capacity(graph.len());
+    for n in graph {
+        let found = value(graph, &lin, n, facts);
+        lin.push(found.filter(|l| (l.step as i64).abs() <= STEP));
+    }
+    lin
+}
+
+fn value(
+    graph: &[crate::ir::Node],
+    lin: &[Option<Lin>],
+    n: &crate::ir::Node,
+    facts: &Facts16,
+) -> Option<Lin> {
+    let plain = |step: i64, risk: u8| {
+        Some(Lin {
+            step: step.clamp(i32::MIN as i64, i32::MAX as i64) as i32,
+            risk,
+            how: How::Op,
+        })
+    };
+    match n.op {
+        I::Const(_) => return plain(0, 0),
+        _ if !n.vec => return if scalar(n) { plain(0, 0) } else { None },
+        I::VIn(v) => return facts.get(&v).and_then(|&step| plain(step as i64, 0)),
+        I::Lane => return plain(1, 0),
+        _ => {}
+    }
+    let konst = |id: Id| match graph[id as usize].op {
+        I::Const(v) => Some(v as u32),
+        _ => None,
+    };
+    let args = n.inputs();
+    let of = |k: usize| lin[args[k] as usize];
+    let steps = |k: usize| of(k).map(|l| l.step as i64);
+    match n.op {
+        I::Shld(by) => {
+            // The second operand's upper bits come in from below.
+            let (high, low) = (of(0)?, of(1)?);
+            if high.step != 0 {
+                return None;
+            }
+            let risk = high.risk.max(low.risk);
+            if low.step == 0 {
+                return plain(0, risk);
+            }
+            Some(Lin {
+                step: 0,
+                risk: risk.max(1),
+                how: How::Top(args[1], by),
+            })
+        }
+        I::Shrd(_) => {
+            let (low, high) = (of(0)?, of(1)?);
+            (low.step == 0 && high.step == 0).then(|| plain(0, low.risk.max(high.risk)))?
+        }
+        I::Alu(op) => {
+            let bits = n.ty.bits();
+            if n.ty.is_float() || n.out.is_float() {
+                return None;
+            }
+            if op == Op::Select && n.out.bits() == 32 {
+                let cond = of(0)?;
+                let (b, c) = (of(1)?, of(2)?);
+                let ok = graph[args[0] as usize].vec && b.step == c.step;
+                return ok.then(|| plain(b.step as i64, cond.risk.max(b.risk).max(c.risk)))?;
+            }
+            if bits == 1 {
+                // A mask is a number of the lanes that are on, and off lanes' values do not matter.
+                let exec = |k: usize| graph[args[k] as usize].op == I::Exec;
+                if op == Op::And && (exec(0) || exec(1)) {
+                    let k = exec(0) as usize;
+                    let l = of(k)?;
+                    return Some(Lin {
+                        step: 0,
+                        risk: l.risk,
+                        how: How::Same(args[k]),
+                    });
+                }
+                let vector = args.iter().all(|&a| graph[a as usize].vec);
+                if !vector || !matches!(op, Op::And | Op::Or | Op::Xor | Op::Not | Op::Zext) {
+                    return None;
+                }
+                let mut risk = 0;
+                for k in 0..args.len() {
+                    risk = of(k)?.risk.max(risk);
+                }
+                return plain(0, risk);
+            }
+            if bits != 32 {
+                return None;
+            }
+            let mut risk = 0;
+            let mut uniform = true;
+            for k in 0..args.len() {
+                let l = of(k)?;
+                risk = risk.max(l.risk);
+                uniform &= l.step == 0;
+            }
+            // The bits below the one that 16 lanes' steps reach.
+            let span = |step: i64| (16 * step.unsigned_abs()).next_power_of_two() as u32;
+            match op {
+                Op::Add => plain(steps(0)? + steps(1)?, risk),
+                Op::Sub => plain(steps(0)? - steps(1)?, risk),
+                Op::Not => plain(-steps(0)?, risk),
+                Op::Mul if uniform => plain(0, risk),
+                Op::Mul => match (konst(args[0]), konst(args[1])) {
+                    (_, Some(c)) => plain(steps(0)? * c as i32 as i64, risk),
+                    (Some(c), _) => plain(steps(1)? * c as i32 as i64, risk),
+                    _ => None,
+                },
+                Op::Shl if konst(args[1]).is_some_and(|c| c < 32) => {
+                    plain(steps(0)? << konst(args[1])?, risk)
+                }
+                Op::Shr if !uniform => {
+                    let by = konst(args[1])?;
+                    let ok = (1..32).contains(&by) && span(steps(0)?) <= 1 << by;
+                    ok.then_some(Lin {
+                        step: 0,
+                        risk: risk.max(1),
+                        how: How::Top(args[0], 32 - by as u8),
+                    })
+                }
+                Op::Lt if !uniform => {
+                    if n.ty.is_signed() {
+                        return None;
+                    }
+                    let [x, y] = [args[0], args[1]];
+                    let sum = &graph[x as usize];
+                    let carry = sum.op == I::Alu(Op::Add) && sum.inputs().contains(&y);
+                    let borrow = || {
+                        graph[..lin.len()]
+                            .iter()
+                            .any(|m| m.op == I::Alu(Op::Sub) && m.args[..2] == [x, y])
+                    };
+                    (carry || borrow()).then_some(Lin {
+                        step: 0,
+                        risk: risk.max(1),
+                        how: How::Less,
+                    })
+                }
+                Op::And | Op::Or | Op::Xor if !uniform => {
+                    let (a, b) = (of(0)?, of(1)?);
+                    let (x, m, step) = match (a.step, b.step) {
+                        (s, 0) => (args[0], args[1], s),
+                        (0, s) => (args[1], args[0], s),
+                        _ => return None,
+                    };
+                    let low = span(step as i64) - 1;
+                    let (ones, step) = match (op, konst(m)) {
+                        (Op::And, Some(c)) if c & low == 0 => (false, 0),
+                        (Op::And, Some(c)) if c & low == low => (true, step),
+                        (Op::And, _) => return None,
+                        (_, Some(c)) if c & low != 0 => return None,
+                        _ => (false, step),
+                    };
+                    Some(Lin {
+                        step,
+                        risk: 2,
+                        how: How::Bits(x, m, ones),
+                    })
+                }
+                Op::And
+                | Op::Or
+                | Op::Xor
+                | Op::Min
+                | Op::Max
+                | Op::Shl
+                | Op::Shr
+                | Op::Eq
+                | Op::Ne
+                | Op::Lt
+                | Op::Le
+                | Op::Gt
+                | Op::Ge
+                    if uniform =>
+                {
+                    plain(0, risk)
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Whether an operation is nothing but its value.
+fn pure(op: I) -> bool {
+    matches!(
+        op,
+        I::Const(_)
+            | I::VIn(_)
+            | I::SIn(_)
+            | I::SccIn
+            | I::Lane
+            | I::Exec
+            | I::Pair
+            | I::Lo
+            | I::Hi
+            | I::MaskOf
+            | I::Ballot
+            | I::Shld(_)
+            | I::Shrd(_)
+            | I::ShrLane
+            | I::Alu(_)
+            | I::Part(_)
+            | I::LaneIn(_)
+            | I::LanesIn(_)
+            | I::VgprAt
+            | I::Shuffle(_)
+            | I::Rare(_)
+    )
+}
+
+/// The writes of VGPRs that are linear and may go to all lanes: their places among the chunk's, and the steps.
+fn linear_writes(c: &Chunk, lin: &[Option<Lin>]) -> Vec<(usize, i32)> {
+    let mut out = Vec::new();
+    // A helper's registers are written before these would be.
+    if c.whole.is_some() {
+        return out;
+    }
+    for (i, &(_, id, live)) in c.vgprs.iter().enumerate() {
+        if let Some(l) = lin[id as usize]
+            && live == Live::On
+            && c.graph[id as usize].out != Ty::Bool
+        {
+            out.push((i, l.step));
+        }
+    }
+    out
+}
+
+/// What holds behind a chunk, of what holds before.
+fn behind(c: &Chunk, facts: &Facts16, known: &BTreeMap<u64, Known>) -> Facts16 {
+    let mut after = facts.clone();
+    if known.range(c.start..c.end).any(|(_, k)| k.everything) {
+        return Facts16::new();
+    }
+    // The interpreter may have run the chunk instead.
+    for (_, k) in known.range(c.start & !3..c.end) {
+        for w in &k.vwrites {
+            after.remove(w);
+        }
+    }
+    for w in &c.vgprs {
+        after.remove(&w.0);
+    }
+    if !matches!(c.tail, Tail::Interpret { .. }) {
+        let lin = values(&c.graph, facts);
+        for (i, step) in linear_writes(c, &lin) {
+            after.insert(c.vgprs[i].0, step);
+        }
+    }
+    after
+}
+
+/// What is linear at each chunk's start, from what is at the entry.
+pub(super) fn facts(
+    chunks: &[Chunk],
+    entry: u64,
+    known: &BTreeMap<u64, Known>,
+    s: &Setting<'_>,
+) -> Vec<Facts16> {
+    let at: Map<u64, usize> = chunks
+        .iter()
+        .enumerate()
+        .map(|(i, c)| (c.start, i))
+        .collect();
+    let mut before: Vec<Option<Facts16>> = vec![None; chunks.len()];
+    if let Some(vgprs) = &s.entry {
+        let mut work = Vec::new();
+        if let Some(&first) = at.get(&entry) {
+            let mut facts: Facts16 = s.steps.iter().copied().collect();
+            for (n, pattern) in (0..s.vgprs).zip(vgprs.0) {
+                match pattern {
+                    Pattern::Any => continue,
+                    Pattern::Same => facts.insert(n, 0),
+                    Pattern::Consecutive => facts.insert(n, 1),
+                };
+            }
+            before[first] = Some(facts);
+            work.push(first);
+        }
+        let mut unseen = 0;
+        loop {
+            while let Some(i) = work.pop() {
+                let c = &chunks[i];
+                let after = behind(c, before[i].as_ref().unwrap_or(&Facts16::new()), known);
+                let to = match c.tail {
+                    Tail::Jump(pc) => [Some(pc), None],
+                    Tail::Branch { taken, next, .. } => [Some(taken), Some(next)],
+                    Tail::Interpret { .. } | Tail::Barrier => [Some(c.end), None],
+                    Tail::End | Tail::Leave | Tail::Indirect(_) => [None, None],
+                };
+                for pc in to.into_iter().flatten() {
+                    let Some(&j) = at.get(&pc) else { continue };
+                    let joined = match &before[j] {
+                        None => after.clone(),
+                        Some(have) => {
+                            let same = |&(v, step): &(&u16, &i32)| after.get(v) == Some(step);
+                            have.iter()
+                                .filter(same)
+                                .map(|(&v, &step)| (v, step))
+                                .collect()
+                        }
+                    };
+                    if before[j].as_ref() != Some(&joined) {
+                        before[j] = Some(joined);
+                        work.push(j);
+                    }
+                }
+            }
+            // What is come to by ways that are not seen.
+            match (unseen..chunks.len()).find(|&i| before[i].is_none()) {
+                Some(i) => {
+                    before[i] = Some(Facts16::new());
+                    work.push(i);
+                    unseen = i;
+                }
+                None => break,
+            }
+        }
+    }
+    before.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+/// Takes what is linear into the chunks. `false` where a store that must be linear is not.
+pub(super) fn take(chunks: &mut [Chunk], facts: Vec<Facts16>) -> bool {
+    for (c, facts) in chunks.iter_mut().zip(facts) {
+        let plain = !matches!(c.tail, Tail::Interpret { .. } | Tail::Leave);
+        if plain && !take_in(c, facts) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether the addresses of stores are linear in a graph under construction.
+pub(super) fn stores(graph: &[crate::ir::Node], facts: &Facts16, stores: &[&Store]) -> bool {
+    let lin = values(graph, facts);
+    let linear = |s: &&Store| address(graph, &lin, store_of(s)).is_some();
+    stores.iter().all(linear)
+}
+
+/// The elements of a memory access.
+#[derive(Clone, Copy)]
+struct Access16 {
+    space: Space,
+    lo: Id,
+    hi: Id,
+    offset: i32,
+    bytes: u8,
+    count: u8,
+    need: u8,
+}
+
+/// A linear address: its lower half without a constant, the upper half, and the constant.
+#[derive(Clone, Copy)]
+struct Found {
+    lo: Id,
+    /// Of LDS the limit.
+    hi: Id,
+    offset: i32,
+    step: i32,
+}
+
+fn address(graph: &[crate::ir::Node], lin: &[Option<Lin>], a: Access16) -> Option<Found> {
+    let size = a.bytes as i32 * a.count as i32;
+    let shape = matches!((a.bytes, a.count), (1 | 2, 1) | (4, 1 | 2 | 4));
+    let step = lin[a.lo as usize]?.step;
+    let broadcast = step == 0 && a.need == 1 && matches!(a.bytes, 1 | 2 | 4);
+    if !(shape && step == size || broadcast) {
+        return None;
+    }
+    if a.space != Space::Lds {
+        let high = lin[a.hi as usize]?;
+        let both = graph[a.lo as usize].vec || graph[a.hi as usize].vec;
+        return (high.step == 0 && both).then_some(Found {
+            lo: a.lo,
+            hi: a.hi,
+            offset: a.offset,
+            step,
+        });
+    }
+    let (mut lo, mut offset) = (a.lo, a.offset);
+    loop {
+        let n = &graph[lo as usize];
+        let [x, y, _] = n.args;
+        let (I::Alu(Op::Add), I::Const(c)) = (n.op, graph[y as usize].op) else {
+            break;
+        };
+        if c > 1 << 17 || n.ty.bits() != 32 || !n.vec || lin[x as usize].is_none() {
+            break;
+        }
+        lo = x;
+        offset = offset.checked_add(c as i32)?;
+    }
+    (graph[lo as usize].vec && (0..1 << 20).contains(&offset)).then_some(Found {
+        lo,
+        hi: a.hi,
+        offset,
+        step,
+    })
+}
+
+fn load_of(n: &crate::ir::Node) -> Option<Access16> {
+    match n.op {
+        I::Group {
+            space,
+            bytes,
+            count,
+            offset,
+        } if n.vec => Some(Access16 {
+            space,
+            lo: n.args[0],
+            hi: n.args[1],
+            offset,
+            bytes,
+            count,
+            need: 1,
+        }),
+        _ => None,
+    }
+}
+
+fn store_of(s: &Store) -> Access16 {
+    Access16 {
+        space: s.space,
+        lo: s.lo,
+        hi: s.hi,
+        offset: s.offset,
+        bytes: s.bytes,
+        count: s.data.len() as u8,
+        need: 2,
+    }
+}
+
+/// Quads under construction.
+struct Making<'a> {
+    graph: &'a [crate::ir::Node],
+    out: Quads,
+    of: Map<Id, Quad>,
+}
+
+impl Making<'_> {
+    fn push(&mut self, op: Q, args: [Quad; 3]) -> Quad {
+        let same = |o: &QuadOp| o.op == op && o.args == args;
+        if let Some(at) = self.out.ops.iter().position(same) {
+            return at as Quad;
+        }
+        self.out.ops.push(QuadOp {
+            op,
+            args,
+            stored: false,
+        });
+        (self.out.ops.len() - 1) as Quad
+    }
+
+    /// The quad of a value; of one that has operands it was made before.
+    fn quad(&mut self, id: Id) -> Quad {
+        if let Some(&q) = self.of.get(&id) {
+            return q;
+        }
+        let op = match self.graph[id as usize].op {
+            I::Const(v) => Q::Const(v as u32),
+            I::VIn(v) => Q::Vgpr(v),
+            I::Lane => Q::Lane,
+            _ => Q::Scalar(id),
+        };
+        let q = self.push(op, [0; 3]);
+        self.of.insert(id, q);
+        q
+    }
+
+    fn guard(&mut self, g: Guard) {
+        if !self.out.guards.contains(&g) {
+            self.out.guards.push(g);
+        }
+    }
+
+    fn address(&mut self, a: Access16, found: Found) -> u16 {
+        let Found {
+            lo,
+            hi,
+            offset,
+            step,
+        } = found;
+        let lo = self.quad(lo);
+        let lds = a.space == Space::Lds;
+        let (hi, limit) = if lds {
+            (0, Some(hi))
+        } else {
+            (self.quad(hi), None)
+        };
+        if step != 0 && !lds {
+            self.guard(Guard::Within {
+                of: lo,
+                step: 15 * step,
+            });
+        }
+        let end = 15 * step.max(0) + a.bytes as i32 * a.count as i32;
+        let (from, to) = (offset, offset.saturating_add(end));
+        if let Some(at) = self.out.addresses.iter().position(|x| {
+            (x.lo, x.hi, x.limit, x.step, x.need) == (lo, hi, limit, step, a.need)
+                && (x.to.max(to) as i64 - x.from.min(from) as i64) < 1 << 20
+        }) {
+            let x = &mut self.out.addresses[at];
+            x.from = x.from.min(from);
+            x.to = x.to.max(to);
+            return at as u16;
+        }
+        self.out.addresses.push(Address {
+            lo,
+            hi,
+            limit,
+            step,
+            need: a.need,
+            from,
+            to,
+        });
+        (self.out.addresses.len() - 1) as u16
+    }
+}
+
+/// Takes what is linear out of a chunk's graph into its quads.
+fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
+    let lin = values(&c.graph, &facts);
+    let n = c.graph.len();
+    let writes = linear_writes(c, &lin);
+    let find = |st: &Store| {
+        let a = store_of(st);
+        Some((a, address(&c.graph, &lin, a)?))
+    };
+    let store = c.store.as_ref().and_then(find);
+    let waiting: Option<Vec<(Access16, Found)>> = c.stores.iter().map(find).collect();
+    let Some(waiting) = waiting else {
+        return false;
+    };
+    // What is needed as a quad, and what for each lane.
+    let (mut want, mut lanes) = (vec![false; n], vec![false; n]);
+    for &(i, _) in &writes {
+        want[c.vgprs[i].1 as usize] = true;
+    }
+    for (i, w) in c.vgprs.iter().enumerate() {
+        lanes[w.1 as usize] |= !writes.iter().any(|&(j, _)| i == j);
+    }
+    for id in (c.sgprs.iter().map(|w| w.1))
+        .chain(c.scc)
+        .chain(c.guards.iter().copied())
+    {
+        lanes[id as usize] = true;
+    }
+    for &id in c.whole.iter().flat_map(|w| &w.inputs) {
+        lanes[id as usize] = true;
+    }
+    for &(a, _, v) in &c.rows {
+        (lanes[a as usize], lanes[v as usize]) = (true, true);
+    }
+    for &(_, lane, value) in &c.pokes {
+        (lanes[lane as usize], lanes[value as usize]) = (true, true);
+    }
+    if let Tail::Branch { when, .. } | Tail::Indirect(when) = c.tail {
+        lanes[when as usize] = true;
+    }
+    for st in c.store.iter().chain(&c.stores) {
+        for &d in &st.data {
+            lanes[d as usize] = true;
+        }
+    }
+    for &(a, Found { lo, hi, .. }) in store.iter().chain(&waiting) {
+        want[lo as usize] = true;
+        let high = if a.space == Space::Lds {
+            &mut lanes
+        } else {
+            &mut want
+        };
+        high[hi as usize] = true;
+    }
+    if let Some(st) = &c.store
+        && store.is_none()
+    {
+        (lanes[st.lo as usize], lanes[st.hi as usize]) = (true, true);
+    }
+    let mut loads: Map<Id, (Access16, Found)> = Map::default();
+    for at in (0..n).rev() {
+        let node = &c.graph[at];
+        let needed = lanes[at] || !pure(node.op);
+        if let Some(a) = load_of(node)
+            && let Some(found) = address(&c.graph, &lin, a)
+        {
+            loads.insert(at as Id, (a, found));
+            want[found.lo as usize] = true;
+            if a.space == Space::Lds {
+                lanes[found.hi as usize] = true;
+            } else {
+                want[found.hi as usize] = true;
+            }
+            continue;
+        }
+        if needed && !want[at] && node.vec && worth(node, lin[at]) {
+            want[at] = true;
+        }
+        if want[at] && node.vec {
+            if let Some(Lin {
+                how: How::Same(id), ..
+            }) = lin[at]
+            {
+                want[id as usize] = true;
+            } else {
+                for &i in node.inputs() {
+                    want[i as usize] = true;
+                }
+            }
+        }
+        // One that is no more than its operand where lanes are on is something else as a mask.
+        let apart = matches!(
+            lin[at],
+            Some(Lin {
+                how: How::Same(_),
+                ..
+            })
+        );
+        if needed && (!want[at] || !node.vec || apart) {
+            for &i in node.inputs() {
+                lanes[i as usize] = true;
+            }
+            if let I::Rare(number) = node.op {
+                for &leaf in &c.rares[number as usize].leaves {
+                    lanes[leaf as usize] = true;
+                }
+            }
+        }
+    }
+    let mut m = Making {
+        graph: &c.graph,
+        out: Quads::default(),
+        of: Map::default(),
+    };
+    for at in 0..n {
+        let (node, id) = (&c.graph[at], at as Id);
+        if !want[at] || !node.vec {
+            continue;
+        }
+        let Some(l) = lin[at] else { continue };
+        if matches!(node.op, I::VIn(_) | I::Lane) {
+            m.quad(id);
+            continue;
+        }
+        if let How::Same(other) = l.how {
+            let q = m.quad(other);
+            m.of.insert(id, q);
+            continue;
+        }
+        let step = |id: Id| 15 * lin[id as usize].map_or(0, |l| l.step);
+        let mut args = [0; 3];
+        for (q, &a) in args.iter_mut().zip(node.inputs()) {
+            *q = m.quad(a);
+        }
+        match l.how {
+            How::Top(of, bits) => {
+                let (step, of) = (step(of), m.quad(of));
+                m.guard(Guard::Top { of, step, bits });
+            }
+            How::Less => {
+                let step = [step(node.args[0]), step(node.args[1])];
+                m.guard(Guard::Less {
+                    of: [args[0], args[1]],
+                    step,
+                });
+            }
+            How::Bits(of, mask, ones) => {
+                let (step, of, mask) = (step(of), m.quad(of), m.quad(mask));
+                m.guard(Guard::Bits {
+                    of,
+                    step,
+                    mask,
+                    ones,
+                });
+            }
+            How::Op | How::Same(_) => {}
+        }
+        let op = match node.op {
+            I::Shld(by) => Q::Shld(by),
+            I::Shrd(by) => Q::Shrd(by),
+            I::Alu(op) => Q::Alu(op, node.ty),
+            _ => continue,
+        };
+        let q = m.push(op, args);
+        m.of.insert(id, q);
+    }
+    let mut groups = Vec::new();
+    for at in 0..n as Id {
+        if let Some(&(a, found)) = loads.get(&at) {
+            groups.push((at, a, m.address(a, found), found.offset));
+        }
+    }
+    let to = store.map(|(a, found)| (m.address(a, found), found.offset));
+    for (a, found) in waiting {
+        let to = (m.address(a, found), found.offset);
+        m.out.stores.push(to);
+    }
+    for &(i, step) in &writes {
+        let q = m.quad(c.vgprs[i].1);
+        m.out.ops[q as usize].stored = true;
+        m.out.writes.push((c.vgprs[i].0, q, step));
+    }
+    let (mut out, of) = (m.out, m.of);
+    out.store = to;
+    // What lanes need of it is read from the quads.
+    for at in 0..n {
+        let apart = matches!(
+            lin[at],
+            Some(Lin {
+                how: How::Same(_),
+                ..
+            })
+        );
+        let node = &c.graph[at];
+        if want[at]
+            && lanes[at]
+            && node.vec
+            && !apart
+            && !matches!(node.op, I::VIn(_) | I::Lane)
+            && let (Some(l), Some(&quad)) = (lin[at], of.get(&(at as Id)))
+        {
+            out.ops[quad as usize].stored = true;
+            c.graph[at].op = I::Quad { quad, step: l.step };
+        }
+    }
+    for (at, a, address, offset) in groups {
+        let step = out.addresses[address as usize].step;
+        c.graph[at as usize].op = I::LinearGroup {
+            bytes: a.bytes,
+            count: a.count,
+            offset,
+            address,
+            broadcast: step == 0,
+        };
+    }
+    // The addresses of linear stores are not needed any more.
+    let linear = out.store.is_some();
+    let stores = (c.store.iter_mut().filter(|_| linear)).chain(&mut c.stores);
+    let zero = n as Id;
+    for st in stores {
+        (st.lo, st.hi) = (zero, zero);
+        // A 64-bit value as a whole goes to memory as it is.
+        let halves = |lo: Id, hi: Id| {
+            let (lo, hi) = (&c.graph[lo as usize], &c.graph[hi as usize]);
+            let whole = (lo.op, hi.op) == (I::Lo, I::Hi) && lo.args[0] == hi.args[0];
+            (whole && lo.vec).then_some(lo.args[0])
+        };
+        if let [lo, hi] = st.data[..]
+            && st.bytes == 4
+            && let Some(whole) = halves(lo, hi)
+        {
+            (st.bytes, st.data) = (8, vec![whole]);
+        }
+    }
+    c.graph.push(crate::ir::Node {
+        op: I::Const(0),
+        ty: Ty::B64,
+        out: Ty::B64,
+        vec: false,
+        args: [0; 3],
+    });
+    let written: Vec<u16> = out.writes.iter().map(|w| w.0).collect();
+    c.vgprs.retain(|w| !written.contains(&w.0));
+    out.facts = facts;
+    c.quads = out;
+    true
+}
+
+/// Whether a value that lanes need is better made of a quad.
+fn worth(n: &crate::ir::Node, l: Option<Lin>) -> bool {
+    l.is_some_and(|l| l.step == 0 && l.risk == 0 && !matches!(l.how, How::Same(_)))
+        && !matches!(n.op, I::VIn(_) | I::Lane)
+}
