@@ -99,6 +99,20 @@ impl Emit<'_> {
         }
     }
 
+    /// An operation of registers that rounds as the field RC of MXCSR numbers it.
+    fn rounded(&mut self, e: E, d: u8, a: u8, b: u8, rc: u8) {
+        if !self.a.is_avx2() {
+            self.a.zr(e, d, a, b, rc);
+            return;
+        }
+        // Only MXCSR says so there. MODE numbers the directed ones the other way round.
+        let now = self.c.fp.unwrap_or(self.default);
+        let round = [0, 2, 1, 3][rc as usize & 3];
+        self.a.ldmxcsr(mxcsr_of(FpKey { round, ..now }));
+        self.a.z(e, d, a, Rm::R(b));
+        self.a.ldmxcsr(mxcsr_of(now));
+    }
+
     /// Flushes a result and notes NaNs.
     pub(super) fn look(&mut self, vop: &VOp, part: u8, wide: bool) {
         let r = self.zreg(vop.id, part);
@@ -524,9 +538,9 @@ impl Emit<'_> {
                 let d = self.define(id, 0);
                 let k = self.ktemp();
                 self.a.z(op::MULPS, t, p, q);
-                self.a.zr(op::ADDPS, d, t, r, 3);
-                self.a.zr(op::ADDPS, u, t, r, 1);
-                self.a.zr(op::ADDPS, t, t, r, 2);
+                self.rounded(op::ADDPS, d, t, r, 3);
+                self.rounded(op::ADDPS, u, t, r, 1);
+                self.rounded(op::ADDPS, t, t, r, 2);
                 self.a.zi(op::CMPPS, k, t, Rm::R(u), ALL, 0x0c);
                 self.a.zk(op::ORD, d, d, Rm::C(1), keep(k));
             }
@@ -818,7 +832,7 @@ impl Emit<'_> {
                     self.hold(t);
                     let u = self.temp();
                     let k = self.ktemp();
-                    self.a.zr(op::CVTPD2PS, t, 0, p, 3);
+                    self.rounded(op::CVTPD2PS, t, 0, p, 3);
                     self.a.z(op::CVTPS2PD, u, 0, Rm::R(t));
                     self.a.zi(op::CMPPS.pd(), k, u, Rm::R(p), ALL, 0x0c);
                     self.a.zk(op::ORD, t, t, Rm::C(1), keep(k));
