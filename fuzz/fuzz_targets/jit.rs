@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 thread_local! {
-    static BENCH: RefCell<(Bench, HashMap<usize, Maker>)> = RefCell::new((Bench::new(), HashMap::new()));
+    static BENCH: RefCell<(Bench, HashMap<usize, Maker>)> = RefCell::new((Bench::new(gcn_jit::Level::best().expect("a host with AVX2")), HashMap::new()));
 }
 
 fuzz_target!(|data: &[u8]| {

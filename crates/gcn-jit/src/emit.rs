@@ -1,12 +1,13 @@
-//! From chunks to AVX-512 code.
+//! From chunks to AVX-512 code. For hosts without it each instruction is written as AVX2 ones (`asm/avx2.rs`).
 //!
 //! A chunk's scalars that do not depend on lanes come first, then its vector values for 16 lanes after the other (slices
 //! without a lane that is on are passed over), then the scalars that depend on lanes, what was kept back until nothing can
 //! fail any more, and where to go on. Vector registers are given out as the code is written, the value that is needed
 //! last going to memory when there is none left.
 
+use crate::Level;
 use crate::asm::*;
-use crate::ctx::{Ctx, SCALARS, VECTORS};
+use crate::ctx::{Ctx, SCALARS, Turn, VECTORS};
 use crate::fast::Map;
 use crate::ir::{I, Id, Node};
 use crate::lower::linear::Q;
@@ -94,6 +95,15 @@ pub struct Emitted {
     pub outside: Vec<usize>,
 }
 
+/// Where AVX2 code has its registers: those that it has none for are where they would be saved.
+const HOMES: Homes = Homes {
+    base: CTX,
+    vectors: offset_of!(Ctx, save) as i32,
+    masks: offset_of!(Ctx, opmasks) as i32,
+    scratch: offset_of!(Ctx, scratch) as i32,
+    first: offset_of!(Ctx, first) as i32,
+};
+
 /// What a place in memory is, as [`name_of`](crate::profile::name_of) says.
 pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
     match base {
@@ -133,8 +143,11 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
 
 /// `None` where a chunk is too much for the emitter. `tally`: the code counts what it does.
 /// `exact`: every NaN is the interpreter's, for code that meets them.
-pub fn emit(unit: &Unit, mode: u32, tally: bool, exact: bool) -> Option<Emitted> {
-    let mut a = Asm::new();
+pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> Option<Emitted> {
+    let mut a = match level {
+        Level::Avx512 => Asm::new(),
+        Level::Avx2 => Asm::avx2(HOMES),
+    };
     let mode = Mode(mode);
     let e = mode.env32();
     let default = FpKey {
@@ -154,19 +167,23 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool, exact: bool) -> Option<Emitted>
     a.mov(true, BIAS, Rm::M(ctx!(bias)));
     a.mov(true, PAGES, Rm::M(ctx!(pages)));
     a.mov(true, FUEL, Rm::M(ctx!(fuel)));
-    a.stmxcsr(ctx!(host_mxcsr));
+    let same = unless_mxcsr(&mut a, default);
     a.ldmxcsr(mxcsr_of(default));
+    a.bind(same);
     a.jmp_to(Rm::R(RSI));
     // Out: RAX why.
     let exit = a.here();
     a.store(true, ctx!(fuel), FUEL);
+    let same = unless_mxcsr(&mut a, default);
     a.ldmxcsr(ctx!(host_mxcsr));
+    a.bind(same);
     a.vzeroupper();
     a.alu_imm(0, true, Rm::R(RSP), 8);
     for r in saved.iter().rev() {
         a.pop(*r);
     }
     a.ret();
+    let barrier = at_barrier(&mut a, exit);
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
@@ -187,6 +204,7 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool, exact: bool) -> Option<Emitted>
             number: number as u64,
             labels: &labels,
             exit,
+            barrier,
             slow,
             range_call,
             quads: quad::Quads::default(),
@@ -223,7 +241,7 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool, exact: bool) -> Option<Emitted>
         failed |= e.failed;
         checks |= e.checks;
     }
-    if failed {
+    if failed || a.unknown {
         return None;
     }
     a.finish();
@@ -242,16 +260,68 @@ fn mxcsr_of(key: FpKey) -> Mem {
     mem(CTX, (offset_of!(Ctx, mxcsr) + 4 * at) as i32)
 }
 
+/// Goes to the label if the host's MXCSR is what the code wants, but for the flags of exceptions, which nobody reads:
+/// setting it takes longer than all else at entries and exits. RCX is lost.
+fn unless_mxcsr(a: &mut Asm, wanted: FpKey) -> Label {
+    const FLAGS: i32 = 0x3f;
+    let same = a.label();
+    a.mov(false, RCX, Rm::M(ctx!(host_mxcsr)));
+    a.alu_imm(4, false, Rm::R(RCX), !FLAGS);
+    a.alu_imm(
+        7,
+        false,
+        Rm::R(RCX),
+        crate::lower::mxcsr(wanted) as i32 & !FLAGS,
+    );
+    a.jcc(Cc::E, same);
+    same
+}
+
+/// Where code goes to at a barrier: notes in the turn where the wave goes on (RDX) and its fuel, puts its clock right, and
+/// begins the next turn; at the last of them leaves with RAX. No host register holds anything of a wave here.
+fn at_barrier(a: &mut Asm, exit: Label) -> Label {
+    macro_rules! turn {
+        ($field:ident) => {
+            mem(RCX, offset_of!(Turn, $field) as i32)
+        };
+    }
+    let label = a.here();
+    a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.store(true, turn!(code), RDX);
+    a.store(true, turn!(left), FUEL);
+    // Every instruction takes four of the clock.
+    a.mov(true, RDX, Rm::M(ctx!(synced)));
+    a.store(true, ctx!(synced), FUEL);
+    a.g(true, &[0x2b], RDX, Rm::R(FUEL));
+    a.shift_imm(4, true, RDX, 2);
+    let clock = mem(WAVE, offset_of!(WaveState, clock) as i32);
+    a.g(true, &[0x01], RDX, Rm::M(clock));
+    a.alu_imm(0, true, Rm::R(RCX), size_of::<Turn>() as i32);
+    a.store(true, ctx!(turn), RCX);
+    a.g(true, &[0x3b], RCX, Rm::M(ctx!(turns_end)));
+    a.jcc(Cc::E, exit);
+    a.mov(true, WAVE, Rm::M(turn!(wave)));
+    a.store(true, ctx!(wave), WAVE);
+    a.mov(true, VGPRS, Rm::M(turn!(vgprs)));
+    a.store(true, ctx!(vgprs), VGPRS);
+    a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
+    a.mov(true, FUEL, Rm::M(turn!(given)));
+    a.store(true, ctx!(synced), FUEL);
+    a.jmp_to(Rm::M(turn!(code)));
+    label
+}
+
 /// A routine that keeps all registers but RAX and flags around a call of a helper with the context and ESI.
 fn slow_call(a: &mut Asm, helper: usize) -> Label {
     let label = a.here();
     for r in [RCX, RDX, RDI, R8, R9, R10, R11] {
         a.push(r);
     }
-    for z in 0..32 {
+    for z in 0..a.registers() {
         a.z(op::MOVDQU32_ST, z, 0, Rm::M(ctx!(save, 64 * z as usize)));
     }
-    for k in 1..8 {
+    // Other opmasks are in memory.
+    for k in 1..a.host_opmasks() {
         a.kstore16(ctx!(save_k, 8 * k as usize), k);
     }
     a.store(true, ctx!(fuel), FUEL);
@@ -261,10 +331,10 @@ fn slow_call(a: &mut Asm, helper: usize) -> Label {
     a.mov(true, RDI, Rm::R(CTX));
     a.call(Rm::M(mem(CTX, helper as i32)));
     a.ldmxcsr(ctx!(saved_mxcsr));
-    for z in 0..32 {
+    for z in 0..a.registers() {
         a.z(op::MOVDQU32, z, 0, Rm::M(ctx!(save, 64 * z as usize)));
     }
-    for k in 1..8 {
+    for k in 1..a.host_opmasks() {
         a.kload16(k, ctx!(save_k, 8 * k as usize));
     }
     for r in [R11, R10, R9, R8, RDI, RDX, RCX] {
@@ -345,6 +415,7 @@ pub(crate) struct Emit<'a> {
     number: u64,
     labels: &'a Map<u64, Label>,
     exit: Label,
+    barrier: Label,
     pub slow: [Label; 3],
     /// Where the helper for ranges of memory is called.
     range_call: Label,
@@ -415,6 +486,21 @@ impl Emit<'_> {
         self.a.imm(RAX, why | number << 8);
         let exit = self.exit;
         self.a.jmp(exit);
+    }
+
+    /// The wave waits at a barrier.
+    fn wait(&mut self) {
+        let end = self.c.end;
+        self.a.imm(RDX, end);
+        let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
+        self.a.store(true, pc, RDX);
+        match self.labels.get(&end) {
+            Some(&label) => self.a.lea_label(RDX, label),
+            None => self.a.imm(RDX, 0),
+        }
+        self.a.imm(RAX, EXIT_BARRIER | self.number << 8);
+        let barrier = self.barrier;
+        self.a.jmp(barrier);
     }
 
     fn goto(&mut self, pc: u64) {
@@ -534,7 +620,7 @@ impl Emit<'_> {
             }
             let node = &c.graph[at];
             let arith = match node.op {
-                I::Alu(op) => float_reader(op) && (node.ty == Ty::F32 || node.ty == Ty::F64),
+                I::Alu(op) => float_reader(op) && node.ty.is_float(),
                 _ => false,
             };
             let through = matches!(node.op, I::Alu(Op::Neg | Op::Abs)) && !seen[at];
@@ -778,6 +864,9 @@ impl Emit<'_> {
 
     /// Makes one operation of several bitwise ones that have no more than three operands together.
     fn fuse(&mut self, live: &mut [bool], roots: &[Id]) {
+        if self.a.is_avx2() {
+            return;
+        }
         let c = self.c;
         let mut count = vec![0u32; c.graph.len()];
         // Uses, dead values' among them: that only forbids.
@@ -945,7 +1034,7 @@ impl Emit<'_> {
                 self.leave(EXIT_STOP);
             }
             Tail::End => self.leave(EXIT_END),
-            Tail::Barrier => self.leave(EXIT_BARRIER),
+            Tail::Barrier => self.wait(),
             Tail::Interpret { .. } | Tail::Leave => {}
         }
         self.as_in_vectors();

@@ -81,6 +81,8 @@ pub struct Address {
     /// What is accessed: bytes from the first lane's address on, of all 16 lanes.
     pub from: i32,
     pub to: i32,
+    /// Lanes that are off are read, too.
+    pub whole: bool,
 }
 
 /// What a chunk computes for 16 lanes at a time.
@@ -398,6 +400,7 @@ pub(super) fn facts(
     chunks: &[Chunk],
     entry: u64,
     known: &BTreeMap<u64, Known>,
+    alive: &Map<u64, Alive>,
     s: &Setting<'_>,
 ) -> Vec<Facts16> {
     let at: Map<u64, usize> = chunks
@@ -460,14 +463,21 @@ pub(super) fn facts(
             }
         }
     }
-    before.into_iter().map(Option::unwrap_or_default).collect()
+    let mut before: Vec<_> = before.into_iter().map(Option::unwrap_or_default).collect();
+    for (c, facts) in chunks.iter().zip(&mut before) {
+        if let Some(alive) = alive.get(&c.start) {
+            facts.retain(|&v, _| alive.v[v as usize] != Live::No);
+        }
+    }
+    before
 }
 
 /// Takes what is linear into the chunks. `false` where a store that must be linear is not.
 pub(super) fn take(chunks: &mut [Chunk], facts: Vec<Facts16>) -> bool {
     for (c, facts) in chunks.iter_mut().zip(facts) {
-        let plain = !matches!(c.tail, Tail::Interpret { .. } | Tail::Leave);
-        if plain && !take_in(c, facts) {
+        if matches!(c.tail, Tail::Interpret { .. } | Tail::Leave) {
+            c.quads.facts = facts;
+        } else if !take_in(c, facts) {
             return false;
         }
     }
@@ -639,6 +649,7 @@ impl Making<'_> {
         }
         let end = 15 * step.max(0) + a.bytes as i32 * a.count as i32;
         let (from, to) = (offset, offset.saturating_add(end));
+        let whole = a.need == 1 && a.count > 1 && step != 0;
         if let Some(at) = self.out.addresses.iter().position(|x| {
             (x.lo, x.hi, x.limit, x.step, x.need) == (lo, hi, limit, step, a.need)
                 && (x.to.max(to) as i64 - x.from.min(from) as i64) < 1 << 20
@@ -646,6 +657,7 @@ impl Making<'_> {
             let x = &mut self.out.addresses[at];
             x.from = x.from.min(from);
             x.to = x.to.max(to);
+            x.whole |= whole;
             return at as u16;
         }
         self.out.addresses.push(Address {
@@ -656,6 +668,7 @@ impl Making<'_> {
             need: a.need,
             from,
             to,
+            whole,
         });
         (self.out.addresses.len() - 1) as u16
     }
