@@ -124,12 +124,15 @@ impl Clock {
 pub enum Level {
     /// AVX-512.
     Avx512,
+    /// AVX2.
+    Avx2,
 }
 
 impl Level {
     fn name(self) -> &'static str {
         match self {
             Level::Avx512 => "avx512",
+            Level::Avx2 => "avx2",
         }
     }
 }

@@ -179,7 +179,7 @@ pub enum GroupStop {
 }
 
 /// Runs a workgroup's waves by [`Engine::run`]: what [`Engine::group`] says.
-pub(crate) fn run(
+pub fn run(
     engine: &mut (impl Engine + ?Sized),
     group: &mut Group<'_>,
     machine: &mut Machine<'_>,

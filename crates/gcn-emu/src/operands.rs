@@ -391,6 +391,13 @@ impl Opnd {
         }
     }
 
+    /// Where the 16 bits of a packed operand are in its dword that belong to a half of the result, their first bit's
+    /// place, and which of them flip.
+    pub fn half(&self, half: u8) -> (u32, u32) {
+        let Half { shift, neg } = self.halves[half as usize & 1];
+        (shift, neg)
+    }
+
     /// Reads the 16 bits of a packed operand that belong to a half of the result.
     pub fn read_half<const N: usize>(
         &self,

@@ -4,6 +4,12 @@
 #[path = "common/kernel.rs"]
 mod kernel;
 
+/// What kernels run on; where these are another engine's tests, too, that has its own.
+#[allow(dead_code)]
+fn machine(target: gcn_isa::Target) -> gcn_emu::dispatch::Gpu {
+    gcn_emu::dispatch::Gpu::new(target, 64 << 20).unwrap()
+}
+
 use gcn_emu::dispatch::watch::{Progress, Watch};
 use gcn_emu::dispatch::{Gpu, Launch, Loaded, RunError, Stats, Waits};
 use gcn_emu::mem::Perm;

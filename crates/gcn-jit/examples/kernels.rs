@@ -3,6 +3,7 @@
 
 use gcn_emu::dispatch::{Gpu, Launch};
 use gcn_emu::engine::{Engine, Machine, Stop};
+use gcn_emu::group::{Group, GroupStop};
 use gcn_emu::mem::Perm;
 use gcn_emu::wave::WaveState;
 use gcn_isa::Target;
@@ -23,6 +24,14 @@ struct Told(Jit);
 impl Engine for Told {
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
         self.0.run(wave, machine, fuel)
+    }
+    fn group(
+        &mut self,
+        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        self.0.group(group, machine, fuel)
     }
     fn slice(&self) -> u64 {
         self.0.slice()

@@ -139,6 +139,9 @@ pub mod op {
     pub const CVTTPS2UDQ: E = e(1, 0, 0, 0x78);
     pub const CVTPS2PD: E = en(1, 0, 0, 0x5a, 32);
     pub const CVTPD2PS: E = e(1, 1, 1, 0x5a);
+    pub const CVTPH2PS: E = en(2, 1, 0, 0x13, 32);
+    /// To the operand in MODRM.RM.
+    pub const CVTPS2PH: E = en(3, 1, 0, 0x1d, 32);
     pub const CVTQQ2PD: E = e(1, 2, 1, 0xe6);
     pub const CVTUQQ2PD: E = e(1, 2, 1, 0x7a);
     pub const CVTQQ2PS: E = e(1, 0, 1, 0x5b);
@@ -383,6 +386,19 @@ impl Asm {
     /// A 512-bit instruction of two sources.
     pub fn z(&mut self, e: E, dst: u8, a: u8, rm: Rm) {
         self.evex(e, 2, dst, a, rm, ALL, None);
+    }
+
+    /// The same of registers, rounding as the field RC of MXCSR numbers it.
+    pub fn zr(&mut self, e: E, dst: u8, a: u8, b: u8, rc: u8) {
+        if self.homes.is_some() {
+            self.narrow_rounded(e, dst, a, b, rc);
+            return;
+        }
+        let at = self.buf.len();
+        self.evex(e, 2, dst, a, Rm::R(b), ALL, None);
+        // Where the bit of broadcasts is set of registers, the length is a rounding.
+        let byte = &mut self.buf[at + 3];
+        *byte = *byte & !(3 << 5) | rc << 5 | 1 << 4;
     }
 
     /// The same under a mask.
@@ -655,6 +671,16 @@ impl Asm {
     pub fn jcc(&mut self, cc: Cc, label: Label) {
         self.b(0x0f);
         self.b(0x80 | cc as u8);
+        self.fixups.push((self.buf.len() as u32, label));
+        self.d(0);
+    }
+
+    /// Where a label is.
+    pub fn lea_label(&mut self, dst: Gpr, label: Label) {
+        self.rex(true, dst, &Rm::R(0), false);
+        self.b(0x8d);
+        // RIP and a displacement.
+        self.b((dst & 7) << 3 | 5);
         self.fixups.push((self.buf.len() as u32, label));
         self.d(0);
     }

@@ -18,6 +18,33 @@ pub const RANGES: usize = 256;
 #[derive(Clone, Copy)]
 pub struct Line(pub [u32; 16]);
 
+/// A turn of a wave that waits at a barrier in compiled code, or comes from one. Turns that follow each other are done
+/// without leaving it, as long as the waves come to barriers.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+pub struct Turn {
+    /// Where the wave goes on; null where that is not in its unit.
+    pub code: *const u8,
+    pub wave: *mut WaveState,
+    pub vgprs: *mut u32,
+    /// Its fuel, and what is left of it.
+    pub given: i64,
+    pub left: i64,
+    /// The number of its unit; of all turns that are done together the same.
+    pub unit: u32,
+}
+
+impl Turn {
+    pub const NONE: Turn = Turn {
+        code: std::ptr::null(),
+        wave: std::ptr::null_mut(),
+        vgprs: std::ptr::null_mut(),
+        given: 0,
+        left: 0,
+        unit: 0,
+    };
+}
+
 /// Register RBP of compiled code points at it.
 #[repr(C, align(64))]
 pub struct Ctx {
@@ -40,6 +67,11 @@ pub struct Ctx {
     pub stage: [[u32; 64]; 8],
     pub wave: *mut WaveState,
     pub vgprs: *mut u32,
+    /// The turn under way, and the end of those that are done without leaving compiled code.
+    pub turn: *mut Turn,
+    pub turns_end: *mut Turn,
+    /// The turn of a wave that runs alone.
+    pub alone: Turn,
     /// Host address less guest address in the linear part.
     pub bias: u64,
     pub pages: *const u8,

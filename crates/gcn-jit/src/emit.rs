@@ -7,7 +7,7 @@
 
 use crate::Level;
 use crate::asm::*;
-use crate::ctx::{Ctx, SCALARS, VECTORS};
+use crate::ctx::{Ctx, SCALARS, Turn, VECTORS};
 use crate::fast::Map;
 use crate::ir::{I, Id, Node};
 use crate::lower::linear::Q;
@@ -167,19 +167,23 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
     a.mov(true, BIAS, Rm::M(ctx!(bias)));
     a.mov(true, PAGES, Rm::M(ctx!(pages)));
     a.mov(true, FUEL, Rm::M(ctx!(fuel)));
-    a.stmxcsr(ctx!(host_mxcsr));
+    let same = unless_mxcsr(&mut a, default);
     a.ldmxcsr(mxcsr_of(default));
+    a.bind(same);
     a.jmp_to(Rm::R(RSI));
     // Out: RAX why.
     let exit = a.here();
     a.store(true, ctx!(fuel), FUEL);
+    let same = unless_mxcsr(&mut a, default);
     a.ldmxcsr(ctx!(host_mxcsr));
+    a.bind(same);
     a.vzeroupper();
     a.alu_imm(0, true, Rm::R(RSP), 8);
     for r in saved.iter().rev() {
         a.pop(*r);
     }
     a.ret();
+    let barrier = at_barrier(&mut a, exit);
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
@@ -200,6 +204,7 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
             number: number as u64,
             labels: &labels,
             exit,
+            barrier,
             slow,
             range_call,
             quads: quad::Quads::default(),
@@ -253,6 +258,57 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
 fn mxcsr_of(key: FpKey) -> Mem {
     let at = key.round as usize | (key.daz as usize) << 2;
     mem(CTX, (offset_of!(Ctx, mxcsr) + 4 * at) as i32)
+}
+
+/// Goes to the label if the host's MXCSR is what the code wants, but for the flags of exceptions, which nobody reads:
+/// setting it takes longer than all else at entries and exits. RCX is lost.
+fn unless_mxcsr(a: &mut Asm, wanted: FpKey) -> Label {
+    const FLAGS: i32 = 0x3f;
+    let same = a.label();
+    a.mov(false, RCX, Rm::M(ctx!(host_mxcsr)));
+    a.alu_imm(4, false, Rm::R(RCX), !FLAGS);
+    a.alu_imm(
+        7,
+        false,
+        Rm::R(RCX),
+        crate::lower::mxcsr(wanted) as i32 & !FLAGS,
+    );
+    a.jcc(Cc::E, same);
+    same
+}
+
+/// Where code goes to at a barrier: notes in the turn where the wave goes on (RDX) and its fuel, puts its clock right, and
+/// begins the next turn; at the last of them leaves with RAX. No host register holds anything of a wave here.
+fn at_barrier(a: &mut Asm, exit: Label) -> Label {
+    macro_rules! turn {
+        ($field:ident) => {
+            mem(RCX, offset_of!(Turn, $field) as i32)
+        };
+    }
+    let label = a.here();
+    a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.store(true, turn!(code), RDX);
+    a.store(true, turn!(left), FUEL);
+    // Every instruction takes four of the clock.
+    a.mov(true, RDX, Rm::M(ctx!(synced)));
+    a.store(true, ctx!(synced), FUEL);
+    a.g(true, &[0x2b], RDX, Rm::R(FUEL));
+    a.shift_imm(4, true, RDX, 2);
+    let clock = mem(WAVE, offset_of!(WaveState, clock) as i32);
+    a.g(true, &[0x01], RDX, Rm::M(clock));
+    a.alu_imm(0, true, Rm::R(RCX), size_of::<Turn>() as i32);
+    a.store(true, ctx!(turn), RCX);
+    a.g(true, &[0x3b], RCX, Rm::M(ctx!(turns_end)));
+    a.jcc(Cc::E, exit);
+    a.mov(true, WAVE, Rm::M(turn!(wave)));
+    a.store(true, ctx!(wave), WAVE);
+    a.mov(true, VGPRS, Rm::M(turn!(vgprs)));
+    a.store(true, ctx!(vgprs), VGPRS);
+    a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
+    a.mov(true, FUEL, Rm::M(turn!(given)));
+    a.store(true, ctx!(synced), FUEL);
+    a.jmp_to(Rm::M(turn!(code)));
+    label
 }
 
 /// A routine that keeps all registers but RAX and flags around a call of a helper with the context and ESI.
@@ -359,6 +415,7 @@ pub(crate) struct Emit<'a> {
     number: u64,
     labels: &'a Map<u64, Label>,
     exit: Label,
+    barrier: Label,
     pub slow: [Label; 3],
     /// Where the helper for ranges of memory is called.
     range_call: Label,
@@ -429,6 +486,21 @@ impl Emit<'_> {
         self.a.imm(RAX, why | number << 8);
         let exit = self.exit;
         self.a.jmp(exit);
+    }
+
+    /// The wave waits at a barrier.
+    fn wait(&mut self) {
+        let end = self.c.end;
+        self.a.imm(RDX, end);
+        let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
+        self.a.store(true, pc, RDX);
+        match self.labels.get(&end) {
+            Some(&label) => self.a.lea_label(RDX, label),
+            None => self.a.imm(RDX, 0),
+        }
+        self.a.imm(RAX, EXIT_BARRIER | self.number << 8);
+        let barrier = self.barrier;
+        self.a.jmp(barrier);
     }
 
     fn goto(&mut self, pc: u64) {
@@ -548,7 +620,7 @@ impl Emit<'_> {
             }
             let node = &c.graph[at];
             let arith = match node.op {
-                I::Alu(op) => float_reader(op) && (node.ty == Ty::F32 || node.ty == Ty::F64),
+                I::Alu(op) => float_reader(op) && node.ty.is_float(),
                 _ => false,
             };
             let through = matches!(node.op, I::Alu(Op::Neg | Op::Abs)) && !seen[at];
@@ -962,7 +1034,7 @@ impl Emit<'_> {
                 self.leave(EXIT_STOP);
             }
             Tail::End => self.leave(EXIT_END),
-            Tail::Barrier => self.leave(EXIT_BARRIER),
+            Tail::Barrier => self.wait(),
             Tail::Interpret { .. } | Tail::Leave => {}
         }
         self.as_in_vectors();

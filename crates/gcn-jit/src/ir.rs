@@ -138,7 +138,7 @@ impl Node {
 #[derive(Debug)]
 pub struct Unsupported;
 
-type Got = Result<Id, Unsupported>;
+pub(crate) type Got = Result<Id, Unsupported>;
 
 /// Where in a graph a value is: numbers at the places that values' hashes say, or behind. Some are of values that are gone
 /// again.
@@ -262,7 +262,7 @@ impl Graph {
         )
     }
 
-    pub fn value_of(&self, id: Id) -> Option<u64> {
+    pub(crate) fn value_of(&self, id: Id) -> Option<u64> {
         match self.get(id).op {
             I::Const(value) => Some(value),
             _ => None,
@@ -419,11 +419,20 @@ impl Graph {
                 return Ok(self.constant(out, d[0]));
             }
         }
+        if ty == Ty::F16 || out == Ty::F16 {
+            return self.half(op, ty, out, args);
+        }
         let [a, b, c] = args;
         let bits = ty.bits();
         let float = ty.is_float();
         let full = width_mask(ty);
         match op {
+            Op::Rev if bits == 32 && args[..n].iter().any(|&a| self.vec(a)) => {
+                return self.reversed(a);
+            }
+            Op::Class if self.value_of(b).is_some_and(|mask| mask & 0x1f8 != 0) => {
+                return self.classes(ty, a, self.value_of(b).unwrap_or(0));
+            }
             Op::Zext => {
                 return match (bits, out.bits()) {
                     (1, 64) if self.vec(a) => {
@@ -573,14 +582,9 @@ impl Graph {
         }
         let any_float = float || out.is_float();
         let vec = any_float || args[..n].iter().any(|&a| self.vec(a));
-        let of_wide = op == Op::IntToFloat && bits > 32 && out != Ty::F16;
+        let of_wide = op == Op::IntToFloat && bits > 32;
         if vec && bits > 32 && (!any_float || of_wide) {
             return self.halves(op, ty, out, args);
-        }
-        if matches!(op, Op::FloatToFloat) && (ty == Ty::F16 || out == Ty::F16)
-            || ty == Ty::F16 && op != Op::Neg && op != Op::Abs
-        {
-            return Err(Unsupported);
         }
         if op == Op::Class && self.value_of(b).is_none_or(|mask| mask & !0x207 != 0) {
             // NaNs and infinities, which the host tells apart whatever MXCSR says of denormals.

@@ -8,10 +8,12 @@
 #![allow(unsafe_code)]
 
 mod asm;
+mod cache;
 mod ctx;
 mod emit;
 mod fast;
-
+mod group;
+mod half;
 mod ir;
 mod level;
 mod lower;
@@ -19,11 +21,11 @@ mod profile;
 mod rare;
 mod whole;
 
-pub use level::Level;
-
-use ctx::Ctx;
-use fast::Map;
+pub use cache::{Cache, ChunkPlace, Kept};
+use cache::{Compiled, Key, Known, Library, Made, Table};
+use ctx::{Ctx, Turn};
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop, instruction};
+use gcn_emu::group::{Group, GroupStop};
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{MAPPED, PAGE_SIZE};
 use gcn_emu::wave::{WaveState, mode, status};
@@ -32,52 +34,74 @@ use gcn_isa::access::FactTable;
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::target::TABLES;
+pub use level::Level;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::num::NonZeroU64;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost, ticks};
+use profile::ticks;
+pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost};
 
 /// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
 const SLICE: u64 = 1 << 18;
 
-/// A chunk: its address, the one behind it, where its code begins, its instructions.
-pub type ChunkPlace = (u64, u64, usize, u32);
-
-/// A compiled unit.
-struct Compiled {
-    code: memmap2::Mmap,
-    /// Of each chunk: its address, the one behind it, where its code is.
-    chunks: Vec<ChunkPlace>,
-    /// The code that it was made of, and the session in which this was last found to be so.
-    words: Vec<(u64, u32)>,
-    seen: u64,
-    /// What the code points at.
-    _calls: Vec<Box<rare::Call>>,
-    /// Where constants follow the code.
-    end: usize,
-    /// What it was compiled for.
-    key: Key,
-    /// Its chunks are begun again where they meet NaNs; and how often they were begun again.
-    checks: bool,
-    restarts: u32,
-}
-
 /// So often a unit's chunks are begun again before it is compiled for code that meets NaNs.
 const NANS: u32 = 32;
-
-/// What code depends on beside its bytes: its address, MODE, the VGPRs of the wave.
-/// Code for
-/// waves that start is for what their first VGPRs have in common, too.
-type Key = (u64, u32, u16, Option<EntryVgprs>);
 
 /// What an address stands for.
 #[derive(Clone, Copy)]
 enum Place {
     /// Code of a unit begins here.
-    Code { unit: u32, at: u32 },
+    Code(At),
     /// The middle of a chunk, or nothing that can be compiled.
     Interpret,
+}
+
+/// A place in compiled code: the unit's number in the upper half, where in its code in the lower one. Each unit's code
+/// begins with something else.
+#[derive(Clone, Copy)]
+struct At(NonZeroU64);
+
+impl At {
+    fn new(unit: u32, at: u32) -> Option<At> {
+        NonZeroU64::new((unit as u64) << 32 | at as u64).map(At)
+    }
+
+    fn unit(self) -> u32 {
+        (self.0.get() >> 32) as u32
+    }
+
+    fn at(self) -> usize {
+        self.0.get() as u32 as usize
+    }
+}
+
+/// How compiled code has come back.
+#[derive(Clone, Copy)]
+struct Exit {
+    /// What it gave: one of the reasons in [`emit`], and the chunk's number.
+    word: u64,
+    unit: u32,
+}
+
+impl Exit {
+    fn why(self) -> u64 {
+        self.word & 0xff
+    }
+
+    fn chunk(self) -> usize {
+        (self.word >> 8) as usize
+    }
+
+    /// Whether the chunk is run again, by the interpreter or later: then it did not happen.
+    fn undone(self, stopped: &Option<Stop>) -> bool {
+        match self.why() {
+            emit::EXIT_RESTART | emit::EXIT_LINEAR => true,
+            emit::EXIT_STOP => matches!(stopped, Some(Stop::Retry | Stop::Fault(_))),
+            _ => false,
+        }
+    }
 }
 
 /// What the engine has done.
@@ -106,8 +130,10 @@ pub struct JitStats {
 /// The compiling engine of one host thread.
 pub struct Jit {
     interp: Interp,
-    units: Vec<Compiled>,
-    places: Map<Key, Place>,
+    units: Vec<Known>,
+    places: Table<Place>,
+    /// Where its units come from.
+    library: Library,
     /// Counts the dispatches that it served: code is looked at again in each.
     session: u64,
     level: Level,
@@ -123,15 +149,28 @@ pub struct Jit {
     /// Code is compiled for NaNs from the first: for tests.
     #[doc(hidden)]
     pub exact: bool,
-    /// VGPRs of a wave that starts are linear in the lane as they are found to be, all of them: for tests.
+    /// A wave that has not run begins as one of a workgroup does, and all of its VGPRs that are linear in the lane are
+    /// known to be: for tests.
     #[doc(hidden)]
     pub looks: bool,
+    /// The steps of the VGPRs of such a wave.
+    steps: Vec<(u16, i32)>,
     /// Each chunk is compared with the interpreter: for tests.
     check: bool,
     /// Float exceptions are seen by the program, which the interpreter records.
     recorded: Option<bool>,
     /// What is counted, if it is to.
     counts: Option<Box<profile::Counts>>,
+    /// Of a workgroup's waves that wait at a barrier, or come from one, where they go on.
+    turns: Vec<Turn>,
+    /// Where the wave that came to a barrier last goes on, and the unit.
+    behind: Option<(*const u8, u32)>,
+    /// Where waves with such registers began last in this session.
+    entered: Option<(Key, At)>,
+    /// Why the interpreter stopped a wave in compiled code.
+    stopped: Option<Stop>,
+    /// Its units are not all what memory holds.
+    stale: bool,
 }
 
 // SAFETY: the context's raw pointers are set at the beginning of each run and used during it only.
@@ -147,8 +186,8 @@ impl Default for Jit {
 struct Host<'a, 'm> {
     interp: &'a mut Interp,
     machine: &'a mut Machine<'m>,
-    stop: Option<Stop>,
-    interpreted: u64,
+    stop: &'a mut Option<Stop>,
+    interpreted: &'a mut u64,
     names: &'a mut Option<HashMap<&'static str, u64>>,
 }
 
@@ -183,13 +222,13 @@ extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
     let mut fuel = 1;
     wave.clock += 4 * (ctx.synced - ctx.fuel) as u64;
     let stop = host.interp.run(wave, host.machine, &mut fuel);
-    host.interpreted += 1 - fuel;
+    *host.interpreted += 1 - fuel;
     ctx.fuel -= 1 - fuel as i64;
     ctx.synced = ctx.fuel;
     match stop {
         Stop::Limit => 0,
         stop => {
-            host.stop = Some(stop);
+            *host.stop = Some(stop);
             1
         }
     }
@@ -384,6 +423,17 @@ pub fn available() -> bool {
     Level::best().is_some()
 }
 
+/// Whether VGPRs are linear in each 16 lanes with these steps.
+fn holds(steps: &[(u16, i32)], wave: &WaveState) -> bool {
+    steps.iter().all(|&(n, step)| {
+        let slices = wave.vgprs[n as usize].chunks(16);
+        let pairs = slices.flat_map(|s| s.windows(2));
+        pairs
+            .into_iter()
+            .all(|w| w[1].wrapping_sub(w[0]) == step as u32)
+    })
+}
+
 /// The VGPRs that are linear in each 16 lanes, with their steps.
 fn steps(wave: &WaveState) -> Vec<(u16, i32)> {
     let step = |v: &[u32; 64]| {
@@ -404,7 +454,7 @@ fn fetch(machine: &Machine<'_>, pc: u64) -> Option<Insn> {
 impl Jit {
     /// An engine that knows no code yet, of the best level that the host has.
     pub fn new() -> Jit {
-        Jit::with_level(Level::best().unwrap_or(Level::Avx2))
+        Jit::with_level(Level::default())
     }
 
     /// An engine that makes code of a level, which the host must have.
@@ -419,7 +469,8 @@ impl Jit {
         Jit {
             interp: Interp::new(),
             units: Vec::new(),
-            places: Map::default(),
+            places: Table::default(),
+            library: Library::default(),
             session: 0,
             level,
             ctx,
@@ -429,9 +480,24 @@ impl Jit {
             lean: false,
             exact: false,
             looks: false,
+            steps: Vec::new(),
             check: false,
             recorded: None,
             counts: None,
+            turns: Vec::new(),
+            behind: None,
+            entered: None,
+            stopped: None,
+            stale: false,
+        }
+    }
+
+    /// One that takes its code from a library, and puts it there.
+    fn sharing(library: Library, level: Level, counts: bool) -> Jit {
+        Jit {
+            library,
+            counts: counts.then(Box::default),
+            ..Jit::with_level(level)
         }
     }
 
@@ -456,6 +522,27 @@ impl Jit {
         report
     }
 
+    /// Forgets its units, but what was counted of them.
+    fn forget_units(&mut self) {
+        if self.counts.is_some() {
+            self.counts = Some(Box::new(profile::Counts::behind(self.report())));
+        }
+        self.units.clear();
+        self.stale = false;
+    }
+
+    /// Another dispatch begins.
+    fn begin_session(&mut self) {
+        if self.stale {
+            self.places.clear();
+            self.forget_units();
+        }
+        self.entered = None;
+        self.session += 1;
+        self.recorded = None;
+        self.interp.forget();
+    }
+
     /// The same engine, which compares each chunk with the interpreter and panics where they differ. Memory that others
     /// write meanwhile would disturb it.
     pub fn checking(self) -> Jit {
@@ -466,105 +553,87 @@ impl Jit {
         }
     }
 
-    /// `exact`: for code that meets NaNs, in the place of what there is.
-    fn compile(
-        &mut self,
-        pc: u64,
-        wave: &WaveState,
-        machine: &Machine<'_>,
-        entry: Option<EntryVgprs>,
-        linear: bool,
-        exact: bool,
-    ) {
+    /// Finds or makes the unit of a key. `sgprs` are those of a wave that came there. `exact`: for code that meets NaNs, in
+    /// the place of what there is.
+    fn compile(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>, exact: bool) {
+        let library = self.library.clone();
+        let make = || self.make(key, sgprs, machine, exact);
+        match cache::get(&library, key, exact, machine, make) {
+            Made::Nothing(those) => {
+                for &pc in &*those {
+                    let here = (pc, key.1, key.2, key.3);
+                    self.places.entry(here).or_insert(Place::Interpret);
+                }
+                self.places.entry(key).or_insert(Place::Interpret);
+            }
+            Made::Unit(unit) => {
+                let number = self.units.len() as u32;
+                let place = |at| At::new(number, at).map_or(Place::Interpret, Place::Code);
+                if key.3.is_some() {
+                    // Its other chunks are not come to from outside.
+                    self.places.insert(key, place(unit.first));
+                } else {
+                    for &(start, end, at, insns) in &unit.chunks {
+                        let here = |pc| (pc, key.1, key.2, None);
+                        if insns > 0 && exact {
+                            self.places.insert(here(start), place(at as u32));
+                        } else if insns > 0 {
+                            let at = place(at as u32);
+                            self.places.entry(here(start)).or_insert(at);
+                        }
+                        let mut inner = (start & !3) + 4;
+                        while inner < end {
+                            self.places.entry(here(inner)).or_insert(Place::Interpret);
+                            inner += 4;
+                        }
+                    }
+                    self.places.entry(key).or_insert(Place::Interpret);
+                }
+                self.units.push(Known::new(unit, self.session));
+            }
+        }
+    }
+
+    fn make(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>, exact: bool) -> Made {
         let begun = Instant::now();
-        let exact = exact || self.exact;
         let facts = facts(machine.target);
-        let vgprs = wave.vgprs.len() as u16;
-        let setting = lower::Setting {
+        let (pc, mode, vgprs, entry) = key;
+        let mut setting = lower::Setting {
             target: machine.target,
-            mode: wave.mode,
+            mode,
             vgprs,
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
             entry,
             // AVX2 code has no linear values.
-            linear: entry.is_some() && linear && self.level != Level::Avx2,
-            steps: match self.looks {
-                true => steps(wave),
-                false => Vec::new(),
-            },
-            sgprs: wave.sgprs,
+            linear: entry.is_some() && self.level != Level::Avx2,
+            steps: self.steps.clone(),
+            sgprs: *sgprs,
             facts,
             fetch: &|pc| fetch(machine, pc),
         };
-        let unit = lower::unit(pc, &setting);
-        let key = |pc: u64| (pc, wave.mode, vgprs, entry);
-        let Some(emitted) = emit::emit(&unit, wave.mode, self.level, self.counts.is_some(), exact)
-        else {
-            if setting.linear {
-                return self.compile(pc, wave, machine, entry, false, exact);
-            }
+        let counts = self.counts.is_some();
+        let mut unit = lower::unit(pc, &setting);
+        let mut emitted = emit::emit(&unit, mode, self.level, counts, exact);
+        if emitted.is_none() && setting.linear {
+            // There may be room for less.
+            setting.linear = false;
+            unit = lower::unit(pc, &setting);
+            emitted = emit::emit(&unit, mode, self.level, counts, exact);
+        }
+        let Some(emitted) = emitted else {
             self.stats.refused += 1;
-            for c in &unit.chunks {
-                self.places.entry(key(c.start)).or_insert(Place::Interpret);
-            }
-            return;
+            return Made::Nothing(unit.chunks.iter().map(|c| c.start).collect());
         };
-        let Ok(mut map) = memmap2::MmapMut::map_anon(emitted.code.len().max(1)) else {
-            self.places.insert(key(pc), Place::Interpret);
-            return;
+        let bytes = emitted.code.len();
+        let Some(made) = Compiled::new(key, &unit, emitted, exact, machine) else {
+            return Made::Nothing([pc].into());
         };
-        map.copy_from_slice(&emitted.code);
-        let Ok(code) = map.make_exec() else {
-            self.places.insert(key(pc), Place::Interpret);
-            return;
-        };
-        let number = self.units.len() as u32;
-        let mut chunks = Vec::with_capacity(unit.chunks.len());
-        for (c, &at) in unit.chunks.iter().zip(&emitted.outside) {
-            chunks.push((c.start, c.end, at, c.insns));
-            self.stats.insns += c.insns as u64;
-            if !matches!(c.tail, lower::Tail::Leave) {
-                let place = Place::Code {
-                    unit: number,
-                    at: at as u32,
-                };
-                if exact {
-                    self.places.insert(key(c.start), place);
-                }
-                self.places.entry(key(c.start)).or_insert(place);
-                let mut inner = (c.start & !3) + 4;
-                while inner < c.end {
-                    self.places.entry(key(inner)).or_insert(Place::Interpret);
-                    inner += 4;
-                }
-            }
-        }
-        self.places.entry(key(pc)).or_insert(Place::Interpret);
         self.stats.units += 1;
-        self.stats.bytes += emitted.code.len() as u64;
-        // Only code in memory may be another's in a later dispatch.
-        let mut words = Vec::new();
-        if let Code::Memory = machine.code {
-            for &(start, end, ..) in &chunks {
-                for at in (start & !3..end).step_by(4) {
-                    words.push((at, machine.memory.fetch_u32(at).unwrap_or(0)));
-                }
-            }
-        }
-        let seen = self.session;
-        self.units.push(Compiled {
-            code,
-            chunks,
-            words,
-            seen,
-            _calls: emitted.calls,
-            end: emitted.end,
-            key: key(pc),
-            checks: emitted.checks && !exact,
-            restarts: 0,
-        });
+        self.stats.insns += unit.chunks.iter().map(|c| c.insns as u64).sum::<u64>();
+        self.stats.bytes += bytes as u64;
         self.stats.compiling += begun.elapsed();
+        Made::Unit(Arc::new(made))
     }
 
     /// The code of the last unit, for tools: bytes, and of each chunk its address and where its code begins.
@@ -613,9 +682,25 @@ impl Jit {
 impl Engine for Jit {
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
         let before = *fuel;
-        let stop = self.go(wave, machine, fuel);
+        // Who steps looks on: at registers that nothing reads any more, and at each store.
+        let stop = if before == 1 {
+            self.one(wave, machine, fuel).unwrap_or(Stop::Limit)
+        } else {
+            self.recorded(machine);
+            self.surround(machine);
+            self.go(wave, machine, fuel, None)
+        };
         self.stats.executed += before - *fuel;
         stop
+    }
+
+    fn group(
+        &mut self,
+        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        self.together(group, machine, fuel)
     }
 
     fn slice(&self) -> u64 {
@@ -623,222 +708,340 @@ impl Engine for Jit {
     }
 
     fn forget(&mut self) {
-        self.interp.forget();
-        if self.counts.is_some() {
-            self.counts = Some(Box::new(profile::Counts::behind(self.report())));
-        }
-        self.units.clear();
+        cache::clear(&self.library);
+        self.forget_places();
+        self.forget_units();
         self.recorded = None;
-        self.places.clear();
     }
 }
 
+/// Whether a wave is in a state in which its instructions are interpreted.
+fn rarely(wave: &WaveState) -> bool {
+    wave.mode & (mode::VSKIP | mode::EXCP_EN) != 0
+        || wave.status & (status::HALT | status::PRIV) != 0
+}
+
 impl Jit {
-    fn go(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
-        let begun = *fuel;
-        // Who steps looks on: at registers that nothing reads any more, and at each store.
-        if begun == 1 {
-            return self.one(wave, machine, fuel).unwrap_or(Stop::Limit);
+    /// Forgets what code is where, which the library may know anew. Waves may still be in units.
+    fn forget_places(&mut self) {
+        self.interp.forget();
+        self.places.clear();
+        self.entered = None;
+        self.stale = true;
+    }
+
+    /// Whether the program sees float exceptions.
+    fn recorded(&mut self, machine: &Machine<'_>) -> bool {
+        *self
+            .recorded
+            .get_or_insert_with(|| gcn_emu::exceptions::visible(machine))
+    }
+
+    /// Says in the context what surrounds the waves that are to run.
+    fn surround(&mut self, machine: &mut Machine<'_>) {
+        let linear = machine.memory.linear();
+        let ctx = &mut *self.ctx;
+        // SAFETY: it stores four bytes where there are four.
+        unsafe {
+            std::arch::asm!("stmxcsr [{}]", in(reg) &mut ctx.host_mxcsr, options(nostack, preserves_flags));
         }
-        let mut entry = (wave.clock == 0).then(|| EntryVgprs::of(wave));
-        let seen = self.recorded;
-        let recorded = seen.unwrap_or_else(|| gcn_emu::exceptions::visible(machine));
-        self.recorded = Some(recorded);
+        ctx.bias = (linear.base as u64).wrapping_sub(ctx.linear_base);
+        ctx.pages = linear.pages;
+        ctx.linear_bytes = linear.bytes;
+        let mapping = machine.memory.mapping();
+        if ctx.mapping != mapping {
+            ctx.mapping = mapping;
+            ctx.ranges.fill([0; 2]);
+        }
+        ctx.lds = machine.lds.0.as_mut_ptr();
+        ctx.lds_bytes = machine.lds.0.len() as u64;
+    }
+
+    /// Whether a unit is what memory holds, which is looked at once a dispatch. Otherwise all places are forgotten.
+    fn fresh(&mut self, unit: u32, machine: &Machine<'_>) -> bool {
+        let known = &mut self.units[unit as usize];
+        if known.seen != self.session {
+            known.seen = self.session;
+            if !known.fresh(machine) {
+                self.forget_places();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Runs a wave in compiled code until it comes back. What it came to is left in `fuel` and the wave.
+    #[inline]
+    fn enter(
+        &mut self,
+        at: At,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Exit {
+        let given = (*fuel).min(i64::MAX as u64) as i64;
+        let ctx = &mut *self.ctx;
+        ctx.alone = Turn::NONE;
+        ctx.turn = &mut ctx.alone;
+        ctx.turns_end = ctx.turn.wrapping_add(1);
+        ctx.wave = wave;
+        ctx.vgprs = wave.vgprs.as_mut_ptr().cast();
+        ctx.fuel = given;
+        let unit = &self.units[at.unit() as usize];
+        // It lies in the unit's code.
+        let code = unit.code.as_ptr().wrapping_add(at.at());
+        if let Some(counts) = &mut self.counts {
+            counts.begin(at.unit() as usize, unit.chunks.len(), ctx);
+        }
+        // SAFETY: `code` is where one of the unit's chunks begins. The context's turn is its own; wave and VGPRs are those
+        // of a wave that outlives the call.
+        let exit = unsafe { self.call(at.unit(), code, machine) };
+        if let Some(counts) = &mut self.counts {
+            let undone = exit
+                .undone(&self.stopped)
+                .then(|| (exit.chunk(), wave.exec()));
+            counts.end(at.unit() as usize, &self.ctx, undone);
+        }
+        *fuel -= (given - self.ctx.fuel) as u64;
+        wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
+        exit
+    }
+
+    /// Calls compiled code. The context says of which wave, with how much fuel, and which turns follow.
+    ///
+    /// # Safety
+    /// `code` is where one of the unit's chunks begins for the context's wave; so is that of each turn that follows. The
+    /// waves and their VGPRs outlive the call, and nobody else uses them meanwhile.
+    #[inline]
+    unsafe fn call(&mut self, unit: u32, code: *const u8, machine: &mut Machine<'_>) -> Exit {
+        let ctx = &mut *self.ctx;
+        ctx.synced = ctx.fuel;
+        let mut host = Host {
+            interp: &mut self.interp,
+            machine,
+            stop: &mut self.stopped,
+            interpreted: &mut self.stats.interpreted,
+            names: &mut self.names,
+        };
+        ctx.host = &mut host as *mut Host<'_, '_> as usize;
+        let base = self.units[unit as usize].code.as_ptr();
+        // SAFETY: the code is that of a unit, whose first bytes are a function of this signature. It touches the context,
+        // the registers of waves (the caller's), LDS within `lds_bytes` and guest memory whose pages it has looked up, all
+        // of which outlive the call.
+        let word = unsafe {
+            let enter: extern "sysv64" fn(*mut Ctx, *const u8) -> u64 = std::mem::transmute(base);
+            enter(ctx, code)
+        };
+        Exit { word, unit }
+    }
+
+    /// What follows when compiled code has come back: why the wave stops, or that it goes on, perhaps at a place that is
+    /// known. `begun` is the fuel that its turn began with.
+    fn left(
+        &mut self,
+        exit: Exit,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        begun: u64,
+        fuel: &mut u64,
+    ) -> Result<Option<At>, Stop> {
+        let unit = &self.units[exit.unit as usize];
+        let (start, end, ..) = unit.chunks[exit.chunk()];
+        let start = start & !3;
+        match exit.why() {
+            emit::EXIT_LEAVE => wave.pc = start,
+            emit::EXIT_LINEAR => {
+                wave.pc = start;
+                self.stats.nonlinear += 1;
+                let known = &mut self.units[exit.unit as usize];
+                known.missed += 1;
+                if known.missed > 64 && known.missed > known.begun / 4 {
+                    // Waves that start had better begin in code that knows less.
+                    let key = known.key;
+                    self.places.insert(key, Place::Interpret);
+                    self.entered = None;
+                }
+            }
+            emit::EXIT_STOP => {
+                if let Some(stop) = self.stopped.take() {
+                    return Err(stop);
+                }
+            }
+            emit::EXIT_END => {
+                wave.pc = end - 4;
+                machine.global.ended(wave.number);
+                return Err(Stop::Endpgm);
+            }
+            emit::EXIT_BARRIER => {
+                wave.pc = end;
+                self.behind = Some((self.ctx.alone.code, exit.unit));
+                return Err(Stop::Barrier);
+            }
+            emit::EXIT_FUEL if begun != *fuel => {
+                // The rest is for the next turn, which begins where a chunk does.
+                wave.pc = start;
+                return Err(Stop::Limit);
+            }
+            which => {
+                wave.pc = start;
+                self.stats.restarts += (which == emit::EXIT_RESTART) as u64;
+                // The chunk on the interpreter, as far as the fuel goes.
+                loop {
+                    if let Some(stop) = self.one(wave, machine, fuel) {
+                        return Err(stop);
+                    }
+                    if wave.pc <= start || wave.pc >= end {
+                        break;
+                    }
+                }
+                let unit = &mut self.units[exit.unit as usize];
+                unit.restarts += (which == emit::EXIT_RESTART) as u32;
+                if unit.checks && unit.restarts >= NANS {
+                    if unit.restarts == NANS {
+                        let key = unit.key;
+                        let steps = unit.steps(key.0).map(<[_]>::to_vec);
+                        self.steps = steps.unwrap_or_default();
+                        self.compile(key, &wave.sgprs, machine, true);
+                        self.steps.clear();
+                        self.entered = None;
+                    }
+                    return Ok(None);
+                }
+                // The interpreter leaves alone what is off.
+                let linear = |pc| unit.steps(pc).is_some_and(|steps| holds(steps, wave));
+                if unit.key.3.is_some() && wave.mode == unit.key.1 && linear(wave.pc) {
+                    let at = unit.inside(wave.pc);
+                    return Ok(at.and_then(|at| At::new(exit.unit, at)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where a wave that has not run begins, if what its registers have in common is what that code is for.
+    fn first(&mut self, wave: &WaveState, machine: &Machine<'_>) -> Option<At> {
+        let entry = Some(EntryVgprs::of(wave));
+        let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, entry);
+        if !self.places.contains_key(&key) {
+            self.steps = steps(wave);
+            self.compile(key, &wave.sgprs, machine, self.exact);
+            self.steps.clear();
+        }
+        let Some(&Place::Code(at)) = self.places.get(&key) else {
+            return None;
+        };
+        let unit = &self.units[at.unit() as usize];
+        let linear = unit.steps(key.0).is_some_and(|steps| holds(steps, wave));
+        (linear && self.fresh(at.unit(), machine)).then_some(at)
+    }
+
+    /// Runs a wave: from a place in compiled code, if one is known.
+    fn go(
+        &mut self,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+        mut from: Option<At>,
+    ) -> Stop {
+        let begun = *fuel;
+        let recorded = self.recorded == Some(true);
+        if self.looks && wave.clock == 0 && from.is_none() && !recorded && !rarely(wave) {
+            from = self.first(wave, machine);
+        }
         loop {
-            if recorded
-                || wave.mode & (mode::VSKIP | mode::EXCP_EN) != 0
-                || wave.status & (status::HALT | status::PRIV) != 0
-                || wave.vgprs.is_empty()
-            {
-                if let Some(stop) = self.one(wave, machine, fuel) {
-                    return stop;
-                }
-                continue;
-            }
-            let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, entry);
-            let place = match self.places.get(&key) {
-                Some(&place) => place,
-                None => {
-                    self.compile(wave.pc, wave, machine, entry, true, false);
-                    continue;
-                }
-            };
-            entry = None;
-            let Place::Code { unit, at } = place else {
-                if let Some(stop) = self.one(wave, machine, fuel) {
-                    return stop;
-                }
-                continue;
-            };
-            let known = &mut self.units[unit as usize];
-            if known.seen != self.session {
-                known.seen = self.session;
-                let same = |&(at, word): &(u64, u32)| machine.memory.fetch_u32(at) == Ok(word);
-                if !known.words.iter().all(same) {
-                    self.forget();
-                    continue;
-                }
-            }
-            let linear = machine.memory.linear();
-            let ctx = &mut *self.ctx;
-            ctx.wave = wave;
-            ctx.vgprs = wave.vgprs.as_mut_ptr().cast();
-            ctx.bias = (linear.base as u64).wrapping_sub(ctx.linear_base);
-            ctx.pages = linear.pages;
-            ctx.linear_bytes = linear.bytes;
-            let mapping = machine.memory.mapping();
-            if ctx.mapping != mapping {
-                ctx.mapping = mapping;
-                ctx.ranges.fill([0; 2]);
-            }
-            ctx.lds = machine.lds.0.as_mut_ptr();
-            ctx.lds_bytes = machine.lds.0.len() as u64;
-            let mut given = (*fuel).min(i64::MAX as u64) as i64;
-            let compiled = &self.units[unit as usize];
-            let mut before = None;
-            if self.check {
-                let c = compiled.chunks.iter().find(|c| c.2 == at as usize);
-                let insns = c.map_or(0, |c| c.3) as i64;
-                if insns <= given {
-                    given = insns;
-                    before = Some((wave.clone(), machine.lds.clone()));
-                }
-            }
-            ctx.fuel = given;
-            ctx.synced = given;
-            ctx.wave = wave;
-            let mut host = Host {
-                interp: &mut self.interp,
-                machine,
-                stop: None,
-                interpreted: 0,
-                names: &mut self.names,
-            };
-            ctx.host = &mut host as *mut Host<'_, '_> as usize;
-            let base = compiled.code.as_ptr();
-            if let Some(counts) = &mut self.counts {
-                counts.begin(unit as usize, compiled.chunks.len(), ctx);
-            }
-            // SAFETY: the code is that of a unit, whose first bytes are a function of this signature; `at` is where one
-            // of its chunks begins. It touches the context, the wave's registers, LDS within `lds_bytes` and guest
-            // memory whose pages it has looked up, all of which outlive the call.
-            let why = unsafe {
-                let enter: extern "sysv64" fn(*mut Ctx, *const u8) -> u64 =
-                    std::mem::transmute(base);
-                enter(ctx, base.add(at as usize))
-            };
-            if let Some(counts) = &mut self.counts {
-                // What is run again, by the interpreter or later, did not happen.
-                let failed = matches!(host.stop, Some(Stop::Retry | Stop::Fault(_)));
-                let again = match why & 0xff {
-                    emit::EXIT_RESTART => true,
-                    emit::EXIT_STOP => failed,
-                    _ => false,
+            let at = if let Some(at) = from.take() {
+                at
+            } else {
+                let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, None);
+                let place = match self.places.get(&key) {
+                    _ if recorded || rarely(wave) || wave.vgprs.is_empty() => Place::Interpret,
+                    Some(&place) => place,
+                    None => {
+                        self.compile(key, &wave.sgprs, machine, self.exact);
+                        continue;
+                    }
                 };
-                let undone = again.then_some(((why >> 8) as usize, wave.exec()));
-                counts.end(unit as usize, &self.ctx, undone);
-            }
-            let spent = (given - self.ctx.fuel) as u64;
-            *fuel -= spent;
-            self.stats.interpreted += host.interpreted;
-            wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
-            let stop = host.stop.take();
-            let (start, end, ..) = compiled.chunks[(why >> 8) as usize];
-            let start = start & !3;
-            if let Some((other, lds)) = &before
-                && matches!(why & 0xff, emit::EXIT_RESTART | emit::EXIT_LINEAR)
-            {
-                // What the chunk reads must be as it was.
-                let mut ends = [other, &*wave].map(|wave| {
-                    let (mut wave, mut lds, mut fuel) = (wave.clone(), lds.clone(), given as u64);
-                    wave.pc = start;
-                    let lds = &mut lds;
-                    let mut machine = Machine { lds, ..*machine };
-                    let stop = self.interp.run(&mut wave, &mut machine, &mut fuel);
-                    (wave, stop)
-                });
-                let [(a, stop), (b, other_stop)] = &mut ends;
-                b.clock = a.clock;
-                assert_eq!(stop, other_stop);
-                check(other, b, a, machine, stop);
-            }
-            if let Some((mut other, lds)) = before
-                && !matches!(why & 0xff, emit::EXIT_RESTART | emit::EXIT_LINEAR)
-                && stop.is_none()
-            {
-                let from = other.clone();
-                let mut now = wave.clone();
-                let mut fuel = spent;
-                let mut lds = lds;
-                let stop = self.interp.run(
-                    &mut other,
-                    &mut Machine {
-                        lds: &mut lds,
-                        ..*machine
-                    },
-                    &mut fuel,
-                );
-                now.pc = match why & 0xff {
-                    emit::EXIT_LEAVE | emit::EXIT_FUEL => start,
-                    emit::EXIT_END => end - 4,
-                    emit::EXIT_BARRIER => end,
-                    _ => now.pc,
-                };
-                check(&from, &now, &other, machine, &stop);
-                assert!(machine.lds.0 == lds.0, "LDS differs after {:#x}", from.pc);
-                if why & 0xff == emit::EXIT_FUEL {
-                    wave.pc = start;
-                    continue;
-                }
-            }
-            match why & 0xff {
-                emit::EXIT_LEAVE => wave.pc = start,
-                emit::EXIT_LINEAR => {
-                    wave.pc = start;
-                    self.stats.nonlinear += 1;
-                }
-                emit::EXIT_STOP => {
-                    if let Some(stop) = stop {
+                let Place::Code(at) = place else {
+                    if let Some(stop) = self.one(wave, machine, fuel) {
                         return stop;
                     }
+                    continue;
+                };
+                if !self.fresh(at.unit(), machine) {
+                    continue;
                 }
-                emit::EXIT_END => {
-                    wave.pc = end - 4;
-                    machine.global.ended(wave.number);
-                    return Stop::Endpgm;
-                }
-                emit::EXIT_BARRIER => {
-                    wave.pc = end;
-                    return Stop::Barrier;
-                }
-                emit::EXIT_FUEL if begun != *fuel => {
-                    // The rest is for the next turn, which begins where a chunk does.
-                    wave.pc = start;
-                    return Stop::Limit;
-                }
-                which => {
-                    wave.pc = start;
-                    if which == emit::EXIT_RESTART {
-                        self.stats.restarts += 1;
-                        let unit = &mut self.units[unit as usize];
-                        unit.restarts += 1;
-                        if unit.checks && unit.restarts == NANS {
-                            let (pc, .., entry) = unit.key;
-                            self.compile(pc, wave, machine, entry, !self.looks, true);
-                        }
-                    }
-                    // The chunk on the interpreter, as far as the fuel goes.
-                    loop {
-                        if let Some(stop) = self.one(wave, machine, fuel) {
-                            return stop;
-                        }
-                        if wave.pc <= start || wave.pc >= end {
-                            break;
-                        }
-                    }
-                }
+                at
+            };
+            let exit = match self.check {
+                true => match self.checked(at, wave, machine, fuel) {
+                    Some(exit) => exit,
+                    None => continue,
+                },
+                false => self.enter(at, wave, machine, fuel),
+            };
+            match self.left(exit, wave, machine, begun, fuel) {
+                Ok(at) => from = at,
+                Err(stop) => return stop,
             }
         }
+    }
+
+    /// As [`Jit::enter`], for one chunk, which is compared with the interpreter. Nothing, if the wave simply goes on.
+    fn checked(
+        &mut self,
+        at: At,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Option<Exit> {
+        let unit = &self.units[at.unit() as usize];
+        let insns = unit.chunks.iter().find(|c| c.2 == at.at());
+        let insns = insns.map_or(0, |c| c.3) as u64;
+        if insns > *fuel {
+            return Some(self.enter(at, wave, machine, fuel));
+        }
+        let (from, before) = (wave.clone(), machine.lds.clone());
+        let mut left = insns;
+        let exit = self.enter(at, wave, machine, &mut left);
+        *fuel -= insns - left;
+        let (start, end, ..) = self.units[exit.unit as usize].chunks[exit.chunk()];
+        let (start, why) = (start & !3, exit.why());
+        if matches!(why, emit::EXIT_RESTART | emit::EXIT_LINEAR) {
+            // What the chunk reads must be as it was.
+            let mut ends = [&from, &*wave].map(|wave| {
+                let (mut wave, mut lds, mut fuel) = (wave.clone(), before.clone(), insns);
+                wave.pc = start;
+                let lds = &mut lds;
+                let mut machine = Machine { lds, ..*machine };
+                let stop = self.interp.run(&mut wave, &mut machine, &mut fuel);
+                (wave, stop)
+            });
+            let [(a, stop), (b, other_stop)] = &mut ends;
+            b.clock = a.clock;
+            assert_eq!(stop, other_stop);
+            check(&from, b, a, machine, stop);
+        } else if self.stopped.is_none() {
+            let (mut other, mut lds, mut spent) = (from.clone(), before, insns - left);
+            let mut surroundings = Machine {
+                lds: &mut lds,
+                ..*machine
+            };
+            let stop = self.interp.run(&mut other, &mut surroundings, &mut spent);
+            let mut now = wave.clone();
+            now.pc = match why {
+                emit::EXIT_LEAVE | emit::EXIT_FUEL => start,
+                emit::EXIT_END => end - 4,
+                emit::EXIT_BARRIER => end,
+                _ => now.pc,
+            };
+            check(&from, &now, &other, machine, &stop);
+            assert!(machine.lds.0 == lds.0, "LDS differs after {:#x}", from.pc);
+            if why == emit::EXIT_FUEL {
+                wave.pc = start;
+                return None;
+            }
+        }
+        Some(exit)
     }
 }
 
@@ -897,142 +1100,4 @@ fn check(
         from.exec()
     );
     panic!("compiled code differs after {:#x}:\n{text}", from.pc);
-}
-
-impl Compiled {
-    /// What there is to see of it.
-    fn look(&self, tallies: &[Tally]) -> UnitCode {
-        let mut pieces: Vec<Piece> = Vec::with_capacity(self.chunks.len());
-        for (n, &(start, end, at, instructions)) in self.chunks.iter().enumerate() {
-            pieces.push(Piece {
-                start: start & !3,
-                end,
-                instructions,
-                code: at..self.end,
-                tally: tallies.get(n).copied().unwrap_or_default(),
-            });
-        }
-        pieces.sort_by_key(|p| p.code.start);
-        for n in 1..pieces.len() {
-            pieces[n - 1].code.end = pieces[n].code.start;
-        }
-        UnitCode {
-            mode: self.key.1,
-            vgprs: self.key.2,
-            code: self.code.to_vec(),
-            pieces,
-        }
-    }
-}
-
-/// Compiled code that outlives dispatches: engines take it up again where the last ones left it.
-#[derive(Clone, Default)]
-pub struct Cache {
-    kept: Arc<Mutex<Vec<Jit>>>,
-    level: Option<Level>,
-    counts: bool,
-}
-
-impl Cache {
-    /// A cache of code of a level, which the host must have.
-    pub fn with_level(level: Level) -> Cache {
-        Cache {
-            level: Some(level),
-            ..Cache::default()
-        }
-    }
-
-    /// An engine that knows what one before it has compiled. Code that has changed since is compiled anew.
-    pub fn engine(&self) -> Kept {
-        let kept = self
-            .kept
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
-        let new = || {
-            let jit = self.level.map_or_else(Jit::new, Jit::with_level);
-            if self.counts { jit.counting() } else { jit }
-        };
-        let mut jit = kept.unwrap_or_else(new);
-        jit.session += 1;
-        jit.recorded = None;
-        jit.interp.forget();
-        Kept {
-            jit: Some(jit),
-            cache: self.clone(),
-        }
-    }
-}
-
-impl Cache {
-    /// The same cache, whose engines count what they do, for [`Cache::report`].
-    pub fn counting(self) -> Cache {
-        Cache {
-            counts: true,
-            ..self
-        }
-    }
-
-    /// What its engines have compiled, and counted if they are to; but those that are at work now.
-    pub fn report(&self) -> Report {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().fold(Report::default(), |mut all, jit| {
-            all.join(jit.report());
-            all
-        })
-    }
-
-    /// What all its engines have done, but those that are at work now.
-    pub fn stats(&self) -> JitStats {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().fold(JitStats::default(), |sum, jit| JitStats {
-            units: sum.units + jit.stats.units,
-            refused: sum.refused + jit.stats.refused,
-            insns: sum.insns + jit.stats.insns,
-            bytes: sum.bytes + jit.stats.bytes,
-            compiling: sum.compiling + jit.stats.compiling,
-            restarts: sum.restarts + jit.stats.restarts,
-            nonlinear: sum.nonlinear + jit.stats.nonlinear,
-            interpreted: sum.interpreted + jit.stats.interpreted,
-            executed: sum.executed + jit.stats.executed,
-        })
-    }
-}
-
-/// An engine of a [`Cache`].
-pub struct Kept {
-    jit: Option<Jit>,
-    cache: Cache,
-}
-
-impl Kept {
-    fn jit(&mut self) -> &mut Jit {
-        self.jit.get_or_insert_with(Jit::new)
-    }
-}
-
-impl Engine for Kept {
-    fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
-        self.jit().run(wave, machine, fuel)
-    }
-
-    fn slice(&self) -> u64 {
-        SLICE
-    }
-
-    fn forget(&mut self) {
-        self.jit().forget();
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if let Some(jit) = self.jit.take() {
-            self.cache
-                .kept
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(jit);
-        }
-    }
 }

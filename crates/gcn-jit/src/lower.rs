@@ -245,11 +245,11 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
     let mut chunks = cut(&known, &leaders, &alive, s, None);
     if s.linear {
         // Once to find out what is linear, and again with that.
-        let facts = linear::facts(&chunks, entry, &known, s);
+        let facts = linear::facts(&chunks, entry, &known, &alive, s);
         let at = chunks.iter().map(|c| c.start).zip(facts.iter().cloned());
         let at: Map<u64, linear::Facts16> = at.collect();
         let mut again = cut(&known, &leaders, &alive, s, Some(&at));
-        let more = linear::facts(&again, entry, &known, s);
+        let more = linear::facts(&again, entry, &known, &alive, s);
         if linear::take(&mut again, more) {
             chunks = again;
         } else {
@@ -848,6 +848,7 @@ impl<'a> Builder<'a> {
                 Op::Const(value) => self.g.constant(node.out, value),
                 Op::Src(slot) => self.read(&operands[slot as usize], None, vector)?,
                 Op::SrcDword(slot, d) => self.read(&operands[slot as usize], Some(d), vector)?,
+                Op::SrcHalf(slot, half) => self.read_half(&operands[slot as usize], half)?,
                 Op::Field(field) => self.c32(insn.field(field) as u64),
                 Op::CodeOf(slot) => {
                     let code = operands[slot as usize].code.unwrap_or(0);
@@ -1139,6 +1140,11 @@ impl<'a> Builder<'a> {
                         &mut out,
                     )?;
                 }
+                Change::DstHalf(slot, half) => {
+                    let value = id()?;
+                    let o = &operands[slot as usize];
+                    self.write_half(o, &mods, half, value, ty, when, &mut out)?;
+                }
                 Change::DstLane(slot) => {
                     let (Val::Id(lane), Place::Vgpr(n)) =
                         (vals[effect.second as usize], operands[slot as usize].place)
@@ -1381,6 +1387,24 @@ impl<'a> Builder<'a> {
             Op::Neg | Op::Abs | Op::Select | Op::Unord | Op::Class | Op::FloatToInt => {
                 return Ok(());
             }
+            _ if ty == Ty::F16 && (out.is_float() && out != Ty::F16 || out == Ty::Bool) => {
+                return Ok(());
+            }
+            // f16 goes through f32, where no number is a denormal: only the rounding counts.
+            _ if ty == Ty::F16 || out == Ty::F16 && ty != Ty::F32 => {
+                let round = mode.env16().round as u8;
+                if self.fp.is_some_and(|have| have.round == round) {
+                    return Ok(());
+                }
+                Some(FpKey {
+                    round,
+                    daz: mode.env32().flush_in,
+                })
+            }
+            Op::FloatToFloat if out == Ty::F16 => Some(FpKey {
+                round: mode.env16().round as u8,
+                daz: mode.env32().flush_in,
+            }),
             Op::Mad => of(ty).map(|e| FpKey {
                 round: e.round as u8,
                 daz: true,

@@ -264,6 +264,36 @@ impl Graph {
         self.rare(sub, leaves, when, short, out, normal)
     }
 
+    /// The value of an operation that has a short way.
+    pub fn rare_alu(
+        &mut self,
+        op: Op,
+        ty: Ty,
+        out: Ty,
+        args: [Id; 3],
+        when: Id,
+        short: Id,
+    ) -> Option<Id> {
+        let mut leaves = Vec::new();
+        let mut from = [From::Const(0); 3];
+        for (k, &id) in args.iter().enumerate().take(op.arity()) {
+            from[k] = match self.value_of(id) {
+                Some(v) => From::Const(v),
+                None => {
+                    leaves.push(id);
+                    From::Leaf(leaves.len() as u8 - 1)
+                }
+            };
+        }
+        let args = from;
+        let sub = Sub {
+            steps: vec![Step::Alu { op, ty, out, args }],
+            generation: self.generation,
+            mode: self.mode,
+        };
+        self.rare(sub, leaves, when, short, out, true)
+    }
+
     fn rare(
         &mut self,
         sub: Sub,

@@ -194,6 +194,91 @@ const CASES: &[Case] = &[
             v_exp_f32 v9, -v1",
     },
     Case {
+        name: "halves",
+        targets: &["gfx803", "gfx900", "gfx906"],
+        bits: 16,
+        whole: false,
+        text: "v_add_f16 v4, v0, v1
+            v_sub_f16 v5, v1, v2
+            v_mul_f16 v6, v2, v3
+            v_fma_f16 v7, v0, v1, v2
+            v_fma_f16 v8, -v3, v1, v0
+            v_max_f16 v9, v0, v1
+            v_min_f16 v10, v2, v3
+            v_rcp_f16 v11, v0
+            v_sqrt_f16 v12, v1
+            v_rsq_f16 v13, v2
+            v_floor_f16 v14, v3
+            v_ldexp_f16 v15, v0, v1",
+    },
+    Case {
+        name: "halves: conversions and comparisons",
+        targets: &["gfx803", "gfx900", "gfx906"],
+        bits: 16,
+        whole: false,
+        text: "v_cvt_f32_f16 v4, v0
+            v_cvt_f16_u16 v5, v1
+            v_cvt_f16_i16 v6, v2
+            v_cvt_u16_f16 v7, v3
+            v_cvt_i16_f16 v8, v0
+            v_cvt_f16_f32 v9, v1
+            v_cmp_lt_f16 vcc, v0, v1
+            v_cndmask_b32 v10, v2, v3, vcc
+            v_cmp_u_f16 s[4:5], v2, v3
+            v_exp_f16 v11, v0
+            v_log_f16 v12, |v1|
+            v_sin_f16 v13, v2
+            v_fract_f16 v14, v3
+            v_frexp_mant_f16 v15, v0",
+    },
+    Case {
+        name: "halves in pairs",
+        targets: &["gfx900", "gfx906"],
+        bits: 16,
+        whole: false,
+        text: "v_pk_add_f16 v4, v0, v1
+            v_pk_mul_f16 v5, v1, v2 op_sel:[1,0]
+            v_pk_fma_f16 v6, v0, v1, v2 neg_lo:[1,0,0]
+            v_pk_max_f16 v7, v2, v3
+            v_pk_min_f16 v8, v0, 1.0
+            v_pk_add_u16 v9, v0, v1
+            v_pk_mul_lo_u16 v10, v1, v2
+            v_pk_mad_i16 v11, v0, v1, v2
+            v_pk_max_i16 v12, v0, v3
+            v_pk_lshlrev_b16 v13, v0, v1
+            v_pk_ashrrev_i16 v14, v2, v3
+            v_pk_add_f16 v15, v0, v1 clamp",
+    },
+    Case {
+        name: "halves among f32",
+        targets: &["gfx906"],
+        bits: 16,
+        whole: false,
+        text: "v_fma_mix_f32 v4, v0, v1, v2 op_sel_hi:[1,1,1]
+            v_fma_mix_f32 v5, v0, v1, v2 op_sel:[1,0,0] op_sel_hi:[1,0,1]
+            v_fma_mixlo_f16 v6, v0, v1, v2 op_sel_hi:[1,1,1]
+            v_fma_mixhi_f16 v6, v1, v2, v3 op_sel_hi:[1,1,0]
+            v_dot2_f32_f16 v7, v0, v1, v2
+            v_dot4_i32_i8 v8, v0, v1, v2
+            v_dot2_u32_u16 v9, v0, v1, v2",
+    },
+    Case {
+        name: "halves: clamp and classes, beside f32 and f64",
+        targets: ALL,
+        bits: 32,
+        whole: false,
+        text: "v_add_f32 v4, v0, v1 clamp
+            v_mul_f32 v5, v2, v3 clamp
+            v_mov_b32 v6, 0x60
+            v_cmp_class_f32 s[4:5], v0, 0x3f
+            v_bfrev_b32 v7, v1
+            v_cmp_class_f32 vcc, v1, 16
+            v_add_f64 v[8:9], v[0:1], v[2:3] clamp
+            v_cmp_class_f64 s[6:7], v[0:1], 48
+            v_cvt_f16_f32 v10, v2
+            v_cvt_pkrtz_f16_f32 v11, v0, v1",
+    },
+    Case {
         name: "roots of NaNs: what arithmetic makes of them",
         targets: ALL,
         bits: 32,
@@ -366,6 +451,13 @@ fn divisions() {
         .iter()
         .filter(|c| c.name.contains("divi") || c.name.contains("reciprocal of"))
     {
+        case(c);
+    }
+}
+
+#[test]
+fn halves() {
+    for c in CASES.iter().filter(|c| c.name.contains("halves")) {
         case(c);
     }
 }

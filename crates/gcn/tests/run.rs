@@ -449,7 +449,8 @@ fn profiles_and_counts() {
     assert_eq!(mix, total);
     let text = gcn(&["run", &plan, "--profile"]).text();
     for part in [
-        "times   share lanes   address  instruction",
+        "times   share lanes ",
+        " address  instruction",
         "ds_add_u32 v1, v2",
         "VALU",
     ] {

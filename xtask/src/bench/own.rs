@@ -286,9 +286,9 @@ pub const OWN: &[Case] = &[
         name: "divergent",
         file: "divergent",
         kernel: "divergent",
-        grid: one(1 << 16),
+        grid: one(1 << 14),
         group: one(256),
-        args: || vec![random_words(1 << 16, 25), zeros(4 << 16), Arg::Local(1024)],
+        args: || vec![random_words(1 << 14, 25), zeros(4 << 14), Arg::Local(1024)],
     },
     Case {
         name: "packing",

@@ -46,6 +46,9 @@ const ALONE: u64 = 1 << 14;
 /// The longest loop, in instructions, that is recognised as waiting.
 const LOOP: usize = 256;
 
+/// Instructions after which a wave that is watched may be in its loop and was not before.
+const LATER: usize = 32;
+
 /// Rounds that a workgroup still has when a later one has failed, in which it may fail too: the lowest failure is the one
 /// to report.
 const GRACE: u32 = 64;
@@ -118,8 +121,8 @@ impl Gpu {
                 traits: HashMap::new(),
                 ring: VecDeque::new(),
                 batch: Batch::default(),
-                spare: Vec::new(),
                 used: Vec::new(),
+                last: Spot::default(),
                 like: ([0; 3], Vec::new()),
                 ended: 0..0,
                 unsettled: false,
@@ -336,6 +339,7 @@ struct Note {
 }
 
 /// A workgroup under way.
+#[derive(Default)]
 struct Group {
     group: [u32; 3],
     number: u64,
@@ -372,13 +376,14 @@ struct Worker<'a> {
     /// What is known of instructions in loops, by address.
     traits: HashMap<u64, Traits>,
     /// The workgroups under way that do not run now.
-    ring: VecDeque<Group>,
+    ring: VecDeque<Box<Group>>,
     /// Workgroups that have not started.
     batch: Batch,
-    /// LDS that workgroups left.
-    spare: Vec<Lds>,
-    /// Waves that have ended, to be used again.
-    used: Vec<(Vec<GroupWave>, Vec<Note>)>,
+    /// Workgroups that have ended, whose memory is used again. They go from hand to hand.
+    #[allow(clippy::vec_box)]
+    used: Vec<Box<Group>>,
+    /// The workgroup that was started last.
+    last: Spot,
     /// What the waves of a workgroup of a size start from.
     like: ([u32; 3], Vec<Like>),
     /// Waves that have ended, of which the others have not been told.
@@ -386,6 +391,39 @@ struct Worker<'a> {
     /// Waves have run since the epoch was last put forward.
     unsettled: bool,
     stats: Stats,
+}
+
+/// A workgroup: its number, its numbers in each dimension, its size and waves, and the number of the first of them.
+#[derive(Clone, Copy, Default)]
+struct Spot {
+    number: u64,
+    group: [u32; 3],
+    size: [u32; 3],
+    waves: usize,
+    first: u64,
+}
+
+impl Spot {
+    /// Workgroup `number`, which is often the next one.
+    fn go_to(&mut self, shape: &Shape, number: u64) {
+        if self.waves != 0 && number == self.number + 1 {
+            self.first += self.waves as u64;
+            for d in 0..3 {
+                self.group[d] += 1;
+                if self.group[d] < shape.groups[d] {
+                    break;
+                }
+                self.group[d] = 0;
+            }
+        } else {
+            let (x, y) = (shape.groups[0] as u64, shape.groups[1] as u64);
+            self.group = [number % x, number / x % y, number / (x * y)].map(|n| n as u32);
+            self.first = waves_before(shape, self.group);
+        }
+        self.number = number;
+        self.size = size(shape, self.group);
+        self.waves = shape.waves_of(self.size);
+    }
 }
 
 /// Workgroups that a thread has taken and not started, with as many places for them.
@@ -472,7 +510,7 @@ impl Worker<'_> {
     }
 
     /// The workgroup to go on with: one that is under way and does not wait, else a new one, else one that waits.
-    fn pick(&mut self) -> Option<Group> {
+    fn pick(&mut self) -> Option<Box<Group>> {
         let moved_on = self.ring.iter().any(|g| !g.waits);
         // One that ran for long goes behind those that have not begun, for it may wait for them unseen.
         let ran_long = self.ring.back().is_some_and(|g| !g.waits);
@@ -527,7 +565,7 @@ impl Worker<'_> {
     }
 
     /// Starts the next workgroup, if there is one and a slot for it.
-    fn start(&mut self) -> Option<Group> {
+    fn start(&mut self) -> Option<Box<Group>> {
         let shared = self.shared;
         let setup = shared.setup;
         let shape = setup.shape;
@@ -544,30 +582,43 @@ impl Worker<'_> {
         }
         let slot = self.batch.slots.pop()?;
         self.batch.next += 1;
-        let (x, y) = (shape.groups[0] as u64, shape.groups[1] as u64);
-        let group = [number % x, number / x % y, number / (x * y)].map(|n| n as u32);
-        let size = size(shape, group);
-        let count = shape.waves_of(size);
+        self.last.go_to(shape, number);
+        let Spot {
+            group: place,
+            size,
+            waves: count,
+            first,
+            ..
+        } = self.last;
         let first_slot = (slot * shape.waves_of(shape.group)) as u64;
-        let first = waves_before(shape, group);
-        let (mut waves, mut notes) = self.used.pop().unwrap_or_default();
         // Memory that has been used already is near.
-        waves.truncate(count);
-        for wave in &mut waves {
+        let mut group = self.used.pop().unwrap_or_default();
+        group.group = place;
+        group.number = number;
+        group.slot = slot;
+        group.own = setup.own(place, first_slot);
+        group.first = first;
+        (group.waits, group.grace) = (false, 0);
+        group.lds.0.clear();
+        group.lds.0.resize(shape.lds_bytes as usize, 0);
+        group.waves.truncate(count);
+        for wave in &mut group.waves {
             (wave.doing, wave.turns) = (Doing::New, 0);
         }
-        waves.resize_with(count, || GroupWave {
-            state: Box::new(WaveState::new(0)),
-            doing: Doing::New,
-            turns: 0,
-        });
-        notes.clear();
-        notes.resize(count, Note::default());
+        while group.waves.len() < count {
+            group.waves.push(GroupWave {
+                state: Box::new(WaveState::new(0)),
+                doing: Doing::New,
+                turns: 0,
+            });
+        }
+        group.notes.clear();
+        group.notes.resize(count, Note::default());
         if setup.host.is_some() {
             // What the host keeps for each workgroup lies elsewhere for each.
-            for (w, wave) in waves.iter_mut().enumerate() {
+            for (w, wave) in group.waves.iter_mut().enumerate() {
                 let slot = first_slot + w as u64;
-                *wave.state = setup.wave(shared.target, group, size, w, slot);
+                *wave.state = setup.wave(shared.target, place, size, w, slot);
                 wave.state.number = first + w as u64;
                 wave.doing = Doing::Running;
             }
@@ -576,27 +627,13 @@ impl Worker<'_> {
             self.like = (size, (0..count).map(like).collect());
         }
         self.stats.waves += count as u64;
-        let mut lds = self.spare.pop().unwrap_or_default();
-        lds.0.clear();
-        lds.0.resize(shape.lds_bytes as usize, 0);
         if let Some(progress) = &shared.launch.watch.progress {
             progress.workgroups.fetch_add(1, Relaxed);
         }
-        Some(Group {
-            group,
-            number,
-            slot,
-            lds,
-            own: setup.own(group, first_slot),
-            first,
-            waves,
-            notes,
-            waits: false,
-            grace: 0,
-        })
+        Some(group)
     }
 
-    fn end(&mut self, group: Group) {
+    fn end(&mut self, group: Box<Group>) {
         let shared = self.shared;
         if let Some(host) = &shared.setup.host
             && let Err(why) = host.finish(shared.memory, shared.output, group.slot, group.number)
@@ -604,13 +641,12 @@ impl Worker<'_> {
             let place = shared.place(group.group, 0, shared.setup.entry);
             shared.fail(group.number, RunError::Host { place, why });
         }
-        self.spare.push(group.lds);
-        self.used.push((group.waves, group.notes));
         if let Some(progress) = &self.shared.launch.watch.progress {
             progress.ended.fetch_add(1, Relaxed);
         }
         self.batch.slots.push(group.slot);
         self.free_slots();
+        self.used.push(group);
     }
 
     /// Tells the others of what the engine did with whole workgroups.
@@ -888,8 +924,11 @@ impl Worker<'_> {
         // Only a loop that is known is worth the copy.
         let lds = known.then(|| group.lds.clone());
         let before = group.waves[w].state.clone();
+        // Compiled code leaves registers behind that nothing reads any more. When its loop is run one instruction at a
+        // time, they change once.
+        let mut later: Option<(usize, Box<WaveState>)> = None;
         let mut pcs = [0; LOOP];
-        let (mut recurs, mut stop) = (false, Stop::Limit);
+        let (mut recurs, mut stop) = (None, Stop::Limit);
         let mut steps = 0;
         while steps < LOOP {
             let given = self.shared.take(1);
@@ -905,17 +944,25 @@ impl Worker<'_> {
                 break;
             }
             let state = &group.waves[w].state;
-            if state.pc == before.pc && same(state, &before) {
-                recurs = true;
+            let again = |old: &WaveState| state.pc == old.pc && same(state, old);
+            recurs = match &later {
+                _ if again(&before) => Some(0),
+                Some((since, old)) if again(old) => Some(*since),
+                _ => None,
+            };
+            if recurs.is_some() {
                 break;
+            }
+            if steps == LATER {
+                later = Some((steps, state.clone()));
             }
             if stop == Stop::Retry {
                 break;
             }
         }
         let (mut acts, mut atomic, mut looks_at) = (false, false, None);
-        if recurs {
-            for &pc in &pcs[..steps] {
+        if let Some(since) = recurs {
+            for &pc in &pcs[since..steps] {
                 let traits = self.traits(pc);
                 acts |= traits.acts;
                 atomic |= traits.atomic;
@@ -926,6 +973,7 @@ impl Worker<'_> {
         }
         let changed = atomic
             && (self.shared.memory.atomics_changed() || lds.is_none_or(|lds| lds != group.lds));
+        let recurs = recurs.is_some();
         let quiet = recurs && !acts && !changed && self.shared.global.changes() == global;
         if !quiet {
             self.shared.epoch.fetch_add(1, SeqCst);
@@ -988,7 +1036,7 @@ impl Worker<'_> {
     /// The first waves of this thread that have not ended, and how many there are more; `running` is a workgroup that is
     /// not in the ring.
     fn left(&self, running: Option<&Group>) -> (Vec<StuckWave>, usize) {
-        let mut groups: Vec<&Group> = self.ring.iter().chain(running).collect();
+        let mut groups: Vec<&Group> = self.ring.iter().map(|g| &**g).chain(running).collect();
         groups.sort_by_key(|g| g.number);
         let waves: Vec<StuckWave> = (groups.iter())
             .flat_map(|g| self.list(g))
@@ -1021,11 +1069,12 @@ impl Worker<'_> {
     fn consider(&mut self) {
         self.settle();
         let epoch = self.shared.epoch.load(SeqCst);
-        let all = |g: &'_ Group| -> Vec<(Doing, Option<u64>, bool)> {
+        let ring = || self.ring.iter().map(|g| &**g);
+        let all = |g: &Group| -> Vec<(Doing, Option<u64>, bool)> {
             let both = g.waves.iter().zip(&g.notes);
             both.map(|(w, n)| (w.doing, n.stuck, n.retries)).collect()
         };
-        let mut left = (self.ring.iter().flat_map(all))
+        let mut left = (ring().flat_map(all))
             .filter(|w| w.0 != Doing::Ended)
             .peekable();
         let stuck = self.batch.next == self.batch.end
@@ -1043,7 +1092,7 @@ impl Worker<'_> {
                 state: Known::StuckSince(epoch),
                 waves,
                 others,
-                loops: self.ring.iter().flat_map(all).any(running),
+                loops: ring().flat_map(all).any(running),
             };
             *lock(&self.shared.stuck[self.thread]) = report;
         }

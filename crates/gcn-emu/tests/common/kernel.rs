@@ -1,4 +1,4 @@
-//! A kernel of a few instructions, loaded.
+//! A kernel of a few instructions, loaded. The tests' root says by `machine` on what kind of GPU.
 
 use gcn_emu::dispatch::{Gpu, Loaded};
 use gcn_isa::Target;
@@ -20,7 +20,7 @@ pub fn gpu(arch: &str, body: &str, settings: &str) -> (Gpu, Loaded) {
         .object
         .unwrap_or_else(|| panic!("{}", gcn_asm::render(&output.diagnostics, false)));
     let object = CodeObject::parse(&object.loadable().unwrap()).unwrap();
-    let gpu = Gpu::new(Target::parse(arch).unwrap(), 64 << 20).unwrap();
+    let gpu = crate::machine(Target::parse(arch).unwrap());
     let loaded = gpu.load(&object).unwrap();
     (gpu, loaded)
 }

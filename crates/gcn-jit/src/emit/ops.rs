@@ -509,6 +509,41 @@ impl Emit<'_> {
                 let d = self.target(id, &[w, y]);
                 self.a.zk(op::BLENDD, d, p, q, keep(k));
             }
+            Op::Fma if n.ty == Ty::F16 => {
+                // The product is exact. The sum towards zero, its last bit 1 where it is not, is rounded to odd.
+                let p = self.zreg(x, 0);
+                self.hold(p);
+                let q = self.rm(y);
+                self.hold_rm(q);
+                let r = self.zreg(w, 0);
+                self.hold(r);
+                let t = self.temp();
+                self.hold(t);
+                let u = self.temp();
+                self.hold(u);
+                let d = self.define(id, 0);
+                let k = self.ktemp();
+                self.a.z(op::MULPS, t, p, q);
+                self.a.zr(op::ADDPS, d, t, r, 3);
+                self.a.zr(op::ADDPS, u, t, r, 1);
+                self.a.zr(op::ADDPS, t, t, r, 2);
+                self.a.zi(op::CMPPS, k, t, Rm::R(u), ALL, 0x0c);
+                self.a.zk(op::ORD, d, d, Rm::C(1), keep(k));
+            }
+            Op::FloatToFloat if n.ty == Ty::F16 => {
+                let p = self.zreg(x, 0);
+                self.hold(p);
+                let d = self.define(id, 0);
+                self.a.z(op::PMOVDW_ST, p, 0, Rm::R(d));
+                self.a.z(op::CVTPH2PS, d, 0, Rm::R(d));
+            }
+            Op::FloatToFloat if n.out == Ty::F16 => {
+                let p = self.zreg(x, 0);
+                self.hold(p);
+                let d = self.define(id, 0);
+                self.a.zi(op::CVTPS2PH, p, 0, Rm::R(d), ALL, 4);
+                self.a.z(op::PMOVZXWD, d, 0, Rm::R(d));
+            }
             Op::Fma => self.fma(vop, x, y, w),
             Op::Mad => {
                 let p = self.zreg(x, 0);
@@ -773,6 +808,28 @@ impl Emit<'_> {
         let _ = (y, w);
         // 64 bits to 32: each half of the lanes to half a register.
         match o {
+            Op::FloatToFloat if n.out == Ty::F16 => {
+                // To f32 rounded to odd: towards zero, the last bit 1 where that is not the number.
+                let mut halves = [0; 2];
+                for part in 0..2 {
+                    let p = self.wreg(x, part);
+                    self.hold(p);
+                    let t = self.temp();
+                    self.hold(t);
+                    let u = self.temp();
+                    let k = self.ktemp();
+                    self.a.zr(op::CVTPD2PS, t, 0, p, 3);
+                    self.a.z(op::CVTPS2PD, u, 0, Rm::R(t));
+                    self.a.zi(op::CMPPS.pd(), k, u, Rm::R(p), ALL, 0x0c);
+                    self.a.zk(op::ORD, t, t, Rm::C(1), keep(k));
+                    halves[part as usize] = t;
+                }
+                let d = self.define(id, 0);
+                self.a
+                    .zi(op::INSERT256, d, halves[0], Rm::R(halves[1]), ALL, 1);
+                self.a.zi(op::CVTPS2PH, d, 0, Rm::R(d), ALL, 4);
+                self.a.z(op::PMOVZXWD, d, 0, Rm::R(d));
+            }
             Op::FloatToFloat | Op::IntToFloat => {
                 let e = match (o, n.ty.is_signed()) {
                     (Op::FloatToFloat, _) => op::CVTPD2PS,

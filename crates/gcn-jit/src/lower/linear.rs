@@ -398,6 +398,7 @@ pub(super) fn facts(
     chunks: &[Chunk],
     entry: u64,
     known: &BTreeMap<u64, Known>,
+    alive: &Map<u64, Alive>,
     s: &Setting<'_>,
 ) -> Vec<Facts16> {
     let at: Map<u64, usize> = chunks
@@ -460,14 +461,21 @@ pub(super) fn facts(
             }
         }
     }
-    before.into_iter().map(Option::unwrap_or_default).collect()
+    let mut before: Vec<_> = before.into_iter().map(Option::unwrap_or_default).collect();
+    for (c, facts) in chunks.iter().zip(&mut before) {
+        if let Some(alive) = alive.get(&c.start) {
+            facts.retain(|&v, _| alive.v[v as usize] != Live::No);
+        }
+    }
+    before
 }
 
 /// Takes what is linear into the chunks. `false` where a store that must be linear is not.
 pub(super) fn take(chunks: &mut [Chunk], facts: Vec<Facts16>) -> bool {
     for (c, facts) in chunks.iter_mut().zip(facts) {
-        let plain = !matches!(c.tail, Tail::Interpret { .. } | Tail::Leave);
-        if plain && !take_in(c, facts) {
+        if matches!(c.tail, Tail::Interpret { .. } | Tail::Leave) {
+            c.quads.facts = facts;
+        } else if !take_in(c, facts) {
             return false;
         }
     }

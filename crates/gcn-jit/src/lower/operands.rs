@@ -14,7 +14,7 @@ impl Builder<'_> {
     }
 
     pub(super) fn read(&mut self, o: &Opnd, dword: Option<u8>, vector: bool) -> Result<Id, Not> {
-        if o.f16_at.is_some() {
+        if o.f16_at.is_some() && Mode(self.s.mode).env16().flush_in {
             return Err(Not::Ever);
         }
         let d = dword.unwrap_or(0) as u16;
@@ -84,6 +84,12 @@ impl Builder<'_> {
             return Ok(id);
         }
         let bits = o.ty.bits();
+        if let Some(at) = o.f16_at {
+            let (by, mask) = (self.c32(at as u64), self.c32(0xffff));
+            id = self.g.alu(Op::Shr, Ty::U32, Ty::U32, [id, by, 0])?;
+            id = self.g.alu(Op::And, Ty::B32, Ty::B32, [id, mask, 0])?;
+            id = self.g.alu(Op::FloatToFloat, Ty::F16, Ty::F32, [id, 0, 0])?;
+        }
         if o.sel != 6 || o.sext {
             let (shift, width) = selection(o.sel);
             let t = if o.sext { Ty::I32 } else { Ty::U32 };
@@ -120,6 +126,83 @@ impl Builder<'_> {
             };
         }
         Ok(id)
+    }
+
+    /// The 16 bits of a packed operand that belong to a half of the result.
+    pub(super) fn read_half(&mut self, o: &Opnd, half: u8) -> Result<Id, Not> {
+        let (shift, flipped) = o.half(half);
+        let word = match o.place {
+            Place::Vgpr(n) => self.vgpr(n),
+            Place::Scalar(code) => self.sgpr(code),
+            Place::Const(value) => self.c32(value & 0xffff_ffff),
+            Place::Nothing => self.c32(0),
+            Place::Source(_) => return Err(Not::Ever),
+        };
+        let (by, mask) = (self.c32(shift as u64), self.c32(0xffff));
+        let id = self.g.alu(Op::Shr, Ty::U32, Ty::U32, [word, by, 0])?;
+        let id = self.g.alu(Op::And, Ty::B32, Ty::B32, [id, mask, 0])?;
+        let flipped = self.c32(flipped as u64);
+        Ok(self.g.alu(Op::Xor, Ty::B32, Ty::B32, [id, flipped, 0])?)
+    }
+
+    /// Writes a half of a VGPR and keeps the other.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn write_half(
+        &mut self,
+        o: &Opnd,
+        mods: &Modifiers,
+        half: u8,
+        value: Id,
+        value_ty: Ty,
+        when: Option<Id>,
+        out: &mut Changes,
+    ) -> Result<(), Not> {
+        let Place::Vgpr(n) = o.place else {
+            return Ok(());
+        };
+        if when.is_some() || self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
+            return Err(Not::Ever);
+        }
+        if n >= self.s.vgprs {
+            return Ok(());
+        }
+        let mut value = value;
+        if value_ty.is_float() && mods.clamp {
+            value = self.clamped(value, value_ty)?;
+        }
+        let have = out.v.iter().rev().find(|w| w.0 == n).map(|w| w.1);
+        let old = have.unwrap_or_else(|| self.vgpr(n));
+        let shift = 16 * (half as u64 & 1);
+        let (by, rest, low) = (
+            self.c32(shift),
+            self.c32((!(0xffffu32 << shift)) as u64),
+            self.c32(0xffff),
+        );
+        let value = self.g.alu(Op::And, Ty::B32, Ty::B32, [value, low, 0])?;
+        let value = self.g.alu(Op::Shl, Ty::B32, Ty::B32, [value, by, 0])?;
+        let old = self.g.alu(Op::And, Ty::B32, Ty::B32, [old, rest, 0])?;
+        let whole = self.g.alu(Op::Or, Ty::B32, Ty::B32, [value, old, 0])?;
+        out.v.push((n, whole));
+        Ok(())
+    }
+
+    /// A float confined to 0 and 1, where a NaN becomes 0.
+    fn clamped(&mut self, v: Id, ty: Ty) -> Result<Id, Not> {
+        let (bits, infinity, one) = match ty {
+            Ty::F16 => (Ty::U16, 0x7c00, 0x3c00),
+            Ty::F32 => (Ty::U32, 0x7f80_0000, 0x3f80_0000),
+            _ => (Ty::U64, 0x7ff0 << 48, 0x3ff0 << 48),
+        };
+        if !Mode(self.s.mode).env32().dx10_clamp {
+            return Err(Not::Ever);
+        }
+        let zero = self.g.constant(bits, 0);
+        let (infinity, one) = (self.g.constant(bits, infinity), self.g.constant(bits, one));
+        // As integers negative numbers and NaNs are above infinity.
+        let positive = self.g.alu(Op::Le, bits, Ty::Bool, [v, infinity, 0])?;
+        let below = self.g.alu(Op::Lt, bits, Ty::Bool, [v, one, 0])?;
+        let v = self.g.alu(Op::Select, bits, bits, [below, v, one])?;
+        Ok(self.g.alu(Op::Select, bits, bits, [positive, v, zero])?)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -178,10 +261,13 @@ impl Builder<'_> {
                     let env = match ty {
                         Ty::F32 => mode.env32(),
                         Ty::F64 => mode.env64(),
-                        _ => return Err(Not::Ever),
+                        _ => mode.env16(),
                     };
-                    if mods.clamp || !env.ieee {
+                    if mods.omod != 0 && !env.ieee && env.flush_out {
                         return Err(Not::Ever);
+                    }
+                    if mods.clamp {
+                        v = self.clamped(v, ty)?;
                     }
                 }
                 let put =

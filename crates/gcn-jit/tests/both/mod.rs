@@ -218,7 +218,9 @@ impl Bench {
         self.interp.forget();
         self.jit.forget();
         self.jit.lean = case.how == How::Lean;
+        self.jit.looks = case.base != 0x100;
         let mut kept = self.cache.engine();
+        kept.look();
         let before = self.jit.stats;
         let mut found = None;
         for (n, round) in case.rounds.iter().enumerate() {

@@ -1,0 +1,334 @@
+//! Compiled code that outlives dispatches, and that host threads share.
+
+use crate::fast::Map;
+use crate::group::LINE;
+use crate::lower;
+use crate::profile::{Piece, Report, Tally, UnitCode};
+use crate::rare::Call;
+use crate::{Jit, JitStats, Level};
+use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop};
+use gcn_emu::group::{Group, GroupStop};
+use gcn_emu::wave::WaveState;
+use gcn_isa::operand::EXEC;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A chunk: its address, the one behind it, where its code begins, its instructions.
+pub type ChunkPlace = (u64, u64, usize, u32);
+
+/// What code depends on beside its bytes: its address, MODE, the VGPRs of the wave; and of code for waves that start what
+/// their first VGPRs have in common.
+pub(crate) type Key = (u64, u32, u16, Option<EntryVgprs>);
+
+pub(crate) type Table<V> = Map<Key, V>;
+
+/// A compiled unit.
+pub(crate) struct Compiled {
+    pub code: memmap2::Mmap,
+    /// Of each chunk: its address, the one behind it, where its code is for a wave from outside the unit.
+    pub chunks: Vec<ChunkPlace>,
+    /// Of each chunk where its code is for a wave that has been in the unit all the time, by its address.
+    inside: Vec<(u64, u32)>,
+    /// Where waves begin that start.
+    pub first: u32,
+    /// What it needs of a wave that starts: VGPRs, and the cache lines of scalars.
+    pub vgprs: Vec<u16>,
+    pub sgprs: Vec<u8>,
+    /// Of each chunk, by its address, the VGPRs that must be linear in each 16 lanes, with their steps.
+    steps: Vec<(u64, Vec<(u16, i32)>)>,
+    /// The code that it was made of.
+    words: Vec<(u64, u32)>,
+    /// What it was compiled for.
+    pub key: Key,
+    /// What the code points at.
+    _calls: Vec<Box<Call>>,
+    /// Its chunks are begun again where they meet NaNs.
+    pub checks: bool,
+    /// Where constants follow the code.
+    end: usize,
+}
+
+impl Compiled {
+    /// What the emitter made of a unit. `None` where the host has no memory for it.
+    pub fn new(
+        key: Key,
+        unit: &lower::Unit,
+        emitted: crate::emit::Emitted,
+        exact: bool,
+        machine: &Machine<'_>,
+    ) -> Option<Compiled> {
+        let mut map = memmap2::MmapMut::map_anon(emitted.code.len().max(1)).ok()?;
+        map.copy_from_slice(&emitted.code);
+        let code = map.make_exec().ok()?;
+        let places = || unit.chunks.iter().zip(&emitted.outside);
+        let chunks: Vec<ChunkPlace> = places()
+            .map(|(c, &at)| (c.start, c.end, at, c.insns))
+            .collect();
+        let starts = unit.chunks.iter().zip(&emitted.starts);
+        let mut inside: Vec<_> = starts.map(|(c, &at)| (c.start, at as u32)).collect();
+        inside.sort_unstable();
+        let facts = |c: &lower::Chunk| c.quads.facts.iter().map(|(&v, &step)| (v, step)).collect();
+        let mut steps: Vec<_> = unit.chunks.iter().map(|c| (c.start, facts(c))).collect();
+        steps.sort_unstable();
+        // Only code in memory may be another's in a later dispatch.
+        let mut words = Vec::new();
+        if let Code::Memory = machine.code {
+            for &(start, end, ..) in &chunks {
+                for at in (start & !3..end).step_by(4) {
+                    words.push((at, machine.memory.fetch_u32(at).unwrap_or(0)));
+                }
+            }
+        }
+        // All code looks at EXEC.
+        let sgprs = unit.needs.1 | 1 << EXEC;
+        let line = |n: u8| sgprs >> (n as usize * LINE) & ((1 << LINE) - 1) != 0;
+        let mut made = Compiled {
+            code,
+            chunks,
+            inside,
+            first: 0,
+            vgprs: (0..key.2).filter(|&n| unit.needs.0[n as usize]).collect(),
+            sgprs: (0..8).filter(|&n| line(n)).collect(),
+            steps,
+            words,
+            key,
+            _calls: emitted.calls,
+            checks: emitted.checks && !exact,
+            end: emitted.end,
+        };
+        made.first = made.inside(key.0)?;
+        Some(made)
+    }
+
+    /// Where the code of the chunk at an address is for a wave that has been in the unit all the time.
+    pub fn inside(&self, pc: u64) -> Option<u32> {
+        let found = self.inside.binary_search_by_key(&pc, |c| c.0).ok()?;
+        Some(self.inside[found].1)
+    }
+
+    /// What there is to see of it.
+    pub fn look(&self, tallies: &[Tally]) -> UnitCode {
+        let mut pieces: Vec<Piece> = Vec::with_capacity(self.chunks.len());
+        for (n, &(start, end, at, instructions)) in self.chunks.iter().enumerate() {
+            pieces.push(Piece {
+                start: start & !3,
+                end,
+                instructions,
+                code: at..self.end,
+                tally: tallies.get(n).copied().unwrap_or_default(),
+            });
+        }
+        pieces.sort_by_key(|p| p.code.start);
+        for n in 1..pieces.len() {
+            pieces[n - 1].code.end = pieces[n].code.start;
+        }
+        UnitCode {
+            mode: self.key.1,
+            vgprs: self.key.2,
+            code: self.code.to_vec(),
+            pieces,
+        }
+    }
+
+    /// The VGPRs that must be linear where the chunk at an address begins.
+    pub fn steps(&self, pc: u64) -> Option<&[(u16, i32)]> {
+        let found = self.steps.binary_search_by_key(&pc, |c| c.0).ok()?;
+        Some(&self.steps[found].1)
+    }
+
+    /// Whether memory still holds what it was made of.
+    pub fn fresh(&self, machine: &Machine<'_>) -> bool {
+        let same = |&(at, word): &(u64, u32)| machine.memory.fetch_u32(at) == Ok(word);
+        self.words.iter().all(same)
+    }
+}
+
+/// A unit as one engine knows it.
+pub(crate) struct Known {
+    unit: Arc<Compiled>,
+    /// The session in which the unit was last found to be what memory holds.
+    pub seen: u64,
+    /// The waves that began in it, and those that found it to know too much.
+    pub begun: u64,
+    pub missed: u64,
+    /// How often its chunks were begun again.
+    pub restarts: u32,
+}
+
+impl Known {
+    pub fn new(unit: Arc<Compiled>, seen: u64) -> Known {
+        Known {
+            unit,
+            seen,
+            begun: 0,
+            missed: 0,
+            restarts: 0,
+        }
+    }
+}
+
+impl Deref for Known {
+    type Target = Compiled;
+
+    fn deref(&self) -> &Compiled {
+        &self.unit
+    }
+}
+
+/// What became of code that was to be compiled.
+#[derive(Clone)]
+pub(crate) enum Made {
+    Unit(Arc<Compiled>),
+    /// Nothing: the interpreter runs what is at these addresses.
+    Nothing(Arc<[u64]>),
+}
+
+/// Units that several engines share; and those for code that meets NaNs.
+pub(crate) type Library = Arc<Mutex<[Table<Made>; 2]>>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What there is for a key, or else what `make` makes. Who wants the same meanwhile waits.
+pub(crate) fn get(
+    library: &Library,
+    key: Key,
+    exact: bool,
+    machine: &Machine<'_>,
+    make: impl FnOnce() -> Made,
+) -> Made {
+    let units = &mut lock(library)[exact as usize];
+    match units.get(&key) {
+        Some(Made::Unit(unit)) if unit.fresh(machine) => Made::Unit(unit.clone()),
+        _ => {
+            let made = make();
+            units.insert(key, made.clone());
+            made
+        }
+    }
+}
+
+/// Forgets all units.
+pub(crate) fn clear(library: &Library) {
+    *lock(library) = Default::default();
+}
+
+/// Compiled code that outlives dispatches: engines take it up again where the last ones left it, and those that are at
+/// work at the same time share it.
+#[derive(Clone, Default)]
+pub struct Cache {
+    idle: Arc<Mutex<Vec<Jit>>>,
+    library: Library,
+    /// Its engines' level, if it is not the best that the host has.
+    level: Option<Level>,
+    /// Its engines count what they do.
+    counts: bool,
+}
+
+impl Cache {
+    /// A cache of code of a level, which the host must have.
+    pub fn with_level(level: Level) -> Cache {
+        Cache {
+            level: Some(level),
+            ..Cache::default()
+        }
+    }
+
+    /// An engine that knows what those before it have compiled. Code that has changed since is compiled anew.
+    pub fn engine(&self) -> Kept {
+        let kept = lock(&self.idle).pop();
+        let level = self.level.unwrap_or_default();
+        let new = || Jit::sharing(self.library.clone(), level, self.counts);
+        let mut jit = kept.unwrap_or_else(new);
+        jit.begin_session();
+        Kept {
+            jit: Some(jit),
+            cache: self.clone(),
+        }
+    }
+
+    /// The same, empty, whose engines count what they do, for [`Cache::report`].
+    pub fn counting(self) -> Cache {
+        Cache {
+            counts: true,
+            ..self
+        }
+    }
+
+    /// What its engines have compiled, and counted if they are to; but those that are at work now.
+    pub fn report(&self) -> Report {
+        lock(&self.idle)
+            .iter()
+            .fold(Report::default(), |mut all, jit| {
+                all.join(jit.report());
+                all
+            })
+    }
+
+    /// What all its engines have done, but those that are at work now.
+    pub fn stats(&self) -> JitStats {
+        lock(&self.idle)
+            .iter()
+            .fold(JitStats::default(), |sum, jit| JitStats {
+                units: sum.units + jit.stats.units,
+                refused: sum.refused + jit.stats.refused,
+                insns: sum.insns + jit.stats.insns,
+                bytes: sum.bytes + jit.stats.bytes,
+                compiling: sum.compiling + jit.stats.compiling,
+                restarts: sum.restarts + jit.stats.restarts,
+                nonlinear: sum.nonlinear + jit.stats.nonlinear,
+                interpreted: sum.interpreted + jit.stats.interpreted,
+                executed: sum.executed + jit.stats.executed,
+            })
+    }
+}
+
+/// An engine of a [`Cache`].
+pub struct Kept {
+    jit: Option<Jit>,
+    cache: Cache,
+}
+
+impl Kept {
+    /// See [`Jit::looks`].
+    #[doc(hidden)]
+    pub fn look(&mut self) {
+        self.jit().looks = true;
+    }
+
+    fn jit(&mut self) -> &mut Jit {
+        self.jit.get_or_insert_with(Jit::new)
+    }
+}
+
+impl Engine for Kept {
+    fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
+        self.jit().run(wave, machine, fuel)
+    }
+
+    fn group(
+        &mut self,
+        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        self.jit().group(group, machine, fuel)
+    }
+
+    fn slice(&self) -> u64 {
+        crate::SLICE
+    }
+
+    fn forget(&mut self) {
+        self.jit().forget();
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(jit) = self.jit.take() {
+            lock(&self.cache.idle).push(jit);
+        }
+    }
+}
