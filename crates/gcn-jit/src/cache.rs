@@ -2,10 +2,11 @@
 
 use crate::fast::Map;
 use crate::group::LINE;
+use crate::level::Level;
 use crate::lower;
 use crate::profile::{Piece, Report, Tally, UnitCode};
 use crate::rare::Call;
-use crate::{Jit, JitStats, Level};
+use crate::{Jit, JitStats};
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop};
 use gcn_emu::group::{Group, GroupStop};
 use gcn_emu::wave::WaveState;

@@ -149,6 +149,64 @@ fn decodes(level: Level) {
     assert!(instructions > 50_000, "{instructions}");
 }
 
+/// What was wrong once, with many states.
+#[test]
+fn what_was_wrong_once() {
+    let lines = [
+        // A guard of a store was looked at behind the store.
+        ("gfx803", "buffer_store_byte v8, v18, s[36:39], 0 offen"),
+        ("gfx900", "buffer_store_short v8, v18, s[36:39], 0 offen"),
+        // A scalar atomic happens whatever EXEC is.
+        (
+            "gfx900",
+            "s_mov_b64 exec, 0\ns_atomic_umin_x2 s[0:1], s[22:23], 0x0",
+        ),
+        (
+            "gfx900",
+            "s_mov_b64 exec, 0\ns_atomic_add s0, s[20:21], 0x8 glc",
+        ),
+        // Its SGPR counts 64 bytes.
+        ("gfx900", "s_scratch_load_dwordx2 s[0:1], s[20:21], s49"),
+        // The literal counts dwords.
+        ("gfx701", "s_load_dword s0, s[20:21], 0x123"),
+        // Registers and memory behind a fault.
+        (
+            "gfx900",
+            "v_mov_b32 v9, 1.0\nflat_load_dwordx4 v[8:11], v[12:13]\nv_mov_b32 v4, 0",
+        ),
+        (
+            "gfx900",
+            "v_mov_b32 v9, 1.0\nglobal_store_dwordx4 v[12:13], v[8:11], off\nv_mov_b32 v4, 0",
+        ),
+        (
+            "gfx803",
+            "v_and_b32 v4, 3, v6\nflat_store_dwordx2 v[12:13], v[8:9]",
+        ),
+        (
+            "gfx600",
+            "buffer_store_dwordx4 v[8:11], v[18:19], s[28:31], 0 idxen offen",
+        ),
+        // Scalars that are constants to whoever comes from the beginning.
+        (
+            "gfx900",
+            "s_mov_b32 s20, 0\ns_barrier\ns_load_dword s0, s[20:21], 0x0",
+        ),
+    ];
+    for level in levels() {
+        let mut bench = Bench::new(level);
+        for (name, text) in lines {
+            let mut maker = Maker::new(Target::parse(name).expect("a target"));
+            let code = maker.lines(text, 0).into_iter().flat_map(|p| p.bytes);
+            let code: Vec<u8> = code.collect();
+            for seed in 0..60 {
+                let mut input = vec![seed % 3, seed, 1, 0];
+                input.extend(&code);
+                bench.of_bytes(&mut maker, &input);
+            }
+        }
+    }
+}
+
 /// Any bytes: what the fuzz target `jit` does with its input.
 #[test]
 fn any_bytes() {

@@ -216,10 +216,14 @@ fn kernels(name: &str) {
             let want = boards[0].run(&code, &before, &launch);
             let got = boards[1].run(&code, &before, &launch);
             let again = boards[1].run(&code, &before, &launch);
-            // Engines differ in how long a wave's turn is, so in where others are when the instructions are spent.
+            // Engines differ in how long a wave's turn is, so in where others are when the instructions are spent, or in
+            // which of them came first to what all want.
             let spent = |ran: &Result<Stats, String>| {
-                ran.as_ref()
-                    .is_err_and(|e| e.starts_with("stopped") || e.starts_with("livelock"))
+                ran.as_ref().is_err_and(|e| {
+                    ["stopped", "livelock", "deadlock"]
+                        .iter()
+                        .any(|w| e.starts_with(w))
+                })
             };
             let several = groups > 1 || group > 64;
             let loops = |ran: &Result<Stats, String>| {
