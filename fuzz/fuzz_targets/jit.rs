@@ -12,7 +12,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 thread_local! {
-    static BENCH: RefCell<(Bench, HashMap<usize, Maker>)> = RefCell::new((Bench::new(), HashMap::new()));
+    /// An engine is one target's.
+    static BENCHES: RefCell<HashMap<usize, (Bench, Maker)>> = RefCell::default();
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -21,10 +22,10 @@ fuzz_target!(|data: &[u8]| {
     };
     let targets: Vec<Target> = Target::all().collect();
     let which = which as usize % targets.len();
-    BENCH.with_borrow_mut(|(bench, makers)| {
-        let maker = makers
+    BENCHES.with_borrow_mut(|benches| {
+        let (bench, maker) = benches
             .entry(which)
-            .or_insert_with(|| Maker::new(targets[which]));
+            .or_insert_with(|| (Bench::new(), Maker::new(targets[which])));
         bench.of_bytes(maker, rest);
     });
 });

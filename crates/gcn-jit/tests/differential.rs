@@ -168,8 +168,8 @@ fn what_was_wrong_once() {
     if !gcn_jit::available() {
         return;
     }
-    let mut bench = Bench::new();
     for (name, text) in lines {
+        let mut bench = Bench::new();
         let mut maker = Maker::new(Target::parse(name).expect("a target"));
         let code = maker.lines(text, 0).into_iter().flat_map(|p| p.bytes);
         let code: Vec<u8> = code.collect();
@@ -187,8 +187,8 @@ fn any_bytes() {
     if !gcn_jit::available() {
         return;
     }
-    let mut bench = Bench::new();
     for name in ["gfx600", "gfx702", "gfx801", "gfx904", "gfx90c"] {
+        let mut bench = Bench::new();
         let mut maker = Maker::new(Target::parse(name).expect("a target"));
         for seed in 0..number("BLOCKS").unwrap_or(150) {
             let mut r = Rng(seed);
