@@ -289,7 +289,9 @@ extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         let wave = &*ctx.wave;
         (ctx, wave)
     };
-    let (address, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16);
+    let (address, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
+    // Where lanes that are off are not accessed: bytes from lane to lane.
+    let step = what >> 32;
     let [from, to] = ctx.asked.map(|n| n as i64 as u64);
     let pages = ctx.linear_bytes / PAGE_SIZE;
     let allowed = |page: u64| {
@@ -301,15 +303,18 @@ extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
     const FAR: u64 = 1 << 12;
     let mut run = None;
     for slice in 0..4 {
-        if wave.exec() >> (16 * slice) & 0xffff == 0 {
+        let on = (wave.exec() >> (16 * slice)) as u16;
+        if on == 0 {
             continue;
         }
         let base = ctx.bases[address as usize][slice].wrapping_sub(ctx.bias);
-        let first = base.wrapping_add(from).wrapping_sub(ctx.linear_base);
-        let last = base
+        let start = base.wrapping_sub(ctx.linear_base);
+        let first = start
+            .wrapping_add(from)
+            .wrapping_add(step * on.trailing_zeros() as u64);
+        let last = start
             .wrapping_add(to)
-            .wrapping_sub(ctx.linear_base)
-            .wrapping_sub(1);
+            .wrapping_sub(1 + step * on.leading_zeros() as u64);
         if first > last || last >= ctx.linear_bytes {
             return 1;
         }

@@ -470,3 +470,43 @@ impl Atomic {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_understood() {
+        for op in OPS {
+            for ty in TYPES {
+                for space in SPACES {
+                    for dst in [None, Some(0), Some(255)] {
+                        let act = Act::Atomic { space, op, ty, dst };
+                        assert_eq!(act.encode().map(Act::decode), Some(act));
+                    }
+                }
+            }
+        }
+        for offset in [0, -4096, 4095, i32::MAX, i32::MIN] {
+            for dwords in [1, 2, 4] {
+                let act = Act::Store {
+                    space: Space::Global,
+                    dwords,
+                    two: dwords == 2,
+                    offset,
+                };
+                assert_eq!(act.encode().map(Act::decode), Some(act));
+            }
+        }
+        for act in [Act::Send { dst: 200 }, Act::Vgpr { wide: true }] {
+            assert_eq!(act.encode().map(Act::decode), Some(act));
+        }
+        let scratch = Act::Store {
+            space: Space::Scratch,
+            dwords: 1,
+            two: false,
+            offset: 0,
+        };
+        assert_eq!(scratch.encode(), None);
+    }
+}

@@ -34,7 +34,17 @@ struct Out {
     back: Label,
     /// The slices in question; or the address whose range is to be found.
     mask: u8,
-    range: Option<u16>,
+    look: Look,
+}
+
+/// What else there is to look at.
+#[derive(Clone, Copy)]
+enum Look {
+    Nothing,
+    /// An address whose range is to be found.
+    Range(u16),
+    /// An address of LDS, whose lower half is in a register, of the lanes that are on alone.
+    Lds(u16, u8),
 }
 
 /// A part of the data of a waiting store: of which one and which slice, in a register or in memory.
@@ -399,12 +409,12 @@ impl Emit<'_> {
         }
         if any {
             self.a.kortest(K_FAIL, K_FAIL);
-            self.otherwise(K_FAIL, None);
+            self.otherwise(K_FAIL, Look::Nothing);
         }
     }
 
     /// Goes on behind the chunk where the last comparison was not of zeros.
-    fn otherwise(&mut self, mask: u8, range: Option<u16>) {
+    fn otherwise(&mut self, mask: u8, look: Look) {
         let (from, back) = (self.a.label(), self.a.label());
         self.a.jcc(Cc::Ne, from);
         self.a.bind(back);
@@ -412,7 +422,7 @@ impl Emit<'_> {
             from,
             back,
             mask,
-            range,
+            look,
         });
     }
 
@@ -459,7 +469,11 @@ impl Emit<'_> {
             self.y(op::ADDQ, U, U, Rm::B(ctx!(lds)));
             self.y(op::MOVDQU32_ST, U, 0, Rm::M(slot));
             self.a.kortest(1, 1);
-            self.otherwise(1, None);
+            let look = match a.whole {
+                true => Look::Nothing,
+                false => Look::Lds(i, lo),
+            };
+            self.otherwise(1, look);
             return;
         }
         self.y(op::PMOVZXDQ, T, 0, Rm::R(lo));
@@ -476,7 +490,7 @@ impl Emit<'_> {
         let bytes = Rm::B(ctx!(ranges, 16 * range + 8));
         self.a.evex(op::CMPUQ, 1, 1, T, bytes, ALL, Some(5));
         self.a.kortest(1, 1);
-        self.otherwise(1, Some(i));
+        self.otherwise(1, Look::Range(i));
     }
 
     /// The code behind the chunk.
@@ -485,8 +499,8 @@ impl Emit<'_> {
         for out in std::mem::take(&mut self.quads.outs) {
             self.a.bind(out.from);
             let leave = self.leave_quads();
-            match out.range {
-                None => {
+            match out.look {
+                Look::Nothing => {
                     // Slices without lanes do not matter.
                     let exec = sgpr_home(EXEC as u8);
                     self.x(op::PMOVZXWD, ON, 0, Rm::M(exec));
@@ -495,12 +509,15 @@ impl Emit<'_> {
                     self.a.kortest(2, 2);
                     self.a.jcc(Cc::Ne, leave);
                 }
-                Some(i) => {
+                Look::Lds(i, lo) => self.lanes_of_lds(i, lo, leave),
+                Look::Range(i) => {
                     let a = c.quads.addresses[i as usize];
                     let asked = a.from as u32 as u64 | (a.to as u32 as u64) << 32;
                     self.a.imm(RAX, asked);
                     self.a.store(true, ctx!(asked), RAX);
-                    let what = i as u64 | (a.need as u64) << 8 | (self.range_slot(i) as u64) << 16;
+                    let step = if a.whole { 0 } else { a.step as u64 };
+                    let place = self.range_slot(i) as u64;
+                    let what = i as u64 | (a.need as u64) << 8 | place << 16 | step << 32;
                     self.a.imm(RSI, what);
                     let call = self.range_call;
                     self.a.call_label(call);
@@ -518,6 +535,46 @@ impl Emit<'_> {
             }
             self.leave(EXIT_LINEAR);
         }
+    }
+
+    /// Looks at an address of LDS, of the lanes that are on alone: what these access is to be within the limit, which RAX
+    /// is less what all 16 lanes access.
+    fn lanes_of_lds(&mut self, i: u16, lo: u8, leave: Label) {
+        let a = self.c.quads.addresses[i as usize];
+        let [first, last, t] = [U, 30, 27];
+        let step = Rm::C(a.step as u32 as u64);
+        let exec = sgpr_home(EXEC as u8);
+        self.x(op::PMOVZXWD, ON, 0, Rm::M(exec));
+        // The first lane is as many as there are zeros below the lowest one, the last 31 less those above the highest.
+        self.x(op::XORD, t, t, Rm::R(t));
+        self.x(op::SUBD, first, t, Rm::R(ON));
+        self.x(op::ANDD, first, first, Rm::R(ON));
+        self.x(op::ADDD, first, first, Rm::C(u32::MAX as u64));
+        self.x(op::POPCNTD, first, 0, Rm::R(first));
+        self.x(op::MULLD, first, first, step);
+        self.x(op::LZCNTD, last, 0, Rm::R(ON));
+        self.x(op::BCASTD, t, 0, Rm::C(31));
+        self.x(op::SUBD, last, t, Rm::R(last));
+        self.x(op::MULLD, last, last, step);
+        // Their addresses; and the slices in which one is not within.
+        self.x(op::ADDD, last, last, Rm::R(lo));
+        self.x(op::ADDD, t, first, Rm::R(lo));
+        self.a.evex(op::CMPUD, 0, 1, t, Rm::R(last), ALL, Some(6));
+        self.a.alu_imm(0, true, Rm::R(RAX), 15 * a.step);
+        self.x(op::BCASTD_R, T, 0, Rm::R(RAX));
+        self.a.evex(op::CMPUD, 0, 2, last, Rm::R(T), ALL, Some(6));
+        self.a.kop(0x45, 1, 1, 2);
+        self.x(op::TESTMD, 2, ON, Rm::R(ON));
+        self.a.kop(0x41, 2, 2, 1);
+        self.a.kortest(2, 2);
+        self.a.jcc(Cc::Ne, leave);
+        // The first lane's place may lie in front of LDS: 64 bits tell.
+        self.y(op::PMOVZXDQ, T, 0, Rm::R(t));
+        self.y(op::PMOVZXDQ, first, 0, Rm::R(first));
+        self.y(op::SUBQ, T, T, Rm::R(first));
+        self.y(op::ADDQ, T, T, Rm::B(ctx!(lds)));
+        let slot = self.base_slot(i);
+        self.y(op::MOVDQU32_ST, T, 0, Rm::M(slot));
     }
 
     /// The base of the current 16 lanes in memory.

@@ -81,6 +81,8 @@ pub struct Address {
     /// What is accessed: bytes from the first lane's address on, of all 16 lanes.
     pub from: i32,
     pub to: i32,
+    /// Lanes that are off are read, too.
+    pub whole: bool,
 }
 
 /// What a chunk computes for 16 lanes at a time.
@@ -647,6 +649,7 @@ impl Making<'_> {
         }
         let end = 15 * step.max(0) + a.bytes as i32 * a.count as i32;
         let (from, to) = (offset, offset.saturating_add(end));
+        let whole = a.need == 1 && a.count > 1 && step != 0;
         if let Some(at) = self.out.addresses.iter().position(|x| {
             (x.lo, x.hi, x.limit, x.step, x.need) == (lo, hi, limit, step, a.need)
                 && (x.to.max(to) as i64 - x.from.min(from) as i64) < 1 << 20
@@ -654,6 +657,7 @@ impl Making<'_> {
             let x = &mut self.out.addresses[at];
             x.from = x.from.min(from);
             x.to = x.to.max(to);
+            x.whole |= whole;
             return at as u16;
         }
         self.out.addresses.push(Address {
@@ -664,6 +668,7 @@ impl Making<'_> {
             need: a.need,
             from,
             to,
+            whole,
         });
         (self.out.addresses.len() - 1) as u16
     }
