@@ -7,13 +7,14 @@ mod both;
 use both::Bench;
 use both::generate::Maker;
 use gcn_isa::Target;
+use gcn_jit::Level;
 use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
 thread_local! {
-    /// An engine is one target's.
-    static BENCHES: RefCell<HashMap<usize, (Bench, Maker)>> = RefCell::default();
+    /// An engine is one target's. One for each level that the host has.
+    static BENCHES: RefCell<HashMap<usize, (Vec<Bench>, Maker)>> = RefCell::default();
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -22,10 +23,13 @@ fuzz_target!(|data: &[u8]| {
     };
     let targets: Vec<Target> = Target::all().collect();
     let which = which as usize % targets.len();
-    BENCHES.with_borrow_mut(|benches| {
-        let (bench, maker) = benches
-            .entry(which)
-            .or_insert_with(|| (Bench::new(), Maker::new(targets[which])));
-        bench.of_bytes(maker, rest);
+    BENCHES.with_borrow_mut(|known| {
+        let (benches, maker) = known.entry(which).or_insert_with(|| {
+            let levels = Level::ALL.into_iter().filter(|level| level.available());
+            (levels.map(Bench::new).collect(), Maker::new(targets[which]))
+        });
+        for bench in benches {
+            bench.of_bytes(maker, rest);
+        }
     });
 });

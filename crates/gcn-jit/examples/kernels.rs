@@ -1,5 +1,5 @@
 //! Runs the OpenCL kernels of a folder of code objects on both engines: `kernels DIR GFX [small|full] [NAME] [THREADS]`.
-//! `small` compares all that they leave in memory; `full` times the compiling engine.
+//! `small` compares all that they leave in memory; `full` times the compiling engine. LEVEL names its level.
 
 use gcn_emu::dispatch::{Gpu, Launch};
 use gcn_emu::engine::{Engine, Machine, Stop};
@@ -7,9 +7,17 @@ use gcn_emu::group::{Group, GroupStop};
 use gcn_emu::mem::Perm;
 use gcn_emu::wave::WaveState;
 use gcn_isa::Target;
-use gcn_jit::Jit;
+use gcn_jit::{Jit, Level};
 use gcn_object::read::CodeObject;
 use std::time::Duration;
+
+/// The level that LEVEL names, or the best that the host has.
+fn level() -> Level {
+    match std::env::var("LEVEL") {
+        Ok(name) => Level::parse(&name).expect("avx2 or avx512"),
+        Err(_) => Level::best().expect("AVX2"),
+    }
+}
 
 /// Prints what an engine did when it goes.
 struct Told(Jit);
@@ -263,7 +271,7 @@ fn run(
 ) -> (Vec<Vec<u8>>, Duration, u64) {
     let gpu = if jit {
         if !told {
-            let cache = gcn_jit::Cache::default();
+            let cache = gcn_jit::Cache::with_level(level());
             return run_on(
                 Gpu::with_engine(target, 1 << 30, move || Box::new(cache.engine()))
                     .expect("memory"),
@@ -275,8 +283,8 @@ fn run(
         }
         Gpu::with_engine(target, 1 << 30, move || {
             let mut jit = match std::env::var("CHECK") {
-                Ok(_) => Jit::checking(),
-                Err(_) => Jit::new(),
+                Ok(_) => Jit::with_level(level()).checking(),
+                Err(_) => Jit::with_level(level()),
             };
             jit.names = Some(Default::default());
             Box::new(Told(jit))

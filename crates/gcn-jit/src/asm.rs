@@ -5,6 +5,10 @@
 // Instructions have many fields.
 #![allow(clippy::too_many_arguments)]
 
+mod avx2;
+
+pub use avx2::{Homes, Mix};
+
 /// A general register by number; 4 is RSP.
 pub type Gpr = u8;
 pub const RAX: Gpr = 0;
@@ -253,6 +257,11 @@ pub struct Asm {
     consts: Vec<(u64, u8)>,
     /// Where a 32-bit distance to a constant is to be put, and the bytes that follow it.
     const_fixups: Vec<(u32, u32, u8)>,
+    /// Where AVX2 code has what it has no registers for; nothing in AVX-512 code.
+    homes: Option<Homes>,
+    lines: avx2::Lines,
+    /// An instruction has no AVX2 code: what was written is worth nothing.
+    pub unknown: bool,
     /// Where the code ends and constants follow.
     pub end: usize,
 }
@@ -331,6 +340,10 @@ impl Asm {
 
     /// An EVEX instruction of vector length `ll` (0: 128, 1: 256, 2: 512 bits).
     pub fn evex(&mut self, e: E, ll: u8, reg: u8, v: u8, rm: Rm, mask: K, imm: Option<u8>) {
+        if self.homes.is_some() {
+            self.narrow(e, ll, reg, v, rm, mask, imm);
+            return;
+        }
         let (mut x, mut b) = (1, 1);
         let mut v = v;
         let mut bcast = 0;
@@ -427,39 +440,75 @@ impl Asm {
 
     /// Of two opmasks of 16 bits: 0x41 and, 0x42 and-not (first inverted), 0x45 or, 0x46 xnor, 0x47 xor.
     pub fn kop(&mut self, op: u8, dst: u8, a: u8, b: u8) {
+        if self.homes.is_some() {
+            self.narrow_kop(op, dst, a, b);
+            return;
+        }
         self.vex(1, 0, 0, 1, op, dst, a, Rm::R(b), None);
     }
 
     pub fn knot(&mut self, dst: u8, a: u8) {
+        if self.homes.is_some() {
+            self.narrow_knot(dst, a);
+            return;
+        }
         self.vex(1, 0, 0, 0, 0x44, dst, 0, Rm::R(a), None);
     }
 
     pub fn kload16(&mut self, dst: u8, m: Mem) {
+        if self.homes.is_some() {
+            self.narrow_kload(dst, m);
+            return;
+        }
         self.vex(1, 0, 0, 0, 0x90, dst, 0, Rm::M(m), None);
     }
 
     pub fn kstore16(&mut self, m: Mem, src: u8) {
+        if self.homes.is_some() {
+            self.narrow_kstore(m, src);
+            return;
+        }
         self.vex(1, 0, 0, 0, 0x91, src, 0, Rm::M(m), None);
     }
 
     pub fn k_to_gpr(&mut self, dst: Gpr, k: u8) {
+        if self.homes.is_some() {
+            self.narrow_k_to_gpr(dst, k);
+            return;
+        }
         self.vex(1, 0, 0, 0, 0x93, dst, 0, Rm::R(k), None);
     }
 
     pub fn gpr_to_k(&mut self, k: u8, src: Gpr) {
+        if self.homes.is_some() {
+            self.narrow_gpr_to_k(k, src);
+            return;
+        }
         self.vex(1, 0, 0, 0, 0x92, k, 0, Rm::R(src), None);
     }
 
     pub fn kortest(&mut self, a: u8, b: u8) {
+        if self.homes.is_some() {
+            self.narrow_kortest(a, b);
+            return;
+        }
         self.vex(1, 0, 0, 0, 0x98, a, 0, Rm::R(b), None);
     }
 
     pub fn kshiftr(&mut self, dst: u8, a: u8, by: u8) {
+        if self.homes.is_some() {
+            self.narrow_kshiftr(dst, a, by);
+            return;
+        }
         self.vex(3, 1, 1, 0, 0x30, dst, 0, Rm::R(a), Some(by));
     }
 
     /// `low` below the low eight bits of `high`.
     pub fn kunpckbw(&mut self, dst: u8, high: u8, low: u8) {
+        if self.homes.is_some() {
+            self.narrow_kunpckbw(dst, high, low);
+            return;
+        }
         self.vex(1, 1, 0, 1, 0x4b, dst, high, Rm::R(low), None);
     }
 
@@ -692,6 +741,7 @@ impl Asm {
             self.buf[at as usize..at as usize + 4]
                 .copy_from_slice(&(distance as i32).to_le_bytes());
         }
+        self.finish_lines();
         for (at, label) in std::mem::take(&mut self.fixups) {
             let target = self.labels[label.0 as usize];
             assert!(target != UNBOUND, "a jump goes nowhere");

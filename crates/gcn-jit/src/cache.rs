@@ -2,6 +2,7 @@
 
 use crate::fast::Map;
 use crate::group::LINE;
+use crate::level::Level;
 use crate::lower;
 use crate::profile::{Piece, Report, Tally, UnitCode};
 use crate::rare::Call;
@@ -220,6 +221,7 @@ pub(crate) fn clear(library: &Library) {
 pub struct Cache {
     idle: Arc<Mutex<Vec<Jit>>>,
     library: Library,
+    level: Option<Level>,
     /// Its engines count what they do.
     counts: bool,
 }
@@ -228,7 +230,8 @@ impl Cache {
     /// An engine that knows what those before it have compiled. Code that has changed since is compiled anew.
     pub fn engine(&self) -> Kept {
         let kept = lock(&self.idle).pop();
-        let mut jit = kept.unwrap_or_else(|| Jit::sharing(self.library.clone(), self.counts));
+        let mut jit =
+            kept.unwrap_or_else(|| Jit::sharing(self.library.clone(), self.level, self.counts));
         jit.begin_session();
         Kept {
             jit: Some(jit),
@@ -236,11 +239,19 @@ impl Cache {
         }
     }
 
-    /// One whose engines count what they do, for [`Cache::report`].
-    pub fn counting() -> Cache {
+    /// A cache of code of a level, which the host must have.
+    pub fn with_level(level: Level) -> Cache {
+        Cache {
+            level: Some(level),
+            ..Cache::default()
+        }
+    }
+
+    /// The same cache, whose engines count what they do, for [`Cache::report`].
+    pub fn counting(self) -> Cache {
         Cache {
             counts: true,
-            ..Cache::default()
+            ..self
         }
     }
 
@@ -260,6 +271,7 @@ impl Cache {
             .iter()
             .fold(JitStats::default(), |sum, jit| JitStats {
                 units: sum.units + jit.stats.units,
+                refused: sum.refused + jit.stats.refused,
                 insns: sum.insns + jit.stats.insns,
                 bytes: sum.bytes + jit.stats.bytes,
                 compiling: sum.compiling + jit.stats.compiling,

@@ -106,6 +106,11 @@ pub struct Ctx {
     pub save: [Line; 32],
     pub save_k: [u64; 8],
     pub vectors: [Line; VECTORS],
+    /// Of AVX2 code: opmasks, and what lies between its instructions.
+    pub opmasks: [Line; 32],
+    pub scratch: [Line; 4],
+    /// The first lane of the slice that is on.
+    pub first: u32,
     /// The bases of linear values, and the host's addresses of linear accesses, of each slice.
     pub quads: [[u32; 4]; QUADS],
     pub bases: [[u64; 4]; BASES],

@@ -1,10 +1,11 @@
-//! From chunks to AVX-512 code.
+//! From chunks to AVX-512 code. For hosts without it each instruction is written as AVX2 ones (`asm/avx2.rs`).
 //!
 //! A chunk's scalars that do not depend on lanes come first, then its vector values for 16 lanes after the other (slices
 //! without a lane that is on are passed over), then the scalars that depend on lanes, what was kept back until nothing can
 //! fail any more, and where to go on. Vector registers are given out as the code is written, the value that is needed
 //! last going to memory when there is none left.
 
+use crate::Level;
 use crate::asm::*;
 use crate::ctx::{Ctx, SCALARS, Turn, VECTORS};
 use crate::fast::Map;
@@ -94,6 +95,15 @@ pub struct Emitted {
     pub outside: Vec<usize>,
 }
 
+/// Where AVX2 code has its registers: those that it has none for are where they would be saved.
+const HOMES: Homes = Homes {
+    base: CTX,
+    vectors: offset_of!(Ctx, save) as i32,
+    masks: offset_of!(Ctx, opmasks) as i32,
+    scratch: offset_of!(Ctx, scratch) as i32,
+    first: offset_of!(Ctx, first) as i32,
+};
+
 /// What a place in memory is, as [`name_of`](crate::profile::name_of) says.
 pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
     match base {
@@ -133,8 +143,11 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
 
 /// `None` where a chunk is too much for the emitter. `tally`: the code counts what it does.
 /// `exact`: every NaN is the interpreter's, for code that meets them.
-pub fn emit(unit: &Unit, mode: u32, tally: bool, exact: bool) -> Option<Emitted> {
-    let mut a = Asm::new();
+pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> Option<Emitted> {
+    let mut a = match level {
+        Level::Avx512 => Asm::new(),
+        Level::Avx2 => Asm::avx2(HOMES),
+    };
     let mode = Mode(mode);
     let e = mode.env32();
     let default = FpKey {
@@ -228,7 +241,7 @@ pub fn emit(unit: &Unit, mode: u32, tally: bool, exact: bool) -> Option<Emitted>
         failed |= e.failed;
         checks |= e.checks;
     }
-    if failed {
+    if failed || a.unknown {
         return None;
     }
     a.finish();
@@ -304,10 +317,11 @@ fn slow_call(a: &mut Asm, helper: usize) -> Label {
     for r in [RCX, RDX, RDI, R8, R9, R10, R11] {
         a.push(r);
     }
-    for z in 0..32 {
+    for z in 0..a.registers() {
         a.z(op::MOVDQU32_ST, z, 0, Rm::M(ctx!(save, 64 * z as usize)));
     }
-    for k in 1..8 {
+    // Other opmasks are in memory.
+    for k in 1..a.host_opmasks() {
         a.kstore16(ctx!(save_k, 8 * k as usize), k);
     }
     a.store(true, ctx!(fuel), FUEL);
@@ -317,10 +331,10 @@ fn slow_call(a: &mut Asm, helper: usize) -> Label {
     a.mov(true, RDI, Rm::R(CTX));
     a.call(Rm::M(mem(CTX, helper as i32)));
     a.ldmxcsr(ctx!(saved_mxcsr));
-    for z in 0..32 {
+    for z in 0..a.registers() {
         a.z(op::MOVDQU32, z, 0, Rm::M(ctx!(save, 64 * z as usize)));
     }
-    for k in 1..8 {
+    for k in 1..a.host_opmasks() {
         a.kload16(k, ctx!(save_k, 8 * k as usize));
     }
     for r in [R11, R10, R9, R8, RDI, RDX, RCX] {
@@ -850,6 +864,9 @@ impl Emit<'_> {
 
     /// Makes one operation of several bitwise ones that have no more than three operands together.
     fn fuse(&mut self, live: &mut [bool], roots: &[Id]) {
+        if self.a.is_avx2() {
+            return;
+        }
         let c = self.c;
         let mut count = vec![0u32; c.graph.len()];
         // Uses, dead values' among them: that only forbids.

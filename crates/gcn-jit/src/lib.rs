@@ -1,7 +1,7 @@
 //! GCN machine code compiled to x86-64 as it runs: the second engine beside the interpreter, from the same meanings.
 //!
 //! A *unit* is what can be reached from an address by direct jumps. It is lowered to chunks (`lower`), whose values are a
-//! graph (`ir`), and emitted as AVX-512 code (`emit`) that works on the wave's own state. Whatever has no code of its
+//! graph (`ir`), and emitted as AVX-512 or AVX2 code (`emit`) that works on the wave's own state. Whatever has no code of its
 //! own the interpreter does, an instruction at a time, and so it does with a chunk in which something went wrong.
 //! On other hosts than x86-64 this crate is empty.
 #![cfg(target_arch = "x86_64")]
@@ -15,6 +15,7 @@ mod fast;
 mod group;
 mod half;
 mod ir;
+mod level;
 mod lower;
 mod profile;
 mod rare;
@@ -33,6 +34,7 @@ use gcn_isa::access::FactTable;
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::target::TABLES;
+pub use level::Level;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
@@ -107,6 +109,8 @@ impl Exit {
 pub struct JitStats {
     /// Units compiled.
     pub units: u64,
+    /// Units that were too much for the emitter: the interpreter runs them.
+    pub refused: u64,
     /// Instructions in them.
     pub insns: u64,
     /// Bytes of code.
@@ -132,6 +136,7 @@ pub struct Jit {
     library: Library,
     /// Counts the dispatches that it served: code is looked at again in each.
     session: u64,
+    level: Level,
     ctx: Box<Ctx>,
     /// Counts for reports.
     pub stats: JitStats,
@@ -418,16 +423,9 @@ fn facts(target: Target) -> &'static FactTable {
     FACTS[target.table()].get_or_init(|| FactTable::new(target))
 }
 
-/// Whether this host runs the code that is made.
+/// Whether this host runs code of some level.
 pub fn available() -> bool {
-    std::is_x86_feature_detected!("avx512f")
-        && std::is_x86_feature_detected!("avx512bw")
-        && std::is_x86_feature_detected!("avx512dq")
-        && std::is_x86_feature_detected!("avx512vl")
-        && std::is_x86_feature_detected!("avx512cd")
-        && std::is_x86_feature_detected!("avx512vbmi2")
-        && std::is_x86_feature_detected!("avx512vpopcntdq")
-        && std::is_x86_feature_detected!("bmi2")
+    Level::best().is_some()
 }
 
 /// Whether VGPRs are linear in each 16 lanes with these steps.
@@ -459,8 +457,13 @@ fn fetch(machine: &Machine<'_>, pc: u64) -> Option<Insn> {
 }
 
 impl Jit {
-    /// An engine that knows no code yet.
+    /// An engine that knows no code yet, of the best level that the host has.
     pub fn new() -> Jit {
+        Jit::with_level(Level::best().unwrap_or(Level::Avx2))
+    }
+
+    /// An engine that makes code of a level, which the host must have.
+    pub fn with_level(level: Level) -> Jit {
         let mut ctx = Ctx::new();
         ctx.interpret = interpret as *const () as usize;
         ctx.load = load as *const () as usize;
@@ -474,6 +477,7 @@ impl Jit {
             places: Table::default(),
             library: Library::default(),
             session: 0,
+            level,
             ctx,
             stats: JitStats::default(),
             names: None,
@@ -494,17 +498,20 @@ impl Jit {
     }
 
     /// One that takes its code from a library, and puts it there.
-    fn sharing(library: Library, counts: bool) -> Jit {
+    fn sharing(library: Library, level: Option<Level>, counts: bool) -> Jit {
         Jit {
             library,
             counts: counts.then(Box::default),
-            ..Jit::new()
+            ..level.map_or_else(Jit::new, Jit::with_level)
         }
     }
 
-    /// An engine that counts what it does, for [`Jit::report`].
-    pub fn counting() -> Jit {
-        Jit::sharing(Library::default(), true)
+    /// The same engine, which counts what it does, for [`Jit::report`].
+    pub fn counting(self) -> Jit {
+        Jit {
+            counts: Some(Box::default()),
+            ..self
+        }
     }
 
     /// What it has compiled, and counted if it is to.
@@ -541,13 +548,13 @@ impl Jit {
         self.interp.forget();
     }
 
-    /// An engine that compares each chunk with the interpreter and panics where they differ. Memory that others write
-    /// meanwhile would disturb it.
-    pub fn checking() -> Jit {
+    /// The same engine, which compares each chunk with the interpreter and panics where they differ. Memory that others
+    /// write meanwhile would disturb it.
+    pub fn checking(self) -> Jit {
         Jit {
             check: true,
             all_live: true,
-            ..Jit::new()
+            ..self
         }
     }
 
@@ -603,7 +610,8 @@ impl Jit {
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
             entry,
-            linear: entry.is_some(),
+            // AVX2 code has no linear values.
+            linear: entry.is_some() && self.level != Level::Avx2,
             steps: self.steps.clone(),
             sgprs: *sgprs,
             facts,
@@ -611,14 +619,15 @@ impl Jit {
         };
         let counts = self.counts.is_some();
         let mut unit = lower::unit(pc, &setting);
-        let mut emitted = emit::emit(&unit, mode, counts, exact);
+        let mut emitted = emit::emit(&unit, mode, self.level, counts, exact);
         if emitted.is_none() && setting.linear {
             // There may be room for less.
             setting.linear = false;
             unit = lower::unit(pc, &setting);
-            emitted = emit::emit(&unit, mode, counts, exact);
+            emitted = emit::emit(&unit, mode, self.level, counts, exact);
         }
         let Some(emitted) = emitted else {
+            self.stats.refused += 1;
             return Made::Nothing(unit.chunks.iter().map(|c| c.start).collect());
         };
         let bytes = emitted.code.len();

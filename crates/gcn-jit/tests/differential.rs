@@ -1,6 +1,7 @@
 //! Random code on both engines, state by state.
 //!
-//! `BLOCKS` says how many blocks for each target, `SEED` where to begin, `TARGET` which target alone. A failure prints its
+//! `BLOCKS` says how many blocks for each target, `SEED` where to begin, `TARGET` which target alone, `LEVEL` which level
+//! alone. A failure prints its
 //! seed, the block, and the smallest part of it that still differs. Long runs:
 //!
 //! ```sh
@@ -15,6 +16,7 @@ use both::Bench;
 use both::generate::Maker;
 use both::rng::Rng;
 use gcn_isa::Target;
+use gcn_jit::Level;
 use iced_x86::{Decoder, DecoderOptions};
 use std::collections::HashSet;
 use std::time::Instant;
@@ -26,11 +28,27 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|v| v.parse().ok())
 }
 
-fn blocks(name: &str) {
-    if !gcn_jit::available() {
-        eprintln!("passed over: this host does not run what is compiled");
-        return;
+/// The levels to try.
+fn levels() -> Vec<Level> {
+    let wanted = std::env::var("LEVEL");
+    let wanted = |l: &Level| wanted.as_ref().map_or(true, |w| w == l.name());
+    let (levels, lacking): (Vec<_>, Vec<_>) = Level::ALL
+        .into_iter()
+        .filter(wanted)
+        .partition(|l| l.available());
+    for level in lacking {
+        eprintln!("passed over: this host has no {}", level.name());
     }
+    levels
+}
+
+fn blocks(name: &str) {
+    for level in levels() {
+        blocks_of(name, level);
+    }
+}
+
+fn blocks_of(name: &str, level: Level) {
     if std::env::var("TARGET").is_ok_and(|t| t != name) {
         return;
     }
@@ -40,7 +58,7 @@ fn blocks(name: &str) {
     );
     let stop_after = number("STOP_AFTER").unwrap_or(1);
     let mut maker = Maker::with_programs(Target::parse(name).expect("a target"));
-    let mut bench = Bench::new();
+    let mut bench = Bench::new(level);
     let begun = Instant::now();
     let show = std::env::var("SHOW").is_ok();
     let mut failures = 0;
@@ -50,7 +68,7 @@ fn blocks(name: &str) {
             eprintln!("{name} SEED={seed}\n{}", case.text());
         }
         if bench.differs(&case).is_some() {
-            eprintln!("{name} SEED={seed}: {}", bench.report(&case));
+            eprintln!("{name} {level:?} SEED={seed}: {}", bench.report(&case));
             failures += 1;
             if failures >= stop_after {
                 break;
@@ -59,13 +77,14 @@ fn blocks(name: &str) {
     }
     let seconds = begun.elapsed().as_secs_f64();
     eprintln!(
-        "{name}: {:.0} blocks a second, {} rounds; {} instructions in snippets, {} of them interpreted",
+        "{name} {level:?}: {:.0} blocks a second, {} rounds; {} instructions in snippets, {} of them interpreted",
         count as f64 / seconds,
         bench.rounds,
         bench.executed,
         bench.interpreted
     );
     assert!(failures == 0, "the engines differ");
+    assert_eq!(bench.refused(), 0, "units had no code");
     assert!(
         bench.pages().holes_are_empty(),
         "something was written where nothing is mapped"
@@ -75,13 +94,16 @@ fn blocks(name: &str) {
 /// What is emitted for real code and for random code is nothing but instructions, and jumps go to where some begin.
 #[test]
 fn what_is_compiled_decodes() {
-    if !gcn_jit::available() {
-        return;
+    for level in levels() {
+        decodes(level);
     }
+}
+
+fn decodes(level: Level) {
     let mut instructions = 0;
     for name in ["gfx701", "gfx803", "gfx900"] {
         let mut maker = Maker::with_programs(Target::parse(name).expect("a target"));
-        let mut bench = Bench::new();
+        let mut bench = Bench::new(level);
         for seed in 0..60 {
             let case = maker.case(&bench, seed);
             bench.differs(&case);
@@ -100,6 +122,11 @@ fn what_is_compiled_decodes() {
                             "{name} {seed}: {ip:#x}\n{}",
                             case.text()
                         );
+                        // No prefix of AVX-512, no register of it.
+                        let registers = (0..insn.op_count()).map(|n| insn.op_register(n));
+                        let newer = code[ip as usize] == 0x62
+                            || registers.into_iter().any(|r| r.is_k() || r.is_zmm());
+                        assert!(!newer || level == Level::Avx512, "{name} {seed}: {ip:#x}");
                         starts.insert(ip);
                         let near = insn.is_jmp_near() || insn.is_jcc_near();
                         targets.extend(
@@ -165,18 +192,17 @@ fn what_was_wrong_once() {
             "s_mov_b32 s20, 0\ns_barrier\ns_load_dword s0, s[20:21], 0x0",
         ),
     ];
-    if !gcn_jit::available() {
-        return;
-    }
-    for (name, text) in lines {
-        let mut bench = Bench::new();
-        let mut maker = Maker::new(Target::parse(name).expect("a target"));
-        let code = maker.lines(text, 0).into_iter().flat_map(|p| p.bytes);
-        let code: Vec<u8> = code.collect();
-        for seed in 0..60 {
-            let mut input = vec![seed % 3, seed, 1, 0];
-            input.extend(&code);
-            bench.of_bytes(&mut maker, &input);
+    for level in levels() {
+        for (name, text) in lines {
+            let mut bench = Bench::new(level);
+            let mut maker = Maker::new(Target::parse(name).expect("a target"));
+            let code = maker.lines(text, 0).into_iter().flat_map(|p| p.bytes);
+            let code: Vec<u8> = code.collect();
+            for seed in 0..60 {
+                let mut input = vec![seed % 3, seed, 1, 0];
+                input.extend(&code);
+                bench.of_bytes(&mut maker, &input);
+            }
         }
     }
 }
@@ -184,11 +210,14 @@ fn what_was_wrong_once() {
 /// Any bytes: what the fuzz target `jit` does with its input.
 #[test]
 fn any_bytes() {
-    if !gcn_jit::available() {
-        return;
+    for level in levels() {
+        any_bytes_of(level);
     }
+}
+
+fn any_bytes_of(level: Level) {
     for name in ["gfx600", "gfx702", "gfx801", "gfx904", "gfx90c"] {
-        let mut bench = Bench::new();
+        let mut bench = Bench::new(level);
         let mut maker = Maker::new(Target::parse(name).expect("a target"));
         for seed in 0..number("BLOCKS").unwrap_or(150) {
             let mut r = Rng(seed);

@@ -9,7 +9,7 @@ use gcn_emu::interp::Interp;
 use gcn_emu::mem::Memory;
 use gcn_emu::wave::{Lds, WaveState};
 use gcn_isa::Target;
-use gcn_jit::Jit;
+use gcn_jit::{Jit, Level};
 
 struct Rng(u64);
 
@@ -353,10 +353,16 @@ fn run(
 }
 
 fn case(c: &Case) {
-    if !gcn_jit::available() {
-        eprintln!("passed over: this host has no AVX-512");
-        return;
+    for level in Level::ALL {
+        if level.available() {
+            case_of(c, level);
+        } else {
+            eprintln!("passed over: this host has no {}", level.name());
+        }
     }
+}
+
+fn case_of(c: &Case, level: Level) {
     let memory = Memory::new(1 << 20).expect("memory");
     for &name in c.targets {
         let target = Target::parse(name).expect("a target");
@@ -366,7 +372,7 @@ fn case(c: &Case) {
             .ok()
             .and_then(|s| s.parse().ok())
             .unwrap_or(1));
-        let (mut jit, mut interp) = (Jit::new(), Interp::new());
+        let (mut jit, mut interp) = (Jit::with_level(level), Interp::new());
         for round in 0..r.number() {
             let kind = [Kind::Plain, Kind::Normal, Kind::Any][(round % 3) as usize];
             let mut wave = WaveState::new(16);

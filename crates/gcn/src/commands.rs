@@ -15,6 +15,7 @@ use std::path::Path;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use gcn::engine::{Kind, LEVELS};
 use gcn::io;
 use gcn::isa::Target;
 use gcn::object::CodeObject;
@@ -50,8 +51,31 @@ impl Choice {
     }
 }
 
-fn engine(text: &str) -> Result<gcn::engine::Kind, String> {
-    gcn::engine::Kind::parse(text)
+/// What runs code, where a command has a choice.
+#[derive(Args)]
+struct Engine {
+    /// What runs the code: interp or jit
+    #[arg(long, value_parser = Kind::parse)]
+    engine: Option<Kind>,
+    /// What instructions of the host the jit may use; by default the best that it has
+    #[arg(long, value_name = "LEVEL", value_parser = LEVELS)]
+    jit_level: Option<String>,
+}
+
+impl Engine {
+    /// The engine: of a level that is named, of the name that is given, or `rest`.
+    ///
+    /// # Errors
+    /// A sentence: the host has not the level, or the interpreter is to have one.
+    fn kind(&self, rest: Kind) -> Result<Kind, String> {
+        match (&self.jit_level, self.engine) {
+            (Some(_), Some(Kind::Interp)) => {
+                Err("--jit-level is nothing for --engine interp".into())
+            }
+            (Some(level), _) => Kind::jit_level(level),
+            (None, engine) => Ok(engine.unwrap_or(rest)),
+        }
+    }
 }
 
 /// How many threads work where no option says.

@@ -8,10 +8,13 @@ use gcn_emu::interp::Interp;
 pub enum Kind {
     /// The interpreter, which is the reference.
     Interp,
-    /// The compiling engine, where the host can run what it makes.
+    /// The compiling engine, which makes code that the host can run.
     #[cfg(target_arch = "x86_64")]
-    Jit,
+    Jit(gcn_jit::Level),
 }
+
+/// The levels of the compiling engine, by name: what instructions of the host its code may use.
+pub const LEVELS: [&str; 2] = ["avx2", "avx512"];
 
 /// The compiling engine where the host can run what it makes, else the interpreter.
 impl Default for Kind {
@@ -24,10 +27,33 @@ impl Kind {
     /// The compiling engine, if the host can run what it makes.
     pub fn jit() -> Option<Kind> {
         #[cfg(target_arch = "x86_64")]
-        if gcn_jit::available() {
-            return Some(Kind::Jit);
+        if let Some(level) = gcn_jit::Level::best() {
+            return Some(Kind::Jit(level));
         }
         None
+    }
+
+    /// The compiling engine at each level that the host has.
+    pub fn jits() -> Vec<Kind> {
+        let levels = LEVELS.into_iter();
+        levels.filter_map(|l| Kind::jit_level(l).ok()).collect()
+    }
+
+    /// The compiling engine at one of the [`LEVELS`].
+    ///
+    /// # Errors
+    /// A sentence that says what the host lacks, or that there is no such level.
+    pub fn jit_level(name: &str) -> Result<Kind, String> {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(level) = gcn_jit::Level::parse(name)
+            && level.available()
+        {
+            return Ok(Kind::Jit(level));
+        }
+        if !LEVELS.contains(&name) {
+            return Err(format!("expected {}", LEVELS.join(" or ")));
+        }
+        Err(format!("this host does not run {name} code"))
     }
 
     /// The engine that a name stands for: `interp`, `jit`.
@@ -38,8 +64,7 @@ impl Kind {
         match text {
             "interp" => Ok(Kind::Interp),
             "jit" => Kind::jit().ok_or_else(|| {
-                "this host has no AVX-512, which the jit makes code for; the engine is interp"
-                    .into()
+                "this host has no AVX2, which the jit needs at least; the engine is interp".into()
             }),
             _ => Err("expected interp or jit".into()),
         }
@@ -50,7 +75,16 @@ impl Kind {
         match self {
             Kind::Interp => Box::new(Interp::new()),
             #[cfg(target_arch = "x86_64")]
-            Kind::Jit => Box::new(gcn_jit::Jit::new()),
+            Kind::Jit(level) => Box::new(gcn_jit::Jit::with_level(level)),
+        }
+    }
+
+    /// Where engines of this kind keep their code.
+    #[cfg(target_arch = "x86_64")]
+    fn cache(self) -> gcn_jit::Cache {
+        match self {
+            Kind::Interp => gcn_jit::Cache::default(),
+            Kind::Jit(level) => gcn_jit::Cache::with_level(level),
         }
     }
 
@@ -106,7 +140,7 @@ impl Engines {
         Engines {
             kind,
             #[cfg(target_arch = "x86_64")]
-            cache: gcn_jit::Cache::default(),
+            cache: kind.cache(),
         }
     }
 
@@ -115,7 +149,7 @@ impl Engines {
         Engines {
             kind,
             #[cfg(target_arch = "x86_64")]
-            cache: gcn_jit::Cache::counting(),
+            cache: kind.cache().counting(),
         }
     }
 
@@ -129,7 +163,7 @@ impl Engines {
         match self.kind {
             Kind::Interp => Box::new(Interp::new()),
             #[cfg(target_arch = "x86_64")]
-            Kind::Jit => Box::new(self.cache.engine()),
+            Kind::Jit(_) => Box::new(self.cache.engine()),
         }
     }
 
@@ -137,7 +171,7 @@ impl Engines {
     /// of one. `None` if their kind does not count.
     pub fn counted(&self) -> Option<(Vec<Stretch>, u64)> {
         #[cfg(target_arch = "x86_64")]
-        if self.kind == Kind::Jit {
+        if self.compile() {
             let report = self.cache.report();
             let stretch = |start, end, instructions, tally: &gcn_jit::Tally, compiled| Stretch {
                 start,
@@ -162,7 +196,7 @@ impl Engines {
     /// text. `None` if their kind makes none.
     pub fn dump(&self, objects: &[(&gcn_object::CodeObject, u64)]) -> Option<String> {
         #[cfg(target_arch = "x86_64")]
-        if self.kind == Kind::Jit {
+        if self.compile() {
             return Some(crate::dump::text(&self.cache.report(), objects));
         }
         let _ = objects;
@@ -175,7 +209,7 @@ impl Engines {
         objects: &[(&gcn_object::CodeObject, u64)],
     ) -> Option<serde_json::Value> {
         #[cfg(target_arch = "x86_64")]
-        if self.kind == Kind::Jit {
+        if self.compile() {
             return Some(crate::dump::json(&self.cache.report(), objects));
         }
         let _ = objects;

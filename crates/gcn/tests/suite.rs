@@ -204,7 +204,7 @@ fn check(target: Target, line: &str) -> Result<(), String> {
     if !runs {
         return Ok(());
     }
-    for engine in std::iter::once(Kind::Interp).chain(Kind::jit()) {
+    for engine in std::iter::once(Kind::Interp).chain(Kind::jits()) {
         let (bench, changes, outcome) = run(target, &parsed, &code, engine)?;
         let wrong = lang::check(&parsed, &bench, &changes, &outcome);
         if !wrong.is_empty() {

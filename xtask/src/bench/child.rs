@@ -138,7 +138,10 @@ impl Machine {
         const MEMORY: u64 = 4 << 30;
         #[cfg(target_arch = "x86_64")]
         {
-            let cache = gcn::jit::Cache::default();
+            let cache = match kind {
+                Kind::Interp => gcn::jit::Cache::default(),
+                Kind::Jit(level) => gcn::jit::Cache::with_level(level),
+            };
             let engines = cache.clone();
             let machine = match kind {
                 Kind::Interp => dispatch::Gpu::new(target, MEMORY)?,
@@ -221,7 +224,7 @@ impl Ready {
 /// The compiling engine, or why there is none.
 fn jit(options: &Options) -> Result<Kind> {
     let kind = match options.level {
-        Some(level) => Kind::parse(level.name()),
+        Some(level) => Kind::jit_level(level.name()),
         None => Kind::parse("jit"),
     };
     kind.map_err(anyhow::Error::msg)

@@ -13,11 +13,6 @@ fn field(at: usize) -> Mem {
     mem(CTX, at as i32)
 }
 
-const PERMI: E = E {
-    op: 0x76,
-    ..op::PERMT2D
-};
-
 impl Emit<'_> {
     pub(super) fn parts(&self, id: Id, count: u8) -> Vec<Option<Id>> {
         let mut parts = vec![None; count as usize];
@@ -61,9 +56,7 @@ impl Emit<'_> {
 
     /// `to`: what the first lane that is on has of `v`. `k`: the lanes that are on and have something else. `u` is spent.
     fn first(&mut self, v: u8, to: u8, k: u8, u: u8) {
-        self.a.zk(op::COMPRESSD, v, 0, Rm::R(u), zero(K_EXEC));
-        self.a.evex(op::MOVD_ST, 0, u, 0, Rm::R(to), ALL, None);
-        self.a.z(op::BCASTD, u, 0, Rm::R(u));
+        self.a.first(to, v, K_EXEC, u);
         self.a.zi(op::CMPD, k, v, Rm::R(u), keep(K_EXEC), 4);
     }
 
@@ -235,41 +228,26 @@ impl Emit<'_> {
             (2, _) => self.a.zk(op::PMOVZXWD, data[0], 0, Rm::M(at), zero(K_EXEC)),
             (_, 2) => {
                 self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
-                for (k, index) in [offset_of!(Ctx, even), offset_of!(Ctx, odd)]
-                    .into_iter()
-                    .enumerate()
-                {
-                    self.a.z(op::MOVDQU32, data[k], 0, Rm::M(field(index)));
-                    self.a.z(PERMI, data[k], t, Rm::M(plus(1)));
+                for (k, mix) in [Mix::Even, Mix::Odd].into_iter().enumerate() {
+                    self.mix(mix, data[k], t, Rm::M(plus(1)));
                 }
             }
             _ => {
                 // Four elements of four dwords a register: first every other dword of two registers, then again.
-                let (even, odd) = (field(offset_of!(Ctx, even)), field(offset_of!(Ctx, odd)));
                 let [x, y, z, w] = [data[0], data[1], data[2], data[3]];
                 self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
-                self.a.z(op::MOVDQU32, x, 0, Rm::M(even));
-                self.a.z(op::MOVDQU32, y, 0, Rm::M(odd));
-                self.a.z(PERMI, x, t, Rm::M(plus(1)));
-                self.a.z(PERMI, y, t, Rm::M(plus(1)));
+                self.mix(Mix::Even, x, t, Rm::M(plus(1)));
+                self.mix(Mix::Odd, y, t, Rm::M(plus(1)));
                 self.a.z(op::MOVDQU32, t, 0, Rm::M(plus(2)));
-                self.a.z(op::MOVDQU32, z, 0, Rm::M(even));
-                self.a.z(op::MOVDQU32, w, 0, Rm::M(odd));
-                self.a.z(PERMI, z, t, Rm::M(plus(3)));
-                self.a.z(PERMI, w, t, Rm::M(plus(3)));
+                self.mix(Mix::Even, z, t, Rm::M(plus(3)));
+                self.mix(Mix::Odd, w, t, Rm::M(plus(3)));
                 // x: X and Z of the lower lanes, z: of the upper; y and w: Y and W.
-                self.a.z(op::MOVDQU32, t, 0, Rm::M(even));
-                self.a.z(PERMI, t, x, Rm::R(z));
-                self.a.z(op::MOVDQU32, u, 0, Rm::M(odd));
-                self.a.z(PERMI, u, x, Rm::R(z));
-                self.a.z(op::MOVDQU32, x, 0, Rm::R(t));
-                self.a.z(op::MOVDQU32, z, 0, Rm::R(u));
-                self.a.z(op::MOVDQU32, t, 0, Rm::M(even));
-                self.a.z(PERMI, t, y, Rm::R(w));
-                self.a.z(op::MOVDQU32, u, 0, Rm::M(odd));
-                self.a.z(PERMI, u, y, Rm::R(w));
-                self.a.z(op::MOVDQU32, y, 0, Rm::R(t));
-                self.a.z(op::MOVDQU32, w, 0, Rm::R(u));
+                for (a, b) in [(x, z), (y, w)] {
+                    self.mix(Mix::Even, t, a, Rm::R(b));
+                    self.mix(Mix::Odd, u, a, Rm::R(b));
+                    self.a.z(op::MOVDQU32, a, 0, Rm::R(t));
+                    self.a.z(op::MOVDQU32, b, 0, Rm::R(u));
+                }
             }
         }
     }
@@ -280,10 +258,6 @@ impl Emit<'_> {
             disp: at.disp + 64 * n,
             ..at
         };
-        let (low, high) = (
-            field(offset_of!(Ctx, zip_low)),
-            field(offset_of!(Ctx, zip_high)),
-        );
         match (bytes, data.len()) {
             (4, 1) => self
                 .a
@@ -299,11 +273,9 @@ impl Emit<'_> {
                     w: 1,
                     ..op::MOVDQU32_ST
                 };
-                self.a.z(op::MOVDQU32, t, 0, Rm::M(low));
-                self.a.z(PERMI, t, data[0], Rm::R(data[1]));
+                self.mix(Mix::ZipLow, t, data[0], Rm::R(data[1]));
                 self.a.zk(q, t, 0, Rm::M(at), keep(K_EXEC));
-                self.a.z(op::MOVDQU32, t, 0, Rm::M(high));
-                self.a.z(PERMI, t, data[0], Rm::R(data[1]));
+                self.mix(Mix::ZipHigh, t, data[0], Rm::R(data[1]));
                 let k = self.ktemp();
                 self.a.kshiftr(k, K_EXEC, 8);
                 self.a.zk(q, t, 0, Rm::M(plus(1)), keep(k));
@@ -320,14 +292,12 @@ impl Emit<'_> {
                 // X with Z and Y with W in turns, then both of these.
                 let v = self.temp();
                 self.hold(v);
-                for (half, index) in [low, high].into_iter().enumerate() {
-                    self.a.z(op::MOVDQU32, t, 0, Rm::M(index));
-                    self.a.z(PERMI, t, data[0], Rm::R(data[2]));
-                    self.a.z(op::MOVDQU32, u, 0, Rm::M(index));
-                    self.a.z(PERMI, u, data[1], Rm::R(data[3]));
-                    for (quarter, index) in [low, high].into_iter().enumerate() {
-                        self.a.z(op::MOVDQU32, v, 0, Rm::M(index));
-                        self.a.z(PERMI, v, t, Rm::R(u));
+                let mixes = [Mix::ZipLow, Mix::ZipHigh];
+                for (half, mix) in mixes.into_iter().enumerate() {
+                    self.mix(mix, t, data[0], Rm::R(data[2]));
+                    self.mix(mix, u, data[1], Rm::R(data[3]));
+                    for (quarter, mix) in mixes.into_iter().enumerate() {
+                        self.mix(mix, v, t, Rm::R(u));
                         self.a.gpr_to_k(k, RCX);
                         self.a.shift_imm(5, true, RCX, 16);
                         let part = plus(2 * half as i32 + quarter as i32);
@@ -412,7 +382,7 @@ impl Emit<'_> {
             let [t, u] = out.free;
             let helper = self.a.label();
             if !out.store && out.bytes == 4 {
-                self.k.busy = 0b1111_1001 | !0xff;
+                self.k.busy = !0b110;
                 // Registers 1 and 2 may hold values.
                 for k in [1, 2] {
                     self.a

@@ -7,7 +7,7 @@ impl Emit<'_> {
         let n = *self.node(vop.id);
         let [x, y, w] = vop.args;
         self.let_go();
-        self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
+        self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD;
         if let Some(&(table, _)) = self.terns.get(&vop.id) {
             self.tern(vop.id, table, vop.args);
             self.let_go();
@@ -34,18 +34,8 @@ impl Emit<'_> {
                 });
                 self.hold(q);
                 let d = self.define(vop.id, 0);
-                let index = if n.op == I::Lo { ctx!(even) } else { ctx!(odd) };
-                self.a.z(op::MOVDQU32, d, 0, Rm::M(index));
-                // VPERMI2D: the index is overwritten.
-                self.a.z(
-                    E {
-                        op: 0x76,
-                        ..op::PERMT2D
-                    },
-                    d,
-                    p,
-                    Rm::R(q),
-                );
+                let mix = if n.op == I::Lo { Mix::Even } else { Mix::Odd };
+                self.mix(mix, d, p, Rm::R(q));
             }
             I::Shld(by) | I::Shrd(by) => {
                 let left = matches!(n.op, I::Shld(_));
@@ -196,15 +186,20 @@ impl Emit<'_> {
         self.hold(q);
         let d = self.define(id, 0);
         self.hold(d);
-        let permi = E {
-            op: 0x76,
-            ..op::PERMT2D
-        };
-        self.a.z(op::MOVDQU32, d, 0, Rm::M(ctx!(zip_low)));
-        self.a.z(permi, d, p, Rm::R(q));
+        self.mix(Mix::ZipLow, d, p, Rm::R(q));
         let e = self.define(id, 1);
-        self.a.z(op::MOVDQU32, e, 0, Rm::M(ctx!(zip_high)));
-        self.a.z(permi, e, p, Rm::R(q));
+        self.mix(Mix::ZipHigh, e, p, Rm::R(q));
+    }
+
+    /// A mix of two registers' elements in `d`.
+    pub fn mix(&mut self, mix: Mix, d: u8, p: u8, q: Rm) {
+        let index = match mix {
+            Mix::Even => ctx!(even),
+            Mix::Odd => ctx!(odd),
+            Mix::ZipLow => ctx!(zip_low),
+            Mix::ZipHigh => ctx!(zip_high),
+        };
+        self.a.mix(mix, d, p, q, index);
     }
 
     /// An operation whose result is a truth value.

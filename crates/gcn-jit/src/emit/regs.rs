@@ -40,7 +40,8 @@ impl Emit<'_> {
             && !critical.is_empty()
             && critical.len() <= 4
             && !self.looped
-            && self.whole().is_none();
+            && self.whole().is_none()
+            && !self.a.is_avx2();
         let turn = |e: &mut Self, exec: Mem| e.slice_code(exec, &critical, fallible, keep);
         let end = |e: &mut Self| e.turn_ballots();
         self.turns(turn, end);
@@ -57,7 +58,7 @@ impl Emit<'_> {
     /// The code of a slice some of whose lanes are on.
     fn slice_code(&mut self, exec: Mem, critical: &[usize], fallible: bool, keep: bool) {
         let c = self.c;
-        self.a.kload16(K_EXEC, exec);
+        self.a.on(K_EXEC, exec);
         self.z = Bank::default();
         self.k = Bank::default();
         self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
@@ -272,13 +273,13 @@ impl Emit<'_> {
 
     /// A free vector register, which stays free; makes room if it must.
     pub fn temp(&mut self) -> u8 {
-        if let Some(r) =
-            (0..32).find(|&r| self.z.busy >> r & 1 == 0 && self.z.regs[r as usize].is_none())
+        if let Some(r) = (0..self.a.registers())
+            .find(|&r| self.z.busy >> r & 1 == 0 && self.z.regs[r as usize].is_none())
         {
             return r;
         }
         let mut best: Option<(u32, u8)> = None;
-        for r in 0..32u8 {
+        for r in 0..self.a.registers() {
             if self.z.busy >> r & 1 != 0 {
                 continue;
             }
@@ -298,8 +299,11 @@ impl Emit<'_> {
             }
         }
         let Some((_, r)) = best else {
-            self.failed = true;
-            return 31;
+            // Of AVX2 code there are more, in memory.
+            let more = |&r: &u8| self.z.busy >> r & 1 == 0 && self.z.regs[r as usize].is_none();
+            let found = (self.a.registers()..32).find(more);
+            self.failed |= found.is_none();
+            return found.unwrap_or(31);
         };
         let part = self.z.regs[r as usize].take().unwrap_or((0, 0));
         self.z.at.remove(&part);
@@ -456,13 +460,13 @@ impl Emit<'_> {
     // ---- opmasks ----
 
     pub fn ktemp(&mut self) -> u8 {
-        if let Some(r) =
-            (1..8).find(|&r| self.k.busy >> r & 1 == 0 && self.k.regs[r as usize].is_none())
+        if let Some(r) = (1..self.a.opmasks())
+            .find(|&r| self.k.busy >> r & 1 == 0 && self.k.regs[r as usize].is_none())
         {
             return r;
         }
         let mut best: Option<(u32, u8)> = None;
-        for r in 1..8u8 {
+        for r in 1..self.a.opmasks() {
             if self.k.busy >> r & 1 != 0 {
                 continue;
             }

@@ -15,7 +15,7 @@ use gcn_emu::wave::{Lds, WaveState};
 use gcn_isa::Target;
 use gcn_isa::decode::decode;
 use gcn_isa::print::{Style, print};
-use gcn_jit::{Cache, Jit};
+use gcn_jit::{Cache, Jit, Level};
 use machine::Pages;
 use std::fmt::Write as _;
 
@@ -151,12 +151,13 @@ impl Case {
 }
 
 impl Bench {
-    pub fn new() -> Bench {
+    /// With the compiling engine at a level, which the host must have.
+    pub fn new(level: Level) -> Bench {
         Bench {
             pages: Pages::new(),
             interp: Interp::new(),
-            jit: Jit::new(),
-            cache: Cache::default(),
+            jit: Jit::with_level(level),
+            cache: Cache::with_level(level),
             executed: 0,
             interpreted: 0,
             rounds: 0,
@@ -168,6 +169,11 @@ impl Bench {
         let units = self.jit.report().units;
         let parts = |u: gcn_jit::UnitCode| (u.code, u.pieces.into_iter().map(|p| p.code).collect());
         units.into_iter().map(parts).collect()
+    }
+
+    /// Units that had no code.
+    pub fn refused(&self) -> u64 {
+        self.jit.stats.refused + self.cache.stats().refused
     }
 
     pub fn pages(&self) -> &Pages {

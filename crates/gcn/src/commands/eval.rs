@@ -29,9 +29,8 @@ pub struct Options {
     /// The most instructions run
     #[arg(long, default_value_t = eval::MAX)]
     max: u64,
-    /// What runs the code
-    #[arg(long, default_value = "interp", value_parser = super::engine)]
-    engine: gcn::engine::Kind,
+    #[command(flatten)]
+    engine: super::Engine,
     /// A line of the test language
     #[arg(required_unless_present = "json")]
     line: Option<String>,
@@ -42,16 +41,11 @@ pub struct Options {
 /// # Errors
 /// A message: what is wrong with the line, or what differs from its `=>`.
 pub fn run(args: &Options) -> Result<(), String> {
+    let engine = args.engine.kind(gcn::engine::Kind::Interp)?;
     if let Some(path) = &args.json {
         let out = std::io::stdout().lock();
         let done = if path.as_os_str() == "-" {
-            eval::json_lines(
-                std::io::stdin().lock(),
-                out,
-                args.arch,
-                args.max,
-                args.engine,
-            )
+            eval::json_lines(std::io::stdin().lock(), out, args.arch, args.max, engine)
         } else {
             let bytes = io::read(path)?;
             eval::json_lines(
@@ -59,7 +53,7 @@ pub fn run(args: &Options) -> Result<(), String> {
                 out,
                 args.arch,
                 args.max,
-                args.engine,
+                engine,
             )
         };
         return match done {
@@ -71,7 +65,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     let (Some(arch), Some(line)) = (args.arch, &args.line) else {
         return Err("expected --arch and a line, or --json".into());
     };
-    let answer = eval::line(arch, line, args.max, args.engine)?;
+    let answer = eval::line(arch, line, args.max, engine)?;
     io::print(format!("{}\n", answer.changed).as_bytes())?;
     match answer.fault {
         Some(fault) => Err(fault),

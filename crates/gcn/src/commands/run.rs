@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, CommandFactory, error::ErrorKind};
 use gcn::emu::dispatch::watch::{Observe, Progress, Watch};
-use gcn::engine::Engines;
+use gcn::engine::{Engines, Kind};
 use gcn::isa::Target;
 use gcn::object::CodeObject;
 use gcn::plan::{self, Plan, Report};
@@ -116,9 +116,8 @@ pub struct Options {
     /// With --raw: the address of the first byte
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "raw")]
     base: Option<u64>,
-    /// What runs the code: interp or jit; by default jit where the host can run what it makes
-    #[arg(long, value_parser = super::engine)]
-    engine: Option<gcn::engine::Kind>,
+    #[command(flatten)]
+    engine: super::Engine,
     /// Print times and counts, or with --raw the state, as JSON
     #[arg(long)]
     json: bool,
@@ -234,7 +233,7 @@ pub fn run(args: Options) -> Result<(), String> {
     } else if options.threads == 0 {
         options.threads = super::cores();
     }
-    let kind = args.engine.unwrap_or_default();
+    let kind = args.engine.kind(Kind::default())?;
     let counts = args.profile || args.stats;
     options.engines = Engines::new(kind);
     if args.dump_jit.is_some() && !options.engines.compile() {
@@ -544,7 +543,7 @@ fn run_raw(args: &Options) -> Result<(), String> {
         code,
         base: args.base,
         regs: args.regs.as_deref(),
-        engine: args.engine.unwrap_or_default(),
+        engine: args.engine.kind(Kind::default())?,
         max: args.max_instructions.unwrap_or(raw::MAX),
     };
     let outcome = raw::run(&request)?;

@@ -1,0 +1,53 @@
+//! What instructions of the host compiled code may use.
+
+/// A set of instructions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Level {
+    /// AVX2, FMA, BMI1 and 2, LZCNT, POPCNT, F16C: Haswell, Zen and what came after.
+    Avx2,
+    /// AVX-512 with F, BW, DQ, VL, CD, VBMI2 and VPOPCNTDQ: Ice Lake, Zen 4 and what came after.
+    Avx512,
+}
+
+impl Level {
+    /// All levels, the lowest first.
+    pub const ALL: [Level; 2] = [Level::Avx2, Level::Avx512];
+
+    /// The level's name: `avx2`, `avx512`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
+        }
+    }
+
+    /// The level of a name.
+    pub fn parse(name: &str) -> Option<Level> {
+        Level::ALL.into_iter().find(|l| l.name() == name)
+    }
+
+    /// Whether this host has its instructions.
+    pub fn available(self) -> bool {
+        macro_rules! all {
+            ($($feature:tt),*) => { $(std::is_x86_feature_detected!($feature))&&* };
+        }
+        let avx2 = all!("avx2", "fma", "bmi1", "bmi2", "lzcnt", "popcnt", "f16c");
+        avx2 && match self {
+            Level::Avx2 => true,
+            Level::Avx512 => all!(
+                "avx512f",
+                "avx512bw",
+                "avx512dq",
+                "avx512vl",
+                "avx512cd",
+                "avx512vbmi2",
+                "avx512vpopcntdq"
+            ),
+        }
+    }
+
+    /// The highest one that this host has.
+    pub fn best() -> Option<Level> {
+        Level::ALL.into_iter().rev().find(|l| l.available())
+    }
+}
