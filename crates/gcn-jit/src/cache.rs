@@ -42,7 +42,7 @@ pub(crate) struct Compiled {
     /// What it was compiled for.
     pub key: Key,
     /// What the code points at.
-    _calls: Vec<Box<Call>>,
+    _calls: Vec<Arc<Call>>,
     /// Its chunks are begun again where they meet NaNs.
     pub checks: bool,
     /// Where constants follow the code.

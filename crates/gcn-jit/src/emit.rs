@@ -20,6 +20,7 @@ use gcn_isa::meaning::{Op, Space};
 use gcn_isa::operand::EXEC;
 use gcn_isa::shape::Ty;
 use std::mem::offset_of;
+use std::sync::Arc;
 
 /// Why compiled code has come back: the lower byte of what it returns; the rest is the chunk's number.
 pub const EXIT_LEAVE: u64 = 0;
@@ -89,7 +90,7 @@ pub struct Emitted {
     /// A chunk is begun again where it meets a NaN.
     pub checks: bool,
     /// What the code points at.
-    pub calls: Vec<Box<Call>>,
+    pub calls: Vec<Arc<Call>>,
     /// Where each chunk's code begins for a wave that comes from outside the unit, of which nothing is known. Not used
     /// of units for waves that start ([`Setting::entry`](crate::lower::Setting::entry)).
     pub outside: Vec<usize>,
@@ -441,7 +442,7 @@ pub(crate) struct Emit<'a> {
     pub outs: Vec<Out>,
     /// What is evaluated where a short way is not right, and the calls for it, by number.
     longs: Vec<rare::Long>,
-    calls: &'a mut Vec<Box<Call>>,
+    calls: &'a mut Vec<Arc<Call>>,
     call_of: Map<u16, usize>,
     accumulators: Vec<Id>,
     /// What is written at the end.
@@ -641,8 +642,8 @@ impl Emit<'_> {
                 }
             }
         }
-        for at in 0..n {
-            if let I::Rare(k) = c.graph[at].op
+        for (at, node) in c.graph.iter().enumerate() {
+            if let I::Rare(k) = node.op
                 && live[at]
             {
                 self.plan_rare(at as Id, k, &seen);

@@ -18,11 +18,11 @@ impl Graph {
     }
 
     /// A f16 as f32, which is exact, and a f32 rounded to f16.
-    fn to_f32(&mut self, a: Id) -> Got {
+    fn widened(&mut self, a: Id) -> Got {
         self.alu(Op::FloatToFloat, Ty::F16, Ty::F32, [a, 0, 0])
     }
 
-    fn to_f16(&mut self, a: Id) -> Got {
+    fn narrowed(&mut self, a: Id) -> Got {
         self.alu(Op::FloatToFloat, Ty::F32, Ty::F16, [a, 0, 0])
     }
 
@@ -48,7 +48,7 @@ impl Graph {
             Op::FloatToFloat => match (ty, out) {
                 (Ty::F16, Ty::F32) | (Ty::F32, Ty::F16) => Ok(direct(self, a)),
                 (Ty::F16, Ty::F64) => {
-                    let x = self.to_f32(a)?;
+                    let x = self.widened(a)?;
                     self.alu(op, Ty::F32, Ty::F64, [x, 0, 0])
                 }
                 (Ty::F64, Ty::F16) if nearest => Ok(direct(self, a)),
@@ -62,10 +62,10 @@ impl Graph {
                 };
                 let x = self.alu(extend, ty, wide, [a, 0, 0])?;
                 let x = self.alu(op, wide, Ty::F32, [x, 0, 0])?;
-                self.to_f16(x)
+                self.narrowed(x)
             }
             Op::FloatToInt => {
-                let x = self.to_f32(a)?;
+                let x = self.widened(a)?;
                 let signed = out.is_signed();
                 let wide = if signed { Ty::I32 } else { Ty::U32 };
                 if out.bits() > 32 {
@@ -94,20 +94,20 @@ impl Graph {
             | Op::Ceil
             | Op::RoundZero
             | Op::RoundEven => {
-                let x = self.to_f32(a)?;
-                let y = if op.arity() == 2 { self.to_f32(b)? } else { 0 };
+                let x = self.widened(a)?;
+                let y = if op.arity() == 2 { self.widened(b)? } else { 0 };
                 let r = self.alu(op, Ty::F32, Ty::F32, [x, y, 0])?;
-                self.to_f16(r)
+                self.narrowed(r)
             }
             Op::Fma if nearest => {
-                let (x, y, z) = (self.to_f32(a)?, self.to_f32(b)?, self.to_f32(c)?);
+                let (x, y, z) = (self.widened(a)?, self.widened(b)?, self.widened(c)?);
                 // Of f32 operands, rounded to odd.
                 let r = self.node(I::Alu(Op::Fma), Ty::F16, Ty::F32, true, [x, y, z]);
-                self.to_f16(r)
+                self.narrowed(r)
             }
             Op::Ldexp => {
                 // Beyond 2^64 everything over- or underflows, and within no f32 does.
-                let x = self.to_f32(a)?;
+                let x = self.widened(a)?;
                 let (low, high) = (
                     self.constant(Ty::B32, -64i32 as u32 as u64),
                     self.constant(Ty::B32, 64),
@@ -115,7 +115,7 @@ impl Graph {
                 let n = self.alu(Op::Max, Ty::I32, Ty::I32, [b, low, 0])?;
                 let n = self.alu(Op::Min, Ty::I32, Ty::I32, [n, high, 0])?;
                 let r = self.alu(op, Ty::F32, Ty::F32, [x, n, 0])?;
-                self.to_f16(r)
+                self.narrowed(r)
             }
             Op::Min | Op::Max => {
                 // The conversion would make a signalling NaN quiet, which is another choice.
@@ -126,14 +126,14 @@ impl Graph {
                     *n = self.alu(Op::Le, Ty::U32, Ty::Bool, [size, limit, 0])?;
                 }
                 let when = self.alu(Op::And, Ty::Bool, Ty::Bool, [numbers[0], numbers[1], 0])?;
-                let (x, y) = (self.to_f32(a)?, self.to_f32(b)?);
+                let (x, y) = (self.widened(a)?, self.widened(b)?);
                 let r = self.alu(op, Ty::F32, Ty::F32, [x, y, 0])?;
-                let short = self.to_f16(r)?;
+                let short = self.narrowed(r)?;
                 self.rare_alu(op, ty, out, args, when, short)
                     .ok_or(Unsupported)
             }
             Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Unord => {
-                let (x, y) = (self.to_f32(a)?, self.to_f32(b)?);
+                let (x, y) = (self.widened(a)?, self.widened(b)?);
                 self.alu(op, Ty::F32, Ty::Bool, [x, y, 0])
             }
             _ => Err(Unsupported),

@@ -40,8 +40,7 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use profile::ticks;
-pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost};
+pub use profile::{Piece, Report, Tally, UnitCode, name_of, tick_cost, ticks};
 
 /// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
 const SLICE: u64 = 1 << 18;

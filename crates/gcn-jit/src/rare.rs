@@ -689,11 +689,11 @@ impl Call {
                 to.0[0] = (0..LANES).fold(0, |bits, i| bits | ((result[i] & 1) as u32) << i);
             }
             33.. => {
-                for i in 0..LANES {
+                for (i, &value) in result.iter().enumerate() {
                     let line = if i < LANES / 2 { &mut *to } else { &mut *next };
                     let k = 2 * (i % (LANES / 2));
-                    line.0[k] = result[i] as u32;
-                    line.0[k + 1] = (result[i] >> 32) as u32;
+                    line.0[k] = value as u32;
+                    line.0[k + 1] = (value >> 32) as u32;
                 }
             }
             _ => to.0 = result.map(|v| v as u32),

@@ -282,7 +282,7 @@ impl Atomic {
     }
 
     /// What the lane makes of the old value.
-    fn new(&self, ctx: &Ctx, lane: usize, old: u64, mode: u32) -> u64 {
+    fn after(&self, ctx: &Ctx, lane: usize, old: u64, mode: u32) -> u64 {
         let (data, second) = (self.data(ctx, 2, lane), self.data(ctx, 4, lane));
         eval::atomic(self.op, self.ty, old, data, second, mode)
     }
@@ -351,7 +351,7 @@ impl Atomic {
             let mut new = |old| eval::atomic(self.op, self.ty, old, data, 0, mode);
             return update(&mut new).is_some();
         }
-        let mut new = |old| lanes(exec).fold(old, |old, lane| self.new(ctx, lane, old, mode));
+        let mut new = |old| lanes(exec).fold(old, |old, lane| self.after(ctx, lane, old, mode));
         let Some(mut old) = update(&mut new) else {
             return false;
         };
@@ -359,7 +359,7 @@ impl Atomic {
             let mut found = [0; 64];
             for lane in lanes(exec) {
                 found[lane] = old;
-                old = self.new(ctx, lane, old, mode);
+                old = self.after(ctx, lane, old, mode);
             }
             self.give(wave, exec, &found);
         }
@@ -410,7 +410,7 @@ impl Atomic {
         let mut found = [0; 64];
         let mode = wave.mode;
         for lane in lanes(exec) {
-            let old = update(address(lane), &mut |old| self.new(ctx, lane, old, mode));
+            let old = update(address(lane), &mut |old| self.after(ctx, lane, old, mode));
             // Nothing is unmapped while kernels run.
             found[lane] = old.unwrap_or(0);
         }
@@ -462,7 +462,7 @@ impl Atomic {
         for lane in lanes(exec).filter(|&lane| inside(lane)) {
             let at = ctx.stage[0][lane] as usize;
             let old = read(bytes, at);
-            let new = self.new(ctx, lane, old, mode);
+            let new = self.after(ctx, lane, old, mode);
             bytes[at..at + size].copy_from_slice(&new.to_le_bytes()[..size]);
             found[lane] = old;
         }

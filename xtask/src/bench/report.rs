@@ -222,13 +222,16 @@ impl Report {
             let under = |limit: f64| of.iter().filter(|r| **r < limit).count();
             let _ = writeln!(
                 out,
-                "\nJIT/PoCL: geometric mean {:.2}, least {least:.2} ({name}), under 0.95: {}, under 0.5: {}, of {}; JIT/interpreter: {:.0}",
+                "\nJIT/PoCL: geometric mean {:.2}, least {least:.2} ({name}), under 0.95: {}, under 0.5: {}, of {}",
                 mean(&of),
                 under(0.95),
                 under(0.5),
-                of.len(),
-                mean(&overs)
+                of.len()
             );
+        }
+        overs.retain(|over: &f64| over.is_finite());
+        if !overs.is_empty() {
+            let _ = writeln!(out, "JIT/interpreter: geometric mean {:.0}", mean(&overs));
         }
         out
     }

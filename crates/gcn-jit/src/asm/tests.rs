@@ -523,8 +523,7 @@ fn general_instructions() {
             let insn = one(|a| a.call(Rm::M(m)));
             assert_eq!((insn.mnemonic(), insn.memory_size().size()), (N::Call, 8));
             same_memory(&insn, m, "call");
-            // Opmasks: of these addresses those without an index are used.
-            if m.index.is_none() {
+            if m.index.is_none_or(|i| i.0 != 4) {
                 let insn = one(|a| a.kload16(r & 7, m));
                 assert_eq!(
                     (insn.mnemonic(), number(insn.op0_register())),
@@ -537,6 +536,21 @@ fn general_instructions() {
                     (N::Kmovw, r & 7)
                 );
                 same_memory(&insn, m, "kstore16");
+                let insn = one(|a| a.store_imm(m, 0x8123_4567));
+                assert_eq!((insn.mnemonic(), insn.memory_size().size()), (N::Mov, 4));
+                assert_eq!(insn.immediate32(), 0x8123_4567);
+                same_memory(&insn, m, "store_imm");
+                let insn = one(|a| a.store_imm8(m, 1));
+                assert_eq!((insn.mnemonic(), insn.memory_size().size()), (N::Mov, 1));
+                assert_eq!(insn.immediate8(), 1);
+                same_memory(&insn, m, "store_imm8");
+                let insn = one(|a| a.setcc_to(Cc::Ns, m));
+                assert_eq!((insn.mnemonic(), insn.memory_size().size()), (N::Setns, 1));
+                same_memory(&insn, m, "setcc_to");
+                let insn = one(|a| a.rotate_right(true, Rm::M(m), 16));
+                assert_eq!((insn.mnemonic(), insn.memory_size().size()), (N::Ror, 8));
+                assert_eq!(insn.immediate8(), 16);
+                same_memory(&insn, m, "rotate_right");
             }
         }
         for value in [

@@ -67,13 +67,12 @@ impl Emit<'_> {
             })
             .collect();
         self.checks |= leaves.iter().any(|l| l.raw);
-        let call = Box::new(Call {
+        let call = Arc::new(Call {
             sub: rare.sub.clone(),
             leaves,
             bits: self.node(id).out.bits(),
         });
-        self.call_of
-            .insert(number, (&*call as *const Call) as usize);
+        self.call_of.insert(number, Arc::as_ptr(&call) as usize);
         self.calls.push(call);
     }
 
@@ -205,9 +204,8 @@ impl Emit<'_> {
             }
             match long.to {
                 To::Z(to, parts) => {
-                    for part in 0..parts as usize {
-                        self.a
-                            .z(op::MOVDQU32, to[part], 0, Rm::M(line(RESULT + part)));
+                    for (part, &d) in to[..parts as usize].iter().enumerate() {
+                        self.a.z(op::MOVDQU32, d, 0, Rm::M(line(RESULT + part)));
                     }
                 }
                 To::K(k) => self.a.kload16(k, line(RESULT)),
