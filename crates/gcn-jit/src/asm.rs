@@ -390,6 +390,10 @@ impl Asm {
 
     /// The same of registers, rounding as the field RC of MXCSR numbers it.
     pub fn zr(&mut self, e: E, dst: u8, a: u8, b: u8, rc: u8) {
+        if self.homes.is_some() {
+            self.narrow_rounded(e, dst, a, b, rc);
+            return;
+        }
         let at = self.buf.len();
         self.evex(e, 2, dst, a, Rm::R(b), ALL, None);
         // Where the bit of broadcasts is set of registers, the length is a rounding.

@@ -221,24 +221,13 @@ pub(crate) fn clear(library: &Library) {
 pub struct Cache {
     idle: Arc<Mutex<Vec<Jit>>>,
     library: Library,
+    /// Its engines' level, if it is not the best that the host has.
     level: Option<Level>,
     /// Its engines count what they do.
     counts: bool,
 }
 
 impl Cache {
-    /// An engine that knows what those before it have compiled. Code that has changed since is compiled anew.
-    pub fn engine(&self) -> Kept {
-        let kept = lock(&self.idle).pop();
-        let mut jit =
-            kept.unwrap_or_else(|| Jit::sharing(self.library.clone(), self.level, self.counts));
-        jit.begin_session();
-        Kept {
-            jit: Some(jit),
-            cache: self.clone(),
-        }
-    }
-
     /// A cache of code of a level, which the host must have.
     pub fn with_level(level: Level) -> Cache {
         Cache {
@@ -247,7 +236,20 @@ impl Cache {
         }
     }
 
-    /// The same cache, whose engines count what they do, for [`Cache::report`].
+    /// An engine that knows what those before it have compiled. Code that has changed since is compiled anew.
+    pub fn engine(&self) -> Kept {
+        let kept = lock(&self.idle).pop();
+        let level = self.level.unwrap_or_default();
+        let new = || Jit::sharing(self.library.clone(), level, self.counts);
+        let mut jit = kept.unwrap_or_else(new);
+        jit.begin_session();
+        Kept {
+            jit: Some(jit),
+            cache: self.clone(),
+        }
+    }
+
+    /// The same, empty, whose engines count what they do, for [`Cache::report`].
     pub fn counting(self) -> Cache {
         Cache {
             counts: true,

@@ -9,6 +9,13 @@ pub enum Level {
     Avx512,
 }
 
+/// The best that this host has.
+impl Default for Level {
+    fn default() -> Level {
+        Level::best().unwrap_or(Level::Avx2)
+    }
+}
+
 impl Level {
     /// All levels, the lowest first.
     pub const ALL: [Level; 2] = [Level::Avx2, Level::Avx512];

@@ -458,7 +458,7 @@ fn fetch(machine: &Machine<'_>, pc: u64) -> Option<Insn> {
 impl Jit {
     /// An engine that knows no code yet, of the best level that the host has.
     pub fn new() -> Jit {
-        Jit::with_level(Level::best().unwrap_or(Level::Avx2))
+        Jit::with_level(Level::default())
     }
 
     /// An engine that makes code of a level, which the host must have.
@@ -497,11 +497,11 @@ impl Jit {
     }
 
     /// One that takes its code from a library, and puts it there.
-    fn sharing(library: Library, level: Option<Level>, counts: bool) -> Jit {
+    fn sharing(library: Library, level: Level, counts: bool) -> Jit {
         Jit {
             library,
             counts: counts.then(Box::default),
-            ..level.map_or_else(Jit::new, Jit::with_level)
+            ..Jit::with_level(level)
         }
     }
 

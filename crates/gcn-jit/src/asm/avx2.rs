@@ -794,6 +794,19 @@ impl Asm {
         }
     }
 
+    /// An instruction of 512 bits under another rounding than MXCSR's. The flags are spent.
+    pub(super) fn narrow_rounded(&mut self, e: E, dst: u8, a: u8, b: u8, rc: u8) {
+        // No instruction uses the last line.
+        let (old, new) = (self.scratch(192), self.scratch(196));
+        self.stmxcsr(old);
+        self.stmxcsr(new);
+        self.alu_imm(4, false, Rm::M(new), !0x6000);
+        self.alu_imm(1, false, Rm::M(new), (rc as i32) << 13);
+        self.ldmxcsr(new);
+        self.z(e, dst, a, Rm::R(b));
+        self.ldmxcsr(old);
+    }
+
     /// A host register for half of a result that is given to it last.
     fn target(&self, z: u8, h: u8) -> u8 {
         match self.half(z, h) {

@@ -419,6 +419,9 @@ fn with_numbers() {
             a.zi(e, 1 + (n >> 5 & 3), v, rm, keep(k.k), n & 31)
         });
     }
+    for (name, e) in [("addps", ADDPS), ("mulpd", MULPS.pd())] {
+        same(name, |a, [d, v, z], _, _, n| a.zr(e, d, v, z, n & 3));
+    }
     for (name, pp, w) in [
         ("testmd", 1, 0),
         ("testnmd", 2, 0),
