@@ -7,12 +7,14 @@ mod both;
 use both::Bench;
 use both::generate::Maker;
 use gcn_isa::Target;
+use gcn_jit::Level;
 use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
 thread_local! {
-    static BENCH: RefCell<(Bench, HashMap<usize, Maker>)> = RefCell::new((Bench::new(gcn_jit::Level::best().expect("a host with AVX2")), HashMap::new()));
+    /// An engine is one target's. One for each level that the host has.
+    static BENCHES: RefCell<HashMap<usize, (Vec<Bench>, Maker)>> = RefCell::default();
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -21,10 +23,13 @@ fuzz_target!(|data: &[u8]| {
     };
     let targets: Vec<Target> = Target::all().collect();
     let which = which as usize % targets.len();
-    BENCH.with_borrow_mut(|(bench, makers)| {
-        let maker = makers
-            .entry(which)
-            .or_insert_with(|| Maker::new(targets[which]));
-        bench.of_bytes(maker, rest);
+    BENCHES.with_borrow_mut(|known| {
+        let (benches, maker) = known.entry(which).or_insert_with(|| {
+            let levels = Level::ALL.into_iter().filter(|level| level.available());
+            (levels.map(Bench::new).collect(), Maker::new(targets[which]))
+        });
+        for bench in benches {
+            bench.of_bytes(maker, rest);
+        }
     });
 });

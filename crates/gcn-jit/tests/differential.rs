@@ -193,8 +193,8 @@ fn what_was_wrong_once() {
         ),
     ];
     for level in levels() {
-        let mut bench = Bench::new(level);
         for (name, text) in lines {
+            let mut bench = Bench::new(level);
             let mut maker = Maker::new(Target::parse(name).expect("a target"));
             let code = maker.lines(text, 0).into_iter().flat_map(|p| p.bytes);
             let code: Vec<u8> = code.collect();
@@ -216,8 +216,8 @@ fn any_bytes() {
 }
 
 fn any_bytes_of(level: Level) {
-    let mut bench = Bench::new(level);
     for name in ["gfx600", "gfx702", "gfx801", "gfx904", "gfx90c"] {
+        let mut bench = Bench::new(level);
         let mut maker = Maker::new(Target::parse(name).expect("a target"));
         for seed in 0..number("BLOCKS").unwrap_or(150) {
             let mut r = Rng(seed);
