@@ -45,7 +45,7 @@ fn main() {
     let empty = load(&gpu, "");
     let ids = load(&gpu, "v_add_u32 v1, v0, v0");
     let barriers = load(&gpu, &"s_barrier\n".repeat(32));
-    for items in [64, 256, 1024] {
+    for items in std::env::var("ITEMS").map_or(vec![64, 256, 1024], |n| vec![n.parse().expect("a number")]) {
         let waves = 65536.0;
         let groups = 65536 / (items / 64);
         let ns = |loaded| best(&gpu, loaded, groups, items, threads, 20) / waves;

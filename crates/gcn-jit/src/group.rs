@@ -65,34 +65,20 @@ impl Jit {
                 if given > *fuel {
                     break 'stop GroupStop::Paused;
                 }
-                if !self.turns[w].code.is_null() {
-                    if let Some(stop) = self.turns_on(group, machine, fuel) {
-                        break 'stop GroupStop::Wave(stop);
+                if doing == Doing::New || !self.turns[w].code.is_null() {
+                    match self.turns_on(group, machine, fuel) {
+                        Some(Some(stop)) => break 'stop GroupStop::Wave(stop),
+                        Some(None) => continue,
+                        None => {}
                     }
-                    continue;
                 }
-                let at = if doing == Doing::New {
-                    // The registers of a wave that has ended are near.
-                    if let [.., before, now] = &mut group.waves[..=w]
-                        && before.doing == Doing::Ended
-                    {
-                        std::mem::swap(&mut before.state, &mut now.state);
-                    }
-                    let at = self.entry(&group.starts, w, machine);
-                    let wave = &mut group.waves[w];
-                    wave.doing = Doing::Running;
-                    match at {
-                        Some(at) => self.start(&group.starts, w, at, &mut wave.state),
-                        None => group.starts.start(w, &mut wave.state),
-                    }
-                    at
-                } else {
-                    None
-                };
                 let wave = &mut group.waves[w];
+                if doing == Doing::New {
+                    group.starts.start(w, &mut wave.state);
+                    wave.doing = Doing::Running;
+                }
                 let mut left = given;
-                let exit = at.map(|at| self.enter(at, &mut wave.state, machine, &mut left));
-                let stop = self.turn_ends(wave, w, exit, machine, given, &mut left);
+                let stop = self.turn_ends(wave, w, None, machine, given, &mut left);
                 *fuel -= given - left;
                 if let Some(stop) = stop {
                     break 'stop GroupStop::Wave(stop);
@@ -109,32 +95,57 @@ impl Jit {
         stop
     }
 
-    /// The turns of the waves from [`Group::next`] on that come from a barrier, without leaving compiled code between
-    /// them. Gives what the last of them came to but its end and a barrier.
+    /// The turns of the waves from [`Group::next`] on that start or come from a barrier, without leaving compiled code
+    /// between them. Gives what the last of them came to but its end and a barrier; nothing, if there is no such turn.
     fn turns_on(
         &mut self,
         group: &mut Group<'_>,
         machine: &mut Machine<'_>,
         fuel: &mut u64,
-    ) -> Option<Stop> {
+    ) -> Option<Option<Stop>> {
         let first = group.next;
-        let unit = self.turns[first].unit;
-        let most = if self.counts.is_some() { 1 } else { usize::MAX };
-        let (mut count, mut all) = (0, 0);
-        let those = group.waves[first..]
-            .iter_mut()
-            .zip(&mut self.turns[first..]);
-        for (wave, turn) in those.take(most) {
+        let mut end = group.waves.len();
+        if self.counts.is_some() {
+            end = first + 1;
+        }
+        let (mut count, mut all, mut unit) = (0, 0, 0);
+        for w in first..end {
+            let wave = &mut group.waves[w];
             let given = wave.turn(crate::SLICE);
             all += given;
-            let ready = wave.doing == Doing::Running && !turn.code.is_null() && turn.unit == unit;
-            if !ready || all > *fuel {
+            if all > *fuel {
                 break;
             }
-            turn.wave = &mut *wave.state;
-            turn.vgprs = wave.state.vgprs.as_mut_ptr().cast();
-            turn.given = given as i64;
+            let (code, of) = match wave.doing {
+                Doing::New => {
+                    let Some(at) = self.entry(&group.starts, w, machine) else {
+                        break;
+                    };
+                    self.start(&group.starts, w, at, &mut wave.state);
+                    let base = self.units[at.unit() as usize].code.as_ptr();
+                    (base.wrapping_add(at.at()), at.unit())
+                }
+                Doing::Running => (self.turns[w].code, self.turns[w].unit),
+                _ => break,
+            };
+            if count == 0 {
+                unit = of;
+            }
+            if code.is_null() || of != unit {
+                break;
+            }
+            self.turns[w] = Turn {
+                code,
+                wave: &mut *wave.state,
+                vgprs: wave.state.vgprs.as_mut_ptr().cast(),
+                given: given as i64,
+                left: 0,
+                unit,
+            };
             count += 1;
+        }
+        if count == 0 {
+            return None;
         }
         let ctx = &mut *self.ctx;
         ctx.turn = &mut self.turns[first];
@@ -150,8 +161,8 @@ impl Jit {
         if let Some(counts) = &mut self.counts {
             counts.begin(unit as usize, self.units[unit as usize].chunks.len(), ctx);
         }
-        // SAFETY: the turns are of waves of the group, which are different ones. Each goes on where this unit's code has
-        // said so, which the engine keeps as long as it runs.
+        // SAFETY: the turns are of waves of the group, which are different ones. Each begins where a chunk of this unit does,
+        // or goes on where its code has said so, which the engine keeps as long as it runs.
         let exit = unsafe { self.call(unit, code, machine) };
         let done = (self.ctx.turn as usize).wrapping_sub(self.turns[first..].as_ptr() as usize);
         let done = (done / size_of::<Turn>()).min(count);
@@ -163,19 +174,23 @@ impl Jit {
         let those = group.waves[first..].iter_mut().zip(&self.turns[first..]);
         for (wave, turn) in those.take(done) {
             *fuel -= (turn.given - turn.left) as u64;
-            wave.doing = Doing::Waiting;
+            wave.doing = match turn.code as usize {
+                Turn::ENDED => Doing::Ended,
+                _ => Doing::Waiting,
+            };
             wave.turns = wave.turns.saturating_add(1);
         }
         group.turned += done as u64;
         group.next += done;
         if done == count {
-            return None;
+            return Some(None);
         }
         let (w, wave) = (group.next, &mut group.waves[group.next]);
         let given = self.turns[w].given as u64;
         let mut left = self.ctx.fuel as u64;
         wave.state.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
         self.turns[w].code = std::ptr::null();
+        wave.doing = Doing::Running;
         let stop = self.turn_ends(wave, w, Some(exit), machine, given, &mut left);
         *fuel -= given - left;
         if stop.is_none() {
@@ -183,7 +198,7 @@ impl Jit {
             group.turned += 1;
             group.next += 1;
         }
-        stop
+        Some(stop)
     }
 
     /// Brings a wave's turn to its end, of whose `given` instructions there are `left`. `exit` is how compiled code has
