@@ -50,8 +50,10 @@ impl Jit {
         fuel: &mut u64,
     ) -> GroupStop {
         self.surround(machine);
-        self.turns.clear();
         self.turns.resize(group.waves.len(), Turn::NONE);
+        for turn in &mut self.turns {
+            turn.code = std::ptr::null();
+        }
         let begun = *fuel;
         let stop = 'stop: loop {
             while group.next < group.waves.len() {
@@ -109,8 +111,11 @@ impl Jit {
             end = first + 1;
         }
         let (mut count, mut all, mut unit) = (0, 0, 0);
-        for w in first..end {
-            let wave = &mut group.waves[w];
+        // Read back from the turns, they would have to get into memory first.
+        let mut begin = (std::ptr::null(), std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        let mut turns = std::mem::take(&mut self.turns);
+        let those = group.waves[first..end].iter_mut().zip(&mut turns[first..]);
+        for (n, (wave, turn)) in those.enumerate() {
             let given = wave.turn(crate::SLICE);
             all += given;
             if all > *fuel {
@@ -118,46 +123,40 @@ impl Jit {
             }
             let (code, of) = match wave.doing {
                 Doing::New => {
-                    let Some(at) = self.entry(&group.starts, w, machine) else {
+                    let Some(at) = self.entry(&group.starts, first + n, machine) else {
                         break;
                     };
-                    self.start(&group.starts, w, at, &mut wave.state);
+                    self.start(&group.starts, first + n, at, &mut wave.state);
                     let base = self.units[at.unit() as usize].code.as_ptr();
                     (base.wrapping_add(at.at()), at.unit())
                 }
-                Doing::Running => (self.turns[w].code, self.turns[w].unit),
+                Doing::Running => (turn.code, turn.unit),
                 _ => break,
             };
-            if count == 0 {
-                unit = of;
-            }
-            if code.is_null() || of != unit {
+            if code.is_null() || n > 0 && of != unit {
                 break;
             }
-            self.turns[w] = Turn {
-                code,
-                wave: &mut *wave.state,
-                vgprs: wave.state.vgprs.as_mut_ptr().cast(),
-                given: given as i64,
-                left: 0,
-                unit,
-            };
+            let state = &mut *wave.state;
+            turn.code = code;
+            turn.vgprs = state.vgprs.as_mut_ptr().cast();
+            turn.wave = state;
+            turn.given = given as i64;
+            turn.unit = of;
+            if n == 0 {
+                unit = of;
+                begin = (code, turn.wave, turn.vgprs, turn.given);
+            }
             count += 1;
         }
+        self.turns = turns;
         if count == 0 {
             return None;
         }
         let ctx = &mut *self.ctx;
         ctx.turn = &mut self.turns[first];
         ctx.turns_end = ctx.turn.wrapping_add(count);
-        let Turn {
-            code,
-            wave,
-            vgprs,
-            given,
-            ..
-        } = self.turns[first];
-        (ctx.wave, ctx.vgprs, ctx.fuel) = (wave, vgprs, given);
+        let code = begin.0;
+        (ctx.wave, ctx.vgprs, ctx.fuel) = (begin.1, begin.2, begin.3);
         if let Some(counts) = &mut self.counts {
             counts.begin(unit as usize, self.units[unit as usize].chunks.len(), ctx);
         }
@@ -242,6 +241,12 @@ impl Jit {
     /// Where a wave begins, if it is in compiled code.
     fn entry(&mut self, starts: &Starts<'_>, w: usize, machine: &mut Machine<'_>) -> Option<At> {
         let like = &starts.like[w];
+        if let Some(&Some((known, at))) = self.entered.get(w)
+            && known == like.id()
+        {
+            self.units[at.unit() as usize].begun += 1;
+            return Some(at);
+        }
         let state = like.state();
         let key = (
             state.pc,
@@ -249,17 +254,13 @@ impl Jit {
             like.vgprs() as u16,
             Some(like.entry()),
         );
-        if let Some((known, at)) = self.entered
-            && known == key
-        {
-            self.units[at.unit() as usize].begun += 1;
-            return Some(at);
-        }
         loop {
             match self.places.get(&key) {
                 Some(&Place::Code(at)) => {
                     if self.fresh(at.unit(), machine) {
-                        self.entered = Some((key, at));
+                        let count = starts.like.len().max(self.entered.len());
+                        self.entered.resize(count, None);
+                        self.entered[w] = Some((like.id(), at));
                         return Some(at);
                     }
                 }
