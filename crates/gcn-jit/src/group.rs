@@ -3,21 +3,92 @@
 
 use crate::ctx::Turn;
 use crate::emit::EXIT_END;
-use crate::{At, Exit, Jit, Place, rarely};
+use crate::{At, Compiled, Exit, Jit, Level, Place, rarely};
 use gcn_emu::engine::{Machine, Stop};
-use gcn_emu::group::{self, Doing, Group, GroupStop, GroupWave, Starts};
+use gcn_emu::group::{self, Doing, Group, GroupStop, GroupWave, Like, Starts};
 use gcn_emu::wave::{LANES, WaveState};
+use std::arch::x86_64::*;
 
 /// Dwords of a cache line.
 pub(crate) const LINE: usize = 16;
 
-/// Copies lines.
+/// Copies a line by stores as wide as those registers that compiled code reads it into: what is read by one load while it
+/// is on its way to memory in several pieces has to get there first.
+///
+/// # Safety
+/// The host has AVX-512F.
+#[target_feature(enable = "avx512f")]
 #[inline]
-fn copy(to: &mut [u32], from: &[u32]) {
-    let (to, from) = (to.as_chunks_mut::<LINE>().0, from.as_chunks::<LINE>().0);
+unsafe fn copy_512(to: &mut [u32; LINE], from: &[u32; LINE]) {
+    // SAFETY: the lines have 64 bytes.
+    unsafe {
+        _mm512_storeu_si512(
+            to.as_mut_ptr().cast(),
+            _mm512_loadu_si512(from.as_ptr().cast()),
+        )
+    };
+}
+
+/// As [`copy_512`], in two halves.
+///
+/// # Safety
+/// The host has AVX2.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn copy_256(to: &mut [u32; LINE], from: &[u32; LINE]) {
+    let (to, from) = (to.as_chunks_mut::<8>().0, from.as_chunks::<8>().0);
     for (to, from) in to.iter_mut().zip(from) {
-        *to = *from;
+        // SAFETY: each half has 32 bytes.
+        unsafe {
+            _mm256_storeu_si256(
+                to.as_mut_ptr().cast(),
+                _mm256_loadu_si256(from.as_ptr().cast()),
+            )
+        };
     }
+}
+
+/// Gives a wave the lines of SGPRs and the VGPRs of a unit that it starts with, each by `copy`.
+#[inline(always)]
+fn give(
+    unit: &Compiled,
+    like: &Like,
+    wave: &mut WaveState,
+    copy: impl Fn(&mut [u32; LINE], &[u32; LINE]),
+) {
+    let to = wave.sgprs.as_chunks_mut::<LINE>().0;
+    let from = like.state().sgprs.as_chunks::<LINE>().0;
+    for &n in &unit.sgprs {
+        copy(&mut to[n as usize], &from[n as usize]);
+    }
+    let (to, from) = (&mut *wave.vgprs, like.ids());
+    for &n in &unit.vgprs {
+        let to = to[n as usize].as_chunks_mut().0;
+        let from = from.get(n as usize).unwrap_or(&[0; LANES]).as_chunks().0;
+        for (to, from) in to.iter_mut().zip(from) {
+            copy(to, from);
+        }
+    }
+}
+
+/// [`give`] for AVX-512 code.
+///
+/// # Safety
+/// The host has AVX-512F.
+#[target_feature(enable = "avx512f")]
+unsafe fn give_512(unit: &Compiled, like: &Like, wave: &mut WaveState) {
+    // SAFETY: the caller's.
+    give(unit, like, wave, |to, from| unsafe { copy_512(to, from) });
+}
+
+/// [`give`] for AVX2 code.
+///
+/// # Safety
+/// The host has AVX2.
+#[target_feature(enable = "avx2")]
+unsafe fn give_256(unit: &Compiled, like: &Like, wave: &mut WaveState) {
+    // SAFETY: the caller's.
+    give(unit, like, wave, |to, from| unsafe { copy_256(to, from) });
 }
 
 impl Jit {
@@ -112,7 +183,12 @@ impl Jit {
         }
         let (mut count, mut all, mut unit) = (0, 0, 0);
         // Read back from the turns, they would have to get into memory first.
-        let mut begin = (std::ptr::null(), std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        let mut begin = (
+            std::ptr::null(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            0,
+        );
         let mut turns = std::mem::take(&mut self.turns);
         let those = group.waves[first..end].iter_mut().zip(&mut turns[first..]);
         for (n, (wave, turn)) in those.enumerate() {
@@ -284,16 +360,11 @@ impl Jit {
             starts.start(w, wave);
             return;
         }
-        let (to, from) = (&mut wave.sgprs, &like.state().sgprs);
-        for &n in &unit.sgprs {
-            let place = n as usize * LINE..(n as usize + 1) * LINE;
-            copy(&mut to[place.clone()], &from[place]);
-        }
-        let (to, from) = (&mut *wave.vgprs, like.ids());
-        for &n in &unit.vgprs {
-            match from.get(n as usize) {
-                Some(from) => copy(&mut to[n as usize], from),
-                None => to[n as usize] = [0; LANES],
+        // SAFETY: the host has what the code of its level needs.
+        unsafe {
+            match self.level {
+                Level::Avx2 => give_256(unit, like, wave),
+                _ => give_512(unit, like, wave),
             }
         }
         starts.rest(w, wave);
