@@ -75,8 +75,11 @@ impl Exports {
     }
 
     /// Forgets everything.
+    #[inline]
     pub(crate) fn clear(&mut self) {
-        self.targets.clear();
+        if !self.targets.is_empty() {
+            self.targets.clear();
+        }
         (self.done, self.valid) = (false, 0);
     }
 

@@ -189,6 +189,10 @@ impl Arena {
             .no_reserve_swap()
             .map_anon();
         let map = map.map_err(|e| MemError::Host(e.to_string()))?;
+        // Kernels go through memory in long strides: with small pages, much of their time goes into finding them. A host
+        // that has no large ones does without.
+        #[cfg(target_os = "linux")]
+        let _ = map.advise(memmap2::Advice::HugePage);
         Ok(Arena {
             map: map.into(),
             len,

@@ -578,6 +578,7 @@ impl Setup<'_> {
         for (d, on) in descriptor.enable_workgroup_id().into_iter().enumerate() {
             if on {
                 own.ids[own.count] = (at, group[d]);
+                own.dimensions[own.count] = d as u8;
                 own.count += 1;
                 at += 1;
             }
@@ -589,12 +590,25 @@ impl Setup<'_> {
         }
         own
     }
+
+    /// Makes what another workgroup had of its own that of this one, as [`Setup::own`] gives it.
+    pub(super) fn own_again(&self, own: &mut Own, group: [u32; 3], slot: u64) {
+        own.hw_id = self.hw_id(group, 0);
+        for (id, d) in own.ids.iter_mut().zip(own.dimensions) {
+            id.1 = group[d as usize % 3];
+        }
+        if let Some((_, first, stride)) = &mut own.scratch {
+            *first = (slot as u32).wrapping_mul(*stride);
+        }
+    }
 }
 
 /// What the waves of a workgroup have of their own: see [`Starts`](crate::group::Starts).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Own {
     ids: [(u16, u32); 3],
+    /// The dimensions that they are of.
+    dimensions: [u8; 3],
     count: usize,
     pub(super) scratch: Option<(u16, u32, u32)>,
     pub(super) hw_id: u32,

@@ -592,11 +592,19 @@ impl Worker<'_> {
         } = self.last;
         let first_slot = (slot * shape.waves_of(shape.group)) as u64;
         // Memory that has been used already is near.
-        let mut group = self.used.pop().unwrap_or_default();
+        let mut group = match self.used.pop() {
+            Some(mut used) => {
+                setup.own_again(&mut used.own, place, first_slot);
+                used
+            }
+            None => Box::new(Group {
+                own: setup.own(place, first_slot),
+                ..Group::default()
+            }),
+        };
         group.group = place;
         group.number = number;
         group.slot = slot;
-        group.own = setup.own(place, first_slot);
         group.first = first;
         (group.waits, group.grace) = (false, 0);
         group.lds.0.clear();
