@@ -180,6 +180,12 @@ fn kernels(name: &str) {
                 ..p
             }));
         }
+        // Whose turn it is behind s_sleep is no matter of the program, but it is which group comes first to what all want.
+        for piece in &mut pieces {
+            if groups > 1 && piece.bytes.get(2..4) == Some(&[0x8e, 0xbf]) {
+                piece.bytes[2] = 0x80;
+            }
+        }
         let end = for_target(&epilogue(&boards[0], group, old), target);
         pieces.extend(maker.lines(&end, 0));
         let before: Vec<u8> = (0..DATA / 4).flat_map(|_| r.word().to_le_bytes()).collect();
