@@ -446,7 +446,11 @@ impl Facts {
             // The LDS's size is in M0.
             uses.read(M0_DWORD);
         }
-        if gds || row.format == Format::Ds && by_address && row.shape.slot(Role::DsAddr).is_none() {
+        // The place of what is stored out of LDS is in M0, too.
+        let out_of_lds = nodes().any(|n| n.op == Op::LdsOfLane);
+        let by_m0 =
+            row.format == Format::Ds && by_address && row.shape.slot(Role::DsAddr).is_none();
+        if gds || by_m0 || out_of_lds {
             uses.read(M0_DWORD);
         }
         if flat || scratch {

@@ -11,7 +11,9 @@ pub const VECTORS: usize = 768;
 pub const QUADS: usize = 1024;
 pub const BASES: usize = 128;
 /// Places of memory accesses that remember where memory was found to be there.
-pub const RANGES: usize = 256;
+pub const RANGES: usize = 1024;
+/// As many of them, the first, belong to one place in code alone; others to that which their tag names.
+pub const OWN_RANGES: u32 = 768;
 
 /// 64 bytes, for one vector register.
 #[repr(C, align(64))]
@@ -121,6 +123,8 @@ pub struct Ctx {
     pub firsts: [u32; 4],
     /// Where accesses may begin: from where on, and in how many bytes; none of what permits nothing.
     pub ranges: [[u64; 2]; RANGES],
+    /// Of which place in code each range is, where several share it.
+    pub range_tags: [u32; RANGES],
     /// The state of the mapping that `ranges` is of.
     pub mapping: u64,
     /// What `range` is asked: the first and the last byte but one, from the base on.

@@ -64,6 +64,7 @@ mod mem;
 mod nans;
 mod ops;
 mod quad;
+mod range;
 mod rare;
 mod regs;
 mod scalar;
@@ -226,6 +227,7 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
             k: Bank::default(),
             outs: Vec::new(),
             longs: Vec::new(),
+            scalar_outs: Vec::new(),
             calls: &mut calls,
             call_of: Map::default(),
             accumulators: Vec::new(),
@@ -449,6 +451,8 @@ pub(crate) struct Emit<'a> {
     pub outs: Vec<Out>,
     /// What is evaluated where a short way is not right, and the calls for it, by number.
     longs: Vec<rare::Long>,
+    /// Scalar loads that look at what they may access.
+    scalar_outs: Vec<range::ScalarOut>,
     calls: &'a mut Vec<Arc<Call>>,
     call_of: Map<u16, usize>,
     accumulators: Vec<Id>,
@@ -1054,6 +1058,7 @@ impl Emit<'_> {
         self.longs();
         self.fixes();
         self.quad_outs();
+        self.scalar_outs();
         if self.next_slot as usize > VECTORS || self.next_mask > 256 {
             self.failed = true;
         }

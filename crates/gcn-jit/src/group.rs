@@ -107,8 +107,11 @@ impl Jit {
         }
         let stop = self.rounds(group, machine, fuel);
         if stop != GroupStop::Ended {
-            for wave in group.waves.iter().filter(|w| w.doing == Doing::Ended) {
-                machine.global.ended(wave.state.number);
+            // Their states may be others' by now.
+            for (number, wave) in (group.starts.number..).zip(group.waves.iter()) {
+                if wave.doing == Doing::Ended {
+                    machine.global.ended(number);
+                }
             }
         }
         stop

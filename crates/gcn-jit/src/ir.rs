@@ -617,7 +617,11 @@ impl Graph {
         } else {
             out.as_bits()
         };
-        Ok(self.node(I::Alu(op), ty, out, vec, args))
+        let id = self.node(I::Alu(op), ty, out, vec, args);
+        if op == Op::Fma && ty == Ty::F64 {
+            return Ok(self.root(id).unwrap_or(id));
+        }
+        Ok(id)
     }
 
     /// Whether the upper half of a 64-bit value is 0.

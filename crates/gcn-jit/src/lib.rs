@@ -337,6 +337,8 @@ extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         let high = (last + 1..end).find(|&p| !allowed(p)).unwrap_or(end);
         run = Some((low, high));
     }
+    // Another place's range must not be taken for this one's.
+    ctx.ranges[place as usize] = [0; 2];
     if let Some((low, high)) = run {
         let start = (ctx.linear_base + low * PAGE_SIZE).wrapping_sub(from);
         let bytes = (high - low) * PAGE_SIZE;

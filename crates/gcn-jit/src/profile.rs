@@ -191,6 +191,8 @@ pub(crate) fn field(displacement: usize) -> Option<&'static str> {
         (offset_of!(Ctx, masks), "mask"),
         (offset_of!(Ctx, save), "saved"),
         (offset_of!(Ctx, vectors), "spilled"),
+        (offset_of!(Ctx, ranges), "range"),
+        (offset_of!(Ctx, range_tags), "range's tag"),
     ];
     let known = fields.into_iter().filter(|f| f.0 <= displacement);
     let (_, name) = known.max_by_key(|f| f.0)?;

@@ -468,6 +468,108 @@ impl Graph {
         self.rare(sub, leaves, when, short, n.out, true)
     }
 
+    /// The value that the steps of an f64 square root come to, as one root: `None` where `id`, a value just made, is not
+    /// the last of such steps.
+    ///
+    /// The steps: y = 1/√x as its instruction has it (within 0.5001 units of the last place); g = x y and h = y/2 refined
+    /// together once; then once or more often g + (x - g²) h. That it is the root correctly rounded, with u a unit of its
+    /// last place: the refined g is within 1.01 u of √x and h within 2^-52 of 1/(2√x), so that a last step, whose remainder
+    /// is exact, rounds a number within 2^-51 u of √x. That is its rounding too unless a midpoint between numbers is as near,
+    /// which is so for a few dozen x alone, but for powers of four: `roots_are_roots` tries them all.
+    pub fn root(&mut self, id: Id) -> Option<Id> {
+        let env = gcn_emu::fp::Mode(self.mode).env64();
+        if env.flush_in || env.flush_out || env.round != gcn_emu::fp::Round::NearestEven {
+            return None;
+        }
+        let [a, b, g] = self.of(id, Op::Fma)?;
+        let (rest, h) = match self.of(a, Op::Fma) {
+            Some(rest) if self.of(rest[0], Op::Neg).is_some() => (rest, b),
+            _ => (self.of(b, Op::Fma)?, a),
+        };
+        let x = rest[2];
+        if self.of(rest[0], Op::Neg)?[0] != g || rest[1] != g {
+            return None;
+        }
+        // The common refinement of both.
+        let (h0, e) = self.refined(h)?;
+        let [minus, g0, half] = self.of(e, Op::Fma)?;
+        let (p, q) = match self.of(minus, Op::Neg) {
+            Some([of, ..]) => (of, g0),
+            None => (minus, self.of(g0, Op::Neg)?[0]),
+        };
+        let g0 = if p == h0 { q } else { p };
+        if (p != h0 && q != h0) || !self.is_half(half) {
+            return None;
+        }
+        // The root so far: refined with it, or what such steps have come to.
+        let so_far = match self.of(self.short(g), Op::Sqrt) {
+            Some([of, ..]) => of == x,
+            None => self.refined(g) == Some((g0, e)),
+        };
+        let [a, b, _] = self.of(h0, Op::Mul)?;
+        let y = if self.is_half(b) { a } else { b };
+        let [c, d, _] = self.of(g0, Op::Mul)?;
+        let halved = self.is_half(a) || self.is_half(b);
+        let product = (c, d) == (x, y) || (d, c) == (x, y);
+        if !so_far || !halved || !product || !self.inverse_root(y, x) {
+            return None;
+        }
+        // No remainder is lost down there.
+        let (least, limit) = (0x0400_0000, 0x7ff0_0000);
+        let top = self.hi(x);
+        let from = self.constant(Ty::B32, least);
+        let top = self.alu(Op::Sub, Ty::U32, Ty::U32, [top, from, 0]).ok()?;
+        let count = self.constant(Ty::B32, limit - least);
+        let when = self.alu(Op::Lt, Ty::U32, Ty::Bool, [top, count, 0]).ok()?;
+        let sub = self.sub_of(id, &[x])?;
+        let short = self.alu(Op::Sqrt, Ty::F64, Ty::F64, [x, 0, 0]).ok()?;
+        self.rare(sub, vec![x], when, short, Ty::F64, true)
+    }
+
+    /// Of v + v e: v and e.
+    fn refined(&self, id: Id) -> Option<(Id, Id)> {
+        let [a, b, v] = self.of(id, Op::Fma)?;
+        if a == v {
+            Some((v, b))
+        } else {
+            (b == v).then_some((v, a))
+        }
+    }
+
+    /// Whether `y` is 1/√x as its instruction has it: corrected by half of y times what x y² lacks to 1.
+    fn inverse_root(&self, y: Id, x: Id) -> bool {
+        let found = || {
+            if !matches!(self.get(y).op, I::Rare(_)) {
+                return None;
+            }
+            let [half, missing, y] = self.of(self.short(y), Op::Fma)?;
+            let [one, root, _] = self.of(y, Op::Div)?;
+            let of = self.of(root, Op::Sqrt)?[0];
+            let half_of = self.of(half, Op::Mul)?[0];
+            let [rest, less, _] = self.of(missing, Op::Sub)?;
+            let [minus, by, from] = self.of(rest, Op::Fma)?;
+            let product = self.of(minus, Op::Neg)?[0];
+            let [lost, lost_by, _] = self.of(less, Op::Mul)?;
+            let [lx, ly, lp] = self.of(lost, Op::Fma)?;
+            let all = self.is_one(one)
+                && of == x
+                && half_of == y
+                && self.is_half(self.get(half).args[1])
+                && by == y
+                && self.is_one(from)
+                && self.of(product, Op::Mul) == Some([x, y, self.get(product).args[2]])
+                && lost_by == y
+                && (lx, ly) == (x, y)
+                && self.of(lp, Op::Neg)?[0] == product;
+            all.then_some(())
+        };
+        found().is_some()
+    }
+
+    fn is_half(&self, id: Id) -> bool {
+        self.value_of(id) == Some(0x3fe0_0000_0000_0000)
+    }
+
     /// Whether two values are made in the same way.
     fn same(&self, a: Id, b: Id, depth: u32) -> bool {
         let (x, y) = (self.get(a), self.get(b));

@@ -526,3 +526,62 @@ fn divisions_are_quotients() {
         assert_eq!(steps32(part(a), part(b)), part(b) / part(a));
     }
 }
+
+/// The steps of a square root are the square root, of all f64 whose root is next to a midpoint between two numbers: x so
+/// that, in units of the root's last place, x = G (G + 1) + k with a small k. See `Graph::root`.
+#[test]
+fn roots_are_roots() {
+    fn steps(x: f64) -> [f64; 2] {
+        let y = 1.0 / x.sqrt();
+        let product = x * y;
+        let lost = x.mul_add(y, -product);
+        let missing = (-product).mul_add(y, 1.0) - lost * y;
+        let y = (y * 0.5).mul_add(missing, y);
+        let (g, h) = (x * y, y * 0.5);
+        let e = (-h).mul_add(g, 0.5);
+        let (g, h) = (g.mul_add(e, g), h.mul_add(e, h));
+        let once = (-g).mul_add(g, x).mul_add(h, g);
+        [once, (-once).mul_add(once, x).mul_add(h, once)]
+    }
+    let check = |x: f64| {
+        for y in steps(x) {
+            assert_eq!(y, x.sqrt(), "{x:?}");
+        }
+    };
+    let mut tried = 0;
+    for places in [52, 53] {
+        // Of numbers of 2^104 and more, and of 2^105 and more, the last place is 2^52 or 2^53.
+        let low = (1u128 << places) - 1;
+        for k in -64i128..=64 {
+            // All G below 2^places with G (G + 1) + k = 0 modulo 2^places, bit by bit.
+            let mut roots = vec![0u128];
+            for bit in 0..places {
+                let modulo = (1u128 << (bit + 1)) - 1;
+                roots = roots
+                    .into_iter()
+                    .flat_map(|g| [g, g | 1 << bit])
+                    .filter(|g| ((g * (g + 1)) as i128 + k) as u128 & modulo == 0)
+                    .collect();
+            }
+            for root in roots {
+                for g in [root, root + (1 << places)] {
+                    let x = ((g * (g + 1)) as i128 + k) as u128;
+                    let first = 1u128 << (52 + places);
+                    let last = 1u128 << (53 + places);
+                    if g >> 52 == 1 && x & low == 0 && (first..last).contains(&x) {
+                        tried += 1;
+                        for scale in [0, -100, 100] {
+                            check((x >> places) as f64 * 2f64.powi(places - 104 + 2 * scale));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(tried > 80, "{tried}");
+    let mut r = Rng(9);
+    for _ in 0..200_000 {
+        let exponent = 64 + r.below(0x7fe - 64);
+        check(f64::from_bits(r.next() >> 12 | exponent << 52));
+    }
+}

@@ -120,6 +120,23 @@ fn rows() -> Vec<Row> {
         INSERT256 Vinserti64x4 RegVRm, i;
         COMPRESSD Vpcompressd RmReg, ;
         GATHERDD Vpgatherdd Gather, ;
+        CVTPH2PS Vcvtph2ps RegRm, ;
+        CVTPS2PH Vcvtps2ph RmReg, i;
+        CVTQQ2PD Vcvtqq2pd RegRm, b;
+        CVTUQQ2PD Vcvtuqq2pd RegRm, b;
+        CVTQQ2PS Vcvtqq2ps RegRm, b;
+        CVTUQQ2PS Vcvtuqq2ps RegRm, b;
+        MOVD_LD Vmovd RegRm, ;
+        PINSRD Vpinsrd RegVRm, i;
+        MOVM2D Vpmovm2d RegRm, r;
+        TESTMD Vptestmd RegVRm, b;
+        ANDND Vpandnd RegVRm, b;
+        ADDQ Vpaddq RegVRm, b;
+        SUBQ Vpsubq RegVRm, b;
+        ORQ Vporq RegVRm, b;
+        SHIFTQ_I Vpsrlq VRm(2), b i;
+        SHIFTQ_I Vpsllq VRm(6), b i;
+        CMPUQ Vpcmpuq RegVRm, b i;
     }
 }
 
@@ -230,8 +247,11 @@ const REGISTERS: [u8; 8] = [0, 3, 7, 8, 15, 16, 24, 31];
 
 /// A vector destination may keep elements or clear them; an opmask or memory can only keep.
 fn masks(row: &Row, to_memory: bool) -> Vec<K> {
-    let opmask = matches!(row.name, "CMPD" | "CMPUD" | "CMPPS" | "FPCLASSPS" | "CMPUQ");
-    let unmasked = matches!(row.name, "MOVD_ST");
+    let opmask = matches!(
+        row.name,
+        "CMPD" | "CMPUD" | "CMPPS" | "FPCLASSPS" | "CMPUQ" | "TESTMD"
+    );
+    let unmasked = short(row) || row.name == "MOVM2D";
     if unmasked {
         return vec![ALL];
     }
@@ -241,9 +261,14 @@ fn masks(row: &Row, to_memory: bool) -> Vec<K> {
     }
 }
 
+/// Whether it works on 128 bits, with a general register or memory.
+fn short(row: &Row) -> bool {
+    matches!(row.name, "MOVD_ST" | "MOVD_LD" | "PINSRD")
+}
+
 fn emit(row: &Row, reg: u8, v: u8, rm: Rm, mask: K) -> Vec<u8> {
     let mut a = Asm::new();
-    let length = if row.name == "MOVD_ST" { 0 } else { 2 };
+    let length = if short(row) { 0 } else { 2 };
     a.evex(row.e, length, reg, v, rm, mask, row.imm.then_some(IMM));
     a.buf
 }
@@ -290,7 +315,7 @@ fn every_vector_instruction() {
     for row in rows.iter().chain(&doubles) {
         // Opmasks are 8, and 0 is as good as any.
         let opmask = masks(row, false).len() == 3;
-        let general = matches!(row.name, "BCASTD_R" | "MOVD_ST");
+        let general = row.name == "BCASTD_R" || short(row);
         let first: &[u8] = if let VRm(digit) = &row.form {
             std::slice::from_ref(digit)
         } else if opmask {
@@ -305,6 +330,7 @@ fn every_vector_instruction() {
         };
         let others: &[u8] = match general {
             true => &REGISTERS[..5],
+            false if row.name == "MOVM2D" => &[0, 1, 7],
             false => &REGISTERS,
         };
         for &reg in first {

@@ -1,7 +1,8 @@
 //! What is linear in the lane: the bases of the four slices at once, before the slices; then what is made of them.
 
+use super::range::Range;
 use super::*;
-use crate::ctx::{BASES, QUADS, RANGES};
+use crate::ctx::{BASES, QUADS};
 use crate::lower::Store;
 use crate::lower::linear::{Address, Guard, Q, Quad, QuadOp};
 
@@ -42,7 +43,7 @@ struct Out {
 enum Look {
     Nothing,
     /// An address whose range is to be found.
-    Range(u16),
+    Range(u16, Range),
     /// An address of LDS, whose lower half is in a register, of the lanes that are on alone.
     Lds(u16, u8),
 }
@@ -415,7 +416,12 @@ impl Emit<'_> {
 
     /// Goes on behind the chunk where the last comparison was not of zeros.
     fn otherwise(&mut self, mask: u8, look: Look) {
-        let (from, back) = (self.a.label(), self.a.label());
+        let from = self.a.label();
+        self.otherwise_at(from, mask, look);
+    }
+
+    fn otherwise_at(&mut self, from: Label, mask: u8, look: Look) {
+        let back = self.a.label();
         self.a.jcc(Cc::Ne, from);
         self.a.bind(back);
         self.quads.outs.push(Out {
@@ -435,18 +441,6 @@ impl Emit<'_> {
                 l
             }
         }
-    }
-
-    /// Which of the remembered ranges an access has.
-    fn range_slot(&self, address: u16) -> usize {
-        let n = self
-            .number
-            .wrapping_mul(31)
-            .wrapping_add(address as u64 * 7);
-        let at = (self.c.start >> 2)
-            .wrapping_mul(0x9e37_79b9)
-            .wrapping_add(n);
-        at as usize % RANGES
     }
 
     /// The host's addresses of the slices' first lanes, which may be accessed.
@@ -483,14 +477,16 @@ impl Emit<'_> {
             self.a.evex(op::SHIFTQ_I, 1, 6, U, Rm::R(U), ALL, Some(32));
             self.y(op::ORQ, T, T, Rm::R(U));
         }
-        let range = self.range_slot(i);
+        let range = self.new_range();
+        let from = self.a.label();
         self.y(op::ADDQ, U, T, Rm::B(ctx!(bias)));
         self.y(op::MOVDQU32_ST, U, 0, Rm::M(slot));
-        self.y(op::SUBQ, T, T, Rm::B(ctx!(ranges, 16 * range)));
-        let bytes = Rm::B(ctx!(ranges, 16 * range + 8));
-        self.a.evex(op::CMPUQ, 1, 1, T, bytes, ALL, Some(5));
+        self.y(op::SUBQ, T, T, Rm::B(range.start()));
+        self.a
+            .evex(op::CMPUQ, 1, 1, T, Rm::B(range.bytes()), ALL, Some(5));
+        self.check_tag(range, from);
         self.a.kortest(1, 1);
-        self.otherwise(1, Look::Range(i));
+        self.otherwise_at(from, 1, Look::Range(i, range));
     }
 
     /// The code behind the chunk.
@@ -510,19 +506,20 @@ impl Emit<'_> {
                     self.a.jcc(Cc::Ne, leave);
                 }
                 Look::Lds(i, lo) => self.lanes_of_lds(i, lo, leave),
-                Look::Range(i) => {
+                Look::Range(i, range) => {
                     let a = c.quads.addresses[i as usize];
                     let asked = a.from as u32 as u64 | (a.to as u32 as u64) << 32;
                     self.a.imm(RAX, asked);
                     self.a.store(true, ctx!(asked), RAX);
                     let step = if a.whole { 0 } else { a.step as u64 };
-                    let place = self.range_slot(i) as u64;
+                    let place = range.slot() as u64;
                     let what = i as u64 | (a.need as u64) << 8 | place << 16 | step << 32;
                     self.a.imm(RSI, what);
                     let call = self.range_call;
                     self.a.call_label(call);
                     self.a.test(false, RAX, RAX);
                     self.a.jcc(Cc::Ne, leave);
+                    self.tag(range);
                 }
             }
             self.a.jmp(out.back);

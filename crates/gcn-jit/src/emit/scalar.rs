@@ -487,8 +487,7 @@ impl Emit<'_> {
         if offset != 0 {
             self.a.lea(RAX, mem(RAX, offset));
         }
-        let restart = self.restart();
-        self.check_range(4 * count as i32, 1, restart);
+        self.scalar_range(4 * count as i32);
         let room = self.scalar_room(4 * count as u32);
         self.slot_of.insert(id, room);
         let from = Mem {

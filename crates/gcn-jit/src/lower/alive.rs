@@ -23,6 +23,7 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
         odd: odd(&insn, program, s),
         // Where MODE may change, so may what the code behind is. Direct jumps are followed.
         everything: program.untold
+            || indexed(&insn, s)
             || changes(&insn, !matches!(flow, Flow::Branch { links: false, .. })),
     };
     // DPP leaves the bits of lanes without a source in masks.
@@ -65,6 +66,13 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
     }
     k.masks = masks(&insn, program, written);
     k
+}
+
+/// Whether MODE has M0 added to the numbers of its VGPRs.
+fn indexed(insn: &Insn, s: &Setting<'_>) -> bool {
+    s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0
+        && s.target.generation() >= Gen::Gfx8
+        && gcn_isa::access::may_be_indexed(insn)
 }
 
 /// Whether an instruction looks at VGPRs' lanes that are off, or leaves some of what its destination was.
