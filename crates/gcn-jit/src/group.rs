@@ -7,6 +7,7 @@ use crate::{At, Compiled, Exit, Jit, Level, Place, rarely};
 use gcn_emu::engine::{Machine, Stop};
 use gcn_emu::group::{self, Doing, Group, GroupStop, GroupWave, Like, Starts};
 use gcn_emu::wave::{LANES, WaveState};
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 /// Dwords of a cache line.
@@ -17,16 +18,19 @@ pub(crate) const LINE: usize = 16;
 ///
 /// # Safety
 /// The host has AVX-512F.
-#[target_feature(enable = "avx512f")]
 #[inline]
 unsafe fn copy_512(to: &mut [u32; LINE], from: &[u32; LINE]) {
-    // SAFETY: the lines have 64 bytes.
+    // SAFETY: the lines have 64 bytes, and the host the instructions.
     unsafe {
-        _mm512_storeu_si512(
-            to.as_mut_ptr().cast(),
-            _mm512_loadu_si512(from.as_ptr().cast()),
-        )
-    };
+        asm!(
+            "vmovups zmm0, [{from}]",
+            "vmovups [{to}], zmm0",
+            from = in(reg) from,
+            to = in(reg) to,
+            out("xmm0") _,
+            options(nostack, preserves_flags)
+        );
+    }
 }
 
 /// As [`copy_512`], in two halves.
@@ -75,10 +79,20 @@ fn give(
 ///
 /// # Safety
 /// The host has AVX-512F.
-#[target_feature(enable = "avx512f")]
 unsafe fn give_512(unit: &Compiled, like: &Like, wave: &mut WaveState) {
     // SAFETY: the caller's.
     give(unit, like, wave, |to, from| unsafe { copy_512(to, from) });
+    // SAFETY: the host has the instruction, which clears the upper parts of the registers that are named.
+    unsafe {
+        asm!(
+            "vzeroupper",
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+            options(nostack, preserves_flags, nomem)
+        );
+    }
 }
 
 /// [`give`] for AVX2 code.
