@@ -2,6 +2,7 @@
 
 use crate::engine::{Engine, EntryVgprs, Machine, Stop};
 use crate::wave::{LANES, Vgprs, WaveState, status};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// How a wave of a workgroup fares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,8 @@ impl GroupWave {
 /// What a wave of workgroups of one size starts from, whatever the workgroup.
 #[derive(Clone, Debug)]
 pub struct Like {
+    /// No other one has it that is not the same.
+    id: u64,
     /// The registers, but for VGPRs and what [`Starts`] tells of.
     state: WaveState,
     /// How many VGPRs it has.
@@ -61,12 +64,20 @@ impl Like {
         let vgprs = std::mem::take(&mut state.vgprs);
         let zero = |v: &[u32; LANES]| v.iter().all(|&value| value == 0);
         let given = vgprs.iter().rposition(|v| !zero(v)).map_or(0, |n| n + 1);
+        static MADE: AtomicU64 = AtomicU64::new(0);
         Like {
+            id: MADE.fetch_add(1, Relaxed),
             state,
             vgprs: vgprs.len(),
             ids: vgprs[..given].to_vec(),
             entry,
         }
+    }
+
+    /// A number that no other one has, unless it is the same in everything.
+    #[inline]
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// The registers, VGPRs and what is the workgroup's own apart.

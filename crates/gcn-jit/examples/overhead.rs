@@ -45,10 +45,16 @@ fn main() {
     let empty = load(&gpu, "");
     let ids = load(&gpu, "v_add_u32 v1, v0, v0");
     let barriers = load(&gpu, &"s_barrier\n".repeat(32));
-    for items in [64, 256, 1024] {
+    for items in
+        std::env::var("ITEMS").map_or(vec![64, 256, 1024], |n| vec![n.parse().expect("a number")])
+    {
         let waves = 65536.0;
         let groups = 65536 / (items / 64);
         let ns = |loaded| best(&gpu, loaded, groups, items, threads, 20) / waves;
+        if std::env::var("ONLY").is_ok() {
+            println!("{}", best(&gpu, &ids, groups, items, threads, 600) / waves);
+            return;
+        }
         let (a, b, c) = (ns(&empty), ns(&ids), ns(&barriers));
         println!(
             "workgroups of {items:4}: {a:5.1} ns a wave, {b:5.1} ns with v0, {:5.1} ns a barrier",

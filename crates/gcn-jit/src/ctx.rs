@@ -20,12 +20,12 @@ pub const OWN_RANGES: u32 = 768;
 #[derive(Clone, Copy)]
 pub struct Line(pub [u32; 16]);
 
-/// A turn of a wave that waits at a barrier in compiled code, or comes from one. Turns that follow each other are done
-/// without leaving it, as long as the waves come to barriers.
+/// A turn of a wave that starts in compiled code, waits there at a barrier, or comes from one. Turns that follow each other
+/// are done without leaving it, as long as the waves come to barriers or to their ends.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
 pub struct Turn {
-    /// Where the wave goes on; null where that is not in its unit.
+    /// Where the wave goes on; null where that is not in its unit, [`Turn::ENDED`] where it does not.
     pub code: *const u8,
     pub wave: *mut WaveState,
     pub vgprs: *mut u32,
@@ -37,6 +37,9 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// No code has this address.
+    pub const ENDED: usize = 1;
+
     pub const NONE: Turn = Turn {
         code: std::ptr::null(),
         wave: std::ptr::null_mut(),

@@ -185,7 +185,7 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
         a.pop(*r);
     }
     a.ret();
-    let barrier = at_barrier(&mut a, exit);
+    let (barrier, ended) = between_turns(&mut a, exit);
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
@@ -207,6 +207,7 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
             labels: &labels,
             exit,
             barrier,
+            ended,
             slow,
             range_call,
             quads: quad::Quads::default(),
@@ -280,25 +281,30 @@ fn unless_mxcsr(a: &mut Asm, wanted: FpKey) -> Label {
     same
 }
 
-/// Where code goes to at a barrier: notes in the turn where the wave goes on (RDX) and its fuel, puts its clock right, and
-/// begins the next turn; at the last of them leaves with RAX. No host register holds anything of a wave here.
-fn at_barrier(a: &mut Asm, exit: Label) -> Label {
+/// Where code goes to at a barrier, and at a wave's end. At a barrier it notes in the turn where the wave goes on (RDX) and
+/// puts the wave's clock right; at the end, that the wave has ended. Then the next turn begins; at the last of them it
+/// leaves with RAX. No host register holds anything of a wave here.
+fn between_turns(a: &mut Asm, exit: Label) -> (Label, Label) {
     macro_rules! turn {
         ($field:ident) => {
             mem(RCX, offset_of!(Turn, $field) as i32)
         };
     }
-    let label = a.here();
+    let (next, barrier) = (a.label(), a.here());
+    // Every instruction takes four of the clock.
+    a.mov(true, RCX, Rm::M(ctx!(synced)));
+    a.store(true, ctx!(synced), FUEL);
+    a.g(true, &[0x2b], RCX, Rm::R(FUEL));
+    a.shift_imm(4, true, RCX, 2);
+    let clock = mem(WAVE, offset_of!(WaveState, clock) as i32);
+    a.g(true, &[0x01], RCX, Rm::M(clock));
+    a.jmp(next);
+    let ended = a.here();
+    a.imm(RDX, Turn::ENDED as u64);
+    a.bind(next);
     a.mov(true, RCX, Rm::M(ctx!(turn)));
     a.store(true, turn!(code), RDX);
     a.store(true, turn!(left), FUEL);
-    // Every instruction takes four of the clock.
-    a.mov(true, RDX, Rm::M(ctx!(synced)));
-    a.store(true, ctx!(synced), FUEL);
-    a.g(true, &[0x2b], RDX, Rm::R(FUEL));
-    a.shift_imm(4, true, RDX, 2);
-    let clock = mem(WAVE, offset_of!(WaveState, clock) as i32);
-    a.g(true, &[0x01], RDX, Rm::M(clock));
     a.alu_imm(0, true, Rm::R(RCX), size_of::<Turn>() as i32);
     a.store(true, ctx!(turn), RCX);
     a.g(true, &[0x3b], RCX, Rm::M(ctx!(turns_end)));
@@ -311,7 +317,7 @@ fn at_barrier(a: &mut Asm, exit: Label) -> Label {
     a.mov(true, FUEL, Rm::M(turn!(given)));
     a.store(true, ctx!(synced), FUEL);
     a.jmp_to(Rm::M(turn!(code)));
-    label
+    (barrier, ended)
 }
 
 /// A routine that keeps all registers but RAX and flags around a call of a helper with the context and ESI.
@@ -419,6 +425,7 @@ pub(crate) struct Emit<'a> {
     labels: &'a Map<u64, Label>,
     exit: Label,
     barrier: Label,
+    ended: Label,
     pub slow: [Label; 3],
     /// Where the helper for ranges of memory is called.
     range_call: Label,
@@ -1039,7 +1046,11 @@ impl Emit<'_> {
                 self.a.store(true, pc, RDX);
                 self.leave(EXIT_STOP);
             }
-            Tail::End => self.leave(EXIT_END),
+            Tail::End => {
+                self.a.imm(RAX, EXIT_END | self.number << 8);
+                let ended = self.ended;
+                self.a.jmp(ended);
+            }
             Tail::Barrier => self.wait(),
             Tail::Interpret { .. } | Tail::Leave => {}
         }

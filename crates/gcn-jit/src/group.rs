@@ -3,21 +3,92 @@
 
 use crate::ctx::Turn;
 use crate::emit::EXIT_END;
-use crate::{At, Exit, Jit, Place, rarely};
+use crate::{At, Compiled, Exit, Jit, Level, Place, rarely};
 use gcn_emu::engine::{Machine, Stop};
-use gcn_emu::group::{self, Doing, Group, GroupStop, GroupWave, Starts};
+use gcn_emu::group::{self, Doing, Group, GroupStop, GroupWave, Like, Starts};
 use gcn_emu::wave::{LANES, WaveState};
+use std::arch::x86_64::*;
 
 /// Dwords of a cache line.
 pub(crate) const LINE: usize = 16;
 
-/// Copies lines.
+/// Copies a line by stores as wide as those registers that compiled code reads it into: what is read by one load while it
+/// is on its way to memory in several pieces has to get there first.
+///
+/// # Safety
+/// The host has AVX-512F.
+#[target_feature(enable = "avx512f")]
 #[inline]
-fn copy(to: &mut [u32], from: &[u32]) {
-    let (to, from) = (to.as_chunks_mut::<LINE>().0, from.as_chunks::<LINE>().0);
+unsafe fn copy_512(to: &mut [u32; LINE], from: &[u32; LINE]) {
+    // SAFETY: the lines have 64 bytes.
+    unsafe {
+        _mm512_storeu_si512(
+            to.as_mut_ptr().cast(),
+            _mm512_loadu_si512(from.as_ptr().cast()),
+        )
+    };
+}
+
+/// As [`copy_512`], in two halves.
+///
+/// # Safety
+/// The host has AVX2.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn copy_256(to: &mut [u32; LINE], from: &[u32; LINE]) {
+    let (to, from) = (to.as_chunks_mut::<8>().0, from.as_chunks::<8>().0);
     for (to, from) in to.iter_mut().zip(from) {
-        *to = *from;
+        // SAFETY: each half has 32 bytes.
+        unsafe {
+            _mm256_storeu_si256(
+                to.as_mut_ptr().cast(),
+                _mm256_loadu_si256(from.as_ptr().cast()),
+            )
+        };
     }
+}
+
+/// Gives a wave the lines of SGPRs and the VGPRs of a unit that it starts with, each by `copy`.
+#[inline(always)]
+fn give(
+    unit: &Compiled,
+    like: &Like,
+    wave: &mut WaveState,
+    copy: impl Fn(&mut [u32; LINE], &[u32; LINE]),
+) {
+    let to = wave.sgprs.as_chunks_mut::<LINE>().0;
+    let from = like.state().sgprs.as_chunks::<LINE>().0;
+    for &n in &unit.sgprs {
+        copy(&mut to[n as usize], &from[n as usize]);
+    }
+    let (to, from) = (&mut *wave.vgprs, like.ids());
+    for &n in &unit.vgprs {
+        let to = to[n as usize].as_chunks_mut().0;
+        let from = from.get(n as usize).unwrap_or(&[0; LANES]).as_chunks().0;
+        for (to, from) in to.iter_mut().zip(from) {
+            copy(to, from);
+        }
+    }
+}
+
+/// [`give`] for AVX-512 code.
+///
+/// # Safety
+/// The host has AVX-512F.
+#[target_feature(enable = "avx512f")]
+unsafe fn give_512(unit: &Compiled, like: &Like, wave: &mut WaveState) {
+    // SAFETY: the caller's.
+    give(unit, like, wave, |to, from| unsafe { copy_512(to, from) });
+}
+
+/// [`give`] for AVX2 code.
+///
+/// # Safety
+/// The host has AVX2.
+#[target_feature(enable = "avx2")]
+unsafe fn give_256(unit: &Compiled, like: &Like, wave: &mut WaveState) {
+    // SAFETY: the caller's.
+    give(unit, like, wave, |to, from| unsafe { copy_256(to, from) });
 }
 
 impl Jit {
@@ -53,8 +124,10 @@ impl Jit {
         fuel: &mut u64,
     ) -> GroupStop {
         self.surround(machine);
-        self.turns.clear();
         self.turns.resize(group.waves.len(), Turn::NONE);
+        for turn in &mut self.turns {
+            turn.code = std::ptr::null();
+        }
         let begun = *fuel;
         let stop = 'stop: loop {
             while group.next < group.waves.len() {
@@ -68,34 +141,20 @@ impl Jit {
                 if given > *fuel {
                     break 'stop GroupStop::Paused;
                 }
-                if !self.turns[w].code.is_null() {
-                    if let Some(stop) = self.turns_on(group, machine, fuel) {
-                        break 'stop GroupStop::Wave(stop);
+                if doing == Doing::New || !self.turns[w].code.is_null() {
+                    match self.turns_on(group, machine, fuel) {
+                        Some(Some(stop)) => break 'stop GroupStop::Wave(stop),
+                        Some(None) => continue,
+                        None => {}
                     }
-                    continue;
                 }
-                let at = if doing == Doing::New {
-                    // The registers of a wave that has ended are near.
-                    if let [.., before, now] = &mut group.waves[..=w]
-                        && before.doing == Doing::Ended
-                    {
-                        std::mem::swap(&mut before.state, &mut now.state);
-                    }
-                    let at = self.entry(&group.starts, w, machine);
-                    let wave = &mut group.waves[w];
-                    wave.doing = Doing::Running;
-                    match at {
-                        Some(at) => self.start(&group.starts, w, at, &mut wave.state),
-                        None => group.starts.start(w, &mut wave.state),
-                    }
-                    at
-                } else {
-                    None
-                };
                 let wave = &mut group.waves[w];
+                if doing == Doing::New {
+                    group.starts.start(w, &mut wave.state);
+                    wave.doing = Doing::Running;
+                }
                 let mut left = given;
-                let exit = at.map(|at| self.enter(at, &mut wave.state, machine, &mut left));
-                let stop = self.turn_ends(wave, w, exit, machine, given, &mut left);
+                let stop = self.turn_ends(wave, w, None, machine, given, &mut left);
                 *fuel -= given - left;
                 if let Some(stop) = stop {
                     break 'stop GroupStop::Wave(stop);
@@ -112,49 +171,76 @@ impl Jit {
         stop
     }
 
-    /// The turns of the waves from [`Group::next`] on that come from a barrier, without leaving compiled code between
-    /// them. Gives what the last of them came to but its end and a barrier.
+    /// The turns of the waves from [`Group::next`] on that start or come from a barrier, without leaving compiled code
+    /// between them. Gives what the last of them came to but its end and a barrier; nothing, if there is no such turn.
     fn turns_on(
         &mut self,
         group: &mut Group<'_>,
         machine: &mut Machine<'_>,
         fuel: &mut u64,
-    ) -> Option<Stop> {
+    ) -> Option<Option<Stop>> {
         let first = group.next;
-        let unit = self.turns[first].unit;
-        let most = if self.counts.is_some() { 1 } else { usize::MAX };
-        let (mut count, mut all) = (0, 0);
-        let those = group.waves[first..]
-            .iter_mut()
-            .zip(&mut self.turns[first..]);
-        for (wave, turn) in those.take(most) {
+        let mut end = group.waves.len();
+        if self.counts.is_some() {
+            end = first + 1;
+        }
+        let (mut count, mut all, mut unit) = (0, 0, 0);
+        // Read back from the turns, they would have to get into memory first.
+        let mut begin = (
+            std::ptr::null(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            0,
+        );
+        let mut turns = std::mem::take(&mut self.turns);
+        let those = group.waves[first..end].iter_mut().zip(&mut turns[first..]);
+        for (n, (wave, turn)) in those.enumerate() {
             let given = wave.turn(crate::SLICE);
             all += given;
-            let ready = wave.doing == Doing::Running && !turn.code.is_null() && turn.unit == unit;
-            if !ready || all > *fuel {
+            if all > *fuel {
                 break;
             }
-            turn.wave = &mut *wave.state;
-            turn.vgprs = wave.state.vgprs.as_mut_ptr().cast();
+            let (code, of) = match wave.doing {
+                Doing::New => {
+                    let Some(at) = self.entry(&group.starts, first + n, machine) else {
+                        break;
+                    };
+                    self.start(&group.starts, first + n, at, &mut wave.state);
+                    let base = self.units[at.unit() as usize].code.as_ptr();
+                    (base.wrapping_add(at.at()), at.unit())
+                }
+                Doing::Running => (turn.code, turn.unit),
+                _ => break,
+            };
+            if code.is_null() || n > 0 && of != unit {
+                break;
+            }
+            let state = &mut *wave.state;
+            turn.code = code;
+            turn.vgprs = state.vgprs.as_mut_ptr().cast();
+            turn.wave = state;
             turn.given = given as i64;
+            turn.unit = of;
+            if n == 0 {
+                unit = of;
+                begin = (code, turn.wave, turn.vgprs, turn.given);
+            }
             count += 1;
+        }
+        self.turns = turns;
+        if count == 0 {
+            return None;
         }
         let ctx = &mut *self.ctx;
         ctx.turn = &mut self.turns[first];
         ctx.turns_end = ctx.turn.wrapping_add(count);
-        let Turn {
-            code,
-            wave,
-            vgprs,
-            given,
-            ..
-        } = self.turns[first];
-        (ctx.wave, ctx.vgprs, ctx.fuel) = (wave, vgprs, given);
+        let code = begin.0;
+        (ctx.wave, ctx.vgprs, ctx.fuel) = (begin.1, begin.2, begin.3);
         if let Some(counts) = &mut self.counts {
             counts.begin(unit as usize, self.units[unit as usize].chunks.len(), ctx);
         }
-        // SAFETY: the turns are of waves of the group, which are different ones. Each goes on where this unit's code has
-        // said so, which the engine keeps as long as it runs.
+        // SAFETY: the turns are of waves of the group, which are different ones. Each begins where a chunk of this unit does,
+        // or goes on where its code has said so, which the engine keeps as long as it runs.
         let exit = unsafe { self.call(unit, code, machine) };
         let done = (self.ctx.turn as usize).wrapping_sub(self.turns[first..].as_ptr() as usize);
         let done = (done / size_of::<Turn>()).min(count);
@@ -166,19 +252,23 @@ impl Jit {
         let those = group.waves[first..].iter_mut().zip(&self.turns[first..]);
         for (wave, turn) in those.take(done) {
             *fuel -= (turn.given - turn.left) as u64;
-            wave.doing = Doing::Waiting;
+            wave.doing = match turn.code as usize {
+                Turn::ENDED => Doing::Ended,
+                _ => Doing::Waiting,
+            };
             wave.turns = wave.turns.saturating_add(1);
         }
         group.turned += done as u64;
         group.next += done;
         if done == count {
-            return None;
+            return Some(None);
         }
         let (w, wave) = (group.next, &mut group.waves[group.next]);
         let given = self.turns[w].given as u64;
         let mut left = self.ctx.fuel as u64;
         wave.state.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
         self.turns[w].code = std::ptr::null();
+        wave.doing = Doing::Running;
         let stop = self.turn_ends(wave, w, Some(exit), machine, given, &mut left);
         *fuel -= given - left;
         if stop.is_none() {
@@ -186,7 +276,7 @@ impl Jit {
             group.turned += 1;
             group.next += 1;
         }
-        stop
+        Some(stop)
     }
 
     /// Brings a wave's turn to its end, of whose `given` instructions there are `left`. `exit` is how compiled code has
@@ -230,6 +320,12 @@ impl Jit {
     /// Where a wave begins, if it is in compiled code.
     fn entry(&mut self, starts: &Starts<'_>, w: usize, machine: &mut Machine<'_>) -> Option<At> {
         let like = &starts.like[w];
+        if let Some(&Some((known, at))) = self.entered.get(w)
+            && known == like.id()
+        {
+            self.units[at.unit() as usize].begun += 1;
+            return Some(at);
+        }
         let state = like.state();
         let key = (
             state.pc,
@@ -237,17 +333,13 @@ impl Jit {
             like.vgprs() as u16,
             Some(like.entry()),
         );
-        if let Some((known, at)) = self.entered
-            && known == key
-        {
-            self.units[at.unit() as usize].begun += 1;
-            return Some(at);
-        }
         loop {
             match self.places.get(&key) {
                 Some(&Place::Code(at)) => {
                     if self.fresh(at.unit(), machine) {
-                        self.entered = Some((key, at));
+                        let count = starts.like.len().max(self.entered.len());
+                        self.entered.resize(count, None);
+                        self.entered[w] = Some((like.id(), at));
                         return Some(at);
                     }
                 }
@@ -271,16 +363,11 @@ impl Jit {
             starts.start(w, wave);
             return;
         }
-        let (to, from) = (&mut wave.sgprs, &like.state().sgprs);
-        for &n in &unit.sgprs {
-            let place = n as usize * LINE..(n as usize + 1) * LINE;
-            copy(&mut to[place.clone()], &from[place]);
-        }
-        let (to, from) = (&mut *wave.vgprs, like.ids());
-        for &n in &unit.vgprs {
-            match from.get(n as usize) {
-                Some(from) => copy(&mut to[n as usize], from),
-                None => to[n as usize] = [0; LANES],
+        // SAFETY: the host has what the code of its level needs.
+        unsafe {
+            match self.level {
+                Level::Avx2 => give_256(unit, like, wave),
+                _ => give_512(unit, like, wave),
             }
         }
         starts.rest(w, wave);

@@ -23,6 +23,11 @@ impl Graph {
     }
 
     fn narrowed(&mut self, a: Id) -> Got {
+        // NaNs were looked at where they were made.
+        if self.value_of(a).is_none() {
+            let op = I::Alu(Op::FloatToFloat);
+            return Ok(self.node(op, Ty::F32, Ty::F16, true, [a, 0, 0]));
+        }
         self.alu(Op::FloatToFloat, Ty::F32, Ty::F16, [a, 0, 0])
     }
 
@@ -45,6 +50,8 @@ impl Graph {
         }
         let direct = |g: &mut Self, id: Id| g.node(I::Alu(op), ty, out, true, [id, 0, 0]);
         match op {
+            // The host's makes a signalling NaN quiet.
+            Op::FloatToFloat if out == Ty::F16 && ty != out && !env.ieee => Err(Unsupported),
             Op::FloatToFloat => match (ty, out) {
                 (Ty::F16, Ty::F32) | (Ty::F32, Ty::F16) => Ok(direct(self, a)),
                 (Ty::F16, Ty::F64) => {

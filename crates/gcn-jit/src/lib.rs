@@ -164,8 +164,8 @@ pub struct Jit {
     turns: Vec<Turn>,
     /// Where the wave that came to a barrier last goes on, and the unit.
     behind: Option<(*const u8, u32)>,
-    /// Where waves with such registers began last in this session.
-    entered: Option<(Key, At)>,
+    /// Where the waves of a workgroup, by their numbers, began last in this session, and the `Like` that they were.
+    entered: Vec<Option<(u64, At)>>,
     /// Why the interpreter stopped a wave in compiled code.
     stopped: Option<Stop>,
     /// Its units are not all what memory holds.
@@ -492,7 +492,7 @@ impl Jit {
             counts: None,
             turns: Vec::new(),
             behind: None,
-            entered: None,
+            entered: Vec::new(),
             stopped: None,
             stale: false,
         }
@@ -543,7 +543,7 @@ impl Jit {
             self.places.clear();
             self.forget_units();
         }
-        self.entered = None;
+        self.entered.clear();
         self.session += 1;
         self.recorded = None;
         self.interp.forget();
@@ -732,7 +732,7 @@ impl Jit {
     fn forget_places(&mut self) {
         self.interp.forget();
         self.places.clear();
-        self.entered = None;
+        self.entered.clear();
         self.stale = true;
     }
 
@@ -865,7 +865,7 @@ impl Jit {
                     // Waves that start had better begin in code that knows less.
                     let key = known.key;
                     self.places.insert(key, Place::Interpret);
-                    self.entered = None;
+                    self.entered.clear();
                 }
             }
             emit::EXIT_STOP => {
@@ -909,7 +909,7 @@ impl Jit {
                         self.steps = steps.unwrap_or_default();
                         self.compile(key, &wave.sgprs, machine, true);
                         self.steps.clear();
-                        self.entered = None;
+                        self.entered.clear();
                     }
                     return Ok(None);
                 }

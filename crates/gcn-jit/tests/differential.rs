@@ -156,6 +156,11 @@ fn what_was_wrong_once() {
         // A guard of a store was looked at behind the store.
         ("gfx803", "buffer_store_byte v8, v18, s[36:39], 0 offen"),
         ("gfx900", "buffer_store_short v8, v18, s[36:39], 0 offen"),
+        // Without IEEE, a signalling NaN stays one as f16.
+        (
+            "gfx900",
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 8, 2), 0\nv_cvt_pkrtz_f16_f32 v0, v0, v7",
+        ),
         // A scalar atomic happens whatever EXEC is.
         (
             "gfx900",

@@ -1,5 +1,7 @@
 //! The scheduler's tests, which are `gcn-emu`'s, with the compiling engine.
 #![cfg(target_arch = "x86_64")]
+// Each of the two files brings what both make kernels with.
+#![allow(clippy::duplicate_mod)]
 
 #[path = "../../gcn-emu/tests/global.rs"]
 mod global;
