@@ -635,7 +635,7 @@ impl Emit<'_> {
                 I::Alu(op) => float_reader(op) && node.ty.is_float(),
                 _ => false,
             };
-            let through = matches!(node.op, I::Alu(Op::Neg | Op::Abs)) && !seen[at];
+            let through = matches!(node.op, I::Alu(Op::Neg | Op::Abs | Op::Select)) && !seen[at];
             for a in self.inputs(at as Id) {
                 live[a as usize] = true;
                 if let I::Rare(k) = node.op {
@@ -648,7 +648,8 @@ impl Emit<'_> {
                     continue;
                 }
                 needed[a as usize] |= needed[at];
-                if !arith && !through && needed[at] {
+                let condition = node.op == I::Alu(Op::Select) && a == node.args[0];
+                if !arith && (!through || condition) && needed[at] {
                     seen[a as usize] = true;
                 }
             }

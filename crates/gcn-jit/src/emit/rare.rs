@@ -40,6 +40,7 @@ impl Emit<'_> {
         let n = self.node(id);
         match n.op {
             I::Alu(Op::Neg | Op::Abs) if n.ty.is_float() => self.raw(n.args[0], seen),
+            I::Alu(Op::Select) => n.args[1..].iter().any(|&a| self.raw(a, seen)),
             I::Alu(o) => n.out.is_float() && makes_float(o) && !seen[id as usize],
             I::Rare(k) if !self.c.rares[k as usize].normal => self.raw(n.args[1], seen),
             _ => false,
