@@ -68,6 +68,9 @@ impl Quads {
 /// The registers of a slice that waiting stores' data may take.
 const KEPT: usize = 2;
 
+/// How many waves ahead memory is asked for.
+const AHEAD: i32 = 4;
+
 /// The elements of an access, in order from an address that one register and a constant have.
 fn place(offset: i32) -> Mem {
     mem(RAX, offset)
@@ -703,7 +706,21 @@ impl Emit<'_> {
             })
             .collect();
         self.base_of(address);
+        self.fetch_ahead(bytes as i32 * count as i32, offset, address, false);
         self.load_elements(bytes, &data, place(offset), t, u);
+    }
+
+    /// Asks for the memory that waves to come will most likely access: what lies ahead of what this one does. Where there is
+    /// none, nothing happens.
+    fn fetch_ahead(&mut self, stride: i32, offset: i32, address: u16, stores: bool) {
+        if self.c.quads.addresses[address as usize].limit.is_some() {
+            return;
+        }
+        let opcode: [u8; 2] = if stores { [0x0f, 0x0d] } else { [0x0f, 0x18] };
+        for line in 0..stride * 16 / 64 {
+            let at = place(offset + AHEAD * 64 * stride + 64 * line);
+            self.a.g(false, &opcode, 1, Rm::M(at));
+        }
     }
 
     /// Loads of two dwords a lane that are one 64-bit value to all who need them: they lie as this does.
@@ -727,6 +744,7 @@ impl Emit<'_> {
             d
         });
         self.base_of(address);
+        self.fetch_ahead(8, offset, address, false);
         for (k, d) in regs.into_iter().enumerate() {
             let from = Rm::M(place(offset + 64 * k as i32));
             self.a.z(op::MOVDQU32, d, 0, from);
@@ -814,6 +832,7 @@ impl Emit<'_> {
     fn store_parts(&mut self, bytes: u8, data: &[u8], address: u16, offset: i32) {
         if bytes == 8 {
             self.base_of(address);
+            self.fetch_ahead(8, offset, address, true);
             let q = E {
                 w: 1,
                 ..op::MOVDQU32_ST
@@ -837,6 +856,7 @@ impl Emit<'_> {
             (0, 0)
         };
         self.base_of(address);
+        self.fetch_ahead(bytes as i32 * data.len() as i32, offset, address, true);
         self.store_elements(bytes, data, place(offset), t, u);
     }
 
