@@ -165,6 +165,7 @@ pub mod op {
     /// A mask's bits as elements of ones or zeros.
     pub const MOVM2D: E = e(2, 2, 0, 0x38);
     pub const TESTMD: E = e(2, 1, 0, 0x27);
+    pub const TESTNMD: E = e(2, 2, 0, 0x27);
     pub const ANDND: E = e(1, 1, 0, 0xdf);
     pub const ADDQ: E = e(1, 1, 1, 0xd4);
     pub const SUBQ: E = e(1, 1, 1, 0xfb);

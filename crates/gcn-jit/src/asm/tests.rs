@@ -130,6 +130,7 @@ fn rows() -> Vec<Row> {
         PINSRD Vpinsrd RegVRm, i;
         MOVM2D Vpmovm2d RegRm, r;
         TESTMD Vptestmd RegVRm, b;
+        TESTNMD Vptestnmd RegVRm, b;
         ANDND Vpandnd RegVRm, b;
         ADDQ Vpaddq RegVRm, b;
         SUBQ Vpsubq RegVRm, b;
@@ -249,7 +250,7 @@ const REGISTERS: [u8; 8] = [0, 3, 7, 8, 15, 16, 24, 31];
 fn masks(row: &Row, to_memory: bool) -> Vec<K> {
     let opmask = matches!(
         row.name,
-        "CMPD" | "CMPUD" | "CMPPS" | "FPCLASSPS" | "CMPUQ" | "TESTMD"
+        "CMPD" | "CMPUD" | "CMPPS" | "FPCLASSPS" | "CMPUQ" | "TESTMD" | "TESTNMD"
     );
     let unmasked = short(row) || row.name == "MOVM2D";
     if unmasked {

@@ -336,33 +336,29 @@ impl Emit<'_> {
         }
     }
 
+    /// Looks at all guards: an opmask gathers the slices for which they hold, as masked comparisons do by themselves.
     fn guards(&mut self, end: usize) {
         let c = self.c;
-        let mut any = false;
-        // The mask of slices that fail, which the last comparison left in opmask 1.
-        let mut note = |e: &mut Self| {
-            let first = if any { K_FAIL } else { 1 };
-            e.a.kop(0x45, K_FAIL, first, 1);
-            any = true;
+        let mut begun = false;
+        // Those who have come so far, if any have.
+        let mut held = move || {
+            let on = if begun { keep(K_FAIL) } else { ALL };
+            begun = true;
+            on
         };
-        let cmp = |e: &mut Self, a: u8, b: Rm, predicate: u8, k: u8| {
-            e.a.evex(op::CMPUD, 0, k, a, b, ALL, Some(predicate));
-        };
+        let mut within: Vec<(Quad, i32)> = Vec::new();
         for &g in &c.quads.guards {
             match g {
                 Guard::Top { of, step, bits } => {
                     let r = self.quad_reg(of, end);
                     self.x(op::ADDD, T, r, Rm::C(step as u32 as u64));
                     self.x(op::XORD, T, T, Rm::R(r));
-                    let mask = !(u32::MAX >> bits) as u64;
-                    self.x(op::TESTMD, 1, T, Rm::C(mask));
-                    note(self);
+                    let mask = Rm::C(!(u32::MAX >> bits) as u64);
+                    self.a.evex(op::TESTNMD, 0, K_FAIL, T, mask, held(), None);
                 }
                 Guard::Within { of, step } => {
                     let r = self.quad_reg(of, end);
-                    self.x(op::ADDD, T, r, Rm::C(step as u32 as u64));
-                    cmp(self, T, Rm::R(r), if step > 0 { 1 } else { 6 }, 1);
-                    note(self);
+                    self.within(of, step, r, &mut within, &mut held);
                 }
                 Guard::Less { of, step } => {
                     let mut ends = [T, U];
@@ -378,14 +374,18 @@ impl Emit<'_> {
                             continue;
                         }
                         self.x(op::ADDD, ends[k], hold, Rm::C(step[k] as u32 as u64));
-                        let predicate = if step[k] > 0 { 1 } else { 6 };
-                        cmp(self, ends[k], Rm::R(hold), predicate, 1);
-                        note(self);
+                        self.within(of[k], step[k], hold, &mut within, &mut held);
                     }
-                    cmp(self, firsts[0], Rm::R(firsts[1]), 1, 1);
-                    cmp(self, ends[0], Rm::R(ends[1]), 1, 2);
-                    self.a.kop(0x47, 1, 1, 2);
-                    note(self);
+                    let less = |e: &mut Self, k: u8, ends: [u8; 2]| {
+                        let [a, b] = ends;
+                        e.a.evex(op::CMPUD, 0, k, a, Rm::R(b), ALL, Some(1));
+                    };
+                    less(self, 1, firsts);
+                    less(self, 2, ends);
+                    self.a.kop(0x46, 1, 1, 2);
+                    let on = held();
+                    let so_far = if on.k == 0 { 1 } else { K_FAIL };
+                    self.a.kop(0x41, K_FAIL, so_far, 1);
                 }
                 Guard::Bits {
                     of,
@@ -401,20 +401,47 @@ impl Emit<'_> {
                     self.a.evex(op::TERND, 0, U, U, Rm::R(U), ALL, Some(0xff));
                     self.x(op::SRLVD, T, U, Rm::R(T));
                     let m = self.quad_reg(mask, end);
-                    if ones {
+                    let with = if ones {
                         self.x(op::ANDND, T, m, Rm::R(T));
-                        self.x(op::TESTMD, 1, T, Rm::R(T));
+                        T
                     } else {
-                        self.x(op::TESTMD, 1, T, Rm::R(m));
-                    }
-                    note(self);
+                        m
+                    };
+                    self.a
+                        .evex(op::TESTNMD, 0, K_FAIL, T, Rm::R(with), held(), None);
                 }
             }
         }
-        if any {
+        if held().k != 0 {
+            // Those of the four slices that are not among them.
+            self.a.evex(op::CMPUD, 0, 1, T, Rm::R(T), ALL, Some(0));
+            self.a.kop(0x42, K_FAIL, K_FAIL, 1);
             self.a.kortest(K_FAIL, K_FAIL);
             self.otherwise(K_FAIL, Look::Nothing);
         }
+    }
+
+    /// Looks whether the values from a base on do not run over 32 bits, once for all who ask.
+    fn within(
+        &mut self,
+        of: Quad,
+        step: i32,
+        r: u8,
+        known: &mut Vec<(Quad, i32)>,
+        held: &mut impl FnMut() -> K,
+    ) {
+        if step == 0 || known.contains(&(of, step)) {
+            return;
+        }
+        known.push((of, step));
+        // At most, or at least, what is left to the end.
+        let (limit, predicate) = match step > 0 {
+            true => (!(step as u32), 2),
+            false => (step.unsigned_abs(), 5),
+        };
+        let limit = Rm::C(limit as u64);
+        self.a
+            .evex(op::CMPUD, 0, K_FAIL, r, limit, held(), Some(predicate));
     }
 
     /// Goes on behind the chunk where the last comparison was not of zeros.
