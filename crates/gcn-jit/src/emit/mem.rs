@@ -590,7 +590,7 @@ impl Emit<'_> {
     pub fn store_row(&mut self, address: Id, offset: i32, value: Id) {
         self.let_go();
         let r = self.zreg(value, 0);
-        let at = self.row_address(address, offset, 2);
+        let at = self.row_address(address, offset, 3);
         self.a.zk(op::MOVDQU32_ST, r, 0, Rm::M(at), keep(K_EXEC));
     }
 
