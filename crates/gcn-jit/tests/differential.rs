@@ -161,6 +161,16 @@ fn what_was_wrong_once() {
             "gfx900",
             "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 8, 2), 0\nv_cvt_pkrtz_f16_f32 v0, v0, v7",
         ),
+        // Lanes whose addresses follow one that would lie below zero.
+        (
+            "gfx900",
+            "ds_wrxchg2_rtn_b32 v[18:19], v16, v9, v3 offset0:8 offset1:4\nflat_load_ubyte v0, v[18:19] offset:3782",
+        ),
+        // What was stored is read again, where it may not be read.
+        (
+            "gfx600",
+            "buffer_store_dword v1, off, s[0:3], s32\nbuffer_load_dword v0, off, s[0:3], s32",
+        ),
         // A scalar atomic happens whatever EXEC is.
         (
             "gfx900",

@@ -35,6 +35,10 @@ impl Emit<'_> {
         let steps = field(offset_of!(Ctx, strides) + 64 * log);
         self.a.z(op::SUBD, t, lo, Rm::M(steps));
         self.same(t, hi, u, other);
+        // Where lower halves run over, the upper ones are not the same.
+        self.a.mov(false, RCX, Rm::R(RAX));
+        self.a.alu_imm(0, false, Rm::R(RCX), 16 * stride as i32);
+        self.a.jcc(Cc::B, other);
     }
 
     /// RAX: the value that all lanes that are on have; `u` is spent.
