@@ -117,6 +117,7 @@ pub mod op {
     pub const LZCNTD: E = e(2, 1, 0, 0x44);
     pub const POPCNTD: E = e(2, 1, 0, 0x55);
     pub const BCASTD_R: E = e(2, 1, 0, 0x7c);
+    pub const BCASTQ_R: E = e(2, 1, 1, 0x7c);
     pub const BCASTD: E = en(2, 1, 0, 0x58, 4);
     /// The first lane to a register or memory of 32 bits.
     pub const MOVD_ST: E = en(1, 1, 0, 0x7e, 4);
@@ -126,7 +127,11 @@ pub mod op {
     pub const SUBPS: E = e(1, 0, 0, 0x5c);
     pub const DIVPS: E = e(1, 0, 0, 0x5e);
     pub const SQRTPS: E = e(1, 0, 0, 0x51);
+    pub const MINPS: E = e(1, 0, 0, 0x5d);
     pub const MAXPS: E = e(1, 0, 0, 0x5f);
+    /// The destination times the first operand plus the second; the operands' product plus the destination.
+    pub const FMADD213PS: E = e(2, 1, 0, 0xa8);
+    pub const FMADD231PS: E = e(2, 1, 0, 0xb8);
     pub const CMPPS: E = e(1, 0, 0, 0xc2);
     pub const RANGEPS: E = e(3, 1, 0, 0x50);
     pub const RNDSCALEPS: E = e(3, 1, 0, 0x08);
@@ -167,16 +172,32 @@ pub mod op {
     pub const TESTMD: E = e(2, 1, 0, 0x27);
     pub const TESTNMD: E = e(2, 2, 0, 0x27);
     pub const ANDND: E = e(1, 1, 0, 0xdf);
+    pub const ANDQ: E = e(1, 1, 1, 0xdb);
     pub const ADDQ: E = e(1, 1, 1, 0xd4);
     pub const SUBQ: E = e(1, 1, 1, 0xfb);
     pub const ORQ: E = e(1, 1, 1, 0xeb);
     pub const SHIFTQ_I: E = e(1, 1, 1, 0x73);
     pub const CMPUQ: E = e(3, 1, 1, 0x1e);
     pub const GATHERDD: E = en(2, 1, 0, 0x90, 4);
+    pub const GATHERQD: E = en(2, 1, 0, 0x91, 4);
+    pub const SCATTERQD: E = en(2, 1, 0, 0xa1, 4);
 }
 
 impl E {
-    /// The same of the type of 64 bits: PD for PS.
+    /// The same with the signs of the product and of the addend turned: of FMADD alone.
+    pub const fn turned(self, product: bool, addend: bool) -> E {
+        E {
+            op: self.op + ((product as u8) << 2) + ((addend as u8) << 1),
+            ..self
+        }
+    }
+
+    /// The same of elements of 64 bits, if so.
+    pub const fn wide(self, wide: bool) -> E {
+        if wide { self.pd() } else { self }
+    }
+
+    /// The same of elements of 64 bits: PD for PS.
     pub const fn pd(self) -> E {
         // Where PS has no prefix PD has 66; elsewhere W alone tells.
         E {
@@ -185,6 +206,25 @@ impl E {
             ..self
         }
     }
+}
+
+/// What `Asm::alu` and `Asm::alu_imm` do, as the opcode says it.
+pub mod alu {
+    pub const ADD: u8 = 0;
+    pub const OR: u8 = 1;
+    pub const AND: u8 = 4;
+    pub const SUB: u8 = 5;
+    pub const XOR: u8 = 6;
+    pub const CMP: u8 = 7;
+}
+
+/// What `Asm::kop` does, as the opcode says it. ANDN: the second operand without the first.
+pub mod kop {
+    pub const AND: u8 = 0x41;
+    pub const ANDN: u8 = 0x42;
+    pub const OR: u8 = 0x45;
+    pub const XNOR: u8 = 0x46;
+    pub const XOR: u8 = 0x47;
 }
 
 /// An opmask: its register, and whether elements that are off become zero. Register 0 is no mask.

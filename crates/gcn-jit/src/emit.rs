@@ -161,7 +161,7 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
     for r in saved {
         a.push(r);
     }
-    a.alu_imm(5, true, Rm::R(RSP), 8);
+    a.alu_imm(alu::SUB, true, Rm::R(RSP), 8);
     a.mov(true, CTX, Rm::R(RDI));
     a.mov(true, WAVE, Rm::M(ctx!(wave)));
     a.mov(true, VGPRS, Rm::M(ctx!(vgprs)));
@@ -180,7 +180,7 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
     a.ldmxcsr(ctx!(host_mxcsr));
     a.bind(same);
     a.vzeroupper();
-    a.alu_imm(0, true, Rm::R(RSP), 8);
+    a.alu_imm(alu::ADD, true, Rm::R(RSP), 8);
     for r in saved.iter().rev() {
         a.pop(*r);
     }
@@ -270,9 +270,9 @@ fn unless_mxcsr(a: &mut Asm, wanted: FpKey) -> Label {
     const FLAGS: i32 = 0x3f;
     let same = a.label();
     a.mov(false, RCX, Rm::M(ctx!(host_mxcsr)));
-    a.alu_imm(4, false, Rm::R(RCX), !FLAGS);
+    a.alu_imm(alu::AND, false, Rm::R(RCX), !FLAGS);
     a.alu_imm(
-        7,
+        alu::CMP,
         false,
         Rm::R(RCX),
         crate::lower::mxcsr(wanted) as i32 & !FLAGS,
@@ -305,7 +305,7 @@ fn between_turns(a: &mut Asm, exit: Label) -> (Label, Label) {
     a.mov(true, RCX, Rm::M(ctx!(turn)));
     a.store(true, turn!(code), RDX);
     a.store(true, turn!(left), FUEL);
-    a.alu_imm(0, true, Rm::R(RCX), size_of::<Turn>() as i32);
+    a.alu_imm(alu::ADD, true, Rm::R(RCX), size_of::<Turn>() as i32);
     a.store(true, ctx!(turn), RCX);
     a.g(true, &[0x3b], RCX, Rm::M(ctx!(turns_end)));
     a.jcc(Cc::E, exit);
@@ -528,7 +528,7 @@ impl Emit<'_> {
             return;
         }
         let spent = self.a.label();
-        self.a.alu_imm(5, true, Rm::R(FUEL), c.insns as i32);
+        self.a.alu_imm(alu::SUB, true, Rm::R(FUEL), c.insns as i32);
         self.a.jcc(Cc::S, spent);
         if tally {
             self.tally(self.number as usize);
@@ -539,11 +539,11 @@ impl Emit<'_> {
             self.body();
         }
         self.a.bind(spent);
-        self.a.alu_imm(0, true, Rm::R(FUEL), c.insns as i32);
+        self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
         self.leave(EXIT_FUEL);
         if let Some(restart) = self.restart {
             self.a.bind(restart);
-            self.a.alu_imm(0, true, Rm::R(FUEL), c.insns as i32);
+            self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
             if c.fp.is_some_and(|f| f != self.default) {
                 self.a.ldmxcsr(mxcsr_of(self.default));
             }
@@ -554,7 +554,7 @@ impl Emit<'_> {
     /// The interpreter runs the chunk's one instruction.
     fn interpret(&mut self, jumps: bool) {
         // The helper counts the instruction itself.
-        self.a.alu_imm(0, true, Rm::R(FUEL), 1);
+        self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), 1);
         self.a.store(true, ctx!(fuel), FUEL);
         self.a.ldmxcsr(ctx!(host_mxcsr));
         self.a.vzeroupper();
@@ -1041,7 +1041,7 @@ impl Emit<'_> {
                 self.goto(next);
             }
             Tail::Indirect(_) => {
-                self.a.alu_imm(4, true, Rm::R(RDX), !3);
+                self.a.alu_imm(alu::AND, true, Rm::R(RDX), !3);
                 let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
                 self.a.store(true, pc, RDX);
                 self.leave(EXIT_STOP);

@@ -3,7 +3,7 @@
 //! Code made for counting begins each chunk by adding one to the chunk's runs, the lanes that are on to its lanes, and the
 //! time since the last chunk began to that one's ticks. The clock is the host's time stamp counter.
 
-use crate::asm::{Gpr, Mem, Rm, mem};
+use crate::asm::{Gpr, Mem, Rm, alu, mem};
 use crate::ctx::Ctx;
 use crate::emit::{CTX, Emit};
 use gcn_isa::operand::EXEC;
@@ -218,20 +218,20 @@ impl Emit<'_> {
         };
         self.a.buf.extend([0x0f, 0x31]); // rdtsc
         self.a.shift_imm(4, true, RDX, 32);
-        self.a.alu(1, true, RAX, Rm::R(RDX));
+        self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
         self.a.mov(true, RDX, Rm::R(RAX));
         self.a
-            .alu(5, true, RDX, Rm::M(at(offset_of!(Ctx, tally_since))));
+            .alu(alu::SUB, true, RDX, Rm::M(at(offset_of!(Ctx, tally_since))));
         self.a.store(true, at(offset_of!(Ctx, tally_since)), RAX);
         self.a.mov(true, RCX, Rm::M(at(offset_of!(Ctx, tally_now))));
         self.a
             .g(true, &[0x01], RDX, Rm::M(here(offset_of!(Tally, ticks)))); // add
         self.a.mov(true, RCX, Rm::M(at(offset_of!(Ctx, tallies))));
         let bytes = (number * size_of::<Tally>()) as i32;
-        self.a.alu_imm(0, true, Rm::R(RCX), bytes);
+        self.a.alu_imm(alu::ADD, true, Rm::R(RCX), bytes);
         self.a.store(true, at(offset_of!(Ctx, tally_now)), RCX);
         self.a
-            .alu_imm(0, true, Rm::M(here(offset_of!(Tally, times))), 1);
+            .alu_imm(alu::ADD, true, Rm::M(here(offset_of!(Tally, times))), 1);
         self.a.buf.push(0xf3); // popcnt
         self.a.g(
             true,

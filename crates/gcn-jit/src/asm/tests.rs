@@ -17,6 +17,8 @@ enum Form {
     VRm(u8),
     /// MODRM.REG, memory indexed by a vector.
     Gather,
+    /// Memory indexed by a vector, MODRM.REG.
+    Scatter,
 }
 use Form::*;
 
@@ -58,6 +60,7 @@ fn rows() -> Vec<Row> {
         MULUDQ Vpmuludq RegVRm, b;
         MULDQ Vpmuldq RegVRm, b;
         ANDD Vpandd RegVRm, b;
+        ANDQ Vpandq RegVRm, b;
         ORD Vpord RegVRm, b;
         XORD Vpxord RegVRm, b;
         TERND Vpternlogd RegVRm, b i;
@@ -84,6 +87,7 @@ fn rows() -> Vec<Row> {
         LZCNTD Vplzcntd RegRm, b;
         POPCNTD Vpopcntd RegRm, b;
         BCASTD_R Vpbroadcastd RegRm, r;
+        BCASTQ_R Vpbroadcastq RegRm, r;
         BCASTD Vpbroadcastd RegRm, ;
         MOVD_ST Vmovd RmReg, ;
         BCASTQ Vpbroadcastq RegRm, ;
@@ -92,7 +96,10 @@ fn rows() -> Vec<Row> {
         SUBPS Vsubps RegVRm, b;
         DIVPS Vdivps RegVRm, b;
         SQRTPS Vsqrtps RegRm, b;
+        MINPS Vminps RegVRm, b;
         MAXPS Vmaxps RegVRm, b;
+        FMADD213PS Vfmadd213ps RegVRm, b;
+        FMADD231PS Vfmadd231ps RegVRm, b;
         CMPPS Vcmpps RegVRm, b i;
         RANGEPS Vrangeps RegVRm, b i;
         RNDSCALEPS Vrndscaleps RegRm, b i;
@@ -120,6 +127,8 @@ fn rows() -> Vec<Row> {
         INSERT256 Vinserti64x4 RegVRm, i;
         COMPRESSD Vpcompressd RmReg, ;
         GATHERDD Vpgatherdd Gather, ;
+        GATHERQD Vpgatherqd Gather, ;
+        SCATTERQD Vpscatterqd Scatter, ;
         CVTPH2PS Vcvtph2ps RegRm, ;
         CVTPS2PH Vcvtps2ph RmReg, i;
         CVTQQ2PD Vcvtqq2pd RegRm, b;
@@ -212,6 +221,7 @@ fn same(row: &Row, insn: &Instruction, reg: u8, v: u8, rm: Rm, mask: K) {
         RmReg => (None, Some(reg), Some(0)),
         VRm(_) => (Some(v), None, Some(1)),
         Gather => (Some(reg), None, None),
+        Scatter => (None, Some(reg), None),
     };
     if let Some(n) = first {
         assert_eq!(insn.op0_register().number(), n as usize, "{text}");
@@ -297,7 +307,10 @@ fn every_vector_instruction() {
                 Mnemonic::Vsubps => Mnemonic::Vsubpd,
                 Mnemonic::Vdivps => Mnemonic::Vdivpd,
                 Mnemonic::Vsqrtps => Mnemonic::Vsqrtpd,
+                Mnemonic::Vminps => Mnemonic::Vminpd,
                 Mnemonic::Vmaxps => Mnemonic::Vmaxpd,
+                Mnemonic::Vfmadd213ps => Mnemonic::Vfmadd213pd,
+                Mnemonic::Vfmadd231ps => Mnemonic::Vfmadd231pd,
                 Mnemonic::Vcmpps => Mnemonic::Vcmppd,
                 Mnemonic::Vrangeps => Mnemonic::Vrangepd,
                 Mnemonic::Vfpclassps => Mnemonic::Vfpclasspd,
@@ -312,11 +325,24 @@ fn every_vector_instruction() {
             })
         })
         .collect();
+    // The signs of a product and of what is added to it are two bits of the opcode.
+    let signs = [
+        (true, false, Mnemonic::Vfnmadd231ps),
+        (false, true, Mnemonic::Vfmsub231ps),
+        (true, true, Mnemonic::Vfnmsub231ps),
+    ];
+    let add = rows.iter().find(|row| row.name == "FMADD231PS");
+    let add = add.expect("the row");
+    let turned = signs.map(|(product, addend, mnemonic)| Row {
+        e: add.e.turned(product, addend),
+        mnemonic,
+        ..*add
+    });
     let mut count = 0;
-    for row in rows.iter().chain(&doubles) {
+    for row in rows.iter().chain(&doubles).chain(&turned) {
         // Opmasks are 8, and 0 is as good as any.
         let opmask = masks(row, false).len() == 3;
-        let general = row.name == "BCASTD_R" || short(row);
+        let general = matches!(row.name, "BCASTD_R" | "BCASTQ_R") || short(row);
         let first: &[u8] = if let VRm(digit) = &row.form {
             std::slice::from_ref(digit)
         } else if opmask {
@@ -336,7 +362,7 @@ fn every_vector_instruction() {
         };
         for &reg in first {
             for &v in seconds {
-                if row.form == Gather {
+                if matches!(row.form, Gather | Scatter) {
                     for index in REGISTERS.into_iter().filter(|&i| i != reg) {
                         for base in [0, 4, 5, 12, 13] {
                             for disp in [0, 4, -4, 508, 512, 513] {

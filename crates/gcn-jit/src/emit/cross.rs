@@ -38,7 +38,7 @@ impl Emit<'_> {
         self.hold(x);
         let d = self.define(id, 0);
         let k = self.ktemp();
-        self.a.kop(0x45, k, K_EXEC, K_EXEC);
+        self.a.kop(kop::OR, k, K_EXEC, K_EXEC);
         self.a.z(op::XORD, d, d, Rm::R(d));
         let at = Mem {
             index: Some((x, 4)),
@@ -52,7 +52,7 @@ impl Emit<'_> {
         let d = self.define(id, 0);
         self.sload(RAX, number);
         self.a.shift_imm(4, true, RAX, 8);
-        self.a.alu(0, true, RAX, Rm::R(VGPRS));
+        self.a.alu(alu::ADD, true, RAX, Rm::R(VGPRS));
         let at = self.by_slice(mem(RAX, -VGPR_BIAS * 256));
         self.a.z(op::MOVDQU32, d, 0, Rm::M(at));
     }

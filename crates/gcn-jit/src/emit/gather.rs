@@ -2,47 +2,6 @@
 
 use super::*;
 
-/// VPADDQ, VPSUBQ, VPANDQ, VPORQ; shifts of 64-bit elements by a constant.
-const ADDQ: E = E {
-    w: 1,
-    ..op_of(0xd4)
-};
-const SUBQ: E = E {
-    w: 1,
-    ..op_of(0xfb)
-};
-const ANDQ: E = E {
-    w: 1,
-    ..op_of(0xdb)
-};
-const ORQ: E = E {
-    w: 1,
-    ..op_of(0xeb)
-};
-const SHIFTQ_I: E = E {
-    w: 1,
-    ..op_of(0x73)
-};
-/// VPCMPUQ, VPBROADCASTQ from a general register.
-const CMPUQ: E = E { w: 1, ..op::CMPUD };
-const BCASTQ_R: E = E {
-    w: 1,
-    ..op::BCASTD_R
-};
-/// VPGATHERQD, VPSCATTERQD.
-const GATHERQD: E = E {
-    op: 0x91,
-    ..op::GATHERDD
-};
-const SCATTERQD: E = E {
-    op: 0xa1,
-    ..op::GATHERDD
-};
-
-const fn op_of(op: u8) -> E {
-    E { op, ..op::ADDD }
-}
-
 impl Emit<'_> {
     /// T: eight lanes' guest addresses; opmask 1: which of them are on. Jumps to `bad` where not all of those may be
     /// accessed by plain instructions. U, V and opmask 2 are spent.
@@ -59,43 +18,43 @@ impl Emit<'_> {
         match (out.hi, out.limit) {
             (Some(hi), _) => {
                 wide(self, u, hi);
-                self.a.evex(SHIFTQ_I, 2, 6, u, Rm::R(u), ALL, Some(32));
-                self.a.z(ORQ, t, t, Rm::R(u));
+                self.a.evex(op::SHIFTQ_I, 2, 6, u, Rm::R(u), ALL, Some(32));
+                self.a.z(op::ORQ, t, t, Rm::R(u));
             }
             (None, Some(scalar)) => {
                 self.sload(RAX, scalar);
                 self.a.shift_imm(4, true, RAX, 32);
-                self.a.z(BCASTQ_R, u, 0, Rm::R(RAX));
-                self.a.z(ORQ, t, t, Rm::R(u));
+                self.a.z(op::BCASTQ_R, u, 0, Rm::R(RAX));
+                self.a.z(op::ORQ, t, t, Rm::R(u));
             }
             (None, None) => {}
         }
         if out.offset != 0 {
-            self.a.z(ADDQ, t, t, Rm::C(out.offset as i64 as u64));
+            self.a.z(op::ADDQ, t, t, Rm::C(out.offset as i64 as u64));
         }
         if half == 0 {
-            self.a.kop(0x45, 1, K_EXEC, K_EXEC);
+            self.a.kop(kop::OR, 1, K_EXEC, K_EXEC);
         } else {
             self.a.kshiftr(1, K_EXEC, 8);
         }
         let total = out.bytes as u64 * out.data.len() as u64;
         // A page's byte is read with the three behind it.
         let linear = ctx!(linear_base);
-        self.a.z(SUBQ, u, t, Rm::B(linear));
+        self.a.z(op::SUBQ, u, t, Rm::B(linear));
         let limit = ctx!(linear_bytes);
         self.a.mov(true, RAX, Rm::M(limit));
-        self.a.alu_imm(5, true, Rm::R(RAX), 3 << 12);
-        self.a.z(BCASTQ_R, v, 0, Rm::R(RAX));
-        self.a.zi(CMPUQ, 2, u, Rm::R(v), keep(1), 5);
+        self.a.alu_imm(alu::SUB, true, Rm::R(RAX), 3 << 12);
+        self.a.z(op::BCASTQ_R, v, 0, Rm::R(RAX));
+        self.a.zi(op::CMPUQ, 2, u, Rm::R(v), keep(1), 5);
         self.a.kortest(2, 2);
         self.a.jcc(Cc::Ne, bad);
         // Within one page, with what a gather of bytes reads beside them.
         let room = 4096 - total.max(4);
-        self.a.z(ANDQ, v, u, Rm::C(4095));
-        self.a.zi(CMPUQ, 2, v, Rm::C(room), keep(1), 6);
+        self.a.z(op::ANDQ, v, u, Rm::C(4095));
+        self.a.zi(op::CMPUQ, 2, v, Rm::C(room), keep(1), 6);
         self.a.kortest(2, 2);
         self.a.jcc(Cc::Ne, bad);
-        self.a.evex(SHIFTQ_I, 2, 2, u, Rm::R(u), ALL, Some(12));
+        self.a.evex(op::SHIFTQ_I, 2, 2, u, Rm::R(u), ALL, Some(12));
         self.gather_to(
             v,
             Mem {
@@ -114,9 +73,10 @@ impl Emit<'_> {
 
     /// Eight dwords; those of lanes that are off become 0.
     fn gather_to(&mut self, to: u8, at: Mem) {
-        self.a.kop(0x45, 2, 1, 1);
+        self.a.kop(kop::OR, 2, 1, 1);
         self.a.evex(op::XORD, 1, to, to, Rm::R(to), ALL, None);
-        self.a.evex(GATHERQD, 2, to, 0, Rm::M(at), keep(2), None);
+        self.a
+            .evex(op::GATHERQD, 2, to, 0, Rm::M(at), keep(2), None);
     }
 
     /// Loads each lane's elements or stores one, or jumps to `bad`, where all can be done again. Opmasks 1 and 2 are spent.
@@ -148,8 +108,9 @@ impl Emit<'_> {
                             self.a.zi(op::EXTRACT256, d, 0, Rm::R(v), ALL, 1);
                             from = v;
                         }
-                        self.a.kop(0x45, 2, 1, 1);
-                        self.a.evex(SCATTERQD, 2, from, 0, Rm::M(at), keep(2), None);
+                        self.a.kop(kop::OR, 2, 1, 1);
+                        self.a
+                            .evex(op::SCATTERQD, 2, from, 0, Rm::M(at), keep(2), None);
                     }
                 }
             }

@@ -37,7 +37,8 @@ impl Emit<'_> {
         self.same(t, hi, u, other);
         // Where lower halves run over, the upper ones are not the same.
         self.a.mov(false, RCX, Rm::R(RAX));
-        self.a.alu_imm(0, false, Rm::R(RCX), 16 * stride as i32);
+        self.a
+            .alu_imm(alu::ADD, false, Rm::R(RCX), 16 * stride as i32);
         self.a.jcc(Cc::B, other);
     }
 
@@ -49,9 +50,9 @@ impl Emit<'_> {
         if let Some(hi) = hi {
             let k2 = self.ktemp();
             self.first(hi, RDX, k2, u);
-            self.a.kop(0x45, k, k, k2);
+            self.a.kop(kop::OR, k, k, k2);
             self.a.shift_imm(4, true, RDX, 32);
-            self.a.alu(1, true, RAX, Rm::R(RDX));
+            self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
         }
         self.a.kortest(k, k);
         self.a.jcc(Cc::Ne, other);
@@ -67,15 +68,20 @@ impl Emit<'_> {
     /// RAX becomes the host's address of `bytes` of LDS from EAX on; jumps where they are not all there. RCX is spent.
     fn lds_range(&mut self, bytes: i32, limit: Id, bad: Label) {
         self.a.lea(RCX, mem(RAX, bytes));
-        self.a
-            .alu(7, true, RCX, Rm::M(field(offset_of!(Ctx, lds_bytes))));
+        self.a.alu(
+            alu::CMP,
+            true,
+            RCX,
+            Rm::M(field(offset_of!(Ctx, lds_bytes))),
+        );
         self.a.jcc(Cc::A, bad);
         if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
             self.sload(RDX, limit);
-            self.a.alu(7, true, RCX, Rm::R(RDX));
+            self.a.alu(alu::CMP, true, RCX, Rm::R(RDX));
             self.a.jcc(Cc::A, bad);
         }
-        self.a.alu(0, true, RAX, Rm::M(field(offset_of!(Ctx, lds))));
+        self.a
+            .alu(alu::ADD, true, RAX, Rm::M(field(offset_of!(Ctx, lds))));
     }
 
     /// The upper half of addresses: a register, or nothing where RAX is to get it from the scalar `hi`.
@@ -92,7 +98,7 @@ impl Emit<'_> {
         if !self.node(hi).vec && self.konst(hi) != Some(0) {
             self.sload(RDX, hi);
             self.a.shift_imm(4, true, RDX, 32);
-            self.a.alu(1, true, RAX, Rm::R(RDX));
+            self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
         }
         if offset != 0 {
             self.a.lea(RAX, mem(RAX, offset));
@@ -273,10 +279,7 @@ impl Emit<'_> {
                 .a
                 .zk(op::PMOVDW_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
             (_, 2) => {
-                let q = E {
-                    w: 1,
-                    ..op::MOVDQU32_ST
-                };
+                let q = op::MOVDQU32_ST.pd();
                 self.mix(Mix::ZipLow, t, data[0], Rm::R(data[1]));
                 self.a.zk(q, t, 0, Rm::M(at), keep(K_EXEC));
                 self.mix(Mix::ZipHigh, t, data[0], Rm::R(data[1]));
@@ -292,7 +295,7 @@ impl Emit<'_> {
                 self.a.pdep(RCX, RCX, RDX);
                 self.a.mov(true, RDX, Rm::R(RCX));
                 self.a.shift_imm(4, true, RCX, 4);
-                self.a.alu(5, true, RCX, Rm::R(RDX));
+                self.a.alu(alu::SUB, true, RCX, Rm::R(RDX));
                 // X with Z and Y with W in turns, then both of these.
                 let v = self.temp();
                 self.hold(v);
@@ -337,7 +340,8 @@ impl Emit<'_> {
             if count > 1 {
                 // Slices that are no multiple apart might meet: see the helper.
                 self.a.lea(RCX, mem(RAX, s.offset));
-                self.a.alu_imm(4, false, Rm::R(RCX), stride as i32 - 1);
+                self.a
+                    .alu_imm(alu::AND, false, Rm::R(RCX), stride as i32 - 1);
                 self.a.jcc(Cc::Ne, from);
             }
             let at = if lds {
@@ -437,10 +441,10 @@ impl Emit<'_> {
                     let limit = out.limit.unwrap_or(0);
                     if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
                         self.sload(RDX, limit);
-                        self.a.alu(7, true, RDX, Rm::R(RAX));
+                        self.a.alu(alu::CMP, true, RDX, Rm::R(RAX));
                         self.a.cmov(Cc::B, true, RAX, Rm::R(RDX));
                     }
-                    self.a.alu_imm(5, true, Rm::R(RAX), 4);
+                    self.a.alu_imm(alu::SUB, true, Rm::R(RAX), 4);
                     self.a.jcc(Cc::S, helper2);
                     self.a.z(op::BCASTD_R, t, 0, Rm::R(RAX));
                     self.a.mov(true, RCX, Rm::M(field(offset_of!(Ctx, lds))));
@@ -616,7 +620,7 @@ impl Emit<'_> {
             .mov(true, R8, Rm::M(field(offset_of!(Ctx, lds_bytes))));
         if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
             self.sload(RDX, limit);
-            self.a.alu(7, true, RDX, Rm::R(R8));
+            self.a.alu(alu::CMP, true, RDX, Rm::R(R8));
             self.a.cmov(Cc::B, true, R8, Rm::R(RDX));
         }
         self.a.k_to_gpr(RAX, K_EXEC);
@@ -636,7 +640,7 @@ impl Emit<'_> {
         self.a
             .mov(false, RDX, Rm::M(indexed(offset_of!(Ctx, addresses))));
         self.a.lea(R9, mem(RDX, 4));
-        self.a.alu(7, true, R9, Rm::R(R8));
+        self.a.alu(alu::CMP, true, R9, Rm::R(R8));
         self.a.jcc(Cc::A, out);
         self.a
             .mov(false, RSI, Rm::M(indexed(offset_of!(Ctx, data))));
@@ -654,7 +658,7 @@ impl Emit<'_> {
             AtomicOp::Swap => self.a.store(false, place, RSI),
             _ => {
                 self.a.mov(false, R9, Rm::M(place));
-                self.a.alu(7, false, RSI, Rm::R(R9));
+                self.a.alu(alu::CMP, false, RSI, Rm::R(R9));
                 let cc = match (o == AtomicOp::Min, signed) {
                     (true, true) => Cc::L,
                     (true, false) => Cc::B,

@@ -76,15 +76,14 @@ impl Emit<'_> {
         let ieee = self.mode.env32().ieee;
         for f in std::mem::take(&mut self.fixes) {
             self.a.bind(f.from);
-            let w = f.wide as u8;
             let (t, k) = (f.t, f.k);
             let (default, quiet) = if f.wide {
                 (0x7ff8 << 48, 1 << 51)
             } else {
                 (0x7fc0_0000, 1 << 22)
             };
-            let class = E { w, ..op::FPCLASSPS };
-            let or = E { w, ..op::ORD };
+            let class = op::FPCLASSPS.wide(f.wide);
+            let or = op::ORD.wide(f.wide);
             if let Op::Min | Op::Max = f.op {
                 // Both are NaNs, or one is signalling: the first of those made quiet, else the second operand.
                 let [a, b] = [f.operands[0], f.operands[1]];
@@ -111,9 +110,8 @@ impl Emit<'_> {
     }
 
     fn copy_lanes(&mut self, to: u8, from: Rm, wide: bool, k: K) {
-        let w = wide as u8;
         let (e, from) = match from {
-            Rm::R(_) | Rm::M(_) => (E { w, ..op::MOVDQU32 }, from),
+            Rm::R(_) | Rm::M(_) => (op::MOVDQU32.wide(wide), from),
             // The broadcasts have no bit that says so.
             Rm::B(m) if wide => (op::BCASTQ, Rm::M(m)),
             Rm::B(m) => (op::BCASTD, Rm::M(m)),

@@ -119,24 +119,14 @@ impl Emit<'_> {
         self.hold(r);
         let k = self.ktemp();
         if vop.flush {
-            let e = E {
-                map: 2,
-                pp: 2,
-                w: wide as u8,
-                op: 0x27,
-                n: 64,
-            };
             let (exponent, sign) = if wide {
                 (0x7ff << 52, 1 << 63)
             } else {
                 (0x7f80_0000, 0x8000_0000)
             };
-            self.a.zk(e, k, r, Rm::C(exponent), ALL);
-            let and = E {
-                w: wide as u8,
-                ..op::ANDD
-            };
-            self.a.zk(and, r, r, Rm::C(sign), keep(k));
+            self.a
+                .zk(op::TESTNMD.wide(wide), k, r, Rm::C(exponent), ALL);
+            self.a.zk(op::ANDD.wide(wide), r, r, Rm::C(sign), keep(k));
         }
         if vop.check {
             let mut on = K_EXEC;
@@ -146,7 +136,7 @@ impl Emit<'_> {
             }
             let e = if wide { op::CMPPS.pd() } else { op::CMPPS };
             self.a.zi(e, k, r, Rm::R(r), keep(on), 3);
-            self.a.kop(0x45, K_BAD, K_BAD, k);
+            self.a.kop(kop::OR, K_BAD, K_BAD, k);
         }
     }
 
@@ -230,13 +220,13 @@ impl Emit<'_> {
             self.k.busy |= 1 << q;
             let d = self.kdefine(id);
             let code = match o {
-                Op::And => 0x41,
-                Op::Or => 0x45,
-                Op::Xor | Op::Ne => 0x47,
-                Op::Eq => 0x46,
+                Op::And => kop::AND,
+                Op::Or => kop::OR,
+                Op::Xor | Op::Ne => kop::XOR,
+                Op::Eq => kop::XNOR,
                 _ => {
                     self.failed = true;
-                    0x41
+                    kop::AND
                 }
             };
             self.a.kop(code, d, p, q);
@@ -319,11 +309,7 @@ impl Emit<'_> {
             self.hold(p);
             let k = self.ktemp();
             self.k.busy |= 1 << k;
-            let e = E {
-                w: 1,
-                ..op::FPCLASSPS
-            };
-            self.a.zi(e, k, 0, Rm::R(p), ALL, imm);
+            self.a.zi(op::FPCLASSPS.pd(), k, 0, Rm::R(p), ALL, imm);
             halves[part as usize] = k;
         }
         let d = self.kdefine(id);
@@ -449,15 +435,7 @@ impl Emit<'_> {
                 self.a.zi(op::TERND, t, t, Rm::R(t), ALL, 0xff);
                 let d = self.define(id, 0);
                 self.a.z(op::ADDD, d, p, Rm::R(t));
-                self.a.z(
-                    E {
-                        op: 0xdf,
-                        ..op::ANDD
-                    },
-                    d,
-                    p,
-                    Rm::R(d),
-                );
+                self.a.z(op::ANDND, d, p, Rm::R(d));
                 self.a.z(op::POPCNTD, d, 0, Rm::R(d));
             }
             Op::Shl | Op::Shr => {
@@ -668,23 +646,9 @@ impl Emit<'_> {
 
     pub(super) fn fma(&mut self, vop: &VOp, x: Id, y: Id, w: Id) {
         // d = x * y + w, over the register of x or of w.
-        let nega = vop.neg[0] != vop.neg[1];
-        let negc = vop.neg[2];
-        let which = match (nega, negc) {
-            (false, false) => 0,
-            (false, true) => 2,
-            (true, false) => 4,
-            (true, true) => 6,
-        };
+        let signs = |e: E| e.turned(vop.neg[0] != vop.neg[1], vop.neg[2]);
         let dies = |e: &Self, id: Id| {
             e.next_use(id) == u32::MAX && e.z.at.contains_key(&(id, 0)) && e.node(id).vec
-        };
-        let e = E {
-            map: 2,
-            pp: 1,
-            w: 0,
-            op: 0,
-            n: 64,
         };
         if dies(self, w) || !dies(self, x) && !dies(self, y) {
             let p = self.zreg(x, 0);
@@ -692,15 +656,7 @@ impl Emit<'_> {
             let q = self.rm(y);
             self.hold_rm(q);
             let d = self.overwrite(vop.id, w);
-            self.a.z(
-                E {
-                    op: 0xb8 + which,
-                    ..e
-                },
-                d,
-                p,
-                q,
-            );
+            self.a.z(signs(op::FMADD231PS), d, p, q);
         } else {
             let (x, y) = if dies(self, x) { (x, y) } else { (y, x) };
             let q = self.zreg(y, 0);
@@ -708,15 +664,7 @@ impl Emit<'_> {
             let r = self.rm(w);
             self.hold_rm(r);
             let d = self.overwrite(vop.id, x);
-            self.a.z(
-                E {
-                    op: 0xa8 + which,
-                    ..e
-                },
-                d,
-                q,
-                r,
-            );
+            self.a.z(signs(op::FMADD213PS), d, q, r);
         }
     }
 
@@ -735,49 +683,16 @@ impl Emit<'_> {
         let t = self.temp();
         self.hold(t);
         let u = self.temp();
+        let down = |s: &mut Self, to: u8, from: u8| {
+            s.a.evex(op::SHIFTQ_I, 2, 2, to, Rm::R(from), ALL, Some(32));
+        };
         // Of even lanes; then of odd ones, moved down.
         self.a.z(e, d, p, Rm::R(q));
-        self.a.evex(
-            E {
-                w: 1,
-                op: 0x73,
-                ..op::SHIFTD_I
-            },
-            2,
-            2,
-            t,
-            Rm::R(p),
-            ALL,
-            Some(32),
-        );
-        self.a.evex(
-            E {
-                w: 1,
-                op: 0x73,
-                ..op::SHIFTD_I
-            },
-            2,
-            2,
-            u,
-            Rm::R(q),
-            ALL,
-            Some(32),
-        );
+        down(self, t, p);
+        down(self, u, q);
         self.a.z(e, t, t, Rm::R(u));
         // The upper halves: of d moved down, of t in place.
-        self.a.evex(
-            E {
-                w: 1,
-                op: 0x73,
-                ..op::SHIFTD_I
-            },
-            2,
-            2,
-            d,
-            Rm::R(d),
-            ALL,
-            Some(32),
-        );
+        down(self, d, d);
         self.a.imm(RAX, 0xaaaa);
         let k = self.ktemp();
         self.a.gpr_to_k(k, RAX);
@@ -875,15 +790,7 @@ impl Emit<'_> {
                     if signed {
                         // Confined before, so that only NaN is left.
                         self.bcast_const(u, 0x41df_ffff_ffc0_0000, true);
-                        self.a.z(
-                            E {
-                                op: 0x5d,
-                                ..op::ADDPS.pd()
-                            },
-                            u,
-                            u,
-                            Rm::R(p),
-                        );
+                        self.a.z(op::MINPS.pd(), u, u, Rm::R(p));
                         // min(limit, x): of a NaN x, x.
                         self.a.z(op::CVTTPD2DQ, t, 0, Rm::R(u));
                         self.a.zi(op::CMPPS.pd(), k, p, Rm::R(p), ALL, 7);
@@ -925,7 +832,7 @@ impl Emit<'_> {
                     (true, false) => drop(two(self, op::SUBPS.pd(), y, x)),
                     (true, true) => {
                         let d = two(self, op::ADDPS.pd(), x, y);
-                        self.a.z(E { w: 1, ..op::XORD }, d, d, Rm::C(1 << 63));
+                        self.a.z(op::XORD.pd(), d, d, Rm::C(1 << 63));
                     }
                 }
             }
@@ -972,7 +879,7 @@ impl Emit<'_> {
                 } else {
                     (op::ANDD, u64::MAX >> 1)
                 };
-                self.a.z(E { w: 1, ..e }, d, p, Rm::C(c));
+                self.a.z(e.pd(), d, p, Rm::C(c));
             }
             Op::Min | Op::Max if float => {
                 let p = self.wreg(x, part);
@@ -984,8 +891,8 @@ impl Emit<'_> {
                     .zi(op::RANGEPS.pd(), d, p, q, ALL, 4 | (o == Op::Max) as u8);
             }
             Op::Fma => {
-                let nega = vop.neg[0] != vop.neg[1];
-                let which = (nega as u8) << 2 | (vop.neg[2] as u8) << 1;
+                let e = op::FMADD231PS.pd();
+                let e = e.turned(vop.neg[0] != vop.neg[1], vop.neg[2]);
                 let p = self.wreg(x, part);
                 self.hold(p);
                 let q = self.wrm(y, part);
@@ -993,18 +900,7 @@ impl Emit<'_> {
                 let r = self.wreg(w, part);
                 let key = if self.node(w).vec { (w, part) } else { (w, 2) };
                 let d = self.reuse(key, (id, part), r);
-                self.a.z(
-                    E {
-                        map: 2,
-                        pp: 1,
-                        w: 1,
-                        op: 0xb8 + which,
-                        n: 64,
-                    },
-                    d,
-                    p,
-                    q,
-                );
+                self.a.z(e, d, p, q);
             }
             Op::Ldexp => {
                 // The exponent is a 32-bit number: its half of the lanes.

@@ -382,10 +382,10 @@ impl Emit<'_> {
                     };
                     less(self, 1, firsts);
                     less(self, 2, ends);
-                    self.a.kop(0x46, 1, 1, 2);
+                    self.a.kop(kop::XNOR, 1, 1, 2);
                     let on = held();
                     let so_far = if on.k == 0 { 1 } else { K_FAIL };
-                    self.a.kop(0x41, K_FAIL, so_far, 1);
+                    self.a.kop(kop::AND, K_FAIL, so_far, 1);
                 }
                 Guard::Bits {
                     of,
@@ -415,7 +415,7 @@ impl Emit<'_> {
         if held().k != 0 {
             // Those of the four slices that are not among them.
             self.a.evex(op::CMPUD, 0, 1, T, Rm::R(T), ALL, Some(0));
-            self.a.kop(0x42, K_FAIL, K_FAIL, 1);
+            self.a.kop(kop::ANDN, K_FAIL, K_FAIL, 1);
             self.a.kortest(K_FAIL, K_FAIL);
             self.otherwise(K_FAIL, Look::Nothing);
         }
@@ -481,10 +481,10 @@ impl Emit<'_> {
             self.a.mov(true, RAX, Rm::M(ctx!(lds_bytes)));
             if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
                 self.sload(RDX, limit);
-                self.a.alu(7, true, RDX, Rm::R(RAX));
+                self.a.alu(alu::CMP, true, RDX, Rm::R(RAX));
                 self.a.cmov(Cc::B, true, RAX, Rm::R(RDX));
             }
-            self.a.alu_imm(5, true, Rm::R(RAX), a.to);
+            self.a.alu_imm(alu::SUB, true, Rm::R(RAX), a.to);
             let leave = self.leave_quads();
             self.a.jcc(Cc::S, leave);
             self.x(op::BCASTD_R, T, 0, Rm::R(RAX));
@@ -531,7 +531,7 @@ impl Emit<'_> {
                     let exec = sgpr_home(EXEC as u8);
                     self.x(op::PMOVZXWD, ON, 0, Rm::M(exec));
                     self.x(op::TESTMD, 2, ON, Rm::R(ON));
-                    self.a.kop(0x41, 2, 2, out.mask);
+                    self.a.kop(kop::AND, 2, 2, out.mask);
                     self.a.kortest(2, 2);
                     self.a.jcc(Cc::Ne, leave);
                 }
@@ -556,7 +556,7 @@ impl Emit<'_> {
         }
         if let Some(leave) = self.quads.leave {
             self.a.bind(leave);
-            self.a.alu_imm(0, true, Rm::R(FUEL), c.insns as i32);
+            self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
             if c.fp.is_some_and(|f| f != self.default) {
                 self.a.ldmxcsr(mxcsr_of(self.default));
             }
@@ -587,12 +587,12 @@ impl Emit<'_> {
         self.x(op::ADDD, last, last, Rm::R(lo));
         self.x(op::ADDD, t, first, Rm::R(lo));
         self.a.evex(op::CMPUD, 0, 1, t, Rm::R(last), ALL, Some(6));
-        self.a.alu_imm(0, true, Rm::R(RAX), 15 * a.step);
+        self.a.alu_imm(alu::ADD, true, Rm::R(RAX), 15 * a.step);
         self.x(op::BCASTD_R, T, 0, Rm::R(RAX));
         self.a.evex(op::CMPUD, 0, 2, last, Rm::R(T), ALL, Some(6));
-        self.a.kop(0x45, 1, 1, 2);
+        self.a.kop(kop::OR, 1, 1, 2);
         self.x(op::TESTMD, 2, ON, Rm::R(ON));
-        self.a.kop(0x41, 2, 2, 1);
+        self.a.kop(kop::AND, 2, 2, 1);
         self.a.kortest(2, 2);
         self.a.jcc(Cc::Ne, leave);
         // The first lane's place may lie in front of LDS: 64 bits tell.
@@ -860,10 +860,7 @@ impl Emit<'_> {
         if bytes == 8 {
             self.base_of(address);
             self.fetch_ahead(8, offset, address, true);
-            let q = E {
-                w: 1,
-                ..op::MOVDQU32_ST
-            };
+            let q = op::MOVDQU32_ST.pd();
             let k = self.ktemp();
             self.a.kshiftr(k, K_EXEC, 8);
             for (part, &r) in data.iter().enumerate() {

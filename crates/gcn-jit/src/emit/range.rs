@@ -55,7 +55,8 @@ impl Emit<'_> {
     /// Goes to the label where the range is another access's.
     pub(super) fn check_tag(&mut self, range: Range, from: Label) {
         if range.shared() {
-            self.a.alu_imm(7, false, Rm::M(range.tag()), range.0 as i32);
+            self.a
+                .alu_imm(alu::CMP, false, Rm::M(range.tag()), range.0 as i32);
             self.a.jcc(Cc::Ne, from);
         }
     }
@@ -74,8 +75,8 @@ impl Emit<'_> {
         let (from, back) = (self.a.label(), self.a.label());
         self.check_tag(range, from);
         self.a.mov(true, RCX, Rm::R(RAX));
-        self.a.alu(5, true, RCX, Rm::M(range.start()));
-        self.a.alu(7, true, RCX, Rm::M(range.bytes()));
+        self.a.alu(alu::SUB, true, RCX, Rm::M(range.start()));
+        self.a.alu(alu::CMP, true, RCX, Rm::M(range.bytes()));
         self.a.jcc(Cc::Ae, from);
         self.a.bind(back);
         self.scalar_outs.push(ScalarOut {
@@ -94,10 +95,10 @@ impl Emit<'_> {
             self.check_range(out.bytes, 1, restart);
             self.a.mov(true, RCX, Rm::R(RAX));
             self.a.mov(true, RDX, Rm::R(RAX));
-            self.a.alu(5, true, RCX, Rm::M(ctx!(linear_base)));
-            self.a.alu_imm(4, true, Rm::R(RCX), 4095);
+            self.a.alu(alu::SUB, true, RCX, Rm::M(ctx!(linear_base)));
+            self.a.alu_imm(alu::AND, true, Rm::R(RCX), 4095);
             // Where the page begins, and how far a load may begin behind that.
-            self.a.alu(5, true, RDX, Rm::R(RCX));
+            self.a.alu(alu::SUB, true, RDX, Rm::R(RCX));
             self.a.store(true, out.range.start(), RDX);
             self.a.imm(RDX, (4096 - out.bytes + 1) as u64);
             self.a.store(true, out.range.bytes(), RDX);

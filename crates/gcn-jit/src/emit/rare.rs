@@ -110,10 +110,12 @@ impl Emit<'_> {
             let d = self.ktemp();
             self.k.busy |= 1 << d;
             match self.konst(short) {
-                Some(v) => self.a.kop(if v & 1 != 0 { 0x46 } else { 0x47 }, d, d, d),
+                Some(v) => self
+                    .a
+                    .kop(if v & 1 != 0 { kop::XNOR } else { kop::XOR }, d, d, d),
                 None => {
                     let s = self.kreg(short);
-                    self.a.kop(0x45, d, s, s);
+                    self.a.kop(kop::OR, d, s, s);
                 }
             }
             self.kput(vop.id, d);
@@ -147,7 +149,7 @@ impl Emit<'_> {
         };
         // Lanes that are on and for which the short way is not right.
         let k = self.ktemp();
-        self.a.kop(0x42, k, condition, K_EXEC);
+        self.a.kop(kop::ANDN, k, condition, K_EXEC);
         self.a.kortest(k, k);
         let (from, back) = (self.a.label(), self.a.label());
         self.a.jcc(Cc::Ne, from);

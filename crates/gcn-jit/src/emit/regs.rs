@@ -26,7 +26,7 @@ impl Emit<'_> {
         self.accumulators = ballots;
         let lane_guards = c.guards.iter().any(|&g| c.graph[g as usize].vec);
         if self.checks || lane_guards {
-            self.a.kop(0x47, K_BAD, K_BAD, K_BAD);
+            self.a.kop(kop::XOR, K_BAD, K_BAD, K_BAD);
         }
         let has_group = !c.rows.is_empty()
             || c.graph
@@ -81,7 +81,7 @@ impl Emit<'_> {
                 self.a.shift_imm(4, true, RAX, 16 * self.slice);
             }
             if i < ACCUMULATORS {
-                self.a.alu(1, true, R8 + i as u8, Rm::R(RAX));
+                self.a.alu(alu::OR, true, R8 + i as u8, Rm::R(RAX));
             } else {
                 let slot = self.slot(b);
                 self.a.g(true, &[0x09], RAX, Rm::M(slot));
@@ -91,7 +91,7 @@ impl Emit<'_> {
             let g = c.guards[gi];
             if c.graph[g as usize].vec {
                 let k = self.kreg(g);
-                self.a.kop(0x45, K_BAD, K_BAD, k);
+                self.a.kop(kop::OR, K_BAD, K_BAD, k);
             }
         }
         // What a guard forbids must not reach memory.
@@ -518,7 +518,7 @@ impl Emit<'_> {
         } else {
             match n.op {
                 I::Const(v) => {
-                    let o = if v & 1 != 0 { 0x46 } else { 0x47 };
+                    let o = if v & 1 != 0 { kop::XNOR } else { kop::XOR };
                     self.a.kop(o, r, r, r);
                 }
                 I::Quad { quad, .. } => self.quad_mask(quad, r),

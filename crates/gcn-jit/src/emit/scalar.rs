@@ -457,7 +457,7 @@ impl Emit<'_> {
                     self.sload(RCX, y);
                     self.a.shift_imm(4, true, RCX, 32);
                     let r = self.scopy(x);
-                    self.a.alu(1, true, r, Rm::R(RCX));
+                    self.a.alu(alu::OR, true, r, Rm::R(RCX));
                     r
                 } else {
                     self.scopy(x)
@@ -531,11 +531,11 @@ impl Emit<'_> {
     /// Jumps where not all of the `bytes` from RAX on may be accessed (1 read, 2 written); RCX, RDX and RSI are used.
     pub fn check_range(&mut self, bytes: i32, need: u8, bad: Label) {
         self.a.mov(true, RCX, Rm::R(RAX));
-        self.a.alu(5, true, RCX, Rm::M(ctx!(linear_base)));
+        self.a.alu(alu::SUB, true, RCX, Rm::M(ctx!(linear_base)));
         self.a.lea(RSI, mem(RCX, bytes - 1));
-        self.a.alu(7, true, RCX, Rm::M(ctx!(linear_bytes)));
+        self.a.alu(alu::CMP, true, RCX, Rm::M(ctx!(linear_bytes)));
         self.a.jcc(Cc::Ae, bad);
-        self.a.alu(7, true, RSI, Rm::M(ctx!(linear_bytes)));
+        self.a.alu(alu::CMP, true, RSI, Rm::M(ctx!(linear_bytes)));
         self.a.jcc(Cc::Ae, bad);
         self.a.shift_imm(5, true, RCX, 12);
         self.a.shift_imm(5, true, RSI, 12);
@@ -556,10 +556,10 @@ impl Emit<'_> {
                 disp: 0,
             },
         );
-        self.a.alu(4, false, RDX, Rm::R(RCX));
+        self.a.alu(alu::AND, false, RDX, Rm::R(RCX));
         let need = (MAPPED | need) as i32;
-        self.a.alu_imm(4, false, Rm::R(RDX), need);
-        self.a.alu_imm(7, false, Rm::R(RDX), need);
+        self.a.alu_imm(alu::AND, false, Rm::R(RDX), need);
+        self.a.alu_imm(alu::CMP, false, Rm::R(RDX), need);
         self.a.jcc(Cc::Ne, bad);
     }
 
@@ -570,12 +570,12 @@ impl Emit<'_> {
         match self.simm(y, wide) {
             Some(imm) => match self.srm(x, wide) {
                 Rm::R(r) if imm == 0 => self.a.test(wide, r, r),
-                rm => self.a.alu_imm(7, wide, rm, imm),
+                rm => self.a.alu_imm(alu::CMP, wide, rm, imm),
             },
             None => {
                 let q = self.srm(y, wide);
                 let p = self.sreg(x);
-                self.a.alu(7, wide, p, q);
+                self.a.alu(alu::CMP, wide, p, q);
             }
         }
         let signed = n.ty.is_signed();
@@ -604,7 +604,7 @@ impl Emit<'_> {
         }
         match self.srm(id, false) {
             Rm::R(r) => self.a.test(false, r, r),
-            rm => self.a.alu_imm(7, false, rm, 0),
+            rm => self.a.alu_imm(alu::CMP, false, rm, 0),
         }
         Cc::Ne
     }
@@ -629,7 +629,7 @@ impl Emit<'_> {
             Op::Zext | Op::Trunc => self.scopy(x),
             Op::Not if bits == 1 => {
                 let r = self.scopy(x);
-                self.a.alu_imm(6, false, Rm::R(r), 1);
+                self.a.alu_imm(alu::XOR, false, Rm::R(r), 1);
                 r
             }
             Op::Not => {
@@ -724,7 +724,7 @@ impl Emit<'_> {
                         }
                         self.a.imm(RDX, width - 1);
                         self.a.imm(RSI, 0);
-                        self.a.alu(7, true, RCX, Rm::R(RDX));
+                        self.a.alu(alu::CMP, true, RCX, Rm::R(RDX));
                         if pp == 2 {
                             self.a.cmov(Cc::A, true, RCX, Rm::R(RDX));
                         }
@@ -746,7 +746,7 @@ impl Emit<'_> {
             Op::Min | Op::Max => {
                 self.sload(RCX, y);
                 let r = self.scopy(x);
-                self.a.alu(7, wide, RCX, Rm::R(r));
+                self.a.alu(alu::CMP, wide, RCX, Rm::R(r));
                 let cc = match (o == Op::Min, signed) {
                     (true, true) => Cc::L,
                     (true, false) => Cc::B,

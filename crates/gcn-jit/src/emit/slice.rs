@@ -98,8 +98,8 @@ impl Emit<'_> {
             end(self);
         }
         if self.looped {
-            self.a.alu_imm(0, false, Rm::R(SLICE), 64);
-            self.a.alu_imm(7, false, Rm::R(SLICE), 256);
+            self.a.alu_imm(alu::ADD, false, Rm::R(SLICE), 64);
+            self.a.alu_imm(alu::CMP, false, Rm::R(SLICE), 256);
             self.a.jcc(Cc::Ne, top);
         }
     }
