@@ -284,6 +284,7 @@ impl Cache {
                 nonlinear: sum.nonlinear + jit.stats.nonlinear,
                 interpreted: sum.interpreted + jit.stats.interpreted,
                 executed: sum.executed + jit.stats.executed,
+                in_series: sum.in_series + jit.stats.in_series,
             })
     }
 }

@@ -34,16 +34,30 @@ impl Needs {
         }
     }
 
-    /// Lines of 64 bytes that it is in all.
-    pub fn lines(&self) -> usize {
-        self.sgprs.len() + LANES / LINE * self.vgprs.len()
+    /// The VGPRs of them that the launch gives values; the others are 0.
+    pub fn given(&self) -> &[u16] {
+        let count = self.vgprs.iter().take_while(|&&n| n < GIVEN).count();
+        &self.vgprs[..count]
     }
 
-    /// Whether it is as little as code needs whose registers are all told of.
+    /// Those that are 0.
+    pub fn zeros(&self) -> &[u16] {
+        &self.vgprs[self.given().len()..]
+    }
+
+    /// Lines of 64 bytes of values that a wave is given.
+    pub fn lines(&self) -> usize {
+        self.sgprs.len() + LANES / LINE * self.given().len()
+    }
+
+    /// Whether it is little enough to be written out in code.
     pub fn few(&self) -> bool {
-        self.vgprs.len() <= 8
+        self.vgprs.len() <= 64
     }
 }
+
+/// The first VGPRs, to which launches give values.
+pub(crate) const GIVEN: u16 = 3;
 
 /// Copies a line by stores as wide as those registers that compiled code reads it into: what is read by one load while it
 /// is on its way to memory in several pieces has to get there first.

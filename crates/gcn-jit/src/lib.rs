@@ -130,6 +130,8 @@ pub struct JitStats {
     pub interpreted: u64,
     /// Instructions in all.
     pub executed: u64,
+    /// Waves after whose end the next one started without leaving compiled code.
+    pub in_series: u64,
 }
 
 /// The compiling engine of one host thread.

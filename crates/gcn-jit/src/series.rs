@@ -3,6 +3,7 @@
 
 use crate::ctx::{Line, Turn};
 use crate::emit::EXIT_NEXT;
+use crate::group::GIVEN;
 use crate::{At, Compiled, Jit, rarely};
 use gcn_emu::engine::{Machine, Stop};
 use gcn_emu::group::{self, Doing, GroupStop, Groups, Row};
@@ -91,8 +92,9 @@ impl Jit {
             let other = self.entry(&starts, w, machine);
             at = at.filter(|at| other.is_some_and(|other| other.is(*at)));
         }
-        // Code gives all of them SCC 0.
-        at = at.filter(|_| !groups.like.iter().any(|like| like.state().scc));
+        // Code gives all of them SCC 0, and VGPRs behind those.
+        let usual = |l: &group::Like| !l.state().scc && l.ids().len() <= GIVEN as usize;
+        at = at.filter(|_| groups.like.iter().all(usual));
         let mut lines = Vec::new();
         if let Some(at) = at {
             let unit: &Compiled = &self.units[at.unit() as usize];
@@ -105,7 +107,7 @@ impl Jit {
                 }
                 let of = sgprs.as_chunks().0;
                 lines.extend(unit.needs.sgprs.iter().map(|&n| Line(of[n as usize])));
-                for &n in &unit.needs.vgprs {
+                for &n in unit.needs.given() {
                     let of = like.ids().get(n as usize).unwrap_or(&[0; LANES]);
                     lines.extend(of.as_chunks().0.iter().map(|&line| Line(line)));
                 }
@@ -216,6 +218,7 @@ impl Jit {
         let ended = (row * per_group + if all { 0 } else { w }) as u64;
         *fuel -= spent as u64;
         self.stats.executed += spent as u64;
+        self.stats.in_series += ended;
         groups.turned += ended;
         groups.done += row;
         let known = &mut self.units[at.unit() as usize];

@@ -61,11 +61,15 @@ pub(super) fn series(a: &mut Asm, needs: &Needs, exit: Label, alone: Label) -> (
     for &line in &needs.sgprs {
         copy(a, sgpr_home(16 * line));
     }
-    for &n in &needs.vgprs {
-        for slice in 0..4 {
-            let at = 256 * (n as i32 - VGPR_BIAS) + LINE * slice;
-            copy(a, mem(VGPRS, at));
-        }
+    let lines = |n: u16| (0..4).map(move |slice| vgpr_line(n, slice));
+    for to in needs.given().iter().flat_map(|&n| lines(n)) {
+        copy(a, to);
+    }
+    if !needs.zeros().is_empty() {
+        a.z(op::XORD, 0, 0, Rm::R(0));
+    }
+    for to in needs.zeros().iter().flat_map(|&n| lines(n)) {
+        a.z(op::MOVDQU32_ST, 0, 0, Rm::M(to));
     }
     for id in 0..3 {
         let at = offset_of!(Row, ids) + 4 * id;
@@ -76,4 +80,9 @@ pub(super) fn series(a: &mut Asm, needs: &Needs, exit: Label, alone: Label) -> (
     a.store_imm8(mem(WAVE, offset_of!(WaveState, scc) as i32), 0);
     a.jmp_to(Rm::M(series!(code)));
     (ended, first)
+}
+
+/// 16 lanes of a VGPR.
+fn vgpr_line(n: u16, slice: i32) -> Mem {
+    mem(VGPRS, 256 * (n as i32 - VGPR_BIAS) + 64 * slice)
 }
