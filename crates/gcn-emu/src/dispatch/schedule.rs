@@ -703,18 +703,31 @@ impl Worker<'_> {
         let mut spot = self.last;
         self.rows.clear();
         let new = group.waves.first().is_some_and(|w| w.doing == Doing::New);
-        if !new || spot.number != group.number {
+        let next = group.number + 1;
+        if !new || spot.number != group.number || self.batch.next != next {
             return spot;
         }
-        self.rows.push(setup.row(&group.own, spot.group));
+        let (shape, end) = (setup.shape, self.batch.end);
         let mut next = spot;
-        for number in self.batch.next..self.batch.end {
-            next.go_to(setup.shape, number);
-            if next.number != spot.number + 1 || next.size != spot.size {
+        while next.number == group.number
+            || next.number == spot.number + 1 && next.size == spot.size
+        {
+            self.rows.push(setup.row(&group.own, next.group));
+            // Those behind it in its row have its size, too, but perhaps the last one.
+            let full = shape.grid[0] / shape.group[0];
+            let same = full.saturating_sub(next.group[0] + 1) as u64;
+            let same = same.min(end.saturating_sub(next.number + 1));
+            for _ in 0..same {
+                next.number += 1;
+                next.group[0] += 1;
+                self.rows.push(setup.row(&group.own, next.group));
+            }
+            next.first += same * next.waves as u64;
+            spot = next;
+            if next.number + 1 >= end {
                 break;
             }
-            self.rows.push(setup.row(&group.own, next.group));
-            spot = next;
+            next.go_to(shape, next.number + 1);
         }
         spot
     }
