@@ -58,6 +58,7 @@ macro_rules! ctx {
     };
 }
 
+mod atomic;
 mod cross;
 mod gather;
 mod mem;

@@ -9,6 +9,9 @@ impl Emit<'_> {
     pub fn stage(&mut self, w: &Whole) {
         self.let_go();
         for (n, &id) in w.inputs.iter().enumerate() {
+            if !self.staged(w, n) {
+                continue;
+            }
             let r = self.zreg(id, 0);
             let to = self.by_slice(ctx!(stage, 256 * n));
             self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(to));
@@ -43,6 +46,7 @@ impl Emit<'_> {
             self.failed = true;
             return;
         };
+        let done = self.joined(w).map(|j| self.join(&j, w));
         let restart = self.restart();
         self.a.ldmxcsr(ctx!(host_mxcsr));
         self.a.vzeroupper();
@@ -52,5 +56,8 @@ impl Emit<'_> {
         self.a.ldmxcsr(mxcsr_of(self.default));
         self.a.test(false, RAX, RAX);
         self.a.jcc(Cc::Ne, restart);
+        if let Some(done) = done {
+            self.a.bind(done);
+        }
     }
 }
