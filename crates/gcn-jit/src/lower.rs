@@ -180,6 +180,13 @@ pub struct Unit {
     pub precise: bool,
 }
 
+impl Unit {
+    /// Whether waves wait at barriers in it.
+    pub fn waits(&self) -> bool {
+        self.chunks.iter().any(|c| matches!(c.tail, Tail::Barrier))
+    }
+}
+
 /// What a unit is made for.
 pub struct Setting<'a> {
     pub target: Target,
