@@ -295,3 +295,33 @@ fn a_turn_that_is_never_given_up_is_told() {
     let text = error.to_string();
     assert!(text.contains("ds_ordered_count v4, v9 gds"), "{text}");
 }
+
+/// Of a store of several dwords, all lanes write their first before any writes its second. Here each row of 16 lanes writes
+/// 256 bytes from 4 bytes on behind the row before.
+#[test]
+fn lanes_that_write_over_each_other() {
+    let data = "v_lshlrev_b32 v4, 6, v1\nv_add_u32 v4, v4, v0\nv_or_b32 v5, 0x1000, v4\n\
+         v_or_b32 v6, 0x2000, v4\nv_or_b32 v7, 0x3000, v4\nv_lshlrev_b32 v8, 4, v0\nv_lshl_add_u32 v8, v1, 2, v8\n";
+    let stores = [
+        ("global_store_dwordx4 v8, v[4:7], s[0:1]\n", 67),
+        // Through LDS, of which each lane then gives back what it finds at its address.
+        (
+            "s_mov_b32 m0, -1\nds_write_b128 v8, v[4:7]\nds_read_b128 v[4:7], v8\ns_waitcnt lgkmcnt(0)\n\
+             global_store_dword v8, v4, s[0:1]\n",
+            64,
+        ),
+    ];
+    for (store, dwords) in stores {
+        let body = format!("{data}{store}");
+        let (result, words) = run("gfx900", &body, [16, 4, 1], [16, 4, 1], 1);
+        result.unwrap();
+        let mut want = vec![0; 67];
+        for part in 0..4 {
+            for lane in 0..64 {
+                let (x, y) = (lane % 16, lane / 16);
+                want[4 * x + y + part] = (part << 12 | y << 6 | x) as u32;
+            }
+        }
+        assert_eq!(words[..dwords], want[..dwords], "{store}");
+    }
+}

@@ -201,6 +201,19 @@ fn what_was_wrong_once() {
             "gfx600",
             "buffer_store_dwordx4 v[8:11], v[18:19], s[28:31], 0 idxen offen",
         ),
+        // Lanes that write over parts of each other.
+        (
+            "gfx803",
+            "buffer_store_dwordx4 v[8:11], v[16:17], s[28:31], 2 idxen offen",
+        ),
+        (
+            "gfx900",
+            "v_lshlrev_b32 v16, 4, v16\nds_write_b128 v16, v[8:11]",
+        ),
+        (
+            "gfx900",
+            "v_add_u32 v17, 6, v16\nds_write2_b32 v17, v8, v9 offset1:1",
+        ),
         // Scalars that are constants to whoever comes from the beginning.
         (
             "gfx900",

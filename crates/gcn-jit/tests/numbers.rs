@@ -110,6 +110,17 @@ const CASES: &[Case] = &[
             v_mov_b32 v8, 0",
     },
     Case {
+        name: "steps of divisions of f64, more than there are registers",
+        targets: ALL,
+        bits: 64,
+        whole: false,
+        text: "v_div_fmas_f64 v[0:1], v[2:3], v[0:1], -v[2:3]
+            v_div_fmas_f64 v[4:5], v[6:7], v[3:4], -v[6:7]
+            v_fma_f64 v[8:9], v[0:1], v[4:5], v[8:9]
+            v_div_fmas_f64 v[10:11], v[12:13], v[11:12], -v[12:13]
+            v_fma_f64 v[14:15], v[10:11], v[2:3], v[6:7]",
+    },
+    Case {
         name: "reciprocal of f32",
         targets: ALL,
         bits: 32,

@@ -34,7 +34,7 @@ impl Emit<'_> {
 
     /// Sees to the NaNs of a result.
     pub(super) fn fix(&mut self, vop: &VOp, op: Op, part: u8, wide: bool) {
-        let r = self.zreg(vop.id, part);
+        let r = self.changed(vop.id, part);
         self.hold(r);
         let lanes = self.ktemp();
         self.k.busy |= 1 << lanes;

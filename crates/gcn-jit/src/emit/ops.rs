@@ -115,7 +115,7 @@ impl Emit<'_> {
 
     /// Flushes a result and notes NaNs.
     pub(super) fn look(&mut self, vop: &VOp, part: u8, wide: bool) {
-        let r = self.zreg(vop.id, part);
+        let r = self.changed(vop.id, part);
         self.hold(r);
         let k = self.ktemp();
         if vop.flush {

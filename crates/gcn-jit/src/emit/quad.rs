@@ -477,6 +477,14 @@ impl Emit<'_> {
     fn base(&mut self, i: u16, a: Address, end: usize) {
         let lo = self.quad_reg(a.lo, end);
         let slot = self.base_slot(i);
+        if a.several {
+            self.x(op::BCASTD, T, 0, Rm::R(lo));
+            self.x(op::XORD, T, T, Rm::R(lo));
+            let apart = Rm::C(a.step as u64 - 1);
+            self.a.evex(op::TESTMD, 0, 1, T, apart, ALL, None);
+            self.a.kortest(1, 1);
+            self.otherwise(1, Look::Nothing);
+        }
         if let Some(limit) = a.limit {
             self.a.mov(true, RAX, Rm::M(ctx!(lds_bytes)));
             if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {

@@ -377,6 +377,13 @@ impl Emit<'_> {
         r
     }
 
+    /// A part of a value in a register, in which it is about to change: a copy in memory is none any more.
+    pub(super) fn changed(&mut self, id: Id, part: u8) -> u8 {
+        let r = self.zreg(id, part);
+        self.z.spilled.remove(&(id, part));
+        r
+    }
+
     /// A constant in every element.
     pub(super) fn bcast_const(&mut self, r: u8, v: u64, wide: bool) {
         // vpternlog makes all ones without memory.

@@ -83,6 +83,9 @@ pub struct Address {
     pub to: i32,
     /// Lanes that are off are read, too.
     pub whole: bool,
+    /// Several dwords of each lane are written, the first of all lanes before the second of any: 16 lanes after the others
+    /// come to the same where the slices lie multiples of a lane's bytes apart.
+    pub several: bool,
 }
 
 /// What a chunk computes for 16 lanes at a time.
@@ -650,6 +653,7 @@ impl Making<'_> {
         let end = 15 * step.max(0) + a.bytes as i32 * a.count as i32;
         let (from, to) = (offset, offset.saturating_add(end));
         let whole = a.need == 1 && a.count > 1 && step != 0;
+        let several = a.need == 2 && a.count > 1;
         if let Some(at) = self.out.addresses.iter().position(|x| {
             (x.lo, x.hi, x.limit, x.step, x.need) == (lo, hi, limit, step, a.need)
                 && (x.to.max(to) as i64 - x.from.min(from) as i64) < 1 << 20
@@ -658,6 +662,7 @@ impl Making<'_> {
             x.from = x.from.min(from);
             x.to = x.to.max(to);
             x.whole |= whole;
+            x.several |= several;
             return at as u16;
         }
         self.out.addresses.push(Address {
@@ -669,6 +674,7 @@ impl Making<'_> {
             from,
             to,
             whole,
+            several,
         });
         (self.out.addresses.len() - 1) as u16
     }
