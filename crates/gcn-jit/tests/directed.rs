@@ -250,7 +250,7 @@ fn stores_to_lds() {
         "v_and_b32 v16, 0x1ffc, v4\n",
         "v_and_b32 v16, 0x3fff, v4\n",
         "v_and_b32 v16, 0x3ff8, v4\n",
-        "v_sub_u32 v16, 0x1ff0, v8\n",
+        "v_sub_u32 v16, 0x1ffc, v8\n",
         "v_mov_b32 v16, 0x80\n",
         "v_mov_b32 v16, v4\n",
     ];
