@@ -220,3 +220,87 @@ fn atomics_in_loops() {
         }
     }
 }
+
+/// What LDS holds, of groups of 256 items: v1 to v3 of it.
+fn lds_looked_at() -> String {
+    let mut text =
+        String::from("s_mov_b64 exec, -1\ns_waitcnt lgkmcnt(0)\ns_barrier\ns_movk_i32 s10, 0x1f\n");
+    for k in 0..8 {
+        text += &format!(
+            "ds_read_b32 v10, v8 offset:{}\ns_waitcnt lgkmcnt(0)\nv_mul_lo_u32 v1, v1, s10\nv_xor_b32 v1, v10, v1\n",
+            1024 * k
+        );
+    }
+    text
+}
+
+/// Stores of one and two values a lane to LDS: side by side, apart by any step, anywhere, over each other, cut, and beyond
+/// the end.
+#[test]
+fn stores_to_lds() {
+    let addresses = [
+        "v_lshlrev_b32 v16, 2, v0\n",
+        "v_lshlrev_b32 v16, 3, v0\n",
+        "v_lshlrev_b32 v16, 4, v0\n",
+        "v_mul_u32_u24 v16, 0x84, v0\nv_and_b32 v16, 0x1ffc, v16\n",
+        "v_and_b32 v16, 31, v0\nv_mul_u32_u24 v16, 0x84, v16\n",
+        "v_and_b32 v16, 0x7e, v0\nv_lshlrev_b32 v16, 4, v16\nv_and_b32 v17, 1, v0\nv_lshlrev_b32 v17, 3, v17\n\
+         v_or_b32 v16, v16, v17\n",
+        "v_and_b32 v16, 0x1fc0, v4\n",
+        "v_and_b32 v16, 0x1ffc, v4\n",
+        "v_and_b32 v16, 0x3fff, v4\n",
+        "v_and_b32 v16, 0x3ff8, v4\n",
+        "v_sub_u32 v16, 0x1ffc, v8\n",
+        "v_mov_b32 v16, 0x80\n",
+        "v_mov_b32 v16, v4\n",
+    ];
+    let stores = [
+        "ds_write_b32 v16, v5\n",
+        "ds_write_b64 v16, v[5:6]\n",
+        "ds_write_b128 v16, v[4:7]\n",
+        "ds_write_b96 v16, v[4:6]\n",
+        "ds_write_b16 v16, v5 offset:2\n",
+        "ds_write_b64 v16, v[5:6] offset:64\n",
+        "ds_write2_b32 v16, v5, v6 offset1:1\n",
+        "ds_write2_b32 v16, v5, v6 offset0:4 offset1:2\n",
+        "ds_write2_b64 v16, v[4:5], v[6:7] offset1:1\n",
+        "ds_write2_b64 v16, v[4:5], v[6:7] offset0:1 offset1:128\n",
+        "ds_write2_b64 v16, v[4:5], v[5:6] offset0:3 offset1:3\n",
+        "ds_write2st64_b64 v16, v[4:5], v[6:7] offset0:1 offset1:2\n",
+        "ds_write2st64_b32 v16, v4, v6 offset0:8 offset1:0\n",
+    ];
+    for name in ["gfx600", "gfx701", "gfx803", "gfx900"] {
+        let boards = boards(Target::parse(name).expect("a target"));
+        let old = matches!(name, "gfx600" | "gfx701");
+        let mut ran = 0;
+        for (n, store) in stores.iter().enumerate() {
+            if name == "gfx600" && (store.contains("b128") || store.contains("b96")) {
+                continue;
+            }
+            for (k, address) in addresses.iter().enumerate() {
+                let address = match name {
+                    "gfx900" => address.to_string(),
+                    _ if old => address.replace("v_sub_u32 v16,", "v_sub_i32 v16, vcc,"),
+                    _ => address.replace("v_sub_u32 v16,", "v_sub_u32 v16, vcc,"),
+                };
+                let lanes = LANES[(n + k) % LANES.len()];
+                let mut body = String::new();
+                for k in 0..8 {
+                    body += &format!("ds_write_b32 v8, v5 offset:{}\n", 1024 * k);
+                }
+                body += "s_waitcnt lgkmcnt(0)\ns_barrier\n";
+                // With the address from before, and in the same piece of code; and after a load.
+                body += &format!("{address}{lanes}{store}s_mov_b64 exec, -1\n");
+                body += &lds_looked_at()
+                    .replace("v1,", "v2,")
+                    .replace(", v1", ", v2");
+                body += &format!(
+                    "{address}ds_read_b32 v11, v8\ns_waitcnt lgkmcnt(0)\nv_add v5, vcc, v11, v5\n{store}"
+                );
+                body += &lds_looked_at();
+                ran += same(&boards, &body, 256) as u32;
+            }
+        }
+        assert!(ran > 60, "{name}: {ran}");
+    }
+}

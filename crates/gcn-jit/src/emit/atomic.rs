@@ -87,6 +87,9 @@ impl Emit<'_> {
     /// Whether the helper's operand is put where it looks for it while the slices are computed.
     pub(super) fn staged(&self, w: &Whole, operand: usize) -> bool {
         use AtomicOp as A;
+        if self.two_in_lds(w).is_some() {
+            return !matches!(operand, 1 | 3);
+        }
         let Act::Atomic { op, ty, .. } = w.act else {
             return true;
         };
@@ -127,7 +130,7 @@ impl Emit<'_> {
     }
 
     /// Does the atomic, or goes on with the code behind this, which calls the helper. Gives where to go on after both.
-    pub(super) fn join(&mut self, j: &Joined, w: &Whole) -> Label {
+    pub(super) fn join(&mut self, j: &Joined) -> Label {
         let (slow, done) = (self.a.label(), self.a.label());
         self.one_of_all(RAX, j.lo, slow);
         self.one_of_all(RDX, j.hi, slow);
@@ -195,24 +198,7 @@ impl Emit<'_> {
         }
         self.a.jmp(done);
         self.a.bind(slow);
-        self.stage_apart(&w.inputs[..DATA]);
+        self.stage_apart(&[(0, j.lo), (1, j.hi)]);
         done
-    }
-
-    /// Puts operands that each slice has one of where the helper reads them, behind the slices.
-    fn stage_apart(&mut self, inputs: &[Id]) {
-        let looped = std::mem::take(&mut self.looped);
-        for slice in 0..4 {
-            self.slice = slice;
-            self.z = Bank::default();
-            self.let_go();
-            for (n, &id) in inputs.iter().enumerate() {
-                let r = self.zreg(id, 0);
-                let to = self.by_slice(ctx!(stage, 256 * n));
-                self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(to));
-            }
-        }
-        self.z = Bank::default();
-        self.looped = looped;
     }
 }

@@ -46,7 +46,11 @@ impl Emit<'_> {
             self.failed = true;
             return;
         };
-        let done = self.joined(w).map(|j| self.join(&j, w));
+        let done = match (self.joined(w), self.two_in_lds(w)) {
+            (Some(j), _) => Some(self.join(&j)),
+            (_, Some(two)) => Some(self.store_two(two)),
+            _ => None,
+        };
         let restart = self.restart();
         self.a.ldmxcsr(ctx!(host_mxcsr));
         self.a.vzeroupper();
@@ -59,5 +63,22 @@ impl Emit<'_> {
         if let Some(done) = done {
             self.a.bind(done);
         }
+    }
+
+    /// Puts operands that each slice has one of where the helper reads them, behind the slices.
+    pub(super) fn stage_apart(&mut self, inputs: &[(usize, Id)]) {
+        let looped = std::mem::take(&mut self.looped);
+        for slice in 0..4 {
+            self.slice = slice;
+            self.z = Bank::default();
+            self.let_go();
+            for &(n, id) in inputs {
+                let r = self.zreg(id, 0);
+                let to = self.by_slice(ctx!(stage, 256 * n));
+                self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(to));
+            }
+        }
+        self.z = Bank::default();
+        self.looped = looped;
     }
 }
