@@ -62,8 +62,10 @@ macro_rules! ctx {
     };
 }
 
+mod atomic;
 mod cross;
 mod gather;
+mod lds;
 mod mem;
 mod nans;
 mod ops;

@@ -923,7 +923,20 @@ impl Jit {
             }
             which => {
                 wave.pc = start;
-                self.stats.restarts += (which == emit::EXIT_RESTART) as u64;
+                let again = which == emit::EXIT_RESTART;
+                self.stats.restarts += again as u64;
+                // Counted first: the wave may end in the chunk.
+                let unit = &mut self.units[exit.unit as usize];
+                unit.restarts += again as u32;
+                let exact = unit.checks && unit.restarts >= NANS;
+                if again && exact && unit.restarts == NANS {
+                    let key = unit.key;
+                    let steps = unit.steps(key.0).map(<[_]>::to_vec);
+                    self.steps = steps.unwrap_or_default();
+                    self.compile(key, &wave.sgprs, machine, true);
+                    self.steps.clear();
+                    self.forget_entries();
+                }
                 // The chunk on the interpreter, as far as the fuel goes.
                 loop {
                     if let Some(stop) = self.one(wave, machine, fuel) {
@@ -933,19 +946,10 @@ impl Jit {
                         break;
                     }
                 }
-                let unit = &mut self.units[exit.unit as usize];
-                unit.restarts += (which == emit::EXIT_RESTART) as u32;
-                if unit.checks && unit.restarts >= NANS {
-                    if unit.restarts == NANS {
-                        let key = unit.key;
-                        let steps = unit.steps(key.0).map(<[_]>::to_vec);
-                        self.steps = steps.unwrap_or_default();
-                        self.compile(key, &wave.sgprs, machine, true);
-                        self.steps.clear();
-                        self.forget_entries();
-                    }
+                if exact {
                     return Ok(None);
                 }
+                let unit = &self.units[exit.unit as usize];
                 // The interpreter leaves alone what is off.
                 let linear = |pc| unit.steps(pc).is_some_and(|steps| holds(steps, wave));
                 if unit.key.3.is_some() && wave.mode == unit.key.1 && linear(wave.pc) {
