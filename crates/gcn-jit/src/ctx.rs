@@ -70,6 +70,8 @@ pub struct Series {
     /// Where waves take what they start from, and go on to then.
     pub begin: *const u8,
     pub code: *const u8,
+    /// Not 0: all waves have one state, as none waits for others. What turns there are is the same as at first.
+    pub single: u64,
     /// Waves, and those of the workgroup under way that have not ended.
     pub waves: i64,
     pub alive: i64,

@@ -202,8 +202,10 @@ pub fn emit(
         a.pop(*r);
     }
     a.ret();
-    let (barrier, ended) = turns::between(&mut a, exit);
-    let series = series.map(|needs| turns::begin(&mut a, needs));
+    let first = a.label();
+    let single = series.is_some() && !unit.waits();
+    let (barrier, ended) = turns::between(&mut a, exit, single.then_some(first));
+    let series = series.map(|needs| turns::begin(&mut a, needs, first));
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),

@@ -24,9 +24,13 @@ macro_rules! series {
 /// Where code goes to at a barrier, and at a wave's end. At a barrier it notes in the turn where the wave goes on (RDX) and
 /// puts the wave's clock right; at the end, that the wave has ended. Then the next turn begins; at the last of them it
 /// leaves with RAX, and where a turn is not to begin with [`EXIT_NEXT`]. No host register holds anything of a wave here.
-pub(super) fn between(a: &mut Asm, exit: Label) -> (Label, Label) {
+///
+/// `first`: where waves of a series begin with their turn in RCX, of units where none waits, so that each may have the state
+/// of the one before it: then there is less to say in turns, which [`Series::single`] tells.
+pub(super) fn between(a: &mut Asm, exit: Label, first: Option<Label>) -> (Label, Label) {
     const BYTES: i32 = size_of::<Turn>() as i32;
     let [next, step, begin, around, again, pause, leave] = std::array::from_fn(|_| a.label());
+    let (no_lds, clear) = (a.label(), a.label());
     let barrier = a.here();
     // Every instruction takes four of the clock.
     a.mov(true, RCX, Rm::M(ctx!(synced)));
@@ -37,6 +41,38 @@ pub(super) fn between(a: &mut Asm, exit: Label) -> (Label, Label) {
     a.g(true, &[0x01], RCX, Rm::M(clock));
     a.jmp(next);
     let ended = a.here();
+    if let Some(first) = first {
+        let (several, go, round) = (a.label(), a.label(), a.label());
+        a.alu_imm(alu::CMP, true, Rm::M(series!(single)), 0);
+        a.jcc(Cc::E, several);
+        a.mov(true, RSI, Rm::M(series!(given)));
+        a.mov(true, RDI, Rm::M(series!(spare)));
+        a.alu(alu::SUB, true, RDI, Rm::R(RSI));
+        a.alu(alu::ADD, true, RDI, Rm::R(FUEL));
+        a.store(true, series!(spare), RDI);
+        a.mov(true, RCX, Rm::M(ctx!(turn)));
+        a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
+        a.bind(go);
+        a.store(true, ctx!(turn), RCX);
+        a.alu(alu::CMP, true, RCX, Rm::M(ctx!(turns_end)));
+        a.jcc(Cc::E, round);
+        a.alu(alu::CMP, true, RSI, Rm::R(RDI));
+        a.jcc(Cc::G, pause);
+        a.mov(true, FUEL, Rm::R(RSI));
+        a.store(true, ctx!(synced), FUEL);
+        a.jmp(first);
+        a.bind(round);
+        a.mov(true, RDX, Rm::M(series!(row)));
+        a.alu_imm(alu::ADD, true, Rm::R(RDX), size_of::<Row>() as i32);
+        a.store(true, series!(row), RDX);
+        a.alu(alu::CMP, true, RDX, Rm::M(series!(rows_end)));
+        a.jcc(Cc::E, leave);
+        a.alu_imm(alu::CMP, true, Rm::M(ctx!(lds_bytes)), 0);
+        a.jcc(Cc::Ne, clear);
+        a.mov(true, RCX, Rm::M(series!(turns)));
+        a.jmp(go);
+        a.bind(several);
+    }
     a.imm(RDX, Turn::ENDED as u64);
     a.alu_imm(alu::SUB, true, Rm::M(series!(alive)), 1);
     a.bind(next);
@@ -96,7 +132,7 @@ pub(super) fn between(a: &mut Asm, exit: Label) -> (Label, Label) {
     a.jcc(Cc::Ne, again);
     a.mov(true, RDX, Rm::M(series!(waves)));
     a.store(true, series!(alive), RDX);
-    let no_lds = a.label();
+    a.bind(clear);
     a.mov(true, RCX, Rm::M(ctx!(lds_bytes)));
     a.test(true, RCX, RCX);
     a.jcc(Cc::E, no_lds);
@@ -110,11 +146,12 @@ pub(super) fn between(a: &mut Asm, exit: Label) -> (Label, Label) {
 }
 
 /// Where a wave of a series begins: it takes the registers that the unit needs, and goes to the unit's first chunk. Gives
-/// where that is.
-pub(super) fn begin(a: &mut Asm, needs: &Needs) -> usize {
+/// where that is; at `first` its turn is in RCX already.
+pub(super) fn begin(a: &mut Asm, needs: &Needs, first: Label) -> usize {
     const LINE: i32 = 64;
     let here = a.buf.len();
     a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.bind(first);
     a.mov(true, RDX, Rm::M(turn!(start)));
     let mut at = 0;
     let mut copy = |a: &mut Asm, to: Mem| {
@@ -138,8 +175,7 @@ pub(super) fn begin(a: &mut Asm, needs: &Needs) -> usize {
     }
     a.mov(true, RCX, Rm::M(series!(row)));
     for id in 0..3 {
-        let value = mem(RCX, (offset_of!(Row, ids) + 4 * id) as i32);
-        a.mov(false, RAX, Rm::M(value));
+        a.mov(false, RAX, Rm::M(mem(RCX, 4 * id as i32)));
         a.mov(true, RDI, Rm::M(series!(ids, 8 * id)));
         a.alu(alu::ADD, true, RDI, Rm::R(WAVE));
         a.store(false, mem(RDI, 0), RAX);
