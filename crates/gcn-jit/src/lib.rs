@@ -602,10 +602,9 @@ impl Jit {
                             let at = place(at as u32);
                             self.places.entry(here(start)).or_insert(at);
                         }
-                        let mut inner = (start & !3) + 4;
-                        while inner < end {
+                        // Of jumps to the last dword of all there is, a range has none behind it.
+                        for inner in (start & !3..end).step_by(4).skip(1) {
                             self.places.entry(here(inner)).or_insert(Place::Interpret);
-                            inner += 4;
                         }
                     }
                     self.places.entry(key).or_insert(Place::Interpret);
