@@ -742,6 +742,11 @@ impl Asm {
         self.d(0);
     }
 
+    /// Stores AL to RCX bytes from RDI on.
+    pub fn stosb(&mut self) {
+        self.buf.extend_from_slice(&[0xf3, 0xaa]);
+    }
+
     pub fn ret(&mut self) {
         self.b(0xc3);
     }

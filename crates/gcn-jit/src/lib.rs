@@ -635,7 +635,7 @@ impl Jit {
         let counts = self.counts.is_some();
         let mut unit = lower::unit(pc, &setting);
         let needs = Needs::of(&unit, vgprs);
-        let series = (entry.is_some() && !counts && needs.few() && !unit.waits()).then_some(&needs);
+        let series = (entry.is_some() && !counts && needs.few()).then_some(&needs);
         let mut emitted = emit::emit(&unit, mode, self.level, counts, exact, series);
         if emitted.is_none() && setting.linear {
             // There may be room for less.
@@ -821,6 +821,7 @@ impl Jit {
         ctx.alone = Turn::NONE;
         ctx.turn = &mut ctx.alone;
         ctx.turns_end = ctx.turn.wrapping_add(1);
+        ctx.series.turns = std::ptr::null_mut();
         ctx.wave = wave;
         ctx.vgprs = wave.vgprs.as_mut_ptr().cast();
         ctx.fuel = given;
