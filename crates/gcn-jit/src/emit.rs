@@ -192,6 +192,7 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
         slow_call(&mut a, offset_of!(Ctx, rare)),
     ];
     let range_call = slow_call(&mut a, offset_of!(Ctx, range));
+    let around_call = slow_call(&mut a, offset_of!(Ctx, around));
     let labels: Map<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
@@ -210,6 +211,7 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
             ended,
             slow,
             range_call,
+            around_call,
             quads: quad::Quads::default(),
             default,
             mode,
@@ -416,6 +418,8 @@ pub(crate) struct Out {
     pub data: Vec<u8>,
     /// Registers to work with.
     pub free: [u8; 2],
+    /// What is remembered of the memory around, and where that is looked at.
+    range: Option<(range::Range, Label)>,
 }
 
 pub(crate) struct Emit<'a> {
@@ -429,6 +433,8 @@ pub(crate) struct Emit<'a> {
     pub slow: [Label; 3],
     /// Where the helper for ranges of memory is called.
     range_call: Label,
+    /// Where that for the memory around lanes' addresses is.
+    around_call: Label,
     quads: quad::Quads,
     default: FpKey,
     mode: Mode,
