@@ -89,6 +89,10 @@ pub struct Ctx {
     pub lanes: [Line; 4],
     /// The lanes' distances in memory, by the logarithm of the element's bytes.
     pub strides: [Line; 8],
+    /// Which of the bytes that lie so many from lane to lane (1 to 4) each lane's four are; and the other way round: which
+    /// byte of lanes' dwords each of them is.
+    pub bytes_in: [Line; 4],
+    pub bytes_out: [Line; 4],
     /// Every other element of two registers, from the first and from the second on.
     pub even: Line,
     pub odd: Line,
@@ -163,6 +167,7 @@ pub struct Ctx {
     /// What `range` is asked: the first and the last byte but one, from the base on.
     pub asked: [i32; 2],
     pub range: usize,
+    pub around: usize,
 }
 
 impl Ctx {
@@ -180,6 +185,16 @@ impl Ctx {
         }
         for (log, line) in c.strides.iter_mut().enumerate() {
             *line = Line(std::array::from_fn(|i| (i << log) as u32));
+        }
+        for step in 1..=4 {
+            let dword = |bytes: [usize; 4]| u32::from_le_bytes(bytes.map(|b| b as u8 & 63));
+            c.bytes_in[step - 1] = Line(std::array::from_fn(|i| {
+                dword(std::array::from_fn(|k| i * step + k))
+            }));
+            let from = |at: usize| at / step * 4 + at % step;
+            c.bytes_out[step - 1] = Line(std::array::from_fn(|i| {
+                dword(std::array::from_fn(|k| from(4 * i + k)))
+            }));
         }
         c.even = Line(std::array::from_fn(|i| 2 * i as u32));
         c.odd = Line(std::array::from_fn(|i| 2 * i as u32 + 1));

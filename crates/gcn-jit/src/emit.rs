@@ -212,6 +212,7 @@ pub fn emit(
         slow_call(&mut a, offset_of!(Ctx, rare)),
     ];
     let range_call = slow_call(&mut a, offset_of!(Ctx, range));
+    let around_call = slow_call(&mut a, offset_of!(Ctx, around));
     let labels: Map<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
@@ -230,6 +231,7 @@ pub fn emit(
             ended,
             slow,
             range_call,
+            around_call,
             quads: quad::Quads::default(),
             default,
             mode,
@@ -398,6 +400,8 @@ pub(crate) struct Out {
     pub data: Vec<u8>,
     /// Registers to work with.
     pub free: [u8; 2],
+    /// What is remembered of the memory around, and where that is looked at.
+    range: Option<(range::Range, Label)>,
 }
 
 pub(crate) struct Emit<'a> {
@@ -411,6 +415,8 @@ pub(crate) struct Emit<'a> {
     pub slow: [Label; 3],
     /// Where the helper for ranges of memory is called.
     range_call: Label,
+    /// Where that for the memory around lanes' addresses is.
+    around_call: Label,
     quads: quad::Quads,
     default: FpKey,
     mode: Mode,
