@@ -203,8 +203,9 @@ pub fn emit(
     }
     a.ret();
     let first = a.label();
-    let single = series.is_some() && !unit.waits();
-    let (barrier, ended) = turns::between(&mut a, exit, single.then_some(first));
+    let waits = unit.waits();
+    let single = series.is_some() && !waits;
+    let (barrier, ended) = turns::between(&mut a, exit, waits, single.then_some(first));
     let series = series.map(|needs| turns::begin(&mut a, needs, first));
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
@@ -229,6 +230,7 @@ pub fn emit(
             exit,
             barrier,
             ended,
+            waits,
             slow,
             range_call,
             around_call,
@@ -412,6 +414,8 @@ pub(crate) struct Emit<'a> {
     exit: Label,
     barrier: Label,
     ended: Label,
+    /// The two are called: see [`turns::between`].
+    waits: bool,
     pub slow: [Label; 3],
     /// Where the helper for ranges of memory is called.
     range_call: Label,
@@ -497,8 +501,17 @@ impl Emit<'_> {
             None => self.a.imm(RDX, 0),
         }
         self.a.imm(RAX, EXIT_BARRIER | self.number << 8);
-        let barrier = self.barrier;
-        self.a.jmp(barrier);
+        self.next_turn(self.barrier);
+    }
+
+    /// The wave's turn ends, at `between`.
+    fn next_turn(&mut self, between: Label) {
+        if self.waits {
+            self.a.call_label(between);
+            self.a.jmp_to(Rm::R(RDX));
+        } else {
+            self.a.jmp(between);
+        }
     }
 
     fn goto(&mut self, pc: u64) {
@@ -1034,8 +1047,7 @@ impl Emit<'_> {
             }
             Tail::End => {
                 self.a.imm(RAX, EXIT_END | self.number << 8);
-                let ended = self.ended;
-                self.a.jmp(ended);
+                self.next_turn(self.ended);
             }
             Tail::Barrier => self.wait(),
             Tail::Interpret { .. } | Tail::Leave => {}

@@ -25,9 +25,17 @@ macro_rules! series {
 /// unit, RSI the PC) and how far its clock is behind; at the end, that the wave has ended. Then the next turn begins; at the last of them it
 /// leaves with RAX, and where a turn is not to begin with [`EXIT_NEXT`]. No host register holds anything of a wave here.
 ///
+/// `waits`: the two are called, and give where to go on in RDX. Where waves go on differs from one barrier to the next, and
+/// a jump of its own for each place is foreseen better than one for all.
+///
 /// `first`: where waves of a series begin with their turn in RCX, of units where none waits, so that each may have the state
 /// of the one before it: then there is less to say in turns, which [`Series::single`] tells.
-pub(super) fn between(a: &mut Asm, exit: Label, first: Option<Label>) -> (Label, Label) {
+pub(super) fn between(
+    a: &mut Asm,
+    exit: Label,
+    waits: bool,
+    first: Option<Label>,
+) -> (Label, Label) {
     const BYTES: i32 = size_of::<Turn>() as i32;
     let [next, step, begin, around, again, pause, leave] = std::array::from_fn(|_| a.label());
     let (no_lds, clear) = (a.label(), a.label());
@@ -104,10 +112,18 @@ pub(super) fn between(a: &mut Asm, exit: Label, first: Option<Label>) -> (Label,
     a.mov(true, VGPRS, Rm::M(turn!(vgprs)));
     a.store(true, ctx!(vgprs), VGPRS);
     a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
-    a.jmp_to(Rm::R(RDX));
+    if waits {
+        a.ret();
+    } else {
+        a.jmp_to(Rm::R(RDX));
+    }
     a.bind(pause);
     a.imm(RAX, EXIT_NEXT);
     a.bind(leave);
+    if waits {
+        // Nobody comes back.
+        a.alu_imm(alu::ADD, true, Rm::R(RSP), 8);
+    }
     a.jmp(exit);
     // All had their turns.
     a.bind(around);
