@@ -855,6 +855,9 @@ impl Jit {
         }
         ctx.lds = machine.lds.0.as_mut_ptr();
         ctx.lds_bytes = machine.lds.0.len() as u64;
+        ctx.lds_places = std::array::from_fn(|dwords| {
+            (ctx.lds_bytes + 1).saturating_sub(4 * dwords as u64) as u32
+        });
     }
 
     /// Whether a unit is what memory holds, which is looked at once a dispatch. Otherwise all places are forgotten.

@@ -1,7 +1,7 @@
 //! Loads and stores of a slice: addresses that follow each other or are all the same go straight to memory; LDS that is
 //! read here and there is gathered; everything else a helper does, lane by lane.
 
-use super::gather::Upper;
+use super::gather::{Upper, reach};
 use super::{BIAS, CTX, Emit, K_EXEC, Out};
 use crate::asm::*;
 use crate::ctx::Ctx;
@@ -179,6 +179,10 @@ impl Emit<'_> {
             range = Some(self.in_range(p, upper, t, from));
             let wanted: Vec<bool> = parts.iter().map(Option::is_some).collect();
             self.gather(bytes, &data, &wanted, t, u, offset);
+        } else if lds && offset == 0 && !self.a.is_avx2() {
+            self.in_lds(p, reach(bytes, data.len()), hi, t, from);
+            let wanted: Vec<bool> = parts.iter().map(Option::is_some).collect();
+            self.gather(bytes, &data, &wanted, t, u, 0);
         } else if stride.is_power_of_two() && stride <= 16 {
             self.follow(p, high, stride, t, u, from);
             let at = if lds {
