@@ -76,6 +76,7 @@ mod regs;
 mod scalar;
 mod series;
 mod slice;
+mod strided;
 mod whole;
 
 use scalar::Scalars;

@@ -72,7 +72,7 @@ const KEPT: usize = 2;
 const AHEAD: i32 = 4;
 
 /// The elements of an access, in order from an address that one register and a constant have.
-fn place(offset: i32) -> Mem {
+pub(super) fn place(offset: i32) -> Mem {
     mem(RAX, offset)
 }
 
@@ -477,10 +477,10 @@ impl Emit<'_> {
     fn base(&mut self, i: u16, a: Address, end: usize) {
         let lo = self.quad_reg(a.lo, end);
         let slot = self.base_slot(i);
-        if a.several {
+        if a.several > 0 {
             self.x(op::BCASTD, T, 0, Rm::R(lo));
             self.x(op::XORD, T, T, Rm::R(lo));
-            let apart = Rm::C(a.step as u64 - 1);
+            let apart = Rm::C(a.several as u64 - 1);
             self.a.evex(op::TESTMD, 0, 1, T, apart, ALL, None);
             self.a.kortest(1, 1);
             self.otherwise(1, Look::Nothing);
@@ -687,7 +687,7 @@ impl Emit<'_> {
     }
 
     /// RAX: the host's address of the current slice's part of an access.
-    fn base_of(&mut self, address: u16) {
+    pub(super) fn base_of(&mut self, address: u16) {
         let slot = self.base_slot(address);
         let from = self.element(slot, 8);
         self.a.mov(true, RAX, Rm::M(from));
@@ -714,6 +714,10 @@ impl Emit<'_> {
                 self.hold(d);
                 self.broadcast_element(d, bytes, place(offset + k as i32 * bytes as i32));
             }
+            return;
+        }
+        if let Some(step) = self.step_apart(address, bytes as i32 * count as i32) {
+            self.gather_apart(&parts, step, address, offset);
             return;
         }
         if (bytes, count) == (4, 2) && self.load_whole(&parts, offset, address) {
@@ -865,6 +869,15 @@ impl Emit<'_> {
 
     /// Stores registers at a linear address.
     fn store_parts(&mut self, bytes: u8, data: &[u8], address: u16, offset: i32) {
+        let size = if bytes == 8 {
+            8
+        } else {
+            bytes as i32 * data.len() as i32
+        };
+        if let Some(step) = self.step_apart(address, size) {
+            self.scatter_apart(bytes, data, step, address, offset);
+            return;
+        }
         if bytes == 8 {
             self.base_of(address);
             self.fetch_ahead(8, offset, address, true);

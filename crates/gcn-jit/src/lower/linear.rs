@@ -84,8 +84,8 @@ pub struct Address {
     /// Lanes that are off are read, too.
     pub whole: bool,
     /// Several dwords of each lane are written, the first of all lanes before the second of any: 16 lanes after the others
-    /// come to the same where the slices lie multiples of a lane's bytes apart.
-    pub several: bool,
+    /// come to the same where the slices lie multiples of a lane's bytes apart: so many. 0 where none has several.
+    pub several: i32,
 }
 
 /// What a chunk computes for 16 lanes at a time.
@@ -109,6 +109,9 @@ pub type Facts16 = BTreeMap<u16, i32>;
 
 /// The largest step, so that those of 15 lanes together stay far from 32 bits.
 const STEP: i64 = 1 << 20;
+
+/// The largest step of lanes' places in LDS.
+const NEAR: i32 = 256;
 
 /// How a value's base comes of those of its operands.
 #[derive(Clone, Copy, Debug)]
@@ -522,7 +525,7 @@ fn address(graph: &[crate::ir::Node], lin: &[Option<Lin>], a: Access16) -> Optio
     let shape = matches!((a.bytes, a.count), (1 | 2, 1) | (4, 1 | 2 | 4));
     let step = lin[a.lo as usize]?.step;
     let broadcast = step == 0 && a.need == 1 && matches!(a.bytes, 1 | 2 | 4);
-    if !(shape && step == size || broadcast) {
+    if !(shape && step == size || broadcast || apart(a, step, size)) {
         return None;
     }
     if a.space != Space::Lds {
@@ -554,6 +557,19 @@ fn address(graph: &[crate::ir::Node], lin: &[Option<Lin>], a: Access16) -> Optio
         offset,
         step,
     })
+}
+
+/// Whether lanes' dwords that do not lie side by side are gathered or scattered: stores, of which none may meet another's in
+/// part; and what is in LDS, near by, for the first lanes alone may be in it.
+fn apart(a: Access16, step: i32, size: i32) -> bool {
+    let lds = a.space == Space::Lds;
+    let meets = a.need == 2 && (step < size || a.count > 1 && step % size != 0);
+    a.bytes == 4
+        && matches!(a.count, 1 | 2 | 4)
+        && step > 0
+        && !meets
+        && (lds || a.need == 2)
+        && (!lds || step <= NEAR)
 }
 
 fn load_of(n: &crate::ir::Node) -> Option<Access16> {
@@ -653,8 +669,12 @@ impl Making<'_> {
         }
         let end = 15 * step.max(0) + a.bytes as i32 * a.count as i32;
         let (from, to) = (offset, offset.saturating_add(end));
-        let whole = a.need == 1 && a.count > 1 && step != 0;
-        let several = a.need == 2 && a.count > 1;
+        let side_by_side = step == a.bytes as i32 * a.count as i32;
+        let whole = a.need == 1 && a.count > 1 && side_by_side;
+        let several = match a.need == 2 && a.count > 1 {
+            true => a.bytes as i32 * a.count as i32,
+            false => 0,
+        };
         if let Some(at) = self.out.addresses.iter().position(|x| {
             (x.lo, x.hi, x.limit, x.step, x.need) == (lo, hi, limit, step, a.need)
                 && (x.to.max(to) as i64 - x.from.min(from) as i64) < 1 << 20
@@ -663,7 +683,7 @@ impl Making<'_> {
             x.from = x.from.min(from);
             x.to = x.to.max(to);
             x.whole |= whole;
-            x.several |= several;
+            x.several = x.several.max(several);
             return at as u16;
         }
         self.out.addresses.push(Address {
