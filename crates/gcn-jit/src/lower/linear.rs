@@ -84,8 +84,17 @@ pub struct Address {
     /// Lanes that are off are read, too.
     pub whole: bool,
     /// Several dwords of each lane are written, the first of all lanes before the second of any: 16 lanes after the others
-    /// come to the same where the slices lie multiples of a lane's bytes apart: so many. 0 where none has several.
-    pub several: i32,
+    /// come to the same where the slices lie so.
+    pub several: Option<Several>,
+}
+
+/// How slices lie of which no lane has a part of another one's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Several {
+    /// Multiples of a lane's bytes, so many, apart.
+    Multiples(i32),
+    /// One behind the other.
+    Rows,
 }
 
 /// What a chunk computes for 16 lanes at a time.
@@ -109,9 +118,6 @@ pub type Facts16 = BTreeMap<u16, i32>;
 
 /// The largest step, so that those of 15 lanes together stay far from 32 bits.
 const STEP: i64 = 1 << 20;
-
-/// The largest step of lanes' places in LDS.
-const NEAR: i32 = 256;
 
 /// How a value's base comes of those of its operands.
 #[derive(Clone, Copy, Debug)]
@@ -521,11 +527,11 @@ struct Found {
 }
 
 fn address(graph: &[crate::ir::Node], lin: &[Option<Lin>], a: Access16) -> Option<Found> {
-    let size = a.bytes as i32 * a.count as i32;
-    let shape = matches!((a.bytes, a.count), (1 | 2, 1) | (4, 1 | 2 | 4));
     let step = lin[a.lo as usize]?.step;
-    let broadcast = step == 0 && a.need == 1 && matches!(a.bytes, 1 | 2 | 4);
-    if !(shape && step == size || broadcast || apart(a, step, size)) {
+    let lds = a.space == Space::Lds;
+    let shape = Shape::of(step, a.bytes, a.count, a.need == 2)?;
+    // The first lanes alone may be within LDS, so those of a slice are to be near each other.
+    if lds && shape == Shape::Apart && (a.bytes != 4 || !(4..=NEAR).contains(&step)) {
         return None;
     }
     if a.space != Space::Lds {
@@ -559,17 +565,52 @@ fn address(graph: &[crate::ir::Node], lin: &[Option<Lin>], a: Access16) -> Optio
     })
 }
 
-/// Whether lanes' dwords that do not lie side by side are gathered or scattered: stores, of which none may meet another's in
-/// part; and what is in LDS, near by, for the first lanes alone may be in it.
-fn apart(a: Access16, step: i32, size: i32) -> bool {
-    let lds = a.space == Space::Lds;
-    let meets = a.need == 2 && (step < size || a.count > 1 && step % size != 0);
-    a.bytes == 4
-        && matches!(a.count, 1 | 2 | 4)
-        && step > 0
-        && !meets
-        && (lds || a.need == 2)
-        && (!lds || step <= NEAR)
+/// How the elements of 16 lanes lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// All lanes have the same.
+    Same,
+    /// One lane's behind the other's.
+    Dense,
+    /// Otherwise: of what is written no two lanes have the same bytes.
+    Apart,
+}
+
+/// The most bytes from lane to lane of those that are apart.
+const APART: i32 = 1 << 14;
+/// The same in LDS.
+const NEAR: i32 = 256;
+
+impl Shape {
+    pub fn of(step: i32, bytes: u8, count: u8, written: bool) -> Option<Shape> {
+        let size = bytes as i32 * count as i32;
+        match (step, bytes, count) {
+            (0, 1 | 2 | 4, _) if !written => Some(Shape::Same),
+            (_, 1 | 2, 1) | (_, 4 | 8, 1 | 2 | 4) if step == size => Some(Shape::Dense),
+            (0, ..) => None,
+            _ if step.abs() > APART => None,
+            (_, 4, _) if !written || step.abs() >= size => Some(Shape::Apart),
+            (_, 1 | 2, 1) if !written => Some(Shape::Apart),
+            // Of bytes that are written there is code for those that lie close.
+            (1..=4, 1 | 2, 1) if step >= size => Some(Shape::Apart),
+            _ => None,
+        }
+    }
+
+    /// Bytes from a lane's address on that an access may touch.
+    pub fn reach(self, step: i32, bytes: u8, count: u8) -> i32 {
+        let size = bytes as i32 * count as i32;
+        match self {
+            // A gather has no smaller elements.
+            Shape::Apart if !close(step) => size.max(4),
+            _ => size,
+        }
+    }
+}
+
+/// Whether 16 lanes' elements of up to four bytes lie in one vector register.
+pub fn close(step: i32) -> bool {
+    (1..=4).contains(&step)
 }
 
 fn load_of(n: &crate::ir::Node) -> Option<Access16> {
@@ -667,13 +708,16 @@ impl Making<'_> {
                 step: 15 * step,
             });
         }
-        let end = 15 * step.max(0) + a.bytes as i32 * a.count as i32;
-        let (from, to) = (offset, offset.saturating_add(end));
-        let side_by_side = step == a.bytes as i32 * a.count as i32;
-        let whole = a.need == 1 && a.count > 1 && side_by_side;
-        let several = match a.need == 2 && a.count > 1 {
-            true => a.bytes as i32 * a.count as i32,
-            false => 0,
+        let size = a.bytes as i32 * a.count as i32;
+        let shape = Shape::of(step, a.bytes, a.count, a.need == 2);
+        let reach = shape.map_or(size, |s| s.reach(step, a.bytes, a.count));
+        let from = offset.saturating_add(15 * step.min(0));
+        let to = offset.saturating_add(15 * step.max(0) + reach);
+        let whole = a.need == 1 && a.count > 1 && shape == Some(Shape::Dense);
+        let several = match shape {
+            _ if a.need == 1 || a.count == 1 => None,
+            Some(Shape::Dense) => Some(Several::Multiples(size)),
+            _ => Some(Several::Rows),
         };
         if let Some(at) = self.out.addresses.iter().position(|x| {
             (x.lo, x.hi, x.limit, x.step, x.need) == (lo, hi, limit, step, a.need)
@@ -919,8 +963,10 @@ fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
     // The addresses of linear stores are not needed any more.
     let linear = out.store.is_some();
     let stores = (c.store.iter_mut().filter(|_| linear)).chain(&mut c.stores);
+    let places = out.store.iter().chain(&out.stores);
+    let steps = places.map(|to| out.addresses[to.0 as usize].step);
     let zero = n as Id;
-    for st in stores {
+    for (st, step) in stores.zip(steps) {
         (st.lo, st.hi) = (zero, zero);
         // A 64-bit value as a whole goes to memory as it is.
         let halves = |lo: Id, hi: Id| {
@@ -929,7 +975,7 @@ fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
             (whole && lo.vec).then_some(lo.args[0])
         };
         if let [lo, hi] = st.data[..]
-            && st.bytes == 4
+            && (st.bytes, step) == (4, 8)
             && let Some(whole) = halves(lo, hi)
         {
             (st.bytes, st.data) = (8, vec![whole]);
