@@ -214,6 +214,29 @@ impl Emit<'_> {
             .zk(op::MOVDQU8_ST, t, 0, Rm::M(mem(RAX, offset)), keep(k));
     }
 
+    /// The same of dwords two by two, where the distances are multiples of `step`.
+    pub(super) fn scatter_pairs(&mut self, data: &[u8], t: u8, step: i32, offset: i32) {
+        let u = self.temp();
+        self.hold(u);
+        let k = self.ktemp();
+        // Eight lanes at a time: the others are as far from the ninth as these from the first.
+        for (half, mix) in [Mix::ZipLow, Mix::ZipHigh].into_iter().enumerate() {
+            for (n, pair) in data.chunks_exact(2).enumerate() {
+                self.mix(mix, u, pair[0], Rm::R(pair[1]));
+                match half {
+                    0 => self.a.kop(kop::OR, k, K_EXEC, K_EXEC),
+                    _ => self.a.kshiftr(k, K_EXEC, 8),
+                }
+                let at = Mem {
+                    base: RAX,
+                    index: Some((t, 1)),
+                    disp: offset + 8 * (step * half as i32 + n as i32),
+                };
+                self.a.zk(op::SCATTERDQ, u, 0, Rm::M(at), keep(k));
+            }
+        }
+    }
+
     /// Stores an element of each lane that is on at RAX plus `t` plus a constant, one lane after the other. RCX, RDX and RSI
     /// are spent.
     pub(super) fn scatter(&mut self, bytes: u8, data: u8, t: u8, offset: i32) {
