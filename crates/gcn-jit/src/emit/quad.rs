@@ -922,7 +922,7 @@ impl Emit<'_> {
                 return;
             }
             self.distances(t, step);
-            if data.len() % 2 == 0 {
+            if data.len().is_multiple_of(2) {
                 self.scatter_pairs(data, t, step, offset);
                 return;
             }
