@@ -171,6 +171,7 @@ impl Emit<'_> {
             })
             .collect();
         let (from, back) = (self.a.label(), self.a.label());
+        self.forked(false);
         // Where the upper half is a scalar the helper needs it in a register all the same.
         let scalar_high = !lds && high.is_none();
         let mut range = None;
@@ -205,7 +206,7 @@ impl Emit<'_> {
         } else {
             self.a.jmp(from);
         }
-        self.a.bind(back);
+        self.rejoined(back);
         self.outs.push(Out {
             from,
             back,
@@ -346,6 +347,7 @@ impl Emit<'_> {
         let u = self.temp();
         self.hold(u);
         let (from, back) = (self.a.label(), self.a.label());
+        self.forked(count > 2);
         let direct = matches!((s.bytes, count), (_, 1) | (4, 2) | (4, 4));
         let mut range = None;
         if !lds && count == 1 && !self.a.is_avx2() {
@@ -381,7 +383,7 @@ impl Emit<'_> {
         } else {
             self.a.jmp(from);
         }
-        self.a.bind(back);
+        self.rejoined(back);
         let scalar_high = !lds && high.is_none();
         self.outs.push(Out {
             from,
