@@ -494,9 +494,7 @@ impl Emit<'_> {
     /// The wave waits at a barrier.
     fn wait(&mut self) {
         let end = self.c.end;
-        self.a.imm(RDX, end);
-        let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
-        self.a.store(true, pc, RDX);
+        self.a.imm(RSI, end);
         match self.labels.get(&end) {
             Some(&label) => self.a.lea_label(RDX, label),
             None => self.a.imm(RDX, 0),

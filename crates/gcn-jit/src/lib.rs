@@ -233,7 +233,9 @@ extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
         *names.entry(insn.row.name).or_default() += 1;
     }
     let mut fuel = 1;
-    wave.clock += 4 * (ctx.synced - ctx.fuel) as u64;
+    // SAFETY: the turn is that of the wave, which nobody else looks at now.
+    let late = unsafe { std::mem::take(&mut (*ctx.turn).late) };
+    wave.clock += 4 * (ctx.synced - ctx.fuel + late) as u64;
     let stop = host.interp.run(wave, host.machine, &mut fuel);
     *host.interpreted += 1 - fuel;
     ctx.fuel -= 1 - fuel as i64;

@@ -187,9 +187,11 @@ impl Jit {
                 code: begin,
                 vgprs: state.vgprs.as_mut_ptr().cast(),
                 wave: state,
-                given: given as i64,
-                again: again as i64,
                 start: start.as_ptr(),
+                pc: 0,
+                late: 0,
+                given: given as u32,
+                again: again as u32,
                 turns: 0,
                 unit: at.unit(),
             });

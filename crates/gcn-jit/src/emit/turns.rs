@@ -21,8 +21,8 @@ macro_rules! series {
     };
 }
 
-/// Where code goes to at a barrier, and at a wave's end. At a barrier it notes in the turn where the wave goes on (RDX) and
-/// puts the wave's clock right; at the end, that the wave has ended. Then the next turn begins; at the last of them it
+/// Where code goes to at a barrier, and at a wave's end. At a barrier it notes in the turn where the wave goes on (RDX in the
+/// unit, RSI the PC) and how far its clock is behind; at the end, that the wave has ended. Then the next turn begins; at the last of them it
 /// leaves with RAX, and where a turn is not to begin with [`EXIT_NEXT`]. No host register holds anything of a wave here.
 ///
 /// `first`: where waves of a series begin with their turn in RCX, of units where none waits, so that each may have the state
@@ -32,14 +32,13 @@ pub(super) fn between(a: &mut Asm, exit: Label, first: Option<Label>) -> (Label,
     let [next, step, begin, around, again, pause, leave] = std::array::from_fn(|_| a.label());
     let (no_lds, clear) = (a.label(), a.label());
     let barrier = a.here();
-    // Every instruction takes four of the clock.
-    a.mov(true, RCX, Rm::M(ctx!(synced)));
-    a.store(true, ctx!(synced), FUEL);
-    a.alu(alu::SUB, true, RCX, Rm::R(FUEL));
-    a.shift_imm(4, true, RCX, 2);
-    let clock = mem(WAVE, offset_of!(WaveState, clock) as i32);
-    a.g(true, &[0x01], RCX, Rm::M(clock));
-    a.jmp(next);
+    let noted = a.label();
+    a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.store(true, turn!(pc), RSI);
+    a.mov(true, RSI, Rm::M(ctx!(synced)));
+    a.alu(alu::SUB, true, RSI, Rm::R(FUEL));
+    a.g(true, &[0x01], RSI, Rm::M(turn!(late)));
+    a.jmp(noted);
     let ended = a.here();
     if let Some(first) = first {
         let (several, go, round) = (a.label(), a.label(), a.label());
@@ -77,13 +76,15 @@ pub(super) fn between(a: &mut Asm, exit: Label, first: Option<Label>) -> (Label,
     a.alu_imm(alu::SUB, true, Rm::M(series!(alive)), 1);
     a.bind(next);
     a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.bind(noted);
     a.store(true, turn!(code), RDX);
     a.alu_imm(alu::ADD, false, Rm::M(turn!(turns)), 1);
-    a.mov(true, RSI, Rm::R(FUEL));
-    a.alu(alu::SUB, true, RSI, Rm::M(turn!(given)));
-    a.g(true, &[0x01], RSI, Rm::M(series!(spare)));
-    a.mov(true, RSI, Rm::M(turn!(again)));
-    a.store(true, turn!(given), RSI);
+    // A wave that runs alone, and leaves with what is left to it, was given 0.
+    a.mov(false, RSI, Rm::M(turn!(given)));
+    a.alu(alu::SUB, true, FUEL, Rm::R(RSI));
+    a.g(true, &[0x01], FUEL, Rm::M(series!(spare)));
+    a.mov(false, RSI, Rm::M(turn!(again)));
+    a.store(false, turn!(given), RSI);
     a.bind(step);
     a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
     a.bind(begin);
@@ -94,7 +95,7 @@ pub(super) fn between(a: &mut Asm, exit: Label, first: Option<Label>) -> (Label,
     a.alu_imm(alu::CMP, true, Rm::R(RDX), Turn::ENDED as i32);
     a.jcc(Cc::E, step);
     a.jcc(Cc::B, pause);
-    a.mov(true, FUEL, Rm::M(turn!(given)));
+    a.mov(false, FUEL, Rm::M(turn!(given)));
     a.alu(alu::CMP, true, FUEL, Rm::M(series!(spare)));
     a.jcc(Cc::G, pause);
     a.store(true, ctx!(synced), FUEL);
@@ -123,10 +124,12 @@ pub(super) fn between(a: &mut Asm, exit: Label, first: Option<Label>) -> (Label,
     a.jcc(Cc::E, leave);
     a.mov(true, RDX, Rm::M(series!(begin)));
     a.mov(true, RSI, Rm::M(series!(given)));
+    a.imm(RDI, 0);
     a.bind(again);
     a.store(true, turn!(code), RDX);
-    a.store(true, turn!(given), RSI);
+    a.store(false, turn!(given), RSI);
     a.store_imm(turn!(turns), 0);
+    a.store(true, turn!(late), RDI);
     a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
     a.alu(alu::CMP, true, RCX, Rm::M(ctx!(turns_end)));
     a.jcc(Cc::Ne, again);
@@ -137,6 +140,22 @@ pub(super) fn between(a: &mut Asm, exit: Label, first: Option<Label>) -> (Label,
     a.test(true, RCX, RCX);
     a.jcc(Cc::E, no_lds);
     a.mov(true, RDI, Rm::M(ctx!(lds)));
+    let (lines, bytes) = (a.label(), a.label());
+    a.alu_imm(alu::CMP, true, Rm::R(RCX), 64);
+    a.jcc(Cc::B, bytes);
+    // The last line is where LDS ends.
+    a.mov(true, RSI, Rm::R(RDI));
+    a.alu(alu::ADD, true, RSI, Rm::R(RCX));
+    a.alu_imm(alu::SUB, true, Rm::R(RSI), 64);
+    a.z(op::XORD, 0, 0, Rm::R(0));
+    a.bind(lines);
+    a.z(op::MOVDQU32_ST, 0, 0, Rm::M(mem(RDI, 0)));
+    a.alu_imm(alu::ADD, true, Rm::R(RDI), 64);
+    a.alu(alu::CMP, true, RDI, Rm::R(RSI));
+    a.jcc(Cc::B, lines);
+    a.z(op::MOVDQU32_ST, 0, 0, Rm::M(mem(RSI, 0)));
+    a.jmp(no_lds);
+    a.bind(bytes);
     a.imm(RAX, 0);
     a.stosb();
     a.bind(no_lds);
