@@ -420,10 +420,13 @@ extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
         start = first >> 32 << 32;
     }
     let upper = (start >> 32 << 32) + (1 << 32);
-    ctx.ranges[place as usize] = [start, past.min(upper).wrapping_sub(start)];
-    let [start, count] = ctx.ranges[place as usize];
+    let count = past.min(upper).wrapping_sub(start);
     let far = last.wrapping_add_signed(-offset).wrapping_sub(start) >= count;
-    (far || first < start) as u64
+    if far || first < start {
+        return 1;
+    }
+    ctx.ranges[place as usize] = [start, count];
+    0
 }
 
 /// Whether a flat address is one of LDS or scratch.
