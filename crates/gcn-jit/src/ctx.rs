@@ -126,6 +126,8 @@ pub struct Ctx {
     pub linear_bytes: u64,
     pub lds: *mut u8,
     pub lds_bytes: u64,
+    /// At how many addresses so many dwords lie in LDS.
+    pub lds_places: [u32; 5],
     pub fuel: i64,
     /// The fuel when the wave's clock was last put right.
     pub synced: i64,

@@ -264,6 +264,7 @@ pub fn emit(
             fixes: Vec::new(),
             pos: 0,
             failed: false,
+            forked: false,
         };
         e.chunk(tally);
         failed |= e.failed;
@@ -460,6 +461,8 @@ pub(crate) struct Emit<'a> {
     fixes: Vec<nans::Fix>,
     pos: u32,
     failed: bool,
+    /// See [`Emit::forked`].
+    forked: bool,
 }
 
 impl Emit<'_> {

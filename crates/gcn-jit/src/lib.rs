@@ -420,10 +420,13 @@ extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
         start = first >> 32 << 32;
     }
     let upper = (start >> 32 << 32) + (1 << 32);
-    ctx.ranges[place as usize] = [start, past.min(upper).wrapping_sub(start)];
-    let [start, count] = ctx.ranges[place as usize];
+    let count = past.min(upper).wrapping_sub(start);
     let far = last.wrapping_add_signed(-offset).wrapping_sub(start) >= count;
-    (far || first < start) as u64
+    if far || first < start {
+        return 1;
+    }
+    ctx.ranges[place as usize] = [start, count];
+    0
 }
 
 /// Whether a flat address is one of LDS or scratch.
@@ -857,6 +860,9 @@ impl Jit {
         }
         ctx.lds = machine.lds.0.as_mut_ptr();
         ctx.lds_bytes = machine.lds.0.len() as u64;
+        ctx.lds_places = std::array::from_fn(|dwords| {
+            (ctx.lds_bytes + 1).saturating_sub(4 * dwords as u64) as u32
+        });
     }
 
     /// Whether a unit is what memory holds, which is looked at once a dispatch. Otherwise all places are forgotten.

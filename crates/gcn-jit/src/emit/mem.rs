@@ -1,7 +1,7 @@
 //! Loads and stores of a slice: addresses that follow each other or are all the same go straight to memory; LDS that is
 //! read here and there is gathered; everything else a helper does, lane by lane.
 
-use super::gather::Upper;
+use super::gather::{Upper, reach};
 use super::{BIAS, CTX, Emit, K_EXEC, Out};
 use crate::asm::*;
 use crate::ctx::Ctx;
@@ -171,6 +171,7 @@ impl Emit<'_> {
             })
             .collect();
         let (from, back) = (self.a.label(), self.a.label());
+        self.forked(false);
         // Where the upper half is a scalar the helper needs it in a register all the same.
         let scalar_high = !lds && high.is_none();
         let mut range = None;
@@ -179,6 +180,10 @@ impl Emit<'_> {
             range = Some(self.in_range(p, upper, t, from));
             let wanted: Vec<bool> = parts.iter().map(Option::is_some).collect();
             self.gather(bytes, &data, &wanted, t, u, offset);
+        } else if lds && offset == 0 && !self.a.is_avx2() {
+            self.in_lds(p, reach(bytes, data.len()), hi, t, from);
+            let wanted: Vec<bool> = parts.iter().map(Option::is_some).collect();
+            self.gather(bytes, &data, &wanted, t, u, 0);
         } else if stride.is_power_of_two() && stride <= 16 {
             self.follow(p, high, stride, t, u, from);
             let at = if lds {
@@ -201,7 +206,7 @@ impl Emit<'_> {
         } else {
             self.a.jmp(from);
         }
-        self.a.bind(back);
+        self.rejoined(back);
         self.outs.push(Out {
             from,
             back,
@@ -342,6 +347,7 @@ impl Emit<'_> {
         let u = self.temp();
         self.hold(u);
         let (from, back) = (self.a.label(), self.a.label());
+        self.forked(count > 2);
         let direct = matches!((s.bytes, count), (_, 1) | (4, 2) | (4, 4));
         let mut range = None;
         if !lds && count == 1 && !self.a.is_avx2() {
@@ -377,7 +383,7 @@ impl Emit<'_> {
         } else {
             self.a.jmp(from);
         }
-        self.a.bind(back);
+        self.rejoined(back);
         let scalar_high = !lds && high.is_none();
         self.outs.push(Out {
             from,

@@ -922,6 +922,10 @@ impl Emit<'_> {
                 return;
             }
             self.distances(t, step);
+            if data.len().is_multiple_of(2) {
+                self.scatter_pairs(data, t, step, offset);
+                return;
+            }
             for (n, &r) in data.iter().enumerate() {
                 self.scatter(bytes, r, t, offset + 4 * n as i32);
             }
