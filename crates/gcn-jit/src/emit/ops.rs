@@ -129,13 +129,13 @@ impl Emit<'_> {
             self.a.zk(op::ANDD.wide(wide), r, r, Rm::C(sign), keep(k));
         }
         if vop.check {
-            let mut on = K_EXEC;
-            if part == 1 {
+            let mut on = self.on();
+            if part == 1 && self.full.is_none() {
                 self.a.kshiftr(k, K_EXEC, 8);
-                on = k;
+                on = keep(k);
             }
             let e = if wide { op::CMPPS.pd() } else { op::CMPPS };
-            self.a.zi(e, k, r, Rm::R(r), keep(on), 3);
+            self.a.zi(e, k, r, Rm::R(r), on, 3);
             self.a.kop(kop::OR, K_BAD, K_BAD, k);
         }
     }

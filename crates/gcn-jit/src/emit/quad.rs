@@ -116,6 +116,7 @@ impl Emit<'_> {
                 Guard::Top { of, .. } | Guard::Within { of, .. } => (of, of),
                 Guard::Less { of, .. } => (of[0], of[1]),
                 Guard::Bits { of, mask, .. } => (of, mask),
+                Guard::Decided { of, .. } => (of[0], of[1]),
             };
             (last[a as usize], last[b as usize]) = (n, n);
         }
@@ -410,9 +411,63 @@ impl Emit<'_> {
                     self.a
                         .evex(op::TESTNMD, 0, K_FAIL, T, Rm::R(with), held(), None);
                 }
+                Guard::Decided {
+                    op: o,
+                    signed,
+                    of,
+                    step,
+                } => {
+                    let (hold, other) = (30, 27);
+                    let r = self.quad_reg(of[0], end);
+                    self.x(op::MOVDQU32, hold, 0, Rm::R(r));
+                    let r = self.quad_reg(of[1], end);
+                    self.x(op::MOVDQU32, other, 0, Rm::R(r));
+                    if o == Op::Ne {
+                        // How much more the first is, from the lane on where that is least: not 0, and not all the way round.
+                        let by = step[0].wrapping_sub(step[1]);
+                        self.x(op::SUBD, T, hold, Rm::R(other));
+                        if by > 0 {
+                            self.x(op::ADDD, T, T, Rm::C(by as u32 as u64));
+                        }
+                        let limit = Rm::C(by.unsigned_abs() as u64);
+                        self.a.evex(op::CMPUD, 0, K_FAIL, T, limit, held(), Some(6));
+                        continue;
+                    }
+                    // The first one's greatest and the second one's least value.
+                    for (k, (q, r)) in [hold, other].into_iter().zip(of).enumerate() {
+                        if step[k] == 0 {
+                            continue;
+                        }
+                        if signed {
+                            let (limit, predicate) = match step[k] > 0 {
+                                true => (i32::MAX - step[k], 2),
+                                false => (i32::MIN - step[k], 5),
+                            };
+                            let limit = Rm::C(limit as u32 as u64);
+                            self.a
+                                .evex(op::CMPD, 0, K_FAIL, q, limit, held(), Some(predicate));
+                        } else {
+                            self.within(r, step[k], q, &mut within, &mut held);
+                        }
+                        if (step[k] > 0) == (k == 0) {
+                            self.x(op::ADDD, q, q, Rm::C(step[k] as u32 as u64));
+                        }
+                    }
+                    let e = if signed { op::CMPD } else { op::CMPUD };
+                    let predicate = if o == Op::Lt { 1 } else { 2 };
+                    let rm = Rm::R(other);
+                    self.a.evex(e, 0, K_FAIL, hold, rm, held(), Some(predicate));
+                }
             }
         }
-        if held().k != 0 {
+        let any = held().k != 0;
+        if any && self.full.is_some() {
+            // All four.
+            self.a.k_to_gpr(RAX, K_FAIL);
+            self.a.alu_imm(alu::CMP, false, Rm::R(RAX), 15);
+            let leave = self.leave_quads();
+            self.a.jcc(Cc::Ne, leave);
+        } else if any {
             // Those of the four slices that are not among them.
             self.a.evex(op::CMPUD, 0, 1, T, Rm::R(T), ALL, Some(0));
             self.a.kop(kop::ANDN, K_FAIL, K_FAIL, 1);
@@ -534,6 +589,10 @@ impl Emit<'_> {
             self.a.bind(out.from);
             let leave = self.leave_quads();
             match out.look {
+                Look::Nothing if self.full.is_some() => {
+                    self.a.jmp(leave);
+                    continue;
+                }
                 Look::Nothing => {
                     // Slices without lanes do not matter.
                     let exec = sgpr_home(EXEC as u8);
@@ -837,7 +896,9 @@ impl Emit<'_> {
         for (n, s) in c.stores.iter().enumerate() {
             let (address, offset) = c.quads.stores[n];
             let turn = |e: &mut Self, exec: Mem| {
-                e.a.kload16(K_EXEC, exec);
+                if e.full.is_none() {
+                    e.a.kload16(K_EXEC, exec);
+                }
                 e.z = Bank::default();
                 e.k = Bank::default();
                 e.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
@@ -869,12 +930,10 @@ impl Emit<'_> {
             self.base_of(address);
             self.fetch_ahead(8, offset, address, true);
             let q = op::MOVDQU32_ST.pd();
-            let k = self.ktemp();
-            self.a.kshiftr(k, K_EXEC, 8);
             for (part, &r) in data.iter().enumerate() {
-                let on = if part == 0 { K_EXEC } else { k };
+                let on = self.upper_on(part == 1);
                 let to = Rm::M(place(offset + 64 * part as i32));
-                self.a.zk(q, r, 0, to, keep(on));
+                self.a.zk(q, r, 0, to, on);
             }
             return;
         }

@@ -66,6 +66,32 @@ impl Emit<'_> {
         }
     }
 
+    /// The lanes that are on, for an instruction that leaves others as they are.
+    pub fn on(&self) -> K {
+        match self.full {
+            Some(_) => ALL,
+            None => keep(K_EXEC),
+        }
+    }
+
+    /// The same, for one that makes others 0.
+    pub fn on_or_zero(&self) -> K {
+        match self.full {
+            Some(_) => ALL,
+            None => zero(K_EXEC),
+        }
+    }
+
+    /// Those of the upper eight lanes, or of the lower ones, of 64 bits each.
+    pub fn upper_on(&mut self, upper: bool) -> K {
+        if !upper || self.full.is_some() {
+            return self.on();
+        }
+        let k = self.ktemp();
+        self.a.kshiftr(k, K_EXEC, 8);
+        keep(k)
+    }
+
     /// The slice's 16 bits of EXEC. RAX may be spent.
     pub fn exec_bits(&mut self) -> Mem {
         self.mask_bits(sgpr_home(EXEC as u8))
@@ -83,12 +109,20 @@ impl Emit<'_> {
     /// passed over where none of its lanes is on; `end` is done even then.
     pub(super) fn turns(&mut self, turn: impl Fn(&mut Self, Mem), end: impl Fn(&mut Self)) {
         let times = if self.looped { 1 } else { 4 };
+        if self.full.is_some() {
+            self.a.kop(kop::XNOR, K_EXEC, K_EXEC, K_EXEC);
+        }
         if self.looped {
             self.a.imm(SLICE, 0);
         }
         let top = self.a.here();
         for slice in 0..times {
             self.slice = slice;
+            if self.full.is_some() {
+                turn(self, sgpr_home(EXEC as u8));
+                end(self);
+                continue;
+            }
             let over = self.a.label();
             let exec = self.exec_bits();
             self.a.cmp16_zero(exec);

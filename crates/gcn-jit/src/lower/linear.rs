@@ -65,6 +65,13 @@ pub enum Guard {
         mask: Quad,
         ones: bool,
     },
+    /// Of all lanes the first value differs from the second (`op` is [`Op::Ne`]), or is less, or no more.
+    Decided {
+        op: Op,
+        signed: bool,
+        of: [Quad; 2],
+        step: [i32; 2],
+    },
 }
 
 /// Addresses that are linear.
@@ -374,6 +381,25 @@ fn linear_writes(c: &Chunk, lin: &[Option<Lin>]) -> Vec<(usize, i32)> {
     out
 }
 
+/// Whether two values of a graph under construction are linear.
+pub(super) fn both(graph: &[crate::ir::Node], facts: &Facts16, of: [Id; 2]) -> bool {
+    let lin = values(graph, facts);
+    of.iter().all(|&id| lin[id as usize].is_some())
+}
+
+/// What is linear behind a full chunk, of what is before it.
+pub(super) fn written(c: &Chunk, facts: &Facts16) -> Facts16 {
+    let mut after = facts.clone();
+    for w in &c.vgprs {
+        after.remove(&w.0);
+    }
+    let lin = values(&c.graph, facts);
+    for (i, step) in linear_writes(c, &lin) {
+        after.insert(c.vgprs[i].0, step);
+    }
+    after
+}
+
 /// What holds behind a chunk, of what holds before.
 fn behind(c: &Chunk, facts: &Facts16, known: &BTreeMap<u64, Known>) -> Facts16 {
     let mut after = facts.clone();
@@ -681,7 +707,7 @@ impl Making<'_> {
 }
 
 /// Takes what is linear out of a chunk's graph into its quads.
-fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
+pub(super) fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
     let lin = values(&c.graph, &facts);
     let n = c.graph.len();
     let writes = linear_writes(c, &lin);
@@ -738,6 +764,9 @@ fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
         && store.is_none()
     {
         (lanes[st.lo as usize], lanes[st.hi as usize]) = (true, true);
+    }
+    for &id in c.decided.iter().flat_map(|d| &d.of) {
+        want[id as usize] = true;
     }
     let mut loads: Map<Id, (Access16, Found)> = Map::default();
     for at in (0..n).rev() {
@@ -845,6 +874,16 @@ fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
         };
         let q = m.push(op, args);
         m.of.insert(id, q);
+    }
+    for d in &c.decided {
+        let step = d.of.map(|id| 15 * lin[id as usize].map_or(0, |l| l.step));
+        let of = d.of.map(|id| m.quad(id));
+        m.guard(Guard::Decided {
+            op: d.op,
+            signed: d.ty.is_signed(),
+            of,
+            step,
+        });
     }
     let mut groups = Vec::new();
     for at in 0..n as Id {
