@@ -627,9 +627,10 @@ impl Graph {
             return true;
         }
         let mask = self.of(self.get(q).args[0], Op::Not).map(|n| n[0]);
-        let mask = mask.and_then(|m| match self.of(m, Op::And) {
-            Some([m, exec, _]) if self.get(exec).op == I::Exec => Some(m),
-            _ => None,
+        // Where all lanes are on, nothing is said of those that are.
+        let mask = mask.map(|m| match self.of(m, Op::And) {
+            Some([m, exec, _]) if self.get(exec).op == I::Exec => m,
+            _ => m,
         });
         mask.and_then(|m| self.scaled(m))
             .is_some_and(|(short, w)| self.value_of(short) == Some(0) && self.same(w, when, 12))

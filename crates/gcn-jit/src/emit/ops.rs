@@ -84,8 +84,18 @@ impl Emit<'_> {
         self.let_go();
         if vop.flush || vop.check {
             let wide = n.out.bits() > 32;
-            for part in 0..1 + wide as u8 {
-                self.look(vop, part, wide);
+            if wide && !vop.flush && self.full.is_some() {
+                // Both halves of the lanes at once.
+                let r = self.zreg(vop.id, 0);
+                self.hold(r);
+                let u = self.zreg(vop.id, 1);
+                let k = self.ktemp();
+                self.a.zi(op::CMPPS.pd(), k, r, Rm::R(u), ALL, 3);
+                self.a.kop(kop::OR, K_BAD, K_BAD, k);
+            } else {
+                for part in 0..1 + wide as u8 {
+                    self.look(vop, part, wide);
+                }
             }
         }
         self.let_go();

@@ -71,6 +71,10 @@ const KEPT: usize = 2;
 /// How many waves ahead memory is asked for.
 const AHEAD: i32 = 4;
 
+fn decided(g: &Guard) -> bool {
+    matches!(g, Guard::Decided { .. })
+}
+
 /// The elements of an access, in order from an address that one register and a constant have.
 fn place(offset: i32) -> Mem {
     mem(RAX, offset)
@@ -106,11 +110,6 @@ impl Emit<'_> {
         }
         let n = quads.ops.len();
         let mut last = vec![0; n];
-        for (at, q) in quads.ops.iter().enumerate() {
-            for &i in q.inputs() {
-                last[i as usize] = at;
-            }
-        }
         for g in &quads.guards {
             let (a, b) = match *g {
                 Guard::Top { of, .. } | Guard::Within { of, .. } => (of, of),
@@ -126,22 +125,51 @@ impl Emit<'_> {
                 last[a.hi as usize] = n;
             }
         }
+        let mut needed: Vec<bool> = (0..n)
+            .map(|at| last[at] == n || quads.ops[at].stored)
+            .collect();
+        for (at, q) in quads.ops.iter().enumerate().rev() {
+            if !needed[at] {
+                continue;
+            }
+            for &i in q.inputs() {
+                needed[i as usize] = true;
+                last[i as usize] = last[i as usize].max(at);
+            }
+        }
         self.quads = Quads {
             reg: vec![None; n],
             saved: vec![false; n],
             last,
             ..Quads::default()
         };
+        // Comparisons that are taken to be decided come first: where one is not, all else is in vain.
+        let early: Vec<Guard> = quads
+            .guards
+            .iter()
+            .filter(|g| decided(g))
+            .copied()
+            .collect();
+        let is_leaf = |q: &QuadOp| q.inputs().is_empty();
+        let asked = early.iter().flat_map(|g| match g {
+            Guard::Decided { of, .. } => *of,
+            _ => [0; 2],
+        });
+        // What has no operands is had when it is asked for.
+        let asked = asked.filter(|&q| !is_leaf(&quads.ops[q as usize]));
+        let ready = asked.max().unwrap_or(0) as usize;
         for at in 0..n {
             let q = quads.ops[at];
-            let leaf = matches!(q.op, Q::Vgpr(_) | Q::Lane | Q::Scalar(_) | Q::Const(_));
-            if !leaf {
+            if !is_leaf(&q) && needed[at] {
                 self.quad_op(at);
             }
             let direct = matches!(q.op, Q::Scalar(_) | Q::Const(_));
             if q.stored && !direct {
                 let r = self.quad_reg(at as Quad, at);
                 self.save(at as Quad, r);
+            }
+            if ready == at {
+                self.guards(&early, n);
             }
             for r in 0..MOST as usize {
                 if let Some(held) = self.quads.holds[r]
@@ -152,7 +180,13 @@ impl Emit<'_> {
                 }
             }
         }
-        self.guards(n);
+        let rest: Vec<Guard> = quads
+            .guards
+            .iter()
+            .filter(|g| !decided(g))
+            .copied()
+            .collect();
+        self.guards(&rest, n);
         for (i, &a) in quads.addresses.iter().enumerate() {
             self.base(i as u16, a, n);
         }
@@ -338,8 +372,7 @@ impl Emit<'_> {
     }
 
     /// Looks at all guards: an opmask gathers the slices for which they hold, as masked comparisons do by themselves.
-    fn guards(&mut self, end: usize) {
-        let c = self.c;
+    fn guards(&mut self, guards: &[Guard], end: usize) {
         let mut begun = false;
         // Those who have come so far, if any have.
         let mut held = move || {
@@ -348,7 +381,7 @@ impl Emit<'_> {
             on
         };
         let mut within: Vec<(Quad, i32)> = Vec::new();
-        for &g in &c.quads.guards {
+        for &g in guards {
             match g {
                 Guard::Top { of, step, bits } => {
                     let r = self.quad_reg(of, end);

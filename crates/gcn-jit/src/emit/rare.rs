@@ -148,11 +148,17 @@ impl Emit<'_> {
             To::Z(to, parts)
         };
         // Lanes that are on and for which the short way is not right.
-        let k = self.ktemp();
-        self.a.kop(kop::ANDN, k, condition, K_EXEC);
-        self.a.kortest(k, k);
         let (from, back) = (self.a.label(), self.a.label());
-        self.a.jcc(Cc::Ne, from);
+        if self.full.is_some() {
+            // The carry says that all 16 bits are 1.
+            self.a.kortest(condition, condition);
+            self.a.jcc(Cc::Ae, from);
+        } else {
+            let k = self.ktemp();
+            self.a.kop(kop::ANDN, k, condition, K_EXEC);
+            self.a.kortest(k, k);
+            self.a.jcc(Cc::Ne, from);
+        }
         self.a.bind(back);
         self.longs.push(Long {
             from,

@@ -1,11 +1,11 @@
 //! Where the current 16 lanes' part of something is. All that differs from slice to slice is addressed here.
 //!
 //! A chunk's vector code is written out for each of the four slices, which then differ by constants; or, where it is long,
-//! once, as a loop of four turns, in which [`SLICE`] holds 64 times the slice's number.
+//! once, as a loop of four turns, in which [`SLICE`] holds 8 times the slice's number.
 
 use super::*;
 
-/// In the loop of the four turns: the distance of the slice's part from the first one's of a VGPR, in bytes.
+/// In the loop of the four turns: an eighth of the distance of the slice's part from the first one's of a VGPR, in bytes.
 pub const SLICE: Gpr = R11;
 
 impl Emit<'_> {
@@ -13,7 +13,7 @@ impl Emit<'_> {
     pub fn by_slice(&self, m: Mem) -> Mem {
         if self.looped {
             return Mem {
-                index: Some((SLICE, 1)),
+                index: Some((SLICE, 8)),
                 ..m
             };
         }
@@ -37,7 +37,7 @@ impl Emit<'_> {
     pub fn mask_bits(&mut self, m: Mem) -> Mem {
         if self.looped {
             self.a.mov(false, RAX, Rm::R(SLICE));
-            self.a.shift_imm(5, false, RAX, 5);
+            self.a.shift_imm(5, false, RAX, 2);
             return Mem {
                 index: Some((RAX, 1)),
                 ..m
@@ -52,8 +52,14 @@ impl Emit<'_> {
     /// The slice's element of memory that has one of so many bytes for each slice. RAX may be spent.
     pub fn element(&mut self, m: Mem, bytes: i32) -> Mem {
         if self.looped {
+            if bytes == 8 {
+                return Mem {
+                    index: Some((SLICE, 1)),
+                    ..m
+                };
+            }
             self.a.mov(false, RAX, Rm::R(SLICE));
-            let by = (64 / bytes).trailing_zeros() as u8;
+            let by = (8 / bytes).trailing_zeros() as u8;
             self.a.shift_imm(5, false, RAX, by);
             return Mem {
                 index: Some((RAX, 1)),
@@ -132,8 +138,8 @@ impl Emit<'_> {
             end(self);
         }
         if self.looped {
-            self.a.alu_imm(alu::ADD, false, Rm::R(SLICE), 64);
-            self.a.alu_imm(alu::CMP, false, Rm::R(SLICE), 256);
+            self.a.alu_imm(alu::ADD, false, Rm::R(SLICE), 8);
+            self.a.alu_imm(alu::CMP, false, Rm::R(SLICE), 32);
             self.a.jcc(Cc::Ne, top);
         }
     }

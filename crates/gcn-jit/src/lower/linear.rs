@@ -277,8 +277,7 @@ fn value(
                         return None;
                     }
                     let [x, y] = [args[0], args[1]];
-                    let sum = &graph[x as usize];
-                    let carry = sum.op == I::Alu(Op::Add) && sum.inputs().contains(&y);
+                    let carry = is_sum(graph, n);
                     let borrow = || {
                         graph[..lin.len()]
                             .iter()
@@ -333,6 +332,12 @@ fn value(
         }
         _ => None,
     }
+}
+
+/// Whether a comparison is that of a sum with what was added, which is less where there was a carry.
+fn is_sum(graph: &[crate::ir::Node], n: &crate::ir::Node) -> bool {
+    let sum = &graph[n.args[0] as usize];
+    sum.op == I::Alu(Op::Add) && sum.inputs().contains(&n.args[1])
 }
 
 /// Whether an operation is nothing but its value.
@@ -848,6 +853,17 @@ pub(super) fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
                 let (step, of) = (step(of), m.quad(of));
                 m.guard(Guard::Top { of, step, bits });
             }
+            // A sum's carry: all lanes have the same where neither the sum nor what it is of runs over.
+            How::Less if is_sum(&c.graph, node) => {
+                let sum = node.args[0];
+                let of = &c.graph[sum as usize].args[..2];
+                for id in [sum, of[0], of[1]] {
+                    let (step, of) = (step(id), m.quad(id));
+                    if step != 0 {
+                        m.guard(Guard::Within { of, step });
+                    }
+                }
+            }
             How::Less => {
                 let step = [step(node.args[0]), step(node.args[1])];
                 m.guard(Guard::Less {
@@ -865,6 +881,19 @@ pub(super) fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
                 });
             }
             How::Op | How::Same(_) => {}
+        }
+        // A truth value as a number is 1 where the quad has all ones: -1.
+        if node.op == I::Alu(Op::Add) {
+            let bit = |q: Quad| match m.out.ops[q as usize].op {
+                Q::Alu(Op::Zext, Ty::Bool) => Some(m.out.ops[q as usize].args[0]),
+                _ => None,
+            };
+            let [a, b, _] = args;
+            if let Some((a, bit)) = bit(b).map(|t| (a, t)).or(bit(a).map(|t| (b, t))) {
+                let q = m.push(Q::Alu(Op::Sub, node.ty), [a, bit, 0]);
+                m.of.insert(id, q);
+                continue;
+            }
         }
         let op = match node.op {
             I::Shld(by) => Q::Shld(by),
