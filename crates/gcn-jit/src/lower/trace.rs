@@ -53,14 +53,18 @@ pub(super) fn full(tracer: &Tracer<'_>, chunks: &mut [Chunk]) {
     let stops = |pc: u64| heads.contains(&pc);
     let mut passed = HashSet::new();
     for c in chunks {
-        if passed.contains(&c.start) || !matches!(c.tail, Tail::Branch { .. }) {
+        if passed.contains(&c.start) || !tracer.compares(c) {
             continue;
         }
         let Some((mut trace, over)) = tracer.longest(c.start, &starts, &stops) else {
             continue;
         };
         let facts = tracer.facts.get(&c.start).cloned().unwrap_or_default();
-        if tracer.keeps(&trace, &facts) && linear::take_in(&mut trace, facts) {
+        if !tracer.keeps(&trace, &facts) || !linear::take_in(&mut trace, facts) {
+            continue;
+        }
+        // Some way is saved, or looks at addresses are.
+        if over.len() > 1 || trace.quads.addresses.len() > c.quads.addresses.len() {
             passed.extend(over);
             c.full = Some(Box::new(trace));
         }
@@ -81,7 +85,7 @@ impl<'a> Tracer<'a> {
             let mut b = self.builder();
             let mut over = Vec::new();
             let ended = self.follow(&mut b, start, most, starts, stops, &mut over);
-            if over.len() < 2 {
+            if over.is_empty() {
                 return None;
             }
             let Some(tail) = ended else {
@@ -103,6 +107,15 @@ impl<'a> Tracer<'a> {
             }
             return Some((trace, over));
         }
+    }
+
+    /// Whether lanes are asked for something in a chunk.
+    fn compares(&self, c: &Chunk) -> bool {
+        let code = self.known.range(c.start..c.end.max(c.start));
+        !matches!(c.tail, Tail::Interpret { .. } | Tail::Leave)
+            && code
+                .into_iter()
+                .any(|(_, k)| !k.masks.is_empty() && k.insn.row.format.is_vector())
     }
 
     fn builder(&self) -> Builder<'a> {
@@ -207,29 +220,44 @@ impl<'a> Tracer<'a> {
 }
 
 impl Builder<'_> {
-    /// Where an instruction writes what depends on lanes to EXEC, takes the comparisons that it is made of to be known.
+    /// Where an instruction writes what depends on lanes to EXEC, takes the comparisons that it is made of to be known; and
+    /// where it writes a mask of whether numbers are equal, this, since addresses may depend on it: those of neighbours at
+    /// an edge do.
     fn decide(&mut self, changes: &mut Changes) {
-        let half = |code: u16| {
-            let write = changes.s.iter().rev().find(|w| w.0 as u16 == code);
-            write.map(|w| w.1)
-        };
-        let (Some(lo), Some(hi)) = (half(EXEC), half(EXEC + 1)) else {
-            return;
-        };
+        for at in 1..changes.s.len() {
+            let [(code, lo), (next, hi)] = [changes.s[at - 1], changes.s[at]];
+            if code % 2 == 0 && next == code + 1 {
+                self.decide_pair(changes, code, [lo, hi]);
+            }
+        }
+    }
+
+    fn decide_pair(&mut self, changes: &mut Changes, code: u8, [lo, hi]: [Id; 2]) {
         if self.g.value_of(lo).is_some() && self.g.value_of(hi).is_some() {
             return;
         }
         let nodes = self.g.nodes.len();
         let mask = self.g.pair(lo, hi);
-        let truth = self.g.mask_of(mask);
         let mut decided = Vec::new();
-        let all = self.outcome(truth, &mut decided);
+        let equals = |n: &crate::ir::Node| matches!(n.op, I::Alu(Op::Eq | Op::Ne));
+        let all = match self.g.get(mask).op {
+            I::Ballot if code as u16 != EXEC => {
+                let asked = self.g.get(mask).args[0];
+                let equals = equals(self.g.get(asked));
+                equals.then(|| self.outcome(asked, &mut decided)).flatten()
+            }
+            _ if code as u16 != EXEC => None,
+            _ => {
+                let truth = self.g.mask_of(mask);
+                self.outcome(truth, &mut decided)
+            }
+        };
         // What was made to look at it is of no use.
         self.g.nodes.truncate(nodes);
         let Some(all) = all else { return };
         let value = self.c32(if all { u32::MAX as u64 } else { 0 });
         for w in &mut changes.s {
-            if w.0 as u16 == EXEC || w.0 as u16 == EXEC + 1 {
+            if w.0 | 1 == code | 1 {
                 w.1 = value;
             }
         }
