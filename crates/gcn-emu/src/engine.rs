@@ -1,7 +1,7 @@
 //! What runs a wave.
 
 use crate::global::Global;
-use crate::group::{Group, GroupStop};
+use crate::group::{Group, GroupStop, Groups};
 use crate::mem::{self, Fault, Memory};
 use crate::wave::{LANES, Lds, WaveState};
 use gcn_isa::Target;
@@ -250,6 +250,18 @@ pub trait Engine: Send {
         fuel: &mut u64,
     ) -> GroupStop {
         crate::group::run(self, group, machine, fuel)
+    }
+
+    /// Runs workgroups, one after the other, each as [`Engine::group`] does, until all have ended or there is something
+    /// else to look at with one, of which alone is what it gives then. LDS is that of the first, and where another one
+    /// begins it is filled with zeros.
+    fn groups(
+        &mut self,
+        groups: &mut Groups<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        crate::group::run_all(self, groups, machine, fuel)
     }
 
     /// How many instructions a wave had better run before another one's turn.

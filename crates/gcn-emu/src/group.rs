@@ -1,7 +1,7 @@
 //! A workgroup's waves as an engine runs them together: how each starts, and how it fares.
 
 use crate::engine::{Engine, EntryVgprs, Machine, Stop};
-use crate::wave::{LANES, Vgprs, WaveState, status};
+use crate::wave::{LANES, Lds, Vgprs, WaveState, status};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// How a wave of a workgroup fares.
@@ -176,10 +176,101 @@ pub struct Group<'a> {
     pub turned: u64,
 }
 
-/// How far an engine came with a workgroup.
+/// What a workgroup has of its own: see [`Groups`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Row {
+    /// Its numbers, in the order of the registers that take them.
+    pub ids: [u32; 3],
+    /// The bits that it has in HW_ID.
+    pub hw_id: u32,
+}
+
+/// Workgroups of one size that follow each other, of which an engine runs one after the other.
+#[derive(Debug)]
+pub struct Groups<'a> {
+    /// The waves of the one under way. When it has ended, they are the next one's and have not started.
+    pub waves: &'a mut [GroupWave],
+    /// What each of them starts from.
+    pub like: &'a [Like],
+    /// The SGPRs that take a workgroup's numbers, at most three.
+    pub registers: &'a [u16],
+    /// The workgroups.
+    pub rows: &'a [Row],
+    /// As [`Starts::scratch`], of all of them.
+    pub scratch: Option<(u16, u32, u32)>,
+    /// The number of the first wave of the first workgroup.
+    pub number: u64,
+    /// How many have ended; the next one is under way.
+    pub done: usize,
+    /// As [`Group::next`], of the one under way.
+    pub next: usize,
+    /// As [`Group::turned`], of all of them.
+    pub turned: u64,
+}
+
+impl<'a> Groups<'a> {
+    /// The registers of the workgroup under way that take its numbers, with these: the first so many of them.
+    pub fn ids(&self) -> ([(u16, u32); 3], usize) {
+        let row = self.rows.get(self.done).copied().unwrap_or_default();
+        let mut ids = [(0, 0); 3];
+        let those = ids.iter_mut().zip(self.registers.iter().zip(row.ids));
+        let count = those.map(|(id, (&r, value))| *id = (r, value)).count();
+        (ids, count)
+    }
+
+    /// The number of the first wave of the workgroup under way.
+    pub fn first(&self) -> u64 {
+        self.number + (self.done * self.like.len()) as u64
+    }
+
+    /// How the waves of the workgroup under way start, of which `ids` has the numbers.
+    pub fn starts<'s>(&self, ids: &'s [(u16, u32)]) -> Starts<'s>
+    where
+        'a: 's,
+    {
+        Starts {
+            like: self.like,
+            ids,
+            scratch: self.scratch,
+            hw_id: self.rows.get(self.done).map_or(0, |row| row.hw_id),
+            number: self.first(),
+        }
+    }
+
+    /// Lets an engine run the workgroup under way alone.
+    pub fn alone<T>(&mut self, run: impl FnOnce(&mut Group<'_>) -> T) -> T {
+        let (ids, count) = self.ids();
+        let mut group = Group {
+            starts: self.starts(&ids[..count]),
+            waves: self.waves,
+            next: self.next,
+            turned: 0,
+        };
+        let result = run(&mut group);
+        (self.next, self.turned) = (group.next, self.turned + group.turned);
+        result
+    }
+
+    /// The workgroup under way has ended: the next one is. Says whether there is one.
+    pub fn go_on(&mut self, lds: &mut Lds) -> bool {
+        self.done += 1;
+        self.next = 0;
+        if self.done >= self.rows.len() {
+            return false;
+        }
+        for wave in self.waves.iter_mut() {
+            (wave.doing, wave.turns) = (Doing::New, 0);
+        }
+        lds.0.fill(0);
+        true
+    }
+}
+
+/// How far an engine came with a workgroup, or with several.
 #[derive(Debug, PartialEq, Eq)]
 pub enum GroupStop {
-    /// All waves have ended. The dispatch's [`Global`](crate::global::Global) may still have to be told of it.
+    /// All waves have ended, of all workgroups. The dispatch's [`Global`](crate::global::Global) may still have to be told of it.
     Ended,
     /// The turn of [`Group::next`] has ended otherwise than at the wave's end or at a barrier: its `turns` are not yet
     /// counted up, and nobody has looked at what this means.
@@ -227,6 +318,21 @@ pub fn run(
             group.next += 1;
         }
         if let Some(stop) = round(group) {
+            return stop;
+        }
+    }
+}
+
+/// Runs workgroups by [`Engine::group`]: what [`Engine::groups`] says.
+pub fn run_all(
+    engine: &mut (impl Engine + ?Sized),
+    groups: &mut Groups<'_>,
+    machine: &mut Machine<'_>,
+    fuel: &mut u64,
+) -> GroupStop {
+    loop {
+        let stop = groups.alone(|group| engine.group(group, machine, fuel));
+        if stop != GroupStop::Ended || !groups.go_on(machine.lds) {
             return stop;
         }
     }

@@ -3,7 +3,7 @@
 
 use gcn_emu::dispatch::{Gpu, Launch};
 use gcn_emu::engine::{Engine, Machine, Stop};
-use gcn_emu::group::{Group, GroupStop};
+use gcn_emu::group::{Group, GroupStop, Groups};
 use gcn_emu::mem::Perm;
 use gcn_emu::wave::WaveState;
 use gcn_isa::Target;
@@ -32,6 +32,14 @@ impl Engine for Told {
         fuel: &mut u64,
     ) -> GroupStop {
         self.0.group(group, machine, fuel)
+    }
+    fn groups(
+        &mut self,
+        groups: &mut Groups<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        self.0.groups(groups, machine, fuel)
     }
     fn slice(&self) -> u64 {
         self.0.slice()

@@ -181,6 +181,8 @@ pub mod op {
     pub const GATHERDD: E = en(2, 1, 0, 0x90, 4);
     pub const GATHERQD: E = en(2, 1, 0, 0x91, 4);
     pub const SCATTERQD: E = en(2, 1, 0, 0xa1, 4);
+    pub const SCATTERDD: E = en(2, 1, 0, 0xa0, 4);
+    pub const SCATTERDQ: E = en(2, 1, 1, 0xa0, 8);
 }
 
 impl E {

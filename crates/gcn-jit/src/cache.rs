@@ -1,16 +1,15 @@
 //! Compiled code that outlives dispatches, and that host threads share.
 
 use crate::fast::Map;
-use crate::group::LINE;
+use crate::group::Needs;
 use crate::level::Level;
 use crate::lower;
 use crate::profile::{Piece, Report, Tally, UnitCode};
 use crate::rare::Call;
 use crate::{Jit, JitStats};
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop};
-use gcn_emu::group::{Group, GroupStop};
+use gcn_emu::group::{Group, GroupStop, Groups};
 use gcn_emu::wave::WaveState;
-use gcn_isa::operand::EXEC;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -32,9 +31,10 @@ pub(crate) struct Compiled {
     inside: Vec<(u64, u32)>,
     /// Where waves begin that start.
     pub first: u32,
-    /// What it needs of a wave that starts: VGPRs, and the cache lines of scalars.
-    pub vgprs: Vec<u16>,
-    pub sgprs: Vec<u8>,
+    /// What it needs of a wave that starts.
+    pub needs: Needs,
+    /// Where the first wave of a series starts.
+    pub series: Option<u32>,
     /// Of each chunk, by its address, the VGPRs that must be linear in each 16 lanes, with their steps.
     steps: Vec<(u64, Vec<(u16, i32)>)>,
     /// The code that it was made of.
@@ -55,6 +55,7 @@ impl Compiled {
         key: Key,
         unit: &lower::Unit,
         emitted: crate::emit::Emitted,
+        needs: Needs,
         exact: bool,
         machine: &Machine<'_>,
     ) -> Option<Compiled> {
@@ -80,16 +81,13 @@ impl Compiled {
                 }
             }
         }
-        // All code looks at EXEC.
-        let sgprs = unit.needs.1 | 1 << EXEC;
-        let line = |n: u8| sgprs >> (n as usize * LINE) & ((1 << LINE) - 1) != 0;
         let mut made = Compiled {
             code,
             chunks,
             inside,
             first: 0,
-            vgprs: (0..key.2).filter(|&n| unit.needs.0[n as usize]).collect(),
-            sgprs: (0..8).filter(|&n| line(n)).collect(),
+            needs,
+            series: emitted.series.map(|at| at as u32),
             steps,
             words,
             key,
@@ -154,6 +152,9 @@ pub(crate) struct Known {
     pub missed: u64,
     /// How often its chunks were begun again.
     pub restarts: u32,
+    /// Waves that ended in series, and series that came to their ends before all had.
+    pub in_series: u64,
+    pub broken: u64,
 }
 
 impl Known {
@@ -164,6 +165,8 @@ impl Known {
             begun: 0,
             missed: 0,
             restarts: 0,
+            in_series: 0,
+            broken: 0,
         }
     }
 }
@@ -281,6 +284,7 @@ impl Cache {
                 nonlinear: sum.nonlinear + jit.stats.nonlinear,
                 interpreted: sum.interpreted + jit.stats.interpreted,
                 executed: sum.executed + jit.stats.executed,
+                in_series: sum.in_series + jit.stats.in_series,
             })
     }
 }
@@ -315,6 +319,15 @@ impl Engine for Kept {
         fuel: &mut u64,
     ) -> GroupStop {
         self.jit().group(group, machine, fuel)
+    }
+
+    fn groups(
+        &mut self,
+        groups: &mut Groups<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        self.jit().groups(groups, machine, fuel)
     }
 
     fn slice(&self) -> u64 {

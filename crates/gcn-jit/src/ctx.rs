@@ -1,5 +1,6 @@
 //! What compiled code and the engine share while a wave runs.
 
+use gcn_emu::group::Row;
 use gcn_emu::wave::WaveState;
 
 /// Slots for scalars that a chunk computes.
@@ -50,6 +51,28 @@ impl Turn {
     };
 }
 
+/// Waves that start one after the other in one state, those of a workgroup and then those of the next one, as long as each
+/// comes to its end in its unit.
+#[repr(C)]
+pub struct Series {
+    /// The workgroup under way, and the end of them; null where there is no series.
+    pub row: *const Row,
+    pub rows_end: *const Row,
+    /// What the wave under way started from, the first wave of a workgroup, and the end of them: each has the lines of
+    /// scalars and the VGPRs that the code needs ([`Needs`](crate::group::Needs)).
+    pub start: *const Line,
+    pub starts: *const Line,
+    pub starts_end: *const Line,
+    /// Where they begin.
+    pub code: *const u8,
+    /// The fuel of each, and what there is for those that have not ended.
+    pub given: i64,
+    pub spare: i64,
+    /// Where the workgroup's numbers go, and a place for those that nobody takes.
+    pub ids: [*mut u32; 3],
+    pub nowhere: u32,
+}
+
 /// Register RBP of compiled code points at it.
 #[repr(C, align(64))]
 pub struct Ctx {
@@ -77,6 +100,7 @@ pub struct Ctx {
     pub turns_end: *mut Turn,
     /// The turn of a wave that runs alone.
     pub alone: Turn,
+    pub series: Series,
     /// Host address less guest address in the linear part.
     pub bias: u64,
     pub pages: *const u8,

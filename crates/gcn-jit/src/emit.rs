@@ -9,6 +9,7 @@ use crate::Level;
 use crate::asm::*;
 use crate::ctx::{Ctx, SCALARS, Turn, VECTORS};
 use crate::fast::Map;
+use crate::group::Needs;
 use crate::ir::{I, Id, Node};
 use crate::lower::linear::Q;
 use crate::lower::{Chunk, FpKey, Live, Tail, Unit};
@@ -31,6 +32,9 @@ pub const EXIT_BARRIER: u64 = 4;
 pub const EXIT_STOP: u64 = 5;
 /// What was to be linear is not: other code is to go on with the chunk.
 pub const EXIT_LINEAR: u64 = 6;
+
+/// A wave of a series has ended, and the next one is not to start now. There is no chunk's number.
+pub const EXIT_NEXT: u64 = 7;
 
 /// Vector operations from which on a chunk's four slices are the turns of a loop: measured, it makes no difference to speed
 /// from about ten on, and the code is a third.
@@ -58,8 +62,10 @@ macro_rules! ctx {
     };
 }
 
+mod atomic;
 mod cross;
 mod gather;
+mod lds;
 mod mem;
 mod nans;
 mod ops;
@@ -68,6 +74,7 @@ mod range;
 mod rare;
 mod regs;
 mod scalar;
+mod series;
 mod slice;
 mod whole;
 
@@ -95,6 +102,8 @@ pub struct Emitted {
     /// Where each chunk's code begins for a wave that comes from outside the unit, of which nothing is known. Not used
     /// of units for waves that start ([`Setting::entry`](crate::lower::Setting::entry)).
     pub outside: Vec<usize>,
+    /// Where the first wave of a [series](crate::ctx::Series) starts, of units that waves can start in like this.
+    pub series: Option<usize>,
 }
 
 /// Where AVX2 code has its registers: those that it has none for are where they would be saved.
@@ -145,7 +154,15 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
 
 /// `None` where a chunk is too much for the emitter. `tally`: the code counts what it does.
 /// `exact`: every NaN is the interpreter's, for code that meets them.
-pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> Option<Emitted> {
+/// `series`: what waves need that start in the code, if many may, one after the other.
+pub fn emit(
+    unit: &Unit,
+    mode: u32,
+    level: Level,
+    tally: bool,
+    exact: bool,
+    series: Option<&Needs>,
+) -> Option<Emitted> {
     let mut a = match level {
         Level::Avx512 => Asm::new(),
         Level::Avx2 => Asm::avx2(HOMES),
@@ -185,7 +202,9 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
         a.pop(*r);
     }
     a.ret();
-    let (barrier, ended) = between_turns(&mut a, exit);
+    let (barrier, alone) = between_turns(&mut a, exit);
+    let series = series.map(|needs| series::series(&mut a, needs, exit, alone));
+    let ended = series.map_or(alone, |(ended, _)| ended);
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
@@ -270,6 +289,7 @@ pub fn emit(unit: &Unit, mode: u32, level: Level, tally: bool, exact: bool) -> O
         starts,
         calls,
         checks,
+        series: series.map(|(_, first)| first),
     })
 }
 

@@ -3,15 +3,61 @@
 
 use crate::ctx::Turn;
 use crate::emit::EXIT_END;
+use crate::lower::Unit;
 use crate::{At, Compiled, Exit, Jit, Level, Place, rarely};
 use gcn_emu::engine::{Machine, Stop};
 use gcn_emu::group::{self, Doing, Group, GroupStop, GroupWave, Like, Starts};
 use gcn_emu::wave::{LANES, WaveState};
+use gcn_isa::operand::EXEC;
 use std::arch::asm;
 use std::arch::x86_64::*;
 
 /// Dwords of a cache line.
 pub(crate) const LINE: usize = 16;
+
+/// What code needs of a wave that starts in it: VGPRs, and the lines of scalars.
+#[derive(Clone)]
+pub(crate) struct Needs {
+    pub vgprs: Vec<u16>,
+    pub sgprs: Vec<u8>,
+}
+
+impl Needs {
+    /// Of a unit for waves with so many VGPRs.
+    pub fn of(unit: &Unit, vgprs: u16) -> Needs {
+        // All code looks at EXEC.
+        let sgprs = unit.needs.1 | 1 << EXEC;
+        let line = |n: u8| sgprs >> (n as usize * LINE) & ((1 << LINE) - 1) != 0;
+        Needs {
+            vgprs: (0..vgprs).filter(|&n| unit.needs.0[n as usize]).collect(),
+            sgprs: (0..8).filter(|&n| line(n)).collect(),
+        }
+    }
+
+    /// The VGPRs of them that the launch gives values; the others are 0.
+    pub fn given(&self) -> &[u16] {
+        let count = self.vgprs.iter().take_while(|&&n| n < GIVEN).count();
+        &self.vgprs[..count]
+    }
+
+    /// Those that are 0.
+    pub fn zeros(&self) -> &[u16] {
+        &self.vgprs[self.given().len()..]
+    }
+
+    /// Lines of 64 bytes of values that a wave is given.
+    pub fn lines(&self) -> usize {
+        self.sgprs.len() + LANES / LINE * self.given().len()
+    }
+
+    /// Whether it is little enough to be written out in code.
+    pub fn few(&self) -> bool {
+        self.vgprs.len() <= 64
+    }
+}
+
+/// The first VGPRs, to which launches give values.
+pub(crate) const GIVEN: u16 = 3;
 
 /// Copies a line by stores as wide as those registers that compiled code reads it into: what is read by one load while it
 /// is on its way to memory in several pieces has to get there first.
@@ -62,11 +108,11 @@ fn give(
 ) {
     let to = wave.sgprs.as_chunks_mut::<LINE>().0;
     let from = like.state().sgprs.as_chunks::<LINE>().0;
-    for &n in &unit.sgprs {
+    for &n in &unit.needs.sgprs {
         copy(&mut to[n as usize], &from[n as usize]);
     }
     let (to, from) = (&mut *wave.vgprs, like.ids());
-    for &n in &unit.vgprs {
+    for &n in &unit.needs.vgprs {
         let to = to[n as usize].as_chunks_mut().0;
         let from = from.get(n as usize).unwrap_or(&[0; LANES]).as_chunks().0;
         for (to, from) in to.iter_mut().zip(from) {
@@ -295,7 +341,7 @@ impl Jit {
 
     /// Brings a wave's turn to its end, of whose `given` instructions there are `left`. `exit` is how compiled code has
     /// left it, if it was there. Gives what it came to but its end and a barrier.
-    fn turn_ends(
+    pub(crate) fn turn_ends(
         &mut self,
         wave: &mut GroupWave,
         w: usize,
@@ -332,7 +378,12 @@ impl Jit {
     }
 
     /// Where a wave begins, if it is in compiled code.
-    fn entry(&mut self, starts: &Starts<'_>, w: usize, machine: &mut Machine<'_>) -> Option<At> {
+    pub(crate) fn entry(
+        &mut self,
+        starts: &Starts<'_>,
+        w: usize,
+        machine: &mut Machine<'_>,
+    ) -> Option<At> {
         let like = &starts.like[w];
         if let Some(&Some((known, at))) = self.entered.get(w)
             && known == like.id()

@@ -19,13 +19,14 @@ mod level;
 mod lower;
 mod profile;
 mod rare;
+mod series;
 mod whole;
 
 pub use cache::{Cache, ChunkPlace, Kept};
 use cache::{Compiled, Key, Known, Library, Made, Table};
 use ctx::{Ctx, Turn};
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop, instruction};
-use gcn_emu::group::{Group, GroupStop};
+use gcn_emu::group::{Group, GroupStop, Groups};
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{MAPPED, PAGE_SIZE};
 use gcn_emu::wave::{WaveState, mode, status};
@@ -34,6 +35,7 @@ use gcn_isa::access::FactTable;
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::target::TABLES;
+use group::Needs;
 pub use level::Level;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -69,6 +71,10 @@ impl At {
 
     fn unit(self) -> u32 {
         (self.0.get() >> 32) as u32
+    }
+
+    fn is(self, other: At) -> bool {
+        self.0 == other.0
     }
 
     fn at(self) -> usize {
@@ -124,6 +130,8 @@ pub struct JitStats {
     pub interpreted: u64,
     /// Instructions in all.
     pub executed: u64,
+    /// Waves after whose end the next one started without leaving compiled code.
+    pub in_series: u64,
 }
 
 /// The compiling engine of one host thread.
@@ -166,6 +174,8 @@ pub struct Jit {
     behind: Option<(*const u8, u32)>,
     /// Where the waves of a workgroup, by their numbers, began last in this session, and the `Like` that they were.
     entered: Vec<Option<(u64, At)>>,
+    /// What the waves of workgroups start from that were run in series last.
+    row: Option<Box<series::Like>>,
     /// Why the interpreter stopped a wave in compiled code.
     stopped: Option<Stop>,
     /// Its units are not all what memory holds.
@@ -213,6 +223,10 @@ extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
         (ctx, host, wave)
     };
     wave.pc = pc;
+    if !ctx.series.row.is_null() {
+        // The wave has to be in a state of its own.
+        return 1;
+    }
     if let Some(names) = host.names
         && let Some(insn) = fetch(host.machine, pc)
     {
@@ -493,6 +507,7 @@ impl Jit {
             turns: Vec::new(),
             behind: None,
             entered: Vec::new(),
+            row: None,
             stopped: None,
             stale: false,
         }
@@ -543,7 +558,7 @@ impl Jit {
             self.places.clear();
             self.forget_units();
         }
-        self.entered.clear();
+        self.forget_entries();
         self.session += 1;
         self.recorded = None;
         self.interp.forget();
@@ -620,19 +635,21 @@ impl Jit {
         };
         let counts = self.counts.is_some();
         let mut unit = lower::unit(pc, &setting);
-        let mut emitted = emit::emit(&unit, mode, self.level, counts, exact);
+        let needs = Needs::of(&unit, vgprs);
+        let series = (entry.is_some() && !counts && needs.few() && !unit.waits()).then_some(&needs);
+        let mut emitted = emit::emit(&unit, mode, self.level, counts, exact, series);
         if emitted.is_none() && setting.linear {
             // There may be room for less.
             setting.linear = false;
             unit = lower::unit(pc, &setting);
-            emitted = emit::emit(&unit, mode, self.level, counts, exact);
+            emitted = emit::emit(&unit, mode, self.level, counts, exact, series);
         }
         let Some(emitted) = emitted else {
             self.stats.refused += 1;
             return Made::Nothing(unit.chunks.iter().map(|c| c.start).collect());
         };
         let bytes = emitted.code.len();
-        let Some(made) = Compiled::new(key, &unit, emitted, exact, machine) else {
+        let Some(made) = Compiled::new(key, &unit, emitted, needs, exact, machine) else {
             return Made::Nothing([pc].into());
         };
         self.stats.units += 1;
@@ -709,6 +726,15 @@ impl Engine for Jit {
         self.together(group, machine, fuel)
     }
 
+    fn groups(
+        &mut self,
+        groups: &mut Groups<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        self.in_series(groups, machine, fuel)
+    }
+
     fn slice(&self) -> u64 {
         SLICE
     }
@@ -732,7 +758,7 @@ impl Jit {
     fn forget_places(&mut self) {
         self.interp.forget();
         self.places.clear();
-        self.entered.clear();
+        self.forget_entries();
         self.stale = true;
     }
 
@@ -741,6 +767,12 @@ impl Jit {
         *self
             .recorded
             .get_or_insert_with(|| gcn_emu::exceptions::visible(machine))
+    }
+
+    /// Forgets where waves begin.
+    fn forget_entries(&mut self) {
+        self.entered.clear();
+        self.row = None;
     }
 
     /// Says in the context what surrounds the waves that are to run.
@@ -865,7 +897,7 @@ impl Jit {
                     // Waves that start had better begin in code that knows less.
                     let key = known.key;
                     self.places.insert(key, Place::Interpret);
-                    self.entered.clear();
+                    self.forget_entries();
                 }
             }
             emit::EXIT_STOP => {
@@ -890,7 +922,20 @@ impl Jit {
             }
             which => {
                 wave.pc = start;
-                self.stats.restarts += (which == emit::EXIT_RESTART) as u64;
+                let again = which == emit::EXIT_RESTART;
+                self.stats.restarts += again as u64;
+                // Counted first: the wave may end in the chunk.
+                let unit = &mut self.units[exit.unit as usize];
+                unit.restarts += again as u32;
+                let exact = unit.checks && unit.restarts >= NANS;
+                if again && exact && unit.restarts == NANS {
+                    let key = unit.key;
+                    let steps = unit.steps(key.0).map(<[_]>::to_vec);
+                    self.steps = steps.unwrap_or_default();
+                    self.compile(key, &wave.sgprs, machine, true);
+                    self.steps.clear();
+                    self.forget_entries();
+                }
                 // The chunk on the interpreter, as far as the fuel goes.
                 loop {
                     if let Some(stop) = self.one(wave, machine, fuel) {
@@ -900,19 +945,10 @@ impl Jit {
                         break;
                     }
                 }
-                let unit = &mut self.units[exit.unit as usize];
-                unit.restarts += (which == emit::EXIT_RESTART) as u32;
-                if unit.checks && unit.restarts >= NANS {
-                    if unit.restarts == NANS {
-                        let key = unit.key;
-                        let steps = unit.steps(key.0).map(<[_]>::to_vec);
-                        self.steps = steps.unwrap_or_default();
-                        self.compile(key, &wave.sgprs, machine, true);
-                        self.steps.clear();
-                        self.entered.clear();
-                    }
+                if exact {
                     return Ok(None);
                 }
+                let unit = &self.units[exit.unit as usize];
                 // The interpreter leaves alone what is off.
                 let linear = |pc| unit.steps(pc).is_some_and(|steps| holds(steps, wave));
                 if unit.key.3.is_some() && wave.mode == unit.key.1 && linear(wave.pc) {

@@ -186,6 +186,13 @@ pub struct Unit {
     pub precise: bool,
 }
 
+impl Unit {
+    /// Whether waves wait at barriers in it.
+    pub fn waits(&self) -> bool {
+        self.chunks.iter().any(|c| matches!(c.tail, Tail::Barrier))
+    }
+}
+
 /// What a unit is made for.
 pub struct Setting<'a> {
     pub target: Target,
@@ -698,6 +705,7 @@ impl<'a> Builder<'a> {
         if changes.waits {
             self.stores.extend(self.store.take());
             self.stores.extend(changes.store.take());
+            self.stores.extend(changes.store2.take());
         } else if changes.store.is_some() {
             self.store = changes.store.take();
         }
@@ -1364,7 +1372,8 @@ impl<'a> Builder<'a> {
         if out.waits
             && let Some(store) = &out.store
         {
-            let all: Vec<&Store> = self.store.iter().chain([store]).collect();
+            let new = [store].into_iter().chain(&out.store2);
+            let all: Vec<&Store> = self.store.iter().chain(new).collect();
             if !self.linear(&all) {
                 return Err(Not::Here);
             }
@@ -1398,7 +1407,7 @@ impl<'a> Builder<'a> {
         let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(false);
         let mut held: Vec<Id> = out.v.iter().map(|w| w.1).collect();
         held.extend(out.rows.iter().flat_map(|r| [r.0, r.2]));
-        if let Some(s) = &out.store {
+        for s in out.store.iter().chain(&out.store2) {
             held.extend([s.lo, s.hi]);
             held.extend(&s.data);
         }

@@ -42,7 +42,7 @@ impl Board {
             ".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
              .fill {CODE}, 4, 0xbf810000\n.rodata\n.p2align 6\n.amdhsa_kernel k\n\
              .amdhsa_user_sgpr_kernarg_segment_ptr 1\n.amdhsa_next_free_vgpr 24\n.amdhsa_next_free_sgpr 80\n\
-             .amdhsa_group_segment_fixed_size 4096\n.end_amdhsa_kernel\n"
+             .end_amdhsa_kernel\n"
         );
         let options = gcn_asm::Options::default();
         let made = gcn_asm::assemble(&source, "k.s", &options);
@@ -168,7 +168,7 @@ fn kernels(name: &str) {
         let mut r = Rng(seed.wrapping_mul(0x1357_9bdf_0246_8ace));
         maker.tame = !r.once_in(4);
         let group = r.pick(&[64, 128, 192, 256, 100, 1, 65]);
-        let groups = 1 + r.below((ITEMS / group).min(6) as u64) as u32;
+        let groups = 1 + r.below((ITEMS / group).min(16) as u64) as u32;
         let mut pieces = maker.lines(&for_target(&prologue(&boards[0], old), target), 0);
         for n in 0..1 + r.below(3) {
             if n > 0 {
@@ -201,6 +201,8 @@ fn kernels(name: &str) {
             grid: [groups * group, 1, 1],
             group: [group, 1, 1],
             kernarg: vec![0; 16],
+            // Waves of those without LDS start in series.
+            dynamic_lds: r.pick(&[0, 4096]),
             max_instructions: Some(match r.below(6) {
                 0 => 1 + r.below(3000),
                 _ => 100_000,

@@ -6,7 +6,7 @@ use super::hostcall::{Heap, Hostcall};
 use super::printf::Declared;
 use super::watch::Service;
 use super::{Gpu, Launch, Loaded, RunError};
-use crate::group::Like;
+use crate::group::{Like, Row};
 use crate::mem::{Fault, MemError, PAGE_SIZE, Perm};
 use crate::wave::{self, LANES, WaveState, status};
 use gcn_isa::target::{Gen, Target};
@@ -591,12 +591,17 @@ impl Setup<'_> {
         own
     }
 
+    /// The numbers of a workgroup as its waves take them, and its bits of HW_ID.
+    pub(super) fn row(&self, own: &Own, group: [u32; 3]) -> Row {
+        Row {
+            ids: own.dimensions.map(|d| group[d as usize % 3]),
+            hw_id: self.hw_id(group, 0),
+        }
+    }
+
     /// Makes what another workgroup had of its own that of this one, as [`Setup::own`] gives it.
     pub(super) fn own_again(&self, own: &mut Own, group: [u32; 3], slot: u64) {
-        own.hw_id = self.hw_id(group, 0);
-        for (id, d) in own.ids.iter_mut().zip(own.dimensions) {
-            id.1 = group[d as usize % 3];
-        }
+        own.take(&self.row(own, group));
         if let Some((_, first, stride)) = &mut own.scratch {
             *first = (slot as u32).wrapping_mul(*stride);
         }
@@ -617,5 +622,18 @@ pub(super) struct Own {
 impl Own {
     pub(super) fn ids(&self) -> &[(u16, u32)] {
         &self.ids[..self.count]
+    }
+
+    /// The SGPRs that take the workgroup's numbers, of which there are `count`.
+    pub(super) fn registers(&self) -> ([u16; 3], usize) {
+        (self.ids.map(|id| id.0), self.count)
+    }
+
+    /// Makes it that of another workgroup with the same scratch.
+    pub(super) fn take(&mut self, row: &Row) {
+        self.hw_id = row.hw_id;
+        for (id, value) in self.ids.iter_mut().zip(row.ids) {
+            id.1 = value;
+        }
     }
 }

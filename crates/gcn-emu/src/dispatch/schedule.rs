@@ -17,7 +17,7 @@ use super::watch::{Observer, Scene, Who};
 use super::{Gpu, Launch, Place, RunError, Stats};
 use crate::engine::{Code, Engine, Machine, Stop};
 use crate::global::Global;
-use crate::group::{self, Doing, GroupStop, GroupWave, Like};
+use crate::group::{self, Doing, GroupStop, GroupWave, Like, Row};
 use crate::mem::Memory;
 use crate::wave::{Lds, WaveState};
 use gcn_isa::target::Target;
@@ -38,7 +38,7 @@ pub const RESIDENT_WAVES: usize = 40 * 64;
 const PATIENCE: u32 = 16;
 
 /// The most workgroups that a thread takes at a time.
-const BATCH: u64 = 16;
+const BATCH: u64 = 64;
 
 /// Instructions that a dispatch runs on one thread before others join in: starting them takes as long.
 const ALONE: u64 = 1 << 14;
@@ -123,6 +123,7 @@ impl Gpu {
                 batch: Batch::default(),
                 used: Vec::new(),
                 last: Spot::default(),
+                rows: Vec::new(),
                 like: ([0; 3], Vec::new()),
                 ended: 0..0,
                 unsettled: false,
@@ -384,6 +385,8 @@ struct Worker<'a> {
     used: Vec<Box<Group>>,
     /// The workgroup that was started last.
     last: Spot,
+    /// The workgroups that an engine is to run, the first of them first.
+    rows: Vec<Row>,
     /// What the waves of a workgroup of a size start from.
     like: ([u32; 3], Vec<Like>),
     /// Waves that have ended, of which the others have not been told.
@@ -535,8 +538,11 @@ impl Worker<'_> {
             return;
         }
         // Enough is left for others, of both.
-        let threads = shape.threads as u64;
-        let share = (left / (4 * threads)).clamp(1, BATCH);
+        let share = match shape.threads as u64 {
+            1 => BATCH,
+            threads => (left / (4 * threads)).clamp(1, BATCH),
+        };
+        let share = share.min(left);
         let room = starts.slots.len().div_ceil(shape.threads);
         let from = starts.slots.len() - room.min(share as usize);
         let slots = starts.slots.split_off(from);
@@ -690,12 +696,72 @@ impl Worker<'_> {
         }
     }
 
-    /// Lets the engine run a workgroup's waves as far as nothing is out of the ordinary. Gives the wave whose turn is next
-    /// in this round, and whether a wave has moved; nothing if all have ended.
+    /// The workgroup, if it has not begun, and those behind it that the engine may run with it: taken by this thread and of
+    /// the same size. Gives the last of them.
+    fn gather(&mut self, group: &Group) -> Spot {
+        let setup = self.shared.setup;
+        let mut spot = self.last;
+        self.rows.clear();
+        let new = group.waves.first().is_some_and(|w| w.doing == Doing::New);
+        let next = group.number + 1;
+        if !new || spot.number != group.number || self.batch.next != next {
+            return spot;
+        }
+        let (shape, end) = (setup.shape, self.batch.end);
+        let mut next = spot;
+        while next.number == group.number
+            || next.number == spot.number + 1 && next.size == spot.size
+        {
+            self.rows.push(setup.row(&group.own, next.group));
+            // Those behind it in its row have its size, too, but perhaps the last one.
+            let full = shape.grid[0] / shape.group[0];
+            let same = full.saturating_sub(next.group[0] + 1) as u64;
+            let same = same.min(end.saturating_sub(next.number + 1));
+            for _ in 0..same {
+                next.number += 1;
+                next.group[0] += 1;
+                self.rows.push(setup.row(&group.own, next.group));
+            }
+            next.first += same * next.waves as u64;
+            spot = next;
+            if next.number + 1 >= end {
+                break;
+            }
+            next.go_to(shape, next.number + 1);
+        }
+        spot
+    }
+
+    /// The first `done` of the gathered workgroups have ended, the last of which is `end`. The group becomes the next one,
+    /// or the last one if there is none.
+    fn go_on(&mut self, group: &mut Group, done: usize, end: Spot) {
+        let begun = done.min(self.rows.len() - 1);
+        let waves = (done * group.waves.len()) as u64;
+        self.all_ended(group.first..group.first + waves);
+        self.batch.next += begun as u64;
+        self.stats.waves += (begun * group.waves.len()) as u64;
+        if let Some(progress) = &self.shared.launch.watch.progress {
+            progress.workgroups.fetch_add(begun as u64, Relaxed);
+            progress.ended.fetch_add(begun as u64, Relaxed);
+        }
+        match group.number + begun as u64 {
+            last if last == end.number => self.last = end,
+            number => self.last.go_to(self.shared.setup.shape, number),
+        }
+        (group.number, group.group) = (self.last.number, self.last.group);
+        group.first = self.last.first;
+        group.own.take(&self.rows[begun]);
+        self.rows.drain(..done);
+    }
+
+    /// Lets the engine run a workgroup's waves as far as nothing is out of the ordinary, and workgroups behind it that have
+    /// not started. Gives the wave whose turn is next in this round, and whether a wave has moved; nothing if all have
+    /// ended.
     fn together(&mut self, group: &mut Group) -> Result<Option<(usize, bool)>, RunError> {
         let shared = self.shared;
         let slice = self.engine.slice();
         let (mut next, mut turned) = (0, 0);
+        let end = self.gather(group);
         loop {
             let budget = match self.help {
                 None => slice * PATIENCE as u64,
@@ -712,21 +778,46 @@ impl Worker<'_> {
                 global: &shared.global,
                 hidden_private_base: shared.setup.scratch,
             };
-            let mut those = group::Group {
-                waves: &mut group.waves,
-                starts: starts(&self.like.1, &group.own, group.first),
-                next,
-                turned: 0,
+            let mut done = 0;
+            let stop = if self.rows.len() > 1 && next == 0 && turned == 0 {
+                let (registers, count) = group.own.registers();
+                let mut those = group::Groups {
+                    waves: &mut group.waves,
+                    like: &self.like.1,
+                    registers: &registers[..count],
+                    rows: &self.rows,
+                    scratch: group.own.scratch,
+                    number: group.first,
+                    done: 0,
+                    next: 0,
+                    turned: 0,
+                };
+                let stop = self.engine.groups(&mut those, &mut machine, &mut fuel);
+                (next, turned, done) = (those.next, those.turned, those.done);
+                stop
+            } else {
+                let mut those = group::Group {
+                    waves: &mut group.waves,
+                    starts: starts(&self.like.1, &group.own, group.first),
+                    next,
+                    turned: 0,
+                };
+                let stop = self.engine.group(&mut those, &mut machine, &mut fuel);
+                next = those.next;
+                turned += those.turned;
+                stop
             };
-            let stop = self.engine.group(&mut those, &mut machine, &mut fuel);
-            next = those.next;
-            turned += those.turned;
             let helped = self.help.is_none();
             self.account(given, fuel);
             self.unsettled = true;
+            if done > 0 {
+                self.go_on(group, done, end);
+            }
             if stop == GroupStop::Ended {
-                let count = group.waves.len() as u64;
-                self.all_ended(group.first..group.first + count);
+                if done == 0 {
+                    let count = group.waves.len() as u64;
+                    self.all_ended(group.first..group.first + count);
+                }
                 return Ok(None);
             }
             if stop == GroupStop::Paused && !helped && self.help.is_none() {

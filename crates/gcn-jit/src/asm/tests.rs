@@ -129,6 +129,8 @@ fn rows() -> Vec<Row> {
         GATHERDD Vpgatherdd Gather, ;
         GATHERQD Vpgatherqd Gather, ;
         SCATTERQD Vpscatterqd Scatter, ;
+        SCATTERDD Vpscatterdd Scatter, ;
+        SCATTERDQ Vpscatterdq Scatter, ;
         CVTPH2PS Vcvtph2ps RegRm, ;
         CVTPS2PH Vcvtps2ph RmReg, i;
         CVTQQ2PD Vcvtqq2pd RegRm, b;

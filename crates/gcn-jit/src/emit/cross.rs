@@ -3,7 +3,7 @@
 use super::*;
 
 /// Where a VGPR's first lane is.
-fn whole_home(n: u16) -> Mem {
+pub(super) fn whole_home(n: u16) -> Mem {
     mem(VGPRS, (n as i32 - VGPR_BIAS) * 256)
 }
 

@@ -438,17 +438,7 @@ impl Emit<'_> {
                 if lds {
                     // Each dword where it ends within the limit; 0 elsewhere.
                     let helper2 = self.a.label();
-                    self.a
-                        .mov(true, RAX, Rm::M(field(offset_of!(Ctx, lds_bytes))));
-                    let limit = out.limit.unwrap_or(0);
-                    if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
-                        self.sload(RDX, limit);
-                        self.a.alu(alu::CMP, true, RDX, Rm::R(RAX));
-                        self.a.cmov(Cc::B, true, RAX, Rm::R(RDX));
-                    }
-                    self.a.alu_imm(alu::SUB, true, Rm::R(RAX), 4);
-                    self.a.jcc(Cc::S, helper2);
-                    self.a.z(op::BCASTD_R, t, 0, Rm::R(RAX));
+                    self.last_in_lds(out.limit.unwrap_or(0), 4, t, helper2);
                     self.a.mov(true, RCX, Rm::M(field(offset_of!(Ctx, lds))));
                     for (k, &d) in out.data.iter().enumerate() {
                         let from = if k == 0 {
@@ -496,6 +486,7 @@ impl Emit<'_> {
                     self.a.jmp(out.back);
                 }
             }
+            self.scatter_lds(&out);
             if !lds && out.store == (out.bytes == 4) && out.data.len() == 1 {
                 let bad = self.a.label();
                 for k in [1, 2] {

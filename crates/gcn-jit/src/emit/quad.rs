@@ -81,7 +81,7 @@ fn place(offset: i32) -> Mem {
 }
 
 impl Emit<'_> {
-    fn quad_slot(&self, q: Quad) -> Mem {
+    pub(super) fn quad_slot(&self, q: Quad) -> Mem {
         ctx!(quads, 16 * (q as usize).min(QUADS - 1))
     }
 

@@ -35,12 +35,14 @@ impl Range {
     }
 }
 
-/// The slow way of a scalar load, behind the chunk.
+/// The slow way of an access at one address, behind the chunk.
 pub(crate) struct ScalarOut {
     from: Label,
     back: Label,
     range: Range,
     bytes: i32,
+    need: u8,
+    bad: Label,
 }
 
 impl Emit<'_> {
@@ -71,6 +73,12 @@ impl Emit<'_> {
 
     /// Sees that a scalar load of so many bytes at RAX is permitted. RCX, RDX and RSI are lost.
     pub(super) fn scalar_range(&mut self, bytes: i32) {
+        let restart = self.restart();
+        self.range_of(bytes, 1, restart);
+    }
+
+    /// The same of an access that needs what is told (1 read, 2 written): jumps where it is not permitted.
+    pub(super) fn range_of(&mut self, bytes: i32, need: u8, bad: Label) {
         let range = self.new_range();
         let (from, back) = (self.a.label(), self.a.label());
         self.check_tag(range, from);
@@ -84,6 +92,8 @@ impl Emit<'_> {
             back,
             range,
             bytes,
+            need,
+            bad,
         });
     }
 
@@ -91,8 +101,7 @@ impl Emit<'_> {
     pub(super) fn scalar_outs(&mut self) {
         for out in std::mem::take(&mut self.scalar_outs) {
             self.a.bind(out.from);
-            let restart = self.restart();
-            self.check_range(out.bytes, 1, restart);
+            self.check_range(out.bytes, out.need, out.bad);
             self.a.mov(true, RCX, Rm::R(RAX));
             self.a.mov(true, RDX, Rm::R(RAX));
             self.a.alu(alu::SUB, true, RCX, Rm::M(ctx!(linear_base)));

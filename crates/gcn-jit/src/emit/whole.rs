@@ -9,6 +9,9 @@ impl Emit<'_> {
     pub fn stage(&mut self, w: &Whole) {
         self.let_go();
         for (n, &id) in w.inputs.iter().enumerate() {
+            if !self.staged(w, n) {
+                continue;
+            }
             let r = self.zreg(id, 0);
             let to = self.by_slice(ctx!(stage, 256 * n));
             self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(to));
@@ -43,6 +46,11 @@ impl Emit<'_> {
             self.failed = true;
             return;
         };
+        let done = match (self.joined(w), self.two_in_lds(w)) {
+            (Some(j), _) => Some(self.join(&j)),
+            (_, Some(two)) => Some(self.store_two(two)),
+            _ => None,
+        };
         let restart = self.restart();
         self.a.ldmxcsr(ctx!(host_mxcsr));
         self.a.vzeroupper();
@@ -52,5 +60,25 @@ impl Emit<'_> {
         self.a.ldmxcsr(mxcsr_of(self.default));
         self.a.test(false, RAX, RAX);
         self.a.jcc(Cc::Ne, restart);
+        if let Some(done) = done {
+            self.a.bind(done);
+        }
+    }
+
+    /// Puts operands that each slice has one of where the helper reads them, behind the slices.
+    pub(super) fn stage_apart(&mut self, inputs: &[(usize, Id)]) {
+        let looped = std::mem::take(&mut self.looped);
+        for slice in 0..4 {
+            self.slice = slice;
+            self.z = Bank::default();
+            self.let_go();
+            for &(n, id) in inputs {
+                let r = self.zreg(id, 0);
+                let to = self.by_slice(ctx!(stage, 256 * n));
+                self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(to));
+            }
+        }
+        self.z = Bank::default();
+        self.looped = looped;
     }
 }

@@ -85,10 +85,11 @@ pub(super) fn odd(insn: &Insn, program: &Program, s: &Setting<'_>) -> bool {
         .nodes
         .iter()
         .any(|n| matches!(n.op, Op::ReadLane | Op::SendLane | Op::Vgpr | Op::FirstLane));
-    let leaves = program
-        .effects
-        .iter()
-        .any(|e| e.when.is_some() || matches!(e.change, Change::DstLane(_) | Change::Vgpr));
+    let leaves = program.effects.iter().any(|e| {
+        let decided = e.when.map_or(Some(true), |w| decided(insn, program, w));
+        let lanes = matches!(e.change, Change::DstLane(_) | Change::Vgpr);
+        decided.is_none() || lanes && decided == Some(true)
+    });
     let parts = insn.row.shape.slots.iter().any(|slot| {
         slot.access != Access::Read && {
             let o = Opnd::new(insn, slot);
@@ -98,6 +99,21 @@ pub(super) fn odd(insn: &Insn, program: &Program, s: &Setting<'_>) -> bool {
         }
     });
     crosses || leaves || parts
+}
+
+/// A condition that the instruction's bits alone decide.
+fn decided(insn: &Insn, program: &Program, node: u16) -> Option<bool> {
+    let value = |node: u16| match program.nodes[node as usize].op {
+        Op::Const(v) => Some(v),
+        Op::Field(field) => Some(insn.field(field) as u64),
+        _ => None,
+    };
+    let n = &program.nodes[node as usize];
+    match n.op {
+        Op::Ne => Some(value(n.args[0])? != value(n.args[1])?),
+        Op::Eq => Some(value(n.args[0])? == value(n.args[1])?),
+        _ => value(node).map(|v| v != 0),
+    }
 }
 
 /// The pairs that an instruction writes, and what is known of the lanes that are in them then ([`Known::masks`]).

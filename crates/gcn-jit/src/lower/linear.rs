@@ -371,8 +371,9 @@ fn pure(op: I) -> bool {
 /// The writes of VGPRs that are linear and may go to all lanes: their places among the chunk's, and the steps.
 fn linear_writes(c: &Chunk, lin: &[Option<Lin>]) -> Vec<(usize, i32)> {
     let mut out = Vec::new();
-    // A helper's registers are written before these would be.
-    if c.whole.is_some() {
+    // What a helper writes is not known where it is told the VGPR's number; others' is not among the chunk's.
+    let other = |w: &Whole| !matches!(w.act, Act::Atomic { .. } | Act::Store { .. });
+    if c.whole.as_ref().is_some_and(other) {
         return out;
     }
     for (i, &(_, id, live)) in c.vgprs.iter().enumerate() {

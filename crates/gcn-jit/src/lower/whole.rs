@@ -21,11 +21,25 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A helper stores to two addresses of LDS, one after the other.
+    /// Stores to two addresses of LDS, one after the other: as stores that wait where they are linear, or by a helper.
     pub(super) fn two_stores(&mut self, b: Store, out: &mut Changes) -> Result<(), Not> {
         let Some(a) = out.store.take().filter(|a| a.data.len() == b.data.len()) else {
             return Err(Not::Ever);
         };
+        if a.data.len() <= 2 && self.side_by_side(&a, &b) {
+            let mut both = a.clone();
+            both.data.extend(&b.data);
+            if self.linear(&[&both]) {
+                out.waits = true;
+                out.store = Some(both);
+                return Ok(());
+            }
+        }
+        if self.linear(&[&a, &b]) {
+            out.waits = true;
+            (out.store, out.store2) = (Some(a), Some(b));
+            return Ok(());
+        }
         let act = Act::Store {
             space: Space::Lds,
             dwords: a.data.len() as u8,
@@ -38,6 +52,19 @@ impl Builder<'_> {
             return Err(Not::Ever);
         }
         self.helper(act, inputs, out)
+    }
+
+    /// Whether the second store's address is a constant behind the first one's, where this ends.
+    fn side_by_side(&self, a: &Store, b: &Store) -> bool {
+        let base = |id: Id| {
+            let n = self.g.get(id);
+            match (n.op, self.g.value_of(n.args[1])) {
+                (I::Alu(Op::Add), Some(by)) if n.ty.bits() == 32 => (n.args[0], by),
+                _ => (id, 0),
+            }
+        };
+        let ((x, from), (y, to)) = (base(a.lo), base(b.lo));
+        x == y && to == from + 4 * a.data.len() as u64 && (a.hi, a.offset) == (b.hi, b.offset)
     }
 
     pub(super) fn atomic(

@@ -1,0 +1,204 @@
+//! Atomics of all lanes on one place in memory, where nobody wants what they find: the lanes' data are put together, and
+//! the host does one atomic operation.
+
+use super::*;
+use crate::lower::Whole;
+use crate::whole::Act;
+use gcn_isa::meaning::AtomicOp;
+
+/// The operand that is the data, among those of [`Act::Atomic`].
+const DATA: usize = 2;
+
+/// Such an atomic.
+#[derive(Clone, Copy)]
+pub(super) struct Joined {
+    op: AtomicOp,
+    signed: bool,
+    lo: Id,
+    hi: Id,
+}
+
+impl Joined {
+    /// What changes nothing.
+    fn none(self) -> u32 {
+        match (self.op, self.signed) {
+            (AtomicOp::Min, true) => i32::MAX as u32,
+            (AtomicOp::Max, true) => i32::MIN as u32,
+            (AtomicOp::Min, false) | (AtomicOp::And, _) => u32::MAX,
+            _ => 0,
+        }
+    }
+
+    /// The operation that puts data together.
+    fn with(self) -> E {
+        match (self.op, self.signed) {
+            (AtomicOp::Min, true) => op::MINSD,
+            (AtomicOp::Min, false) => op::MINUD,
+            (AtomicOp::Max, true) => op::MAXSD,
+            (AtomicOp::Max, false) => op::MAXUD,
+            (AtomicOp::And, _) => op::ANDD,
+            (AtomicOp::Or, _) => op::ORD,
+            (AtomicOp::Xor, _) => op::XORD,
+            _ => op::ADDD,
+        }
+    }
+}
+
+impl Emit<'_> {
+    /// Whether a helper is one that compiled code does mostly without.
+    pub(super) fn joined(&self, w: &Whole) -> Option<Joined> {
+        use AtomicOp as A;
+        let Act::Atomic {
+            space: Space::Global | Space::Flat,
+            op,
+            ty,
+            dst: None,
+        } = w.act
+        else {
+            return None;
+        };
+        let joins = matches!(
+            op,
+            A::Add | A::Sub | A::Min | A::Max | A::And | A::Or | A::Xor
+        );
+        let &[lo, hi, ..] = &w.inputs[..] else {
+            return None;
+        };
+        let one = self.one_a_slice(lo) && self.one_a_slice(hi);
+        let fits = joins && one && ty.bits() == 32 && !ty.is_float() && !self.a.is_avx2();
+        fits.then_some(Joined {
+            op,
+            signed: ty.is_signed(),
+            lo,
+            hi,
+        })
+    }
+
+    /// Whether the lanes of each slice are known to have the same value.
+    fn one_a_slice(&self, id: Id) -> bool {
+        let n = self.node(id);
+        match n.op {
+            I::Quad { step, .. } => step == 0,
+            I::VIn(v) => self.c.quads.facts.get(&v) == Some(&0),
+            _ => !n.vec,
+        }
+    }
+
+    /// Whether the helper's operand is put where it looks for it while the slices are computed.
+    pub(super) fn staged(&self, w: &Whole, operand: usize) -> bool {
+        use AtomicOp as A;
+        if self.two_in_lds(w).is_some() {
+            return !matches!(operand, 1 | 3);
+        }
+        let Act::Atomic { op, ty, .. } = w.act else {
+            return true;
+        };
+        let alone = matches!(
+            op,
+            A::Add | A::Sub | A::Min | A::Max | A::And | A::Or | A::Xor | A::Swap
+        );
+        match operand {
+            0 | 1 => self.joined(w).is_none(),
+            DATA => true,
+            3 => ty.bits() > 32,
+            4 => !alone,
+            _ => !alone && ty.bits() > 32,
+        }
+    }
+
+    /// `to`: what all lanes have of a value. Jumps where slices differ.
+    fn one_of_all(&mut self, to: Gpr, id: Id, other: Label) {
+        let at = |m: Mem, by: i32| Mem {
+            disp: m.disp + by,
+            ..m
+        };
+        let (first, step) = match self.node(id).op {
+            I::Quad { quad, .. } => match self.c.quads.ops[quad as usize].op {
+                Q::Const(v) => return self.a.imm(to, v as u64),
+                Q::Scalar(id) => return self.sload(to, id),
+                _ => (self.quad_slot(quad), 4),
+            },
+            I::VIn(v) => (super::cross::whole_home(v), 64),
+            _ => return self.sload(to, id),
+        };
+        self.a.mov(false, to, Rm::M(first));
+        for slice in 1..4 {
+            let other_slice = Rm::M(at(first, step * slice));
+            self.a.alu(alu::CMP, false, to, other_slice);
+            self.a.jcc(Cc::Ne, other);
+        }
+    }
+
+    /// Does the atomic, or goes on with the code behind this, which calls the helper. Gives where to go on after both.
+    pub(super) fn join(&mut self, j: &Joined) -> Label {
+        let (slow, done) = (self.a.label(), self.a.label());
+        self.one_of_all(RAX, j.lo, slow);
+        self.one_of_all(RDX, j.hi, slow);
+        self.a.mov(false, RAX, Rm::R(RAX));
+        self.a.shift_imm(4, true, RDX, 32);
+        self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
+        self.a.mov(false, RCX, Rm::R(RAX));
+        self.a.alu_imm(alu::AND, false, Rm::R(RCX), 3);
+        self.a.jcc(Cc::Ne, slow);
+        self.range_of(4, 3, slow);
+        // Two registers gather the data of the lanes that are on, of two slices each.
+        let with = j.with();
+        for slice in 0..4 {
+            let to = slice & 1;
+            if slice < 2 {
+                self.bcast_const(to, j.none() as u64, false);
+            }
+            let exec = sgpr_home(EXEC as u8);
+            let bits = Mem {
+                disp: exec.disp + 2 * slice as i32,
+                ..exec
+            };
+            self.a.kload16(1, bits);
+            let data = ctx!(stage, 256 * DATA + 64 * slice as usize);
+            self.a.zk(with, to, to, Rm::M(data), keep(1));
+        }
+        self.a.z(with, 0, 0, Rm::R(1));
+        for _ in 0..4 {
+            self.mix(Mix::Even, 1, 0, Rm::R(0));
+            self.mix(Mix::Odd, 2, 0, Rm::R(0));
+            self.a.z(with, 0, 1, Rm::R(2));
+        }
+        self.a.evex(op::MOVD_ST, 0, 0, 0, Rm::R(RCX), ALL, None);
+        self.a.mov(true, RSI, Rm::R(RAX));
+        let place = Rm::M(Mem {
+            base: BIAS,
+            index: Some((RSI, 1)),
+            disp: 0,
+        });
+        let lock = |e: &mut Self, opcode: &[u8]| {
+            e.a.buf.push(0xf0);
+            e.a.g(false, opcode, RCX, place);
+        };
+        match j.op {
+            AtomicOp::Min | AtomicOp::Max => {
+                // Where the value stays as it is nothing is written.
+                self.a.mov(false, RAX, place);
+                let again = self.a.here();
+                self.a.alu(alu::CMP, false, RCX, Rm::R(RAX));
+                let stays = match (j.op, j.signed) {
+                    (AtomicOp::Min, true) => Cc::Ge,
+                    (AtomicOp::Min, false) => Cc::Ae,
+                    (_, true) => Cc::Le,
+                    (_, false) => Cc::Be,
+                };
+                self.a.jcc(stays, done);
+                lock(self, &[0x0f, 0xb1]);
+                self.a.jcc(Cc::Ne, again);
+            }
+            AtomicOp::Sub => lock(self, &[0x29]),
+            AtomicOp::And => lock(self, &[0x21]),
+            AtomicOp::Or => lock(self, &[0x09]),
+            AtomicOp::Xor => lock(self, &[0x31]),
+            _ => lock(self, &[0x01]),
+        }
+        self.a.jmp(done);
+        self.a.bind(slow);
+        self.stage_apart(&[(0, j.lo), (1, j.hi)]);
+        done
+    }
+}

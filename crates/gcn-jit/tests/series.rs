@@ -1,0 +1,304 @@
+//! Many workgroups whose waves start one after the other in compiled code: what each starts with, and what happens where one
+//! of them faults, traps, waits, is interpreted, runs for long or is the last that may run. The interpreter is the judge.
+#![cfg(target_arch = "x86_64")]
+
+use gcn_emu::dispatch::{Gpu, Launch, Loaded, RunError, Stats};
+use gcn_emu::interp::Interp;
+use gcn_emu::mem::Perm;
+use gcn_isa::Target;
+use gcn_jit::{Cache, Level};
+use gcn_object::CodeObject;
+
+const BYTES: usize = 1 << 20;
+
+/// A grid and its workgroups.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    grid: [u32; 3],
+    group: [u32; 3],
+}
+
+const SHAPES: [Shape; 6] = [
+    Shape {
+        grid: [64 * 150, 1, 1],
+        group: [64, 1, 1],
+    },
+    Shape {
+        grid: [256 * 37, 1, 1],
+        group: [256, 1, 1],
+    },
+    // The last workgroup of a row, column and plane is smaller than the others.
+    Shape {
+        grid: [300, 7, 3],
+        group: [64, 2, 2],
+    },
+    Shape {
+        grid: [16 * 9, 16 * 3 + 5, 1],
+        group: [16, 16, 1],
+    },
+    // The last wave of each has lanes that are off.
+    Shape {
+        grid: [100 * 40, 1, 1],
+        group: [100, 1, 1],
+    },
+    Shape {
+        grid: [8, 8 * 60, 2],
+        group: [8, 8, 1],
+    },
+];
+
+/// A kernel each of whose work-items leaves what it started with, 32 bytes of it, and changes all of that. s6 is the
+/// workgroup's number, v[6:7] the work-item's place. `extra` comes before it stores, `lds` bytes it has.
+fn source(shape: Shape, extra: &str, lds: u32) -> String {
+    let Shape { grid, group } = shape;
+    let groups: [u32; 3] = std::array::from_fn(|d| grid[d].div_ceil(group[d]));
+    let items: u32 = group.iter().product();
+    format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
+         s_cselect_b32 s10, 1, 0\ns_mov_b64 s[18:19], exec\n\
+         s_load_dwordx2 s[0:1], s[0:1], 0x0\n\
+         s_mul_i32 s6, s4, {}\ns_add_u32 s6, s6, s3\ns_mul_i32 s6, s6, {}\ns_add_u32 s6, s6, s2\n\
+         v_mov_b32 v3, {}\nv_mad_u32_u24 v4, v1, v3, v0\nv_mov_b32 v5, {}\nv_mad_u32_u24 v4, v2, v5, v4\n\
+         s_mul_i32 s7, s6, {items}\nv_add_u32 v4, s7, v4\nv_lshlrev_b32 v5, 5, v4\n\
+         s_waitcnt lgkmcnt(0)\n\
+         v_mov_b32 v7, s1\nv_add_co_u32 v6, vcc, s0, v5\nv_addc_co_u32 v7, vcc, 0, v7, vcc\n\
+         v_lshlrev_b32 v8, 10, v1\nv_or_b32 v8, v8, v0\nv_lshlrev_b32 v9, 20, v2\nv_or_b32 v8, v8, v9\n\
+         v_mov_b32 v9, s5\nv_mov_b32 v10, s18\nv_mov_b32 v11, s19\n\
+         v_mov_b32 v12, s10\nv_mov_b32 v13, m0\nv_mov_b32 v14, s2\nv_mov_b32 v15, s6\n\
+         {extra}\n\
+         global_store_dwordx4 v[6:7], v[8:11], off\n\
+         v_mul_u32_u24 v0, v0, 3\nv_add_u32 v1, 5, v1\nv_xor_b32 v2, 1, v2\n\
+         s_add_u32 s2, s2, 9\ns_add_u32 s3, s3, 9\ns_add_u32 s4, s4, 9\ns_add_u32 s5, s5, 9\ns_mov_b32 m0, 77\n\
+         v_cmp_lt_u32 vcc, 4, v0\ns_and_saveexec_b64 s[8:9], vcc\ns_cbranch_execz done\n\
+         s_cmp_lg_u32 s6, -5\ns_cbranch_scc0 done\n\
+         s_cselect_b32 s11, s2, s3\nv_add_u32 v12, v12, v0\nv_add_u32 v14, s11, v14\nv_add_u32 v13, s4, v13\n\
+         v_add_u32 v15, s5, v15\nv_add3_u32 v15, v1, v2, v15\nv_add_u32 v13, m0, v13\n\
+         global_store_dwordx4 v[6:7], v[12:15], off offset:16\n\
+         done:\ns_endpgm\n\
+         .section .rodata,#alloc\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
+         .amdhsa_system_sgpr_workgroup_id_x 1\n.amdhsa_system_sgpr_workgroup_id_y 1\n\
+         .amdhsa_system_sgpr_workgroup_id_z 1\n.amdhsa_system_sgpr_workgroup_info 1\n\
+         .amdhsa_system_vgpr_workitem_id 2\n\
+         .amdhsa_kernarg_size 8\n.amdhsa_next_free_vgpr 24\n.amdhsa_next_free_sgpr 48\n\
+         .amdhsa_group_segment_fixed_size {lds}\n.end_amdhsa_kernel\n",
+        groups[1],
+        groups[0],
+        group[0],
+        group[0] * group[1]
+    )
+}
+
+/// A GPU with such a kernel, and its buffer.
+struct Board {
+    gpu: Gpu,
+    loaded: Loaded,
+    buffer: u64,
+}
+
+impl Board {
+    fn new(gpu: Gpu, source: &str) -> Board {
+        let output = gcn_asm::assemble(source, "k.s", &gcn_asm::Options::default());
+        let object = output
+            .object
+            .unwrap_or_else(|| panic!("{}", gcn_asm::render(&output.diagnostics, false)));
+        let object = CodeObject::parse(&object.loadable().expect("it links")).expect("it is read");
+        let loaded = gpu.load(&object).expect("it is loaded");
+        let buffer = gpu.memory.alloc(BYTES as u64, 256, Perm::RW).expect("room");
+        Board {
+            gpu,
+            loaded,
+            buffer,
+        }
+    }
+
+    fn run(
+        &self,
+        shape: Shape,
+        change: &dyn Fn(&mut Launch),
+    ) -> (Result<Stats, RunError>, Vec<u8>) {
+        let mut bytes = vec![0xee; BYTES];
+        self.gpu.memory.write(self.buffer, &bytes).expect("mapped");
+        let mut launch = Launch {
+            grid: shape.grid,
+            group: shape.group,
+            kernarg: self.buffer.to_le_bytes().to_vec(),
+            threads: 1,
+            ..Launch::default()
+        };
+        change(&mut launch);
+        let result = self.gpu.dispatch(&self.loaded, "k", &launch);
+        self.gpu
+            .memory
+            .read(self.buffer, &mut bytes)
+            .expect("mapped");
+        (result, bytes)
+    }
+}
+
+/// The levels that the host runs.
+fn levels() -> Vec<Level> {
+    let all = [Level::Avx2, Level::Avx512];
+    let best = Level::best();
+    all.into_iter().filter(|&l| Some(l) <= best).collect()
+}
+
+/// What a kernel of these instructions does, compiled and interpreted, for all shapes; gives the waves that started without
+/// leaving compiled code.
+struct Trial {
+    extra: &'static str,
+    lds: u32,
+    /// Whether it fails.
+    fails: bool,
+    /// As many instructions may run.
+    limits: &'static [u64],
+}
+
+impl Trial {
+    fn run(&self) -> u64 {
+        let mut in_series = 0;
+        for shape in SHAPES {
+            let source = source(shape, self.extra, self.lds);
+            let target = Target::parse("gfx900").expect("a target");
+            let interp = Gpu::with_engine(target, 16 << 20, || Box::new(Interp::new()));
+            let interp = Board::new(interp.expect("memory"), &source);
+            for level in levels() {
+                let cache = Cache::with_level(level);
+                let engines = cache.clone();
+                let jit = Gpu::with_engine(target, 16 << 20, move || Box::new(engines.engine()));
+                let jit = Board::new(jit.expect("memory"), &source);
+                assert_eq!(jit.buffer, interp.buffer);
+                let limits = self.limits.iter().map(|&n| Some(n));
+                for most in [None].into_iter().chain(limits) {
+                    for threads in [1, 3] {
+                        let change = |launch: &mut Launch| {
+                            launch.max_instructions = most;
+                            launch.threads = threads;
+                        };
+                        let want = interp.run(shape, &change);
+                        assert!(most.is_some() || want.0.is_err() == self.fails);
+                        // Twice, the second time compiled already.
+                        for _ in 0..2 {
+                            let got = jit.run(shape, &change);
+                            let told = format!("{shape:?} {level:?} {most:?} {threads} threads");
+                            if threads > 1 && want.0.is_err() {
+                                // How far the others come is their matter, and if instructions are counted, who fails.
+                                if most.is_none() {
+                                    assert_eq!(got.0, want.0, "{told}");
+                                }
+                                assert!(got.0.is_err(), "{told}");
+                                continue;
+                            }
+                            assert_eq!(got.0, want.0, "{told}");
+                            let at = (0..BYTES).find(|&at| got.1[at] != want.1[at]);
+                            assert_eq!(at, None, "{told}: item {:?}", at.map(|at| at / 32));
+                        }
+                    }
+                }
+                in_series += cache.stats().in_series;
+            }
+        }
+        in_series
+    }
+}
+
+const TRIAL: Trial = Trial {
+    extra: "",
+    lds: 0,
+    fails: false,
+    limits: &[],
+};
+
+#[test]
+fn each_wave_starts_with_its_own() {
+    let limits = &[1, 29, 1000, 20_000, 66_000, 1 << 20];
+    let count = Trial { limits, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 5000, "{count}");
+}
+
+#[test]
+fn one_faults() {
+    let extra = "s_cmp_eq_u32 s6, 29\ns_cbranch_scc0 ok\nv_mov_b32 v7, 0x1234\nok:";
+    let (fails, limits) = (true, &[600, 20_000]);
+    let count = Trial {
+        extra,
+        fails,
+        limits,
+        ..TRIAL
+    }
+    .run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn one_traps() {
+    let extra = "s_cmp_eq_u32 s6, 11\ns_cbranch_scc0 ok\ns_trap 2\nok:";
+    let fails = true;
+    Trial {
+        extra,
+        fails,
+        ..TRIAL
+    }
+    .run();
+}
+
+#[test]
+fn some_are_interpreted() {
+    // The time, a wave's place and its status are what the wave itself has, wherever it runs.
+    let extra = "s_and_b32 s12, s6, 7\ns_cmp_eq_u32 s12, 3\ns_cbranch_scc0 ok\n\
+        s_memtime s[12:13]\ns_getreg_b32 s14, hwreg(HW_REG_HW_ID)\ns_getreg_b32 s15, hwreg(HW_REG_STATUS)\n\
+        s_waitcnt lgkmcnt(0)\ns_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 5\ns_setprio 2\n\
+        v_mov_b32 v9, s12\nv_mov_b32 v10, s14\nv_mov_b32 v11, s15\nok:\n\
+        s_and_b32 s12, s6, 7\ns_cmp_eq_u32 s12, 4\ns_cbranch_scc0 on\n\
+        s_getreg_b32 s14, hwreg(HW_REG_MODE)\ns_getreg_b32 s15, hwreg(HW_REG_STATUS)\n\
+        v_mov_b32 v10, s14\nv_mov_b32 v11, s15\non:";
+    let count = Trial { extra, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn some_meet_nans() {
+    let extra = "s_and_b32 s12, s6, 15\ns_cmp_eq_u32 s12, 9\ns_cselect_b32 s13, 0x7f800000, 1.0\n\
+        v_mul_f32 v9, 0, s13";
+    let count = Trial { extra, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn lds_is_zeros_where_a_workgroup_starts() {
+    let extra = "s_mov_b32 m0, -1\nv_and_b32 v16, 63, v0\nv_lshlrev_b32 v16, 2, v16\nds_read_b32 v11, v16\n\
+        v_mov_b32 v17, 1\nds_add_u32 v16, v17\nds_read_b32 v10, v16\ns_waitcnt lgkmcnt(0)";
+    let (lds, limits) = (256, &[5000]);
+    let count = Trial {
+        extra,
+        lds,
+        limits,
+        ..TRIAL
+    }
+    .run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn one_gives_way_and_one_runs_for_long() {
+    let extra = "s_cmp_eq_u32 s6, 7\ns_cbranch_scc0 ok\ns_sleep 1\nok:\n\
+        s_cmp_eq_u32 s6, 13\ns_cbranch_scc0 on\ns_mov_b32 s12, 50000\n\
+        again:\ns_sub_u32 s12, s12, 1\ns_cmp_lg_u32 s12, 0\ns_cbranch_scc1 again\nv_mov_b32 v9, s12\non:";
+    let count = Trial { extra, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn some_go_elsewhere() {
+    let extra = "s_and_b32 s12, s6, 15\ns_cmp_eq_u32 s12, 6\ns_cbranch_scc0 on\n\
+        s_getpc_b64 s[14:15]\nhere:\ns_add_u32 s14, s14, there-here\ns_addc_u32 s15, s15, 0\n\
+        s_setpc_b64 s[14:15]\ns_endpgm\nthere:\nv_mov_b32 v9, s12\non:";
+    let count = Trial { extra, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn some_wait_at_barriers() {
+    // The same for all waves of a workgroup.
+    let extra = "s_and_b32 s12, s6, 15\ns_cmp_eq_u32 s12, 6\ns_cbranch_scc0 on\ns_barrier\nv_mov_b32 v9, s12\non:";
+    Trial { extra, ..TRIAL }.run();
+}
