@@ -221,6 +221,10 @@ pub fn emit(
         let ends = |p: &Chunk| p.end == c.end && discriminant(&p.tail) == discriminant(&c.tail);
         unit.chunks.iter().position(ends)
     };
+    let numbers = |starts: &[u64]| -> Vec<usize> {
+        let place = |start: &u64| unit.chunks.iter().position(|p| p.start == *start);
+        starts.iter().skip(1).filter_map(place).collect()
+    };
     for (number, chunk) in unit.chunks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(labels[&chunk.start]);
@@ -236,6 +240,7 @@ pub fn emit(
                 number: number as u64,
                 full,
                 last: last(c).unwrap_or(number) as u64,
+                over: numbers(&c.over),
                 labels: &labels,
                 exit,
                 barrier,
@@ -460,6 +465,8 @@ pub(crate) struct Emit<'a> {
     full: Option<Label>,
     /// The number of the plain chunk that ends where this one does.
     last: u64,
+    /// Those of the plain ones behind the first that this one takes the place of.
+    over: Vec<usize>,
     labels: &'a Map<u64, Label>,
     exit: Label,
     barrier: Label,
@@ -579,6 +586,10 @@ impl Emit<'_> {
         self.a.jcc(Cc::S, spent);
         if tally {
             self.tally(self.number as usize);
+            let too = std::mem::take(&mut self.over);
+            if !too.is_empty() {
+                self.tally_too(&too);
+            }
         }
         if let Tail::Interpret { jumps } = c.tail {
             self.interpret(jumps);

@@ -122,6 +122,8 @@ pub struct Chunk {
     pub quads: linear::Quads,
     /// Of a full chunk ([`trace`]): what its lanes' answers are taken to be.
     pub decided: Vec<Decided>,
+    /// The plain chunks that it takes the place of, by where they begin.
+    pub over: Vec<u64>,
     /// What runs instead where all lanes are on and all answers are as it takes them to be.
     pub full: Option<Box<Chunk>>,
 }
@@ -321,6 +323,7 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             tail: Tail::Leave,
             quads: Default::default(),
             decided: Vec::new(),
+            over: Vec::new(),
             full: None,
         });
     }
@@ -602,6 +605,7 @@ impl<'a> Builder<'a> {
             tail,
             quads: Default::default(),
             decided: Vec::new(),
+            over: Vec::new(),
             full: None,
         });
         self.late.clear();
@@ -661,6 +665,7 @@ impl<'a> Builder<'a> {
                 tail: Tail::Jump(pc + 1),
                 quads: Default::default(),
                 decided: Vec::new(),
+                over: Vec::new(),
                 full: None,
             });
             // An address that no instruction has.

@@ -51,7 +51,7 @@ pub(super) fn full(tracer: &Tracer<'_>, chunks: &mut [Chunk]) {
         }
     }
     let stops = |pc: u64| heads.contains(&pc);
-    let mut passed = HashSet::new();
+    let mut passed: HashSet<u64> = HashSet::new();
     for c in chunks {
         if passed.contains(&c.start) || !tracer.compares(c) {
             continue;
@@ -65,7 +65,8 @@ pub(super) fn full(tracer: &Tracer<'_>, chunks: &mut [Chunk]) {
         }
         // Some way is saved, or looks at addresses are.
         if over.len() > 1 || trace.quads.addresses.len() > c.quads.addresses.len() {
-            passed.extend(over);
+            passed.extend(&over);
+            trace.over = over;
             c.full = Some(Box::new(trace));
         }
     }
