@@ -34,12 +34,16 @@ impl GroupWave {
     /// Instructions of its next turn, where an engine wants `slice` of them. The first turn is short, as a wave may start
     /// into waiting. A wave of higher priority runs so many more for each step.
     pub fn turn(&self, slice: u64) -> u64 {
-        if self.turns == 0 {
-            slice / 4
-        } else {
-            let prio = self.state.status >> status::USER_PRIO_SHIFT & 3;
-            slice * (1 + prio as u64)
+        match self.turns {
+            0 => slice / 4,
+            _ => self.next_turn(slice),
         }
+    }
+
+    /// As [`GroupWave::turn`], of the turn behind that one.
+    pub fn next_turn(&self, slice: u64) -> u64 {
+        let prio = self.state.status >> status::USER_PRIO_SHIFT & 3;
+        slice * (1 + prio as u64)
     }
 }
 
@@ -180,7 +184,7 @@ pub struct Group<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Row {
-    /// Its numbers, in the order of the registers that take them.
+    /// Its numbers, in the order of the registers that take them; behind those the first again.
     pub ids: [u32; 3],
     /// The bits that it has in HW_ID.
     pub hw_id: u32,

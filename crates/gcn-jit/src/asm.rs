@@ -178,8 +178,12 @@ pub mod op {
     pub const ORQ: E = e(1, 1, 1, 0xeb);
     pub const SHIFTQ_I: E = e(1, 1, 1, 0x73);
     pub const CMPUQ: E = e(3, 1, 1, 0x1e);
+    pub const MOVDQU8: E = e(1, 3, 0, 0x6f);
+    pub const MOVDQU8_ST: E = e(1, 3, 0, 0x7f);
+    pub const PERMB: E = e(2, 1, 0, 0x8d);
     pub const GATHERDD: E = en(2, 1, 0, 0x90, 4);
     pub const GATHERQD: E = en(2, 1, 0, 0x91, 4);
+    pub const GATHERDQ: E = en(2, 1, 1, 0x90, 8);
     pub const SCATTERQD: E = en(2, 1, 0, 0xa1, 4);
     pub const SCATTERDD: E = en(2, 1, 0, 0xa0, 4);
     pub const SCATTERDQ: E = en(2, 1, 1, 0xa0, 8);
@@ -677,6 +681,27 @@ impl Asm {
         self.vex(2, 3, 1, 0, 0xf5, dst, src, Rm::R(mask), None);
     }
 
+    /// Zeros below the lowest bit.
+    pub fn tzcnt(&mut self, dst: Gpr, src: Gpr) {
+        self.b(0xf3);
+        self.g(false, &[0x0f, 0xbc], dst, Rm::R(src));
+    }
+
+    /// Without the lowest bit; ZF: there is none left.
+    pub fn blsr(&mut self, dst: Gpr, src: Gpr) {
+        self.vex(2, 0, 0, 0, 0xf3, 1, dst, Rm::R(src), None);
+    }
+
+    pub fn store16(&mut self, m: Mem, src: Gpr) {
+        self.b(0x66);
+        self.store(false, m, src);
+    }
+
+    /// All 64 bits of an opmask.
+    pub fn gpr_to_k64(&mut self, k: u8, src: Gpr) {
+        self.vex(1, 3, 1, 0, 0x92, k, 0, Rm::R(src), None);
+    }
+
     pub fn imul(&mut self, wide: bool, dst: Gpr, rm: Rm) {
         self.g(wide, &[0x0f, 0xaf], dst, rm);
     }
@@ -740,6 +765,11 @@ impl Asm {
         self.b(0xe8);
         self.fixups.push((self.buf.len() as u32, label));
         self.d(0);
+    }
+
+    /// Stores AL to RCX bytes from RDI on.
+    pub fn stosb(&mut self) {
+        self.buf.extend_from_slice(&[0xf3, 0xaa]);
     }
 
     pub fn ret(&mut self) {

@@ -33,8 +33,10 @@ pub(crate) struct Compiled {
     pub first: u32,
     /// What it needs of a wave that starts.
     pub needs: Needs,
-    /// Where the first wave of a series starts.
+    /// Where waves of a series begin.
     pub series: Option<u32>,
+    /// Waves wait at barriers in it.
+    pub waits: bool,
     /// Of each chunk, by its address, the VGPRs that must be linear in each 16 lanes, with their steps.
     steps: Vec<(u64, Vec<(u16, i32)>)>,
     /// The code that it was made of.
@@ -88,6 +90,7 @@ impl Compiled {
             first: 0,
             needs,
             series: emitted.series.map(|at| at as u32),
+            waits: unit.waits(),
             steps,
             words,
             key,

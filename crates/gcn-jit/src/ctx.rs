@@ -30,9 +30,14 @@ pub struct Turn {
     pub code: *const u8,
     pub wave: *mut WaveState,
     pub vgprs: *mut u32,
-    /// Its fuel, and what is left of it.
+    /// Its fuel, and that of the turns behind it.
     pub given: i64,
-    pub left: i64,
+    pub again: i64,
+    /// What a wave of a series starts from: the lines of scalars and the VGPRs that the code needs
+    /// ([`Needs`](crate::group::Needs)).
+    pub start: *const Line,
+    /// The wave's turns that have ended.
+    pub turns: u32,
     /// The number of its unit; of all turns that are done together the same.
     pub unit: u32,
 }
@@ -46,31 +51,33 @@ impl Turn {
         wave: std::ptr::null_mut(),
         vgprs: std::ptr::null_mut(),
         given: 0,
-        left: 0,
+        again: 0,
+        start: std::ptr::null(),
+        turns: 0,
         unit: 0,
     };
 }
 
-/// Waves that start one after the other in one state, those of a workgroup and then those of the next one, as long as each
-/// comes to its end in its unit.
+/// Turns of all waves of a workgroup, round after round, and of workgroups that follow it in the same states.
 #[repr(C)]
 pub struct Series {
-    /// The workgroup under way, and the end of them; null where there is no series.
+    /// The first wave's turn, if all waves are there; null where there is but one round of some.
+    pub turns: *mut Turn,
+    /// The workgroup under way, and the end of them. Waves of a workgroup alone, which have started, have none: null and
+    /// behind it.
     pub row: *const Row,
     pub rows_end: *const Row,
-    /// What the wave under way started from, the first wave of a workgroup, and the end of them: each has the lines of
-    /// scalars and the VGPRs that the code needs ([`Needs`](crate::group::Needs)).
-    pub start: *const Line,
-    pub starts: *const Line,
-    pub starts_end: *const Line,
-    /// Where they begin.
+    /// Where waves take what they start from, and go on to then.
+    pub begin: *const u8,
     pub code: *const u8,
-    /// The fuel of each, and what there is for those that have not ended.
+    /// Waves, and those of the workgroup under way that have not ended.
+    pub waves: i64,
+    pub alive: i64,
+    /// The fuel of a first turn, and what there is for turns that have not ended.
     pub given: i64,
     pub spare: i64,
-    /// Where the workgroup's numbers go, and a place for those that nobody takes.
-    pub ids: [*mut u32; 3],
-    pub nowhere: u32,
+    /// Where in a wave the workgroup's numbers go.
+    pub ids: [usize; 3],
 }
 
 /// Register RBP of compiled code points at it.
@@ -80,6 +87,10 @@ pub struct Ctx {
     pub lanes: [Line; 4],
     /// The lanes' distances in memory, by the logarithm of the element's bytes.
     pub strides: [Line; 8],
+    /// Which of the bytes that lie so many from lane to lane (1 to 4) each lane's four are; and the other way round: which
+    /// byte of lanes' dwords each of them is.
+    pub bytes_in: [Line; 4],
+    pub bytes_out: [Line; 4],
     /// Every other element of two registers, from the first and from the second on.
     pub even: Line,
     pub odd: Line,
@@ -154,6 +165,7 @@ pub struct Ctx {
     /// What `range` is asked: the first and the last byte but one, from the base on.
     pub asked: [i32; 2],
     pub range: usize,
+    pub around: usize,
 }
 
 impl Ctx {
@@ -171,6 +183,16 @@ impl Ctx {
         }
         for (log, line) in c.strides.iter_mut().enumerate() {
             *line = Line(std::array::from_fn(|i| (i << log) as u32));
+        }
+        for step in 1..=4 {
+            let dword = |bytes: [usize; 4]| u32::from_le_bytes(bytes.map(|b| b as u8 & 63));
+            c.bytes_in[step - 1] = Line(std::array::from_fn(|i| {
+                dword(std::array::from_fn(|k| i * step + k))
+            }));
+            let from = |at: usize| at / step * 4 + at % step;
+            c.bytes_out[step - 1] = Line(std::array::from_fn(|i| {
+                dword(std::array::from_fn(|k| from(4 * i + k)))
+            }));
         }
         c.even = Line(std::array::from_fn(|i| 2 * i as u32));
         c.odd = Line(std::array::from_fn(|i| 2 * i as u32 + 1));

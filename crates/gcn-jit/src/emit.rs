@@ -33,7 +33,7 @@ pub const EXIT_STOP: u64 = 5;
 /// What was to be linear is not: other code is to go on with the chunk.
 pub const EXIT_LINEAR: u64 = 6;
 
-/// A wave of a series has ended, and the next one is not to start now. There is no chunk's number.
+/// The next turn is not to begin now. There is no chunk's number.
 pub const EXIT_NEXT: u64 = 7;
 
 /// Vector operations from which on a chunk's four slices are the turns of a loop: measured, it makes no difference to speed
@@ -74,8 +74,8 @@ mod range;
 mod rare;
 mod regs;
 mod scalar;
-mod series;
 mod slice;
+mod turns;
 mod whole;
 
 use scalar::Scalars;
@@ -102,7 +102,7 @@ pub struct Emitted {
     /// Where each chunk's code begins for a wave that comes from outside the unit, of which nothing is known. Not used
     /// of units for waves that start ([`Setting::entry`](crate::lower::Setting::entry)).
     pub outside: Vec<usize>,
-    /// Where the first wave of a [series](crate::ctx::Series) starts, of units that waves can start in like this.
+    /// Where waves of a [series](crate::ctx::Series) begin, of units that they can begin in.
     pub series: Option<usize>,
 }
 
@@ -202,15 +202,15 @@ pub fn emit(
         a.pop(*r);
     }
     a.ret();
-    let (barrier, alone) = between_turns(&mut a, exit);
-    let series = series.map(|needs| series::series(&mut a, needs, exit, alone));
-    let ended = series.map_or(alone, |(ended, _)| ended);
+    let (barrier, ended) = turns::between(&mut a, exit);
+    let series = series.map(|needs| turns::begin(&mut a, needs));
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
         slow_call(&mut a, offset_of!(Ctx, rare)),
     ];
     let range_call = slow_call(&mut a, offset_of!(Ctx, range));
+    let around_call = slow_call(&mut a, offset_of!(Ctx, around));
     let labels: Map<u64, Label> = unit.chunks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(unit.chunks.len());
     let mut failed = false;
@@ -247,6 +247,7 @@ pub fn emit(
                 ended,
                 slow,
                 range_call,
+                around_call,
                 quads: quad::Quads::default(),
                 default,
                 mode,
@@ -294,7 +295,7 @@ pub fn emit(
         starts,
         calls,
         checks,
-        series: series.map(|(_, first)| first),
+        series,
     })
 }
 
@@ -318,45 +319,6 @@ fn unless_mxcsr(a: &mut Asm, wanted: FpKey) -> Label {
     );
     a.jcc(Cc::E, same);
     same
-}
-
-/// Where code goes to at a barrier, and at a wave's end. At a barrier it notes in the turn where the wave goes on (RDX) and
-/// puts the wave's clock right; at the end, that the wave has ended. Then the next turn begins; at the last of them it
-/// leaves with RAX. No host register holds anything of a wave here.
-fn between_turns(a: &mut Asm, exit: Label) -> (Label, Label) {
-    macro_rules! turn {
-        ($field:ident) => {
-            mem(RCX, offset_of!(Turn, $field) as i32)
-        };
-    }
-    let (next, barrier) = (a.label(), a.here());
-    // Every instruction takes four of the clock.
-    a.mov(true, RCX, Rm::M(ctx!(synced)));
-    a.store(true, ctx!(synced), FUEL);
-    a.g(true, &[0x2b], RCX, Rm::R(FUEL));
-    a.shift_imm(4, true, RCX, 2);
-    let clock = mem(WAVE, offset_of!(WaveState, clock) as i32);
-    a.g(true, &[0x01], RCX, Rm::M(clock));
-    a.jmp(next);
-    let ended = a.here();
-    a.imm(RDX, Turn::ENDED as u64);
-    a.bind(next);
-    a.mov(true, RCX, Rm::M(ctx!(turn)));
-    a.store(true, turn!(code), RDX);
-    a.store(true, turn!(left), FUEL);
-    a.alu_imm(alu::ADD, true, Rm::R(RCX), size_of::<Turn>() as i32);
-    a.store(true, ctx!(turn), RCX);
-    a.g(true, &[0x3b], RCX, Rm::M(ctx!(turns_end)));
-    a.jcc(Cc::E, exit);
-    a.mov(true, WAVE, Rm::M(turn!(wave)));
-    a.store(true, ctx!(wave), WAVE);
-    a.mov(true, VGPRS, Rm::M(turn!(vgprs)));
-    a.store(true, ctx!(vgprs), VGPRS);
-    a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
-    a.mov(true, FUEL, Rm::M(turn!(given)));
-    a.store(true, ctx!(synced), FUEL);
-    a.jmp_to(Rm::M(turn!(code)));
-    (barrier, ended)
 }
 
 /// A routine that keeps all registers but RAX and flags around a call of a helper with the context and ESI.
@@ -455,6 +417,8 @@ pub(crate) struct Out {
     pub data: Vec<u8>,
     /// Registers to work with.
     pub free: [u8; 2],
+    /// What is remembered of the memory around, and where that is looked at.
+    range: Option<(range::Range, Label)>,
 }
 
 pub(crate) struct Emit<'a> {
@@ -474,6 +438,8 @@ pub(crate) struct Emit<'a> {
     pub slow: [Label; 3],
     /// Where the helper for ranges of memory is called.
     range_call: Label,
+    /// Where that for the memory around lanes' addresses is.
+    around_call: Label,
     quads: quad::Quads,
     default: FpKey,
     mode: Mode,

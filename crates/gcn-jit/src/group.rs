@@ -2,7 +2,7 @@
 //! gone on with where its code goes on.
 
 use crate::ctx::Turn;
-use crate::emit::EXIT_END;
+use crate::emit::EXIT_NEXT;
 use crate::lower::Unit;
 use crate::{At, Compiled, Exit, Jit, Level, Place, rarely};
 use gcn_emu::engine::{Machine, Stop};
@@ -159,6 +159,17 @@ impl Jit {
         machine: &mut Machine<'_>,
         fuel: &mut u64,
     ) -> GroupStop {
+        self.turns.clear();
+        self.go_on(group, machine, fuel)
+    }
+
+    /// The same where `turns` says where waves go on, if it says something.
+    pub(crate) fn go_on(
+        &mut self,
+        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
         let Some(like) = group.starts.like.first() else {
             return GroupStop::Ended;
         };
@@ -185,9 +196,6 @@ impl Jit {
     ) -> GroupStop {
         self.surround(machine);
         self.turns.resize(group.waves.len(), Turn::NONE);
-        for turn in &mut self.turns {
-            turn.code = std::ptr::null();
-        }
         let begun = *fuel;
         let stop = 'stop: loop {
             while group.next < group.waves.len() {
@@ -232,7 +240,8 @@ impl Jit {
     }
 
     /// The turns of the waves from [`Group::next`] on that start or come from a barrier, without leaving compiled code
-    /// between them. Gives what the last of them came to but its end and a barrier; nothing, if there is no such turn.
+    /// between them; where these are all waves, round after round. Gives what the last of them came to but its end and a
+    /// barrier; nothing, if there is no such turn.
     fn turns_on(
         &mut self,
         group: &mut Group<'_>,
@@ -244,7 +253,7 @@ impl Jit {
         if self.counts.is_some() {
             end = first + 1;
         }
-        let (mut count, mut all, mut unit) = (0, 0, 0);
+        let (mut count, mut alive, mut unit) = (0, 0, 0);
         // Read back from the turns, they would have to get into memory first.
         let mut begin = (
             std::ptr::null(),
@@ -255,11 +264,6 @@ impl Jit {
         let mut turns = std::mem::take(&mut self.turns);
         let those = group.waves[first..end].iter_mut().zip(&mut turns[first..]);
         for (n, (wave, turn)) in those.enumerate() {
-            let given = wave.turn(crate::SLICE);
-            all += given;
-            if all > *fuel {
-                break;
-            }
             let (code, of) = match wave.doing {
                 Doing::New => {
                     let Some(at) = self.entry(&group.starts, first + n, machine) else {
@@ -270,30 +274,48 @@ impl Jit {
                     (base.wrapping_add(at.at()), at.unit())
                 }
                 Doing::Running => (turn.code, turn.unit),
+                Doing::Ended if n > 0 => (std::ptr::without_provenance(Turn::ENDED), unit),
                 _ => break,
             };
             if code.is_null() || n > 0 && of != unit {
                 break;
             }
+            let given = wave.turn(crate::SLICE) as i64;
+            // It is not to come round to 0, which only a wave has that has not begun.
+            let turns = wave.turns.min(1 << 30);
+            let doing = wave.doing;
             let state = &mut *wave.state;
             turn.code = code;
             turn.vgprs = state.vgprs.as_mut_ptr().cast();
             turn.wave = state;
-            turn.given = given as i64;
+            turn.given = given;
+            turn.turns = turns;
+            turn.again = wave.next_turn(crate::SLICE) as i64;
             turn.unit = of;
             if n == 0 {
                 unit = of;
                 begin = (code, turn.wave, turn.vgprs, turn.given);
             }
+            alive += (doing != Doing::Ended) as i64;
             count += 1;
         }
         self.turns = turns;
-        if count == 0 {
+        if count == 0 || begin.3 as u64 > *fuel {
             return None;
         }
         let ctx = &mut *self.ctx;
         ctx.turn = &mut self.turns[first];
         ctx.turns_end = ctx.turn.wrapping_add(count);
+        let none = std::ptr::null();
+        ctx.series.turns = match count == group.waves.len() {
+            true => ctx.turn,
+            false => std::ptr::null_mut(),
+        };
+        ctx.series.row = none;
+        ctx.series.rows_end = none.wrapping_add(1);
+        ctx.series.alive = alive;
+        ctx.series.spare = (*fuel).min(i64::MAX as u64) as i64;
+        let spare = ctx.series.spare;
         let code = begin.0;
         (ctx.wave, ctx.vgprs, ctx.fuel) = (begin.1, begin.2, begin.3);
         if let Some(counts) = &mut self.counts {
@@ -302,46 +324,85 @@ impl Jit {
         // SAFETY: the turns are of waves of the group, which are different ones. Each begins where a chunk of this unit does,
         // or goes on where its code has said so, which the engine keeps as long as it runs.
         let exit = unsafe { self.call(unit, code, machine) };
-        let done = (self.ctx.turn as usize).wrapping_sub(self.turns[first..].as_ptr() as usize);
-        let done = (done / size_of::<Turn>()).min(count);
+        self.ctx.series.row = none;
         if let Some(counts) = &mut self.counts {
             let exec = || group.waves[first].state.exec();
             let undone = exit.undone(&self.stopped).then(|| (exit.chunk(), exec()));
             counts.end(unit as usize, &self.ctx, undone);
         }
-        let those = group.waves[first..].iter_mut().zip(&self.turns[first..]);
-        for (wave, turn) in those.take(done) {
-            *fuel -= (turn.given - turn.left) as u64;
-            wave.doing = match turn.code as usize {
-                Turn::ENDED => Doing::Ended,
-                _ => Doing::Waiting,
-            };
-            wave.turns = wave.turns.saturating_add(1);
-        }
-        group.turned += done as u64;
-        group.next += done;
-        if done == count {
+        *fuel -= (spare - self.ctx.series.spare) as u64;
+        let (far, turned) = self.stand(group.waves, first, count, exit);
+        group.turned += turned;
+        group.next = first + far;
+        if far == count || exit.why() == EXIT_NEXT {
             return Some(None);
         }
         let (w, wave) = (group.next, &mut group.waves[group.next]);
-        let given = self.turns[w].given as u64;
-        let mut left = self.ctx.fuel as u64;
-        wave.state.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
-        self.turns[w].code = std::ptr::null();
-        wave.doing = Doing::Running;
-        let stop = self.turn_ends(wave, w, Some(exit), machine, given, &mut left);
-        *fuel -= given - left;
+        let stop = self.alone_to_end(wave, w, exit, machine, fuel);
         if stop.is_none() {
-            wave.turns = wave.turns.saturating_add(1);
             group.turned += 1;
             group.next += 1;
         }
         Some(stop)
     }
 
+    /// Says in the waves how far `count` turns from `first` on have come when compiled code has come back. Gives the number,
+    /// from `first` on, of the turn that it came to, and how many turns have ended.
+    pub(crate) fn stand(
+        &mut self,
+        waves: &mut [GroupWave],
+        first: usize,
+        count: usize,
+        exit: Exit,
+    ) -> (usize, u64) {
+        let far = (self.ctx.turn as usize).wrapping_sub(self.turns[first..].as_ptr() as usize);
+        let far = (far / size_of::<Turn>()).min(count);
+        let mut turned = 0;
+        let those = waves[first..].iter_mut().zip(&mut self.turns[first..]);
+        for (n, (wave, turn)) in those.take(count).enumerate() {
+            turned += (turn.turns - wave.turns.min(turn.turns)) as u64;
+            wave.turns = turn.turns;
+            wave.doing = match turn.code as usize {
+                Turn::ENDED => Doing::Ended,
+                _ if n < far => Doing::Waiting,
+                _ if n == far && exit.why() != EXIT_NEXT => {
+                    turn.code = std::ptr::null();
+                    Doing::Running
+                }
+                _ if turn.turns == 0 => {
+                    turn.code = std::ptr::null();
+                    Doing::New
+                }
+                _ => Doing::Running,
+            };
+        }
+        (far, turned)
+    }
+
+    /// Brings the turn to its end in which compiled code has come back with `exit`. Gives what it came to but its end and a
+    /// barrier.
+    pub(crate) fn alone_to_end(
+        &mut self,
+        wave: &mut GroupWave,
+        w: usize,
+        exit: Exit,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Option<Stop> {
+        let given = self.turns[w].given as u64;
+        let mut left = self.ctx.fuel as u64;
+        wave.state.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
+        let stop = self.turn_ends(wave, w, Some(exit), machine, given, &mut left);
+        *fuel -= given - left;
+        if stop.is_none() {
+            wave.turns = wave.turns.saturating_add(1);
+        }
+        stop
+    }
+
     /// Brings a wave's turn to its end, of whose `given` instructions there are `left`. `exit` is how compiled code has
     /// left it, if it was there. Gives what it came to but its end and a barrier.
-    pub(crate) fn turn_ends(
+    fn turn_ends(
         &mut self,
         wave: &mut GroupWave,
         w: usize,
@@ -350,10 +411,6 @@ impl Jit {
         given: u64,
         left: &mut u64,
     ) -> Option<Stop> {
-        if exit.is_some_and(|exit| exit.why() == EXIT_END) {
-            wave.doing = Doing::Ended;
-            return None;
-        }
         self.behind = None;
         let next = match exit {
             Some(exit) => self.left(exit, &mut wave.state, machine, given, left),

@@ -310,8 +310,9 @@ extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         (ctx, wave)
     };
     let (address, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
-    // Where lanes that are off are not accessed: bytes from lane to lane.
-    let step = what >> 32;
+    // Where lanes that are off are not accessed: bytes from lane to lane, up or down.
+    let step = (what >> 32) as i32;
+    let apart = step.unsigned_abs() as u64;
     let [from, to] = ctx.asked.map(|n| n as i64 as u64);
     let pages = ctx.linear_bytes / PAGE_SIZE;
     let allowed = |page: u64| {
@@ -329,12 +330,12 @@ extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         }
         let base = ctx.bases[address as usize][slice].wrapping_sub(ctx.bias);
         let start = base.wrapping_sub(ctx.linear_base);
-        let first = start
-            .wrapping_add(from)
-            .wrapping_add(step * on.trailing_zeros() as u64);
-        let last = start
-            .wrapping_add(to)
-            .wrapping_sub(1 + step * on.leading_zeros() as u64);
+        let (mut below, mut above) = (on.trailing_zeros() as u64, on.leading_zeros() as u64);
+        if step < 0 {
+            (below, above) = (above, below);
+        }
+        let first = start.wrapping_add(from).wrapping_add(apart * below);
+        let last = start.wrapping_add(to).wrapping_sub(1 + apart * above);
         if first > last || last >= ctx.linear_bytes {
             return 1;
         }
@@ -362,6 +363,67 @@ extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         ctx.ranges[place as usize] = [start, (bytes + 1).saturating_sub(span)];
     }
     0
+}
+
+/// Finds out whether lanes' addresses lie in one run of memory that may be accessed, and notes as much of it as may be
+/// reached from there. Not 0: they do not.
+extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`.
+    let (ctx, _) = unsafe { parts(ctx) };
+    let (bytes, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
+    let offset = (what >> 32) as i32 as i64;
+    // Another place's range must not be taken for this one's.
+    ctx.ranges[place as usize] = [0; 2];
+    let address = |lane: usize| {
+        let [lo, hi] = [0, 1].map(|k| ctx.addresses[k].0[lane] as u64);
+        (lo | hi << 32).wrapping_add_signed(offset)
+    };
+    let Some(first) = lanes(ctx).map(address).min() else {
+        return 1;
+    };
+    let last = lanes(ctx).map(address).max().unwrap_or(first);
+    let inside = |at: u64| {
+        at.checked_sub(ctx.linear_base)
+            .filter(|&at| at < ctx.linear_bytes)
+    };
+    let (Some(low), Some(high)) = (inside(first), last.checked_add(bytes - 1).and_then(inside))
+    else {
+        return 1;
+    };
+    let pages = ctx.linear_bytes / PAGE_SIZE;
+    let allowed = |&page: &u64| {
+        // SAFETY: as in `range`; the page is one of those.
+        let state = unsafe { ctx.pages.add(page as usize).read_volatile() };
+        state & need == need
+    };
+    // Pages that are remembered on each side.
+    const FAR: u64 = 1 << 16;
+    let (low, high) = (low / PAGE_SIZE, high / PAGE_SIZE);
+    if high - low > FAR || !(low..=high).all(|page| allowed(&page)) {
+        return 1;
+    }
+    let begin = low
+        - (low.saturating_sub(FAR)..low)
+            .rev()
+            .take_while(allowed)
+            .count() as u64;
+    let end = high
+        + 1
+        + (high + 1..pages.min(high + FAR))
+            .take_while(allowed)
+            .count() as u64;
+    // Where accesses begin, without the constant; of one upper half of addresses alone.
+    let base = |page: u64| (ctx.linear_base + page * PAGE_SIZE).wrapping_add_signed(-offset);
+    let (mut start, past) = (base(begin), base(end).wrapping_sub(bytes - 1));
+    let first = first.wrapping_add_signed(-offset);
+    if start >> 32 != first >> 32 {
+        start = first >> 32 << 32;
+    }
+    let upper = (start >> 32 << 32) + (1 << 32);
+    ctx.ranges[place as usize] = [start, past.min(upper).wrapping_sub(start)];
+    let [start, count] = ctx.ranges[place as usize];
+    let far = last.wrapping_add_signed(-offset).wrapping_sub(start) >= count;
+    (far || first < start) as u64
 }
 
 /// Whether a flat address is one of LDS or scratch.
@@ -488,6 +550,7 @@ impl Jit {
         ctx.rare = rare as *const () as usize;
         ctx.whole = whole::whole as *const () as usize;
         ctx.range = range as *const () as usize;
+        ctx.around = around as *const () as usize;
         Jit {
             interp: Interp::new(),
             units: Vec::new(),
@@ -604,10 +667,9 @@ impl Jit {
                             let at = place(at as u32);
                             self.places.entry(here(start)).or_insert(at);
                         }
-                        let mut inner = (start & !3) + 4;
-                        while inner < end {
+                        // Of jumps to the last dword of all there is, a range has none behind it.
+                        for inner in (start & !3..end).step_by(4).skip(1) {
                             self.places.entry(here(inner)).or_insert(Place::Interpret);
-                            inner += 4;
                         }
                     }
                     self.places.entry(key).or_insert(Place::Interpret);
@@ -638,7 +700,7 @@ impl Jit {
         let counts = self.counts.is_some();
         let mut unit = lower::unit(pc, &setting);
         let needs = Needs::of(&unit, vgprs);
-        let series = (entry.is_some() && !counts && needs.few() && !unit.waits()).then_some(&needs);
+        let series = (entry.is_some() && !counts && needs.few()).then_some(&needs);
         let mut emitted = emit::emit(&unit, mode, self.level, counts, exact, series);
         if emitted.is_none() && setting.linear {
             // There may be room for less.
@@ -825,6 +887,7 @@ impl Jit {
         ctx.alone = Turn::NONE;
         ctx.turn = &mut ctx.alone;
         ctx.turns_end = ctx.turn.wrapping_add(1);
+        ctx.series.turns = std::ptr::null_mut();
         ctx.wave = wave;
         ctx.vgprs = wave.vgprs.as_mut_ptr().cast();
         ctx.fuel = given;

@@ -1,13 +1,13 @@
-//! Workgroups one after the other, without leaving compiled code between their waves where each wave comes to its end
-//! before the next one starts.
+//! Workgroups one after the other, without leaving compiled code between their waves.
 
-use crate::ctx::{Line, Turn};
+use crate::ctx::{Line, Series, Turn};
 use crate::emit::EXIT_NEXT;
 use crate::group::GIVEN;
 use crate::{At, Compiled, Jit, rarely};
 use gcn_emu::engine::{Machine, Stop};
 use gcn_emu::group::{self, Doing, GroupStop, Groups, Row};
-use gcn_emu::wave::LANES;
+use gcn_emu::wave::{LANES, WaveState};
+use std::mem::offset_of;
 
 /// What the waves of a workgroup start from, as compiled code takes it.
 pub(crate) struct Like {
@@ -31,8 +31,6 @@ impl Like {
 enum Far {
     /// All workgroups have ended.
     Ended,
-    /// The next workgroup is to begin, in another series.
-    Next,
     /// The workgroup under way goes on without a series.
     Within,
     /// A wave of the workgroup under way has stopped so.
@@ -61,7 +59,6 @@ impl Jit {
             };
             match far {
                 Far::Ended => return GroupStop::Ended,
-                Far::Next => continue,
                 Far::Within => {}
                 Far::Stopped(stop) => {
                     let waves = (groups.first()..).zip(groups.waves.iter());
@@ -71,7 +68,7 @@ impl Jit {
                     return GroupStop::Wave(stop);
                 }
             }
-            let stop = groups.alone(|group| self.together(group, machine, fuel));
+            let stop = groups.alone(|group| self.go_on(group, machine, fuel));
             if stop != GroupStop::Ended || !groups.go_on(machine.lds) {
                 return stop;
             }
@@ -92,8 +89,10 @@ impl Jit {
             let other = self.entry(&starts, w, machine);
             at = at.filter(|at| other.is_some_and(|other| other.is(*at)));
         }
-        // Code gives all of them SCC 0, and VGPRs behind those.
-        let usual = |l: &group::Like| !l.state().scc && l.ids().len() <= GIVEN as usize;
+        // Code gives all of them SCC 0, the time 0, and VGPRs behind those that are 0.
+        let usual = |l: &group::Like| {
+            !l.state().scc && l.state().clock == 0 && l.ids().len() <= GIVEN as usize
+        };
         at = at.filter(|_| groups.like.iter().all(usual));
         let mut lines = Vec::new();
         if let Some(at) = at {
@@ -122,24 +121,21 @@ impl Jit {
         at
     }
 
-    /// Workgroups from the one under way on, which has not begun, as far as their waves come to their ends in the unit where
-    /// they start.
+    /// Workgroups from the one under way on, which has not begun, as far as their waves come to barriers and to their ends in
+    /// the unit where they begin.
     fn series(
         &mut self,
         groups: &mut Groups<'_>,
         machine: &mut Machine<'_>,
         fuel: &mut u64,
     ) -> Far {
-        let per_group = groups.waves.len();
+        self.turns.clear();
+        let waves = groups.waves.len();
         let begun = |w: &group::GroupWave| w.doing != Doing::New;
-        if per_group != groups.like.len() || groups.waves.iter().any(begun) {
-            return Far::Within;
-        }
-        let Some(wave) = groups.waves.first_mut() else {
-            return Far::Within;
-        };
-        let given = wave.turn(crate::SLICE);
-        if given > *fuel {
+        if waves != groups.like.len()
+            || groups.waves.iter().any(begun)
+            || groups.registers.is_empty()
+        {
             return Far::Within;
         }
         let Some(at) = self.like(groups, machine) else {
@@ -148,7 +144,7 @@ impl Jit {
         let known = &self.units[at.unit() as usize];
         // Where one often breaks off, it only costs time.
         let useless = known.broken > 16 && known.in_series < 8 * known.broken;
-        let Some(first) = known.series.filter(|_| !useless) else {
+        let Some(begin) = known.series.filter(|_| !useless) else {
             return Far::Within;
         };
         if !self.fresh(at.unit(), machine) {
@@ -156,66 +152,82 @@ impl Jit {
         }
         let unit: &Compiled = &self.units[at.unit() as usize];
         let code = unit.code.as_ptr();
+        let begin = code.wrapping_add(begin as usize);
         let each = unit.needs.lines();
-        // LDS is filled with zeros between workgroups.
-        let rows = match machine.lds.0.is_empty() {
-            true => &groups.rows[groups.done..],
-            false => &groups.rows[groups.done..][..1],
-        };
-        let (rows, count) = (rows.as_ptr(), rows.len());
-        let (ids, taken) = groups.ids();
         let Some(like) = self
             .row
             .as_deref()
-            .filter(|l| l.lines.len() == each * per_group)
+            .filter(|l| l.lines.len() == each * waves)
         else {
             return Far::Within;
         };
-        let lines = like.lines.as_ptr();
+        // Where none waits, each may have the state of the one before it.
+        let states = if unit.waits { waves } else { 1 };
+        let (ids, taken) = groups.ids();
         let starts = groups.starts(&ids[..taken]);
-        let state = &mut *groups.waves[0].state;
-        if state.vgprs.len() != groups.like[0].vgprs() {
-            starts.start(0, state);
-        } else {
-            starts.rest(0, state);
-        }
-        self.surround(machine);
-        self.turns.resize(per_group, Turn::NONE);
-        let ctx = &mut *self.ctx;
-        ctx.alone = Turn::NONE;
-        ctx.turn = &mut ctx.alone;
-        ctx.turns_end = ctx.turn.wrapping_add(1);
-        let spare = (*fuel).min(i64::MAX as u64) as i64;
-        let series = &mut ctx.series;
-        series.row = rows;
-        series.rows_end = rows.wrapping_add(count);
-        series.start = lines;
-        series.starts = lines;
-        series.starts_end = lines.wrapping_add(each * per_group);
-        series.code = code.wrapping_add(at.at());
-        (series.given, series.spare) = (given as i64, spare);
-        series.ids = [&mut series.nowhere; 3];
-        for (place, &(register, _)) in series.ids.iter_mut().zip(&ids[..taken]) {
-            if let Some(s) = state.sgprs.get_mut(register as usize) {
-                *place = s;
+        let begun = groups.waves.iter_mut().take(states).enumerate();
+        for (w, wave) in begun {
+            let state = &mut *wave.state;
+            if state.vgprs.len() != groups.like[w].vgprs() {
+                starts.start(w, state);
+            } else {
+                starts.rest(w, state);
             }
         }
-        ctx.wave = state;
-        ctx.vgprs = state.vgprs.as_mut_ptr().cast();
-        ctx.fuel = given as i64;
-        // SAFETY: where a series starts the unit's code gives each wave the registers that it needs and goes to where the unit's
-        // first chunk begins. The state is that of a wave of the group, the lines and rows are as many as it says, and
-        // all outlive the call.
-        let exit = unsafe { self.call(at.unit(), code.wrapping_add(first as usize), machine) };
+        let first = &groups.waves[0];
+        let given = first.turn(crate::SLICE);
+        let again = first.next_turn(crate::SLICE);
+        if given > *fuel {
+            return Far::Within;
+        }
+        for (w, start) in like.lines.chunks_exact(each).enumerate() {
+            let state = &mut *groups.waves[w % states].state;
+            self.turns.push(Turn {
+                code: begin,
+                vgprs: state.vgprs.as_mut_ptr().cast(),
+                wave: state,
+                given: given as i64,
+                again: again as i64,
+                start: start.as_ptr(),
+                turns: 0,
+                unit: at.unit(),
+            });
+        }
+        self.surround(machine);
+        let rows = &groups.rows[groups.done..];
+        let (rows, count) = (rows.as_ptr(), rows.len());
+        let spare = (*fuel).min(i64::MAX as u64) as i64;
+        let ctx = &mut *self.ctx;
+        ctx.turn = self.turns.as_mut_ptr();
+        ctx.turns_end = ctx.turn.wrapping_add(waves);
+        ctx.series = Series {
+            turns: ctx.turn,
+            row: rows,
+            rows_end: rows.wrapping_add(count),
+            begin,
+            code: code.wrapping_add(at.at()),
+            waves: waves as i64,
+            alive: waves as i64,
+            given: given as i64,
+            spare,
+            // Those that are missing are the first one again.
+            ids: std::array::from_fn(|n| {
+                let register = if n < taken { ids[n].0 } else { ids[0].0 };
+                offset_of!(WaveState, sgprs) + 4 * (register as usize).min(127)
+            }),
+        };
+        let Turn { wave, vgprs, .. } = self.turns[0];
+        (ctx.wave, ctx.vgprs, ctx.fuel) = (wave, vgprs, given as i64);
+        // SAFETY: at `begin` the unit's code gives each wave the registers that it needs and goes on to where the unit's first
+        // chunk begins. The states are those of waves of the group, different ones where one wave begins before another
+        // has ended; the lines and rows are as many as it says, and all outlive the call.
+        let exit = unsafe { self.call(at.unit(), begin, machine) };
         let series = &mut self.ctx.series;
         let row = (series.row as usize).wrapping_sub(rows as usize) / size_of::<Row>();
         let row = row.min(count);
-        let w = (series.start as usize).wrapping_sub(lines as usize) / (each * size_of::<Line>());
-        let w = w.min(per_group - 1);
         series.row = std::ptr::null();
         let spent = spare - series.spare;
-        let all = row == count;
-        let ended = (row * per_group + if all { 0 } else { w }) as u64;
+        let ended = (row * waves) as u64;
         *fuel -= spent as u64;
         self.stats.executed += spent as u64;
         self.stats.in_series += ended;
@@ -224,44 +236,42 @@ impl Jit {
         let known = &mut self.units[at.unit() as usize];
         known.begun += ended;
         known.in_series += ended;
-        if all {
-            groups.done -= 1;
-            return match groups.go_on(machine.lds) {
-                true => Far::Next,
-                false => Far::Ended,
-            };
+        if row == count {
+            return Far::Ended;
         }
-        groups.next = w;
-        for wave in &mut groups.waves[..w] {
-            wave.doing = Doing::Ended;
-        }
-        if exit.why() == EXIT_NEXT {
-            return Far::Within;
-        }
-        known.begun += 1;
-        known.broken += 1;
-        // The wave goes on alone.
+        let (far, turned) = self.stand(groups.waves, 0, waves, exit);
+        groups.turned += turned;
+        groups.next = far;
+        let those = groups.waves.iter();
+        let begun = those.filter(|wave| wave.doing != Doing::New).count();
+        let known = &mut self.units[at.unit() as usize];
+        known.begun += begun as u64;
+        known.in_series += far as u64;
+        let waits = states > 1;
         let (ids, taken) = groups.ids();
         let starts = groups.starts(&ids[..taken]);
         let (hw_id, number) = (starts.hw_id, starts.number);
-        let (before, now) = groups.waves.split_at_mut(w);
-        if let (Some(first), Some(wave)) = (before.first_mut(), now.first_mut()) {
-            std::mem::swap(&mut first.state, &mut wave.state);
+        if !waits && far > 0 && far < waves {
+            let (before, now) = groups.waves.split_at_mut(far);
+            std::mem::swap(&mut before[0].state, &mut now[0].state);
         }
-        let wave = &mut groups.waves[w];
-        wave.doing = Doing::Running;
-        let state = &mut *wave.state;
-        state.hw_id = groups.like[w].state().hw_id | hw_id;
-        state.number = number + w as u64;
-        let mut left = self.ctx.fuel as u64;
-        state.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
-        let stop = self.turn_ends(wave, w, Some(exit), machine, given, &mut left);
-        *fuel -= given - left;
-        self.stats.executed += given - left;
+        for (w, wave) in groups.waves.iter_mut().enumerate() {
+            if matches!(wave.doing, Doing::Running | Doing::Waiting) {
+                wave.state.hw_id = groups.like[w].state().hw_id | hw_id;
+                wave.state.number = number + w as u64;
+            }
+        }
+        if far == waves || exit.why() == EXIT_NEXT {
+            return Far::Within;
+        }
+        // The wave goes on alone.
+        known.broken += 1;
+        let begun = *fuel;
+        let stop = self.alone_to_end(&mut groups.waves[far], far, exit, machine, fuel);
+        self.stats.executed += begun - *fuel;
         if let Some(stop) = stop {
             return Far::Stopped(stop);
         }
-        wave.turns = wave.turns.saturating_add(1);
         groups.turned += 1;
         groups.next += 1;
         Far::Within

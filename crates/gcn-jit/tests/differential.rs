@@ -214,6 +214,8 @@ fn what_was_wrong_once() {
             "gfx900",
             "v_add_u32 v17, 6, v16\nds_write2_b32 v17, v8, v9 offset1:1",
         ),
+        // A jump to the last dword of all addresses.
+        ("gfx900", "s_cbranch_execz 65534"),
         // Scalars that are constants to whoever comes from the beginning.
         (
             "gfx900",

@@ -30,8 +30,9 @@ fn program(body: &str) -> Vec<u8> {
     object.loadable().expect("it links")
 }
 
-/// What the two buffers hold after the body has run with `before` in the first; the second begins with 0xa5 everywhere.
-fn run(gpu: &Gpu, body: &str, before: &[u8]) -> Vec<u8> {
+/// What the two buffers hold after the body has run with `before` in the first, and what is told of a fault; the second
+/// begins with 0xa5 everywhere.
+fn run(gpu: &Gpu, body: &str, before: &[u8]) -> (Vec<u8>, Option<String>) {
     let bytes = program(body);
     let object = CodeObject::parse(&bytes).expect("it is read");
     let loaded = gpu.load(&object).expect("it is loaded");
@@ -50,19 +51,26 @@ fn run(gpu: &Gpu, body: &str, before: &[u8]) -> Vec<u8> {
         threads: 1,
         ..Launch::default()
     };
-    gpu.dispatch(&loaded, "k", &launch).expect("it runs");
+    let ran = gpu.dispatch(&loaded, "k", &launch);
     let mut after = vec![0; 2 * BYTES];
     let (first, second) = after.split_at_mut(BYTES);
     gpu.memory.read(from, first).expect("readable");
     gpu.memory.read(to, second).expect("readable");
-    after
+    (after, ran.err().map(|e| e.to_string()))
 }
 
 /// Runs a body on the interpreter and on both levels, which must leave the same bytes; what the best level did.
 fn same(body: &str, before: &[u8]) -> Option<JitStats> {
+    let (stats, fault) = alike(body, before);
+    assert_eq!(fault, None, "{body}");
+    stats
+}
+
+/// The same of a body that may fail; and what is told of that.
+fn alike(body: &str, before: &[u8]) -> (Option<JitStats>, Option<String>) {
     let target = Target::parse("gfx900").expect("a target");
     let interp = Gpu::with_engine(target, 1 << 22, || Box::new(Interp::new())).expect("a GPU");
-    let want = run(&interp, body, before);
+    let (want, fault) = run(&interp, body, before);
     assert!(want[BYTES..].iter().any(|&b| b != 0xa5), "nothing written");
     let mut stats = None;
     for level in [Level::Avx2, Level::Avx512] {
@@ -73,12 +81,28 @@ fn same(body: &str, before: &[u8]) -> Option<JitStats> {
         let cache = Cache::with_level(level);
         let engines = cache.clone();
         let gpu = Gpu::with_engine(target, 1 << 22, move || Box::new(engines.engine()));
-        let got = run(&gpu.expect("a GPU"), body, before);
+        let (got, failed) = run(&gpu.expect("a GPU"), body, before);
         let at = (0..want.len()).find(|&at| want[at] != got[at]);
         assert_eq!(at, None, "{level:?}: the byte that differs, of {body}");
+        assert_eq!(failed, fault, "{level:?}: {body}");
         stats = Some(cache.stats());
     }
-    stats
+    (stats, fault)
+}
+
+/// That nothing was left to the interpreter, nor begun again.
+fn compiled(stats: Option<JitStats>, body: &str) {
+    if let Some(s) = stats {
+        assert!(s.interpreted == 0 && s.restarts == 0, "{s:?}: {body}");
+    }
+}
+
+fn random(seed: u32) -> impl Fn(u32) -> u32 {
+    move |n| {
+        let x = (n ^ seed << 16).wrapping_mul(0x9e37_79b9);
+        let x = (x ^ x >> 15).wrapping_mul(0x85eb_ca6b);
+        x ^ x >> 13
+    }
 }
 
 fn words(word: impl Fn(u32) -> u32) -> Vec<u8> {
@@ -147,4 +171,172 @@ fn nans_in_the_last_chunk() {
         stats.restarts > 0 && stats.restarts < waves / 2,
         "{stats:?}"
     );
+}
+
+/// Loads and stores of lanes' numbers of dwords: their names' ends, bytes, and registers.
+const LOADS: [(&str, i32, u32); 8] = [
+    ("ubyte", 1, 1),
+    ("sbyte", 1, 1),
+    ("ushort", 2, 1),
+    ("sshort", 2, 1),
+    ("dword", 4, 1),
+    ("dwordx2", 8, 2),
+    ("dwordx3", 12, 3),
+    ("dwordx4", 16, 4),
+];
+const STORES: [(&str, i32, u32); 6] = [
+    ("byte", 1, 1),
+    ("short", 2, 1),
+    ("dword", 4, 1),
+    ("dwordx2", 8, 2),
+    ("dwordx3", 12, 3),
+    ("dwordx4", 16, 4),
+];
+
+fn registers(count: u32) -> String {
+    match count {
+        1 => "v10".to_string(),
+        n => format!("v[10:{}]", 9 + n),
+    }
+}
+
+/// v3 becomes something of all of the registers from v10 on.
+fn fold(count: u32) -> String {
+    let mut text = "s_waitcnt vmcnt(0)\nv_mov_b32 v3, 0\n".to_string();
+    for k in 0..count {
+        text += &format!("v_mul_lo_u32 v3, v3, 13\nv_add_u32 v3, v3, v{}\n", 10 + k);
+    }
+    text
+}
+
+/// Lanes that are on: all, or those from the third on of work-items up to one.
+const SOME: &str = "v_cmp_lt_u32 vcc, 2, v0\ns_and_b64 exec, exec, vcc\nv_cmp_gt_u32 vcc, 100, v0\n\
+                    s_and_b64 exec, exec, vcc\n";
+
+/// Loads of elements that lie any number of bytes apart.
+#[test]
+fn loads_apart() {
+    let before = words(random(1));
+    for (name, _, count) in LOADS {
+        for step in [
+            1, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 32, 64, 300, -1, -3, -4, -8, -16, -32,
+        ] {
+            for (mask, offset) in [("", 0), (SOME, 5), ("", -7)] {
+                let body = format!(
+                    "{mask}s_movk_i32 s10, {step}\nv_mul_lo_u32 v8, v0, s10\nv_add_u32 v8, 0x4000, v8\n\
+                     v_mov_b32 v9, s5\nv_add_co_u32 v8, vcc, s4, v8\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
+                     global_load_{name} {}, v[8:9], off offset:{offset}\n{}{WRITE}",
+                    registers(count),
+                    fold(count)
+                );
+                compiled(same(&body, &before), &body);
+            }
+        }
+    }
+}
+
+/// Stores of elements that lie any number of bytes apart, so far that none has a part of another.
+#[test]
+fn stores_apart() {
+    let before = words(random(2));
+    for (name, size, count) in STORES {
+        for step in [
+            1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 60, -1, -2, -4, -8, -16, -32,
+        ] {
+            if i32::abs(step) < size {
+                continue;
+            }
+            for (mask, offset) in [("", 0), (SOME, 5), ("", -7)] {
+                let body = format!(
+                    "v_lshlrev_b32 v8, 4, v0\nglobal_load_dwordx4 v[10:13], v8, s[4:5]\n{mask}\
+                     s_movk_i32 s10, {step}\nv_mul_lo_u32 v8, v0, s10\nv_add_u32 v8, 0x4000, v8\n\
+                     v_mov_b32 v9, s7\nv_add_co_u32 v8, vcc, s6, v8\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
+                     s_waitcnt vmcnt(0)\nglobal_store_{name} v[8:9], {}, off offset:{offset}",
+                    registers(count),
+                );
+                compiled(same(&body, &before), &body);
+            }
+        }
+    }
+}
+
+/// The work-item's dword of the first buffer, as an offset into a buffer that leaves room for 16 bytes, in v8; v[10:13] are
+/// something of it.
+const ANYWHERE: &str = "v_lshlrev_b32 v8, 2, v1\nglobal_load_dword v8, v8, s[4:5]\ns_waitcnt vmcnt(0)\n\
+     v_mul_lo_u32 v10, v8, v8\nv_mul_lo_u32 v11, v10, v8\nv_mul_lo_u32 v12, v11, v8\nv_mul_lo_u32 v13, v12, v8\n\
+     v_and_b32 v8, 0xffef, v8\n";
+
+/// Loads from here and there: within a buffer, up to its last byte, and of two buffers at once.
+#[test]
+fn gathers() {
+    let before = words(random(3));
+    for (name, size, count) in LOADS {
+        let near_end = format!(
+            "v_bfe_u32 v8, v8, 0, 5\nv_add_u32 v8, {:#x}, v8\n",
+            BYTES as i32 - 31 - size
+        );
+        for (mask, change) in [("", ""), (SOME, ""), (SOME, &near_end[..])] {
+            for two in [
+                "",
+                "v_and_b32 v9, 1, v0\nv_cmp_eq_u32 vcc, 0, v9\nv_cndmask_b32 v14, v14, v16, vcc\n\
+                             v_cndmask_b32 v15, v15, v17, vcc\n",
+            ] {
+                let body = format!(
+                    "{ANYWHERE}{change}{mask}v_mov_b32 v14, s4\nv_mov_b32 v15, s5\nv_mov_b32 v16, s6\nv_mov_b32 v17, s7\n\
+                     {two}v_add_co_u32 v8, vcc, v14, v8\nv_addc_co_u32 v9, vcc, 0, v15, vcc\n\
+                     global_load_{name} {}, v[8:9], off\n{}{WRITE}",
+                    registers(count),
+                    fold(count),
+                );
+                compiled(same(&body, &before), &body);
+            }
+        }
+    }
+}
+
+/// Stores to here and there, some of them to the same place, where the last lane's stays.
+#[test]
+fn scatters() {
+    let before = words(random(4));
+    for (name, _, count) in STORES {
+        for mask in ["", SOME] {
+            for few in ["", "v_and_b32 v8, 0x7c, v8\n"] {
+                let body = format!(
+                    "{ANYWHERE}{few}{mask}v_mov_b32 v9, s7\nv_add_co_u32 v8, vcc, s6, v8\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
+                     global_store_{name} v[8:9], {}, off",
+                    registers(count),
+                );
+                let stats = same(&body, &before);
+                // Several elements that partly meet are the interpreter's.
+                if count == 1 {
+                    compiled(stats, &body);
+                }
+            }
+        }
+    }
+}
+
+/// A lane's address outside of memory is told of as the interpreter does.
+#[test]
+fn lanes_that_fail() {
+    let before = words(random(5));
+    for (way, registers) in [
+        ("load_ubyte v10, ", ""),
+        ("load_dwordx2 v[10:11], ", ""),
+        ("store_dword ", ", v10"),
+    ] {
+        for address in [
+            "s_movk_i32 s10, 300\nv_mul_lo_u32 v8, v0, s10\n",
+            "v_mul_lo_u32 v8, v0, v0\nv_lshlrev_b32 v8, 3, v8\n",
+        ] {
+            let body = format!(
+                "v_mov_b32 v3, v1\n{WRITE}\ns_cmp_lt_u32 s2, 3\ns_cbranch_scc1 far\n{address}s_branch on\n\
+                 far:\nv_mul_lo_u32 v8, v0, 8\non:\nv_mov_b32 v9, s7\nv_add_co_u32 v8, vcc, s6, v8\n\
+                 v_addc_co_u32 v9, vcc, 0, v9, vcc\nv_add_co_u32 v8, vcc, 0x8000, v8\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
+                 global_{way}v[8:9]{registers}, off"
+            );
+            let (_, fault) = alike(&body, &before);
+            assert!(fault.is_some(), "{body}");
+        }
+    }
 }

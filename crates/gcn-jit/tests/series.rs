@@ -302,3 +302,63 @@ fn some_wait_at_barriers() {
     let extra = "s_and_b32 s12, s6, 15\ns_cmp_eq_u32 s12, 6\ns_cbranch_scc0 on\ns_barrier\nv_mov_b32 v9, s12\non:";
     Trial { extra, ..TRIAL }.run();
 }
+
+/// Rounds at barriers in which each wave leaves a value in LDS and adds up the others', in a workgroup with a number that
+/// depends on it; wave 1 ends before the others. `inner` is in each round.
+fn rounds(inner: &str) -> String {
+    format!(
+        "s_mov_b32 m0, -1\nv_lshlrev_b32 v16, 2, v0\nv_and_b32 v16, 0xff, v16\n\
+         v_lshrrev_b32 v17, 6, v0\nv_readfirstlane_b32 s20, v17\n\
+         s_and_b32 s12, s6, 3\ns_add_u32 s12, s12, 2\n\
+         again:\n\
+         v_add_u32 v18, s12, v4\nds_write_b32 v16, v18\ns_waitcnt lgkmcnt(0)\ns_barrier\n\
+         v_sub_u32 v19, 0xfc, v16\nds_read_b32 v20, v19\ns_waitcnt lgkmcnt(0)\nv_add_u32 v9, v9, v20\n\
+         {inner}\n\
+         s_barrier\n\
+         s_sub_u32 s12, s12, 1\ns_cmp_eq_u32 s20, 1\ns_cselect_b32 s13, 3, 0\ns_cmp_gt_u32 s12, s13\n\
+         s_cbranch_scc1 again\ndone_with_it:"
+    )
+}
+
+#[test]
+fn all_wait_at_barriers() {
+    let extra = rounds("").leak();
+    let count = Trial {
+        extra,
+        lds: 256,
+        ..TRIAL
+    }
+    .run();
+    assert!(levels().is_empty() || count > 1000, "{count}");
+}
+
+#[test]
+fn faults_behind_barriers() {
+    let inner = "s_cmp_eq_u32 s6, 17\ns_cselect_b32 s14, 1, 0\ns_cmp_eq_u32 s12, 2\ns_cselect_b32 s15, 1, 0\n\
+        s_and_b32 s14, s14, s15\ns_cbranch_scc0 ok\nv_mov_b32 v7, 0x1234\nglobal_load_dword v21, v[6:7], off\nok:";
+    let extra = rounds(inner).leak();
+    let fails = true;
+    Trial {
+        extra,
+        lds: 256,
+        fails,
+        limits: &[],
+    }
+    .run();
+}
+
+#[test]
+fn some_are_interpreted_between_barriers() {
+    let inner = "s_and_b32 s14, s6, 7\ns_cmp_eq_u32 s14, 3\ns_cbranch_scc0 ok\ns_memtime s[14:15]\n\
+        s_getreg_b32 s16, hwreg(HW_REG_HW_ID)\ns_waitcnt lgkmcnt(0)\nv_add_u32 v10, s14, v10\nv_add_u32 v11, s16, v11\n\
+        ok:\ns_and_b32 s14, s6, 15\ns_cmp_eq_u32 s14, 5\ns_cbranch_scc0 on\ns_sleep 1\non:\n\
+        s_cmp_eq_u32 s14, 9\ns_cselect_b32 s15, 0x7f800000, 1.0\nv_mul_f32 v13, 0, s15";
+    let extra = rounds(inner).leak();
+    let count = Trial {
+        extra,
+        lds: 256,
+        ..TRIAL
+    }
+    .run();
+    assert!(levels().is_empty() || count > 300, "{count}");
+}

@@ -583,6 +583,9 @@ impl Setup<'_> {
                 at += 1;
             }
         }
+        // Behind them is the first one again.
+        let first = own.dimensions[0];
+        own.dimensions[own.count..].fill(first);
         at += descriptor.enable_workgroup_info() as u16;
         if descriptor.enable_private_segment() {
             let stride = self.shape.wave_scratch as u32;
@@ -612,7 +615,7 @@ impl Setup<'_> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Own {
     ids: [(u16, u32); 3],
-    /// The dimensions that they are of.
+    /// The dimensions that they are of; behind those that there are the first one's again.
     dimensions: [u8; 3],
     count: usize,
     pub(super) scratch: Option<(u16, u32, u32)>,

@@ -126,8 +126,12 @@ fn rows() -> Vec<Row> {
         EXTRACT256 Vextracti64x4 RmReg, i;
         INSERT256 Vinserti64x4 RegVRm, i;
         COMPRESSD Vpcompressd RmReg, ;
+        MOVDQU8 Vmovdqu8 RegRm, ;
+        MOVDQU8_ST Vmovdqu8 RmReg, ;
+        PERMB Vpermb RegVRm, ;
         GATHERDD Vpgatherdd Gather, ;
         GATHERQD Vpgatherqd Gather, ;
+        GATHERDQ Vpgatherdq Gather, ;
         SCATTERQD Vpscatterqd Scatter, ;
         SCATTERDD Vpscatterdd Scatter, ;
         SCATTERDQ Vpscatterdq Scatter, ;
@@ -565,6 +569,10 @@ fn general_instructions() {
             assert_eq!(insn.op1_register().size(), 1);
             assert_eq!(number(insn.op1_register().full_register()), r);
             same_memory(&insn, m, "store8");
+            let insn = one(|a| a.store16(m, r));
+            assert_eq!(insn.op1_register().size(), 2);
+            assert_eq!(number(insn.op1_register().full_register()), r);
+            same_memory(&insn, m, "store16");
             let insn = one(|a| a.movzx8(r, m));
             assert_eq!(
                 (insn.mnemonic(), number(insn.op0_register())),
@@ -649,6 +657,22 @@ fn general_instructions() {
                 (number(insn.op0_register()), number(insn.op1_register())),
                 (k, r)
             );
+            let insn = one(|a| a.gpr_to_k64(k, r));
+            assert_eq!(insn.mnemonic(), N::Kmovq);
+            assert_eq!(
+                (number(insn.op0_register()), number(insn.op1_register())),
+                (k, r)
+            );
+        }
+        for other in 0..16 {
+            let insn = one(|a| a.tzcnt(r, other));
+            assert_eq!(insn.mnemonic(), N::Tzcnt);
+            let operands = (insn.op0_register(), insn.op1_register());
+            assert_eq!((number(operands.0), number(operands.1)), (r, other));
+            let insn = one(|a| a.blsr(r, other));
+            assert_eq!(insn.mnemonic(), N::Blsr);
+            let operands = (insn.op0_register(), insn.op1_register());
+            assert_eq!((number(operands.0), number(operands.1)), (r, other));
         }
         // Two instructions: the byte, and the rest of the register.
         let mut a = Asm::new();

@@ -1,6 +1,7 @@
 //! Loads and stores of a slice: addresses that follow each other or are all the same go straight to memory; LDS that is
 //! read here and there is gathered; everything else a helper does, lane by lane.
 
+use super::gather::Upper;
 use super::{BIAS, CTX, Emit, K_EXEC, Out};
 use crate::asm::*;
 use crate::ctx::Ctx;
@@ -172,7 +173,13 @@ impl Emit<'_> {
         let (from, back) = (self.a.label(), self.a.label());
         // Where the upper half is a scalar the helper needs it in a register all the same.
         let scalar_high = !lds && high.is_none();
-        if stride.is_power_of_two() && stride <= 16 {
+        let mut range = None;
+        if !lds && !self.a.is_avx2() {
+            let upper = high.map_or(Upper::Scalar(hi), Upper::Lanes);
+            range = Some(self.in_range(p, upper, t, from));
+            let wanted: Vec<bool> = parts.iter().map(Option::is_some).collect();
+            self.gather(bytes, &data, &wanted, t, u, offset);
+        } else if stride.is_power_of_two() && stride <= 16 {
             self.follow(p, high, stride, t, u, from);
             let at = if lds {
                 self.lds_range(16 * stride as i32, hi, from);
@@ -207,6 +214,7 @@ impl Emit<'_> {
             limit: (lds || scalar_high).then_some(hi),
             data,
             free: [t, u],
+            range,
         });
     }
 
@@ -337,7 +345,12 @@ impl Emit<'_> {
         self.hold(u);
         let (from, back) = (self.a.label(), self.a.label());
         let direct = matches!((s.bytes, count), (_, 1) | (4, 2) | (4, 4));
-        if direct {
+        let mut range = None;
+        if !lds && count == 1 && !self.a.is_avx2() {
+            let upper = high.map_or(Upper::Scalar(s.hi), Upper::Lanes);
+            range = Some(self.in_range(p, upper, t, from));
+            self.scatter(s.bytes, data[0], t, s.offset);
+        } else if direct {
             self.follow(p, high, stride, t, u, from);
             if count > 1 {
                 // Slices that are no multiple apart might meet: see the helper.
@@ -380,6 +393,7 @@ impl Emit<'_> {
             limit: (lds || scalar_high).then_some(s.hi),
             data,
             free: [t, u],
+            range,
         });
         self.let_go();
     }
@@ -391,7 +405,8 @@ impl Emit<'_> {
             let lds = out.space == Space::Lds;
             let [t, u] = out.free;
             let helper = self.a.label();
-            if !out.store && out.bytes == 4 {
+            self.look_around(&out);
+            if !out.store && out.bytes == 4 && out.range.is_none() {
                 self.k.busy = !0b110;
                 // Registers 1 and 2 may hold values.
                 for k in [1, 2] {
@@ -487,7 +502,8 @@ impl Emit<'_> {
                 }
             }
             self.scatter_lds(&out);
-            if !lds && out.store == (out.bytes == 4) && out.data.len() == 1 {
+            let gathers = !lds && out.store == (out.bytes == 4) && out.data.len() == 1;
+            if gathers || out.range.is_some() && !out.store {
                 let bad = self.a.label();
                 for k in [1, 2] {
                     self.a
@@ -506,32 +522,7 @@ impl Emit<'_> {
                 }
             }
             self.a.bind(helper);
-            self.a.z(
-                op::MOVDQU32_ST,
-                out.lo,
-                0,
-                Rm::M(field(offset_of!(Ctx, addresses))),
-            );
-            match (out.hi, out.limit) {
-                (Some(hi), _) => self.a.z(
-                    op::MOVDQU32_ST,
-                    hi,
-                    0,
-                    Rm::M(field(offset_of!(Ctx, addresses) + 64)),
-                ),
-                (None, Some(scalar)) => {
-                    self.sload(RAX, scalar);
-                    self.a.z(op::BCASTD_R, u, 0, Rm::R(RAX));
-                    self.a.z(
-                        op::MOVDQU32_ST,
-                        u,
-                        0,
-                        Rm::M(field(offset_of!(Ctx, addresses) + 64)),
-                    );
-                }
-                _ => {}
-            }
-            self.a.kstore16(field(offset_of!(Ctx, lanes_on)), K_EXEC);
+            self.hand_over(&out);
             if out.store {
                 for (k, &d) in out.data.iter().enumerate() {
                     self.a.z(

@@ -4,7 +4,7 @@ use super::range::Range;
 use super::*;
 use crate::ctx::{BASES, QUADS};
 use crate::lower::Store;
-use crate::lower::linear::{Address, Guard, Q, Quad, QuadOp};
+use crate::lower::linear::{Address, Guard, Q, Quad, QuadOp, Several, Shape, close};
 
 /// Registers that quads are given; those above serve as work space.
 const MOST: u8 = 26;
@@ -565,11 +565,21 @@ impl Emit<'_> {
     fn base(&mut self, i: u16, a: Address, end: usize) {
         let lo = self.quad_reg(a.lo, end);
         let slot = self.base_slot(i);
-        if a.several {
+        if let Some(several) = a.several {
             self.x(op::BCASTD, T, 0, Rm::R(lo));
-            self.x(op::XORD, T, T, Rm::R(lo));
-            let apart = Rm::C(a.step as u64 - 1);
-            self.a.evex(op::TESTMD, 0, 1, T, apart, ALL, None);
+            match several {
+                Several::Multiples(bytes) => {
+                    self.x(op::XORD, T, T, Rm::R(lo));
+                    let apart = Rm::C(bytes as u64 - 1);
+                    self.a.evex(op::TESTMD, 0, 1, T, apart, ALL, None);
+                }
+                Several::Rows => {
+                    self.x(op::MOVDQU32, U, 0, Rm::M(ctx!(firsts)));
+                    self.x(op::MULLD, U, U, Rm::C(a.step as u32 as u64));
+                    self.x(op::ADDD, T, T, Rm::R(U));
+                    self.a.evex(op::CMPUD, 0, 1, T, Rm::R(lo), ALL, Some(4));
+                }
+            }
             self.a.kortest(1, 1);
             self.otherwise(1, Look::Nothing);
         }
@@ -641,9 +651,9 @@ impl Emit<'_> {
                     let asked = a.from as u32 as u64 | (a.to as u32 as u64) << 32;
                     self.a.imm(RAX, asked);
                     self.a.store(true, ctx!(asked), RAX);
-                    let step = if a.whole { 0 } else { a.step as u64 };
+                    let step = if a.whole { 0 } else { a.step as u32 };
                     let place = range.slot() as u64;
-                    let what = i as u64 | (a.need as u64) << 8 | place << 16 | step << 32;
+                    let what = i as u64 | (a.need as u64) << 8 | place << 16 | (step as u64) << 32;
                     self.a.imm(RSI, what);
                     let call = self.range_call;
                     self.a.call_label(call);
@@ -808,6 +818,11 @@ impl Emit<'_> {
             }
             return;
         }
+        let step = self.c.quads.addresses[address as usize].step;
+        if Shape::of(step, bytes, count, false) == Some(Shape::Apart) {
+            self.load_apart(bytes, &parts, address, step, offset);
+            return;
+        }
         if (bytes, count) == (4, 2) && self.load_whole(&parts, offset, address) {
             return;
         }
@@ -957,8 +972,55 @@ impl Emit<'_> {
         self.let_go();
     }
 
+    /// Loads of elements that do not lie one behind the other.
+    fn load_apart(
+        &mut self,
+        bytes: u8,
+        parts: &[Option<Id>],
+        address: u16,
+        step: i32,
+        offset: i32,
+    ) {
+        let t = self.temp();
+        self.hold(t);
+        let u = self.temp();
+        self.hold(u);
+        let wanted: Vec<bool> = parts.iter().map(Option::is_some).collect();
+        let data: Vec<u8> = parts
+            .iter()
+            .map(|part| {
+                let r = part.map_or(t, |part| self.define(part, 0));
+                self.hold(r);
+                r
+            })
+            .collect();
+        self.base_of(address);
+        if close(step) && data.len() == 1 {
+            self.load_close(bytes, data[0], t, step, offset);
+        } else {
+            self.distances(t, step);
+            self.gather(bytes, &data, &wanted, t, u, offset);
+        }
+    }
+
     /// Stores registers at a linear address.
     fn store_parts(&mut self, bytes: u8, data: &[u8], address: u16, offset: i32) {
+        let step = self.c.quads.addresses[address as usize].step;
+        let count = if bytes == 8 { 1 } else { data.len() as u8 };
+        if Shape::of(step, bytes, count, true) == Some(Shape::Apart) {
+            let t = self.temp();
+            self.hold(t);
+            self.base_of(address);
+            if close(step) && count == 1 {
+                self.store_close(bytes, data[0], t, step, offset);
+                return;
+            }
+            self.distances(t, step);
+            for (n, &r) in data.iter().enumerate() {
+                self.scatter(bytes, r, t, offset + 4 * n as i32);
+            }
+            return;
+        }
         if bytes == 8 {
             self.base_of(address);
             self.fetch_ahead(8, offset, address, true);

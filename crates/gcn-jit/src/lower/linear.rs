@@ -91,8 +91,17 @@ pub struct Address {
     /// Lanes that are off are read, too.
     pub whole: bool,
     /// Several dwords of each lane are written, the first of all lanes before the second of any: 16 lanes after the others
-    /// come to the same where the slices lie multiples of a lane's bytes apart.
-    pub several: bool,
+    /// come to the same where the slices lie so.
+    pub several: Option<Several>,
+}
+
+/// How slices lie of which no lane has a part of another one's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Several {
+    /// Multiples of a lane's bytes, so many, apart.
+    Multiples(i32),
+    /// One behind the other.
+    Rows,
 }
 
 /// What a chunk computes for 16 lanes at a time.
@@ -549,11 +558,10 @@ struct Found {
 }
 
 fn address(graph: &[crate::ir::Node], lin: &[Option<Lin>], a: Access16) -> Option<Found> {
-    let size = a.bytes as i32 * a.count as i32;
-    let shape = matches!((a.bytes, a.count), (1 | 2, 1) | (4, 1 | 2 | 4));
     let step = lin[a.lo as usize]?.step;
-    let broadcast = step == 0 && a.need == 1 && matches!(a.bytes, 1 | 2 | 4);
-    if !(shape && step == size || broadcast) {
+    let lds = a.space == Space::Lds;
+    let shape = Shape::of(step, a.bytes, a.count, a.need == 2)?;
+    if lds && shape == Shape::Apart {
         return None;
     }
     if a.space != Space::Lds {
@@ -585,6 +593,52 @@ fn address(graph: &[crate::ir::Node], lin: &[Option<Lin>], a: Access16) -> Optio
         offset,
         step,
     })
+}
+
+/// How the elements of 16 lanes lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// All lanes have the same.
+    Same,
+    /// One lane's behind the other's.
+    Dense,
+    /// Otherwise: of what is written no two lanes have the same bytes.
+    Apart,
+}
+
+/// The most bytes from lane to lane of those that are apart.
+const APART: i32 = 1 << 14;
+
+impl Shape {
+    pub fn of(step: i32, bytes: u8, count: u8, written: bool) -> Option<Shape> {
+        let size = bytes as i32 * count as i32;
+        match (step, bytes, count) {
+            (0, 1 | 2 | 4, _) if !written => Some(Shape::Same),
+            (_, 1 | 2, 1) | (_, 4 | 8, 1 | 2 | 4) if step == size => Some(Shape::Dense),
+            (0, ..) => None,
+            _ if step.abs() > APART => None,
+            (_, 4, _) if !written || step.abs() >= size => Some(Shape::Apart),
+            (_, 1 | 2, 1) if !written => Some(Shape::Apart),
+            // Of bytes that are written there is code for those that lie close.
+            (1..=4, 1 | 2, 1) if step >= size => Some(Shape::Apart),
+            _ => None,
+        }
+    }
+
+    /// Bytes from a lane's address on that an access may touch.
+    pub fn reach(self, step: i32, bytes: u8, count: u8) -> i32 {
+        let size = bytes as i32 * count as i32;
+        match self {
+            // A gather has no smaller elements.
+            Shape::Apart if !close(step) => size.max(4),
+            _ => size,
+        }
+    }
+}
+
+/// Whether 16 lanes' elements of up to four bytes lie in one vector register.
+pub fn close(step: i32) -> bool {
+    (1..=4).contains(&step)
 }
 
 fn load_of(n: &crate::ir::Node) -> Option<Access16> {
@@ -682,10 +736,17 @@ impl Making<'_> {
                 step: 15 * step,
             });
         }
-        let end = 15 * step.max(0) + a.bytes as i32 * a.count as i32;
-        let (from, to) = (offset, offset.saturating_add(end));
-        let whole = a.need == 1 && a.count > 1 && step != 0;
-        let several = a.need == 2 && a.count > 1;
+        let size = a.bytes as i32 * a.count as i32;
+        let shape = Shape::of(step, a.bytes, a.count, a.need == 2);
+        let reach = shape.map_or(size, |s| s.reach(step, a.bytes, a.count));
+        let from = offset.saturating_add(15 * step.min(0));
+        let to = offset.saturating_add(15 * step.max(0) + reach);
+        let whole = a.need == 1 && a.count > 1 && shape == Some(Shape::Dense);
+        let several = match shape {
+            _ if a.need == 1 || a.count == 1 => None,
+            Some(Shape::Dense) => Some(Several::Multiples(size)),
+            _ => Some(Several::Rows),
+        };
         if let Some(at) = self.out.addresses.iter().position(|x| {
             (x.lo, x.hi, x.limit, x.step, x.need) == (lo, hi, limit, step, a.need)
                 && (x.to.max(to) as i64 - x.from.min(from) as i64) < 1 << 20
@@ -694,7 +755,7 @@ impl Making<'_> {
             x.from = x.from.min(from);
             x.to = x.to.max(to);
             x.whole |= whole;
-            x.several |= several;
+            x.several = x.several.max(several);
             return at as u16;
         }
         self.out.addresses.push(Address {
@@ -967,8 +1028,10 @@ pub(super) fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
     // The addresses of linear stores are not needed any more.
     let linear = out.store.is_some();
     let stores = (c.store.iter_mut().filter(|_| linear)).chain(&mut c.stores);
+    let places = out.store.iter().chain(&out.stores);
+    let steps = places.map(|to| out.addresses[to.0 as usize].step);
     let zero = n as Id;
-    for st in stores {
+    for (st, step) in stores.zip(steps) {
         (st.lo, st.hi) = (zero, zero);
         // A 64-bit value as a whole goes to memory as it is.
         let halves = |lo: Id, hi: Id| {
@@ -977,7 +1040,7 @@ pub(super) fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
             (whole && lo.vec).then_some(lo.args[0])
         };
         if let [lo, hi] = st.data[..]
-            && st.bytes == 4
+            && (st.bytes, step) == (4, 8)
             && let Some(whole) = halves(lo, hi)
         {
             (st.bytes, st.data) = (8, vec![whole]);
