@@ -281,6 +281,7 @@ impl Cache {
                 units: sum.units + jit.stats.units,
                 refused: sum.refused + jit.stats.refused,
                 insns: sum.insns + jit.stats.insns,
+                full: sum.full + jit.stats.full,
                 bytes: sum.bytes + jit.stats.bytes,
                 compiling: sum.compiling + jit.stats.compiling,
                 restarts: sum.restarts + jit.stats.restarts,

@@ -118,6 +118,8 @@ pub struct JitStats {
     pub refused: u64,
     /// Instructions in them.
     pub insns: u64,
+    /// Chunks of them that have a way for waves all of whose lanes are on.
+    pub full: u64,
     /// Bytes of code.
     pub bytes: u64,
     /// Time spent in compiling.
@@ -720,6 +722,7 @@ impl Jit {
             return Made::Nothing([pc].into());
         };
         self.stats.units += 1;
+        self.stats.full += unit.chunks.iter().filter(|c| c.full.is_some()).count() as u64;
         self.stats.insns += unit.chunks.iter().map(|c| c.insns as u64).sum::<u64>();
         self.stats.bytes += bytes as u64;
         self.stats.compiling += begun.elapsed();

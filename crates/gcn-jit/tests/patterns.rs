@@ -117,6 +117,44 @@ const READ: &str =
 /// v3 to the work-item's dword of the second buffer.
 const WRITE: &str = "\nv_lshlrev_b32 v8, 2, v1\nglobal_store_dword v8, v3, s[6:7]";
 
+/// Work-items below a limit in the midst of a wave: for most waves what is asked is decided, and branches are none.
+#[test]
+fn work_items_below_a_limit() {
+    for (compare, limit) in [
+        ("gt_u32", 4600),
+        ("ge_i32", 4607),
+        ("ne_u32", 4600),
+        ("lt_u32", 100),
+        ("le_i32", -5),
+    ] {
+        let body = format!(
+            "s_movk_i32 s9, {limit}\nv_mov_b32 v3, 5\nv_cmp_{compare} vcc, s9, v1\ns_and_saveexec_b64 s[10:11], vcc\n\
+             s_xor_b64 s[10:11], exec, s[10:11]\ns_cbranch_execz other\n{READ}v_add_u32 v3, 7, v2{WRITE}\n\
+             other:\ns_or_saveexec_b64 s[12:13], s[10:11]\ns_xor_b64 exec, exec, s[12:13]\ns_cbranch_execz done\n\
+             v_mov_b32 v3, v1{WRITE}\ndone:\ns_or_b64 exec, exec, s[12:13]\nv_add_u32 v3, v3, v1\n\
+             v_lshlrev_b32 v8, 2, v1\nglobal_store_dword v8, v3, s[6:7] offset:2048"
+        );
+        let Some(stats) = same(&body, &words(|n| n * n)) else {
+            return;
+        };
+        assert!(stats.full > 0 && stats.interpreted < 100, "{stats:?}");
+    }
+}
+
+/// The neighbours of a work-item, the edges' being themselves: addresses are chosen by comparisons.
+#[test]
+fn neighbours_at_an_edge() {
+    let last = GROUPS * GROUP - 1;
+    let body = format!(
+        "s_movk_i32 s9, {last}\nv_add_u32 v2, -1, v1\nv_cmp_ne_u32 vcc, 0, v1\nv_cndmask_b32 v2, 0, v2, vcc\n\
+         v_cmp_ne_u32 vcc, s9, v1\nv_addc_co_u32 v3, vcc, 0, v1, vcc\nv_lshlrev_b32 v2, 2, v2\nv_lshlrev_b32 v3, 2, v3\n\
+         global_load_dword v4, v2, s[4:5]\nglobal_load_dword v5, v3, s[4:5]\ns_waitcnt vmcnt(0)\nv_sub_u32 v3, v4, v5{WRITE}"
+    );
+    if let Some(stats) = same(&body, &words(|n| n * n)) {
+        assert!(stats.full > 0 && stats.interpreted < 100, "{stats:?}");
+    }
+}
+
 /// A chunk that meets NaNs in every wave is soon compiled for them, even one with which the wave ends.
 #[test]
 fn nans_in_the_last_chunk() {

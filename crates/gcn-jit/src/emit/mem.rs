@@ -245,10 +245,11 @@ impl Emit<'_> {
             disp: at.disp + 64 * n,
             ..at
         };
+        let on = self.on_or_zero();
         match (bytes, data.len()) {
-            (4, 1) => self.a.zk(op::MOVDQU32, data[0], 0, Rm::M(at), zero(K_EXEC)),
-            (1, _) => self.a.zk(op::PMOVZXBD, data[0], 0, Rm::M(at), zero(K_EXEC)),
-            (2, _) => self.a.zk(op::PMOVZXWD, data[0], 0, Rm::M(at), zero(K_EXEC)),
+            (4, 1) => self.a.zk(op::MOVDQU32, data[0], 0, Rm::M(at), on),
+            (1, _) => self.a.zk(op::PMOVZXBD, data[0], 0, Rm::M(at), on),
+            (2, _) => self.a.zk(op::PMOVZXWD, data[0], 0, Rm::M(at), on),
             (_, 2) => {
                 self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
                 for (k, mix) in [Mix::Even, Mix::Odd].into_iter().enumerate() {
@@ -281,34 +282,31 @@ impl Emit<'_> {
             disp: at.disp + 64 * n,
             ..at
         };
+        let on = self.on();
         match (bytes, data.len()) {
-            (4, 1) => self
-                .a
-                .zk(op::MOVDQU32_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
-            (1, _) => self
-                .a
-                .zk(op::PMOVDB_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
-            (2, _) => self
-                .a
-                .zk(op::PMOVDW_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+            (4, 1) => self.a.zk(op::MOVDQU32_ST, data[0], 0, Rm::M(at), on),
+            (1, _) => self.a.zk(op::PMOVDB_ST, data[0], 0, Rm::M(at), on),
+            (2, _) => self.a.zk(op::PMOVDW_ST, data[0], 0, Rm::M(at), on),
             (_, 2) => {
                 let q = op::MOVDQU32_ST.pd();
                 self.mix(Mix::ZipLow, t, data[0], Rm::R(data[1]));
-                self.a.zk(q, t, 0, Rm::M(at), keep(K_EXEC));
+                self.a.zk(q, t, 0, Rm::M(at), on);
                 self.mix(Mix::ZipHigh, t, data[0], Rm::R(data[1]));
-                let k = self.ktemp();
-                self.a.kshiftr(k, K_EXEC, 8);
-                self.a.zk(q, t, 0, Rm::M(plus(1)), keep(k));
+                let upper = self.upper_on(true);
+                self.a.zk(q, t, 0, Rm::M(plus(1)), upper);
             }
             _ => {
                 // Four bits for each lane's one, 16 for each register.
                 let k = self.ktemp();
-                self.a.k_to_gpr(RCX, K_EXEC);
-                self.a.imm(RDX, 0x1111_1111_1111_1111);
-                self.a.pdep(RCX, RCX, RDX);
-                self.a.mov(true, RDX, Rm::R(RCX));
-                self.a.shift_imm(4, true, RCX, 4);
-                self.a.alu(alu::SUB, true, RCX, Rm::R(RDX));
+                let full = self.full.is_some();
+                if !full {
+                    self.a.k_to_gpr(RCX, K_EXEC);
+                    self.a.imm(RDX, 0x1111_1111_1111_1111);
+                    self.a.pdep(RCX, RCX, RDX);
+                    self.a.mov(true, RDX, Rm::R(RCX));
+                    self.a.shift_imm(4, true, RCX, 4);
+                    self.a.alu(alu::SUB, true, RCX, Rm::R(RDX));
+                }
                 // X with Z and Y with W in turns, then both of these.
                 let v = self.temp();
                 self.hold(v);
@@ -318,9 +316,13 @@ impl Emit<'_> {
                     self.mix(mix, u, data[1], Rm::R(data[3]));
                     for (quarter, mix) in mixes.into_iter().enumerate() {
                         self.mix(mix, v, t, Rm::R(u));
+                        let part = plus(2 * half as i32 + quarter as i32);
+                        if full {
+                            self.a.z(op::MOVDQU32_ST, v, 0, Rm::M(part));
+                            continue;
+                        }
                         self.a.gpr_to_k(k, RCX);
                         self.a.shift_imm(5, true, RCX, 16);
-                        let part = plus(2 * half as i32 + quarter as i32);
                         self.a.zk(op::MOVDQU32_ST, v, 0, Rm::M(part), keep(k));
                     }
                 }

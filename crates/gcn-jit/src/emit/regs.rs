@@ -58,7 +58,9 @@ impl Emit<'_> {
     /// The code of a slice some of whose lanes are on.
     fn slice_code(&mut self, exec: Mem, critical: &[usize], fallible: bool, keep: bool) {
         let c = self.c;
-        self.a.on(K_EXEC, exec);
+        if self.full.is_none() {
+            self.a.on(K_EXEC, exec);
+        }
         self.z = Bank::default();
         self.k = Bank::default();
         self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
