@@ -465,10 +465,8 @@ fn atomics_on_lds() {
                 }
             }
         }
-        assert!(
-            ran > 140 && failed > 10,
-            "{name}: {ran} ran, {failed} failed"
-        );
+        assert!(ran > 140, "{name}: {ran} ran");
+        cut += failed;
     }
     assert!(cut > 10, "{cut} failed");
 }
