@@ -78,7 +78,7 @@ impl Compiled {
         let mut words = Vec::new();
         if let Code::Memory = machine.code {
             for &(start, end, ..) in &chunks {
-                for at in (start & !3..end).step_by(4) {
+                for at in (start..end).step_by(4) {
                     words.push((at, machine.memory.fetch_u32(at).unwrap_or(0)));
                 }
             }
@@ -113,7 +113,7 @@ impl Compiled {
         let mut pieces: Vec<Piece> = Vec::with_capacity(self.chunks.len());
         for (n, &(start, end, at, instructions)) in self.chunks.iter().enumerate() {
             pieces.push(Piece {
-                start: start & !3,
+                start,
                 end,
                 instructions,
                 code: at..self.end,
@@ -281,6 +281,7 @@ impl Cache {
                 units: sum.units + jit.stats.units,
                 refused: sum.refused + jit.stats.refused,
                 insns: sum.insns + jit.stats.insns,
+                full: sum.full + jit.stats.full,
                 bytes: sum.bytes + jit.stats.bytes,
                 compiling: sum.compiling + jit.stats.compiling,
                 restarts: sum.restarts + jit.stats.restarts,

@@ -20,7 +20,7 @@ use gcn_emu::wave::WaveState;
 use gcn_isa::meaning::{Op, Space};
 use gcn_isa::operand::EXEC;
 use gcn_isa::shape::Ty;
-use std::mem::offset_of;
+use std::mem::{discriminant, offset_of};
 use std::sync::Arc;
 
 /// Why compiled code has come back: the lower byte of what it returns; the rest is the chunk's number.
@@ -202,8 +202,10 @@ pub fn emit(
         a.pop(*r);
     }
     a.ret();
-    let (barrier, ended) = turns::between(&mut a, exit);
-    let series = series.map(|needs| turns::begin(&mut a, needs));
+    let first = a.label();
+    let single = series.is_some() && !unit.waits();
+    let (barrier, ended) = turns::between(&mut a, exit, single.then_some(first));
+    let series = series.map(|needs| turns::begin(&mut a, needs, first));
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
@@ -216,54 +218,74 @@ pub fn emit(
     let mut failed = false;
     let mut calls = Vec::new();
     let mut checks = false;
+    // The plain chunk that a full one ends with.
+    let last = |c: &Chunk| {
+        let ends = |p: &Chunk| p.end == c.end && discriminant(&p.tail) == discriminant(&c.tail);
+        unit.chunks.iter().position(ends)
+    };
+    let numbers = |starts: &[u64]| -> Vec<usize> {
+        let place = |start: &u64| unit.chunks.iter().position(|p| p.start == *start);
+        starts.iter().skip(1).filter_map(place).collect()
+    };
     for (number, chunk) in unit.chunks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(labels[&chunk.start]);
-        let mut e = Emit {
-            a: &mut a,
-            c: chunk,
-            number: number as u64,
-            labels: &labels,
-            exit,
-            barrier,
-            ended,
-            slow,
-            range_call,
-            around_call,
-            quads: quad::Quads::default(),
-            default,
-            mode,
-            precise: unit.precise,
-            uses: Vec::new(),
-            ops: Vec::new(),
-            slot_of: Map::default(),
-            next_scalar: 0,
-            s: Scalars::default(),
-            restart: None,
-            late: Vec::new(),
-            slice: 0,
-            looped: false,
-            z: Bank::default(),
-            k: Bank::default(),
-            outs: Vec::new(),
-            longs: Vec::new(),
-            scalar_outs: Vec::new(),
-            calls: &mut calls,
-            call_of: Map::default(),
-            accumulators: Vec::new(),
-            pinned: Vec::new(),
-            next_slot: 0,
-            next_mask: 0,
-            terns: Map::default(),
-            checks: false,
-            exact,
-            fixes: Vec::new(),
-            pos: 0,
-            failed: false,
-        };
-        e.chunk(tally);
-        failed |= e.failed;
-        checks |= e.checks;
+        let plain = a.label();
+        for c in chunk.full.as_deref().into_iter().chain([chunk]) {
+            let full = c.decided.first().map(|_| plain);
+            if full.is_none() {
+                a.bind(plain);
+            }
+            let mut e = Emit {
+                a: &mut a,
+                c,
+                number: number as u64,
+                full,
+                last: last(c).unwrap_or(number) as u64,
+                over: numbers(&c.over),
+                labels: &labels,
+                exit,
+                barrier,
+                ended,
+                slow,
+                range_call,
+                around_call,
+                quads: quad::Quads::default(),
+                default,
+                mode,
+                precise: unit.precise,
+                uses: Vec::new(),
+                ops: Vec::new(),
+                slot_of: Map::default(),
+                next_scalar: 0,
+                s: Scalars::default(),
+                restart: None,
+                late: Vec::new(),
+                slice: 0,
+                looped: false,
+                z: Bank::default(),
+                k: Bank::default(),
+                outs: Vec::new(),
+                longs: Vec::new(),
+                scalar_outs: Vec::new(),
+                calls: &mut calls,
+                call_of: Map::default(),
+                accumulators: Vec::new(),
+                pinned: Vec::new(),
+                next_slot: 0,
+                next_mask: 0,
+                terns: Map::default(),
+                checks: false,
+                exact,
+                fixes: Vec::new(),
+                pos: 0,
+                failed: false,
+                forked: false,
+            };
+            e.chunk(tally);
+            failed |= e.failed;
+            checks |= e.checks;
+        }
     }
     if failed || a.unknown {
         return None;
@@ -406,6 +428,12 @@ pub(crate) struct Emit<'a> {
     pub a: &'a mut Asm,
     pub c: &'a Chunk,
     number: u64,
+    /// Of a full chunk: the plain one that begins at the same place.
+    full: Option<Label>,
+    /// The number of the plain chunk that ends where this one does.
+    last: u64,
+    /// Those of the plain ones behind the first that this one takes the place of.
+    over: Vec<usize>,
     labels: &'a Map<u64, Label>,
     exit: Label,
     barrier: Label,
@@ -454,6 +482,8 @@ pub(crate) struct Emit<'a> {
     fixes: Vec<nans::Fix>,
     pos: u32,
     failed: bool,
+    /// See [`Emit::forked`].
+    forked: bool,
 }
 
 impl Emit<'_> {
@@ -480,6 +510,10 @@ impl Emit<'_> {
     }
 
     fn leave(&mut self, why: u64) {
+        if let Some(plain) = self.full {
+            self.a.jmp(plain);
+            return;
+        }
         let number = self.number;
         self.a.imm(RAX, why | number << 8);
         let exit = self.exit;
@@ -489,14 +523,12 @@ impl Emit<'_> {
     /// The wave waits at a barrier.
     fn wait(&mut self) {
         let end = self.c.end;
-        self.a.imm(RDX, end);
-        let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
-        self.a.store(true, pc, RDX);
+        self.a.imm(RSI, end);
         match self.labels.get(&end) {
             Some(&label) => self.a.lea_label(RDX, label),
             None => self.a.imm(RDX, 0),
         }
-        self.a.imm(RAX, EXIT_BARRIER | self.number << 8);
+        self.a.imm(RAX, EXIT_BARRIER | self.last << 8);
         let barrier = self.barrier;
         self.a.jmp(barrier);
     }
@@ -513,11 +545,20 @@ impl Emit<'_> {
             self.leave(EXIT_LEAVE);
             return;
         }
+        if let Some(plain) = self.full {
+            let on = Rm::M(sgpr_home(EXEC as u8));
+            self.a.alu_imm(alu::CMP, true, on, -1);
+            self.a.jcc(Cc::Ne, plain);
+        }
         let spent = self.a.label();
         self.a.alu_imm(alu::SUB, true, Rm::R(FUEL), c.insns as i32);
         self.a.jcc(Cc::S, spent);
         if tally {
             self.tally(self.number as usize);
+            let too = std::mem::take(&mut self.over);
+            if !too.is_empty() {
+                self.tally_too(&too);
+            }
         }
         if let Tail::Interpret { jumps } = c.tail {
             self.interpret(jumps);
@@ -1029,7 +1070,7 @@ impl Emit<'_> {
                 self.leave(EXIT_STOP);
             }
             Tail::End => {
-                self.a.imm(RAX, EXIT_END | self.number << 8);
+                self.a.imm(RAX, EXIT_END | self.last << 8);
                 let ended = self.ended;
                 self.a.jmp(ended);
             }

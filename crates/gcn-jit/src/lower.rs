@@ -10,6 +10,7 @@ mod cross;
 pub mod linear;
 mod memory;
 mod operands;
+mod trace;
 mod whole;
 
 use crate::fast::Map;
@@ -29,6 +30,7 @@ use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
 use gcn_isa::target::{Gen, Target};
 use std::collections::{BTreeMap, BTreeSet};
+pub use trace::Decided;
 
 /// How MXCSR must stand: the rounding as MODE numbers it, and whether denormal operands are zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,6 +120,12 @@ pub struct Chunk {
     pub tail: Tail,
     /// What is linear in the lane.
     pub quads: linear::Quads,
+    /// Of a full chunk ([`trace`]): what its lanes' answers are taken to be.
+    pub decided: Vec<Decided>,
+    /// The plain chunks that it takes the place of, by where they begin.
+    pub over: Vec<u64>,
+    /// What runs instead where all lanes are on and all answers are as it takes them to be.
+    pub full: Option<Box<Chunk>>,
 }
 
 /// What is known of an instruction before it is lowered.
@@ -257,10 +265,23 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
         let at: Map<u64, linear::Facts16> = at.collect();
         let mut again = cut(&known, &leaders, &alive, s, Some(&at));
         let more = linear::facts(&again, entry, &known, &alive, s);
-        if linear::take(&mut again, more) {
+        let last = if linear::take(&mut again, more.clone()) {
             chunks = again;
+            more
         } else {
-            linear::take(&mut chunks, facts);
+            linear::take(&mut chunks, facts.clone());
+            facts
+        };
+        if !s.keep_all {
+            let at = chunks.iter().map(|c| c.start).zip(last);
+            let tracer = trace::Tracer {
+                known: &known,
+                alive: &alive,
+                s,
+                facts: &at.collect(),
+                written: known.values().fold(0, |all, k| all | k.swrites),
+            };
+            trace::full(&tracer, &mut chunks);
         }
     }
     // What is gone to and not there is left to the dispatcher.
@@ -301,6 +322,9 @@ pub fn unit(entry: u64, s: &Setting<'_>) -> Unit {
             fp: None,
             tail: Tail::Leave,
             quads: Default::default(),
+            decided: Vec::new(),
+            over: Vec::new(),
+            full: None,
         });
     }
     let needs = alive.get(&entry).map_or(([true; 256], !0), |a| {
@@ -392,6 +416,9 @@ struct Builder<'a> {
     dpp: Option<Dpp>,
     /// Of each value: a scalar that depends on lanes.
     late: Vec<bool>,
+    /// All lanes are on throughout: EXEC is a constant.
+    full: bool,
+    decided: Vec<Decided>,
 }
 
 /// A node's value while an instruction is lowered.
@@ -484,6 +511,8 @@ impl<'a> Builder<'a> {
             written: 0,
             dpp: None,
             late: Vec::new(),
+            full: false,
+            decided: Vec::new(),
         }
     }
 
@@ -573,6 +602,9 @@ impl<'a> Builder<'a> {
             fp: self.fp.take(),
             tail,
             quads: Default::default(),
+            decided: Vec::new(),
+            over: Vec::new(),
+            full: None,
         });
         self.late.clear();
         self.poked.clear();
@@ -602,37 +634,7 @@ impl<'a> Builder<'a> {
             self.finish(Tail::Interpret { jumps }, alive, chunks);
             return;
         };
-        for (n, id) in changes.v {
-            self.v.insert(n, id);
-        }
-        for (c, id) in changes.s {
-            self.sc.insert(c, id);
-        }
-        if changes.scc.is_some() {
-            self.scc = changes.scc;
-        }
-        if changes.waits {
-            self.stores.extend(self.store.take());
-            self.stores.extend(changes.store);
-            self.stores.extend(changes.store2);
-        } else if changes.store.is_some() {
-            self.store = changes.store;
-        }
-        for row in changes.rows {
-            // The last one counts.
-            self.rows.retain(|r| (r.0, r.1) != (row.0, row.1));
-            self.rows.push(row);
-        }
-        self.guards.extend(changes.guards);
-        self.poked.extend(changes.pokes.iter().map(|p| p.0));
-        self.pokes.extend(changes.pokes);
-        self.insns += 1;
-        self.end = next;
-        self.last = pc;
-        self.jumped = changes.jump.is_some();
-        if k.insn.row.format.is_vector() || self.insns == 1 {
-            self.vector_end = next;
-        }
+        let changes = self.take(changes, pc, next, k);
         if changes.whole.is_some() {
             for n in changes.helped {
                 self.v.remove(&n);
@@ -662,6 +664,42 @@ impl<'a> Builder<'a> {
             }
             _ => {}
         }
+    }
+
+    /// Takes what an instruction changes into the chunk. What ends the chunk is given back.
+    fn take(&mut self, mut changes: Changes, pc: u64, next: u64, k: &Known) -> Changes {
+        for (n, id) in changes.v.drain(..) {
+            self.v.insert(n, id);
+        }
+        for (c, id) in changes.s.drain(..) {
+            self.sc.insert(c, id);
+        }
+        if changes.scc.is_some() {
+            self.scc = changes.scc;
+        }
+        if changes.waits {
+            self.stores.extend(self.store.take());
+            self.stores.extend(changes.store.take());
+            self.stores.extend(changes.store2.take());
+        } else if changes.store.is_some() {
+            self.store = changes.store.take();
+        }
+        for row in changes.rows.drain(..) {
+            // The last one counts.
+            self.rows.retain(|r| (r.0, r.1) != (row.0, row.1));
+            self.rows.push(row);
+        }
+        self.guards.append(&mut changes.guards);
+        self.poked.extend(changes.pokes.iter().map(|p| p.0));
+        self.pokes.append(&mut changes.pokes);
+        self.insns += 1;
+        self.end = next;
+        self.last = pc;
+        self.jumped = changes.jump.is_some();
+        if k.insn.row.format.is_vector() || self.insns == 1 {
+            self.vector_end = next;
+        }
+        changes
     }
 
     fn vgpr(&mut self, n: u16) -> Id {
@@ -708,6 +746,9 @@ impl<'a> Builder<'a> {
     }
 
     fn exec(&mut self) -> Id {
+        if self.full {
+            return self.g.constant(Ty::Bool, 1);
+        }
         self.g.node(I::Exec, Ty::Bool, Ty::Bool, true, [0; 3])
     }
 
@@ -764,9 +805,10 @@ impl<'a> Builder<'a> {
                 return Err(Not::Here);
             }
             let exec = |c: u16| {
-                self.sc
-                    .get(&(c as u8))
-                    .is_some_and(|&id| self.g.get(id).op != I::SIn(c as u8))
+                self.sc.get(&(c as u8)).is_some_and(|&id| {
+                    let on = self.full && self.g.value_of(id) == Some(u32::MAX as u64);
+                    !on && self.g.get(id).op != I::SIn(c as u8)
+                })
             };
             if exec(EXEC) || exec(EXEC + 1) {
                 return Err(Not::Here);

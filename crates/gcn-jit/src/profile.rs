@@ -246,4 +246,22 @@ impl Emit<'_> {
                 .mov(true, r, Rm::M(at(offset_of!(Ctx, tally_kept) + 8 * n)));
         }
     }
+
+    /// Counts a run, by all lanes, of other chunks that one has taken the place of.
+    pub(crate) fn tally_too(&mut self, numbers: &[usize]) {
+        let kept = mem(CTX, offset_of!(Ctx, tally_kept) as i32);
+        self.a.store(true, kept, RCX);
+        self.a
+            .mov(true, RCX, Rm::M(mem(CTX, offset_of!(Ctx, tallies) as i32)));
+        for number in numbers {
+            for (field, by) in [
+                (offset_of!(Tally, times), 1),
+                (offset_of!(Tally, lanes), 64),
+            ] {
+                let at = mem(RCX, (number * size_of::<Tally>() + field) as i32);
+                self.a.alu_imm(alu::ADD, true, Rm::M(at), by);
+            }
+        }
+        self.a.mov(true, RCX, Rm::M(kept));
+    }
 }

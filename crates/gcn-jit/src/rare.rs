@@ -4,14 +4,18 @@
 //! Meanings say what the short ways are ([`gcn_isa::meaning::Shortcut`]). The steps of a division together are one more,
 //! found here: where no step needs care they make the correctly rounded quotient.
 
+use crate::fast::Fast;
 use crate::ir::{Graph, I, Id, Node};
 use gcn_emu::eval::eval;
 use gcn_emu::wave::mode::FP_ROUND;
 use gcn_isa::meaning::{Op, Program, State, width_mask};
 use gcn_isa::shape::Ty;
 use gcn_isa::target::Gen;
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Lanes of a turn.
 pub const LANES: usize = 16;
@@ -60,13 +64,13 @@ pub struct Sub {
 
 impl Sub {
     /// The values that come of those of the leaves; all are zero-extended.
-    pub fn run(&self, leaves: &[[u64; LANES]]) -> [u64; LANES] {
-        let mut values: Vec<[u64; LANES]> = Vec::with_capacity(self.steps.len());
+    pub fn run<const N: usize>(&self, leaves: &[[u64; N]]) -> [u64; N] {
+        let mut values: Vec<[u64; N]> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let get = |from: From| match from {
-                From::Leaf(n) => leaves.get(n as usize).copied().unwrap_or([0; LANES]),
+                From::Leaf(n) => leaves.get(n as usize).copied().unwrap_or([0; N]),
                 From::Step(n) => values[n as usize],
-                From::Const(v) => [v; LANES],
+                From::Const(v) => [v; N],
             };
             let value = match step {
                 Step::Meaning {
@@ -78,13 +82,13 @@ impl Sub {
                     let sources: Vec<_> = sources.iter().map(|&(s, from)| (s, get(from))).collect();
                     let source = |slot: u8| {
                         let found = sources.iter().find(|s| s.0 == slot);
-                        found.map_or([0; LANES], |s| s.1)
+                        found.map_or([0; N], |s| s.1)
                     };
                     self.meaning(program, *root, &source, &get(*vcc))
                 }
                 Step::Alu { op, ty, out, args } => {
                     let [a, b, c] = args.map(get);
-                    let mut d = [0; LANES];
+                    let mut d = [0; N];
                     eval(
                         *op,
                         *ty,
@@ -107,26 +111,26 @@ impl Sub {
             };
             values.push(value);
         }
-        values.pop().unwrap_or([0; LANES])
+        values.pop().unwrap_or([0; N])
     }
 
-    fn meaning(
+    fn meaning<const N: usize>(
         &self,
         program: &Program,
         root: u16,
-        source: &dyn Fn(u8) -> [u64; LANES],
-        vcc: &[u64; LANES],
-    ) -> [u64; LANES] {
+        source: &dyn Fn(u8) -> [u64; N],
+        vcc: &[u64; N],
+    ) -> [u64; N] {
         let needed = cone(program, root);
-        let mut values = vec![[0; LANES]; needed.len()];
+        let mut values = vec![[0; N]; needed.len()];
         for (at, node) in nodes(program).take(needed.len()).enumerate() {
             if !needed[at] {
                 continue;
             }
             let arg = |k: usize| values[node.args[k] as usize];
-            let mut out = [0; LANES];
+            let mut out = [0; N];
             match node.op {
-                Op::Const(v) => out = [v; LANES],
+                Op::Const(v) => out = [v; N],
                 Op::Src(slot) => out = source(slot).map(|v| v & width_mask(node.out)),
                 Op::Lane => out = std::array::from_fn(|lane| lane as u64),
                 Op::Get(State::Vcc) => out = std::array::from_fn(|lane| vcc[lane] << lane),
@@ -151,7 +155,7 @@ impl Sub {
             }
             values[at] = out;
         }
-        values.pop().unwrap_or([0; LANES])
+        values.pop().unwrap_or([0; N])
     }
 }
 
@@ -310,7 +314,7 @@ impl Graph {
             return None;
         }
         if leaves.is_empty() {
-            return Some(self.constant(out, sub.run(&[])[0]));
+            return Some(self.constant(out, sub.run::<1>(&[])[0]));
         }
         let number = u16::try_from(self.rares.len()).ok()?;
         self.rares.push(Rare {
@@ -624,9 +628,10 @@ impl Graph {
             return true;
         }
         let mask = self.of(self.get(q).args[0], Op::Not).map(|n| n[0]);
-        let mask = mask.and_then(|m| match self.of(m, Op::And) {
-            Some([m, exec, _]) if self.get(exec).op == I::Exec => Some(m),
-            _ => None,
+        // Where all lanes are on, nothing is said of those that are.
+        let mask = mask.map(|m| match self.of(m, Op::And) {
+            Some([m, exec, _]) if self.get(exec).op == I::Exec => m,
+            _ => m,
         });
         mask.and_then(|m| self.scaled(m))
             .is_some_and(|(short, w)| self.value_of(short) == Some(0) && self.same(w, when, 12))
@@ -747,16 +752,42 @@ pub struct Leaf {
 
 /// What compiled code asks for when a short way is not right. It points at this, which lives as long as the code.
 pub struct Call {
-    pub sub: Arc<Sub>,
-    pub leaves: Vec<Leaf>,
+    /// No other has it.
+    number: u64,
+    sub: Arc<Sub>,
+    leaves: Vec<Leaf>,
     /// Of the result.
-    pub bits: u32,
+    bits: u32,
 }
 
+/// A computation's number, the values that it begins with, and what it came to.
+type Known = (u64, [u64; LEAVES], u64);
+
+/// Results that are remembered.
+const KNOWN: usize = 256;
+
+thread_local! {
+    /// It is few values that short ways are not right for, and they come again: zeros before all.
+    static RESULTS: RefCell<[Known; KNOWN]> = const { RefCell::new([(0, [0; LEAVES], 0); KNOWN]) };
+}
+
+/// Evaluated lane by lane, or all at once from so many on.
+const MANY: usize = 4;
+
 impl Call {
-    /// Evaluates it from and to the context's lines; `false` where an operand is not known to the bit.
-    pub fn run(&self, data: &mut [crate::ctx::Line; 16], on: u16) -> bool {
-        let mut leaves = Vec::with_capacity(self.leaves.len());
+    pub fn new(sub: Arc<Sub>, leaves: Vec<Leaf>, bits: u32) -> Call {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Call {
+            number: NEXT.fetch_add(1, Relaxed),
+            sub,
+            leaves,
+            bits,
+        }
+    }
+
+    /// Evaluates it for lanes, from and to the context's lines; `false` where an operand is not known to the bit.
+    pub fn run(&self, data: &mut [crate::ctx::Line; 16], lanes: u16) -> bool {
+        let mut leaves = [[0; LANES]; LEAVES];
         for (at, leaf) in self.leaves.iter().enumerate() {
             let (low, high) = (&data[2 * at].0, &data[2 * at + 1].0);
             let value: [u64; LANES] = match leaf.bits {
@@ -776,27 +807,75 @@ impl Call {
                 let size = v & !sign;
                 size > exponent || leaf.flushed && size & exponent == 0 && size != 0
             };
-            if leaf.raw && (0..LANES).any(|i| on >> i & 1 != 0 && unknown(value[i])) {
+            if leaf.raw && (0..LANES).any(|i| lanes >> i & 1 != 0 && unknown(value[i])) {
                 return false;
             }
-            leaves.push(value);
+            leaves[at] = value;
         }
-        let result = self.sub.run(&leaves);
+        let mut result = [0; LANES];
+        RESULTS.with_borrow_mut(|known| self.results(known, &leaves, lanes, &mut result));
         let [.., to, next, _, _, _, _, _, _] = data;
-        match self.bits {
-            1 => {
-                to.0[0] = (0..LANES).fold(0, |bits, i| bits | ((result[i] & 1) as u32) << i);
+        for (i, &value) in result.iter().enumerate() {
+            if lanes >> i & 1 == 0 {
+                continue;
             }
-            33.. => {
-                for (i, &value) in result.iter().enumerate() {
+            match self.bits {
+                1 => to.0[0] = to.0[0] & !(1 << i) | ((value & 1) as u32) << i,
+                33.. => {
                     let line = if i < LANES / 2 { &mut *to } else { &mut *next };
                     let k = 2 * (i % (LANES / 2));
                     line.0[k] = value as u32;
                     line.0[k + 1] = (value >> 32) as u32;
                 }
+                _ => to.0[i] = value as u32,
             }
-            _ => to.0 = result.map(|v| v as u32),
         }
         true
+    }
+
+    fn results(
+        &self,
+        known: &mut [Known; KNOWN],
+        leaves: &[[u64; LANES]; LEAVES],
+        lanes: u16,
+        result: &mut [u64; LANES],
+    ) {
+        let of = |i: usize| leaves.map(|leaf| leaf[i]);
+        let place = |values: &[u64; LEAVES]| {
+            let mut h = Fast::default();
+            (self.number, values).hash(&mut h);
+            h.finish() as usize % KNOWN
+        };
+        let mut left: Vec<usize> = (0..LANES).filter(|i| lanes >> i & 1 != 0).collect();
+        let mut all = None;
+        while let Some(&i) = left.first() {
+            let values = of(i);
+            let at = &mut known[place(&values)];
+            if (at.0, at.1) != (self.number, values) {
+                if left.len() >= MANY && all.is_none() {
+                    // Others that differ will come.
+                    let differ = left.iter().filter(|&&j| of(j) != values).count();
+                    if differ >= MANY {
+                        all = Some(self.sub.run::<LANES>(&leaves[..self.leaves.len()]));
+                    }
+                }
+                let value = match &all {
+                    Some(all) => all[i],
+                    None => {
+                        let one = values.map(|v| [v]);
+                        self.sub.run::<1>(&one[..self.leaves.len()])[0]
+                    }
+                };
+                *at = (self.number, values, value);
+            }
+            let value = at.2;
+            left.retain(|&j| {
+                let same = of(j) == values;
+                if same {
+                    result[j] = value;
+                }
+                !same
+            });
+        }
     }
 }

@@ -6,6 +6,7 @@
 mod both;
 
 use both::generate::Maker;
+use both::guards::guarded;
 use both::rng::Rng;
 use both::{Case, How, Piece};
 use gcn_emu::dispatch::{Gpu, Launch, Loaded, Stats};
@@ -174,7 +175,14 @@ fn kernels(name: &str) {
                 pieces.extend(maker.lines("s_barrier", 0));
             }
             let at = pieces.len();
-            let body = maker.body(&mut r);
+            let text = |text: &str| match old {
+                true => text.replace("v_add_u32", "v_add_i32"),
+                false => for_target(text, target),
+            };
+            let body = match r.below(3) {
+                0 => guarded(&mut maker, &mut r, 0, &text),
+                _ => maker.body(&mut r),
+            };
             pieces.extend(body.into_iter().map(|p| Piece {
                 to: p.to.map(|to| to + at),
                 ..p

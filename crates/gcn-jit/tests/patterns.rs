@@ -117,6 +117,44 @@ const READ: &str =
 /// v3 to the work-item's dword of the second buffer.
 const WRITE: &str = "\nv_lshlrev_b32 v8, 2, v1\nglobal_store_dword v8, v3, s[6:7]";
 
+/// Work-items below a limit in the midst of a wave: for most waves what is asked is decided, and branches are none.
+#[test]
+fn work_items_below_a_limit() {
+    for (compare, limit) in [
+        ("gt_u32", 4600),
+        ("ge_i32", 4607),
+        ("ne_u32", 4600),
+        ("lt_u32", 100),
+        ("le_i32", -5),
+    ] {
+        let body = format!(
+            "s_movk_i32 s9, {limit}\nv_mov_b32 v3, 5\nv_cmp_{compare} vcc, s9, v1\ns_and_saveexec_b64 s[10:11], vcc\n\
+             s_xor_b64 s[10:11], exec, s[10:11]\ns_cbranch_execz other\n{READ}v_add_u32 v3, 7, v2{WRITE}\n\
+             other:\ns_or_saveexec_b64 s[12:13], s[10:11]\ns_xor_b64 exec, exec, s[12:13]\ns_cbranch_execz done\n\
+             v_mov_b32 v3, v1{WRITE}\ndone:\ns_or_b64 exec, exec, s[12:13]\nv_add_u32 v3, v3, v1\n\
+             v_lshlrev_b32 v8, 2, v1\nglobal_store_dword v8, v3, s[6:7] offset:2048"
+        );
+        let Some(stats) = same(&body, &words(|n| n * n)) else {
+            return;
+        };
+        assert!(stats.full > 0 && stats.interpreted < 100, "{stats:?}");
+    }
+}
+
+/// The neighbours of a work-item, the edges' being themselves: addresses are chosen by comparisons.
+#[test]
+fn neighbours_at_an_edge() {
+    let last = GROUPS * GROUP - 1;
+    let body = format!(
+        "s_movk_i32 s9, {last}\nv_add_u32 v2, -1, v1\nv_cmp_ne_u32 vcc, 0, v1\nv_cndmask_b32 v2, 0, v2, vcc\n\
+         v_cmp_ne_u32 vcc, s9, v1\nv_addc_co_u32 v3, vcc, 0, v1, vcc\nv_lshlrev_b32 v2, 2, v2\nv_lshlrev_b32 v3, 2, v3\n\
+         global_load_dword v4, v2, s[4:5]\nglobal_load_dword v5, v3, s[4:5]\ns_waitcnt vmcnt(0)\nv_sub_u32 v3, v4, v5{WRITE}"
+    );
+    if let Some(stats) = same(&body, &words(|n| n * n)) {
+        assert!(stats.full > 0 && stats.interpreted < 100, "{stats:?}");
+    }
+}
+
 /// A chunk that meets NaNs in every wave is soon compiled for them, even one with which the wave ends.
 #[test]
 fn nans_in_the_last_chunk() {
@@ -299,6 +337,37 @@ fn lanes_that_fail() {
             );
             let (_, fault) = alike(&body, &before);
             assert!(fault.is_some(), "{body}");
+        }
+    }
+}
+
+/// Loads from here and there in LDS, some of them beyond its end.
+#[test]
+fn gathers_of_lds() {
+    let before = words(random(6));
+    let loads = [
+        ("u8", 1),
+        ("u16", 1),
+        ("b32", 1),
+        ("b64", 2),
+        ("b96", 3),
+        ("b128", 4),
+    ];
+    for (name, count) in loads {
+        for (mask, most) in [("", 0xfef), (SOME, 0xfef), (SOME, 0xfff), ("", 0x1fff)] {
+            for offset in [0, 13] {
+                let body = format!(
+                    "v_lshlrev_b32 v8, 3, v1\nv_and_b32 v8, 0xfff8, v8\nglobal_load_dwordx2 v[10:11], v8, s[4:5]\n\
+                     v_lshlrev_b32 v9, 5, v0\ns_waitcnt vmcnt(0)\nds_write_b64 v9, v[10:11]\n\
+                     ds_write_b64 v9, v[10:11] offset:8\nds_write_b64 v9, v[10:11] offset:16\n\
+                     ds_write_b64 v9, v[10:11] offset:24\ns_waitcnt lgkmcnt(0)\ns_barrier\n\
+                     v_and_b32 v9, {most:#x}, v10\nv_mov_b32 v3, 0\n{mask}\
+                     ds_read_{name} {}, v9 offset:{offset}\ns_waitcnt lgkmcnt(0)\n{}{WRITE}",
+                    registers(count),
+                    fold(count),
+                );
+                compiled(same(&body, &before), &body);
+            }
         }
     }
 }

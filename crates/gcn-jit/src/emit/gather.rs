@@ -49,6 +49,23 @@ impl Emit<'_> {
         (range, again)
     }
 
+    /// `t`: the addresses of lanes that are on; RAX: where LDS is. Jumps to `from` where one of so many bytes is not in LDS or
+    /// beyond the limit. Opmasks, RCX and RDX may be spent.
+    pub(super) fn in_lds(&mut self, lo: u8, bytes: u64, limit: Id, t: u8, from: Label) {
+        let k = self.ktemp();
+        if self.konst(limit).is_some_and(|l| l >= u32::MAX as u64) {
+            let places = Rm::B(ctx!(lds_places, bytes as usize));
+            self.a.zi(op::CMPUD, k, lo, places, keep(K_EXEC), 5);
+        } else {
+            self.last_in_lds(limit, bytes as i32, t, from);
+            self.a.zi(op::CMPUD, k, lo, Rm::R(t), keep(K_EXEC), 6);
+        }
+        self.a.kortest(k, k);
+        self.a.jcc(Cc::Ne, from);
+        self.a.z(op::MOVDQU32, t, 0, Rm::R(lo));
+        self.a.mov(true, RAX, Rm::M(ctx!(lds)));
+    }
+
     /// Where the range is another part of memory, or another access's: the helper finds it anew. Goes on behind it where
     /// it does not hold all lanes.
     pub(super) fn look_around(&mut self, out: &Out) {
@@ -397,6 +414,6 @@ impl Emit<'_> {
 }
 
 /// Bytes from an address on that an access may touch: gathers have no elements of less than four.
-fn reach(bytes: u8, count: usize) -> u64 {
+pub(super) fn reach(bytes: u8, count: usize) -> u64 {
     (bytes as u64 * count as u64).max(4)
 }

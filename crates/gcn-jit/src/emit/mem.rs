@@ -1,7 +1,7 @@
 //! Loads and stores of a slice: addresses that follow each other or are all the same go straight to memory; LDS that is
 //! read here and there is gathered; everything else a helper does, lane by lane.
 
-use super::gather::Upper;
+use super::gather::{Upper, reach};
 use super::{BIAS, CTX, Emit, K_EXEC, Out};
 use crate::asm::*;
 use crate::ctx::Ctx;
@@ -171,6 +171,7 @@ impl Emit<'_> {
             })
             .collect();
         let (from, back) = (self.a.label(), self.a.label());
+        self.forked(false);
         // Where the upper half is a scalar the helper needs it in a register all the same.
         let scalar_high = !lds && high.is_none();
         let mut range = None;
@@ -179,6 +180,10 @@ impl Emit<'_> {
             range = Some(self.in_range(p, upper, t, from));
             let wanted: Vec<bool> = parts.iter().map(Option::is_some).collect();
             self.gather(bytes, &data, &wanted, t, u, offset);
+        } else if lds && offset == 0 && !self.a.is_avx2() {
+            self.in_lds(p, reach(bytes, data.len()), hi, t, from);
+            let wanted: Vec<bool> = parts.iter().map(Option::is_some).collect();
+            self.gather(bytes, &data, &wanted, t, u, 0);
         } else if stride.is_power_of_two() && stride <= 16 {
             self.follow(p, high, stride, t, u, from);
             let at = if lds {
@@ -201,7 +206,7 @@ impl Emit<'_> {
         } else {
             self.a.jmp(from);
         }
-        self.a.bind(back);
+        self.rejoined(back);
         self.outs.push(Out {
             from,
             back,
@@ -240,10 +245,11 @@ impl Emit<'_> {
             disp: at.disp + 64 * n,
             ..at
         };
+        let on = self.on_or_zero();
         match (bytes, data.len()) {
-            (4, 1) => self.a.zk(op::MOVDQU32, data[0], 0, Rm::M(at), zero(K_EXEC)),
-            (1, _) => self.a.zk(op::PMOVZXBD, data[0], 0, Rm::M(at), zero(K_EXEC)),
-            (2, _) => self.a.zk(op::PMOVZXWD, data[0], 0, Rm::M(at), zero(K_EXEC)),
+            (4, 1) => self.a.zk(op::MOVDQU32, data[0], 0, Rm::M(at), on),
+            (1, _) => self.a.zk(op::PMOVZXBD, data[0], 0, Rm::M(at), on),
+            (2, _) => self.a.zk(op::PMOVZXWD, data[0], 0, Rm::M(at), on),
             (_, 2) => {
                 self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
                 for (k, mix) in [Mix::Even, Mix::Odd].into_iter().enumerate() {
@@ -276,34 +282,31 @@ impl Emit<'_> {
             disp: at.disp + 64 * n,
             ..at
         };
+        let on = self.on();
         match (bytes, data.len()) {
-            (4, 1) => self
-                .a
-                .zk(op::MOVDQU32_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
-            (1, _) => self
-                .a
-                .zk(op::PMOVDB_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
-            (2, _) => self
-                .a
-                .zk(op::PMOVDW_ST, data[0], 0, Rm::M(at), keep(K_EXEC)),
+            (4, 1) => self.a.zk(op::MOVDQU32_ST, data[0], 0, Rm::M(at), on),
+            (1, _) => self.a.zk(op::PMOVDB_ST, data[0], 0, Rm::M(at), on),
+            (2, _) => self.a.zk(op::PMOVDW_ST, data[0], 0, Rm::M(at), on),
             (_, 2) => {
                 let q = op::MOVDQU32_ST.pd();
                 self.mix(Mix::ZipLow, t, data[0], Rm::R(data[1]));
-                self.a.zk(q, t, 0, Rm::M(at), keep(K_EXEC));
+                self.a.zk(q, t, 0, Rm::M(at), on);
                 self.mix(Mix::ZipHigh, t, data[0], Rm::R(data[1]));
-                let k = self.ktemp();
-                self.a.kshiftr(k, K_EXEC, 8);
-                self.a.zk(q, t, 0, Rm::M(plus(1)), keep(k));
+                let upper = self.upper_on(true);
+                self.a.zk(q, t, 0, Rm::M(plus(1)), upper);
             }
             _ => {
                 // Four bits for each lane's one, 16 for each register.
                 let k = self.ktemp();
-                self.a.k_to_gpr(RCX, K_EXEC);
-                self.a.imm(RDX, 0x1111_1111_1111_1111);
-                self.a.pdep(RCX, RCX, RDX);
-                self.a.mov(true, RDX, Rm::R(RCX));
-                self.a.shift_imm(4, true, RCX, 4);
-                self.a.alu(alu::SUB, true, RCX, Rm::R(RDX));
+                let full = self.full.is_some();
+                if !full {
+                    self.a.k_to_gpr(RCX, K_EXEC);
+                    self.a.imm(RDX, 0x1111_1111_1111_1111);
+                    self.a.pdep(RCX, RCX, RDX);
+                    self.a.mov(true, RDX, Rm::R(RCX));
+                    self.a.shift_imm(4, true, RCX, 4);
+                    self.a.alu(alu::SUB, true, RCX, Rm::R(RDX));
+                }
                 // X with Z and Y with W in turns, then both of these.
                 let v = self.temp();
                 self.hold(v);
@@ -313,9 +316,13 @@ impl Emit<'_> {
                     self.mix(mix, u, data[1], Rm::R(data[3]));
                     for (quarter, mix) in mixes.into_iter().enumerate() {
                         self.mix(mix, v, t, Rm::R(u));
+                        let part = plus(2 * half as i32 + quarter as i32);
+                        if full {
+                            self.a.z(op::MOVDQU32_ST, v, 0, Rm::M(part));
+                            continue;
+                        }
                         self.a.gpr_to_k(k, RCX);
                         self.a.shift_imm(5, true, RCX, 16);
-                        let part = plus(2 * half as i32 + quarter as i32);
                         self.a.zk(op::MOVDQU32_ST, v, 0, Rm::M(part), keep(k));
                     }
                 }
@@ -342,6 +349,7 @@ impl Emit<'_> {
         let u = self.temp();
         self.hold(u);
         let (from, back) = (self.a.label(), self.a.label());
+        self.forked(count > 2);
         let direct = matches!((s.bytes, count), (_, 1) | (4, 2) | (4, 4));
         let mut range = None;
         if !lds && count == 1 && !self.a.is_avx2() {
@@ -377,7 +385,7 @@ impl Emit<'_> {
         } else {
             self.a.jmp(from);
         }
-        self.a.bind(back);
+        self.rejoined(back);
         let scalar_high = !lds && high.is_none();
         self.outs.push(Out {
             from,

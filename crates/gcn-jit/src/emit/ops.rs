@@ -83,8 +83,18 @@ impl Emit<'_> {
         self.let_go();
         if vop.flush || vop.check {
             let wide = n.out.bits() > 32;
-            for part in 0..1 + wide as u8 {
-                self.look(vop, part, wide);
+            if wide && !vop.flush && self.full.is_some() {
+                // Both halves of the lanes at once.
+                let r = self.zreg(vop.id, 0);
+                self.hold(r);
+                let u = self.zreg(vop.id, 1);
+                let k = self.ktemp();
+                self.a.zi(op::CMPPS.pd(), k, r, Rm::R(u), ALL, 3);
+                self.a.kop(kop::OR, K_BAD, K_BAD, k);
+            } else {
+                for part in 0..1 + wide as u8 {
+                    self.look(vop, part, wide);
+                }
             }
         }
         self.let_go();
@@ -128,13 +138,13 @@ impl Emit<'_> {
             self.a.zk(op::ANDD.wide(wide), r, r, Rm::C(sign), keep(k));
         }
         if vop.check {
-            let mut on = K_EXEC;
-            if part == 1 {
+            let mut on = self.on();
+            if part == 1 && self.full.is_none() {
                 self.a.kshiftr(k, K_EXEC, 8);
-                on = k;
+                on = keep(k);
             }
             let e = if wide { op::CMPPS.pd() } else { op::CMPPS };
-            self.a.zi(e, k, r, Rm::R(r), keep(on), 3);
+            self.a.zi(e, k, r, Rm::R(r), on, 3);
             self.a.kop(kop::OR, K_BAD, K_BAD, k);
         }
     }

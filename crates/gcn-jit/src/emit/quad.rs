@@ -71,6 +71,10 @@ const KEPT: usize = 2;
 /// How many waves ahead memory is asked for.
 const AHEAD: i32 = 4;
 
+fn decided(g: &Guard) -> bool {
+    matches!(g, Guard::Decided { .. })
+}
+
 /// The elements of an access, in order from an address that one register and a constant have.
 fn place(offset: i32) -> Mem {
     mem(RAX, offset)
@@ -106,16 +110,12 @@ impl Emit<'_> {
         }
         let n = quads.ops.len();
         let mut last = vec![0; n];
-        for (at, q) in quads.ops.iter().enumerate() {
-            for &i in q.inputs() {
-                last[i as usize] = at;
-            }
-        }
         for g in &quads.guards {
             let (a, b) = match *g {
                 Guard::Top { of, .. } | Guard::Within { of, .. } => (of, of),
                 Guard::Less { of, .. } => (of[0], of[1]),
                 Guard::Bits { of, mask, .. } => (of, mask),
+                Guard::Decided { of, .. } => (of[0], of[1]),
             };
             (last[a as usize], last[b as usize]) = (n, n);
         }
@@ -125,22 +125,51 @@ impl Emit<'_> {
                 last[a.hi as usize] = n;
             }
         }
+        let mut needed: Vec<bool> = (0..n)
+            .map(|at| last[at] == n || quads.ops[at].stored)
+            .collect();
+        for (at, q) in quads.ops.iter().enumerate().rev() {
+            if !needed[at] {
+                continue;
+            }
+            for &i in q.inputs() {
+                needed[i as usize] = true;
+                last[i as usize] = last[i as usize].max(at);
+            }
+        }
         self.quads = Quads {
             reg: vec![None; n],
             saved: vec![false; n],
             last,
             ..Quads::default()
         };
-        for at in 0..n {
+        // Comparisons that are taken to be decided come first: where one is not, all else is in vain.
+        let early: Vec<Guard> = quads
+            .guards
+            .iter()
+            .filter(|g| decided(g))
+            .copied()
+            .collect();
+        let is_leaf = |q: &QuadOp| q.inputs().is_empty();
+        let asked = early.iter().flat_map(|g| match g {
+            Guard::Decided { of, .. } => *of,
+            _ => [0; 2],
+        });
+        // What has no operands is had when it is asked for.
+        let asked = asked.filter(|&q| !is_leaf(&quads.ops[q as usize]));
+        let ready = asked.max().unwrap_or(0) as usize;
+        for (at, &needed) in needed.iter().enumerate() {
             let q = quads.ops[at];
-            let leaf = matches!(q.op, Q::Vgpr(_) | Q::Lane | Q::Scalar(_) | Q::Const(_));
-            if !leaf {
+            if !is_leaf(&q) && needed {
                 self.quad_op(at);
             }
             let direct = matches!(q.op, Q::Scalar(_) | Q::Const(_));
             if q.stored && !direct {
                 let r = self.quad_reg(at as Quad, at);
                 self.save(at as Quad, r);
+            }
+            if ready == at {
+                self.guards(&early, n);
             }
             for r in 0..MOST as usize {
                 if let Some(held) = self.quads.holds[r]
@@ -151,7 +180,13 @@ impl Emit<'_> {
                 }
             }
         }
-        self.guards(n);
+        let rest: Vec<Guard> = quads
+            .guards
+            .iter()
+            .filter(|g| !decided(g))
+            .copied()
+            .collect();
+        self.guards(&rest, n);
         for (i, &a) in quads.addresses.iter().enumerate() {
             self.base(i as u16, a, n);
         }
@@ -337,8 +372,7 @@ impl Emit<'_> {
     }
 
     /// Looks at all guards: an opmask gathers the slices for which they hold, as masked comparisons do by themselves.
-    fn guards(&mut self, end: usize) {
-        let c = self.c;
+    fn guards(&mut self, guards: &[Guard], end: usize) {
         let mut begun = false;
         // Those who have come so far, if any have.
         let mut held = move || {
@@ -347,7 +381,7 @@ impl Emit<'_> {
             on
         };
         let mut within: Vec<(Quad, i32)> = Vec::new();
-        for &g in &c.quads.guards {
+        for &g in guards {
             match g {
                 Guard::Top { of, step, bits } => {
                     let r = self.quad_reg(of, end);
@@ -410,9 +444,63 @@ impl Emit<'_> {
                     self.a
                         .evex(op::TESTNMD, 0, K_FAIL, T, Rm::R(with), held(), None);
                 }
+                Guard::Decided {
+                    op: o,
+                    signed,
+                    of,
+                    step,
+                } => {
+                    let (hold, other) = (30, 27);
+                    let r = self.quad_reg(of[0], end);
+                    self.x(op::MOVDQU32, hold, 0, Rm::R(r));
+                    let r = self.quad_reg(of[1], end);
+                    self.x(op::MOVDQU32, other, 0, Rm::R(r));
+                    if o == Op::Ne {
+                        // How much more the first is, from the lane on where that is least: not 0, and not all the way round.
+                        let by = step[0].wrapping_sub(step[1]);
+                        self.x(op::SUBD, T, hold, Rm::R(other));
+                        if by > 0 {
+                            self.x(op::ADDD, T, T, Rm::C(by as u32 as u64));
+                        }
+                        let limit = Rm::C(by.unsigned_abs() as u64);
+                        self.a.evex(op::CMPUD, 0, K_FAIL, T, limit, held(), Some(6));
+                        continue;
+                    }
+                    // The first one's greatest and the second one's least value.
+                    for (k, (q, r)) in [hold, other].into_iter().zip(of).enumerate() {
+                        if step[k] == 0 {
+                            continue;
+                        }
+                        if signed {
+                            let (limit, predicate) = match step[k] > 0 {
+                                true => (i32::MAX - step[k], 2),
+                                false => (i32::MIN - step[k], 5),
+                            };
+                            let limit = Rm::C(limit as u32 as u64);
+                            self.a
+                                .evex(op::CMPD, 0, K_FAIL, q, limit, held(), Some(predicate));
+                        } else {
+                            self.within(r, step[k], q, &mut within, &mut held);
+                        }
+                        if (step[k] > 0) == (k == 0) {
+                            self.x(op::ADDD, q, q, Rm::C(step[k] as u32 as u64));
+                        }
+                    }
+                    let e = if signed { op::CMPD } else { op::CMPUD };
+                    let predicate = if o == Op::Lt { 1 } else { 2 };
+                    let rm = Rm::R(other);
+                    self.a.evex(e, 0, K_FAIL, hold, rm, held(), Some(predicate));
+                }
             }
         }
-        if held().k != 0 {
+        let any = held().k != 0;
+        if any && self.full.is_some() {
+            // All four.
+            self.a.k_to_gpr(RAX, K_FAIL);
+            self.a.alu_imm(alu::CMP, false, Rm::R(RAX), 15);
+            let leave = self.leave_quads();
+            self.a.jcc(Cc::Ne, leave);
+        } else if any {
             // Those of the four slices that are not among them.
             self.a.evex(op::CMPUD, 0, 1, T, Rm::R(T), ALL, Some(0));
             self.a.kop(kop::ANDN, K_FAIL, K_FAIL, 1);
@@ -544,6 +632,10 @@ impl Emit<'_> {
             self.a.bind(out.from);
             let leave = self.leave_quads();
             match out.look {
+                Look::Nothing if self.full.is_some() => {
+                    self.a.jmp(leave);
+                    continue;
+                }
                 Look::Nothing => {
                     // Slices without lanes do not matter.
                     let exec = sgpr_home(EXEC as u8);
@@ -852,7 +944,9 @@ impl Emit<'_> {
         for (n, s) in c.stores.iter().enumerate() {
             let (address, offset) = c.quads.stores[n];
             let turn = |e: &mut Self, exec: Mem| {
-                e.a.kload16(K_EXEC, exec);
+                if e.full.is_none() {
+                    e.a.kload16(K_EXEC, exec);
+                }
                 e.z = Bank::default();
                 e.k = Bank::default();
                 e.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
@@ -922,7 +1016,7 @@ impl Emit<'_> {
                 return;
             }
             self.distances(t, step);
-            if data.len() % 2 == 0 {
+            if data.len().is_multiple_of(2) {
                 self.scatter_pairs(data, t, step, offset);
                 return;
             }
@@ -935,12 +1029,10 @@ impl Emit<'_> {
             self.base_of(address);
             self.fetch_ahead(8, offset, address, true);
             let q = op::MOVDQU32_ST.pd();
-            let k = self.ktemp();
-            self.a.kshiftr(k, K_EXEC, 8);
             for (part, &r) in data.iter().enumerate() {
-                let on = if part == 0 { K_EXEC } else { k };
+                let on = self.upper_on(part == 1);
                 let to = Rm::M(place(offset + 64 * part as i32));
-                self.a.zk(q, r, 0, to, keep(on));
+                self.a.zk(q, r, 0, to, on);
             }
             return;
         }

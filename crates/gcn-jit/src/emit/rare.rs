@@ -25,6 +25,9 @@ pub(crate) struct Long {
     leaves: Vec<(usize, At)>,
     to: To,
     call: usize,
+    /// The lanes in question; of a full chunk those that are not among the second ones.
+    lanes: u8,
+    full: Option<u8>,
 }
 
 /// The line of the context's data where a part of a leaf goes, and those of the result.
@@ -68,11 +71,8 @@ impl Emit<'_> {
             })
             .collect();
         self.checks |= leaves.iter().any(|l| l.raw);
-        let call = Arc::new(Call {
-            sub: rare.sub.clone(),
-            leaves,
-            bits: self.node(id).out.bits(),
-        });
+        let bits = self.node(id).out.bits();
+        let call = Arc::new(Call::new(rare.sub.clone(), leaves, bits));
         self.call_of.insert(number, Arc::as_ptr(&call) as usize);
         self.calls.push(call);
     }
@@ -148,15 +148,25 @@ impl Emit<'_> {
             To::Z(to, parts)
         };
         // Lanes that are on and for which the short way is not right.
-        let k = self.ktemp();
-        self.a.kop(kop::ANDN, k, condition, K_EXEC);
-        self.a.kortest(k, k);
         let (from, back) = (self.a.label(), self.a.label());
-        self.a.jcc(Cc::Ne, from);
+        let k = self.ktemp();
+        let mut full = None;
+        if self.full.is_some() {
+            // The carry says that all 16 bits are 1.
+            self.a.kortest(condition, condition);
+            self.a.jcc(Cc::Ae, from);
+            full = Some(condition);
+        } else {
+            self.a.kop(kop::ANDN, k, condition, K_EXEC);
+            self.a.kortest(k, k);
+            self.a.jcc(Cc::Ne, from);
+        }
         self.a.bind(back);
         self.longs.push(Long {
             from,
             back,
+            lanes: k,
+            full,
             leaves,
             to,
             call: self.call_of.get(&number).copied().unwrap_or(0),
@@ -174,6 +184,15 @@ impl Emit<'_> {
                     At::K(k) => self.a.kstore16(line(n), k),
                     At::Z(..) => {}
                 }
+            }
+            // So is what other lanes have.
+            match long.to {
+                To::Z(to, parts) => {
+                    for (part, &d) in to[..parts as usize].iter().enumerate() {
+                        self.a.z(op::MOVDQU32_ST, d, 0, Rm::M(line(RESULT + part)));
+                    }
+                }
+                To::K(k) => self.a.kstore16(line(RESULT), k),
             }
             // All that was in registers is stored: that of the result is free.
             if let To::Z([t, _], _) = long.to {
@@ -196,7 +215,10 @@ impl Emit<'_> {
                     self.a.z(op::MOVDQU32_ST, t, 0, Rm::M(line(n)));
                 }
             }
-            self.a.kstore16(ctx!(lanes_on), K_EXEC);
+            if let Some(condition) = long.full {
+                self.a.knot(long.lanes, condition);
+            }
+            self.a.kstore16(ctx!(lanes_on), long.lanes);
             self.a.imm(RSI, long.call as u64);
             let slow = self.slow[2];
             self.a.call_label(slow);

@@ -26,6 +26,8 @@ pub(crate) struct Scalars {
     takes: Vec<Take>,
     /// What was put by at the chunk's end, when registers are written.
     kept: Vec<Id>,
+    /// Addresses from which all that is loaded may be.
+    looked: Vec<Id>,
 }
 
 /// What scalar registers take at a chunk's end.
@@ -484,16 +486,37 @@ impl Emit<'_> {
 
     fn scalar_load(&mut self, id: Id, address: Id, count: u8, offset: i32) {
         self.sload(RAX, address);
-        if offset != 0 {
-            self.a.lea(RAX, mem(RAX, offset));
+        if !self.s.looked.contains(&address) {
+            // All loads from there are looked at together, if they are not far apart.
+            let ends = |n: &Node| match n.op {
+                I::SLoad { count, offset } if n.args[0] == address => {
+                    Some((offset as i64, offset as i64 + 4 * count as i64))
+                }
+                _ => None,
+            };
+            let all = self.c.graph.iter().filter_map(ends);
+            let (from, to) = all.fold((i64::MAX, i64::MIN), |(a, b), (c, d)| (a.min(c), b.max(d)));
+            let (from, bytes) = match to - from {
+                together @ 1..=1024 => {
+                    self.s.looked.push(address);
+                    (from as i32, together as i32)
+                }
+                _ => (offset, 4 * count as i32),
+            };
+            if from != 0 {
+                self.a.lea(RAX, mem(RAX, from));
+            }
+            self.scalar_range(bytes);
+            if from != 0 {
+                self.a.lea(RAX, mem(RAX, -from));
+            }
         }
-        self.scalar_range(4 * count as i32);
         let room = self.scalar_room(4 * count as u32);
         self.slot_of.insert(id, room);
         let from = Mem {
             base: BIAS,
             index: Some((RAX, 1)),
-            disp: 0,
+            disp: offset,
         };
         self.copy(from, room_mem(room), count);
     }

@@ -65,6 +65,13 @@ pub enum Guard {
         mask: Quad,
         ones: bool,
     },
+    /// Of all lanes the first value differs from the second (`op` is [`Op::Ne`]), or is less, or no more.
+    Decided {
+        op: Op,
+        signed: bool,
+        of: [Quad; 2],
+        step: [i32; 2],
+    },
 }
 
 /// Addresses that are linear.
@@ -279,8 +286,7 @@ fn value(
                         return None;
                     }
                     let [x, y] = [args[0], args[1]];
-                    let sum = &graph[x as usize];
-                    let carry = sum.op == I::Alu(Op::Add) && sum.inputs().contains(&y);
+                    let carry = is_sum(graph, n);
                     let borrow = || {
                         graph[..lin.len()]
                             .iter()
@@ -337,6 +343,12 @@ fn value(
     }
 }
 
+/// Whether a comparison is that of a sum with what was added, which is less where there was a carry.
+fn is_sum(graph: &[crate::ir::Node], n: &crate::ir::Node) -> bool {
+    let sum = &graph[n.args[0] as usize];
+    sum.op == I::Alu(Op::Add) && sum.inputs().contains(&n.args[1])
+}
+
 /// Whether an operation is nothing but its value.
 fn pure(op: I) -> bool {
     matches!(
@@ -382,6 +394,25 @@ fn linear_writes(c: &Chunk, lin: &[Option<Lin>]) -> Vec<(usize, i32)> {
         }
     }
     out
+}
+
+/// Whether two values of a graph under construction are linear.
+pub(super) fn both(graph: &[crate::ir::Node], facts: &Facts16, of: [Id; 2]) -> bool {
+    let lin = values(graph, facts);
+    of.iter().all(|&id| lin[id as usize].is_some())
+}
+
+/// What is linear behind a full chunk, of what is before it.
+pub(super) fn written(c: &Chunk, facts: &Facts16) -> Facts16 {
+    let mut after = facts.clone();
+    for w in &c.vgprs {
+        after.remove(&w.0);
+    }
+    let lin = values(&c.graph, facts);
+    for (i, step) in linear_writes(c, &lin) {
+        after.insert(c.vgprs[i].0, step);
+    }
+    after
 }
 
 /// What holds behind a chunk, of what holds before.
@@ -746,7 +777,7 @@ impl Making<'_> {
 }
 
 /// Takes what is linear out of a chunk's graph into its quads.
-fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
+pub(super) fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
     let lin = values(&c.graph, &facts);
     let n = c.graph.len();
     let writes = linear_writes(c, &lin);
@@ -803,6 +834,9 @@ fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
         && store.is_none()
     {
         (lanes[st.lo as usize], lanes[st.hi as usize]) = (true, true);
+    }
+    for &id in c.decided.iter().flat_map(|d| &d.of) {
+        want[id as usize] = true;
     }
     let mut loads: Map<Id, (Access16, Found)> = Map::default();
     for at in (0..n).rev() {
@@ -884,6 +918,17 @@ fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
                 let (step, of) = (step(of), m.quad(of));
                 m.guard(Guard::Top { of, step, bits });
             }
+            // A sum's carry: all lanes have the same where neither the sum nor what it is of runs over.
+            How::Less if is_sum(&c.graph, node) => {
+                let sum = node.args[0];
+                let of = &c.graph[sum as usize].args[..2];
+                for id in [sum, of[0], of[1]] {
+                    let (step, of) = (step(id), m.quad(id));
+                    if step != 0 {
+                        m.guard(Guard::Within { of, step });
+                    }
+                }
+            }
             How::Less => {
                 let step = [step(node.args[0]), step(node.args[1])];
                 m.guard(Guard::Less {
@@ -902,6 +947,19 @@ fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
             }
             How::Op | How::Same(_) => {}
         }
+        // A truth value as a number is 1 where the quad has all ones: -1.
+        if node.op == I::Alu(Op::Add) {
+            let bit = |q: Quad| match m.out.ops[q as usize].op {
+                Q::Alu(Op::Zext, Ty::Bool) => Some(m.out.ops[q as usize].args[0]),
+                _ => None,
+            };
+            let [a, b, _] = args;
+            if let Some((a, bit)) = bit(b).map(|t| (a, t)).or(bit(a).map(|t| (b, t))) {
+                let q = m.push(Q::Alu(Op::Sub, node.ty), [a, bit, 0]);
+                m.of.insert(id, q);
+                continue;
+            }
+        }
         let op = match node.op {
             I::Shld(by) => Q::Shld(by),
             I::Shrd(by) => Q::Shrd(by),
@@ -910,6 +968,16 @@ fn take_in(c: &mut Chunk, facts: Facts16) -> bool {
         };
         let q = m.push(op, args);
         m.of.insert(id, q);
+    }
+    for d in &c.decided {
+        let step = d.of.map(|id| 15 * lin[id as usize].map_or(0, |l| l.step));
+        let of = d.of.map(|id| m.quad(id));
+        m.guard(Guard::Decided {
+            op: d.op,
+            signed: d.ty.is_signed(),
+            of,
+            step,
+        });
     }
     let mut groups = Vec::new();
     for at in 0..n as Id {

@@ -227,7 +227,7 @@ impl Maker {
     }
 
     /// Random instructions.
-    fn any(&mut self, r: &mut Rng) -> Vec<Piece> {
+    pub fn any(&mut self, r: &mut Rng) -> Vec<Piece> {
         let count = 1 + r.below(14);
         // Some blocks are of few kinds, so that what belongs together meets.
         let few: Option<Vec<Format>> = r

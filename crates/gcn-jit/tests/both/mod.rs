@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 pub mod generate;
+pub mod guards;
 pub mod machine;
 pub mod rng;
 
