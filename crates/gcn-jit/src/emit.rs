@@ -647,11 +647,7 @@ impl Emit<'_> {
         for (at, node) in c.graph.iter().enumerate() {
             if matches!(
                 node.op,
-                I::Group { .. }
-                    | I::LinearGroup { .. }
-                    | I::SLoad { .. }
-                    | I::Row(_)
-                    | I::LdsAtomic(_)
+                I::Group { .. } | I::LinearGroup { .. } | I::SLoad { .. } | I::Row(_)
             ) {
                 live[at] = true;
             }

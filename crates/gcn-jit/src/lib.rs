@@ -673,7 +673,7 @@ impl Jit {
                             self.places.entry(here(start)).or_insert(at);
                         }
                         // Of jumps to the last dword of all there is, a range has none behind it.
-                        for inner in (start & !3..end).step_by(4).skip(1) {
+                        for inner in (start..end).step_by(4).skip(1) {
                             self.places.entry(here(inner)).or_insert(Place::Interpret);
                         }
                     }
@@ -959,7 +959,6 @@ impl Jit {
     ) -> Result<Option<At>, Stop> {
         let unit = &self.units[exit.unit as usize];
         let (start, end, ..) = unit.chunks[exit.chunk()];
-        let start = start & !3;
         match exit.why() {
             emit::EXIT_LEAVE => wave.pc = start,
             emit::EXIT_LINEAR => {
@@ -1121,7 +1120,7 @@ impl Jit {
         let exit = self.enter(at, wave, machine, &mut left);
         *fuel -= insns - left;
         let (start, end, ..) = self.units[exit.unit as usize].chunks[exit.chunk()];
-        let (start, why) = (start & !3, exit.why());
+        let why = exit.why();
         if matches!(why, emit::EXIT_RESTART | emit::EXIT_LINEAR) {
             // What the chunk reads must be as it was.
             let mut ends = [&from, &*wave].map(|wave| {

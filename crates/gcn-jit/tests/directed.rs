@@ -394,3 +394,79 @@ fn lanes_that_are_apart() {
         }
     }
 }
+
+/// Atomics on LDS: lanes on the same places, beyond the end, cut; what they find wanted and not.
+#[test]
+fn atomics_on_lds() {
+    let ops = [
+        "add_u32 v16, v4",
+        "sub_u32 v16, v4",
+        "rsub_u32 v16, v4",
+        "and_b32 v16, v4",
+        "or_b32 v16, v4",
+        "xor_b32 v16, v4",
+        "min_i32 v16, v4",
+        "min_u32 v16, v4",
+        "max_i32 v16, v4",
+        "max_u32 v16, v4",
+        "inc_u32 v16, v4",
+        "add_u64 v16, v[4:5]",
+        "min_f32 v16, v4",
+        "cmpst_b32 v16, v4, v5",
+    ];
+    let addresses = [
+        ("v_lshlrev_b32 v16, 2, v0\n", true),
+        ("v_and_b32 v16, 0x7c, v4\n", true),
+        ("v_and_b32 v16, 0x1ffc, v4\n", true),
+        ("v_mov_b32 v16, 0x1ff8\n", true),
+        ("v_mov_b32 v16, 0x1ffc\n", true),
+        ("v_and_b32 v16, 0x3ffc, v4\n", true),
+        ("v_and_b32 v16, 0x7e, v4\n", false),
+    ];
+    let mut cut = 0;
+    for name in ["gfx600", "gfx803", "gfx900"] {
+        let boards = boards(Target::parse(name).expect("a target"));
+        let (mut ran, mut failed) = (0, 0);
+        for (n, op) in ops.into_iter().enumerate() {
+            for (k, (address, good)) in addresses.into_iter().enumerate() {
+                for found in [false, true] {
+                    let lanes = LANES[(n + k + found as usize) % LANES.len()];
+                    let access = match (found, op.contains("u64"), op.split_once(' ')) {
+                        (true, false, Some((op, rest))) if op.starts_with("cmpst") => {
+                            format!("ds_cmpst_rtn_b32 v9, {rest}")
+                        }
+                        (true, wide, Some((op, rest))) => {
+                            let (op, ty) = op.split_once('_').expect("a type");
+                            format!(
+                                "ds_{op}_rtn_{ty} {}, {rest}",
+                                if wide { "v[9:10]" } else { "v9" }
+                            )
+                        }
+                        _ => format!("ds_{op}"),
+                    };
+                    let address = match op.contains("u64") {
+                        true => address.replace("2, v0", "3, v0").replace('c', "8"),
+                        false => address.to_string(),
+                    };
+                    let mut body = String::new();
+                    for k in 0..8 {
+                        body += &format!(
+                            "ds_write_b32 v8, v5 offset:{}\nv_xor_b32 v5, v5, v6\n",
+                            1024 * k
+                        );
+                    }
+                    body += &format!(
+                        "{address}v_xor_b32 v4, v4, v6\ns_waitcnt lgkmcnt(0)\ns_barrier\n{lanes}v_xor_b32 v3, v4, v7\n\
+                         {access}\ns_waitcnt lgkmcnt(0)\nv_xor_b32 v11, v9, v4\n"
+                    );
+                    let came = same(&boards, &(body + &lds_looked_at()), 256);
+                    assert!(came || !good || op.contains("u64"), "{access} {address}");
+                    (ran, failed) = (ran + came as u32, failed + !came as u32);
+                }
+            }
+        }
+        assert!(ran > 140, "{name}: {ran} ran");
+        cut += failed;
+    }
+    assert!(cut > 10, "{cut} failed");
+}

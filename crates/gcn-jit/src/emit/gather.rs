@@ -260,7 +260,7 @@ impl Emit<'_> {
             index: Some((RCX, 4)),
             ..m
         };
-        self.a.tzcnt(RCX, RDX);
+        self.a.tzcnt(false, RCX, RDX);
         self.a.mov(false, RSI, Rm::M(lane(ctx!(addresses))));
         self.a.mov(false, RCX, Rm::M(lane(ctx!(data))));
         let at = Mem {
@@ -272,7 +272,7 @@ impl Emit<'_> {
             1 => self.a.store8(at, RCX),
             _ => self.a.store16(at, RCX),
         }
-        self.a.blsr(RDX, RDX);
+        self.a.blsr(false, RDX, RDX);
         self.a.jcc(Cc::Ne, top);
     }
 

@@ -422,7 +422,7 @@ fn behind(c: &Chunk, facts: &Facts16, known: &BTreeMap<u64, Known>) -> Facts16 {
         return Facts16::new();
     }
     // The interpreter may have run the chunk instead.
-    for (_, k) in known.range(c.start & !3..c.end) {
+    for (_, k) in known.range(c.start..c.end) {
         for w in &k.vwrites {
             after.remove(w);
         }
