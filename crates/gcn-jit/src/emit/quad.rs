@@ -165,8 +165,7 @@ impl Emit<'_> {
         // What has no operands is had when it is asked for.
         let asked = asked.filter(|&q| !is_leaf(&quads.ops[q as usize]));
         let ready = asked.max().unwrap_or(0) as usize;
-        for at in 0..n {
-            let q = quads.ops[at];
+        for (at, &q) in quads.ops.iter().enumerate() {
             if !is_leaf(&q) && needed[at] {
                 self.quad_op(at);
             }
