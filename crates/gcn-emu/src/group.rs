@@ -1,7 +1,7 @@
 //! A workgroup's waves as an engine runs them together: how each starts, and how it fares.
 
 use crate::engine::{Engine, EntryVgprs, Machine, Stop};
-use crate::wave::{LANES, Lds, Vgprs, WaveState, status};
+use crate::wave::{LANES, Lds, Vgprs, WaveState, hw_id, status};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// How a wave of a workgroup fares.
@@ -180,15 +180,8 @@ pub struct Group<'a> {
     pub turned: u64,
 }
 
-/// What a workgroup has of its own: see [`Groups`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Row {
-    /// Its numbers, in the order of the registers that take them; behind those the first again.
-    pub ids: [u32; 3],
-    /// The bits that it has in HW_ID.
-    pub hw_id: u32,
-}
+/// A workgroup's numbers, in the order of the registers that take them; behind those the first again.
+pub type Row = [u32; 3];
 
 /// Workgroups of one size that follow each other, of which an engine runs one after the other.
 #[derive(Debug)]
@@ -203,7 +196,8 @@ pub struct Groups<'a> {
     pub rows: &'a [Row],
     /// As [`Starts::scratch`], of all of them.
     pub scratch: Option<(u16, u32, u32)>,
-    /// The number of the first wave of the first workgroup.
+    /// The number of the first workgroup, and of its first wave.
+    pub group: u64,
     pub number: u64,
     /// How many have ended; the next one is under way.
     pub done: usize,
@@ -218,7 +212,7 @@ impl<'a> Groups<'a> {
     pub fn ids(&self) -> ([(u16, u32); 3], usize) {
         let row = self.rows.get(self.done).copied().unwrap_or_default();
         let mut ids = [(0, 0); 3];
-        let those = ids.iter_mut().zip(self.registers.iter().zip(row.ids));
+        let those = ids.iter_mut().zip(self.registers.iter().zip(row));
         let count = those.map(|(id, (&r, value))| *id = (r, value)).count();
         (ids, count)
     }
@@ -237,7 +231,7 @@ impl<'a> Groups<'a> {
             like: self.like,
             ids,
             scratch: self.scratch,
-            hw_id: self.rows.get(self.done).map_or(0, |row| row.hw_id),
+            hw_id: hw_id(self.group + self.done as u64, 0),
             number: self.first(),
         }
     }

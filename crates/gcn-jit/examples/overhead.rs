@@ -45,6 +45,10 @@ fn main() {
     let empty = load(&gpu, "");
     let ids = load(&gpu, "v_add_u32 v1, v0, v0");
     let barriers = load(&gpu, &"s_barrier\n".repeat(32));
+    let turns = load(
+        &gpu,
+        "s_mov_b32 s4, 32\nagain:\ns_barrier\ns_sub_u32 s4, s4, 1\ns_cmp_lg_u32 s4, 0\ns_cbranch_scc1 again",
+    );
     for items in
         std::env::var("ITEMS").map_or(vec![64, 256, 1024], |n| vec![n.parse().expect("a number")])
     {
@@ -55,10 +59,11 @@ fn main() {
             println!("{}", best(&gpu, &ids, groups, items, threads, 600) / waves);
             return;
         }
-        let (a, b, c) = (ns(&empty), ns(&ids), ns(&barriers));
+        let (a, b, c, d) = (ns(&empty), ns(&ids), ns(&barriers), ns(&turns));
         println!(
-            "workgroups of {items:4}: {a:5.1} ns a wave, {b:5.1} ns with v0, {:5.1} ns a barrier",
-            (c - a) / 32.0
+            "workgroups of {items:4}: {a:5.1} ns a wave, {b:5.1} ns with v0, {:5.1} ns a barrier, {:5.1} ns in a loop",
+            (c - a) / 32.0,
+            (d - a) / 32.0
         );
     }
     let small = best(&gpu, &ids, 1, 64, threads, 1000) / 1e3;

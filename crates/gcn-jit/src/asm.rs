@@ -682,14 +682,14 @@ impl Asm {
     }
 
     /// Zeros below the lowest bit.
-    pub fn tzcnt(&mut self, dst: Gpr, src: Gpr) {
+    pub fn tzcnt(&mut self, wide: bool, dst: Gpr, src: Gpr) {
         self.b(0xf3);
-        self.g(false, &[0x0f, 0xbc], dst, Rm::R(src));
+        self.g(wide, &[0x0f, 0xbc], dst, Rm::R(src));
     }
 
     /// Without the lowest bit; ZF: there is none left.
-    pub fn blsr(&mut self, dst: Gpr, src: Gpr) {
-        self.vex(2, 0, 0, 0, 0xf3, 1, dst, Rm::R(src), None);
+    pub fn blsr(&mut self, wide: bool, dst: Gpr, src: Gpr) {
+        self.vex(2, 0, wide as u8, 0, 0xf3, 1, dst, Rm::R(src), None);
     }
 
     pub fn store16(&mut self, m: Mem, src: Gpr) {

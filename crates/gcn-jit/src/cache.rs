@@ -78,7 +78,7 @@ impl Compiled {
         let mut words = Vec::new();
         if let Code::Memory = machine.code {
             for &(start, end, ..) in &chunks {
-                for at in (start & !3..end).step_by(4) {
+                for at in (start..end).step_by(4) {
                     words.push((at, machine.memory.fetch_u32(at).unwrap_or(0)));
                 }
             }
@@ -113,7 +113,7 @@ impl Compiled {
         let mut pieces: Vec<Piece> = Vec::with_capacity(self.chunks.len());
         for (n, &(start, end, at, instructions)) in self.chunks.iter().enumerate() {
             pieces.push(Piece {
-                start: start & !3,
+                start,
                 end,
                 instructions,
                 code: at..self.end,

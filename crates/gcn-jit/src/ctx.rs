@@ -30,12 +30,15 @@ pub struct Turn {
     pub code: *const u8,
     pub wave: *mut WaveState,
     pub vgprs: *mut u32,
-    /// Its fuel, and that of the turns behind it.
-    pub given: i64,
-    pub again: i64,
     /// What a wave of a series starts from: the lines of scalars and the VGPRs that the code needs
     /// ([`Needs`](crate::group::Needs)).
     pub start: *const Line,
+    /// Behind the barrier where it waits: its PC, and the instructions by which its clock is behind.
+    pub pc: u64,
+    pub late: i64,
+    /// Its fuel, and that of the turns behind it.
+    pub given: u32,
+    pub again: u32,
     /// The wave's turns that have ended.
     pub turns: u32,
     /// The number of its unit; of all turns that are done together the same.
@@ -50,9 +53,11 @@ impl Turn {
         code: std::ptr::null(),
         wave: std::ptr::null_mut(),
         vgprs: std::ptr::null_mut(),
+        start: std::ptr::null(),
+        pc: 0,
+        late: 0,
         given: 0,
         again: 0,
-        start: std::ptr::null(),
         turns: 0,
         unit: 0,
     };
@@ -70,6 +75,8 @@ pub struct Series {
     /// Where waves take what they start from, and go on to then.
     pub begin: *const u8,
     pub code: *const u8,
+    /// Not 0: all waves have one state, as none waits for others. What turns there are is the same as at first.
+    pub single: u64,
     /// Waves, and those of the workgroup under way that have not ended.
     pub waves: i64,
     pub alive: i64,
@@ -119,6 +126,8 @@ pub struct Ctx {
     pub linear_bytes: u64,
     pub lds: *mut u8,
     pub lds_bytes: u64,
+    /// At how many addresses so many dwords lie in LDS.
+    pub lds_places: [u32; 5],
     pub fuel: i64,
     /// The fuel when the wave's clock was last put right.
     pub synced: i64,

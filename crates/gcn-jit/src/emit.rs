@@ -202,8 +202,11 @@ pub fn emit(
         a.pop(*r);
     }
     a.ret();
-    let (barrier, ended) = turns::between(&mut a, exit);
-    let series = series.map(|needs| turns::begin(&mut a, needs));
+    let first = a.label();
+    let waits = unit.waits();
+    let single = series.is_some() && !waits;
+    let (barrier, ended) = turns::between(&mut a, exit, waits, single.then_some(first));
+    let series = series.map(|needs| turns::begin(&mut a, needs, first));
     let slow = [
         slow_call(&mut a, offset_of!(Ctx, load)),
         slow_call(&mut a, offset_of!(Ctx, store)),
@@ -245,6 +248,7 @@ pub fn emit(
                 exit,
                 barrier,
                 ended,
+                waits,
                 slow,
                 range_call,
                 around_call,
@@ -278,6 +282,7 @@ pub fn emit(
                 fixes: Vec::new(),
                 pos: 0,
                 failed: false,
+                forked: false,
             };
             e.chunk(tally);
             failed |= e.failed;
@@ -435,6 +440,8 @@ pub(crate) struct Emit<'a> {
     exit: Label,
     barrier: Label,
     ended: Label,
+    /// The two are called: see [`turns::between`].
+    waits: bool,
     pub slow: [Label; 3],
     /// Where the helper for ranges of memory is called.
     range_call: Label,
@@ -479,6 +486,8 @@ pub(crate) struct Emit<'a> {
     fixes: Vec<nans::Fix>,
     pos: u32,
     failed: bool,
+    /// See [`Emit::forked`].
+    forked: bool,
 }
 
 impl Emit<'_> {
@@ -518,16 +527,23 @@ impl Emit<'_> {
     /// The wave waits at a barrier.
     fn wait(&mut self) {
         let end = self.c.end;
-        self.a.imm(RDX, end);
-        let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
-        self.a.store(true, pc, RDX);
+        self.a.imm(RSI, end);
         match self.labels.get(&end) {
             Some(&label) => self.a.lea_label(RDX, label),
             None => self.a.imm(RDX, 0),
         }
         self.a.imm(RAX, EXIT_BARRIER | self.last << 8);
-        let barrier = self.barrier;
-        self.a.jmp(barrier);
+        self.next_turn(self.barrier);
+    }
+
+    /// The wave's turn ends, at `between`.
+    fn next_turn(&mut self, between: Label) {
+        if self.waits {
+            self.a.call_label(between);
+            self.a.jmp_to(Rm::R(RDX));
+        } else {
+            self.a.jmp(between);
+        }
     }
 
     fn goto(&mut self, pc: u64) {
@@ -631,11 +647,7 @@ impl Emit<'_> {
         for (at, node) in c.graph.iter().enumerate() {
             if matches!(
                 node.op,
-                I::Group { .. }
-                    | I::LinearGroup { .. }
-                    | I::SLoad { .. }
-                    | I::Row(_)
-                    | I::LdsAtomic(_)
+                I::Group { .. } | I::LinearGroup { .. } | I::SLoad { .. } | I::Row(_)
             ) {
                 live[at] = true;
             }
@@ -1072,8 +1084,7 @@ impl Emit<'_> {
             }
             Tail::End => {
                 self.a.imm(RAX, EXIT_END | self.last << 8);
-                let ended = self.ended;
-                self.a.jmp(ended);
+                self.next_turn(self.ended);
             }
             Tail::Barrier => self.wait(),
             Tail::Interpret { .. } | Tail::Leave => {}

@@ -280,7 +280,7 @@ impl Jit {
             if code.is_null() || n > 0 && of != unit {
                 break;
             }
-            let given = wave.turn(crate::SLICE) as i64;
+            let given = wave.turn(crate::SLICE) as u32;
             // It is not to come round to 0, which only a wave has that has not begun.
             let turns = wave.turns.min(1 << 30);
             let doing = wave.doing;
@@ -288,9 +288,10 @@ impl Jit {
             turn.code = code;
             turn.vgprs = state.vgprs.as_mut_ptr().cast();
             turn.wave = state;
+            (turn.pc, turn.late) = (state.pc, 0);
             turn.given = given;
             turn.turns = turns;
-            turn.again = wave.next_turn(crate::SLICE) as i64;
+            turn.again = wave.next_turn(crate::SLICE) as u32;
             turn.unit = of;
             if n == 0 {
                 unit = of;
@@ -317,7 +318,7 @@ impl Jit {
         ctx.series.spare = (*fuel).min(i64::MAX as u64) as i64;
         let spare = ctx.series.spare;
         let code = begin.0;
-        (ctx.wave, ctx.vgprs, ctx.fuel) = (begin.1, begin.2, begin.3);
+        (ctx.wave, ctx.vgprs, ctx.fuel) = (begin.1, begin.2, begin.3 as i64);
         if let Some(counts) = &mut self.counts {
             counts.begin(unit as usize, self.units[unit as usize].chunks.len(), ctx);
         }
@@ -362,9 +363,13 @@ impl Jit {
         for (n, (wave, turn)) in those.take(count).enumerate() {
             turned += (turn.turns - wave.turns.min(turn.turns)) as u64;
             wave.turns = turn.turns;
+            wave.state.clock += 4 * std::mem::take(&mut turn.late) as u64;
             wave.doing = match turn.code as usize {
                 Turn::ENDED => Doing::Ended,
-                _ if n < far => Doing::Waiting,
+                _ if n < far => {
+                    wave.state.pc = turn.pc;
+                    Doing::Waiting
+                }
                 _ if n == far && exit.why() != EXIT_NEXT => {
                     turn.code = std::ptr::null();
                     Doing::Running
@@ -373,7 +378,10 @@ impl Jit {
                     turn.code = std::ptr::null();
                     Doing::New
                 }
-                _ => Doing::Running,
+                _ => {
+                    wave.state.pc = turn.pc;
+                    Doing::Running
+                }
             };
         }
         (far, turned)

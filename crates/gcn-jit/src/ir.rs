@@ -6,7 +6,7 @@
 use crate::fast::Fast;
 use crate::rare::Rare;
 use gcn_emu::eval::eval;
-use gcn_isa::meaning::{AtomicOp, Op, Space, width_mask};
+use gcn_isa::meaning::{Op, Space, width_mask};
 use gcn_isa::shape::Ty;
 use gcn_isa::target::Gen;
 use std::hash::{Hash, Hasher};
@@ -78,8 +78,6 @@ pub enum I {
     },
     /// A dword of each lane, side by side from the address on that the first value is, plus a constant.
     Row(i32),
-    /// An atomic on LDS: address, limit, data.
-    LdsAtomic(AtomicOp),
     /// A value with a short way ([`crate::rare`]): a truth value, and what the value is where that holds.
     Rare(u16),
     /// Scalar memory: dword at the address.
@@ -123,7 +121,6 @@ impl Node {
             | I::VgprAt
             | I::Shuffle(_)
             | I::Row(_) => 1,
-            I::LdsAtomic(_) => 3,
             I::Pair | I::Shld(_) | I::Shrd(_) | I::Group { .. } | I::Rare(_) => 2,
             I::Alu(op) => op.arity(),
         }
@@ -230,10 +227,7 @@ pub struct Graph {
 impl Graph {
     pub fn node(&mut self, op: I, ty: Ty, out: Ty, vec: bool, args: [Id; 3]) -> Id {
         let n = self.nodes.len();
-        let shared = !matches!(
-            op,
-            I::Group { .. } | I::SLoad { .. } | I::Row(_) | I::LdsAtomic(_)
-        );
+        let shared = !matches!(op, I::Group { .. } | I::SLoad { .. } | I::Row(_));
         let node = Node {
             op,
             ty,

@@ -235,7 +235,9 @@ extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
         *names.entry(insn.row.name).or_default() += 1;
     }
     let mut fuel = 1;
-    wave.clock += 4 * (ctx.synced - ctx.fuel) as u64;
+    // SAFETY: the turn is that of the wave, which nobody else looks at now.
+    let late = unsafe { std::mem::take(&mut (*ctx.turn).late) };
+    wave.clock += 4 * (ctx.synced - ctx.fuel + late) as u64;
     let stop = host.interp.run(wave, host.machine, &mut fuel);
     *host.interpreted += 1 - fuel;
     ctx.fuel -= 1 - fuel as i64;
@@ -420,10 +422,13 @@ extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
         start = first >> 32 << 32;
     }
     let upper = (start >> 32 << 32) + (1 << 32);
-    ctx.ranges[place as usize] = [start, past.min(upper).wrapping_sub(start)];
-    let [start, count] = ctx.ranges[place as usize];
+    let count = past.min(upper).wrapping_sub(start);
     let far = last.wrapping_add_signed(-offset).wrapping_sub(start) >= count;
-    (far || first < start) as u64
+    if far || first < start {
+        return 1;
+    }
+    ctx.ranges[place as usize] = [start, count];
+    0
 }
 
 /// Whether a flat address is one of LDS or scratch.
@@ -668,7 +673,7 @@ impl Jit {
                             self.places.entry(here(start)).or_insert(at);
                         }
                         // Of jumps to the last dword of all there is, a range has none behind it.
-                        for inner in (start & !3..end).step_by(4).skip(1) {
+                        for inner in (start..end).step_by(4).skip(1) {
                             self.places.entry(here(inner)).or_insert(Place::Interpret);
                         }
                     }
@@ -858,6 +863,9 @@ impl Jit {
         }
         ctx.lds = machine.lds.0.as_mut_ptr();
         ctx.lds_bytes = machine.lds.0.len() as u64;
+        ctx.lds_places = std::array::from_fn(|dwords| {
+            (ctx.lds_bytes + 1).saturating_sub(4 * dwords as u64) as u32
+        });
     }
 
     /// Whether a unit is what memory holds, which is looked at once a dispatch. Otherwise all places are forgotten.
@@ -951,7 +959,6 @@ impl Jit {
     ) -> Result<Option<At>, Stop> {
         let unit = &self.units[exit.unit as usize];
         let (start, end, ..) = unit.chunks[exit.chunk()];
-        let start = start & !3;
         match exit.why() {
             emit::EXIT_LEAVE => wave.pc = start,
             emit::EXIT_LINEAR => {
@@ -1113,7 +1120,7 @@ impl Jit {
         let exit = self.enter(at, wave, machine, &mut left);
         *fuel -= insns - left;
         let (start, end, ..) = self.units[exit.unit as usize].chunks[exit.chunk()];
-        let (start, why) = (start & !3, exit.why());
+        let why = exit.why();
         if matches!(why, emit::EXIT_RESTART | emit::EXIT_LINEAR) {
             // What the chunk reads must be as it was.
             let mut ends = [&from, &*wave].map(|wave| {

@@ -473,8 +473,6 @@ struct Changes {
     indirect: Option<Id>,
     /// VGPRs that the helper writes.
     helped: Vec<u16>,
-    /// What must be false of an atomic before it happens, and its place in the graph.
-    atomic: Option<(Id, usize)>,
     guards: Vec<Id>,
 }
 
@@ -642,34 +640,6 @@ impl<'a> Builder<'a> {
                 self.v.remove(&n);
             }
             self.whole = changes.whole;
-            self.finish(Tail::Jump(next), alive, chunks);
-            return;
-        }
-        if let Some((cut, at)) = changes.atomic {
-            chunks.push(Chunk {
-                start: pc,
-                end: next,
-                insns: 0,
-                graph: self.g.nodes[..at].to_vec(),
-                rares: self.g.rares.clone(),
-                vgprs: Vec::new(),
-                sgprs: Vec::new(),
-                scc: None,
-                store: None,
-                stores: Vec::new(),
-                rows: Vec::new(),
-                whole: None,
-                pokes: Vec::new(),
-                guards: vec![cut],
-                fp: None,
-                tail: Tail::Jump(pc + 1),
-                quads: Default::default(),
-                decided: Vec::new(),
-                over: Vec::new(),
-                full: None,
-            });
-            // An address that no instruction has.
-            self.start = pc + 1;
             self.finish(Tail::Jump(next), alive, chunks);
             return;
         }
@@ -988,10 +958,7 @@ impl<'a> Builder<'a> {
                     self.g
                         .node(I::Part(part), Ty::B32, Ty::B32, vector, [id, 0, 0])
                 }
-                Op::Atomic(space, op)
-                    if vector
-                        && !(space == Space::Lds && plain_lds(op, node.ty) && made.is_empty()) =>
-                {
+                Op::Atomic(space, op) if vector => {
                     let [address, data, second] = node.args.map(|a| vals[a as usize]);
                     let what = (space, op, node.ty);
                     let old = self.atomic(what, address, [data, second], &mut out)?;
@@ -1008,41 +975,6 @@ impl<'a> Builder<'a> {
                     }
                     vals.push(Val::Old(32));
                     continue;
-                }
-                Op::Atomic(Space::Lds, op) => {
-                    if out.atomic.is_some() {
-                        return Err(Not::Ever);
-                    }
-                    if self.insns > 0 {
-                        return Err(Not::Here);
-                    }
-                    let address = match vals[node.args[0] as usize] {
-                        Val::Address(id, plus) => self.plus(id, plus)?,
-                        Val::Id(id) => id,
-                        _ => return Err(Not::Ever),
-                    };
-                    let data = match vals[node.args[1] as usize] {
-                        Val::Id(id) => id,
-                        _ => return Err(Not::Ever),
-                    };
-                    let (lo, limit) = self.place(Space::Lds, address, &mut out)?;
-                    // One that is no multiple of 4 faults, which must be known before the first lane's is done.
-                    let (three, zero) = (self.c32(3), self.c32(0));
-                    let cut = self.g.alu(Op::And, Ty::B32, Ty::B32, [lo, three, 0])?;
-                    let mut cut = self.g.alu(Op::Ne, Ty::B32, Ty::Bool, [cut, zero, 0])?;
-                    // What is looked at in front of other chunks' ends must be known before, too.
-                    for far in out.guards.drain(..) {
-                        cut = self.g.alu(Op::Or, Ty::Bool, Ty::Bool, [cut, far, 0])?;
-                    }
-                    let exec = self.exec();
-                    let cut = if self.g.get(cut).vec {
-                        self.g.alu(Op::And, Ty::Bool, Ty::Bool, [cut, exec, 0])?
-                    } else {
-                        cut
-                    };
-                    out.atomic = Some((cut, self.g.nodes.len()));
-                    self.g
-                        .node(I::LdsAtomic(op), node.ty, Ty::B32, true, [lo, limit, data])
                 }
                 Op::Select => {
                     let cond = arg(0)?;
@@ -1584,17 +1516,6 @@ fn changes(insn: &Insn, jumps: bool) -> bool {
                         )
                 )
         })
-}
-
-/// Whether an atomic on LDS has code of its own.
-fn plain_lds(op: AtomicOp, ty: Ty) -> bool {
-    use AtomicOp as A;
-    ty.bits() == 32
-        && !ty.is_float()
-        && matches!(
-            op,
-            A::Swap | A::Add | A::Sub | A::And | A::Or | A::Xor | A::Min | A::Max
-        )
 }
 
 /// Where the dword at an offset within lanes' elements is in the rows of 64 lanes.

@@ -577,10 +577,7 @@ impl Graph {
     /// Whether two values are made in the same way.
     fn same(&self, a: Id, b: Id, depth: u32) -> bool {
         let (x, y) = (self.get(a), self.get(b));
-        let shared = !matches!(
-            x.op,
-            I::Group { .. } | I::SLoad { .. } | I::Row(_) | I::LdsAtomic(_)
-        );
+        let shared = !matches!(x.op, I::Group { .. } | I::SLoad { .. } | I::Row(_));
         a == b
             || depth > 0
                 && shared

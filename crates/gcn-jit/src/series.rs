@@ -162,7 +162,8 @@ impl Jit {
             return Far::Within;
         };
         // Where none waits, each may have the state of the one before it.
-        let states = if unit.waits { waves } else { 1 };
+        let single = !unit.waits;
+        let states = if single { 1 } else { waves };
         let (ids, taken) = groups.ids();
         let starts = groups.starts(&ids[..taken]);
         let begun = groups.waves.iter_mut().take(states).enumerate();
@@ -186,9 +187,11 @@ impl Jit {
                 code: begin,
                 vgprs: state.vgprs.as_mut_ptr().cast(),
                 wave: state,
-                given: given as i64,
-                again: again as i64,
                 start: start.as_ptr(),
+                pc: 0,
+                late: 0,
+                given: given as u32,
+                again: again as u32,
                 turns: 0,
                 unit: at.unit(),
             });
@@ -206,6 +209,7 @@ impl Jit {
             rows_end: rows.wrapping_add(count),
             begin,
             code: code.wrapping_add(at.at()),
+            single: single as u64,
             waves: waves as i64,
             alive: waves as i64,
             given: given as i64,
@@ -226,6 +230,7 @@ impl Jit {
         let row = (series.row as usize).wrapping_sub(rows as usize) / size_of::<Row>();
         let row = row.min(count);
         series.row = std::ptr::null();
+        series.single = 0;
         let spent = spare - series.spare;
         let ended = (row * waves) as u64;
         *fuel -= spent as u64;
@@ -239,6 +244,12 @@ impl Jit {
         if row == count {
             return Far::Ended;
         }
+        if single {
+            let far = (self.ctx.turn as usize).wrapping_sub(self.turns.as_ptr() as usize);
+            for turn in self.turns.iter_mut().take(far / size_of::<Turn>()) {
+                (turn.code, turn.turns) = (std::ptr::without_provenance(Turn::ENDED), 1);
+            }
+        }
         let (far, turned) = self.stand(groups.waves, 0, waves, exit);
         groups.turned += turned;
         groups.next = far;
@@ -247,11 +258,10 @@ impl Jit {
         let known = &mut self.units[at.unit() as usize];
         known.begun += begun as u64;
         known.in_series += far as u64;
-        let waits = states > 1;
         let (ids, taken) = groups.ids();
         let starts = groups.starts(&ids[..taken]);
         let (hw_id, number) = (starts.hw_id, starts.number);
-        if !waits && far > 0 && far < waves {
+        if single && far > 0 && far < waves {
             let (before, now) = groups.waves.split_at_mut(far);
             std::mem::swap(&mut before[0].state, &mut now[0].state);
         }

@@ -214,6 +214,12 @@ fn what_was_wrong_once() {
             "gfx900",
             "v_add_u32 v17, 6, v16\nds_write2_b32 v17, v8, v9 offset1:1",
         ),
+        // More opmasks than there are, beside a load that looks behind the chunk.
+        (
+            "gfx803",
+            "v_addc_u32_dpp v6, vcc, v5, v7, vcc quad_perm:[3,1,2,3] row_mask:0xf bank_mask:0x6 bound_ctrl:0\n\
+             buffer_load_dwordx4 v[9:12], v[16:17], s[40:43], 0 idxen offen glc",
+        ),
         // A jump to the last dword of all addresses.
         ("gfx900", "s_cbranch_execz 65534"),
         // Scalars that are constants to whoever comes from the beginning.

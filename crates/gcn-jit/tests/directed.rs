@@ -304,3 +304,169 @@ fn stores_to_lds() {
         assert!(ran > 60, "{name}: {ran}");
     }
 }
+
+/// Loads from LDS and stores to memory whose lanes are apart by more than what they access, up to the end of what is there
+/// and beyond it.
+#[test]
+fn lanes_that_are_apart() {
+    let stores = [
+        ("dword", "v4", 4),
+        ("dwordx2", "v[4:5]", 8),
+        ("dwordx4", "v[4:7]", 16),
+    ];
+    for name in ["gfx900", "gfx906"] {
+        let boards = boards(Target::parse(name).expect("a target"));
+        let (mut ran, mut failed) = (0, 0);
+        for (n, (store, data, bytes)) in stores.into_iter().enumerate() {
+            for (k, step) in [8, 12, 16, 20, 24, 32, 48, 64, 132, 256]
+                .into_iter()
+                .enumerate()
+            {
+                for first in [
+                    0,
+                    8,
+                    0x4000 - 255 * step - bytes,
+                    0x4000 - 63 * step - bytes,
+                    0x4000 - 20 * step,
+                ] {
+                    if first < 0 {
+                        continue;
+                    }
+                    let lanes = LANES[(n + k + first as usize) % LANES.len()];
+                    // Twice, so that the first waits for the second's data; and one alone.
+                    let body = format!(
+                        "v_mul_u32_u24 v16, {step}, v0\nv_add_u32 v16, {first}, v16\n{lanes}\
+                         global_load_dword v9, v8, s[20:21]\ns_waitcnt vmcnt(0)\nv_xor_b32 v4, v4, v9\n\
+                         global_store_{store} v16, {data}, s[20:21]\nv_xor_b32 v5, v5, v9\n\
+                         global_store_dword v16, v5, s[20:21]\ns_nop 0\ns_cbranch_execz over\nv_xor_b32 v6, v7, v9\n\
+                         global_store_{store} v16, {data}, s[20:21]\nover:\n"
+                    );
+                    let came = same(&boards, &body, [64, 256][k % 2]);
+                    (ran, failed) = (ran + came as u32, failed + !came as u32);
+                }
+            }
+        }
+        assert!(ran > 60 && failed > 10, "{ran} ran, {failed} failed");
+        for (k, (load, data)) in [
+            ("ds_read_b32", "v9"),
+            ("ds_read_b64", "v[9:10]"),
+            ("ds_read_b128", "v[4:7]"),
+            ("ds_read2_b32", "v[9:10]"),
+            ("ds_write_b32", "v5"),
+            ("ds_write_b64", "v[4:5]"),
+            ("ds_write2_b64", "v[4:5], v[6:7]"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            for (n, step) in [4, 8, 12, 24, 32, 68, 132, 256, 260]
+                .into_iter()
+                .enumerate()
+            {
+                for first in [0, 0x1ffc - 63 * step, 0x1ff0 - 20 * step, 0x1f00] {
+                    if first < 0 {
+                        continue;
+                    }
+                    let lanes = LANES[(n + k + first as usize / 4) % LANES.len()];
+                    let access = match load.contains("read") {
+                        true => format!("{load} {data}, v16"),
+                        false => format!("{load} v16, {data}"),
+                    };
+                    let two = if load.contains("2_") {
+                        " offset1:3"
+                    } else {
+                        ""
+                    };
+                    let mut body = String::new();
+                    for k in 0..8 {
+                        body += &format!(
+                            "ds_write_b32 v8, v5 offset:{}\nv_xor_b32 v5, v5, v6\n",
+                            1024 * k
+                        );
+                    }
+                    body += &format!(
+                        "v_and_b32 v16, 63, v0\nv_mul_u32_u24 v16, {step}, v16\nv_add_u32 v16, {first}, v16\n\
+                         s_waitcnt lgkmcnt(0)\ns_barrier\n{lanes}{access}{two}\ns_waitcnt lgkmcnt(0)\n"
+                    );
+                    same(&boards, &(body + &lds_looked_at()), 256);
+                }
+            }
+        }
+    }
+}
+
+/// Atomics on LDS: lanes on the same places, beyond the end, cut; what they find wanted and not.
+#[test]
+fn atomics_on_lds() {
+    let ops = [
+        "add_u32 v16, v4",
+        "sub_u32 v16, v4",
+        "rsub_u32 v16, v4",
+        "and_b32 v16, v4",
+        "or_b32 v16, v4",
+        "xor_b32 v16, v4",
+        "min_i32 v16, v4",
+        "min_u32 v16, v4",
+        "max_i32 v16, v4",
+        "max_u32 v16, v4",
+        "inc_u32 v16, v4",
+        "add_u64 v16, v[4:5]",
+        "min_f32 v16, v4",
+        "cmpst_b32 v16, v4, v5",
+    ];
+    let addresses = [
+        ("v_lshlrev_b32 v16, 2, v0\n", true),
+        ("v_and_b32 v16, 0x7c, v4\n", true),
+        ("v_and_b32 v16, 0x1ffc, v4\n", true),
+        ("v_mov_b32 v16, 0x1ff8\n", true),
+        ("v_mov_b32 v16, 0x1ffc\n", true),
+        ("v_and_b32 v16, 0x3ffc, v4\n", true),
+        ("v_and_b32 v16, 0x7e, v4\n", false),
+    ];
+    let mut cut = 0;
+    for name in ["gfx600", "gfx803", "gfx900"] {
+        let boards = boards(Target::parse(name).expect("a target"));
+        let (mut ran, mut failed) = (0, 0);
+        for (n, op) in ops.into_iter().enumerate() {
+            for (k, (address, good)) in addresses.into_iter().enumerate() {
+                for found in [false, true] {
+                    let lanes = LANES[(n + k + found as usize) % LANES.len()];
+                    let access = match (found, op.contains("u64"), op.split_once(' ')) {
+                        (true, false, Some((op, rest))) if op.starts_with("cmpst") => {
+                            format!("ds_cmpst_rtn_b32 v9, {rest}")
+                        }
+                        (true, wide, Some((op, rest))) => {
+                            let (op, ty) = op.split_once('_').expect("a type");
+                            format!(
+                                "ds_{op}_rtn_{ty} {}, {rest}",
+                                if wide { "v[9:10]" } else { "v9" }
+                            )
+                        }
+                        _ => format!("ds_{op}"),
+                    };
+                    let address = match op.contains("u64") {
+                        true => address.replace("2, v0", "3, v0").replace('c', "8"),
+                        false => address.to_string(),
+                    };
+                    let mut body = String::new();
+                    for k in 0..8 {
+                        body += &format!(
+                            "ds_write_b32 v8, v5 offset:{}\nv_xor_b32 v5, v5, v6\n",
+                            1024 * k
+                        );
+                    }
+                    body += &format!(
+                        "{address}v_xor_b32 v4, v4, v6\ns_waitcnt lgkmcnt(0)\ns_barrier\n{lanes}v_xor_b32 v3, v4, v7\n\
+                         {access}\ns_waitcnt lgkmcnt(0)\nv_xor_b32 v11, v9, v4\n"
+                    );
+                    let came = same(&boards, &(body + &lds_looked_at()), 256);
+                    assert!(came || !good || op.contains("u64"), "{access} {address}");
+                    (ran, failed) = (ran + came as u32, failed + !came as u32);
+                }
+            }
+        }
+        assert!(ran > 140, "{name}: {ran} ran");
+        cut += failed;
+    }
+    assert!(cut > 10, "{cut} failed");
+}

@@ -340,3 +340,34 @@ fn lanes_that_fail() {
         }
     }
 }
+
+/// Loads from here and there in LDS, some of them beyond its end.
+#[test]
+fn gathers_of_lds() {
+    let before = words(random(6));
+    let loads = [
+        ("u8", 1),
+        ("u16", 1),
+        ("b32", 1),
+        ("b64", 2),
+        ("b96", 3),
+        ("b128", 4),
+    ];
+    for (name, count) in loads {
+        for (mask, most) in [("", 0xfef), (SOME, 0xfef), (SOME, 0xfff), ("", 0x1fff)] {
+            for offset in [0, 13] {
+                let body = format!(
+                    "v_lshlrev_b32 v8, 3, v1\nv_and_b32 v8, 0xfff8, v8\nglobal_load_dwordx2 v[10:11], v8, s[4:5]\n\
+                     v_lshlrev_b32 v9, 5, v0\ns_waitcnt vmcnt(0)\nds_write_b64 v9, v[10:11]\n\
+                     ds_write_b64 v9, v[10:11] offset:8\nds_write_b64 v9, v[10:11] offset:16\n\
+                     ds_write_b64 v9, v[10:11] offset:24\ns_waitcnt lgkmcnt(0)\ns_barrier\n\
+                     v_and_b32 v9, {most:#x}, v10\nv_mov_b32 v3, 0\n{mask}\
+                     ds_read_{name} {}, v9 offset:{offset}\ns_waitcnt lgkmcnt(0)\n{}{WRITE}",
+                    registers(count),
+                    fold(count),
+                );
+                compiled(same(&body, &before), &body);
+            }
+        }
+    }
+}

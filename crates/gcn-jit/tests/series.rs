@@ -18,6 +18,20 @@ struct Shape {
     group: [u32; 3],
 }
 
+impl Shape {
+    /// Workgroups in each dimension.
+    fn groups(self) -> [u32; 3] {
+        std::array::from_fn(|d| self.grid[d].div_ceil(self.group[d]))
+    }
+
+    /// What the workgroups before this one leave.
+    fn bytes_before(self, [x, y, z]: [u32; 3]) -> usize {
+        let [across, down, _] = self.groups();
+        let number = (z * down + y) * across + x;
+        32 * (number * self.group.iter().product::<u32>()) as usize
+    }
+}
+
 const SHAPES: [Shape; 6] = [
     Shape {
         grid: [64 * 150, 1, 1],
@@ -48,14 +62,20 @@ const SHAPES: [Shape; 6] = [
 ];
 
 /// A kernel each of whose work-items leaves what it started with, 32 bytes of it, and changes all of that. s6 is the
-/// workgroup's number, v[6:7] the work-item's place. `extra` comes before it stores, `lds` bytes it has.
-fn source(shape: Shape, extra: &str, lds: u32) -> String {
-    let Shape { grid, group } = shape;
-    let groups: [u32; 3] = std::array::from_fn(|d| grid[d].div_ceil(group[d]));
+/// workgroup's number, v[6:7] the work-item's place. `extra` comes before it stores, `lds` bytes it has, and with `scratch`
+/// the place of its scratch is part of what it started with.
+fn source(shape: Shape, extra: &str, lds: u32, scratch: bool) -> String {
+    let (group, groups) = (shape.group, shape.groups());
     let items: u32 = group.iter().product();
+    let settings = match scratch {
+        true => {
+            ".amdhsa_private_segment_fixed_size 20\n.amdhsa_system_sgpr_private_segment_wavefront_offset 1\n"
+        }
+        false => "",
+    };
     format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
-         s_cselect_b32 s10, 1, 0\ns_mov_b64 s[18:19], exec\n\
+         s_cselect_b32 s10, 1, 0\ns_mov_b64 s[18:19], exec\ns_mov_b32 s21, s6\n\
          s_load_dwordx2 s[0:1], s[0:1], 0x0\n\
          s_mul_i32 s6, s4, {}\ns_add_u32 s6, s6, s3\ns_mul_i32 s6, s6, {}\ns_add_u32 s6, s6, s2\n\
          v_mov_b32 v3, {}\nv_mad_u32_u24 v4, v1, v3, v0\nv_mov_b32 v5, {}\nv_mad_u32_u24 v4, v2, v5, v4\n\
@@ -63,7 +83,7 @@ fn source(shape: Shape, extra: &str, lds: u32) -> String {
          s_waitcnt lgkmcnt(0)\n\
          v_mov_b32 v7, s1\nv_add_co_u32 v6, vcc, s0, v5\nv_addc_co_u32 v7, vcc, 0, v7, vcc\n\
          v_lshlrev_b32 v8, 10, v1\nv_or_b32 v8, v8, v0\nv_lshlrev_b32 v9, 20, v2\nv_or_b32 v8, v8, v9\n\
-         v_mov_b32 v9, s5\nv_mov_b32 v10, s18\nv_mov_b32 v11, s19\n\
+         v_mov_b32 v9, s5\nv_add_u32 v9, s21, v9\nv_mov_b32 v10, s18\nv_mov_b32 v11, s19\n\
          v_mov_b32 v12, s10\nv_mov_b32 v13, m0\nv_mov_b32 v14, s2\nv_mov_b32 v15, s6\n\
          {extra}\n\
          global_store_dwordx4 v[6:7], v[8:11], off\n\
@@ -80,7 +100,7 @@ fn source(shape: Shape, extra: &str, lds: u32) -> String {
          .amdhsa_system_sgpr_workgroup_id_z 1\n.amdhsa_system_sgpr_workgroup_info 1\n\
          .amdhsa_system_vgpr_workitem_id 2\n\
          .amdhsa_kernarg_size 8\n.amdhsa_next_free_vgpr 24\n.amdhsa_next_free_sgpr 48\n\
-         .amdhsa_group_segment_fixed_size {lds}\n.end_amdhsa_kernel\n",
+         {settings}.amdhsa_group_segment_fixed_size {lds}\n.end_amdhsa_kernel\n",
         groups[1],
         groups[0],
         group[0],
@@ -151,13 +171,15 @@ struct Trial {
     fails: bool,
     /// As many instructions may run.
     limits: &'static [u64],
+    /// It has scratch, whose place depends on other threads.
+    scratch: bool,
 }
 
 impl Trial {
     fn run(&self) -> u64 {
         let mut in_series = 0;
         for shape in SHAPES {
-            let source = source(shape, self.extra, self.lds);
+            let source = source(shape, self.extra, self.lds, self.scratch);
             let target = Target::parse("gfx900").expect("a target");
             let interp = Gpu::with_engine(target, 16 << 20, || Box::new(Interp::new()));
             let interp = Board::new(interp.expect("memory"), &source);
@@ -169,7 +191,7 @@ impl Trial {
                 assert_eq!(jit.buffer, interp.buffer);
                 let limits = self.limits.iter().map(|&n| Some(n));
                 for most in [None].into_iter().chain(limits) {
-                    for threads in [1, 3] {
+                    for threads in [1, 3].into_iter().take(2 - self.scratch as usize) {
                         let change = |launch: &mut Launch| {
                             launch.max_instructions = most;
                             launch.threads = threads;
@@ -188,8 +210,22 @@ impl Trial {
                                 assert!(got.0.is_err(), "{told}");
                                 continue;
                             }
-                            assert_eq!(got.0, want.0, "{told}");
-                            let at = (0..BYTES).find(|&at| got.1[at] != want.1[at]);
+                            // Compiled code ends a turn where a chunk ends, so that the last instructions may be other
+                            // waves'; but of the same workgroup.
+                            let end = match (&got.0, &want.0) {
+                                (
+                                    Err(RunError::Limit { place, .. }),
+                                    Err(RunError::Limit { place: other, .. }),
+                                ) => {
+                                    assert_eq!(place.workgroup, other.workgroup, "{told}");
+                                    shape.bytes_before(place.workgroup)
+                                }
+                                _ => {
+                                    assert_eq!(got.0, want.0, "{told}");
+                                    BYTES
+                                }
+                            };
+                            let at = (0..end).find(|&at| got.1[at] != want.1[at]);
                             assert_eq!(at, None, "{told}: item {:?}", at.map(|at| at / 32));
                         }
                     }
@@ -206,6 +242,7 @@ const TRIAL: Trial = Trial {
     lds: 0,
     fails: false,
     limits: &[],
+    scratch: false,
 };
 
 #[test]
@@ -213,6 +250,13 @@ fn each_wave_starts_with_its_own() {
     let limits = &[1, 29, 1000, 20_000, 66_000, 1 << 20];
     let count = Trial { limits, ..TRIAL }.run();
     assert!(levels().is_empty() || count > 5000, "{count}");
+}
+
+#[test]
+fn each_wave_has_its_scratch() {
+    let scratch = true;
+    let count = Trial { scratch, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 500, "{count}");
 }
 
 #[test]
@@ -251,7 +295,13 @@ fn some_are_interpreted() {
         s_and_b32 s12, s6, 7\ns_cmp_eq_u32 s12, 4\ns_cbranch_scc0 on\n\
         s_getreg_b32 s14, hwreg(HW_REG_MODE)\ns_getreg_b32 s15, hwreg(HW_REG_STATUS)\n\
         v_mov_b32 v10, s14\nv_mov_b32 v11, s15\non:";
-    let count = Trial { extra, ..TRIAL }.run();
+    let limits = &[5000];
+    let count = Trial {
+        extra,
+        limits,
+        ..TRIAL
+    }
+    .run();
     assert!(levels().is_empty() || count > 500, "{count}");
 }
 
@@ -267,15 +317,17 @@ fn some_meet_nans() {
 fn lds_is_zeros_where_a_workgroup_starts() {
     let extra = "s_mov_b32 m0, -1\nv_and_b32 v16, 63, v0\nv_lshlrev_b32 v16, 2, v16\nds_read_b32 v11, v16\n\
         v_mov_b32 v17, 1\nds_add_u32 v16, v17\nds_read_b32 v10, v16\ns_waitcnt lgkmcnt(0)";
-    let (lds, limits) = (256, &[5000]);
-    let count = Trial {
-        extra,
-        lds,
-        limits,
-        ..TRIAL
+    let limits = &[5000];
+    for lds in [36, 256, 300] {
+        let count = Trial {
+            extra,
+            lds,
+            limits,
+            ..TRIAL
+        }
+        .run();
+        assert!(levels().is_empty() || count > 500, "{count}");
     }
-    .run();
-    assert!(levels().is_empty() || count > 500, "{count}");
 }
 
 #[test]
@@ -342,7 +394,7 @@ fn faults_behind_barriers() {
         extra,
         lds: 256,
         fails,
-        limits: &[],
+        ..TRIAL
     }
     .run();
 }

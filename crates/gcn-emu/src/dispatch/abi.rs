@@ -594,17 +594,13 @@ impl Setup<'_> {
         own
     }
 
-    /// The numbers of a workgroup as its waves take them, and its bits of HW_ID.
-    pub(super) fn row(&self, own: &Own, group: [u32; 3]) -> Row {
-        Row {
-            ids: own.dimensions.map(|d| group[d as usize % 3]),
-            hw_id: self.hw_id(group, 0),
-        }
-    }
-
     /// Makes what another workgroup had of its own that of this one, as [`Setup::own`] gives it.
     pub(super) fn own_again(&self, own: &mut Own, group: [u32; 3], slot: u64) {
-        own.take(&self.row(own, group));
+        own.hw_id = self.hw_id(group, 0);
+        let row = own.row(group);
+        for (id, value) in own.ids.iter_mut().zip(row) {
+            id.1 = value;
+        }
         if let Some((_, first, stride)) = &mut own.scratch {
             *first = (slot as u32).wrapping_mul(*stride);
         }
@@ -632,11 +628,8 @@ impl Own {
         (self.ids.map(|id| id.0), self.count)
     }
 
-    /// Makes it that of another workgroup with the same scratch.
-    pub(super) fn take(&mut self, row: &Row) {
-        self.hw_id = row.hw_id;
-        for (id, value) in self.ids.iter_mut().zip(row.ids) {
-            id.1 = value;
-        }
+    /// The numbers of a workgroup as its waves take them.
+    pub(super) fn row(&self, group: [u32; 3]) -> Row {
+        self.dimensions.map(|d| group[d as usize % 3])
     }
 }

@@ -699,7 +699,6 @@ impl Worker<'_> {
     /// The workgroup, if it has not begun, and those behind it that the engine may run with it: taken by this thread and of
     /// the same size. Gives the last of them.
     fn gather(&mut self, group: &Group) -> Spot {
-        let setup = self.shared.setup;
         let mut spot = self.last;
         self.rows.clear();
         let new = group.waves.first().is_some_and(|w| w.doing == Doing::New);
@@ -707,21 +706,21 @@ impl Worker<'_> {
         if !new || spot.number != group.number || self.batch.next != next {
             return spot;
         }
-        let (shape, end) = (setup.shape, self.batch.end);
+        let (shape, end) = (self.shared.setup.shape, self.batch.end);
         let mut next = spot;
         while next.number == group.number
             || next.number == spot.number + 1 && next.size == spot.size
         {
-            self.rows.push(setup.row(&group.own, next.group));
+            let first = group.own.row(next.group);
+            let step = group.own.row([1, 0, 0]);
             // Those behind it in its row have its size, too, but perhaps the last one.
             let full = shape.grid[0] / shape.group[0];
             let same = full.saturating_sub(next.group[0] + 1) as u64;
             let same = same.min(end.saturating_sub(next.number + 1));
-            for _ in 0..same {
-                next.number += 1;
-                next.group[0] += 1;
-                self.rows.push(setup.row(&group.own, next.group));
-            }
+            let row = |n| std::array::from_fn(|k| first[k] + n * step[k]);
+            self.rows.extend((0..=same as u32).map(row));
+            next.number += same;
+            next.group[0] += same as u32;
             next.first += same * next.waves as u64;
             spot = next;
             if next.number + 1 >= end {
@@ -750,7 +749,9 @@ impl Worker<'_> {
         }
         (group.number, group.group) = (self.last.number, self.last.group);
         group.first = self.last.first;
-        group.own.take(&self.rows[begun]);
+        let (setup, shape) = (self.shared.setup, self.shared.setup.shape);
+        let slot = (group.slot * shape.waves_of(shape.group)) as u64;
+        setup.own_again(&mut group.own, group.group, slot);
         self.rows.drain(..done);
     }
 
@@ -787,6 +788,7 @@ impl Worker<'_> {
                     registers: &registers[..count],
                     rows: &self.rows,
                     scratch: group.own.scratch,
+                    group: group.number,
                     number: group.first,
                     done: 0,
                     next: 0,

@@ -664,15 +664,29 @@ fn general_instructions() {
                 (k, r)
             );
         }
-        for other in 0..16 {
-            let insn = one(|a| a.tzcnt(r, other));
+        for (other, wide) in (0..16).flat_map(|other| [(other, false), (other, true)]) {
+            let insn = one(|a| a.tzcnt(wide, r, other));
+            assert_eq!(insn.op0_register().size(), if wide { 8 } else { 4 });
             assert_eq!(insn.mnemonic(), N::Tzcnt);
             let operands = (insn.op0_register(), insn.op1_register());
-            assert_eq!((number(operands.0), number(operands.1)), (r, other));
-            let insn = one(|a| a.blsr(r, other));
+            assert_eq!(
+                (
+                    number(operands.0.full_register()),
+                    number(operands.1.full_register())
+                ),
+                (r, other)
+            );
+            let insn = one(|a| a.blsr(wide, r, other));
+            assert_eq!(insn.op0_register().size(), if wide { 8 } else { 4 });
             assert_eq!(insn.mnemonic(), N::Blsr);
             let operands = (insn.op0_register(), insn.op1_register());
-            assert_eq!((number(operands.0), number(operands.1)), (r, other));
+            assert_eq!(
+                (
+                    number(operands.0.full_register()),
+                    number(operands.1.full_register())
+                ),
+                (r, other)
+            );
         }
         // Two instructions: the byte, and the rest of the register.
         let mut a = Asm::new();

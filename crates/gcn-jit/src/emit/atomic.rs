@@ -1,6 +1,7 @@
-//! Atomics of all lanes on one place in memory, where nobody wants what they find: the lanes' data are put together, and
-//! the host does one atomic operation.
+//! Atomics that need no helper. Those of all lanes on one place in memory, where nobody wants what they find: the lanes' data
+//! are put together, and the host does one atomic operation. And those on LDS, lane after lane.
 
+use super::lds::{exec_of, staged};
 use super::*;
 use crate::lower::Whole;
 use crate::whole::Act;
@@ -17,6 +18,19 @@ pub(super) struct Joined {
     lo: Id,
     hi: Id,
 }
+
+/// An atomic on dwords of LDS.
+#[derive(Clone, Copy)]
+pub(super) struct Lanes {
+    op: AtomicOp,
+    signed: bool,
+    limit: Id,
+    /// The VGPR that takes what was there.
+    dst: Option<u8>,
+}
+
+/// The place of what lanes find, among the operands: where the data's upper half would be.
+const FOUND: usize = DATA + 1;
 
 impl Joined {
     /// What changes nothing.
@@ -98,7 +112,8 @@ impl Emit<'_> {
             A::Add | A::Sub | A::Min | A::Max | A::And | A::Or | A::Xor | A::Swap
         );
         match operand {
-            0 | 1 => self.joined(w).is_none(),
+            0 => self.joined(w).is_none(),
+            1 => self.joined(w).is_none() && self.lanes_in_lds(w).is_none(),
             DATA => true,
             3 => ty.bits() > 32,
             4 => !alone,
@@ -148,14 +163,9 @@ impl Emit<'_> {
             if slice < 2 {
                 self.bcast_const(to, j.none() as u64, false);
             }
-            let exec = sgpr_home(EXEC as u8);
-            let bits = Mem {
-                disp: exec.disp + 2 * slice as i32,
-                ..exec
-            };
-            self.a.kload16(1, bits);
-            let data = ctx!(stage, 256 * DATA + 64 * slice as usize);
-            self.a.zk(with, to, to, Rm::M(data), keep(1));
+            self.a.kload16(1, exec_of(slice));
+            let data = Rm::M(staged(DATA, slice));
+            self.a.zk(with, to, to, data, keep(1));
         }
         self.a.z(with, 0, 0, Rm::R(1));
         for _ in 0..4 {
@@ -200,5 +210,119 @@ impl Emit<'_> {
         self.a.bind(slow);
         self.stage_apart(&[(0, j.lo), (1, j.hi)]);
         done
+    }
+
+    /// Whether a helper is one of atomics on LDS that compiled code does itself, unless an address is cut or beyond the end.
+    pub(super) fn lanes_in_lds(&self, w: &Whole) -> Option<Lanes> {
+        use AtomicOp as A;
+        let Act::Atomic {
+            space: Space::Lds,
+            op,
+            ty,
+            dst,
+        } = w.act
+        else {
+            return None;
+        };
+        let plain = matches!(
+            op,
+            A::Swap | A::Add | A::Sub | A::And | A::Or | A::Xor | A::Min | A::Max
+        );
+        let limit = w.inputs[1];
+        let fits = plain && ty.bits() == 32 && !ty.is_float() && !self.node(limit).vec;
+        fits.then_some(Lanes {
+            op,
+            signed: ty.is_signed(),
+            limit,
+            dst,
+        })
+    }
+
+    /// Does the atomics, or goes on with the code behind this, which calls the helper. Gives where to go on after both.
+    pub(super) fn lane_after_lane(&mut self, lanes: Lanes) -> Label {
+        let (slow, done) = (self.a.label(), self.a.label());
+        self.staged_in_lds(&[0], lanes.limit, 4, 4, slow);
+        let (some, found) = (self.a.label(), self.a.label());
+        let exec = sgpr_home(EXEC as u8);
+        self.a.mov(true, RDI, Rm::M(ctx!(lds)));
+        self.a.alu_imm(alu::CMP, true, Rm::M(exec), -1);
+        self.a.jcc(Cc::Ne, some);
+        self.a.imm(RCX, 0);
+        let top = self.a.here();
+        for lane in 0..4 {
+            self.lane_in_lds(lanes, lane);
+        }
+        self.a.alu_imm(alu::ADD, false, Rm::R(RCX), 4);
+        self.a.alu_imm(alu::CMP, false, Rm::R(RCX), 64);
+        self.a.jcc(Cc::Ne, top);
+        self.a.jmp(found);
+        self.a.bind(some);
+        self.a.mov(true, R8, Rm::M(exec));
+        self.a.test(true, R8, R8);
+        self.a.jcc(Cc::E, done);
+        let top = self.a.here();
+        self.a.tzcnt(true, RCX, R8);
+        self.lane_in_lds(lanes, 0);
+        self.a.blsr(true, R8, R8);
+        self.a.jcc(Cc::Ne, top);
+        self.a.bind(found);
+        if let Some(dst) = lanes.dst {
+            for slice in 0..4 {
+                self.a.kload16(1, exec_of(slice));
+                let from = Rm::M(staged(FOUND, slice));
+                self.a.z(op::MOVDQU32, 0, 0, from);
+                let first = super::cross::whole_home(dst as u16);
+                let home = Mem {
+                    disp: first.disp + 64 * slice as i32,
+                    ..first
+                };
+                self.a.zk(op::MOVDQU32_ST, 0, 0, Rm::M(home), keep(1));
+            }
+        }
+        self.a.jmp(done);
+        self.a.bind(slow);
+        self.stage_apart(&[(1, lanes.limit)]);
+        done
+    }
+
+    /// The atomic of the lane that is so many behind the one that RCX numbers, on LDS at RDI. RDX, RSI and R9 are spent.
+    fn lane_in_lds(&mut self, lanes: Lanes, behind: usize) {
+        let of = |operand: usize| Mem {
+            index: Some((RCX, 4)),
+            ..ctx!(stage, 256 * operand + 4 * behind)
+        };
+        let place = Mem {
+            base: RDI,
+            index: Some((RDX, 1)),
+            disp: 0,
+        };
+        self.a.mov(false, RDX, Rm::M(of(0)));
+        self.a.mov(false, RSI, Rm::M(of(DATA)));
+        if lanes.dst.is_some() {
+            self.a.mov(false, R9, Rm::M(place));
+            self.a.store(false, of(FOUND), R9);
+        }
+        let opcode = match lanes.op {
+            AtomicOp::Add => 0x01,
+            AtomicOp::Sub => 0x29,
+            AtomicOp::And => 0x21,
+            AtomicOp::Or => 0x09,
+            AtomicOp::Xor => 0x31,
+            AtomicOp::Swap => 0x89,
+            _ => {
+                self.a.mov(false, R9, Rm::M(place));
+                self.a.alu(alu::CMP, false, RSI, Rm::R(R9));
+                let better = match (lanes.op == AtomicOp::Min, lanes.signed) {
+                    (true, true) => Cc::L,
+                    (true, false) => Cc::B,
+                    (false, true) => Cc::G,
+                    (false, false) => Cc::A,
+                };
+                self.a.cmov(better, false, R9, Rm::R(RSI));
+                self.a.store(false, place, R9);
+                return;
+            }
+        };
+        self.a.g(false, &[opcode], RSI, Rm::M(place));
     }
 }

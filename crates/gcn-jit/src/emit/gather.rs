@@ -49,6 +49,23 @@ impl Emit<'_> {
         (range, again)
     }
 
+    /// `t`: the addresses of lanes that are on; RAX: where LDS is. Jumps to `from` where one of so many bytes is not in LDS or
+    /// beyond the limit. Opmasks, RCX and RDX may be spent.
+    pub(super) fn in_lds(&mut self, lo: u8, bytes: u64, limit: Id, t: u8, from: Label) {
+        let k = self.ktemp();
+        if self.konst(limit).is_some_and(|l| l >= u32::MAX as u64) {
+            let places = Rm::B(ctx!(lds_places, bytes as usize));
+            self.a.zi(op::CMPUD, k, lo, places, keep(K_EXEC), 5);
+        } else {
+            self.last_in_lds(limit, bytes as i32, t, from);
+            self.a.zi(op::CMPUD, k, lo, Rm::R(t), keep(K_EXEC), 6);
+        }
+        self.a.kortest(k, k);
+        self.a.jcc(Cc::Ne, from);
+        self.a.z(op::MOVDQU32, t, 0, Rm::R(lo));
+        self.a.mov(true, RAX, Rm::M(ctx!(lds)));
+    }
+
     /// Where the range is another part of memory, or another access's: the helper finds it anew. Goes on behind it where
     /// it does not hold all lanes.
     pub(super) fn look_around(&mut self, out: &Out) {
@@ -197,6 +214,29 @@ impl Emit<'_> {
             .zk(op::MOVDQU8_ST, t, 0, Rm::M(mem(RAX, offset)), keep(k));
     }
 
+    /// The same of dwords two by two, where the distances are multiples of `step`.
+    pub(super) fn scatter_pairs(&mut self, data: &[u8], t: u8, step: i32, offset: i32) {
+        let u = self.temp();
+        self.hold(u);
+        let k = self.ktemp();
+        // Eight lanes at a time: the others are as far from the ninth as these from the first.
+        for (half, mix) in [Mix::ZipLow, Mix::ZipHigh].into_iter().enumerate() {
+            for (n, pair) in data.chunks_exact(2).enumerate() {
+                self.mix(mix, u, pair[0], Rm::R(pair[1]));
+                match half {
+                    0 => self.a.kop(kop::OR, k, K_EXEC, K_EXEC),
+                    _ => self.a.kshiftr(k, K_EXEC, 8),
+                }
+                let at = Mem {
+                    base: RAX,
+                    index: Some((t, 1)),
+                    disp: offset + 8 * (step * half as i32 + n as i32),
+                };
+                self.a.zk(op::SCATTERDQ, u, 0, Rm::M(at), keep(k));
+            }
+        }
+    }
+
     /// Stores an element of each lane that is on at RAX plus `t` plus a constant, one lane after the other. RCX, RDX and RSI
     /// are spent.
     pub(super) fn scatter(&mut self, bytes: u8, data: u8, t: u8, offset: i32) {
@@ -220,7 +260,7 @@ impl Emit<'_> {
             index: Some((RCX, 4)),
             ..m
         };
-        self.a.tzcnt(RCX, RDX);
+        self.a.tzcnt(false, RCX, RDX);
         self.a.mov(false, RSI, Rm::M(lane(ctx!(addresses))));
         self.a.mov(false, RCX, Rm::M(lane(ctx!(data))));
         let at = Mem {
@@ -232,7 +272,7 @@ impl Emit<'_> {
             1 => self.a.store8(at, RCX),
             _ => self.a.store16(at, RCX),
         }
-        self.a.blsr(RDX, RDX);
+        self.a.blsr(false, RDX, RDX);
         self.a.jcc(Cc::Ne, top);
     }
 
@@ -374,6 +414,6 @@ impl Emit<'_> {
 }
 
 /// Bytes from an address on that an access may touch: gathers have no elements of less than four.
-fn reach(bytes: u8, count: usize) -> u64 {
+pub(super) fn reach(bytes: u8, count: usize) -> u64 {
     (bytes as u64 * count as u64).max(4)
 }

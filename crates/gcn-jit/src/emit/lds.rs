@@ -4,6 +4,20 @@ use super::*;
 use crate::lower::Whole;
 use crate::whole::Act;
 
+/// Where an operand of a slice is that a helper would read.
+pub(super) fn staged(operand: usize, slice: u8) -> Mem {
+    ctx!(stage, 256 * operand + 64 * slice as usize)
+}
+
+/// Where a slice's bits of EXEC are.
+pub(super) fn exec_of(slice: u8) -> Mem {
+    let m = sgpr_home(EXEC as u8);
+    Mem {
+        disp: m.disp + 2 * slice as i32,
+        ..m
+    }
+}
+
 /// Dwords to two addresses of LDS.
 #[derive(Clone, Copy)]
 pub(super) struct Two {
@@ -114,39 +128,45 @@ impl Emit<'_> {
         })
     }
 
-    /// Stores what is staged: all lanes' first values, then the second ones. Goes on with the code behind this, which calls
-    /// the helper, where an address is not within LDS or cut. Gives where to go on after both.
-    pub(super) fn store_two(&mut self, two: Two) -> Label {
-        let (slow, done) = (self.a.label(), self.a.label());
-        let staged = |operand: usize, slice: u8| ctx!(stage, 256 * operand + 64 * slice as usize);
-        let exec = |slice: u8| {
-            let m = sgpr_home(EXEC as u8);
-            Mem {
-                disp: m.disp + 2 * slice as i32,
-                ..m
-            }
-        };
+    /// Jumps unless so many bytes from all addresses on that the staged operands have are within LDS, and these are
+    /// multiples of a power of two. All vector registers and opmasks may be spent; RAX and RDX are.
+    pub(super) fn staged_in_lds(
+        &mut self,
+        operands: &[usize],
+        limit: Id,
+        bytes: i32,
+        multiple: u64,
+        other: Label,
+    ) {
         // The highest address, and the bits that are 1 in some.
         self.a.z(op::XORD, 0, 0, Rm::R(0));
         self.a.z(op::XORD, 1, 1, Rm::R(1));
         for slice in 0..4 {
-            self.a.kload16(1, exec(slice));
-            for operand in [0, 2] {
+            self.a.kload16(1, exec_of(slice));
+            for &operand in operands {
                 let from = Rm::M(staged(operand, slice));
                 self.a.zk(op::MAXUD, 0, 0, from, keep(1));
-                if two.dwords > 1 {
+                if multiple > 1 {
                     self.a.zk(op::ORD, 1, 1, from, keep(1));
                 }
             }
         }
-        self.last_in_lds(two.limit, 4 * two.dwords as i32, 2, slow);
+        self.last_in_lds(limit, bytes, 2, other);
         self.a.zi(op::CMPUD, 1, 0, Rm::R(2), ALL, 6);
-        if two.dwords > 1 {
-            self.a.zk(op::TESTMD, 2, 1, Rm::C(7), ALL);
+        if multiple > 1 {
+            self.a.zk(op::TESTMD, 2, 1, Rm::C(multiple - 1), ALL);
             self.a.kop(kop::OR, 1, 1, 2);
         }
         self.a.kortest(1, 1);
-        self.a.jcc(Cc::Ne, slow);
+        self.a.jcc(Cc::Ne, other);
+    }
+
+    /// Stores what is staged: all lanes' first values, then the second ones. Goes on with the code behind this, which calls
+    /// the helper, where an address is not within LDS or cut. Gives where to go on after both.
+    pub(super) fn store_two(&mut self, two: Two) -> Label {
+        let (slow, done) = (self.a.label(), self.a.label());
+        let multiple = if two.dwords > 1 { 8 } else { 1 };
+        self.staged_in_lds(&[0, 2], two.limit, 4 * two.dwords as i32, multiple, slow);
         self.a.mov(true, RCX, Rm::M(ctx!(lds)));
         let to = |index: u8| {
             Rm::M(Mem {
@@ -158,7 +178,7 @@ impl Emit<'_> {
         for which in 0..2 {
             for slice in 0..4 {
                 let data = 4 + which * two.dwords;
-                self.a.kload16(1, exec(slice));
+                self.a.kload16(1, exec_of(slice));
                 self.a
                     .z(op::MOVDQU32, 0, 0, Rm::M(staged(2 * which, slice)));
                 self.a.z(op::MOVDQU32, 1, 0, Rm::M(staged(data, slice)));

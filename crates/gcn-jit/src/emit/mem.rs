@@ -1,13 +1,13 @@
 //! Loads and stores of a slice: addresses that follow each other or are all the same go straight to memory; LDS that is
 //! read here and there is gathered; everything else a helper does, lane by lane.
 
-use super::gather::Upper;
+use super::gather::{Upper, reach};
 use super::{BIAS, CTX, Emit, K_EXEC, Out};
 use crate::asm::*;
 use crate::ctx::Ctx;
 use crate::ir::{I, Id};
 use crate::lower::Store;
-use gcn_isa::meaning::{AtomicOp, Space};
+use gcn_isa::meaning::Space;
 use std::mem::offset_of;
 
 fn field(at: usize) -> Mem {
@@ -171,6 +171,7 @@ impl Emit<'_> {
             })
             .collect();
         let (from, back) = (self.a.label(), self.a.label());
+        self.forked(false);
         // Where the upper half is a scalar the helper needs it in a register all the same.
         let scalar_high = !lds && high.is_none();
         let mut range = None;
@@ -179,6 +180,10 @@ impl Emit<'_> {
             range = Some(self.in_range(p, upper, t, from));
             let wanted: Vec<bool> = parts.iter().map(Option::is_some).collect();
             self.gather(bytes, &data, &wanted, t, u, offset);
+        } else if lds && offset == 0 && !self.a.is_avx2() {
+            self.in_lds(p, reach(bytes, data.len()), hi, t, from);
+            let wanted: Vec<bool> = parts.iter().map(Option::is_some).collect();
+            self.gather(bytes, &data, &wanted, t, u, 0);
         } else if stride.is_power_of_two() && stride <= 16 {
             self.follow(p, high, stride, t, u, from);
             let at = if lds {
@@ -201,7 +206,7 @@ impl Emit<'_> {
         } else {
             self.a.jmp(from);
         }
-        self.a.bind(back);
+        self.rejoined(back);
         self.outs.push(Out {
             from,
             back,
@@ -344,6 +349,7 @@ impl Emit<'_> {
         let u = self.temp();
         self.hold(u);
         let (from, back) = (self.a.label(), self.a.label());
+        self.forked(count > 2);
         let direct = matches!((s.bytes, count), (_, 1) | (4, 2) | (4, 4));
         let mut range = None;
         if !lds && count == 1 && !self.a.is_avx2() {
@@ -379,7 +385,7 @@ impl Emit<'_> {
         } else {
             self.a.jmp(from);
         }
-        self.a.bind(back);
+        self.rejoined(back);
         let scalar_high = !lds && high.is_none();
         self.outs.push(Out {
             from,
@@ -584,90 +590,6 @@ impl Emit<'_> {
         let r = self.zreg(value, 0);
         let at = self.row_address(address, offset, 3);
         self.a.zk(op::MOVDQU32_ST, r, 0, Rm::M(at), keep(K_EXEC));
-    }
-
-    /// Lane by lane, in their order.
-    pub fn lds_atomic(&mut self, id: Id, o: AtomicOp, signed: bool, lo: Id, limit: Id, data: Id) {
-        let p = self.zreg(lo, 0);
-        self.hold(p);
-        let q = self.zreg(data, 0);
-        self.a.z(
-            op::MOVDQU32_ST,
-            p,
-            0,
-            Rm::M(field(offset_of!(Ctx, addresses))),
-        );
-        self.a
-            .z(op::MOVDQU32_ST, q, 0, Rm::M(field(offset_of!(Ctx, data))));
-        self.a.mov(true, RDI, Rm::M(field(offset_of!(Ctx, lds))));
-        self.a
-            .mov(true, R8, Rm::M(field(offset_of!(Ctx, lds_bytes))));
-        if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
-            self.sload(RDX, limit);
-            self.a.alu(alu::CMP, true, RDX, Rm::R(R8));
-            self.a.cmov(Cc::B, true, R8, Rm::R(RDX));
-        }
-        self.a.k_to_gpr(RAX, K_EXEC);
-        let (top, next, out) = (self.a.here(), self.a.label(), self.a.label());
-        let indexed = |at: usize| Mem {
-            base: CTX,
-            index: Some((RCX, 4)),
-            disp: at as i32,
-        };
-        let place = Mem {
-            base: RDI,
-            index: Some((RDX, 1)),
-            disp: 0,
-        };
-        self.a.buf.push(0xf3);
-        self.a.g(false, &[0x0f, 0xbc], RCX, Rm::R(RAX));
-        self.a
-            .mov(false, RDX, Rm::M(indexed(offset_of!(Ctx, addresses))));
-        self.a.lea(R9, mem(RDX, 4));
-        self.a.alu(alu::CMP, true, R9, Rm::R(R8));
-        self.a.jcc(Cc::A, out);
-        self.a
-            .mov(false, RSI, Rm::M(indexed(offset_of!(Ctx, data))));
-        let wanted = !self.uses[id as usize].is_empty();
-        if wanted {
-            self.a.mov(false, R9, Rm::M(place));
-            self.a.store(false, indexed(offset_of!(Ctx, data) + 64), R9);
-        }
-        match o {
-            AtomicOp::Add => self.a.g(false, &[0x01], RSI, Rm::M(place)),
-            AtomicOp::Sub => self.a.g(false, &[0x29], RSI, Rm::M(place)),
-            AtomicOp::And => self.a.g(false, &[0x21], RSI, Rm::M(place)),
-            AtomicOp::Or => self.a.g(false, &[0x09], RSI, Rm::M(place)),
-            AtomicOp::Xor => self.a.g(false, &[0x31], RSI, Rm::M(place)),
-            AtomicOp::Swap => self.a.store(false, place, RSI),
-            _ => {
-                self.a.mov(false, R9, Rm::M(place));
-                self.a.alu(alu::CMP, false, RSI, Rm::R(R9));
-                let cc = match (o == AtomicOp::Min, signed) {
-                    (true, true) => Cc::L,
-                    (true, false) => Cc::B,
-                    (false, true) => Cc::G,
-                    (false, false) => Cc::A,
-                };
-                self.a.cmov(cc, false, R9, Rm::R(RSI));
-                self.a.store(false, place, R9);
-            }
-        }
-        self.a.jmp(next);
-        self.a.bind(out);
-        if wanted {
-            self.a.imm(R9, 0);
-            self.a.store(false, indexed(offset_of!(Ctx, data) + 64), R9);
-        }
-        self.a.bind(next);
-        // BLSR
-        self.a.vex(2, 0, 0, 0, 0xf3, 1, RAX, Rm::R(RAX), None);
-        self.a.jcc(Cc::Ne, top);
-        if wanted {
-            let d = self.define(id, 0);
-            self.a
-                .z(op::MOVDQU32, d, 0, Rm::M(field(offset_of!(Ctx, data) + 64)));
-        }
     }
 
     fn add_high_offset(&mut self, offset: i32) {

@@ -67,7 +67,6 @@ impl Emit<'_> {
                 broadcast,
             } => self.linear_group(vop.id, bytes, count, offset, address, broadcast),
             I::Row(offset) => self.row(vop.id, x, offset),
-            I::LdsAtomic(o) => self.lds_atomic(vop.id, o, n.ty.is_signed(), x, y, w),
             I::Part(_) | I::ShrLane => {}
             I::Rare(number) => self.rare(vop, &n, number),
             I::Alu(o) => {

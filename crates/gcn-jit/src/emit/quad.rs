@@ -165,8 +165,9 @@ impl Emit<'_> {
         // What has no operands is had when it is asked for.
         let asked = asked.filter(|&q| !is_leaf(&quads.ops[q as usize]));
         let ready = asked.max().unwrap_or(0) as usize;
-        for (at, &q) in quads.ops.iter().enumerate() {
-            if !is_leaf(&q) && needed[at] {
+        for (at, &needed) in needed.iter().enumerate() {
+            let q = quads.ops[at];
+            if !is_leaf(&q) && needed {
                 self.quad_op(at);
             }
             let direct = matches!(q.op, Q::Scalar(_) | Q::Const(_));
@@ -1030,6 +1031,10 @@ impl Emit<'_> {
                 return;
             }
             self.distances(t, step);
+            if data.len().is_multiple_of(2) {
+                self.scatter_pairs(data, t, step, offset);
+                return;
+            }
             for (n, &r) in data.iter().enumerate() {
                 self.scatter(bytes, r, t, offset + 4 * n as i32);
             }

@@ -315,11 +315,40 @@ impl Emit<'_> {
             I::VIn(_) | I::Const(_) | I::SIn(_) | I::Lane | I::Quad { .. }
         ) || !n.vec;
         if !clean && !self.z.spilled.contains_key(&part) && self.next_use_or_now(part.0) {
+            self.put_by();
             let (slot, m) = self.vslot();
             self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(m));
             self.z.spilled.insert(part, slot);
         }
         r
+    }
+
+    /// Jumps behind the chunk follow, until [`Emit::rejoined`]: what comes back from there has passed over the code between.
+    /// So there is room now for what that code takes: two opmasks, and a vector register where it takes one.
+    pub(super) fn forked(&mut self, vector: bool) {
+        let k = self.ktemp();
+        self.k.busy |= 1 << k;
+        self.ktemp();
+        self.k.busy &= !(1 << k);
+        if vector {
+            self.temp();
+        }
+        self.forked = true;
+    }
+
+    /// Where those come back who jumped behind the chunk.
+    pub(super) fn rejoined(&mut self, back: Label) {
+        self.a.bind(back);
+        self.forked = false;
+    }
+
+    /// A value is put by in memory, which code that is passed over could not do.
+    fn put_by(&mut self) {
+        debug_assert!(
+            !self.forked,
+            "a value is put by where it may be passed over"
+        );
+        self.failed |= self.forked;
     }
 
     pub(super) fn next_use_or_now(&self, id: Id) -> bool {
@@ -493,6 +522,7 @@ impl Emit<'_> {
         let part = self.k.regs[r as usize].take().unwrap_or((0, 0));
         self.k.at.remove(&part);
         if !self.k.spilled.contains_key(&part) && self.next_use_or_now(part.0) {
+            self.put_by();
             let slot = self.next_mask.min(255);
             self.next_mask += 1;
             self.a.kstore16(ctx!(masks, 2 * slot as usize), r);

@@ -21,33 +21,78 @@ macro_rules! series {
     };
 }
 
-/// Where code goes to at a barrier, and at a wave's end. At a barrier it notes in the turn where the wave goes on (RDX) and
-/// puts the wave's clock right; at the end, that the wave has ended. Then the next turn begins; at the last of them it
+/// Where code goes to at a barrier, and at a wave's end. At a barrier it notes in the turn where the wave goes on (RDX in the
+/// unit, RSI the PC) and how far its clock is behind; at the end, that the wave has ended. Then the next turn begins; at the last of them it
 /// leaves with RAX, and where a turn is not to begin with [`EXIT_NEXT`]. No host register holds anything of a wave here.
-pub(super) fn between(a: &mut Asm, exit: Label) -> (Label, Label) {
+///
+/// `waits`: the two are called, and give where to go on in RDX. Where waves go on differs from one barrier to the next, and
+/// a jump of its own for each place is foreseen better than one for all.
+///
+/// `first`: where waves of a series begin with their turn in RCX, of units where none waits, so that each may have the state
+/// of the one before it: then there is less to say in turns, which [`Series::single`] tells.
+pub(super) fn between(
+    a: &mut Asm,
+    exit: Label,
+    waits: bool,
+    first: Option<Label>,
+) -> (Label, Label) {
     const BYTES: i32 = size_of::<Turn>() as i32;
     let [next, step, begin, around, again, pause, leave] = std::array::from_fn(|_| a.label());
+    let (no_lds, clear) = (a.label(), a.label());
     let barrier = a.here();
-    // Every instruction takes four of the clock.
-    a.mov(true, RCX, Rm::M(ctx!(synced)));
-    a.store(true, ctx!(synced), FUEL);
-    a.alu(alu::SUB, true, RCX, Rm::R(FUEL));
-    a.shift_imm(4, true, RCX, 2);
-    let clock = mem(WAVE, offset_of!(WaveState, clock) as i32);
-    a.g(true, &[0x01], RCX, Rm::M(clock));
-    a.jmp(next);
+    let noted = a.label();
+    a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.store(true, turn!(pc), RSI);
+    a.mov(true, RSI, Rm::M(ctx!(synced)));
+    a.alu(alu::SUB, true, RSI, Rm::R(FUEL));
+    a.g(true, &[0x01], RSI, Rm::M(turn!(late)));
+    a.jmp(noted);
     let ended = a.here();
+    if let Some(first) = first {
+        let (several, go, round) = (a.label(), a.label(), a.label());
+        a.alu_imm(alu::CMP, true, Rm::M(series!(single)), 0);
+        a.jcc(Cc::E, several);
+        a.mov(true, RSI, Rm::M(series!(given)));
+        a.mov(true, RDI, Rm::M(series!(spare)));
+        a.alu(alu::SUB, true, RDI, Rm::R(RSI));
+        a.alu(alu::ADD, true, RDI, Rm::R(FUEL));
+        a.store(true, series!(spare), RDI);
+        a.mov(true, RCX, Rm::M(ctx!(turn)));
+        a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
+        a.bind(go);
+        a.store(true, ctx!(turn), RCX);
+        a.alu(alu::CMP, true, RCX, Rm::M(ctx!(turns_end)));
+        a.jcc(Cc::E, round);
+        a.alu(alu::CMP, true, RSI, Rm::R(RDI));
+        a.jcc(Cc::G, pause);
+        a.mov(true, FUEL, Rm::R(RSI));
+        a.store(true, ctx!(synced), FUEL);
+        a.jmp(first);
+        a.bind(round);
+        a.mov(true, RDX, Rm::M(series!(row)));
+        a.alu_imm(alu::ADD, true, Rm::R(RDX), size_of::<Row>() as i32);
+        a.store(true, series!(row), RDX);
+        a.alu(alu::CMP, true, RDX, Rm::M(series!(rows_end)));
+        a.jcc(Cc::E, leave);
+        a.alu_imm(alu::CMP, true, Rm::M(ctx!(lds_bytes)), 0);
+        a.jcc(Cc::Ne, clear);
+        a.mov(true, RCX, Rm::M(series!(turns)));
+        a.jmp(go);
+        a.bind(several);
+    }
     a.imm(RDX, Turn::ENDED as u64);
     a.alu_imm(alu::SUB, true, Rm::M(series!(alive)), 1);
     a.bind(next);
     a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.bind(noted);
     a.store(true, turn!(code), RDX);
     a.alu_imm(alu::ADD, false, Rm::M(turn!(turns)), 1);
-    a.mov(true, RSI, Rm::R(FUEL));
-    a.alu(alu::SUB, true, RSI, Rm::M(turn!(given)));
-    a.g(true, &[0x01], RSI, Rm::M(series!(spare)));
-    a.mov(true, RSI, Rm::M(turn!(again)));
-    a.store(true, turn!(given), RSI);
+    // A wave that runs alone, and leaves with what is left to it, was given 0.
+    a.mov(false, RSI, Rm::M(turn!(given)));
+    a.alu(alu::SUB, true, FUEL, Rm::R(RSI));
+    a.g(true, &[0x01], FUEL, Rm::M(series!(spare)));
+    a.mov(false, RSI, Rm::M(turn!(again)));
+    a.store(false, turn!(given), RSI);
     a.bind(step);
     a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
     a.bind(begin);
@@ -58,7 +103,7 @@ pub(super) fn between(a: &mut Asm, exit: Label) -> (Label, Label) {
     a.alu_imm(alu::CMP, true, Rm::R(RDX), Turn::ENDED as i32);
     a.jcc(Cc::E, step);
     a.jcc(Cc::B, pause);
-    a.mov(true, FUEL, Rm::M(turn!(given)));
+    a.mov(false, FUEL, Rm::M(turn!(given)));
     a.alu(alu::CMP, true, FUEL, Rm::M(series!(spare)));
     a.jcc(Cc::G, pause);
     a.store(true, ctx!(synced), FUEL);
@@ -67,10 +112,18 @@ pub(super) fn between(a: &mut Asm, exit: Label) -> (Label, Label) {
     a.mov(true, VGPRS, Rm::M(turn!(vgprs)));
     a.store(true, ctx!(vgprs), VGPRS);
     a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
-    a.jmp_to(Rm::R(RDX));
+    if waits {
+        a.ret();
+    } else {
+        a.jmp_to(Rm::R(RDX));
+    }
     a.bind(pause);
     a.imm(RAX, EXIT_NEXT);
     a.bind(leave);
+    if waits {
+        // Nobody comes back.
+        a.alu_imm(alu::ADD, true, Rm::R(RSP), 8);
+    }
     a.jmp(exit);
     // All had their turns.
     a.bind(around);
@@ -87,20 +140,38 @@ pub(super) fn between(a: &mut Asm, exit: Label) -> (Label, Label) {
     a.jcc(Cc::E, leave);
     a.mov(true, RDX, Rm::M(series!(begin)));
     a.mov(true, RSI, Rm::M(series!(given)));
+    a.imm(RDI, 0);
     a.bind(again);
     a.store(true, turn!(code), RDX);
-    a.store(true, turn!(given), RSI);
+    a.store(false, turn!(given), RSI);
     a.store_imm(turn!(turns), 0);
+    a.store(true, turn!(late), RDI);
     a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
     a.alu(alu::CMP, true, RCX, Rm::M(ctx!(turns_end)));
     a.jcc(Cc::Ne, again);
     a.mov(true, RDX, Rm::M(series!(waves)));
     a.store(true, series!(alive), RDX);
-    let no_lds = a.label();
+    a.bind(clear);
     a.mov(true, RCX, Rm::M(ctx!(lds_bytes)));
     a.test(true, RCX, RCX);
     a.jcc(Cc::E, no_lds);
     a.mov(true, RDI, Rm::M(ctx!(lds)));
+    let (lines, bytes) = (a.label(), a.label());
+    a.alu_imm(alu::CMP, true, Rm::R(RCX), 64);
+    a.jcc(Cc::B, bytes);
+    // The last line is where LDS ends.
+    a.mov(true, RSI, Rm::R(RDI));
+    a.alu(alu::ADD, true, RSI, Rm::R(RCX));
+    a.alu_imm(alu::SUB, true, Rm::R(RSI), 64);
+    a.z(op::XORD, 0, 0, Rm::R(0));
+    a.bind(lines);
+    a.z(op::MOVDQU32_ST, 0, 0, Rm::M(mem(RDI, 0)));
+    a.alu_imm(alu::ADD, true, Rm::R(RDI), 64);
+    a.alu(alu::CMP, true, RDI, Rm::R(RSI));
+    a.jcc(Cc::B, lines);
+    a.z(op::MOVDQU32_ST, 0, 0, Rm::M(mem(RSI, 0)));
+    a.jmp(no_lds);
+    a.bind(bytes);
     a.imm(RAX, 0);
     a.stosb();
     a.bind(no_lds);
@@ -110,11 +181,12 @@ pub(super) fn between(a: &mut Asm, exit: Label) -> (Label, Label) {
 }
 
 /// Where a wave of a series begins: it takes the registers that the unit needs, and goes to the unit's first chunk. Gives
-/// where that is.
-pub(super) fn begin(a: &mut Asm, needs: &Needs) -> usize {
+/// where that is; at `first` its turn is in RCX already.
+pub(super) fn begin(a: &mut Asm, needs: &Needs, first: Label) -> usize {
     const LINE: i32 = 64;
     let here = a.buf.len();
     a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.bind(first);
     a.mov(true, RDX, Rm::M(turn!(start)));
     let mut at = 0;
     let mut copy = |a: &mut Asm, to: Mem| {
@@ -138,8 +210,7 @@ pub(super) fn begin(a: &mut Asm, needs: &Needs) -> usize {
     }
     a.mov(true, RCX, Rm::M(series!(row)));
     for id in 0..3 {
-        let value = mem(RCX, (offset_of!(Row, ids) + 4 * id) as i32);
-        a.mov(false, RAX, Rm::M(value));
+        a.mov(false, RAX, Rm::M(mem(RCX, 4 * id as i32)));
         a.mov(true, RDI, Rm::M(series!(ids, 8 * id)));
         a.alu(alu::ADD, true, RDI, Rm::R(WAVE));
         a.store(false, mem(RDI, 0), RAX);

@@ -46,9 +46,10 @@ impl Emit<'_> {
             self.failed = true;
             return;
         };
-        let done = match (self.joined(w), self.two_in_lds(w)) {
-            (Some(j), _) => Some(self.join(&j)),
-            (_, Some(two)) => Some(self.store_two(two)),
+        let done = match (self.joined(w), self.two_in_lds(w), self.lanes_in_lds(w)) {
+            (Some(j), ..) => Some(self.join(&j)),
+            (_, Some(two), _) => Some(self.store_two(two)),
+            (.., Some(lanes)) => Some(self.lane_after_lane(lanes)),
             _ => None,
         };
         let restart = self.restart();

@@ -424,7 +424,7 @@ fn behind(c: &Chunk, facts: &Facts16, known: &BTreeMap<u64, Known>) -> Facts16 {
         return Facts16::new();
     }
     // The interpreter may have run the chunk instead.
-    for (_, k) in known.range(c.start & !3..c.end) {
+    for (_, k) in known.range(c.start..c.end) {
         for w in &k.vwrites {
             after.remove(w);
         }
@@ -612,7 +612,8 @@ fn address(graph: &[crate::ir::Node], lin: &[Option<Lin>], a: Access16) -> Optio
     let step = lin[a.lo as usize]?.step;
     let lds = a.space == Space::Lds;
     let shape = Shape::of(step, a.bytes, a.count, a.need == 2)?;
-    if lds && shape == Shape::Apart {
+    // The first lanes alone may be within LDS, so those of a slice are to be near each other.
+    if lds && shape == Shape::Apart && (a.bytes != 4 || !(4..=NEAR).contains(&step)) {
         return None;
     }
     if a.space != Space::Lds {
@@ -665,6 +666,8 @@ pub enum Shape {
 
 /// The most bytes from lane to lane of those that are apart.
 const APART: i32 = 1 << 14;
+/// The same in LDS.
+const NEAR: i32 = 256;
 
 impl Shape {
     pub fn of(step: i32, bytes: u8, count: u8, written: bool) -> Option<Shape> {

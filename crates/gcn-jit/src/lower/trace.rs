@@ -160,7 +160,7 @@ impl<'a> Tracer<'a> {
             let Ok(mut changes) = b.lower(pc, k) else {
                 return stop;
             };
-            if changes.whole.is_some() || changes.atomic.is_some() || changes.indirect.is_some() {
+            if changes.whole.is_some() || changes.indirect.is_some() {
                 return stop;
             }
             if begins {

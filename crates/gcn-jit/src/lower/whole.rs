@@ -114,6 +114,10 @@ impl Builder<'_> {
         else {
             return Err(Not::Ever);
         };
+        // One beyond the wave's is dropped.
+        if ty.bits() == 32 && first as u16 >= self.s.vgprs {
+            return Ok(());
+        }
         if dst.is_some_and(|d| d != first) {
             return Err(Not::Ever);
         }
