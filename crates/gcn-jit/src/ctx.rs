@@ -158,9 +158,7 @@ pub struct Ctx {
     /// Of AVX2 code: opmasks, and what lies between its instructions.
     pub opmasks: [Line; 32],
     pub scratch: [Line; 4],
-    /// The first lane of the slice that is on.
-    pub first: u32,
-    /// The bases of linear values, and the host's addresses of linear accesses, of each slice.
+    /// At lines' beginnings: the bases of linear values, and the host's addresses of linear accesses, of each slice.
     pub quads: [[u32; 4]; QUADS],
     pub bases: [[u64; 4]; BASES],
     /// The first lanes of the slices.
@@ -169,6 +167,8 @@ pub struct Ctx {
     pub ranges: [[u64; 2]; RANGES],
     /// Of which place in code each range is, where several share it.
     pub range_tags: [u32; RANGES],
+    /// The first lane of the slice that is on.
+    pub first: u32,
     /// The state of the mapping that `ranges` is of.
     pub mapping: u64,
     /// What `range` is asked: the first and the last byte but one, from the base on.

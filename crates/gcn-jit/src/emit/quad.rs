@@ -8,6 +8,8 @@ use crate::lower::linear::{Address, Guard, Q, Quad, QuadOp, Several, Shape, clos
 
 /// Registers that quads are given; those above serve as work space.
 const MOST: u8 = 26;
+/// Two quads as halves of 64 bits ([`Quads::pair`]).
+const PAIR: u8 = 26;
 const T: u8 = 28;
 const U: u8 = 29;
 const ON: u8 = 31;
@@ -22,6 +24,8 @@ pub(crate) struct Quads {
     saved: Vec<bool>,
     last: Vec<usize>,
     holds: [Option<Quad>; MOST as usize],
+    /// Which are in [`PAIR`].
+    pair: Option<(Quad, Quad)>,
     outs: Vec<Out>,
     /// What waiting stores are to write.
     kept: Vec<Kept>,
@@ -97,7 +101,10 @@ impl Emit<'_> {
             _ => None,
         };
         let limits = quads.addresses.iter().filter_map(|a| a.limit);
-        quads.ops.iter().filter_map(of).chain(limits).collect()
+        let plus = quads.addresses.iter().filter_map(|a| a.plus);
+        let plus = plus.flat_map(|(lo, hi)| [lo, hi]);
+        let others = limits.chain(plus);
+        quads.ops.iter().filter_map(of).chain(others).collect()
     }
 
     /// Computes all quads, and looks at the guards and the addresses.
@@ -606,12 +613,20 @@ impl Emit<'_> {
             self.otherwise(1, look);
             return;
         }
-        self.y(op::PMOVZXDQ, T, 0, Rm::R(lo));
-        if self.c.quads.ops[a.hi as usize].op != Q::Const(0) {
-            let hi = self.quad_reg(a.hi, end);
-            self.y(op::PMOVZXDQ, U, 0, Rm::R(hi));
-            self.a.evex(op::SHIFTQ_I, 1, 6, U, Rm::R(U), ALL, Some(32));
-            self.y(op::ORQ, T, T, Rm::R(U));
+        let whole = if a.plus.is_some() { PAIR } else { T };
+        if whole == T || self.quads.pair != Some((a.lo, a.hi)) {
+            self.y(op::PMOVZXDQ, whole, 0, Rm::R(lo));
+            if self.c.quads.ops[a.hi as usize].op != Q::Const(0) {
+                let hi = self.quad_reg(a.hi, end);
+                self.y(op::PMOVZXDQ, U, 0, Rm::R(hi));
+                self.a.evex(op::SHIFTQ_I, 1, 6, U, Rm::R(U), ALL, Some(32));
+                self.y(op::ORQ, whole, whole, Rm::R(U));
+            }
+        }
+        if let Some((low, high)) = a.plus {
+            self.quads.pair = Some((a.lo, a.hi));
+            let plus = self.scalar_halves(low, high);
+            self.y(op::ADDQ, T, PAIR, Rm::B(plus));
         }
         let range = self.new_range();
         let from = self.a.label();

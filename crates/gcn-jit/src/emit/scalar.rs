@@ -291,6 +291,22 @@ impl Emit<'_> {
         room_mem(at)
     }
 
+    /// Where two scalars are in memory side by side. RAX and RDX may be spent.
+    pub(super) fn scalar_halves(&mut self, low: Id, high: Id) -> Mem {
+        if let (Some((a, _)), Some((b, _))) = (self.place(low), self.place(high))
+            && (a.base, a.index, a.disp + 4) == (b.base, b.index, b.disp)
+        {
+            return a;
+        }
+        self.sload(RAX, high);
+        self.a.shift_imm(4, true, RAX, 32);
+        self.sload(RDX, low);
+        self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
+        let at = self.scalar_room(8);
+        self.a.store(true, room_mem(at), RAX);
+        room_mem(at)
+    }
+
     fn in_reg(&self, id: Id) -> Option<Gpr> {
         BANK.into_iter()
             .find(|&r| self.s.regs[r as usize] == Some(id))

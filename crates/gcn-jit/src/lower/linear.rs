@@ -80,6 +80,8 @@ pub struct Address {
     pub lo: Quad,
     /// The upper half of global addresses, or the limit of LDS.
     pub hi: Quad,
+    /// Scalars that are the halves of what is added to both.
+    pub plus: Option<(Id, Id)>,
     pub limit: Option<Id>,
     /// Bytes from lane to lane.
     pub step: i32,
@@ -553,8 +555,57 @@ struct Found {
     lo: Id,
     /// Of LDS the limit.
     hi: Id,
+    /// What is added to both, in 64 bits: halves that are scalars.
+    plus: Option<(Id, Id)>,
     offset: i32,
     step: i32,
+}
+
+/// A sum of 64 bits of halves, one addend being scalars: the halves of the other one, and the scalars. The sum is linear
+/// where the other addend is, whatever carries there are.
+fn sum_of(graph: &[crate::ir::Node], lin: &[Option<Lin>], lo: Id, hi: Id) -> Option<[Id; 4]> {
+    let node = |id: Id| &graph[id as usize];
+    let add = |id: Id| {
+        let n = node(id);
+        let found = n.vec && n.op == I::Alu(Op::Add) && n.ty.bits() == 32 && !n.ty.is_float();
+        found.then_some([n.args[0], n.args[1]])
+    };
+    let scalar = |id: Id| !node(id).vec && lin[id as usize].is_some();
+    // The scalar one behind the other.
+    let apart = |[a, b]: [Id; 2]| match (scalar(a), scalar(b)) {
+        (_, true) => Some([a, b]),
+        (true, _) => Some([b, a]),
+        _ => None,
+    };
+    let of = add(lo)?;
+    let is_carry = |id: Id| {
+        let n = node(id);
+        let less = node(n.args[0]);
+        (n.op, n.ty) == (I::Alu(Op::Zext), Ty::Bool)
+            && less.op == I::Alu(Op::Lt)
+            && less.ty.bits() == 32
+            && !less.ty.is_signed()
+            && !less.ty.is_float()
+            && less.args[0] == lo
+            && of.contains(&less.args[1])
+    };
+    let [a, b] = add(hi)?;
+    let rest = match (is_carry(a), is_carry(b)) {
+        (_, true) => a,
+        (true, _) => b,
+        _ => return None,
+    };
+    let [x, low] = apart(of)?;
+    let [y, high] = match add(rest) {
+        Some(halves) => apart(halves)?,
+        None if scalar(rest) => {
+            let zero = graph.iter().position(|n| n.op == I::Const(0))?;
+            [zero as Id, rest]
+        }
+        None => return None,
+    };
+    let uniform = lin[y as usize]?.step == 0;
+    (uniform && lin[x as usize].is_some()).then_some([x, y, low, high])
 }
 
 fn address(graph: &[crate::ir::Node], lin: &[Option<Lin>], a: Access16) -> Option<Found> {
@@ -568,12 +619,17 @@ fn address(graph: &[crate::ir::Node], lin: &[Option<Lin>], a: Access16) -> Optio
     if a.space != Space::Lds {
         let high = lin[a.hi as usize]?;
         let both = graph[a.lo as usize].vec || graph[a.hi as usize].vec;
-        return (high.step == 0 && both).then_some(Found {
+        let mut found = Found {
             lo: a.lo,
             hi: a.hi,
+            plus: None,
             offset: a.offset,
             step,
-        });
+        };
+        if let Some([x, y, low, high]) = sum_of(graph, lin, a.lo, a.hi) {
+            (found.lo, found.hi, found.plus) = (x, y, Some((low, high)));
+        }
+        return (high.step == 0 && both).then_some(found);
     }
     let (mut lo, mut offset) = (a.lo, a.offset);
     loop {
@@ -591,6 +647,7 @@ fn address(graph: &[crate::ir::Node], lin: &[Option<Lin>], a: Access16) -> Optio
     (graph[lo as usize].vec && (0..1 << 20).contains(&offset)).then_some(Found {
         lo,
         hi: a.hi,
+        plus: None,
         offset,
         step,
     })
@@ -723,6 +780,7 @@ impl Making<'_> {
         let Found {
             lo,
             hi,
+            plus,
             offset,
             step,
         } = found;
@@ -751,7 +809,8 @@ impl Making<'_> {
             _ => Some(Several::Rows),
         };
         if let Some(at) = self.out.addresses.iter().position(|x| {
-            (x.lo, x.hi, x.limit, x.step, x.need) == (lo, hi, limit, step, a.need)
+            (x.lo, x.hi, x.plus, x.limit) == (lo, hi, plus, limit)
+                && (x.step, x.need) == (step, a.need)
                 && (x.to.max(to) as i64 - x.from.min(from) as i64) < 1 << 20
         }) {
             let x = &mut self.out.addresses[at];
@@ -764,6 +823,7 @@ impl Making<'_> {
         self.out.addresses.push(Address {
             lo,
             hi,
+            plus,
             limit,
             step,
             need: a.need,
