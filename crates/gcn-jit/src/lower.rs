@@ -535,7 +535,7 @@ impl<'a> Builder<'a> {
         }
         if ends {
             (v_after, s_after) = (&nothing, &nothing);
-        } else if self.s.keep_all || matches!(tail, Tail::Indirect(_)) {
+        } else if self.s.keep_all || matches!(tail, Tail::Indirect(_) | Tail::End) {
             (v_after, s_after) = (&everything, &everything);
         }
         let mut vgprs: Vec<_> = self

@@ -214,6 +214,11 @@ fn what_was_wrong_once() {
             "gfx900",
             "v_add_u32 v17, 6, v16\nds_write2_b32 v17, v8, v9 offset1:1",
         ),
+        // What a wave leaves where it ends, and code behind that which needs none of it.
+        (
+            "gfx701",
+            "s_cbranch_execz 2\nv_addc_u32_e32 v19, vcc, v6, v10, vcc\ns_endpgm\nv_cmp_ge_u64_e32 vcc, s[14:15], v[8:9]",
+        ),
         // More opmasks than there are, beside a load that looks behind the chunk.
         (
             "gfx803",
