@@ -32,9 +32,10 @@ pub const EXIT_BARRIER: u64 = 4;
 pub const EXIT_STOP: u64 = 5;
 /// What was to be linear is not: other code is to go on with the chunk.
 pub const EXIT_LINEAR: u64 = 6;
-
 /// The next turn is not to begin now. There is no chunk's number.
 pub const EXIT_NEXT: u64 = 7;
+/// The engine is to run the chunk on the interpreter, outside compiled code.
+pub const EXIT_ALONE: u64 = 8;
 
 /// Vector operations from which on a chunk's four slices are the turns of a loop: measured, it makes no difference to speed
 /// from about ten on, and the code is a third.
@@ -573,8 +574,13 @@ impl Emit<'_> {
                 self.tally_too(&too);
             }
         }
-        if let Tail::Interpret { jumps } = c.tail {
-            self.interpret(jumps);
+        if let Tail::Interpret { jumps, alone } = c.tail {
+            if alone {
+                self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
+                self.leave(EXIT_ALONE);
+            } else {
+                self.interpret(jumps);
+            }
         } else {
             self.body();
         }

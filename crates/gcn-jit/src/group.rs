@@ -151,6 +151,16 @@ unsafe fn give_256(unit: &Compiled, like: &Like, wave: &mut WaveState) {
     give(unit, like, wave, |to, from| unsafe { copy_256(to, from) });
 }
 
+/// Says which of a workgroup's waves have ended, the first of which has this number: others may wait for that. Their states
+/// may be others' by now.
+pub(crate) fn tell_ends(machine: &Machine<'_>, first: u64, waves: &[GroupWave]) {
+    for (number, wave) in (first..).zip(waves) {
+        if wave.doing == Doing::Ended {
+            machine.global.ended(number);
+        }
+    }
+}
+
 impl Jit {
     /// What [`Engine::group`] says.
     pub(crate) fn together(
@@ -178,12 +188,7 @@ impl Jit {
         }
         let stop = self.rounds(group, machine, fuel);
         if stop != GroupStop::Ended {
-            // Their states may be others' by now.
-            for (number, wave) in (group.starts.number..).zip(group.waves.iter()) {
-                if wave.doing == Doing::Ended {
-                    machine.global.ended(number);
-                }
-            }
+            tell_ends(machine, group.starts.number, group.waves);
         }
         stop
     }
@@ -338,6 +343,8 @@ impl Jit {
         if far == count || exit.why() == EXIT_NEXT {
             return Some(None);
         }
+        // What the wave goes on with may ask for them.
+        tell_ends(machine, group.starts.number, group.waves);
         let (w, wave) = (group.next, &mut group.waves[group.next]);
         let stop = self.alone_to_end(wave, w, exit, machine, fuel);
         if stop.is_none() {

@@ -102,7 +102,7 @@ impl Exit {
     /// Whether the chunk is run again, by the interpreter or later: then it did not happen.
     fn undone(self, stopped: &Option<Stop>) -> bool {
         match self.why() {
-            emit::EXIT_RESTART | emit::EXIT_LINEAR => true,
+            emit::EXIT_RESTART | emit::EXIT_LINEAR | emit::EXIT_ALONE => true,
             emit::EXIT_STOP => matches!(stopped, Some(Stop::Retry | Stop::Fault(_))),
             _ => false,
         }
@@ -1121,7 +1121,10 @@ impl Jit {
         *fuel -= insns - left;
         let (start, end, ..) = self.units[exit.unit as usize].chunks[exit.chunk()];
         let why = exit.why();
-        if matches!(why, emit::EXIT_RESTART | emit::EXIT_LINEAR) {
+        if matches!(
+            why,
+            emit::EXIT_RESTART | emit::EXIT_LINEAR | emit::EXIT_ALONE
+        ) {
             // What the chunk reads must be as it was.
             let mut ends = [&from, &*wave].map(|wave| {
                 let (mut wave, mut lds, mut fuel) = (wave.clone(), before.clone(), insns);

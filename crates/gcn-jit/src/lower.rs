@@ -83,8 +83,10 @@ pub enum Tail {
     /// To an address that the wave has computed.
     Indirect(Id),
     /// The interpreter runs the chunk's one instruction; then on with the next, or at wave.pc where it jumps.
+    /// Not `alone`: called by compiled code. `alone`: the instruction waits for other waves' ends, which are told first.
     Interpret {
         jumps: bool,
+        alone: bool,
     },
     /// s_endpgm.
     End,
@@ -631,7 +633,9 @@ impl<'a> Builder<'a> {
             self.insns = 1;
             self.vector_end = next;
             let jumps = k.flow != Flow::Next || changes_mode(&k.insn);
-            self.finish(Tail::Interpret { jumps }, alive, chunks);
+            let nodes = &gcn_emu::interp::program(&k.insn).nodes;
+            let alone = nodes.iter().any(|n| n.op == Op::Turn);
+            self.finish(Tail::Interpret { jumps, alone }, alive, chunks);
             return;
         };
         let changes = self.take(changes, pc, next, k);

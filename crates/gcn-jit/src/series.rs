@@ -2,7 +2,7 @@
 
 use crate::ctx::{Line, Series, Turn};
 use crate::emit::EXIT_NEXT;
-use crate::group::GIVEN;
+use crate::group::{GIVEN, tell_ends};
 use crate::{At, Compiled, Jit, rarely};
 use gcn_emu::engine::{Machine, Stop};
 use gcn_emu::group::{self, Doing, GroupStop, Groups, Row};
@@ -61,10 +61,7 @@ impl Jit {
                 Far::Ended => return GroupStop::Ended,
                 Far::Within => {}
                 Far::Stopped(stop) => {
-                    let waves = (groups.first()..).zip(groups.waves.iter());
-                    for (number, _) in waves.filter(|(_, wave)| wave.doing == Doing::Ended) {
-                        machine.global.ended(number);
-                    }
+                    tell_ends(machine, groups.first(), groups.waves);
                     return GroupStop::Wave(stop);
                 }
             }
@@ -276,6 +273,8 @@ impl Jit {
         }
         // The wave goes on alone.
         known.broken += 1;
+        machine.global.all_ended(groups.number..groups.first());
+        tell_ends(machine, groups.first(), groups.waves);
         let begun = *fuel;
         let stop = self.alone_to_end(&mut groups.waves[far], far, exit, machine, fuel);
         self.stats.executed += begun - *fuel;
