@@ -65,6 +65,9 @@ impl Jit {
                     return GroupStop::Wave(stop);
                 }
             }
+            if machine.global.asked() {
+                machine.global.all_ended(groups.number..groups.first());
+            }
             let stop = groups.alone(|group| self.go_on(group, machine, fuel));
             if stop != GroupStop::Ended || !groups.go_on(machine.lds) {
                 return stop;
