@@ -219,6 +219,12 @@ fn what_was_wrong_once() {
             "gfx701",
             "s_cbranch_execz 2\nv_addc_u32_e32 v19, vcc, v6, v10, vcc\ns_endpgm\nv_cmp_ge_u64_e32 vcc, s[14:15], v[8:9]",
         ),
+        // A register that the wave does not have is not v0 where it is written.
+        (
+            "gfx900",
+            "v_xor_b32 v0, v8, v9\ntbuffer_load_format_x v232, off, s[32:35], 0 \
+             format:[BUF_DATA_FORMAT_32_32_32,BUF_NUM_FORMAT_SNORM] tfe\nglobal_store_dword v[12:13], v0, off",
+        ),
         // More opmasks than there are, beside a load that looks behind the chunk.
         (
             "gfx803",

@@ -35,14 +35,11 @@ pub(super) fn know(insn: Insn, s: &Setting<'_>) -> Known {
             k.everything = true;
         }
         match a.file {
-            File::Vector => {
-                let list = if a.write {
-                    &mut k.vwrites
-                } else {
-                    &mut k.vreads
-                };
-                list.extend(range.map(|r| if r < s.vgprs { r } else { 0 }));
-            }
+            // Of those that the wave does not have, v0 is read and none is written.
+            File::Vector if a.write => k.vwrites.extend(range.filter(|&r| r < s.vgprs)),
+            File::Vector => k
+                .vreads
+                .extend(range.map(|r| if r < s.vgprs { r } else { 0 })),
             File::Scalar => {
                 let bits = range.fold(0, |bits, r| bits | bit(r));
                 if !a.write {
