@@ -275,6 +275,8 @@ pub fn emit(
                 call_of: Map::default(),
                 accumulators: Vec::new(),
                 pinned: Vec::new(),
+                pins: Vec::new(),
+                unlooked: Vec::new(),
                 next_slot: 0,
                 next_mask: 0,
                 terns: Map::default(),
@@ -477,6 +479,10 @@ pub(crate) struct Emit<'a> {
     accumulators: Vec<Id>,
     /// What is written at the end.
     pinned: Vec<Pin>,
+    /// The values that each slice keeps in registers until nothing can fail, and those of them that are still to be looked
+    /// at for NaNs.
+    pins: Vec<Id>,
+    unlooked: Vec<Id>,
     next_slot: u16,
     next_mask: u16,
     /// Bitwise operations on three values.

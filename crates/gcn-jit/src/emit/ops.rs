@@ -137,7 +137,10 @@ impl Emit<'_> {
                 .zk(op::TESTNMD.wide(wide), k, r, Rm::C(exponent), ALL);
             self.a.zk(op::ANDD.wide(wide), r, r, Rm::C(sign), keep(k));
         }
-        if vop.check {
+        if vop.check && !wide && self.pins.contains(&vop.id) {
+            // Looked at where the slice ends, two at a time.
+            self.unlooked.push(vop.id);
+        } else if vop.check {
             let mut on = self.on();
             if part == 1 && self.full.is_none() {
                 self.a.kshiftr(k, K_EXEC, 8);
@@ -145,6 +148,23 @@ impl Emit<'_> {
             }
             let e = if wide { op::CMPPS.pd() } else { op::CMPPS };
             self.a.zi(e, k, r, Rm::R(r), on, 3);
+            self.a.kop(kop::OR, K_BAD, K_BAD, k);
+        }
+    }
+
+    /// Notes NaNs of the values that are kept in registers until nothing can fail.
+    pub(super) fn look_at_pins(&mut self) {
+        let mut registers = Vec::new();
+        for id in std::mem::take(&mut self.unlooked) {
+            let of = |p: &&Pin| p.slice == self.slice && self.c.vgprs[p.write].1 == id;
+            let r = self.pinned.iter().find(of).and_then(|p| p.reg);
+            self.failed |= r.is_none();
+            registers.extend(r);
+        }
+        for two in registers.chunks(2) {
+            let (a, b) = (two[0], two[two.len() - 1]);
+            let (k, on) = (self.ktemp(), self.on());
+            self.a.zi(op::CMPPS, k, a, Rm::R(b), on, 3);
             self.a.kop(kop::OR, K_BAD, K_BAD, k);
         }
     }

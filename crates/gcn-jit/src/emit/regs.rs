@@ -42,6 +42,9 @@ impl Emit<'_> {
             && !self.looped
             && self.whole().is_none()
             && !self.a.is_avx2();
+        if keep {
+            self.pins = critical.iter().map(|&i| c.vgprs[i].1).collect();
+        }
         let turn = |e: &mut Self, exec: Mem| e.slice_code(exec, &critical, fallible, keep);
         let end = |e: &mut Self| e.turn_ballots();
         self.turns(turn, end);
@@ -75,6 +78,7 @@ impl Emit<'_> {
             self.release(&vop);
         }
         self.pos = self.ops.len() as u32;
+        self.look_at_pins();
         for i in 0..self.accumulators.len() {
             let b = self.accumulators[i];
             let k = self.kreg(self.node(b).args[0]);
@@ -163,8 +167,8 @@ impl Emit<'_> {
             self.a.z(op::MOVDQU32, t, 0, Rm::M(home));
             self.a.zk(op::MOVDQU32, t, 0, Rm::R(value), keep_on());
             t
-        } else if critical && keep && late {
-            // A register of its own, since others may hold the value too.
+        } else if critical && keep && late && self.next_use(id) != u32::MAX {
+            // A register of its own, since others hold the value too.
             let t = self.temp();
             self.a.z(op::MOVDQU32, t, 0, Rm::R(value));
             t
