@@ -935,7 +935,7 @@ impl<'a> Builder<'a> {
                         )));
                         continue;
                     }
-                    if !self.rows.is_empty() && vector && space != Space::Lds {
+                    if !self.rows.is_empty() && space != Space::Lds {
                         return Err(Not::Here);
                     }
                     let (address, plus) = match vals[node.args[0] as usize] {

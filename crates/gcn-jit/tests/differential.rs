@@ -219,6 +219,12 @@ fn what_was_wrong_once() {
             "gfx701",
             "s_cbranch_execz 2\nv_addc_u32_e32 v19, vcc, v6, v10, vcc\ns_endpgm\nv_cmp_ge_u64_e32 vcc, s[14:15], v[8:9]",
         ),
+        // A scalar load reads what lanes have stored before it.
+        (
+            "gfx900",
+            "s_mov_b32 s20, s36\ns_and_b32 s21, s37, 0xffff\nbuffer_store_dwordx4 v[5:8], off, s[36:39], 0\n\
+             s_load_dword s12, s[20:21], 0x8",
+        ),
         // A register that the wave does not have is not v0 where it is written.
         (
             "gfx900",
