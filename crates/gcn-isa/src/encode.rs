@@ -2,7 +2,7 @@
 
 use crate::decode::Insn;
 use crate::format::{Encoding, Field, Format, Layout, layout_of};
-use crate::inst::Inst;
+use crate::inst::{Inst, NO};
 use crate::operand::{VCC, VGPR0};
 use crate::shape::{Imm, Role};
 use crate::target::Target;
@@ -83,6 +83,11 @@ impl Encoder {
             Format::Mimg => {
                 let op = insn.row.opcode_in(insn.generation()).unwrap_or(0);
                 e.set(Field::Opm, op as u32 >> 7);
+            }
+            // It may have been read by an opcode that is not written.
+            _ if insn.row.also_read != NO => {
+                let op = insn.row.opcode_in(insn.generation()).unwrap_or(0);
+                e.set(Field::Op, op as u32);
             }
             _ => {}
         }

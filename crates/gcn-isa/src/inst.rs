@@ -30,6 +30,8 @@ pub struct Inst {
     pub flags: Flags,
     /// Entries of docs/errata.md that decided something about it.
     pub errata: &'static [&'static str],
+    /// See [`Inst::also_read`]; [`NO`] where there is none.
+    pub also_read: u16,
 }
 
 /// What the assembler, printer or decoder must know beyond shape and format.
@@ -109,7 +111,14 @@ impl Inst {
             meaning,
             flags: Flags::NONE,
             errata: &[],
+            also_read: NO,
         }
+    }
+
+    /// An opcode of gfx8 and gfx9 that is read as this row, too, but is not written: `bits:` shows it.
+    pub const fn also_read(mut self, opcode: u16) -> Inst {
+        self.also_read = opcode;
+        self
     }
 
     /// The mnemonic of the documents, where it is not LLVM's.

@@ -236,9 +236,9 @@ pub enum Op {
     Class,
     /// First operand (a truth value) ? second : third.
     Select,
-    /// a × b + c, rounded once.
+    /// a × b + c, rounded once. Of f32 operands the result may be f16.
     Fma,
-    /// (a × b + c) × 2^n, rounded once.
+    /// (a × b + c) × 2^n, rounded once. Denormal operands are kept whatever MODE says.
     FmaLdexp(i16),
     /// a × b rounded, + c rounded; denormals flushed.
     Mad,
@@ -1209,7 +1209,13 @@ impl<'m> V<'m> {
             .node(Op::Fma, self.ty, self.ty, [self.node, b.node, c.node])
     }
 
-    /// (self × b + c) × 2^n, rounded once.
+    /// self × b + c, of f32, rounded once, to `out`, which is F16.
+    pub fn fma_to(self, b: V<'m>, c: V<'m>, out: Ty) -> V<'m> {
+        self.m
+            .node(Op::Fma, self.ty, out, [self.node, b.node, c.node])
+    }
+
+    /// (self × b + c) × 2^n, rounded once; denormal operands are kept whatever MODE says.
     pub fn fma_ldexp(self, b: V<'m>, c: V<'m>, n: i16) -> V<'m> {
         self.m.node(
             Op::FmaLdexp(n),

@@ -61,7 +61,8 @@ pub static SYS_OPS: &[Name] = &[
     n(4, "SYSMSG_OP_TTRACE_PC", "ttrace_pc", Gen::Gfx6),
 ];
 
-/// The hardware registers of s_getreg and s_setreg, SIMM16 bits 5:0.
+/// The hardware registers of s_getreg and s_setreg, SIMM16 bits 5:0. LLVM has names for 16 to 19 from version 15 on; 14 prints
+/// the number, which all take.
 #[rustfmt::skip]
 pub static HWREGS: &[Name] = &[
     n(1, "HW_REG_MODE", "mode", Gen::Gfx6),
@@ -79,10 +80,10 @@ pub static HWREGS: &[Name] = &[
     n(12, "", "ib_dbg0", Gen::Gfx6),
     n(13, "", "ib_dbg1", Gen::Gfx8),
     n(14, "", "flush_ib", Gen::Gfx9),
-    n(16, "", "sq_shader_tba_lo", Gen::Gfx9),
-    n(17, "", "sq_shader_tba_hi", Gen::Gfx9),
-    n(18, "", "sq_shader_tma_lo", Gen::Gfx9),
-    n(19, "", "sq_shader_tma_hi", Gen::Gfx9),
+    Name { id: 16, llvm: "", clrx: "sq_shader_tba_lo", since: Gen::Gfx9, aliases: &["HW_REG_TBA_LO", "tba_lo"] },
+    Name { id: 17, llvm: "", clrx: "sq_shader_tba_hi", since: Gen::Gfx9, aliases: &["HW_REG_TBA_HI", "tba_hi"] },
+    Name { id: 18, llvm: "", clrx: "sq_shader_tma_lo", since: Gen::Gfx9, aliases: &["HW_REG_TMA_LO", "tma_lo"] },
+    Name { id: 19, llvm: "", clrx: "sq_shader_tma_hi", since: Gen::Gfx9, aliases: &["HW_REG_TMA_HI", "tma_hi"] },
 ];
 
 /// The data formats of typed buffer instructions, DFMT 0 to 15, without LLVM's `BUF_DATA_FORMAT_`

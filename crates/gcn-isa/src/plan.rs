@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use crate::decode::{Form, Insn};
 use crate::format::{Encoding, Field, Format};
+use crate::inst::NO;
 use crate::insts;
 use crate::names;
 use crate::operand::{self, VCC, VGPR0};
@@ -303,7 +304,8 @@ impl Plans {
     #[inline(never)]
     fn learn(&mut self, insn: &Insn) -> Option<usize> {
         let at = insn.form as usize;
-        if tells_no_encoding(insn) {
+        // Of several opcodes a plan would know one.
+        if tells_no_encoding(insn) || insn.row.also_read != NO {
             return None;
         }
         let n = self.plans.len();
@@ -476,6 +478,21 @@ impl Plans {
     /// A literal, wrapped where its text would be another constant.
     #[inline]
     fn literal(&self, v: u32, ty: Ty, line: &mut Line) {
+        if self.clrx {
+            let small = v as i32;
+            if (-16..=64).contains(&small) {
+                line.copy(b"lit(", 4);
+                if small < 0 {
+                    line.copy(b"-", 1);
+                }
+                line.dec(small.unsigned_abs());
+                line.copy(b"), \0", 3);
+            } else {
+                line.hex(v as u64);
+                line.copy(b", ", 2);
+            }
+            return;
+        }
         // Inline constants are small integers and floats with few bits set.
         let maybe = match ty.bits() {
             16 => true,
@@ -485,15 +502,7 @@ impl Plans {
             maybe && operand::inline_code(v as u64, ty, self.target.generation()).is_some();
         if inline || ty.bits() == 16 && v > 0xffff {
             line.copy(b"lit(", 4);
-            let small = v as i32;
-            if self.clrx && (-16..=64).contains(&small) {
-                if small < 0 {
-                    line.copy(b"-", 1);
-                }
-                line.dec(small.unsigned_abs());
-            } else {
-                line.hex(v as u64);
-            }
+            line.hex(v as u64);
             line.copy(b"), \0", 3);
         } else {
             line.hex(v as u64);
@@ -511,6 +520,9 @@ impl Plans {
         let generation = insn.generation();
         let raw = insn.field(Field::Offset);
         if insn.field(Field::Imm) != 0 {
+            if insn.field(Field::SoffsetEn) != 0 {
+                return None;
+            }
             let mut v = raw;
             if generation == Gen::Gfx9 {
                 // 21 bits, signed.
@@ -984,7 +996,7 @@ impl Plans {
         let written = slot.access == Access::Write && plus == 0 && at.len > 7;
         let mut table = Table {
             dwords,
-            short: matches!(slot.ty, Ty::I16 | Ty::U16),
+            short: matches!(slot.ty, Ty::I16 | Ty::U16) && encoding != Vop3p,
             written,
             saddr,
             literal: insn.layout.bytes == 4 && at.len > 7 && !written,

@@ -452,8 +452,13 @@ impl<O: Sink> Printer<'_, O> {
             Reg::Half(pair, false) if dwords == 2 => self.out.push_str(pair.name()),
             Reg::M0 if dwords == 1 => self.out.push_str("m0"),
             Reg::Int(v) => self.signed(v),
-            // LLVM reads a float in a 16-bit integer operand as a literal.
-            Reg::Float(_) if matches!(ty, Ty::I16 | Ty::U16) => self.unnamed(code),
+            // LLVM reads a float in a 16-bit integer operand as a literal. Packed instructions have none,
+            // and versions from 19 on take the float there.
+            Reg::Float(_)
+                if matches!(ty, Ty::I16 | Ty::U16) && self.insn.encoding != Encoding::Vop3p =>
+            {
+                self.unnamed(code)
+            }
             Reg::Float(8) if dwords == 2 && !self.clrx => self.out.push_str("0.15915494309189532"),
             Reg::Float(n) => self.out.push_str(FLOATS[n as usize].0),
             Reg::Source(s) => {
@@ -508,14 +513,22 @@ impl<O: Sink> Printer<'_, O> {
     }
 
     fn literal(&mut self, v: u32, ty: Ty) {
-        // A text that would assemble to an inline constant, or lose its high half, is wrapped.
+        // A text that would assemble to an inline constant, or lose its high half, is wrapped. In CLRX's spelling only
+        // small integers are inline constants.
+        if self.clrx {
+            let small = v as i32;
+            if (-16..=64).contains(&small) {
+                self.out.push_str("lit(");
+                self.signed(small);
+                self.out.push(')');
+                return;
+            }
+            return push_hex(self.out, v as u64);
+        }
         let inline = operand::inline_code(v as u64, ty, self.insn.generation()).is_some();
         if inline || ty.bits() == 16 && v > 0xffff {
             self.out.push_str("lit(");
-            match v as i32 {
-                small @ -16..=64 if self.clrx => self.signed(small),
-                _ => push_hex(self.out, v as u64),
-            }
+            push_hex(self.out, v as u64);
             self.out.push(')');
         } else {
             push_hex(self.out, v as u64);
@@ -534,20 +547,31 @@ impl<O: Sink> Printer<'_, O> {
         push_hex(self.out, v as u64);
     }
 
+    /// Whether scalar memory adds an SGPR and an immediate to the address, as only gfx9 can.
+    fn has_register_and_offset(&self) -> bool {
+        self.insn.row.shape.slot(Role::Soff).is_some()
+            && self.insn.field(Field::SoffsetEn) != 0
+            && self.insn.field(Field::Imm) != 0
+    }
+
     fn smem_offset(&mut self, value: Value, shown: &mut Encoder) {
         let insn = self.insn;
         let old = insn.generation() < Gen::Gfx8;
         match value {
+            Value::Imm(v) if self.has_register_and_offset() => {
+                // LLVM 14 has no text for both at once; later ones show the offset as a modifier.
+                let code = insn.field(Field::Soffset) as u16;
+                shown.set(Field::Imm, 1);
+                shown.set(Field::Offset, v);
+                shown.set(Field::SoffsetEn, 1);
+                shown.set(Field::Soffset, code as u32);
+                self.code(code, Ty::B32, 1);
+            }
             Value::Imm(v) => {
                 shown.set(Field::Imm, 1);
                 shown.set(Field::Offset, v);
                 if insn.generation() == Gen::Gfx9 {
-                    // 21 bits, signed.
-                    let v = ((v << 11) as i32) >> 11;
-                    if v < 0 {
-                        self.out.push('-');
-                    }
-                    push_hex(self.out, v.unsigned_abs() as u64);
+                    self.signed_21(v);
                 } else {
                     push_hex(self.out, v as u64);
                 }
@@ -574,6 +598,15 @@ impl<O: Sink> Printer<'_, O> {
             }
             Value::Absent => {}
         }
+    }
+
+    /// An offset of 21 bits with its sign.
+    fn signed_21(&mut self, v: u32) {
+        let v = ((v << 11) as i32) >> 11;
+        if v < 0 {
+            self.out.push('-');
+        }
+        push_hex(self.out, v.unsigned_abs() as u64);
     }
 
     fn immediate(&mut self, kind: Imm, v: u32, shown: &mut Encoder) {
@@ -745,6 +778,10 @@ impl<O: Sink> Printer<'_, O> {
             Mods::None | Mods::BufferBare => {}
             Mods::Valu => self.valu_modifiers(shown),
             Mods::Smem | Mods::SmemScratch => {
+                if self.has_register_and_offset() {
+                    self.out.push_str(" offset:");
+                    self.signed_21(self.insn.field(Field::Offset));
+                }
                 self.flag(Field::Nv, "nv", shown);
                 self.flag(Field::Glc, "glc", shown);
             }
@@ -878,12 +915,17 @@ impl<O: Sink> Printer<'_, O> {
             shown.set(Field::OpSel, sel);
         }
         let hi = (insn.field(Field::OpSelHi) | insn.field(Field::OpSelHi2) << 2) & all;
-        let default = packed_default(insn.row.shape.mods, n, self.clrx);
-        if hi != default & all {
+        let default = packed_default(insn.row.shape.mods, self.clrx);
+        let told = hi != default & all;
+        if told {
             self.bits(" op_sel_hi:", hi, n);
         }
-        // Without a third source its bit is the assembler's.
-        let hi = hi | default & !all;
+        // Without a third source its bit is the assembler's: CLRX's clears it where op_sel_hi is written.
+        let rest = match told && self.clrx {
+            true => 0,
+            false => default & !all,
+        };
+        let hi = hi | rest;
         shown.set(Field::OpSelHi, hi & 3);
         shown.set(Field::OpSelHi2, hi >> 2);
         if !mix {
@@ -1235,6 +1277,11 @@ pub(crate) fn print_dpp(
         0x142 => (" row_bcast:", Some(15)),
         0x143 => (" row_bcast:", Some(31)),
         // Reserved: the number itself.
+        _ if clrx => {
+            out.push_str(" dppctrl:");
+            push_hex(out, ctrl as u64);
+            ("", None)
+        }
         _ => (" dpp_ctrl:", Some(ctrl)),
     };
     out.push_str(name);
@@ -1266,14 +1313,12 @@ pub(crate) fn print_dpp(
     }
 }
 
-/// op_sel_hi where the text does not speak of it, a bit each of three sources. LLVM sets the bits
-/// of packed instructions, that of a missing third source too, and none of v_mad_mix_f32 and the
-/// like; CLRX sets those of the sources that there are.
-pub fn packed_default(mods: Mods, sources: usize, clrx: bool) -> u32 {
+/// op_sel_hi where the text does not speak of it, a bit each of three sources: all are set, that of a missing third
+/// source too, but in LLVM's spelling none of v_mad_mix_f32 and the like.
+pub fn packed_default(mods: Mods, clrx: bool) -> u32 {
     match (clrx, mods) {
-        (true, _) => (1 << sources) - 1,
         (false, Mods::Mix) => 0,
-        (false, _) => 7,
+        _ => 7,
     }
 }
 

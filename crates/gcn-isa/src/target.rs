@@ -70,7 +70,7 @@ impl Features {
 }
 
 /// How many differing instruction tables there are: see [`Target::table`].
-pub const TABLES: usize = 7;
+pub const TABLES: usize = 8;
 
 /// The generation and features of each instruction table.
 pub(crate) const TABLE: [(Gen, Features); TABLES] = {
@@ -84,14 +84,15 @@ pub(crate) const TABLE: [(Gen, Features); TABLES] = {
         (Gen::Gfx9, Features(PACKED | Features::MAD_MIX.0)),
         (Gen::Gfx9, Features(PACKED | MIX)),
         (Gen::Gfx9, Features(PACKED | MIX | Features::DL.0)),
+        (Gen::Gfx9, Features::PACKED_D16),
     ]
 };
 
 /// What is known of one chip.
 pub struct TargetInfo {
-    /// LLVM's processor name, `gfx600` … `gfx90c`.
+    /// LLVM's processor name, `gfx600` … `gfx90c`, or `gfx9-generic`.
     pub name: &'static str,
-    /// LLVM's code names of the chips.
+    /// Code names of the chips: docs/targets.md has the source of each.
     pub aliases: &'static [&'static str],
     /// EF_AMDGPU_MACH of the ELF header's flags.
     pub mach: u32,
@@ -125,27 +126,28 @@ const fn t(
 
 /// Every target. The names `gcn1.0` … are the documents' (shared numbering of GCN generations).
 #[rustfmt::skip]
-static TARGETS: [TargetInfo; 20] = [
-    t("gfx600", 0x20, 0, &["tahiti"]),
-    t("gfx601", 0x21, 0, &["pitcairn", "verde", "gcn1.0"]),
-    t("gfx602", 0x3a, 0, &["hainan", "oland"]),
-    t("gfx700", 0x22, 1, &["kaveri"]),
-    t("gfx701", 0x23, 1, &["hawaii", "gcn1.1"]),
+static TARGETS: [TargetInfo; 21] = [
+    t("gfx600", 0x20, 0, &["tahiti", "malta"]),
+    t("gfx601", 0x21, 0, &["pitcairn", "curacao", "trinidad", "wimbledon", "neptune", "verde", "capeverde", "venus", "heathrow", "chelsea", "gcn1.0"]),
+    t("gfx602", 0x3a, 0, &["hainan", "oland", "mars", "opal", "sun", "jet"]),
+    t("gfx700", 0x22, 1, &["kaveri", "godavari", "spectre", "spooky"]),
+    t("gfx701", 0x23, 1, &["hawaii", "grenada", "vesuvius", "gcn1.1"]),
     t("gfx702", 0x24, 1, &[]),
-    t("gfx703", 0x25, 1, &["kabini", "mullins"]),
-    t("gfx704", 0x26, 1, &["bonaire"]),
+    t("gfx703", 0x25, 1, &["kabini", "temash", "kalindi", "mullins", "beema"]),
+    t("gfx704", 0x26, 1, &["bonaire", "saturn", "tobago", "liverpool", "gladius", "neo", "durango"]),
     t("gfx705", 0x3b, 1, &[]),
-    t("gfx801", 0x28, 2, &["carrizo"]),
-    t("gfx802", 0x29, 2, &["iceland", "tonga", "gcn1.2"]),
-    t("gfx803", 0x2a, 2, &["fiji", "polaris10", "polaris11"]),
+    t("gfx801", 0x28, 2, &["carrizo", "wani", "bristol"]),
+    t("gfx802", 0x29, 2, &["iceland", "topaz", "meso", "tonga", "amethyst", "antigua", "gcn1.2"]),
+    t("gfx803", 0x2a, 2, &["fiji", "polaris10", "ellesmere", "polaris11", "baffin", "polaris12", "lexa", "gfx804", "polaris22", "vegam"]),
     t("gfx805", 0x3c, 2, &["tongapro"]),
     t("gfx810", 0x2b, 3, &["stoney"]),
-    t("gfx900", 0x2c, 4, &["vega10", "gcn1.4"]),
-    t("gfx902", 0x2d, 4, &["raven"]),
+    t("gfx900", 0x2c, 4, &["vega10", "greenland", "mi25", "gcn1.4"]),
+    t("gfx902", 0x2d, 4, &["raven", "picasso"]),
     t("gfx904", 0x2e, 5, &["vega12"]),
-    t("gfx906", 0x2f, 6, &["vega20", "gcn1.4.1"]),
+    t("gfx906", 0x2f, 6, &["vega20", "mi50", "mi60", "gcn1.4.1"]),
     t("gfx909", 0x31, 4, &["raven2"]),
-    t("gfx90c", 0x32, 4, &["renoir"]),
+    t("gfx90c", 0x32, 4, &["renoir", "lucienne", "cezanne", "barcelo"]),
+    t("gfx9-generic", 0x51, 7, &[]),
 ];
 
 impl Target {
@@ -183,6 +185,11 @@ impl Target {
     pub fn of(generation: Gen) -> Target {
         let name = ["gfx600", "gfx701", "gfx803", "gfx900"][generation as usize];
         Target::parse(name).expect("the four names are rows of the table")
+    }
+
+    /// Whether it is no chip but what several have in common.
+    pub fn is_generic(self) -> bool {
+        self.name().ends_with("-generic")
     }
 
     /// Everything the table says of it.

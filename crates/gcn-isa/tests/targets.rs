@@ -10,7 +10,7 @@ fn rows(name: &str) -> BTreeSet<&'static str> {
 
 #[test]
 fn tables() {
-    let tables: [&[&str]; 7] = [
+    let tables: [&[&str]; 8] = [
         &["gfx600", "gfx601", "gfx602"],
         &["gfx700", "gfx701", "gfx702", "gfx703", "gfx704", "gfx705"],
         &["gfx801", "gfx802", "gfx803", "gfx805"],
@@ -18,6 +18,7 @@ fn tables() {
         &["gfx900", "gfx902", "gfx909", "gfx90c"],
         &["gfx904"],
         &["gfx906"],
+        &["gfx9-generic"],
     ];
     for (n, names) in tables.iter().enumerate() {
         for name in *names {
@@ -31,11 +32,49 @@ fn tables() {
 }
 
 #[test]
+fn names_that_people_know() {
+    for (name, target) in [
+        ("capeverde", "gfx601"),
+        ("Spectre", "gfx700"),
+        ("liverpool", "gfx704"),
+        ("topaz", "gfx802"),
+        ("ellesmere", "gfx803"),
+        ("lexa", "gfx803"),
+        ("picasso", "gfx902"),
+        ("cezanne", "gfx90c"),
+        ("MI50", "gfx906"),
+        ("gfx9-generic", "gfx9-generic"),
+    ] {
+        assert_eq!(
+            Target::parse(name).map(Target::name),
+            Some(target),
+            "{name}"
+        );
+    }
+    assert_eq!(Target::parse("navi10"), None);
+    // No name is of two targets.
+    let mut names: Vec<&str> = Target::all()
+        .flat_map(|t| t.info().aliases.iter().copied().chain([t.name()]))
+        .collect();
+    names.sort_unstable();
+    let all = names.len();
+    names.dedup();
+    assert_eq!(names.len(), all);
+    // Each is in the documents.
+    let document = include_str!("../../../docs/targets.md");
+    for name in names {
+        assert!(document.contains(name), "docs/targets.md has no {name}");
+    }
+}
+
+#[test]
 fn what_differs() {
     let only = |a: &str, b: &str| -> Vec<&str> { rows(a).difference(&rows(b)).copied().collect() };
     let mad = ["v_mad_mix_f32", "v_mad_mixhi_f16", "v_mad_mixlo_f16"];
     let fma = ["v_fma_mix_f32", "v_fma_mixhi_f16", "v_fma_mixlo_f16"];
     assert_eq!(only("gfx900", "gfx904"), mad);
+    assert_eq!(only("gfx900", "gfx9-generic"), mad);
+    assert!(only("gfx9-generic", "gfx906").is_empty());
     assert_eq!(only("gfx904", "gfx900"), fma);
     assert!(only("gfx904", "gfx906").is_empty());
     assert_eq!(

@@ -145,8 +145,8 @@ pub static ROWS: &[Inst] = &[
     ds("ds_xor_b32",                [ 11,  11,  11,  11], &ATOMIC32,     xor),
     ds("ds_mskor_b32",              [ 12,  12,  12,  12], &ATOMIC32X2,   mskor),
     ds("ds_write_b32",              [ 13,  13,  13,  13], &WRITE32,      write_dwords),
-    ds("ds_write2_b32",             [ 14,  14,  14,  14], &WRITE2_32,    write2),
-    ds("ds_write2st64_b32",         [ 15,  15,  15,  15], &WRITE2_32,    write2st64),
+    ds("ds_write2_b32",             [ 14,  14,  14,  14], &WRITE2_32,    write2).errata(&["ds-write2"]),
+    ds("ds_write2st64_b32",         [ 15,  15,  15,  15], &WRITE2_32,    write2st64).errata(&["ds-write2"]),
     ds("ds_cmpst_b32",              [ 16,  16,  16,  16], &ATOMIC32X2,   cmpst),
     ds("ds_cmpst_f32",              [ 17,  17,  17,  17], &ATOMIC32X2,   cmpst_float).errata(&["float-atomics"]),
     ds("ds_min_f32",                [ 18,  18,  18,  18], &ATOMIC32,     min_float).errata(&["float-atomics"]),
@@ -188,26 +188,26 @@ pub static ROWS: &[Inst] = &[
     ds("ds_swizzle_b32",            [ 53,  53,  61,  61], &SWIZZLE,      swizzle).errata(&["ds-swizzle"]),
     ds("ds_permute_b32",            [ NO,  NO,  62,  62], &PERMUTE,      permute),
     ds("ds_bpermute_b32",           [ NO,  NO,  63,  63], &PERMUTE,      bpermute),
-    ds("ds_add_u64",                [ 64,  64,  64,  64], &ATOMIC64,     add),
-    ds("ds_sub_u64",                [ 65,  65,  65,  65], &ATOMIC64,     sub),
+    ds("ds_add_u64",                [ 64,  64,  64,  64], &ATOMIC64,     add).errata(&["lds-m0-clamp"]),
+    ds("ds_sub_u64",                [ 65,  65,  65,  65], &ATOMIC64,     sub).errata(&["lds-m0-clamp"]),
     ds("ds_rsub_u64",               [ 66,  66,  66,  66], &ATOMIC64,     rsub),
-    ds("ds_inc_u64",                [ 67,  67,  67,  67], &ATOMIC64,     inc),
-    ds("ds_dec_u64",                [ 68,  68,  68,  68], &ATOMIC64,     dec),
-    ds("ds_min_i64",                [ 69,  69,  69,  69], &ATOMIC64,     smin),
-    ds("ds_max_i64",                [ 70,  70,  70,  70], &ATOMIC64,     smax),
-    ds("ds_min_u64",                [ 71,  71,  71,  71], &ATOMIC64,     umin),
-    ds("ds_max_u64",                [ 72,  72,  72,  72], &ATOMIC64,     umax),
-    ds("ds_and_b64",                [ 73,  73,  73,  73], &ATOMIC64,     and),
-    ds("ds_or_b64",                 [ 74,  74,  74,  74], &ATOMIC64,     or),
-    ds("ds_xor_b64",                [ 75,  75,  75,  75], &ATOMIC64,     xor),
+    ds("ds_inc_u64",                [ 67,  67,  67,  67], &ATOMIC64,     inc).errata(&["lds-m0-clamp"]),
+    ds("ds_dec_u64",                [ 68,  68,  68,  68], &ATOMIC64,     dec).errata(&["lds-m0-clamp"]),
+    ds("ds_min_i64",                [ 69,  69,  69,  69], &ATOMIC64,     smin).errata(&["lds-m0-clamp"]),
+    ds("ds_max_i64",                [ 70,  70,  70,  70], &ATOMIC64,     smax).errata(&["lds-m0-clamp"]),
+    ds("ds_min_u64",                [ 71,  71,  71,  71], &ATOMIC64,     umin).errata(&["lds-m0-clamp"]),
+    ds("ds_max_u64",                [ 72,  72,  72,  72], &ATOMIC64,     umax).errata(&["lds-m0-clamp"]),
+    ds("ds_and_b64",                [ 73,  73,  73,  73], &ATOMIC64,     and).errata(&["lds-m0-clamp"]),
+    ds("ds_or_b64",                 [ 74,  74,  74,  74], &ATOMIC64,     or).errata(&["lds-m0-clamp"]),
+    ds("ds_xor_b64",                [ 75,  75,  75,  75], &ATOMIC64,     xor).errata(&["lds-m0-clamp"]),
     ds("ds_mskor_b64",              [ 76,  76,  76,  76], &ATOMIC64X2,   mskor),
     ds("ds_write_b64",              [ 77,  77,  77,  77], &WRITE64,      write_dwords),
-    ds("ds_write2_b64",             [ 78,  78,  78,  78], &WRITE2_64,    write2),
-    ds("ds_write2st64_b64",         [ 79,  79,  79,  79], &WRITE2_64,    write2st64),
-    ds("ds_cmpst_b64",              [ 80,  80,  80,  80], &ATOMIC64X2,   cmpst),
-    ds("ds_cmpst_f64",              [ 81,  81,  81,  81], &ATOMIC64X2,   cmpst_float).errata(&["float-atomics"]),
-    ds("ds_min_f64",                [ 82,  82,  82,  82], &ATOMIC64,     min_float).errata(&["float-atomics"]),
-    ds("ds_max_f64",                [ 83,  83,  83,  83], &ATOMIC64,     max_float).errata(&["float-atomics"]),
+    ds("ds_write2_b64",             [ 78,  78,  78,  78], &WRITE2_64,    write2).errata(&["ds-write2"]),
+    ds("ds_write2st64_b64",         [ 79,  79,  79,  79], &WRITE2_64,    write2st64).errata(&["ds-write2"]),
+    ds("ds_cmpst_b64",              [ 80,  80,  80,  80], &ATOMIC64X2,   cmpst).errata(&["lds-m0-clamp"]),
+    ds("ds_cmpst_f64",              [ 81,  81,  81,  81], &ATOMIC64X2,   cmpst_float).errata(&["float-atomics", "lds-m0-clamp"]),
+    ds("ds_min_f64",                [ 82,  82,  82,  82], &ATOMIC64,     min_float).errata(&["float-atomics", "lds-m0-clamp"]),
+    ds("ds_max_f64",                [ 83,  83,  83,  83], &ATOMIC64,     max_float).errata(&["float-atomics", "lds-m0-clamp"]),
     ds("ds_write_b8_d16_hi",        [ NO,  NO,  NO,  84], &WRITE32,      write_b8_hi),
     ds("ds_write_b16_d16_hi",       [ NO,  NO,  NO,  85], &WRITE32,      write_b16_hi),
     ds("ds_read_u8_d16",            [ NO,  NO,  NO,  86], &READ_D16,     read_u8_d16),
@@ -216,26 +216,26 @@ pub static ROWS: &[Inst] = &[
     ds("ds_read_i8_d16_hi",         [ NO,  NO,  NO,  89], &READ_D16,     read_i8_d16_hi),
     ds("ds_read_u16_d16",           [ NO,  NO,  NO,  90], &READ_D16,     read_u16_d16),
     ds("ds_read_u16_d16_hi",        [ NO,  NO,  NO,  91], &READ_D16,     read_u16_d16_hi),
-    ds("ds_add_rtn_u64",            [ 96,  96,  96,  96], &RTN64,        add),
-    ds("ds_sub_rtn_u64",            [ 97,  97,  97,  97], &RTN64,        sub),
+    ds("ds_add_rtn_u64",            [ 96,  96,  96,  96], &RTN64,        add).errata(&["lds-m0-clamp"]),
+    ds("ds_sub_rtn_u64",            [ 97,  97,  97,  97], &RTN64,        sub).errata(&["lds-m0-clamp"]),
     ds("ds_rsub_rtn_u64",           [ 98,  98,  98,  98], &RTN64,        rsub),
-    ds("ds_inc_rtn_u64",            [ 99,  99,  99,  99], &RTN64,        inc),
-    ds("ds_dec_rtn_u64",            [100, 100, 100, 100], &RTN64,        dec),
-    ds("ds_min_rtn_i64",            [101, 101, 101, 101], &RTN64,        smin),
-    ds("ds_max_rtn_i64",            [102, 102, 102, 102], &RTN64,        smax),
-    ds("ds_min_rtn_u64",            [103, 103, 103, 103], &RTN64,        umin),
-    ds("ds_max_rtn_u64",            [104, 104, 104, 104], &RTN64,        umax),
-    ds("ds_and_rtn_b64",            [105, 105, 105, 105], &RTN64,        and),
-    ds("ds_or_rtn_b64",             [106, 106, 106, 106], &RTN64,        or),
-    ds("ds_xor_rtn_b64",            [107, 107, 107, 107], &RTN64,        xor),
+    ds("ds_inc_rtn_u64",            [ 99,  99,  99,  99], &RTN64,        inc).errata(&["lds-m0-clamp"]),
+    ds("ds_dec_rtn_u64",            [100, 100, 100, 100], &RTN64,        dec).errata(&["lds-m0-clamp"]),
+    ds("ds_min_rtn_i64",            [101, 101, 101, 101], &RTN64,        smin).errata(&["lds-m0-clamp"]),
+    ds("ds_max_rtn_i64",            [102, 102, 102, 102], &RTN64,        smax).errata(&["lds-m0-clamp"]),
+    ds("ds_min_rtn_u64",            [103, 103, 103, 103], &RTN64,        umin).errata(&["lds-m0-clamp"]),
+    ds("ds_max_rtn_u64",            [104, 104, 104, 104], &RTN64,        umax).errata(&["lds-m0-clamp"]),
+    ds("ds_and_rtn_b64",            [105, 105, 105, 105], &RTN64,        and).errata(&["lds-m0-clamp"]),
+    ds("ds_or_rtn_b64",             [106, 106, 106, 106], &RTN64,        or).errata(&["lds-m0-clamp"]),
+    ds("ds_xor_rtn_b64",            [107, 107, 107, 107], &RTN64,        xor).errata(&["lds-m0-clamp"]),
     ds("ds_mskor_rtn_b64",          [108, 108, 108, 108], &RTN64X2,      mskor),
     ds("ds_wrxchg_rtn_b64",         [109, 109, 109, 109], &RTN64,        swap),
     ds("ds_wrxchg2_rtn_b64",        [110, 110, 110, 110], &XCHG2_64,     wrxchg2),
     ds("ds_wrxchg2st64_rtn_b64",    [111, 111, 111, 111], &XCHG2_64,     wrxchg2st64),
-    ds("ds_cmpst_rtn_b64",          [112, 112, 112, 112], &RTN64X2,      cmpst),
-    ds("ds_cmpst_rtn_f64",          [113, 113, 113, 113], &RTN64X2,      cmpst_float).errata(&["float-atomics"]),
-    ds("ds_min_rtn_f64",            [114, 114, 114, 114], &RTN64,        min_float).errata(&["float-atomics"]),
-    ds("ds_max_rtn_f64",            [115, 115, 115, 115], &RTN64,        max_float).errata(&["float-atomics"]),
+    ds("ds_cmpst_rtn_b64",          [112, 112, 112, 112], &RTN64X2,      cmpst).errata(&["lds-m0-clamp"]),
+    ds("ds_cmpst_rtn_f64",          [113, 113, 113, 113], &RTN64X2,      cmpst_float).errata(&["float-atomics", "lds-m0-clamp"]),
+    ds("ds_min_rtn_f64",            [114, 114, 114, 114], &RTN64,        min_float).errata(&["float-atomics", "lds-m0-clamp"]),
+    ds("ds_max_rtn_f64",            [115, 115, 115, 115], &RTN64,        max_float).errata(&["float-atomics", "lds-m0-clamp"]),
     ds("ds_read_b64",               [118, 118, 118, 118], &READ64,       read_dwords),
     ds("ds_read2_b64",              [119, 119, 119, 119], &READ2_64,     read2),
     ds("ds_read2st64_b64",          [120, 120, 120, 120], &READ2_64,     read2st64),
@@ -476,19 +476,25 @@ fn write_dwords(m: &Meaning) {
 }
 
 fn write2_by(m: &Meaning, stride: u64) {
-    let [a, b] = addresses(m, 4 * ty_of(m, Data0).dwords(), stride);
+    let dwords = ty_of(m, Data0).dwords();
+    let [a, b] = addresses(m, 4 * dwords, stride);
+    // With equal offsets the first data alone are written.
+    let same = m.field(Field::Offset0).eq(m.field(Field::Offset1));
     store_at(m, Data0, a);
-    store_at(m, Data1, b);
+    for k in 0..dwords {
+        let value = same.select(m.dword(Data0, k), m.dword(Data1, k));
+        m.store(Space::Lds, b, 4 * k as i32, value);
+    }
 }
 
 fn write2(m: &Meaning) {
-    m.about("Writes two elements of LDS, at the address plus offset0 and offset1 elements.");
+    m.about("Writes two elements of LDS, at the address plus offset0 and offset1 elements; with equal offsets the first alone.");
     write2_by(m, 1);
 }
 
 fn write2st64(m: &Meaning) {
     m.about(
-        "Writes two elements of LDS, at the address plus 64 times offset0 and offset1 elements.",
+        "Writes two elements of LDS, at the address plus 64 times offset0 and offset1 elements; with equal offsets the first alone.",
     );
     write2_by(m, 64);
 }
@@ -713,17 +719,17 @@ fn bpermute(m: &Meaning) {
 }
 
 fn cmpst_float(m: &Meaning) {
-    m.about("Atomically stores the second data where LDS equals the first, compared as floats: zeros are equal whatever their signs, a NaN equals nothing. rtn gives the old value.");
+    m.about("Atomically stores the second data where LDS equals the first, compared as floats: zeros are equal whatever their signs, a NaN equals nothing. Denormals are compared as MODE says. rtn gives the old value.");
     atomic2(m, AtomicOp::CmpSwap, Float, Data1, Data0);
 }
 
 fn min_float(m: &Meaning) {
-    m.about("Atomically stores the data where it is less than LDS, compared as floats; rtn gives the old value.");
+    m.about("Atomically stores the smaller of the data and LDS, floats, -0 being below +0; of a number and a quiet NaN the number, a signalling NaN made quiet. Denormals are as MODE says. rtn gives the old value.");
     atomic(m, AtomicOp::Min, Float);
 }
 
 fn max_float(m: &Meaning) {
-    m.about("Atomically stores the data where it is greater than LDS, compared as floats; rtn gives the old value.");
+    m.about("Atomically stores the larger of the data and LDS, floats, +0 being above -0; of a number and a quiet NaN the number, a signalling NaN made quiet. Denormals are as MODE says. rtn gives the old value.");
     atomic(m, AtomicOp::Max, Float);
 }
 

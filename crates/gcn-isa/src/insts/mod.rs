@@ -224,6 +224,10 @@ static INDEX: [Index; TABLES] = {
                 let vop3 = matches!(row.format, Format::Vop3);
                 let entry = Entry::new(n as u16, row, generation, vop3);
                 put(&mut index[t], row.format as usize, op, entry);
+                if row.also_read != NO && generation as u8 >= Gen::Gfx8 as u8 {
+                    let entry = Entry::new(n as u16, row, generation, vop3);
+                    put(&mut index[t], row.format as usize, row.also_read, entry);
+                }
                 if !vop3
                     && row.has_vop3()
                     && let Some(plus) = row.format.vop3_offset(generation)

@@ -62,12 +62,12 @@ pub static ROWS: &[Inst] = &[
     vop1("v_cvt_u32_f32",           [  7,   7,   7,   7], &U32_F32,  to_u32),
     vop1("v_cvt_i32_f32",           [  8,   8,   8,   8], &I32_F32,  to_i32),
     vop1("v_mov_fed_b32",           [  9,   9,   9,   9], &B32,      v_mov_fed).errata(&["undescribed-moves"]),
-    vop1("v_cvt_f16_f32",           [ 10,  10,  10,  10], &F16_F32,  to_width),
+    vop1("v_cvt_f16_f32",           [ 10,  10,  10,  10], &F16_F32,  to_width).errata(&["float-tiny"]),
     vop1("v_cvt_f32_f16",           [ 11,  11,  11,  11], &F32_F16,  to_width),
     vop1("v_cvt_rpi_i32_f32",       [ 12,  12,  12,  12], &I32_F32,  v_cvt_rpi).errata(&["float-to-integer"]),
     vop1("v_cvt_flr_i32_f32",       [ 13,  13,  13,  13], &I32_F32,  v_cvt_flr).errata(&["float-to-integer"]),
     vop1("v_cvt_off_f32_i4",        [ 14,  14,  14,  14], &F32_I32,  v_cvt_off),
-    vop1("v_cvt_f32_f64",           [ 15,  15,  15,  15], &F32_F64,  to_width),
+    vop1("v_cvt_f32_f64",           [ 15,  15,  15,  15], &F32_F64,  to_width).errata(&["float-tiny"]),
     vop1("v_cvt_f64_f32",           [ 16,  16,  16,  16], &F64_F32,  to_width),
     vop1("v_cvt_f32_ubyte0",        [ 17,  17,  17,  17], &F32_U32,  ubyte0),
     vop1("v_cvt_f32_ubyte1",        [ 18,  18,  18,  18], &F32_U32,  ubyte1),
@@ -308,17 +308,10 @@ fn fract(m: &Meaning) {
         "The source minus its floor, at most the largest float below 1. NaN and infinity give NaN.",
     );
     let x = m.s(0);
-    let Floats {
-        below_one,
-        infinity,
-        ..
-    } = floats(x.ty);
     let part = x - x.floor();
-    let most = m.c(x.ty, below_one);
-    // The minimum would drop a NaN. That of an infinity has the infinity's sign.
-    let part = part.gt(most).select(most, part);
-    let nan = (x.as_(x.ty.as_bits()) | infinity >> 1).as_(x.ty);
-    m.d(x.abs().eq(m.c(x.ty, infinity)).select(nan, part));
+    let most = m.c(x.ty, floats(x.ty).below_one);
+    // The minimum would drop a NaN.
+    m.d(part.gt(most).select(most, part));
 }
 
 /// A negative quiet NaN: what the approximations give for an invalid source.

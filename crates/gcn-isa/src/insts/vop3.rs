@@ -222,15 +222,15 @@ const fn vop3(
 #[rustfmt::skip]
 pub static ROWS: &[Inst] = &[
     //   name                   gfx6 gfx7 gfx8 gfx9  shape     meaning
-    vop3("v_mad_legacy_f32",   [320, 320, 448, 448], &F32X3,   mad_legacy).errata(&["float-mad"]),
-    vop3("v_mad_f32",          [321, 321, 449, 449], &F32X3,   mad_float).errata(&["float-mad"]),
+    vop3("v_mad_legacy_f32",   [320, 320, 448, 448], &F32X3,   mad_legacy).errata(&["float-mad", "float-tiny", "float-nan", "float-modifiers"]),
+    vop3("v_mad_f32",          [321, 321, 449, 449], &F32X3,   mad_float).errata(&["float-mad", "float-tiny", "float-nan", "float-modifiers"]),
     vop3("v_mad_i32_i24",      [322, 322, 450, 450], &I32X3,   mad_i24),
     vop3("v_mad_u32_u24",      [323, 323, 451, 451], &U32X3,   mad_u24),
     vop3("v_bfe_u32",          [328, 328, 456, 456], &U32X3,   bfe),
     vop3("v_bfe_i32",          [329, 329, 457, 457], &BFE_I32, bfe),
     vop3("v_bfi_b32",          [330, 330, 458, 458], &B32X3,   bfi),
-    vop3("v_fma_f32",          [331, 331, 459, 459], &F32X3,   fma),
-    vop3("v_fma_f64",          [332, 332, 460, 460], &F64X3,   fma),
+    vop3("v_fma_f32",          [331, 331, 459, 459], &F32X3,   fma).errata(&["float-tiny", "float-nan", "float-modifiers"]),
+    vop3("v_fma_f64",          [332, 332, 460, 460], &F64X3,   fma).errata(&["float-tiny", "float-nan", "float-modifiers"]),
     vop3("v_lerp_u8",          [333, 333, 461, 461], &U32X3,   lerp_u8),
     vop3("v_alignbit_b32",     [334, 334, 462, 462], &B32X3,   alignbit),
     vop3("v_alignbyte_b32",    [335, 335, 463, 463], &B32X3,   alignbyte),
@@ -252,24 +252,24 @@ pub static ROWS: &[Inst] = &[
     vop3("v_lshl_b64",         [353, 353,  NO,  NO], &B64_BY,  shl64),
     vop3("v_lshr_b64",         [354, 354,  NO,  NO], &B64_BY,  shr64),
     vop3("v_ashr_i64",         [355, 355,  NO,  NO], &I64_BY,  shr64),
-    vop3("v_add_f64",          [356, 356, 640, 640], &F64X2,   add_float),
-    vop3("v_mul_f64",          [357, 357, 641, 641], &F64X2,   mul_float),
+    vop3("v_add_f64",          [356, 356, 640, 640], &F64X2,   add_float).errata(&["float-tiny", "float-nan", "float-modifiers"]),
+    vop3("v_mul_f64",          [357, 357, 641, 641], &F64X2,   mul_float).errata(&["float-tiny", "float-nan", "float-modifiers"]),
     vop3("v_min_f64",          [358, 358, 642, 642], &F64X2,   min).errata(&["float-min-max"]),
     vop3("v_max_f64",          [359, 359, 643, 643], &F64X2,   max).errata(&["float-min-max"]),
-    vop3("v_ldexp_f64",        [360, 360, 644, 644], &LDEXP64, ldexp),
+    vop3("v_ldexp_f64",        [360, 360, 644, 644], &LDEXP64, ldexp).errata(&["float-tiny"]),
     vop3("v_mul_lo_u32",       [361, 361,  NO,  NO], &U32X2,   mul_lo),
     // The low half is the same whatever the signs.
     vop3("v_mul_lo_u32",       [ NO,  NO, 645, 645], &U32X2,   mul_lo).alias(&["v_mul_lo_i32"]),
     vop3("v_mul_hi_u32",       [362, 362, 646, 646], &U32X2,   mul_hi),
     vop3("v_mul_lo_i32",       [363, 363,  NO,  NO], &I32X2,   mul_lo),
-    vop3("v_cubeid_f32",       [324, 324, 452, 452], &F32X3,   cube_id),
+    vop3("v_cubeid_f32",       [324, 324, 452, 452], &F32X3,   cube_id).errata(&["cube"]),
     vop3("v_cubesc_f32",       [325, 325, 453, 453], &F32X3,   cube_sc).errata(&["cube"]),
     vop3("v_cubetc_f32",       [326, 326, 454, 454], &F32X3,   cube_tc).errata(&["cube"]),
     vop3("v_cubema_f32",       [327, 327, 455, 455], &F32X3,   cube_ma).errata(&["cube"]),
     vop3("v_cvt_pk_u8_f32",    [350, 350, 477, 477], &PK_U8,   cvt_pk_u8).errata(&["float-norm"]),
     vop3("v_mul_hi_i32",       [364, 364, 647, 647], &I32X2,   mul_hi),
-    vop3("v_div_fixup_f32",    [351, 351, 478, 478], &F32X3,   div_fixup).errata(&["vop3-div-scale"]),
-    vop3("v_div_fixup_f64",    [352, 352, 479, 479], &F64X3,   div_fixup).errata(&["vop3-div-scale"]),
+    vop3("v_div_fixup_f32",    [351, 351, 478, 478], &F32X3,   div_fixup).errata(&["vop3-div-fixup"]),
+    vop3("v_div_fixup_f64",    [352, 352, 479, 479], &F64X3,   div_fixup).errata(&["vop3-div-fixup"]),
     vop3("v_div_scale_f32",    [365, 365, 480, 480], &SCALE32, div_scale).errata(&["vop3-div-scale"]),
     vop3("v_div_scale_f64",    [366, 366, 481, 481], &SCALE64, div_scale).errata(&["vop3-div-scale"]),
     vop3("v_div_fmas_f32",     [367, 367, 482, 482], &F32X3,   div_fmas).flag(Flags::READS_VCC).errata(&["valu-div-fmas"]),
@@ -281,21 +281,21 @@ pub static ROWS: &[Inst] = &[
     vop3("v_mqsad_u32_u8",     [ NO, 373, 487, 487], &MQSAD32, mqsad_u32).flag(Flags::EARLY_WRITE).errata(&["vop3-sums"]),
     vop3("v_mad_u64_u32",      [ NO, 374, 488, 488], &MAD_U64, mad_u64),
     vop3("v_mad_i64_i32",      [ NO, 375, 489, 489], &MAD_I64, mad_i64),
-    vop3("v_mad_f16",          [ NO,  NO, 490,  NO], &F16X3,   mad_float).errata(&["float-mad", "valu-16-bit-high"]),
+    vop3("v_mad_f16",          [ NO,  NO, 490,  NO], &F16X3,   mad_float).errata(&["float-mad", "valu-16-bit-high", "float-tiny", "float-nan", "float-modifiers"]),
     vop3("v_interp_p1ll_f16",  [ NO,  NO, 628, 628], &P1LL,    p1ll_f16).errata(&["interpolation"]),
     vop3("v_interp_p1lv_f16",  [ NO,  NO, 629, 629], &P1LV,    p1lv_f16).errata(&["interpolation"]),
     vop3("v_interp_p2_legacy_f16", [ NO,  NO,  NO, 630], &P2_F16,  p2_f16).errata(&["interpolation"]),
     vop3("v_interp_p2_f16",    [ NO,  NO, 630, 631], &P2_F16,  p2_f16).flag(Flags::KEEPS_UPPER).errata(&["interpolation"]),
-    vop3("v_mad_legacy_f16",   [ NO,  NO,  NO, 490], &F16X3,   mad_float).flag(Flags::CLEARS_UPPER).errata(&["float-mad"]),
+    vop3("v_mad_legacy_f16",   [ NO,  NO,  NO, 490], &F16X3,   mad_float).flag(Flags::CLEARS_UPPER).errata(&["float-mad", "float-tiny", "float-nan", "float-modifiers"]),
     vop3("v_mad_u16",          [ NO,  NO, 491,  NO], &U16X3,   mad_u16).errata(&["valu-16-bit-high"]),
     vop3("v_mad_legacy_u16",   [ NO,  NO,  NO, 491], &U16X3,   mad_u16).flag(Flags::CLEARS_UPPER),
     vop3("v_mad_i16",          [ NO,  NO, 492,  NO], &I16X3,   mad_i16).errata(&["valu-16-bit-high"]),
     vop3("v_mad_legacy_i16",   [ NO,  NO,  NO, 492], &I16X3,   mad_i16).flag(Flags::CLEARS_UPPER),
     vop3("v_perm_b32",         [ NO,  NO, 493, 493], &B32X3,   perm),
-    vop3("v_fma_f16",          [ NO,  NO, 494,  NO], &F16X3,   fma).errata(&["valu-16-bit-high"]),
-    vop3("v_fma_legacy_f16",   [ NO,  NO,  NO, 494], &F16X3,   fma).flag(Flags::CLEARS_UPPER),
-    vop3("v_div_fixup_f16",    [ NO,  NO, 495,  NO], &F16X3,   div_fixup).errata(&["vop3-div-scale", "valu-16-bit-high"]),
-    vop3("v_div_fixup_legacy_f16", [ NO,  NO,  NO, 495], &F16X3,   div_fixup).flag(Flags::CLEARS_UPPER),
+    vop3("v_fma_f16",          [ NO,  NO, 494,  NO], &F16X3,   fma).errata(&["valu-16-bit-high", "float-tiny", "float-nan", "float-modifiers"]),
+    vop3("v_fma_legacy_f16",   [ NO,  NO,  NO, 494], &F16X3,   fma).flag(Flags::CLEARS_UPPER).errata(&["float-tiny", "float-nan", "float-modifiers"]),
+    vop3("v_div_fixup_f16",    [ NO,  NO, 495,  NO], &F16X3,   div_fixup).errata(&["valu-16-bit-high", "vop3-div-fixup"]),
+    vop3("v_div_fixup_legacy_f16", [ NO,  NO,  NO, 495], &F16X3,   div_fixup).flag(Flags::CLEARS_UPPER).errata(&["vop3-div-fixup"]),
     vop3("v_cvt_pkaccum_u8_f32", [ NO,  NO, 496, 496], &PKACCUM, cvt_pkaccum).errata(&["float-norm"]),
     vop3("v_mad_u32_u16",      [ NO,  NO,  NO, 497], &U32_U16, mad_u32_u16),
     vop3("v_mad_i32_i16",      [ NO,  NO,  NO, 498], &I32_I16, mad_i32_i16),
@@ -315,22 +315,22 @@ pub static ROWS: &[Inst] = &[
     vop3("v_lshl_or_b32",      [ NO,  NO,  NO, 512], &B32X3,   lshl_or),
     vop3("v_and_or_b32",       [ NO,  NO,  NO, 513], &B32X3,   and_or),
     vop3("v_or3_b32",          [ NO,  NO,  NO, 514], &B32X3,   or3),
-    vop3("v_mad_f16",          [ NO,  NO,  NO, 515], &F16X3,   mad_float).errata(&["float-mad", "valu-16-bit-high"]),
+    vop3("v_mad_f16",          [ NO,  NO,  NO, 515], &F16X3,   mad_float).errata(&["float-mad", "valu-16-bit-high", "float-tiny", "float-nan", "float-modifiers"]),
     vop3("v_mad_u16",          [ NO,  NO,  NO, 516], &U16X3,   mad_u16).errata(&["valu-16-bit-high"]),
     vop3("v_mad_i16",          [ NO,  NO,  NO, 517], &I16X3,   mad_i16).errata(&["valu-16-bit-high"]),
-    vop3("v_fma_f16",          [ NO,  NO,  NO, 518], &F16X3,   fma).errata(&["valu-16-bit-high"]),
-    vop3("v_div_fixup_f16",    [ NO,  NO,  NO, 519], &F16X3,   div_fixup).errata(&["vop3-div-scale", "valu-16-bit-high"]),
-    vop3("v_ldexp_f32",        [ NO,  NO, 648, 648], &LDEXP32, ldexp),
+    vop3("v_fma_f16",          [ NO,  NO,  NO, 518], &F16X3,   fma).errata(&["valu-16-bit-high", "float-tiny", "float-nan", "float-modifiers"]),
+    vop3("v_div_fixup_f16",    [ NO,  NO,  NO, 519], &F16X3,   div_fixup).errata(&["valu-16-bit-high", "vop3-div-fixup"]),
+    vop3("v_ldexp_f32",        [ NO,  NO, 648, 648], &LDEXP32, ldexp).errata(&["float-tiny"]),
     vop3("v_readlane_b32",     [ NO,  NO, 649, 649], &READ_LANE, v_readlane),
     vop3("v_writelane_b32",    [ NO,  NO, 650, 650], &WRITE_LANE, v_writelane),
     vop3("v_bcnt_u32_b32",     [ NO,  NO, 651, 651], &B32X2,   v_bcnt),
     vop3("v_mbcnt_lo_u32_b32", [ NO,  NO, 652, 652], &B32X2,   v_mbcnt_lo),
     vop3("v_mbcnt_hi_u32_b32", [ NO,  NO, 653, 653], &B32X2,   v_mbcnt_hi),
-    vop3("v_mac_legacy_f32",   [ NO,  NO, 654, 654], &MAC,     mac_legacy).errata(&["float-mad"]),
+    vop3("v_mac_legacy_f32",   [ NO,  NO, 654, 654], &MAC,     mac_legacy).errata(&["float-mad", "float-tiny", "float-nan", "float-modifiers"]),
     vop3("v_lshlrev_b64",      [ NO,  NO, 655, 655], &B64_REV, shlrev64).flag(Flags::SWAPPED),
     vop3("v_lshrrev_b64",      [ NO,  NO, 656, 656], &B64_REV, shrrev64).flag(Flags::SWAPPED),
     vop3("v_ashrrev_i64",      [ NO,  NO, 657, 657], &I64_REV, shrrev64).flag(Flags::SWAPPED),
-    vop3("v_trig_preop_f64",   [372, 372, 658, 658], &LDEXP64, trig_preop),
+    vop3("v_trig_preop_f64",   [372, 372, 658, 658], &LDEXP64, trig_preop).errata(&["trig-preop"]),
     vop3("v_bfm_b32",          [ NO,  NO, 659, 659], &B32X2,   v_bfm),
     vop3("v_cvt_pknorm_i16_f32", [ NO,  NO, 660, 660], &PACK_F32, cvt_pknorm_i16).errata(&["float-norm"]),
     vop3("v_cvt_pknorm_u16_f32", [ NO,  NO, 661, 661], &PACK_F32, cvt_pknorm_u16).errata(&["float-norm"]),
@@ -859,9 +859,8 @@ fn div_scale(m: &Meaning) {
     let (x, y, z) = (m.s(0), m.s(1), m.s(2));
     let d = division(x.ty);
     let bits = x.ty.as_bits();
-    let (y_magnitude, z_magnitude) = (magnitude(m, y), magnitude(m, z));
+    // Exponent fields alone decide, those of infinities and NaNs as well.
     let is_y = x.as_(bits).eq(y.as_(bits));
-    let is_z = x.as_(bits).eq(z.as_(bits));
     let difference = exponent(z) - exponent(y);
     let huge = difference.ge(int(m, d.far as i64));
     let small = difference.le(int(m, -(d.far as i64)));
@@ -876,21 +875,19 @@ fn div_scale(m: &Meaning) {
             up,
             y_large.select(
                 small.select(is_y.select(down, none), down),
-                small.select(is_z.select(up, none), z_small.select(up, none)),
+                small.select(is_y.select(none, up), z_small.select(up, none)),
             ),
         ),
     );
     // A denormal that MODE flushes is a zero.
     let no = m.c(x.ty, 0);
     let invalid = y.eq(no) | z.eq(no);
-    let infinity = m.c(bits, d.exponent_max << d.mantissa);
-    let special = invalid | y_magnitude.ge(infinity) | z_magnitude.ge(infinity);
     let nan = m.c(
         x.ty,
         1 << (x.ty.bits() - 1) | ((d.exponent_max << 1 | 1) << (d.mantissa - 1)),
     );
-    let scaled = invalid.select(nan, x.ldexp(special.select(none, power)));
-    let mask = special | huge | (!y_denormal & small);
+    let scaled = invalid.select(nan, x.ldexp(power));
+    let mask = huge | (!y_denormal & small);
     m.d(scaled);
     m.write(CarryOut, mask);
     m.shortcut(scaled, true, || {
@@ -930,7 +927,7 @@ fn moderate<'m>(m: &'m Meaning, y: V<'m>, z: V<'m>) -> V<'m> {
 }
 
 fn div_fmas(m: &Meaning) {
-    m.about("A step of a division: the product of the first two sources plus the third. Where the lane's bit of VCC is 1, the scale of v_div_scale is undone before the one rounding: up where the third source is 2 or more, else down.");
+    m.about("A step of a division: the product of the first two sources plus the third. Where the lane's bit of VCC is 1, the scale of v_div_scale is undone before the one rounding: up where the third source is 2 or more, else down. Denormal sources are kept whatever MODE says.");
     let (a, b, c) = (m.s(0), m.s(1), m.s(2));
     let d = division(a.ty);
     // The scale of one operand by 2^64 (2^128 in double precision).
@@ -938,9 +935,13 @@ fn div_fmas(m: &Meaning) {
     let scaled = ((m.get(State::Vcc) >> m.lane()) & 1).nonzero();
     let up = exponent(c).gt(int(m, d.bias as i64));
     let moved = up.select(a.fma_ldexp(b, c, n), a.fma_ldexp(b, c, -n));
-    let result = scaled.select(moved, a.fma(b, c));
+    let result = scaled.select(moved, a.fma_ldexp(b, c, 0));
     m.d(result);
-    m.shortcut(result, false, || (!scaled, a.fma(b, c)));
+    m.shortcut(result, false, || {
+        // Where MODE flushes no operands, so that the least denormal is no zero, an fma is the same.
+        let kept = !m.c(a.ty, 1).eq(m.c(a.ty, 0));
+        (!scaled & kept, a.fma(b, c))
+    });
 }
 
 /// A NaN made quiet.
@@ -958,22 +959,21 @@ fn div_fixup(m: &Meaning) {
     let sign = (y.as_(bits) ^ z.as_(bits)) & top;
     let (y_magnitude, z_magnitude) = (magnitude(m, y), magnitude(m, z));
     let infinity = m.c(bits, d.exponent_max << d.mantissa);
-    // A denormal that MODE flushes is a zero, in the quotient too.
+    // A denormal that MODE flushes is a zero, but the quotient is passed on as it is.
     let zero = m.c(q.ty, 0);
     let (y_zero, z_zero) = (y.eq(zero), z.eq(zero));
-    let quotient = q.ldexp(int(m, 0));
     let (y_infinite, z_infinite) = (y_magnitude.eq(infinity), z_magnitude.eq(infinity));
     let nan = m.c(q.ty, top | ((d.exponent_max << 1 | 1) << (d.mantissa - 1)));
-    let mut result = (magnitude(m, quotient) | sign).as_(q.ty);
-    // Half precision has no such checks.
+    let q_magnitude = magnitude(m, q);
+    let passed = (q_magnitude | sign).as_(q.ty);
+    // The rounding mode decides between infinity and the largest, or 0 and the smallest.
+    let one = (m.c(bits, d.bias << d.mantissa) | sign).as_(q.ty);
+    let over = q_magnitude.ge(infinity);
+    let mut result = over.select(one.ldexp(int(m, 4000)), passed);
+    // Half precision has no such check.
     if q.ty != Ty::F16 {
-        let difference = exponent(z) - exponent(y);
-        // The rounding mode decides between 0 and the smallest, or infinity and the largest.
-        let one = (m.c(bits, d.bias << d.mantissa) | sign).as_(q.ty);
-        let over = difference.gt(int(m, d.bias as i64 + 1));
-        let under = difference.lt(int(m, -(d.tiny as i64)));
-        let power = under.select(int(m, -4000), int(m, 4000));
-        result = (over | under).select(one.ldexp(power), result);
+        let under = (exponent(z) - exponent(y)).lt(int(m, -(d.tiny as i64)));
+        result = under.select(one.ldexp(int(m, -4000)), result);
     }
     result = (y_infinite | z_zero).select(sign.as_(q.ty), result);
     result = (y_zero | z_infinite).select((infinity | sign).as_(q.ty), result);
@@ -1003,25 +1003,32 @@ fn mullit(m: &Meaning) {
     m.d(useful.select(product, lowest));
 }
 
+/// A source of the cube's instructions as they compare it: a denormal is a zero whatever MODE says.
+fn coordinate(m: &Meaning, n: usize) -> V<'_> {
+    let x = m.s(n);
+    let normal = magnitude(m, x).ge(m.c(Ty::B32, 0x0080_0000));
+    normal.select(x, m.c(Ty::F32, 0))
+}
+
 /// For the cube's faces: whether Z has the largest magnitude of the vector, and whether Y has it
 /// where Z has not.
 fn cube_axis(m: &Meaning) -> (V<'_>, V<'_>) {
-    let (x, y, z) = (m.s(0).abs(), m.s(1).abs(), m.s(2).abs());
+    let [x, y, z] = [0, 1, 2].map(|n| coordinate(m, n).abs());
     (z.ge(x) & z.ge(y), y.ge(x))
 }
 
 /// By the axis and its sign, one of six values: for X, Y and Z below zero and not.
-fn cube<'m>(m: &'m Meaning, x: [V<'m>; 2], y: [V<'m>; 2], z: [V<'m>; 2]) {
+fn cube<'m>(m: &'m Meaning, x: [V<'m>; 2], y: [V<'m>; 2], z: [V<'m>; 2]) -> V<'m> {
     let zero = m.c(Ty::F32, 0);
     let (is_z, is_y) = cube_axis(m);
-    let pick = |n, [below, above]: [V<'m>; 2]| m.s(n).lt(zero).select(below, above);
-    m.d(is_z.select(pick(2, z), is_y.select(pick(1, y), pick(0, x))));
+    let pick = |n, [below, above]: [V<'m>; 2]| coordinate(m, n).lt(zero).select(below, above);
+    is_z.select(pick(2, z), is_y.select(pick(1, y), pick(0, x)))
 }
 
-/// The sources, denormals as MODE says.
-fn coordinates(m: &Meaning) -> [V<'_>; 3] {
+/// A result that is one of the sources: a NaN is made quiet with MODE.IEEE, nothing else changes.
+fn chosen<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     let one = m.c(Ty::F32, 0x3f80_0000);
-    [0, 1, 2].map(|n| m.s(n) * one)
+    x.unordered(x).select(x * one, x)
 }
 
 fn cube_id(m: &Meaning) {
@@ -1029,19 +1036,19 @@ fn cube_id(m: &Meaning) {
     let c = |bits: u64| m.c(Ty::F32, bits);
     let (one, two, three) = (c(0x3f80_0000), c(0x4000_0000), c(0x4040_0000));
     let (four, five) = (c(0x4080_0000), c(0x40a0_0000));
-    cube(m, [one, c(0)], [three, two], [five, four]);
+    m.d(cube(m, [one, c(0)], [three, two], [five, four]));
 }
 
 fn cube_sc(m: &Meaning) {
     m.about("The S coordinate on the cube's face that the vector of the three sources points at.");
-    let [x, _, z] = coordinates(m);
-    cube(m, [z, -z], [x, x], [-x, x]);
+    let (x, z) = (m.s(0), m.s(2));
+    m.d(chosen(m, cube(m, [z, -z], [x, x], [-x, x])));
 }
 
 fn cube_tc(m: &Meaning) {
     m.about("The T coordinate on the cube's face that the vector of the three sources points at.");
-    let [_, y, z] = coordinates(m);
-    cube(m, [-y, -y], [-z, z], [-y, -y]);
+    let (y, z) = (m.s(1), m.s(2));
+    m.d(chosen(m, cube(m, [-y, -y], [-z, z], [-y, -y])));
 }
 
 fn cube_ma(m: &Meaning) {
@@ -1049,8 +1056,11 @@ fn cube_ma(m: &Meaning) {
         "Twice the component, of the vector of the three sources, that has the largest magnitude.",
     );
     let two = m.c(Ty::F32, 0x4000_0000);
-    let [x, y, z] = [0, 1, 2].map(|n| m.s(n) * two);
-    cube(m, [x, x], [y, y], [z, z]);
+    let [x, y, z] = [0, 1, 2].map(|n| coordinate(m, n));
+    // That of a vector without a number that is not 0 is 0, whatever its sign.
+    let axis = cube(m, [x, x], [y, y], [z, z]);
+    let zero = m.c(Ty::F32, 0);
+    m.d(axis.eq(zero).select(zero, axis * two));
 }
 
 /// The first source as an unsigned byte, rounded as MODE says, in place of a byte of `other`.
@@ -1172,7 +1182,7 @@ fn mqsad_u32(m: &Meaning) {
     }
 }
 
-/// The fraction of 2/π in binary, 1201 places, the first ones on top.
+/// The fraction of 2/π in binary, 1184 places, the first ones on top.
 static TWO_BY_PI: &[u64] = &[
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,
@@ -1192,7 +1202,7 @@ static TWO_BY_PI: &[u64] = &[
     0x7527_bac7_ebe5_f17b,
     0x3d07_39f7_8a52_92ea,
     0x6bfb_5fb1_1f8d_5d08,
-    0x5603_3046_fc7b_0000,
+    0x5603_3046_0000_0000,
 ];
 
 fn trig_preop(m: &Meaning) {
@@ -1207,7 +1217,10 @@ fn trig_preop(m: &Meaning) {
     let high = word.look_up(Ty::U64, &TWO_BY_PI) << part;
     // A shift by 64 gives 0.
     let low = (word + 1).look_up(Ty::U64, &TWO_BY_PI) >> (c(64) - part);
-    let places = ((high | low) >> 11).to_float(Ty::F64);
     let large = exponent.ge(c(1968)).select(c(128), c(0));
+    // Places beyond the least denormal's are cut off, whatever MODE's rounding is.
+    let beyond = shift - large - c(1021);
+    let cut = beyond.gt(c(0)).select(beyond.min(c(53)), c(0));
+    let places = (((high | low) >> 11) >> cut << cut).to_float(Ty::F64);
     m.d(places.ldexp(large - c(53) - shift));
 }

@@ -95,17 +95,17 @@ pub static ROWS: &[Inst] = &[
     vop3p("v_pk_sub_u16",        11, &U16X2,    pk_sub).errata(&["vop3p-modifiers", "vop3p-constants"]),
     vop3p("v_pk_max_u16",        12, &U16X2,    pk_max).errata(&["vop3p-modifiers", "vop3p-constants"]),
     vop3p("v_pk_min_u16",        13, &U16X2,    pk_min).errata(&["vop3p-modifiers", "vop3p-constants"]),
-    vop3p("v_pk_fma_f16",        14, &F16X3,    pk_fma).errata(&["vop3p-modifiers", "vop3p-constants"]),
-    vop3p("v_pk_add_f16",        15, &F16X2,    pk_add_float).errata(&["vop3p-modifiers", "vop3p-constants"]),
-    vop3p("v_pk_mul_f16",        16, &F16X2,    pk_mul_float).errata(&["vop3p-modifiers", "vop3p-constants"]),
+    vop3p("v_pk_fma_f16",        14, &F16X3,    pk_fma).errata(&["vop3p-modifiers", "vop3p-constants", "float-tiny", "float-nan"]),
+    vop3p("v_pk_add_f16",        15, &F16X2,    pk_add_float).errata(&["vop3p-modifiers", "vop3p-constants", "float-tiny", "float-nan"]),
+    vop3p("v_pk_mul_f16",        16, &F16X2,    pk_mul_float).errata(&["vop3p-modifiers", "vop3p-constants", "float-tiny", "float-nan"]),
     vop3p("v_pk_min_f16",        17, &F16X2,    pk_min).errata(&["vop3p-modifiers", "vop3p-constants"]),
     vop3p("v_pk_max_f16",        18, &F16X2,    pk_max).errata(&["vop3p-modifiers", "vop3p-constants"]),
-    vop3p("v_mad_mix_f32",       32, &MIX_F32,  mad_mix).needs(Features::MAD_MIX).errata(&["vop3p-mix", "vop3p-constants"]),
-    vop3p("v_fma_mix_f32",       32, &MIX_F32,  fma_mix).needs(Features::FMA_MIX).errata(&["vop3p-mix", "vop3p-constants"]),
-    vop3p("v_mad_mixlo_f16",     33, &MIX_HALF, mad_mix_half).needs(Features::MAD_MIX).errata(&["vop3p-mix", "vop3p-constants"]),
-    vop3p("v_fma_mixlo_f16",     33, &MIX_HALF, fma_mix_half).needs(Features::FMA_MIX).errata(&["vop3p-mix", "vop3p-constants"]),
-    vop3p("v_mad_mixhi_f16",     34, &MIX_HALF, mad_mix_half).needs(Features::MAD_MIX).flag(Flags::WRITES_UPPER).errata(&["vop3p-mix", "vop3p-constants"]),
-    vop3p("v_fma_mixhi_f16",     34, &MIX_HALF, fma_mix_half).needs(Features::FMA_MIX).flag(Flags::WRITES_UPPER).errata(&["vop3p-mix", "vop3p-constants"]),
+    vop3p("v_mad_mix_f32",       32, &MIX_F32,  mad_mix).needs(Features::MAD_MIX).errata(&["vop3p-mix", "vop3p-constants", "float-tiny", "float-nan"]),
+    vop3p("v_fma_mix_f32",       32, &MIX_F32,  fma_mix).needs(Features::FMA_MIX).errata(&["vop3p-mix", "vop3p-constants", "float-tiny", "float-nan"]),
+    vop3p("v_mad_mixlo_f16",     33, &MIX_HALF, mad_mix_half).needs(Features::MAD_MIX).errata(&["vop3p-mix", "vop3p-constants", "float-tiny", "float-nan"]),
+    vop3p("v_fma_mixlo_f16",     33, &MIX_HALF, fma_mix_half).needs(Features::FMA_MIX).errata(&["vop3p-mix", "vop3p-constants", "float-tiny", "float-nan"]),
+    vop3p("v_mad_mixhi_f16",     34, &MIX_HALF, mad_mix_half).needs(Features::MAD_MIX).flag(Flags::WRITES_UPPER).errata(&["vop3p-mix", "vop3p-constants", "float-tiny", "float-nan"]),
+    vop3p("v_fma_mixhi_f16",     34, &MIX_HALF, fma_mix_half).needs(Features::FMA_MIX).flag(Flags::WRITES_UPPER).errata(&["vop3p-mix", "vop3p-constants", "float-tiny", "float-nan"]),
     vop3p("v_dot2_f32_f16",      35, &DOT_F16,  dot2_float).needs(Features::DL).errata(&["vop3p-dot", "vop3p-modifiers", "vop3p-constants"]),
     vop3p("v_dot2_i32_i16",      38, &DOT_I16,  dot2_i16).needs(Features::DL).errata(&["vop3p-dot", "vop3p-modifiers", "vop3p-constants"]),
     vop3p("v_dot2_u32_u16",      39, &DOT_U16,  dot2_u16).needs(Features::DL).errata(&["vop3p-dot", "vop3p-modifiers", "vop3p-constants"]),
@@ -201,8 +201,8 @@ fn mad_mix_half(m: &Meaning) {
 }
 
 fn fma_mix_half(m: &Meaning) {
-    m.about("The product of the first two sources plus the third, rounded to f32 and then to f16; each source is f32 or a half as f16. The other half of the destination is kept.");
-    m.d(m.s(0).fma(m.s(1), m.s(2)).to_width(Ty::F16));
+    m.about("The product of the first two sources plus the third, rounded once, to f16; each source is f32 or a half as f16. The other half of the destination is kept.");
+    m.d(m.s(0).fma_to(m.s(1), m.s(2), Ty::F16));
 }
 
 fn dot2_float(m: &Meaning) {
