@@ -19,6 +19,8 @@ pub(crate) struct Range {
     gds: bool,
     /// The LDS address is made of M0, which then cannot be its limit.
     by_m0: bool,
+    /// Addresses are rounded down to a multiple of the access's size, at most 4: buffers of gfx6.
+    aligns: bool,
     /// The address that each lane's accesses must end at or before.
     limit: [u64; LANES],
     /// Swizzled buffers: the addresses given, and the offset and element 0's address behind each.
@@ -59,6 +61,7 @@ impl Range {
             kind: Kind::Unchecked,
             gds: false,
             by_m0: false,
+            aligns: false,
             limit: [0; LANES],
             first: [0; LANES],
             offset: [0; LANES],
@@ -71,22 +74,26 @@ impl Range {
         self.kind = Kind::Unchecked;
         self.gds = gds;
         self.by_m0 = false;
+        self.aligns = false;
     }
 
     /// The real address of an access of `size` bytes at `address` in a lane; `None` where it is out of range, so that
     /// loads give 0 and stores do nothing.
     #[inline]
     pub(crate) fn check(&self, lane: usize, address: u64, size: u64) -> Option<u64> {
+        let low = if self.aligns { size.min(4) - 1 } else { 0 };
         match self.kind {
-            Kind::Unchecked => Some(address),
+            Kind::Unchecked => Some(address & !low),
             Kind::Limited => {
+                let address = address & !low;
                 let end = address.checked_add(size)?;
                 (end <= self.limit[lane]).then_some(address)
             }
             Kind::Swizzled => {
                 // Accesses count on from the first address; in the buffer that is an offset within the lane's elements.
-                let offset =
-                    self.offset[lane].wrapping_add(address.wrapping_sub(self.first[lane]) as u32);
+                let offset = self.offset[lane]
+                    .wrapping_add(address.wrapping_sub(self.first[lane]) as u32)
+                    & !(low as u32);
                 let end = offset as u64 + size;
                 let index = (self.limit[lane] >> 32) as u32;
                 (end <= self.limit[lane] & 0xffff_ffff).then(|| self.swizzle.address(index, offset))
@@ -196,9 +203,10 @@ fn scalar_address(
         Gen::Gfx9 => {
             // The immediate has 21 bits and a sign; an SGPR may come on top of it.
             let signed = ((raw << 11) as i32 >> 11) as i64 as u64;
+            // Of each the low two bits are ignored.
             let soffset = || sgpr(insn.field(Field::Soffset));
             match (immediate, insn.field(Field::SoffsetEn) != 0) {
-                (true, true) => signed.wrapping_add(soffset()),
+                (true, true) => (signed & !3).wrapping_add(soffset() & !3),
                 (true, false) => signed,
                 (false, true) => soffset(),
                 (false, false) => sgpr(raw & 0x7f),
@@ -256,7 +264,7 @@ fn lds_addresses<const N: usize>(
 #[inline]
 fn lds_limit(wave: &WaveState, machine: &Machine<'_>, range: &Range) -> (u64, u64) {
     const LOW: u64 = 0xffff_ffff;
-    let bytes = machine.lds.0.len() as u64;
+    let bytes = machine.lds.len() as u64;
     match machine.target.generation() {
         _ if range.by_m0 => (LOW, bytes),
         Gen::Gfx6 => (u64::MAX, bytes.min(wave.m0() as u64)),
@@ -318,6 +326,7 @@ fn buffer_addresses<const N: usize>(
     let soffset =
         find(insn, operands, Role::Soffset).map_or(0, |o| o.scalar_dword(wave, machine, 0)) as u64;
     let inst_offset = insn.field(Field::Offset);
+    range.aligns = generation == Gen::Gfx6;
     let address = find(insn, operands, Role::BufAddr);
     let dword = |k: usize, lane: usize| {
         address
@@ -346,6 +355,7 @@ fn buffer_addresses<const N: usize>(
             Gen::Gfx8 => buffer.swizzle,
             Gen::Gfx9 => idxen,
         };
+    let unchecked = generation == Gen::Gfx9 && buffer.add_tid && !idxen;
     range.swizzle = Swizzle {
         base: buffer.base.wrapping_add(soffset),
         element: buffer.element,
@@ -354,6 +364,8 @@ fn buffer_addresses<const N: usize>(
     };
     range.kind = if buffer.swizzle {
         Kind::Swizzled
+    } else if unchecked {
+        Kind::Unchecked
     } else {
         Kind::Limited
     };
@@ -370,11 +382,12 @@ fn buffer_addresses<const N: usize>(
             + inst_offset as u64;
         // An offset beyond the stride is out of range where the hardware checks the two apart (docs/errata.md, buffer-range).
         let apart = (idxen || buffer.add_tid) && (generation <= Gen::Gfx7 || buffer.swizzle);
-        let in_range =
-            !structured || index < buffer.records && !(apart && offset >= buffer.stride as u64);
+        let in_range = unchecked || !structured || index < buffer.records;
         let linear = index as u64 * buffer.stride as u64 + offset;
         if buffer.swizzle {
-            let bytes = if structured || buffer.stride == 0 && buffer.records == u32::MAX {
+            let bytes = if structured && apart {
+                buffer.stride as u64
+            } else if unchecked || structured || buffer.stride == 0 && buffer.records == u32::MAX {
                 u32::MAX as u64
             } else {
                 (buffer.records as u64).saturating_sub(soffset)
@@ -390,7 +403,15 @@ fn buffer_addresses<const N: usize>(
         let start = buffer.base.wrapping_add(soffset);
         *out = start.wrapping_add(linear);
         range.limit[lane] = if structured {
-            if in_range { u64::MAX } else { 0 }
+            match (in_range, apart) {
+                (false, _) => 0,
+                (true, false) => u64::MAX,
+                // Each component must lie within the record.
+                (true, true) if offset < buffer.stride as u64 => {
+                    (out.wrapping_sub(offset)).saturating_add(buffer.stride as u64)
+                }
+                (true, true) => 0,
+            }
         } else {
             let bytes = (buffer.records as u64).saturating_sub(soffset);
             if linear < bytes {
@@ -481,7 +502,7 @@ fn resolve(
     size: u64,
 ) -> Target {
     let in_lds = |at: u64| match at.checked_add(size) {
-        Some(end) if end <= machine.lds.0.len() as u64 => Target::Lds(at as usize),
+        Some(end) if end <= machine.lds.len() as u64 => Target::Lds(at as usize),
         _ => Target::Nowhere,
     };
     let Some(address) = range.check(lane, address, size) else {
@@ -521,7 +542,7 @@ fn load(
     let size = (ty.bits() as u64).div_ceil(8);
     match resolve(space, wave, machine, range, lane, address, size) {
         Target::Nowhere => Ok(0),
-        Target::Lds(at) => Ok(lds_load(&machine.lds.0[at..at + size as usize])),
+        Target::Lds(at) => Ok(lds_load(&machine.lds[at..at + size as usize])),
         Target::Gds(at) => Ok(lds_load(&machine.global.gds()[at..at + size as usize])),
         Target::Memory(at) => match size {
             1 => machine.memory.load_u8(at).map(u64::from),
@@ -549,7 +570,7 @@ pub(crate) fn load_lanes<const N: usize>(
     out: &mut [u64; N],
 ) -> Result<(), (Fault, usize)> {
     let size = (ty.bits() as u64).div_ceil(8);
-    let unchecked = range.kind == Kind::Unchecked;
+    let unchecked = range.kind == Kind::Unchecked && !range.aligns;
     let any = |lane: usize, at: u64| load(space, ty, wave, machine, range, lane, at);
     // The common cases decide space and size once.
     match (space, size) {
@@ -567,7 +588,7 @@ pub(crate) fn load_lanes<const N: usize>(
         }
         (Space::Lds, 4) if unchecked && !range.gds => {
             let (wrap, limit) = lds_limit(wave, machine, range);
-            let lds = machine.lds.0.get(..limit as usize).unwrap_or(&[]);
+            let lds = machine.lds.get(..limit as usize).unwrap_or(&[]);
             each_lane(exec, addresses, offset, out, |_, at| {
                 let at = (at & wrap) as usize;
                 let bytes = lds.get(at..).and_then(|rest| rest.first_chunk::<4>());
@@ -615,7 +636,7 @@ pub(crate) fn store(
         Target::Nowhere => Ok(()),
         Target::Lds(at) => {
             let size = size.min(8) as usize;
-            machine.lds.0[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+            machine.lds[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
             Ok(())
         }
         Target::Gds(at) => {
@@ -657,8 +678,10 @@ pub(crate) fn atomic(
     second: u64,
 ) -> Result<u64, Fault> {
     let size = (ty.bits() as u64).div_ceil(8);
-    let new = |old: u64| crate::eval::atomic(op, ty, old, data, second, wave.mode);
-    match resolve(space, wave, machine, range, lane, address, size) {
+    let target = resolve(space, wave, machine, range, lane, address, size);
+    let lds = !matches!(target, Target::Memory(_));
+    let new = |old: u64| crate::eval::atomic(op, ty, old, data, second, wave.mode, lds);
+    match target {
         Target::Nowhere => Ok(0),
         Target::Lds(at) | Target::Gds(at) if !(at as u64).is_multiple_of(size) => Err(Fault {
             addr: address,
@@ -666,7 +689,7 @@ pub(crate) fn atomic(
             kind: FaultKind::Misaligned,
         }),
         Target::Lds(at) => {
-            let bytes = &mut machine.lds.0[at..at + size as usize];
+            let bytes = &mut machine.lds[at..at + size as usize];
             let old = lds_load(bytes);
             bytes.copy_from_slice(&new(old).to_le_bytes()[..size as usize]);
             Ok(old)

@@ -12,6 +12,7 @@ mod stuck;
 pub mod watch;
 
 use crate::engine::{Engine, FaultReport};
+use crate::global::WaveSync;
 use crate::interp::Interp;
 use crate::mem::{Fault, MemError, Memory, PAGE_SIZE, Perm};
 use abi::Shape;
@@ -36,6 +37,64 @@ pub struct Gpu {
     dispatches: AtomicU64,
     output: host::Output,
     heap: OnceLock<Arc<hostcall::Heap>>,
+    /// What dispatches from queues leave in the resources of global wave sync.
+    wave_sync: WaveSync,
+}
+
+/// A queue of packets that somebody else keeps (`amd_queue_t`), and what its dispatches leave for those that follow.
+#[derive(Debug)]
+pub struct Queue {
+    /// Its guest address.
+    address: u64,
+    /// Scratch: where it is, and its bytes.
+    scratch: Mutex<(u64, u64)>,
+}
+
+impl Queue {
+    /// The queue at a guest address.
+    pub fn new(address: u64) -> Queue {
+        Queue {
+            address,
+            scratch: Mutex::new((0, 0)),
+        }
+    }
+
+    /// At least so many bytes of scratch, which the next dispatch finds as this one leaves them.
+    fn scratch(&self, memory: &Memory, bytes: u64) -> Result<u64, MemError> {
+        let mut now = self.scratch.lock().unwrap_or_else(|e| e.into_inner());
+        if bytes > now.1 {
+            let (old, _) = std::mem::take(&mut *now);
+            if old != 0 {
+                memory.free(old)?;
+            }
+            *now = (memory.alloc(bytes, 256, Perm::RW)?, bytes);
+        }
+        Ok(now.0)
+    }
+
+    /// Gives the scratch back. No dispatch of the queue is under way.
+    pub fn close(&self, memory: &Memory) {
+        let (at, _) = std::mem::take(&mut *self.scratch.lock().unwrap_or_else(|e| e.into_inner()));
+        if at != 0 {
+            // It was allocated here.
+            let _ = memory.free(at);
+        }
+    }
+}
+
+/// A dispatch's packet (`hsa_kernel_dispatch_packet_t`) that somebody else has put into guest memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Packet {
+    /// Its guest address.
+    pub address: u64,
+    /// Its number on the queue.
+    pub number: u64,
+    /// The guest address of the kernel's arguments, the hidden ones included.
+    pub kernarg: u64,
+    /// Bytes of scratch for each work-item; the kernel's own word counts where it is more.
+    pub private_bytes: u32,
+    /// Bytes of LDS of a workgroup, those that the kernel declares included.
+    pub group_bytes: u32,
 }
 
 /// A code object in guest memory.
@@ -71,11 +130,11 @@ pub struct Launch {
     pub kernarg: Vec<u8>,
     /// Bytes of LDS beyond those that the kernel declares.
     pub dynamic_lds: u32,
-    /// The most instructions, of all waves together.
+    /// The most instructions, of all waves together. On one thread waves then run in the same order with every engine.
     pub max_instructions: Option<u64>,
     /// Host threads that run workgroups; 0 is taken as 1.
     pub threads: usize,
-    /// One defined order, on one thread: the same results every time, whatever the program does.
+    /// One defined order, on one thread: the same results every time and with every engine, whatever the program does.
     pub deterministic: bool,
     /// s_trap 3, a debugger's breakpoint, ends the dispatch as other traps do. Otherwise nothing happens at it.
     pub debug_traps: bool,
@@ -136,6 +195,10 @@ pub struct Place {
     pub pc: u64,
     /// The PC less the kernel's first address.
     pub offset: i64,
+    /// The PC as the code object's file counts addresses, and as its disassembly shows them.
+    pub address: u64,
+    /// The line of source, as `vadd.cl:5`, and behind a line break its text, where somebody who has read line tables says it.
+    pub source: Option<String>,
 }
 
 impl fmt::Display for Place {
@@ -147,6 +210,20 @@ impl fmt::Display for Place {
             "kernel {}, workgroup ({x}, {y}, {z}), wave {}, pc {:#x} ({at})",
             self.kernel, self.wave, self.pc
         )
+    }
+}
+
+impl Place {
+    /// Writes lines of their own: the address, and the line of source where it is known.
+    fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\n  address {:#x} in `gcn dis`", self.address)?;
+        let Some(source) = &self.source else {
+            return Ok(());
+        };
+        match source.split_once('\n') {
+            Some((line, text)) => write!(f, "\n  source {line}: {}", text.trim()),
+            None => write!(f, "\n  source {source}"),
+        }
     }
 }
 
@@ -191,9 +268,15 @@ pub enum RunError {
         waves: Vec<StuckWave>,
         others: usize,
     },
+    /// It was ended from outside ([`watch::Control`]). `others` more waves had begun and not ended than are listed.
+    Interrupted {
+        kernel: String,
+        waves: Vec<StuckWave>,
+        others: usize,
+    },
     /// As many instructions as allowed have run. The waves are those of one host thread that had not ended.
     Limit {
-        place: Place,
+        place: Box<Place>,
         instructions: u64,
         waves: Vec<StuckWave>,
         others: usize,
@@ -223,12 +306,24 @@ impl fmt::Display for RunError {
                 if let Some(lane) = report.lane {
                     write!(f, ", lane {lane}")?;
                 }
-                write!(f, "\n  at {}", report.text)
+                write!(f, "\n  at {}", report.text)?;
+                place.lines(f)?;
+                for held in &report.operands {
+                    write!(f, "\n  {held}")?;
+                }
+                Ok(())
             }
-            RunError::Trap { place, id } => write!(f, "s_trap {id}\n  in {place}"),
-            RunError::Host { place, why } => write!(f, "{why}\n  in {place}"),
+            RunError::Trap { place, id } => {
+                write!(f, "s_trap {id}\n  in {place}")?;
+                place.lines(f)
+            }
+            RunError::Host { place, why } => {
+                write!(f, "{why}\n  in {place}")?;
+                place.lines(f)
+            }
             RunError::Halted { place } => {
-                write!(f, "the wave halted and nothing wakes it\n  in {place}")
+                write!(f, "the wave halted and nothing wakes it\n  in {place}")?;
+                place.lines(f)
             }
             RunError::Deadlock { waves, others } => {
                 let kernel = stuck::kernel(waves);
@@ -243,6 +338,14 @@ impl fmt::Display for RunError {
                 )?;
                 stuck::list(f, waves, *others)
             }
+            RunError::Interrupted {
+                kernel,
+                waves,
+                others,
+            } => {
+                write!(f, "interrupted: kernel {kernel} had not ended")?;
+                stuck::list(f, waves, *others)
+            }
             RunError::Limit {
                 place,
                 instructions,
@@ -252,6 +355,40 @@ impl fmt::Display for RunError {
                 write!(f, "stopped after {instructions} instructions\n  in {place}")?;
                 stuck::list(f, waves, *others)
             }
+        }
+    }
+}
+
+impl RunError {
+    /// The places that it tells of, for who knows more of them: the lines of their source.
+    pub fn places_mut(&mut self) -> Vec<&mut Place> {
+        match self {
+            RunError::NoKernel { .. } | RunError::Launch { .. } | RunError::Memory(_) => Vec::new(),
+            RunError::Fault { place, .. }
+            | RunError::Trap { place, .. }
+            | RunError::Host { place, .. }
+            | RunError::Halted { place } => vec![place],
+            RunError::Deadlock { waves, .. }
+            | RunError::Livelock { waves, .. }
+            | RunError::Interrupted { waves, .. } => {
+                waves.iter_mut().map(|w| &mut w.place).collect()
+            }
+            RunError::Limit { place, waves, .. } => {
+                let waves = waves.iter_mut().map(|w| &mut w.place);
+                std::iter::once(&mut **place).chain(waves).collect()
+            }
+        }
+    }
+
+    /// Where it happened, where it is about one wave.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            RunError::Fault { place, .. }
+            | RunError::Trap { place, .. }
+            | RunError::Host { place, .. }
+            | RunError::Halted { place } => Some(place),
+            RunError::Limit { place, .. } => Some(place),
+            _ => None,
         }
     }
 }
@@ -282,14 +419,24 @@ impl Gpu {
         memory_limit: u64,
         engine: impl Fn() -> Box<dyn Engine> + Send + Sync + 'static,
     ) -> Result<Gpu, MemError> {
-        Ok(Gpu {
-            memory: Memory::new(memory_limit)?,
+        Ok(Gpu::with_memory(target, Memory::new(memory_limit)?, engine))
+    }
+
+    /// As [`Gpu::with_engine`], with memory that has been made.
+    pub fn with_memory(
+        target: Target,
+        memory: Memory,
+        engine: impl Fn() -> Box<dyn Engine> + Send + Sync + 'static,
+    ) -> Gpu {
+        Gpu {
+            memory,
             target,
             engine: Arc::new(engine),
             dispatches: AtomicU64::new(0),
             output: Mutex::new(Box::new(std::io::stdout())),
             heap: OnceLock::new(),
-        })
+            wave_sync: WaveSync::default(),
+        }
     }
 
     /// Where the text goes that kernels print, by OpenCL's printf or by host calls; standard output until now.
@@ -309,6 +456,18 @@ impl Gpu {
     /// # Errors
     /// A [`LoadError`]; nothing stays mapped then.
     pub fn load(&self, object: &CodeObject) -> Result<Loaded, LoadError> {
+        self.load_with(object, |_| None)
+    }
+
+    /// As [`Gpu::load`]; `resolver` gives the address of each symbol that the object does not define, by name.
+    ///
+    /// # Errors
+    /// As [`Gpu::load`].
+    pub fn load_with(
+        &self,
+        object: &CodeObject,
+        resolver: impl Fn(&str) -> Option<u64>,
+    ) -> Result<Loaded, LoadError> {
         if object.target_name() != self.target.name() {
             let object = object.target_name().to_string();
             return Err(LoadError::Target {
@@ -340,7 +499,7 @@ impl Gpu {
             .memory
             .alloc(end, align, Perm::RW)
             .map_err(LoadError::Memory)?;
-        match self.fill(object, base, end) {
+        match self.fill(object, base, end, resolver) {
             Ok(()) => Ok(Loaded {
                 base,
                 kernels: object.kernels.clone(),
@@ -355,8 +514,16 @@ impl Gpu {
         }
     }
 
-    fn fill(&self, object: &CodeObject, base: u64, size: u64) -> Result<(), LoadError> {
-        let image = object.image(base).map_err(LoadError::Object)?;
+    fn fill(
+        &self,
+        object: &CodeObject,
+        base: u64,
+        size: u64,
+        resolver: impl Fn(&str) -> Option<u64>,
+    ) -> Result<(), LoadError> {
+        let image = object
+            .image_with(base, resolver)
+            .map_err(LoadError::Object)?;
         let mut pages = BTreeMap::new();
         for segment in &image.segments {
             self.memory
@@ -421,5 +588,31 @@ impl Gpu {
         }
         self.dispatches.fetch_add(1, Relaxed);
         result
+    }
+
+    /// Runs the dispatch of a packet, whose kernel was loaded at `base`, as a packet processor does: the caller has put
+    /// packet, arguments and queue into guest memory. Of the launch, arguments and offset do not matter. Several threads
+    /// may do so at once, of one queue one at a time.
+    ///
+    /// # Errors
+    /// As [`Gpu::dispatch`].
+    pub fn dispatch_packet(
+        &self,
+        queue: &Queue,
+        packet: &Packet,
+        base: u64,
+        kernel: &Kernel,
+        launch: &Launch,
+    ) -> Result<Stats, RunError> {
+        let fixed = kernel.descriptor.group_segment_fixed_size;
+        let launch = Launch {
+            dynamic_lds: packet.group_bytes.saturating_sub(fixed),
+            ..launch.clone()
+        };
+        let mut shape = Shape::new(self.target, Os::Hsa, kernel, &launch)?;
+        shape.widen_scratch(packet.private_bytes);
+        shape.resident = schedule::resident(&shape, self.memory.free_bytes());
+        let setup = self.of_packet(queue, packet, base, kernel, &shape)?;
+        self.run(&setup, &launch)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::global::Global;
 use crate::group::{Group, GroupStop, Groups};
+use crate::held::Held;
 use crate::mem::{self, Fault, Memory};
 use crate::wave::{LANES, Lds, WaveState};
 use gcn_isa::Target;
@@ -157,6 +158,8 @@ pub struct FaultReport {
     pub pc: u64,
     /// The instruction's text, or its first dword where it is none.
     pub text: String,
+    /// What its operands held, in that lane; nothing where it is no instruction.
+    pub operands: Vec<Held>,
 }
 
 impl fmt::Display for FaultReport {
@@ -167,6 +170,9 @@ impl fmt::Display for FaultReport {
         }
         if let Some(lane) = self.lane {
             write!(f, ", lane {lane}")?;
+        }
+        for held in &self.operands {
+            write!(f, "\n  {held}")?;
         }
         Ok(())
     }
@@ -234,6 +240,9 @@ pub enum Stop {
     Fault(FaultReport),
 }
 
+/// The time slice of a wave, in instructions, where engines are to run waves in the same order.
+pub const EXACT_SLICE: u64 = 1 << 14;
+
 /// Runs waves. One belongs to one host thread and one target.
 pub trait Engine: Send {
     /// Runs a wave until it ends, waits, gives way or has spent `fuel`, of which every instruction takes one.
@@ -265,9 +274,12 @@ pub trait Engine: Send {
     }
 
     /// How many instructions a wave had better run before another one's turn.
-    fn slice(&self) -> u64 {
-        4096
-    }
+    fn slice(&self) -> u64;
+
+    /// From now on, or no longer, a turn has exactly as many instructions as it was given, and [`Engine::slice`] is
+    /// [`EXACT_SLICE`]: so every engine runs the waves of a dispatch in the same order, instruction by instruction, and
+    /// reports the same of them.
+    fn exactly(&mut self, exact: bool);
 
     /// Forgets what it knows of the code: other code is at the same addresses now.
     fn forget(&mut self);

@@ -235,6 +235,12 @@ pub fn eval<const N: usize>(
             by_float!(ty, F => map2(d, a, b, |x, m| fp::class_test::<F>(x, m as u32) as u64))
         }
         Op::Select => map3(d, a, b, c, |x, y, z| if x & 1 != 0 { y } else { z }),
+        Op::Fma if ty != out => {
+            let (from, to) = (&env(mode, ty), &env(mode, out));
+            map3(d, a, b, c, |x, y, z| {
+                fp::fma_to::<F32, F16>(x, y, z, from, to)
+            });
+        }
         Op::Fma => float3!(ty, &env(mode, ty), fma, d, a, b, c),
         Op::FmaLdexp(n) => {
             let e = &env(mode, ty);
@@ -316,26 +322,41 @@ fn hold_overflow<const N: usize>(
     }
 }
 
-/// What an atomic stores, from the old value, its data and its second operand.
-pub fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mode: u32) -> u64 {
+/// What an atomic stores, from the old value, its data and its second operand. `lds`: in LDS or GDS, where float minimum,
+/// maximum and compare-and-swap treat denormal operands as MODE says; in memory they keep them.
+pub fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mode: u32, lds: bool) -> u64 {
     let mask = width_mask(ty);
     let bits = ty.bits();
     let float = ty.is_float();
-    // Comparisons see denormals whatever MODE says: a NaN is neither less nor equal.
     let smaller = |x: u64, y: u64| {
-        if float {
-            by_float!(ty, F => fp::lt::<F>(x, y, &Env::IEEE))
-        } else if ty.is_signed() {
+        if ty.is_signed() {
             signed(x, bits) < signed(y, bits)
         } else {
             x < y
         }
     };
+    // The operands of float comparisons.
+    let seen = &Env {
+        flush_in: lds && env(mode, ty).flush_in,
+        ..Env::IEEE
+    };
     match op {
         AtomicOp::Swap => data,
         AtomicOp::CmpSwap if float => {
-            let same = by_float!(ty, F => fp::eq::<F>(old, second, &Env::IEEE));
+            let same = by_float!(ty, F => fp::eq::<F>(old, second, seen));
             if same { data } else { old }
+        }
+        AtomicOp::Min | AtomicOp::Max if float => {
+            // A signalling NaN of the data is stored, made quiet, then one of memory; else a NaN loses.
+            by_float!(ty, F => {
+                let (old, data) = (fp::flush_in::<F>(old, seen), fp::flush_in::<F>(data, seen));
+                let quiet = |v: u64| fp::is_nan::<F>(v) && !fp::is_snan::<F>(v);
+                match op {
+                    _ if quiet(old) && !fp::is_snan::<F>(data) => data,
+                    AtomicOp::Min => fp::min::<F>(data, old, seen),
+                    _ => fp::max::<F>(data, old, seen),
+                }
+            })
         }
         AtomicOp::CmpSwap => {
             if old == second {

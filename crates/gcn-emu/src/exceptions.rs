@@ -297,7 +297,13 @@ fn of_result<F: Float>(node: &Node, env: &Env, operands: [u64; 3]) -> u8 {
             flags |= exception::OVERFLOW;
         }
     }
-    let tiny = fp::is_denormal::<F>(rounded) || fp::is_zero::<F>(rounded) && inexact;
+    // What MODE would flush is tiny, but an exact zero.
+    let flushing = Env {
+        flush_out: true,
+        ..full.rounding(env.round)
+    };
+    let zero = fp::is_zero::<F>(rounded) && !inexact;
+    let tiny = !zero && fp::is_zero::<F>(computed(node, &flushing, operands));
     if tiny && (inexact || env.flush_out) {
         flags |= exception::UNDERFLOW | exception::INEXACT;
     }

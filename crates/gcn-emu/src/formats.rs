@@ -84,6 +84,8 @@ pub struct Format {
     kind: Kind,
     bytes: u8,
     fields: [Field; 4],
+    /// Of a buffer, not of an image.
+    buffer: bool,
 }
 
 /// The sizes of the components from X on, by BUF_DATA_FORMAT and IMG_DATA_FORMAT, whose first 16 codes agree. The names
@@ -125,7 +127,11 @@ impl Format {
         if data > 14 || number > 7 {
             return None;
         }
-        Format::new(data, number, generation)
+        let format = Format::new(data, number, generation)?;
+        Some(Format {
+            buffer: true,
+            ..format
+        })
     }
 
     /// The format that an image resource names by IMG_DATA_FORMAT and IMG_NUM_FORMAT; `None` of reserved codes, of
@@ -178,6 +184,7 @@ impl Format {
             kind,
             bytes,
             fields,
+            buffer: false,
         })
     }
 
@@ -191,11 +198,16 @@ impl Format {
         self.bytes as u32
     }
 
-    /// Component `k` (0 to 3) of an element as a register holds it. What the format lacks is 0, and W 1.
+    /// Component `k` (0 to 3) of an element as a register holds it. What the format lacks is 0, and W of images 1
+    /// (docs/errata.md, format-conversion).
     pub fn component(&self, element: u128, k: usize) -> u32 {
         let field = self.fields[k & 3];
         if field.bits == 0 {
-            return if k == 3 { self.number.one() } else { 0 };
+            return if k == 3 && !self.buffer {
+                self.number.one()
+            } else {
+                0
+            };
         }
         let raw = (element >> field.lo) as u32 & mask(field.bits);
         if self.kind == Kind::SharedExponent {

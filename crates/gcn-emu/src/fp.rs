@@ -5,11 +5,13 @@
 //!
 //! The rules, kept in one place:
 //! - **Denormals.** With [`Env::flush_in`] a denormal operand is read as the zero of its sign. With [`Env::flush_out`] a
-//!   result that is denormal *after rounding* is replaced by the zero of its sign.
+//!   result that is tiny is replaced by the zero of its sign. It is tiny if its value, rounded to the precision of the
+//!   type as if exponents had no lower end, is below the least normal number (docs/errata.md, float-tiny).
 //! - **NaN.** A NaN result is the first NaN operand in the order src0, src1, src2, its sign and payload kept (the
 //!   hardware vectors of the division helpers show payload and sign surviving), and quieted with MODE.IEEE: without,
 //!   nothing quiets a signalling NaN (docs/errata.md, float-nan). An invalid operation without a NaN
-//!   operand gives the positive quiet NaN of empty payload ([`Float::DEFAULT_NAN`]).
+//!   operand gives the negative quiet NaN of empty payload ([`Float::DEFAULT_NAN`]), and so does a fused or unfused
+//!   product of zero and infinity whatever is added to it.
 //! - **Rounding.** Each function rounds once. Nearest-even runs on the host's arithmetic; the directed modes run on
 //!   exact integer arithmetic (`mod exact`). The host's own floating-point control is never changed.
 //! - **Exceptions** are told by `exceptions.rs`, from the operands.
@@ -179,14 +181,21 @@ mod host {
         /// `a`, but a denormal is the zero of its sign where `on`.
         fn flush(a: Self::Word, on: bool) -> Self::Word;
         fn negate(a: Self::Word) -> Self::Word;
+        /// The zero of `a`'s sign where `on`, else `a`.
+        fn zeroed(a: Self::Word, on: bool) -> Self::Word;
+        /// Returns true for a zero or a denormal.
+        fn small(a: Self::Word) -> bool;
+        /// Returns true if the product of `a` and `b` is invalid: a zero and an infinity.
+        fn invalid_product(a: Self::Word, b: Self::Word) -> bool;
         /// What an operation on `a`, `b`, `c` gives whose rounded result is `r`: the NaN chosen by the rule of operands
-        /// where `r` is a NaN, and a denormal flushed where `flush`. An operation of fewer operands passes [`Self::ZERO`].
+        /// where `r` is a NaN, and the zero of its sign where `tiny`. An operation of fewer operands passes
+        /// [`Self::ZERO`].
         fn result(
             r: Self::Word,
             a: Self::Word,
             b: Self::Word,
             c: Self::Word,
-            flush: bool,
+            tiny: bool,
             ieee: bool,
         ) -> Self::Word;
         /// v_min, or v_max where `max`, of flushed operands; see [`super::min`].
@@ -207,6 +216,22 @@ mod host {
         fn to_f64(a: Self::Word) -> f64;
         /// One rounding to nearest even.
         fn from_f64(v: f64) -> Self::Word;
+
+        // Whether a result is tiny that was rounded to nearest even, as [`super`] defines it. Sums need no question: one
+        // below the least normal number is exact. Nor do roots, which are never that small.
+        fn tiny_mul(a: Self::Word, b: Self::Word) -> bool;
+        fn tiny_fma(a: Self::Word, b: Self::Word, c: Self::Word, r: Self::Word) -> bool;
+        fn tiny_div(a: Self::Word, b: Self::Word) -> bool;
+        /// Of [`Host::from_f64`].
+        fn tiny_from_f64(v: f64) -> bool;
+    }
+
+    /// The least value that rounds to the least normal number of a type of `mant` stored bits and bias `bias`, to nearest
+    /// even and with no lower end of exponents: half a step, of a number just below, short of it.
+    const fn not_tiny(mant: u32, bias: i32) -> f64 {
+        let least = ((1024 - bias) as u64) << 52;
+        // One exponent down with all ones, and the half step beyond: a mantissa of `mant` + 1 ones.
+        f64::from_bits(least - (1 << (52 - mant - 1)))
     }
 
     macro_rules! steps {
@@ -231,17 +256,31 @@ mod host {
                 }
             }
             #[inline]
+            fn zeroed(a: $u, on: bool) -> $u {
+                if on { a & (Self::SIGN as $u) } else { a }
+            }
+            #[inline]
+            fn small(a: $u) -> bool {
+                a & (Self::INF as $u) == 0
+            }
+            #[inline]
+            fn invalid_product(a: $u, b: $u) -> bool {
+                let size = |v: $u| v & !(Self::SIGN as $u);
+                let infinity = Self::INF as $u;
+                (size(a) == 0) & (size(b) == infinity) | (size(a) == infinity) & (size(b) == 0)
+            }
+            #[inline]
             fn negate(a: $u) -> $u {
                 a ^ Self::SIGN as $u
             }
             #[inline]
-            fn result(r: $u, a: $u, b: $u, c: $u, flush: bool, ieee: bool) -> $u {
+            fn result(r: $u, a: $u, b: $u, c: $u, tiny: bool, ieee: bool) -> $u {
                 let nan = |v: $u| v & !(Self::SIGN as $u) > Self::INF as $u;
                 // Last to first, so that each step is a choice between two values and needs no branch.
                 let first = if nan(c) { c } else { Self::DEFAULT_NAN as $u };
                 let first = if nan(b) { b } else { first };
                 let first = if nan(a) { a } else { first };
-                let flushed = Self::flush(r, flush);
+                let flushed = Self::zeroed(r, tiny);
                 let quiet = if ieee { Self::QUIET as $u } else { 0 };
                 if nan(r) { first | quiet } else { flushed }
             }
@@ -321,7 +360,19 @@ mod host {
     }
 
     macro_rules! native_arithmetic {
-        ($f:ty) => {
+        ($f:ty, $scale:expr) => {
+            // The product and the quotient once more, so many powers of two higher that their exponents are in range. A
+            // product that leaves the range above was not tiny.
+            #[inline]
+            fn tiny_mul(a: Self::Word, b: Self::Word) -> bool {
+                const SCALE: $f = $scale;
+                (<$f>::from_bits(a) * SCALE * <$f>::from_bits(b)).abs() < <$f>::MIN_POSITIVE * SCALE
+            }
+            #[inline]
+            fn tiny_div(a: Self::Word, b: Self::Word) -> bool {
+                const SCALE: $f = $scale;
+                (<$f>::from_bits(a) * SCALE / <$f>::from_bits(b)).abs() < <$f>::MIN_POSITIVE * SCALE
+            }
             #[inline]
             fn add(a: Self::Word, b: Self::Word) -> Self::Word {
                 (<$f>::from_bits(a) + <$f>::from_bits(b)).to_bits()
@@ -352,7 +403,19 @@ mod host {
     impl Host for super::F64 {
         steps!(u64);
         native_compare!(f64);
-        native_arithmetic!(f64);
+        native_arithmetic!(f64, (1u128 << 80) as f64);
+        #[inline]
+        fn tiny_fma(a: Self::Word, b: Self::Word, c: Self::Word, r: Self::Word) -> bool {
+            if r & !Self::SIGN != Self::LEAST {
+                return Self::small(r);
+            }
+            let flush = super::Env::IEEE.flushing();
+            super::exact::fma::<Self>(a, b, c, &flush) & !Self::SIGN == 0
+        }
+        #[inline]
+        fn tiny_from_f64(v: f64) -> bool {
+            Self::small(v.to_bits())
+        }
         #[inline]
         fn fma(a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word {
             f64::from_bits(a)
@@ -372,7 +435,19 @@ mod host {
     impl Host for super::F32 {
         steps!(u32);
         native_compare!(f32);
-        native_arithmetic!(f32);
+        native_arithmetic!(f32, (1u64 << 40) as f32);
+        #[inline]
+        fn tiny_fma(a: Self::Word, b: Self::Word, c: Self::Word, _: Self::Word) -> bool {
+            Self::tiny_from_f64(fma_to_odd(
+                Self::to_f64(a),
+                Self::to_f64(b),
+                Self::to_f64(c),
+            ))
+        }
+        #[inline]
+        fn tiny_from_f64(v: f64) -> bool {
+            v.abs() < const { not_tiny(Self::MANT, Self::BIAS) }
+        }
         // `f32::mul_add` would be a call into the C library wherever the build may not assume FMA instructions.
         #[inline]
         fn fma(a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word {
@@ -398,6 +473,26 @@ mod host {
     /// more than 2^-24 of itself, a root by more than 2^-26, so that f64's 2^-53 cannot carry it onto or across one.
     impl Host for super::F16 {
         steps!(u32);
+        #[inline]
+        fn tiny_mul(a: Self::Word, b: Self::Word) -> bool {
+            Self::tiny_from_f64(Self::to_f64(a) * Self::to_f64(b))
+        }
+        #[inline]
+        fn tiny_fma(a: Self::Word, b: Self::Word, c: Self::Word, _: Self::Word) -> bool {
+            Self::tiny_from_f64(fma_to_odd(
+                Self::to_f64(a),
+                Self::to_f64(b),
+                Self::to_f64(c),
+            ))
+        }
+        #[inline]
+        fn tiny_div(a: Self::Word, b: Self::Word) -> bool {
+            Self::tiny_from_f64(Self::to_f64(a) / Self::to_f64(b))
+        }
+        #[inline]
+        fn tiny_from_f64(v: f64) -> bool {
+            v.abs() < const { not_tiny(Self::MANT, Self::BIAS) }
+        }
         #[inline]
         fn add(a: Self::Word, b: Self::Word) -> Self::Word {
             Self::from_f64(Self::to_f64(a) + Self::to_f64(b))
@@ -514,7 +609,9 @@ pub trait Float: Copy + Debug + Host + 'static {
     /// The mantissa bit that makes a NaN quiet.
     const QUIET: u64 = 1 << (Self::MANT - 1);
     /// The result of an invalid operation that had no NaN operand.
-    const DEFAULT_NAN: u64 = Self::INF | Self::QUIET;
+    const DEFAULT_NAN: u64 = Self::SIGN | Self::INF | Self::QUIET;
+    /// The least normal number.
+    const LEAST: u64 = 1 << Self::MANT;
     /// 1.0.
     const ONE: u64 = (Self::BIAS as u64) << Self::MANT;
     /// The largest finite number.
@@ -598,7 +695,7 @@ pub fn flush_in<F: Float>(a: u64, env: &Env) -> u64 {
     F::wide(F::flush(F::word(a), env.flush_in))
 }
 
-/// `a` as a result is written: a denormal is the zero of its sign where outputs are flushed.
+/// `a` as a result is written that needed no rounding: a denormal is the zero of its sign where outputs are flushed.
 #[inline]
 pub fn flush_out<F: Float>(a: u64, env: &Env) -> u64 {
     F::wide(F::flush(F::word(a), env.flush_out))
@@ -610,16 +707,28 @@ fn operand<F: Float>(a: u64, env: &Env) -> F::Word {
     F::flush(F::word(a), env.flush_in)
 }
 
-/// The result of an operation on `a`, `b`, `c` that was rounded to `r`; see [`Host::result`].
+/// The result of an operation on `a`, `b`, `c` that was rounded to `r`, and is tiny or not; see [`Host::result`].
 #[inline]
-fn result<F: Float>(r: F::Word, a: F::Word, b: F::Word, c: F::Word, env: &Env) -> u64 {
-    F::wide(F::result(r, a, b, c, env.flush_out, env.ieee))
+fn result<F: Float>(
+    (r, tiny): (F::Word, bool),
+    a: F::Word,
+    b: F::Word,
+    c: F::Word,
+    env: &Env,
+) -> u64 {
+    F::wide(F::result(r, a, b, c, tiny, env.ieee))
+}
+
+/// What counts of `c` in `a × b + c` where the result is a NaN: an invalid product is one, and comes first.
+#[inline]
+fn added<F: Float>(a: F::Word, b: F::Word, c: F::Word) -> F::Word {
+    if F::invalid_product(a, b) { F::ZERO } else { c }
 }
 
 /// Exact arithmetic on finite numbers, rounded once in any mode. The slow path: directed rounding, and what the host
 /// has no operation for. Infinities, NaNs and divisions by zero do not depend on rounding and stay with the host.
 mod exact {
-    use super::{Float, Round, is_finite};
+    use super::{Env, Float, Round, is_finite};
 
     /// `±sig × 2^exp`, with `sig` below 2^126. Where an operation cut bits off, bit 0 of `sig` stands for "and more".
     #[derive(Clone, Copy, Debug)]
@@ -701,13 +810,15 @@ mod exact {
             }
         }
 
-        /// The number of type `F` nearest to the value in the sense of `round`. Overflow gives infinity, or the largest
-        /// finite number where the mode rounds towards zero on that side.
-        pub fn round<F: Float>(self, round: Round) -> F::Word {
-            F::word(self.round_wide::<F>(round))
+        /// The number of type `F` nearest to the value in the sense of `env`. Overflow gives infinity, or the largest
+        /// finite number where the mode rounds towards zero on that side; what is tiny is the zero of its sign where
+        /// results are flushed.
+        pub fn round<F: Float>(self, env: &Env) -> F::Word {
+            F::word(self.round_wide::<F>(env))
         }
 
-        fn round_wide<F: Float>(self, round: Round) -> u64 {
+        fn round_wide<F: Float>(self, env: &Env) -> u64 {
+            let round = env.round;
             let sign = if self.negative { F::SIGN } else { 0 };
             if self.sig == 0 {
                 return sign;
@@ -726,27 +837,38 @@ mod exact {
                         F::MAX
                     };
             }
+            // The value as a whole number of steps of 2^`last`.
+            let steps = |last: i32| {
+                let (mant, rest, half) = match last - self.exp {
+                    left @ ..=0 => ((self.sig << -left) as u64, 0, 1),
+                    right @ 1..=126 => (
+                        (self.sig >> right) as u64,
+                        self.sig & ((1 << right) - 1),
+                        1 << (right - 1),
+                    ),
+                    // `sig` is below 2^126, so less than half a step.
+                    _ => (0, self.sig, u128::MAX),
+                };
+                let up = match round {
+                    Round::NearestEven => rest > half || (rest == half && mant & 1 != 0),
+                    _ => away && rest != 0,
+                };
+                mant + up as u64
+            };
+            if env.flush_out && leading < 1 - F::BIAS {
+                // Only a carry through all bits reaches the least normal number.
+                let reached =
+                    leading == -F::BIAS && steps(leading - F::MANT as i32) > F::MANT_MASK << 1 | 1;
+                if !reached {
+                    return sign;
+                }
+            }
             // The exponent of the result's last bit.
             let last = leading.max(1 - F::BIAS) - F::MANT as i32;
-            let (mut mant, rest, half) = match last - self.exp {
-                left @ ..=0 => ((self.sig << -left) as u64, 0, 1),
-                right @ 1..=126 => (
-                    (self.sig >> right) as u64,
-                    self.sig & ((1 << right) - 1),
-                    1 << (right - 1),
-                ),
-                // `sig` is below 2^126, so less than half a step.
-                _ => (0, self.sig, u128::MAX),
-            };
-            let up = match round {
-                Round::NearestEven => rest > half || (rest == half && mant & 1 != 0),
-                _ => away && rest != 0,
-            };
-            mant += up as u64;
-            // `mant` brings the hidden bit of a normal number along, which makes the exponent field one more; a carry out
-            // of the mantissa makes it one more again, up to infinity.
+            // The steps bring the hidden bit of a normal number along, which makes the exponent field one more; a carry
+            // out of the mantissa makes it one more again, up to infinity.
             let field = (last + F::MANT as i32 + F::BIAS - 1) as u64;
-            sign | ((field << F::MANT) + mant)
+            sign | ((field << F::MANT) + steps(last))
         }
     }
 
@@ -763,55 +885,56 @@ mod exact {
     }
 
     #[cold]
-    pub fn add<F: Float>(a: F::Word, b: F::Word, round: Round) -> F::Word {
+    pub fn add<F: Float>(a: F::Word, b: F::Word, env: &Env) -> F::Word {
         if !finite::<F>(a) || !finite::<F>(b) {
             return F::add(a, b);
         }
         Exact::of::<F>(a)
-            .add(Exact::of::<F>(b), round)
-            .round::<F>(round)
+            .add(Exact::of::<F>(b), env.round)
+            .round::<F>(env)
     }
 
     #[cold]
-    pub fn mul<F: Float>(a: F::Word, b: F::Word, round: Round) -> F::Word {
+    pub fn mul<F: Float>(a: F::Word, b: F::Word, env: &Env) -> F::Word {
         if !finite::<F>(a) || !finite::<F>(b) {
             return F::mul(a, b);
         }
-        Exact::of::<F>(a).mul(Exact::of::<F>(b)).round::<F>(round)
+        Exact::of::<F>(a).mul(Exact::of::<F>(b)).round::<F>(env)
     }
 
     #[cold]
-    pub fn fma<F: Float>(a: F::Word, b: F::Word, c: F::Word, round: Round) -> F::Word {
+    pub fn fma<F: Float>(a: F::Word, b: F::Word, c: F::Word, env: &Env) -> F::Word {
         if !finite::<F>(a) || !finite::<F>(b) || !finite::<F>(c) {
             return F::fma(a, b, c);
         }
         let product = Exact::of::<F>(a).mul(Exact::of::<F>(b));
-        product.add(Exact::of::<F>(c), round).round::<F>(round)
+        product.add(Exact::of::<F>(c), env.round).round::<F>(env)
+    }
+
+    /// `a × b + c` as a number of type `D`.
+    #[cold]
+    pub fn fma_to<S: Float, D: Float>(a: S::Word, b: S::Word, c: S::Word, env: &Env) -> D::Word {
+        let product = Exact::of::<S>(a).mul(Exact::of::<S>(b));
+        product.add(Exact::of::<S>(c), env.round).round::<D>(env)
     }
 
     /// `(a × b + c) × 2^n`, rounded once.
     #[cold]
-    pub fn fma_ldexp<F: Float>(
-        a: F::Word,
-        b: F::Word,
-        c: F::Word,
-        n: i32,
-        round: Round,
-    ) -> F::Word {
+    pub fn fma_ldexp<F: Float>(a: F::Word, b: F::Word, c: F::Word, n: i32, env: &Env) -> F::Word {
         if !finite::<F>(a) || !finite::<F>(b) || !finite::<F>(c) {
             return F::fma(a, b, c);
         }
         let product = Exact::of::<F>(a).mul(Exact::of::<F>(b));
-        let sum = product.add(Exact::of::<F>(c), round);
+        let sum = product.add(Exact::of::<F>(c), env.round);
         Exact {
             exp: sum.exp + n,
             ..sum
         }
-        .round::<F>(round)
+        .round::<F>(env)
     }
 
     #[cold]
-    pub fn div<F: Float>(a: F::Word, b: F::Word, round: Round) -> F::Word {
+    pub fn div<F: Float>(a: F::Word, b: F::Word, env: &Env) -> F::Word {
         if !finite::<F>(a) || !finite::<F>(b) {
             return F::div(a, b);
         }
@@ -827,11 +950,11 @@ mod exact {
             exp: x.exp - y.exp - 1,
             sig: quotient,
         }
-        .round::<F>(round)
+        .round::<F>(env)
     }
 
     #[cold]
-    pub fn sqrt<F: Float>(a: F::Word, round: Round) -> F::Word {
+    pub fn sqrt<F: Float>(a: F::Word, env: &Env) -> F::Word {
         if !finite::<F>(a) || F::wide(a) & F::SIGN != 0 || F::wide(a) == 0 {
             return F::sqrt(a);
         }
@@ -846,36 +969,36 @@ mod exact {
             exp: (x.exp - odd) / 2 - 1,
             sig,
         }
-        .round::<F>(round)
+        .round::<F>(env)
     }
 
     /// A finite number of type `S` as one of type `D`.
     #[cold]
-    pub fn convert<S: Float, D: Float>(a: S::Word, round: Round) -> D::Word {
-        Exact::of::<S>(a).round::<D>(round)
+    pub fn convert<S: Float, D: Float>(a: S::Word, env: &Env) -> D::Word {
+        Exact::of::<S>(a).round::<D>(env)
     }
 
     /// `a × 2^n` of a finite `a`.
     #[cold]
-    pub fn ldexp<F: Float>(a: F::Word, n: i32, round: Round) -> F::Word {
+    pub fn ldexp<F: Float>(a: F::Word, n: i32, env: &Env) -> F::Word {
         let x = Exact::of::<F>(a);
         // Beyond ±5000 every number of every type over- or underflows.
         Exact {
             exp: x.exp + n.clamp(-5000, 5000),
             ..x
         }
-        .round::<F>(round)
+        .round::<F>(env)
     }
 
     /// An integer as a number.
     #[cold]
-    pub fn from_int<F: Float>(negative: bool, magnitude: u64, round: Round) -> F::Word {
+    pub fn from_int<F: Float>(negative: bool, magnitude: u64, env: &Env) -> F::Word {
         Exact {
             negative,
             exp: 0,
             sig: magnitude as u128,
         }
-        .round::<F>(round)
+        .round::<F>(env)
     }
 }
 
@@ -883,37 +1006,42 @@ mod exact {
 #[inline]
 pub fn add<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
     let (a, b) = (operand::<F>(a, env), operand::<F>(b, env));
-    let r = if env.round == Round::NearestEven {
-        F::add(a, b)
-    } else {
-        exact::add::<F>(a, b, env.round)
-    };
-    result::<F>(r, a, b, F::ZERO, env)
+    result::<F>(sum::<F>(a, b, env), a, b, F::ZERO, env)
 }
 
 /// `a - b`. A NaN `b` keeps its own sign, as a subtraction (and not an addition with the neg modifier) leaves it.
 #[inline]
 pub fn sub<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
     let (a, b) = (operand::<F>(a, env), operand::<F>(b, env));
-    let minus_b = F::negate(b);
-    let r = if env.round == Round::NearestEven {
-        F::add(a, minus_b)
+    result::<F>(sum::<F>(a, F::negate(b), env), a, b, F::ZERO, env)
+}
+
+/// A sum, and whether it is tiny and to be flushed.
+#[inline]
+fn sum<F: Float>(a: F::Word, b: F::Word, env: &Env) -> (F::Word, bool) {
+    if env.round == Round::NearestEven {
+        let r = F::add(a, b);
+        (r, env.flush_out && F::small(r))
     } else {
-        exact::add::<F>(a, minus_b, env.round)
-    };
-    result::<F>(r, a, b, F::ZERO, env)
+        (exact::add::<F>(a, b, env), false)
+    }
+}
+
+/// A product, and whether it is tiny and to be flushed.
+#[inline]
+fn product<F: Float>(a: F::Word, b: F::Word, env: &Env) -> (F::Word, bool) {
+    if env.round == Round::NearestEven {
+        (F::mul(a, b), env.flush_out && F::tiny_mul(a, b))
+    } else {
+        (exact::mul::<F>(a, b, env), false)
+    }
 }
 
 /// `a × b`.
 #[inline]
 pub fn mul<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
     let (a, b) = (operand::<F>(a, env), operand::<F>(b, env));
-    let r = if env.round == Round::NearestEven {
-        F::mul(a, b)
-    } else {
-        exact::mul::<F>(a, b, env.round)
-    };
-    result::<F>(r, a, b, F::ZERO, env)
+    result::<F>(product::<F>(a, b, env), a, b, F::ZERO, env)
 }
 
 /// `a × b + c`, rounded once.
@@ -925,21 +1053,32 @@ pub fn fma<F: Float>(a: u64, b: u64, c: u64, env: &Env) -> u64 {
         operand::<F>(c, env),
     );
     let r = if env.round == Round::NearestEven {
-        F::fma(a, b, c)
+        let r = F::fma(a, b, c);
+        (r, env.flush_out && F::tiny_fma(a, b, c, r))
     } else {
-        exact::fma::<F>(a, b, c, env.round)
+        (exact::fma::<F>(a, b, c, env), false)
     };
-    result::<F>(r, a, b, c, env)
+    result::<F>(r, a, b, added::<F>(a, b, c), env)
 }
 
-/// `(a × b + c) × 2^n`, rounded once.
+/// `a × b + c` of numbers of type `S`, rounded once to the narrower type `D`: v_fma_mixlo_f16. `from` flushes the operands;
+/// `to` rounds and flushes the result.
+pub fn fma_to<S: Float, D: Float>(a: u64, b: u64, c: u64, from: &Env, to: &Env) -> u64 {
+    let [x, y, z] = [a, b, c].map(|v| flush_in::<S>(v, from));
+    if ![x, y, z].into_iter().all(is_finite::<S>) {
+        // An infinity or a NaN, which any way to it gives.
+        let wide = from.keeping_denormals();
+        return convert::<S, D>(fma::<S>(x, y, z, &wide), &wide, to);
+    }
+    let [x, y, z] = [x, y, z].map(S::word);
+    D::wide(exact::fma_to::<S, D>(x, y, z, to))
+}
+
+/// `(a × b + c) × 2^n`, rounded once. Denormal operands are never flushed: v_div_fmas (docs/errata.md, valu-div-fmas).
 pub fn fma_ldexp<F: Float>(a: u64, b: u64, c: u64, n: i32, env: &Env) -> u64 {
-    let (a, b, c) = (
-        operand::<F>(a, env),
-        operand::<F>(b, env),
-        operand::<F>(c, env),
-    );
-    result::<F>(exact::fma_ldexp::<F>(a, b, c, n, env.round), a, b, c, env)
+    let [a, b, c] = [a, b, c].map(F::word);
+    let r = exact::fma_ldexp::<F>(a, b, c, n, env);
+    result::<F>((r, false), a, b, added::<F>(a, b, c), env)
 }
 
 /// `a × b + c` with the product rounded (and flushed) before the sum. v_mad_f32 and v_mac_f32 flush denormals whatever
@@ -951,15 +1090,10 @@ pub fn mad<F: Float>(a: u64, b: u64, c: u64, env: &Env) -> u64 {
         operand::<F>(b, env),
         operand::<F>(c, env),
     );
-    // The product is a result and then an operand. Its NaN need not be chosen, as the sum's is.
-    let flush_product = env.flush_out | env.flush_in;
-    let r = if env.round == Round::NearestEven {
-        F::add(F::flush(F::mul(a, b), flush_product), c)
-    } else {
-        let product = exact::mul::<F>(a, b, env.round);
-        exact::add::<F>(F::flush(product, flush_product), c, env.round)
-    };
-    result::<F>(r, a, b, c, env)
+    // The product is a result and then an operand.
+    let (r, tiny) = product::<F>(a, b, env);
+    let r = F::flush(F::zeroed(r, tiny), env.flush_in);
+    result::<F>(sum::<F>(r, c, env), a, b, added::<F>(a, b, c), env)
 }
 
 /// `a ÷ b`, correctly rounded. `x ÷ 0` is an infinity, `0 ÷ 0` and `∞ ÷ ∞` are invalid.
@@ -967,9 +1101,9 @@ pub fn mad<F: Float>(a: u64, b: u64, c: u64, env: &Env) -> u64 {
 pub fn div<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
     let (a, b) = (operand::<F>(a, env), operand::<F>(b, env));
     let r = if env.round == Round::NearestEven {
-        F::div(a, b)
+        (F::div(a, b), env.flush_out && F::tiny_div(a, b))
     } else {
-        exact::div::<F>(a, b, env.round)
+        (exact::div::<F>(a, b, env), false)
     };
     result::<F>(r, a, b, F::ZERO, env)
 }
@@ -981,9 +1115,9 @@ pub fn sqrt<F: Float>(a: u64, env: &Env) -> u64 {
     let r = if env.round == Round::NearestEven {
         F::sqrt(a)
     } else {
-        exact::sqrt::<F>(a, env.round)
+        exact::sqrt::<F>(a, env)
     };
-    result::<F>(r, a, F::ZERO, F::ZERO, env)
+    result::<F>((r, false), a, F::ZERO, F::ZERO, env)
 }
 
 /// The smaller of two numbers, -0 being below +0. With MODE.IEEE a signalling NaN is quieted and returned, the first
@@ -1139,11 +1273,12 @@ pub fn convert<S: Float, D: Float>(a: u64, from: &Env, to: &Env) -> u64 {
         return sign | D::INF | quiet | payload;
     }
     let r = if to.round == Round::NearestEven || D::MANT >= S::MANT || is_inf::<S>(a) {
-        D::from_f64(S::to_f64(S::word(a)))
+        let v = S::to_f64(S::word(a));
+        D::zeroed(D::from_f64(v), to.flush_out && D::tiny_from_f64(v))
     } else {
-        exact::convert::<S, D>(S::word(a), to.round)
+        exact::convert::<S, D>(S::word(a), to)
     };
-    D::wide(D::flush(r, to.flush_out))
+    D::wide(r)
 }
 
 /// A signed integer as a number.
@@ -1152,7 +1287,7 @@ pub fn from_i64<F: Float>(v: i64, env: &Env) -> u64 {
     if env.round == Round::NearestEven {
         F::wide(F::from_i64(v))
     } else {
-        F::wide(exact::from_int::<F>(v < 0, v.unsigned_abs(), env.round))
+        F::wide(exact::from_int::<F>(v < 0, v.unsigned_abs(), env))
     }
 }
 
@@ -1162,7 +1297,7 @@ pub fn from_u64<F: Float>(v: u64, env: &Env) -> u64 {
     if env.round == Round::NearestEven {
         F::wide(F::from_u64(v))
     } else {
-        F::wide(exact::from_int::<F>(false, v, env.round))
+        F::wide(exact::from_int::<F>(false, v, env))
     }
 }
 
@@ -1292,24 +1427,6 @@ pub fn rndne<F: Float>(a: u64, env: &Env) -> u64 {
     round_to_integral::<F>(a, Round::NearestEven, env)
 }
 
-/// `a - floor(a)`, rounded as `env` says and then at most the largest number below 1 (AMD's manuals: "obey round mode,
-/// result clamped to 0x3f7fffff"). An infinity gives the default NaN with the infinity's sign, as the documents of the
-/// family say.
-#[inline]
-pub fn fract<F: Float>(a: u64, env: &Env) -> u64 {
-    let a = flush_in::<F>(a, env);
-    if is_inf::<F>(a) {
-        return F::DEFAULT_NAN | a & F::SIGN;
-    }
-    let r = sub::<F>(a, floor::<F>(a, env), env);
-    // Never negative but for the -0 of rounding towards minus infinity, and NaNs, which `order` must not see.
-    if r >= F::ONE && r < F::INF {
-        F::ONE - 1
-    } else {
-        r
-    }
-}
-
 /// `a × 2^n`, rounded once.
 #[inline]
 pub fn ldexp<F: Float>(a: u64, n: i32, env: &Env) -> u64 {
@@ -1322,10 +1439,7 @@ pub fn ldexp<F: Float>(a: u64, n: i32, env: &Env) -> u64 {
     if field != 0 && scaled > 0 && scaled <= 2 * F::BIAS as i64 {
         return a & !F::INF | (scaled as u64) << F::MANT;
     }
-    F::wide(F::flush(
-        exact::ldexp::<F>(F::word(a), n, env.round),
-        env.flush_out,
-    ))
+    F::wide(exact::ldexp::<F>(F::word(a), n, env))
 }
 
 /// The exponent `e` of `a = m × 2^e` with ½ ≤ |m| < 1. Zero, infinities and NaNs give 0: v_frexp_exp.
@@ -1365,23 +1479,25 @@ pub fn frexp_mant<F: Float>(a: u64, env: &Env) -> u64 {
 ///
 /// Output modifiers in the GCN manuals: "if output denormals are enabled, then output modifiers are ignored. If output
 /// denormals are disabled, then the output modifier is applied and denormals are flushed to zero. Output modifiers are
-/// not IEEE compatible: -0 is flushed to +0. Output modifiers are ignored if the IEEE mode bit is set to 1." A product
+/// not IEEE compatible: -0 is flushed to +0. Output modifiers are ignored if the IEEE mode bit is set to 1." Chips take the
+/// rounded result; they give +0 for a zero or denormal one, and the zero of its sign where halving makes it tiny. A product
 /// that overflows is rounded as `env` says.
 ///
 /// Clamp confines the result to [0, 1], -0 becoming +0. NaN becomes 0 with MODE.DX10_CLAMP and stays otherwise.
 #[inline]
 pub fn apply_omod_clamp<F: Float>(bits: u64, omod: u32, clamp: bool, env: &Env) -> u64 {
     let mut r = bits & F::MASK;
-    if omod & 3 != 0 && !env.ieee && env.flush_out {
-        let factor = match omod & 3 {
-            1 => F::ONE + (1 << F::MANT),
-            2 => F::ONE + (2 << F::MANT),
-            _ => F::ONE - (1 << F::MANT),
+    if omod & 3 != 0 && !env.ieee && env.flush_out && is_finite::<F>(r) {
+        let (sign, field) = (r & F::SIGN, (r & F::INF) >> F::MANT);
+        let steps = u64::from(omod & 3);
+        r = match (field, steps) {
+            (0, _) => 0,
+            (1, 3) => sign,
+            (_, 3) => r - F::LEAST,
+            _ if field + steps < F::INF >> F::MANT => r + steps * F::LEAST,
+            // Twice the largest number, rounded.
+            _ => mul::<F>(sign | F::MAX, F::ONE + F::LEAST, env),
         };
-        r = mul::<F>(r, factor, &env.flushing());
-        if is_zero::<F>(r) {
-            r = 0;
-        }
     }
     if clamp {
         r = if is_nan::<F>(r) {
@@ -1461,15 +1577,32 @@ mod tests {
         }
     }
 
-    /// What a result of the oracle must come out as: NaNs by the rule of operands, denormals flushed.
-    fn expected<F: Float, A: Ap>(r: A, operands: &[u64], env: &Env) -> u64 {
+    /// By how many powers of two the oracle's second result is larger, so that its exponent is in range.
+    fn raise<F: Float>() -> i32 {
+        if F::BITS == 16 { 10 } else { 64 }
+    }
+
+    /// An operand of the oracle, larger by a power of two. By way of its bits, as the compiler was seen to change the
+    /// number that is handed over (rustc 1.95.0, at optimization level 1 alone).
+    fn raised<F: Float, A: Ap>(v: A, by: i32) -> A {
+        let scale = A::from_bits((F::ONE + ((by as u64) << F::MANT)) as u128);
+        (A::from_bits(v.to_bits()) * scale).value
+    }
+
+    /// What a result of the oracle must come out as: NaNs by the rule of operands, what is tiny flushed. `raised` is the
+    /// same operation's result with operands that make it [`raise`] powers of two larger.
+    fn expected<F: Float, A: Ap>(r: A, raised: A, operands: &[u64], env: &Env) -> u64 {
         if r.is_nan() {
             let nan = operands.iter().copied().find(|&x| is_nan::<F>(x));
             let quiet = if env.ieee { F::QUIET } else { 0 };
             return nan.map_or(F::DEFAULT_NAN, |x| x | quiet);
         }
         let bits = r.to_bits() as u64;
-        if env.flush_out && r.is_denormal() {
+        // The least normal number, raised as well. Compared as bits, so that a NaN is not less.
+        let least = F::LEAST + ((raise::<F>() as u64) << F::MANT);
+        let raised = abs::<F>(raised.to_bits() as u64);
+        let tiny = r.is_denormal() || abs::<F>(bits) == F::LEAST && raised < least;
+        if env.flush_out && tiny {
             bits & F::SIGN
         } else {
             bits
@@ -1499,38 +1632,63 @@ mod tests {
                 let e = env(round, rng.next());
                 let r = ap_round(round);
                 let [x, y, z] = [a, b, c].map(|v| read::<F, A>(v, &e));
+                let up = |v: A| raised::<F, A>(v, raise::<F>());
+                let (small, large) = if x.abs() < y.abs() { (x, y) } else { (y, x) };
+                let invalid = x.is_zero() && y.is_infinite() || x.is_infinite() && y.is_zero();
+                let three = if invalid { vec![] } else { vec![a, b, c] };
                 let at = format!("{a:#x} {b:#x} {c:#x} {e:?}");
                 assert_eq!(
                     add::<F>(a, c, &e),
-                    expected::<F, A>(x.add_r(z, r).value, &[a, c], &e),
+                    expected::<F, A>(
+                        x.add_r(z, r).value,
+                        up(x).add_r(up(z), r).value,
+                        &[a, c],
+                        &e
+                    ),
                     "add {at}"
                 );
                 assert_eq!(
                     sub::<F>(a, b, &e),
-                    expected::<F, A>(x.sub_r(y, r).value, &[a, b], &e),
+                    expected::<F, A>(
+                        x.sub_r(y, r).value,
+                        up(x).sub_r(up(y), r).value,
+                        &[a, b],
+                        &e
+                    ),
                     "sub {at}"
                 );
                 assert_eq!(
                     mul::<F>(a, b, &e),
-                    expected::<F, A>(x.mul_r(y, r).value, &[a, b], &e),
+                    expected::<F, A>(
+                        x.mul_r(y, r).value,
+                        up(small).mul_r(large, r).value,
+                        &[a, b],
+                        &e
+                    ),
                     "mul {at}"
                 );
                 assert_eq!(
                     div::<F>(a, b, &e),
-                    expected::<F, A>(x.div_r(y, r).value, &[a, b], &e),
+                    expected::<F, A>(x.div_r(y, r).value, up(x).div_r(y, r).value, &[a, b], &e),
                     "div {at}"
                 );
                 let fused = x.mul_add_r(y, z, r).value;
                 assert_eq!(
                     fma::<F>(a, b, c, &e),
-                    expected::<F, A>(fused, &[a, b, c], &e),
+                    expected::<F, A>(
+                        fused,
+                        up(small).mul_add_r(large, up(z), r).value,
+                        &three,
+                        &e
+                    ),
                     "fma {at}"
                 );
                 let product = x.mul_r(y, r).value;
-                let product = if e.flush_out && product.is_denormal() {
-                    A::from_bits(product.to_bits() & F::SIGN as u128)
-                } else {
+                let raised = up(small).mul_r(large, r).value;
+                let product = if product.is_nan() {
                     product
+                } else {
+                    A::from_bits(expected::<F, A>(product, raised, &[], &e) as u128)
                 };
                 // The environment may flush inputs and keep outputs, and then the sum flushes the product it reads.
                 let product: A = if product.is_nan() {
@@ -1541,7 +1699,7 @@ mod tests {
                 let sum = product.add_r(z, r).value;
                 assert_eq!(
                     mad::<F>(a, b, c, &e),
-                    expected::<F, A>(sum, &[a, b, c], &e),
+                    expected::<F, A>(sum, up(product).add_r(up(z), r).value, &three, &e),
                     "mad {at}"
                 );
 
@@ -1554,13 +1712,18 @@ mod tests {
                 let scaled = x.scalbn_r(n, r);
                 assert_eq!(
                     ldexp::<F>(a, n, &e),
-                    expected::<F, A>(scaled, &[a], &e),
+                    expected::<F, A>(
+                        scaled,
+                        x.scalbn_r(n.saturating_add(raise::<F>()), r),
+                        &[a],
+                        &e
+                    ),
                     "ldexp {n} {at}"
                 );
                 let whole = x.round_to_integral(r).value;
                 assert_eq!(
                     round_to_integral::<F>(a, round, &e),
-                    expected::<F, A>(whole, &[a], &e),
+                    expected::<F, A>(whole, up(whole), &[a], &e),
                     "round_to_integral {at}"
                 );
                 let (lt, eq) = (x < y, x == y);
@@ -1626,7 +1789,7 @@ mod tests {
             let mut rng = Rng(77);
             for _ in 0..100_000 {
                 let (a, b, c) = (rng.number::<F>(), rng.number::<F>(), rng.number::<F>());
-                let even = Round::NearestEven;
+                let even = &Env::IEEE;
                 let [x, y, z] = [a, b, c].map(F::word);
                 for (host, exact) in [
                     (F::add(x, y), exact::add::<F>(x, y, even)),
@@ -1740,8 +1903,9 @@ mod tests {
                     continue;
                 }
                 let x = read::<S, A>(a, &from);
-                let want =
-                    expected::<D, B>(x.convert_r(ap_round(round), &mut false).value, &[], &to);
+                let converted = |x: A| x.convert_r(ap_round(round), &mut false).value;
+                let raised = converted(raised::<S, A>(x, raise::<D>()));
+                let want = expected::<D, B>(converted(x), raised, &[], &to);
                 assert_eq!(r, want, "{a:#x} {from:?} {to:?}");
             }
         }
@@ -1877,31 +2041,6 @@ mod tests {
     }
 
     #[test]
-    fn fract_stays_below_one() {
-        let f = |v: f32| v.to_bits() as u64;
-        let e = &Env::IEEE;
-        assert_eq!(fract::<F32>(f(1.25), e), f(0.25));
-        assert_eq!(fract::<F32>(f(-1.25), e), f(0.75));
-        assert_eq!(fract::<F32>(f(-1e-20), e), 0x3f7f_ffff);
-        assert_eq!(fract::<F32>(f(-0.0), e), 0);
-        assert_eq!(fract::<F32>(1, e), 1);
-        assert_eq!(fract::<F32>(1, &e.flushing()), 0);
-        assert_eq!(fract::<F32>(0x8000_0001, &e.flushing()), 0);
-        assert_eq!(
-            fract::<F32>(0x8000_0001, &e.rounding(Round::MinusInf)),
-            0x3f7f_ffff
-        );
-        assert_eq!(fract::<F32>(f(f32::INFINITY), e), 0x7fc0_0000);
-        assert_eq!(fract::<F32>(f(f32::NEG_INFINITY), e), 0xffc0_0000);
-        assert_eq!(fract::<F32>(0xff80_0001, e), 0xffc0_0001);
-        assert_eq!(
-            fract::<F64>((-1e-300f64).to_bits(), e),
-            0x3fef_ffff_ffff_ffff
-        );
-        assert_eq!(fract::<F16>(0x8001, e), 0x3bff);
-    }
-
-    #[test]
     fn min_and_max_follow_the_pseudocode() {
         const Q: u64 = 0x7fc0_1234;
         const S: u64 = 0xff80_0055;
@@ -1944,26 +2083,41 @@ mod tests {
         let (inf, one) = (F32::INF, F32::ONE);
         assert_eq!(add::<F32>(0xff80_0123, 0x7fc0_0001, e), 0xffc0_0123);
         assert_eq!(add::<F32>(one, 0x7f80_0001, e), 0x7fc0_0001);
-        assert_eq!(add::<F32>(inf, inf | F32::SIGN, e), 0x7fc0_0000);
+        assert_eq!(add::<F32>(inf, inf | F32::SIGN, e), 0xffc0_0000);
         assert_eq!(sub::<F32>(one, 0xff80_0001, e), 0xffc0_0001);
-        assert_eq!(mul::<F32>(inf, 0x8000_0000, e), 0x7fc0_0000);
-        assert_eq!(fma::<F32>(inf, 0, 0x7f80_0009, e), 0x7fc0_0009);
-        assert_eq!(mad::<F32>(inf, 0, 0x7f80_0009, e), 0x7fc0_0009);
-        assert_eq!(mad::<F32>(inf, 1, 0x7f80_0009, &e.flushing()), 0x7fc0_0009);
-        assert_eq!(mad::<F32>(inf, 0, one, e), 0x7fc0_0000);
-        assert_eq!(div::<F32>(0, 0, e), 0x7fc0_0000);
-        assert_eq!(sqrt::<F64>(F64::ONE | F64::SIGN, e), 0x7ff8_0000_0000_0000);
+        assert_eq!(mul::<F32>(inf, 0x8000_0000, e), 0xffc0_0000);
+        assert_eq!(fma::<F32>(inf, 0, 0x7f80_0009, e), 0xffc0_0000);
+        assert_eq!(mad::<F32>(inf, 0, 0x7f80_0009, e), 0xffc0_0000);
+        assert_eq!(fma::<F32>(inf, 2, 0x7f80_0009, e), 0x7fc0_0009);
+        assert_eq!(mad::<F32>(inf, 1, 0x7f80_0009, &e.flushing()), 0xffc0_0000);
+        assert_eq!(mad::<F32>(inf, 0, one, e), 0xffc0_0000);
+        assert_eq!(div::<F32>(0, 0, e), 0xffc0_0000);
+        assert_eq!(sqrt::<F64>(F64::ONE | F64::SIGN, e), 0xfff8_0000_0000_0000);
         assert_eq!(add::<F16>(0x7c01, 0x3c00, e), 0x7e01);
     }
 
     #[test]
-    fn denormals_are_flushed_after_rounding() {
+    fn tiny_results_are_flushed() {
         let flush = &Env::IEEE.flushing();
         let least = 0x0080_0000;
         let half = 0x3f00_0000;
         assert_eq!(mul::<F32>(least | F32::SIGN, half, flush), F32::SIGN);
-        // 2^-126 - 2^-150 lies half way below the least normal number, to which it rounds: no denormal.
-        assert_eq!(mul::<F32>(0x3f7f_ffff, least, flush), least);
+        // 2^-126 - 2^-150 has 24 bits: tiny, though it lies half way from the largest denormal to the least normal number.
+        // Rounding up as well finds it exact. With 25 bits, half a step below, it rounds up.
+        for round in ROUNDS {
+            let flush = &flush.rounding(round);
+            assert_eq!(mul::<F32>(0x3f7f_ffff, least, flush), 0);
+            assert_eq!(mul::<F64>(F64::ONE - 1, F64::LEAST, flush), 0);
+            assert_eq!(convert::<F64, F32>(0x380f_ffff_e000_0000, flush, flush), 0);
+            let kept = matches!(round, Round::NearestEven | Round::PlusInf);
+            let want = if kept { least } else { 0 };
+            assert_eq!(fma::<F32>(0x8080_0000, 0x3300_0000, least, flush), want);
+            assert_eq!(
+                convert::<F64, F32>(0x380f_ffff_f000_0000, flush, flush),
+                want
+            );
+        }
+        assert_eq!(mul::<F32>(0x3f7f_ffff, least, &Env::IEEE), least);
         assert_eq!(
             add::<F32>(
                 1,
@@ -2038,7 +2192,11 @@ mod tests {
         assert_eq!(omod(f(3.0), 3, on), f(1.5));
         assert_eq!(omod(f(-0.0), 1, on), 0);
         assert_eq!(omod(f(-0.0), 0, on), f(-0.0));
-        assert_eq!(omod(0x8080_0000, 3, on), 0);
+        assert_eq!(omod(0x8080_0000, 3, on), 0x8000_0000);
+        assert_eq!(omod(0x00ff_ffff, 3, on), 0);
+        assert_eq!(omod(0x0100_0000, 3, on), 0x0080_0000);
+        assert_eq!(omod(0x8000_0001, 2, on), 0);
+        assert_eq!(omod(0x7f80_0001, 2, on), 0x7f80_0001);
         assert_eq!(omod(0x7f7f_ffff, 1, on), F32::INF);
         assert_eq!(omod(0x7f7f_ffff, 1, &on.rounding(Round::Zero)), F32::MAX);
         assert_eq!(omod(f(3.0), 1, &Env::IEEE.flushing()), f(3.0));

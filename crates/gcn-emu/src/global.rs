@@ -8,7 +8,7 @@ use gcn_isa::meaning::GwsOp;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of the global data share.
 pub const GDS_BYTES: usize = 64 << 10;
@@ -23,8 +23,9 @@ const MOST_TURNS: u32 = 256;
 /// host threads.
 #[derive(Debug)]
 pub struct Global {
+    /// Empty until it is asked for.
     gds: Mutex<Box<[u8]>>,
-    resources: Mutex<[Resource; RESOURCES]>,
+    resources: WaveSync,
     turns: Mutex<Turns>,
     asked: AtomicBool,
     changes: AtomicU64,
@@ -33,12 +34,22 @@ pub struct Global {
 impl Default for Global {
     fn default() -> Global {
         Global {
-            gds: Mutex::new(vec![0; GDS_BYTES].into_boxed_slice()),
-            resources: Mutex::new([Resource::default(); RESOURCES]),
+            gds: Mutex::default(),
+            resources: WaveSync::default(),
             turns: Mutex::default(),
             asked: AtomicBool::new(false),
             changes: AtomicU64::new(0),
         }
+    }
+}
+
+/// The resources of global wave sync, which outlive dispatches: one sets them up for another. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct WaveSync(Arc<Mutex<[Resource; RESOURCES]>>);
+
+impl Default for WaveSync {
+    fn default() -> WaveSync {
+        WaveSync(Arc::new(Mutex::new([Resource::default(); RESOURCES])))
     }
 }
 
@@ -106,6 +117,14 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Global {
+    /// What the waves of a dispatch share that finds the resources of global wave sync as others left them.
+    pub fn with(resources: &WaveSync) -> Global {
+        Global {
+            resources: resources.clone(),
+            ..Global::default()
+        }
+    }
+
     /// Replaces `bytes` bytes of the global data share at `at`; `new` makes them of the old ones. Gives the old ones.
     pub(crate) fn update(&self, at: usize, bytes: usize, new: impl FnOnce(u64) -> u64) -> u64 {
         let mut gds = self.gds();
@@ -126,7 +145,11 @@ impl Global {
 
     /// The bytes of the global data share, [`GDS_BYTES`] of them; other waves wait as long as the guard lives.
     pub fn gds(&self) -> MutexGuard<'_, Box<[u8]>> {
-        lock(&self.gds)
+        let mut gds = lock(&self.gds);
+        if gds.is_empty() {
+            *gds = vec![0; GDS_BYTES].into_boxed_slice();
+        }
+        gds
     }
 
     /// A number that goes up whenever the global data share changes, and whenever a wave that waits
@@ -149,7 +172,7 @@ impl Global {
         value: u32,
         ticket: &mut Option<u64>,
     ) -> bool {
-        let resource = &mut lock(&self.resources)[resource % RESOURCES];
+        let resource = &mut lock(&self.resources.0)[resource % RESOURCES];
         match op {
             GwsOp::Init => resource.counter = value,
             GwsOp::Signal => resource.counter = resource.counter.saturating_add(value),

@@ -42,9 +42,14 @@ impl GroupWave {
 
     /// As [`GroupWave::turn`], of the turn behind that one.
     pub fn next_turn(&self, slice: u64) -> u64 {
-        let prio = self.state.status >> status::USER_PRIO_SHIFT & 3;
-        slice * (1 + prio as u64)
+        next_turn(&self.state, slice)
     }
+}
+
+/// As [`GroupWave::next_turn`], of a wave in this state.
+pub fn next_turn(state: &WaveState, slice: u64) -> u64 {
+    let prio = state.status >> status::USER_PRIO_SHIFT & 3;
+    slice * (1 + prio as u64)
 }
 
 /// What a wave of workgroups of one size starts from, whatever the workgroup.
@@ -260,7 +265,7 @@ impl<'a> Groups<'a> {
         for wave in self.waves.iter_mut() {
             (wave.doing, wave.turns) = (Doing::New, 0);
         }
-        lds.0.fill(0);
+        lds.fill(0);
         true
     }
 }

@@ -601,7 +601,7 @@ fn atomic(
     let mut old = 0;
     if let (Some(_), Some(at)) = (access.image.format, access.place(wave, lane)) {
         let mode = wave.mode;
-        let new = |old: u64| eval::atomic(op, ty, old, data, comparand, mode);
+        let new = |old: u64| eval::atomic(op, ty, old, data, comparand, mode, false);
         old = if wide {
             machine.memory.fetch_update_u64(at, new)
         } else {

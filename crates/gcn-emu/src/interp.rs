@@ -1,9 +1,12 @@
 //! The interpreter: evaluates the meaning of each instruction, all lanes an operation. It is the reference.
 
 use crate::address::{self, Range};
-use crate::engine::{self, Code, Engine, Failure, FaultKind, FaultReport, Machine, Stop};
+use crate::engine::{
+    self, Code, EXACT_SLICE, Engine, Failure, FaultKind, FaultReport, Machine, Stop,
+};
 use crate::eval;
 use crate::exceptions;
+use crate::held;
 use crate::image;
 use crate::mem::Fault;
 use crate::operands::{self, Modifiers, Opnd, Place, pack};
@@ -150,6 +153,8 @@ pub struct Interp {
     range: Range,
     /// Whether an instruction of the code reads TRAPSTS, once that is known.
     reads_exceptions: Option<bool>,
+    /// Turns have [`EXACT_SLICE`].
+    exact: bool,
 }
 
 impl Default for Interp {
@@ -167,6 +172,7 @@ impl Interp {
             vectors: Vec::new(),
             range: Range::new(),
             reads_exceptions: None,
+            exact: false,
         }
     }
 }
@@ -197,13 +203,14 @@ impl Engine for Interp {
             if *fuel == 0 {
                 return Stop::Limit;
             }
-            let fault = |kind, addr, lane, text| {
+            let fault = |kind, addr, text| {
                 Stop::Fault(FaultReport {
                     kind,
                     addr,
-                    lane,
+                    lane: None,
                     pc,
                     text,
+                    operands: Vec::new(),
                 })
             };
             let step = match self.cache.at(pc, machine) {
@@ -212,12 +219,11 @@ impl Engine for Interp {
                     return fault(
                         FaultKind::Fetch(f.kind),
                         Some(f.addr),
-                        None,
                         "no instruction".into(),
                     );
                 }
                 Err(Missing::Illegal(word)) => {
-                    return fault(FaultKind::Illegal, None, None, format!("{word:#010x}"));
+                    return fault(FaultKind::Illegal, None, format!("{word:#010x}"));
                 }
             };
             *fuel -= 1;
@@ -252,10 +258,28 @@ impl Engine for Interp {
                 }
                 Err(failure) => {
                     wave.pc = pc;
-                    return fault(failure.kind, failure.addr, failure.lane, text(&step.insn));
+                    return Stop::Fault(FaultReport {
+                        kind: failure.kind,
+                        addr: failure.addr,
+                        lane: failure.lane,
+                        pc,
+                        text: text(&step.insn),
+                        operands: held::operands(&step.insn, wave, failure.lane),
+                    });
                 }
             }
         }
+    }
+
+    fn slice(&self) -> u64 {
+        match self.exact {
+            true => EXACT_SLICE,
+            false => 4096,
+        }
+    }
+
+    fn exactly(&mut self, exact: bool) {
+        self.exact = exact;
     }
 
     fn forget(&mut self) {
@@ -421,7 +445,7 @@ fn node<const N: usize>(
         Op::LdsOfLane => {
             for (lane, out) in out.iter_mut().enumerate() {
                 let at = typed::lds_place(&step.insn, wave, lane);
-                let bytes = machine.lds.0.get(at..).and_then(|rest| rest.first_chunk());
+                let bytes = machine.lds.get(at..).and_then(|rest| rest.first_chunk());
                 *out = bytes.map_or(0, |b| u32::from_le_bytes(*b) as u64);
             }
         }
@@ -511,7 +535,7 @@ fn apply<const N: usize>(
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
                 // Dwords of one lane are as far apart as the wave has lanes.
                 let at = typed::lds_place(&step.insn, wave, lane + LANES * k);
-                if let Some(place) = machine.lds.0.get_mut(at..at.saturating_add(4)) {
+                if let Some(place) = machine.lds.get_mut(at..at.saturating_add(4)) {
                     place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
                 }
             }

@@ -5,6 +5,7 @@
 //! - [`formats`]: the data formats of typed buffers and images; `typed` and `image` get at them. [`export`]: what exports leave.
 //! - `exceptions`: what TRAPSTS records of float arithmetic, where a program can see it.
 //! - [`interp`]: runs the meanings of [`gcn_isa`]'s rows, lane by lane; [`engine`]: what any such engine offers; [`group`]: how it runs a workgroup's waves.
+//! - [`held`]: what the operands of an instruction that failed held.
 //! - [`snippet`]: a few instructions on one wave. [`dispatch`]: whole kernels of code objects.
 #![deny(unsafe_code)]
 
@@ -20,6 +21,7 @@ pub mod formats;
 pub mod fp;
 pub mod global;
 pub mod group;
+pub mod held;
 mod image;
 pub mod interp;
 pub mod mem;

@@ -11,18 +11,31 @@
 //! in parts. Mapping takes `&Memory` too: what is mapped is kept under a lock that accesses do not take. An access that
 //! races with the mapping or unmapping of its page happens or faults. Guest memory is little-endian.
 //!
-//! This is the only module of the crate with `unsafe` code, all of it in `Arena`.
+//! There are two configurations. In the one described so far the range is an arena of this module's own
+//! ([`Memory::new`]). In the other ([`Memory::of_host`]) guest addresses are the host's: the linear part is all of the
+//! host's addresses, and once more, from [`ALIAS`] on, the same ones again; allocations come from a range that is reserved
+//! among them, and pages of the program around can be lent ([`Memory::lend`]). Accesses are checked against the page map
+//! in both.
+//!
+//! This module, `guard` and `host` are the only ones of the crate with `unsafe` code: here all of it is in `Arena` and
+//! `PageMap`.
 
 #![allow(unsafe_code)]
 
+mod guard;
+mod host;
+
 use gcn_isa::target::Target;
+use guard::{ARENA_GUARD, Access, GUARDED, Mapping};
+pub use guard::{Guarded, Plain};
+use host::{Before, Reserved};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::ops::BitOr;
+use std::ops::{BitOr, Range};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 /// Bytes a page.
 pub const PAGE_SIZE: u64 = 4096;
@@ -33,6 +46,12 @@ pub const LINEAR_BASE: u64 = 0x1_0000_0000;
 
 /// Guest virtual addresses have 48 bits.
 pub const ADDRESS_END: u64 = 1 << 48;
+
+/// The most bytes of LDS that a workgroup has.
+pub const LDS_MOST: usize = 64 << 10;
+
+/// In the configuration of host addresses: what is added to the address of a page that is lent under another one.
+pub const ALIAS: u64 = 1 << 47;
 
 /// What a page permits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -154,11 +173,27 @@ impl fmt::Display for MemError {
 
 impl std::error::Error for MemError {}
 
-/// The reserved host range, zero where never written. Hands out atomics within its bounds and nothing else; offsets are
-/// bytes from its start, and an offset out of bounds or misaligned is a mistake of this module and panics.
+/// The reserved host range, zero where never written, between inaccessible pages; or all of the host's addresses. Hands out
+/// atomics within its bounds and nothing else; offsets are bytes from its start, and an offset out of bounds or misaligned
+/// is a mistake of this module and panics. Of host addresses, only those are accessed whose pages the page map says to be
+/// mapped.
 struct Arena {
-    map: memmap2::MmapRaw,
+    /// Where it begins.
+    base: usize,
     len: usize,
+    /// The bits of an address that count: [`ALIAS`] does not.
+    mask: usize,
+    /// The number of the page with which what is its own begins.
+    first: u64,
+    /// What is its own.
+    owner: Owner,
+}
+
+/// Who gives the arena's bytes.
+enum Owner {
+    Map(Mapping),
+    /// The range that allocations come from.
+    Reserved(Reserved),
 }
 
 macro_rules! arena_cell {
@@ -168,10 +203,14 @@ macro_rules! arena_cell {
             const SIZE: usize = size_of::<$atomic>();
             assert!(offset.is_multiple_of(SIZE) && offset < self.len);
             // SAFETY: `len` is a multiple of the page size, so an aligned offset below it leaves room for the whole cell.
-            // The mapping starts on a page, which aligns the pointer as the offset is; it is readable and writable,
-            // lives as long as `self`, and nothing else in the process knows its address. All accesses to it are
-            // atomic. Cells of different sizes may overlap; the hosts this runs on define such accesses.
-            unsafe { <$atomic>::from_ptr(self.map.as_mut_ptr().add(offset).cast()) }
+            // The range starts on a page, which aligns the pointer as the offset is. An arena of our own is readable
+            // and writable, lives as long as `self`, and nothing else in the process knows its address. Of host
+            // addresses, `Memory` asks only for those in pages that its page map has: pages of the reserved range,
+            // which lives as long as `self` and stays writable when they are freed, and lent pages, for which the
+            // caller of `Memory::lend` answers. All accesses are atomic. Cells of different sizes may overlap; the hosts
+            // this runs on define such accesses. In a guarded build a page that is not mapped is none of these, and none
+            // of the callers asks for it.
+            unsafe { <$atomic>::from_ptr(self.address(offset).cast()) }
         }
     };
 }
@@ -183,20 +222,43 @@ impl Arena {
             .and_then(|n| usize::try_from(n).ok());
         let len =
             bytes.ok_or_else(|| MemError::Host(format!("{pages} pages exceed its addresses")))?;
-        // Pages are committed when first touched; without swap reserved, a large limit costs nothing.
-        let map = memmap2::MmapOptions::new()
-            .len(len)
-            .no_reserve_swap()
-            .map_anon();
-        let map = map.map_err(|e| MemError::Host(e.to_string()))?;
-        // Kernels go through memory in long strides: with small pages, much of their time goes into finding them. A host
-        // that has no large ones does without.
-        #[cfg(target_os = "linux")]
-        let _ = map.advise(memmap2::Advice::HugePage);
-        Ok(Arena {
-            map: map.into(),
+        let map =
+            Mapping::new(len, ARENA_GUARD, true).map_err(|e| MemError::Host(e.to_string()))?;
+        let arena = Arena {
+            base: map.start().expose_provenance(),
             len,
-        })
+            mask: usize::MAX,
+            first: 0,
+            owner: Owner::Map(map),
+        };
+        arena.confine(0, pages, Perm::NONE);
+        Ok(arena)
+    }
+
+    /// In a guarded build, lets the host do with pages of its own what the guest may, and nothing else. Code is read to be
+    /// fetched, and hosts have no pages that can only be written.
+    #[inline]
+    fn confine(&self, page: u64, count: u64, perm: Perm) {
+        if GUARDED {
+            let access = match perm {
+                Perm::NONE => Access::Nothing,
+                perm if perm.contains(Perm::WRITE) => Access::Write,
+                _ => Access::Read,
+            };
+            let page = page - self.first;
+            let (at, len) = ((page * PAGE_SIZE) as usize, (count * PAGE_SIZE) as usize);
+            let done = match &self.owner {
+                Owner::Map(map) => map.allow(at, len, access).is_ok(),
+                Owner::Reserved(range) => range.allow(at, len, access).is_ok(),
+            };
+            assert!(done, "a guarded build needs a host with pages of 4 KiB");
+        }
+    }
+
+    /// The host's address of an offset.
+    #[inline]
+    fn address(&self, offset: usize) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut((self.base + offset) & self.mask)
     }
 
     arena_cell!(u8, AtomicU8);
@@ -260,16 +322,84 @@ fn part(offset: usize, left: usize) -> usize {
     }
 }
 
+/// The state of each page. It takes memory only where a page has been mapped.
+struct PageMap {
+    cells: Cells,
+    len: usize,
+}
+
+enum Cells {
+    Own(Vec<AtomicU8>),
+    Reserved(Reserved),
+}
+
+impl PageMap {
+    fn own(len: usize) -> PageMap {
+        PageMap {
+            cells: Cells::Own((0..len).map(|_| AtomicU8::new(0)).collect()),
+            len,
+        }
+    }
+
+    fn reserved(len: usize) -> Result<PageMap, MemError> {
+        Ok(PageMap {
+            cells: Cells::Reserved(Reserved::new(len, None, Before::Zeros)?),
+            len,
+        })
+    }
+
+    fn as_ptr(&self) -> *const u8 {
+        match &self.cells {
+            Cells::Own(cells) => cells.as_ptr().cast(),
+            Cells::Reserved(range) => std::ptr::with_exposed_provenance(range.address()),
+        }
+    }
+
+    /// The state of a page; 0 beyond the end.
+    #[inline]
+    fn get(&self, page: u64) -> u8 {
+        if page >= self.len as u64 {
+            return 0;
+        }
+        // SAFETY: there are `len` readable bytes from the pointer on, which live as long as `self` and are accessed by
+        // atomics alone.
+        let cell = unsafe { &*self.as_ptr().add(page as usize).cast::<AtomicU8>() };
+        cell.load(Relaxed)
+    }
+
+    /// Sets the state of pages that there are.
+    fn fill(&self, first: u64, count: u64, state: u8) -> Result<(), MemError> {
+        assert!(first < self.len as u64 && count <= self.len as u64 - first);
+        let (first, count) = (first as usize, count as usize);
+        if let Cells::Reserved(range) = &self.cells {
+            range.take(first, count)?;
+        }
+        for page in first..first + count {
+            // SAFETY: as in `get`; and the bytes may be written, those of a reserved range since they were taken.
+            let cell = unsafe { &*self.as_ptr().add(page).cast::<AtomicU8>() };
+            cell.store(state, Relaxed);
+        }
+        Ok(())
+    }
+}
+
 /// The linear part as compiled code sees it. Valid while the [`Memory`] is borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Linear {
-    /// The host address of guest address [`LINEAR_BASE`].
+    /// The guest address of its first byte.
+    pub start: u64,
+    /// The host address of that byte.
     pub base: *mut u8,
     /// A byte for each page of it: the [`Perm`]'s bits and [`MAPPED`].
     pub pages: *const u8,
     /// Its bytes.
     pub bytes: u64,
+    /// Whether the host's addresses come twice, the second time with [`ALIAS`] added.
+    pub aliased: bool,
 }
+
+/// The linear part has more pages than these.
+pub const LEAST_PAGES: u64 = 64;
 
 /// A page of the linear part is mapped.
 pub const MAPPED: u8 = 8;
@@ -288,9 +418,16 @@ struct FarPage {
 pub struct Memory {
     arena: Arena,
     /// One byte for every page of the arena, linear part and pool: a [`Perm`] and [`MAPPED`] (linear part only), [`USED`].
-    pages: Vec<AtomicU8>,
+    /// Of host addresses one for every page of the linear part, which the pool lies in.
+    pages: PageMap,
+    /// The guest address of the linear part's first byte.
+    linear_base: u64,
     /// Bytes of the linear part.
     linear_bytes: u64,
+    /// Where the linear part begins in the arena.
+    origin: u64,
+    /// The pages of the linear part that allocations come from.
+    own: Range<u64>,
     /// The pages of the pool by guest page number.
     far: RwLock<HashMap<u64, FarPage>>,
     book: Mutex<Book>,
@@ -318,6 +455,8 @@ struct Book {
     regions: BTreeMap<u64, (u64, u64)>,
     /// Pages that may still be mapped.
     budget: u64,
+    /// Pages that are lent, as often as they are: the first guest page, the one behind the last, and what they permit.
+    lent: Vec<(u64, u64, Perm)>,
 }
 
 impl fmt::Debug for Memory {
@@ -337,34 +476,107 @@ impl Memory {
     /// # Errors
     /// [`MemError::Host`] if the host has no such range.
     pub fn new(limit_bytes: u64) -> Result<Memory, MemError> {
-        let limit = limit_bytes.div_ceil(PAGE_SIZE).max(1);
-        if limit > (ADDRESS_END - LINEAR_BASE) / PAGE_SIZE / 4 {
-            return Err(MemError::Host(format!(
-                "{limit_bytes} bytes exceed the guest's addresses"
-            )));
+        if of_host_everywhere() {
+            return Memory::of_host(limit_bytes, Some(LINEAR_BASE));
         }
-        // Room for the unmapped page between any two allocations, however small, and for alignment.
-        let linear = 2 * limit + 64;
-        let pages = linear + limit;
+        let (linear, pages) = sizes(limit_bytes)?;
         let bytes = usize::try_from(pages).map_err(|e| MemError::Host(e.to_string()))?;
-        Ok(Memory {
-            arena: Arena::new(pages)?,
-            pages: (0..bytes).map(|_| AtomicU8::new(0)).collect(),
+        let parts = Parts {
+            linear_base: LINEAR_BASE,
             linear_bytes: linear * PAGE_SIZE,
+            origin: 0,
+            own: 0..linear,
+        };
+        Ok(Memory::of(
+            Arena::new(pages)?,
+            PageMap::own(bytes),
+            parts,
+            pages - linear,
+        ))
+    }
+
+    /// Memory whose guest addresses are the host's. Allocations, of up to `limit_bytes` at a time, come from a range that
+    /// begins at `wanted`, if that is free, or anywhere; what else kernels are to reach is lent to them.
+    ///
+    /// The page map covers all of the host's addresses and their aliases; it takes 64 GiB of address space, of which
+    /// memory is used where pages are mapped. Where the host refuses that (`ulimit -v`), it covers the terabyte around
+    /// the allocations, and pages elsewhere are reached more slowly.
+    ///
+    /// # Errors
+    /// [`MemError::Host`] if the host has no such ranges, or is not a 64-bit Linux.
+    pub fn of_host(limit_bytes: u64, wanted: Option<u64>) -> Result<Memory, MemError> {
+        let (linear, all) = sizes(limit_bytes)?;
+        let bytes = usize::try_from(all * PAGE_SIZE).map_err(|e| MemError::Host(e.to_string()))?;
+        let wanted = wanted.and_then(|at| usize::try_from(at).ok());
+        let range = Reserved::new(bytes, wanted, Before::Nothing)?;
+        let first = range.address() as u64 / PAGE_SIZE;
+        let (pages, start, end) = match PageMap::reserved((ADDRESS_END / PAGE_SIZE) as usize) {
+            Ok(pages) => (pages, 0, ADDRESS_END),
+            Err(_) => {
+                // Programs and their libraries lie close together, below the end of addresses.
+                let end = (first * PAGE_SIZE + bytes as u64).next_multiple_of(WINDOW);
+                let start = end.saturating_sub(WINDOW.max(bytes as u64 + WINDOW));
+                let pages = (end - start) / PAGE_SIZE;
+                (PageMap::reserved(pages as usize)?, start, end)
+            }
+        };
+        let at = first - start / PAGE_SIZE;
+        let parts = Parts {
+            linear_base: start,
+            linear_bytes: end - start,
+            origin: start,
+            own: at..at + linear,
+        };
+        let arena = Arena {
+            base: 0,
+            len: ADDRESS_END as usize,
+            mask: ALIAS as usize - 1,
+            first: at,
+            owner: Owner::Reserved(range),
+        };
+        Ok(Memory::of(arena, pages, parts, all - linear))
+    }
+
+    fn of(arena: Arena, pages: PageMap, parts: Parts, limit: u64) -> Memory {
+        let Parts {
+            linear_base,
+            linear_bytes,
+            origin,
+            own,
+        } = parts;
+        Memory {
+            arena,
+            pages,
+            linear_base,
+            linear_bytes,
+            origin,
             far: RwLock::default(),
             book: Mutex::new(Book {
-                gaps: BTreeMap::from([(0, linear)]),
+                gaps: BTreeMap::from([(own.start, own.end - own.start)]),
                 pool_free: Vec::new(),
-                pool_next: linear,
+                pool_next: own.end,
                 regions: BTreeMap::new(),
                 budget: limit,
+                lent: Vec::new(),
             }),
+            own,
             changed: AtomicBool::new(false),
             recording: AtomicBool::new(false),
             mapping: AtomicU64::new(0),
             code_changes: AtomicU64::new(0),
             about_code: Mutex::new(None),
-        })
+        }
+    }
+
+    /// Whether guest addresses are the host's.
+    pub fn is_of_host(&self) -> bool {
+        matches!(self.arena.owner, Owner::Reserved(_))
+    }
+
+    /// The guest addresses that allocations come from.
+    pub fn own(&self) -> Range<u64> {
+        let at = |page: u64| self.linear_base + page * PAGE_SIZE;
+        at(self.own.start)..at(self.own.end)
     }
 
     /// A panic of another thread leaves nothing half done that matters more than the panic.
@@ -375,13 +587,14 @@ impl Memory {
     /// The state of a page of the arena; 0 beyond its end.
     #[inline]
     fn state(&self, page: u64) -> u8 {
-        self.pages.get(page as usize).map_or(0, |s| s.load(Relaxed))
+        self.pages.get(page)
     }
 
-    fn set_state(&self, page: u64, state: u8) {
+    fn set_state(&self, page: u64, state: u8) -> Result<(), MemError> {
         self.note_code(Perm(self.state(page) | state));
-        self.pages[page as usize].store(state, Relaxed);
+        self.pages.fill(page, 1, state)?;
         self.mapping.store(0, SeqCst);
+        Ok(())
     }
 
     /// A number that stands for what is mapped now and how: another one, of any memory of the process, when that has
@@ -468,9 +681,11 @@ impl Memory {
     /// Where the linear part lies in the host, for compiled code that checks as [`Memory::load_u32`] does.
     pub fn linear(&self) -> Linear {
         Linear {
-            base: self.arena.map.as_mut_ptr(),
-            pages: self.pages.as_ptr().cast(),
+            start: self.linear_base,
+            base: std::ptr::with_exposed_provenance_mut(self.arena.base + self.origin as usize),
+            pages: self.pages.as_ptr(),
             bytes: self.linear_bytes,
+            aliased: self.is_of_host(),
         }
     }
 
@@ -498,7 +713,7 @@ impl Memory {
         if count > book.budget {
             return Err(out_of_memory);
         }
-        let base = LINEAR_BASE / PAGE_SIZE;
+        let base = self.linear_base / PAGE_SIZE;
         let align = (align / PAGE_SIZE).max(1);
         // The first gap with room for the pages and one more on either side.
         let fit = book.gaps.iter().find_map(|(&first, &len)| {
@@ -506,8 +721,8 @@ impl Memory {
             (start + count < first + len).then_some(start)
         });
         let start = fit.ok_or(out_of_memory)?;
-        self.map_linear(&mut book, start, count, perm);
-        let addr = LINEAR_BASE + start * PAGE_SIZE;
+        self.map_linear(&mut book, start, count, perm)?;
+        let addr = self.linear_base + start * PAGE_SIZE;
         book.regions.insert(addr, (base + start, count));
         Ok(addr)
     }
@@ -533,9 +748,9 @@ impl Memory {
             });
         }
         for page in first..end {
-            match self.linear_page(page) {
-                Some(linear) => self.map_linear(&mut book, linear, 1, perm),
-                None => self.map_far(&mut book, page, perm),
+            match self.own_page(page) {
+                Some(own) => self.map_linear(&mut book, own, 1, perm)?,
+                None => self.map_far(&mut book, page, perm)?,
             }
         }
         book.regions.insert(addr, (first, end - first));
@@ -552,12 +767,21 @@ impl Memory {
             .regions
             .remove(&addr)
             .ok_or(MemError::NotMapped { addr })?;
+        if let Owner::Reserved(range) = &self.arena.owner {
+            let own = |page: u64| page.clamp(self.own.start, self.own.end);
+            let base = self.linear_base / PAGE_SIZE;
+            let (start, end) = (own(first - base), own(first + count - base));
+            let at = (start - self.own.start) * PAGE_SIZE;
+            range.discard(at as usize, ((end - start) * PAGE_SIZE) as usize);
+        }
         for page in first..first + count {
-            if let Some(linear) = self.linear_page(page) {
-                self.unmap_linear(&mut book, linear);
+            if let Some(own) = self.own_page(page) {
+                self.unmap_linear(&mut book, own)?;
             } else if let Some(far) = self.far_mut().remove(&page) {
                 self.note_code(far.perm);
-                book.pool_free.push(far.page);
+                let page = far.page - self.origin / PAGE_SIZE;
+                self.arena.confine(page, 1, Perm::NONE);
+                book.pool_free.push(page);
                 book.budget += 1;
             }
         }
@@ -577,11 +801,14 @@ impl Memory {
             });
         }
         for page in first..end {
-            if let Some(linear) = self.linear_page(page) {
-                self.set_state(linear, USED | MAPPED | perm.0);
+            if let Some(own) = self.own_page(page) {
+                self.set_state(own, USED | MAPPED | perm.0)?;
+                self.arena.confine(own, 1, perm);
             } else if let Some(far) = self.far_mut().get_mut(&page) {
                 self.note_code(Perm(far.perm.0 | perm.0));
                 far.perm = perm;
+                let page = far.page - self.origin / PAGE_SIZE;
+                self.arena.confine(page, 1, perm);
             }
         }
         Ok(())
@@ -606,26 +833,53 @@ impl Memory {
 
     /// The page of the linear part at guest page `page`.
     fn linear_page(&self, page: u64) -> Option<u64> {
-        let linear = page.wrapping_sub(LINEAR_BASE / PAGE_SIZE);
+        let linear = page.wrapping_sub(self.linear_base / PAGE_SIZE);
         (linear < self.linear_bytes / PAGE_SIZE).then_some(linear)
+    }
+
+    /// The same, of a page that allocations come from.
+    fn own_page(&self, page: u64) -> Option<u64> {
+        self.linear_page(page)
+            .filter(|linear| self.own.contains(linear))
     }
 
     /// The page of the arena behind guest page `page`, if mapped, and what it permits.
     fn guest_page(&self, page: u64) -> Option<(u64, Perm)> {
-        match self.linear_page(page) {
-            Some(linear) => {
-                let state = self.state(linear);
-                (state & MAPPED != 0).then_some((linear, Perm(state & Perm::RWX.0)))
+        if let Some(linear) = self.linear_page(page) {
+            let state = self.state(linear);
+            if state & MAPPED != 0 {
+                let page = linear + self.origin / PAGE_SIZE;
+                return Some((page, Perm(state & Perm::RWX.0)));
             }
-            None => {
-                let far = self.far.read().unwrap_or_else(PoisonError::into_inner);
-                far.get(&page).map(|far| (far.page, far.perm))
+            if self.own.contains(&linear) {
+                return None;
+            }
+        }
+        let far = self.far.read().unwrap_or_else(PoisonError::into_inner);
+        far.get(&page).map(|far| (far.page, far.perm))
+    }
+
+    /// Sees to it that the host has memory for pages of the arena's own.
+    fn commit(&self, page: u64, count: u64) -> Result<(), MemError> {
+        match &self.arena.owner {
+            // It has had it from the first.
+            Owner::Map(_) => Ok(()),
+            Owner::Reserved(range) => {
+                let from = (page - self.own.start) * PAGE_SIZE;
+                range.take(from as usize, (count * PAGE_SIZE) as usize)
             }
         }
     }
 
     /// Maps pages of the linear part that lie within one gap.
-    fn map_linear(&self, book: &mut Book, start: u64, count: u64, perm: Perm) {
+    fn map_linear(
+        &self,
+        book: &mut Book,
+        start: u64,
+        count: u64,
+        perm: Perm,
+    ) -> Result<(), MemError> {
+        self.commit(start, count)?;
         if let Some((&first, &len)) = book.gaps.range(..=start).next_back() {
             book.gaps.remove(&first);
             if start > first {
@@ -636,13 +890,18 @@ impl Memory {
             }
         }
         for page in start..start + count {
-            self.take(book, page);
-            self.set_state(page, USED | MAPPED | perm.0);
+            self.take(book, page)?;
+            self.set_state(page, USED | MAPPED | perm.0)?;
         }
+        self.arena.confine(start, count, perm);
+        Ok(())
     }
 
-    fn unmap_linear(&self, book: &mut Book, page: u64) {
-        self.set_state(page, USED);
+    fn unmap_linear(&self, book: &mut Book, page: u64) -> Result<(), MemError> {
+        // What the host has taken back is zeros.
+        let state = if self.is_of_host() { 0 } else { USED };
+        self.set_state(page, state)?;
+        self.arena.confine(page, 1, Perm::NONE);
         book.budget += 1;
         let (mut first, mut len) = (page, 1);
         if let Some(after) = book.gaps.remove(&(page + 1)) {
@@ -655,40 +914,50 @@ impl Memory {
             len += n;
         }
         book.gaps.insert(first, len);
+        Ok(())
     }
 
-    fn map_far(&self, book: &mut Book, guest_page: u64, perm: Perm) {
+    fn map_far(&self, book: &mut Book, guest_page: u64, perm: Perm) -> Result<(), MemError> {
         // The pool has as many pages as the budget began with, so there is one.
         let page = book.pool_free.pop().unwrap_or_else(|| {
             book.pool_next += 1;
             book.pool_next - 1
         });
-        self.take(book, page);
+        self.commit(page, 1)?;
+        self.take(book, page)?;
         self.note_code(perm);
-        self.far_mut().insert(guest_page, FarPage { page, perm });
+        self.arena.confine(page, 1, perm);
+        let far = FarPage {
+            page: page + self.origin / PAGE_SIZE,
+            perm,
+        };
+        self.far_mut().insert(guest_page, far);
+        Ok(())
     }
 
     /// Counts a page of the arena against the budget and sees to it that it is zero.
-    fn take(&self, book: &mut Book, page: u64) {
-        book.budget -= 1;
+    fn take(&self, book: &mut Book, page: u64) -> Result<(), MemError> {
         if self.state(page) & USED != 0 {
-            self.arena.zero_page(page);
+            self.arena.confine(page, 1, Perm::WRITE);
+            self.arena.zero_page(page + self.origin / PAGE_SIZE);
         }
-        self.set_state(page, USED);
+        self.set_state(page, USED)?;
+        book.budget -= 1;
+        Ok(())
     }
 
     /// The arena offset of an access of `size` bytes at `addr` that needs `need`, if it lies within one page of the
     /// linear part that permits it: nearly every access there is.
     #[inline]
     fn near(&self, addr: u64, size: u64, need: Perm) -> Option<usize> {
-        let offset = addr.wrapping_sub(LINEAR_BASE);
+        let offset = addr.wrapping_sub(self.linear_base);
         let within = offset < self.linear_bytes && offset % PAGE_SIZE <= PAGE_SIZE - size;
         let state = self.state(offset / PAGE_SIZE);
         let found = within && state & (MAPPED | need.0) == MAPPED | need.0;
         if found && need.contains(Perm::WRITE) {
             self.note_store(addr, size);
         }
-        found.then_some(offset as usize)
+        found.then_some((offset + self.origin) as usize)
     }
 
     /// The arena offset of the byte at `addr`, whose page must permit `need`.
@@ -981,6 +1250,102 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// Lets kernels reach the pages of the program around that hold these bytes: at the host's address, or at that plus
+    /// [`ALIAS`]. What the host lets the program do there, and no more, is permitted. Gives the guest address. Pages can
+    /// be lent several times, and are mapped until they have been taken back as often.
+    ///
+    /// # Safety
+    /// The pages stay mapped, and what they permit stays permitted, until they have been taken back and no kernel runs
+    /// that could have found them before; and whoever else accesses them bears that kernels do, too.
+    ///
+    /// # Errors
+    /// [`MemError::BadRegion`] where this memory does not have host addresses, the range is empty or leaves them, or has
+    /// pages of allocations; [`MemError::NotMapped`] where the program may not read all of it.
+    pub unsafe fn lend(&self, host: u64, size: u64, alias: bool) -> Result<u64, MemError> {
+        let bad = MemError::BadRegion { addr: host, size };
+        let (first, end) = page_range(host, size)?;
+        let ours = (self.own().start / PAGE_SIZE, self.own().end / PAGE_SIZE);
+        if !self.is_of_host() || end > ALIAS / PAGE_SIZE || first < ours.1 && end > ours.0 {
+            return Err(bad);
+        }
+        let (at, bytes) = (first * PAGE_SIZE, (end - first) * PAGE_SIZE);
+        let perm = match host::access(at as usize, bytes as usize) {
+            (true, true) => Perm::RW,
+            (true, false) => Perm::READ,
+            _ => return Err(MemError::NotMapped { addr: host }),
+        };
+        let more = if alias { ALIAS } else { 0 };
+        let (first, end) = (first + more / PAGE_SIZE, end + more / PAGE_SIZE);
+        let mut book = self.book();
+        book.lent.push((first, end, perm));
+        self.set_lent(first, end, Some(perm))?;
+        Ok(host + more)
+    }
+
+    /// Takes pages back that were lent at this guest address, with this size.
+    ///
+    /// # Errors
+    /// [`MemError::NotMapped`] where they were not.
+    pub fn take_back(&self, addr: u64, size: u64) -> Result<(), MemError> {
+        let (first, end) = page_range(addr, size)?;
+        let mut book = self.book();
+        let found = book.lent.iter().position(|l| (l.0, l.1) == (first, end));
+        book.lent
+            .swap_remove(found.ok_or(MemError::NotMapped { addr })?);
+        // What others have been lent stays.
+        let others = book.lent.iter().filter(|l| l.0 < end && l.1 > first);
+        let mut others: Vec<(u64, u64)> = others.map(|l| (l.0, l.1)).collect();
+        others.sort_unstable();
+        let mut at = first;
+        for (from, to) in others {
+            if from > at {
+                self.set_lent(at, from, None)?;
+            }
+            at = at.max(to);
+        }
+        if at < end {
+            self.set_lent(at, end, None)?;
+        }
+        Ok(())
+    }
+
+    /// Says of guest pages that do not belong to allocations that they are mapped, or are not.
+    fn set_lent(&self, first: u64, end: u64, perm: Option<Perm>) -> Result<(), MemError> {
+        let state = perm.map_or(0, |perm| MAPPED | perm.0);
+        match (self.linear_page(first), self.linear_page(end - 1)) {
+            (Some(start), Some(_)) => self.pages.fill(start, end - first, state)?,
+            _ => {
+                let mut far = self.far_mut();
+                for page in first..end {
+                    // The arena's page is the host's.
+                    let page_of_host = page % (ALIAS / PAGE_SIZE);
+                    match perm {
+                        Some(perm) => far.insert(
+                            page,
+                            FarPage {
+                                page: page_of_host,
+                                perm,
+                            },
+                        ),
+                        None => far.remove(&page),
+                    };
+                }
+            }
+        }
+        self.mapping.store(0, SeqCst);
+        Ok(())
+    }
+
+    /// The allocation that holds an address: where it begins, and its bytes (whole pages).
+    pub fn region_of(&self, addr: u64) -> Option<(u64, u64)> {
+        let book = self.book();
+        let (&at, &(first, count)) = book.regions.range(..=addr).next_back()?;
+        let end = (first + count) * PAGE_SIZE;
+        (addr < end).then_some((at, end - at))
+    }
+}
+
 thread_local! {
     static STORES: RefCell<Vec<(u64, u64)>> = const { RefCell::new(Vec::new()) };
 }
@@ -993,6 +1358,36 @@ fn note_store(addr: u64, size: u64) {
 /// The address and size of each store and atomic of this thread since the last call, where [`Memory::record_stores`] is on.
 pub fn take_stores() -> Vec<(u64, u64)> {
     STORES.take()
+}
+
+/// Where the linear part lies, and which of its pages allocations come from.
+struct Parts {
+    linear_base: u64,
+    linear_bytes: u64,
+    origin: u64,
+    own: Range<u64>,
+}
+
+/// Bytes of addresses that a page map covers where the host refuses one for all of them.
+const WINDOW: u64 = 1 << 40;
+
+/// The pages of the part that allocations come from, and those of it and the pool, of memory with a limit.
+fn sizes(limit_bytes: u64) -> Result<(u64, u64), MemError> {
+    let limit = limit_bytes.div_ceil(PAGE_SIZE).max(1);
+    if limit > (ADDRESS_END - LINEAR_BASE) / PAGE_SIZE / 4 {
+        return Err(MemError::Host(format!(
+            "{limit_bytes} bytes exceed the guest's addresses"
+        )));
+    }
+    // Room for the unmapped page between any two allocations, however small, and for alignment.
+    let linear = 2 * limit + LEAST_PAGES;
+    Ok((linear, linear + limit))
+}
+
+/// Whether all memory is to have the host's addresses: tests run in both configurations.
+fn of_host_everywhere() -> bool {
+    static ASKED: OnceLock<bool> = OnceLock::new();
+    *ASKED.get_or_init(|| std::env::var_os("GCN_MEMORY").is_some_and(|v| v == "host"))
 }
 
 /// The first page of a region and the page after its last.
@@ -1011,21 +1406,134 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn memory() -> Memory {
-        Memory::new(MIB).unwrap()
+    /// Tests of what both configurations have in common.
+    macro_rules! in_both {
+        ($($test:ident)*) => {
+            mod arena {
+                $(#[test]
+                fn $test() {
+                    super::$test(super::Memory::new(super::MIB).unwrap());
+                })*
+            }
+
+            #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+            mod of_host {
+                $(#[test]
+                fn $test() {
+                    super::$test(super::Memory::of_host(super::MIB, None).unwrap());
+                })*
+            }
+        };
+    }
+
+    in_both! {
+        allocations_are_zero_aligned_and_apart
+        all_of_the_limit_can_be_mapped_and_no_more
+        bad_requests
+        no_address_escapes
+        permissions
+        any_alignment_and_page_crossings
+        far_mappings_anywhere
+        atomics_of_two_threads_lose_nothing
+        faults_say_what_happened
+        mapping_agrees_with_a_model
     }
 
     fn fault<T: fmt::Debug>(r: Result<T, Fault>) -> FaultKind {
         r.unwrap_err().kind
     }
 
+    /// What a wrong access of the host comes to: the process ends. Runs itself again for each.
+    #[cfg(unix)]
     #[test]
-    fn allocations_are_zero_aligned_and_apart() {
-        let m = memory();
+    fn what_checks_would_miss_ends_the_process() {
+        use std::os::unix::process::ExitStatusExt;
+        use std::process::{Command, Stdio};
+
+        let m = Memory::new(MIB).unwrap();
+        let (data, read) = (m.alloc(1, 1, Perm::RW), m.alloc(1, 1, Perm::READ));
+        let (data, read) = (data.unwrap(), read.unwrap());
+        let freed = m.alloc(1, 1, Perm::RW).unwrap();
+        m.store_u8(freed, 1).unwrap();
+        m.free(freed).unwrap();
+        let none = m.alloc(1, 1, Perm::NONE).unwrap();
+        m.map_at(0x1000, 1, Perm::READ).unwrap();
+        let host = |guest: u64| m.arena.address((guest - LINEAR_BASE) as usize);
+        let (start, pool) = (m.arena.address(0), m.linear_bytes as usize);
+        let mut lds = crate::wave::Lds::new(1024);
+        let mut vgprs = crate::wave::Vgprs::new(3);
+        let (lds, vgprs) = (lds.as_mut_ptr(), vgprs.as_mut_ptr().cast::<u8>());
+        // What is touched, whether it is written, and whether the process lives: in any build, in a guarded one.
+        let spots = [
+            (host(data), true, true, true),
+            (host(read), false, true, true),
+            (start.wrapping_sub(1), false, false, false),
+            (start.wrapping_sub(ARENA_GUARD), false, false, false),
+            (start.wrapping_add(m.arena.len), false, false, false),
+            (
+                start.wrapping_add(m.arena.len + ARENA_GUARD - 1),
+                false,
+                false,
+                false,
+            ),
+            (lds.wrapping_add(1023), true, true, true),
+            (lds.wrapping_add(1024), false, false, false),
+            (lds.wrapping_sub(LDS_MOST), false, false, false),
+            (host(read), true, true, false),
+            (host(none), false, true, false),
+            (host(freed), false, true, false),
+            (
+                host(data).wrapping_add(PAGE_SIZE as usize),
+                false,
+                true,
+                false,
+            ),
+            (start.wrapping_add(pool), false, true, true),
+            (start.wrapping_add(pool), true, true, false),
+            (vgprs.wrapping_add(3 * 256 - 1), true, true, true),
+            (vgprs.wrapping_add(3 * 256 + 64), false, true, false),
+        ];
+        const WHICH: &str = "GCN_TEST_TOUCHES";
+        if let Ok(which) = std::env::var(WHICH) {
+            let (at, write, ..) = spots[which.parse::<usize>().unwrap()];
+            // SAFETY: either the byte is one of these buffers' own, or the process ends here.
+            unsafe {
+                match write {
+                    true => at.write_volatile(1),
+                    false => drop(at.read_volatile()),
+                }
+            }
+            return;
+        }
+        const NAME: &str = "mem::tests::what_checks_would_miss_ends_the_process";
+        for (n, &(.., any, guarded)) in spots.iter().enumerate() {
+            // What lies behind VGPRs is not known in other builds.
+            if n == spots.len() - 1 && !GUARDED {
+                continue;
+            }
+            let mut again = Command::new(std::env::current_exe().unwrap());
+            let again = again.args([NAME, "--exact"]).env(WHICH, n.to_string());
+            let ended = again
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .unwrap();
+            let lives = if GUARDED { guarded } else { any };
+            // SIGSEGV, or what some systems have in its place: SIGBUS.
+            let killed = matches!(ended.signal(), Some(11 | 7 | 10));
+            assert_eq!(
+                (ended.success(), killed),
+                (lives, !lives),
+                "spot {n}: {ended}"
+            );
+        }
+    }
+
+    fn allocations_are_zero_aligned_and_apart(m: Memory) {
         let a = m.alloc(100, 256, Perm::RW).unwrap();
         let b = m.alloc(5000, 1 << 16, Perm::RW).unwrap();
         let c = m.alloc(0, 1, Perm::RW).unwrap();
-        assert!(a >= LINEAR_BASE && a.is_multiple_of(PAGE_SIZE) && b.is_multiple_of(1 << 16));
+        assert!(a >= m.own().start && a.is_multiple_of(PAGE_SIZE) && b.is_multiple_of(1 << 16));
         assert_eq!(m.load_u64(b + 4996).unwrap(), 0);
         for region in [a, b, c] {
             assert_eq!(fault(m.load_u8(region - 1)), FaultKind::Unmapped);
@@ -1035,9 +1543,7 @@ mod tests {
         assert_eq!(m.regions().map(|r| r.1).sum::<u64>(), 4 * PAGE_SIZE);
     }
 
-    #[test]
-    fn all_of_the_limit_can_be_mapped_and_no_more() {
-        let m = memory();
+    fn all_of_the_limit_can_be_mapped_and_no_more(m: Memory) {
         let a = m.alloc(MIB, 1, Perm::RW).unwrap();
         assert_eq!(m.free_bytes(), 0);
         let none = MemError::OutOfMemory { wanted: 1, free: 0 };
@@ -1059,9 +1565,7 @@ mod tests {
         assert_eq!(m.free_bytes(), 0);
     }
 
-    #[test]
-    fn bad_requests() {
-        let m = memory();
+    fn bad_requests(m: Memory) {
         assert_eq!(m.alloc(1, 3, Perm::RW), Err(MemError::BadAlign(3)));
         assert_eq!(m.alloc(1, 0, Perm::RW), Err(MemError::BadAlign(0)));
         assert!(matches!(
@@ -1089,24 +1593,22 @@ mod tests {
         assert_eq!(m.free(0x1234), Err(MemError::NotMapped { addr: 0x1234 }));
     }
 
-    #[test]
-    fn no_address_escapes() {
-        let m = memory();
+    fn no_address_escapes(m: Memory) {
         m.alloc(1, 1, Perm::RWX).unwrap();
         m.map_at(ADDRESS_END - 1, 1, Perm::RWX).unwrap();
         m.map_at(0, 1, Perm::RWX).unwrap();
         let bad = [
             0x1000,
-            LINEAR_BASE - 8,
-            LINEAR_BASE,
-            LINEAR_BASE + 2 * PAGE_SIZE,
-            LINEAR_BASE + m.linear_bytes - 8,
-            LINEAR_BASE + m.linear_bytes,
-            LINEAR_BASE + m.arena.len as u64 - 8,
-            LINEAR_BASE + m.arena.len as u64,
+            m.own().start - 8,
+            m.own().start,
+            m.own().start + 2 * PAGE_SIZE,
+            m.own().end - 8,
+            m.own().end,
+            m.own().start + 3 * MIB - 8,
+            m.own().start + 3 * MIB,
             ADDRESS_END - PAGE_SIZE - 8,
             ADDRESS_END,
-            ADDRESS_END + LINEAR_BASE + PAGE_SIZE,
+            ADDRESS_END + m.own().start + PAGE_SIZE,
             1 << 63,
             u64::MAX - 15,
             u64::MAX - 7,
@@ -1147,7 +1649,7 @@ mod tests {
         for addr in [
             ADDRESS_END - 1,
             PAGE_SIZE - 1,
-            LINEAR_BASE + 2 * PAGE_SIZE - 1,
+            m.own().start + 2 * PAGE_SIZE - 1,
         ] {
             m.store_u8(addr, 1).unwrap();
             assert_eq!(fault(m.load_u16(addr)), FaultKind::Unmapped);
@@ -1159,9 +1661,7 @@ mod tests {
         assert_eq!(m.read(u64::MAX, &mut []), Ok(()));
     }
 
-    #[test]
-    fn permissions() {
-        let m = memory();
+    fn permissions(m: Memory) {
         let r = m.alloc(1, 1, Perm::READ).unwrap();
         let w = m.alloc(1, 1, Perm::WRITE).unwrap();
         let x = m.alloc(1, 1, Perm::EXEC).unwrap();
@@ -1200,9 +1700,7 @@ mod tests {
         );
     }
 
-    #[test]
-    fn any_alignment_and_page_crossings() {
-        let m = memory();
+    fn any_alignment_and_page_crossings(m: Memory) {
         let near = m.alloc(3 * PAGE_SIZE, 1, Perm::RW).unwrap();
         let far = 0x1000;
         m.map_at(far, 3 * PAGE_SIZE, Perm::RW).unwrap();
@@ -1238,15 +1736,13 @@ mod tests {
         }
     }
 
-    #[test]
-    fn far_mappings_anywhere() {
-        let m = memory();
-        let linear_end = LINEAR_BASE + m.linear_bytes;
+    fn far_mappings_anywhere(m: Memory) {
+        let linear_end = m.own().end;
         let places = [
             0,
             0x1000,
-            0xffff_f000,
-            LINEAR_BASE + 0x5000,
+            m.own().start - PAGE_SIZE,
+            m.own().start + 0x5000,
             linear_end,
             1 << 47,
             ADDRESS_END - PAGE_SIZE,
@@ -1262,7 +1758,7 @@ mod tests {
         }
         // An allocation goes round what was mapped in the linear part.
         let big = m.alloc(MIB / 2, 1, Perm::RW).unwrap();
-        assert!(big > LINEAR_BASE + 0x6000);
+        assert!(big > m.own().start + 0x6000);
         m.free(places[0] + 8).unwrap();
         assert_eq!(fault(m.load_u8(8)), FaultKind::Unmapped);
         m.map_at(1 << 46, 1, Perm::RW).unwrap();
@@ -1273,17 +1769,16 @@ mod tests {
         );
         // A region that runs from the far side into the linear part.
         m.free(places[2] + 8).unwrap();
-        m.map_at(LINEAR_BASE - 4, 8, Perm::RW).unwrap();
-        m.store_u64(LINEAR_BASE - 4, 0x1111_2222_3333_4444).unwrap();
-        assert_eq!(m.load_u32(LINEAR_BASE), Ok(0x1111_2222));
-        assert_eq!(m.load_u64(LINEAR_BASE - 4), Ok(0x1111_2222_3333_4444));
-        m.free(LINEAR_BASE - 4).unwrap();
-        assert_eq!(fault(m.load_u8(LINEAR_BASE)), FaultKind::Unmapped);
+        m.map_at(m.own().start - 4, 8, Perm::RW).unwrap();
+        m.store_u64(m.own().start - 4, 0x1111_2222_3333_4444)
+            .unwrap();
+        assert_eq!(m.load_u32(m.own().start), Ok(0x1111_2222));
+        assert_eq!(m.load_u64(m.own().start - 4), Ok(0x1111_2222_3333_4444));
+        m.free(m.own().start - 4).unwrap();
+        assert_eq!(fault(m.load_u8(m.own().start)), FaultKind::Unmapped);
     }
 
-    #[test]
-    fn atomics_of_two_threads_lose_nothing() {
-        let m = memory();
+    fn atomics_of_two_threads_lose_nothing(m: Memory) {
         let a = m.alloc(64, 1, Perm::RW).unwrap();
         m.map_at(0x2000, 8, Perm::RW).unwrap();
         std::thread::scope(|s| {
@@ -1311,9 +1806,7 @@ mod tests {
         );
     }
 
-    #[test]
-    fn faults_say_what_happened() {
-        let m = memory();
+    fn faults_say_what_happened(m: Memory) {
         let fault = m.load_u32(0x10).unwrap_err();
         assert_eq!(
             fault,
@@ -1330,9 +1823,7 @@ mod tests {
     }
 
     /// Random mapping and unmapping against a plain model of which pages are mapped.
-    #[test]
-    fn mapping_agrees_with_a_model() {
-        let m = memory();
+    fn mapping_agrees_with_a_model(m: Memory) {
         let mut model: BTreeMap<u64, u64> = BTreeMap::new();
         let mut seed = 1u64;
         for _ in 0..5000 {
@@ -1345,7 +1836,7 @@ mod tests {
                 model.remove(&addr);
                 m.free(addr).unwrap();
             } else if r.is_multiple_of(3) {
-                let addr = LINEAR_BASE - 5 * PAGE_SIZE + (r >> 8) % 400 * PAGE_SIZE;
+                let addr = m.own().start - 5 * PAGE_SIZE + (r >> 8) % 400 * PAGE_SIZE;
                 if m.map_at(addr, PAGE_SIZE * 2, Perm::RW).is_ok() {
                     model.insert(addr, 2);
                 }
@@ -1364,7 +1855,80 @@ mod tests {
             assert_eq!(m.free_bytes(), MIB - mapped * PAGE_SIZE);
             let gaps: u64 = m.book().gaps.values().sum();
             let far: u64 = m.far_mut().len() as u64;
-            assert_eq!(gaps + mapped - far, m.linear_bytes / PAGE_SIZE);
+            assert_eq!(gaps + mapped - far, m.own.end - m.own.start);
+        }
+    }
+
+    /// Memory of a program that lends it.
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    fn pages(count: usize) -> memmap2::MmapMut {
+        memmap2::MmapMut::map_anon(count * PAGE_SIZE as usize).unwrap()
+    }
+
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    #[test]
+    fn lent_pages_are_the_programs() {
+        let m = Memory::of_host(MIB, None).unwrap();
+        let map = pages(4);
+        let at = map.as_ptr().expose_provenance() as u64;
+        assert_eq!(fault(m.load_u32(at)), FaultKind::Unmapped);
+        // SAFETY: the pages live as long as the memory, and are not looked at otherwise while it writes.
+        let (here, there) = unsafe {
+            (
+                m.lend(at + 100, 2 * PAGE_SIZE, false).unwrap(),
+                m.lend(at + 100, 8, true).unwrap(),
+            )
+        };
+        assert_eq!((here, there), (at + 100, at + 100 + ALIAS));
+        let mapping = m.mapping();
+        m.store_u64(here, 0x1234_5678_9abc_def0).unwrap();
+        assert_eq!(m.load_u64(there), Ok(0x1234_5678_9abc_def0));
+        assert_eq!(m.fetch_update_u32(there, |x| x + 1), Ok(0x9abc_def0));
+        assert_eq!(map[100], 0xf1);
+        // Whole pages, of which the third begins behind the second's 100 bytes.
+        assert_eq!(m.load_u8(at + 3 * PAGE_SIZE - 1), Ok(0));
+        assert_eq!(fault(m.load_u8(at + 3 * PAGE_SIZE)), FaultKind::Unmapped);
+        assert_eq!(fault(m.load_u8(there + PAGE_SIZE)), FaultKind::Unmapped);
+        assert_eq!(fault(m.fetch_u32(at)), FaultKind::NoExec);
+        // What is lent twice stays until it has been taken back twice.
+        // SAFETY: as above.
+        unsafe { m.lend(at + PAGE_SIZE, 1, false).unwrap() };
+        assert_eq!(m.take_back(at, 1), Err(MemError::NotMapped { addr: at }));
+        m.take_back(here, 2 * PAGE_SIZE).unwrap();
+        assert_ne!(m.mapping(), mapping);
+        assert_eq!(fault(m.load_u8(here)), FaultKind::Unmapped);
+        assert_eq!(m.load_u8(at + PAGE_SIZE), Ok(0));
+        assert_eq!(fault(m.load_u8(at + 2 * PAGE_SIZE)), FaultKind::Unmapped);
+        m.take_back(at + PAGE_SIZE, 1).unwrap();
+        assert_eq!(fault(m.load_u8(at + PAGE_SIZE)), FaultKind::Unmapped);
+        assert_eq!(m.load_u8(there), Ok(0xf1));
+        m.take_back(there, 8).unwrap();
+        assert_eq!(fault(m.load_u8(there)), FaultKind::Unmapped);
+        assert_eq!(m.free_bytes(), MIB);
+    }
+
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    #[test]
+    fn lending_asks_the_host() {
+        let m = Memory::of_host(MIB, None).unwrap();
+        let map = pages(2).make_read_only().unwrap();
+        let at = map.as_ptr().expose_provenance() as u64;
+        let own = m.alloc(1, 1, Perm::RW).unwrap();
+        // SAFETY: the pages live as long as the memory, where there are any.
+        let lend = |at, size| unsafe { m.lend(at, size, false) };
+        assert_eq!(lend(at, 1), Ok(at));
+        assert_eq!(m.load_u8(at), Ok(0));
+        assert_eq!(fault(m.store_u8(at, 1)), FaultKind::NoWrite);
+        for (at, size) in [(own, 1), (at, 0), (ALIAS, 1), (ALIAS - 1, 2), (u64::MAX, 1)] {
+            assert_eq!(lend(at, size), Err(MemError::BadRegion { addr: at, size }));
+        }
+        drop(map);
+        m.take_back(at, 1).unwrap();
+        assert!(matches!(lend(0x1000, 1), Err(MemError::NotMapped { .. })));
+        let arena = Memory::new(MIB).unwrap();
+        if !arena.is_of_host() {
+            // SAFETY: nothing is lent.
+            assert!(unsafe { arena.lend(at, 1, false) }.is_err());
         }
     }
 }

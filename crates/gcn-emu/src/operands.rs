@@ -631,7 +631,7 @@ fn source_value(source: Source, wave: &WaveState, machine: &Machine<'_>) -> u64 
 /// LDS_DIRECT: the element at M0[15:0] of the type in M0[18:16]; 0 beyond the LDS. docs/errata.md, lds-direct.
 fn lds_direct(wave: &WaveState, machine: &Machine<'_>) -> u32 {
     let at = (wave.m0() & 0xffff) as usize;
-    let byte = |i: usize| machine.lds.0.get(at + i).copied().unwrap_or(0);
+    let byte = |i: usize| machine.lds.get(at + i).copied().unwrap_or(0);
     match wave.m0() >> 16 & 7 {
         0 => byte(0) as u32,
         1 => u16::from_le_bytes([byte(0), byte(1)]) as u32,

@@ -7,11 +7,27 @@ use std::ops::{Deref, DerefMut};
 /// Bytes of a cache line, and of the widest vector register.
 const LINE: usize = 64;
 
+/// Where the registers are: in a guarded build they end at inaccessible pages.
+#[cfg(feature = "guarded")]
+type Words = crate::mem::Guarded<u32>;
+#[cfg(not(feature = "guarded"))]
+type Words = Vec<u32>;
+
+/// Zeros, with room to begin at a line.
+#[cfg(feature = "guarded")]
+fn zeros(count: usize) -> Words {
+    Words::new(count)
+}
+#[cfg(not(feature = "guarded"))]
+fn zeros(count: usize) -> Words {
+    vec![0; count + LINE / 4]
+}
+
 /// VGPRs: a slice of registers with a value a lane, which begins at a multiple of 64 bytes.
 #[derive(Default)]
 pub struct Vgprs {
     /// The registers, and before and behind them what is left over of a line.
-    words: Vec<u32>,
+    words: Words,
     /// Where they begin.
     first: usize,
     count: usize,
@@ -20,7 +36,7 @@ pub struct Vgprs {
 impl Vgprs {
     /// So many VGPRs, all zero.
     pub fn new(count: usize) -> Vgprs {
-        let words = vec![0u32; count * LANES + LINE / 4];
+        let words = zeros(count * LANES);
         // It has at least the alignment of its elements; and where nobody can tell, any place will do.
         let first = words.as_ptr().align_offset(LINE);
         let first = if first < LINE / 4 { first } else { 0 };

@@ -1,16 +1,69 @@
 //! The state of one wave.
 
 use crate::export::Exports;
+use crate::mem::Guarded;
 pub use crate::vgprs::Vgprs;
 use gcn_isa::operand::{EXEC, M0, VCC};
 use gcn_isa::target::Gen;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// Lanes a wave.
 pub const LANES: usize = 64;
 
-/// The LDS of a workgroup, byte by byte.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lds(pub Vec<u8>);
+/// The LDS of a workgroup, byte by byte, between inaccessible pages of the host.
+#[derive(Clone, Default)]
+pub struct Lds(Guarded<u8>);
+
+impl Lds {
+    /// `bytes` zeros.
+    pub fn new(bytes: usize) -> Lds {
+        Lds(Guarded::new(bytes))
+    }
+
+    /// Becomes `bytes` zeros.
+    pub fn reset(&mut self, bytes: usize) {
+        self.0.reset(bytes);
+    }
+}
+
+impl From<&[u8]> for Lds {
+    fn from(bytes: &[u8]) -> Lds {
+        let mut lds = Lds::new(bytes.len());
+        lds.copy_from_slice(bytes);
+        lds
+    }
+}
+
+impl Deref for Lds {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl DerefMut for Lds {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+}
+
+impl PartialEq for Lds {
+    fn eq(&self, other: &Lds) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Lds {}
+
+impl fmt::Debug for Lds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
 
 /// Bits of the STATUS register that the machine itself reads or computes.
 #[allow(missing_docs)]

@@ -78,7 +78,7 @@ fn execute(target: Target, code: &[u8], start: &WaveState, memory: &Memory) -> R
     let mut wave = start.clone();
     let content: Vec<u8> = (0..4096u32).map(|n| (n * 37) as u8).collect();
     memory.write(0, &content).expect("mapped");
-    let mut lds = Lds(content[..1024].to_vec());
+    let mut lds = Lds::from(&content[..1024]);
     let mut engine = Interp::new();
     let outcome = run(target, code, &mut wave, &mut lds, memory, 0, 1, &mut engine);
     let mut after = vec![0; 4096];

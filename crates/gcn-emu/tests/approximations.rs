@@ -40,7 +40,7 @@ impl Machine {
         }
         self.wave.mode = 0x3f0;
         let target = Target::parse("gfx900").expect("a target");
-        let mut lds = Lds(Vec::new());
+        let mut lds = Lds::default();
         let (code, wave) = (&self.code, &mut self.wave);
         run(
             target,

@@ -15,7 +15,7 @@ fn step(arch: &str, code: &[u8], wave: &mut WaveState) -> Lds {
     for i in 0..1024 {
         memory.store_u32(BASE + 4 * i, 0x100 + i as u32).unwrap();
     }
-    let mut lds = Lds(vec![0; 4096]);
+    let mut lds = Lds::new(4096);
     let target = Target::parse(arch).unwrap();
     let outcome = run(
         target,
@@ -251,7 +251,7 @@ fn loads_to_lds() {
     w.sgprs[124] = 16;
     w.set_exec(0b101);
     let lds = step("gfx900", &[4, 0, 0x51, 0xe0, 0, 2, 1, 0x80], &mut w);
-    let dword = |at: usize| u32::from_le_bytes(lds.0[at..at + 4].try_into().unwrap());
+    let dword = |at: usize| u32::from_le_bytes(lds[at..at + 4].try_into().unwrap());
     assert_eq!([20, 24, 28].map(dword), [0x101, 0, 0x101]);
     assert_eq!(w.vgprs[2], [0xaaaa_aaaa; 64]);
 }

@@ -55,7 +55,7 @@ fn random_words() {
                 })
                 .flat_map(u32::to_le_bytes)
                 .collect();
-            let mut lds = Lds(vec![0; 512]);
+            let mut lds = Lds::new(512);
             let outcome = run(
                 target,
                 &code,

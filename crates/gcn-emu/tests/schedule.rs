@@ -10,7 +10,7 @@ fn machine(target: gcn_isa::Target) -> gcn_emu::dispatch::Gpu {
     gcn_emu::dispatch::Gpu::new(target, 64 << 20).unwrap()
 }
 
-use gcn_emu::dispatch::watch::{Progress, Watch};
+use gcn_emu::dispatch::watch::{Control, Progress, Watch};
 use gcn_emu::dispatch::{Gpu, Launch, Loaded, RunError, Stats, Waits};
 use gcn_emu::mem::Perm;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn run(
         grid: [groups * items, 1, 1],
         group: [items, 1, 1],
         kernarg: buffer.to_le_bytes().to_vec(),
-        max_instructions: Some(200_000_000),
+        max_instructions: Some(8_000_000_000),
         threads,
         ..Launch::default()
     };
@@ -268,4 +268,57 @@ fn dispatches_side_by_side() {
             });
         }
     });
+}
+
+#[test]
+fn a_run_says_where_it_is_and_is_ended() {
+    for threads in [1, 3] {
+        let control = Arc::new(Control::default());
+        let stopper = {
+            let control = control.clone();
+            std::thread::spawn(move || {
+                let found = loop {
+                    control.ask();
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                    if let Some(found) = control.answer() {
+                        break found;
+                    }
+                };
+                control.stop();
+                found
+            })
+        };
+        let body = "v_mov_b32 v4, 1\nagain:\nglobal_atomic_add v[2:3], v4, off\ns_branch again";
+        let (result, _) = run(body, 5, 128, threads, |launch| {
+            launch.max_instructions = None;
+            launch.watch.control = Some(control.clone());
+        });
+        let found = stopper.join().expect("it stops");
+        let Err(RunError::Interrupted { waves, others, .. }) = &result else {
+            panic!("{result:?}");
+        };
+        assert!(!found.waves.is_empty() && !waves.is_empty(), "{result:?}");
+        assert!(waves.len() + others <= 10, "{result:?}");
+        for wave in found.waves.iter().chain(waves) {
+            let told = wave.to_string();
+            assert!(
+                told.contains("k+0x") && told.contains("workgroup ("),
+                "{told}"
+            );
+        }
+        let text = result.expect_err("it was ended").to_string();
+        assert!(
+            text.starts_with("interrupted: kernel k had not ended\n  workgroup (0, 0, 0), wave 0 "),
+            "{text}"
+        );
+        // From now on none begins.
+        let (result, words) = run(body, 5, 128, threads, |launch| {
+            launch.watch.control = Some(control.clone());
+        });
+        assert!(
+            matches!(result, Err(RunError::Interrupted { .. })),
+            "{result:?}"
+        );
+        assert_eq!(words[0], 0);
+    }
 }

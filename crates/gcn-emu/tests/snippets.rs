@@ -14,7 +14,7 @@ fn words(words: &[u32]) -> Vec<u8> {
 fn exec(arch: &str, code: &[u32], wave: &mut WaveState) -> Outcome {
     let target = Target::parse(arch).unwrap();
     let memory = Memory::new(1 << 20).unwrap();
-    let mut lds = Lds(vec![0; 1024]);
+    let mut lds = Lds::new(1024);
     run(
         target,
         &words(code),

@@ -5,7 +5,8 @@ use super::host::{Channel, Host, PRINTF_BYTES};
 use super::hostcall::{Heap, Hostcall};
 use super::printf::Declared;
 use super::watch::Service;
-use super::{Gpu, Launch, Loaded, RunError};
+use super::{Gpu, Launch, Loaded, Packet, Queue, RunError};
+use crate::global::WaveSync;
 use crate::group::{Like, Row};
 use crate::mem::{Fault, MemError, PAGE_SIZE, Perm};
 use crate::wave::{self, LANES, WaveState, status};
@@ -118,6 +119,7 @@ impl Gpu {
             scratch,
             dispatch_id: self.dispatches.load(Relaxed),
             service: launch.watch.service.clone(),
+            wave_sync: None,
             host: (prints || calls).then(|| Host::new(channels, formats, self.heap.get().cloned())),
         };
         let generation = self.target.generation();
@@ -132,6 +134,39 @@ impl Gpu {
             memory.store_u64(multigrid + 24, items).map_err(fault)?;
         }
         Ok(setup)
+    }
+
+    /// What waves start from whose packet is on somebody else's queue.
+    pub(super) fn of_packet<'a>(
+        &self,
+        queue: &Queue,
+        packet: &Packet,
+        base: u64,
+        kernel: &'a Kernel,
+        shape: &'a Shape,
+    ) -> Result<Setup<'a>, RunError> {
+        let slots = (shape.resident * shape.waves_of(shape.group)) as u64;
+        let bytes = slots * shape.wave_scratch;
+        if bytes > u32::MAX as u64 {
+            return Err(RunError::Launch {
+                kernel: kernel.name.clone(),
+                why: format!("it needs {bytes} bytes of scratch for {slots} waves at a time"),
+            });
+        }
+        Ok(Setup {
+            kernel,
+            shape,
+            entry: base.wrapping_add(kernel.entry),
+            kernarg: packet.kernarg,
+            arguments_stride: 0,
+            packet: packet.address,
+            queue: queue.address,
+            scratch: queue.scratch(&self.memory, bytes)?,
+            dispatch_id: packet.number,
+            service: None,
+            wave_sync: Some(self.wave_sync.clone()),
+            host: None,
+        })
     }
 
     /// Makes what device memory comes from, at its first use.
@@ -201,6 +236,13 @@ impl Shape {
         if let Some(most) = (free / 4).checked_div(own) {
             self.resident = self.resident.min(most.clamp(1, 64) as usize);
         }
+    }
+
+    /// Gives each lane at least so many bytes of scratch.
+    pub(super) fn widen_scratch(&mut self, bytes: u32) {
+        let bytes = bytes.checked_next_multiple_of(4).unwrap_or(!3);
+        self.lane_scratch = self.lane_scratch.max(bytes);
+        self.wave_scratch = (self.lane_scratch as u64 * LANES as u64).next_multiple_of(1024);
     }
 
     pub(super) fn new(
@@ -405,6 +447,8 @@ pub(super) struct Setup<'a> {
     pub(super) queue: u64,
     pub(super) scratch: u64,
     pub(super) dispatch_id: u64,
+    /// Resources of global wave sync that other dispatches share.
+    pub(super) wave_sync: Option<WaveSync>,
     /// What the host does for waves while they run.
     pub(super) service: Option<Arc<dyn Service>>,
     /// Bytes from one resident workgroup's arguments to the next one's, if each has its own.

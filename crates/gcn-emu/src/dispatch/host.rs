@@ -1,10 +1,14 @@
 //! What a kernel says to the host while it runs: printf's buffer, host calls, and the order in which text comes out.
+//!
+//! Text is made when its turn to be written has come, and is written piece by piece. What is kept until then, for each
+//! workgroup, is what it is made of, which is little; the dispatch ends with an error if it is not.
 
-use super::hostcall::{Heap, Hostcall};
-use super::printf::Declared;
+use super::hostcall::{Heap, Hostcall, print_message};
+use super::printf::{Declared, Sink};
 use crate::mem::{Fault, Memory};
-use std::collections::BTreeMap;
-use std::io::Write;
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Where the text of kernels goes.
@@ -14,8 +18,10 @@ pub(super) type Output = Mutex<Box<dyn Write + Send>>;
 /// others', and text comes out in the order of workgroups, whatever order they run in.
 pub(super) struct Host {
     channels: Vec<Mutex<Channel>>,
-    formats: Vec<Declared>,
+    /// By their numbers.
+    formats: HashMap<u32, Declared>,
     heap: Option<Arc<Heap>>,
+    held: Held,
     text: Mutex<Text>,
 }
 
@@ -25,7 +31,65 @@ pub(super) struct Channel {
     /// The address of printf's buffer.
     pub printf: Option<u64>,
     pub hostcall: Option<Hostcall>,
-    text: Vec<u8>,
+    text: Vec<Piece>,
+}
+
+/// What text is made of.
+pub(super) enum Piece {
+    /// Entries of a printf buffer, whole and of formats that there are.
+    Entries(Vec<u8>),
+    /// A message of host calls.
+    Message(Vec<u64>),
+}
+
+impl Piece {
+    fn bytes(&self) -> u64 {
+        match self {
+            Piece::Entries(bytes) => bytes.len() as u64,
+            Piece::Message(words) => 8 * words.len() as u64,
+        }
+    }
+}
+
+/// The most bytes of host memory that what is not yet printed takes.
+pub(super) const HELD_MOST: u64 = 256 << 20;
+
+/// Bytes that are kept of what is not yet printed.
+pub(super) struct Held {
+    bytes: AtomicU64,
+    most: u64,
+}
+
+impl Held {
+    /// None, and up to `most` of them.
+    pub fn new(most: u64) -> Held {
+        Held {
+            bytes: AtomicU64::new(0),
+            most,
+        }
+    }
+
+    /// Counts bytes that are kept from now on.
+    ///
+    /// # Errors
+    /// A sentence, when there are too many.
+    pub fn take(&self, bytes: u64) -> Result<(), String> {
+        let before = self.bytes.fetch_add(bytes, Relaxed);
+        if before + bytes <= self.most {
+            return Ok(());
+        }
+        self.give(bytes);
+        Err(format!(
+            "what the kernel prints takes more than {} MiB before it can be written: workgroups before this one have not ended, \
+             or messages of host calls are not",
+            self.most >> 20
+        ))
+    }
+
+    /// They are kept no longer.
+    pub fn give(&self, bytes: u64) {
+        self.bytes.fetch_sub(bytes, Relaxed);
+    }
 }
 
 /// Bytes of a workgroup's printf buffer: what it prints beyond that is lost, as printf's result says.
@@ -37,7 +101,43 @@ const PRINTF_HEAD: u64 = 8;
 #[derive(Default)]
 struct Text {
     next: u64,
-    waiting: BTreeMap<u64, Vec<u8>>,
+    waiting: BTreeMap<u64, Vec<Piece>>,
+}
+
+/// Text on its way to the output, from which it goes on in pieces of about this size.
+struct Stream<'a> {
+    output: MutexGuard<'a, Box<dyn Write + Send>>,
+    buffer: Vec<u8>,
+    result: io::Result<()>,
+}
+
+const STREAM: usize = 1 << 16;
+
+impl Stream<'_> {
+    fn write(&mut self) {
+        if self.result.is_ok() {
+            self.result = self.output.write_all(&self.buffer);
+        }
+        self.buffer.clear();
+    }
+
+    /// Writes the rest.
+    fn end(mut self) -> Result<(), String> {
+        self.write();
+        let written = self.result.and_then(|()| self.output.flush());
+        written.map_err(|e| format!("the text that the kernel prints could not be written: {e}"))
+    }
+}
+
+impl Sink for Stream<'_> {
+    fn put(&mut self, text: &[u8]) {
+        for part in text.chunks(STREAM) {
+            self.buffer.extend_from_slice(part);
+            if self.buffer.len() >= STREAM {
+                self.write();
+            }
+        }
+    }
 }
 
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -48,10 +148,15 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Host {
     pub fn new(channels: Vec<Channel>, formats: Vec<Declared>, heap: Option<Arc<Heap>>) -> Host {
+        let mut by_number = HashMap::new();
+        for format in formats {
+            by_number.entry(format.id).or_insert(format);
+        }
         Host {
             channels: channels.into_iter().map(Mutex::new).collect(),
-            formats,
+            formats: by_number,
             heap,
+            held: Held::new(HELD_MOST),
             text: Mutex::default(),
         }
     }
@@ -84,10 +189,10 @@ impl Host {
         let Some(hostcall) = hostcall else {
             return Ok(false);
         };
-        let served = hostcall.serve(memory, self.heap.as_deref(), text);
+        let served = hostcall.serve(memory, self.heap.as_deref(), &self.held, text);
         // Whose turn it is need not wait for its end.
         if !text.is_empty() && lock(&self.text).next == number {
-            write(output, &std::mem::take(text))?;
+            self.print(output, std::mem::take(text))?;
         }
         served
     }
@@ -116,16 +221,15 @@ impl Host {
         order
             .waiting
             .insert(number, std::mem::take(&mut channel.text));
-        let mut text = Vec::new();
-        while let Some(more) = {
+        // All of it under the lock, so that nobody overtakes.
+        while let Some(text) = {
             let next = order.next;
             order.waiting.remove(&next)
         } {
-            text.extend(more);
+            said = said.and(self.print(output, text));
             order.next += 1;
         }
-        // Still under the lock, so that nobody overtakes.
-        said.and(write(output, &text))
+        said
     }
 
     /// Writes what workgroups behind one that never ran have said.
@@ -134,11 +238,51 @@ impl Host {
     /// A sentence, if the text could not be written.
     pub fn close(&self, output: &Output) -> Result<(), String> {
         let waiting = std::mem::take(&mut lock(&self.text).waiting);
-        let text: Vec<u8> = waiting.into_values().flatten().collect();
-        write(output, &text)
+        self.print(output, waiting.into_values().flatten().collect())
     }
 
-    fn read_printf(&self, memory: &Memory, at: u64, out: &mut Vec<u8>) -> Result<(), String> {
+    /// Makes text and writes it.
+    fn print(&self, output: &Output, text: Vec<Piece>) -> Result<(), String> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let mut stream = Stream {
+            output: lock(output),
+            buffer: Vec::new(),
+            result: Ok(()),
+        };
+        for piece in text {
+            self.held.give(piece.bytes());
+            // Nothing is left to do where nothing can be written.
+            if stream.result.is_err() {
+                continue;
+            }
+            match piece {
+                Piece::Message(words) => print_message(&words, &mut stream),
+                Piece::Entries(bytes) => {
+                    let mut rest = &bytes[..];
+                    while let Some((format, entry, tail)) = self.entry(rest)
+                        && stream.result.is_ok()
+                    {
+                        format.print(entry, &mut stream);
+                        rest = tail;
+                    }
+                }
+            }
+        }
+        stream.end()
+    }
+
+    /// The first entry of a printf buffer: its format, its arguments, and what comes behind it.
+    fn entry<'a>(&self, bytes: &'a [u8]) -> Option<(&Declared, &'a [u8], &'a [u8])> {
+        let (id, _) = bytes.split_first_chunk::<4>()?;
+        let format = self.formats.get(&u32::from_le_bytes(*id))?;
+        let (entry, tail) = bytes.split_at_checked(format.bytes())?;
+        Some((format, &entry[4..], tail))
+    }
+
+    /// Takes what is in a printf buffer.
+    fn read_printf(&self, memory: &Memory, at: u64, out: &mut Vec<Piece>) -> Result<(), String> {
         let fault = |f: Fault| format!("the printf buffer: {f}");
         let used = u64::from(memory.load_u32(at).map_err(fault)?);
         // A kernel may count beyond the end what it then does not store.
@@ -150,27 +294,143 @@ impl Host {
         memory.read(at + PRINTF_HEAD, &mut bytes).map_err(fault)?;
         Host::open_printf(memory, at).map_err(fault)?;
         let mut rest = &bytes[..];
-        while let Some((id, _)) = rest.split_first_chunk::<4>() {
-            let id = u32::from_le_bytes(*id);
-            let format = self.formats.iter().find(|f| f.id == id);
-            let format = format.ok_or_else(|| {
-                format!("the kernel prints with format {id}, which its code object does not have")
-            })?;
-            let Some((entry, tail)) = rest.split_at_checked(format.bytes()) else {
-                break;
-            };
-            format.print(&entry[4..], out);
+        while let Some((.., tail)) = self.entry(rest) {
             rest = tail;
         }
-        Ok(())
+        // An entry of which a part is there was too long for the buffer.
+        let id = rest.first_chunk().copied().map(u32::from_le_bytes);
+        let unknown = id.filter(|id| !self.formats.contains_key(id));
+        bytes.truncate(used - rest.len());
+        bytes.shrink_to_fit();
+        self.held.take(bytes.len() as u64)?;
+        out.push(Piece::Entries(bytes));
+        match unknown {
+            None => Ok(()),
+            Some(id) => Err(format!(
+                "the kernel prints with format {id}, which its code object does not have"
+            )),
+        }
     }
 }
 
-fn write(output: &Output, text: &[u8]) -> Result<(), String> {
-    if text.is_empty() {
-        return Ok(());
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mem::Perm;
+
+    /// Remembers how much was written, and in how large pieces.
+    #[derive(Clone, Default)]
+    struct Sizes(Arc<Mutex<Vec<usize>>>);
+
+    impl Write for Sizes {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            lock(&self.0).push(bytes.len());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
     }
-    let mut output = lock(output);
-    let written = output.write_all(text).and_then(|()| output.flush());
-    written.map_err(|e| format!("the text that the kernel prints could not be written: {e}"))
+
+    /// A host with a printf buffer of `entries` entries of a number for each of some workgroups.
+    fn host(memory: &Memory, workgroups: usize, format: &str, entries: u32) -> Host {
+        let mut channels = Vec::new();
+        for _ in 0..workgroups {
+            let at = memory.alloc(PRINTF_BYTES, 64, Perm::RW).unwrap();
+            Host::open_printf(memory, at).unwrap();
+            memory.store_u32(at, 8 * entries).unwrap();
+            let entry = [1, 0, 0, 0, 7, 0, 0, 0].repeat(entries as usize);
+            memory.write(at + PRINTF_HEAD, &entry).unwrap();
+            channels.push(Channel {
+                printf: Some(at),
+                ..Channel::default()
+            });
+        }
+        Host::new(channels, vec![Declared::parse(format).unwrap()], None)
+    }
+
+    #[test]
+    fn text_is_streamed_in_the_order_of_workgroups() {
+        let memory = Memory::new(64 << 20).unwrap();
+        let sizes = Sizes::default();
+        let output: Output = Mutex::new(Box::new(sizes.clone()));
+        let host = host(&memory, 2, "1:1:4:%65535d", 4096);
+        // The second one waits for the first, as what it is made of.
+        host.finish(&memory, &output, 1, 1).unwrap();
+        assert!(lock(&sizes.0).is_empty());
+        assert_eq!(host.held.bytes.load(Relaxed), 8 * 4096);
+        host.finish(&memory, &output, 0, 0).unwrap();
+        assert_eq!(host.held.bytes.load(Relaxed), 0);
+        let sizes = lock(&sizes.0);
+        assert_eq!(sizes.iter().sum::<usize>(), 2 * 4096 * 4095);
+        assert!(sizes.iter().all(|&bytes| bytes <= 2 * STREAM));
+    }
+
+    #[test]
+    fn too_much_that_waits_is_an_error() {
+        let memory = Memory::new(64 << 20).unwrap();
+        let output: Output = Mutex::new(Box::new(io::sink()));
+        let mut host = host(&memory, 2, "1:1:4:%d", 1000);
+        host.held = Held::new(7999);
+        let why = host.finish(&memory, &output, 1, 1).unwrap_err();
+        assert!(why.contains("before it can be written"), "{why}");
+    }
+
+    #[test]
+    fn an_unknown_format_is_told_behind_the_text_before_it() {
+        let memory = Memory::new(64 << 20).unwrap();
+        let sizes = Sizes::default();
+        let output: Output = Mutex::new(Box::new(sizes.clone()));
+        let host = host(&memory, 1, "1:1:4:%d", 3);
+        let at = lock(&host.channels[0]).printf.unwrap();
+        memory.store_u32(at + PRINTF_HEAD + 16, 9).unwrap();
+        let why = host.finish(&memory, &output, 0, 0).unwrap_err();
+        assert!(why.contains("format 9"), "{why}");
+        assert_eq!(*lock(&sizes.0), [2]);
+    }
+
+    /// Writes a host call of one lane into the first packet, and makes it ready.
+    fn call(memory: &Memory, hostcall: &Hostcall, words: [u64; 8]) {
+        let at = hostcall.address();
+        let (headers, payloads) = (
+            memory.load_u64(at).unwrap(),
+            memory.load_u64(at + 8).unwrap(),
+        );
+        memory.store_u64(headers, 0).unwrap();
+        memory.store_u64(headers + 8, 1).unwrap();
+        memory.store_u32(headers + 16, 2).unwrap();
+        for (n, word) in (0..).zip(words) {
+            memory.store_u64(payloads + 8 * n, word).unwrap();
+        }
+        memory.store_u64(at + 32, 2).unwrap();
+    }
+
+    #[test]
+    fn messages_that_never_end_are_an_error() {
+        let memory = Memory::new(1 << 20).unwrap();
+        let at = memory.alloc(Hostcall::bytes(1), 64, Perm::RW).unwrap();
+        let mut hostcall = Hostcall::new(&memory, at, 1).unwrap();
+        let (held, mut out) = (Held::new(1 << 16), Vec::new());
+        let mut begun = 0;
+        let why = loop {
+            // Begun, with no words, and not ended.
+            call(&memory, &hostcall, [1, 0, 0, 0, 0, 0, 0, 0]);
+            match hostcall.serve(&memory, None, &held, &mut out) {
+                Ok(_) => begun += 1,
+                Err(why) => break why,
+            }
+            assert!(begun <= 1 << 10);
+        };
+        assert!(why.contains("host calls"), "{why}");
+        // One that ends gives its place back, and its text has as many characters as are told.
+        let mut hostcall = Hostcall::new(&memory, at, 1).unwrap();
+        let held = Held::new(1 << 16);
+        let format = u64::from_le_bytes(*b"%65535d\0");
+        call(&memory, &hostcall, [3 | 3 << 5, 0, format, 5, 0, 0, 0, 0]);
+        assert_eq!(hostcall.serve(&memory, None, &held, &mut out), Ok(true));
+        assert_eq!(held.bytes.load(Relaxed), 24);
+        let payload = memory.load_u64(at + 8).unwrap();
+        assert_eq!(memory.load_u64(payload).unwrap(), 4095);
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! Source: ROCm's device libraries (`ockl/src/hostcall_impl.cl`, `services.cl`) and their heap (`dm.cl`).
 
-use super::printf::{self, Words};
+use super::host::{Held, Piece};
+use super::printf::{self, Counter, Sink, Words};
 use crate::mem::{Fault, Memory};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -30,7 +31,7 @@ pub(super) struct Hostcall {
     mask: u64,
     headers: u64,
     payloads: u64,
-    /// Messages that came in parts, by number.
+    /// Messages of which parts are still to come, by number.
     messages: BTreeMap<u64, Vec<u64>>,
     next_message: u64,
 }
@@ -98,15 +99,16 @@ impl Hostcall {
         self.at
     }
 
-    /// Answers all packets that are ready, and says whether there were any; text goes to `out`.
+    /// Answers all packets that are ready, and says whether there were any; messages to print go to `out`, and count as `held`.
     ///
     /// # Errors
-    /// A sentence, when a packet asks for what there is not, or is none.
+    /// A sentence, when a packet asks for what there is not, or is none, or when too much is held.
     pub fn serve(
         &mut self,
         memory: &Memory,
         heap: Option<&Heap>,
-        out: &mut Vec<u8>,
+        held: &Held,
+        out: &mut Vec<Piece>,
     ) -> Result<bool, String> {
         let fault = |f: Fault| format!("the host call buffer is damaged: {f}");
         if memory.load_u64(self.at + READY).map_err(fault)? == 0 {
@@ -135,7 +137,7 @@ impl Hostcall {
                 for (word, place) in words.iter_mut().zip((at..).step_by(8)) {
                     *word = memory.load_u64(place).map_err(fault)?;
                 }
-                let answer = self.answer(Service(service), &words, heap, out)?;
+                let answer = self.answer(Service(service), &words, heap, held, out)?;
                 memory.store_u64(at, answer[0]).map_err(fault)?;
                 memory.store_u64(at + 8, answer[1]).map_err(fault)?;
             }
@@ -152,10 +154,11 @@ impl Hostcall {
         service: Service,
         words: &[u64; 8],
         heap: Option<&Heap>,
-        out: &mut Vec<u8>,
+        held: &Held,
+        out: &mut Vec<Piece>,
     ) -> Result<[u64; 2], String> {
         match service {
-            Service::PRINTF => self.part(words, out),
+            Service::PRINTF => self.part(words, held, out),
             Service::DEVMEM => {
                 let heap = heap.ok_or("a host call asks for memory, and the kernel has no heap")?;
                 heap.request(words[0], words[1]).map(|at| [at, 0])
@@ -171,8 +174,16 @@ impl Hostcall {
     }
 
     /// A part of a message: a descriptor (begin, end, words, number), and up to 7 words.
-    fn part(&mut self, words: &[u64; 8], out: &mut Vec<u8>) -> Result<[u64; 2], String> {
+    fn part(
+        &mut self,
+        words: &[u64; 8],
+        held: &Held,
+        out: &mut Vec<Piece>,
+    ) -> Result<[u64; 2], String> {
         let (descriptor, count) = (words[0], (words[0] >> 5 & 7) as usize);
+        // Bytes of the message's place among the others.
+        const PLACE: u64 = 64;
+        held.take(8 * count as u64 + if descriptor & 1 != 0 { PLACE } else { 0 })?;
         let number = if descriptor & 1 != 0 {
             let number = self.next_message;
             self.next_message += 1;
@@ -195,14 +206,21 @@ impl Hostcall {
             return Ok([descriptor & !1 & 0xff | number << 8, 0]);
         }
         let message = self.messages.remove(&number).unwrap_or_default();
-        // The first word says which stream: 0 standard output, 1 standard error. Both are what the program says.
-        let mut args = Words(message.get(1..).unwrap_or(&[]));
-        let from = out.len();
-        if let Some(format) = printf::Args::text(&mut args) {
-            printf::format(&format, &mut args, out);
-        }
+        held.give(PLACE);
         // As printf gives the number of characters.
-        Ok([(out.len() - from) as u64, 0])
+        let mut characters = Counter::default();
+        print_message(&message, &mut characters);
+        out.push(Piece::Message(message));
+        Ok([characters.0, 0])
+    }
+}
+
+/// The text of a message that printf sent.
+pub(super) fn print_message(message: &[u64], out: &mut dyn Sink) {
+    // The first word says which stream: 0 standard output, 1 standard error. Both are what the program says.
+    let mut args = Words(message.get(1..).unwrap_or(&[]));
+    if let Some(format) = printf::Args::text(&mut args) {
+        printf::format(&format, &mut args, out);
     }
 }
 

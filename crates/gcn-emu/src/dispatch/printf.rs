@@ -35,14 +35,36 @@ struct Spec {
     size: usize,
 }
 
-/// No text is padded further, whatever a width says.
-const WIDEST: usize = 1 << 16;
+/// The most that a width or a precision asks for, whatever it says: C promises as many characters of a conversion (C11
+/// 7.21.6.1, paragraph 15) and no more.
+const WIDEST: usize = 4095;
 
-/// Appends to `out` what `format` makes of the arguments. A conversion without an argument, or unknown, prints as it stands.
-pub(super) fn format(format: &[u8], args: &mut dyn Args, out: &mut Vec<u8>) {
+/// Takes text, piece by piece: there may be much more of it than of what it is made of.
+pub(super) trait Sink {
+    fn put(&mut self, text: &[u8]);
+}
+
+impl Sink for Vec<u8> {
+    fn put(&mut self, text: &[u8]) {
+        self.extend_from_slice(text);
+    }
+}
+
+/// Counts the bytes of a text.
+#[derive(Default)]
+pub(super) struct Counter(pub u64);
+
+impl Sink for Counter {
+    fn put(&mut self, text: &[u8]) {
+        self.0 += text.len() as u64;
+    }
+}
+
+/// Puts what `format` makes of the arguments. A conversion without an argument, or unknown, prints as it stands.
+pub(super) fn format(format: &[u8], args: &mut dyn Args, out: &mut dyn Sink) {
     let mut rest = format;
     while let Some(at) = rest.iter().position(|&b| b == b'%') {
-        out.extend(&rest[..at]);
+        out.put(&rest[..at]);
         let from = &rest[at..];
         let mut tail = &from[1..];
         let (spec, conversion) = spec(&mut tail, args);
@@ -50,7 +72,7 @@ pub(super) fn format(format: &[u8], args: &mut dyn Args, out: &mut Vec<u8>) {
         let whole = &from[..from.len() - tail.len()];
         let done = match conversion {
             b'%' => {
-                out.push(b'%');
+                out.put(b"%");
                 true
             }
             // Nothing is stored.
@@ -68,7 +90,7 @@ pub(super) fn format(format: &[u8], args: &mut dyn Args, out: &mut Vec<u8>) {
                 Some(words) => {
                     for (n, word) in words.into_iter().enumerate() {
                         if n > 0 {
-                            out.push(b',');
+                            out.put(b",");
                         }
                         number(&spec, conversion, word, out);
                     }
@@ -79,10 +101,10 @@ pub(super) fn format(format: &[u8], args: &mut dyn Args, out: &mut Vec<u8>) {
             _ => false,
         };
         if !done {
-            out.extend(whole);
+            out.put(whole);
         }
     }
-    out.extend(rest);
+    out.put(rest);
 }
 
 /// Takes what is between `%` and the conversion, and the conversion; 0 at the end of the format.
@@ -159,26 +181,26 @@ fn spec(rest: &mut &[u8], args: &mut dyn Args) -> (Spec, u8) {
 }
 
 /// Pads to the width with blanks.
-fn pad(spec: &Spec, text: Vec<u8>, out: &mut Vec<u8>) {
-    let blanks = spec.width.saturating_sub(text.len());
+fn pad(spec: &Spec, text: Vec<u8>, out: &mut dyn Sink) {
+    let blanks = vec![b' '; spec.width.saturating_sub(text.len())];
     if !spec.minus {
-        out.resize(out.len() + blanks, b' ');
+        out.put(&blanks);
     }
-    out.extend(text);
+    out.put(&text);
     if spec.minus {
-        out.resize(out.len() + blanks, b' ');
+        out.put(&blanks);
     }
 }
 
 /// Pads a number of which `head` is the sign or the prefix; zeros go between the two.
-fn pad_number(spec: &Spec, head: &str, body: &str, zeros: bool, out: &mut Vec<u8>) {
+fn pad_number(spec: &Spec, head: &str, body: &str, zeros: bool, out: &mut dyn Sink) {
     let fill = spec.width.saturating_sub(head.len() + body.len());
     let inner = if zeros && !spec.minus { fill } else { 0 };
     let text = format!("{head}{}{body}", "0".repeat(inner));
     pad(spec, text.into_bytes(), out);
 }
 
-fn number(spec: &Spec, conversion: u8, word: Word, out: &mut Vec<u8>) {
+fn number(spec: &Spec, conversion: u8, word: Word, out: &mut dyn Sink) {
     // An argument is at least an int, and a modifier that asks for more than there is gets what there is.
     let size = match spec.size {
         0 if spec.lanes > 0 => word.size,
@@ -194,7 +216,7 @@ fn number(spec: &Spec, conversion: u8, word: Word, out: &mut Vec<u8>) {
         false if spec.space => " ",
         false => "",
     };
-    let integer = |head: &str, digits: String, out: &mut Vec<u8>| {
+    let integer = |head: &str, digits: String, out: &mut dyn Sink| {
         let least = spec.precision.unwrap_or(1);
         let zeros = "0".repeat(least.saturating_sub(digits.len()));
         let body = match (&*digits, least) {
@@ -370,7 +392,7 @@ impl Declared {
             .and_then(|id| u32::try_from(id).ok())
             .ok_or_else(bad)?;
         let count = next().filter(|n| *n <= text.len()).ok_or_else(bad)?;
-        let sizes = (0..count).map(|_| next().filter(|n| *n <= 1 << 20));
+        let sizes = (0..count).map(|_| next().filter(|n| (1..=1 << 20).contains(n)));
         let sizes = sizes.collect::<Option<Vec<_>>>().ok_or_else(bad)?;
         Ok(Declared {
             id,
@@ -385,7 +407,7 @@ impl Declared {
     }
 
     /// Prints an entry, of [`Declared::bytes`] less the number.
-    pub fn print(&self, arguments: &[u8], out: &mut Vec<u8>) {
+    pub fn print(&self, arguments: &[u8], out: &mut dyn Sink) {
         let mut args = Buffered {
             sizes: &self.sizes,
             bytes: arguments,
@@ -501,6 +523,10 @@ mod tests {
     use A::{F, I, S};
 
     fn print(form: &str, args: &[A]) -> String {
+        String::from_utf8(bytes(form, args)).unwrap()
+    }
+
+    fn bytes(form: &str, args: &[A]) -> Vec<u8> {
         let mut words = Vec::new();
         for arg in args {
             match arg {
@@ -515,7 +541,7 @@ mod tests {
         }
         let mut out = Vec::new();
         format(form.as_bytes(), &mut Words(&words), &mut out);
-        String::from_utf8(out).unwrap()
+        out
     }
 
     /// What glibc's printf makes of the same.
@@ -631,6 +657,67 @@ mod tests {
         }
     }
 
+    /// No conversion makes more than C promises, or of a text more than the text.
+    #[test]
+    fn hostile_formats_stay_bounded() {
+        let huge = [
+            "65535",
+            "65536",
+            "2147483647",
+            "4294967296",
+            "99999999999999999999999",
+        ];
+        for width in huge {
+            for conversion in "diuoxXcpfFeEgGaA".chars() {
+                for form in [
+                    format!("%{width}{conversion}"),
+                    format!("%-{width}{conversion}"),
+                    format!("%0{width}{conversion}"),
+                    format!("%.{width}{conversion}"),
+                    format!("%#.{width}{conversion}"),
+                    format!("%{width}.{width}{conversion}"),
+                ] {
+                    for value in [F(0.0), F(-1.7e308), F(5e-324), F(f64::NAN), I(-1)] {
+                        let text = bytes(&form, &[value]);
+                        // A double has 309 digits before the point.
+                        assert!(text.len() <= WIDEST + 320, "{form}: {} bytes", text.len());
+                        assert!(!text.is_empty(), "{form}");
+                    }
+                }
+            }
+            let text = print(&format!("%{width}s|%.{width}s"), &[S("ab"), S("cd")]);
+            assert_eq!(text.len(), WIDEST + 3);
+        }
+        for star in [
+            i64::MAX,
+            i64::MIN,
+            -1,
+            65536,
+            i32::MIN as i64,
+            i32::MAX as i64,
+        ] {
+            for form in ["%*d", "%-*d", "%.*f", "%.*e", "%.*g", "%.*a", "%*.3f"] {
+                let text = print(form, &[I(star), F(1.5)]);
+                assert!(text.len() <= WIDEST + 320, "{form} {star}: {}", text.len());
+            }
+        }
+        // Vectors of more elements than there are, flags over and over, and nothing behind the sign.
+        for form in [
+            "%v99999999d",
+            "%v16f",
+            "%v3",
+            "%",
+            "%#-+ 0#-+ 0",
+            "%.",
+            "%.*",
+            "%*",
+            "%lllllld",
+        ] {
+            assert!(print(form, &[I(1)]).len() < 100, "{form}");
+        }
+        assert_eq!(print("%4095d", &[I(1)]).len(), 4095);
+    }
+
     #[test]
     fn vectors_and_sizes_of_opencl() {
         let entry = Declared::parse(r"3:4:16:4:8:4:%v4hld\72 %.1f %v2hx %s\n").unwrap();
@@ -646,7 +733,7 @@ mod tests {
         entry.print(&bytes, &mut out);
         // Two elements of 4 bytes, of which the modifier takes 2.
         assert_eq!(out, b"1,-2,3,4: 2.5 ff,0 abc\n");
-        for text in ["", "1", "1:x:4:%d", "1:2:4:%d", "-1:0:a"] {
+        for text in ["", "1", "1:x:4:%d", "1:2:4:%d", "-1:0:a", "1:1:0:%s"] {
             assert!(Declared::parse(text).is_err(), "{text}");
         }
         assert!(Declared::parse("1:0:a:b").is_ok());

@@ -13,7 +13,7 @@
 use super::abi::{Own, Setup, Shape};
 use super::host::Output;
 use super::stuck::{self, StuckWave, Traits, Waits};
-use super::watch::{Observer, Scene, Who};
+use super::watch::{Control, Observer, Scene, Whereabouts, Who};
 use super::{Gpu, Launch, Place, RunError, Stats};
 use crate::engine::{Code, Engine, Machine, Stop};
 use crate::global::Global;
@@ -45,9 +45,6 @@ const ALONE: u64 = 1 << 14;
 
 /// The longest loop, in instructions, that is recognised as waiting.
 const LOOP: usize = 256;
-
-/// Instructions after which a wave that is watched may be in its loop and was not before.
-const LATER: usize = 32;
 
 /// Rounds that a workgroup still has when a later one has failed, in which it may fail too: the lowest failure is the one
 /// to report.
@@ -97,12 +94,18 @@ impl Gpu {
             output: &self.output,
             target: self.target,
             launch,
-            global: Global::default(),
+            global: match &setup.wave_sync {
+                Some(resources) => Global::with(resources),
+                None => Global::default(),
+            },
             starts: Mutex::new(Starts {
                 next: 0,
                 slots: (0..setup.shape.resident).rev().collect(),
             }),
             fuel: launch.max_instructions.map(AtomicU64::new),
+            exact: launch.deterministic
+                || launch.max_instructions.is_some() && setup.shape.threads == 1,
+            interrupted: Mutex::new(None),
             failed: AtomicU64::new(u64::MAX),
             error: Mutex::new(None),
             epoch: AtomicU64::new(0),
@@ -112,10 +115,15 @@ impl Gpu {
         };
         let work = |thread: usize, help: Option<&dyn Fn()>| {
             let observe = launch.watch.observe.as_ref();
+            let control = launch.watch.control.as_deref();
+            let mut engine = (self.engine)();
+            engine.exactly(shared.exact);
             let mut worker = Worker {
                 shared: &shared,
                 thread,
-                engine: (self.engine)(),
+                engine,
+                control,
+                answered: control.map_or(0, Control::asked),
                 observer: observe.map(|o| o.observer()),
                 help,
                 traits: HashMap::new(),
@@ -141,10 +149,13 @@ impl Gpu {
             let work = &work;
             let others = RefCell::new(Vec::new());
             let help = || {
-                let spawn = |thread| scope.spawn(move || work(thread, None));
-                others
-                    .borrow_mut()
-                    .extend((1..setup.shape.threads).map(spawn));
+                for thread in 1..setup.shape.threads {
+                    let spawned =
+                        std::thread::Builder::new().spawn_scoped(scope, move || work(thread, None));
+                    // A host that refuses a thread refuses the next one, too: those that there are do the work.
+                    let Ok(other) = spawned else { break };
+                    others.borrow_mut().push(other);
+                }
             };
             let alone = setup.shape.threads == 1;
             add(work(0, (!alone).then_some(&help)));
@@ -164,8 +175,20 @@ impl Gpu {
             .error
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        match error {
-            Some((_, error)) => Err(error),
+        let interrupted = shared
+            .interrupted
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let interrupted = interrupted.map(|all| {
+            let (waves, others) = sorted(all.waves, all.others);
+            RunError::Interrupted {
+                kernel: setup.kernel.name.clone(),
+                waves,
+                others,
+            }
+        });
+        match error.map(|(_, error)| error).or(interrupted) {
+            Some(error) => Err(error),
             None => closed.map(|()| stats).map_err(|why| RunError::Launch {
                 kernel: setup.kernel.name.clone(),
                 why,
@@ -185,6 +208,10 @@ struct Shared<'a> {
     starts: Mutex<Starts>,
     /// Instructions that may still run.
     fuel: Option<AtomicU64>,
+    /// Waves run in the same order with every engine.
+    exact: bool,
+    /// Where waves were when the dispatch was ended from outside.
+    interrupted: Mutex<Option<Whereabouts>>,
     /// The lowest workgroup that failed.
     failed: AtomicU64,
     error: Mutex<Option<(u64, RunError)>>,
@@ -284,6 +311,10 @@ impl Shared<'_> {
             wave,
             pc,
             offset: pc.wrapping_sub(self.setup.entry) as i64,
+            address: pc
+                .wrapping_sub(self.setup.entry)
+                .wrapping_add(self.setup.kernel.entry),
+            source: None,
         }
     }
 
@@ -309,14 +340,7 @@ impl Shared<'_> {
             others += report.others;
             loops |= report.loops;
         }
-        waves.sort_by_key(|w| {
-            let [x, y, z] = w.place.workgroup;
-            ([z, y, x], w.place.wave)
-        });
-        if waves.len() > LISTED {
-            others += waves.len() - LISTED;
-            waves.truncate(LISTED);
-        }
+        let (waves, others) = sorted(waves, others);
         Some(match loops {
             true => RunError::Livelock { waves, others },
             false => RunError::Deadlock { waves, others },
@@ -324,11 +348,24 @@ impl Shared<'_> {
     }
 }
 
+/// Waves in the order of their workgroups, as many as a report lists, and how many there are more.
+fn sorted(mut waves: Vec<StuckWave>, mut others: usize) -> (Vec<StuckWave>, usize) {
+    waves.sort_by_key(|w| {
+        let [x, y, z] = w.place.workgroup;
+        ([z, y, x], w.place.wave)
+    });
+    others += waves.len().saturating_sub(LISTED);
+    waves.truncate(LISTED);
+    (waves, others)
+}
+
 /// What the scheduler knows of a wave beside how it fares.
 #[derive(Clone, Default)]
 struct Note {
     /// It is to be watched for a loop in its next turn.
     suspect: bool,
+    /// In its last turn it was watched: what its registers hold is what its program gave them.
+    watched: bool,
     /// In its last turn it gave way, or went round in a loop.
     waits: bool,
     /// It cannot go on unless something changes after this epoch.
@@ -372,6 +409,9 @@ struct Worker<'a> {
     thread: usize,
     engine: Box<dyn Engine>,
     observer: Option<Box<dyn Observer>>,
+    /// Ends the dispatch, or asks where waves are; and how often that was answered.
+    control: Option<&'a Control>,
+    answered: u64,
     /// Starts the other threads, if that has not been done.
     help: Option<&'a dyn Fn()>,
     /// What is known of instructions in loops, by address.
@@ -441,6 +481,9 @@ impl Worker<'_> {
     fn work(&mut self) {
         let mut idle_rounds = 0;
         loop {
+            if self.stopped() {
+                return self.interrupt();
+            }
             let Some(mut group) = self.pick() else {
                 self.settle();
                 self.report(Known::Idle);
@@ -456,6 +499,11 @@ impl Worker<'_> {
             };
             let mut turns = 0;
             let round = loop {
+                if self.stopped() {
+                    self.ring.push_back(group);
+                    return self.interrupt();
+                }
+                self.answer(&group);
                 // A lower workgroup's error is the one to report.
                 let failed = self.shared.failed.load(Relaxed);
                 if failed < group.number {
@@ -509,6 +557,44 @@ impl Worker<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Whether the dispatch was ended from outside.
+    fn stopped(&self) -> bool {
+        self.control.is_some_and(Control::stopped)
+    }
+
+    /// Says where waves are, and ends this thread's workgroups.
+    fn interrupt(&mut self) {
+        let mut groups = std::mem::take(&mut self.ring);
+        for group in &mut groups {
+            self.begin(group);
+        }
+        self.ring = groups;
+        let (waves, others) = self.left(None);
+        {
+            let mut all = lock(&self.shared.interrupted);
+            let all = all.get_or_insert_default();
+            all.waves.extend(waves);
+            all.others += others;
+        }
+        for group in std::mem::take(&mut self.ring) {
+            self.end(group);
+        }
+        self.settle();
+        self.report(Known::Idle);
+    }
+
+    /// Says where waves are if that was asked. `group` is not in the ring.
+    fn answer(&mut self, group: &Group) {
+        let Some(control) = self.control else { return };
+        let asked = control.asked();
+        let begun = |wave: &GroupWave| wave.doing != Doing::New;
+        if asked != self.answered && group.waves.iter().all(begun) {
+            self.answered = asked;
+            let (waves, others) = self.left(Some(group));
+            control.tell(Whereabouts { waves, others });
         }
     }
 
@@ -613,8 +699,7 @@ impl Worker<'_> {
         group.slot = slot;
         group.first = first;
         (group.waits, group.grace) = (false, 0);
-        group.lds.0.clear();
-        group.lds.0.resize(shape.lds_bytes as usize, 0);
+        group.lds.reset(shape.lds_bytes as usize);
         group.waves.truncate(count);
         for wave in &mut group.waves {
             (wave.doing, wave.turns) = (Doing::New, 0);
@@ -826,6 +911,9 @@ impl Worker<'_> {
                 continue;
             }
             self.begin(group);
+            for note in &mut group.notes {
+                note.watched = false;
+            }
             let mut moved = turned > 0;
             if let GroupStop::Wave(stop) = stop {
                 had_turn(group, next, &stop);
@@ -1016,8 +1104,47 @@ impl Worker<'_> {
         Stop::Limit
     }
 
+    /// One instruction of a wave that is watched.
+    fn watch(&mut self, group: &mut Group, w: usize) -> Result<Stop, RunError> {
+        let given = self.shared.take(1);
+        let mut fuel = given;
+        let stop = self.step(group, w, &mut fuel);
+        self.account(given, fuel);
+        match stop {
+            Stop::Limit if given == 0 => Err(self.limit(group, w)),
+            stop => Ok(stop),
+        }
+    }
+
+    /// Runs a wave one instruction at a time until its registers are what its program gave them, if it is in a loop.
+    /// Compiled code leaves registers behind that nothing reads any more; once round the loop, they are right. Gives how it
+    /// stopped, if not for want of fuel.
+    fn settle_registers(&mut self, group: &mut Group, w: usize) -> Result<Option<Stop>, RunError> {
+        for _ in 0..LOOP {
+            match self.watch(group, w)? {
+                Stop::Limit | Stop::Yield => {}
+                Stop::Retry => break,
+                stop => return Ok(Some(stop)),
+            }
+        }
+        // Others may have seen what it did.
+        self.shared.epoch.fetch_add(1, SeqCst);
+        Ok(None)
+    }
+
     /// A turn in which the wave is watched: whether its registers come to be again what they are.
     fn probe(&mut self, group: &mut Group, w: usize) -> Result<Stop, RunError> {
+        if !group.notes[w].watched
+            && let Some(stop) = self.settle_registers(group, w)?
+        {
+            let wave = &mut group.waves[w];
+            wave.turns = wave.turns.saturating_add(1);
+            self.shared.epoch.fetch_add(1, SeqCst);
+            let note = &mut group.notes[w];
+            (note.suspect, note.waits, note.retries) = (false, false, false);
+            (note.stuck, note.looks_at, note.watched) = (None, None, true);
+            return Ok(stop);
+        }
         let epoch = self.shared.epoch.load(SeqCst);
         self.shared.memory.forget_changes();
         let global = self.shared.global.changes();
@@ -1025,45 +1152,25 @@ impl Worker<'_> {
         // Only a loop that is known is worth the copy.
         let lds = known.then(|| group.lds.clone());
         let before = group.waves[w].state.clone();
-        // Compiled code leaves registers behind that nothing reads any more. When its loop is run one instruction at a
-        // time, they change once.
-        let mut later: Option<(usize, Box<WaveState>)> = None;
         let mut pcs = [0; LOOP];
-        let (mut recurs, mut stop) = (None, Stop::Limit);
+        let (mut recurs, mut stop) = (false, Stop::Limit);
         let mut steps = 0;
         while steps < LOOP {
-            let given = self.shared.take(1);
-            let mut fuel = given;
             pcs[steps] = group.waves[w].state.pc;
             steps += 1;
-            stop = self.step(group, w, &mut fuel);
-            self.account(given, fuel);
-            if given == 0 && stop == Stop::Limit {
-                return Err(self.limit(group, w));
-            }
+            stop = self.watch(group, w)?;
             if !matches!(stop, Stop::Limit | Stop::Yield | Stop::Retry) {
                 break;
             }
             let state = &group.waves[w].state;
-            let again = |old: &WaveState| state.pc == old.pc && same(state, old);
-            recurs = match &later {
-                _ if again(&before) => Some(0),
-                Some((since, old)) if again(old) => Some(*since),
-                _ => None,
-            };
-            if recurs.is_some() {
-                break;
-            }
-            if steps == LATER {
-                later = Some((steps, state.clone()));
-            }
-            if stop == Stop::Retry {
+            recurs = state.pc == before.pc && same(state, &before);
+            if recurs || stop == Stop::Retry {
                 break;
             }
         }
         let (mut acts, mut atomic, mut looks_at) = (false, false, None);
-        if let Some(since) = recurs {
-            for &pc in &pcs[since..steps] {
+        if recurs {
+            for &pc in &pcs[..steps] {
                 let traits = self.traits(pc);
                 acts |= traits.acts;
                 atomic |= traits.atomic;
@@ -1074,13 +1181,13 @@ impl Worker<'_> {
         }
         let changed = atomic
             && (self.shared.memory.atomics_changed() || lds.is_none_or(|lds| lds != group.lds));
-        let recurs = recurs.is_some();
         let quiet = recurs && !acts && !changed && self.shared.global.changes() == global;
         if !quiet {
             self.shared.epoch.fetch_add(1, SeqCst);
         }
         let note = &mut group.notes[w];
         note.suspect = false;
+        note.watched = true;
         note.waits = recurs || matches!(stop, Stop::Yield | Stop::Retry);
         note.retries = stop == Stop::Retry;
         note.stuck = quiet.then_some(epoch);
@@ -1152,7 +1259,7 @@ impl Worker<'_> {
     fn limit(&self, group: &Group, w: usize) -> RunError {
         let (waves, others) = self.left(Some(group));
         RunError::Limit {
-            place: self.shared.place(group.group, w, group.waves[w].state.pc),
+            place: Box::new(self.shared.place(group.group, w, group.waves[w].state.pc)),
             instructions: self.shared.launch.max_instructions.unwrap_or(0),
             waves,
             others,
@@ -1223,6 +1330,7 @@ fn starts<'a>(like: &'a [Like], own: &'a Own, number: u64) -> group::Starts<'a> 
 fn had_turn(group: &mut Group, w: usize, stop: &Stop) {
     let (wave, note) = (&mut group.waves[w], &mut group.notes[w]);
     note.stuck = None;
+    note.watched = false;
     note.waits = matches!(stop, Stop::Yield | Stop::Retry);
     note.retries = *stop == Stop::Retry;
     wave.turns = wave.turns.saturating_add(1);

@@ -1,5 +1,6 @@
 //! Who looks on while a dispatch runs: observers of single instructions, a counter of progress, services of the host.
 
+use super::StuckWave;
 use crate::engine::Stop;
 use crate::mem::Memory;
 use crate::wave::{Lds, WaveState};
@@ -7,8 +8,9 @@ use gcn_isa::decode::Insn;
 use gcn_isa::target::Target;
 use gcn_object::read::Kernel;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Who looks on. By default nobody, which costs nothing.
 #[derive(Clone, Default)]
@@ -19,6 +21,8 @@ pub struct Watch {
     pub progress: Option<Arc<Progress>>,
     /// Works for the waves.
     pub service: Option<Arc<dyn Service>>,
+    /// Ends the dispatch, and asks where its waves are.
+    pub control: Option<Arc<Control>>,
 }
 
 impl fmt::Debug for Watch {
@@ -27,6 +31,7 @@ impl fmt::Debug for Watch {
             .field("observe", &self.observe.is_some())
             .field("progress", &self.progress)
             .field("service", &self.service.is_some())
+            .field("control", &self.control)
             .finish()
     }
 }
@@ -40,6 +45,66 @@ pub struct Progress {
     pub ended: AtomicU64,
     /// Instructions executed.
     pub instructions: AtomicU64,
+}
+
+/// Where waves are that have not ended: the first of them, and how many there are more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// At most 16 of one host thread.
+    pub waves: Vec<StuckWave>,
+    /// How many more.
+    pub others: usize,
+}
+
+/// Ends dispatches from outside, and asks them where their waves are. Host threads look at it between turns of waves, many
+/// times a second.
+#[derive(Debug, Default)]
+pub struct Control {
+    stop: Arc<AtomicBool>,
+    asked: AtomicU64,
+    answer: Mutex<Option<Whereabouts>>,
+}
+
+impl Control {
+    /// One that ends dispatches when `stop` is set, as a signal's handler may do.
+    pub fn new(stop: Arc<AtomicBool>) -> Control {
+        Control {
+            stop,
+            ..Control::default()
+        }
+    }
+
+    /// Ends the dispatches that have it, each with [`RunError::Interrupted`](super::RunError::Interrupted), now and from now on.
+    pub fn stop(&self) {
+        self.stop.store(true, SeqCst);
+    }
+
+    /// Asks where waves are. [`Control::answer`] gives the answer soon, if something runs.
+    pub fn ask(&self) {
+        self.asked.fetch_add(1, SeqCst);
+    }
+
+    /// The answer of the host thread that has looked first since the last call.
+    pub fn answer(&self) -> Option<Whereabouts> {
+        self.lock().take()
+    }
+
+    pub(super) fn stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// How often it was asked.
+    pub(super) fn asked(&self) -> u64 {
+        self.asked.load(Relaxed)
+    }
+
+    pub(super) fn tell(&self, answer: Whereabouts) {
+        self.lock().get_or_insert(answer);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Whereabouts>> {
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What the host does for waves that wait for it, as the host calls of printf.

@@ -94,10 +94,11 @@ def srgb(v):
     return Q(r)
 
 
-def component(data, num, element, k):
+def component(data, num, element, k, image=True):
+    """What is loaded of component k. An image's missing W is 1, a buffer's is 0."""
     sizes = SIZES[data]
     if k >= len(sizes):
-        return one(num) if k == 3 else 0
+        return one(num) if k == 3 and image else 0
     n, lo = sizes[k], sum(sizes[:k])
     raw = element >> lo & (1 << n) - 1
     if data == 34:
@@ -242,7 +243,7 @@ def main():
                     es = [0, (1 << bits) - 1, sum(1 << (sum(SIZES[data][:k + 1]) - 1) for k in range(len(SIZES[data])))]
                     es += [rng.getrandbits(bits) for _ in range(5)]
                     for e in es:
-                        comps = ' '.join(f'{component(data, num, e, k):08x}' for k in range(4))
+                        comps = ' '.join(f'{component(data, num, e, k, image):08x}' for k in range(4))
                         out.write(f'{head}load\t{e:x}\t{comps}\n')
                     for _ in range(8):
                         regs = [pick() for _ in range(4)]

@@ -1,0 +1,314 @@
+//! Host memory between inaccessible pages: the arena of guest memory, LDS and, in a guarded build, VGPRs.
+//!
+//! Nothing relies on the guards: every access is checked before it happens. They turn a mistake in such a check into a
+//! crash of the process, so that it cannot reach memory of the host. A guarded build (the feature `guarded`) makes every
+//! such mistake visible to tests: its guards are wider than any displacement an instruction of the host can have, LDS and
+//! VGPRs end at a guard to the byte, and pages that the guest may not access are inaccessible to the host.
+//!
+//! Guards exist on Unix. Elsewhere the memory is the same without them.
+
+use memmap2::{MmapMut, MmapOptions, MmapRaw};
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
+
+/// Whether this is a guarded build.
+pub(super) const GUARDED: bool = cfg!(all(feature = "guarded", unix));
+
+/// Inaccessible bytes on each side of the arena. An instruction of the host adds a base, an index of 32 bits with its sign
+/// and a displacement of as many, so in a guarded build no wrong index gets beyond a guard. Elsewhere the guards catch what
+/// runs over an end, and cost little of an address space that may be limited. A multiple of 2 MiB, the large pages.
+pub(super) const ARENA_GUARD: usize = if GUARDED { 6 << 30 } else { 2 << 20 };
+
+/// The largest index and displacement together, on top of a base within the arena, and the widest access.
+const FARTHEST: usize = (1 << 31) + (1 << 31) + 64;
+const _: () = assert!(!GUARDED || ARENA_GUARD > FARTHEST);
+
+/// Inaccessible bytes on each side of a [`Guarded`].
+const GUARD: usize = 64 << 10;
+
+/// Bytes of the [`Guarded`] that are kept for use: all of LDS, and all VGPRs of a wave.
+const USUAL: usize = super::LDS_MOST;
+const _: () = assert!(USUAL >= 256 * 64 * 4);
+
+/// As many of them are kept.
+const KEPT: usize = if GUARDED { 4096 } else { 64 };
+
+/// Bytes of the host's pages.
+#[cfg(unix)]
+fn host_page() -> usize {
+    rustix::param::page_size()
+}
+#[cfg(not(unix))]
+fn host_page() -> usize {
+    64 << 10
+}
+
+/// What the host may do with pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Access {
+    Nothing,
+    Read,
+    Write,
+}
+
+/// Zeros between inaccessible pages.
+pub(super) struct Mapping {
+    map: MmapRaw,
+    guard: usize,
+    len: usize,
+}
+
+impl Mapping {
+    /// `len` bytes (rounded up to whole pages), with at least `guard` inaccessible bytes on each side. `huge`: in large pages,
+    /// if the host has them.
+    pub fn new(len: usize, guard: usize, huge: bool) -> io::Result<Mapping> {
+        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let len = len
+            .checked_next_multiple_of(host_page())
+            .ok_or_else(too_large)?;
+        let guard = if cfg!(unix) { guard } else { 0 };
+        let all = guard.checked_mul(2).and_then(|g| g.checked_add(len));
+        // Pages are committed when first touched; without swap reserved, a large limit costs nothing.
+        let map: MmapMut = MmapOptions::new()
+            .len(all.ok_or_else(too_large)?)
+            .no_reserve_swap()
+            .map_anon()?;
+        // Kernels go through memory in long strides: with small pages, much of their time goes into finding them. A host
+        // that has no large ones does without.
+        #[cfg(target_os = "linux")]
+        if huge && !GUARDED {
+            let _ = map.advise(memmap2::Advice::HugePage);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = huge;
+        let mapping = Mapping {
+            map: map.into(),
+            guard,
+            len,
+        };
+        mapping.protect(0, guard, Access::Nothing)?;
+        mapping.protect(guard + len, guard, Access::Nothing)?;
+        Ok(mapping)
+    }
+
+    /// The first byte behind the guard.
+    pub fn start(&self) -> *mut u8 {
+        self.map.as_mut_ptr().wrapping_add(self.guard)
+    }
+
+    /// Says what the host may do with `len` bytes from `at` on, counted from the start; whole pages.
+    pub fn allow(&self, at: usize, len: usize, access: Access) -> io::Result<()> {
+        assert!(at <= self.len && len <= self.len - at);
+        self.protect(self.guard + at, len, access)
+    }
+
+    #[cfg(unix)]
+    fn protect(&self, at: usize, len: usize, access: Access) -> io::Result<()> {
+        use rustix::mm::{MprotectFlags, mprotect};
+        let flags = match access {
+            Access::Nothing => MprotectFlags::empty(),
+            Access::Read => MprotectFlags::READ,
+            Access::Write => MprotectFlags::READ | MprotectFlags::WRITE,
+        };
+        if len == 0 {
+            return Ok(());
+        }
+        // SAFETY: the range is one of this mapping's own. Only its guards and, in a guarded build, pages that no access may
+        // reach become inaccessible.
+        let done = unsafe { mprotect(self.map.as_mut_ptr().wrapping_add(at).cast(), len, flags) };
+        done.map_err(io::Error::from)
+    }
+
+    #[cfg(not(unix))]
+    fn protect(&self, _: usize, _: usize, _: Access) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Where the elements of a [`Guarded`] are.
+enum Place {
+    Mapped(Mapping),
+    /// The host has no further mapping.
+    Heap(Box<[u64]>),
+}
+
+impl Place {
+    fn new(bytes: usize) -> Place {
+        let usual = bytes <= USUAL;
+        let kept = match usual {
+            true => kept().pop(),
+            false => None,
+        };
+        let new = || Mapping::new(bytes.max(USUAL), GUARD, false).ok();
+        match kept.or_else(new) {
+            Some(mapping) => Place::Mapped(mapping),
+            None => Place::Heap(vec![0; bytes.div_ceil(8) + 8].into()),
+        }
+    }
+
+    /// How many bytes there are.
+    fn len(&self) -> usize {
+        match self {
+            Place::Mapped(mapping) => mapping.len,
+            Place::Heap(words) => 8 * words.len(),
+        }
+    }
+
+    /// The last `bytes` of them.
+    fn last(&mut self, bytes: usize) -> *mut u8 {
+        let start = match self {
+            Place::Mapped(mapping) => mapping.start(),
+            Place::Heap(words) => words.as_mut_ptr().cast(),
+        };
+        start.wrapping_add(self.len() - bytes)
+    }
+}
+
+fn kept() -> std::sync::MutexGuard<'static, Vec<Mapping>> {
+    static IDLE: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
+    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Numbers of which every bit pattern is one.
+pub trait Plain: Copy + Default + private::Sealed {}
+impl Plain for u8 {}
+impl Plain for u32 {}
+
+mod private {
+    pub trait Sealed {}
+    impl Sealed for u8 {}
+    impl Sealed for u32 {}
+}
+
+/// Numbers in host memory, between inaccessible pages. The last one lies at the end (in a guarded build to the byte,
+/// otherwise within 64 bytes), and the first one at a multiple of 64 bytes where the bytes are such a multiple.
+pub struct Guarded<T: Plain> {
+    /// Nothing where there are no elements.
+    place: Option<Place>,
+    at: NonNull<T>,
+    len: usize,
+}
+
+// SAFETY: it owns its memory, as a vector does.
+unsafe impl<T: Plain + Send> Send for Guarded<T> {}
+// SAFETY: as above.
+unsafe impl<T: Plain + Sync> Sync for Guarded<T> {}
+
+impl<T: Plain> Guarded<T> {
+    /// `len` zeros.
+    pub fn new(len: usize) -> Guarded<T> {
+        let mut new = Guarded {
+            place: None,
+            at: NonNull::dangling(),
+            len: 0,
+        };
+        new.reset(len);
+        new
+    }
+
+    /// Becomes `len` zeros.
+    pub fn reset(&mut self, len: usize) {
+        self.resize(len);
+        self.fill(T::default());
+    }
+
+    /// Has `len` elements from now on, of any values.
+    fn resize(&mut self, len: usize) {
+        if len == self.len {
+            return;
+        }
+        let bytes = len * size_of::<T>();
+        let taken = match GUARDED {
+            true => bytes,
+            false => bytes.next_multiple_of(64),
+        };
+        (self.at, self.len) = (NonNull::dangling(), 0);
+        if len == 0 {
+            return;
+        }
+        let place = self.place.take().filter(|place| place.len() >= taken);
+        let place = place.unwrap_or_else(|| Place::new(taken));
+        let at = self.place.insert(place).last(taken);
+        self.at = NonNull::new(at.cast()).unwrap_or(NonNull::dangling());
+        self.len = len;
+    }
+}
+
+impl<T: Plain> Default for Guarded<T> {
+    fn default() -> Guarded<T> {
+        Guarded::new(0)
+    }
+}
+
+impl<T: Plain> Drop for Guarded<T> {
+    fn drop(&mut self) {
+        if let Some(Place::Mapped(mapping)) = self.place.take()
+            && mapping.len == USUAL
+        {
+            let mut kept = kept();
+            if kept.len() < KEPT {
+                kept.push(mapping);
+            }
+        }
+    }
+}
+
+impl<T: Plain> Deref for Guarded<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `at` is that of so many elements in a place that `self` owns, or there are none. They are aligned, as the
+        // place is to a page or to 8 bytes and the bytes taken from its end are a multiple of the element's size; and all
+        // bytes of a place have values.
+        unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Plain> DerefMut for Guarded<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`; nobody else has the place.
+        unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Plain> Clone for Guarded<T> {
+    fn clone(&self) -> Guarded<T> {
+        let mut new = Guarded::default();
+        new.clone_from(self);
+        new
+    }
+
+    fn clone_from(&mut self, from: &Guarded<T>) {
+        self.resize(from.len);
+        self.copy_from_slice(from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_at_the_end_of_the_memory_whatever_was_there() {
+        let mut a = Guarded::<u8>::new(100);
+        a.fill(7);
+        let b = a.clone();
+        assert!(*a == *b && b.len() == 100 && b[99] == 7);
+        a.reset(5000);
+        assert!(a.len() == 5000 && a.iter().all(|&byte| byte == 0));
+        a.fill(9);
+        a.reset(0);
+        assert!(a.is_empty());
+        a.reset(USUAL + 1);
+        assert!(a.iter().all(|&byte| byte == 0));
+        drop((a, b));
+        // One that was used before.
+        let c = Guarded::<u32>::new(64);
+        assert!(c.iter().all(|&word| word == 0));
+        assert_eq!(c.as_ptr().align_offset(64), 0);
+    }
+}

@@ -1,0 +1,210 @@
+//! Address space of the host: ranges that are reserved at once and taken into use part by part, and questions about pages
+//! that others own.
+
+use super::guard::{Access, GUARDED};
+use super::{MemError, PAGE_SIZE};
+
+/// Bytes that are taken into use at a time: in a guarded build no page is accessible that is not in use.
+const CHUNK: usize = if GUARDED { PAGE_SIZE as usize } else { 2 << 20 };
+
+/// What a reserved range is before it is taken into use.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    /// Zeros that may be read.
+    Zeros,
+    /// Nothing that may be accessed.
+    Nothing,
+}
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod linux {
+    use super::*;
+    use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
+    use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
+    use std::sync::{Mutex, PoisonError};
+
+    fn refused(what: &str, bytes: usize, error: rustix::io::Errno) -> MemError {
+        MemError::Host(format!("{what} of {bytes} bytes: {error}"))
+    }
+
+    /// Addresses of the host that nothing else uses, given back when this is dropped.
+    pub(in crate::mem) struct Reserved {
+        at: usize,
+        len: usize,
+        /// Of each [`CHUNK`], whether it is in use.
+        used: Vec<AtomicBool>,
+        /// Held while a chunk is taken into use.
+        taking: Mutex<()>,
+    }
+
+    impl Reserved {
+        /// Reserves whole chunks, at an address if that is free, else anywhere.
+        ///
+        /// A private range that may not be written takes nothing of what the host promises, even where it promises no more
+        /// than it has.
+        pub fn new(
+            bytes: usize,
+            wanted: Option<usize>,
+            before: Before,
+        ) -> Result<Reserved, MemError> {
+            let len = bytes.next_multiple_of(CHUNK);
+            let prot = match before {
+                Before::Zeros => ProtFlags::READ,
+                Before::Nothing => ProtFlags::empty(),
+            };
+            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+            let map = |at: Option<usize>| {
+                let (hint, flags) = match at {
+                    Some(at) => (at, flags | MapFlags::FIXED_NOREPLACE),
+                    None => (0, flags),
+                };
+                let hint = std::ptr::with_exposed_provenance_mut(hint);
+                // SAFETY: nothing that is mapped is replaced.
+                unsafe { mm::mmap_anonymous(hint, len, prot, flags) }
+            };
+            let at = match wanted.map(|at| (at, map(Some(at)))) {
+                // A host that does not know the flag may have chosen another address, which is as good.
+                Some((_, Ok(at))) => at,
+                _ => map(None).map_err(|e| refused("an address range", len, e))?,
+            };
+            Ok(Reserved {
+                at: at.expose_provenance(),
+                len,
+                used: (0..len / CHUNK).map(|_| AtomicBool::new(false)).collect(),
+                taking: Mutex::new(()),
+            })
+        }
+
+        /// The address of the first byte.
+        pub fn address(&self) -> usize {
+            self.at
+        }
+
+        /// Lets the `bytes` from an offset on be written: zeros where they never were.
+        pub fn take(&self, from: usize, bytes: usize) -> Result<(), MemError> {
+            assert!(bytes > 0 && from < self.len && bytes <= self.len - from);
+            for chunk in from / CHUNK..=(from + bytes - 1) / CHUNK {
+                if self.used[chunk].load(Acquire) {
+                    continue;
+                }
+                let _taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+                if self.used[chunk].load(Acquire) {
+                    continue;
+                }
+                let at = std::ptr::with_exposed_provenance_mut(self.at + chunk * CHUNK);
+                let access = MprotectFlags::READ | MprotectFlags::WRITE;
+                // SAFETY: the chunk lies in the range, which belongs to this.
+                unsafe { mm::mprotect(at, CHUNK, access) }
+                    .map_err(|e| refused("memory", CHUNK, e))?;
+                self.used[chunk].store(true, Release);
+            }
+            Ok(())
+        }
+
+        /// Says what the host may do with whole pages that have been taken.
+        pub fn allow(&self, from: usize, bytes: usize, access: Access) -> Result<(), MemError> {
+            assert!(from <= self.len && bytes <= self.len - from);
+            let flags = match access {
+                Access::Nothing => MprotectFlags::empty(),
+                Access::Read => MprotectFlags::READ,
+                Access::Write => MprotectFlags::READ | MprotectFlags::WRITE,
+            };
+            let at = std::ptr::with_exposed_provenance_mut(self.at + from);
+            // SAFETY: the pages lie in the range; only those that no access may reach become inaccessible.
+            unsafe { mm::mprotect(at, bytes, flags) }.map_err(|e| refused("access", bytes, e))
+        }
+
+        /// Gives the memory of whole pages back to the host; they are zeros again. They may still be written.
+        pub fn discard(&self, from: usize, bytes: usize) {
+            assert!(from <= self.len && bytes <= self.len - from);
+            assert!(
+                from.is_multiple_of(PAGE_SIZE as usize) && bytes.is_multiple_of(PAGE_SIZE as usize)
+            );
+            let at = std::ptr::with_exposed_provenance_mut(self.at + from);
+            // SAFETY: the pages lie in the range, whose bytes are accessed by atomics only: zeros are values like others.
+            let done = unsafe { mm::madvise(at, bytes, Advice::LinuxDontNeed) };
+            debug_assert!(done.is_ok());
+        }
+    }
+
+    impl Drop for Reserved {
+        fn drop(&mut self) {
+            let at = std::ptr::with_exposed_provenance_mut(self.at);
+            // SAFETY: the range was mapped by `new`, and whoever uses it owns this.
+            let done = unsafe { mm::munmap(at, self.len) };
+            debug_assert!(done.is_ok());
+        }
+    }
+
+    /// Whether all of these pages of the process may be read, and whether they may be written. Finding out gives them
+    /// memory, as pinning them for a device does; what they hold stays.
+    pub(in crate::mem) fn access(at: usize, bytes: usize) -> (bool, bool) {
+        let may = |advice| {
+            let at = std::ptr::with_exposed_provenance_mut(at);
+            // SAFETY: the advice changes no byte.
+            match unsafe { mm::madvise(at, bytes, advice) } {
+                Ok(()) => true,
+                // Hosts before Linux 5.14 cannot say: the caller's word counts.
+                Err(rustix::io::Errno::INVAL) => !matches!(probe(), Some(true)),
+                Err(_) => false,
+            }
+        };
+        if may(Advice::LinuxPopulateWrite) {
+            return (true, true);
+        }
+        (may(Advice::LinuxPopulateRead), false)
+    }
+
+    /// Whether the host knows the advice, by asking it of memory of our own.
+    fn probe() -> Option<bool> {
+        static KNOWN: std::sync::OnceLock<Option<bool>> = std::sync::OnceLock::new();
+        *KNOWN.get_or_init(|| {
+            let own = Reserved::new(CHUNK, None, Before::Zeros).ok()?;
+            own.take(0, CHUNK).ok()?;
+            let at = std::ptr::with_exposed_provenance_mut(own.address());
+            // SAFETY: the page is that of `own`.
+            Some(unsafe { mm::madvise(at, PAGE_SIZE as usize, Advice::LinuxPopulateWrite) }.is_ok())
+        })
+    }
+}
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub(super) use linux::{Reserved, access};
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+mod elsewhere {
+    use super::*;
+
+    /// There are none on this host.
+    pub(in crate::mem) enum Reserved {}
+
+    impl Reserved {
+        pub fn new(_: usize, _: Option<usize>, _: Before) -> Result<Reserved, MemError> {
+            let why = "guest addresses that are the host's need 64-bit Linux";
+            Err(MemError::Host(why.into()))
+        }
+
+        pub fn address(&self) -> usize {
+            match *self {}
+        }
+
+        pub fn take(&self, _: usize, _: usize) -> Result<(), MemError> {
+            match *self {}
+        }
+
+        pub fn allow(&self, _: usize, _: usize, _: Access) -> Result<(), MemError> {
+            match *self {}
+        }
+
+        pub fn discard(&self, _: usize, _: usize) {
+            match *self {}
+        }
+    }
+
+    pub(in crate::mem) fn access(_: usize, _: usize) -> (bool, bool) {
+        (false, false)
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+pub(super) use elsewhere::{Reserved, access};
