@@ -44,6 +44,9 @@ impl Engine for Told {
     fn slice(&self) -> u64 {
         self.0.slice()
     }
+    fn exactly(&mut self, exact: bool) {
+        self.0.exactly(exact);
+    }
     fn forget(&mut self) {
         self.0.forget();
     }

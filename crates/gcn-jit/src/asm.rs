@@ -639,6 +639,12 @@ impl Asm {
         self.g(wide, &[which << 3 | 3], dst, rm);
     }
 
+    /// Clears a bit of a register of 64 bits.
+    pub fn clear_bit(&mut self, r: Gpr, bit: u8) {
+        let rex = 0x48 | (r >> 3);
+        self.buf.extend([rex, 0x0f, 0xba, 0xf0 | (r & 7), bit]);
+    }
+
     pub fn alu_imm(&mut self, which: u8, wide: bool, rm: Rm, imm: i32) {
         if (-128..128).contains(&imm) {
             self.g_after(wide, &[0x83], which, rm, 1);

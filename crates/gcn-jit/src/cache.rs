@@ -11,6 +11,7 @@ use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop};
 use gcn_emu::group::{Group, GroupStop, Groups};
 use gcn_emu::wave::WaveState;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A chunk: its address, the one behind it, where its code begins, its instructions.
@@ -49,6 +50,10 @@ pub(crate) struct Compiled {
     pub checks: bool,
     /// Where constants follow the code.
     end: usize,
+    /// It is for memory of the host's addresses.
+    aliased: bool,
+    /// Bytes of memory that it takes, code and what is known of it.
+    bytes: usize,
 }
 
 impl Compiled {
@@ -71,7 +76,10 @@ impl Compiled {
         let starts = unit.chunks.iter().zip(&emitted.starts);
         let mut inside: Vec<_> = starts.map(|(c, &at)| (c.start, at as u32)).collect();
         inside.sort_unstable();
-        let facts = |c: &lower::Chunk| c.quads.facts.iter().map(|(&v, &step)| (v, step)).collect();
+        let facts = |c: &lower::Chunk| -> Vec<(u16, i32)> {
+            let facts = c.quads.facts.iter();
+            facts.map(|(&v, &step)| (v, step)).collect()
+        };
         let mut steps: Vec<_> = unit.chunks.iter().map(|c| (c.start, facts(c))).collect();
         steps.sort_unstable();
         // Only code in memory may be another's in a later dispatch.
@@ -83,6 +91,13 @@ impl Compiled {
                 }
             }
         }
+        // Code has pages of its own; of a call, the steps to evaluate are most.
+        let facts: usize = steps.iter().map(|(_, s)| 16 + 8 * s.len()).sum();
+        let bytes = code.len().next_multiple_of(4096)
+            + chunks.len() * (size_of::<ChunkPlace>() + size_of::<(u64, u32)>())
+            + words.len() * size_of::<(u64, u32)>()
+            + emitted.calls.len() * 1024
+            + facts;
         let mut made = Compiled {
             code,
             chunks,
@@ -97,6 +112,8 @@ impl Compiled {
             _calls: emitted.calls,
             checks: emitted.checks && !exact,
             end: emitted.end,
+            aliased: machine.memory.is_of_host(),
+            bytes,
         };
         made.first = made.inside(key.0)?;
         Some(made)
@@ -141,7 +158,7 @@ impl Compiled {
     /// Whether memory still holds what it was made of.
     pub fn fresh(&self, machine: &Machine<'_>) -> bool {
         let same = |&(at, word): &(u64, u32)| machine.memory.fetch_u32(at) == Ok(word);
-        self.words.iter().all(same)
+        self.aliased == machine.memory.is_of_host() && self.words.iter().all(same)
     }
 }
 
@@ -190,8 +207,57 @@ pub(crate) enum Made {
     Nothing(Arc<[u64]>),
 }
 
-/// Units that several engines share; and those for code that meets NaNs.
-pub(crate) type Library = Arc<Mutex<[Table<Made>; 2]>>;
+/// The most bytes that units take, of which engines with one cache know, if nobody says otherwise. When a further one does
+/// not fit, all are dropped; engines drop theirs before they run anything else.
+const MOST_BYTES: usize = 256 << 20;
+
+/// Units that several engines share.
+#[derive(Clone)]
+pub(crate) struct Library(Arc<Shared>);
+
+struct Shared {
+    shelf: Mutex<Shelf>,
+    /// How often all units were dropped because they were too many.
+    dropped: AtomicU64,
+    most: usize,
+}
+
+#[derive(Default)]
+struct Shelf {
+    /// Units; and those for code that meets NaNs.
+    units: [Table<Made>; 2],
+    bytes: usize,
+}
+
+impl Default for Library {
+    fn default() -> Library {
+        Library::holding(MOST_BYTES)
+    }
+}
+
+impl Library {
+    fn holding(most: usize) -> Library {
+        Library(Arc::new(Shared {
+            shelf: Mutex::default(),
+            dropped: AtomicU64::new(0),
+            most,
+        }))
+    }
+
+    /// Grows when units are dropped because they are too many.
+    pub fn dropped(&self) -> u64 {
+        self.0.dropped.load(Relaxed)
+    }
+}
+
+impl Made {
+    fn bytes(&self) -> usize {
+        match self {
+            Made::Unit(unit) => unit.bytes,
+            Made::Nothing(those) => 64 + 8 * those.len(),
+        }
+    }
+}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -205,12 +271,18 @@ pub(crate) fn get(
     machine: &Machine<'_>,
     make: impl FnOnce() -> Made,
 ) -> Made {
-    let units = &mut lock(library)[exact as usize];
-    match units.get(&key) {
+    let shelf = &mut *lock(&library.0.shelf);
+    match shelf.units[exact as usize].get(&key) {
         Some(Made::Unit(unit)) if unit.fresh(machine) => Made::Unit(unit.clone()),
         _ => {
             let made = make();
-            units.insert(key, made.clone());
+            if shelf.bytes + made.bytes() > library.0.most {
+                *shelf = Shelf::default();
+                library.0.dropped.fetch_add(1, Relaxed);
+            }
+            shelf.bytes += made.bytes();
+            let old = shelf.units[exact as usize].insert(key, made.clone());
+            shelf.bytes -= old.map_or(0, |old| old.bytes());
             made
         }
     }
@@ -218,7 +290,7 @@ pub(crate) fn get(
 
 /// Forgets all units.
 pub(crate) fn clear(library: &Library) {
-    *lock(library) = Default::default();
+    *lock(&library.0.shelf) = Shelf::default();
 }
 
 /// Compiled code that outlives dispatches: engines take it up again where the last ones left it, and those that are at
@@ -240,6 +312,20 @@ impl Cache {
             level: Some(level),
             ..Cache::default()
         }
+    }
+
+    /// The same, empty, of which units take at most about so many bytes: 256 MiB if nothing is said. What engines are at work
+    /// with comes on top.
+    pub fn holding(self, bytes: usize) -> Cache {
+        Cache {
+            library: Library::holding(bytes),
+            ..self
+        }
+    }
+
+    /// How often the units were dropped because they took too many bytes.
+    pub fn dropped(&self) -> u64 {
+        self.library.dropped()
     }
 
     /// An engine that knows what those before it have compiled. Code that has changed since is compiled anew.
@@ -335,7 +421,11 @@ impl Engine for Kept {
     }
 
     fn slice(&self) -> u64 {
-        crate::SLICE
+        self.jit.as_ref().map_or(crate::SLICE, Jit::slice)
+    }
+
+    fn exactly(&mut self, exact: bool) {
+        self.jit().exactly(exact);
     }
 
     fn forget(&mut self) {

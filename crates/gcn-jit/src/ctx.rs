@@ -1,6 +1,7 @@
 //! What compiled code and the engine share while a wave runs.
 
 use gcn_emu::group::Row;
+use gcn_emu::mem::LDS_MOST;
 use gcn_emu::wave::WaveState;
 
 /// Slots for scalars that a chunk computes.
@@ -15,6 +16,26 @@ pub const BASES: usize = 128;
 pub const RANGES: usize = 1024;
 /// As many of them, the first, belong to one place in code alone; others to that which their tag names.
 pub const OWN_RANGES: u32 = 768;
+/// Slots for opmasks that find no register.
+pub const MASKS: usize = 256;
+/// Operands of what a helper does for all lanes at once.
+pub const STAGED: usize = 8;
+
+// Compiled code reaches each field by a displacement of 32 bits.
+const _: () = assert!(size_of::<Ctx>() < i32::MAX as usize);
+// Helpers are told an address in eight bits and a range in sixteen.
+const _: () = assert!(BASES <= 1 << 8 && RANGES <= 1 << 16);
+const _: () = assert!((OWN_RANGES as usize) < RANGES);
+// VGPRs and LDS are reached by displacements and by distances of 32 bits with a sign, to which a few dwords come.
+const VGPR_BYTES: usize = 256 * 64 * 4;
+const _: () = assert!(LDS_MOST <= 1 << 16 && VGPR_BYTES <= 1 << 16);
+const _: () = {
+    use gcn_isa::target::Gen;
+    assert!(Gen::Gfx6.lds_bytes() as usize <= LDS_MOST);
+    assert!(Gen::Gfx7.lds_bytes() as usize <= LDS_MOST);
+    assert!(Gen::Gfx8.lds_bytes() as usize <= LDS_MOST);
+    assert!(Gen::Gfx9.lds_bytes() as usize <= LDS_MOST);
+};
 
 /// 64 bytes, for one vector register.
 #[repr(C, align(64))]
@@ -110,7 +131,7 @@ pub struct Ctx {
     pub addresses: [Line; 2],
     pub data: [Line; 16],
     /// All lanes' operands of what a helper does for all of them at once.
-    pub stage: [[u32; 64]; 8],
+    pub stage: [[u32; 64]; STAGED],
     pub wave: *mut WaveState,
     pub vgprs: *mut u32,
     /// The turn under way, and the end of those that are done without leaving compiled code.
@@ -124,6 +145,8 @@ pub struct Ctx {
     pub pages: *const u8,
     pub linear_base: u64,
     pub linear_bytes: u64,
+    /// The bits of guest addresses that count in the host: see [`ALIAS`](gcn_emu::mem::ALIAS).
+    pub host_bits: u64,
     pub lds: *mut u8,
     pub lds_bytes: u64,
     /// At how many addresses so many dwords lie in LDS.
@@ -146,12 +169,12 @@ pub struct Ctx {
     /// Opaque: what helpers need.
     pub host: usize,
     pub rsp: u64,
-    pub mxcsr: [u32; 8],
+    pub mxcsr: [u32; 16],
     pub host_mxcsr: u32,
     pub saved_mxcsr: u32,
     pub lanes_on: u16,
     pub scalars: [u64; SCALARS],
-    pub masks: [u16; 256],
+    pub masks: [u16; MASKS],
     pub save: [Line; 32],
     pub save_k: [u64; 8],
     pub vectors: [Line; VECTORS],
@@ -161,6 +184,9 @@ pub struct Ctx {
     /// At lines' beginnings: the bases of linear values, and the host's addresses of linear accesses, of each slice.
     pub quads: [[u32; 4]; QUADS],
     pub bases: [[u64; 4]; BASES],
+    /// Of the linear access that a helper is asked about, the slices' addresses in guest memory, where they are not the
+    /// host's less [`Ctx::bias`].
+    pub guest_bases: [u64; 4],
     /// The first lanes of the slices.
     pub firsts: [u32; 4],
     /// Where accesses may begin: from where on, and in how many bytes; none of what permits nothing.
@@ -209,11 +235,11 @@ impl Ctx {
         c.zip_high = Line(std::array::from_fn(|i| (8 + i / 2 + 16 * (i % 2)) as u32));
         c.firsts = [0, 16, 32, 48];
         c.nibbles = Line(std::array::from_fn(|i| 4 * (i as u32 / 2)));
-        c.linear_base = gcn_emu::mem::LINEAR_BASE;
         for (i, m) in c.mxcsr.iter_mut().enumerate() {
             let key = crate::lower::FpKey {
                 round: i as u8 & 3,
                 daz: i & 4 != 0,
+                ftz: i & 8 != 0,
             };
             *m = crate::lower::mxcsr(key);
         }

@@ -7,7 +7,7 @@
 
 use crate::Level;
 use crate::asm::*;
-use crate::ctx::{Ctx, SCALARS, Turn, VECTORS};
+use crate::ctx::{Ctx, MASKS, SCALARS, Turn, VECTORS};
 use crate::fast::Map;
 use crate::group::Needs;
 use crate::ir::{I, Id, Node};
@@ -15,7 +15,7 @@ use crate::lower::linear::Q;
 use crate::lower::{Chunk, FpKey, Live, Tail, Unit};
 use crate::rare::Call;
 use gcn_emu::fp::Mode;
-use gcn_emu::mem::MAPPED;
+use gcn_emu::mem::{ALIAS, MAPPED};
 use gcn_emu::wave::WaveState;
 use gcn_isa::meaning::{Op, Space};
 use gcn_isa::operand::EXEC;
@@ -80,12 +80,26 @@ mod turns;
 mod whole;
 
 use scalar::Scalars;
+use slice::vgpr_line;
 
 pub(crate) fn sgpr_home(code: u8) -> Mem {
     mem(
         WAVE,
         (offset_of!(WaveState, sgprs) + 4 * code as usize) as i32,
     )
+}
+
+/// What code is to be like, beside what it is to do.
+#[derive(Clone, Copy)]
+pub struct Style {
+    /// Whose instructions it has.
+    pub level: Level,
+    /// It counts.
+    pub tally: bool,
+    /// It is for values that may be NaNs.
+    pub exact: bool,
+    /// It is for memory whose addresses are the host's, and have aliases.
+    pub aliased: bool,
 }
 
 /// A unit's code.
@@ -153,27 +167,20 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
     }
 }
 
-/// `None` where a chunk is too much for the emitter. `tally`: the code counts what it does.
-/// `exact`: every NaN is the interpreter's, for code that meets them.
-/// `series`: what waves need that start in the code, if many may, one after the other.
-pub fn emit(
-    unit: &Unit,
-    mode: u32,
-    level: Level,
-    tally: bool,
-    exact: bool,
-    series: Option<&Needs>,
-) -> Option<Emitted> {
+/// `None` where a chunk is too much for the emitter. `series`: what waves need that start in the code, if many may, one after the other.
+pub fn emit(unit: &Unit, mode: u32, style: Style, series: Option<&Needs>) -> Option<Emitted> {
+    let Style {
+        level,
+        tally,
+        exact,
+        aliased,
+    } = style;
     let mut a = match level {
         Level::Avx512 => Asm::new(),
         Level::Avx2 => Asm::avx2(HOMES),
     };
     let mode = Mode(mode);
-    let e = mode.env32();
-    let default = FpKey {
-        round: e.round as u8,
-        daz: e.flush_in,
-    };
+    let default = FpKey::of(&mode.env32());
     // In: RDI the context, RSI where to begin.
     let saved = [RBX, RBP, R12, R13, R14, R15];
     for r in saved {
@@ -282,6 +289,7 @@ pub fn emit(
                 terns: Map::default(),
                 checks: false,
                 exact,
+                aliased,
                 fixes: Vec::new(),
                 pos: 0,
                 failed: false,
@@ -308,7 +316,7 @@ pub fn emit(
 }
 
 fn mxcsr_of(key: FpKey) -> Mem {
-    let at = key.round as usize | (key.daz as usize) << 2;
+    let at = key.round as usize | (key.daz as usize) << 2 | (key.ftz as usize) << 3;
     mem(CTX, (offset_of!(Ctx, mxcsr) + 4 * at) as i32)
 }
 
@@ -490,6 +498,8 @@ pub(crate) struct Emit<'a> {
     checks: bool,
     /// NaNs are the interpreter's.
     exact: bool,
+    /// See [`Style::aliased`].
+    aliased: bool,
     fixes: Vec<nans::Fix>,
     pos: u32,
     failed: bool,
@@ -790,9 +800,14 @@ impl Emit<'_> {
                     if fix && o == Op::FloatToFloat {
                         (check, fix) = (true, false);
                     }
-                    let out = env.flush_out || o == Op::Mad;
-                    flush =
-                        out && o != Op::IntToFloat && (seen[at] || !(env.flush_in || o == Op::Mad));
+                    // The host flushes what it rounds (FpKey), but neither what it chooses, nor the results of
+                    // conversions under the operands' key; to be certain, nor scaled numbers.
+                    flush = env.flush_out
+                        && match o {
+                            Op::FloatToFloat => node.ty == Ty::F64,
+                            Op::Min | Op::Max | Op::Ldexp => seen[at] || !env.flush_in,
+                            _ => false,
+                        };
                 }
                 self.checks |= check;
                 ops.push(VOp {
@@ -1107,7 +1122,7 @@ impl Emit<'_> {
         self.fixes();
         self.quad_outs();
         self.scalar_outs();
-        if self.next_slot as usize > VECTORS || self.next_mask > 256 {
+        if self.next_slot as usize > VECTORS || self.next_mask as usize > MASKS {
             self.failed = true;
         }
     }

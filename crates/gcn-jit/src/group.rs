@@ -5,7 +5,7 @@ use crate::ctx::Turn;
 use crate::emit::EXIT_NEXT;
 use crate::lower::Unit;
 use crate::{At, Compiled, Exit, Jit, Level, Place, rarely};
-use gcn_emu::engine::{Machine, Stop};
+use gcn_emu::engine::{Engine, Machine, Stop};
 use gcn_emu::group::{self, Doing, Group, GroupStop, GroupWave, Like, Starts};
 use gcn_emu::wave::{LANES, WaveState};
 use gcn_isa::operand::EXEC;
@@ -210,7 +210,7 @@ impl Jit {
                     group.next += 1;
                     continue;
                 }
-                let given = group.waves[w].turn(crate::SLICE);
+                let given = group.waves[w].turn(self.slice());
                 if given > *fuel {
                     break 'stop GroupStop::Paused;
                 }
@@ -285,7 +285,7 @@ impl Jit {
             if code.is_null() || n > 0 && of != unit {
                 break;
             }
-            let given = wave.turn(crate::SLICE) as u32;
+            let given = wave.turn(self.slice()) as u32;
             // It is not to come round to 0, which only a wave has that has not begun.
             let turns = wave.turns.min(1 << 30);
             let doing = wave.doing;
@@ -296,7 +296,7 @@ impl Jit {
             (turn.pc, turn.late) = (state.pc, 0);
             turn.given = given;
             turn.turns = turns;
-            turn.again = wave.next_turn(crate::SLICE) as u32;
+            turn.again = wave.next_turn(self.slice()) as u32;
             turn.unit = of;
             if n == 0 {
                 unit = of;
@@ -471,8 +471,8 @@ impl Jit {
             Some(like.entry()),
         );
         loop {
-            match self.places.get(&key) {
-                Some(&Place::Code(at)) => {
+            match self.places.get(&key).copied() {
+                Some(Place::Code(at)) => {
                     if self.fresh(at.unit(), machine) {
                         let count = starts.like.len().max(self.entered.len());
                         self.entered.resize(count, None);
@@ -481,6 +481,7 @@ impl Jit {
                     }
                 }
                 Some(Place::Interpret) => return None,
+                None if !self.may_compile(state.mode) => return None,
                 None => {
                     // What it guesses from them it finds in the wave's own.
                     let mut own = WaveState::new(0);

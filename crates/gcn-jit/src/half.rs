@@ -106,6 +106,27 @@ impl Graph {
                 let r = self.alu(op, Ty::F32, Ty::F32, [x, y, 0])?;
                 self.narrowed(r)
             }
+            Op::Fma if ty == Ty::F32 => {
+                // Rounded to f32 first it is the same, but half way between two f16, and where the f16 has fewer bits.
+                if !nearest || Mode(self.mode).env32().round != Round::NearestEven {
+                    return Err(Unsupported);
+                }
+                let r = self.alu(op, ty, ty, args)?;
+                let short = self.narrowed(r)?;
+                let c = |g: &mut Self, v: u64| g.constant(Ty::B32, v);
+                let size = self.and(r, 0x7fff_ffff)?;
+                let (least, normals) = (c(self, 0x3880_0000), c(self, 0x7f80_0000 - 0x3880_0000));
+                let above = self.alu(Op::Sub, Ty::U32, Ty::U32, [size, least, 0])?;
+                let normal = self.alu(Op::Le, Ty::U32, Ty::Bool, [above, normals, 0])?;
+                let (rest, half) = (self.and(r, 0x1fff)?, c(self, 0x1000));
+                let decided = self.alu(Op::Ne, Ty::U32, Ty::Bool, [rest, half, 0])?;
+                let zero = c(self, 0);
+                let zero = self.alu(Op::Eq, Ty::U32, Ty::Bool, [size, zero, 0])?;
+                let when = self.alu(Op::And, Ty::Bool, Ty::Bool, [normal, decided, 0])?;
+                let when = self.alu(Op::Or, Ty::Bool, Ty::Bool, [when, zero, 0])?;
+                self.rare_alu(op, ty, out, args, when, short)
+                    .ok_or(Unsupported)
+            }
             Op::Fma if nearest => {
                 let (x, y, z) = (self.widened(a)?, self.widened(b)?, self.widened(c)?);
                 // Of f32 operands, rounded to odd.

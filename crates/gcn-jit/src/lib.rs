@@ -25,10 +25,10 @@ mod whole;
 pub use cache::{Cache, ChunkPlace, Kept};
 use cache::{Compiled, Key, Known, Library, Made, Table};
 use ctx::{Ctx, Turn};
-use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop, instruction};
-use gcn_emu::group::{Group, GroupStop, Groups};
+use gcn_emu::engine::{Code, EXACT_SLICE, Engine, EntryVgprs, Machine, Stop, instruction};
+use gcn_emu::group::{Group, GroupStop, Groups, next_turn};
 use gcn_emu::interp::Interp;
-use gcn_emu::mem::{MAPPED, PAGE_SIZE};
+use gcn_emu::mem::{ALIAS, LDS_MOST, MAPPED, PAGE_SIZE};
 use gcn_emu::wave::{WaveState, mode, status};
 use gcn_isa::Target;
 use gcn_isa::access::FactTable;
@@ -49,6 +49,14 @@ const SLICE: u64 = 1 << 18;
 
 /// So often a unit's chunks are begun again before it is compiled for code that meets NaNs.
 const NANS: u32 = 32;
+
+/// MODEs that code is compiled for, in a dispatch: a program has few, and code for one is of no use to another.
+const MODES: usize = 32;
+
+/// Instructions that are compiled in a dispatch, however few of them run; and how many have to run for each further one. To
+/// compile an instruction takes about as long as to interpret so many, so no program makes compiling take longer than running.
+const COMPILED: u64 = 1 << 18;
+const RUN_FOR_COMPILED: u64 = 256;
 
 /// What an address stands for.
 #[derive(Clone, Copy)]
@@ -182,6 +190,23 @@ pub struct Jit {
     stopped: Option<Stop>,
     /// Its units are not all what memory holds.
     stale: bool,
+    /// The library's count of times when units were dropped, when this engine last dropped its own.
+    dropped: u64,
+    /// What it has compiled in this session.
+    spent: Spent,
+    /// Turns end exactly where they are to, and have [`EXACT_SLICE`].
+    exact_turns: bool,
+}
+
+/// What an engine has compiled in a session.
+#[derive(Default)]
+struct Spent {
+    /// For which MODEs.
+    modes: Vec<u32>,
+    /// How many instructions.
+    compiled: u64,
+    /// How many the engine had executed before.
+    executed: u64,
 }
 
 // SAFETY: the context's raw pointers are set at the beginning of each run and used during it only.
@@ -199,6 +224,7 @@ struct Host<'a, 'm> {
     machine: &'a mut Machine<'m>,
     stop: &'a mut Option<Stop>,
     interpreted: &'a mut u64,
+    slice: u64,
     names: &'a mut Option<HashMap<&'static str, u64>>,
 }
 
@@ -242,6 +268,9 @@ extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
     *host.interpreted += 1 - fuel;
     ctx.fuel -= 1 - fuel as i64;
     ctx.synced = ctx.fuel;
+    // It may have another priority now, and so other turns.
+    // SAFETY: as above.
+    unsafe { (*ctx.turn).again = next_turn(wave, host.slice) as u32 };
     match stop {
         Stop::Limit => 0,
         stop => {
@@ -271,7 +300,7 @@ extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
                     .wrapping_add(offset as u32)
                     .wrapping_add(part as u32 * bytes as u32) as usize;
                 let end = at as u64 + bytes;
-                let lds = &host.machine.lds.0;
+                let lds = &**host.machine.lds;
                 if end <= hi as u64 && end <= lds.len() as u64 {
                     lds[at..at + bytes as usize]
                         .iter()
@@ -302,6 +331,17 @@ extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
+/// Pages that [`range`] remembers on each side of an access.
+const BESIDE: u64 = 1 << 12;
+
+/// Pages that [`around`] remembers on each side of lanes' accesses, and at most between the lanes.
+const AROUND: u64 = 1 << 16;
+
+// Lanes are as far from the beginning of a range that is remembered as 32 bits with a sign say, however much an access reaches.
+const _: () = assert!((3 * AROUND + 1) * PAGE_SIZE + (1 << 16) <= 1 << 31);
+// An access looks at the bytes of a page and of the three behind it.
+const _: () = assert!(gcn_emu::mem::LEAST_PAGES > 3);
+
 /// Finds out whether the four slices' part of a linear access, as far as they have lanes that are on, may be accessed,
 /// and notes how far around them memory is like that. Not 0: it is not.
 extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
@@ -316,25 +356,23 @@ extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
     let step = (what >> 32) as i32;
     let apart = step.unsigned_abs() as u64;
     let [from, to] = ctx.asked.map(|n| n as i64 as u64);
-    let pages = ctx.linear_bytes / PAGE_SIZE;
-    let allowed = |page: u64| {
-        // SAFETY: there are as many bytes, which live as long as the memory that the run borrows; others change them by
-        // atomic stores only.
-        page < pages && unsafe { ctx.pages.add(page as usize).read_volatile() } & need == need
-    };
-    // Pages that are remembered on each side.
-    const FAR: u64 = 1 << 12;
     let mut run = None;
     for slice in 0..4 {
         let on = (wave.exec() >> (16 * slice)) as u16;
         if on == 0 {
             continue;
         }
-        let base = ctx.bases[address as usize][slice].wrapping_sub(ctx.bias);
+        let base = match ctx.host_bits {
+            u64::MAX => ctx.bases[address as usize][slice].wrapping_sub(ctx.bias),
+            _ => ctx.guest_bases[slice],
+        };
         let start = base.wrapping_sub(ctx.linear_base);
         let (mut below, mut above) = (on.trailing_zeros() as u64, on.leading_zeros() as u64);
         if step < 0 {
             (below, above) = (above, below);
+        }
+        if (base ^ base.wrapping_add(from)) & !ctx.host_bits != 0 {
+            return 1;
         }
         let first = start.wrapping_add(from).wrapping_add(apart * below);
         let last = start.wrapping_add(to).wrapping_sub(1 + apart * above);
@@ -345,15 +383,9 @@ extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         if run.is_some_and(|(low, high)| low <= first && last < high) {
             continue;
         }
-        if !(first..=last).all(allowed) {
+        let Some((low, high)) = pages_around(ctx, first, last, need, BESIDE) else {
             return 1;
-        }
-        let low = (first.saturating_sub(FAR)..first)
-            .rev()
-            .find(|&p| !allowed(p))
-            .map_or(first.saturating_sub(FAR), |p| p + 1);
-        let end = (last + 1 + FAR).min(pages);
-        let high = (last + 1..end).find(|&p| !allowed(p)).unwrap_or(end);
+        };
         run = Some((low, high));
     }
     // Another place's range must not be taken for this one's.
@@ -365,6 +397,25 @@ extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         ctx.ranges[place as usize] = [start, (bytes + 1).saturating_sub(span)];
     }
     0
+}
+
+/// The pages around these, up to `far` on each side, that may all be accessed as `need` says: the first, and the one behind the
+/// last. Nothing where that is not so of these themselves.
+fn pages_around(ctx: &Ctx, first: u64, last: u64, need: u8, far: u64) -> Option<(u64, u64)> {
+    let pages = ctx.linear_bytes / PAGE_SIZE;
+    let allowed = |page: u64| {
+        // SAFETY: there are as many bytes, which live as long as the memory that the run borrows; others change them by
+        // atomic stores only.
+        page < pages && unsafe { ctx.pages.add(page as usize).read_volatile() } & need == need
+    };
+    if !(first..=last).all(allowed) {
+        return None;
+    }
+    let least = first.saturating_sub(far);
+    let below = (least..first).rev().find(|&p| !allowed(p));
+    let most = (last + 1 + far).min(pages);
+    let above = (last + 1..most).find(|&p| !allowed(p));
+    Some((below.map_or(least, |p| p + 1), above.unwrap_or(most)))
 }
 
 /// Finds out whether lanes' addresses lie in one run of memory that may be accessed, and notes as much of it as may be
@@ -392,28 +443,13 @@ extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
     else {
         return 1;
     };
-    let pages = ctx.linear_bytes / PAGE_SIZE;
-    let allowed = |&page: &u64| {
-        // SAFETY: as in `range`; the page is one of those.
-        let state = unsafe { ctx.pages.add(page as usize).read_volatile() };
-        state & need == need
-    };
-    // Pages that are remembered on each side.
-    const FAR: u64 = 1 << 16;
     let (low, high) = (low / PAGE_SIZE, high / PAGE_SIZE);
-    if high - low > FAR || !(low..=high).all(|page| allowed(&page)) {
+    if high - low > AROUND {
         return 1;
     }
-    let begin = low
-        - (low.saturating_sub(FAR)..low)
-            .rev()
-            .take_while(allowed)
-            .count() as u64;
-    let end = high
-        + 1
-        + (high + 1..pages.min(high + FAR))
-            .take_while(allowed)
-            .count() as u64;
+    let Some((begin, end)) = pages_around(ctx, low, high, need, AROUND) else {
+        return 1;
+    };
     // Where accesses begin, without the constant; of one upper half of addresses alone.
     let base = |page: u64| (ctx.linear_base + page * PAGE_SIZE).wrapping_add_signed(-offset);
     let (mut start, past) = (base(begin), base(end).wrapping_sub(bytes - 1));
@@ -423,6 +459,9 @@ extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
     }
     let upper = (start >> 32 << 32) + (1 << 32);
     let count = past.min(upper).wrapping_sub(start);
+    if (start ^ start.wrapping_add_signed(offset)) & !ctx.host_bits != 0 {
+        return 1;
+    }
     let far = last.wrapping_add_signed(-offset).wrapping_sub(start) >= count;
     if far || first < start {
         return 1;
@@ -466,7 +505,7 @@ extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
                     .wrapping_add(offset as u32)
                     .wrapping_add(part as u32 * bytes as u32) as usize;
                 let end = at as u64 + bytes;
-                let lds = &mut host.machine.lds.0;
+                let lds = &mut **host.machine.lds;
                 if end <= hi as u64 && end <= lds.len() as u64 {
                     lds[at..at + bytes as usize]
                         .copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
@@ -580,6 +619,9 @@ impl Jit {
             row: None,
             stopped: None,
             stale: false,
+            dropped: 0,
+            spent: Spent::default(),
+            exact_turns: false,
         }
     }
 
@@ -632,6 +674,40 @@ impl Jit {
         self.session += 1;
         self.recorded = None;
         self.interp.forget();
+        self.begin_spending();
+    }
+
+    fn begin_spending(&mut self) {
+        self.spent.modes.clear();
+        self.spent.compiled = 0;
+        self.spent.executed = self.stats.executed;
+    }
+
+    /// Whether code for this MODE may be compiled: the program has had few MODEs, and has run long enough for what was compiled.
+    /// Otherwise the interpreter runs it.
+    fn may_compile(&mut self, mode: u32) -> bool {
+        let spent = &mut self.spent;
+        let run = self.stats.executed - spent.executed;
+        if spent.compiled > COMPILED + run / RUN_FOR_COMPILED {
+            return false;
+        }
+        if !spent.modes.contains(&mode) {
+            if spent.modes.len() == MODES {
+                return false;
+            }
+            spent.modes.push(mode);
+        }
+        true
+    }
+
+    /// Drops its units if the library did, where no wave is in one.
+    fn tidy(&mut self) {
+        let dropped = self.library.dropped();
+        if self.dropped != dropped {
+            self.dropped = dropped;
+            self.forget_places();
+            self.forget_units();
+        }
     }
 
     /// The same engine, which compares each chunk with the interpreter and panics where they differ. Memory that others
@@ -706,13 +782,21 @@ impl Jit {
         let mut unit = lower::unit(pc, &setting);
         let needs = Needs::of(&unit, vgprs);
         let series = (entry.is_some() && !counts && needs.few()).then_some(&needs);
-        let mut emitted = emit::emit(&unit, mode, self.level, counts, exact, series);
+        let style = emit::Style {
+            level: self.level,
+            tally: counts,
+            exact,
+            aliased: machine.memory.is_of_host(),
+        };
+        let mut emitted = emit::emit(&unit, mode, style, series);
         if emitted.is_none() && setting.linear {
             // There may be room for less.
             setting.linear = false;
             unit = lower::unit(pc, &setting);
-            emitted = emit::emit(&unit, mode, self.level, counts, exact, series);
+            emitted = emit::emit(&unit, mode, style, series);
         }
+        // Also where nothing comes of it: it takes as long.
+        self.spent.compiled += unit.chunks.iter().map(|c| c.insns as u64).sum::<u64>();
         let Some(emitted) = emitted else {
             self.stats.refused += 1;
             return Made::Nothing(unit.chunks.iter().map(|c| c.start).collect());
@@ -779,6 +863,7 @@ impl Engine for Jit {
         let stop = if before == 1 {
             self.one(wave, machine, fuel).unwrap_or(Stop::Limit)
         } else {
+            self.tidy();
             self.recorded(machine);
             self.surround(machine);
             self.go(wave, machine, fuel, None)
@@ -793,6 +878,7 @@ impl Engine for Jit {
         machine: &mut Machine<'_>,
         fuel: &mut u64,
     ) -> GroupStop {
+        self.tidy();
         self.together(group, machine, fuel)
     }
 
@@ -802,11 +888,19 @@ impl Engine for Jit {
         machine: &mut Machine<'_>,
         fuel: &mut u64,
     ) -> GroupStop {
+        self.tidy();
         self.in_series(groups, machine, fuel)
     }
 
     fn slice(&self) -> u64 {
-        SLICE
+        match self.exact_turns {
+            true => EXACT_SLICE,
+            false => SLICE,
+        }
+    }
+
+    fn exactly(&mut self, exact: bool) {
+        self.exact_turns = exact;
     }
 
     fn forget(&mut self) {
@@ -814,6 +908,7 @@ impl Engine for Jit {
         self.forget_places();
         self.forget_units();
         self.recorded = None;
+        self.begin_spending();
     }
 }
 
@@ -853,7 +948,9 @@ impl Jit {
         unsafe {
             std::arch::asm!("stmxcsr [{}]", in(reg) &mut ctx.host_mxcsr, options(nostack, preserves_flags));
         }
-        ctx.bias = (linear.base as u64).wrapping_sub(ctx.linear_base);
+        ctx.linear_base = linear.start;
+        ctx.bias = (linear.base as u64).wrapping_sub(linear.start);
+        ctx.host_bits = if linear.aliased { !ALIAS } else { u64::MAX };
         ctx.pages = linear.pages;
         ctx.linear_bytes = linear.bytes;
         let mapping = machine.memory.mapping();
@@ -861,8 +958,9 @@ impl Jit {
             ctx.mapping = mapping;
             ctx.ranges.fill([0; 2]);
         }
-        ctx.lds = machine.lds.0.as_mut_ptr();
-        ctx.lds_bytes = machine.lds.0.len() as u64;
+        ctx.lds = machine.lds.as_mut_ptr();
+        ctx.lds_bytes = machine.lds.len() as u64;
+        assert!(machine.lds.len() <= LDS_MOST && LDS_MOST < i32::MAX as usize);
         ctx.lds_places = std::array::from_fn(|dwords| {
             (ctx.lds_bytes + 1).saturating_sub(4 * dwords as u64) as u32
         });
@@ -933,6 +1031,7 @@ impl Jit {
             machine,
             stop: &mut self.stopped,
             interpreted: &mut self.stats.interpreted,
+            slice: if self.exact_turns { EXACT_SLICE } else { SLICE },
             names: &mut self.names,
         };
         ctx.host = &mut host as *mut Host<'_, '_> as usize;
@@ -988,6 +1087,15 @@ impl Jit {
                 self.behind = Some((self.ctx.alone.code, exit.unit));
                 return Err(Stop::Barrier);
             }
+            emit::EXIT_FUEL if self.exact_turns => {
+                wave.pc = start;
+                while *fuel > 0 {
+                    if let Some(stop) = self.one(wave, machine, fuel) {
+                        return Err(stop);
+                    }
+                }
+                return Err(Stop::Limit);
+            }
             emit::EXIT_FUEL if begun != *fuel => {
                 // The rest is for the next turn, which begins where a chunk does.
                 wave.pc = start;
@@ -1001,8 +1109,9 @@ impl Jit {
                 let unit = &mut self.units[exit.unit as usize];
                 unit.restarts += again as u32;
                 let exact = unit.checks && unit.restarts >= NANS;
-                if again && exact && unit.restarts == NANS {
-                    let key = unit.key;
+                let key = unit.key;
+                if again && exact && unit.restarts == NANS && self.may_compile(key.1) {
+                    let unit = &self.units[exit.unit as usize];
                     let steps = unit.steps(key.0).map(<[_]>::to_vec);
                     self.steps = steps.unwrap_or_default();
                     self.compile(key, &wave.sgprs, machine, true);
@@ -1037,7 +1146,7 @@ impl Jit {
     fn first(&mut self, wave: &WaveState, machine: &Machine<'_>) -> Option<At> {
         let entry = Some(EntryVgprs::of(wave));
         let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, entry);
-        if !self.places.contains_key(&key) {
+        if !self.places.contains_key(&key) && self.may_compile(key.1) {
             self.steps = steps(wave);
             self.compile(key, &wave.sgprs, machine, self.exact);
             self.steps.clear();
@@ -1068,9 +1177,10 @@ impl Jit {
                 at
             } else {
                 let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, None);
-                let place = match self.places.get(&key) {
+                let place = match self.places.get(&key).copied() {
                     _ if recorded || rarely(wave) || wave.vgprs.is_empty() => Place::Interpret,
-                    Some(&place) => place,
+                    Some(place) => place,
+                    None if !self.may_compile(wave.mode) => Place::Interpret,
                     None => {
                         self.compile(key, &wave.sgprs, machine, self.exact);
                         continue;
@@ -1153,7 +1263,7 @@ impl Jit {
                 _ => now.pc,
             };
             check(&from, &now, &other, machine, &stop);
-            assert!(machine.lds.0 == lds.0, "LDS differs after {:#x}", from.pc);
+            assert!(*machine.lds == lds, "LDS differs after {:#x}", from.pc);
             if why == emit::EXIT_FUEL {
                 wave.pc = start;
                 return None;

@@ -32,11 +32,32 @@ use gcn_isa::target::{Gen, Target};
 use std::collections::{BTreeMap, BTreeSet};
 pub use trace::Decided;
 
-/// How MXCSR must stand: the rounding as MODE numbers it, and whether denormal operands are zeros.
+/// How MXCSR must stand: the rounding as MODE numbers it, whether denormal operands are zeros, and whether tiny results
+/// are. The host decides on what is tiny as [`gcn_emu::fp`] does, after rounding as if exponents had no lower end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FpKey {
     pub round: u8,
     pub daz: bool,
+    pub ftz: bool,
+}
+
+impl FpKey {
+    /// The key of operations of one type.
+    pub fn of(env: &gcn_emu::fp::Env) -> FpKey {
+        FpKey {
+            round: env.round as u8,
+            daz: env.flush_in,
+            ftz: env.flush_out,
+        }
+    }
+
+    /// The same with another rounding.
+    pub fn rounding(self, round: Round) -> FpKey {
+        FpKey {
+            round: round as u8,
+            ..self
+        }
+    }
 }
 
 /// Which lanes of a VGPR are looked at later.
@@ -1386,30 +1407,21 @@ impl<'a> Builder<'a> {
                 if self.fp.is_some_and(|have| have.round == round) {
                     return Ok(());
                 }
-                Some(FpKey {
-                    round,
-                    daz: mode.env32().flush_in,
-                })
+                Some(FpKey::of(&mode.env32()).rounding(mode.env16().round))
             }
-            Op::FloatToFloat if out == Ty::F16 => Some(FpKey {
-                round: mode.env16().round as u8,
-                daz: mode.env32().flush_in,
-            }),
-            Op::Mad => of(ty).map(|e| FpKey {
-                round: e.round as u8,
-                daz: true,
-            }),
+            Op::FloatToFloat if out == Ty::F16 => {
+                Some(FpKey::of(&mode.env32()).rounding(mode.env16().round))
+            }
+            Op::Mad => of(ty).map(|e| FpKey::of(&e.flushing())),
             Op::FloatToFloat => {
-                // Operands of the one type, results of the other.
+                // Operands of the one type, results of the other. Code flushes the results, so that the key is that of
+                // the operands' other operations; but the host must not flush what is kept.
                 of(ty).zip(of(out)).map(|(a, b)| FpKey {
-                    round: b.round as u8,
-                    daz: a.flush_in,
+                    ftz: a.flush_out && (b.flush_out || ty == Ty::F32),
+                    ..FpKey::of(&a).rounding(b.round)
                 })
             }
-            Op::IntToFloat => of(out).map(|e| FpKey {
-                round: e.round as u8,
-                daz: e.flush_in,
-            }),
+            Op::IntToFloat => of(out).map(|e| FpKey::of(&e)),
             Op::Min | Op::Max if ty.is_float() => {
                 let Some(e) = of(ty) else {
                     return Err(Not::Ever);
@@ -1418,15 +1430,9 @@ impl<'a> Builder<'a> {
                 {
                     return Err(Not::Ever);
                 }
-                Some(FpKey {
-                    round: e.round as u8,
-                    daz: e.flush_in,
-                })
+                Some(FpKey::of(&e))
             }
-            _ => of(ty).map(|e| FpKey {
-                round: e.round as u8,
-                daz: e.flush_in,
-            }),
+            _ => of(ty).map(|e| FpKey::of(&e)),
         };
         let Some(key) = key else { return Ok(()) };
         match self.fp {
@@ -1646,7 +1652,7 @@ pub fn mxcsr(key: FpKey) -> u32 {
         Round::PlusInf => 2,
         Round::Zero => 3,
     };
-    0x1f80 | rc << 13 | (key.daz as u32) << 6
+    0x1f80 | rc << 13 | (key.daz as u32) << 6 | (key.ftz as u32) << 15
 }
 
 const _: fn(&Insn) -> bool = |i| i.encoding == Encoding::Vop3p;

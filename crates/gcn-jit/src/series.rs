@@ -4,7 +4,7 @@ use crate::ctx::{Line, Series, Turn};
 use crate::emit::EXIT_NEXT;
 use crate::group::{GIVEN, tell_ends};
 use crate::{At, Compiled, Jit, rarely};
-use gcn_emu::engine::{Machine, Stop};
+use gcn_emu::engine::{Engine, Machine, Stop};
 use gcn_emu::group::{self, Doing, GroupStop, Groups, Row};
 use gcn_emu::wave::{LANES, WaveState};
 use std::mem::offset_of;
@@ -176,8 +176,8 @@ impl Jit {
             }
         }
         let first = &groups.waves[0];
-        let given = first.turn(crate::SLICE);
-        let again = first.next_turn(crate::SLICE);
+        let given = first.turn(self.slice());
+        let again = first.next_turn(self.slice());
         if given > *fuel {
             return Far::Within;
         }

@@ -124,7 +124,8 @@ pub extern "sysv64" fn whole(ctx: *mut Ctx, what: u64) -> u64 {
     }
     match Act::decode(what) {
         Act::Atomic { space, op, ty, dst } => {
-            let a = Atomic { op, ty, dst };
+            let lds = space == Space::Lds;
+            let a = Atomic { op, ty, dst, lds };
             let done = match space {
                 Space::Lds => a.in_lds(ctx, host.machine, wave, exec),
                 _ => a.in_memory(ctx, host.machine, wave, exec, space == Space::Flat),
@@ -210,7 +211,7 @@ fn place(ctx: &Ctx, at: u64, size: u64, need: u8) -> Option<*mut u8> {
     };
     let need = need | MAPPED;
     let may = state(first) & state(last) & need == need;
-    may.then(|| ctx.bias.wrapping_add(at) as *mut u8)
+    may.then(|| ctx.bias.wrapping_add(at & ctx.host_bits) as *mut u8)
 }
 
 /// Each lane's first dword is written before any lane's second. Nothing where not all lanes may write.
@@ -244,7 +245,7 @@ fn store(ctx: &Ctx, exec: u64, dwords: usize, offset: i32, flat: bool) -> bool {
 
 /// The same in LDS, where what is beyond the end goes nowhere.
 fn store_lds(ctx: &Ctx, machine: &mut Machine<'_>, exec: u64, dwords: usize, two: bool) {
-    let bytes = &mut machine.lds.0;
+    let bytes = &mut **machine.lds;
     let addresses = 1 + two as usize;
     for which in 0..addresses {
         let limit = ctx.stage[2 * which + 1][exec.trailing_zeros() as usize];
@@ -265,6 +266,7 @@ struct Atomic {
     op: AtomicOp,
     ty: Ty,
     dst: Option<u8>,
+    lds: bool,
 }
 
 impl Atomic {
@@ -284,7 +286,7 @@ impl Atomic {
     /// What the lane makes of the old value.
     fn after(&self, ctx: &Ctx, lane: usize, old: u64, mode: u32) -> u64 {
         let (data, second) = (self.data(ctx, 2, lane), self.data(ctx, 4, lane));
-        eval::atomic(self.op, self.ty, old, data, second, mode)
+        eval::atomic(self.op, self.ty, old, data, second, mode, self.lds)
     }
 
     /// The data of one operation that does what all lanes' operations do one after the other, where nobody wants what they
@@ -348,7 +350,7 @@ impl Atomic {
     ) -> bool {
         let mode = wave.mode;
         if let Some(data) = self.joined(ctx, exec) {
-            let mut new = |old| eval::atomic(self.op, self.ty, old, data, 0, mode);
+            let mut new = |old| eval::atomic(self.op, self.ty, old, data, 0, mode, self.lds);
             return update(&mut new).is_some();
         }
         let mut new = |old| lanes(exec).fold(old, |old, lane| self.after(ctx, lane, old, mode));
@@ -427,7 +429,7 @@ impl Atomic {
     ) -> bool {
         let size = self.size() as usize;
         let first = exec.trailing_zeros() as usize;
-        let bytes = &mut machine.lds.0;
+        let bytes = &mut **machine.lds;
         let limit = (ctx.stage[1][first] as usize).min(bytes.len());
         let bytes = &mut bytes[..limit];
         // Beyond the end nothing happens; an address that is cut faults, which must be known before the first lane's is done.

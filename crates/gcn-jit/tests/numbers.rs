@@ -351,7 +351,7 @@ fn run(
     memory: &Memory,
 ) -> Stop {
     let global = Global::default();
-    let mut lds = Lds(vec![0; 64]);
+    let mut lds = Lds::new(64);
     let mut machine = Machine {
         target,
         memory,

@@ -97,6 +97,12 @@ fn compiled(stats: Option<JitStats>, body: &str) {
     }
 }
 
+/// Blocks were compiled for waves with all lanes active, and little was interpreted. Only the AVX-512 level has such blocks.
+fn has_full_chunks(stats: &JitStats) {
+    let full = stats.full > 0 || !Level::Avx512.available();
+    assert!(full && stats.interpreted < 100, "{stats:?}");
+}
+
 fn random(seed: u32) -> impl Fn(u32) -> u32 {
     move |n| {
         let x = (n ^ seed << 16).wrapping_mul(0x9e37_79b9);
@@ -137,7 +143,7 @@ fn work_items_below_a_limit() {
         let Some(stats) = same(&body, &words(|n| n * n)) else {
             return;
         };
-        assert!(stats.full > 0 && stats.interpreted < 100, "{stats:?}");
+        has_full_chunks(&stats);
     }
 }
 
@@ -151,7 +157,7 @@ fn neighbours_at_an_edge() {
          global_load_dword v4, v2, s[4:5]\nglobal_load_dword v5, v3, s[4:5]\ns_waitcnt vmcnt(0)\nv_sub_u32 v3, v4, v5{WRITE}"
     );
     if let Some(stats) = same(&body, &words(|n| n * n)) {
-        assert!(stats.full > 0 && stats.interpreted < 100, "{stats:?}");
+        has_full_chunks(&stats);
     }
 }
 

@@ -1487,7 +1487,11 @@ impl Asm {
                 self.x(OR, T, T, H::R(U));
                 self.x(SUBD, S, S, H::R(T));
                 self.power(T);
-                self.y(X(1, 1, 0, 0x59), R, R, H::R(T));
+                // Times 1 is left out, as it may flush a denormal.
+                let one = self.f64(1.0);
+                self.yi(X(1, 1, 0, 0xc2), U, T, one, 0);
+                self.y(X(1, 1, 0, 0x59), T, R, H::R(T));
+                self.yi(BLENDV, R, T, H::R(R), U << 4);
             }
             self.x(X(2, 1, 0, 0x3d), S, S, lowest);
             self.x(X(2, 1, 0, 0x39), S, S, highest);

@@ -32,6 +32,15 @@ pub(super) struct Lanes {
 /// The place of what lanes find, among the operands: where the data's upper half would be.
 const FOUND: usize = DATA + 1;
 
+/// Whether it takes one operand, and is one or two of the host's instructions.
+fn plain(op: AtomicOp) -> bool {
+    use AtomicOp as A;
+    matches!(
+        op,
+        A::Swap | A::Add | A::Sub | A::And | A::Or | A::Xor | A::Min | A::Max
+    )
+}
+
 impl Joined {
     /// What changes nothing.
     fn none(self) -> u32 {
@@ -61,7 +70,6 @@ impl Joined {
 impl Emit<'_> {
     /// Whether a helper is one that compiled code does mostly without.
     pub(super) fn joined(&self, w: &Whole) -> Option<Joined> {
-        use AtomicOp as A;
         let Act::Atomic {
             space: Space::Global | Space::Flat,
             op,
@@ -71,10 +79,7 @@ impl Emit<'_> {
         else {
             return None;
         };
-        let joins = matches!(
-            op,
-            A::Add | A::Sub | A::Min | A::Max | A::And | A::Or | A::Xor
-        );
+        let joins = plain(op) && op != AtomicOp::Swap;
         let &[lo, hi, ..] = &w.inputs[..] else {
             return None;
         };
@@ -100,17 +105,13 @@ impl Emit<'_> {
 
     /// Whether the helper's operand is put where it looks for it while the slices are computed.
     pub(super) fn staged(&self, w: &Whole, operand: usize) -> bool {
-        use AtomicOp as A;
         if self.two_in_lds(w).is_some() {
             return !matches!(operand, 1 | 3);
         }
         let Act::Atomic { op, ty, .. } = w.act else {
             return true;
         };
-        let alone = matches!(
-            op,
-            A::Add | A::Sub | A::Min | A::Max | A::And | A::Or | A::Xor | A::Swap
-        );
+        let alone = plain(op);
         match operand {
             0 => self.joined(w).is_none(),
             1 => self.joined(w).is_none() && self.lanes_in_lds(w).is_none(),
@@ -133,7 +134,7 @@ impl Emit<'_> {
                 Q::Scalar(id) => return self.sload(to, id),
                 _ => (self.quad_slot(quad), 4),
             },
-            I::VIn(v) => (super::cross::whole_home(v), 64),
+            I::VIn(v) => (vgpr_line(v, 0), 64),
             _ => return self.sload(to, id),
         };
         self.a.mov(false, to, Rm::M(first));
@@ -175,6 +176,7 @@ impl Emit<'_> {
         }
         self.a.evex(op::MOVD_ST, 0, 0, 0, Rm::R(RCX), ALL, None);
         self.a.mov(true, RSI, Rm::R(RAX));
+        self.of_host(RSI);
         let place = Rm::M(Mem {
             base: BIAS,
             index: Some((RSI, 1)),
@@ -214,7 +216,6 @@ impl Emit<'_> {
 
     /// Whether a helper is one of atomics on LDS that compiled code does itself, unless an address is cut or beyond the end.
     pub(super) fn lanes_in_lds(&self, w: &Whole) -> Option<Lanes> {
-        use AtomicOp as A;
         let Act::Atomic {
             space: Space::Lds,
             op,
@@ -224,12 +225,8 @@ impl Emit<'_> {
         else {
             return None;
         };
-        let plain = matches!(
-            op,
-            A::Swap | A::Add | A::Sub | A::And | A::Or | A::Xor | A::Min | A::Max
-        );
         let limit = w.inputs[1];
-        let fits = plain && ty.bits() == 32 && !ty.is_float() && !self.node(limit).vec;
+        let fits = plain(op) && ty.bits() == 32 && !ty.is_float() && !self.node(limit).vec;
         fits.then_some(Lanes {
             op,
             signed: ty.is_signed(),
@@ -271,11 +268,7 @@ impl Emit<'_> {
                 self.a.kload16(1, exec_of(slice));
                 let from = Rm::M(staged(FOUND, slice));
                 self.a.z(op::MOVDQU32, 0, 0, from);
-                let first = super::cross::whole_home(dst as u16);
-                let home = Mem {
-                    disp: first.disp + 64 * slice as i32,
-                    ..first
-                };
+                let home = vgpr_line(dst as u16, slice);
                 self.a.zk(op::MOVDQU32_ST, 0, 0, Rm::M(home), keep(1));
             }
         }

@@ -2,11 +2,6 @@
 
 use super::*;
 
-/// Where a VGPR's first lane is.
-pub(super) fn whole_home(n: u16) -> Mem {
-    mem(VGPRS, (n as i32 - VGPR_BIAS) * 256)
-}
-
 impl Emit<'_> {
     /// `to`: what the lane that `lane` numbers had.
     pub(super) fn lane_in(&mut self, to: Gpr, v: u16, lane: Id) {
@@ -16,7 +11,7 @@ impl Emit<'_> {
 
     /// Where the lane of a VGPR is that a scalar numbers. RAX may be spent.
     fn lane_of(&mut self, v: u16, lane: Id) -> Mem {
-        let home = whole_home(v);
+        let home = vgpr_line(v, 0);
         match self.konst(lane) {
             Some(lane) => Mem {
                 disp: home.disp + 4 * (lane as i32 & 63),
@@ -42,7 +37,7 @@ impl Emit<'_> {
         self.a.z(op::XORD, d, d, Rm::R(d));
         let at = Mem {
             index: Some((x, 4)),
-            ..whole_home(v)
+            ..vgpr_line(v, 0)
         };
         self.a.zk(op::GATHERDD, d, 0, Rm::M(at), keep(k));
     }

@@ -45,6 +45,7 @@ impl Emit<'_> {
         self.k.busy &= !(1 << k);
         self.a.jcc(Cc::Ne, from);
         self.a.mov(true, RAX, Rm::M(start));
+        self.of_host(RAX);
         self.a.alu(alu::ADD, true, RAX, Rm::R(BIAS));
         (range, again)
     }
@@ -373,6 +374,9 @@ impl Emit<'_> {
         let done = self.a.label();
         for half in 0..2 {
             self.eight(out, half, [t, u, v], failed);
+            if self.aliased {
+                self.a.z(op::ANDQ, t, t, Rm::C(!ALIAS));
+            }
             for (k, &d) in out.data.iter().enumerate() {
                 let at = Mem {
                     base: BIAS,

@@ -40,7 +40,8 @@ impl Emit<'_> {
         self.a.z(op::BCASTD_R, t, 0, Rm::R(RAX));
     }
 
-    fn masks(&mut self, load: bool) {
+    /// Opmasks 1 and 2, which may hold values, are put by for code behind the chunk, or loaded again.
+    pub(super) fn masks(&mut self, load: bool) {
         for k in [1, 2] {
             let m = ctx!(save_k, 8 * k as usize);
             match load {

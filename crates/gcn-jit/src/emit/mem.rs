@@ -134,6 +134,7 @@ impl Emit<'_> {
             } else {
                 self.add_high(hi, offset);
                 self.check_range(stride as i32, 1, restart);
+                self.of_host(RAX);
                 Mem {
                     base: BIAS,
                     index: Some((RAX, 1)),
@@ -196,6 +197,7 @@ impl Emit<'_> {
             } else {
                 self.add_high(hi, offset);
                 self.check_range(16 * stride as i32, 1, from);
+                self.of_host(RAX);
                 Mem {
                     base: BIAS,
                     index: Some((RAX, 1)),
@@ -375,6 +377,7 @@ impl Emit<'_> {
             } else {
                 self.add_high(s.hi, s.offset);
                 self.check_range(16 * stride as i32, 2, from);
+                self.of_host(RAX);
                 Mem {
                     base: BIAS,
                     index: Some((RAX, 1)),
@@ -415,11 +418,8 @@ impl Emit<'_> {
             if !out.store && out.bytes == 4 && out.range.is_none() {
                 self.k.busy = !0b110;
                 // Registers 1 and 2 may hold values.
-                for k in [1, 2] {
-                    self.a
-                        .kstore16(field(offset_of!(Ctx, save_k) + 8 * k as usize), k);
-                    self.k.regs[k as usize] = None;
-                }
+                self.masks(false);
+                (self.k.regs[1], self.k.regs[2]) = (None, None);
                 let gather = self.a.label();
                 let done = self.a.label();
                 self.same(out.lo, out.hi, u, gather);
@@ -437,6 +437,7 @@ impl Emit<'_> {
                     }
                     self.add_high_offset(out.offset);
                     self.check_range(bytes, 1, gather);
+                    self.of_host(RAX);
                     Mem {
                         base: BIAS,
                         index: Some((RAX, 1)),
@@ -479,31 +480,19 @@ impl Emit<'_> {
                         self.a.zk(op::GATHERDD, d, 0, Rm::M(at), keep(1));
                     }
                     self.a.bind(done);
-                    for k in [1, 2] {
-                        self.a
-                            .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
-                    }
+                    self.masks(true);
                     self.a.jmp(out.back);
                     self.a.bind(helper2);
-                    for k in [1, 2] {
-                        self.a
-                            .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
-                    }
+                    self.masks(true);
                 } else {
                     let bad = self.a.label();
                     self.lane_by_lane(&out, bad);
                     self.a.jmp(done);
                     self.a.bind(bad);
-                    for k in [1, 2] {
-                        self.a
-                            .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
-                    }
+                    self.masks(true);
                     self.a.jmp(helper);
                     self.a.bind(done);
-                    for k in [1, 2] {
-                        self.a
-                            .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
-                    }
+                    self.masks(true);
                     self.a.jmp(out.back);
                 }
             }
@@ -511,21 +500,12 @@ impl Emit<'_> {
             let gathers = !lds && out.store == (out.bytes == 4) && out.data.len() == 1;
             if gathers || out.range.is_some() && !out.store {
                 let bad = self.a.label();
-                for k in [1, 2] {
-                    self.a
-                        .kstore16(field(offset_of!(Ctx, save_k) + 8 * k as usize), k);
-                }
+                self.masks(false);
                 self.lane_by_lane(&out, bad);
-                for k in [1, 2] {
-                    self.a
-                        .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
-                }
+                self.masks(true);
                 self.a.jmp(out.back);
                 self.a.bind(bad);
-                for k in [1, 2] {
-                    self.a
-                        .kload16(k, field(offset_of!(Ctx, save_k) + 8 * k as usize));
-                }
+                self.masks(true);
             }
             self.a.bind(helper);
             self.hand_over(&out);
@@ -569,6 +549,7 @@ impl Emit<'_> {
         self.add_slice(offset);
         let restart = self.restart();
         self.check_range(64, need, restart);
+        self.of_host(RAX);
         Mem {
             base: BIAS,
             index: Some((RAX, 1)),

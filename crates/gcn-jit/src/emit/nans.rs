@@ -12,9 +12,10 @@ pub(crate) struct Fix {
     /// The lanes whose result is a NaN.
     lanes: u8,
     operands: Vec<Rm>,
-    /// Registers to work with.
+    /// Registers to work with; `product` where a product is added to something.
     t: u8,
     k: u8,
+    product: Option<u8>,
 }
 
 /// Signalling and quiet NaNs, as vfpclass numbers them.
@@ -53,6 +54,13 @@ impl Emit<'_> {
             operands.push(rm);
         }
         let k = self.ktemp();
+        let product = match op {
+            Op::Fma | Op::Mad => {
+                self.k.busy |= 1 << k;
+                Some(self.ktemp())
+            }
+            _ => None,
+        };
         let t = self.temp();
         self.a.kortest(lanes, lanes);
         let (from, back) = (self.a.label(), self.a.label());
@@ -68,6 +76,7 @@ impl Emit<'_> {
             operands,
             t,
             k,
+            product,
         });
     }
 
@@ -78,9 +87,9 @@ impl Emit<'_> {
             self.a.bind(f.from);
             let (t, k) = (f.t, f.k);
             let (default, quiet) = if f.wide {
-                (0x7ff8 << 48, 1 << 51)
+                (0xfff8 << 48, 1 << 51)
             } else {
-                (0x7fc0_0000, 1 << 22)
+                (0xffc0_0000, 1 << 22)
             };
             let class = op::FPCLASSPS.wide(f.wide);
             let or = op::ORD.wide(f.wide);
@@ -94,11 +103,23 @@ impl Emit<'_> {
                 self.copy_lanes(t, a, f.wide, keep(k));
                 self.a.zk(or, t, t, Rm::C(quiet), keep(k));
             } else {
-                // The first operand that is a NaN.
+                // The first operand that is a NaN; an invalid product comes before what is added to it.
+                if let Some(product) = f.product {
+                    let (multiply, compare) = match f.wide {
+                        true => (op::MULPS.pd(), op::CMPPS.pd()),
+                        false => (op::MULPS, op::CMPPS),
+                    };
+                    self.copy_lanes(t, f.operands[0], f.wide, ALL);
+                    self.a.z(multiply, t, t, f.operands[1]);
+                    self.a.zi(compare, product, t, Rm::R(t), ALL, 3);
+                }
                 self.copy_lanes(t, Rm::C(default), f.wide, ALL);
-                for &a in f.operands.iter().rev() {
+                for (at, &a) in f.operands.iter().enumerate().rev() {
                     self.a.zi(class, k, 0, a, ALL, NAN);
                     self.copy_lanes(t, a, f.wide, keep(k));
+                    if let (2, Some(product)) = (at, f.product) {
+                        self.copy_lanes(t, Rm::C(default), f.wide, keep(product));
+                    }
                 }
                 if ieee {
                     self.a.z(or, t, t, Rm::C(quiet));

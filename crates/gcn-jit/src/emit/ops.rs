@@ -801,9 +801,17 @@ impl Emit<'_> {
                 let d = self.define(id, 0);
                 self.hold(d);
                 let t = self.temp();
+                self.hold(t);
+                let tiny = match vop.flush && o == Op::FloatToFloat {
+                    true => Some(self.tiny_as_f32([p, q])),
+                    false => None,
+                };
                 self.a.z(e, d, 0, Rm::R(p));
                 self.a.z(e, t, 0, Rm::R(q));
                 self.a.zi(op::INSERT256, d, d, Rm::R(t), ALL, 1);
+                if let Some(k) = tiny {
+                    self.a.zk(op::ANDD, d, d, Rm::C(0x8000_0000), keep(k));
+                }
             }
             Op::FloatToInt => {
                 let signed = n.out.is_signed();
@@ -837,6 +845,41 @@ impl Emit<'_> {
             }
             _ => self.failed = true,
         }
+    }
+
+    /// The lanes of 16 f64 that are tiny as f32: below what rounds to the least normal number.
+    fn tiny_as_f32(&mut self, halves: [u8; 2]) -> u8 {
+        // 2^-126, of which what has 25 bits and is half a step below rounds up to nearest even, and all that is more than
+        // the step below away from zero.
+        const LEAST: u64 = (1023 - 126) << 52;
+        let (least, below) = (Rm::C(LEAST), Rm::C(LEAST - (1 << 29)));
+        let up = |positive: bool| match positive {
+            // Less than, or less or equal.
+            true => (below, 2),
+            false => (least, 1),
+        };
+        let [(positive, p), (negative, n)] = match self.mode.env32().round {
+            gcn_emu::fp::Round::NearestEven => [(Rm::C(LEAST - (1 << 28)), 1); 2],
+            gcn_emu::fp::Round::PlusInf => [up(true), up(false)],
+            gcn_emu::fp::Round::MinusInf => [up(false), up(true)],
+            gcn_emu::fp::Round::Zero => [up(false); 2],
+        };
+        let t = self.temp();
+        self.hold(t);
+        let mut masks = [0; 2];
+        for (mask, &half) in masks.iter_mut().zip(&halves) {
+            let k = self.ktemp();
+            self.k.busy |= 1 << k;
+            // Less than the positive bound, and the negation less than the negative one.
+            self.a.zi(op::CMPPS.pd(), k, half, positive, ALL, p);
+            self.a.z(op::XORD.pd(), t, half, Rm::C(1 << 63));
+            self.a.zi(op::CMPPS.pd(), k, t, negative, keep(k), n);
+            *mask = k;
+        }
+        let k = self.ktemp();
+        self.k.busy |= 1 << k;
+        self.a.kunpckbw(k, masks[1], masks[0]);
+        k
     }
 
     pub(super) fn wide_part(&mut self, vop: &VOp, o: Op, n: &Node, part: u8) {

@@ -591,16 +591,8 @@ impl Emit<'_> {
             self.otherwise(1, Look::Nothing);
         }
         if let Some(limit) = a.limit {
-            self.a.mov(true, RAX, Rm::M(ctx!(lds_bytes)));
-            if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
-                self.sload(RDX, limit);
-                self.a.alu(alu::CMP, true, RDX, Rm::R(RAX));
-                self.a.cmov(Cc::B, true, RAX, Rm::R(RDX));
-            }
-            self.a.alu_imm(alu::SUB, true, Rm::R(RAX), a.to);
             let leave = self.leave_quads();
-            self.a.jcc(Cc::S, leave);
-            self.x(op::BCASTD_R, T, 0, Rm::R(RAX));
+            self.last_in_lds(limit, a.to, T, leave);
             self.a.evex(op::CMPUD, 0, 1, lo, Rm::R(T), ALL, Some(6));
             self.y(op::PMOVZXDQ, U, 0, Rm::R(lo));
             self.y(op::ADDQ, U, U, Rm::B(ctx!(lds)));
@@ -630,7 +622,13 @@ impl Emit<'_> {
         }
         let range = self.new_range();
         let from = self.a.label();
-        self.y(op::ADDQ, U, T, Rm::B(ctx!(bias)));
+        if self.aliased {
+            self.y(op::MOVDQU32_ST, T, 0, Rm::M(ctx!(guest_bases)));
+            self.y(op::ANDQ, U, T, Rm::C(!ALIAS));
+            self.y(op::ADDQ, U, U, Rm::B(ctx!(bias)));
+        } else {
+            self.y(op::ADDQ, U, T, Rm::B(ctx!(bias)));
+        }
         self.y(op::MOVDQU32_ST, U, 0, Rm::M(slot));
         self.y(op::SUBQ, T, T, Rm::B(range.start()));
         self.a

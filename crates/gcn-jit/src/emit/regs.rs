@@ -527,7 +527,7 @@ impl Emit<'_> {
         self.k.at.remove(&part);
         if !self.k.spilled.contains_key(&part) && self.next_use_or_now(part.0) {
             self.put_by();
-            let slot = self.next_mask.min(255);
+            let slot = self.next_mask.min(MASKS as u16 - 1);
             self.next_mask += 1;
             self.a.kstore16(ctx!(masks, 2 * slot as usize), r);
             self.k.spilled.insert(part, slot);

@@ -529,10 +529,16 @@ impl Emit<'_> {
         }
         let room = self.scalar_room(4 * count as u32);
         self.slot_of.insert(id, room);
+        let mut disp = offset;
+        if self.aliased {
+            self.a.lea(RAX, mem(RAX, offset));
+            self.of_host(RAX);
+            disp = 0;
+        }
         let from = Mem {
             base: BIAS,
             index: Some((RAX, 1)),
-            disp: offset,
+            disp,
         };
         self.copy(from, room_mem(room), count);
     }
@@ -564,6 +570,13 @@ impl Emit<'_> {
                     .evex(op::MOVDQU32_ST, ll, z, 0, Rm::M(at(to)), ALL, None);
             }
             done += n;
+        }
+    }
+
+    /// An address that may be accessed becomes the host's less [`BIAS`].
+    pub(super) fn of_host(&mut self, r: Gpr) {
+        if self.aliased {
+            self.a.clear_bit(r, ALIAS.trailing_zeros() as u8);
         }
     }
 

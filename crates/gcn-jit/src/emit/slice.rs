@@ -8,6 +8,11 @@ use super::*;
 /// In the loop of the four turns: an eighth of the distance of the slice's part from the first one's of a VGPR, in bytes.
 pub const SLICE: Gpr = R11;
 
+/// 16 lanes of a VGPR in memory.
+pub fn vgpr_line(n: u16, slice: u8) -> Mem {
+    mem(VGPRS, 256 * (n as i32 - VGPR_BIAS) + 64 * slice as i32)
+}
+
 impl Emit<'_> {
     /// The slice's 64 bytes of what has four times as many for the wave's lanes. `m` has no index.
     pub fn by_slice(&self, m: Mem) -> Mem {
@@ -25,7 +30,7 @@ impl Emit<'_> {
 
     /// The slice's part of a VGPR in memory.
     pub fn home(&self, n: u16) -> Mem {
-        self.by_slice(mem(VGPRS, (n as i32 - VGPR_BIAS) * 256))
+        self.by_slice(vgpr_line(n, 0))
     }
 
     /// The numbers of the slice's lanes.

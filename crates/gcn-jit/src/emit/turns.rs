@@ -221,8 +221,3 @@ pub(super) fn begin(a: &mut Asm, needs: &Needs, first: Label) -> usize {
     a.jmp_to(Rm::M(series!(code)));
     here
 }
-
-/// 16 lanes of a VGPR.
-fn vgpr_line(n: u16, slice: i32) -> Mem {
-    mem(VGPRS, 256 * (n as i32 - VGPR_BIAS) + 64 * slice)
-}

@@ -17,6 +17,21 @@ pub(super) fn extent(program: &Program) -> u64 {
     loads.chain(stores).max().unwrap_or(0)
 }
 
+/// The bytes of the widest single access of an instruction.
+fn widest(program: &Program) -> u64 {
+    let bytes = |node: u16| (program.nodes[node as usize].out.bits() as u64).div_ceil(8);
+    let loads = program.nodes.iter().enumerate().map(|(at, n)| match n.op {
+        Op::Load(..) => bytes(at as u16),
+        Op::Atomic(..) => (n.ty.bits() as u64).div_ceil(8),
+        _ => 0,
+    });
+    let stores = program.effects.iter().map(|e| match e.change {
+        Change::Store(..) => bytes(e.second),
+        _ => 0,
+    });
+    loads.chain(stores).max().unwrap_or(0)
+}
+
 impl Builder<'_> {
     /// What a scalar register holds, as far as that is known, or else held when the unit was come to.
     pub(super) fn guess(&self, code: u16) -> u32 {
@@ -81,6 +96,59 @@ impl Builder<'_> {
         let (lo, hi) = (self.g.lo(sum), self.g.hi(sum));
         let top = self.bits(hi, 0, 0xffff)?;
         Ok(Val::Address(self.g.pair(lo, top), 0))
+    }
+
+    /// On gfx6 an address is rounded down to a multiple of the access's size, at most 4. Scalar parts that are no such
+    /// multiples are the interpreter's.
+    pub(super) fn aligned(&mut self, insn: &Insn, at: Val, out: &mut Changes) -> Result<Val, Not> {
+        let (Gen::Gfx6, Val::Address(id, 0)) = (self.s.target.generation(), at) else {
+            return Ok(at);
+        };
+        let low = widest(gcn_emu::interp::program(insn)).clamp(1, 4) - 1;
+        if low == 0 {
+            return Ok(at);
+        }
+        let mut scalars = Vec::new();
+        if self.multiple(id, low, &mut scalars) {
+            for id in scalars {
+                let (part, zero) = (self.g.lo(id), self.c32(0));
+                let part = self.bits(part, 0, low)?;
+                let odd = self.g.alu(Op::Ne, Ty::U32, Ty::Bool, [part, zero, 0])?;
+                self.guard(odd, out)?;
+            }
+            return Ok(at);
+        }
+        let mask = self.g.constant(Ty::B64, !low);
+        Ok(Val::Address(
+            self.g.alu(Op::And, Ty::B64, Ty::B64, [id, mask, 0])?,
+            0,
+        ))
+    }
+
+    /// Returns true if the bits `low` of a number are known to be 0 where those of `scalars` are.
+    fn multiple(&self, id: Id, low: u64, scalars: &mut Vec<Id>) -> bool {
+        let node = self.g.get(id);
+        let [a, b, _] = node.args;
+        match node.op {
+            I::Const(v) => v & low == 0,
+            _ if !node.vec => {
+                scalars.push(id);
+                true
+            }
+            I::Pair => self.multiple(a, low, scalars),
+            I::Alu(Op::Shl)
+                if self
+                    .g
+                    .value_of(b)
+                    .is_some_and(|by| by >= low.count_ones() as u64) =>
+            {
+                true
+            }
+            I::Alu(Op::Add | Op::Sub) => {
+                self.multiple(a, low, scalars) && self.multiple(b, low, scalars)
+            }
+            _ => false,
+        }
     }
 
     /// A resource without swizzling. Lanes that are out of range are the interpreter's.
@@ -158,7 +226,9 @@ impl Builder<'_> {
             let far = self.g.alu(Op::Ge, Ty::U32, Ty::Bool, [index, records, 0])?;
             within(self, far, structured, out)?;
             if idxen && generation <= Gen::Gfx7 {
-                let far = self.g.alu(Op::Ge, Ty::U32, Ty::Bool, [offset, stride, 0])?;
+                let need = self.c32(extent(gcn_emu::interp::program(insn)));
+                let end = sum(self, offset, need, out)?;
+                let far = self.g.alu(Op::Gt, Ty::U32, Ty::Bool, [end, stride, 0])?;
                 within(self, far, structured, out)?;
             }
         }

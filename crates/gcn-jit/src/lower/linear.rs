@@ -668,6 +668,8 @@ pub enum Shape {
 const APART: i32 = 1 << 14;
 /// The same in LDS.
 const NEAR: i32 = 256;
+// The distances of 16 lanes, and what an access reaches, have 32 bits with a sign.
+const _: () = assert!(16 * APART as i64 + (1 << 16) < i32::MAX as i64 && NEAR <= APART);
 
 impl Shape {
     pub fn of(step: i32, bytes: u8, count: u8, written: bool) -> Option<Shape> {

@@ -28,7 +28,7 @@ impl Builder<'_> {
                     Gen::Gfx9 => {
                         let signed = ((raw << 11) as i32 >> 11) as i64;
                         match (immediate, insn.field(Field::SoffsetEn) != 0) {
-                            (true, true) => return Err(Not::Ever),
+                            (true, true) => (Some(sgpr(self, insn.field(Field::Soffset))), signed),
                             (true, false) => (None, signed),
                             (false, true) => (Some(sgpr(self, insn.field(Field::Soffset))), 0),
                             (false, false) => (Some(sgpr(self, raw & 0x7f)), 0),
@@ -118,7 +118,8 @@ impl Builder<'_> {
             return Err(Not::Ever);
         };
         if flag(Field::Addr64) {
-            return self.buffer_addr64(insn, operands, code);
+            let at = self.buffer_addr64(insn, operands, code)?;
+            return self.aligned(insn, at, out);
         }
         let words = [0, 1, 2, 3].map(|k| self.guess(code + k));
         let (upper, last) = (words[1] & 0xffff_0000, words[3]);
@@ -132,7 +133,11 @@ impl Builder<'_> {
         // DATA_FORMAT is a part of the stride beside the lane's number, from gfx8 on.
         let stride = self.s.target.generation() >= Gen::Gfx8 && last >> 15 & 15 != 0;
         if !scratch || flag(Field::Idxen) {
-            return self.buffer_linear(insn, operands, code, out);
+            let at = self.buffer_linear(insn, operands, code, out)?;
+            return self.aligned(insn, at, out);
+        }
+        if self.s.target.generation() == Gen::Gfx6 && insn.field(Field::Offset) & 3 != 0 {
+            return Err(Not::Ever);
         }
         if !element || stride {
             return Err(Not::Ever);

@@ -1,6 +1,7 @@
 //! What a helper does for all lanes at once: atomics, and what other lanes receive.
 
 use super::*;
+use crate::ctx::STAGED;
 
 impl Builder<'_> {
     /// A helper does the last instruction of the chunk with these operands.
@@ -11,6 +12,9 @@ impl Builder<'_> {
         out: &mut Changes,
     ) -> Result<(), Not> {
         if out.whole.is_some() || out.store.is_some() || !out.rows.is_empty() {
+            return Err(Not::Ever);
+        }
+        if inputs.len() > STAGED {
             return Err(Not::Ever);
         }
         if self.store.is_some() || !self.stores.is_empty() || !self.rows.is_empty() {
@@ -48,9 +52,6 @@ impl Builder<'_> {
         };
         let mut inputs = vec![a.lo, a.hi, b.lo, b.hi];
         inputs.extend(a.data.iter().chain(&b.data));
-        if inputs.len() > 8 {
-            return Err(Not::Ever);
-        }
         self.helper(act, inputs, out)
     }
 

@@ -24,7 +24,12 @@ pub struct Pages {
 impl Pages {
     pub fn new() -> Pages {
         let memory = Memory::new(1 << 20).expect("memory");
-        let linear_end = LINEAR_BASE + memory.linear().bytes;
+        let linear_end = memory.own().end;
+        assert_eq!(
+            memory.own().start,
+            LINEAR_BASE,
+            "with GCN_MEMORY=host tests run one after the other: --test-threads=1"
+        );
         let page = |n: u64| LINEAR_BASE + n * PAGE_SIZE;
         let mut pages = vec![
             (0, Perm::RW),
@@ -128,7 +133,7 @@ impl Pages {
             3 => page(10) - 1 - inside % 64,
             4 => page(12) - 1 - inside % 64,
             5 => LINEAR_BASE - 1 - inside % 64,
-            6 => LINEAR_BASE + self.memory.linear().bytes - 1 - inside % 300,
+            6 => self.memory.own().end - 1 - inside % 300,
             7 => ADDRESS_END - 1 - inside % 300,
             8 => inside % PAGE_SIZE,
             9 => 0x7000_0000_0000 + inside % PAGE_SIZE,
@@ -139,7 +144,7 @@ impl Pages {
             14 => 0x0001_0000_0000_0000 + inside % 1200,
             15 => 0x0002_0000_0000_0000 + inside % 1200,
             16 => CODE + inside % PAGE_SIZE,
-            17 => LINEAR_BASE + self.memory.linear().bytes + inside % 5000,
+            17 => self.memory.own().end + inside % 5000,
             18 => LINEAR_BASE + inside % PAGE_SIZE,
             19 => DATA + inside,
             _ => DATA + (inside & !15),
@@ -148,7 +153,7 @@ impl Pages {
 
     /// Whether nothing was written where nothing was mapped. Ends the use of this memory.
     pub fn holes_are_empty(&self) -> bool {
-        let end = LINEAR_BASE + self.memory.linear().bytes;
+        let end = self.memory.own().end;
         let mut bytes = [0; PAGE_SIZE as usize];
         (LINEAR_BASE..end).step_by(PAGE_SIZE as usize).all(|at| {
             // A page that was never mapped is not cleared by mapping it.

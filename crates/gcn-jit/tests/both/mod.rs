@@ -284,7 +284,7 @@ impl Bench {
                 );
             }
         };
-        bytes(&mut what, "LDS", &want.lds.0, &got.lds.0);
+        bytes(&mut what, "LDS", &want.lds, &got.lds);
         bytes(&mut what, "GDS", &want.gds, &got.gds);
         if want.memory != got.memory {
             what.extend(self.pages.difference(&want.memory, &got.memory));
@@ -419,7 +419,7 @@ fn run(
     pc: u64,
 ) -> Ran {
     pages.reset();
-    let mut lds = Lds(case.lds.clone());
+    let mut lds = Lds::from(&case.lds[..]);
     let global = Global::default();
     let mut waves = round.waves.clone();
     for wave in &mut waves {
