@@ -123,7 +123,7 @@ impl Target {
     /// How many features both name alike, or `None` if code for `self` does not fit `wanted`: another processor, or a feature
     /// that one needs on and the other off.
     pub fn fits(&self, wanted: &Target) -> Option<usize> {
-        if self.processor != wanted.processor {
+        if self.processor != wanted.processor && !self.is_generic_for(wanted) {
             return None;
         }
         let mut same = 0;
@@ -135,6 +135,17 @@ impl Target {
             }
         }
         Some(same)
+    }
+
+    /// Whether this is what the wanted processor has in common with others: gfx9-generic's code runs on gfx900 to gfx90c, but
+    /// not on those that this crate does not know.
+    fn is_generic_for(&self, wanted: &Target) -> bool {
+        let machines = (
+            Machine::from_name(&self.processor),
+            Machine::from_name(&wanted.processor),
+        );
+        matches!(machines, (Some(own), Some(other))
+            if own.generic != 0 && other.generic == 0 && own.generation == other.generation)
     }
 
     /// Code for it is what this crate reads: gfx6 to gfx9.
@@ -190,6 +201,58 @@ const MAX_SECTIONS: u64 = 1 << 20;
 const MAX_NAMES: u64 = 16 << 20;
 /// The largest AMDGPU file without a processor in its header that is read to find one.
 const MAX_WHOLE: u64 = 64 << 20;
+
+/// The largest code object that is read. Distances in code have 32 bits.
+const MAX_OBJECT: u64 = 1 << 31;
+/// A code object that is smaller than this is read whole.
+const WORTH_A_LOOK: u64 = 256 << 20;
+
+/// The bytes that an ELF file of 64 bits has up to the last that its headers speak of: a file may have a hole behind.
+/// All `size` bytes, where its headers are strange.
+fn elf_extent(source: &Source, start: u64, size: u64) -> Result<u64, Error> {
+    let header = source.read(start, size.min(64))?;
+    let number = |bytes: &[u8], at: usize, count: usize| -> u64 {
+        (bytes.iter().skip(at).take(count).rev()).fold(0, |n, b| n << 8 | u64::from(*b))
+    };
+    // Tables of programs and sections: where, how many entries of how many bytes, and where in one its bytes' offset,
+    // their number, and its type are.
+    let tables = [
+        (
+            number(&header, 32, 8),
+            number(&header, 56, 2),
+            56,
+            [8, 32],
+            0,
+            u64::MAX,
+        ),
+        (
+            number(&header, 40, 8),
+            number(&header, 60, 2),
+            64,
+            [24, 32],
+            4,
+            u64::from(raw::SHT_NOBITS),
+        ),
+    ];
+    let mut end = 64;
+    for (offset, count, entry, [place, length], kind, none) in tables {
+        if offset == 0 {
+            continue;
+        }
+        let table_end = offset.checked_add(count * entry).filter(|end| *end <= size);
+        let (Some(table_end), true) = (table_end, count > 0) else {
+            return Ok(size);
+        };
+        end = end.max(table_end);
+        let table = source.read(start + offset, count * entry)?;
+        for entry in table.chunks_exact(entry as usize) {
+            if number(entry, kind, 4) != none {
+                end = end.max(number(entry, place, 8).saturating_add(number(entry, length, 8)));
+            }
+        }
+    }
+    Ok(end.min(size))
+}
 
 impl Container {
     /// Opens a file.
@@ -271,18 +334,38 @@ impl Container {
     /// # Errors
     /// As [`Container::read`] and [`CodeObject::parse`]; [`Error::Bundle`] if it holds something else, as LLVM's bitcode.
     pub fn object(&self, entry: &Entry) -> Result<CodeObject, Error> {
-        let bytes = self.read(entry)?;
+        let bytes = self.object_bytes(entry)?;
         if bytes.starts_with(b"BC\xc0\xde") {
             return Err(Error::Bundle(format!(
                 "entry {} ({}) is LLVM bitcode, which clang turns into code when it links (-fgpu-rdc)",
                 entry.index, entry.id
             )));
         }
-        CodeObject::parse(&bytes)
+        CodeObject::from_bytes(bytes)
+    }
+
+    /// An entry's bytes as far as its ELF headers say that something is there.
+    fn object_bytes(&self, entry: &Entry) -> Result<Vec<u8>, Error> {
+        let at = (self.bundles.get(entry.bundle))
+            .filter(|bundle| !matches!(bundle.packing, Packing::Compressed(_)))
+            .and_then(|bundle| bundle.offset.checked_add(entry.offset));
+        let Some(at) = at else {
+            return self.read(entry);
+        };
+        let size = match entry.size > WORTH_A_LOOK {
+            true => elf_extent(&self.source, at, entry.size)?,
+            false => entry.size,
+        };
+        if size > MAX_OBJECT {
+            return Err(Error::Read(format!(
+                "the code object has {size} bytes, and at most 2 GiB are read"
+            )));
+        }
+        self.source.read(at, size)
     }
 
     /// The entries that a target id fits: `gfx906`, `gfx906:xnack-`, with a triple before it or not. An entry whose whole id is the text
-    /// is the only one.
+    /// is the only one. Generic code fits where there is none for the processor itself.
     pub fn matching(&self, target: &str) -> Vec<&Entry> {
         let same: Vec<&Entry> = self.entries.iter().filter(|e| e.id == target).collect();
         if !same.is_empty() {
@@ -291,9 +374,15 @@ impl Container {
         let Some(wanted) = Target::parse(target) else {
             return Vec::new();
         };
+        let own = |t: &Target| t.processor == wanted.processor;
+        let has_own = self
+            .entries
+            .iter()
+            .any(|e| e.target.as_ref().is_some_and(own));
+        let fits = |t: &Target| t.fits(&wanted).is_some() && (own(t) || !has_own);
         self.entries
             .iter()
-            .filter(|e| e.target.as_ref().is_some_and(|t| t.fits(&wanted).is_some()))
+            .filter(|e| e.target.as_ref().is_some_and(fits))
             .collect()
     }
 
@@ -437,6 +526,9 @@ impl List {
         Err(Error::Bundle(match (start.is_empty(), text) {
             (true, _) => "the file is empty".into(),
             (_, true) => "a bundle of texts (as `clang -S` or -emit-llvm write it) holds no code objects; compile without -S".into(),
+            _ if is_text(&start) => "the file is text, not code. Assembly goes through `gcn asm` (`gcn run` takes a .s file as it is); OpenCL C is compiled \
+                 first: clang -target amdgcn-amd-amdhsa -mcpu=gfx900 -x cl -O2 FILE -o FILE.co"
+                .into(),
             _ => "the file is no code object, no offload bundle and no host file that carries one".to_string(),
         }))
     }
@@ -634,6 +726,12 @@ impl List {
         }
         Ok(())
     }
+}
+
+/// Whether a file begins like a source: with characters of ASCII alone, lines of them.
+fn is_text(start: &[u8]) -> bool {
+    let plain = |c: &u8| matches!(c, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    start.iter().all(plain) && start.contains(&b'\n')
 }
 
 /// Where the next bundle begins: behind zeros, or else at a page's start, as HIP's are aligned. `start` is where pages count from;

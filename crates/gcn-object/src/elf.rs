@@ -35,6 +35,11 @@ impl SectionFlags {
         self.0 & 4 != 0
     }
 
+    /// The section holds entries that a linker may move and unite (`SHF_MERGE`).
+    pub fn merge(self) -> bool {
+        self.0 & 0x10 != 0
+    }
+
     /// A linker leaves the section out (`SHF_EXCLUDE`).
     pub fn exclude(self) -> bool {
         self.0 & 0x8000_0000 != 0

@@ -68,7 +68,7 @@ impl fmt::Display for Error {
                 abi_version,
             } if (4..16).contains(abi_version) => write!(
                 f,
-                "code object v{} found, v2 to v5 expected",
+                "code object v{} found, v2 to v6 expected",
                 abi_version + 2
             ),
             Error::Abi {

@@ -1,4 +1,4 @@
-//! AMDGPU code objects of the HSA ABI (v2 to v5) and of Mesa for gfx6 to gfx9: reading, loading, writing; and what carries them.
+//! AMDGPU code objects of the HSA ABI (v2 to v6) and of Mesa for gfx6 to gfx9: reading, loading, writing; and what carries them.
 //!
 //! * [`Container`] finds out what a file is and lists the code objects in it: bundles, host programs, archives.
 //! * [`CodeObject`] reads an ELF file and gives sections, segments, symbols, relocations, kernels and a loadable [`Image`].
@@ -42,3 +42,11 @@ pub use read::{CodeObject, Image, Kernel};
 pub use source::Source;
 pub use target::{Abi, Feature, Machine, Os, TargetId, Version};
 pub use write::Builder;
+
+/// What is told of a symbol that nothing defines.
+fn undefined(name: &str) -> String {
+    format!(
+        "symbol '{name}' is undefined; link it with what defines it. Compilers link their device libraries, unless they are told \
+         not to (-c, -nogpulib)"
+    )
+}

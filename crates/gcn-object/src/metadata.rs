@@ -4,7 +4,10 @@
 //! integer, a boolean or a string by its text alone, quoted or not, unless a tag (`!str`) says otherwise; what reads as
 //! a floating-point number becomes nil, because LLVM's writer has no floats.
 
+mod quick;
+
 pub use rmpv::Value;
+use rmpv::ValueRef;
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 use std::cmp::Ordering;
 use std::fmt;
@@ -65,9 +68,76 @@ pub fn decode(bytes: &[u8]) -> Result<Value, MetadataError> {
 /// Encodes a tree as a note's descriptor, every number and length in its shortest form.
 pub fn encode(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // Writing to a vector cannot fail.
-    let _ = rmpv::encode::write_value(&mut bytes, value);
+    write_msgpack(&mut bytes, value);
     bytes
+}
+
+/// The library writes strings that are no UTF-8 as binary data, so what holds strings is written here.
+fn write_msgpack(out: &mut Vec<u8>, value: &Value) {
+    // The first byte of a length that fits it, and those before lengths of 8, 16 and 32 bits.
+    let head = |out: &mut Vec<u8>, length: usize, short: (u8, usize), long: [Option<u8>; 3]| {
+        let fits = |bits: u32| length >> bits == 0;
+        match long {
+            _ if length < short.1 => out.push(short.0 | length as u8),
+            [Some(byte), ..] if fits(8) => out.extend([byte, length as u8]),
+            [_, Some(byte), _] if fits(16) => {
+                out.push(byte);
+                out.extend((length as u16).to_be_bytes());
+            }
+            [.., last] => {
+                out.extend(last);
+                out.extend((length as u32).to_be_bytes());
+            }
+        }
+    };
+    match value {
+        Value::String(text) => {
+            let bytes = text.as_bytes();
+            head(
+                out,
+                bytes.len(),
+                (0xa0, 32),
+                [Some(0xd9), Some(0xda), Some(0xdb)],
+            );
+            out.extend(bytes);
+        }
+        Value::Array(items) => {
+            head(out, items.len(), (0x90, 16), [None, Some(0xdc), Some(0xdd)]);
+            items.iter().for_each(|item| write_msgpack(out, item));
+        }
+        Value::Map(pairs) => {
+            head(out, pairs.len(), (0x80, 16), [None, Some(0xde), Some(0xdf)]);
+            for (key, value) in pairs {
+                write_msgpack(out, key);
+                write_msgpack(out, value);
+            }
+        }
+        // Writing to a vector cannot fail.
+        other => {
+            let _ = rmpv::encode::write_value(out, other);
+        }
+    }
+}
+
+/// The tree as text gives it: keys in LLVM's order, and of equal ones the last alone.
+pub fn canonical(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => Value::Array(items.iter().map(canonical).collect()),
+        Value::Map(pairs) => {
+            let pairs = pairs.iter().map(|(k, v)| (k.clone(), canonical(v)));
+            Value::Map(in_order(pairs.collect()))
+        }
+        other => other.clone(),
+    }
+}
+
+/// Pairs in LLVM's order of keys, and of equal keys the last alone.
+fn in_order(mut pairs: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
+    // The sort is stable and reversed input comes first, so the last of equal keys is the one that is kept.
+    pairs.reverse();
+    pairs.sort_by(|a, b| key_order(&a.0, &b.0));
+    pairs.dedup_by(|a, b| a.0 == b.0);
+    pairs
 }
 
 // ---- YAML text to tree ----
@@ -79,6 +149,29 @@ pub fn encode(value: &Value) -> Vec<u8> {
 /// [`MetadataError::Yaml`] if the text is no YAML, is empty, has aliases, unknown tags, or keys that are no scalars.
 pub fn parse_yaml(text: &str) -> Result<Value, MetadataError> {
     read_yaml(text, true)
+}
+
+/// Reads the YAML text of `.amdgpu_metadata` into a note's descriptor and the minor version of the metadata, where it is a number.
+///
+/// # Errors
+/// Those of [`parse_yaml`] and [`verify`].
+pub fn assemble(text: &str) -> Result<(Vec<u8>, Option<u64>), MetadataError> {
+    if let Some(note) = quick::note_of(text)
+        && let Some(minor) = quick::verified(&note)
+    {
+        return Ok((note, Some(minor)));
+    }
+    assemble_tree(text)
+}
+
+fn assemble_tree(text: &str) -> Result<(Vec<u8>, Option<u64>), MetadataError> {
+    let tree = parse_yaml(text)?;
+    verify(&tree)?;
+    let version = |(key, _): &&(Value, Value)| key.as_str() == Some("amdhsa.version");
+    let minor = (tree.as_map())
+        .and_then(|pairs| pairs.iter().find(version))
+        .and_then(|(_, version)| version.as_array()?.get(1)?.as_u64());
+    Ok((encode(&tree), minor))
 }
 
 /// Reads a document whose scalars get types by their text, or are all strings.
@@ -194,11 +287,7 @@ impl<'a> YamlReader<'a> {
                     let event = self.next()?;
                     pairs.push((key, self.value(event, depth - 1)?));
                 }
-                // The sort is stable and reversed input comes first, so the last of equal keys is the one that is kept.
-                pairs.reverse();
-                pairs.sort_by(|a, b| key_order(&a.0, &b.0));
-                pairs.dedup_by(|a, b| a.0 == b.0);
-                Ok(Value::Map(pairs))
+                Ok(Value::Map(in_order(pairs)))
             }
             Event::Alias(_) => Err(self.error("aliases are not allowed")),
             _ => Err(self.error("a scalar, a sequence or a mapping is expected")),
@@ -348,6 +437,10 @@ pub fn to_yaml(value: &Value) -> Result<String, MetadataError> {
 /// The YAML text of a note's descriptor, if assembling the text gives exactly the same bytes again.
 /// Otherwise (keys in another order, longer forms, floats) the note can only be written as data.
 pub fn faithful_text(descriptor: &[u8]) -> Option<String> {
+    quick::text_of(descriptor).or_else(|| faithful_text_of_tree(descriptor))
+}
+
+fn faithful_text_of_tree(descriptor: &[u8]) -> Option<String> {
     let text = to_yaml(&decode(descriptor).ok()?).ok()?;
     (encode(&parse_yaml(&text).ok()?) == descriptor).then_some(text)
 }
@@ -415,6 +508,13 @@ fn new_line(out: &mut String, indent: usize) {
 fn key_text(key: &Value) -> Result<String, MetadataError> {
     let mut text = String::new();
     match key {
+        // A key's tag counts for nothing, so nothing says that `1` or `true` is a string.
+        Value::String(s) if matches!(s.as_str().map(|s| scalar(s, None)), Some(Ok(v)) if !v.is_str()) =>
+        {
+            return Err(MetadataError::NoText(
+                "a key that is a string and reads as another type",
+            ));
+        }
         Value::String(_) | Value::Integer(_) | Value::Boolean(_) => write_scalar(&mut text, key)?,
         _ => {
             return Err(MetadataError::NoText(
@@ -626,6 +726,17 @@ static ARG: &[Rule] = &[
 /// [`MetadataError::Shape`] for the first missing or mistyped field.
 pub fn verify(root: &Value) -> Result<(), MetadataError> {
     verify_map(root, ROOT, "")
+}
+
+/// As [`verify`], of a note's descriptor.
+///
+/// # Errors
+/// Those of [`decode`] and [`verify`].
+pub fn verify_note(descriptor: &[u8]) -> Result<(), MetadataError> {
+    match quick::verified(descriptor) {
+        Some(_) => Ok(()),
+        None => verify(&decode(descriptor)?),
+    }
 }
 
 fn verify_map(value: &Value, rules: &[Rule], path: &str) -> Result<(), MetadataError> {
@@ -890,20 +1001,58 @@ pub struct Metadata {
     pub kernels: Vec<KernelMetadata>,
 }
 
+/// Where an item is: in a sequence under a key, of the mapping that is the outer item, or of the root.
+struct Place<'a> {
+    outer: Option<&'a Place<'a>>,
+    key: &'a str,
+    index: usize,
+}
+
+impl Place<'_> {
+    /// As messages have it, with a dot behind.
+    fn path(place: Option<&Place>) -> String {
+        place.map_or(String::new(), |place| {
+            format!(
+                "{}{}[{}].",
+                Place::path(place.outer),
+                place.key,
+                place.index
+            )
+        })
+    }
+}
+
+fn text_of<'a>(value: &'a ValueRef) -> Option<&'a str> {
+    match value {
+        ValueRef::String(text) => text.as_str(),
+        _ => None,
+    }
+}
+
 /// Reads fields of one mapping, remembering where it is for messages.
 struct Fields<'a> {
-    pairs: &'a [(Value, Value)],
-    path: String,
+    pairs: &'a [(ValueRef<'a>, ValueRef<'a>)],
+    place: Option<&'a Place<'a>>,
 }
 
 impl<'a> Fields<'a> {
-    fn new(value: &'a Value, path: String) -> Result<Fields<'a>, MetadataError> {
+    fn new(
+        value: &'a ValueRef<'a>,
+        place: Option<&'a Place<'a>>,
+    ) -> Result<Fields<'a>, MetadataError> {
         match value {
-            Value::Map(pairs) => Ok(Fields { pairs, path }),
+            ValueRef::Map(pairs) => Ok(Fields { pairs, place }),
             _ => Err(MetadataError::Shape {
-                path,
+                path: Place::path(place),
                 expected: "a mapping".into(),
             }),
+        }
+    }
+
+    fn wrong(&self, key: &str, expected: &str) -> MetadataError {
+        MetadataError::Shape {
+            path: format!("{}{key}", Place::path(self.place)),
+            expected: expected.into(),
         }
     }
 
@@ -911,60 +1060,74 @@ impl<'a> Fields<'a> {
         &self,
         key: &str,
         expected: &str,
-        read: impl FnOnce(&'a Value) -> Option<T>,
+        read: impl FnOnce(&'a ValueRef<'a>) -> Option<T>,
     ) -> Result<Option<T>, MetadataError> {
-        let Some((_, value)) = self.pairs.iter().find(|(k, _)| k.as_str() == Some(key)) else {
+        let of_key = |(k, _): &&(ValueRef, ValueRef)| text_of(k) == Some(key);
+        let Some((_, value)) = self.pairs.iter().find(of_key) else {
             return Ok(None);
         };
         match read(value) {
             Some(value) => Ok(Some(value)),
-            None => Err(MetadataError::Shape {
-                path: format!("{}{key}", self.path),
-                expected: expected.into(),
-            }),
+            None => Err(self.wrong(key, expected)),
         }
     }
 
     fn text(&self, key: &str) -> Result<Option<String>, MetadataError> {
-        self.get(key, "a string", |v| v.as_str().map(str::to_string))
+        self.get(key, "a string", |v| text_of(v).map(str::to_string))
     }
 
     fn required_text(&self, key: &str) -> Result<String, MetadataError> {
-        let missing = || MetadataError::Shape {
-            path: format!("{}{key}", self.path),
-            expected: "a string".into(),
-        };
+        let missing = || self.wrong(key, "a string");
         self.text(key)?.ok_or_else(missing)
     }
 
     fn int(&self, key: &str) -> Result<u64, MetadataError> {
         Ok(self
-            .get(key, "a number from 0", Value::as_u64)?
+            .get(key, "a number from 0", ValueRef::as_u64)?
             .unwrap_or(0))
     }
 
     fn flag(&self, key: &str) -> Result<bool, MetadataError> {
-        Ok(self.get(key, "a boolean", Value::as_bool)?.unwrap_or(false))
+        let bool = |value: &ValueRef| match value {
+            ValueRef::Boolean(b) => Some(*b),
+            _ => None,
+        };
+        Ok(self.get(key, "a boolean", bool)?.unwrap_or(false))
     }
 
     fn ints<const N: usize>(&self, key: &str) -> Result<Option<[u64; N]>, MetadataError> {
-        self.get(key, &format!("a sequence of {N} numbers"), |v| {
-            let numbers: Option<Vec<u64>> = v.as_array()?.iter().map(Value::as_u64).collect();
+        let numbers = |v: &ValueRef| {
+            let numbers: Option<Vec<u64>> = v.as_array()?.iter().map(ValueRef::as_u64).collect();
             numbers?.try_into().ok()
-        })
+        };
+        let expected = match N {
+            2 => "a sequence of 2 numbers",
+            3 => "a sequence of 3 numbers",
+            _ => "a sequence of numbers",
+        };
+        self.get(key, expected, numbers)
     }
 
     fn items<T>(
         &self,
         key: &str,
-        read: impl Fn(&Value, String) -> Result<T, MetadataError>,
+        read: impl Fn(&ValueRef, &Place) -> Result<T, MetadataError>,
     ) -> Result<Vec<T>, MetadataError> {
-        let items = self.get(key, "a sequence", Value::as_array)?;
-        let items = items.map_or(&[][..], Vec::as_slice);
+        let array = |v: &'a ValueRef<'a>| match v {
+            ValueRef::Array(items) => Some(items.as_slice()),
+            _ => None,
+        };
+        let items = self.get(key, "a sequence", array)?;
+        let items = items.unwrap_or_default().iter().enumerate();
         items
-            .iter()
-            .enumerate()
-            .map(|(i, item)| read(item, format!("{}{key}[{i}].", self.path)))
+            .map(|(index, item)| {
+                let place = Place {
+                    outer: self.place,
+                    key,
+                    index,
+                };
+                read(item, &place)
+            })
             .collect()
     }
 }
@@ -1001,14 +1164,31 @@ impl Metadata {
     /// # Errors
     /// [`MetadataError::Shape`] if a known key has a value of another type, or a kernel has no name or symbol.
     pub fn from_value(root: &Value) -> Result<Metadata, MetadataError> {
-        let fields = Fields::new(root, String::new())?;
+        Metadata::from_tree(&root.as_ref())
+    }
+
+    /// Reads the typed form of a note's descriptor. Unknown keys are ignored.
+    ///
+    /// # Errors
+    /// Those of [`decode`] and [`Metadata::from_value`].
+    pub fn from_note(descriptor: &[u8]) -> Result<Metadata, MetadataError> {
+        let mut rest = descriptor;
+        match rmpv::decode::read_value_ref_with_max_depth(&mut rest, DEPTH) {
+            Ok(tree) if rest.is_empty() => Metadata::from_tree(&tree),
+            // It says what is wrong.
+            _ => Metadata::from_value(&decode(descriptor)?),
+        }
+    }
+
+    fn from_tree(root: &ValueRef) -> Result<Metadata, MetadataError> {
+        let fields = Fields::new(root, None)?;
         Ok(Metadata {
             version: fields.ints("amdhsa.version")?.unwrap_or([0, 0]),
             target: fields.text("amdhsa.target")?,
-            printf: fields.items("amdhsa.printf", |v, path| {
-                let text = v.as_str().map(str::to_string);
-                text.ok_or(MetadataError::Shape {
-                    path,
+            printf: fields.items("amdhsa.printf", |v, place| {
+                let text = text_of(v).map(str::to_string);
+                text.ok_or_else(|| MetadataError::Shape {
+                    path: Place::path(Some(place)),
                     expected: "a string".into(),
                 })
             })?,
@@ -1154,8 +1334,8 @@ fn v3_word(word: &str) -> String {
     out
 }
 
-fn kernel(value: &Value, path: String) -> Result<KernelMetadata, MetadataError> {
-    let f = Fields::new(value, path)?;
+fn kernel(value: &ValueRef, place: &Place) -> Result<KernelMetadata, MetadataError> {
+    let f = Fields::new(value, Some(place))?;
     Ok(KernelMetadata {
         name: f.required_text(".name")?,
         symbol: f.required_text(".symbol")?,
@@ -1180,8 +1360,8 @@ fn kernel(value: &Value, path: String) -> Result<KernelMetadata, MetadataError> 
     })
 }
 
-fn arg(value: &Value, path: String) -> Result<Arg, MetadataError> {
-    let f = Fields::new(value, path)?;
+fn arg(value: &ValueRef, place: &Place) -> Result<Arg, MetadataError> {
+    let f = Fields::new(value, Some(place))?;
     let value_kind_name = f.required_text(".value_kind")?;
     Ok(Arg {
         name: f.text(".name")?,

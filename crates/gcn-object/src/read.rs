@@ -1,11 +1,11 @@
-//! Reading code objects v2 to v5, Mesa's and PAL's, and laying them out for execution.
+//! Reading code objects v2 to v6, Mesa's and PAL's, and laying them out for execution.
 //!
 //! The input may come from anywhere: every offset is checked, and memory stays proportional to the file.
 
 use crate::descriptor::KernelDescriptor;
 use crate::elf::*;
 use crate::error::Error;
-use crate::metadata::{self, KernelMetadata, Metadata};
+use crate::metadata::{KernelMetadata, Metadata};
 use crate::note;
 use crate::target::{Abi, MACHINES, Os, TargetId, Version, mach_name};
 use object::LittleEndian as LE;
@@ -13,6 +13,7 @@ use object::elf as raw;
 use object::read::elf::{FileHeader, ProgramHeader, Rel, Rela, SectionHeader, SectionTable, Sym};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Whether the file can be loaded or must be linked first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +91,17 @@ pub struct Symbol {
     pub section: SymbolSection,
 }
 
+impl Symbol {
+    /// Its type, binding and visibility as the file's numbers.
+    pub fn numbers(&self) -> (u8, u8, u8) {
+        (
+            self.kind.number(),
+            self.binding.number(),
+            self.visibility.number(),
+        )
+    }
+}
+
 /// One relocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relocation {
@@ -153,7 +165,7 @@ pub struct Kernel {
     pub metadata: Option<KernelMetadata>,
 }
 
-/// A code object. It owns a copy of the file.
+/// A code object. It owns the file's bytes.
 #[derive(Clone, Debug)]
 pub struct CodeObject {
     /// Loadable or relocatable.
@@ -184,7 +196,8 @@ pub struct CodeObject {
     pub notes: Vec<Note>,
     /// Section groups, in relocatable files.
     pub groups: Vec<Group>,
-    data: Vec<u8>,
+    /// The file. Clones share it.
+    data: Arc<Vec<u8>>,
 }
 
 /// A code object in memory, relocated.
@@ -267,11 +280,21 @@ fn symbol_section(index: u32) -> SymbolSection {
 }
 
 impl CodeObject {
-    /// Reads a code object of version 2 to 5, of Mesa or PAL, for gfx6 to gfx9.
+    /// Reads a code object of version 2 to 6, of Mesa or PAL, for gfx6 to gfx9.
     ///
     /// # Errors
     /// Any [`Error`] but `Layout`, if the file is something else or is damaged.
     pub fn parse(data: &[u8]) -> Result<CodeObject, Error> {
+        CodeObject::from_bytes(data.to_vec())
+    }
+
+    /// As [`CodeObject::parse`], without a copy.
+    ///
+    /// # Errors
+    /// As [`CodeObject::parse`].
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<CodeObject, Error> {
+        let bytes = Arc::new(bytes);
+        let data = bytes.as_slice();
         let header = Header::parse(data).map_err(elf_error("file header"))?;
         if !header.is_class_64() || !header.is_little_endian() {
             return Err(Error::Elf("a 64-bit little-endian file is expected".into()));
@@ -329,7 +352,7 @@ impl CodeObject {
             metadata: Metadata::default(),
             notes: Vec::new(),
             groups: Vec::new(),
-            data: data.to_vec(),
+            data: bytes.clone(),
         };
         let mut names = Names {
             left: data.len().saturating_mul(OVERLAP),
@@ -352,7 +375,7 @@ impl CodeObject {
             co.target = co.target_in_notes().ok_or(unknown)?;
         }
         if let Some(note) = co.note() {
-            co.metadata = Metadata::from_value(&metadata::decode(note)?)?;
+            co.metadata = Metadata::from_note(note)?;
         } else if let Some(text) = co.metadata_text()? {
             co.metadata = Metadata::from_v2(text)?;
         }
@@ -1044,7 +1067,7 @@ impl CodeObject {
                     SymbolSection::Undefined => match resolver(&symbol.name) {
                         Some(address) => Ok(address),
                         None if symbol.binding == Binding::Weak => Ok(0),
-                        None => Err(bad(format!("symbol '{}' is undefined", symbol.name))),
+                        None => Err(bad(crate::undefined(&symbol.name))),
                     },
                     _ => Ok(base.wrapping_add(symbol.address)),
                 }

@@ -27,22 +27,36 @@ impl Source {
     /// [`Error::Read`] if the file cannot be opened or read.
     pub fn open(path: &Path) -> Result<Source, Error> {
         let failed = |e: std::io::Error| Error::Read(e.to_string());
-        let mut file = File::open(path).map_err(failed)?;
+        let file = File::open(path).map_err(failed)?;
         let about = file.metadata().map_err(failed)?;
         if !about.is_file() {
-            // No endless stream, as of /dev/zero.
-            const MOST: u64 = 1 << 32;
-            let mut bytes = Vec::new();
-            (file.by_ref().take(MOST).read_to_end(&mut bytes)).map_err(failed)?;
-            if bytes.len() as u64 >= MOST {
-                return Err(Error::Read("it is 4 GiB or larger".into()));
-            }
-            return Ok(Source::from_bytes(bytes));
+            return Source::from_stream(file);
         }
         Ok(Source {
             size: about.len(),
             from: From::File(Mutex::new(file)),
         })
+    }
+
+    /// Takes all that a stream gives, such as a pipe. One that does not begin as a file does that can carry code is not
+    /// read further, so that endless zeros are no trouble.
+    ///
+    /// # Errors
+    /// [`Error::Read`] if it cannot be read, or does not end within 1 GiB.
+    pub fn from_stream(mut stream: impl Read) -> Result<Source, Error> {
+        const MOST: u64 = 1 << 30;
+        const START: u64 = 64;
+        let failed = |e: std::io::Error| Error::Read(e.to_string());
+        let mut bytes = Vec::new();
+        (stream.by_ref().take(START).read_to_end(&mut bytes)).map_err(failed)?;
+        if bytes.iter().any(|b| *b != 0) {
+            (stream.take(MOST).read_to_end(&mut bytes)).map_err(failed)?;
+        }
+        if bytes.len() as u64 >= MOST {
+            let what = "it goes on after 1 GiB, the most that is read of a pipe or a device; a file may be larger";
+            return Err(Error::Read(what.into()));
+        }
+        Ok(Source::from_bytes(bytes))
     }
 
     /// Takes bytes in memory.
@@ -91,7 +105,10 @@ impl Source {
                 self.size
             )));
         };
-        let mut bytes = vec![0; count];
+        let mut bytes = Vec::new();
+        (bytes.try_reserve_exact(count))
+            .map_err(|_| Error::Read(format!("{size} bytes do not fit into memory")))?;
+        bytes.resize(count, 0);
         self.read_into(offset, &mut bytes)?;
         Ok(bytes)
     }

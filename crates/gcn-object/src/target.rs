@@ -16,9 +16,26 @@ pub enum Version {
     V4,
     /// Code object v5, ELF ABI version 3.
     V5,
+    /// Code object v6, ELF ABI version 4: v5 with generic processors, whose version `e_flags` hold.
+    V6,
 }
 
 impl Version {
+    /// Every version, oldest first.
+    pub const ALL: [Version; 5] = [
+        Version::V2,
+        Version::V3,
+        Version::V4,
+        Version::V5,
+        Version::V6,
+    ];
+
+    /// The version of a number from 2 to 6, as `.amdhsa_code_object_version` has it.
+    pub fn from_number(number: i64) -> Option<Version> {
+        let mut all = Version::ALL.into_iter();
+        all.find(|v| i64::from(v.number()) == number)
+    }
+
     /// The version of an `EI_ABIVERSION` byte under the HSA OS ABI; `None` for unknown numbers.
     pub fn from_abi(abi: u8) -> Option<Version> {
         match abi {
@@ -26,6 +43,7 @@ impl Version {
             1 => Some(Version::V3),
             2 => Some(Version::V4),
             3 => Some(Version::V5),
+            4 => Some(Version::V6),
             _ => None,
         }
     }
@@ -35,13 +53,14 @@ impl Version {
         self.number() - 2
     }
 
-    /// 2 to 5.
+    /// 2 to 6.
     pub fn number(self) -> u8 {
         match self {
             Version::V2 => 2,
             Version::V3 => 3,
             Version::V4 => 4,
             Version::V5 => 5,
+            Version::V6 => 6,
         }
     }
 }
@@ -117,7 +136,9 @@ impl Os {
         }
         // The parts of a triple that are unknown are left out in several ways. A feature may end in `-`.
         let end = text.find(":").unwrap_or(text.len());
-        match text[..end].rfind('-') {
+        // A processor's name may have a dash, too: gfx9-generic.
+        let processor = text[..end].rfind("-gfx");
+        match processor.or(text[..end].rfind('-')) {
             Some(dash) if text.starts_with("amdgcn-") => {
                 let (triple, id) = (&text[..dash], &text[dash + 1..]);
                 match triple.split('-').nth(2).unwrap_or("") {
@@ -199,16 +220,21 @@ pub struct Machine {
     pub sramecc: bool,
     /// The processor starts waves with a fixed allocation of 96 SGPRs, whatever the kernel asks for.
     pub sgpr_init_bug: bool,
+    /// Not one processor but the common part of several, in this version of it: what code for it may use. 0 for
+    /// processors.
+    pub generic: u8,
 }
 
 const fn machine(mach: u32, name: &'static str, generation: u8, features: &str) -> Machine {
     let (mut xnack, mut sramecc, mut sgpr_init_bug) = (false, false, false);
+    let mut generic = 0;
     let letters = features.as_bytes();
     let mut i = 0;
     while i < letters.len() {
         match letters[i] {
             b'x' => xnack = true,
             b'e' => sramecc = true,
+            b'1' => generic = 1,
             _ => sgpr_init_bug = true,
         }
         i += 1;
@@ -220,10 +246,12 @@ const fn machine(mach: u32, name: &'static str, generation: u8, features: &str) 
         xnack,
         sramecc,
         sgpr_init_bug,
+        generic,
     }
 }
 
-/// Every processor this crate reads and writes. Letters: `x` XNACK, `e` SRAMECC, `b` SGPR initialisation bug.
+/// Every processor this crate reads and writes. Letters: `x` XNACK, `e` SRAMECC, `b` SGPR initialisation bug,
+/// `1` version 1 of a generic processor.
 pub static MACHINES: &[Machine] = &[
     machine(0x20, "gfx600", 6, ""),
     machine(0x21, "gfx601", 6, ""),
@@ -245,6 +273,7 @@ pub static MACHINES: &[Machine] = &[
     machine(0x2f, "gfx906", 9, "xe"),
     machine(0x31, "gfx909", 9, "x"),
     machine(0x32, "gfx90c", 9, "x"),
+    machine(0x51, "gfx9-generic", 9, "x1"),
 ];
 
 /// Processors outside gfx6–gfx9's graphics line, kept only so that a refusal can name them.
@@ -267,6 +296,22 @@ static OTHERS: &[(u32, &str)] = &[
     (0x45, "gfx1036"),
     (0x46, "gfx1101"),
     (0x47, "gfx1102"),
+    (0x43, "gfx1150"),
+    (0x48, "gfx1200"),
+    (0x49, "gfx1250"),
+    (0x4a, "gfx1151"),
+    (0x4b, "gfx941"),
+    (0x4c, "gfx942"),
+    (0x4e, "gfx1201"),
+    (0x4f, "gfx950"),
+    (0x52, "gfx10-1-generic"),
+    (0x53, "gfx10-3-generic"),
+    (0x54, "gfx11-generic"),
+    (0x55, "gfx1152"),
+    (0x58, "gfx1153"),
+    (0x59, "gfx12-generic"),
+    (0x5a, "gfx1251"),
+    (0x5f, "gfx9-4-generic"),
 ];
 
 impl Machine {
@@ -275,8 +320,11 @@ impl Machine {
         MACHINES.iter().find(|m| m.mach == mach)
     }
 
-    /// The numbers in the name: `gfx90c` is 9, 0 and 12.
+    /// The numbers in the name: `gfx90c` is 9, 0 and 12. A generic processor has its generation's, 0 and 0.
     pub fn isa(&self) -> (u32, u32, u32) {
+        if self.generic != 0 {
+            return (u32::from(self.generation), 0, 0);
+        }
         let digits: Vec<u32> = self.name[3..]
             .chars()
             .filter_map(|c| c.to_digit(16))
@@ -303,6 +351,9 @@ pub fn mach_name(mach: u32) -> Option<&'static str> {
             .map(|(_, name)| *name),
     }
 }
+
+/// The first of the 8 bits of v6's `e_flags` that hold the version of a generic processor.
+pub const GENERIC_VERSION: u32 = 24;
 
 /// The setting of a target feature (XNACK or SRAMECC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -449,6 +500,7 @@ impl TargetId {
         let with = V2_XNACK.iter().find(|(_, other)| *other == id);
         let name = with.map_or(id, |(name, _)| name);
         let machine = Machine::from_name(name)
+            .filter(|machine| machine.generic == 0)
             .ok_or_else(|| format!("unknown processor '{id}' in target id '{text}'"))?;
         let mut target = TargetId::new(machine);
         if with.is_some() {
@@ -493,7 +545,11 @@ impl TargetId {
             }
             _ => self.xnack.bits() | self.sramecc.bits() << 2,
         };
-        self.machine.mach | features << 8
+        let generic = match version {
+            Version::V6 => u32::from(self.machine.generic) << GENERIC_VERSION,
+            _ => 0,
+        };
+        self.machine.mach | features << 8 | generic
     }
 
     /// The processor and its features without the triple, such as `gfx906:sramecc+:xnack-` (v3: `gfx906+xnack+sram-ecc`).
@@ -585,12 +641,16 @@ mod tests {
             Os::split("amdgcn-unknown-amdhsa-gfx906:xnack+"),
             Ok((Os::Hsa, "gfx906:xnack+"))
         );
+        assert_eq!(
+            Os::split("amdgcn-amd-amdhsa-unknown-gfx9-generic:xnack-"),
+            Ok((Os::Hsa, "gfx9-generic:xnack-"))
+        );
         assert!(Os::split("x86_64-pc-linux-gnu").is_err());
         assert!(Os::split("amdgcn-amd-windows--gfx803").is_err());
         assert!(Os::split("gfx803").is_err());
     }
 
-    /// `e_flags` and spellings as llvm-mc 14 writes them.
+    /// `e_flags` and spellings as llvm-mc writes them: 14, and 22 for v6.
     #[test]
     fn flags_and_spellings() {
         for (version, id, flags) in [
@@ -612,6 +672,10 @@ mod tests {
             (Version::V4, "gfx906:sramecc+:xnack+", 0xf2f),
             (Version::V5, "gfx909", 0x131),
             (Version::V5, "gfx90c", 0x132),
+            (Version::V6, "gfx700", 0x22),
+            (Version::V6, "gfx906:sramecc+:xnack-", 0xe2f),
+            (Version::V6, "gfx9-generic", 0x0100_0151),
+            (Version::V6, "gfx9-generic:xnack+", 0x0100_0351),
         ] {
             let target = TargetId::parse(id, version).unwrap();
             assert_eq!(target.flags(version), flags, "{id}");
@@ -626,6 +690,7 @@ mod tests {
             "gfx906:xnack+:xnack+",
             "gfx906:foo+",
             "gfx906+xnack",
+            "gfx9-generic:sramecc+",
             "",
         ] {
             assert!(TargetId::parse(id, Version::V4).is_err(), "{id}");

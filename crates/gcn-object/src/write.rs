@@ -10,7 +10,7 @@ use crate::note;
 use crate::read::{CodeObject, FileKind, OVERLAP};
 pub use crate::read::{Relocation, Symbol};
 use crate::target::{Abi, Os, TargetId};
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 
 mod link;
 

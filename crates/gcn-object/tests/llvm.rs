@@ -281,7 +281,9 @@ fn versions_and_features() {
         return;
     };
     for version in [3, 4, 5] {
-        for machine in gcn_object::target::MACHINES {
+        // LLVM 14 knows no generic processor.
+        let machines = gcn_object::target::MACHINES.iter();
+        for machine in machines.filter(|machine| machine.generic == 0) {
             let object = llvm.assemble("s_nop 0\n", machine.name, version, "a.o");
             let object = CodeObject::parse(&object).unwrap();
             assert_eq!(

@@ -174,7 +174,7 @@ fn what_is_written_keeps_the_loaders_rules() {
     }
     // Other versions of the same.
     let object = CodeObject::parse(HSA).unwrap();
-    for version in [Version::V3, Version::V4, Version::V5] {
+    for version in [Version::V3, Version::V4, Version::V5, Version::V6] {
         let mut other = object.clone();
         other.version = version;
         rules(

@@ -311,7 +311,7 @@ fn other_files_are_named() {
         CodeObject::parse(&bytes).unwrap_err()
     };
     assert_eq!(with(18, 62), Error::Machine(62));
-    assert!(with(8, 4).to_string().contains("code object v6"));
+    assert!(with(8, 5).to_string().contains("code object v7"));
     assert_eq!(
         with(7, 67),
         Error::Abi {

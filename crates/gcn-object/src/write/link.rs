@@ -207,10 +207,6 @@ impl<'a> Link<'a> {
             }
             out.align = out.align.max(section.align);
             let offset = out.size.next_multiple_of(section.align.max(1));
-            if !zeroed {
-                out.data.resize(offset as usize, 0);
-                out.data.extend(&section.data);
-            }
             out.size = offset
                 .checked_add(section.size)
                 .filter(|s| *s < 1 << 48)
@@ -218,6 +214,21 @@ impl<'a> Link<'a> {
             self.homes[i] = Some((name.to_string(), offset));
         }
         Ok(())
+    }
+
+    /// Copies the bytes of the sections, which the layout does not depend on.
+    fn copy_sections(&mut self) {
+        for (section, home) in self.input.sections.iter().zip(&self.homes) {
+            let Some((name, offset)) = home else { continue };
+            let zeroed = section.kind == SectionKind::NOBITS;
+            let Some(at) = self.index(name).filter(|_| !zeroed) else {
+                continue;
+            };
+            let out = &mut self.outs[at];
+            out.data.reserve_exact(out.size as usize - out.data.len());
+            out.data.resize(*offset as usize, 0);
+            out.data.extend_from_slice(&section.data);
+        }
     }
 
     /// A loader may bind references to this symbol to another file's.
@@ -581,6 +592,7 @@ impl<'a> Link<'a> {
         let mut segments = self.segments();
         let notes = self.notes();
         let programs = self.programs();
+        self.copy_sections();
         let end = self.lay_out(programs)?;
         self.fill_tables();
         self.apply_relocations()?;
@@ -764,7 +776,7 @@ impl<'a> Link<'a> {
                     // In debugging information it is as in lld: whoever reads that, finds nothing there.
                     None if s.section == SymbolSection::Undefined && !alloc => Ok(0),
                     None if s.section == SymbolSection::Undefined => {
-                        Err(bad(format!("symbol '{}' is undefined", s.name)))
+                        Err(bad(crate::undefined(&s.name)))
                     }
                     None => Err(bad(format!(
                         "symbol '{}' is in a section that is not linked",
