@@ -1,23 +1,24 @@
 //! Statements: labels, assignments, directives and instructions, into sections.
 
-use crate::clrx::Rocm;
+use crate::clrx::rocm::Rocm;
 use crate::dwarf::Debug;
 use crate::expand::{Condition, Frame, Macro, Now};
 use crate::expr::{Expr, SymId, Variant};
 use crate::hsa::CodeBlock;
 use crate::lexer::{LexError, Lexer, Reading, Span, Tok, Token, unescape};
 use crate::listing::Listing;
+use crate::operand::is_capital_register;
 use crate::parse::{Fail, Parser};
 use crate::quick::{Quick, Run, State, next_line};
 use crate::sections::Extra;
 use crate::sources::{Message, Sources};
-use crate::symbols::{Def, Symbols};
+use crate::symbols::{Again, Def, Symbol, Symbols};
 use crate::{Kernel, Level, Options, Syntax};
 use gcn_isa::{Gen, Target};
 use gcn_object::target::{Os, TargetId, Version};
 use gcn_object::write::Section;
-use gcn_object::{KernelBuilder, RelocationKind, SectionFlags, SectionKind};
-use std::collections::HashMap;
+use gcn_object::{KernelBuilder, RelocationKind, SectionFlags, SectionKind, Visibility};
+use std::collections::{HashMap, HashSet};
 use typed_arena::Arena;
 
 /// What the bytes at a place wait for.
@@ -97,7 +98,7 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) calls: u32,
     /// The bytes that macros, repetitions and includes made of the source.
     pub(crate) spent: u64,
-    /// A macro has the name of an instruction.
+    /// A macro has the name of an instruction, or of a directive for data.
     pub(crate) shadowed: bool,
     /// After what went wrong, nothing more is read.
     pub(crate) stopped: bool,
@@ -154,6 +155,8 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) debug: Debug,
     /// What CLRX's ROCm directives say.
     pub(crate) rocm: Rocm,
+    /// What CLRX's other directives set.
+    pub(crate) clrx_state: crate::clrx::State<'s>,
     /// Names of `.file` without a number.
     pub(crate) file_symbols: Vec<String>,
     /// What each statement became, if a listing is wanted.
@@ -239,6 +242,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             raw_blocker: None,
             debug: Debug::default(),
             rocm: Rocm::default(),
+            clrx_state: crate::clrx::State::new(),
             file_symbols: Vec::new(),
             listing: options.listing.then(Listing::default),
         };
@@ -254,6 +258,27 @@ impl<'s, 'o> Asm<'s, 'o> {
             asm.sym.get_mut(id).def = Def::Absolute(*value);
         }
         asm
+    }
+
+    /// If the source is to be read again with names in capitals as registers: its symbols. That is where one cannot be a symbol,
+    /// because nothing defines or declares it or because its line has an error.
+    pub(crate) fn symbols_beside_capitals(&self) -> Option<HashSet<String>> {
+        if !self.sym.capitals.seen.get() {
+            return None;
+        }
+        let generation = self.target?.generation();
+        let known = |symbol: &&Symbol<'_>| {
+            symbol.def != Def::None
+                || symbol.binding.is_some()
+                || symbol.visibility != Visibility::Default
+        };
+        let register = |symbol: &Symbol<'_>| is_capital_register(symbol.name.as_str(), generation);
+        let doubtful = self.sym.list.iter().any(|s| register(s) && !known(&s));
+        if !doubtful && self.errors == 0 {
+            return None;
+        }
+        let names = self.sym.list.iter().filter(known);
+        Some(names.map(|s| s.name.as_str().to_string()).collect())
     }
 
     pub(crate) fn set_target(&mut self, target: Target) {
@@ -357,6 +382,8 @@ impl<'s, 'o> Asm<'s, 'o> {
             && self.block.is_none()
             && self.code_block.is_none()
             && !self.rocm.on
+            && self.sym.structure.is_none()
+            && self.sym.variables.is_empty()
             && !self.shadowed
             && self.listing.is_none()
             && section.kind != SectionKind::NOBITS;
@@ -562,9 +589,17 @@ impl<'s, 'o> Asm<'s, 'o> {
             }
             match (first.tok, second) {
                 (Tok::End, _) => return Ok(()),
+                (Tok::Ident | Tok::Punct(b':'), Tok::Punct(b':'))
+                    if self.clrx && is_scoped(tokens) =>
+                {
+                    match self.scoped_statement(tokens)? {
+                        Some(read) => tokens = &tokens[read..],
+                        None => return Ok(()),
+                    }
+                }
                 (Tok::Ident | Tok::Str, Tok::Punct(b':')) => {
                     let name = text.trim_matches('"');
-                    let id = self.sym.intern(name);
+                    let id = self.sym.intern_here(name);
                     self.define_label(id, first.span)?;
                     tokens = &tokens[2..];
                 }
@@ -577,6 +612,10 @@ impl<'s, 'o> Asm<'s, 'o> {
                     tokens = &tokens[2..];
                 }
                 (Tok::Ident, Tok::Punct(b'=')) => {
+                    if tokens[2].tok == Tok::Punct(b'%') {
+                        let id = self.sym.intern_here(text);
+                        return self.assign_register(tokens, 3, id, Again::Yes);
+                    }
                     let mut p = self.parser(tokens);
                     p.at = 2;
                     let expr = p.expr()?;
@@ -601,6 +640,9 @@ impl<'s, 'o> Asm<'s, 'o> {
     }
 
     pub(crate) fn define_label(&mut self, id: SymId, span: Span) -> Result<(), Fail> {
+        if let Some(at) = self.sym.structure {
+            return self.define(id, Def::Absolute(at), Again::No, span);
+        }
         let (section, offset) = self.place();
         let symbol = self.sym.get_mut(id);
         if symbol.def != Def::None {
@@ -625,7 +667,10 @@ impl<'s, 'o> Asm<'s, 'o> {
         if name == "." {
             return self.org(&expr, span, 0);
         }
-        let id = self.sym.intern(name);
+        let id = self.sym.intern_here(name);
+        if self.clrx {
+            return self.assign_to(id, expr, Again::Yes, span);
+        }
         let def = match self.sym.evaluate(&expr) {
             Ok(value) if value.is_absolute() => Def::Absolute(value.addend),
             _ => Def::Alias(expr),
@@ -660,7 +705,12 @@ impl<'s, 'o> Asm<'s, 'o> {
         }
         let permissive = self.permissive;
         self.used = [0; 2];
-        let insn = self.parser(tokens).instruction(permissive)?;
+        let insn = self.read_instruction(tokens, permissive)?;
+        if !self.sym.variables.is_empty() {
+            self.check_variables(span);
+            let named = std::mem::take(&mut self.sym.variables_used);
+            self.used = [0, 1].map(|n| self.used[n].max(named[n]));
+        }
         self.rocm_registers(self.used, tokens);
         self.count_registers();
         if !self.quiet {
@@ -673,6 +723,9 @@ impl<'s, 'o> Asm<'s, 'o> {
         }
         let (section, offset) = self.place();
         self.own_line(span);
+        if self.sym.guessed.replace(false) {
+            self.read_later(tokens, insn.len);
+        }
         self.emit(span, &insn.bytes[..insn.len])?;
         if let Some((expr, span)) = insn.branch {
             self.fixups.push(Fixup {
@@ -694,6 +747,31 @@ impl<'s, 'o> Asm<'s, 'o> {
             });
         }
         Ok(())
+    }
+
+    /// Reads an instruction as the spelling is. Where that is to be found out, CLRX's reading serves what LLVM's refuses.
+    fn read_instruction(
+        &mut self,
+        tokens: &[Token],
+        permissive: bool,
+    ) -> Result<crate::insn::Assembled, Fail> {
+        self.sym.guess = self.clrx;
+        let mut read = self.parser(tokens).instruction(permissive);
+        if read.is_err() && !self.clrx && self.options.syntax == Syntax::Auto {
+            self.sym.guess = true;
+            self.sym.strict = true;
+            let mut p = self.parser(tokens);
+            p.clrx = true;
+            if let Ok(insn) = p.instruction(permissive) {
+                read = Ok(insn);
+            }
+            self.sym.strict = false;
+        }
+        self.sym.guess = false;
+        if read.is_err() {
+            self.sym.guessed.set(false);
+        }
+        read
     }
 
     /// Raises the symbols that count the registers by those named since.
@@ -726,6 +804,12 @@ impl<'s, 'o> Asm<'s, 'o> {
 
     pub(crate) fn emit(&mut self, span: Span, bytes: &[u8]) -> Result<(), Fail> {
         self.room(span, bytes.len() as u64)?;
+        if self.sym.structure.is_some() {
+            return match bytes {
+                [] => Ok(()),
+                _ => Err(Fail::new(span, NO_BYTES).help("`.text` goes on behind a structure")),
+            };
+        }
         if self.line_waits() && !bytes.is_empty() {
             self.begin_line();
         }
@@ -753,6 +837,10 @@ impl<'s, 'o> Asm<'s, 'o> {
     ) -> Result<(), Fail> {
         let total = count.saturating_mul(pattern.len() as u64);
         self.room(span, total)?;
+        if let Some(at) = self.sym.structure {
+            self.sym.structure = Some(at.wrapping_add(total as i64));
+            return Ok(());
+        }
         let section = &mut self.sections[self.current as usize];
         if section.kind == SectionKind::NOBITS {
             if count > 0 && pattern.iter().any(|&b| b != 0) {
@@ -790,6 +878,19 @@ impl<'s, 'o> Asm<'s, 'o> {
     }
 }
 
+/// Whether a statement begins with a name that has scopes before it: `a::b` or `::b`.
+fn is_scoped(tokens: &[Token]) -> bool {
+    let at = usize::from(tokens[0].tok == Tok::Ident);
+    let colon = Tok::Punct(b':');
+    tokens[at].tok == colon
+        && tokens[at + 1].tok == colon
+        && tokens[at].span.end == tokens[at + 1].span.start
+        && tokens[at + 2].tok == Tok::Ident
+}
+
+/// What is wrong with bytes in a structure that `.struct` or `.offset` began.
+const NO_BYTES: &str = "a structure has places and no bytes";
+
 impl<'s> Parser<'s, '_> {
     /// A name, which may be quoted.
     pub(crate) fn one_name(&mut self, what: &str) -> Result<&'s str, Fail> {
@@ -804,6 +905,12 @@ impl<'s> Parser<'s, '_> {
     }
 
     pub(crate) fn symbol_name(&mut self) -> Result<SymId, Fail> {
+        if self.clrx
+            && self.peek() != Tok::Str
+            && let Some(id) = self.used_symbol()?
+        {
+            return Ok(id);
+        }
         let name = self.one_name("a symbol")?;
         Ok(self.sym.intern(name))
     }

@@ -9,6 +9,14 @@ use gcn_object::{Binding, RelocationKind, SectionKind, SymbolKind};
 
 impl<'s> Asm<'s, '_> {
     pub(crate) fn org(&mut self, expr: &Expr, span: Span, fill: u8) -> Result<(), Fail> {
+        // In a structure `.` goes anywhere.
+        if self.sym.structure.is_some()
+            && let Ok(value) = self.sym.evaluate(expr)
+            && value.is_absolute()
+        {
+            self.sym.structure = Some(value.addend);
+            return Ok(());
+        }
         let (current, at) = self.place();
         let wanted = match self.sym.evaluate(expr) {
             Ok(v) if v.is_absolute() => v.addend,
@@ -65,6 +73,13 @@ impl<'s> Asm<'s, '_> {
             p.end()?;
             Ok((align, fill, most))
         })?;
+        if let Some(at) = self.sym.structure {
+            let gap = (at as u64).wrapping_neg() & (align - 1);
+            if gap <= most {
+                self.sym.structure = Some(at.wrapping_add(gap as i64));
+            }
+            return Ok(());
+        }
         let section = &mut self.sections[self.current as usize];
         section.align = section.align.max(align);
         let gap = section.size.next_multiple_of(align) - section.size;

@@ -142,6 +142,22 @@ static DIRECTIVES: &[&str] = &[
     ".error",
 ];
 
+/// The directives that go on in a section, and so end what `.struct` began.
+static LEAVE_STRUCTURE: &[&str] = &[
+    ".text",
+    ".data",
+    ".bss",
+    ".rodata",
+    ".section",
+    ".pushsection",
+    ".popsection",
+    ".previous",
+    ".kernel",
+    ".main",
+    ".globaldata",
+    ".config",
+];
+
 impl<'s> Asm<'s, '_> {
     pub(crate) fn directive(&mut self, tokens: &[Token], text: &'s str) -> Result<(), Fail> {
         let span = tokens[0].span;
@@ -160,6 +176,9 @@ impl<'s> Asm<'s, '_> {
             ));
         }
         self.leave_control(name)?;
+        if self.sym.structure.is_some() && LEAVE_STRUCTURE.contains(&name) {
+            self.sym.structure = None;
+        }
         match name {
             ".macro" => self.define_macro(tokens),
             ".endm" | ".endmacro" => Err(Fail::new(span, "expected a .macro before this")),
@@ -185,6 +204,7 @@ impl<'s> Asm<'s, '_> {
                 self.switch(section);
                 Ok(())
             }
+            ".section" if self.clrx => self.aligned_section(tokens),
             ".section" | ".pushsection" => {
                 if name == ".pushsection" {
                     if self.stack.len() >= 1000 {
@@ -273,6 +293,11 @@ impl<'s> Asm<'s, '_> {
                 })?;
                 self.sym.get_mut(id).size = Some(expr);
                 Ok(())
+            }
+            ".set" | ".equ" | ".equiv"
+                if self.clrx || tokens.get(3).is_some_and(|t| t.tok == Tok::Punct(b'%')) =>
+            {
+                self.clrx_set(tokens, name == ".equiv")
             }
             ".set" | ".equ" | ".equiv" => {
                 let (word, at, expr) = self.parse(tokens, |p| {
@@ -385,13 +410,9 @@ impl<'s> Asm<'s, '_> {
                     let span = p.span();
                     let value = p.absolute()?;
                     p.end()?;
-                    match value {
-                        2 => Ok(Version::V2),
-                        3 => Ok(Version::V3),
-                        4 => Ok(Version::V4),
-                        5 => Ok(Version::V5),
-                        _ => Err(Fail::new(span, "expected code object version 2, 3, 4 or 5")),
-                    }
+                    Version::from_number(value).ok_or_else(|| {
+                        Fail::new(span, "expected code object version 2, 3, 4, 5 or 6")
+                    })
                 })?;
                 self.version = Some(version);
                 Ok(())
@@ -405,7 +426,8 @@ impl<'s> Asm<'s, '_> {
             ".end_amdgpu_metadata" => {
                 Err(Fail::new(span, "expected an .amdgpu_metadata before this"))
             }
-            _ if crate::clrx::is_directive(name) => self.clrx_directive(tokens, name),
+            _ if crate::clrx::directives::is_word(name) => self.clrx_word(tokens, name),
+            _ if crate::clrx::rocm::is_directive(name) => self.clrx_directive(tokens, name),
             ".hsa_code_object_version" => self.hsa_code_object_version(tokens),
             ".hsa_code_object_isa" => self.hsa_code_object_isa(tokens),
             ".amd_kernel_code_t" => self.kernel_code_start(tokens),
@@ -484,14 +506,13 @@ impl<'s> Asm<'s, '_> {
                 if name == ".gpu" && self.options.syntax == Syntax::Auto {
                     self.read_as(true);
                 }
+                self.clrx_state.gpu = match name {
+                    ".gpu" => crate::clrx::directives::device(self.text(tokens[1].span)),
+                    _ => None,
+                };
                 self.arch(tokens)
             }
-            ".rawcode" => {
-                if self.options.syntax == Syntax::Auto {
-                    self.read_as(true);
-                }
-                Ok(())
-            }
+            ".rawcode" => self.set_format(crate::clrx::Format::Raw, span),
             ".end" => {
                 self.end_all();
                 Ok(())
@@ -516,7 +537,11 @@ impl<'s> Asm<'s, '_> {
                 Err(
                     match nearest(
                         name,
-                        DIRECTIVES.iter().copied().chain(crate::clrx::directives()),
+                        (DIRECTIVES
+                            .iter()
+                            .chain(crate::clrx::directives::WORDS)
+                            .copied())
+                        .chain(crate::clrx::rocm::directives()),
                     ) {
                         Some(near) => fail.help(format!("did you mean `{near}`?")),
                         None => fail,

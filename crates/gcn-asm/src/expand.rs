@@ -6,6 +6,7 @@
 use crate::asm::Asm;
 use crate::expr::Expr;
 use crate::lexer::{Lexer, Span, Tok, Token};
+use crate::operand::Lower;
 use crate::parse::Fail;
 use crate::sources::{Origin, newlines};
 use crate::symbols::Def;
@@ -225,13 +226,15 @@ impl<'s> Asm<'s, '_> {
         let header = self.macro_header(tokens);
         let body = self.block(span, &MACRO, &[".endm", ".endmacro"], ".endm")?;
         let (at, name, parameters) = header?;
+        let name = self.macro_name(name);
         if self.macros.contains_key(name) {
             return Err(Fail::new(at, format!("there is a macro `{name}` already"))
                 .help("`.purgem` forgets it"));
         }
         // Plain lines are read without asking whether they are macros.
         let mnemonic = crate::insn::split_form(name).0;
-        if gcn_isa::insts::by_name(mnemonic).next().is_some() {
+        let data = crate::quick::data_directive(name).is_some();
+        if data || gcn_isa::insts::by_name(mnemonic).next().is_some() {
             self.shadowed = true;
         }
         self.macros.insert(
@@ -276,7 +279,7 @@ impl<'s> Asm<'s, '_> {
                     ));
                 }
                 let (mut required, mut rest, mut default) = (false, false, "");
-                if p.eat(b':') {
+                while p.eat(b':') {
                     let span = p.span();
                     match p.ident("req or vararg")? {
                         "req" => required = true,
@@ -308,20 +311,37 @@ impl<'s> Asm<'s, '_> {
             p.end()?;
             Ok((name, span))
         })?;
-        match self.macros.remove(name) {
+        match self.macros.remove(self.macro_name(name)) {
             Some(_) => Ok(()),
             None => Err(Fail::new(span, format!("there is no macro `{name}`"))),
+        }
+    }
+
+    /// A macro's name as it is looked for: in CLRX's spelling without its capitals, where they do not count.
+    fn macro_name(&self, name: &'s str) -> &'s str {
+        let plain = !self.clrx || self.clrx_state.macro_case;
+        match plain || !name.bytes().any(|c| c.is_ascii_uppercase()) {
+            true => name,
+            false => self.sources.keep(name.to_ascii_lowercase()),
         }
     }
 
     /// Reads a statement as a macro's call, if it is one.
     pub(crate) fn call_macro(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         let span = tokens[0].span;
-        let Some(called) = self.macros.get(name) else {
+        let lower;
+        let mut called = self.macros.get(name);
+        if called.is_none() && self.clrx && !self.clrx_state.macro_case {
+            lower = Lower::new(name);
+            called = lower.as_ref().and_then(|l| self.macros.get(l.as_str()));
+        }
+        let Some(called) = called else {
             return Ok(false);
         };
         let count = called.parameters.len();
         let mut values: Vec<Option<&'s str>> = vec![None; count];
+        // Arguments whose numbers are meant, not their texts.
+        let mut numbers: Vec<(usize, Span)> = Vec::new();
         let mut at = 1;
         let mut next = 0;
         let mut named = false;
@@ -372,11 +392,36 @@ impl<'s> Asm<'s, '_> {
             };
             let text = self.between(tokens, at, end);
             values[index] = Some(if parameter.rest { text } else { unquoted(text) });
+            let percent = match tokens[at].tok {
+                Tok::Punct(b'%') if self.clrx_state.alt_macro => 1,
+                Tok::Punct(b'\\') if self.clrx && tokens[at + 1].tok == Tok::Punct(b'%') => 2,
+                _ => 0,
+            };
+            if percent > 0 && at + percent < end {
+                numbers.push((index, tokens[at + percent].span.to(tokens[end - 1].span)));
+            } else if self.clrx_state.alt_macro
+                && let Some((text, end)) = self.alt_argument(tokens, at)
+            {
+                values[index] = Some(text);
+                at = end;
+                if tokens[at].tok == Tok::Punct(b',') {
+                    at += 1;
+                }
+                continue;
+            }
             at = end;
             if tokens[at].tok == Tok::Punct(b',') {
                 at += 1;
             }
         }
+        let (body, what) = (called.body, format!("macro `{}`", called.name));
+        for (index, span) in numbers {
+            let value = self.evaluate_text(span)?;
+            values[index] = Some(self.sources.keep(value.to_string()));
+        }
+        let Some(called) = self.macros.values().find(|m| m.body == body) else {
+            return Ok(false);
+        };
         let mut pairs = HashMap::with_capacity(count);
         for (parameter, value) in called.parameters.iter().zip(values) {
             let value = value.filter(|v| !v.is_empty());
@@ -391,14 +436,45 @@ impl<'s> Asm<'s, '_> {
             }
             pairs.insert(parameter.name, value.unwrap_or(parameter.default));
         }
-        let (body, what) = (called.body, format!("macro `{}`", called.name));
         let number = self.calls.to_string();
         self.calls += 1;
         let mut text = String::new();
-        substitute(&mut text, self.sources.text(body), &pairs, Some(&number));
+        let source = self.sources.text(body);
+        if self.clrx_state.alt_macro {
+            let alt = alternate(source, &pairs, &mut self.clrx_state.locals);
+            substitute(&mut text, &alt, &pairs, Some(&number));
+        } else {
+            substitute(&mut text, source, &pairs, Some(&number));
+        }
         let call = self.statement_span(tokens);
         self.expand(text, what, call, body, Now::Macro)?;
         Ok(true)
+    }
+
+    /// An argument of `.altmacro` in `<…>` or quotes, in which `!` stands before what counts as it is; and the token
+    /// behind it.
+    fn alt_argument(&self, tokens: &[Token], at: usize) -> Option<(&'s str, usize)> {
+        let start = (tokens[at].span.start - self.lexer.base) as usize;
+        let rest = self.lexer.src.get(start..)?;
+        let close = match rest.as_bytes().first()? {
+            b'<' => b'>',
+            _ => return None,
+        };
+        let mut text = String::new();
+        let mut chars = rest.char_indices().skip(1);
+        while let Some((n, c)) = chars.next() {
+            match c {
+                '\n' => return None,
+                '!' => text.extend(chars.next().map(|(_, c)| c)),
+                c if c as u32 == u32::from(close) => {
+                    let end = tokens[at].span.start + n as u32 + 1;
+                    let next = tokens.iter().position(|t| t.span.start >= end)?;
+                    return Some((self.sources.keep(text), next));
+                }
+                c => text.push(c),
+            }
+        }
+        None
     }
 
     /// `.exitm`: ends the macro that is being read.
@@ -499,7 +575,7 @@ impl<'s> Asm<'s, '_> {
     }
 
     fn repeated(&mut self, span: Span) -> Result<Span, Fail> {
-        self.block(span, &REPEATS, &[".endr"], ".endr")
+        self.block(span, &REPEATS, &[".endr", ".endrept"], ".endr")
     }
 
     /// `.irp SYMBOL, VALUES … .endr`, and `.irpc SYMBOL, CHARACTERS … .endr`
@@ -761,7 +837,18 @@ impl<'s> Asm<'s, '_> {
                 })
             }
             ".ifdef" | ".ifndef" | ".ifnotdef" => {
+                let clrx = self.clrx;
                 let defined = self.parse(tokens, |p| {
+                    if clrx {
+                        let at = p.span();
+                        let Some((path, count)) = p.path_at(0) else {
+                            return Err(Fail::new(at, "expected a symbol"));
+                        };
+                        p.at += count;
+                        p.end()?;
+                        let id = p.sym.visible(&path);
+                        return Ok(id.is_some_and(|id| p.sym.get(id).def != Def::None));
+                    }
                     let id = p.symbol_name()?;
                     p.end()?;
                     Ok(p.sym.get(id).def != Def::None)
@@ -789,6 +876,7 @@ impl<'s> Asm<'s, '_> {
                 not(name == ".ifnes", same)
             }
             ".ifarch" | ".ifnarch" | ".ifgpu" | ".ifngpu" => self.target_condition(tokens, name),
+            ".if32" | ".if64" | ".iffmt" | ".ifnfmt" => self.format_condition(tokens, name),
             _ => Err(Fail::new(
                 tokens[0].span,
                 format!("there is no condition `{name}`"),
@@ -800,7 +888,12 @@ impl<'s> Asm<'s, '_> {
     fn target_condition(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         let (asked, span) = self.target_name(tokens)?;
         let same = if name.ends_with("gpu") {
-            self.target == Some(asked)
+            // CLRX tells devices apart that are one target.
+            let device = crate::clrx::directives::device(self.text(span).trim_matches('"'));
+            match (device, self.clrx_state.gpu) {
+                (Some(asked), Some(device)) => asked == device,
+                _ => self.target == Some(asked),
+            }
         } else {
             // An architecture is one of the documents' five.
             let family = |t: Target| (t.generation(), t.features().has(Features::DL));
@@ -1009,6 +1102,47 @@ fn unquoted(text: &str) -> &str {
         Some(inner) if !inner.contains('"') => inner,
         _ => text,
     }
+}
+
+/// A macro's text as `.altmacro` has it: parameters' names need no backslash, and `local NAME` makes names of its own.
+fn alternate(body: &str, values: &HashMap<&str, &str>, locals: &mut u32) -> String {
+    let mut own: HashMap<&str, String> = HashMap::new();
+    let mut out = String::with_capacity(body.len());
+    for line in body.split_inclusive('\n') {
+        let words = line.trim_start();
+        let is_local = |rest: &str| rest.starts_with([' ', '\t']);
+        if let Some(rest) = words.strip_prefix("local").filter(|r| is_local(r)) {
+            for name in rest
+                .split([',', ' ', '\t', '\r', '\n'])
+                .filter(|n| !n.is_empty())
+            {
+                own.insert(name, format!(".LL{locals:04x}"));
+                *locals += 1;
+            }
+            out.push('\n');
+            continue;
+        }
+        let mut rest = line;
+        while let Some(start) = rest.find(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '.')
+        {
+            let after = &rest[start..];
+            let end =
+                (after.bytes().position(|c| !crate::lexer::is_ident(c))).unwrap_or(after.len());
+            let word = &after[..end.max(1)];
+            // A number's digits and letters are no name, and a backslash is looked at later.
+            let before = rest[..start].bytes().next_back();
+            let apart = before.is_none_or(|c| !crate::lexer::is_ident(c) && c != b'\\');
+            out.push_str(&rest[..start]);
+            match (apart, own.get(word), values.get(word)) {
+                (true, Some(name), _) => out.push_str(name),
+                (true, None, Some(value)) => out.push_str(value),
+                _ => out.push_str(word),
+            }
+            rest = &after[word.len()..];
+        }
+        out.push_str(rest);
+    }
+    out
 }
 
 /// Appends a macro's text, in which `\name` stands for a value, `\@` for `number` and `\()` for

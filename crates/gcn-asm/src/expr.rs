@@ -2,6 +2,8 @@
 
 use crate::lexer::{Span, Tok};
 use crate::parse::{Fail, Parser};
+use crate::symbols::{Again, Def};
+use gcn_isa::Gen;
 
 /// A symbol's number in the [`crate::symbols::Symbols`].
 pub(crate) type SymId = u32;
@@ -41,6 +43,14 @@ pub(crate) enum Op {
     Le,
     Gt,
     Ge,
+    /// CLRX's: without a sign, but for the shift, which keeps it.
+    DivUnsigned,
+    RemUnsigned,
+    ShrSigned,
+    LtUnsigned,
+    LeUnsigned,
+    GtUnsigned,
+    GeUnsigned,
 }
 
 /// An expression whose value may wait for symbols. Constants are folded while parsing, so a
@@ -55,6 +65,109 @@ pub(crate) enum Expr {
     Not(Box<Expr>),
     LogicNot(Box<Expr>),
     Binary(Op, Box<(Expr, Expr)>),
+    Call(Function, Vec<Expr>),
+    /// `a ? b : c`
+    Choice(Box<(Expr, Expr, Expr)>),
+}
+
+/// LLVM's functions of numbers, with which compilers count what kernels need.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Function {
+    /// The largest argument.
+    Max,
+    /// All arguments' bits.
+    Or,
+    /// The first argument rounded up to a multiple of the second.
+    AlignTo,
+    /// How many VGPRs a kernel takes, from its numbers of AccVGPRs and VGPRs: without the former's file the larger one.
+    TotalNumVgprs,
+    /// How many SGPRs VCC, FLAT_SCRATCH and XNACK_MASK take, from whether they are used. The flag says that the generation
+    /// is gfx8 or later.
+    ExtraSgprs(bool),
+    /// How many waves a SIMD holds, from: their greatest number, the granule of VGPRs, the number of VGPRs, LLVM's number of the
+    /// generation, the number without a limit, and the kernel's numbers of SGPRs and VGPRs.
+    Occupancy,
+}
+
+impl Function {
+    fn of(name: &str, generation: Gen) -> Option<Function> {
+        Some(match name {
+            "max" => Function::Max,
+            "or" => Function::Or,
+            "alignto" => Function::AlignTo,
+            "totalnumvgprs" => Function::TotalNumVgprs,
+            "extrasgprs" => Function::ExtraSgprs(generation >= Gen::Gfx8),
+            "occupancy" => Function::Occupancy,
+            _ => return None,
+        })
+    }
+
+    /// How many arguments it has; `None` if any number from 1 on.
+    fn arguments(self) -> Option<usize> {
+        match self {
+            Function::Max | Function::Or => None,
+            Function::AlignTo | Function::TotalNumVgprs => Some(2),
+            Function::ExtraSgprs(_) => Some(3),
+            Function::Occupancy => Some(7),
+        }
+    }
+
+    /// Its value.
+    pub fn call(self, arguments: &[i64]) -> Result<i64, &'static str> {
+        const TOO_FEW: &str = "this function has other arguments";
+        match (self, arguments) {
+            (Function::Max | Function::TotalNumVgprs, list) => {
+                list.iter().copied().max().ok_or(TOO_FEW)
+            }
+            (Function::Or, list) => Ok(list.iter().fold(0, |all, bits| all | bits)),
+            (Function::AlignTo, &[value, multiple]) => align_to(value, multiple),
+            (Function::ExtraSgprs(gfx8), &[vcc, flat_scratch, xnack_mask]) => {
+                let kept = match (gfx8, flat_scratch != 0, xnack_mask != 0) {
+                    (true, true, _) => 6,
+                    (true, false, true) | (false, true, _) => 4,
+                    _ => 0,
+                };
+                Ok(kept.max(if vcc != 0 { 2 } else { 0 }))
+            }
+            (Function::Occupancy, &[most, granule, total, generation, first, sgprs, vgprs]) => {
+                let by_sgprs = match sgprs {
+                    0 => first,
+                    _ => sgpr_occupancy(sgprs, most, generation),
+                };
+                let by_vgprs = match align_to(vgprs, granule)? {
+                    0 => first,
+                    _ if vgprs < granule => most,
+                    taken => (total / taken).max(1).min(most),
+                };
+                Ok(first.min(by_sgprs).min(by_vgprs))
+            }
+            _ => Err(TOO_FEW),
+        }
+    }
+}
+
+fn align_to(value: i64, multiple: i64) -> Result<i64, &'static str> {
+    if multiple <= 0 {
+        return Err("expected a multiple of 1 or more to align to");
+    }
+    let above = value.rem_euclid(multiple);
+    Ok(match above {
+        0 => value,
+        _ => value.wrapping_add(multiple - above),
+    })
+}
+
+/// Waves that a SIMD holds with so many SGPRs each. LLVM's numbers of generations: 5 is gfx6, 6 gfx7, 7 gfx8, 8 gfx9.
+fn sgpr_occupancy(sgprs: i64, most: i64, generation: i64) -> i64 {
+    const STEPS: [[i64; 5]; 2] = [[48, 56, 64, 72, 80], [80, 88, 100, i64::MAX, i64::MAX]];
+    match generation {
+        9.. => most,
+        _ => {
+            let steps = STEPS[(generation >= 7) as usize];
+            let above = steps.iter().take_while(|limit| sgprs > **limit).count();
+            10 - above as i64
+        }
+    }
 }
 
 /// Nesting of parentheses and operators beyond which an expression is refused, so that reading
@@ -71,6 +184,14 @@ pub(crate) fn fold(op: Op, a: i64, b: i64) -> Result<i64, &'static str> {
         Op::Mul => a.wrapping_mul(b),
         Op::Div if b == 0 => return Err("this divides by zero"),
         Op::Rem if b == 0 => return Err("this divides by zero"),
+        Op::DivUnsigned | Op::RemUnsigned if b == 0 => return Err("this divides by zero"),
+        Op::DivUnsigned => (a as u64 / b as u64) as i64,
+        Op::RemUnsigned => (a as u64 % b as u64) as i64,
+        Op::ShrSigned => a >> if (0..64).contains(&b) { b } else { 63 },
+        Op::LtUnsigned => truth((a as u64) < b as u64),
+        Op::LeUnsigned => truth(a as u64 <= b as u64),
+        Op::GtUnsigned => truth(a as u64 > b as u64),
+        Op::GeUnsigned => truth(a as u64 >= b as u64),
         Op::Div => a.wrapping_div(b),
         Op::Rem => a.wrapping_rem(b),
         Op::Shl | Op::Shr if !(0..64).contains(&b) => 0,
@@ -120,7 +241,42 @@ impl Parser<'_, '_> {
     /// Reads an expression.
     pub fn expr(&mut self) -> Result<Expr, Fail> {
         let mut operators = 0;
-        self.binary(0, DEPTH, &mut operators)
+        self.choice(DEPTH, &mut operators)
+    }
+
+    /// A whole expression, with CLRX's `a ? b : c`.
+    fn choice(&mut self, depth: u32, operators: &mut u32) -> Result<Expr, Fail> {
+        let first = self.binary(0, depth, operators)?;
+        if !self.clrx || !self.is(b'?') {
+            return Ok(first);
+        }
+        *operators += 1;
+        if depth == 0 || *operators > OPERATORS {
+            return Err(Fail::new(
+                self.span(),
+                "this expression is nested too deeply",
+            ));
+        }
+        self.next();
+        let yes = self.choice(depth - 1, operators)?;
+        self.expect(b':')?;
+        let no = self.choice(depth - 1, operators)?;
+        Ok(match first {
+            Expr::Const(0) => no,
+            Expr::Const(_) => yes,
+            first => Expr::Choice(Box::new((first, yes, no))),
+        })
+    }
+
+    /// As [`Parser::absolute`], for a part of an instruction that is read once more when all symbols are known: what is
+    /// not known yet counts as 0.
+    pub fn absolute_or_later(&mut self) -> Result<i64, Fail> {
+        let start = self.span();
+        let expr = self.expr()?;
+        if self.sym.guess && self.sym.waits(&expr) {
+            return Ok(0);
+        }
+        self.known(&expr, start)
     }
 
     /// Reads an expression whose value must be known at once.
@@ -134,6 +290,14 @@ impl Parser<'_, '_> {
     pub fn known(&mut self, expr: &Expr, start: Span) -> Result<i64, Fail> {
         match self.sym.evaluate(expr) {
             Ok(value) if value.is_absolute() => Ok(value.addend),
+            Ok(Value {
+                plus: Some(Term::Undefined(s, _)),
+                ..
+            }) if self.sym.finished => {
+                let name = self.sym.name(s);
+                let message = format!("'{name}' is not defined");
+                Err(Fail::new(start.to(self.last_span()), message))
+            }
             Ok(_) => Err(Fail::new(
                 start.to(self.last_span()),
                 "expected an absolute expression: this one depends on where code is placed",
@@ -156,7 +320,7 @@ impl Parser<'_, '_> {
     fn binary(&mut self, least: u8, depth: u32, operators: &mut u32) -> Result<Expr, Fail> {
         let start = self.span();
         let mut left = self.unary(depth, operators)?;
-        while let Some((op, precedence)) = operator(self.peek())
+        while let Some((op, precedence, tokens)) = self.operator()
             && precedence > least
         {
             *operators += 1;
@@ -166,7 +330,7 @@ impl Parser<'_, '_> {
                     "this expression is nested too deeply",
                 ));
             }
-            self.next();
+            self.at += tokens;
             let right = self.binary(precedence, depth - 1, operators)?;
             left = match (left, right) {
                 (Expr::Const(a), Expr::Const(b)) => Expr::Const(
@@ -176,6 +340,34 @@ impl Parser<'_, '_> {
             };
         }
         Ok(left)
+    }
+
+    /// The operator that comes next, its precedence and how many tokens it takes.
+    fn operator(&self) -> Option<(Op, u8, usize)> {
+        let next = self.peek();
+        if self.clrx {
+            let second = match self.span_at(1).start == self.span().end {
+                true => self.peek_at(1),
+                false => Tok::End,
+            };
+            let long = match (next, second) {
+                (Tok::Punct(b'%'), Tok::Punct(b'%')) => Some((Op::RemUnsigned, 6)),
+                (Tok::Punct(b'/'), Tok::Punct(b'/')) => Some((Op::DivUnsigned, 6)),
+                (Tok::Shr, Tok::Punct(b'>')) => Some((Op::ShrSigned, 6)),
+                (Tok::Punct(b'<'), Tok::Punct(b'@')) => Some((Op::LtUnsigned, 3)),
+                (Tok::Punct(b'>'), Tok::Punct(b'@')) => Some((Op::GtUnsigned, 3)),
+                (Tok::LessEq, Tok::Punct(b'@')) => Some((Op::LeUnsigned, 3)),
+                (Tok::GreaterEq, Tok::Punct(b'@')) => Some((Op::GeUnsigned, 3)),
+                _ => None,
+            };
+            if let Some((op, precedence)) = long {
+                return Some((op, precedence, 2));
+            }
+            if next == Tok::OrOr {
+                return Some((Op::LogicOr, 2, 1));
+            }
+        }
+        operator(next).map(|(op, precedence)| (op, precedence, 1))
     }
 
     /// Reads an expression without binary operators outside parentheses.
@@ -195,6 +387,9 @@ impl Parser<'_, '_> {
             }
             Tok::LocalRef(n, forward) => {
                 self.next();
+                if let Some(&id) = self.sym.late_labels.get(&span.start) {
+                    return Ok(Expr::Sym(id, Variant::None));
+                }
                 match self.sym.local_label(n, forward) {
                     Some(id) => Ok(Expr::Sym(id, Variant::None)),
                     None => Err(Fail::new(
@@ -230,18 +425,44 @@ impl Parser<'_, '_> {
             }
             Tok::Punct(b'(') => {
                 self.next();
-                let inner = self.binary(0, depth - 1, operators)?;
+                let inner = self.choice(depth - 1, operators)?;
                 self.expect(b')')?;
                 Ok(inner)
             }
             Tok::Ident => {
-                self.next();
                 let name = self.text(span);
                 if name == "." {
-                    return Ok(Expr::Place(self.place.0, self.place.1));
+                    self.next();
+                    return Ok(match self.sym.structure {
+                        Some(at) => Expr::Const(at),
+                        None => Expr::Place(self.place.0, self.place.1),
+                    });
                 }
+                if self.peek_at(1) == Tok::Punct(b'(')
+                    && let Some(function) = Function::of(name, self.target.generation())
+                {
+                    self.next();
+                    return self.call(function, span, depth - 1, operators);
+                }
+                if self.clrx
+                    && let Some(id) = self.used_symbol()?
+                {
+                    return self.symbol_end(id);
+                }
+                self.next();
                 let id = self.sym.intern(name);
                 self.symbol_end(id)
+            }
+            // A name of the global scope: `::a`.
+            Tok::Punct(b':') if self.clrx && self.path_at(0).is_some() => {
+                match self.used_symbol()? {
+                    Some(id) => self.symbol_end(id),
+                    None => Err(Fail::new(span, "expected a symbol after ::")),
+                }
+            }
+            Tok::Punct(b'@') if self.clrx => {
+                self.next();
+                self.unary(depth - 1, operators)
             }
             Tok::Str => {
                 self.next();
@@ -257,10 +478,64 @@ impl Parser<'_, '_> {
         }
     }
 
+    /// The arguments of a function, whose name was read.
+    fn call(
+        &mut self,
+        function: Function,
+        name: Span,
+        depth: u32,
+        operators: &mut u32,
+    ) -> Result<Expr, Fail> {
+        self.next();
+        let mut arguments = Vec::new();
+        loop {
+            *operators += 1;
+            arguments.push(self.binary(0, depth, operators)?);
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b')')?;
+        let span = name.to(self.last_span());
+        if let Some(count) = function.arguments()
+            && arguments.len() != count
+        {
+            return Err(Fail::new(
+                span,
+                format!("expected {count} arguments, found {}", arguments.len()),
+            ));
+        }
+        let numbers = arguments.iter().map(|argument| match argument {
+            Expr::Const(value) => Some(*value),
+            _ => None,
+        });
+        match numbers.collect::<Option<Vec<i64>>>() {
+            Some(numbers) => function
+                .call(&numbers)
+                .map(Expr::Const)
+                .map_err(|message| Fail::new(span, message)),
+            None => Ok(Expr::Call(function, arguments)),
+        }
+    }
+
     fn symbol_end(&mut self, id: SymId) -> Result<Expr, Fail> {
         if self.peek() == Tok::Punct(b'@') {
             let variant = self.variant()?;
             return Ok(Expr::Sym(id, variant));
+        }
+        if self.sym.keep {
+            return Ok(Expr::Sym(id, Variant::None));
+        }
+        let symbol = self.sym.get(id);
+        if matches!(symbol.def, Def::Register(..)) {
+            let message = "expected a number: this symbol stands for a register";
+            return Err(Fail::new(self.last_span(), message));
+        }
+        if let (Again::Evaluated, Def::Alias(_)) = (symbol.again, &symbol.def)
+            && let Ok(value) = self.sym.evaluate(&Expr::Sym(id, Variant::None))
+            && value.is_absolute()
+        {
+            return Ok(Expr::Const(value.addend));
         }
         Ok(match self.sym.absolute(id) {
             // A symbol may be set again, so its value now is what counts.

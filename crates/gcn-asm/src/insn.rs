@@ -37,6 +37,10 @@ pub(crate) enum Mod {
     Swizzle,
     OpSel,
     OpSelHi,
+    /// CLRX's `abs:3`, `neg:[0,1]` and `sext:1`: a bit a source.
+    Abs,
+    Neg,
+    Sext,
     /// A bit a source, as a field.
     Bits3(Field),
     High,
@@ -148,6 +152,76 @@ pub(crate) fn modifier(name: &str) -> Option<(Mod, Arg)> {
         "bits" => (Mod::Bits, Number),
         _ => return None,
     })
+}
+
+/// The modifiers that CLRX has beside LLVM's.
+fn clrx_modifier(name: &str) -> Option<(Mod, Arg)> {
+    Some(match name {
+        "abs" => (Mod::Abs, Arg::List),
+        "neg" => (Mod::Neg, Arg::List),
+        "sext" => (Mod::Sext, Arg::List),
+        "dppctrl" => (Mod::DppCtrl, Arg::Plus(0, 0, 0x1ff)),
+        "row_hmirror" => (Mod::DppCtrl, Arg::Fixed(0x141)),
+        _ => return None,
+    })
+}
+
+/// CLRX's short names of what SDWA selects: `b0`, `w1`.
+fn short_select(word: &str) -> &str {
+    match word.as_bytes() {
+        [b'b' | b'B', b'0'] => "byte0",
+        [b'b' | b'B', b'1'] => "byte1",
+        [b'b' | b'B', b'2'] => "byte2",
+        [b'b' | b'B', b'3'] => "byte3",
+        [b'w' | b'W', b'0'] => "word0",
+        [b'w' | b'W', b'1'] => "word1",
+        _ => word,
+    }
+}
+
+/// Gives the sources what `abs:`, `neg:` and `sext:` say of them. Of packed instructions `neg:` is `neg_lo:`.
+fn listed_mods(row: &'static Inst, operands: &mut [Operand], modifiers: &mut [Modifier]) {
+    for m in modifiers {
+        if m.what == Mod::Neg && row.format == Format::Vop3p {
+            m.what = Mod::Bits3(Field::Neg);
+        }
+        if !matches!(m.what, Mod::Abs | Mod::Neg | Mod::Sext) {
+            continue;
+        }
+        for (n, role) in [Role::Src0, Role::Src1, Role::Src2].into_iter().enumerate() {
+            let at = row.shape.slots.iter().position(|s| s.role == role);
+            if m.value >> n & 1 == 0 {
+                continue;
+            }
+            if let Some(operand) = at.and_then(|at| operands.get_mut(at)) {
+                operand.abs |= m.what == Mod::Abs;
+                operand.neg |= m.what == Mod::Neg;
+                operand.sext |= m.what == Mod::Sext;
+            }
+        }
+    }
+}
+
+/// Makes literals of constants, which `_e64` of a scalar instruction asks for.
+fn literals(operands: &mut [Operand]) {
+    for operand in operands {
+        operand.val = match operand.val {
+            Val::Int(value) => Val::LitInt(value),
+            Val::Float(value) => Val::LitFloat(value),
+            Val::FloatAs(value, width) => Val::LitFloatAs(value, width),
+            _ => continue,
+        };
+    }
+}
+
+/// Whether an instruction is as long as CLRX's suffix says; `_e32` may have a literal.
+fn has_size(encoder: &Encoder, form: Option<Form>) -> bool {
+    let long = encoder.bytes().1;
+    match form {
+        Some(Form::E32) => long == 4 || encoder.literal.is_some(),
+        Some(Form::E64) => long == 8,
+        _ => true,
+    }
 }
 
 /// Every modifier's name, for suggestions.
@@ -313,10 +387,13 @@ pub(crate) fn rows_of(name: &str, clrx: bool, target: Target) -> [Option<&'stati
     rows
 }
 
+/// The value of `vop3:0` and the like.
+const NOT_ASKED: u64 = 1;
+
 /// The encoding that a modifier belongs to.
 pub(crate) fn asked_form(m: &Modifier) -> Option<Form> {
     match m.what {
-        Mod::Form(form) => Some(form),
+        Mod::Form(form) => (m.value != NOT_ASKED).then_some(form),
         Mod::Number(Field::DstSel | Field::DstUnused | Field::Src0Sel | Field::Src1Sel) => {
             Some(Form::Sdwa)
         }
@@ -329,11 +406,13 @@ pub(crate) fn asked_form(m: &Modifier) -> Option<Form> {
 
 const MAX_OPERANDS: usize = 16;
 
-/// Adds a modifier to those before it.
-fn add(modifiers: &mut Vec<Modifier>, m: Modifier) -> Result<(), Fail> {
+/// Adds a modifier to those before it. In CLRX's spelling the last of several is the one that counts.
+fn add(modifiers: &mut Vec<Modifier>, m: Modifier, clrx: bool) -> Result<(), Fail> {
     let offsets = |m: &Modifier| matches!(m.what, Mod::Offset | Mod::Swizzle);
     let twice = |o: &Modifier| o.what == m.what || offsets(o) && offsets(&m);
-    if modifiers.iter().any(twice) {
+    if clrx {
+        modifiers.retain(|o| !twice(o));
+    } else if modifiers.iter().any(twice) {
         return Err(Fail::new(m.span, "this modifier is given twice"));
     }
     modifiers.push(m);
@@ -375,7 +454,7 @@ impl<'s> Parser<'s, '_> {
                 // LLVM has the format of a typed buffer among the operands.
                 if typed && self.at_modifier(operands.len(), most) {
                     let m = self.modifier()?;
-                    add(&mut modifiers, m)?;
+                    add(&mut modifiers, m, self.clrx && !self.sym.strict)?;
                     self.eat(b',');
                     if self.at_end() {
                         break;
@@ -414,8 +493,11 @@ impl<'s> Parser<'s, '_> {
         }
         while !self.at_end() {
             let m = self.modifier()?;
-            add(&mut modifiers, m)?;
+            add(&mut modifiers, m, self.clrx && !self.sym.strict)?;
             self.eat(b',');
+        }
+        if self.clrx {
+            listed_mods(first, &mut operands, &mut modifiers);
         }
         for m in &modifiers {
             let Some(asked) = asked_form(m) else {
@@ -429,13 +511,35 @@ impl<'s> Parser<'s, '_> {
             }
             form = Some(asked);
         }
+        // CLRX writes no `sdwa` where an operand says it.
+        if self.clrx && form.is_none() && operands.iter().any(|o| o.sext) {
+            form = first
+                .has_sdwa(target.generation())
+                .then_some(Form::Sdwa)
+                .filter(|_| matches!(first.format, Format::Vop1 | Format::Vop2 | Format::Vopc));
+        }
+        let scalar = matches!(
+            first.format,
+            Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk
+        );
+        if self.clrx && scalar && form == Some(Form::E64) {
+            literals(&mut operands);
+        }
 
         let mut best: Option<Miss> = None;
         let mut broken: Option<Fit> = None;
         for row in rows() {
-            for encoding in encodings(row, form, target) {
+            for encoding in encodings(row, form, target, self.clrx) {
                 let fitting = Fitting::new(self, row, encoding, &operands, &modifiers, name_span);
                 let miss = match fitting.and_then(Fitting::fit) {
+                    Ok(fit) if self.clrx && !has_size(&fit.encoder, form) => Miss {
+                        span: name_span,
+                        why: Why::Text(match form {
+                            Some(Form::E32) => "this instruction is not 32 bits long",
+                            _ => "this instruction is not 64 bits long",
+                        }),
+                        at: MAX_OPERANDS,
+                    },
                     Ok(fit) if fit.violations.is_empty() => {
                         return Ok(self.finish(fit, operands, &modifiers));
                     }
@@ -475,7 +579,7 @@ impl<'s> Parser<'s, '_> {
         };
         let mut shapes: Vec<String> = Vec::new();
         for row in rows() {
-            for encoding in encodings(row, form, target) {
+            for encoding in encodings(row, form, target, self.clrx) {
                 if gcn_isa::format::layout_of(encoding, generation).is_some() {
                     shapes.push(syntax(row, encoding));
                 }
@@ -535,6 +639,11 @@ impl<'s> Parser<'s, '_> {
             return None;
         }
         let span = self.span();
+        if self.clrx
+            && let Some(operand) = self.attribute_in_parts()
+        {
+            return Some(operand);
+        }
         let lower = Lower::new(self.text(span))?;
         let val = graphics(lower.as_str())?;
         self.next();
@@ -569,7 +678,40 @@ impl<'s> Parser<'s, '_> {
         let Some(lower) = Lower::new(self.text(self.span())) else {
             return false;
         };
-        modifier(lower.as_str()).is_some() && (self.peek_at(1) == Tok::Punct(b':') || have >= most)
+        let name = lower.as_str();
+        if self.clrx && self.double_colon(1) {
+            return false;
+        }
+        let known = modifier(name).is_some() || self.clrx && clrx_modifier(name).is_some();
+        known && (self.peek_at(1) == Tok::Punct(b':') || have >= most)
+    }
+
+    /// `attr26 . w`, which CLRX takes in parts.
+    fn attribute_in_parts(&mut self) -> Option<Operand> {
+        let start = self.span();
+        let text = self.text(start);
+        let attr = text
+            .get(..4)
+            .is_some_and(|t| t.eq_ignore_ascii_case("attr"));
+        if !attr || text.len() > 8 {
+            return None;
+        }
+        let mut name = String::new();
+        for n in 0..3 {
+            if self.peek_at(n) != Tok::Ident {
+                return None;
+            }
+            name.push_str(self.text(self.span_at(n)));
+            name.make_ascii_lowercase();
+            if name.len() > 8 {
+                return None;
+            }
+            if let Some(val) = graphics(&name) {
+                self.at += n + 1;
+                return Some(Operand::new(val, start.to(self.last_span())));
+            }
+        }
+        None
     }
 
     /// What CLRX names of the fields that an instruction ignores.
@@ -628,7 +770,11 @@ impl<'s> Parser<'s, '_> {
             let value = 0;
             return Ok(Modifier { what, value, span });
         }
-        let Some((mut what, arg)) = modifier(name) else {
+        let mut known = modifier(name);
+        if self.clrx {
+            known = clrx_modifier(name).or(known);
+        }
+        let Some((mut what, arg)) = known else {
             if self.starts_register(0) {
                 return Err(Fail::new(
                     span,
@@ -643,10 +789,21 @@ impl<'s> Parser<'s, '_> {
         };
         self.next();
         let value = match arg {
+            // `vop3:0` does not ask for it.
+            Arg::Fixed(_) if self.clrx && matches!(what, Mod::Form(_)) && self.is(b':') => {
+                self.next();
+                match self.enables(name)? {
+                    true => 0,
+                    false => NOT_ASKED,
+                }
+            }
             Arg::Fixed(value) => value,
             Arg::Flag => {
                 if self.eat(b':') {
-                    self.ranged(name, 0, 1)? as u64
+                    match self.clrx {
+                        true => self.enables(name)? as u64,
+                        false => self.ranged(name, 0, 1)? as u64,
+                    }
                 } else {
                     1
                 }
@@ -667,7 +824,7 @@ impl<'s> Parser<'s, '_> {
                     what = Mod::Swizzle;
                     self.swizzle()? as u64
                 } else {
-                    self.absolute()? as u64
+                    self.absolute_or_later()? as u64
                 }
             }
             Arg::Plus(base, from, to) => {
@@ -694,11 +851,15 @@ impl<'s> Parser<'s, '_> {
                 let start = self.span();
                 if self.peek() == Tok::Ident {
                     let word = self.ident("a name")?;
+                    let short = match self.clrx {
+                        true => short_select(word),
+                        false => word,
+                    };
                     let found = table.iter().position(|(llvm, clrx)| {
                         let bare = llvm.strip_prefix("UNUSED_").unwrap_or(llvm);
                         [*llvm, *clrx, bare]
                             .iter()
-                            .any(|n| n.eq_ignore_ascii_case(word))
+                            .any(|n| n.eq_ignore_ascii_case(word) || n.eq_ignore_ascii_case(short))
                     });
                     match found {
                         Some(n) => n as u64,
@@ -710,6 +871,10 @@ impl<'s> Parser<'s, '_> {
                 } else {
                     self.ranged(name, 0, table.len() as i64 - 1)? as u64
                 }
+            }
+            Arg::List if self.clrx && self.peek_at(1) != Tok::Punct(b'[') => {
+                self.expect(b':')?;
+                self.ranged(name, 0, 15)? as u64
             }
             Arg::List => {
                 self.expect(b':')?;
@@ -763,6 +928,17 @@ impl<'s> Parser<'s, '_> {
         loop {
             // CLRX's data formats look like numbers.
             let span = self.span();
+            if self.clrx && self.eat(b'@') {
+                let number = match dfmt {
+                    None => &mut dfmt,
+                    Some(_) => &mut nfmt,
+                };
+                *number = Some(self.ranged("a format", 0, 15)? as u64);
+                if !self.eat(b',') {
+                    break;
+                }
+                continue;
+            }
             while !matches!(self.peek(), Tok::Punct(b',' | b']') | Tok::End) {
                 self.next();
             }
@@ -868,8 +1044,19 @@ impl<'s> Parser<'s, '_> {
         ))
     }
 
+    /// What stands behind the colon of a flag in CLRX's spelling: any number but 0 sets it.
+    fn enables(&mut self, name: &str) -> Result<bool, Fail> {
+        match self.sym.old_parameters || self.sym.strict {
+            true => Ok(self.ranged(name, 0, 1)? != 0),
+            false => Ok(self.absolute()? != 0),
+        }
+    }
+
     fn ranged(&mut self, what: &str, from: i64, to: i64) -> Result<i64, Fail> {
         let start = self.span();
+        if self.clrx {
+            self.eat(b'@');
+        }
         let value = self.absolute()?;
         if (from..=to).contains(&value) {
             return Ok(value);
@@ -930,6 +1117,7 @@ pub(crate) fn encodings(
     row: &'static Inst,
     form: Option<Form>,
     target: Target,
+    clrx: bool,
 ) -> impl Iterator<Item = Encoding> {
     use Encoding::*;
     let generation = target.generation();
@@ -952,6 +1140,9 @@ pub(crate) fn encodings(
             },
             vop3,
         ],
+        // CLRX's suffixes say how long an instruction is, whatever its format.
+        Some(Form::E32) if clrx => [Some(own), None],
+        Some(Form::E64) if clrx && vop3.is_none() => [Some(own), None],
         // LLVM takes `_e32` of all that has no other form, too.
         Some(Form::E32) => [
             (!matches!(row.format, Format::Vop3 | Format::Vop3p)).then_some(own),
@@ -1058,6 +1249,13 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         self.violations.push(Violation { span, message });
     }
 
+    /// A rule that LLVM has and CLRX has not.
+    fn llvm_rule(&mut self, span: Span, message: &'static str) {
+        if !self.parser.clrx || self.parser.sym.strict {
+            self.violate(span, message);
+        }
+    }
+
     fn flag(&self, field: Field) -> bool {
         self.modifiers
             .iter()
@@ -1105,8 +1303,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         let mut wanted = slots.len();
         let mut without = [slots.len(); 2];
         let if_glc = slots.iter().position(|s| s.role == Role::VdstIfGlc);
+        // CLRX names the destination whether it is written or not.
+        let named = self.parser.clrx && found == wanted;
         if let Some(n) = if_glc
             && !self.flag(Field::Glc)
+            && !named
         {
             without[0] = n;
             wanted -= 1;
@@ -1169,7 +1370,9 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
         if self.row.format.is_valu() && !self.is_dpp() {
             let literal = self.encoder.literal.is_some() as usize;
-            if self.bus_reads + literal > 1 {
+            if self.bus_reads + literal > 1
+                && !(self.parser.clrx && !self.parser.sym.strict && self.bus_has_room())
+            {
                 let span = match (self.operands.get(1), self.operands.last()) {
                     (Some(a), Some(b)) => a.span.to(b.span),
                     _ => self.name_span,
@@ -1183,6 +1386,20 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             }
         }
         Ok(())
+    }
+
+    /// Whether CLRX takes what is read over the constant bus: it counts SGPRs, and beside a literal not the VCC that
+    /// carries.
+    fn bus_has_room(&self) -> bool {
+        let literal = self.encoder.literal.is_some();
+        let carries = (self.row.shape.slots.iter()).any(|s| s.role == Role::CarryIn);
+        let bus = self.bus[..self.bus_reads].iter();
+        match literal {
+            true => bus
+                .clone()
+                .all(|&(code, _)| code >= 108 && code != M0 || code == VCC && carries),
+            false => bus.filter(|(code, _)| *code < 108).count() <= 1,
+        }
     }
 
     /// Rules about operands and modifiers together.
@@ -1246,6 +1463,9 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
 
     /// What DMASK and D16 may be.
     fn image_rules(&mut self) {
+        if self.parser.clrx && !self.parser.sym.strict {
+            return;
+        }
         let row = self.row;
         let select = |m: &&Modifier| m.what == Mod::Number(Field::Dmask);
         let given = self.modifiers.iter().find(select);
@@ -1315,7 +1535,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             }
             Encoding::Vop3p => {
                 let shape = self.row.shape;
-                let hi = packed_default(shape.mods, self.sources(), self.parser.clrx);
+                let hi = packed_default(shape.mods, self.parser.clrx);
                 self.encoder.set(Field::OpSelHi, hi & 3);
                 self.encoder.set(Field::OpSelHi2, hi >> 2);
             }
@@ -1401,17 +1621,29 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Role::BufAddr => {
                 dwords = self.buffer_address_dwords();
                 // CLRX names the register that an unaddressed access ignores.
-                if dwords == 0 && self.parser.clrx && matches!(operand.val, Val::Reg(VGPR0.., _)) {
+                if dwords == 0
+                    && self.parser.clrx
+                    && !self.parser.sym.strict
+                    && matches!(operand.val, Val::Reg(VGPR0.., _))
+                {
                     dwords = 1;
                 }
             }
             Role::Vdata if self.encoder.encoding == Encoding::Mimg => {
                 dwords = self.image_data(true);
+                // CLRX's data of 16 bits may be named packed or not.
+                let unpacked = self.image_data(false);
+                if self.parser.clrx
+                    && matches!(operand.val, Val::Reg(_, count) if count == unpacked)
+                {
+                    dwords = unpacked;
+                }
             }
             Role::ImgAddr => {
-                // The image's kind says how many there are; at most 16.
+                // The image's kind says how many there are; at most 16. CLRX takes fewer, too.
+                let least = if self.parser.clrx { 1 } else { dwords };
                 if let Val::Reg(_, count) = operand.val
-                    && (dwords..=16).contains(&count)
+                    && (least..=16).contains(&count)
                 {
                     dwords = count;
                 }
@@ -1455,7 +1687,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             self.modifiers.iter().find(of).map(|m| m.value)
         };
         let dmask = number(Field::Dmask).unwrap_or(self.parser.clrx as u64);
-        let d16 = packed && self.flag(Field::D16) && !self.parser.clrx;
+        let d16 = packed && self.flag(Field::D16);
         image_data_dwords(
             self.row,
             self.parser.target,
@@ -1549,7 +1781,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         } else {
             "expected SGPRs from an even number on"
         };
-        if misplaced {
+        let unaligned = self.parser.clrx
+            && !self.parser.sym.strict
+            && self.row.format.is_valu()
+            && (slot.role == Role::CarryIn || code & 3 != 3 && dwords == 2);
+        if misplaced && !unaligned {
             self.violate(span, aligned);
         }
         let end = code + u16::from(dwords);
@@ -1712,19 +1948,19 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             && shape.slot(Role::CarryOut).is_none();
         let float = slot.ty.is_float() || moves;
         if (operand.abs || operand.neg) && !float {
-            self.violate(span, "abs and neg are for floats, and this operand is none");
+            self.llvm_rule(span, "abs and neg are for floats, and this operand is none");
         }
         if operand.sext && (operand.abs || operand.neg) {
-            self.violate(span, "sext is for integers, abs and neg are for floats");
+            self.llvm_rule(span, "sext is for integers, abs and neg are for floats");
         }
         if operand.sext && slot.ty.is_float() {
-            self.violate(span, "sext is for integers, and this operand is none");
+            self.llvm_rule(span, "sext is for integers, and this operand is none");
         }
         if !matches!(
             shape.mods,
             Mods::Valu | Mods::Mix | Mods::Interp | Mods::InterpHigh
         ) {
-            self.violate(span, "this instruction takes no modifiers");
+            self.llvm_rule(span, "this instruction takes no modifiers");
         }
         Ok(())
     }
@@ -1776,7 +2012,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             return self.put_literal(0, Some(n), span);
         }
         // Where the encoding has modifiers they stay modifiers; else they change the number.
-        let keep = !has_literal && operand.has_mods();
+        let keep = (!has_literal || self.parser.clrx) && operand.has_mods();
         let (abs, neg) = (operand.abs && !keep, operand.neg && !keep);
         if keep {
             self.source_mods(slot, n)?;
@@ -1787,7 +2023,17 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Val::Int(_) => self.row.shape.literal_ty(slot.ty),
             _ => slot.ty,
         };
-        let (constant, lost) = match number_as(&operand.val, ty, abs, neg, self.parser.target) {
+        // Where no literal can follow, a float in a 16-bit integer operand is the inline constant's code, as LLVM reads it
+        // from version 19 on. LLVM 14 takes none there.
+        let ty = match (&operand.val, ty) {
+            (Val::Float(_), Ty::I16 | Ty::U16) if !has_literal => Ty::F16,
+            _ => ty,
+        };
+        let constant = match self.parser.clrx {
+            true => self.clrx_number(&operand.val, ty).map(|c| (c, false)),
+            false => number_as(&operand.val, ty, abs, neg, self.parser.target),
+        };
+        let (constant, lost) = match constant {
             Ok(constant) => constant,
             Err(message) => return self.miss(span, Why::Text(message)),
         };
@@ -1818,11 +2064,36 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
+    fn clrx_number(&self, val: &Val, ty: Ty) -> Result<Constant, &'static str> {
+        if let (Val::Int(_), true) = (val, self.parser.sym.strict) {
+            return number_as(val, ty, false, false, self.parser.target).map(|(c, _)| c);
+        }
+        let vector = self.row.format.is_valu();
+        let buggy = self.parser.sym.buggy_floats;
+        crate::clrx::numbers::number_as(val, ty, vector, self.parser.target, buggy)
+    }
+
     /// A literal that is part of the instruction.
     fn literal_number(&mut self, val: &Val, ty: Ty, operand: &Operand) -> Result<(), Miss> {
         let span = operand.span;
         if operand.sext || matches!(val, Val::Reg(..) | Val::Off | Val::Imm(..)) {
             return self.miss(span, Why::Text("expected a 32-bit literal"));
+        }
+        if self.parser.clrx {
+            let forced = match *val {
+                Val::Int(value) => Val::LitInt(value),
+                Val::Float(value) => Val::LitFloat(value),
+                Val::FloatAs(value, width) => Val::LitFloatAs(value, width),
+                ref other => other.clone(),
+            };
+            return match self.clrx_number(&forced, ty) {
+                Ok(Constant::Literal(value)) => {
+                    let sign = u32::from(operand.neg) << 31;
+                    self.put_literal((value & !(u32::from(operand.abs) << 31)) ^ sign, None, span)
+                }
+                Ok(Constant::Inline(_)) => self.miss(span, Why::Text("expected a literal")),
+                Err(message) => self.miss(span, Why::Text(message)),
+            };
         }
         // LLVM prints what a 16-bit one has above, too.
         if let (16, Val::Int(value @ 0x1_0000..=0xffff_ffff)) = (ty.bits(), val)
@@ -1853,7 +2124,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     }
 
     /// The value of an operand that is a plain number now.
-    fn known(&self, n: usize) -> Option<i64> {
+    fn known(&self, n: usize, branch: bool) -> Option<i64> {
         let operand = &self.operands[n];
         if operand.has_mods() {
             return None;
@@ -1862,6 +2133,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Val::Int(value) => Some(*value),
             Val::Expr(expr) => match self.parser.sym.evaluate(expr) {
                 Ok(value) if value.is_absolute() => Some(value.addend),
+                _ if branch => None,
+                _ if self.parser.sym.guess && self.parser.sym.waits(expr) => Some(0),
                 _ => None,
             },
             _ => None,
@@ -1878,7 +2151,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Imm::Hex16 if self.row.shape.slots.iter().any(|s| s.ty == Ty::U32) => (0, 0xffff),
             _ => (-0x8000, 0xffff),
         };
-        let value = match (&operand.val, self.known(n)) {
+        let value = match (&operand.val, self.known(n, kind == Imm::Branch)) {
             (Val::Imm(made, value), _) if !operand.has_mods() => {
                 let same = *made == kind || *made == Imm::GprIdx && kind == Imm::GprIdxSsrc1;
                 if !same {
@@ -1894,7 +2167,13 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 0
             }
             (Val::Expr(_), None) => {
-                return self.miss(span, Why::Text("expected a number that is known here"));
+                return self.miss(
+                    span,
+                    Why::Text(match self.parser.sym.finished {
+                        true => "expected a number: a symbol here has no value",
+                        false => "expected a number that is known here",
+                    }),
+                );
             }
             (_, Some(value)) => {
                 if !(first..=last).contains(&value) {
@@ -1947,7 +2226,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Val::LitInt(value) => Some(value),
             _ => None,
         };
-        if let Some(value) = self.known(n).or(literal) {
+        if let Some(value) = self.known(n, false).or(literal) {
             let forced = literal.is_some();
             let fits_field = match self.generation {
                 Gen::Gfx9 => {
@@ -2001,7 +2280,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         let mods = self.row.shape.mods;
         let compare = self.row.shape.slot(Role::CmpDst).is_some();
         match m.what {
-            Mod::Form(_) => {}
+            Mod::Form(_) | Mod::Abs | Mod::Neg | Mod::Sext => {}
             Mod::Bits => {
                 let bytes = gcn_isa::format::layout_of(self.encoder.encoding, self.generation)
                     .map_or(4, |l| l.bytes);
@@ -2058,7 +2337,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                         Mods::Packed | Mods::Mix | Mods::Interp | Mods::InterpHigh
                     );
                     if !packed && (mods != Mods::Valu || !fits && !sdwa) {
-                        self.violate(span, "clamp does not apply to this instruction");
+                        self.llvm_rule(span, "clamp does not apply to this instruction");
                     }
                 }
             }
@@ -2074,7 +2353,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     _ => false,
                 };
                 if m.value != 0 && (!valu || compare || !self.has_float()) {
-                    self.violate(span, "mul and div do not apply to this instruction");
+                    self.llvm_rule(span, "mul and div do not apply to this instruction");
                 }
             }
             Mod::OpSel if self.encoder.encoding == Encoding::Vop3p => {
@@ -2089,7 +2368,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 // The bit of a missing third source stays as it is.
                 let third = value >> 2 & 1;
                 self.encoder.set(Field::OpSelHi, value & 3);
-                if self.sources() == 3 {
+                if self.sources() == 3 || self.parser.clrx {
                     self.encoder.set(Field::OpSelHi2, third);
                 }
             }
@@ -2154,8 +2433,12 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     .iter()
                     .filter(|&&r| shape.slot(r).is_some())
                     .count();
-                if count != sources && count != sources + 1 {
+                let number = count == 0;
+                if !number && count != sources && count != sources + 1 {
                     return self.miss(span, Why::Count(sources + 1, count));
+                }
+                if self.parser.clrx && bits == 0 && !self.encoder.has(Field::OpSel) {
+                    return Ok(());
                 }
                 let low = (1 << sources) - 1;
                 let value = bits & low | (bits >> sources & 1) << 3;
@@ -2163,7 +2446,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     return self.miss(span, Why::Modifier);
                 }
                 if value != 0 && !shape.slots.iter().any(|s| s.ty.bits() == 16) {
-                    self.violate(span, "op_sel is for 16-bit operands, and there are none");
+                    self.llvm_rule(span, "op_sel is for 16-bit operands, and there are none");
                 }
             }
             Mod::BoundCtrl => {
@@ -2183,7 +2466,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         let (bits, count) = ((m.value & 15) as u32, (m.value >> 8) as usize);
         // Those that are left out are 0, as LLVM has it.
         let fits = if self.parser.clrx {
-            count == self.sources()
+            count == self.sources() || count == 0 && bits >> self.sources() == 0
         } else {
             count <= self.sources()
         };

@@ -68,6 +68,11 @@ impl<'s> Asm<'s, '_> {
         if let Some(target) = Target::parse(name) {
             return Ok((target, span));
         }
+        // CLRX's names of devices that LLVM has under others.
+        let device = crate::clrx::directives::target_of_device(name);
+        if let Some(target) = device.filter(|_| self.clrx) {
+            return Ok((target, span));
+        }
         let fail = Fail::new(span, format!("there is no target `{name}`"));
         let names = Target::all().map(Target::name);
         Err(match nearest(name, names) {
@@ -291,16 +296,11 @@ impl<'s> Asm<'s, '_> {
     pub(crate) fn metadata_block(&mut self, span: Span) -> Result<(), Fail> {
         let text = self.raw_block(".end_amdgpu_metadata", span)?;
         let yaml = |e: metadata::MetadataError| Fail::new(span, format!("kernel metadata: {e}"));
-        let value = metadata::parse_yaml(text).map_err(yaml)?;
-        metadata::verify(&value).map_err(yaml)?;
-        let descriptor = metadata::encode(&value);
-        let minor = value
-            .as_map()
-            .and_then(|m| m.iter().find(|(k, _)| k.as_str() == Some("amdhsa.version")))
-            .and_then(|(_, v)| v.as_array()?.get(1)?.as_u64());
+        let (descriptor, minor) = metadata::assemble(text).map_err(yaml)?;
         if self.version.is_none() {
             self.version = match minor {
                 Some(0) => Some(Version::V3),
+                Some(2) if self.target.is_some_and(Target::is_generic) => Some(Version::V6),
                 Some(2) => Some(Version::V5),
                 _ => Some(Version::V4),
             };

@@ -1,5 +1,7 @@
 //! Text to tokens, one statement at a time.
 
+use crate::clrx::numbers::Width;
+
 /// Where a token or operand lies in the source: byte offsets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Span {
@@ -31,6 +33,8 @@ pub(crate) enum Tok {
     /// A hexadecimal number of more than 64 bits, which only checksums are.
     Large,
     Float(f64),
+    /// A float with the suffix that names its width, as CLRX has it: `1.5h`.
+    FloatAs(f64, Width),
     /// A quoted string; the span includes the quotes.
     Str,
     /// `1f` or `1b`: the next or last label of that number.
@@ -178,6 +182,11 @@ impl<'s> Lexer<'s> {
                     self.pos += 1;
                     continue;
                 }
+                // CLRX's lines go on behind a backslash.
+                b'\\' if self.reading.hash_comments && self.line_goes_on() => {
+                    self.pos += 2 + usize::from(self.peek(1) == b'\r');
+                    continue;
+                }
                 b';' if self.reading.semicolon_separates => {
                     out.push(Token {
                         tok: Tok::End,
@@ -194,7 +203,9 @@ impl<'s> Lexer<'s> {
                     self.skip_comment();
                     continue;
                 }
-                b'/' if self.peek(1) == b'/' => {
+                b'/' if self.peek(1) == b'/'
+                    && !(self.reading.hash_comments && self.divides(out)) =>
+                {
                     self.skip_comment();
                     continue;
                 }
@@ -252,6 +263,33 @@ impl<'s> Lexer<'s> {
                 tok,
                 span: self.span(start),
             });
+        }
+    }
+
+    /// Whether a line break follows the character that is next.
+    fn line_goes_on(&self) -> bool {
+        self.peek(1) == b'\n' || self.peek(1) == b'\r' && self.peek(2) == b'\n'
+    }
+
+    /// Whether `//` is CLRX's division without a sign and not a comment: between a value and one that follows at once,
+    /// or a number or parenthesis behind blanks.
+    fn divides(&self, before: &[Token]) -> bool {
+        let value = before.last().is_some_and(|t| {
+            matches!(t.tok, Tok::Int(_) | Tok::Ident | Tok::Punct(b')'))
+                && (before.len() > 1 || t.tok != Tok::Ident)
+        });
+        let rest = &self.src.as_bytes()[self.pos + 2..];
+        let apart = rest
+            .iter()
+            .take_while(|c| matches!(c, b' ' | b'\t'))
+            .count();
+        let close = before
+            .last()
+            .is_some_and(|t| t.span.end as usize == self.base as usize + self.pos);
+        match rest.get(apart) {
+            Some(b'0'..=b'9' | b'(') => value,
+            Some(&c) => value && close && apart == 0 && is_ident_start(c),
+            None => false,
         }
     }
 
@@ -375,6 +413,13 @@ impl<'s> Lexer<'s> {
 
     fn number_end(&mut self, start: usize, tok: Tok) -> Result<Tok, LexError> {
         if is_ident(self.peek(0)) {
+            if let Tok::Float(value) = tok
+                && let Some(width) = Width::of_suffix(self.peek(0))
+                && !is_ident(self.peek(1))
+            {
+                self.pos += 1;
+                return Ok(Tok::FloatAs(value, width));
+            }
             while is_ident(self.peek(0)) {
                 self.pos += 1;
             }
@@ -462,7 +507,25 @@ impl<'s> Lexer<'s> {
                     b'r' => b'\r',
                     b'b' => 8,
                     b'f' => 12,
-                    b'0' => 0,
+                    b'a' => 7,
+                    b'v' => 11,
+                    b'x' | b'X' => {
+                        self.pos += 1;
+                        let value = self.digits(16).unwrap_or(u64::MAX);
+                        self.pos -= 1;
+                        match u8::try_from(value) {
+                            Ok(value) => value,
+                            Err(_) => return self.fail(start, "expected one byte"),
+                        }
+                    }
+                    b'0'..=b'7' => {
+                        let value = self.digits(8).unwrap_or(u64::MAX);
+                        self.pos -= 1;
+                        match u8::try_from(value) {
+                            Ok(value) => value,
+                            Err(_) => return self.fail(start, "expected one byte"),
+                        }
+                    }
                     c @ (b'\'' | b'"' | b'\\') => c,
                     _ => return self.fail(start, "unknown escape in a character"),
                 }
@@ -512,6 +575,8 @@ pub(crate) fn unescape(text: &str) -> Result<Vec<u8>, String> {
             b'r' => out.push(b'\r'),
             b'b' => out.push(8),
             b'f' => out.push(12),
+            b'a' => out.push(7),
+            b'v' => out.push(11),
             b'\\' | b'"' | b'\'' => out.push(c),
             b'x' | b'X' => {
                 let first = i;

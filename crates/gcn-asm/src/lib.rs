@@ -166,6 +166,8 @@ pub struct Output {
     pub diagnostics: Vec<Diagnostic>,
     /// The text beside its addresses and bytes, where [`Options::listing`] asks for it.
     pub listing: Option<String>,
+    /// What `.print` said, a line each.
+    pub printed: String,
 }
 
 /// How bad it is.
@@ -437,17 +439,18 @@ fn run(source: &str, file_name: &str, options: &Options, snippet: bool) -> Outpu
             object: None,
             diagnostics: one_error("", file_name, Span::default(), message),
             listing: None,
+            printed: String::new(),
         };
     }
     let store = Arena::new();
     let mut asm = Asm::new(source, file_name, options, snippet, &store);
     asm.run();
-    let (object, diagnostics, listing) = asm.finish();
-    Output {
-        object,
-        diagnostics,
-        listing,
+    if let Some(symbols) = asm.symbols_beside_capitals() {
+        asm = Asm::new(source, file_name, options, snippet, &store);
+        asm.sym.capitals.symbols = Some(symbols);
+        asm.run();
     }
+    asm.finish()
 }
 
 fn one_error(source: &str, file: &str, span: Span, text: String) -> Vec<Diagnostic> {

@@ -6,26 +6,34 @@ use crate::expr::{EvalError, Expr, SymId, Term, Value, Variant};
 use crate::lexer::Span;
 use crate::sources::Message;
 use crate::symbols::{Def, Name};
-use crate::{Assembled, Diagnostic, Level};
+use crate::{Level, Output};
+use foldhash::{HashMap, HashMapExt};
 use gcn_object::read::{Relocation, Symbol};
 use gcn_object::target::Version;
 use gcn_object::write::Group;
 use gcn_object::{Binding, RelocationKind, SymbolKind, SymbolSection, Visibility};
-use std::collections::HashMap;
 
 impl<'s> Asm<'s, '_> {
     /// Resolves what waited for symbols. The object is `None` after errors.
-    pub(crate) fn finish(mut self) -> (Option<Assembled>, Vec<Diagnostic>, Option<String>) {
+    pub(crate) fn finish(mut self) -> Output {
         let mut object = None;
         if self.errors < MAX_ERRORS {
             // Even after errors, for what this finds.
+            self.sym.settle();
             self.finish_kernels();
             self.finish_rocm();
+            if !self.sym.settle_scopes() {
+                let end = self.sources.source(0).text.len() as u32;
+                let span = Span { start: end, end };
+                let message = "names are looked for in too many scopes".to_string();
+                self.message(Level::Error, span, message, None);
+            }
             if !self.options.text_only {
                 self.write_debug();
             }
             self.name_sections();
             self.sym.finished = true;
+            self.finish_late();
             object = self.link().filter(|_| self.errors == 0);
         }
         self.count_hidden();
@@ -34,7 +42,12 @@ impl<'s> Asm<'s, '_> {
             _ => None,
         };
         let diagnostics = self.sources.diagnostics(std::mem::take(&mut self.messages));
-        (object, diagnostics, listing)
+        Output {
+            object,
+            diagnostics,
+            listing,
+            printed: self.clrx_state.printed,
+        }
     }
 
     /// Says how many messages were too many.
@@ -69,7 +82,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    pub(crate) fn link(&mut self) -> Option<Assembled> {
+    pub(crate) fn link(&mut self) -> Option<crate::Assembled> {
         let mut relocations = Vec::new();
         // Which symbols relocations refer to, and which sections.
         let mut wanted: Vec<(RelocTarget, usize)> = Vec::new();
@@ -144,7 +157,7 @@ impl<'s> Asm<'s, '_> {
                     && [".amdgcn.", ".option.", ".kernel."]
                         .iter()
                         .any(|own| name.starts_with(own));
-            if temporary && !referenced[id] {
+            if temporary && !referenced[id] || matches!(symbol.def, Def::Register(..)) {
                 continue;
             }
             let expr = Expr::Sym(id as SymId, Variant::None);
@@ -154,6 +167,7 @@ impl<'s> Asm<'s, '_> {
                 Def::None | Def::Lds(..) if symbol.binding.is_none() && !referenced[id] => continue,
                 Def::Lds(_, align) => (SymbolSection::Lds, *align),
                 Def::None => (SymbolSection::Undefined, 0),
+                Def::Absolute(value) => (SymbolSection::Absolute, *value as u64),
                 _ => match self.sym.evaluate(&expr) {
                     Ok(v) if v.is_absolute() => (SymbolSection::Absolute, v.addend as u64),
                     Ok(Value {
@@ -234,11 +248,24 @@ impl<'s> Asm<'s, '_> {
         let (groups, links) = self.groups_and_links(&index, &mut symbols);
         let target = self.target?;
         let id = self.id()?;
-        let version = self
+        let mut version = self
             .version
             .or(self.target_id.map(|t| t.1))
             .unwrap_or(Version::V4);
-        Some(Assembled {
+        if id.machine.generic != 0 && version < Version::V6 {
+            if self.version.is_some() && !self.options.text_only {
+                let name = id.machine.name;
+                let message = format!(
+                    "{name} needs code object version 6, but version {} is asked for",
+                    version.number()
+                );
+                let end = self.sources.source(0).text.len() as u32;
+                self.message(Level::Error, Span { start: end, end }, message, None);
+                return None;
+            }
+            version = Version::V6;
+        }
+        Some(crate::Assembled {
             target,
             target_id: id,
             version,
@@ -392,9 +419,12 @@ impl<'s> Asm<'s, '_> {
                 (RelocTarget::Symbol(id), variant, None)
             }
             Term::Place(section, offset, id, variant) => {
+                // A linker moves the entries of such a section: what lies beside an entry is found by its symbol alone.
+                let merged = self.sections[section as usize].flags.merge() && addend != 0;
                 let own = id.filter(|&id| {
                     let symbol = self.sym.get(id);
-                    !matches!(symbol.binding, None | Some(Binding::Local))
+                    merged && !matches!(symbol.name, Name::Local)
+                        || !matches!(symbol.binding, None | Some(Binding::Local))
                         || matches!(
                             variant,
                             Variant::Gotpcrel | Variant::Gotpcrel32Lo | Variant::Gotpcrel32Hi

@@ -1,5 +1,7 @@
 //! Operands: registers, numbers and the immediates with a syntax of their own, in both spellings.
 
+use crate::clrx::numbers::Width;
+use crate::clrx::scopes::Path;
 use crate::expr::Expr;
 use crate::lexer::{Span, Tok};
 use crate::parse::{Fail, Parser};
@@ -18,6 +20,9 @@ pub(crate) enum Val {
     /// `lit(…)`: a literal even where an inline constant exists.
     LitInt(i64),
     LitFloat(f64),
+    /// As `Float` and `LitFloat`, with the suffix that names the width (CLRX).
+    FloatAs(f64, Width),
+    LitFloatAs(f64, Width),
     /// An immediate written in its own syntax.
     Imm(Imm, u32),
     /// An attribute, a vertex parameter or the target of an export.
@@ -242,25 +247,78 @@ pub(crate) fn numbered(name: &str) -> Option<(File, Option<u32>)> {
     Some((file, Some(n)))
 }
 
+/// Whether a name in capitals is a register's but for its case, or `OFF`.
+pub(crate) fn is_capital_register(name: &str, generation: Gen) -> bool {
+    name.bytes().any(|c| c.is_ascii_uppercase())
+        && Lower::new(name).is_some_and(|lower| {
+            let lower = lower.as_str();
+            let number = numbered(lower).is_some_and(|(_, number)| number.is_some());
+            number || lower == "off" || named(lower, generation, false).is_some()
+        })
+}
+
 impl<'s> Parser<'s, '_> {
+    /// The name of a register as the tables have it. CLRX does not look at the case. LLVM does, so that one in capitals is a
+    /// symbol there; it is a register where no symbol can stand (`S[0:1]`), or where the source has no such symbol.
+    fn register_case(&self, text: &'s str, ahead: usize) -> Option<Lower> {
+        if !text.bytes().any(|c| c.is_ascii_uppercase()) {
+            return None;
+        }
+        let lower = Lower::new(text)?;
+        if self.clrx {
+            return Some(lower);
+        }
+        let tuple = matches!(numbered(lower.as_str()), Some((_, None)))
+            && self.peek_at(ahead + 1) == Tok::Punct(b'[');
+        if tuple {
+            return Some(lower);
+        }
+        if !is_capital_register(text, self.target.generation()) {
+            return None;
+        }
+        let capitals = &self.sym.capitals;
+        match &capitals.symbols {
+            Some(symbols) if !symbols.contains(text) => Some(lower),
+            Some(_) => None,
+            None => {
+                let value = self.sym.find(text).and_then(|id| self.sym.absolute(id));
+                if value.is_none() {
+                    capitals.seen.set(true);
+                }
+                None
+            }
+        }
+    }
+
     /// Whether the token `ahead` begins a register.
-    pub fn starts_register(&self, ahead: usize) -> bool {
+    pub fn starts_register(&mut self, ahead: usize) -> bool {
         if self.peek_at(ahead) != Tok::Ident {
             return false;
         }
         let text = self.text(self.span_at(ahead));
-        let lower;
-        let name = if self.clrx {
-            lower = Lower::new(text);
-            lower.as_ref().map_or("", Lower::as_str)
-        } else {
-            text
-        };
+        let lower = self.register_case(text, ahead);
+        let name = lower.as_ref().map_or(text, Lower::as_str);
         match numbered(name) {
             Some((_, Some(_))) => true,
             Some((_, None)) => self.peek_at(ahead + 1) == Tok::Punct(b'['),
-            None => named(name, self.target.generation(), self.clrx).is_some(),
+            None => {
+                named(name, self.target.generation(), self.clrx).is_some()
+                    || self.clrx && self.symbol_register(ahead).is_some()
+            }
         }
+    }
+
+    /// `[FIRST:LAST]` or `[FIRST]` after a name.
+    pub fn range(&mut self) -> Result<(i64, i64), Fail> {
+        self.expect(b'[')?;
+        let first = self.absolute()?;
+        let last = if self.eat(b':') {
+            self.absolute()?
+        } else {
+            first
+        };
+        self.expect(b']')?;
+        Ok((first, last))
     }
 
     fn registers(&mut self, file: File, first: i64, last: i64, span: Span) -> Result<Val, Fail> {
@@ -286,16 +344,11 @@ impl<'s> Parser<'s, '_> {
     }
 
     /// Reads a register that the current token, a name, may be.
-    fn register(&mut self) -> Result<Option<Val>, Fail> {
+    pub fn register(&mut self) -> Result<Option<Val>, Fail> {
         let span = self.span();
         let text = self.text(span);
-        let lower;
-        let name = if self.clrx {
-            lower = Lower::new(text);
-            lower.as_ref().map_or("", Lower::as_str)
-        } else {
-            text
-        };
+        let lower = self.register_case(text, 0);
+        let name = lower.as_ref().map_or(text, Lower::as_str);
         match numbered(name) {
             Some((file, Some(n))) => {
                 self.next();
@@ -303,14 +356,7 @@ impl<'s> Parser<'s, '_> {
             }
             Some((file, None)) if self.peek_at(1) == Tok::Punct(b'[') => {
                 self.next();
-                self.next();
-                let first = self.absolute()?;
-                let last = if self.eat(b':') {
-                    self.absolute()?
-                } else {
-                    first
-                };
-                self.expect(b']')?;
+                let (first, last) = self.range()?;
                 let span = span.to(self.last_span());
                 return self.registers(file, first, last, span).map(Some);
             }
@@ -319,7 +365,13 @@ impl<'s> Parser<'s, '_> {
         match named(name, self.target.generation(), self.clrx) {
             Some(Ok((code, count))) => {
                 self.next();
+                if self.clrx && count == 2 && self.is(b'[') {
+                    return self.part_of(code, count, span, false).map(Some);
+                }
                 Ok(Some(Val::Reg(code, count)))
+            }
+            Some(Err(_)) | None if self.clrx && self.symbol_register(0).is_some() => {
+                self.register_of_symbol().map(Some)
             }
             Some(Err(why)) => Err(Fail::new(
                 span,
@@ -378,13 +430,6 @@ impl<'s> Parser<'s, '_> {
         let start = self.span();
         let mut operand = self.operand_inner(4)?;
         operand.span = start.to(self.last_span());
-        if self.clrx
-            && self.target.generation() >= Gen::Gfx8
-            && matches!(operand.val, Val::Float(value) if value == 0.15915494)
-        {
-            // CLRX writes 1/(2π) with eight digits for every width.
-            operand.val = Val::Reg(gcn_isa::operand::INV_2PI, 0);
-        }
         Ok(operand)
     }
 
@@ -413,11 +458,29 @@ impl<'s> Parser<'s, '_> {
                 self.next();
                 Ok(Operand::new(Val::Float(value), start))
             }
+            Tok::FloatAs(value, width) if self.clrx => {
+                self.next();
+                Ok(Operand::new(Val::FloatAs(value, width), start))
+            }
+            // What follows is an expression, even if it looks like a register.
+            Tok::Punct(b'@') if self.clrx => {
+                self.next();
+                Ok(Operand::new(constant(self.expr()?), start))
+            }
+            Tok::Punct(b'+') if self.clrx && matches!(self.peek_at(1), Tok::Float(_)) => {
+                self.next();
+                self.operand_inner(depth)
+            }
             Tok::Punct(b'-') => {
                 if let Tok::Float(value) = self.peek_at(1) {
                     self.next();
                     self.next();
                     return Ok(Operand::new(Val::Float(-value), start));
+                }
+                if let (true, Tok::FloatAs(value, width)) = (self.clrx, self.peek_at(1)) {
+                    self.next();
+                    self.next();
+                    return Ok(Operand::new(Val::FloatAs(-value, width), start));
                 }
                 if !self.clrx && self.peek_at(1) == Tok::Punct(b'-') {
                     let span = self.span_at(1);
@@ -464,6 +527,10 @@ impl<'s> Parser<'s, '_> {
                 let val = self.register_list()?;
                 Ok(Operand::new(val, start))
             }
+            Tok::Punct(b'{') => {
+                let value = self.hwreg_fields()?;
+                Ok(Operand::new(Val::Imm(Imm::Hwreg, value), start))
+            }
             Tok::Ident => {
                 if let Some(val) = self.register()? {
                     return Ok(Operand::new(val, start));
@@ -489,6 +556,7 @@ impl<'s> Parser<'s, '_> {
                             let val = match inner.val {
                                 Val::Int(value) => Val::LitInt(value),
                                 Val::Float(value) => Val::LitFloat(value),
+                                Val::FloatAs(value, width) => Val::LitFloatAs(value, width),
                                 val @ Val::Expr(_) => val,
                                 _ => return Err(Fail::new(start, "expected a number in lit()")),
                             };
@@ -527,7 +595,8 @@ impl<'s> Parser<'s, '_> {
                         _ => {}
                     }
                 }
-                if text == "off" || self.clrx && text.eq_ignore_ascii_case("off") {
+                let lower = self.register_case(text, 0);
+                if lower.as_ref().map_or(text, Lower::as_str) == "off" {
                     self.next();
                     return Ok(Operand::new(Val::Off, start));
                 }
@@ -541,10 +610,16 @@ impl<'s> Parser<'s, '_> {
     /// A name of a table, or a number (with `@` before it in CLRX's spelling).
     fn named_number(&mut self, table: &'static [Name], most: i64, what: &str) -> Result<u32, Fail> {
         let span = self.span();
-        if self.peek() == Tok::Ident && matches!(self.peek_at(1), Tok::Punct(b',' | b')')) {
+        if self.peek() == Tok::Ident && matches!(self.peek_at(1), Tok::Punct(b',' | b')' | b'}')) {
             let text = self.text(span);
             let generation = self.target.generation();
-            if let Some(id) = names::id_of(table, text, generation) {
+            let mut id = names::id_of(table, text, generation);
+            if let (true, None, Some(prefix)) = (self.clrx, id, text.get(..6))
+                && prefix.eq_ignore_ascii_case("hwreg_")
+            {
+                id = names::id_of(table, &text[6..], generation);
+            }
+            if let Some(id) = id {
                 self.next();
                 return Ok(id);
             }
@@ -557,12 +632,12 @@ impl<'s> Parser<'s, '_> {
                     format!("{what} '{text}' exists from {} on", g.name()),
                 ));
             }
-            if self
-                .sym
-                .find(text)
-                .and_then(|id| self.sym.absolute(id))
-                .is_none()
-            {
+            let path = Path {
+                name: text,
+                ..Path::default()
+            };
+            let known = self.sym.visible(&path);
+            if known.and_then(|id| self.sym.absolute(id)).is_none() {
                 return Err(Fail::new(span, format!("expected {what}'s name or number"))
                     .help(list_names(table, generation)));
             }
@@ -658,6 +733,11 @@ impl<'s> Parser<'s, '_> {
     fn hwreg(&mut self) -> Result<u32, Fail> {
         self.next();
         self.next();
+        if self.is(b'{') {
+            let value = self.hwreg_fields()?;
+            self.expect(b')')?;
+            return Ok(value);
+        }
         let id = self.named_number(names::HWREGS, 63, "the register")?;
         let (mut offset, mut width) = (0, 32);
         if self.eat(b',') {
@@ -669,6 +749,36 @@ impl<'s> Parser<'s, '_> {
         }
         self.expect(b')')?;
         Ok(id | offset << 6 | (width - 1) << 11)
+    }
+
+    /// LLVM's `{id: 1, offset: 2, size: 3}`: fields in any order, of which any may be missing.
+    fn hwreg_fields(&mut self) -> Result<u32, Fail> {
+        const NAMES: [&str; 3] = ["id", "offset", "size"];
+        let mut fields = [None; 3];
+        self.expect(b'{')?;
+        loop {
+            let span = self.span();
+            let name = self.ident("id, offset or size")?;
+            let Some(n) = NAMES.iter().position(|field| *field == name) else {
+                return Err(Fail::new(span, "expected id, offset or size"));
+            };
+            if fields[n].is_some() {
+                return Err(Fail::new(span, format!("{name} is given twice")));
+            }
+            self.expect(b':')?;
+            let span = self.span();
+            fields[n] = Some(match n {
+                0 => self.named_number(names::HWREGS, 63, "the register")?,
+                1 => self.number(span, 0, 31, "the bit offset")?,
+                _ => self.number(span, 1, 32, "the width in bits")?,
+            });
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b'}')?;
+        let [id, offset, size] = fields;
+        Ok(id.unwrap_or(0) | offset.unwrap_or(0) << 6 | (size.unwrap_or(32) - 1) << 11)
     }
 
     fn gpr_idx(&mut self) -> Result<u32, Fail> {

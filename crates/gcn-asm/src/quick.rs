@@ -1,17 +1,19 @@
-//! The short way for plain lines: an instruction whose operands are registers and numbers goes
-//! from its characters to bytes without tokens and without the symbol table.
+//! The short way for plain lines: an instruction whose operands are registers and numbers, and data
+//! that are numbers or a string, go from their characters to bytes without tokens and without the
+//! symbol table.
 //!
-//! Whatever else a line holds (a label, a directive, a symbol, a rule that is broken, a mistake)
+//! Whatever else a line holds (a label, another directive, a symbol, a rule that is broken, a mistake)
 //! is left to the statement reader of [`crate::asm`], which makes the same of plain lines,
 //! only slower. What a line becomes here depends on its text and on a [`State`] alone, so that
 //! lines may be read before it is their turn, and on any thread.
 
+use crate::data::fits;
 use crate::direct::Directs;
 use crate::insn::{
     Arg, Fitting, Form, Mod, Modifier, asked_form, encodings, finished, modifier, rows_of,
     split_form,
 };
-use crate::lexer::{Lexer, Reading, Span, Tok, is_ident, is_ident_start};
+use crate::lexer::{Lexer, Reading, Span, Tok, is_ident, is_ident_start, unescape};
 use crate::operand::{File, Operand, Val, named, numbered, tuple};
 use crate::parse::Parser;
 use crate::symbols::Symbols;
@@ -52,6 +54,34 @@ pub(crate) struct Run {
 /// Operands and modifiers of one line beyond which it is not plain.
 const MOST: usize = 8;
 
+/// Zeros of one line beyond which it is not plain: what is read may be thrown away.
+const MOST_ZEROS: i64 = 1 << 12;
+
+/// What a directive puts into the section.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Data {
+    /// Numbers of so many bytes.
+    Numbers(u8),
+    /// A string, with a zero at its end or without.
+    Text { ended: bool },
+    /// So many zeros.
+    Zeros,
+}
+
+/// The directives whose lines may be plain.
+pub(crate) fn data_directive(name: &str) -> Option<Data> {
+    Some(match name {
+        ".byte" => Data::Numbers(1),
+        ".short" => Data::Numbers(2),
+        ".long" => Data::Numbers(4),
+        ".quad" => Data::Numbers(8),
+        ".ascii" => Data::Text { ended: false },
+        ".asciz" => Data::Text { ended: true },
+        ".zero" => Data::Zeros,
+        _ => return None,
+    })
+}
+
 /// How many modifiers are kept in mind.
 const KNOWN: usize = 256;
 const NOTHING: Modifier = Modifier {
@@ -73,6 +103,8 @@ pub(crate) struct Quick<'s> {
     known: Vec<(&'s str, Modifier)>,
     /// One more than the highest VGPR and SGPR named by the lines read.
     pub used: [u32; 2],
+    /// How many bytes [`Quick::out`] had when the run began that is being read.
+    begin: usize,
     /// The bytes of the lines read.
     pub out: Vec<u8>,
     /// The branches to labels among them.
@@ -90,6 +122,7 @@ impl<'s> Quick<'s> {
             modifiers: Vec::with_capacity(MOST),
             known: vec![("", NOTHING); KNOWN],
             used: [0; 2],
+            begin: 0,
             out: Vec::new(),
             branches: Vec::new(),
         }
@@ -126,6 +159,7 @@ impl<'s> Quick<'s> {
             reading: self.state.reading,
             generation: self.state.target.generation(),
         };
+        self.begin = self.out.len();
         while c.pos < end {
             let (start, used) = (c.pos, self.used);
             if self.line(&mut c).is_none() {
@@ -169,10 +203,70 @@ impl<'s> Quick<'s> {
         }
     }
 
+    /// Reads a line of data; `None` if it is not plain.
+    fn data(&mut self, c: &mut Cursor<'s>) -> Option<()> {
+        // CLRX has numbers, divisions and escapes of its own.
+        if self.state.clrx {
+            return None;
+        }
+        let before = self.out.len();
+        let read = self.data_line(c);
+        if read.is_none() {
+            self.out.truncate(before);
+        }
+        read
+    }
+
+    fn data_line(&mut self, c: &mut Cursor<'s>) -> Option<()> {
+        match c.directive()? {
+            Data::Numbers(width) => loop {
+                c.blanks();
+                let value = c.data_number()?;
+                if !fits(value, width) {
+                    return None;
+                }
+                // One copy of a known size for each width.
+                let bytes = value.to_le_bytes();
+                match width {
+                    8 => self.out.extend_from_slice(&bytes),
+                    4 => self.out.extend_from_slice(&bytes[..4]),
+                    2 => self.out.extend_from_slice(&bytes[..2]),
+                    _ => self.out.push(bytes[0]),
+                }
+                if c.byte() != b',' {
+                    break;
+                }
+                c.pos += 1;
+            },
+            Data::Text { ended } => {
+                c.blanks();
+                let text = c.quoted()?;
+                match text.as_bytes().contains(&b'\\') {
+                    true => self.out.extend(unescape(text).ok()?),
+                    false => self.out.extend(&text.as_bytes()[1..text.len() - 1]),
+                }
+                self.out.extend(ended.then_some(0));
+            }
+            Data::Zeros => {
+                c.blanks();
+                let count = c.unsigned().filter(|n| (0..=MOST_ZEROS).contains(n))?;
+                // A source line that waits for its first byte does not begin with zeros.
+                if self.out.len() == self.begin {
+                    return None;
+                }
+                self.out.resize(self.out.len() + count as usize, 0);
+            }
+        }
+        c.end_of_line(false).then_some(())
+    }
+
     /// Reads one line; `None` if it is not plain.
     fn line(&mut self, c: &mut Cursor<'s>) -> Option<()> {
         if c.end_of_line(true) {
             return Some(());
+        }
+        if c.byte() == b'.' {
+            return self.data(c);
         }
         let name = c.word();
         if !matches!(c.byte(), b' ' | b'\t' | b'\n' | b'\r') {
@@ -320,6 +414,8 @@ pub(crate) fn next_line(src: &str, pos: usize) -> usize {
 /// What a mnemonic asks for, looked up once.
 struct Plan<'s> {
     name: &'s str,
+    /// What [`ends`] says of the name, so that few names are compared as text.
+    ends: (u64, u64, usize),
     /// The encoding that modifiers ask for.
     asked: Option<Form>,
     /// The encoding that the name or else modifiers ask for.
@@ -355,14 +451,17 @@ impl<'s> Plans<'s> {
     }
 
     fn get(&mut self, name: &'s str, asked: Option<Form>, state: State) -> Option<&Plan<'s>> {
-        let mut at = hash(name.as_bytes(), asked);
+        let ends = ends(name.as_bytes());
+        let mut at = hash_of(ends, asked);
         loop {
             at %= PLAN_SLOTS;
             match self.slots[at] {
                 0 => break,
                 n => {
                     let n = n as usize - 1;
-                    if self.list[n].name == name && self.list[n].asked == asked {
+                    let plan = &self.list[n];
+                    let same = plan.ends == ends && (ends.2 <= 16 || plan.name == name);
+                    if same && plan.asked == asked {
                         return Some(&self.list[n]);
                     }
                 }
@@ -379,6 +478,11 @@ impl<'s> Plans<'s> {
 }
 
 fn hash(name: &[u8], asked: Option<Form>) -> usize {
+    hash_of(ends(name), asked)
+}
+
+/// The first and the last eight bytes of a name, and its length: of a name of up to 16 bytes all there is to know.
+fn ends(name: &[u8]) -> (u64, u64, usize) {
     let word = |from: usize| {
         let mut word = [0; 8];
         let part = &name[from..];
@@ -388,9 +492,12 @@ fn hash(name: &[u8], asked: Option<Form>) -> usize {
         }
         u64::from_le_bytes(word)
     };
-    let (first, last) = (word(0), word(name.len().saturating_sub(8)));
+    (word(0), word(name.len().saturating_sub(8)), name.len())
+}
+
+fn hash_of((first, last, len): (u64, u64, usize), asked: Option<Form>) -> usize {
     let asked = asked.map_or(0, |f| f as u64 + 1);
-    let mixed = (first ^ last.rotate_left(29) ^ (name.len() as u64) << 3 ^ asked)
+    let mixed = (first ^ last.rotate_left(29) ^ (len as u64) << 3 ^ asked)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 40) as usize
 }
@@ -407,7 +514,7 @@ impl<'s> Plan<'s> {
         let mut encoders = [None; 4];
         let mut n = 0;
         for row in rows() {
-            for encoding in encodings(row, form, state.target) {
+            for encoding in encodings(row, form, state.target, false) {
                 if let Some(encoder) = Encoder::new(row, encoding, state.target) {
                     let short = encoder.bytes().1 == 4;
                     *encoders.get_mut(n)? = Some((
@@ -422,6 +529,7 @@ impl<'s> Plan<'s> {
         let branch = role == Some(Role::Imm(Imm::Branch));
         Some(Plan {
             name,
+            ends: ends(name.as_bytes()),
             asked,
             form,
             most: rows().map(|r| r.shape.slots.len()).max().unwrap_or(0),
@@ -549,6 +657,71 @@ impl<'s> Cursor<'s> {
         let tok = lexer.number().ok()?;
         self.pos = lexer.pos;
         Some(tok)
+    }
+
+    /// The directive of a line of data, with a dot next.
+    #[inline]
+    fn directive(&mut self) -> Option<Data> {
+        let start = self.pos;
+        self.pos += 1;
+        self.word();
+        if !matches!(self.byte(), b' ' | b'\t') {
+            return None;
+        }
+        data_directive(self.src.get(start..self.pos)?)
+    }
+
+    /// A number in a line of data, and the blanks behind it.
+    #[inline]
+    fn data_number(&mut self) -> Option<i64> {
+        let negative = self.eat(b'-').is_some();
+        let start = self.pos;
+        let mut value = 0u64;
+        let value = if self.byte() == b'0' && self.at(1) == b'x' {
+            self.pos += 2;
+            // Sixteen digits are two steps.
+            while self.pos - start < 18
+                && let Some(eight) = self.bytes[self.pos..].first_chunk()
+                && let Some(more) = eight_digits(*eight)
+            {
+                value = value << 32 | more as u64;
+                self.pos += 8;
+            }
+            while let Some(d) = HEX[self.byte() as usize] {
+                value = value << 4 | d as u64;
+                self.pos += 1;
+            }
+            if !(3..=18).contains(&(self.pos - start)) {
+                return None;
+            }
+            self.ended()?;
+            value as i64
+        } else {
+            self.unsigned()?
+        };
+        self.blanks();
+        Some(if negative {
+            value.wrapping_neg()
+        } else {
+            value
+        })
+    }
+
+    /// A string with its quotes, which ends in this line.
+    #[inline]
+    fn quoted(&mut self) -> Option<&'s str> {
+        let start = self.pos;
+        self.eat(b'"')?;
+        loop {
+            match *self.bytes.get(self.pos)? {
+                b'"' => break,
+                b'\n' => return None,
+                b'\\' if self.at(1) != b'\n' => self.pos += 2,
+                _ => self.pos += 1,
+            }
+        }
+        self.pos += 1;
+        self.src.get(start..self.pos)
     }
 
     fn unsigned(&mut self) -> Option<i64> {
@@ -731,6 +904,10 @@ impl<'s> Cursor<'s> {
     /// `abs(v0)`, `neg(v0)`, `sext(v0)` and `lit(1)`, with `(` next.
     fn call(&mut self, word: &str, p: &mut Parser<'s, '_>) -> Option<Operand> {
         self.pos += 1;
+        // In CLRX's spelling sext chooses the encoding.
+        if p.clrx && word == "sext" {
+            return None;
+        }
         let val = match word {
             "lit" => {
                 let negative = self.eat(b'-').is_some();
@@ -947,6 +1124,24 @@ static KIND: [u8; 256] = {
     table
 };
 
+/// The number that eight digits in hex are, letters small; `None` if any is no such digit.
+#[inline]
+fn eight_digits(text: [u8; 8]) -> Option<u32> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let text = u64::from_be_bytes(text);
+    // Of letters bit 6 is set, and their low bits count from 1.
+    let digits = (text & (15 * ONES)) + 9 * ((text >> 6) & ONES);
+    // What they were, if each is less than 16.
+    let letters = ((digits + 6 * ONES) >> 4) & ONES;
+    let again = digits + b'0' as u64 * ONES + (b'a' - b'0' - 10) as u64 * letters;
+    if digits & (0xf0 * ONES) != 0 || again != text {
+        return None;
+    }
+    let pairs = (digits | (digits >> 4)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
+    Some((fours | fours >> 16) as u32)
+}
+
 static HEX: [Option<u8>; 256] = {
     let mut table = [None; 256];
     let mut c = 0;
@@ -961,3 +1156,31 @@ static HEX: [Option<u8>; 256] = {
     }
     table
 };
+
+#[cfg(test)]
+mod tests {
+    use super::eight_digits;
+
+    #[test]
+    fn eight_digits_are_those_that_the_library_takes() {
+        let check = |text: [u8; 8]| {
+            let small = text.iter().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
+            let number = str::from_utf8(&text)
+                .ok()
+                .filter(|_| small)
+                .map(|text| u32::from_str_radix(text, 16).unwrap());
+            assert_eq!(eight_digits(text), number, "{text:?}");
+        };
+        for place in 0..8 {
+            for c in 0..=255 {
+                for other in *b"0f9a" {
+                    let mut text = [other; 8];
+                    text[place] = c;
+                    check(text);
+                }
+            }
+        }
+        check(*b"01234567");
+        check(*b"89abcdef");
+    }
+}

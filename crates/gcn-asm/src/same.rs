@@ -20,7 +20,11 @@ type Outcome = (Vec<Section>, Option<Assembled>, Vec<Diagnostic>);
 fn outcome(mut asm: Asm) -> Outcome {
     asm.run();
     let sections = asm.sections.clone();
-    let (object, diagnostics, _) = asm.finish();
+    let crate::Output {
+        object,
+        diagnostics,
+        ..
+    } = asm.finish();
     (sections, object, diagnostics)
 }
 
@@ -140,6 +144,38 @@ const OTHER: &[&str] = &[
     ".previous",
     ".section .other,\"ax\",@progbits",
     ".zero 3",
+    ".zero 0",
+    ".zero 4097",
+    ".zero -1",
+    ".zero five",
+    ".zero 1, 2",
+    ".byte 0x7f, 128 , -128,255 // four",
+    ".byte 256",
+    ".byte -129",
+    ".byte 1,",
+    ".byte",
+    ".byte 1b",
+    ".short 0xffff, 017, 08",
+    ".long 0xffffffff, -0x80000000",
+    ".long 0xffffffffffffffff, 4294967296",
+    ".long 0x",
+    ".long 1 + 2",
+    ".quad 0xffffffffffffffff, 0x8000000000000000, -1, 18446744073709551615, 1; .byte 2",
+    ".quad 0x10000000000000000",
+    ".quad -18446744073709551616",
+    ".quad label%, 0x1g",
+    ".Quad 7",
+    ".ascii \"text\"",
+    ".asciz \"a\\n\\\"\\\\\\101\\x41\" # of sorts",
+    ".asciz \"a\", \"b\"",
+    ".asciz \"é; // /* \"",
+    ".ascii \"\\400\"",
+    ".ascii \"no end",
+    ".ascii \"\\",
+    ".macro .long a\n s_nop 5\n .endm",
+    ".purgem .long",
+    ".file 1 \"a.c\"",
+    ".loc 1 %",
     ".p2align 4",
     ".end",
     ".warning \"soon\"",

@@ -159,7 +159,22 @@ impl<'s> Asm<'s, '_> {
                 return Err(Fail::new(at, "expected flags such as \"a\" or #alloc"));
             }
             p.next();
-            for c in p.text(at).trim_matches('"').chars() {
+            // Flags without a letter are a number behind the letters, as GNU as takes it.
+            let text = p.text(at).trim_matches('"');
+            let (letters, number) = match text.find(|c: char| c.is_ascii_digit()) {
+                Some(start) => text.split_at(start),
+                None => (text, ""),
+            };
+            if !number.is_empty() {
+                let parsed = match number.strip_prefix("0x") {
+                    Some(hex) => u64::from_str_radix(hex, 16),
+                    None => number.parse(),
+                };
+                flags |= parsed.map_err(|_| {
+                    Fail::new(at, format!("expected letters and a number, not `{number}`"))
+                })?;
+            }
+            for c in letters.chars() {
                 flags |= match c {
                     'w' => 1,
                     'a' => 2,
@@ -183,14 +198,14 @@ impl<'s> Asm<'s, '_> {
             if p.eat(b',') {
                 given.kind = Some(p.section_kind()?);
             }
-            if flags & 0x10 != 0 && given.kind.is_some() {
+            // LLVM takes a size of what can be merged alone; tables have one, too.
+            let sized = p.is(b',') && matches!(p.peek_at(1), Tok::Int(_));
+            if given.kind.is_some() && (flags & 0x10 != 0 || sized) {
                 p.expect(b',')?;
                 let at = p.span();
                 let size = p.absolute()?;
-                if !(1..=1 << 20).contains(&size) {
-                    return Err(Fail::new(at, "expected the size of an entry"));
-                }
-                given.entry_size = size as u64;
+                given.entry_size = u64::try_from(size)
+                    .map_err(|_| Fail::new(at, "expected the size of an entry"))?;
             }
             if flags & SectionFlags::GROUP != 0 {
                 p.expect(b',')?;

@@ -1,8 +1,11 @@
 //! Symbols: their names, values and attributes, in the order of their first mention.
 
+use crate::clrx::scopes::{Path, Scopes};
 use crate::expr::{EvalError, Expr, Op, SymId, Term, Value, Variant, fold};
+use foldhash::{HashMap, HashMapExt};
 use gcn_object::{Binding, SymbolKind, Visibility};
-use std::collections::HashMap;
+use std::cell::Cell;
+use std::collections::HashSet;
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Def {
@@ -17,6 +20,8 @@ pub(crate) enum Def {
     Common(u64, u64),
     /// `.amdgpu_lds`: size and alignment.
     Lds(u64, u64),
+    /// Registers: the code of the first and how many; of a constant 0 (CLRX).
+    Register(u16, u8),
 }
 
 pub(crate) struct Symbol<'s> {
@@ -28,6 +33,20 @@ pub(crate) struct Symbol<'s> {
     pub size: Option<Expr>,
     /// Where it was defined, for "defined twice".
     pub defined_at: u32,
+    /// The first number that it stood for, which is what a use before means to CLRX.
+    pub first: Option<i64>,
+    /// How CLRX defines it again, if at all.
+    pub again: Again,
+}
+
+/// Whether a symbol may be defined again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Again {
+    Yes,
+    /// `.equiv` and `.enum` define once.
+    No,
+    /// `.eqv`, whose expression is evaluated at each use.
+    Evaluated,
 }
 
 pub(crate) enum Name<'s> {
@@ -47,33 +66,85 @@ impl Name<'_> {
     }
 }
 
+/// Names in capitals that are registers but for their case: to LLVM they are symbols.
+#[derive(Default)]
+pub(crate) struct Capitals {
+    /// Whether there was one that has no value where it stands.
+    pub seen: Cell<bool>,
+    /// What the source defines or declares, if it was read before: what it does not, is a register.
+    pub symbols: Option<HashSet<String>>,
+}
+
 pub(crate) struct Symbols<'s> {
+    pub capitals: Capitals,
     pub list: Vec<Symbol<'s>>,
-    index: HashMap<&'s str, SymId>,
-    made: HashMap<String, SymId>,
+    pub index: HashMap<&'s str, SymId>,
+    pub made: HashMap<String, SymId>,
     /// The last and the next label of each number.
     local: HashMap<u32, (Option<SymId>, Option<SymId>)>,
     /// Whether undefined symbols evaluate to themselves: after all text was read.
     pub finished: bool,
+    /// CLRX's scopes, if there are any.
+    pub scopes: Option<Box<Scopes<'s>>>,
+    /// There are symbols that stand for registers.
+    pub has_registers: bool,
+    /// An expression keeps the symbols whose numbers are known, as those may change.
+    pub keep: bool,
+    /// Numbers in an instruction that are not known yet count as 0, and `guessed` says that there are such.
+    pub guess: bool,
+    pub guessed: Cell<bool>,
+    /// The local labels that instructions name which are read once more, by place.
+    pub late_labels: HashMap<u32, SymId>,
+    /// `.` where a structure is described, which is no place in a section.
+    pub structure: Option<i64>,
+    /// The symbols of `.regvar`, and one more than the highest VGPR and SGPR of theirs that the statement names.
+    pub variables: HashSet<SymId>,
+    pub variables_used: [u32; 2],
+    /// LLVM's rules hold although CLRX's reading is tried.
+    pub strict: bool,
+    /// `.buggyfplit` and `.oldmodparam` hold.
+    pub buggy_floats: bool,
+    pub old_parameters: bool,
 }
 
 /// Symbols defined through each other beyond this are refused.
 const DEPTH: u32 = 64;
 /// Symbols looked at in one evaluation beyond this are refused: doubling chains.
 const FUEL: u32 = 10_000;
+/// Parts of expressions within each other beyond this are refused, so that looking at one cannot exhaust the stack.
+const NESTED: u32 = 400;
+
+/// What one evaluation may still look at, and how deep in the expression it is.
+struct Work {
+    left: u32,
+    nested: u32,
+}
 
 impl<'s> Symbols<'s> {
     pub fn new() -> Symbols<'s> {
         Symbols {
+            capitals: Capitals::default(),
             list: Vec::new(),
             index: HashMap::new(),
             made: HashMap::new(),
             local: HashMap::new(),
             finished: false,
+            scopes: None,
+            has_registers: false,
+            keep: false,
+            guess: false,
+            guessed: Cell::new(false),
+            late_labels: HashMap::new(),
+            structure: None,
+            strict: false,
+            variables: HashSet::new(),
+            variables_used: [0; 2],
+            buggy_floats: false,
+            old_parameters: false,
         }
     }
 
-    fn push(&mut self, name: Name<'s>) -> SymId {
+    pub fn push(&mut self, name: Name<'s>) -> SymId {
         self.list.push(Symbol {
             name,
             def: Def::None,
@@ -82,12 +153,40 @@ impl<'s> Symbols<'s> {
             kind: SymbolKind::NoType,
             size: None,
             defined_at: u32::MAX,
+            first: None,
+            again: Again::Yes,
         });
         self.list.len() as SymId - 1
     }
 
     /// The number of a name, which is made known by this.
     pub fn intern(&mut self, name: &'s str) -> SymId {
+        if self.scopes.is_some() {
+            let path = Path {
+                name,
+                ..Path::default()
+            };
+            if let Ok(id) = self.used(&path) {
+                return id;
+            }
+        }
+        self.intern_global(name)
+    }
+
+    /// As [`Symbols::intern`], for a name that is defined here.
+    pub fn intern_here(&mut self, name: &'s str) -> SymId {
+        let path = Path {
+            name,
+            ..Path::default()
+        };
+        match self.scopes {
+            Some(_) => (self.here(&path)).unwrap_or_else(|_| self.intern_global(name)),
+            None => self.intern_global(name),
+        }
+    }
+
+    /// As [`Symbols::intern`], outside all scopes.
+    pub fn intern_global(&mut self, name: &'s str) -> SymId {
         if let Some(&id) = self.index.get(name) {
             return id;
         }
@@ -130,8 +229,9 @@ impl<'s> Symbols<'s> {
 
     /// Its value if it is a plain number.
     pub fn absolute(&self, id: SymId) -> Option<i64> {
-        match self.get(id).def {
-            Def::Absolute(value) => Some(value),
+        let symbol = self.get(id);
+        match symbol.def {
+            Def::Absolute(value) => Some(symbol.first.filter(|_| self.finished).unwrap_or(value)),
             _ => None,
         }
     }
@@ -158,27 +258,83 @@ impl<'s> Symbols<'s> {
         id
     }
 
-    /// An expression's value from what is known now.
-    pub fn evaluate(&self, expr: &Expr) -> Result<Value, EvalError> {
-        self.value(expr, DEPTH, &mut { FUEL })
+    /// Makes numbers of the symbols whose expressions are known by now, so that long chains of them are walked once.
+    /// Most were set before what they are made of, so the last come first.
+    pub fn settle(&mut self) {
+        loop {
+            let mut settled = false;
+            for id in (0..self.list.len()).rev() {
+                let Def::Alias(expr) = &self.list[id].def else {
+                    continue;
+                };
+                if let Ok(value) = self.evaluate(expr)
+                    && value.is_absolute()
+                {
+                    self.list[id].def = Def::Absolute(value.addend);
+                    settled = true;
+                }
+            }
+            if !settled {
+                return;
+            }
+        }
     }
 
-    fn value(&self, expr: &Expr, depth: u32, fuel: &mut u32) -> Result<Value, EvalError> {
+    /// Whether an expression names what is not known yet; an instruction with such is read once more.
+    pub fn waits(&self, expr: &Expr) -> bool {
+        let waits = match self.evaluate(expr) {
+            Ok(value) => !value.is_absolute(),
+            Err(error) => matches!(error, EvalError::Undefined(_)),
+        };
+        if waits {
+            self.guessed.set(true);
+        }
+        waits
+    }
+
+    /// An expression's value from what is known now.
+    pub fn evaluate(&self, expr: &Expr) -> Result<Value, EvalError> {
+        let mut work = Work {
+            left: FUEL,
+            nested: 0,
+        };
+        self.value(expr, DEPTH, &mut work)
+    }
+
+    fn value(&self, expr: &Expr, depth: u32, fuel: &mut Work) -> Result<Value, EvalError> {
+        fuel.nested += 1;
+        if fuel.nested > NESTED {
+            return Err(EvalError::Message(
+                "symbols are defined through each other too deeply",
+            ));
+        }
+        let value = self.value_of(expr, depth, fuel);
+        fuel.nested -= 1;
+        value
+    }
+
+    fn value_of(&self, expr: &Expr, depth: u32, fuel: &mut Work) -> Result<Value, EvalError> {
         let place = |section, offset, id, variant| Value {
             addend: 0,
             plus: Some(Term::Place(section, offset, id, variant)),
             minus: None,
         };
-        if *fuel == 0 {
+        if fuel.left == 0 {
             return Err(EvalError::Message("this expression is too large"));
         }
-        *fuel -= 1;
+        fuel.left -= 1;
         match expr {
             Expr::Const(value) => Ok(Value::absolute(*value)),
             Expr::Place(section, offset) => Ok(place(*section, *offset, None, Variant::None)),
             Expr::Sym(id, variant) => match &self.get(*id).def {
                 Def::Label(section, offset) => Ok(place(*section, *offset, Some(*id), *variant)),
-                Def::Absolute(value) if *variant == Variant::None => Ok(Value::absolute(*value)),
+                Def::Absolute(value) if *variant == Variant::None => {
+                    let first = self.get(*id).first.filter(|_| self.finished);
+                    Ok(Value::absolute(first.unwrap_or(*value)))
+                }
+                Def::Register(..) => Err(EvalError::Message(
+                    "expected a number: this symbol stands for a register",
+                )),
                 Def::Alias(inner) if *variant == Variant::None => {
                     if depth == 0 {
                         return Err(EvalError::Message(
@@ -197,42 +353,72 @@ impl<'s> Symbols<'s> {
             Expr::Neg(e) => Ok(self.value(e, depth, fuel)?.negate()),
             Expr::Not(e) => Ok(Value::absolute(!self.number(e, depth, fuel)?)),
             Expr::LogicNot(e) => Ok(Value::absolute((self.number(e, depth, fuel)? == 0) as i64)),
-            Expr::Binary(op, pair) => {
-                let a = self.value(&pair.0, depth, fuel)?;
-                let b = self.value(&pair.1, depth, fuel)?;
-                match op {
-                    Op::Add => a.add(b),
-                    Op::Sub => a.add(b.negate()),
-                    _ if a.is_absolute() && b.is_absolute() => fold(*op, a.addend, b.addend)
-                        .map(Value::absolute)
-                        .map_err(EvalError::Message),
-                    Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
-                        let difference = a.add(b.negate())?;
-                        if !difference.is_absolute() {
-                            return Err(EvalError::Message(
-                                "these addresses cannot be compared: they are in different sections",
-                            ));
-                        }
-                        fold(*op, difference.addend, 0)
-                            .map(Value::absolute)
-                            .map_err(EvalError::Message)
-                    }
-                    _ => Err(EvalError::Message(
-                        "this operator takes numbers, not addresses",
-                    )),
+            Expr::Call(function, arguments) => {
+                let numbers: Result<Vec<i64>, EvalError> = (arguments.iter())
+                    .map(|argument| self.number(argument, depth, fuel))
+                    .collect();
+                function
+                    .call(&numbers?)
+                    .map(Value::absolute)
+                    .map_err(EvalError::Message)
+            }
+            Expr::Choice(three) => {
+                let yes = self.number(&three.0, depth, fuel)? != 0;
+                self.value(if yes { &three.1 } else { &three.2 }, depth, fuel)
+            }
+            Expr::Binary(..) => {
+                // A row of operators is as long as the text, so that it is not read by recursion.
+                let mut row = Vec::new();
+                let mut first = expr;
+                while let Expr::Binary(op, pair) = first {
+                    row.push((*op, &pair.1));
+                    first = &pair.0;
                 }
+                let mut value = self.value(first, depth, fuel)?;
+                while let Some((op, right)) = row.pop() {
+                    let right = self.value(right, depth, fuel)?;
+                    value = apply(op, value, right)?;
+                }
+                Ok(value)
             }
         }
     }
 
-    fn number(&self, expr: &Expr, depth: u32, fuel: &mut u32) -> Result<i64, EvalError> {
+    fn number(&self, expr: &Expr, depth: u32, fuel: &mut Work) -> Result<i64, EvalError> {
         let value = self.value(expr, depth, fuel)?;
-        if value.is_absolute() {
+        if let Some(Term::Undefined(id, _)) = value.plus {
+            Err(EvalError::Undefined(id))
+        } else if value.is_absolute() {
             Ok(value.addend)
         } else {
             Err(EvalError::Message(
                 "this operator takes numbers, not addresses",
             ))
         }
+    }
+}
+
+/// What an operator makes of two values.
+fn apply(op: Op, a: Value, b: Value) -> Result<Value, EvalError> {
+    match op {
+        Op::Add => a.add(b),
+        Op::Sub => a.add(b.negate()),
+        _ if a.is_absolute() && b.is_absolute() => fold(op, a.addend, b.addend)
+            .map(Value::absolute)
+            .map_err(EvalError::Message),
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
+            let difference = a.add(b.negate())?;
+            if !difference.is_absolute() {
+                return Err(EvalError::Message(
+                    "these addresses cannot be compared: they are in different sections",
+                ));
+            }
+            fold(op, difference.addend, 0)
+                .map(Value::absolute)
+                .map_err(EvalError::Message)
+        }
+        _ => Err(EvalError::Message(
+            "this operator takes numbers, not addresses",
+        )),
     }
 }

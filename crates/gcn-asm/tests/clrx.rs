@@ -412,48 +412,23 @@ fn other_formats() {
     bad(
         ".amdcl2\n.gallium\n.amd\n.kernel x\n.config\n.dims x\n",
         expect![[r#"
-            error: .amdcl2: this binary format, the Catalyst driver's OpenCL 2.0, is not written by gcn
+            error: this binary format, the Catalyst driver's OpenCL 2.0, is not written by gcn
              --> a.s:1:1
               |
             1 | .amdcl2
               | ^^^^^^^
               |
-              = help: gcn writes .rocm (code object v2), and --raw writes the code alone
-            error: .gallium: this binary format, Mesa's Gallium, is not written by gcn
+              = help: gcn writes .rocm (code object v2) for such kernels, and --raw writes their code alone
+            error: another binary format was chosen before
              --> a.s:2:1
               |
             2 | .gallium
               | ^^^^^^^^
-              |
-              = help: gcn writes .rocm (code object v2), and --raw writes the code alone
-            error: .amd: this binary format, the Catalyst driver's OpenCL 1.2, is not written by gcn
+            error: another binary format was chosen before
              --> a.s:3:1
               |
             3 | .amd
               | ^^^^
-              |
-              = help: gcn writes .rocm (code object v2), and --raw writes the code alone
-            error: expected .rocm before .kernel
-             --> a.s:4:1
-              |
-            4 | .kernel x
-              | ^^^^^^^
-              |
-              = help: CLRX's directives for kernels belong to its binary formats
-            error: expected .rocm before .config
-             --> a.s:5:1
-              |
-            5 | .config
-              | ^^^^^^^
-              |
-              = help: CLRX's directives for kernels belong to its binary formats
-            error: expected .rocm before .dims
-             --> a.s:6:1
-              |
-            6 | .dims x
-              | ^^^^^
-              |
-              = help: CLRX's directives for kernels belong to its binary formats
         "#]],
     );
 }

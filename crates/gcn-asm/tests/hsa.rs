@@ -485,3 +485,64 @@ fn agrees_with_llvm_mc() {
     }
     assert_eq!((ours.flags, ours.version), (theirs.flags, theirs.version));
 }
+
+/// Code object v6 and generic processors: the numbers are those of llvm-mc 22.
+#[test]
+fn version_6_and_generic_processors() {
+    let header = |source: &str| {
+        let object = good("", source);
+        let file = object.loadable().unwrap();
+        let number = u32::from_le_bytes(file[48..52].try_into().unwrap());
+        (object.version, file[8], number)
+    };
+    let target = |id: &str| format!(".amdgcn_target \"amdgcn-amd-amdhsa--{id}\"\n");
+    let v6 = ".amdhsa_code_object_version 6\ns_endpgm\n";
+    assert_eq!(header(&(target("gfx906") + v6)), (Version::V6, 4, 0x52f));
+    assert_eq!(
+        header(&(target("gfx9-generic") + v6)),
+        (Version::V6, 4, 0x0100_0151)
+    );
+    // No other version has it.
+    assert_eq!(
+        header(&(target("gfx9-generic:xnack-") + "s_endpgm\n")),
+        (Version::V6, 4, 0x0100_0251)
+    );
+    assert_eq!(
+        header(".arch gfx9-generic\ns_endpgm\n"),
+        (Version::V6, 4, 0x0100_0151)
+    );
+    bad(
+        "gfx9-generic",
+        ".amdhsa_code_object_version 5\ns_endpgm\n",
+        expect![[r#"
+            error: gfx9-generic needs code object version 6, but version 5 is asked for
+             --> a.s:3:1
+              |
+            3 |
+              | ^
+        "#]],
+    );
+    bad(
+        "gfx900",
+        ".amdhsa_code_object_version 7\n",
+        expect![[r#"
+        error: expected code object version 2, 3, 4, 5 or 6
+         --> a.s:1:29
+          |
+        1 | .amdhsa_code_object_version 7
+          |                             ^
+    "#]],
+    );
+    // What its chips do not share it has not.
+    bad(
+        "gfx9-generic",
+        "v_mad_mix_f32 v1, v2, v3, v4\n",
+        expect![[r#"
+            error: gfx9-generic has no v_mad_mix_f32: it exists on gfx900, gfx902, gfx909, gfx90c
+             --> a.s:1:1
+              |
+            1 | v_mad_mix_f32 v1, v2, v3, v4
+              | ^^^^^^^^^^^^^
+        "#]],
+    );
+}

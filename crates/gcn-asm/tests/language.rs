@@ -667,3 +667,144 @@ v_mov_b32 v0, 0x1ffff
 ",
     );
 }
+
+/// The functions of numbers that clang 22 writes; the values are llvm-mc 22's.
+#[test]
+fn functions_of_numbers() {
+    for (text, value) in [
+        ("max(1, 5, 3)", 5),
+        ("max(-5, 3)", 3),
+        ("max (1)", 1),
+        ("or(1, 6, 8)", 15),
+        ("alignto(13, 8)", 16),
+        ("alignto(-3, 8)", 0),
+        ("totalnumvgprs(5, 7)", 7),
+        ("totalnumvgprs(9, 7)", 9),
+        ("extrasgprs(1, 0, 0)", 2),
+        ("extrasgprs(1, 1, 0)", 6),
+        ("extrasgprs(0, 0, 1)", 4),
+        ("extrasgprs(0, 1, 1)", 6),
+        ("extrasgprs(5, 7, 9)", 6),
+        ("extrasgprs(0, 0, 0)", 0),
+        ("occupancy(10, 4, 256, 8, 10, 0, 0)", 10),
+        ("occupancy(10, 4, 256, 8, 10, 81, 0)", 9),
+        ("occupancy(10, 4, 256, 8, 10, 90, 0)", 8),
+        ("occupancy(10, 4, 256, 8, 10, 101, 0)", 7),
+        ("occupancy(10, 4, 256, 8, 10, 90, 40)", 6),
+        ("occupancy(10, 4, 256, 5, 10, 60, 25)", 8),
+        ("occupancy(10, 4, 256, 5, 10, 81, 0)", 5),
+        ("occupancy(10, 4, 256, 8, 8, 200, 200)", 1),
+        ("occupancy(10, 4, 256, 8, 10, 0, 300)", 1),
+        ("or(max(1, 2), 4)|alignto(1, 16)", 22),
+        ("max(later, 3)", 9),
+        ("1+max(first-last, 3)*2", 7),
+        ("max+1", 8),
+    ] {
+        let source = format!("max = 7\nfirst: .long {text}\nlast:\n.set later, 9\n");
+        let value: i32 = value;
+        assert_eq!(bytes(&source, &options()), value.to_le_bytes(), "{text}");
+    }
+    // Before gfx8 FLAT_SCRATCH is below XNACK_MASK's place.
+    let gfx7 = Options {
+        target: Target::parse("gfx700"),
+        ..Options::default()
+    };
+    assert_eq!(
+        bytes(".byte extrasgprs(1, 1, 0), extrasgprs(0, 0, 1)", &gfx7),
+        [4, 0]
+    );
+    // Symbols may come later, through others, in chains of any length.
+    let mut chain = String::from(".set f0, max(1, f1)\n.long f0\n");
+    for n in 1..500 {
+        chain += &format!(".set f{n}, max({n}, f{0}, f{0}+0)\n", n + 1);
+    }
+    chain += ".set f500, 12\n";
+    assert_eq!(bytes(&chain, &options()), 499i32.to_le_bytes());
+}
+
+#[test]
+fn mistaken_functions() {
+    messages(
+        ".set a, alignto(1)\n.set b, alignto(5, 0)\n.long max()\n.long or(1,)\n.long max(c, 1)\n.long alignto(1, z)\n.set z, 0\n",
+        expect![[r#"
+            error: expected 2 arguments, found 1
+             --> a.s:1:9
+              |
+            1 | .set a, alignto(1)
+              |         ^^^^^^^^^^
+            error: expected a multiple of 1 or more to align to
+             --> a.s:2:9
+              |
+            2 | .set b, alignto(5, 0)
+              |         ^^^^^^^^^^^^^
+            error: expected an expression, found `)`
+             --> a.s:3:11
+              |
+            3 | .long max()
+              |           ^
+            error: expected an expression, found `)`
+             --> a.s:4:12
+              |
+            4 | .long or(1,)
+              |            ^
+            error: 'c' is not defined
+             --> a.s:5:7
+              |
+            5 | .long max(c, 1)
+              |       ^^^^^^^^^
+            error: expected a multiple of 1 or more to align to
+             --> a.s:6:7
+              |
+            6 | .long alignto(1, z)
+              |       ^^^^^^^^^^^^^
+        "#]],
+    );
+}
+
+/// What LLVM takes for a symbol is a register where it can be no symbol.
+#[test]
+fn registers_in_capitals() {
+    same_here(
+        "S_MOV_B32 S1, 4\nS_ADD_U32 S2, S0, S1\nV_ADD_F32_E64 V1, |V2|, -V3\nS_LOAD_DWORDX2 S[2:3], S[4:5], 0x0\n\
+         S_AND_B64 VCC, EXEC, S[2:3]\nV_MOV_B32 V1, M0\nS_CMP_EQ_U32 S0, 5\n\
+         BUFFER_LOAD_DWORD V1, OFF, S[0:3], 0 OFFSET:16 GLC\nS_SETPC_B64 TTMP[0:1]\n",
+        "s_mov_b32 s1, 4\ns_add_u32 s2, s0, s1\nv_add_f32_e64 v1, |v2|, -v3\ns_load_dwordx2 s[2:3], s[4:5], 0x0\n\
+         s_and_b64 vcc, exec, s[2:3]\nv_mov_b32 v1, m0\ns_cmp_eq_u32 s0, 5\n\
+         buffer_load_dword v1, off, s[0:3], 0 offset:16 glc\ns_setpc_b64 ttmp[0:1]\n",
+    );
+    // Symbols, wherever they are defined.
+    same("S1 = 4\ns_mov_b32 s2, S1\n", "s_mov_b32 s2, 4\n");
+    same("s_branch S1\ns_nop 0\nS1:\n", "s_branch x\ns_nop 0\nx:\n");
+    same_here(
+        "s_mov_b32 s2, V1\ns_branch S1\nS1: s_mov_b32 s0, S2\nV1 = 1000\n",
+        "s_mov_b32 s2, 1000\ns_branch x\nx: s_mov_b32 s0, s2\n",
+    );
+    let declared = assemble(".globl S1\ns_mov_b32 s2, S1\n", "a.s", &options());
+    assert_eq!(declared.object.expect("a relocation").relocations.len(), 1);
+    // A mistake is told as it is.
+    messages(
+        "S_MOV_B32 S1, S200\n",
+        expect![[r#"
+        error: gfx900 has s0 to s101
+         --> a.s:1:15
+          |
+        1 | S_MOV_B32 S1, S200
+          |               ^^^^
+    "#]],
+    );
+}
+
+/// A linker may move each entry of a mergeable section, so that only its symbol says where the bytes beside it are. As in LLVM.
+#[test]
+fn references_into_mergeable_sections_keep_their_symbols() {
+    let source = "s_add_u32 s0, s0, .Lx@rel32@lo+4\ns_add_u32 s0, s0, x@rel32@lo+8\ns_add_u32 s0, s0, x@rel32@lo\n\
+         .section .rodata.cst32,\"aM\",@progbits,32\n.zero 32\nx:\n.Lx: .zero 32\n";
+    let object = assemble(source, "a.s", &options()).object.unwrap();
+    let file = object.relocatable().unwrap();
+    let read = gcn_object::CodeObject::parse(&file).unwrap();
+    let found = read.relocations.iter().map(|r| {
+        let symbol = &read.symbols[r.symbol.unwrap()];
+        (symbol.name.as_str(), r.addend)
+    });
+    assert_eq!(found.collect::<Vec<_>>(), [(".Lx", 4), ("x", 8), ("", 32)]);
+}

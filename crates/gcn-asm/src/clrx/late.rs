@@ -1,0 +1,95 @@
+//! Instructions that name what is defined behind them. They are read at their place, with 0 for what is not known, so
+//! that their size is; and once more when everything is.
+
+use crate::asm::Asm;
+use crate::expr::SymId;
+use crate::lexer::{Tok, Token};
+use crate::parse::{Fail, Parser};
+use gcn_isa::Target;
+
+/// An instruction that is read once more.
+pub(crate) struct Late<'s> {
+    src: &'s str,
+    base: u32,
+    tokens: Vec<Token>,
+    place: (u32, u64),
+    len: usize,
+    target: Target,
+    scope: usize,
+    /// What its local labels are, by place.
+    labels: Vec<(u32, SymId)>,
+}
+
+impl<'s> Asm<'s, '_> {
+    /// Keeps an instruction of `len` bytes, which begins here, for later.
+    pub(crate) fn read_later(&mut self, tokens: &[Token], len: usize) {
+        let labels = (tokens.iter())
+            .filter_map(|t| match t.tok {
+                Tok::LocalRef(n, forward) => {
+                    let id = self.sym.local_label(n, forward)?;
+                    Some((t.span.start, id))
+                }
+                _ => None,
+            })
+            .collect();
+        let Some(target) = self.target else {
+            return;
+        };
+        let late = Late {
+            src: self.lexer.src,
+            base: self.lexer.base,
+            tokens: tokens.to_vec(),
+            place: self.place(),
+            len,
+            target,
+            scope: self.sym.scopes.as_ref().map_or(0, |s| s.place()),
+            labels,
+        };
+        self.clrx_state.late.push(late);
+    }
+
+    /// Reads what waited. All symbols that there will be are known.
+    pub(crate) fn finish_late(&mut self) {
+        for late in std::mem::take(&mut self.clrx_state.late) {
+            if let Err(fail) = self.read_again(&late) {
+                self.fail(fail);
+            }
+            if self.errors >= crate::asm::MAX_ERRORS {
+                return;
+            }
+        }
+    }
+
+    fn read_again(&mut self, late: &Late<'s>) -> Result<(), Fail> {
+        if let Some(scopes) = &mut self.sym.scopes {
+            scopes.go_to(late.scope);
+        }
+        self.sym.late_labels = late.labels.iter().copied().collect();
+        let insn = Parser {
+            src: late.src,
+            base: late.base,
+            tokens: &late.tokens,
+            at: 0,
+            place: late.place,
+            clrx: true,
+            target: late.target,
+            sym: &mut self.sym,
+            used: &mut [0; 2],
+        }
+        .instruction(self.permissive);
+        self.sym.late_labels.clear();
+        let insn = insn?;
+        if insn.len != late.len {
+            let message = "the value of a symbol makes this instruction longer or shorter";
+            let fail = Fail::new(late.tokens[0].span, message);
+            return Err(fail.help("the symbol is defined behind it; define it before"));
+        }
+        let (section, offset) = late.place;
+        let section = &mut self.sections[section as usize];
+        let at = offset as usize;
+        if let Some(place) = section.data.get_mut(at..at + insn.len) {
+            place.copy_from_slice(&insn.bytes[..insn.len]);
+        }
+        Ok(())
+    }
+}
