@@ -1,4 +1,5 @@
-//! `cargo xtask bench-text`: time and memory of `gcn dis` and `gcn asm` on raw code, beside LLVM 14's tools.
+//! `cargo xtask bench-text`: time and memory of `gcn dis` and `gcn asm` on raw code, or with `--objects` on whole code objects, beside
+//! LLVM 14's tools.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,13 +17,13 @@ use gcn_isa::print::{Style, print};
 use gcn_isa::text::{Sink, Text};
 use gcn_object::CodeObject;
 
-use crate::build_gcn;
 use crate::diff::formats::{self, Encoding, Generation};
 use crate::diff::generate::{self, Filling, Rng, Sample};
 use crate::diff::llvm::{self, Llvm};
 use crate::diff::{assemble_lines, tool};
 use crate::measure::{self, Usage};
 use crate::timed::Tools;
+use crate::{bench_objects, build_gcn};
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -41,6 +42,9 @@ pub struct Options {
     /// Measure these raw bytes instead (code of the target)
     #[arg(long)]
     raw: Option<PathBuf>,
+    /// Measure these whole code objects instead, or those in bundles, libraries and folders: data, symbols and metadata, too
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["raw", "json", "targets"])]
+    objects: Vec<PathBuf>,
     /// The gcn binary; by default the workspace's release build, built first
     #[arg(long)]
     gcn: Option<PathBuf>,
@@ -88,6 +92,9 @@ pub fn run(options: &Options, root: &Path) -> Result<()> {
         None => build_gcn(root)?,
     };
     let llvm_mc = llvm::find();
+    if !options.objects.is_empty() {
+        return bench_objects::run(&gcn, &llvm_mc?, &options.objects, options.runs);
+    }
     if let Err(why) = &llvm_mc {
         eprintln!("no comparison with LLVM: {why}");
     }

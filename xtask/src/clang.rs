@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use gcn_object::read::{FileKind, Symbol};
 use gcn_object::{CodeObject, SymbolKind, SymbolSection};
 
+use crate::compiler::Compiler;
 use crate::fixtures;
 use crate::parallel;
 
@@ -25,9 +26,15 @@ pub struct Options {
         default_value = "gfx600,gfx700,gfx803,gfx900,gfx902,gfx906"
     )]
     target: Vec<String>,
-    /// Code object versions, by comma
-    #[arg(long, value_delimiter = ',', default_value = "2,3,4,5")]
+    /// Code object versions, by comma; those that the compiler does not make are passed over
+    #[arg(long, value_delimiter = ',', default_value = "2,3,4,5,6")]
     version: Vec<u8>,
+    /// The compiler's version, such as 22, with our own built-in functions; by default 14, and 15 for v5, with libclc's
+    #[arg(long, value_name = "N")]
+    clang: Option<u8>,
+    /// Optimisation levels of all kernels, by comma, in place of -O2 and some at -O0 and with -g
+    #[arg(long = "opt", value_delimiter = ',')]
+    levels: Vec<String>,
     /// ABIs, by comma
     #[arg(long, value_delimiter = ',', default_value = "hsa,mesa3d")]
     abi: Vec<String>,
@@ -51,7 +58,10 @@ struct Case {
     target: String,
     version: u8,
     abi: String,
-    flags: &'static [&'static str],
+    flags: Vec<String>,
+    compiler: Compiler,
+    /// The built-in functions as source; without it they are libclc's.
+    builtins: Option<PathBuf>,
 }
 
 /// How a listing fared.
@@ -75,9 +85,8 @@ impl Case {
         }
     }
 
-    /// The first LLVM that has the version.
-    fn llvm(&self) -> u8 {
-        if self.version >= 5 { 15 } else { 14 }
+    fn debug(&self) -> bool {
+        self.flags.iter().any(|flag| flag == "-g")
     }
 
     fn name(&self) -> String {
@@ -89,7 +98,7 @@ impl Case {
     }
 
     /// libclc's builtins. A newer compiler reads the older one's.
-    fn builtins(&self) -> PathBuf {
+    fn library(&self) -> PathBuf {
         let file = match (self.abi.as_str(), &self.target[..4], self.target.as_str()) {
             ("hsa", ..) => "amdgcn--amdhsa".to_string(),
             (_, "gfx6", _) => "tahiti-amdgcn-mesa-mesa3d".into(),
@@ -101,10 +110,20 @@ impl Case {
     }
 
     fn compile(&self, folder: &Path, form: &str, out: &Path) -> Result<()> {
-        let clang = format!("clang-{}", self.llvm());
-        let builtins = self.builtins();
-        let builtins = builtins.to_str().context("the path is no text")?;
-        run(Command::new(clang)
+        let mut command = Command::new(self.compiler.clang());
+        match &self.builtins {
+            Some(header) => {
+                let v5 = self.version >= 5 && self.abi == "hsa";
+                command.args(v5.then_some("-DV5"));
+                command.arg("-include").arg(header);
+            }
+            None => {
+                let library = self.library();
+                let library = library.to_str().context("the path is no text")?;
+                command.args(["-Xclang", "-mlink-builtin-bitcode", "-Xclang", library]);
+            }
+        }
+        run(command
             .current_dir(folder)
             .args(["-x", "cl", "-cl-std=CL1.2", "-nogpulib", form])
             .args(["-Xclang", "-finclude-default-header"])
@@ -112,8 +131,7 @@ impl Case {
             .arg(format!("amdgcn-{}", self.os()))
             .arg(format!("-mcpu={}", self.target))
             .arg(format!("-mcode-object-version={}", self.version))
-            .args(["-Xclang", "-mlink-builtin-bitcode", "-Xclang", builtins])
-            .args(self.flags)
+            .args(&self.flags)
             .arg(format!("{}.cl", self.kernel))
             .arg("-o")
             .arg(out))
@@ -140,39 +158,68 @@ pub fn run_all(options: &Options, root: &Path) -> Result<bool> {
         Some(folder) => std::path::absolute(folder)?,
         None => root.join("testdata/kernels"),
     };
-    fixtures::check_compiler()?;
+    let compiler = match options.clang {
+        Some(version) => Some(Compiler::find(version)?),
+        None => {
+            fixtures::check_compiler()?;
+            None
+        }
+    };
     let gcn = match &options.gcn {
         Some(gcn) => std::path::absolute(gcn)?,
         None => crate::build_gcn(root)?,
     };
+    let own = std::env::temp_dir().join(format!("gcn-clang-{}", std::process::id()));
+    let work = options.keep.clone().unwrap_or_else(|| own.clone());
+    fs::create_dir_all(&work)?;
+    let work = std::path::absolute(work)?;
+    let builtins = compiler
+        .map(|_| Compiler::write_builtins(&work))
+        .transpose()?;
     let mut cases = Vec::new();
     for (n, kernel) in fixtures::kernels(&folder)?.into_iter().enumerate() {
         for target in &options.target {
             for &version in &options.version {
                 for abi in &options.abi {
-                    let variants = if n < options.more { 4 } else { 1 };
-                    for flags in VARIANTS.iter().take(variants) {
+                    // The first LLVM that has the version.
+                    let first = Compiler(if version >= 5 { 15 } else { 14 });
+                    let compiler = compiler.unwrap_or(first);
+                    if !compiler.makes(target, version) {
+                        continue;
+                    }
+                    for flags in variants(options, n) {
                         cases.push(Case {
                             kernel: kernel.clone(),
                             target: target.clone(),
                             version,
                             abi: abi.clone(),
                             flags,
+                            compiler,
+                            builtins: builtins.clone(),
                         });
                     }
                 }
             }
         }
     }
-    let own = std::env::temp_dir().join(format!("gcn-clang-{}", std::process::id()));
-    let work = options.keep.clone().unwrap_or_else(|| own.clone());
-    fs::create_dir_all(&work)?;
-    let work = std::path::absolute(work)?;
     let results = parallel::each(&cases, |case| check(case, &folder, &work, &gcn));
     if options.keep.is_none() {
         fs::remove_dir_all(&own)?;
     }
     Ok(report(&results, options.show))
+}
+
+/// The options that a kernel, the n-th, is compiled with.
+fn variants(options: &Options, n: usize) -> Vec<Vec<String>> {
+    if !options.levels.is_empty() {
+        let levels = options.levels.iter();
+        return levels.map(|level| vec![format!("-{level}")]).collect();
+    }
+    let count = if n < options.more { 4 } else { 1 };
+    let flags = VARIANTS.iter().take(count);
+    flags
+        .map(|flags| flags.iter().map(|flag| flag.to_string()).collect())
+        .collect()
 }
 
 type Outcome<'a> = (&'a Case, Result<(Verdict, Vec<String>)>);
@@ -238,7 +285,7 @@ fn check(case: &Case, folder: &Path, work: &Path, gcn: &Path) -> Result<(Verdict
     let mut verdict = Verdict::Clang;
     if !differences.is_empty() {
         reference = file("mc.o");
-        run(Command::new(format!("llvm-mc-{}", case.llvm()))
+        run(Command::new(case.compiler.tool("llvm-mc"))
             .arg(format!("-triple=amdgcn-{}", case.os()))
             .arg(format!("-mcpu={}", case.target))
             .arg(format!("--amdhsa-code-object-version={}", case.version))
@@ -255,25 +302,21 @@ fn check(case: &Case, folder: &Path, work: &Path, gcn: &Path) -> Result<(Verdict
     // What is linked: the linker's of the same object.
     let (linked, loadable) = (file("so"), file("our.so"));
     assemble(&[], &loadable)?;
-    let link = run(Command::new(format!("ld.lld-{}", case.llvm()))
+    let link = run(Command::new(case.compiler.tool("ld.lld"))
         .arg("-shared")
         .args([&reference, Path::new("-o"), &linked]));
     match link {
         Ok(()) => {
             let of_linked = compare(&loadable, &linked)?;
             differences.extend(of_linked.into_iter().map(|d| format!("linked, {d}")));
-            if case.flags.contains(&"-g")
-                && debug_text(&loadable, BOTH)? != debug_text(&linked, BOTH)?
-            {
+            if case.debug() && debug_text(&loadable, BOTH)? != debug_text(&linked, BOTH)? {
                 differences.push("linked, lines or debugging information differ".into());
             }
         }
         // lld has no addends of relocations in other objects than HSA's.
         Err(error) if format!("{error:#}").contains("cannot read addend") => {
             said.push("linked by us alone: ld.lld cannot read the object's relocations".into());
-            if case.flags.contains(&"-g")
-                && debug_text(&ours, LINES)? != debug_text(&reference, LINES)?
-            {
+            if case.debug() && debug_text(&ours, LINES)? != debug_text(&reference, LINES)? {
                 differences.push("lines or debugging information differ".into());
             }
         }

@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use gcn_object::CodeObject;
 
+use crate::compiler::Compiler;
 use crate::fixtures;
 use crate::parallel;
 use crate::programs::{self, Case, Made};
@@ -22,18 +23,22 @@ pub struct Options {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "gfx600,gfx700,gfx701,gfx803,gfx900,gfx906"
+        default_value = "gfx600,gfx700,gfx701,gfx803,gfx900,gfx906,gfx9-generic"
     )]
     target: Vec<String>,
-    /// Mesa's targets, by comma
-    #[arg(long, value_delimiter = ',', default_value = "tahiti,bonaire,tonga")]
-    mesa: Vec<String>,
-    /// Libraries of built-in functions, by comma
-    #[arg(long, value_delimiter = ',', default_value = "libclc,rocm")]
-    library: Vec<String>,
-    /// Code object versions, by comma
-    #[arg(long, value_delimiter = ',', default_value = "2,3,4,5")]
+    /// Mesa's targets, by comma; by default tahiti, bonaire and tonga where the compiler is not named
+    #[arg(long, value_delimiter = ',')]
+    mesa: Option<Vec<String>>,
+    /// Libraries of built-in functions, by comma: libclc, rocm, and own, a header of the functions that testdata/kernels and
+    /// some others call; by default libclc and rocm, and own where the compiler is named
+    #[arg(long, value_delimiter = ',')]
+    library: Option<Vec<String>>,
+    /// Code object versions, by comma; those that the compiler does not make are passed over
+    #[arg(long, value_delimiter = ',', default_value = "2,3,4,5,6")]
     version: Vec<u8>,
+    /// The compiler's version, such as 22; by default 14, and 15 for v5 and ROCm's library
+    #[arg(long, value_name = "N", conflicts_with = "fixtures")]
+    clang: Option<u8>,
     /// Optimisation levels, by comma
     #[arg(long = "opt", value_delimiter = ',', default_value = "O2")]
     levels: Vec<String>,
@@ -89,17 +94,28 @@ fn fixture(file: &str, target: &str, library: &str, version: u8, level: &str) ->
         library: library.into(),
         version,
         level: level.into(),
+        compiler: usual_compiler(library, version),
     }
+}
+
+/// ROCm's library is that of LLVM 15, which is also the first to have v5.
+fn usual_compiler(library: &str, version: u8) -> Compiler {
+    Compiler(if version >= 5 || library == "rocm" {
+        15
+    } else {
+        14
+    })
 }
 
 /// One object.
 struct Object {
     file: String,
     target: String,
-    /// `libclc`, `rocm` or `mesa`.
+    /// `libclc`, `rocm`, `own` or `mesa`.
     library: String,
     version: u8,
     level: String,
+    compiler: Compiler,
 }
 
 const ROCM: &str = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode";
@@ -112,6 +128,7 @@ impl Object {
             library,
             version,
             level,
+            ..
         } = self;
         match library.as_str() {
             "mesa" => format!("{file}-{target}-mesa-{level}"),
@@ -121,13 +138,7 @@ impl Object {
 
     fn compile(&self, folder: &Path, out: &Path) -> Result<()> {
         let mesa = self.library == "mesa";
-        // ROCm's library is that of LLVM 15, which is also the first to have v5.
-        let llvm = if self.version >= 5 || self.library == "rocm" {
-            15
-        } else {
-            14
-        };
-        let mut command = Command::new(format!("clang-{llvm}"));
+        let mut command = Command::new(self.compiler.clang());
         command
             .current_dir(folder)
             .args([
@@ -148,22 +159,28 @@ impl Object {
             ])
             .arg(format!("-mcpu={}", self.target));
         let builtins = match self.library.as_str() {
-            "rocm" => {
+            "rocm" if self.compiler.0 == 15 => {
                 command.arg(format!("--rocm-device-lib-path={ROCM}"));
-                None
+                Vec::new()
             }
-            "mesa" => {
-                command.arg("-c");
-                Some(format!(
-                    "/usr/lib/clc/{}-amdgcn-mesa-mesa3d.bc",
-                    self.target
-                ))
+            "rocm" => self.rocm_libraries(),
+            "mesa" => vec![format!(
+                "/usr/lib/clc/{}-amdgcn-mesa-mesa3d.bc",
+                self.target
+            )],
+            "own" => {
+                let header = out.with_file_name("builtins.h");
+                command.arg("-include").arg(header);
+                Vec::new()
             }
-            _ => Some("/usr/lib/clc/amdgcn--amdhsa.bc".to_string()),
+            _ => vec!["/usr/lib/clc/amdgcn--amdhsa.bc".to_string()],
         };
-        if let Some(builtins) = builtins {
+        command.arg("-c");
+        if self.library == "own" || !builtins.is_empty() {
             command.arg("-nogpulib");
-            command.args(["-Xclang", "-mlink-builtin-bitcode", "-Xclang", &builtins]);
+        }
+        for library in builtins {
+            command.args(["-Xclang", "-mlink-builtin-bitcode", "-Xclang", &library]);
         }
         if self.version >= 5 {
             command.arg("-DV5");
@@ -182,25 +199,62 @@ impl Object {
         }
         if !mesa {
             command.arg(format!("-mcode-object-version={}", self.version));
-            // Small files: nobody reads their names.
-            command.arg("-Wl,-s");
         }
         // Sources of the older fixtures are beside them.
         let mut source = PathBuf::from(format!("{}.cl", self.file));
         if !folder.join(&source).exists() {
             source = Path::new("../kernels").join(source);
         }
-        let output = command
-            .arg(source)
-            .arg("-o")
-            .arg(out)
-            .output()
-            .context("cannot run clang")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said: String = said.chars().take(1500).collect();
-        ensure!(output.status.success(), "clang-{llvm}: {said}");
+        if mesa {
+            return run_tool(command.arg(source).arg("-o").arg(out));
+        }
+        let relocatable = out.with_extension("o");
+        run_tool(command.arg(source).arg("-o").arg(&relocatable))?;
+        let mut link = Command::new(self.compiler.tool("ld.lld"));
+        // Small files: nobody reads their names.
+        link.args(["-shared", "--no-undefined", "-s"]);
+        run_tool(link.arg(&relocatable).arg("-o").arg(out))?;
+        fs::remove_file(&relocatable)?;
         Ok(())
     }
+
+    /// ROCm's libraries, as clang chooses them. Versions after 15 look for them in other folders, or for v6 not at all.
+    fn rocm_libraries(&self) -> Vec<String> {
+        let isa = match self.target.as_str() {
+            "gfx9-generic" => "900",
+            target => target.trim_start_matches("gfx"),
+        };
+        let abi = if self.version >= 5 { 500 } else { 400 };
+        // The generations whose fused products are slow with denormals flush them.
+        let flush = match self.target.starts_with("gfx9") {
+            true => "off",
+            false => "on",
+        };
+        let names = [
+            "opencl".to_string(),
+            "ocml".to_string(),
+            "ockl".to_string(),
+            format!("oclc_daz_opt_{flush}"),
+            "oclc_unsafe_math_off".to_string(),
+            "oclc_finite_only_off".to_string(),
+            "oclc_correctly_rounded_sqrt_on".to_string(),
+            "oclc_wavefrontsize64_on".to_string(),
+            format!("oclc_isa_version_{isa}"),
+            format!("oclc_abi_version_{abi}"),
+        ];
+        names.map(|name| format!("{ROCM}/{name}.bc")).into()
+    }
+}
+
+fn run_tool(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run {program}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said: String = said.chars().take(1500).collect();
+    ensure!(output.status.success(), "{program}: {said}");
+    Ok(())
 }
 
 /// libclc 14 looks for the global offset where Mesa has it: in the upper halves of HSA's, which are 0, or in v5's numbers of
@@ -231,7 +285,24 @@ pub fn run(options: &Options, root: &Path) -> Result<bool> {
         Some(folder) => std::path::absolute(folder)?,
         None => root.join("testdata/programs"),
     };
-    fixtures::check_compiler()?;
+    let compiler = match options.clang {
+        Some(version) => Some(Compiler::find(version)?),
+        None => {
+            fixtures::check_compiler()?;
+            None
+        }
+    };
+    let libraries = match (&options.library, options.clang) {
+        (Some(libraries), _) => libraries.clone(),
+        (None, Some(version)) if version < 15 => vec!["own".to_string()],
+        (None, Some(_)) => vec!["rocm".to_string(), "own".to_string()],
+        (None, None) => vec!["libclc".to_string(), "rocm".to_string()],
+    };
+    let mesa: Vec<String> = match (&options.mesa, compiler) {
+        (Some(targets), _) => targets.clone(),
+        (None, Some(_)) => Vec::new(),
+        (None, None) => ["tahiti", "bonaire", "tonga"].map(str::to_string).into(),
+    };
     let cases = programs::cases();
     let mut objects = Vec::new();
     for file in fixtures::kernels(&folder)? {
@@ -262,15 +333,20 @@ pub fn run(options: &Options, root: &Path) -> Result<bool> {
                 library: library.into(),
                 version,
                 level: level.clone(),
+                compiler: compiler.unwrap_or(usual_compiler(library, version)),
             };
             for target in &options.target {
-                for library in &options.library {
+                for library in &libraries {
                     for &version in &options.version {
-                        objects.push(object(target, library, version));
+                        let object = object(target, library, version);
+                        let own = library == "own" && !has_own_builtins(&file);
+                        if object.compiler.makes(target, version) && !own {
+                            objects.push(object);
+                        }
                     }
                 }
             }
-            for target in &options.mesa {
+            for target in &mesa {
                 objects.push(object(target, "mesa", 2));
             }
         }
@@ -293,12 +369,30 @@ pub fn run(options: &Options, root: &Path) -> Result<bool> {
     fs::create_dir_all(&work)?;
     let work = std::path::absolute(work)?;
     fs::write(work.join(V5_HEADER), LIBCLC_V5)?;
+    let own_builtins = Compiler::write_builtins(&work)?;
     let results = parallel::each(&objects, |object| check(object, &cases, &folder, &work));
     fs::remove_file(work.join(V5_HEADER))?;
+    fs::remove_file(own_builtins)?;
     if kept.is_none() {
         fs::remove_dir_all(&own)?;
     }
     Ok(report(&results))
+}
+
+/// The files whose kernels call nothing but what our header of built-in functions has.
+fn has_own_builtins(file: &str) -> bool {
+    const FILES: [&str; 9] = [
+        "histogram",
+        "mandelbrot",
+        "matmul",
+        "nbody",
+        "reduce",
+        "sha256",
+        "sort",
+        "stencil64",
+        "vadd",
+    ];
+    FILES.contains(&file)
 }
 
 fn check(object: &Object, cases: &[Case], folder: &Path, work: &Path) -> Fared {

@@ -3,11 +3,14 @@
 #![deny(unsafe_code)]
 
 mod bench;
+mod bench_objects;
 mod bench_text;
 mod clang;
+mod compiler;
 mod corpus;
 mod diff;
 mod fixtures;
+mod hsa;
 mod input;
 mod kernels;
 mod libraries;
@@ -64,6 +67,8 @@ enum Task {
     Mc(mc::Options),
     /// Compile testdata/kernels/*.cl with clang-14 for every tested target, and testdata/bench/*.cl for the measured one
     Fixtures,
+    /// Build and link the HSA runtime, libhsa-runtime64.so.1, into target/release/gcn-hsa
+    Hsa(hsa::Options),
     /// Write testdata/vectors: bytes and text that llvm-mc 14 agrees with itself on
     Vectors,
     /// Write what the fuzzers begin with: fuzz/corpus and its dictionary
@@ -107,6 +112,7 @@ fn main() -> ExitCode {
         Task::BenchText(options) => bench_text::run(&options, &repo_root()).map(|()| true),
         Task::Measure(options) => measure::child(&options),
         Task::Seeds => seeds::run(&repo_root()).map(|()| true),
+        Task::Hsa(options) => hsa::run(&options).map(|()| true),
         Task::Fixtures => fixtures::run(&repo_root()).map(|()| true),
     };
     match result {

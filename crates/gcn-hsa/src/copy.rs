@@ -1,0 +1,261 @@
+//! Copies that the program does not wait for, and what has to be done when signals say so.
+
+use crate::agent::is_gpu;
+use crate::memory::of_host;
+use crate::runtime::{self, Runtime};
+use crate::signal::lock;
+use crate::status::{Status, code};
+use crate::types::{Dim3, Handle, Pitched, items, put};
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::sync::Mutex;
+
+/// Copies of so many bytes, which wait for nothing, are done at once.
+const SMALL: usize = 256 << 10;
+
+/// A signal's address that stands for copies that have been asked for.
+const ASKED: Handle = 0;
+
+/// Copies that wait.
+#[derive(Default)]
+pub struct Copies {
+    queue: Mutex<(VecDeque<Copy>, bool)>,
+}
+
+/// A copy: of `rows` times `slices` rows.
+pub struct Copy {
+    to: usize,
+    from: usize,
+    bytes: usize,
+    rows: usize,
+    slices: usize,
+    /// Bytes from row to row and from slice to slice, of both.
+    to_pitch: [usize; 2],
+    from_pitch: [usize; 2],
+    after: Vec<Handle>,
+    completion: Handle,
+}
+
+impl Copy {
+    /// Nothing to be copied: a signal, when others say so.
+    pub fn nothing(after: &[Handle], completion: Handle) -> Copy {
+        Copy {
+            to: 0,
+            from: 0,
+            bytes: 0,
+            rows: 0,
+            slices: 0,
+            to_pitch: [0; 2],
+            from_pitch: [0; 2],
+            after: after.to_vec(),
+            completion,
+        }
+    }
+
+    /// Does it.
+    ///
+    /// # Safety
+    /// Both memories are there, and the program does not use them against it.
+    unsafe fn run(&self) {
+        for slice in 0..self.slices {
+            for row in 0..self.rows {
+                let place = |base: usize, [a, b]: [usize; 2]| base + a * row + b * slice;
+                let to = place(self.to, self.to_pitch);
+                let from = place(self.from, self.from_pitch);
+                let to: *mut u8 = std::ptr::with_exposed_provenance_mut(to);
+                let from: *const u8 = std::ptr::with_exposed_provenance(from);
+                // SAFETY: the caller's; they may overlap.
+                unsafe { to.copy_from(from, self.bytes) };
+            }
+        }
+    }
+}
+
+impl Runtime {
+    fn ready(&self, copy: &Copy) -> bool {
+        // A signal that is no memory has nothing to wait for.
+        let done = |&s: &Handle| s == 0 || self.signal_value(s).is_none_or(|v| v == 0);
+        copy.after.iter().all(done)
+    }
+
+    fn finish(&self, copy: &Copy) {
+        let start = self.now();
+        // SAFETY: the program has promised it when it asked for the copy.
+        unsafe { copy.run() };
+        if let Err(status) = self.complete(copy.completion, Some((start, self.now()))) {
+            crate::report::line(&format!("a copy's completion signal: {status:?}"));
+        }
+    }
+
+    /// Does a copy at once, or when the signals that it waits for say so.
+    pub fn start_copy(&'static self, copy: Copy) -> Result<(), Status> {
+        let bytes = copy.bytes.saturating_mul(copy.rows * copy.slices);
+        if bytes <= SMALL && self.ready(&copy) {
+            self.finish(&copy);
+            return Ok(());
+        }
+        let mut queue = lock(&self.copies.queue);
+        if !queue.1 {
+            let thread = std::thread::Builder::new().name("gcn-copies".into());
+            let spawned = thread.spawn(move || self.copy_on());
+            spawned.map_err(|_| Status::OutOfResources)?;
+            queue.1 = true;
+        }
+        queue.0.push_back(copy);
+        drop(queue);
+        self.signalled(ASKED);
+        Ok(())
+    }
+
+    /// The thread that copies: the first that waits for nothing.
+    fn copy_on(&self) {
+        loop {
+            let next = || {
+                let queue = &mut lock(&self.copies.queue).0;
+                let first = queue.iter().position(|copy| self.ready(copy))?;
+                queue.remove(first)
+            };
+            let asked = || (!lock(&self.copies.queue).0.is_empty()).then_some(());
+            if self.wait(ASKED, None, false, asked).is_some() {
+                let copy = self.wait_any(next);
+                self.finish(&copy);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As the manual says, here as of all functions of the interface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_memory_async_copy(
+    to: *mut c_void,
+    to_agent: Handle,
+    from: *const c_void,
+    from_agent: Handle,
+    size: usize,
+    count: u32,
+    after: *const Handle,
+    completion: Handle,
+) -> u32 {
+    code(runtime::get().and_then(|r| {
+        is_gpu(to_agent)?;
+        is_gpu(from_agent)?;
+        if size != 0 && (to.is_null() || from.is_null()) {
+            return Err(Status::InvalidArgument);
+        }
+        // SAFETY: the caller's.
+        let after = unsafe { items(after, count as usize)? };
+        r.start_copy(Copy {
+            to: of_host(to.expose_provenance() as u64) as usize,
+            from: of_host(from.expose_provenance() as u64) as usize,
+            bytes: size,
+            rows: 1,
+            slices: 1,
+            ..Copy::nothing(after, completion)
+        })
+    }))
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
+    to: *const Pitched,
+    to_offset: *const Dim3,
+    from: *const Pitched,
+    from_offset: *const Dim3,
+    range: *const Dim3,
+    _agent: Handle,
+    _direction: u32,
+    count: u32,
+    after: *const Handle,
+    completion: Handle,
+) -> u32 {
+    code(runtime::get().and_then(|r| {
+        // SAFETY (of all): the caller's.
+        let (to, from, range, after) = unsafe {
+            let place = |p: *const Pitched, o: *const Dim3| -> Result<_, Status> {
+                let ([p], [o]) = (items(p, 1)?, items(o, 1)?) else {
+                    return Err(Status::InvalidArgument);
+                };
+                let base = of_host(p.base.expose_provenance() as u64) as usize;
+                let at = base + o.x as usize + o.y as usize * p.pitch + o.z as usize * p.slice;
+                Ok((at, [p.pitch, p.slice]))
+            };
+            let [range] = items(range, 1)? else {
+                return Err(Status::InvalidArgument);
+            };
+            let after = items(after, count as usize)?;
+            (
+                place(to, to_offset)?,
+                place(from, from_offset)?,
+                *range,
+                after,
+            )
+        };
+        r.start_copy(Copy {
+            to: to.0,
+            from: from.0,
+            bytes: range.x as usize,
+            rows: range.y as usize,
+            slices: range.z as usize,
+            to_pitch: to.1,
+            from_pitch: from.1,
+            ..Copy::nothing(after, completion)
+        })
+    }))
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize) -> u32 {
+    if size == 0 {
+        return 0;
+    }
+    if to.is_null() || from.is_null() {
+        return Status::InvalidArgument as u32;
+    }
+    let copy = Copy {
+        to: of_host(to.expose_provenance() as u64) as usize,
+        from: of_host(from.expose_provenance() as u64) as usize,
+        bytes: size,
+        rows: 1,
+        slices: 1,
+        ..Copy::nothing(&[], 0)
+    };
+    // SAFETY: the caller's.
+    unsafe { copy.run() };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_amd_profiling_async_copy_enable(_enable: bool) -> u32 {
+    0
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_profiling_get_async_copy_time(
+    signal: Handle,
+    time: *mut c_void,
+) -> u32 {
+    code(runtime::get().and_then(|r| {
+        let (start, end) = r.times(signal)?;
+        // SAFETY: the caller's.
+        unsafe { put(time, [start, end]) }
+    }))
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_profiling_get_dispatch_time(
+    _agent: Handle,
+    signal: Handle,
+    time: *mut c_void,
+) -> u32 {
+    // SAFETY: the caller's.
+    unsafe { hsa_amd_profiling_get_async_copy_time(signal, time) }
+}

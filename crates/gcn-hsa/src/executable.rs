@@ -1,0 +1,405 @@
+//! Code objects: readers, executables, and what is known of their symbols.
+
+use crate::agent::{GPU, is_gpu};
+use crate::report;
+use crate::runtime::{self, Runtime};
+use crate::signal::lock;
+use crate::status::{Status, code};
+use crate::types::{Handle, items, put};
+use gcn_emu::dispatch::{LoadError, Loaded};
+use gcn_object::read::{CodeObject, Kernel};
+use gcn_object::{Binding, SymbolKind, SymbolSection};
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// A kernel in memory.
+pub struct Placed {
+    pub kernel: Kernel,
+    /// What was added to its file's addresses.
+    pub base: u64,
+    /// The file, where launches are recorded.
+    pub file: Option<Arc<[u8]>>,
+}
+
+/// A symbol of an executable.
+struct Symbol {
+    name: String,
+    address: u64,
+    size: u64,
+    kernel: Option<Arc<Placed>>,
+    global: bool,
+}
+
+/// A code object of an executable.
+pub struct Object {
+    pub loaded: Loaded,
+    pub bytes: u64,
+    /// The file that it was made of: where the program has it, and its bytes.
+    pub file: (u64, u64),
+}
+
+/// An executable.
+#[derive(Default)]
+pub struct Executable {
+    frozen: bool,
+    pub objects: Vec<(Handle, Arc<Object>)>,
+    symbols: HashMap<String, Handle>,
+    /// Variables that the program has defined.
+    defined: HashMap<String, u64>,
+}
+
+/// All of the process.
+#[derive(Default)]
+pub struct Executables {
+    next: AtomicU64,
+    /// Code that readers lead to: its address and bytes.
+    readers: Mutex<HashMap<Handle, (usize, usize)>>,
+    pub list: Mutex<HashMap<Handle, Executable>>,
+    symbols: Mutex<HashMap<Handle, Arc<Symbol>>>,
+    /// By the address of the descriptor, which packets name.
+    kernels: RwLock<HashMap<u64, Arc<Placed>>>,
+}
+
+impl Executables {
+    fn number(&self) -> Handle {
+        self.next.fetch_add(1, Relaxed) + 1
+    }
+
+    /// The kernel that packets call by an address.
+    pub fn kernel(&self, object: u64) -> Option<Arc<Placed>> {
+        let kernels = self.kernels.read().unwrap_or_else(PoisonError::into_inner);
+        kernels.get(&object).cloned()
+    }
+}
+
+/// What loading has come to, in the manual's words; and in ours, on standard error.
+fn explain(error: &LoadError) -> Status {
+    report::line(&format!("a code object cannot be loaded: {error}"));
+    match error {
+        LoadError::Target { .. } => Status::IncompatibleArguments,
+        LoadError::Memory(_) => Status::OutOfResources,
+        LoadError::Object(gcn_object::Error::Relocation { .. }) => Status::VariableUndefined,
+        _ => Status::InvalidCodeObject,
+    }
+}
+
+impl Runtime {
+    /// Loads a code object into an executable; gives its handle.
+    fn load(
+        &self,
+        executable: Handle,
+        file: (usize, usize),
+        bytes: &[u8],
+    ) -> Result<Handle, Status> {
+        let object = CodeObject::parse(bytes).map_err(|e| explain(&LoadError::Object(e)))?;
+        let mut list = lock(&self.executables.list);
+        let entry = list.get_mut(&executable);
+        let entry = entry.ok_or(Status::InvalidExecutable)?;
+        if entry.frozen {
+            return Err(Status::FrozenExecutable);
+        }
+        let defined = |name: &str| entry.defined.get(name).copied();
+        let loaded = self.gpu.load_with(&object, defined);
+        let loaded = loaded.map_err(|e| explain(&e))?;
+        let base = loaded.base;
+        let kept: Option<Arc<[u8]>> = self.launches.records().then(|| bytes.into());
+        let mut symbols = Vec::new();
+        let mut kernels = self
+            .executables
+            .kernels
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        for kernel in &loaded.kernels {
+            let placed = Arc::new(Placed {
+                kernel: kernel.clone(),
+                base,
+                file: kept.clone(),
+            });
+            let address = base.wrapping_add(kernel.descriptor_address);
+            kernels.insert(address, placed.clone());
+            let name = match kernel.kernel_code {
+                Some(_) => kernel.name.clone(),
+                None => format!("{}.kd", kernel.name),
+            };
+            symbols.push(Symbol {
+                name,
+                address,
+                size: 64,
+                kernel: Some(placed),
+                global: true,
+            });
+        }
+        drop(kernels);
+        for symbol in &object.dynamic_symbols {
+            let here = !matches!(
+                symbol.section,
+                SymbolSection::Undefined | SymbolSection::Absolute
+            );
+            if here && symbol.kind == SymbolKind::Object && !symbol.name.ends_with(".kd") {
+                symbols.push(Symbol {
+                    name: symbol.name.clone(),
+                    address: base.wrapping_add(symbol.address),
+                    size: symbol.size,
+                    kernel: None,
+                    global: symbol.binding != Binding::Local,
+                });
+            }
+        }
+        let mut all = lock(&self.executables.symbols);
+        for symbol in symbols {
+            let handle = self.executables.number();
+            entry.symbols.insert(symbol.name.clone(), handle);
+            all.insert(handle, Arc::new(symbol));
+        }
+        let handle = self.executables.number();
+        let own = Object {
+            bytes: self.memory().region_of(base).map_or(0, |r| r.1),
+            loaded,
+            file: (file.0 as u64, file.1 as u64),
+        };
+        entry.objects.push((handle, Arc::new(own)));
+        Ok(handle)
+    }
+
+    fn unload(&self, executable: Handle) -> Result<(), Status> {
+        let removed = lock(&self.executables.list).remove(&executable);
+        let removed = removed.ok_or(Status::InvalidExecutable)?;
+        let mut symbols = lock(&self.executables.symbols);
+        for handle in removed.symbols.values() {
+            symbols.remove(handle);
+        }
+        drop(symbols);
+        let mut kernels = self
+            .executables
+            .kernels
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        for (_, object) in &removed.objects {
+            for kernel in &object.loaded.kernels {
+                let address = object.loaded.base.wrapping_add(kernel.descriptor_address);
+                kernels.remove(&address);
+            }
+            // It was loaded, and is unloaded once.
+            let _ = self.gpu.unload(&object.loaded);
+        }
+        Ok(())
+    }
+}
+
+/// # Safety
+/// As the manual says, here as of all functions of the interface: the code stays until the reader is destroyed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_code_object_reader_create_from_memory(
+    object: *const c_void,
+    size: usize,
+    reader: *mut Handle,
+) -> u32 {
+    code(runtime::get().and_then(|r| {
+        if object.is_null() || size == 0 {
+            return Err(Status::InvalidArgument);
+        }
+        let handle = r.executables.number();
+        let place = (object.expose_provenance(), size);
+        lock(&r.executables.readers).insert(handle, place);
+        // SAFETY: the caller's.
+        unsafe { put(reader.cast(), handle) }
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_code_object_reader_destroy(reader: Handle) -> u32 {
+    code(runtime::get().and_then(|r| {
+        let found = lock(&r.executables.readers).remove(&reader);
+        found.map(|_| ()).ok_or(Status::InvalidReader)
+    }))
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_executable_create_alt(
+    _profile: u32,
+    _rounding: u32,
+    _options: *const c_char,
+    executable: *mut Handle,
+) -> u32 {
+    code(runtime::get().and_then(|r| {
+        let handle = r.executables.number();
+        lock(&r.executables.list).insert(handle, Executable::default());
+        // SAFETY: the caller's.
+        unsafe { put(executable.cast(), handle) }
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_executable_destroy(executable: Handle) -> u32 {
+    code(runtime::get().and_then(|r| r.unload(executable)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_executable_freeze(executable: Handle, _options: *const c_char) -> u32 {
+    code(runtime::get().and_then(|r| {
+        let mut list = lock(&r.executables.list);
+        let entry = list.get_mut(&executable);
+        let entry = entry.ok_or(Status::InvalidExecutable)?;
+        match std::mem::replace(&mut entry.frozen, true) {
+            true => Err(Status::FrozenExecutable),
+            false => Ok(()),
+        }
+    }))
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_executable_load_agent_code_object(
+    executable: Handle,
+    agent: Handle,
+    reader: Handle,
+    _options: *const c_char,
+    object: *mut Handle,
+) -> u32 {
+    code(runtime::get().and_then(|r| {
+        if !is_gpu(agent)? {
+            return Err(Status::InvalidAgent);
+        }
+        let place = lock(&r.executables.readers).get(&reader).copied();
+        let (at, size) = place.ok_or(Status::InvalidReader)?;
+        let at: *const u8 = std::ptr::with_exposed_provenance(at);
+        // SAFETY: the program promised it when it made the reader.
+        let bytes = unsafe { items(at, size)? };
+        let loaded = r.load(executable, (at.addr(), size), bytes)?;
+        match object.is_null() {
+            true => Ok(()),
+            // SAFETY: the caller's.
+            false => unsafe { put(object.cast(), loaded) },
+        }
+    }))
+}
+
+/// A name of the program.
+///
+/// # Safety
+/// It is null or a text with a zero behind it.
+unsafe fn name(text: *const c_char) -> Result<String, Status> {
+    if text.is_null() {
+        return Err(Status::InvalidArgument);
+    }
+    // SAFETY: the caller's.
+    let text = unsafe { CStr::from_ptr(text) };
+    Ok(text.to_string_lossy().into_owned())
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_executable_agent_global_variable_define(
+    executable: Handle,
+    _agent: Handle,
+    variable: *const c_char,
+    address: *mut c_void,
+) -> u32 {
+    code(runtime::get().and_then(|r| {
+        // SAFETY: the caller's.
+        let variable = unsafe { name(variable)? };
+        let mut list = lock(&r.executables.list);
+        let entry = list.get_mut(&executable);
+        let entry = entry.ok_or(Status::InvalidExecutable)?;
+        if entry.frozen {
+            return Err(Status::FrozenExecutable);
+        }
+        let at = address.expose_provenance() as u64;
+        match entry.defined.insert(variable, at) {
+            Some(_) => Err(Status::VariableDefined),
+            None => Ok(()),
+        }
+    }))
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_executable_get_symbol_by_name(
+    executable: Handle,
+    symbol: *const c_char,
+    _agent: *const Handle,
+    found: *mut Handle,
+) -> u32 {
+    code(runtime::get().and_then(|r| {
+        // SAFETY: the caller's.
+        let wanted = unsafe { name(symbol)? };
+        let list = lock(&r.executables.list);
+        let entry = list.get(&executable).ok_or(Status::InvalidExecutable)?;
+        let handle = entry.symbols.get(&wanted);
+        let handle = *handle.ok_or(Status::InvalidSymbolName)?;
+        // SAFETY: the caller's.
+        unsafe { put(found.cast(), handle) }
+    }))
+}
+
+/// # Safety
+/// There is room for the attribute's value.
+unsafe fn symbol_info(symbol: &Symbol, attribute: u32, value: *mut c_void) -> Result<(), Status> {
+    macro_rules! answer {
+        ($value:expr) => {
+            // SAFETY: the caller's.
+            unsafe { put(value, $value) }
+        };
+    }
+    let kernel = symbol.kernel.as_ref().map(|p| &p.kernel);
+    let metadata = kernel.and_then(|k| k.metadata.as_ref());
+    match (attribute, kernel) {
+        (0, _) => answer!(kernel.is_some() as u32),
+        (1, _) => answer!(symbol.name.len() as u32),
+        // SAFETY: the caller's, who has asked for the length: the text has no zero behind it.
+        (2, _) => unsafe {
+            value
+                .cast::<u8>()
+                .copy_from_nonoverlapping(symbol.name.as_ptr(), symbol.name.len());
+            Ok(())
+        },
+        (3, _) => answer!(0u32),
+        (4, _) => Ok(()),
+        (5, _) => answer!(symbol.global as u32),
+        (17, _) => answer!(true),
+        (20, _) => answer!(GPU),
+        (6, None) => answer!(0u32),
+        (7, None) => answer!(0u32),
+        (8, None) => answer!(0u32),
+        (9, None) => answer!(symbol.size as u32),
+        (10, None) => answer!(false),
+        (21, None) => answer!(symbol.address),
+        (22, Some(_)) => answer!(symbol.address),
+        (11, Some(k)) => {
+            let said = metadata.map_or(0, |m| m.kernarg_segment_size);
+            answer!(said.max(k.descriptor.kernarg_size as u64) as u32)
+        }
+        (12, Some(_)) => answer!(metadata.map_or(16, |m| m.kernarg_segment_align).max(16) as u32),
+        (13, Some(k)) => answer!(k.descriptor.group_segment_fixed_size),
+        (14, Some(k)) => answer!(k.descriptor.private_segment_fixed_size),
+        (15, Some(_)) => answer!(metadata.is_some_and(|m| m.uses_dynamic_stack)),
+        (18, Some(_)) => answer!(0u32),
+        _ => Err(Status::InvalidArgument),
+    }
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_executable_symbol_get_info(
+    symbol: Handle,
+    attribute: u32,
+    value: *mut c_void,
+) -> u32 {
+    code(runtime::get().and_then(|r| {
+        let found = lock(&r.executables.symbols).get(&symbol).cloned();
+        let found = found.ok_or(Status::InvalidSymbol)?;
+        if value.is_null() {
+            return Err(Status::InvalidArgument);
+        }
+        // SAFETY: the caller's.
+        unsafe { symbol_info(&found, attribute, value) }
+    }))
+}

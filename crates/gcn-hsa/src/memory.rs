@@ -1,0 +1,621 @@
+//! Memory pools, and memory of the program that it lends to the GPU.
+//!
+//! All pools are one: allocations of the machine's memory, at addresses that the host and kernels share. Memory of the
+//! program is lent page by page. Where it is locked it gets another address for kernels, as HIP 5.2 cannot release it
+//! again if both are the same.
+
+use crate::agent::{CPU, GPU, is_gpu};
+use crate::runtime::{self, Runtime};
+use crate::signal::lock;
+use crate::status::{Status, code};
+use crate::types::{Handle, LinkInfo, PointerInfo, SvmPair, items, put};
+use gcn_emu::mem::{ALIAS, PAGE_SIZE, Perm};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::c_void;
+
+/// Pools' handles: of the CPU memory that both see at once, that which arguments go to, that which is seen at
+/// kernels' ends; the GPU's own; and LDS.
+const FINE: Handle = 1;
+const KERNARG: Handle = 2;
+const COARSE: Handle = 3;
+const VRAM: Handle = 4;
+const GROUP: Handle = 5;
+
+/// What has been allocated, and what is lent.
+#[derive(Default)]
+pub struct Allocations {
+    /// By address: bytes, and the pool.
+    made: BTreeMap<u64, (u64, Handle)>,
+    /// By the host's address: bytes, the kernels' address, and how often.
+    locked: BTreeMap<u64, Vec<(u64, u64)>>,
+    /// Ranges with attributes.
+    svm: Vec<Svm>,
+}
+
+/// A range of the program's memory with attributes.
+struct Svm {
+    at: u64,
+    bytes: u64,
+    lent: bool,
+    attributes: HashMap<u64, u64>,
+}
+
+impl Svm {
+    fn end(&self) -> u64 {
+        self.at + self.bytes
+    }
+}
+
+/// The host's address of what kernels know at an address.
+pub fn of_host(address: u64) -> u64 {
+    if address >= ALIAS {
+        address - ALIAS
+    } else {
+        address
+    }
+}
+
+/// The flags of a pool's memory.
+fn flags(pool: Handle) -> u32 {
+    match pool {
+        FINE => 2,
+        KERNARG => 3,
+        GROUP => 0,
+        _ => 4,
+    }
+}
+
+fn owner(pool: Handle) -> Handle {
+    if pool >= VRAM { GPU } else { CPU }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_amd_agent_iterate_memory_pools(
+    agent: Handle,
+    callback: Option<extern "C" fn(Handle, *mut c_void) -> u32>,
+    data: *mut c_void,
+) -> u32 {
+    match is_gpu(agent) {
+        Ok(true) => crate::agent::for_each(&[VRAM, GROUP], callback, data),
+        Ok(false) => crate::agent::for_each(&[FINE, KERNARG, COARSE], callback, data),
+        Err(status) => status as u32,
+    }
+}
+
+/// # Safety
+/// There is room for the attribute's value.
+unsafe fn pool_info(pool: Handle, attribute: u32, value: *mut c_void) -> Result<(), Status> {
+    let r = runtime::get()?;
+    if !(FINE..=GROUP).contains(&pool) {
+        return Err(Status::InvalidPool);
+    }
+    let group = pool == GROUP;
+    macro_rules! answer {
+        ($value:expr) => {
+            // SAFETY: the caller's.
+            unsafe { put(value, $value) }
+        };
+    }
+    let bytes = match pool {
+        GROUP => r.properties.target.generation().lds_bytes() as usize,
+        VRAM => r.properties.memory as usize,
+        _ => (r.memory().own().end - r.memory().own().start) as usize / 4,
+    };
+    match attribute {
+        0 => answer!(if group { 3u32 } else { 0 }),
+        1 => answer!(flags(pool)),
+        2 => answer!(bytes),
+        5 => answer!(!group),
+        6 | 7 if group => answer!(0usize),
+        6 | 7 => answer!(PAGE_SIZE as usize),
+        15 => answer!(pool < VRAM),
+        16 => answer!(if group { 0 } else { bytes }),
+        _ => Err(Status::InvalidArgument),
+    }
+}
+
+/// # Safety
+/// As the manual says, here as of all functions of the interface.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_memory_pool_get_info(
+    pool: Handle,
+    attribute: u32,
+    value: *mut c_void,
+) -> u32 {
+    // SAFETY: the caller's.
+    code(unsafe { pool_info(pool, attribute, value) })
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_agent_memory_pool_get_info(
+    agent: Handle,
+    pool: Handle,
+    attribute: u32,
+    value: *mut c_void,
+) -> u32 {
+    let answer = || {
+        let gpu = is_gpu(agent)?;
+        let own = owner(pool) == agent;
+        // SAFETY (of all three): the caller's.
+        match attribute {
+            // The host does not reach the GPU's memory by itself, as with a card behind a small window.
+            0 => {
+                let access: u32 = match (own, gpu) {
+                    (true, _) => 1,
+                    (false, true) => 2,
+                    (false, false) => 0,
+                };
+                // SAFETY: the caller's.
+                unsafe { put(value, access) }
+            }
+            // SAFETY: the caller's.
+            1 => unsafe { put(value, !own as u32) },
+            2 if own => Ok(()),
+            2 => {
+                let link = LinkInfo {
+                    min_latency: 0,
+                    max_latency: 0,
+                    min_bandwidth: 0,
+                    max_bandwidth: 0,
+                    atomic_32: true,
+                    atomic_64: true,
+                    coherent: true,
+                    kind: 2,
+                    numa_distance: 20,
+                };
+                // SAFETY: the caller's: there is one hop.
+                unsafe { put(value, link) }
+            }
+            _ => Err(Status::InvalidArgument),
+        }
+    };
+    code(answer())
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_memory_pool_allocate(
+    pool: Handle,
+    size: usize,
+    _flags: u32,
+    ptr: *mut *mut c_void,
+) -> u32 {
+    let allocate = || {
+        let r = runtime::get()?;
+        if !(FINE..GROUP).contains(&pool) {
+            return Err(Status::InvalidPool);
+        }
+        if size == 0 || ptr.is_null() {
+            return Err(Status::InvalidArgument);
+        }
+        let mut allocations = lock(&r.allocations);
+        if pool == VRAM {
+            let used: u64 = allocations.used(VRAM);
+            if size as u64 > r.properties.memory.saturating_sub(used) {
+                return Err(Status::OutOfResources);
+            }
+        }
+        let at = r.memory().alloc(size as u64, PAGE_SIZE, Perm::RW);
+        let at = at.map_err(|_| Status::OutOfResources)?;
+        allocations.made.insert(at, (size as u64, pool));
+        // SAFETY: the caller's.
+        unsafe { put(ptr.cast(), at) }
+    };
+    code(allocate())
+}
+
+impl Allocations {
+    fn used(&self, pool: Handle) -> u64 {
+        let of_pool = self.made.values().filter(|a| a.1 == pool);
+        of_pool.map(|a| a.0).sum()
+    }
+
+    /// The lock of the program's memory that holds an address of the host's or of kernels': the host's address, the
+    /// kernels' and bytes.
+    fn lock_at(&self, address: u64) -> Option<(u64, u64, u64)> {
+        let host = of_host(address);
+        let before = self.locked.range(..=host).rev();
+        let all = before.flat_map(|(&at, locks)| locks.iter().map(move |&(n, to)| (at, to, n)));
+        all.into_iter().find(|&(at, _, bytes)| host - at < bytes)
+    }
+}
+
+impl Runtime {
+    /// The allocation or locked memory that a kernel's pointer leads into: where it begins for kernels, and its bytes.
+    pub fn buffer_at(&self, address: u64) -> Option<(u64, u64)> {
+        let allocations = lock(&self.allocations);
+        let made = allocations.made.range(..=address).next_back();
+        let made = made.filter(|(at, (bytes, _))| address - **at < *bytes);
+        let made = made.map(|(&at, &(bytes, _))| (at, bytes));
+        let svm = allocations
+            .svm
+            .iter()
+            .find(|s| s.lent && s.at <= address && address < s.end());
+        let locked = || {
+            allocations
+                .lock_at(address)
+                .map(|(_, agent, bytes)| (agent, bytes))
+        };
+        made.or(svm.map(|s| (s.at, s.bytes))).or_else(locked)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_amd_memory_pool_free(ptr: *mut c_void) -> u32 {
+    let free = || {
+        let r = runtime::get()?;
+        let at = ptr.addr() as u64;
+        if at == 0 {
+            return Ok(());
+        }
+        let mut allocations = lock(&r.allocations);
+        let found = allocations.made.remove(&at);
+        found.ok_or(Status::InvalidAllocation)?;
+        r.memory().free(at).map_err(|_| Status::InvalidAllocation)
+    };
+    code(free())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_amd_agents_allow_access(
+    _count: u32,
+    _agents: *const Handle,
+    _flags: *const u32,
+    _ptr: *const c_void,
+) -> u32 {
+    // All agents reach all memory.
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_amd_coherency_set_type(agent: Handle, _kind: u32) -> u32 {
+    code(is_gpu(agent).map(|_| ()))
+}
+
+/// # Safety
+/// As the manual says: the memory is the program's until it is unlocked.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_memory_lock_to_pool(
+    host: *mut c_void,
+    size: usize,
+    _agents: *mut Handle,
+    _count: i32,
+    _pool: Handle,
+    _flags: u32,
+    agent_ptr: *mut *mut c_void,
+) -> u32 {
+    let lock_it = || {
+        let r = runtime::get()?;
+        let at = host.expose_provenance() as u64;
+        if at == 0 || size == 0 {
+            return Err(Status::InvalidArgument);
+        }
+        let own = r.memory().own();
+        let to = if own.contains(&at) {
+            // It is the GPU's already.
+            at
+        } else {
+            // SAFETY: the caller's: the program keeps it until it unlocks it, and uses it with kernels in mind.
+            let lent = unsafe { r.memory().lend(at, size as u64, true) };
+            lent.map_err(|_| Status::InvalidArgument)?
+        };
+        let mut allocations = lock(&r.allocations);
+        let locks = allocations.locked.entry(at).or_default();
+        locks.push((size as u64, to));
+        // SAFETY: the caller's.
+        unsafe { put(agent_ptr.cast(), to) }
+    };
+    code(lock_it())
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_memory_lock(
+    host: *mut c_void,
+    size: usize,
+    agents: *mut Handle,
+    count: i32,
+    agent_ptr: *mut *mut c_void,
+) -> u32 {
+    // SAFETY: the caller's.
+    unsafe { hsa_amd_memory_lock_to_pool(host, size, agents, count, FINE, 0, agent_ptr) }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_amd_memory_unlock(host: *mut c_void) -> u32 {
+    let unlock = || {
+        let r = runtime::get()?;
+        let at = of_host(host.addr() as u64);
+        let mut allocations = lock(&r.allocations);
+        let locks = allocations.locked.get_mut(&at);
+        let locks = locks.ok_or(Status::InvalidArgument)?;
+        let (bytes, to) = locks.pop().ok_or(Status::InvalidArgument)?;
+        if locks.is_empty() {
+            allocations.locked.remove(&at);
+        }
+        if to != at {
+            let back = r.memory().take_back(to, bytes);
+            back.map_err(|_| Status::InvalidArgument)?;
+        }
+        Ok(())
+    };
+    code(unlock())
+}
+
+/// # Safety
+/// As the manual says: the memory is the program's until it is deregistered.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_memory_register(ptr: *mut c_void, size: usize) -> u32 {
+    code(runtime::get().and_then(|r| {
+        let at = ptr.expose_provenance() as u64;
+        if r.memory().own().contains(&at) {
+            return Ok(());
+        }
+        // SAFETY: the caller's.
+        let lent = unsafe { r.memory().lend(at, size as u64, false) };
+        lent.map(|_| ()).map_err(|_| Status::InvalidArgument)
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_memory_deregister(ptr: *mut c_void, size: usize) -> u32 {
+    code(runtime::get().and_then(|r| {
+        let at = ptr.addr() as u64;
+        if r.memory().own().contains(&at) {
+            return Ok(());
+        }
+        let back = r.memory().take_back(at, size as u64);
+        back.map_err(|_| Status::InvalidArgument)
+    }))
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_pointer_info(
+    ptr: *const c_void,
+    info: *mut PointerInfo,
+    alloc: Option<extern "C" fn(usize) -> *mut c_void>,
+    count: *mut u32,
+    accessible: *mut *mut Handle,
+) -> u32 {
+    let answer = || {
+        let r = runtime::get()?;
+        if info.is_null() {
+            return Err(Status::InvalidArgument);
+        }
+        let address = ptr.addr() as u64;
+        let allocations = lock(&r.allocations);
+        let made = allocations.made.range(..=address).next_back();
+        let made = made.filter(|(at, (bytes, _))| address - **at < *bytes);
+        let pointer = std::ptr::with_exposed_provenance_mut::<c_void>;
+        let (kind, host, agent, bytes, flags, owner) = match made {
+            Some((&at, &(bytes, pool))) => (1, at, at, bytes, flags(pool), owner(pool)),
+            None => match allocations.lock_at(address) {
+                Some((host, agent, bytes)) => (2, host, agent, bytes, 2, CPU),
+                None => (0, 0, 0, 0, 0, 0),
+            },
+        };
+        // SAFETY: the caller's, who has said how large the structure is that it knows.
+        unsafe {
+            let room = (*info).size as usize;
+            let known = size_of::<PointerInfo>();
+            let full = PointerInfo {
+                size: room.min(known) as u32,
+                kind,
+                agent_base: pointer(agent as usize),
+                host_base: pointer(host as usize),
+                bytes: bytes as usize,
+                user_data: std::ptr::null_mut(),
+                owner,
+                global_flags: flags,
+            };
+            let from: *const PointerInfo = &full;
+            info.cast::<u8>()
+                .copy_from_nonoverlapping(from.cast(), room.min(known));
+        }
+        if let Some(alloc) = alloc
+            && !count.is_null()
+            && !accessible.is_null()
+        {
+            let agents: &[Handle] = if kind == 0 { &[] } else { &[CPU, GPU] };
+            let list: *mut Handle = alloc(size_of_val(agents).max(1)).cast();
+            if list.is_null() {
+                return Err(Status::OutOfResources);
+            }
+            // SAFETY: the list has been allocated by the caller's function, and the caller wants it.
+            unsafe {
+                list.copy_from_nonoverlapping(agents.as_ptr(), agents.len());
+                count.write(agents.len() as u32);
+                accessible.write(list);
+            }
+        }
+        Ok(())
+    };
+    code(answer())
+}
+
+/// Attributes of ranges: whether agents reach them.
+const ACCESSIBLE: u64 = 0x200;
+const IN_PLACE: u64 = 0x201;
+const NO_ACCESS: u64 = 0x202;
+const ACCESS_QUERY: u64 = 0x203;
+
+impl Runtime {
+    /// Notes attributes of a range, which it lends or takes back if they say so.
+    ///
+    /// # Safety
+    /// The range is the program's, and stays so as [`gcn_emu::mem::Memory::lend`] asks.
+    unsafe fn set_svm(&self, at: u64, bytes: u64, pairs: &[SvmPair]) -> Result<(), Status> {
+        let mut guard = lock(&self.allocations);
+        let ranges = &mut guard.svm;
+        let inside = |s: &Svm| s.at <= at && at + bytes <= s.end();
+        if !ranges.iter().any(inside) {
+            // What else was there is gone: the program has mapped these addresses anew.
+            let (old, kept) = std::mem::take(ranges)
+                .into_iter()
+                .partition(|s: &Svm| s.at < at + bytes && at < s.end());
+            *ranges = kept;
+            for s in Vec::into_iter(old).filter(|s| s.lent) {
+                // It was lent.
+                let _ = self.memory().take_back(s.at, s.bytes);
+            }
+            ranges.push(Svm {
+                at,
+                bytes,
+                lent: false,
+                attributes: HashMap::new(),
+            });
+        }
+        let Some(range) = ranges.iter_mut().find(|s| inside(s)) else {
+            return Err(Status::Error);
+        };
+        for pair in pairs {
+            match pair.attribute {
+                ACCESSIBLE | IN_PLACE
+                    if pair.value == GPU
+                        && !range.lent
+                        && !self.memory().own().contains(&range.at) =>
+                {
+                    // SAFETY: the caller's.
+                    let lent = unsafe { self.memory().lend(range.at, range.bytes, false) };
+                    lent.map_err(|_| Status::InvalidArgument)?;
+                    range.lent = true;
+                }
+                NO_ACCESS if pair.value == GPU && range.lent => {
+                    // It was lent.
+                    let _ = self.memory().take_back(range.at, range.bytes);
+                    range.lent = false;
+                }
+                _ => {}
+            }
+            // Of access, each agent has its own.
+            let key = match pair.attribute {
+                ACCESSIBLE | IN_PLACE | NO_ACCESS => ACCESS_QUERY << 32 | pair.value,
+                other => other,
+            };
+            let value = match pair.attribute {
+                ACCESSIBLE | IN_PLACE | NO_ACCESS => pair.attribute,
+                _ => pair.value,
+            };
+            range.attributes.insert(key, value);
+        }
+        Ok(())
+    }
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_svm_attributes_set(
+    ptr: *mut c_void,
+    size: usize,
+    list: *mut SvmPair,
+    count: usize,
+) -> u32 {
+    code(runtime::get().and_then(|r| {
+        let at = ptr.expose_provenance() as u64;
+        if size == 0 || at.checked_add(size as u64).is_none() {
+            return Err(Status::InvalidArgument);
+        }
+        // SAFETY: the caller's.
+        unsafe { r.set_svm(at, size as u64, items(list, count)?) }
+    }))
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_svm_attributes_get(
+    ptr: *mut c_void,
+    size: usize,
+    list: *mut SvmPair,
+    count: usize,
+) -> u32 {
+    code(runtime::get().and_then(|r| {
+        let at = ptr.addr() as u64;
+        let allocations = lock(&r.allocations);
+        let inside = |s: &&Svm| s.at <= at && at.saturating_add(size as u64) <= s.end();
+        let range = allocations.svm.iter().find(inside);
+        let get = |key: u64| range.and_then(|s| s.attributes.get(&key).copied());
+        if list.is_null() && count > 0 {
+            return Err(Status::InvalidArgument);
+        }
+        for n in 0..count {
+            // SAFETY: the caller's: there are as many.
+            let pair = unsafe { &mut *list.add(n) };
+            match pair.attribute {
+                ACCESS_QUERY => {
+                    let default = if pair.value == CPU {
+                        ACCESSIBLE
+                    } else {
+                        NO_ACCESS
+                    };
+                    pair.attribute = get(ACCESS_QUERY << 32 | pair.value).unwrap_or(default);
+                }
+                // Where it is to be, and where it was prefetched to: nowhere in particular.
+                key @ (4 | 5) => pair.value = get(key).unwrap_or(0),
+                key => pair.value = get(key).unwrap_or(0),
+            }
+        }
+        Ok(())
+    }))
+}
+
+/// # Safety
+/// As the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_svm_prefetch_async(
+    ptr: *mut c_void,
+    size: usize,
+    agent: Handle,
+    count: u32,
+    dependencies: *const Handle,
+    completion: Handle,
+) -> u32 {
+    code(runtime::get().and_then(|r| {
+        is_gpu(agent)?;
+        let pair = SvmPair {
+            attribute: 5,
+            value: agent,
+        };
+        // SAFETY: the caller's.
+        let after = unsafe {
+            r.set_svm(ptr.expose_provenance() as u64, size as u64, &[pair])?;
+            items(dependencies, count as usize)?
+        };
+        r.start_copy(crate::copy::Copy::nothing(after, completion))
+    }))
+}
+
+macro_rules! refused {
+    ($($name:ident ( $($arg:ident: $ty:ty),* ) $why:literal;)*) => { $(
+        #[doc = concat!("Refused: ", $why, ".")]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name($($arg: $ty),*) -> u32 {
+            $(let _ = $arg;)*
+            crate::report::line(concat!(stringify!($name), ": ", $why));
+            Status::Error as u32
+        }
+    )* };
+}
+
+refused! {
+    hsa_amd_ipc_memory_create(ptr: *mut c_void, len: usize, handle: *mut c_void)
+        "memory of the GPU in software is not shared with other processes";
+    hsa_amd_ipc_memory_attach(
+        handle: *const c_void, len: usize, count: u32, agents: *const Handle, ptr: *mut *mut c_void
+    ) "memory of the GPU in software is not shared with other processes";
+    hsa_amd_ipc_memory_detach(ptr: *mut c_void)
+        "memory of the GPU in software is not shared with other processes";
+    hsa_amd_interop_map_buffer(
+        count: u32, agents: *mut Handle, handle: i32, flags: u32, size: *mut usize,
+        ptr: *mut *mut c_void, metadata_size: *mut usize, metadata: *mut *const c_void
+    ) "there is no graphics driver whose buffers could be mapped";
+    hsa_amd_interop_unmap_buffer(ptr: *mut c_void)
+        "there is no graphics driver whose buffers could be mapped";
+}

@@ -1,0 +1,221 @@
+//! The runtime of the process: the machine, and what the program has made of it.
+
+use crate::agent::Properties;
+use crate::copy::Copies;
+use crate::executable::Executables;
+use crate::image::Images;
+use crate::launches::Launches;
+use crate::memory::Allocations;
+use crate::queue::Queues;
+use crate::signal::{Signals, lock};
+use crate::status::{Status, code};
+use gcn_emu::dispatch::Gpu;
+use gcn_emu::engine::Engine;
+use gcn_emu::interp::Interp;
+use gcn_emu::mem::Memory;
+use gcn_isa::target::Target;
+use gcn_object::Container;
+use rustix::time::{ClockId, clock_gettime};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::{Mutex, OnceLock};
+
+/// All there is. It lives as long as the process: programs end without a word.
+pub struct Runtime {
+    pub gpu: Gpu,
+    pub properties: Properties,
+    /// Host threads of a dispatch.
+    pub threads: usize,
+    pub signals: Signals,
+    pub queues: Queues,
+    pub executables: Executables,
+    pub allocations: Mutex<Allocations>,
+    pub copies: Copies,
+    pub images: Images,
+    /// Dispatches under way, and those that have begun.
+    busy: AtomicU64,
+    count: AtomicU64,
+    pub launches: Launches,
+}
+
+/// The runtime, and how often it has been asked for.
+static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
+static USERS: Mutex<u64> = Mutex::new(0);
+
+/// The runtime, if it has been initialised.
+pub fn get() -> Result<&'static Runtime, Status> {
+    match RUNTIME.get() {
+        Some(Ok(runtime)) => Ok(runtime),
+        _ => Err(Status::NotInitialized),
+    }
+}
+
+/// What a variable of the environment says, if it is there and not empty.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|v| !v.is_empty())
+}
+
+/// Bytes of memory that the host has.
+fn host_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("MemTotal:"));
+    let kib = line.and_then(|l| l.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.map_or(8 << 30, |n| n << 10)
+}
+
+/// The target: as the environment says, else that of code which the program carries, else gfx900.
+fn target() -> Result<Target, String> {
+    if let Some(name) = variable("GCN_TARGET") {
+        return Target::parse(&name)
+            .ok_or_else(|| format!("GCN_TARGET={name} is no gfx6 to gfx9 target"));
+    }
+    let own = own_targets(Path::new("/proc/self/exe"));
+    let default = Target::parse("gfx900").ok_or("there is no gfx900")?;
+    Ok(match own.contains(&default) {
+        true => default,
+        false => own.into_iter().next().unwrap_or(default),
+    })
+}
+
+/// The targets of the code objects in a file that the machine knows.
+fn own_targets(path: &Path) -> Vec<Target> {
+    let Ok(container) = Container::open(path) else {
+        return Vec::new();
+    };
+    let targets = container.entries.iter().filter_map(|e| e.target.as_ref());
+    targets
+        .filter_map(|t| Target::parse(&t.processor))
+        .collect()
+}
+
+/// Targets that HIP 5.2 does not know: it finds no device then, and ends in a segmentation fault.
+const UNKNOWN_TO_HIP: [&str; 5] = ["gfx600", "gfx601", "gfx602", "gfx704", "gfx909"];
+
+/// Memory for kernels and the program. Where the host refuses so many addresses, less.
+fn memory() -> Result<Memory, String> {
+    let mut bytes = match variable("GCN_HIP_MEMORY") {
+        Some(text) => {
+            let number = text.parse::<u64>().ok().filter(|&n| n > 0);
+            number.ok_or_else(|| format!("GCN_HIP_MEMORY={text} is no number of MiB"))? << 20
+        }
+        None => 2 * host_bytes(),
+    };
+    loop {
+        match Memory::of_host(bytes, None) {
+            Ok(memory) => return Ok(memory),
+            Err(_) if bytes > 256 << 20 => bytes /= 2,
+            Err(e) => {
+                return Err(format!(
+                    "{e}; the GPU needs 1 GiB of address space at least (ulimit -v)"
+                ));
+            }
+        }
+    }
+}
+
+impl Runtime {
+    fn new() -> Result<Runtime, String> {
+        let target = target()?;
+        if UNKNOWN_TO_HIP.contains(&target.name()) {
+            crate::report::line(&format!(
+                "HIP has no {} in its table of devices; gfx701, gfx803 and gfx900 are there (docs/hip.md)",
+                target.name()
+            ));
+        }
+        let engine = variable("GCN_ENGINE");
+        let cache = match engine.as_deref() {
+            Some("interp") => None,
+            None if !gcn_jit::available() => None,
+            Some("jit") | None => Some(gcn_jit::Cache::default()),
+            Some(other) => return Err(format!("GCN_ENGINE={other}: expected interp or jit")),
+        };
+        let maker = move || -> Box<dyn Engine> {
+            match &cache {
+                Some(cache) => Box::new(cache.engine()),
+                None => Box::new(Interp::new()),
+            }
+        };
+        let threads = match variable("GCN_THREADS") {
+            Some(text) => {
+                let number = text
+                    .parse::<usize>()
+                    .ok()
+                    .filter(|n| (1..=1024).contains(n));
+                number.ok_or_else(|| format!("GCN_THREADS={text}: expected 1 to 1024"))?
+            }
+            None => std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let memory = memory()?;
+        let properties = Properties::of(target, memory.free_bytes());
+        Ok(Runtime {
+            gpu: Gpu::with_memory(target, memory, maker),
+            properties,
+            threads,
+            signals: Signals::default(),
+            queues: Queues::default(),
+            executables: Executables::default(),
+            allocations: Mutex::default(),
+            copies: Copies::default(),
+            images: Images::default(),
+            busy: AtomicU64::new(0),
+            count: AtomicU64::new(0),
+            launches: Launches::new()?,
+        })
+    }
+
+    pub fn memory(&self) -> &Memory {
+        &self.gpu.memory
+    }
+
+    /// Nanoseconds of the clock that HIP reads, too, where it takes the time itself.
+    pub fn now(&self) -> u64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    }
+
+    /// Whether kernels run.
+    pub fn running(&self) -> bool {
+        self.busy.load(Relaxed) != 0
+    }
+
+    /// Notes that a kernel runs until the result is dropped, and gives its number among all, from 1.
+    pub fn begin(&self) -> (u64, impl Drop + use<'_>) {
+        struct Busy<'a>(&'a AtomicU64);
+        impl Drop for Busy<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Relaxed);
+            }
+        }
+        self.busy.fetch_add(1, Relaxed);
+        let number = self.count.fetch_add(1, Relaxed) + 1;
+        (number, Busy(&self.busy))
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_init() -> u32 {
+    let made = RUNTIME.get_or_init(Runtime::new);
+    match made {
+        Ok(_) => {
+            *lock(&USERS) += 1;
+            0
+        }
+        Err(why) => {
+            crate::report::line(why);
+            Status::OutOfResources as u32
+        }
+    }
+}
+
+/// The runtime stays, as threads of the program may still use what it has.
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_shut_down() -> u32 {
+    let mut users = lock(&USERS);
+    code(match *users {
+        0 => Err(Status::NotInitialized),
+        _ => {
+            *users -= 1;
+            Ok(())
+        }
+    })
+}

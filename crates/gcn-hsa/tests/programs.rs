@@ -1,0 +1,149 @@
+//! HIP programs of tests/hip, compiled by hipcc and run through Debian's or ROCm's libamdhip64 on this runtime, on both
+//! engines and on one host thread and several. Each compares with the host by itself.
+//!
+//! They need hipcc, and the library that `cargo xtask hsa` links; without one of them a test passes over, saying so. The
+//! library is that of GCN_HSA, or of target/release or target/debug.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+const LIBRARY: &str = "libhsa-runtime64.so.1";
+
+/// The folder of the library, if hipcc is there, too.
+fn folder() -> Option<&'static Path> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let find = || {
+        if Command::new("hipcc").arg("--version").output().is_err() {
+            eprintln!("passed over: there is no hipcc (Debian's package of that name)");
+            return None;
+        }
+        let named = std::env::var_os("GCN_HSA").map(PathBuf::from);
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
+        let built = ["release", "debug"].map(|p| target.map(|t| t.join(p).join("gcn-hsa")));
+        let places = named.into_iter().chain(built.into_iter().flatten());
+        let found = places.into_iter().find(|p| p.join(LIBRARY).is_file());
+        if found.is_none() {
+            eprintln!("passed over: there is no {LIBRARY}; `cargo xtask hsa` links it");
+        }
+        found
+    };
+    FOUND.get_or_init(find).as_deref()
+}
+
+/// Compiles a program; gives where it is.
+fn compile(name: &str, arch: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/hip/{name}.cpp"));
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{arch}"));
+    let made = Command::new("hipcc")
+        .args(["-std=c++17", "-O2", "-o"])
+        .arg(&program)
+        .arg(format!("--offload-arch={arch}"))
+        .arg(&source)
+        .output()
+        .expect("hipcc starts");
+    let text = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "hipcc {name} for {arch}:\n{text}");
+    program
+}
+
+fn run(folder: &Path, program: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(program);
+    command.args(arguments).env("LD_LIBRARY_PATH", folder);
+    command.envs(variables.iter().copied());
+    command.output().expect("the program starts")
+}
+
+/// What a program says that finds everything right.
+fn is_right(name: &str, output: &Output) {
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
+    let right = output.status.success() && out.ends_with("ok\n");
+    assert!(right, "{name}: {}\n{out}{err}", output.status);
+}
+
+fn check(name: &str, targets: &[&str]) {
+    let Some(folder) = folder() else { return };
+    for arch in targets {
+        let program = compile(name, arch);
+        is_right(name, &run(folder, &program, &[], &[]));
+        // The others on one target are enough.
+        if arch == &targets[0] {
+            for threads in ["1", "4"] {
+                let variables = [("GCN_THREADS", threads), ("GCN_ENGINE", "interp")];
+                is_right(name, &run(folder, &program, &[], &variables));
+                is_right(name, &run(folder, &program, &[], &variables[..1]));
+            }
+        }
+    }
+}
+
+#[test]
+fn memory() {
+    check("memory", &["gfx900", "gfx803", "gfx906", "gfx90c"]);
+}
+
+#[test]
+fn streams() {
+    check("streams", &["gfx900", "gfx803"]);
+}
+
+#[test]
+fn graphs() {
+    check("graphs", &["gfx900"]);
+}
+
+#[test]
+fn cooperative() {
+    check("cooperative", &["gfx900", "gfx803", "gfx906"]);
+}
+
+#[test]
+fn textures() {
+    check("textures", &["gfx900", "gfx803", "gfx701"]);
+}
+
+#[test]
+fn modules() {
+    check("modules", &["gfx900"]);
+}
+
+#[test]
+fn device() {
+    check("device", &["gfx900", "gfx803", "gfx902"]);
+}
+
+#[test]
+fn soak() {
+    let Some(folder) = folder() else { return };
+    let program = compile("soak", "gfx900");
+    is_right("soak", &run(folder, &program, &["4000"], &[]));
+}
+
+/// Programs that do what they must not: the report names the launch, the kernel, the wave and the address, and HIP ends
+/// the program.
+#[test]
+fn hostile() {
+    let Some(folder) = folder() else { return };
+    let program = compile("hostile", "gfx900");
+    let cases = [
+        ("wild", "address 0x123456789000"),
+        ("null", "address 0x0"),
+        ("trap", "s_trap 2"),
+        ("code", "kernel"),
+        ("arguments", "address 0x1234567"),
+        ("packet", "has a header of no kind"),
+    ];
+    for (what, says) in cases {
+        let output = run(folder, &program, &[what], &[]);
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{what}: it went on\n{err}");
+        assert!(
+            err.contains(says) && err.contains("gcn: "),
+            "{what}:\n{err}"
+        );
+        let panicked = err.contains("panicked") || err.contains("Segmentation");
+        assert!(!panicked, "{what}:\n{err}");
+    }
+}

@@ -1,0 +1,72 @@
+//! Which compilers there are, what each can make, and the tools that go with it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// OpenCL's built-in functions for compilers that can read no library of them.
+const BUILTINS: &str = include_str!("builtins.h");
+
+/// A version of LLVM whose clang is installed as `clang-N`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Compiler(pub u8);
+
+impl Compiler {
+    /// The compiler of an option, if it can be run.
+    ///
+    /// # Errors
+    /// A sentence that says what is missing.
+    pub fn find(version: u8) -> Result<Compiler> {
+        let compiler = Compiler(version);
+        let clang = compiler.clang();
+        if !runs(&clang) {
+            bail!("cannot run {clang}: install the Debian package {clang}");
+        }
+        Ok(compiler)
+    }
+
+    /// The compiler's command.
+    pub fn clang(self) -> String {
+        format!("clang-{}", self.0)
+    }
+
+    /// A tool of the same version, or of the next later one that is installed: Debian has no lld beside every clang.
+    pub fn tool(self, name: &str) -> String {
+        let later = (self.0..self.0.saturating_add(10)).map(|n| format!("{name}-{n}"));
+        let mut found = later.filter(|command| runs(command));
+        found.next().unwrap_or_else(|| format!("{name}-{}", self.0))
+    }
+
+    /// Whether it makes code of this target as this version of code objects.
+    pub fn makes(self, target: &str, version: u8) -> bool {
+        let versions = match self.0 {
+            0..=14 => 2..=4,
+            15..=17 => 2..=5,
+            18 => 4..=5,
+            _ => 4..=6,
+        };
+        let generic = target.ends_with("-generic");
+        versions.contains(&version) && (!generic || version >= 6)
+    }
+
+    /// Writes the built-in functions into a folder, for `-include`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_builtins(folder: &Path) -> Result<PathBuf> {
+        let path = folder.join("builtins.h");
+        fs::write(&path, BUILTINS).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(path)
+    }
+}
+
+fn runs(command: &str) -> bool {
+    let mut command = Command::new(command);
+    let quiet = command
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
