@@ -1,20 +1,22 @@
 //! The subcommands, a file each, and the words that several of them take.
 
 pub mod asm;
+mod attend;
 pub mod bundle;
 pub mod demo;
 pub mod dis;
 pub mod doc;
 pub mod eval;
 pub mod help;
+pub mod hip;
 pub mod info;
 pub mod run;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use gcn::engine::{Kind, LEVELS};
 use gcn::io;
 use gcn::isa::Target;
@@ -29,6 +31,25 @@ fn target() -> impl TypedValueParser<Value = Target> {
 /// A target's name, where a code name such as `vega20` is given; an entry's whole id stays as it is.
 fn entry_target(text: &str) -> Result<String, String> {
     Ok(Target::parse(text).map_or(text, |t| t.name()).to_string())
+}
+
+/// How source is written.
+#[derive(Clone, Copy, ValueEnum)]
+enum SourceSyntax {
+    /// LLVM's reading wins wherever a line is valid LLVM
+    Auto,
+    Llvm,
+    Clrx,
+}
+
+impl From<SourceSyntax> for gcn::asm::Syntax {
+    fn from(syntax: SourceSyntax) -> gcn::asm::Syntax {
+        match syntax {
+            SourceSyntax::Auto => gcn::asm::Syntax::Auto,
+            SourceSyntax::Llvm => gcn::asm::Syntax::Llvm,
+            SourceSyntax::Clrx => gcn::asm::Syntax::Clrx,
+        }
+    }
 }
 
 /// Which code object of a file is meant.
@@ -78,7 +99,32 @@ impl Engine {
     }
 }
 
+/// An address of code, decimal or hexadecimal.
+fn address(text: &str) -> Result<u64, String> {
+    gcn::run::integer(text)
+        .and_then(|v| u64::try_from(v).ok())
+        .filter(|v| v % 4 == 0 && *v < 1 << 48)
+        .ok_or_else(|| {
+            format!("`{text}` is no address of 48 bits that is a multiple of 4, as 0x10000")
+        })
+}
+
 /// How many threads work where no option says.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// Ends a subcommand with status 2: its command line is wrong.
+fn wrong_usage(subcommand: &str, kind: clap::error::ErrorKind, message: &str) -> ! {
+    use clap::CommandFactory;
+    let mut command = crate::Cli::command();
+    let command = match command.find_subcommand_mut(subcommand) {
+        Some(found) => {
+            // As clap itself names it in a usage line.
+            *found = std::mem::take(found).bin_name(format!("gcn {subcommand}"));
+            found
+        }
+        None => &mut command,
+    };
+    command.error(kind, message).exit()
 }

@@ -67,6 +67,23 @@ impl Ty {
         names.join(", ")
     }
 
+    /// numpy's name of it, as `float32`.
+    pub fn numpy(self) -> &'static str {
+        match self {
+            Ty::U8 => "uint8",
+            Ty::I8 => "int8",
+            Ty::U16 => "uint16",
+            Ty::I16 => "int16",
+            Ty::F16 => "float16",
+            Ty::U32 => "uint32",
+            Ty::I32 => "int32",
+            Ty::F32 => "float32",
+            Ty::U64 => "uint64",
+            Ty::I64 => "int64",
+            Ty::F64 => "float64",
+        }
+    }
+
     /// As numpy spells it.
     pub fn descr(self) -> &'static str {
         self.row().2
@@ -133,6 +150,14 @@ impl Ty {
             Ty::I32 => (bits as i32).into(),
             Ty::I64 => (bits as i64).into(),
             _ => bits.into(),
+        }
+    }
+
+    /// The value of an element's bits.
+    pub fn number(self, bits: u64) -> Number {
+        match self.is_float() {
+            true => Number::Float(self.to_f64(bits)),
+            false => Number::Int(self.to_int(bits)),
         }
     }
 
@@ -281,21 +306,52 @@ impl Number {
 /// The largest buffer that may be asked for.
 const LARGEST: u64 = 1 << 34;
 
+/// A size, if it is not beyond the largest.
+fn sized(size: u64) -> Result<usize, String> {
+    if size > LARGEST {
+        return Err(format!(
+            "a buffer of {size} bytes is larger than {LARGEST} bytes, the most that is taken"
+        ));
+    }
+    usize::try_from(size).map_err(|_| format!("a buffer of {size} bytes is too large"))
+}
+
+/// Room for so many bytes.
+fn room(size: usize) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    (out.try_reserve_exact(size))
+        .map_err(|_| format!("a buffer of {size} bytes does not fit into memory"))?;
+    Ok(out)
+}
+
 impl Contents {
+    /// How many bytes they are. Only of a file this may need to look at them.
+    ///
+    /// # Errors
+    /// As [`Contents::bytes`].
+    pub fn size(&self) -> Result<usize, String> {
+        let elements = |ty: &Ty, count: &u64| sized(count.saturating_mul(ty.size() as u64));
+        match self {
+            Contents::Zero(n)
+            | Contents::Rand(n, _)
+            | Contents::RandF32(n, _)
+            | Contents::RandF64(n, _) => sized(*n),
+            Contents::Random(ty, count, ..)
+            | Contents::Ramp(ty, count, ..)
+            | Contents::Fill(ty, count, _) => elements(ty, count),
+            Contents::Bytes(bytes) => Ok(bytes.len()),
+            Contents::File(_) => Ok(self.bytes()?.len()),
+        }
+    }
+
     /// The bytes.
     ///
     /// # Errors
     /// When a file cannot be read, or the size is out of bounds.
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
-        let sized = |n: u64| {
-            if n > LARGEST {
-                return Err(format!("a buffer of {n} bytes is larger than {LARGEST}"));
-            }
-            usize::try_from(n).map_err(|_| format!("a buffer of {n} bytes is too large"))
-        };
         let elements = |ty: Ty, count: u64, mut next: Box<dyn FnMut(u64) -> u64>| {
             let size = sized(count.saturating_mul(ty.size() as u64))?;
-            let mut out = Vec::with_capacity(size);
+            let mut out = room(size)?;
             for n in 0..count {
                 out.extend_from_slice(&next(n).to_le_bytes()[..ty.size()]);
             }
@@ -320,7 +376,12 @@ impl Contents {
             Ok::<_, String>(out)
         };
         Ok(match self {
-            Contents::Zero(n) => vec![0; sized(*n)?],
+            Contents::Zero(n) => {
+                let size = sized(*n)?;
+                let mut out = room(size)?;
+                out.resize(size, 0);
+                out
+            }
             Contents::Rand(n, seed) => random(Ty::U64, *n, *seed)?,
             Contents::RandF32(n, seed) => random(Ty::F32, *n, *seed)?,
             Contents::RandF64(n, seed) => random(Ty::F64, *n, *seed)?,
@@ -364,7 +425,8 @@ impl Contents {
             Contents::File(path) => {
                 let bytes = io::read(path)?;
                 if is_npy(path) {
-                    npy::data(&bytes).map_err(|e| format!("{}: {e}", path.display()))?
+                    let elements = npy::elements(bytes);
+                    elements.map_err(|e| io::named(path, e))?.1
                 } else {
                     bytes
                 }
@@ -379,8 +441,24 @@ impl Contents {
             Contents::RandF64(..) => Some(Ty::F64),
             Contents::Random(ty, ..) | Contents::Ramp(ty, ..) | Contents::Fill(ty, ..) => Some(*ty),
             Contents::File(path) if is_npy(path) => {
-                let file = std::fs::read(path).ok()?;
-                Ty::from_descr(&npy::element_type(&file).ok()?)
+                match npy::header_of(path).ok()?.descr().as_str() {
+                    "|b1" => Some(Ty::U8),
+                    // A complex number is two.
+                    "<c8" => Some(Ty::F32),
+                    "<c16" => Some(Ty::F64),
+                    descr => Ty::from_descr(descr),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The type of the elements as numpy spells it, and how many there are in each dimension, of a `.npy` file.
+    pub fn array(&self) -> Option<(String, Vec<usize>)> {
+        match self {
+            Contents::File(path) if is_npy(path) => {
+                let header = npy::header_of(path).ok()?;
+                Some((header.descr(), header.shape))
             }
             _ => None,
         }

@@ -4,15 +4,16 @@
 //! makes (symbol and hash tables, the dynamic section, the global offset table) is made again from
 //! the symbols and relocations that the source has; `docs/dis.md` says what is kept.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use gcn_isa::Target;
 use gcn_isa::access::{Facts, File};
 use gcn_isa::decode::Decoder;
 use gcn_isa::format::layout_of;
-use gcn_isa::print::{Style, Syntax, push_dec, push_hex};
+use gcn_isa::print::{Style, Syntax, push_dec};
 use gcn_object::descriptor;
 use gcn_object::kernel_code::KernelCode;
 use gcn_object::metadata;
@@ -25,6 +26,7 @@ use gcn_object::{
 
 mod data;
 mod layout;
+mod lost;
 mod names;
 mod notes;
 mod one;
@@ -34,6 +36,7 @@ mod symbols;
 mod write;
 
 use data::*;
+pub use lost::lost;
 pub use names::quoted;
 use names::*;
 use notes::*;
@@ -104,7 +107,7 @@ pub fn target_of(object: &CodeObject) -> Result<Target, String> {
         .ok_or_else(|| format!("{} is no gfx6 to gfx9 target", object.target_name()))
 }
 
-/// Writes a code object as source.
+/// Writes a code object as source. [`lost`] says what of the object the source does not give again.
 ///
 /// # Errors
 /// Those of `out`; of kind `InvalidData` with a sentence, where the object's target is unknown.
@@ -178,7 +181,92 @@ pub fn symbol_named<'a>(object: &'a CodeObject, name: &str) -> Result<&'a str, S
             .map(|s| s.name.as_str()),
         name,
     )
-    .map_err(|near| format!("there is no symbol `{name}`{near}"))
+    .map_err(|near| {
+        let kernels = object.kernels.iter().map(|k| k.name.clone());
+        let kernels: Vec<String> = kernels.take(20).collect();
+        let have = match near.is_empty() && !kernels.is_empty() {
+            true => format!("; its kernels are {}", crate::cpp::list(&kernels)),
+            false => near,
+        };
+        format!("there is no symbol `{name}`{have}")
+    })
+}
+
+/// The kernel of an object that has one.
+///
+/// # Errors
+/// A sentence that names those there are.
+pub fn only_kernel(object: &CodeObject) -> Result<&str, String> {
+    match object.kernels.as_slice() {
+        [one] => Ok(&one.name),
+        [] => Err("it has no kernel; --kernel NAME takes a function's name, too".into()),
+        many => {
+            let names: Vec<String> = many.iter().map(|k| k.name.clone()).collect();
+            Err(format!(
+                "it has several kernels; --kernel names one of: {}",
+                crate::cpp::list(&names)
+            ))
+        }
+    }
+}
+
+/// Prints the code of an object's executable sections, or of one symbol, one instruction a line and nothing else. What is no code
+/// (the 256 bytes before a kernel of code object v2) is `.long`.
+///
+/// # Errors
+/// Those of `out`; of kind `InvalidData` where the target is unknown or the symbol has no code.
+pub fn plain(
+    object: &CodeObject,
+    only: Option<&str>,
+    options: &Options,
+    out: &mut (dyn Write + Send),
+) -> io::Result<()> {
+    let target = target_of(object).map_err(invalid)?;
+    let only = match only {
+        None => None,
+        Some(name) => {
+            let symbol = symbols(object).iter().find(|s| s.name == name);
+            let extent = symbol.and_then(|symbol| crate::dot::extent(object, symbol));
+            let missing = || invalid(format!("there is no code of the name `{name}`"));
+            Some(extent.ok_or_else(missing)?)
+        }
+    };
+    for (index, section) in object.sections.iter().enumerate() {
+        let code = section.flags.exec() && section.kind != SectionKind::NOBITS;
+        if !code || only.is_some_and(|(of, ..)| of != index) {
+            continue;
+        }
+        let base = section.address;
+        let end = base.saturating_add(section.size);
+        let (start, end) = only.map_or((base, end), |(_, start, end)| (start, end));
+        let bytes = |from: u64, to: u64| {
+            let range = (from - base) as usize..(to - base) as usize;
+            object.section_data(index).get(range).unwrap_or_default()
+        };
+        let mut headers: Vec<u64> = (object.kernels.iter())
+            .filter(|k| k.kernel_code.is_some())
+            .filter(|k| k.descriptor_section.is_none_or(|s| s == index))
+            .map(|k| k.descriptor_address)
+            .filter(|at| (start..end).contains(at))
+            .collect();
+        headers.sort_unstable();
+        let mut at = start;
+        for header in headers.into_iter().chain([end]) {
+            if header < at {
+                continue;
+            }
+            let listing = Listing::plain(target, bytes(at, header), options.style);
+            listing.write(options.threads, out)?;
+            at = end.min(header.saturating_add(KERNEL_CODE as u64));
+            let mut text = String::new();
+            for word in bytes(header, at).chunks(4) {
+                let word = word.iter().rev().fold(0u32, |all, b| all << 8 | *b as u32);
+                let _ = writeln!(text, "\t.long {word:#010x}");
+            }
+            out.write_all(text.as_bytes())?;
+        }
+    }
+    Ok(())
 }
 
 /// As [`symbol_named`], among any names. The error is what a message ends with.
@@ -266,7 +354,12 @@ struct Source<'a> {
     settings: String,
     got_uses: Vec<GotUse>,
     loadable: bool,
+    /// Code and data that nothing is said of are written as zeros.
+    short: bool,
+    /// Symbols that are left out of short source.
+    passed_over: Vec<bool>,
 }
+
 /// Of every section its group, and how many of its name and group come before it.
 fn kinds(object: &CodeObject) -> Vec<(Option<usize>, usize)> {
     let mut groups = vec![None; object.sections.len()];
@@ -290,6 +383,15 @@ fn kinds(object: &CodeObject) -> Vec<(Option<usize>, usize)> {
 
 impl<'a> Source<'a> {
     pub(super) fn new(object: &'a CodeObject, target: Target, options: Options<'a>) -> Source<'a> {
+        Source::made(object, target, options, false)
+    }
+
+    pub(super) fn made(
+        object: &'a CodeObject,
+        target: Target,
+        options: Options<'a>,
+        short: bool,
+    ) -> Source<'a> {
         let count = object.sections.len();
         let table = symbols(object);
         let mut source = Source {
@@ -320,6 +422,8 @@ impl<'a> Source<'a> {
             settings: String::new(),
             got_uses: Vec::new(),
             loadable: object.kind == FileKind::Loadable,
+            short,
+            passed_over: vec![false; table.len()],
         };
         for (n, symbol) in table.iter().enumerate() {
             source.by_name.entry(&symbol.name).or_insert(n);
@@ -331,6 +435,9 @@ impl<'a> Source<'a> {
             source.dynamic_relocations();
         } else {
             source.relocations();
+        }
+        if short {
+            source.pass_over_labels();
         }
         source.place_symbols();
         source.place_lines();

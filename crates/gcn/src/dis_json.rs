@@ -23,13 +23,19 @@ use crate::{dis, dot};
 /// Bytes of output that are held back before they are written.
 const BLOCK: usize = 1 << 16;
 
-/// Instruction bytes, addresses counted from 0.
+/// Instruction bytes, of which the first has the address `base`.
 ///
 /// # Errors
 /// When writing fails.
-pub fn raw(target: Target, bytes: &[u8], style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn raw(
+    target: Target,
+    bytes: &[u8],
+    base: u64,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut lines = Lines::new(target, style, out);
-    lines.section(bytes, 0, None, &BTreeMap::new())?;
+    lines.section(bytes, base, None, &BTreeMap::new())?;
     lines.flush()
 }
 

@@ -2,10 +2,13 @@
 
 use std::io::{BufRead, Write};
 
+use gcn_emu::engine::FaultReport;
 use gcn_emu::snippet::{End, Outcome};
 use gcn_emu::wave::LANES;
 use gcn_isa::Target;
 use serde_json::{Map, Value as Json, json};
+
+use gcn_asm::Syntax;
 
 use crate::engine::Kind;
 use crate::lang::{self, Bench, Place, Value};
@@ -25,9 +28,15 @@ pub struct Answer {
 ///
 /// # Errors
 /// What cannot be read or assembled; with `=>`, what differs.
-pub fn line(target: Target, text: &str, max: u64, engine: Kind) -> Result<Answer, String> {
+pub fn line(
+    target: Target,
+    text: &str,
+    syntax: Syntax,
+    max: u64,
+    engine: Kind,
+) -> Result<Answer, String> {
     let line = lang::parse(text, target)?;
-    let code = assemble(target, &line.inst)?;
+    let code = assemble_as(target, &line.inst, syntax)?;
     let mut bench = Bench::new(target)?;
     for (place, value) in &line.before {
         bench.set(*place, value)?;
@@ -70,7 +79,24 @@ pub fn line(target: Target, text: &str, max: u64, engine: Kind) -> Result<Answer
 /// # Errors
 /// The diagnostics, rendered.
 pub fn assemble(target: Target, text: &str) -> Result<Vec<u8>, String> {
-    gcn_asm::assemble_snippet(target, text, true)
+    assemble_as(target, text, Syntax::Llvm)
+}
+
+/// As [`assemble`], in a spelling of choice. [`Syntax::Auto`] reads as CLRX does what LLVM does not take.
+///
+/// # Errors
+/// The diagnostics, rendered: those of LLVM's reading where neither takes the text.
+pub fn assemble_as(target: Target, text: &str, syntax: Syntax) -> Result<Vec<u8>, String> {
+    let read = |syntax| gcn_asm::snippet(target, text, syntax, true);
+    let first = match syntax {
+        Syntax::Clrx => Syntax::Clrx,
+        Syntax::Auto | Syntax::Llvm => Syntax::Llvm,
+    };
+    read(first)
+        .or_else(|diagnostics| match syntax {
+            Syntax::Auto => read(Syntax::Clrx).map_err(|_| diagnostics),
+            _ => Err(diagnostics),
+        })
         .map_err(|diagnostics| gcn_asm::render(&diagnostics, false).trim_end().to_owned())
 }
 
@@ -84,6 +110,7 @@ pub fn json_lines(
     mut input: impl BufRead,
     mut output: impl Write,
     arch: Option<Target>,
+    syntax: Syntax,
     max: u64,
     engine: Kind,
 ) -> std::io::Result<()> {
@@ -96,14 +123,20 @@ pub fn json_lines(
         if text.trim_ascii().is_empty() {
             continue;
         }
-        let answer =
-            json_line(&text, arch, max, engine).unwrap_or_else(|error| json!({ "error": error }));
+        let answer = json_line(&text, arch, syntax, max, engine)
+            .unwrap_or_else(|error| json!({ "error": error }));
         writeln!(output, "{answer}")?;
         output.flush()?;
     }
 }
 
-fn json_line(text: &[u8], arch: Option<Target>, max: u64, engine: Kind) -> Result<Json, String> {
+fn json_line(
+    text: &[u8],
+    arch: Option<Target>,
+    syntax: Syntax,
+    max: u64,
+    engine: Kind,
+) -> Result<Json, String> {
     let request: Json = serde_json::from_slice(text).map_err(|e| format!("not JSON: {e}"))?;
     let request = request.as_object().ok_or("expected a JSON object")?;
     const KEYS: [&str; 6] = ["arch", "inst", "bytes", "state", "pc", "max"];
@@ -125,7 +158,10 @@ fn json_line(text: &[u8], arch: Option<Target>, max: u64, engine: Kind) -> Resul
         None => arch.ok_or(NO_ARCH)?,
     };
     let code = match (request.get("inst"), request.get("bytes")) {
-        (Some(inst), None) => assemble(target, inst.as_str().ok_or("`inst` is no string")?)?,
+        (Some(inst), None) => {
+            let text = inst.as_str().ok_or("`inst` is no string")?;
+            assemble_as(target, text, syntax)?
+        }
         (None, Some(bytes)) => hex_bytes(bytes.as_str().ok_or("`bytes` is no string")?)?,
         _ => return Err("expected either `inst` or `bytes`".into()),
     };
@@ -163,20 +199,33 @@ pub(crate) fn end_json(outcome: &Outcome, answer: &mut Map<String, Json>) {
             answer.insert("trap".into(), json!(id));
         }
         End::Fault(report) => {
-            let mut fault = Map::new();
-            fault.insert("kind".into(), json!(report.kind.to_string()));
-            if let Some(addr) = report.addr {
-                fault.insert("addr".into(), json!(format!("{addr:#x}")));
-            }
-            if let Some(lane) = report.lane {
-                fault.insert("lane".into(), json!(lane));
-            }
-            fault.insert("pc".into(), json!(report.pc));
-            fault.insert("inst".into(), json!(report.text));
-            answer.insert("fault".into(), Json::Object(fault));
+            answer.insert("fault".into(), Json::Object(fault_json(report)));
         }
         _ => {}
     }
+}
+
+/// A fault as JSON: what, where, and what the instruction's operands held.
+pub fn fault_json(report: &FaultReport) -> Map<String, Json> {
+    let mut fault = Map::new();
+    fault.insert("kind".into(), json!(report.kind.to_string()));
+    if let Some(addr) = report.addr {
+        fault.insert("addr".into(), json!(format!("{addr:#x}")));
+    }
+    if let Some(lane) = report.lane {
+        fault.insert("lane".into(), json!(lane));
+    }
+    fault.insert("pc".into(), json!(report.pc));
+    fault.insert("inst".into(), json!(report.text));
+    let operands = report.operands.iter().map(|held| {
+        let mut operand = json!({ "name": held.name, "bits": held.hex() });
+        if let Some(float) = held.float() {
+            operand["float"] = json!(float);
+        }
+        operand
+    });
+    fault.insert("operands".into(), operands.collect());
+    fault
 }
 
 fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {

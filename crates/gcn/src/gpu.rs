@@ -57,12 +57,15 @@
 //! A [`Gpu`] can be shared: buffers are allocated, objects loaded and kernels launched through `&self`, from any thread.
 //! What lies below is [`Gpu::machine`].
 
+use crate::data::Ty;
 use crate::emu::dispatch::watch::Watch;
 use crate::emu::dispatch::{self, LoadError, Loaded, RunError, Stats};
 use crate::emu::mem::{Fault, MemError, Perm};
 use crate::isa::Target;
+use crate::lines::Sources;
 use crate::object::metadata::{Arg as Parameter, ValueKind};
 use crate::object::{CodeObject, Container, Source};
+use crate::parameter::{self, describe};
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -96,10 +99,16 @@ pub enum Error {
     #[error("{0} is no gfx6 to gfx9 target")]
     Target(String),
     /// The program has no such kernel.
-    #[error("no kernel `{name}`; the object has: {}", have.join(", "))]
+    #[error("no kernel `{name}`; the object has: {}", crate::cpp::list(have))]
     NoKernel {
         /// The name.
         name: String,
+        /// The kernels it has.
+        have: Vec<String>,
+    },
+    /// The program has several kernels, or none, and none is named.
+    #[error("{}", which_kernel(have))]
+    WhichKernel {
         /// The kernels it has.
         have: Vec<String>,
     },
@@ -107,7 +116,7 @@ pub enum Error {
     #[error("no variable `{0}` in the object")]
     NoVariable(String),
     /// A kernel is given more or fewer arguments than it takes.
-    #[error("kernel {kernel} takes {} arguments ({}), {given} were given", takes.len(), takes.join(", "))]
+    #[error("kernel {kernel} takes {} arguments ({}), {given} were given{}", takes.len(), takes.join(", "), advice(write))]
     ArgumentCount {
         /// The kernel.
         kernel: String,
@@ -115,9 +124,11 @@ pub enum Error {
         takes: Vec<String>,
         /// The number of arguments.
         given: usize,
+        /// What fits, as the command line takes it.
+        write: String,
     },
     /// An argument does not fit its parameter.
-    #[error("argument {index} ({parameter}): {mismatch}")]
+    #[error("argument {index} ({parameter}): {mismatch}{}", advice(write))]
     Argument {
         /// The argument's number, from 0.
         index: usize,
@@ -125,6 +136,14 @@ pub enum Error {
         parameter: String,
         /// What does not fit.
         mismatch: Mismatch,
+        /// What fits, as the command line and plans take it; empty where nothing can be said.
+        write: String,
+    },
+    /// The host has no memory for a copy of a buffer.
+    #[error("{bytes} bytes of a buffer do not fit into the host's memory")]
+    HostMemory {
+        /// The size of the copy.
+        bytes: usize,
     },
     /// A kernel's arguments, or its LDS, have more bytes than there can be.
     #[error("kernel {kernel}: {bytes} bytes of {what} are too many")]
@@ -157,6 +176,23 @@ pub enum Error {
     Run(#[from] RunError),
 }
 
+fn which_kernel(have: &[String]) -> String {
+    match have.is_empty() {
+        true => "the object has no kernel".into(),
+        false => format!(
+            "the object has several kernels; --kernel names one of: {}",
+            crate::cpp::list(have)
+        ),
+    }
+}
+
+fn advice(write: &str) -> String {
+    match write {
+        "" => String::new(),
+        write => format!("; write {write}"),
+    }
+}
+
 /// How an argument does not fit its parameter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -169,14 +205,30 @@ pub enum Mismatch {
         /// Bytes of the value.
         given: u64,
     },
+    /// A value's type. [`Launch::any_type`] passes the bits as they are.
+    #[error("expected {expected}, not {given}")]
+    Type {
+        /// The type of the parameter's numbers.
+        expected: Ty,
+        /// The type that the value was made as.
+        given: Ty,
+    },
+    /// The type of a buffer's elements. [`Launch::any_type`] passes it as it is.
+    #[error("expected a buffer of {expected}, not of {given}")]
+    Elements {
+        /// The type of the numbers that the parameter points to.
+        expected: Ty,
+        /// The type of the buffer's.
+        given: Ty,
+    },
     /// It is to be a value.
-    #[error("expected a value, as i32:5 or bytes:HEX")]
+    #[error("expected a value")]
     Value,
     /// It is to be a buffer.
-    #[error("expected a buffer, as buf:zero:4096")]
+    #[error("expected a buffer")]
     Buffer,
     /// It is to be a number of bytes of LDS.
-    #[error("expected local:BYTES")]
+    #[error("expected LDS of a workgroup")]
     Local,
     /// The machine has nothing of the kind.
     #[error("{0} arguments are not supported")]
@@ -188,8 +240,8 @@ pub enum Mismatch {
 
 /// A type of a buffer's elements.
 pub trait Element: Copy + Default + private::Bytes {
-    /// As numpy spells it: `<f4`.
-    const DESCR: &'static str;
+    /// Which one, among the types of arguments and of `.npy` files.
+    const TY: Ty;
 }
 
 mod private {
@@ -200,9 +252,9 @@ mod private {
 }
 
 macro_rules! element {
-    ($($t:ty: $descr:literal),*) => { $(
+    ($($t:ty: $ty:ident),*) => { $(
         impl Element for $t {
-            const DESCR: &'static str = $descr;
+            const TY: Ty = Ty::$ty;
         }
         impl private::Bytes for $t {
             fn put(self, out: &mut Vec<u8>) {
@@ -216,14 +268,14 @@ macro_rules! element {
         }
         impl From<$t> for Arg {
             fn from(value: $t) -> Arg {
-                Arg::Value(value.to_le_bytes().to_vec())
+                Arg::Numbers(Ty::$ty, value.to_le_bytes().to_vec())
             }
         }
     )* };
 }
 
 element!(
-    u8: "|u1", i8: "|i1", u16: "<u2", i16: "<i2", u32: "<u4", i32: "<i4", u64: "<u8", i64: "<i8", f32: "<f4", f64: "<f8"
+    u8: U8, i8: I8, u16: U16, i16: I16, u32: U32, i32: I32, u64: U64, i64: I64, f32: F32, f64: F64
 );
 
 /// A GPU: memory, and what runs waves. Clones are the same GPU.
@@ -403,6 +455,9 @@ impl fmt::Debug for Gpu {
     }
 }
 
+/// How many elements are converted at a time.
+const PIECE: usize = 1 << 14;
+
 /// Elements in a GPU's memory, given back when the buffer and all arguments made of it are dropped. Clones are the same
 /// memory.
 #[derive(Clone, Debug)]
@@ -444,10 +499,16 @@ impl<T: Element> Buffer<T> {
     /// # Errors
     /// [`Error::Range`].
     pub fn write(&self, start: usize, data: &[T]) -> Result<(), Error> {
-        let address = self.range(start, data.len())?;
-        let mut bytes = Vec::with_capacity(size_of_val(data));
-        data.iter().for_each(|v| v.put(&mut bytes));
-        Ok(self.gpu.machine.memory.write(address, &bytes)?)
+        let mut address = self.range(start, data.len())?;
+        // Piece by piece: a second copy of a large buffer may not fit into memory.
+        let mut bytes = Vec::new();
+        for piece in data.chunks(PIECE) {
+            bytes.clear();
+            piece.iter().for_each(|v| v.put(&mut bytes));
+            self.gpu.machine.memory.write(address, &bytes)?;
+            address += bytes.len() as u64;
+        }
+        Ok(())
     }
 
     /// All elements.
@@ -463,10 +524,19 @@ impl<T: Element> Buffer<T> {
     /// # Errors
     /// [`Error::Range`].
     pub fn read_range(&self, start: usize, count: usize) -> Result<Vec<T>, Error> {
-        let address = self.range(start, count)?;
-        let mut bytes = vec![0; count * size_of::<T>()];
-        self.gpu.machine.memory.read(address, &mut bytes)?;
-        Ok(bytes.chunks_exact(size_of::<T>()).map(T::take).collect())
+        let mut address = self.range(start, count)?;
+        let mut elements = Vec::new();
+        let bytes = count.saturating_mul(size_of::<T>());
+        (elements.try_reserve_exact(count)).map_err(|_| Error::HostMemory { bytes })?;
+        let mut piece = vec![0; PIECE.min(count) * size_of::<T>()];
+        while elements.len() < count {
+            let size = PIECE.min(count - elements.len()) * size_of::<T>();
+            let piece = &mut piece[..size];
+            self.gpu.machine.memory.read(address, piece)?;
+            elements.extend(piece.chunks_exact(size_of::<T>()).map(T::take));
+            address += size as u64;
+        }
+        Ok(elements)
     }
 
     /// The argument that points to element `start`.
@@ -477,6 +547,7 @@ impl<T: Element> Buffer<T> {
         let address = self.range(start, 0)?;
         Ok(Arg::Buffer(Pointer {
             address,
+            elements: Some(T::TY),
             _region: self.region.clone(),
         }))
     }
@@ -486,14 +557,29 @@ impl<T: Element> Buffer<T> {
 #[derive(Clone, Debug)]
 pub struct Pointer {
     address: u64,
+    elements: Option<Ty>,
     _region: Option<Arc<Region>>,
+}
+
+impl Pointer {
+    /// The address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The type of the numbers that are there, where it is known.
+    pub fn elements(&self) -> Option<Ty> {
+        self.elements
+    }
 }
 
 /// A kernel's argument. Numbers and references to buffers become one by `into`.
 #[derive(Clone, Debug)]
 pub enum Arg {
-    /// A value's bytes, little-endian; of structures too.
+    /// A value's bytes, little-endian, of a structure or of any type of that size.
     Value(Vec<u8>),
+    /// Numbers of a type, little-endian: one, or those of a vector as `float4`.
+    Numbers(Ty, Vec<u8>),
     /// The address of a buffer.
     Buffer(Pointer),
     /// A dynamic local pointer to so many bytes of LDS.
@@ -505,15 +591,26 @@ impl Arg {
     pub fn pointer(address: u64) -> Arg {
         Arg::Buffer(Pointer {
             address,
+            elements: None,
             _region: None,
         })
     }
+
+    /// The same, where it is a buffer, with elements of another type than the buffer's own; `None`: of any.
+    #[must_use]
+    pub fn with_elements(mut self, elements: Option<Ty>) -> Arg {
+        if let Arg::Buffer(pointer) = &mut self {
+            pointer.elements = elements;
+        }
+        self
+    }
 }
 
-impl<T> From<&Buffer<T>> for Arg {
+impl<T: Element> From<&Buffer<T>> for Arg {
     fn from(buffer: &Buffer<T>) -> Arg {
         Arg::Buffer(Pointer {
             address: buffer.address,
+            elements: Some(T::TY),
             _region: buffer.region.clone(),
         })
     }
@@ -569,6 +666,21 @@ impl Program {
         Ok(Kernel {
             program: self.clone(),
             index,
+        })
+    }
+
+    /// The kernel of a program that has one.
+    ///
+    /// # Errors
+    /// [`Error::WhichKernel`].
+    pub fn only_kernel(&self) -> Result<Kernel, Error> {
+        if self.inner.loaded.kernels.len() != 1 {
+            let have = self.kernels().map(str::to_owned).collect();
+            return Err(Error::WhichKernel { have });
+        }
+        Ok(Kernel {
+            program: self.clone(),
+            index: 0,
         })
     }
 
@@ -639,6 +751,7 @@ impl Kernel {
         Launch {
             kernel: self.clone(),
             args: Vec::new(),
+            any_type: false,
             options: dispatch::Launch {
                 grid: three(&grid),
                 group: three(&group),
@@ -649,8 +762,8 @@ impl Kernel {
     }
 
     /// The bytes of the arguments, and of the LDS beyond the kernel's own: the `dynamic` bytes that follow it, and behind
-    /// them what the arguments ask for.
-    fn lay_out(&self, args: &[Arg], dynamic: u32) -> Result<(Vec<u8>, u32), Error> {
+    /// them what the arguments ask for. With `any_type` the types of numbers are not looked at.
+    fn lay_out(&self, args: &[Arg], dynamic: u32, any_type: bool) -> Result<(Vec<u8>, u32), Error> {
         let kernel = self.about();
         let natural: Vec<Parameter>;
         let known = self.parameters();
@@ -666,6 +779,10 @@ impl Kernel {
                 kernel: kernel.name.clone(),
                 takes: parameters.iter().map(|p| describe(p)).collect(),
                 given: args.len(),
+                write: (parameters.iter())
+                    .map(|p| format!("--arg {}", parameter::form(p)))
+                    .collect::<Vec<_>>()
+                    .join(" "),
             });
         }
         let end = parameters.iter().map(|a| a.offset.saturating_add(a.size));
@@ -690,20 +807,10 @@ impl Kernel {
                 index,
                 parameter: describe(parameter),
                 mismatch,
+                write: parameter::advice(parameter, arg),
             };
-            use ValueKind::{ByValue, DynamicSharedPointer, GlobalBuffer, Image, Sampler};
             let bytes = match (arg, parameter.value_kind) {
-                (Arg::Value(bytes), ByValue | Image | Sampler) => {
-                    let (expected, given) = (parameter.size, bytes.len() as u64);
-                    if expected != given {
-                        return Err(wrong(Mismatch::Size { expected, given }));
-                    }
-                    bytes.clone()
-                }
-                (Arg::Buffer(pointer), GlobalBuffer | Image | Sampler) => {
-                    pointer.address.to_le_bytes().to_vec()
-                }
-                (Arg::Local(bytes), DynamicSharedPointer) => {
+                (Arg::Local(bytes), ValueKind::DynamicSharedPointer) => {
                     let align = parameter.pointee_align.clamp(1, 128).next_power_of_two();
                     let offset = lds.next_multiple_of(align);
                     lds = offset + *bytes as u64;
@@ -711,13 +818,7 @@ impl Kernel {
                     bytes.resize(parameter.size as usize, 0);
                     bytes
                 }
-                (_, ByValue) => return Err(wrong(Mismatch::Value)),
-                (_, GlobalBuffer | Image | Sampler) => return Err(wrong(Mismatch::Buffer)),
-                (_, DynamicSharedPointer) => return Err(wrong(Mismatch::Local)),
-                _ => {
-                    let kind = parameter.value_kind_name.clone();
-                    return Err(wrong(Mismatch::Unsupported(kind)));
-                }
+                _ => parameter::bytes(parameter, arg, any_type).map_err(wrong)?,
             };
             let at = parameter.offset as usize;
             kernarg
@@ -736,7 +837,9 @@ fn natural_layout(args: &[Arg]) -> Vec<Parameter> {
     args.iter()
         .map(|arg| {
             let (size, kind, word) = match arg {
-                Arg::Value(bytes) => (bytes.len() as u64, ValueKind::ByValue, "by_value"),
+                Arg::Value(bytes) | Arg::Numbers(_, bytes) => {
+                    (bytes.len() as u64, ValueKind::ByValue, "by_value")
+                }
                 Arg::Buffer(_) => (8, ValueKind::GlobalBuffer, "global_buffer"),
                 Arg::Local(_) => (4, ValueKind::DynamicSharedPointer, "dynamic_shared_pointer"),
             };
@@ -762,19 +865,13 @@ fn natural_layout(args: &[Arg]) -> Vec<Parameter> {
         .collect()
 }
 
-/// A parameter's type and name.
-fn describe(arg: &Parameter) -> String {
-    let name = arg.name.as_deref().unwrap_or("");
-    let ty = arg.type_name.as_deref().unwrap_or(&arg.value_kind_name);
-    format!("{ty} {name}").trim().to_owned()
-}
-
 /// A kernel about to run.
 #[derive(Clone, Debug)]
 #[must_use = "nothing runs before `run` is called"]
 pub struct Launch {
     kernel: Kernel,
     args: Vec<Arg>,
+    any_type: bool,
     options: dispatch::Launch,
 }
 
@@ -788,6 +885,13 @@ impl Launch {
     /// The next argument: a pointer to so many bytes of LDS of its own.
     pub fn local(self, bytes: u32) -> Launch {
         self.arg(Arg::Local(bytes))
+    }
+
+    /// Whether numbers of any type are taken for a parameter of the same size, as f32 for an `int`, buffers of any elements for any
+    /// pointer, and eight bytes for a buffer's address.
+    pub fn any_type(mut self, on: bool) -> Launch {
+        self.any_type = on;
+        self
     }
 
     /// Several arguments.
@@ -832,6 +936,11 @@ impl Launch {
         self
     }
 
+    /// What is launched.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
     /// Everything that a dispatch can be told but its arguments, which are those of [`Launch::arg`].
     pub fn options(&mut self) -> &mut dispatch::Launch {
         &mut self.options
@@ -842,7 +951,9 @@ impl Launch {
     /// # Errors
     /// [`Error::ArgumentCount`] and [`Error::Argument`] before anything runs; [`Error::Run`].
     pub fn run(&self) -> Result<Stats, Error> {
-        let (kernarg, dynamic_lds) = self.kernel.lay_out(&self.args, self.options.dynamic_lds)?;
+        let (kernarg, dynamic_lds) =
+            self.kernel
+                .lay_out(&self.args, self.options.dynamic_lds, self.any_type)?;
         let inner = &self.kernel.program.inner;
         let launch = dispatch::Launch {
             kernarg,
@@ -850,6 +961,27 @@ impl Launch {
             ..self.options.clone()
         };
         let name = self.kernel.name();
-        Ok(inner.gpu.machine.dispatch(&inner.loaded, name, &launch)?)
+        let ran = inner.gpu.machine.dispatch(&inner.loaded, name, &launch);
+        ran.map_err(|mut error| {
+            add_sources(&mut error, &inner.object);
+            Error::Run(error)
+        })
+    }
+}
+
+/// Adds to the places that an error tells of what the object's file knows of them: the addresses of its disassembly, which are
+/// others where it was linked to be loaded, and lines of source.
+fn add_sources(error: &mut RunError, object: &CodeObject) {
+    let places = error.places_mut();
+    if places.is_empty() {
+        return;
+    }
+    let sources = Sources::new([object]);
+    for place in places {
+        if let Some(kernel) = object.kernels.iter().find(|k| k.name == place.kernel) {
+            place.address = kernel.entry.wrapping_add_signed(place.offset);
+        }
+        let line = sources.line(&place.kernel, place.offset);
+        place.source = line.map(str::to_owned);
     }
 }

@@ -474,6 +474,9 @@ impl KernelInfo<'_> {
         let mut out = Map::new();
         let mut put = |key: &str, value: Value| out.insert(key.to_string(), value);
         put("name", kernel.name.clone().into());
+        if let Some(cpp) = crate::cpp::demangled(&kernel.name) {
+            put("demangled", cpp.into());
+        }
         put("entry", kernel.entry.into());
         put("descriptor", kernel.descriptor_address.into());
         put("code_bytes", self.code_bytes.into());
@@ -559,6 +562,9 @@ impl KernelInfo<'_> {
         let (vgprs, sgprs) = self.used();
         let occupancy = &self.occupancy;
         let _ = writeln!(out, "\nkernel {}", self.kernel.name);
+        if let Some(cpp) = crate::cpp::demangled(&self.kernel.name) {
+            let _ = writeln!(out, "  {cpp}");
+        }
         let _ = writeln!(
             out,
             "  code          {} bytes at {:#x}, {} instructions",

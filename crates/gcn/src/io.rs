@@ -2,34 +2,76 @@
 
 use gcn_object::{CodeObject, Container, Source};
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The most bytes that are read of what has no size, such as a pipe: endless input must end.
+const MOST_STREAMED: u64 = 1 << 30;
+/// The most bytes of a file that is read whole. Sources are counted in 32 bits.
+const MOST_READ: u64 = (1 << 32) - 1;
 
 /// The bytes of a file, or of standard input.
 ///
 /// # Errors
-/// A message with the file's name.
+/// A message with the file's name: it cannot be read, or it is larger than is read.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
-    if path.as_os_str() == "-" {
-        return read_all(std::io::stdin().lock(), 0).map_err(|e| named(path, e));
-    }
-    std::fs::File::open(path)
-        .and_then(|file| {
-            let size = file.metadata().map_or(0, |about| about.len());
-            read_all(file, size)
-        })
-        .map_err(|e| named(path, e))
+    read_until(path, |_| None)
 }
 
-/// All bytes of something that has about `size`, but no endless stream.
-fn read_all(from: impl Read, size: u64) -> std::io::Result<Vec<u8>> {
-    const MOST: u64 = 1 << 32;
+/// As [`read`]; `wrong` sees each piece as it is read, and may say what is wrong with it.
+fn read_until(path: &Path, wrong: impl Fn(&[u8]) -> Option<String>) -> Result<Vec<u8>, String> {
+    let read = if path.as_os_str() == "-" {
+        read_all(std::io::stdin().lock(), None, wrong)
+    } else {
+        std::fs::File::open(path).and_then(|file| {
+            let about = file.metadata().ok().filter(|about| about.is_file());
+            read_all(file, about.map(|about| about.len()), wrong)
+        })
+    };
+    read.map_err(|e| named(path, e))
+}
+
+/// All bytes of a file of some size, or of a stream.
+fn read_all(
+    mut from: impl Read,
+    size: Option<u64>,
+    wrong: impl Fn(&[u8]) -> Option<String>,
+) -> std::io::Result<Vec<u8>> {
+    const PIECE: u64 = 1 << 20;
+    let too_large = |text: &str| Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, text));
+    let most = match size {
+        Some(size) if size > MOST_READ => {
+            return too_large("it is larger than 4 GiB, the most that is read of a file");
+        }
+        // Some files, as those in /proc, say that they are empty and are not.
+        Some(0) | None => MOST_STREAMED,
+        Some(_) => MOST_READ,
+    };
     let mut bytes = Vec::new();
-    bytes.try_reserve(usize::try_from(size.min(MOST)).unwrap_or(0))?;
-    from.take(MOST).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 >= MOST {
-        return Err(std::io::Error::other("it is 4 GiB or larger"));
+    // One more than there are, so that the end is seen without more room.
+    let room = usize::try_from(size.unwrap_or(0)).unwrap_or(usize::MAX);
+    bytes.try_reserve_exact(room.saturating_add(32))?;
+    loop {
+        bytes.try_reserve(if size.is_some_and(|size| size > 0) {
+            32
+        } else {
+            PIECE as usize
+        })?;
+        let start = bytes.len();
+        if from.by_ref().take(PIECE).read_to_end(&mut bytes)? == 0 {
+            return Ok(bytes);
+        }
+        if let Some(what) = wrong(&bytes[start..]) {
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
+        }
+        if bytes.len() as u64 > most {
+            return too_large(match most {
+                MOST_STREAMED => {
+                    "it goes on after 1 GiB, the most that is read of a pipe or a device; a file may be larger"
+                }
+                _ => "it is larger than 4 GiB, the most that is read of a file",
+            });
+        }
     }
-    Ok(bytes)
 }
 
 /// A message with the file's name before it.
@@ -46,10 +88,10 @@ pub fn named(path: &Path, e: impl std::fmt::Display) -> String {
 /// A message with the file's name.
 pub fn container(path: &Path) -> Result<Container, String> {
     let source = match path.as_os_str() == "-" {
-        true => Source::from_bytes(read(path)?),
-        false => Source::open(path).map_err(|e| named(path, e))?,
+        true => Source::from_stream(std::io::stdin().lock()),
+        false => Source::open(path),
     };
-    Container::new(source).map_err(|e| named(path, e))
+    source.and_then(Container::new).map_err(|e| named(path, e))
 }
 
 /// The code object in a file, or in standard input: by its number among the file's entries, by its target, or the only one.
@@ -73,7 +115,11 @@ pub fn code_object(
 /// # Errors
 /// A message with the file's name.
 pub fn read_text(path: &Path) -> Result<String, String> {
-    read(path).and_then(|bytes| as_text(path, bytes))
+    // No text has such a byte, and endless zeros have nothing else.
+    let zero = |piece: &[u8]| {
+        (piece.contains(&0)).then(|| "it is no text: it has a byte that is zero".to_string())
+    };
+    read_until(path, zero).and_then(|bytes| as_text(path, bytes))
 }
 
 fn as_text(path: &Path, bytes: Vec<u8>) -> Result<String, String> {
@@ -115,12 +161,17 @@ fn read_parts(path: &Path, threads: usize) -> Option<Vec<u8>> {
         .ok()
         .filter(|about| about.is_file())?;
     let len = usize::try_from(about.len()).ok()?;
+    if about.len() > MOST_READ {
+        return None;
+    }
     let threads = threads.min(len / LEAST);
     if threads < 2 {
         return None;
     }
     let file = std::fs::File::open(path).ok()?;
-    let mut bytes = vec![0; len];
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).ok()?;
+    bytes.resize(len, 0);
     let size = len.div_ceil(threads);
     let read = std::thread::scope(|scope| {
         let mut parts = bytes.chunks_mut(size).enumerate();
@@ -145,15 +196,13 @@ fn read_parts(_: &Path, _: usize) -> Option<Vec<u8>> {
     None
 }
 
-/// Writes a file, or standard output. A reader that has gone away is no error.
+/// Writes a file, or standard output. A reader that has gone away is no error. A plain file is whole or as it was
+/// ([`Output`]).
 ///
 /// # Errors
 /// A message with the file's name.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    if path.as_os_str() == "-" {
-        return print(bytes);
-    }
-    std::fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))
+    stream(path, |out| out.write_all(bytes))
 }
 
 /// Writes to standard output. A reader that has gone away is no error.
@@ -170,7 +219,8 @@ pub fn print(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Has `make` write a file, or standard output, piece by piece. A reader that has gone away is no error.
+/// Has `make` write a file, or standard output, piece by piece. A reader that has gone away is no error. A plain file is
+/// whole or as it was ([`Output`]).
 ///
 /// # Errors
 /// A message with the file's name.
@@ -178,12 +228,27 @@ pub fn stream(
     path: &Path,
     make: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
 ) -> Result<(), String> {
+    stream_like(path, None, make)
+}
+
+/// As [`stream`]. A file that is new may be run if `like` may.
+///
+/// # Errors
+/// A message with the file's name.
+pub fn stream_like(
+    path: &Path,
+    like: Option<&Path>,
+    make: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
+) -> Result<(), String> {
     let (done, name) = if path.as_os_str() == "-" {
         let mut out = std::io::stdout();
         let done = make(&mut out).and_then(|()| out.flush());
         (done, "standard output".into())
     } else {
-        let done = std::fs::File::create(path).and_then(|mut file| make(&mut file));
+        let done = Output::create(path, like).and_then(|mut file| {
+            make(&mut file)?;
+            file.finish()
+        });
         (done, path.display().to_string())
     };
     match done {
@@ -192,41 +257,128 @@ pub fn stream(
     }
 }
 
-/// Has `make` write a file under another name, which then takes the file's place: it is whole or not there, and may be the file that
-/// is read meanwhile. It may be run if `like` may. A path that is no plain file, such as `-`, is written as it is.
-///
-/// # Errors
-/// A message with the file's name.
-pub fn write_whole(
-    path: &Path,
-    like: &Path,
-    make: &mut dyn FnMut(&mut dyn Write) -> std::io::Result<()>,
-) -> Result<(), String> {
-    let plain = std::fs::metadata(path).map_or(true, |about| about.is_file());
-    let (Some(name), true) = (path.file_name(), plain && path.as_os_str() != "-") else {
-        return stream(path, |out| make(out));
-    };
-    let mut other = std::ffi::OsString::from(".");
-    other.push(name);
-    other.push(format!(".{}", std::process::id()));
-    let other = path.with_file_name(other);
-    let mut written = || {
-        let file = std::fs::File::create(&other)?;
-        let mut out = std::io::BufWriter::with_capacity(1 << 18, file);
-        make(&mut out)?;
-        let file = out.into_inner()?;
-        if let Ok(about) = std::fs::metadata(like)
-            && about.is_file()
-        {
+/// A file that is being written. A plain file is written under another name, which takes its place in
+/// [`Output::finish`]: it is whole or as it was, whatever goes wrong, and may be the file that is read meanwhile. A
+/// symbolic link stays and the file that it names is replaced; the permissions stay. Devices, pipes and what stands for
+/// the process's own streams are written as they are, and so is a file whose folder takes no new ones.
+#[derive(Debug)]
+pub struct Output {
+    file: std::io::BufWriter<std::fs::File>,
+    /// The name that it is written under, and the one that it gets.
+    names: Option<(PathBuf, PathBuf)>,
+}
+
+impl Output {
+    /// Opens it. `like` says who may run it, where it is new.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn create(path: &Path, like: Option<&Path>) -> std::io::Result<Output> {
+        const BUFFER: usize = 1 << 18;
+        let open = |file, names| Output {
+            file: std::io::BufWriter::with_capacity(BUFFER, file),
+            names,
+        };
+        let directly = || std::fs::File::create(path).map(|file| open(file, None));
+        let Some(place) = place_of(path) else {
+            return directly();
+        };
+        let old = std::fs::metadata(&place).ok();
+        if old.as_ref().is_some_and(|about| !about.is_file()) {
+            return directly();
+        }
+        if old.is_some() {
+            // Who may not write the file may not replace it either.
+            std::fs::OpenOptions::new().write(true).open(&place)?;
+        }
+        let Some((name, file)) = beside(&place) else {
+            return directly();
+        };
+        let output = open(file, Some((name, place)));
+        let new = like.and_then(|like| std::fs::metadata(like).ok());
+        if let Some(about) = old.or(new.filter(|about| about.is_file())) {
+            let file = output.file.get_ref();
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::MetadataExt;
+                // Only some users can give files to others; where it fails the file is the writer's.
+                let _ = std::os::unix::fs::fchown(file, Some(about.uid()), Some(about.gid()));
+            }
             file.set_permissions(about.permissions())?;
         }
-        drop(file);
-        std::fs::rename(&other, path)
-    };
-    written().map_err(|e| {
-        // What is left of it helps nobody, and may not be there.
-        let _ = std::fs::remove_file(&other);
-        named(path, e)
+        Ok(output)
+    }
+
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// Where what was written could not be, as on a full disk. The old file stays then.
+    pub fn finish(mut self) -> std::io::Result<()> {
+        self.file.flush()?;
+        if let Some((name, place)) = &self.names {
+            std::fs::rename(name, place)?;
+            self.names = None;
+        }
+        Ok(())
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some((name, _)) = &self.names {
+            // What is left of it helps nobody.
+            let _ = std::fs::remove_file(name);
+        }
+    }
+}
+
+/// Where a plain file is that a path names, links followed. `None` where the path stands for something that is open
+/// already, as /dev/stdout does.
+fn place_of(path: &Path) -> Option<PathBuf> {
+    const MOST_LINKS: usize = 40;
+    let mut place = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        if ["/dev", "/proc"]
+            .iter()
+            .any(|folder| place.starts_with(folder))
+        {
+            return None;
+        }
+        match std::fs::read_link(&place) {
+            Ok(to) => place = place.parent().unwrap_or(Path::new("")).join(to),
+            Err(_) => {
+                // A folder on the way may be a link to one of those.
+                let folder = place.parent().filter(|f| !f.as_os_str().is_empty());
+                let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+                let open = ["/dev", "/proc"].iter().any(|of| folder.starts_with(of));
+                return (!open).then_some(place);
+            }
+        }
+    }
+    None
+}
+
+/// A new file in the same folder; `None` where none can be made.
+fn beside(place: &Path) -> Option<(PathBuf, std::fs::File)> {
+    const ATTEMPTS: u32 = 100;
+    place.file_name()?;
+    (0..ATTEMPTS).find_map(|n| {
+        let name = place.with_file_name(format!(".gcn-{}-{n}", std::process::id()));
+        let file = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&name);
+        file.ok().map(|file| (name, file))
     })
 }
 

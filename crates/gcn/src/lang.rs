@@ -362,7 +362,7 @@ impl Bench {
         Ok(Bench {
             target,
             wave: WaveState::new(256),
-            lds: Lds(vec![0; target.generation().lds_bytes() as usize]),
+            lds: Lds::new(target.generation().lds_bytes() as usize),
             global: Global::default(),
             memory: Memory::new(256 << 20).map_err(|e| e.to_string())?,
             start: 0,
@@ -417,10 +417,9 @@ impl Bench {
             }
             Place::Lds(at) => {
                 let at = at as usize;
-                let size = self.lds.0.len();
+                let size = self.lds.len();
                 let place = self
                     .lds
-                    .0
                     .get_mut(at..at.saturating_add(4))
                     .ok_or_else(|| format!("lds[{at:#x}] is beyond the {size} bytes of LDS"))?;
                 place.copy_from_slice(&(one as u32).to_le_bytes());
@@ -484,7 +483,7 @@ impl Bench {
             Place::Status => self.wave.status as u64,
             Place::Trapsts => self.wave.trapsts as u64,
             Place::Vskip => (self.wave.mode & gcn_emu::wave::mode::VSKIP != 0) as u64,
-            Place::Lds(at) => dword(&self.lds.0, at) as u64,
+            Place::Lds(at) => dword(&self.lds, at) as u64,
             Place::Gds(at) => dword(&self.global.gds(), at) as u64,
             Place::Mem(at) => self.memory.load_u32(at).unwrap_or(0) as u64,
             Place::Export(target, k) => {
@@ -584,8 +583,8 @@ impl Bench {
         if now.valid() != old.valid() {
             out.push(Place::ExportValid);
         }
-        for at in (0..self.lds.0.len()).step_by(4) {
-            if self.lds.0[at..at + 4] != before.lds.0[at..at + 4] {
+        for at in (0..self.lds.len()).step_by(4) {
+            if self.lds[at..at + 4] != before.lds[at..at + 4] {
                 out.push(Place::Lds(at as u32));
             }
         }

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cpp;
 pub mod data;
 pub mod demo;
 pub mod dis;
@@ -15,12 +16,14 @@ pub mod eval;
 pub mod gpu;
 pub mod info;
 pub mod io;
+pub mod lanes;
 pub mod lang;
 pub mod lines;
 pub mod listing;
 pub mod manual;
 pub mod meaning_text;
 pub mod npy;
+pub mod parameter;
 pub mod plan;
 pub mod plan_toml;
 pub mod profile;
@@ -28,6 +31,7 @@ pub mod raw;
 pub mod run;
 pub mod trace;
 pub mod watch;
+pub mod whereabouts;
 
 pub use gcn_asm as asm;
 pub use gcn_emu as emu;

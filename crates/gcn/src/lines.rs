@@ -52,12 +52,74 @@ impl Lines {
         Ok(reader.lines)
     }
 
+    /// The line that the code at an address of a section is of.
+    pub fn at(&self, section: usize, address: u64) -> Option<&str> {
+        let lines = self.by_section.get(&section)?;
+        lines
+            .range(..=address)
+            .next_back()
+            .map(|(_, text)| text.as_str())
+    }
+
     /// The lines that begin within a range of a section's addresses.
     pub fn of(&self, section: usize, from: u64, to: u64) -> impl Iterator<Item = (u64, &str)> {
         let lines = self.by_section.get(&section).into_iter();
         lines
             .flat_map(move |lines| lines.range(from..to.max(from)))
             .map(|(address, text)| (*address, text.as_str()))
+    }
+}
+
+/// The lines of the kernels of several code objects.
+#[derive(Default)]
+pub struct Sources(Vec<SourcesOf>);
+
+struct SourcesOf {
+    lines: Lines,
+    kind: FileKind,
+    /// The name, first address and section of each kernel.
+    kernels: Vec<(String, u64, Option<usize>)>,
+    /// Index, address and size of each executable section.
+    code: Vec<(usize, u64, u64)>,
+}
+
+impl Sources {
+    /// Those of objects that have line tables, with the lines' texts where the files are found.
+    pub fn new<'a>(objects: impl IntoIterator<Item = &'a CodeObject>) -> Sources {
+        let of = |object: &CodeObject| {
+            let lines = Lines::read(object, true).ok()?;
+            let kernels = object.kernels.iter();
+            let code = object.sections.iter().enumerate();
+            Some(SourcesOf {
+                lines,
+                kind: object.kind,
+                kernels: kernels
+                    .map(|k| (k.name.clone(), k.entry, k.entry_section))
+                    .collect(),
+                code: code
+                    .filter(|(_, s)| s.flags.exec())
+                    .map(|(n, s)| (n, s.address, s.size))
+                    .collect(),
+            })
+        };
+        Sources(objects.into_iter().filter_map(of).collect())
+    }
+
+    /// The file and line, and behind a line break its text where it was found, of the instruction so many bytes behind a kernel's
+    /// first.
+    pub fn line(&self, kernel: &str, offset: i64) -> Option<&str> {
+        self.0.iter().find_map(|of| {
+            let (_, entry, section) = of.kernels.iter().find(|k| k.0 == kernel)?;
+            let address = entry.wrapping_add_signed(offset);
+            let holds = |(_, start, size): &&(usize, u64, u64)| {
+                address.checked_sub(*start).is_some_and(|at| at < *size)
+            };
+            let section = match of.kind {
+                FileKind::Relocatable => *section,
+                FileKind::Loadable => of.code.iter().find(holds).map(|c| c.0),
+            };
+            of.lines.at(section?, address)
+        })
     }
 }
 

@@ -2,18 +2,20 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use gcn_isa::decode::Decoder;
 use gcn_isa::flow::branch_target;
-use gcn_isa::format::Encoding;
+use gcn_isa::format::{Encoding, layout_of};
 use gcn_isa::inst::Flags;
+use gcn_isa::operand::VGPR0;
 use gcn_isa::plan::Plans;
 use gcn_isa::print::{Style, push_hex_digits};
-use gcn_isa::shape::Role;
+use gcn_isa::shape::{Access, Role};
 use gcn_isa::text::{Sink, Text};
-use gcn_isa::{Insn, Target};
+use gcn_isa::{Field, Insn, Target};
 
 use crate::dis::Show;
 
@@ -59,22 +61,115 @@ pub struct Listing<'a> {
 /// Text whose rules are looked at together.
 const MOST_CHECKED: usize = 1 << 20;
 
-/// Whether an instruction is of a kind that can break no rule: a short one of the vector ALU, which
-/// has one scalar source and names no pair of registers.
+/// Whether an instruction is of a kind that can break no rule.
 fn keeps_rules(insn: &Insn) -> bool {
-    let short = matches!(
-        insn.encoding,
-        Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc
-    );
-    let closer = [Flags::READS_VCC, Flags::READS_M0, Flags::EARLY_WRITE];
+    let closer = [
+        Flags::READS_VCC,
+        Flags::READS_M0,
+        Flags::EARLY_WRITE,
+        Flags::REGISTERS,
+    ];
+    if closer.iter().any(|flag| insn.row.flags.has(*flag)) {
+        return false;
+    }
+    match insn.encoding {
+        Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => keeps_vector_rules(insn),
+        Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc => keeps_scalar_rules(insn),
+        _ => false,
+    }
+}
+
+/// A short one of the vector ALU, which has one scalar source and names no pair of registers.
+fn keeps_vector_rules(insn: &Insn) -> bool {
     let plain = [Role::Vdst, Role::Src0, Role::Src1, Role::CmpDst];
-    short
-        && !closer.iter().any(|flag| insn.row.flags.has(*flag))
+    (insn.row.shape.slots.iter()).all(|slot| {
+        let narrow = slot.role == Role::CmpDst || insn.dwords(slot) <= 1;
+        // A source that is written as well (v_swap_b32's) must be a VGPR, which the code of a source does not say.
+        let read = slot.access == Access::Read || !matches!(slot.role, Role::Src0 | Role::Src1);
+        plain.contains(&slot.role) && narrow && read
+    }) && matches!(insn.code(Role::Src0), Some(0..=101 | 128..=248 | 255..))
+}
+
+/// One of the scalar ALU that computes something, of numbered SGPRs, VCC and EXEC where they may begin, and of constants.
+fn keeps_scalar_rules(insn: &Insn) -> bool {
+    // What goes elsewhere has rules of its own.
+    let computes = insn.encoding == Encoding::Sopc || insn.row.shape.slot(Role::Sdst).is_some();
+    computes
         && (insn.row.shape.slots.iter()).all(|slot| {
-            let narrow = slot.role == Role::CmpDst || insn.dwords(slot) <= 1;
-            plain.contains(&slot.role) && narrow
+            let source = matches!(slot.role, Role::Ssrc0 | Role::Ssrc1);
+            let register = match insn.dwords(slot) {
+                0 | 1 => 1,
+                2 => 2,
+                _ => 4,
+            };
+            match insn.code(slot.role) {
+                Some(128..=248 | 255) => source && slot.access == Access::Read,
+                Some(code @ (0..=95 | 106 | 107 | 126 | 127)) => {
+                    (source || slot.role == Role::Sdst)
+                        && code.is_multiple_of(register)
+                        && (code <= 95 || register <= 2)
+                }
+                _ => false,
+            }
         })
-        && matches!(insn.code(Role::Src0), Some(0..=101 | 128..=248 | 255..))
+}
+
+/// The bits of an instruction with v0 in place of most other VGPRs: whether it keeps the rules depends on these alone.
+///
+/// Only the last VGPRs are told apart, as a tuple may go beyond them, and where a destination may overlap a source.
+fn bits_for_rules(insn: &Insn) -> u64 {
+    const NEAR_END: u16 = VGPR0 + 240;
+    let mut bits = insn.bits;
+    let layout = layout_of(insn.encoding, insn.generation());
+    let Some(layout) = layout.filter(|_| !insn.row.flags.has(Flags::EARLY_WRITE)) else {
+        return bits;
+    };
+    let long = matches!(
+        insn.encoding,
+        Encoding::Vop3 | Encoding::Vop3b | Encoding::Vop3p
+    );
+    for slot in insn.row.shape.slots {
+        let field = match slot.role {
+            Role::Vdst | Role::VdstIfGlc => Field::Vdst,
+            Role::Src0 if long => Field::Src0,
+            Role::Src1 if long => Field::Src1,
+            Role::Src2 if long => Field::Src2,
+            Role::DsAddr | Role::FlatAddr => Field::Addr,
+            Role::Data0 => Field::Data0,
+            Role::Data1 => Field::Data1,
+            Role::Vdata => Field::Vdata,
+            Role::BufAddr | Role::ImgAddr => Field::Vaddr,
+            _ => continue,
+        };
+        if let Some(VGPR0..NEAR_END) = insn.code(slot.role) {
+            bits = layout.field(field).set(bits, VGPR0 as u32);
+        }
+    }
+    bits
+}
+
+/// A quick hash of a few bits, which nobody chooses to collide but at the cost of their own time.
+#[derive(Default)]
+pub(crate) struct BitsHasher(u64);
+
+impl Hasher for BitsHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(*byte as u64);
+        }
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0.rotate_left(29) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
 }
 
 /// Whether instructions keep all rules.
@@ -323,13 +418,84 @@ impl<'a> Listing<'a> {
         };
         std::thread::scope(|scope| {
             for _ in 1..threads {
-                scope.spawn(work);
+                // A host that refuses a thread refuses the next one, too: those that there are do the work.
+                if std::thread::Builder::new()
+                    .spawn_scoped(scope, work)
+                    .is_err()
+                {
+                    break;
+                }
             }
             work();
         });
         turn.into_inner()
             .unwrap_or_else(PoisonError::into_inner)
             .result
+    }
+
+    /// Writes the lines before places, the instructions with expressions, and zeros for the other code. It assembles
+    /// to the same layout, symbols and relocations.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_short(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(labelled) = &self.labelled else {
+            return Ok(());
+        };
+        let bytes = self.bytes;
+        let whole = bytes.len() / 4 * 4;
+        let offset = |address: &u64| {
+            let at = usize::try_from(address.checked_sub(labelled.base)?).ok()?;
+            (at % 4 == 0 && at <= bytes.len()).then_some(at)
+        };
+        // An instruction with a literal begins a dword before it.
+        let mut places: Vec<usize> = (labelled.fixes.keys().filter_map(offset))
+            .map(|at| match labelled.starts.has(at) || at < 4 {
+                true => at,
+                false => at - 4,
+            })
+            .collect();
+        places.extend(labelled.named.keys().filter_map(offset));
+        places.sort_unstable();
+        let mut plans = Plans::new(self.target, self.style);
+        let mut text = Text::new();
+        let mut at = 0;
+        let zeros = |from: usize, to: usize, text: &mut Text| {
+            if to > from {
+                let _ = writeln!(text, "\t.zero {}", to - from);
+            }
+        };
+        for place in places {
+            if place < at || place >= whole {
+                continue;
+            }
+            if text.len() > 1 << 16 {
+                out.write_all(text.as_bytes())?;
+                text.clear();
+            }
+            zeros(at, place, &mut text);
+            at = place;
+            if labelled.marked.has(at)
+                && let Some(to) = self.mark(labelled, at, &mut text)
+            {
+                at = to;
+                continue;
+            }
+            let insn = self.decoder.decode(&bytes[at..]);
+            at = match &insn {
+                Some(insn) if self.divided(labelled, at, insn.len as usize) => {
+                    self.words(labelled, at, at + insn.len as usize, &mut text)
+                }
+                Some(insn) if labelled.fixed.has(at) || labelled.fixed.has(at + 4) => {
+                    self.fixed(labelled, at, insn, &mut plans, &mut text)
+                }
+                None if labelled.fixed.has(at) => self.words(labelled, at, at + 4, &mut text),
+                _ => self.words(labelled, at, at + 4, &mut text),
+            };
+        }
+        zeros(at, whole, &mut text);
+        self.tail(whole.max(at), &mut text);
+        out.write_all(text.as_bytes())
     }
 
     fn chunk(&self, chunk: &Chunk, plans: &mut Plans, out: &mut Text) {
@@ -482,7 +648,7 @@ impl<'a> Listing<'a> {
     ///
     /// The assembler says so. What cannot break one is passed over, and so is what was seen before.
     pub fn breaks_rules(&self, head: &str) -> bool {
-        let mut seen = HashSet::new();
+        let mut seen: HashSet<(u64, u8), BuildHasherDefault<BitsHasher>> = HashSet::default();
         let mut plans = Plans::new(self.target, Style::LLVM);
         let mut text = Text::new();
         text.push_str(head);
@@ -512,7 +678,7 @@ impl<'a> Listing<'a> {
                 continue;
             };
             at += insn.len as usize;
-            if keeps_rules(insn) || !seen.insert((insn.bits, insn.len)) {
+            if keeps_rules(insn) || !seen.insert((bits_for_rules(insn), insn.len)) {
                 continue;
             }
             plans.print(insn, None, &mut text);
@@ -751,6 +917,102 @@ impl Iterator for Chunks<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Random instructions of a target, of all rows alike.
+    fn random_instructions(target: Target, count: usize) -> Vec<Insn> {
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        };
+        let rows: Vec<_> = gcn_isa::insts::of_target(target).collect();
+        let mut insns = Vec::new();
+        while insns.len() < count {
+            let row = rows[next() as usize % rows.len()];
+            let encodings = [
+                row.format.encoding(),
+                Encoding::Vop3,
+                Encoding::Sdwa1,
+                Encoding::Sdwa2,
+            ];
+            let encoding = encodings[next() as usize % 7 % 4];
+            let Some(encoder) = gcn_isa::encode::Encoder::new(row, encoding, target) else {
+                continue;
+            };
+            let Some(layout) = layout_of(encoder.encoding, target.generation()) else {
+                continue;
+            };
+            let op = layout.field(Field::Op);
+            let mask = layout.mask | op.set(0, u32::MAX);
+            let fields = next() | next() & next();
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&(fields & !mask | encoder.bits & mask).to_le_bytes());
+            bytes[8..].copy_from_slice(&next().to_le_bytes());
+            insns.extend(gcn_isa::decode(target, &bytes));
+        }
+        insns
+    }
+
+    /// Whether the text of instructions breaks no rule, by the assembler alone.
+    fn assemble_all(target: Target, insns: &[Insn]) -> bool {
+        let mut text = Text::new();
+        text.push_str(&format!(".arch {}\n", target.name()));
+        let mut plans = Plans::new(target, Style::LLVM);
+        for insn in insns {
+            plans.print(insn, None, &mut text);
+            text.push('\n');
+        }
+        assembles(&text)
+    }
+
+    #[test]
+    fn what_is_said_to_keep_the_rules_keeps_them() {
+        for name in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"] {
+            let target = Target::parse(name).expect("a target");
+            let kept: Vec<Insn> = (random_instructions(target, 60_000).into_iter())
+                .filter(keeps_rules)
+                .collect();
+            assert!(kept.len() > 2000, "{}", kept.len());
+            let scalar = kept.iter().filter(|i| !i.row.format.is_vector()).count();
+            assert!(scalar > 300, "{scalar}");
+            if !assemble_all(target, &kept) {
+                let wrong = kept.iter().find(|i| !assemble_all(target, &[**i]));
+                panic!("{name}: {:?}", wrong.map(|i| (i.row.name, i.bits)));
+            }
+        }
+    }
+
+    #[test]
+    fn rules_do_not_depend_on_the_numbers_of_vgprs() {
+        let (mut changed, mut breaking) = (0, 0);
+        for name in ["gfx701", "gfx803", "gfx906"] {
+            let target = Target::parse(name).expect("a target");
+            for insn in random_instructions(target, 3000) {
+                let bits = bits_for_rules(&insn);
+                if bits == insn.bits {
+                    continue;
+                }
+                let (mut bytes, _) = insn.to_bytes();
+                bytes[..8].copy_from_slice(&bits.to_le_bytes());
+                let Some(other) = gcn_isa::decode(target, &bytes) else {
+                    panic!("{}: {bits:#x} is none", insn.row.name);
+                };
+                let breaks = !assemble_all(target, &[insn]);
+                assert_eq!(
+                    breaks,
+                    !assemble_all(target, &[other]),
+                    "{name} {} {:#x} {bits:#x}",
+                    insn.row.name,
+                    insn.bits
+                );
+                changed += 1;
+                breaking += breaks as usize;
+            }
+        }
+        assert!(changed > 1000 && breaking > 100, "{changed} {breaking}");
+    }
 
     /// Where instructions begin, found one by one.
     fn starts(decoder: &Decoder, bytes: &[u8]) -> Vec<usize> {

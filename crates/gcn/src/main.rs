@@ -4,10 +4,11 @@
 
 mod commands;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use commands::{asm, bundle, demo, dis, doc, eval, help, info, run};
+use commands::{asm, bundle, demo, dis, doc, eval, help, hip, info, run};
 use gcn::io;
 
 /// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
@@ -25,6 +26,7 @@ Examples:
   gcn dis kernel.co                         and back
   gcn info kernel.co                        registers, memory, occupancy
   gcn bundle list libfoo.so                 the code objects in a program or library
+  gcn hip -- ./app                          a HIP program without the card
   gcn run kernel.co --kernel vadd --grid 1024 --group 256 --arg buf:zero:4096 …
 
 `-` is standard input or output. Exit status: 0 done; 1 the input is wrong or the program
@@ -53,6 +55,8 @@ enum Command {
     Bundle(bundle::Options),
     /// Assemble and run a kernel that ships with the program, and draw its picture
     Demo(demo::Options),
+    /// Run a HIP program, unmodified, with this machine as its GPU
+    Hip(hip::Options),
     /// Print what makes a shell complete this command's words
     Completions(help::CompletionsOptions),
     /// Print this command's manual page, or write those of all subcommands
@@ -60,7 +64,22 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(e) if e.use_stderr() => e.exit(),
+        // What was asked for, as by --help.
+        Err(e) => {
+            let printed = e.print().and_then(|()| std::io::stdout().flush());
+            return match printed {
+                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                    io::complain(&format!("gcn: standard output: {e}\n"));
+                    ExitCode::FAILURE
+                }
+                _ => ExitCode::SUCCESS,
+            };
+        }
+    };
+    let result = match command {
         Command::Asm(args) => asm::run(&args),
         Command::Dis(args) => dis::run(&args),
         Command::Info(args) => info::run(&args),
@@ -69,6 +88,7 @@ fn main() -> ExitCode {
         Command::Doc(args) => doc::run(&args),
         Command::Bundle(args) => bundle::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Hip(args) => hip::run(&args),
         Command::Completions(args) => help::completions(&args, Cli::command()),
         Command::Man(args) => help::man(&args, Cli::command()),
     };

@@ -29,7 +29,8 @@ pub fn table_targets() -> Vec<Target> {
     for target in [Gen::Gfx6, Gen::Gfx7, Gen::Gfx8, Gen::Gfx9]
         .map(Target::of)
         .into_iter()
-        .chain(Target::all())
+        // What is generic is a part of another's.
+        .chain(Target::all().filter(|t| !t.is_generic()))
     {
         if !seen.contains(&target.table()) {
             seen.push(target.table());
@@ -40,11 +41,12 @@ pub fn table_targets() -> Vec<Target> {
     out
 }
 
-/// What the documents call a generation: `GCN 1.0`, and gfx906's `GCN 1.4.1`.
+/// What the documents call a generation: `GCN 1.0`, and gfx906's `GCN 1.4.1`. Other targets whose table is not their generation's go
+/// by their own names.
 fn table_name(target: Target) -> String {
     match target.name() {
-        "gfx904" => "gfx904".into(),
         "gfx906" => "gfx906 (GCN 1.4.1)".into(),
+        _ if target.table() != Target::of(target.generation()).table() => target.name().into(),
         _ if target.generation() == Gen::Gfx9 => "gfx900 (GCN 1.4)".into(),
         _ => format!(
             "{} ({})",
@@ -535,12 +537,16 @@ const WORDS: &[(&[&str], &str)] = &[
     ),
     (&["fma"], "`fma(x, y, z)`: x * y + z, rounded once."),
     (
+        &["fma_to_f16"],
+        "`fma_to_f16(x, y, z)`: x * y + z, rounded once, to f16.",
+    ),
+    (
         &["mad"],
         "`mad(x, y, z)`: x * y + z, rounded after the product and after the sum; denormals are flushed.",
     ),
     (
         &["fma_times_power_of_two"],
-        "`fma_times_power_of_two(x, y, z, n)`: (x * y + z) * 2^n, rounded once.",
+        "`fma_times_power_of_two(x, y, z, n)`: (x * y + z) * 2^n, rounded once. Denormal operands are kept.",
     ),
     (&["ldexp"], "`ldexp(x, n)`: x * 2^n, rounded once."),
     (
@@ -1140,7 +1146,7 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
         }
         Encoding::Vop3p => {
             // What the assembler sets where op_sel_hi is not written.
-            let hi = gcn_isa::print::packed_default(row.shape.mods, 3, false);
+            let hi = gcn_isa::print::packed_default(row.shape.mods, false);
             e.set(Field::OpSelHi, hi & 3);
             e.set(Field::OpSelHi2, hi >> 2);
         }
@@ -1605,6 +1611,74 @@ fn errata(out: &mut String, row: &'static Inst, alone: bool) {
     }
 }
 
+/// What a format is for, in the table of contents.
+fn purpose(format: Format) -> &'static str {
+    match format {
+        Format::Sop1 => "scalar ALU, one source; jumps to addresses",
+        Format::Sop2 => "scalar ALU, two sources",
+        Format::Sopc => "scalar compares",
+        Format::Sopk => "scalar ALU with a 16-bit constant; hardware registers",
+        Format::Sopp => "branches, waits, barriers, messages",
+        Format::Smem => "scalar memory (SMRD)",
+        Format::Vop1 => "vector ALU, one source",
+        Format::Vop2 => "vector ALU, two sources",
+        Format::Vopc => "vector compares",
+        Format::Vop3 => "vector ALU, up to three sources; the long form of the three above",
+        Format::Vop3p => "packed and mixed 16-bit arithmetic, dot products",
+        Format::Vintrp => "interpolation of parameters",
+        Format::Ds => "LDS and GDS",
+        Format::Mubuf => "buffers",
+        Format::Mtbuf => "buffers with a format in the instruction",
+        Format::Mimg => "images",
+        Format::Flat => "memory by address: global, LDS or scratch",
+        Format::Global => "global memory by address",
+        Format::Scratch => "scratch",
+        Format::Exp => "exports",
+    }
+}
+
+/// What the manual has, and how to ask for it.
+pub fn contents() -> String {
+    let mut out = String::from(
+        "The manual is made from the table that also decodes, assembles and runs.\n\nFormats: gcn doc SOP2\n",
+    );
+    for format in Format::ALL {
+        let mut names: Vec<&str> = rows_of(format).iter().map(|row| row.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        let _ = writeln!(
+            out,
+            "  {:<8} {:>4} instructions  {}",
+            format.name(),
+            names.len(),
+            purpose(format)
+        );
+    }
+    out.push_str(
+        "\nInstructions: gcn doc s_bfe_u32\n  encodings, opcodes by target, operands, operation, errata; a part of a name suggests whole ones\n\
+         \nErrata and decisions: gcn doc sop2-bfe\n",
+    );
+    let mut chapter: Vec<&str> = Vec::new();
+    let mut title = "";
+    for line in ERRATA.lines().chain(["## "]) {
+        if let Some(entry) = line.strip_prefix("### ") {
+            chapter.extend(entry.split_whitespace().next());
+        } else if let Some(next) = line.strip_prefix("## ") {
+            if !chapter.is_empty() {
+                let _ = writeln!(out, "  {title}: {}", chapter.join(", "));
+            }
+            chapter.clear();
+            title = next;
+        }
+    }
+    out.push_str(
+        "\nTables\n  gcn doc --stats         rows of each format by generation and target\n  \
+         gcn doc --exactness     which results are exact, and how far others may be off\n  \
+         gcn doc --all -o DIR    every format's page as a file\n",
+    );
+    out
+}
+
 /// The document of one format.
 pub fn format_page(format: Format) -> String {
     let name = format.name();
@@ -1868,10 +1942,16 @@ fn opcode_table(out: &mut String, format: Format, targets: &[Target]) {
     let heads: Vec<String> = columns
         .iter()
         .map(|(of, _)| {
-            of.iter()
-                .map(|&t| table_name(t))
-                .collect::<Vec<_>>()
-                .join(", ")
+            // Of gfx8, the generation's name says enough where all of it is meant.
+            let whole = |g: Gen| {
+                let has = |list: &[Target]| list.iter().filter(|t| t.generation() == g).count();
+                g != Gen::Gfx9 && has(of) == has(targets)
+            };
+            let own = |t: &&Target| {
+                !whole(t.generation()) || t.table() == Target::of(t.generation()).table()
+            };
+            let names = of.iter().filter(own).map(|&t| table_name(t));
+            names.collect::<Vec<_>>().join(", ")
         })
         .collect();
     let widths: Vec<usize> = columns

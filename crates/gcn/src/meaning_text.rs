@@ -813,7 +813,11 @@ impl<'p> Printer<'p> {
                 ),
             ),
             Op::Fma => call(
-                "fma",
+                if node.out == node.ty {
+                    "fma"
+                } else {
+                    "fma_to_f16"
+                },
                 &[arg_as(a, false), arg_as(b, false), arg_as(c, false)],
             ),
             Op::Mad => call(

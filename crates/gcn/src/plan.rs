@@ -1,15 +1,18 @@
 //! Runs: buffers, launches in order, checks of what came of them, and files that are saved. docs/plans.md describes how they
 //! are written down; [`crate::plan_toml`] reads that.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::data::{Contents, Ty, is_npy};
-use crate::gpu::{Arg, Buffer, Gpu, Program};
+use crate::data::{Contents, Number, Ty, is_npy};
+use crate::gpu::{self, Arg, Buffer, Gpu, Kernel, Program};
 use crate::npy;
+use gcn_emu::dispatch::RunError;
 use gcn_emu::dispatch::watch::Watch;
 use gcn_isa::Target;
 use gcn_object::CodeObject;
+use serde_json::{Value as Json, json};
 
 /// What is run.
 #[derive(Default)]
@@ -36,6 +39,8 @@ pub struct BufferPlan {
     pub contents: Contents,
     /// The type of its elements, where it is known.
     pub ty: Option<Ty>,
+    /// Its elements in each dimension, where that is known beside what a file says.
+    pub shape: Option<Vec<usize>>,
     /// Where it is written down, as `plan.toml:3:1`, or nothing.
     pub at: String,
 }
@@ -44,8 +49,8 @@ pub struct BufferPlan {
 pub struct LaunchPlan {
     /// The number of its object.
     pub object: usize,
-    /// The kernel's name.
-    pub kernel: String,
+    /// The kernel's name; that of the object's only kernel where it is left out.
+    pub kernel: Option<String>,
     /// Work-items in each dimension.
     pub grid: [u32; 3],
     /// Work-items of a workgroup.
@@ -54,6 +59,8 @@ pub struct LaunchPlan {
     pub offset: [u64; 3],
     /// Bytes of LDS behind those that the kernel declares.
     pub dynamic_lds: u32,
+    /// Types of arguments are not compared with the kernel's.
+    pub any_type: bool,
     /// The arguments.
     pub args: Vec<ArgPlan>,
     /// How many times in a row.
@@ -65,8 +72,10 @@ pub struct LaunchPlan {
 /// An argument.
 #[derive(Clone, Debug)]
 pub enum ArgPlan {
-    /// A value's bytes.
-    Value(Vec<u8>),
+    /// A value's bytes; of numbers with their type.
+    Value(Option<Ty>, Vec<u8>),
+    /// An address.
+    Pointer(u64),
     /// A buffer by number, from a byte on.
     Buffer(usize, u64),
     /// Bytes of LDS.
@@ -270,17 +279,112 @@ impl Plan {
     }
 }
 
+/// What a buffer is filled with.
+enum Filled {
+    /// So many zeros.
+    Zeros(usize),
+    Bytes(Vec<u8>),
+}
+
+impl Filled {
+    fn len(&self) -> usize {
+        match self {
+            Filled::Zeros(size) => *size,
+            Filled::Bytes(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// Fills a buffer with zeros.
+fn clear(buffer: &Buffer<u8>, size: usize) -> Result<(), crate::gpu::Error> {
+    let zeros = [0; 1 << 16];
+    (0..size)
+        .step_by(zeros.len())
+        .try_for_each(|at| buffer.write(at, &zeros[..zeros.len().min(size - at)]))
+}
+
+/// Why a run did not come to its end.
+#[derive(Debug)]
+pub struct Failure {
+    /// What to tell.
+    pub message: String,
+    /// What stopped the kernel, where one ran.
+    pub run: Option<Box<RunError>>,
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Failure {
+        Failure { message, run: None }
+    }
+}
+
+impl From<&str> for Failure {
+    fn from(message: &str) -> Failure {
+        Failure::from(message.to_owned())
+    }
+}
+
+impl Failure {
+    /// What stopped a kernel, as JSON: what the message says, where it was, and of a fault what the operands of the instruction
+    /// held. `None` where no kernel ran.
+    pub fn json(&self) -> Option<Json> {
+        let run = self.run.as_deref()?;
+        let mut error = match run {
+            RunError::Fault { report, .. } => crate::eval::fault_json(report),
+            _ => serde_json::Map::new(),
+        };
+        error.insert("message".into(), json!(self.message));
+        if let Some(place) = run.place() {
+            let source = place.source.as_ref().map(|s| s.lines().next());
+            error.insert("kernel".into(), json!(place.kernel));
+            error.insert("workgroup".into(), json!(place.workgroup));
+            error.insert("wave".into(), json!(place.wave));
+            error.insert("pc".into(), json!(place.pc));
+            error.insert("address".into(), json!(place.address));
+            error.insert("source".into(), json!(source));
+        }
+        Some(json!({ "error": error }))
+    }
+}
+
+/// What the buffers hold before the first launch. Zeros are what memory holds anyway.
+fn filled(plan: &Plan) -> Result<Vec<Filled>, String> {
+    let one = |b: &BufferPlan| {
+        let zeros = matches!(
+            b.contents,
+            Contents::Zero(_) | Contents::Fill(_, _, Number::Int(0))
+        );
+        let filled = match zeros {
+            true => b.contents.size().map(Filled::Zeros),
+            false => b.contents.bytes().map(Filled::Bytes),
+        };
+        filled.map_err(|e| located(&b.at, &format!("{}: {e}", b.name)))
+    };
+    plan.buffers.iter().map(one).collect()
+}
+
+/// Whether files can be saved where they are to be, which is not to be found out after a run that takes long.
+fn folders_exist(plan: &Plan) -> Result<(), String> {
+    for save in &plan.saves {
+        let folder = save.file.parent().filter(|p| !p.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            let (file, folder) = (save.file.display(), folder.display());
+            let what = format!("{file}: there is no folder {folder}");
+            return Err(located(&save.at, &what));
+        }
+    }
+    Ok(())
+}
+
 /// Loads the objects, fills the buffers, launches, saves and compares.
 ///
 /// # Errors
 /// A message that says where and why. Differences are no error but in the report.
-pub fn run(plan: &Plan, options: &Options) -> Result<Report, String> {
+pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
     let first = plan.objects.first().ok_or("there is no code object")?;
     let target = Target::parse(first.target_name())
         .ok_or_else(|| format!("{} is no gfx6 to gfx9 target", first.target_name()))?;
-    let contents = (plan.buffers.iter())
-        .map(|b| b.contents.bytes().map_err(|e| located(&b.at, &e)))
-        .collect::<Result<Vec<_>, _>>()?;
+    let contents = filled(plan)?;
     let total: u64 = contents.iter().map(|b| b.len() as u64).sum();
     let memory = total.saturating_mul(2).saturating_add(1 << 30);
     let engines = options.engines.clone();
@@ -296,24 +400,27 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, String> {
     let buffers = contents
         .iter()
         .zip(&plan.buffers)
-        .map(|(bytes, b)| {
+        .map(|(filled, b)| {
             let what = |e| located(&b.at, &format!("{}: {e}", b.name));
-            gpu.zeros::<u8>(bytes.len()).map_err(what)
+            gpu.zeros::<u8>(filled.len()).map_err(what)
         })
         .collect::<Result<Vec<Buffer<u8>>, _>>()?;
     let launches = (plan.launches.iter())
         .map(|launch| {
-            let kernel = programs
+            let program = programs
                 .get(launch.object)
-                .ok_or("there is no such code object")?
-                .kernel(&launch.kernel)
+                .ok_or("there is no such code object")?;
+            let kernel = kernel_of(program, launch.kernel.as_deref())
                 .map_err(|e| located(&launch.at, &e.to_string()))?;
             let args = launch.args.iter().map(|arg| match arg {
-                ArgPlan::Value(bytes) => Ok(Arg::Value(bytes.clone())),
+                ArgPlan::Value(None, bytes) => Ok(Arg::Value(bytes.clone())),
+                ArgPlan::Value(Some(ty), bytes) => Ok(Arg::Numbers(*ty, bytes.clone())),
+                ArgPlan::Pointer(address) => Ok(Arg::pointer(*address)),
                 ArgPlan::Local(bytes) => Ok(Arg::Local(*bytes)),
                 ArgPlan::Buffer(n, offset) => {
                     let arg = usize::try_from(*offset).ok();
                     let arg = arg.and_then(|offset| buffers[*n].at(offset).ok());
+                    let arg = arg.map(|arg| arg.with_elements(plan.buffers[*n].elements()));
                     arg.ok_or_else(|| {
                         let (name, len) = (&plan.buffers[*n].name, buffers[*n].len());
                         let what = format!("offset {offset} is beyond the {len} bytes of `{name}`");
@@ -326,6 +433,7 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, String> {
                 .args(args.collect::<Result<Vec<_>, _>>()?)
                 .offset(launch.offset)
                 .dynamic_lds(launch.dynamic_lds)
+                .any_type(launch.any_type)
                 .threads(options.threads)
                 .deterministic(options.deterministic)
                 .max_instructions(options.max_instructions)
@@ -334,16 +442,15 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, String> {
             Ok(ready)
         })
         .collect::<Result<Vec<_>, String>>()?;
+    folders_exist(plan)?;
     // Before any file is written, which may be one of those that were read.
-    let descrs: Vec<String> = plan
-        .saves
-        .iter()
-        .map(|s| descr(plan, &programs, s))
+    let arrays: Vec<(String, Option<Vec<usize>>)> = (plan.saves.iter())
+        .map(|save| array(plan, &launches, save))
         .collect();
     let mut report = Report {
-        launches: (plan.launches.iter())
+        launches: (launches.iter())
             .map(|launch| LaunchReport {
-                kernel: launch.kernel.clone(),
+                kernel: launch.kernel().name().to_owned(),
                 ms: Vec::new(),
             })
             .collect(),
@@ -352,17 +459,29 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, String> {
         waves: 0,
         bases: programs.iter().map(|p| p.loaded().base).collect(),
     };
-    for _ in 0..=plan.repeat {
-        for (bytes, buffer) in contents.iter().zip(&buffers) {
-            buffer.write(0, bytes).map_err(|e| e.to_string())?;
+    for n in 0..=plan.repeat {
+        for (filled, buffer) in contents.iter().zip(&buffers) {
+            match filled {
+                Filled::Bytes(bytes) => buffer.write(0, bytes),
+                Filled::Zeros(_) if n == 0 => Ok(()),
+                Filled::Zeros(size) => clear(buffer, *size),
+            }
+            .map_err(|e| e.to_string())?;
         }
         (report.instructions, report.waves) = (0, 0);
         for (n, launch) in launches.iter().enumerate() {
             for _ in 0..plan.launches[n].times {
                 let start = Instant::now();
-                let stats = launch
-                    .run()
-                    .map_err(|e| located(&plan.launches[n].at, &e.to_string()))?;
+                let stats = launch.run().map_err(|e| Failure {
+                    message: {
+                        let told = crate::whereabouts::report(&plan.objects, &e);
+                        located(&plan.launches[n].at, &told)
+                    },
+                    run: match e {
+                        gpu::Error::Run(run) => Some(Box::new(run)),
+                        _ => None,
+                    },
+                })?;
                 // To the microsecond; what is below that is noise.
                 let ms = start.elapsed().as_micros() as f64 / 1e3;
                 report.launches[n].ms.push(ms);
@@ -371,70 +490,76 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, String> {
             }
         }
     }
-    let results = (buffers.iter())
-        .map(|b| b.read().map_err(|e| e.to_string()))
+    let wanted = |n: usize| {
+        let checked = plan.checks.iter().any(|check| {
+            let other = matches!(check.expected, Expected::Buffer(of, _) if of == n);
+            check.buffer == n || other
+        });
+        checked || plan.saves.iter().any(|save| save.buffer == n)
+    };
+    // What nobody looks at stays empty.
+    let results = (buffers.iter().enumerate())
+        .map(|(n, buffer)| match wanted(n) {
+            true => buffer.read().map_err(|e| e.to_string()),
+            false => Ok(Vec::new()),
+        })
         .collect::<Result<Vec<_>, _>>()?;
     for check in &plan.checks {
         let done = compare(plan, check, &results).map_err(|e| located(&check.at, &e))?;
         report.checks.push(done);
     }
-    for (save, descr) in plan.saves.iter().zip(&descrs) {
+    for (save, (descr, shape)) in plan.saves.iter().zip(&arrays) {
         let data = &results[save.buffer];
-        let file = match (is_npy(&save.file), &save.shape) {
-            (false, _) => data.clone(),
-            (true, None) => npy::file(data, descr),
-            (true, Some(shape)) => npy::array(data, descr, shape),
+        let file = match (is_npy(&save.file), shape) {
+            (false, _) => Cow::Borrowed(data.as_slice()),
+            (true, None) => npy::file(data, descr).into(),
+            (true, Some(shape)) => npy::array(data, descr, shape).into(),
         };
         crate::io::write(&save.file, &file).map_err(|e| located(&save.at, &e))?;
     }
     Ok(report)
 }
 
-/// The type that a file's elements have, as numpy spells it.
-fn descr(plan: &Plan, programs: &[Program], save: &SavePlan) -> String {
-    let buffer = &plan.buffers[save.buffer];
-    if let Some(descr) = &save.descr {
-        return descr.clone();
+/// The kernel of a name, or the only one.
+fn kernel_of(program: &Program, name: Option<&str>) -> Result<Kernel, gpu::Error> {
+    match name {
+        Some(name) => program.kernel(name),
+        None => program.only_kernel(),
     }
-    if let Some(ty) = buffer.ty.or(buffer.contents.ty()) {
-        return ty.descr().into();
-    }
-    // As a parameter says that the buffer is given to.
-    let parameters = plan.launches.iter().flat_map(|launch| {
-        let is_it = |a: &ArgPlan| matches!(a, ArgPlan::Buffer(n, _) if *n == save.buffer);
-        let kernel = programs[launch.object].kernel(&launch.kernel).ok();
-        let parameter = kernel.as_ref().and_then(|kernel| {
-            let at = launch.args.iter().position(is_it)?;
-            kernel.parameters()?.get(at)?.type_name.clone()
-        });
-        parameter.into_iter()
-    });
-    parameters
-        .map(|name| of_type_name(&name))
-        .next()
-        .unwrap_or("|u1")
-        .into()
 }
 
-/// numpy's element type for a pointer's type in OpenCL C.
-fn of_type_name(name: &str) -> &'static str {
-    let base = name
-        .trim_end_matches('*')
-        .trim()
-        .trim_end_matches(|c: char| c.is_ascii_digit());
-    match base {
-        "float" => "<f4",
-        "double" => "<f8",
-        "half" => "<f2",
-        "int" => "<i4",
-        "uint" => "<u4",
-        "long" => "<i8",
-        "ulong" => "<u8",
-        "short" => "<i2",
-        "ushort" => "<u2",
-        "char" => "|i1",
-        _ => "|u1",
+impl BufferPlan {
+    /// The type of its elements, where it or its contents say so.
+    pub fn elements(&self) -> Option<Ty> {
+        self.ty.or(self.contents.ty())
     }
+}
+
+/// The type that a file's elements have, as numpy spells it, and how many there are in each dimension; `None` stands for one
+/// dimension. It is that which the plan says, or that of the array that the buffer came from, or of the kernel's parameter.
+fn array(plan: &Plan, launches: &[gpu::Launch], save: &SavePlan) -> (String, Option<Vec<usize>>) {
+    let buffer = &plan.buffers[save.buffer];
+    let from_file = buffer.contents.array();
+    let (file_descr, file_shape) = from_file.unzip();
+    let ty = buffer.elements().map(|ty| ty.descr().to_owned());
+    let own = buffer.ty.map(|ty| ty.descr().to_owned()).or(file_descr);
+    let of_buffer = own.or(ty);
+    let descr = save.descr.clone().or(of_buffer.clone()).or_else(|| {
+        let parameters = plan.launches.iter().zip(launches).map(|(launch, ready)| {
+            let is_it = |a: &ArgPlan| matches!(a, ArgPlan::Buffer(n, _) if *n == save.buffer);
+            let at = launch.args.iter().position(is_it)?;
+            let parameters = ready.kernel().parameters()?;
+            let name = parameters.get(at)?.type_name.as_deref()?;
+            Some(crate::parameter::elements(name)?.descr().to_owned())
+        });
+        parameters.flatten().next()
+    });
+    let descr = descr.unwrap_or_else(|| "|u1".into());
+    // A shape counts elements of the buffer's type.
+    let size = |descr: &str| descr.get(2..).map(str::to_owned);
+    let same = of_buffer.is_some_and(|of_buffer| size(&of_buffer) == size(&descr));
+    let shape = buffer.shape.clone().or(file_shape).filter(|_| same);
+    (descr, save.shape.clone().or(shape))
 }
 
 fn compare(plan: &Plan, check: &CheckPlan, results: &[Vec<u8>]) -> Result<CheckReport, String> {
@@ -450,8 +575,8 @@ fn compare(plan: &Plan, check: &CheckPlan, results: &[Vec<u8>]) -> Result<CheckR
     let got = &results[check.buffer];
     let have = whole(got, name)?;
     let (expected, from) = match &check.expected {
-        Expected::Contents(contents) => (contents.bytes()?, 0),
-        Expected::Buffer(n, from) => (results[*n].clone(), *from),
+        Expected::Contents(contents) => (Cow::Owned(contents.bytes()?), 0),
+        Expected::Buffer(n, from) => (Cow::Borrowed(results[*n].as_slice()), *from),
     };
     let there = whole(&expected, "what is expected")?.saturating_sub(from);
     let rest = have.saturating_sub(check.first);

@@ -46,6 +46,7 @@ struct BufferToml {
     ty: Option<Spanned<String>>,
     count: Option<u64>,
     bytes: Option<u64>,
+    shape: Option<Vec<usize>>,
     zeros: Option<bool>,
     value: Option<NumberToml>,
     values: Option<Vec<NumberToml>>,
@@ -110,7 +111,9 @@ impl NumberToml {
 #[serde(deny_unknown_fields)]
 struct LaunchToml {
     object: Option<Spanned<String>>,
-    kernel: String,
+    kernel: Option<String>,
+    #[serde(default, rename = "any-type")]
+    any_type: bool,
     grid: Spanned<Vec<u32>>,
     group: Spanned<Vec<u32>>,
     offset: Option<Spanned<Vec<u64>>>,
@@ -253,16 +256,17 @@ impl Reader<'_> {
         }
         for (name, buffer) in &file.buffers {
             let at = self.of(buffer);
-            let (contents, ty) = self.contents(buffer.get_ref()).map_err(|e| {
-                match e.starts_with(&self.path.display().to_string()) {
+            let read = self.contents(buffer.get_ref());
+            let (contents, ty) =
+                read.map_err(|e| match e.starts_with(&self.path.display().to_string()) {
                     true => e,
                     false => format!("{at}: buffer `{name}`: {e}"),
-                }
-            })?;
+                })?;
             plan.buffers.push(BufferPlan {
                 name: name.clone(),
                 contents,
                 ty,
+                shape: buffer.get_ref().shape.clone(),
                 at,
             });
         }
@@ -301,9 +305,10 @@ impl Reader<'_> {
                         Ok(ArgPlan::Buffer(buffer(word, &at)?, 0))
                     }
                     ArgToml::Word(word) => match parse_arg(word) {
-                        Ok(ArgSpec::Value(bytes)) => Ok(ArgPlan::Value(bytes)),
+                        Ok(ArgSpec::Value(ty, bytes)) => Ok(ArgPlan::Value(ty, bytes)),
+                        Ok(ArgSpec::Pointer(address)) => Ok(ArgPlan::Pointer(address)),
                         Ok(ArgSpec::Local(bytes)) => Ok(ArgPlan::Local(bytes)),
-                        Ok(ArgSpec::Buffer(_)) => Err(format!(
+                        Ok(ArgSpec::Buffer(..)) => Err(format!(
                             "{at}: buffers have a table of their own in a plan, [buffers.NAME], and are named here"
                         )),
                         Err(e) => Err(format!("{at}: {e}")),
@@ -317,6 +322,7 @@ impl Reader<'_> {
                 group: self.dimensions(&launch.group)?,
                 offset: self.offset(launch.offset.as_ref())?,
                 dynamic_lds: launch.dynamic_lds,
+                any_type: launch.any_type,
                 args: args.collect::<Result<_, String>>()?,
                 times: launch.times.unwrap_or(1),
                 at,
@@ -355,8 +361,8 @@ impl Reader<'_> {
             }
             // What is made up is as long as what it is compared with.
             let size = || -> Result<u64, String> {
-                let bytes = match there.contents.bytes() {
-                    Ok(bytes) => bytes.len() / ty.size(),
+                let bytes = match there.contents.size() {
+                    Ok(bytes) => bytes / ty.size(),
                     Err(e) => return Err(format!("{}: {e}", there.at)),
                 };
                 Ok(check.count.unwrap_or(bytes.saturating_sub(check.first)) as u64)
@@ -399,7 +405,7 @@ impl Reader<'_> {
             if let Some(shape) = &save.shape {
                 let there = &plan.buffers[index];
                 let ty = ty.or(there.ty).or(there.contents.ty()).unwrap_or(Ty::U8);
-                let bytes = there.contents.bytes().map_or(0, |b| b.len());
+                let bytes = there.contents.size().unwrap_or(0);
                 let wanted = shape.iter().try_fold(ty.size(), |n, d| n.checked_mul(*d));
                 if wanted != Some(bytes) {
                     return Err(format!(
@@ -460,9 +466,10 @@ impl Reader<'_> {
             ));
         }
         if let (true, Some(ty)) = (is_npy(&path), ty) {
-            let bytes = io::read(&path).map_err(|e| format!("{}: {e}", self.of(name)))?;
-            let descr = npy::element_type(&bytes)
-                .map_err(|e| format!("{}: {}: {e}", self.of(name), path.display()))?;
+            let header = npy::header_of(&path);
+            let header =
+                header.map_err(|e| format!("{}: {}: {e}", self.of(name), path.display()))?;
+            let descr = header.descr();
             if Ty::from_descr(&descr) != Some(ty) {
                 return Err(format!(
                     "{}: {} holds {descr}, expected {ty} ({})",
@@ -490,22 +497,48 @@ impl Reader<'_> {
                 "expected one of `zeros`, `value`, `values`, `random`, `ramp` and `file`".into(),
             );
         }
+        let shape = buffer.shape.as_deref();
+        if let (Some(_), Some(_)) = (shape, &buffer.file) {
+            return Err("`shape` is for what is made here; a file has its own".into());
+        }
         if let Some(name) = &buffer.file {
             return Ok((Contents::File(self.existing(name, ty)?), ty));
         }
         let element = ty.unwrap_or(Ty::U8);
         if let Some(values) = &buffer.values {
+            let product = shape.map(|shape| {
+                shape
+                    .iter()
+                    .try_fold(1, |all: usize, n| all.checked_mul(*n))
+            });
+            if product.is_some_and(|product| product != Some(values.len())) {
+                return Err(format!(
+                    "an array of {shape:?} is not of {} values",
+                    values.len()
+                ));
+            }
             return Ok((Contents::Bytes(list(element, values)?), ty));
         }
-        let count = match (buffer.count, buffer.bytes) {
-            (Some(count), None) => count,
-            (None, Some(bytes)) if bytes % element.size() as u64 == 0 => {
+        let of_shape = |shape: &[usize]| {
+            let count = (shape.iter()).try_fold(1u64, |all, n| all.checked_mul(*n as u64));
+            count
+                .ok_or_else(|| format!("an array of {shape:?} has more elements than there can be"))
+        };
+        let count = match (buffer.count, buffer.bytes, shape) {
+            (None, None, Some(shape)) => of_shape(shape)?,
+            (Some(count), None, None) => count,
+            (None, Some(bytes), None) if bytes % element.size() as u64 == 0 => {
                 bytes / element.size() as u64
             }
-            (None, Some(bytes)) => {
+            (None, Some(bytes), None) => {
                 return Err(format!("{bytes} bytes are no whole number of {element}"));
             }
-            _ => return Err("expected either `count`, of elements, or `bytes`".into()),
+            _ => {
+                return Err(
+                    "expected either `count`, of elements, or `bytes`, or `shape`, as [64, 32]"
+                        .into(),
+                );
+            }
         };
         let contents = if let Some(value) = buffer.value {
             Contents::Fill(element, count, value.number())

@@ -9,13 +9,16 @@ use gcn_emu::dispatch::watch::{Observe, Observer, Scene, Who};
 use gcn_emu::engine::Stop;
 use gcn_isa::access::{Facts, MemoryKind, MemorySpace};
 use gcn_isa::decode::{Insn, decode};
-use gcn_isa::flow::Flow;
+use gcn_isa::flow::{Flow, branch_target};
 use gcn_isa::format::Format;
 use gcn_isa::meaning::Signal;
+use gcn_isa::plan::Plans;
 use gcn_isa::print::{Style, print};
-use gcn_object::CodeObject;
+use gcn_isa::text::Text;
+use gcn_object::{CodeObject, SymbolKind};
 use serde_json::{Value as Json, json};
 
+use crate::dis;
 use crate::engine::Engines;
 use crate::lines::Lines;
 
@@ -157,6 +160,13 @@ pub struct Row {
     pub spent: Spent,
     /// The source line it begins, or is in, where the object says so.
     pub line: Option<String>,
+    /// What it is called: a function's name, or what branches to it call it.
+    pub label: Option<String>,
+    /// It goes on elsewhere, or ends the wave.
+    branches: bool,
+    /// Its object's number.
+    object: usize,
+    insn: Option<Insn>,
 }
 
 /// What was counted.
@@ -219,7 +229,8 @@ impl Profile {
     pub fn result(&self, objects: &[(&CodeObject, u64)]) -> Result {
         let totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut result = Result::default();
-        for (object, base) in objects {
+        for (number, (object, base)) in objects.iter().enumerate() {
+            let first_row = result.rows.len();
             let target = gcn_isa::Target::parse(object.target_name());
             let lines = Lines::read(object, true).ok();
             let mut last_line: Option<String> = None;
@@ -229,9 +240,25 @@ impl Profile {
                 // What lies between this and the instruction before.
                 let gap = expected.filter(|e| *e < address && address - e <= GAP);
                 let mut at = gap.unwrap_or(address);
+                let mut between = Vec::new();
                 while at < address {
-                    let insn = target.and_then(|t| decode(t, &bytes_at(object, at)?));
-                    let len = insn.as_ref().map_or(4, |i| i.len as u64);
+                    let bytes = bytes_at(object, at);
+                    let insn = target.and_then(|t| decode(t, bytes.as_deref()?));
+                    between.push((at, insn, is_padding(bytes.as_deref())));
+                    at += insn.as_ref().map_or(4, |i| i.len as u64);
+                }
+                // Padding lies before what comes next, and behind what does not go on.
+                while between.last().is_some_and(|(_, _, padding)| *padding) {
+                    between.pop();
+                }
+                let ended = result.rows.last().is_some_and(|row: &Row| {
+                    row.insn.is_some_and(|insn| {
+                        let facts = Facts::new(insn.row, insn.target);
+                        !facts.flow(&insn).falls_through()
+                    })
+                });
+                let padding = between.iter().take_while(|b| ended && b.2).count();
+                for (at, insn, _) in between.drain(padding..) {
                     row(
                         &mut result,
                         at,
@@ -241,7 +268,6 @@ impl Profile {
                         object,
                         &mut last_line,
                     );
-                    at += len;
                 }
                 let insn = totals.insns.get(&pc).copied().flatten();
                 expected = Some(address + insn.as_ref().map_or(4, |i| i.len as u64));
@@ -255,8 +281,49 @@ impl Profile {
                     &mut last_line,
                 );
             }
+            let rows = &mut result.rows[first_row..];
+            rows.iter_mut().for_each(|row| row.object = number);
+            label(rows, object);
         }
         result
+    }
+}
+
+/// Whether these bytes are what assemblers and linkers fill gaps between functions with.
+fn is_padding(bytes: Option<&[u8]>) -> bool {
+    const S_NOP: u32 = 0xbf80_0000;
+    const S_CODE_END: u32 = 0xbf9f_0000;
+    let word = bytes.and_then(|b| b.first_chunk::<4>());
+    word.is_none_or(|word| [0, S_NOP, S_CODE_END].contains(&u32::from_le_bytes(*word)))
+}
+
+/// Gives names to the rows that functions begin with or that are branched to, and writes branches with them.
+fn label(rows: &mut [Row], object: &CodeObject) {
+    let targets: Vec<Option<u64>> = (rows.iter())
+        .map(|row| branch_target(&row.insn?, row.address))
+        .collect();
+    let mut names: HashMap<u64, String> = HashMap::new();
+    for target in targets.iter().flatten() {
+        names.insert(*target, format!("{}{target:x}", dis::LABEL));
+    }
+    for symbol in dis::symbols(object) {
+        let code = matches!(symbol.kind, SymbolKind::Func | SymbolKind::HSA_KERNEL);
+        if code && !symbol.name.is_empty() {
+            names.insert(symbol.address, symbol.name.clone());
+        }
+    }
+    for kernel in &object.kernels {
+        names.insert(kernel.entry, kernel.name.clone());
+    }
+    let mut plans = None;
+    for (row, target) in rows.iter_mut().zip(targets) {
+        row.label = names.get(&row.address).cloned();
+        if let (Some(insn), Some(name)) = (row.insn, target.and_then(|to| names.get(&to))) {
+            let plans = plans.get_or_insert_with(|| Plans::new(insn.target, Style::LLVM));
+            let mut text = Text::new();
+            plans.print(&insn, Some(name), &mut text);
+            row.text = String::from_utf8_lossy(text.as_bytes()).into_owned();
+        }
     }
 }
 
@@ -289,11 +356,13 @@ fn row(
         }
     }
     let (mut text, mut kind, mut vector) = ("no instruction".to_owned(), "other", false);
+    let mut branches = false;
     if let Some(insn) = &insn {
         text.clear();
         print(insn, &Style::LLVM, &mut text);
         let facts = Facts::new(insn.row, insn.target);
         kind = class(insn, &facts);
+        branches = !matches!(facts.flow(insn), Flow::Next);
         vector = insn.row.format.is_vector();
         if let Some(access) = facts.memory(insn)
             && let Some(bytes) = access.bytes
@@ -319,6 +388,10 @@ fn row(
         vector,
         spent: count.spent,
         line: last_line.clone(),
+        label: None,
+        branches,
+        object: 0,
+        insn,
     });
 }
 
@@ -409,43 +482,76 @@ impl Result {
             "\n{:>14} {:>7} {:>5}  {head}{:>8}  instruction",
             "times", "share", "lanes", "address"
         );
-        let mut line: Option<&str> = None;
-        let mut expected = None;
-        for row in &self.rows {
-            if row.line.as_deref() != line {
-                line = row.line.as_deref();
-                if let Some(line) = line {
-                    let _ = writeln!(out, "{:>40}; {}", "", line.trim());
+        for block in self.blocks() {
+            let times: u64 = block.iter().map(|row| row.times).sum();
+            let spent: u64 = block.iter().map(|row| row.spent.ticks).sum();
+            let name = match (&block[0].label, block[0].address) {
+                (Some(label), address) if !label.starts_with(dis::LABEL) => {
+                    format!("{label} ({address:#x})")
                 }
-            }
-            if expected.is_some_and(|e: u64| row.address > e + 12 || row.address < e) {
-                let _ = writeln!(out, "{:>40}…", "");
-            }
-            expected = Some(row.address);
-            let share = 100.0 * row.times as f64 / total as f64;
-            let lanes = match row.vector && row.times > 0 {
-                true => format!("{:.1}", row.lanes as f64 / row.times as f64),
-                false => String::new(),
+                (Some(label), _) => label.clone(),
+                (None, address) => format!("{address:#x}"),
             };
-            let spent = match (self.tick_cost, row.spent) {
-                (None, _) => String::new(),
-                (_, Spent { ticks: 0, .. }) => format!("{:>7} {:>7}  ", "", ""),
-                (_, s) => {
-                    let share = 100.0 * s.ticks as f64 / ticks as f64;
-                    let run = s.ticks as f64 / s.runs.max(1) as f64;
-                    let mark = if s.interpreted > 0 { '*' } else { ' ' };
-                    format!("{share:>6.2}% {run:>7.0}{mark} ")
-                }
+            let part = |of: u64, all: u64| 100.0 * of as f64 / all.max(1) as f64;
+            let time = match ticks {
+                0 => String::new(),
+                all => format!(", {:.2}% of the time", part(spent, all)),
             };
             let _ = writeln!(
                 out,
-                "{:>14} {share:>6.2}% {lanes:>5}  {spent}{:>8}  {}",
-                row.times,
-                format!("{:#x}", row.address),
-                row.text
+                "\n{name}: {:.2}% of the instructions{time}",
+                part(times, total)
             );
+            let mut line: Option<&str> = None;
+            for row in block {
+                if row.line.as_deref() != line {
+                    line = row.line.as_deref();
+                    if let Some(line) = line {
+                        let _ = writeln!(out, "{:>40}; {}", "", line.trim());
+                    }
+                }
+                let lanes = match row.vector && row.times > 0 {
+                    true => format!("{:.1}", row.lanes as f64 / row.times as f64),
+                    false => String::new(),
+                };
+                let spent = match (self.tick_cost, row.spent) {
+                    (None, _) => String::new(),
+                    (_, Spent { ticks: 0, .. }) => format!("{:>7} {:>7}  ", "", ""),
+                    (_, s) => {
+                        let share = part(s.ticks, ticks);
+                        let run = s.ticks as f64 / s.runs.max(1) as f64;
+                        let mark = if s.interpreted > 0 { '*' } else { ' ' };
+                        format!("{share:>6.2}% {run:>7.0}{mark} ")
+                    }
+                };
+                let _ = writeln!(
+                    out,
+                    "{:>14} {:>6.2}% {lanes:>5}  {spent}{:>8}  {}",
+                    row.times,
+                    part(row.times, total),
+                    format!("{:#x}", row.address),
+                    row.text
+                );
+            }
         }
         out
+    }
+
+    /// The rows in blocks, which begin at labels, behind branches and where code was left out, the hottest block first: that which
+    /// took most time, or where that was not measured ran most instructions.
+    fn blocks(&self) -> Vec<&[Row]> {
+        let goes_on = |a: &Row, b: &Row| {
+            let next = a.address + a.insn.as_ref().map_or(4, |insn| insn.len as u64);
+            a.object == b.object && next == b.address && !a.branches && b.label.is_none()
+        };
+        let mut blocks: Vec<&[Row]> = self.rows.chunk_by(goes_on).collect();
+        let heat = |block: &&[Row]| {
+            let ticks: u64 = block.iter().map(|row| row.spent.ticks).sum();
+            let times: u64 = block.iter().map(|row| row.times).sum();
+            std::cmp::Reverse((ticks, times))
+        };
+        blocks.sort_by_key(heat);
+        blocks
     }
 
     /// The kinds as JSON.
@@ -478,6 +584,9 @@ impl Result {
                         entry.insert("ticks".into(), json!(row.spent.ticks));
                         entry.insert("runs".into(), json!(row.spent.runs));
                         entry.insert("interpreted".into(), json!(row.spent.interpreted));
+                    }
+                    if let Some(label) = &row.label {
+                        entry.insert("label".into(), json!(label));
                     }
                     if let Some(line) = &row.line {
                         entry.insert("line".into(), json!(line.trim()));

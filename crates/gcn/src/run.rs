@@ -1,6 +1,6 @@
 //! `gcn run`: a launch as the command line says it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use crate::data::{Contents, SplitMix};
 use crate::data::{Number, Ty};
@@ -10,10 +10,12 @@ use gcn_object::CodeObject;
 /// An argument as the command line gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgSpec {
-    /// A value's bytes, little-endian.
-    Value(Vec<u8>),
-    /// A global buffer.
-    Buffer(Contents),
+    /// A value's bytes, little-endian; of numbers with their type.
+    Value(Option<Ty>, Vec<u8>),
+    /// A global buffer; where it is an array that is made here, with its elements in each dimension.
+    Buffer(Contents, Option<Vec<usize>>),
+    /// An address, whatever is there.
+    Pointer(u64),
     /// A dynamic local pointer to so many bytes of LDS.
     Local(u32),
 }
@@ -24,21 +26,56 @@ pub enum ArgSpec {
 /// A sentence that says what was expected.
 pub fn parse_arg(text: &str) -> Result<ArgSpec, String> {
     let (kind, value) = text.split_once(':').ok_or_else(|| {
-        format!("`{text}`: expected KIND:VALUE, as i32:5, f32:1.5 or buf:zero:4096")
+        let guess = match (integer(text), text.parse::<f64>()) {
+            (Some(_), _) => format!("; did you mean i32:{text}?"),
+            (_, Ok(_)) => format!("; did you mean f32:{text}?"),
+            _ if Path::new(text).exists() => format!("; did you mean buf:{text}?"),
+            _ => String::new(),
+        };
+        format!(
+            "`{text}`: expected KIND:VALUE, as i32:5, f32:1.5, buf:zero:4096 or buf:FILE{guess}"
+        )
     })?;
     if let Some(ty) = Ty::parse(kind) {
-        return scalar(ty, value).map(ArgSpec::Value);
+        let numbers = value.split(',').map(|number| scalar(ty, number.trim()));
+        let bytes = numbers.collect::<Result<Vec<_>, _>>()?.concat();
+        return Ok(ArgSpec::Value(Some(ty), bytes));
     }
     Ok(match kind {
-        "bytes" => ArgSpec::Value(hex(value)?),
+        "bytes" => ArgSpec::Value(None, hex(value)?),
+        "ptr" => {
+            let address = integer(value).and_then(|v| u64::try_from(v).ok());
+            ArgSpec::Pointer(address.ok_or_else(|| {
+                format!("`{value}` is no address; expected a number, as ptr:0 or ptr:0x1000")
+            })?)
+        }
         "local" => {
             let n = integer(value).and_then(|v| u32::try_from(v).ok());
-            ArgSpec::Local(n.ok_or_else(|| format!("`{value}` is no number of bytes"))?)
+            ArgSpec::Local(n.ok_or_else(|| {
+                format!("`{value}` is no number of bytes; expected local:BYTES, as local:1024")
+            })?)
         }
-        "buf" => ArgSpec::Buffer(parse_buffer(value)?),
+        "buf" => {
+            let (contents, shape) = parse_buffer(value)?;
+            ArgSpec::Buffer(contents, shape)
+        }
         _ => {
+            let meant = match kind {
+                "int" => "; did you mean i32?",
+                "uint" => "; did you mean u32?",
+                "float" => "; did you mean f32?",
+                "double" => "; did you mean f64?",
+                "half" => "; did you mean f16?",
+                "long" => "; did you mean i64?",
+                "ulong" => "; did you mean u64?",
+                "file" | "buffer" => "; did you mean buf:FILE?",
+                "zero" | "rand" | "randf32" | "randf64" => {
+                    "; did you mean to write buf: before it?"
+                }
+                _ => "",
+            };
             return Err(format!(
-                "`{kind}` is no kind of argument; expected {}, bytes, buf or local",
+                "`{kind}` is no kind of argument; expected {}, bytes, buf, local or ptr{meant}",
                 Ty::names()
             ));
         }
@@ -61,40 +98,89 @@ fn scalar(ty: Ty, text: &str) -> Result<Vec<u8>, String> {
     Ok(bits.to_le_bytes()[..ty.size()].to_vec())
 }
 
-fn parse_buffer(text: &str) -> Result<Contents, String> {
+/// How large a buffer is: bytes, or an array's elements in each dimension and their type, as `64x32xf32`.
+enum Size {
+    Bytes(u64),
+    Array(Ty, u64, Vec<usize>),
+}
+
+fn size(text: &str) -> Result<Size, String> {
+    let wrong = || {
+        format!(
+            "`{text}` is no size; expected bytes, as 4096, or elements and their type, as 1024xf32 or 64x32xf32"
+        )
+    };
+    if let Some(bytes) = integer(text) {
+        return u64::try_from(bytes).map(Size::Bytes).map_err(|_| wrong());
+    }
+    let (shape, ty) = text.rsplit_once('x').ok_or_else(wrong)?;
+    let ty = Ty::parse(ty).ok_or_else(wrong)?;
+    let shape: Option<Vec<usize>> = shape.split('x').map(|n| n.parse().ok()).collect();
+    let shape = shape.ok_or_else(wrong)?;
+    let count = (shape.iter()).try_fold(1u64, |all, n| all.checked_mul(*n as u64));
+    let count = count.ok_or_else(|| format!("`{text}`: there cannot be as many elements"))?;
+    Ok(Size::Array(ty, count, shape))
+}
+
+fn parse_buffer(text: &str) -> Result<(Contents, Option<Vec<usize>>), String> {
     let mut parts = text.split(':');
     let kind = parts.next().unwrap_or("");
     let rest: Vec<&str> = parts.collect();
-    let number = |at: usize, what: &str| -> Result<u64, String> {
-        rest.get(at)
-            .and_then(|v| integer(v))
-            .and_then(|v| u64::try_from(v).ok())
-            .ok_or_else(|| format!("`buf:{text}`: expected {what}"))
+    let located = |e: String| format!("`buf:{text}`: {e}");
+    let sized = || size(rest.first().unwrap_or(&"")).map_err(located);
+    let seed = || {
+        let seed = rest.get(1).and_then(|v| integer(v));
+        let seed = seed.and_then(|v| u64::try_from(v).ok());
+        seed.ok_or_else(|| {
+            format!(
+                "`buf:{text}`: expected a seed, a number that is not negative, as buf:{kind}:4096:1"
+            )
+        })
     };
-    let exactly = |n: usize| {
-        if rest.len() == n {
-            Ok(())
-        } else {
-            Err(format!(
-                "`buf:{text}`: expected {n} numbers behind `{kind}`"
-            ))
-        }
+    let exactly = |n: usize, form: &str| match rest.len() == n {
+        true => Ok(()),
+        false => Err(format!("`buf:{text}`: expected buf:{kind}:{form}")),
     };
     Ok(match kind {
         "zero" => {
-            exactly(1)?;
-            Contents::Zero(number(0, "the size in bytes")?)
-        }
-        "rand" | "randf32" | "randf64" => {
-            exactly(2)?;
-            let (size, seed) = (number(0, "the size in bytes")?, number(1, "a seed")?);
-            match kind {
-                "rand" => Contents::Rand(size, seed),
-                "randf32" => Contents::RandF32(size, seed),
-                _ => Contents::RandF64(size, seed),
+            exactly(
+                1,
+                "BYTES, as buf:zero:4096, or an array, as buf:zero:64x32xf32",
+            )?;
+            match sized()? {
+                Size::Bytes(bytes) => (Contents::Zero(bytes), None),
+                Size::Array(ty, count, shape) => {
+                    (Contents::Fill(ty, count, Number::Int(0)), Some(shape))
+                }
             }
         }
-        _ => Contents::File(PathBuf::from(text)),
+        "rand" => {
+            exactly(
+                2,
+                "BYTES:SEED, as buf:rand:4096:1, or an array, as buf:rand:64x32xf32:1",
+            )?;
+            match (sized()?, seed()?) {
+                (Size::Bytes(bytes), seed) => (Contents::Rand(bytes, seed), None),
+                (Size::Array(ty, count, shape), seed) => {
+                    let (low, high) = if ty.is_float() { (0, 1) } else { ty.bounds() };
+                    let bounds = [low, high].map(Number::Int);
+                    let contents = Contents::Random(ty, count, seed, bounds[0], bounds[1]);
+                    (contents, Some(shape))
+                }
+            }
+        }
+        "randf32" | "randf64" => {
+            exactly(2, "BYTES:SEED")?;
+            let Size::Bytes(bytes) = sized()? else {
+                return Err(format!("`buf:{text}`: write buf:rand:{}", rest.join(":")));
+            };
+            match kind {
+                "randf32" => (Contents::RandF32(bytes, seed()?), None),
+                _ => (Contents::RandF64(bytes, seed()?), None),
+            }
+        }
+        "" => return Err("`buf:`: expected a file, as buf:x.npy, or buf:zero:BYTES".into()),
+        _ => (Contents::File(PathBuf::from(text)), None),
     })
 }
 
@@ -123,8 +209,8 @@ fn hex(text: &str) -> Result<Vec<u8>, String> {
 
 /// A launch as the command line asks for it.
 pub struct Request<'a> {
-    /// The kernel's name.
-    pub kernel: &'a str,
+    /// The kernel's name; not needed where there is one.
+    pub kernel: Option<&'a str>,
     /// Work-items in each dimension.
     pub grid: [u32; 3],
     /// Work-items of a workgroup.
@@ -133,6 +219,8 @@ pub struct Request<'a> {
     pub offset: [u64; 3],
     /// Bytes of LDS behind those that the kernel declares.
     pub dynamic_lds: u32,
+    /// Types of arguments are not compared with the kernel's.
+    pub any_type: bool,
     /// The arguments.
     pub args: Vec<ArgSpec>,
     /// Argument number and file.
@@ -152,24 +240,36 @@ pub fn plan(object: CodeObject, request: Request<'_>) -> Result<Plan, String> {
         ..Plan::default()
     };
     for (n, path) in &request.outs {
-        if !matches!(request.args.get(*n), Some(ArgSpec::Buffer(_))) {
-            return Err(format!(
-                "--out {n}={}: argument {n} is no buffer",
-                path.display()
-            ));
-        }
+        let here = format!("--out {n}={}", path.display());
+        let why = match request.args.get(*n) {
+            Some(ArgSpec::Buffer(..)) => continue,
+            Some(_) => format!("argument {n} is no buffer"),
+            None => format!(
+                "there is no argument {n}; there are {}, the first is 0",
+                request.args.len()
+            ),
+        };
+        let buffers = (request.args.iter().enumerate())
+            .filter(|(_, arg)| matches!(arg, ArgSpec::Buffer(..)))
+            .map(|(n, _)| n.to_string());
+        return Err(match buffers.collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => format!("{here}: {why}; none is a buffer (--arg buf:…)"),
+            list => format!("{here}: {why}; buffers are: {list}"),
+        });
     }
     let mut numbers = Vec::new();
     let mut args = Vec::new();
     for (n, arg) in request.args.into_iter().enumerate() {
         numbers.push(plan.buffers.len());
         args.push(match arg {
-            ArgSpec::Value(bytes) => ArgPlan::Value(bytes),
+            ArgSpec::Value(ty, bytes) => ArgPlan::Value(ty, bytes),
+            ArgSpec::Pointer(address) => ArgPlan::Pointer(address),
             ArgSpec::Local(bytes) => ArgPlan::Local(bytes),
-            ArgSpec::Buffer(contents) => {
+            ArgSpec::Buffer(contents, shape) => {
                 plan.buffers.push(BufferPlan {
                     name: format!("argument {n}"),
                     ty: None,
+                    shape,
                     contents,
                     at: String::new(),
                 });
@@ -179,11 +279,12 @@ pub fn plan(object: CodeObject, request: Request<'_>) -> Result<Plan, String> {
     }
     plan.launches.push(LaunchPlan {
         object: 0,
-        kernel: request.kernel.to_owned(),
+        kernel: request.kernel.map(str::to_owned),
         grid: request.grid,
         group: request.group,
         offset: request.offset,
         dynamic_lds: request.dynamic_lds,
+        any_type: request.any_type,
         args,
         times: 1,
         at: String::new(),

@@ -2,20 +2,24 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gcn_emu::dispatch::watch::{Observe, Observer, Scene, Who};
 use gcn_emu::engine::Stop;
 use gcn_emu::mem::{Memory, take_stores};
-use gcn_emu::wave::{Lds, WaveState};
+use gcn_emu::wave::{LANES, Lds, WaveState};
 use gcn_isa::Target;
-use gcn_isa::access::{Facts, MemoryKind, MemorySpace};
+use gcn_isa::access::{Facts, File, MemoryKind, MemorySpace};
+use gcn_isa::decode::Insn;
 use gcn_isa::print::{Style, print};
+use gcn_isa::shape::Ty;
 use serde_json::{Map, json};
 
 use crate::io;
+use crate::lanes::{self, Form};
 use crate::lang::{self, Place, Value};
+use crate::lines::Sources;
 
 /// Which instructions are traced.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +28,10 @@ pub struct Filter {
     pub wave: Option<([u32; 3], Option<usize>)>,
     /// Addresses as `gcn dis` shows them: from the first up to, but not with, the second.
     pub pc: Option<(u64, u64)>,
-    /// The most lines.
+    /// The most instructions.
     pub limit: Option<u64>,
+    /// Every lane's value is written, however alike they are.
+    pub full: bool,
 }
 
 /// Reads `G[:W]`: a workgroup as `5` or `1,2,0`, and a wave.
@@ -70,24 +76,75 @@ pub fn parse_range(text: &str) -> Result<(u64, u64), String> {
 }
 
 struct Sink {
-    out: Mutex<Box<dyn Write + Send>>,
+    out: Mutex<Out>,
+    /// Why the trace is not whole.
+    failure: Mutex<Option<String>>,
     left: AtomicU64,
+    /// Something was traced, or could not be written.
+    seen: AtomicBool,
     filter: Filter,
     json: bool,
+    sources: Sources,
+}
+
+struct Out {
+    to: Box<dyn Write + Send>,
+    /// The wave of the last line, and its line of source.
+    last: Option<(Who, String)>,
 }
 
 /// Writes a line for each instruction.
 pub struct Trace(Arc<Sink>);
 
 impl Trace {
-    /// A trace to `out`, as text or as JSON lines.
-    pub fn new(out: Box<dyn Write + Send>, filter: Filter, json: bool) -> Trace {
+    /// A trace to `out`, as text or as JSON lines, with the lines of source that are known.
+    pub fn new(out: Box<dyn Write + Send>, filter: Filter, json: bool, sources: Sources) -> Trace {
         Trace(Arc::new(Sink {
-            out: Mutex::new(out),
+            out: Mutex::new(Out {
+                to: out,
+                last: None,
+            }),
+            sources,
+            failure: Mutex::new(None),
             left: AtomicU64::new(filter.limit.unwrap_or(u64::MAX)),
+            seen: AtomicBool::new(false),
             filter,
             json,
         }))
+    }
+}
+
+impl Trace {
+    /// Writes what is not written yet.
+    ///
+    /// # Errors
+    /// What has kept the trace from being written whole. That nobody reads it any more is no error.
+    pub fn finish(&self) -> Result<(), String> {
+        if !self.0.seen.load(Relaxed) {
+            let Filter { wave, pc, .. } = &self.0.filter;
+            let wave = wave.map(|([x, y, z], wave)| match wave {
+                Some(wave) => format!(" in wave {wave} of workgroup ({x}, {y}, {z})"),
+                None => format!(" in workgroup ({x}, {y}, {z})"),
+            });
+            let pc = pc.map(|(a, b)| match b {
+                u64::MAX => format!(" from {a:#x} on"),
+                b => format!(" at {a:#x}..{b:#x}"),
+            });
+            let (wave, pc) = (wave.unwrap_or_default(), pc.unwrap_or_default());
+            io::complain(&format!(
+                "gcn: nothing was traced: no instruction ran{wave}{pc}\n"
+            ));
+        }
+        let mut out = self.0.out.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(e) = out.to.flush() {
+            self.0.failed(&e);
+        }
+        let failure = self
+            .0
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        failure.clone().map_or(Ok(()), Err)
     }
 }
 
@@ -100,23 +157,13 @@ impl Observe for Trace {
     }
 }
 
-impl Drop for Sink {
-    fn drop(&mut self) {
-        let out = self.out.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Err(e) = out.flush()
-            && self.left.load(Relaxed) > 0
-        {
-            self.failed(&e);
-        }
-    }
-}
-
 impl Sink {
-    /// No more is written: a full disk is told, a reader that has gone away wants no more.
+    /// No more is written: a full disk is told of at the end, a reader that has gone away wants no more.
     fn failed(&self, e: &std::io::Error) {
         self.left.store(0, Relaxed);
         if e.kind() != std::io::ErrorKind::BrokenPipe {
-            io::complain(&format!("gcn: the trace ends here: {e}\n"));
+            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            failure.get_or_insert_with(|| e.to_string());
         }
     }
 }
@@ -129,6 +176,7 @@ struct Tracer {
 struct Before {
     wave: WaveState,
     lds: Option<Lds>,
+    insn: Option<Insn>,
     text: String,
     next: u64,
 }
@@ -166,6 +214,7 @@ impl Observer for Tracer {
         self.before = Some(Before {
             wave: scene.wave.clone(),
             lds: lds.then(|| scene.lds.clone()),
+            insn: scene.insn(),
             text,
             next: scene.wave.pc.wrapping_add(len),
         });
@@ -177,20 +226,11 @@ impl Observer for Tracer {
         };
         // Another thread may have taken the last line meanwhile.
         let take = |left: u64| left.checked_sub(1);
+        self.sink.seen.store(true, Relaxed);
         if self.sink.left.fetch_update(Relaxed, Relaxed, take).is_err() {
             return;
         }
-        let mut changes = registers(scene.target, &before.wave, scene.wave);
-        if let Some(lds) = &before.lds {
-            for at in (0..lds.0.len().min(scene.lds.0.len()) & !3).step_by(4) {
-                let now = &scene.lds.0[at..at + 4];
-                if lds.0[at..at + 4] != *now {
-                    let value = u32::from_le_bytes([now[0], now[1], now[2], now[3]]);
-                    changes.push((format!("lds[{at:#x}]"), Value::One(value.into())));
-                }
-            }
-        }
-        changes.extend(stores(scene.memory));
+        let changes = self.changes(&before, scene);
         let jumped = scene.wave.pc != before.next;
         let ended = match stop {
             Stop::Limit => None,
@@ -207,10 +247,12 @@ impl Observer for Tracer {
         let [x, y, z] = who.workgroup;
         let pc = before.wave.pc.wrapping_sub(scene.base);
         let next = scene.wave.pc.wrapping_sub(scene.base);
+        let offset = pc.wrapping_sub(scene.kernel.entry) as i64;
+        let source = self.sink.sources.line(&scene.kernel.name, offset);
         let line = if self.sink.json {
             let mut map = Map::new();
-            for (name, value) in &changes {
-                map.insert(name.clone(), json!(lang::show(value)));
+            for change in &changes {
+                map.insert(change.name.clone(), json!(lang::show(&change.value())));
             }
             let mut line = json!({
                 "workgroup": who.workgroup,
@@ -221,15 +263,18 @@ impl Observer for Tracer {
                 "changed": map,
                 "next": format!("{next:#x}"),
             });
-            if let (Some(ended), Some(line)) = (ended, line.as_object_mut()) {
-                line.insert("stop".into(), json!(ended));
+            if let Some(source) = source {
+                line["source"] = json!(source.lines().next());
+            }
+            if let Some(ended) = ended {
+                line["stop"] = json!(ended);
             }
             line.to_string()
         } else {
             let mut line = format!("({x},{y},{z}):{} {pc:#06x}  {:<44}", who.wave, before.text);
-            let mut parts: Vec<String> = changes
-                .iter()
-                .map(|(name, value)| format!("{name} = {}", lang::show(value)))
+            let full = self.sink.filter.full;
+            let mut parts: Vec<String> = (changes.iter())
+                .map(|change| format!("{} = {}", change.name, change.text(full)))
                 .collect();
             if show_pc {
                 parts.push(format!("pc = {next:#x}"));
@@ -240,24 +285,169 @@ impl Observer for Tracer {
             line
         };
         let mut out = self.sink.out.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(e) = writeln!(out, "{line}") {
+        let mut lines = String::new();
+        if let (false, Some(source)) = (self.sink.json, source) {
+            let here = (who, source.to_owned());
+            if out.last.as_ref() != Some(&here) {
+                let text = source
+                    .split_once('\n')
+                    .map_or(String::new(), |(_, t)| format!(": {}", t.trim()));
+                let at = source.lines().next().unwrap_or_default();
+                let _ = writeln!(lines, "({x},{y},{z}):{} // {at}{text}", who.wave);
+                out.last = Some(here);
+            }
+        }
+        lines.push_str(&line);
+        lines.push('\n');
+        if let Err(e) = out.to.write_all(lines.as_bytes()) {
             self.sink.failed(&e);
         }
     }
 }
 
-/// The registers that changed, with their new values.
-fn registers(target: Target, before: &WaveState, after: &WaveState) -> Vec<(String, Value)> {
-    let mut places = Vec::new();
-    for (code, (b, a)) in before.sgprs.iter().zip(&after.sgprs).enumerate() {
-        if a != b {
-            places.push(Place::Scalar(code as u16, 1));
+impl Tracer {
+    fn changes(&self, before: &Before, scene: &Scene<'_>) -> Vec<Change> {
+        let operands = Operands::new(before.insn.as_ref());
+        let mut changes = registers(scene.target, &before.wave, scene.wave, &operands);
+        if let Some(lds) = &before.lds {
+            let mut words = Vec::new();
+            for at in (0..lds.len().min(scene.lds.len()) & !3).step_by(4) {
+                let now = &scene.lds[at..at + 4];
+                if lds[at..at + 4] != *now {
+                    let value = u32::from_le_bytes([now[0], now[1], now[2], now[3]]);
+                    words.push((at as u64, value.into()));
+                }
+            }
+            changes.extend(stretches("lds", &words, 4, operands.stored));
+        }
+        changes.extend(stores(scene.memory, operands.stored));
+        changes
+    }
+}
+
+/// A register or a stretch of memory that changed.
+struct Change {
+    name: String,
+    /// The values by lane, or by place in the stretch.
+    values: Vec<(usize, u64)>,
+    /// How many lanes or places there are.
+    of: usize,
+    /// Bits of a value.
+    bits: u32,
+    /// What is there in the places that are not among the values.
+    rest: Option<Vec<u64>>,
+    /// The type as which the instruction has it.
+    ty: Ty,
+    /// It is a VGPR's.
+    lanes: bool,
+}
+
+impl Change {
+    fn one(name: String, value: u64, ty: Ty) -> Change {
+        Change {
+            name,
+            values: vec![(0, value)],
+            of: 1,
+            bits: 64,
+            rest: None,
+            ty,
+            lanes: false,
         }
     }
-    for (number, (b, a)) in before.vgprs.iter().zip(&after.vgprs).enumerate() {
-        if a != b {
-            places.push(Place::Vgpr(number as u16, 1));
+
+    /// As the test language has it: all lanes.
+    fn value(&self) -> Value {
+        match (&self.rest, self.values.as_slice()) {
+            (Some(all), _) => Value::Lanes(all.clone()),
+            (None, [(_, one)]) => Value::One(*one),
+            (None, many) => Value::Lanes(many.iter().map(|v| v.1).collect()),
         }
+    }
+
+    fn text(&self, full: bool) -> String {
+        let form = Form::of(self.ty, self.values.iter().map(|v| v.1));
+        let mask = u64::MAX >> (64 - self.bits);
+        let word = if self.lanes { "lane" } else { "n" };
+        lanes::text(&self.values, form, mask, word, self.of, full)
+    }
+}
+
+/// What the operands of an instruction say of the registers that it writes.
+struct Operands {
+    /// File, first register, count and type of what is written.
+    written: Vec<(File, u16, u16, Ty)>,
+    /// The type of what is stored: a float where an atomic computes with one.
+    stored: Ty,
+    /// It accesses memory.
+    memory: bool,
+}
+
+impl Operands {
+    fn new(insn: Option<&Insn>) -> Operands {
+        let mut operands = Operands {
+            written: Vec::new(),
+            stored: Ty::B32,
+            memory: false,
+        };
+        let Some(insn) = insn else {
+            return operands;
+        };
+        let facts = Facts::new(insn.row, insn.target);
+        for access in facts.accesses(insn).filter(|a| a.write && !a.anywhere) {
+            if let Some(slot) = access.slot.map(|n| &insn.row.shape.slots[n as usize]) {
+                let (first, count) = (access.first, access.count.into());
+                operands.written.push((access.file, first, count, slot.ty));
+            }
+        }
+        let data = insn.row.shape.slots.iter();
+        let float = data.map(|slot| slot.ty).find(|ty| *ty == Ty::F32);
+        operands.memory = facts.memory(insn).is_some();
+        if let (Some(float), true) = (float, operands.memory) {
+            operands.stored = float;
+        }
+        operands
+    }
+
+    /// The type of a register, and whether it is the low half of a number of 64 bits.
+    fn ty(&self, file: File, register: u16) -> (Ty, bool) {
+        let holds = |w: &&(File, u16, u16, Ty)| w.0 == file && (w.1..w.1 + w.2).contains(&register);
+        match self.written.iter().find(holds) {
+            Some((_, first, 2, ty)) if ty.bits() == 64 => (*ty, *first == register),
+            Some((.., ty)) => (*ty, false),
+            None => (Ty::B32, false),
+        }
+    }
+}
+
+/// The registers that changed. Those of numbers of 64 bits come as one.
+fn registers(
+    target: Target,
+    before: &WaveState,
+    after: &WaveState,
+    operands: &Operands,
+) -> Vec<Change> {
+    let mut places = Vec::new();
+    let changed = |code: usize| {
+        before
+            .sgprs
+            .get(code)
+            .zip(after.sgprs.get(code))
+            .is_some_and(|(b, a)| b != a)
+    };
+    let mut code = 0;
+    while code < after.sgprs.len() {
+        let (ty, pair) = operands.ty(File::Scalar, code as u16);
+        // Two dwords that are loaded are an address, or have nothing to do with each other.
+        let address = after
+            .sgprs
+            .get(code + 1)
+            .is_some_and(|high| *high < 1 << 16);
+        let apart = operands.memory && ty == Ty::B64 && !address;
+        let count = if pair && !apart { 2 } else { 1 };
+        if (code..code + count).any(changed) {
+            places.push(Place::Scalar(code as u16, count as u8));
+        }
+        code += count;
     }
     let flags = [
         (Place::Scc, before.scc != after.scc),
@@ -265,54 +455,114 @@ fn registers(target: Target, before: &WaveState, after: &WaveState) -> Vec<(Stri
         (Place::Status, before.status != after.status),
         (Place::Trapsts, before.trapsts != after.trapsts),
     ];
+    let mut vectors = Vec::new();
+    let mut number = 0;
+    while number < after.vgprs.len() {
+        let (ty, pair) = operands.ty(File::Vector, number as u16);
+        let count = if pair { 2 } else { 1 };
+        let registers = number..(number + count).min(after.vgprs.len());
+        if registers.clone().any(|n| before.vgprs[n] != after.vgprs[n]) {
+            vectors.push(vector(target, before, after, registers, ty));
+        }
+        number += count;
+    }
     places.extend(flags.iter().filter(|(_, changed)| *changed).map(|f| f.0));
-    lang::pair_up(&places, target)
-        .into_iter()
-        .map(|place| {
-            let value = match place {
-                Place::Scalar(code, 1) => Value::One(after.sgprs[code as usize].into()),
-                Place::Scalar(code, _) => Value::One(after.pair(code)),
-                Place::Vgpr(n, _) => Value::Lanes(after.vgprs[n as usize].map(u64::from).to_vec()),
-                Place::Scc => Value::One(after.scc.into()),
-                Place::Mode => Value::One(after.mode.into()),
-                Place::Status => Value::One(after.status.into()),
-                _ => Value::One(after.trapsts.into()),
-            };
-            (lang::name(place, target), value)
-        })
-        .collect()
+    let scalars = lang::pair_up(&places, target).into_iter().map(|place| {
+        let (value, ty) = match place {
+            Place::Scalar(code, 1) => {
+                // Half of what is loaded is a number of its own.
+                let ty = match operands.ty(File::Scalar, code).0 {
+                    Ty::B64 => Ty::B32,
+                    ty => ty,
+                };
+                (after.sgprs[code as usize].into(), ty)
+            }
+            Place::Scalar(code, _) => (after.pair(code), operands.ty(File::Scalar, code).0),
+            Place::Scc => (after.scc.into(), Ty::Bool),
+            Place::Mode => (after.mode.into(), Ty::U32),
+            Place::Status => (after.status.into(), Ty::U32),
+            _ => (after.trapsts.into(), Ty::U32),
+        };
+        Change::one(lang::name(place, target), value, ty)
+    });
+    let (scalars, flags): (Vec<_>, Vec<_>) = scalars.partition(|change| change.ty != Ty::Bool);
+    scalars.into_iter().chain(vectors).chain(flags).collect()
 }
 
-/// What the instruction stored, in runs of dwords, or of bytes where it stored less.
-fn stores(memory: &Memory) -> Vec<(String, Value)> {
+/// A VGPR, or two that are a number, in the lanes that were on or that changed.
+fn vector(
+    target: Target,
+    before: &WaveState,
+    after: &WaveState,
+    registers: std::ops::Range<usize>,
+    ty: Ty,
+) -> Change {
+    let at = |wave: &WaveState, lane: usize| {
+        let parts = registers.clone().rev();
+        parts.fold(0u64, |all, n| all << 32 | wave.vgprs[n][lane] as u64)
+    };
+    let on = |lane: &usize| before.exec() >> lane & 1 != 0 || at(before, *lane) != at(after, *lane);
+    let lanes = (0..LANES).filter(on);
+    Change {
+        name: lang::name(
+            Place::Vgpr(registers.start as u16, registers.len() as u8),
+            target,
+        ),
+        values: lanes.map(|lane| (lane, at(after, lane))).collect(),
+        of: LANES,
+        bits: 32 * registers.len() as u32,
+        rest: Some((0..LANES).map(|lane| at(after, lane)).collect()),
+        ty,
+        lanes: true,
+    }
+}
+
+/// Values by their addresses, which rise, as stretches of values side by side.
+fn stretches(unit: &str, values: &[(u64, u64)], size: u64, ty: Ty) -> Vec<Change> {
+    let side_by_side = |a: &(u64, u64), b: &(u64, u64)| b.0 - a.0 == size;
+    let stretch = |values: &[(u64, u64)]| {
+        let (first, last) = (values[0].0, values[values.len() - 1].0);
+        Change {
+            name: match values.len() {
+                1 => format!("{unit}[{first:#x}]"),
+                _ => format!("{unit}[{first:#x}..{:#x}]", last + size),
+            },
+            values: values.iter().map(|v| v.1).enumerate().collect(),
+            of: values.len(),
+            bits: 8 * size as u32,
+            rest: None,
+            ty,
+            lanes: false,
+        }
+    };
+    values.chunk_by(side_by_side).map(stretch).collect()
+}
+
+/// What the instruction stored, in stretches of dwords, or of bytes where it stored less.
+fn stores(memory: &Memory, ty: Ty) -> Vec<Change> {
     let mut bytes: Vec<u64> = take_stores()
         .into_iter()
         .flat_map(|(at, size)| at..at.saturating_add(size))
         .collect();
     bytes.sort_unstable();
     bytes.dedup();
-    let mut out: Vec<(String, Value)> = Vec::new();
-    let mut at = 0;
-    while let Some(&first) = bytes.get(at) {
-        let run = (at..bytes.len())
-            .take_while(|&n| bytes[n] - first == (n - at) as u64)
-            .count();
-        at += run;
-        let dwords = first.is_multiple_of(4) && run.is_multiple_of(4);
-        let step = if dwords { 4 } else { 1 };
-        let values: Vec<u64> = (first..first + run as u64)
-            .step_by(step)
-            .map(|at| match dwords {
-                true => memory.load_u32(at).unwrap_or(0).into(),
-                false => memory.load_u8(at).unwrap_or(0).into(),
-            })
-            .collect();
-        let value = match values.as_slice() {
-            [one] => Value::One(*one),
-            _ => Value::Lanes(values),
+    let mut out = Vec::new();
+    for run in bytes.chunk_by(|a, b| b - a == 1) {
+        let (first, len) = (run[0], run.len() as u64);
+        let dwords = first.is_multiple_of(4) && len.is_multiple_of(4);
+        let (unit, size) = if dwords { ("mem", 4) } else { ("byte", 1) };
+        let value = |at: u64| match dwords {
+            true => memory.load_u32(at).unwrap_or(0).into(),
+            false => memory.load_u8(at).unwrap_or(0).into(),
         };
-        let unit = if dwords { "mem" } else { "byte" };
-        out.push((format!("{unit}[{first:#x}]"), value));
+        let values = (first..first + len).step_by(size as usize);
+        let values: Vec<(u64, u64)> = values.map(|at| (at, value(at))).collect();
+        out.extend(stretches(
+            unit,
+            &values,
+            size,
+            if dwords { ty } else { Ty::B8 },
+        ));
     }
     out
 }

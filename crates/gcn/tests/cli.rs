@@ -20,13 +20,15 @@ fn exit_status_says_who_was_wrong() {
         (&["doc", "--json"], 2),
         (&["doc", "--stats", "--exactness"], 2),
         (&["doc", "s_bfe_u32"], 0),
-        (&["doc"], 2),
+        (&["doc"], 0),
         // The command line.
         (&[], 2),
         (&["nonsense"], 2),
         (&["asm"], 2),
         (&["dis", "--raw", "-"], 2),
-        (&["dis", "--plain", "--arch", "gfx900", "-"], 2),
+        (&["dis", "--plain", "--cfg", "x.co"], 2),
+        (&["dis", "--base", "0x1000", "x.co"], 2),
+        (&["dis", "--raw", "--base", "2", "--arch", "gfx900", "-"], 2),
         (&["dis", "--raw", "--arch", "gfx1030", "-"], 2),
         (&["eval", "s_nop 0"], 2),
         (&["eval", "--arch", "gfx900"], 2),
@@ -753,4 +755,309 @@ s_endpgm
         std::fs::read(path("out")).unwrap(),
         [3, 0, 0, 0, 5, 0, 0, 0]
     );
+}
+
+/// A folder that goes away, and the path of a file in it.
+#[cfg(unix)]
+fn folder() -> (tempfile::TempDir, impl Fn(&str) -> String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().to_path_buf();
+    (folder, move |name: &str| {
+        at.join(name).to_string_lossy().into_owned()
+    })
+}
+
+/// Runs `gcn` out of a shell: the words before it, and those behind it.
+#[cfg(unix)]
+fn in_shell(before: &str, after: &str) -> (i32, String) {
+    let line = format!("{before} {} {after}", env!("CARGO_BIN_EXE_gcn"));
+    let out = std::process::Command::new("bash")
+        .args(["-c", &line])
+        .output()
+        .expect("bash starts");
+    let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
+    (out.status.code().unwrap_or(-1), stderr)
+}
+
+#[cfg(unix)]
+#[test]
+fn outputs_are_whole_or_as_they_were() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let (folder, path) = folder();
+    let object = std::fs::read(kernel("vadd", "gfx900")).expect("a file");
+    std::fs::write(
+        path("vadd.s"),
+        gcn(&["dis", &kernel("vadd", "gfx900")]).stdout,
+    )
+    .expect("a file");
+    // A link to a link to a file of some permissions: the links stay, the file is another, the permissions are its own.
+    std::fs::write(path("old.co"), "old").expect("a file");
+    let permissions = std::fs::Permissions::from_mode(0o640);
+    std::fs::set_permissions(path("old.co"), permissions).expect("permissions");
+    symlink("old.co", path("link.co")).expect("a link");
+    symlink(path("link.co"), path("link-of-link.co")).expect("a link");
+    let made = gcn(&["asm", &path("vadd.s"), "-o", &path("link-of-link.co")]);
+    assert_eq!((made.status, made.stderr.as_str()), (0, ""));
+    assert_eq!(std::fs::read(path("old.co")).expect("a file"), object);
+    let about = std::fs::metadata(path("old.co")).expect("a file");
+    assert_eq!(about.permissions().mode() & 0o777, 0o640);
+    for link in ["link.co", "link-of-link.co"] {
+        assert!(std::fs::read_link(path(link)).is_ok(), "{link}");
+    }
+    // A link to nothing becomes one to the file.
+    symlink("new.co", path("dangling.co")).expect("a link");
+    let made = gcn(&["asm", &path("vadd.s"), "-o", &path("dangling.co")]);
+    assert_eq!(made.status, 0, "{}", made.stderr);
+    assert_eq!(std::fs::read(path("new.co")).expect("a file"), object);
+    // A disk that is full, as a limit on files has it, leaves the old file and nothing beside it.
+    let many = format!(".text\n{}", "s_nop 0\n".repeat(20_000));
+    std::fs::write(path("long.s"), many).expect("a file");
+    let before = std::fs::read_dir(folder.path()).expect("a folder").count();
+    for line in [
+        format!("asm --arch gfx900 {} -o {}", path("long.s"), path("old.co")),
+        format!(
+            "dis {} --show-encoding -o {}",
+            kernel("matmul", "gfx900"),
+            path("old.co")
+        ),
+    ] {
+        let (status, stderr) = in_shell("trap '' XFSZ; ulimit -f 4;", &line);
+        assert_eq!(status, 1, "{stderr}");
+        assert!(stderr.contains("old.co: File too large"), "{stderr}");
+        assert_eq!(std::fs::read(path("old.co")).expect("a file"), object);
+        let after = std::fs::read_dir(folder.path()).expect("a folder").count();
+        assert_eq!(after, before);
+    }
+    // What is no plain file is written as it is.
+    let fifo = path("fifo");
+    let made = in_shell(
+        &format!("mkfifo {fifo}; (cat {fifo} > {}) &", path("read.co")),
+        &format!("asm {} -o {fifo}; wait", path("vadd.s")),
+    );
+    assert_eq!(made, (0, String::new()));
+    assert_eq!(std::fs::read(path("read.co")).expect("a file"), object);
+    let made = in_shell(
+        "",
+        &format!(
+            "asm {} -o /dev/stdout > {}",
+            path("vadd.s"),
+            path("stdout.co")
+        ),
+    );
+    assert_eq!(made, (0, String::new()));
+    assert_eq!(std::fs::read(path("stdout.co")).expect("a file"), object);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_written_is_told() {
+    let run = format!(
+        "run {} --kernel vadd --grid 256 --group 256 --arg buf:zero:1024 --arg buf:zero:1024 --arg buf:zero:1024 --arg u32:256 --trace=/dev/full",
+        kernel("vadd", "gfx900")
+    );
+    for line in [
+        "--help > /dev/full",
+        "--version > /dev/full",
+        "dis --help > /dev/full",
+        "doc s_nop > /dev/full",
+        &run,
+    ] {
+        let (status, stderr) = in_shell("", line);
+        assert_eq!(status, 1, "{line}: {stderr}");
+        assert!(stderr.contains("No space left"), "{line}: {stderr}");
+    }
+    assert_eq!(in_shell("", "--help | head -n 1").1, "");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn holes_and_endless_input_take_little_memory() {
+    // No more than this may be asked of the host: 1.5 GiB.
+    const LIMIT: &str = "ulimit -v 1572864;";
+    let (_folder, path) = folder();
+    std::fs::copy(kernel("vadd", "gfx900"), path("hole.co")).expect("a copy");
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(path("hole.co"))
+        .expect("a file");
+    file.set_len(100 << 30).expect("a hole");
+    let hole = path("hole.co");
+    for (line, status, words) in [
+        (format!("info {hole} > /dev/null"), 0, ""),
+        (format!("dis {hole} -o /dev/null"), 0, ""),
+        (format!("asm {hole}"), 1, "larger than 4 GiB"),
+        (
+            format!("dis --raw --arch gfx900 {hole}"),
+            1,
+            "larger than 4 GiB",
+        ),
+        ("dis /dev/zero".into(), 1, "no code object"),
+        ("info - < /dev/zero".into(), 1, "no code object"),
+        ("asm - < /dev/zero".into(), 1, "it has a byte that is zero"),
+    ] {
+        let (code, stderr) = in_shell(LIMIT, &line);
+        assert_eq!(code, status, "{line}: {stderr}");
+        assert!(stderr.contains(words), "{line}: {stderr}");
+    }
+    for contents in ["rand:17179869184:1", "randf32:4000000000:1"] {
+        let line = format!(
+            "run {} --kernel vadd --grid 256 --group 256 --arg buf:{contents} --arg buf:zero:1024 --arg buf:zero:1024 --arg u32:256",
+            kernel("vadd", "gfx900")
+        );
+        let (code, stderr) = in_shell(LIMIT, &line);
+        assert_eq!(code, 1, "{line}: {stderr}");
+        assert!(stderr.contains("does not fit into memory"), "{stderr}");
+    }
+}
+
+#[test]
+fn parts_of_raw_bytes_and_plain_objects() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("dump.bin");
+    // A header of 16 bytes, s_nop 1, s_branch to it, s_endpgm.
+    let code = [0xbf80_0001u32, 0xbf82_fffe, 0xbf81_0000];
+    let code: Vec<u8> = code.iter().flat_map(|w| w.to_le_bytes()).collect();
+    std::fs::write(&path, [&[0xff; 16][..], &code].concat()).expect("a file");
+    let path = path.to_str().expect("UTF-8");
+    let raw =
+        |more: &[&str]| gcn(&[&["dis", "--raw", "--arch", "gfx900", path][..], more].concat());
+    let skip = ["--skip", "16", "--base", "0x7f0000001000"];
+    let text = raw(&skip).text();
+    assert!(
+        text.contains(".L7f0000001000:\n\ts_nop 1\n\ts_branch .L7f0000001000\n"),
+        "{text}"
+    );
+    let again = with_input(&["asm", "--raw", "-", "-o", "-"], text.as_bytes());
+    assert_eq!(again.stdout, code);
+    let range = [
+        &skip[..],
+        &["--range", "0x7f0000001004..0x7f0000001008", "--plain"],
+    ]
+    .concat();
+    assert_eq!(raw(&range).text(), "s_branch 65534\n");
+    let range = [&skip[..], &["--range", "0x7f0000001008..", "--json"]].concat();
+    assert!(
+        raw(&range)
+            .text()
+            .starts_with("{\"address\":139637976731656,")
+    );
+    for (more, message) in [
+        (
+            &["--skip", "17000"][..],
+            "dump.bin: --skip 0x4268: it has 0x1c bytes",
+        ),
+        (&["--range", "0x100..0x200"], "its code is at 0x0..0x1c"),
+        (&["--range", "2..8"], "multiples of 4"),
+    ] {
+        let ran = raw(more);
+        assert!(
+            ran.status == 1 && ran.stderr.contains(message),
+            "{}",
+            ran.stderr
+        );
+    }
+    // Of an object: the bytes of its code.
+    let object = kernel("vadd", "gfx900");
+    let file = std::fs::read(&object).expect("a kernel");
+    let object = gcn::object::CodeObject::parse(&file).expect("an object");
+    let text = object.section(".text").expect("code");
+    let plain = gcn(&["dis", "--plain", &kernel("vadd", "gfx900")]).text();
+    assert!(
+        plain
+            .lines()
+            .all(|l| !l.ends_with(':') && !l.contains("//")),
+        "{plain}"
+    );
+    let again = with_input(
+        &[
+            "asm",
+            "--raw",
+            "--permissive",
+            "--arch",
+            "gfx900",
+            "-",
+            "-o",
+            "-",
+        ],
+        plain.as_bytes(),
+    );
+    assert!(
+        again.stdout == object.section_data(text),
+        "{}",
+        again.stderr
+    );
+    let one = gcn(&[
+        "dis",
+        "--plain",
+        "--kernel",
+        "saxpy_f4",
+        &kernel("vadd", "gfx900"),
+    ])
+    .text();
+    assert!(plain.contains(&one) && one.len() < plain.len());
+}
+
+#[test]
+fn names_of_cpp_are_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let vadd =
+        std::fs::read_to_string(kernel("vadd", "gfx900").replace(".co", ".s")).expect("a source");
+    let source = folder.path().join("cpp.s");
+    std::fs::write(&source, vadd.replace("vadd", "_Z4vaddPKfS0_Pfj")).expect("a file");
+    let object = folder.path().join("cpp.co");
+    let paths = [&source, &object].map(|p| p.to_str().expect("UTF-8").to_owned());
+    let ran = gcn(&["asm", &paths[0], "-o", &paths[1]]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    let cpp = "vadd(float const*, float const*, float*, unsigned int)";
+    let text = gcn(&["dis", &paths[1]]).text();
+    assert!(
+        text.contains(&format!("_Z4vaddPKfS0_Pfj: // {cpp}\n")),
+        "{text}"
+    );
+    let again = folder.path().join("again.co");
+    let again = again.to_str().expect("UTF-8");
+    assert_eq!(
+        with_input(&["asm", "-", "-o", again], text.as_bytes()).status,
+        0
+    );
+    assert_eq!(gcn(&["dis", again]).text(), text);
+    assert!(gcn(&["info", &paths[1]]).text().contains(cpp));
+    let ran = gcn(&[
+        "run", &paths[1], "--kernel", "none", "--grid", "1", "--group", "1",
+    ]);
+    assert!(
+        ran.stderr.contains(&format!("_Z4vaddPKfS0_Pfj ({cpp})")),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn the_manual_has_contents() {
+    let text = gcn(&["doc"]).text();
+    for part in [
+        "  SOP2 ",
+        "gcn doc s_bfe_u32",
+        "  SOP2: sop2-",
+        "--exactness",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Each name in the list of errata has its entry.
+    for name in ["sop2-bfe", "buffer-range"] {
+        assert!(text.contains(name) && gcn(&["doc", name]).status == 0);
+    }
+    // Columns of opcodes are named once.
+    for format in gcn::isa::Format::ALL {
+        let page = gcn::manual::format_page(format);
+        let head = page
+            .lines()
+            .find(|l| l.starts_with("Opcode  "))
+            .expect("a table");
+        let mut names: Vec<&str> = head.split(['|', ',']).map(str::trim).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "{head}");
+    }
 }

@@ -300,6 +300,10 @@ fn versions_and_features_are_kept() {
         (4, "gfx900"),
         (5, "gfx900:xnack-"),
         (5, "gfx701"),
+        (6, "gfx906:sramecc+:xnack-"),
+        (6, "gfx803"),
+        (6, "gfx9-generic"),
+        (6, "gfx9-generic:xnack+"),
     ] {
         let source = format!(
             ".amdhsa_code_object_version {version}\n.amdgcn_target \"amdgcn-amd-amdhsa--{id}\"\ns_endpgm\n"
@@ -442,7 +446,11 @@ fn control_flow_graphs() {
         }
         Err(_) => eprintln!("SKIPPED: dot is not installed"),
     }
-    assert_eq!(gcn(&["dis", &path, "--cfg"]).status, 2);
+    // The only kernel need not be named; of several, one must be.
+    assert_eq!(gcn(&["dis", &path, "--cfg"]).text(), dot);
+    let several = gcn(&["dis", &kernel("reduce", "gfx906"), "--cfg"]);
+    assert_eq!(several.status, 2, "{}", several.stderr);
+    assert!(several.stderr.contains("--kernel names one of"));
 }
 
 #[test]

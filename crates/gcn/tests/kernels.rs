@@ -370,7 +370,7 @@ fn wrong_launches_are_refused() {
         (
             format!("--kernel vadd {size} {three} --arg buf:rand:10"),
             2,
-            "expected 2 numbers",
+            "expected buf:rand:BYTES:SEED",
         ),
         (
             format!("--kernel vadd {size} {three} --arg u32:1 --out x.bin"),

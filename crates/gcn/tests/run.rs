@@ -796,3 +796,645 @@ fn compiled_code_is_shown_beside_its_source() {
     assert_eq!(run(&["--engine", "jit", &file]).status, 0);
     assert!(folder.text("code.txt").contains("v_add_f32"));
 }
+
+/// A kernel that counts for ever.
+const FOR_EVER: &str = r#"
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx900"
+	.text
+	.globl	counts
+	.p2align	8
+	.type	counts,@function
+counts:
+	s_add_u32 s4, s4, 1
+	s_addc_u32 s5, s5, 0
+	s_branch counts
+.Lend:
+	.size	counts, .Lend-counts
+	.rodata
+	.p2align	6
+	.amdhsa_kernel counts
+	.amdhsa_next_free_vgpr 1
+	.amdhsa_next_free_sgpr 8
+	.end_amdhsa_kernel
+"#;
+
+/// After ten seconds it is said where a run is that does not end; Ctrl-C ends it then.
+#[cfg(unix)]
+#[test]
+fn a_run_that_does_not_end() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+
+    let folder = Folder::new();
+    let (source, object) = (folder.path("counts.s"), folder.path("counts.co"));
+    std::fs::write(&source, FOR_EVER).expect("a file");
+    let made = gcn(&["asm", "-g", &source, "-o", &object]);
+    assert_eq!((made.status, made.stderr.as_str()), (0, ""));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gcn"))
+        .args([
+            "run", &object, "--kernel", "counts", "--grid", "128", "--group", "64",
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("gcn starts");
+    let mut told = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut note = String::new();
+    while !note.contains("Ctrl-C ends it") {
+        assert_ne!(told.read_line(&mut note).expect("text"), 0, "{note}");
+    }
+    assert!(
+        note.starts_with("gcn: note: no workgroup of kernel counts has ended for 10 s\n"),
+        "{note}"
+    );
+    let line = format!("{}:", source);
+    assert!(note.contains("wave 0 ") && note.contains(&line), "{note}");
+    assert!(note.contains("--max-instructions N"), "{note}");
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill is there").success());
+    let mut report = String::new();
+    told.read_to_string(&mut report).expect("text");
+    let ended = child.wait().expect("it ends");
+    assert_eq!(ended.code(), Some(130), "{report}");
+    assert!(
+        report.contains("interrupted: kernel counts had not ended\n  workgroup (0, 0, 0), wave 0 "),
+        "{report}"
+    );
+    assert!(report.contains(&line), "{report}");
+}
+
+/// Threads that the host refuses are done without.
+#[cfg(unix)]
+#[test]
+fn refused_threads() {
+    use std::process::Command;
+
+    let folder = Folder::new();
+    let (code, text) = (folder.path("code.bin"), folder.path("code.s"));
+    // v_mov_b32 v0, 0, again and again.
+    std::fs::write(&code, 0x7e00_0280u32.to_le_bytes().repeat(1 << 18)).expect("a file");
+    let vadd = common::kernel("vadd", "gfx900");
+    for args in [
+        &[
+            "dis",
+            "--raw",
+            "--plain",
+            "--arch",
+            "gfx900",
+            "--threads",
+            "4",
+            &code,
+            "-o",
+            &text,
+        ][..],
+        &[
+            "asm",
+            "--raw",
+            "--arch",
+            "gfx900",
+            "--threads",
+            "4",
+            &text,
+            "-o",
+            &code,
+        ],
+        &[
+            "run",
+            &vadd,
+            "--kernel",
+            "vadd",
+            "--grid",
+            "65536",
+            "--group",
+            "64",
+            "--threads",
+            "4",
+            "--arg",
+            "buf:zero:262144",
+            "--arg",
+            "buf:zero:262144",
+            "--arg",
+            "buf:zero:262144",
+            "--arg",
+            "u32:65536",
+        ],
+    ] {
+        // No host has room for such a stack.
+        let mut gcn = Command::new(env!("CARGO_BIN_EXE_gcn"));
+        let ran = gcn
+            .args(args)
+            .env("RUST_MIN_STACK", (1u64 << 46).to_string())
+            .output();
+        let ran = ran.expect("gcn starts");
+        let told = String::from_utf8_lossy(&ran.stderr);
+        assert!(
+            ran.status.success() && told.is_empty(),
+            "{args:?}: {}: {told}",
+            ran.status
+        );
+    }
+}
+
+/// The words that launch vadd on 64 work-items, up to its arguments.
+const VADD: [&str; 6] = ["--kernel", "vadd", "--grid", "64", "--group", "64"];
+
+fn vadd(args: &[&str], more: &[&str]) -> Ran {
+    let path = kernel("vadd", "gfx900");
+    let args: Vec<&str> = args.iter().flat_map(|a| ["--arg", a]).collect();
+    gcn(&[&["run", path.as_str()][..], &VADD, &args, more].concat())
+}
+
+#[test]
+fn arguments_are_of_the_kernels_types() {
+    let folder = Folder::new();
+    let doubles = folder.write("f64.npy", gcn::npy::file(&[0; 512], "<f8"));
+    let ints = folder.write("i32.npy", gcn::npy::file(&[0; 256], "<i4"));
+    let bools = folder.write("bool.npy", gcn::npy::file(&[0; 256], "|b1"));
+    let complex = folder.write("complex.npy", gcn::npy::file(&[0; 256], "<c8"));
+    let zero = "buf:zero:256";
+    for (first, last, message) in [
+        (
+            zero,
+            "f32:64",
+            "argument 3 (uint): expected u32, not f32; write u32:64; --any-type",
+        ),
+        (
+            zero,
+            "f32:0.5",
+            "argument 3 (uint): expected u32, not f32; write u32:VALUE",
+        ),
+        (
+            zero,
+            "u64:64",
+            "argument 3 (uint): expected 4 bytes, not 8; write u32:64",
+        ),
+        (
+            zero,
+            "u32:1,2",
+            "argument 3 (uint): expected 4 bytes, not 8; write u32:VALUE",
+        ),
+        (
+            zero,
+            zero,
+            "argument 3 (uint): expected a value; write u32:VALUE",
+        ),
+        (
+            "u32:1",
+            "u32:64",
+            "argument 0 (float*): expected a buffer; write buf:zero:BYTES",
+        ),
+        (
+            "local:4",
+            "u32:64",
+            "argument 0 (float*): expected a buffer; write buf:zero:BYTES",
+        ),
+        (
+            &format!("buf:{doubles}"),
+            "u32:64",
+            "argument 0 (float*): expected a buffer of f32, not of f64; write a .npy file of f32, which numpy makes by \
+             x.astype(\"float32\")",
+        ),
+        (
+            &format!("buf:{ints}"),
+            "u32:64",
+            "expected a buffer of f32, not of i32",
+        ),
+        (
+            &format!("buf:{bools}"),
+            "u32:64",
+            "expected a buffer of f32, not of u8",
+        ),
+        (
+            "buf:randf64:512:1",
+            "u32:64",
+            "expected a buffer of f32, not of f64",
+        ),
+        (
+            "buf:zero:64xu32",
+            "u32:64",
+            "expected a buffer of f32, not of u32",
+        ),
+    ] {
+        let ran = vadd(&[first, zero, zero, last], &[]);
+        assert_eq!(ran.status, 1, "{first} {last}");
+        assert!(ran.stderr.contains(message), "{message}: {}", ran.stderr);
+    }
+    // What is signed or not is the same, what says nothing is good, and so is everything that is asked for.
+    for (first, last, more) in [
+        ("buf:zero:64xf32", "i32:64", ""),
+        (&format!("buf:{complex}"), "bytes:40000000", ""),
+        ("buf:randf64:512:1", "f32:0", "--any-type"),
+        ("u64:0x1000", "u32:0", "--any-type"),
+        ("ptr:0", "u32:0", ""),
+    ] {
+        let more: Vec<&str> = more.split_whitespace().collect();
+        let ran = vadd(&[first, zero, zero, last], &more);
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{first} {last}");
+    }
+    // In plans.
+    let plan = |launch: &str| {
+        folder.write(
+            "types.toml",
+            format!(
+                "object = '{}'\n[buffers.x]\ntype = 'i32'\ncount = 64\n[buffers.y]\ntype = 'f32'\ncount = 64\n\
+                 [[launch]]\nkernel = 'vadd'\ngrid = [64]\ngroup = [64]\nargs = ['x', 'y', 'y', 'u32:64']\n{launch}",
+                kernel("vadd", "gfx900")
+            ),
+        )
+    };
+    let ran = gcn(&["run", &plan("")]);
+    let message = "types.toml:8:1: argument 0 (float*): expected a buffer of f32, not of i32";
+    assert!(
+        ran.status == 1 && ran.stderr.contains(message),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(gcn(&["run", &plan(""), "--any-type"]).status, 0);
+    assert_eq!(gcn(&["run", &plan("any-type = true")]).status, 0);
+    // On the command line.
+    for (words, message) in [
+        ("64", "did you mean i32:64?"),
+        ("1.5", "did you mean f32:1.5?"),
+        (ints.as_str(), "did you mean buf:"),
+        ("int:64", "`int` is no kind of argument; expected u8, "),
+        ("float:1", "did you mean f32?"),
+        ("zero:64", "did you mean to write buf: before it?"),
+        (
+            "buf:zero:64xf31",
+            "`64xf31` is no size; expected bytes, as 4096, or elements and their type",
+        ),
+        (
+            "buf:rand:64",
+            "expected buf:rand:BYTES:SEED, as buf:rand:4096:1",
+        ),
+        ("buf:rand:64:x", "expected a seed"),
+        ("ptr:x", "`x` is no address"),
+    ] {
+        let ran = vadd(&[words], &[]);
+        assert!(
+            ran.status == 2 && ran.stderr.contains(message),
+            "{words}: {}",
+            ran.stderr
+        );
+    }
+    let ran = vadd(&[zero], &[]);
+    let message = "takes 4 arguments (float*, float*, float*, uint), 1 were given; write --arg buf:FILE --arg buf:FILE \
+                   --arg buf:FILE --arg u32:VALUE";
+    assert!(
+        ran.status == 1 && ran.stderr.contains(message),
+        "{}",
+        ran.stderr
+    );
+    let ran = vadd(
+        &[zero, zero, zero, "u32:0"],
+        &["--out", "0=no-such-folder/x.npy"],
+    );
+    assert!(
+        ran.status == 1 && ran.stderr.contains("there is no folder no-such-folder"),
+        "{}",
+        ran.stderr
+    );
+    let ran = vadd(&[zero, zero, zero, "u32:0"], &["--out", "4=x.npy"]);
+    let message = "there is no argument 4; there are 4, the first is 0; buffers are: 0, 1, 2";
+    assert!(
+        ran.status == 1 && ran.stderr.contains(message),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn arrays_keep_their_shapes() {
+    let folder = Folder::new();
+    let header = |name: &str| {
+        let file = std::fs::read(folder.path(name)).expect("an array");
+        let header = gcn::npy::header(&file).expect("a header");
+        (
+            header.descr(),
+            header.shape,
+            gcn::npy::data(&file).expect("elements"),
+        )
+    };
+    // 8 by 8 numbers in Fortran's order: element (r, c) is 10 r + c.
+    let value = |r: u32, c: u32| (10 * r + c) as f32;
+    let by = |place: &dyn Fn(u32, u32) -> (u32, u32)| -> Vec<u8> {
+        let places = (0..64).map(|n| place(n / 8, n % 8));
+        places
+            .flat_map(|(r, c)| value(r, c).to_le_bytes())
+            .collect()
+    };
+    let rows = by(&|a, b| (a, b));
+    let mut fortran = gcn::npy::array(&by(&|a, b| (b, a)), "<f4", &[8, 8]);
+    let at = fortran
+        .windows(5)
+        .position(|w| w == b"False")
+        .expect("an order");
+    fortran.splice(at..at + 5, *b"True ");
+    let fortran = folder.write("fortran.npy", fortran);
+    let out = |n: usize, name: &str| format!("{n}={}", folder.path(name));
+    let (same, sum) = (out(0, "same.npy"), out(2, "sum.npy"));
+    let args = [
+        &format!("buf:{fortran}"),
+        "buf:zero:256",
+        "buf:zero:4x16xf32",
+        "u32:64",
+    ];
+    let ran = vadd(&args, &["--out", &same, "--out", &sum]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    assert_eq!(header("same.npy"), ("<f4".into(), vec![8, 8], rows.clone()));
+    assert_eq!(header("sum.npy"), ("<f4".into(), vec![4, 16], rows));
+    // In a plan; another type's elements make one dimension.
+    let plan = folder.write(
+        "shape.toml",
+        format!(
+            "object = '{}'\n[buffers.a]\nfile = 'fortran.npy'\n[buffers.b]\ntype = 'f32'\nshape = [2, 32]\n\
+             [[launch]]\nkernel = 'vadd'\ngrid = [64]\ngroup = [64]\nargs = ['a', 'a', 'b', 'u32:64']\n\
+             [[save]]\nbuffer = 'a'\nfile = 'a.npy'\n[[save]]\nbuffer = 'b'\nfile = 'b.npy'\n\
+             [[save]]\nbuffer = 'b'\nfile = 'bytes.npy'\ntype = 'u8'\n",
+            kernel("vadd", "gfx900")
+        ),
+    );
+    let ran = gcn(&["run", &plan]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    assert_eq!(header("a.npy").1, [8, 8]);
+    assert_eq!(header("b.npy").1, [2, 32]);
+    assert_eq!(
+        (header("bytes.npy").0.as_str(), header("bytes.npy").1),
+        ("|u1", vec![256])
+    );
+    // What is no array of numbers.
+    let bad = folder.write("bad.npy", "no array");
+    let ran = vadd(
+        &[&format!("buf:{bad}"), "buf:zero:4", "buf:zero:4", "u32:1"],
+        &[],
+    );
+    assert!(
+        ran.status == 1 && ran.stderr.contains("bad.npy: it is no .npy file"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn the_only_kernel_need_not_be_named() {
+    let folder = Folder::new();
+    let saxpy = folder.path("saxpy.s");
+    let args = "buf:zero:16 buf:zero:16 u32:4 f32:1"
+        .split(' ')
+        .flat_map(|a| ["--arg", a]);
+    let args: Vec<&str> = args.collect();
+    let words = ["run", &saxpy, "--grid", "4", "--group", "64"];
+    let ran = gcn(&[&words[..], &args].concat());
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    assert!(ran.text().starts_with("saxpy: 1 waves"), "{}", ran.text());
+    let plan = folder.changed("saxpy.toml", &[("kernel = \"saxpy\"\n", "")]);
+    assert_eq!(gcn(&["run", &plan]).status, 0);
+    let object = folder.path("saxpy.co");
+    assert_eq!(gcn(&["asm", &saxpy, "-o", &object]).status, 0);
+    assert!(gcn(&["dis", &object, "--cfg"]).text().contains("digraph"));
+    let two = kernel("vadd", "gfx900");
+    // A missing `--kernel` is a wrong call of `dis`, as a missing option is (exit status 2).
+    for (words, status) in [
+        (&["run", &two, "--grid", "4", "--group", "64"][..], 1),
+        (&["dis", &two, "--cfg"], 2),
+    ] {
+        let ran = gcn(words);
+        let message = "has several kernels; --kernel names one of: vadd, saxpy_f4";
+        assert!(
+            ran.status == status && ran.stderr.contains(message),
+            "{}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn faults_tell_operands_and_source() {
+    let folder = Folder::new();
+    let object = folder.path("saxpy.co");
+    let source = folder.path("saxpy.s");
+    assert_eq!(gcn(&["asm", "-g", &source, "-o", &object]).status, 0);
+    // The load of x in the fifth workgroup is beyond the buffer's page.
+    let words = [
+        "run",
+        &object,
+        "--grid",
+        "2048",
+        "--group",
+        "256",
+        "--threads",
+        "1",
+    ];
+    let args = "buf:zero:4096 buf:zero:8192 u32:2048 f32:1.5".split(' ');
+    let args: Vec<&str> = args.flat_map(|a| ["--arg", a]).collect();
+    let mut told = Vec::new();
+    for engine in ["interp", "jit"] {
+        if engine == "jit" && gcn::engine::Kind::jit().is_none() {
+            continue;
+        }
+        let all = [&words[..], &args, &["--engine", engine]].concat();
+        let ran = gcn(&all);
+        assert_eq!(ran.status, 1);
+        let lines: Vec<&str> = ran.stderr.lines().map(str::trim).collect();
+        assert!(lines[0].starts_with("gcn: the memory it accesses is not mapped: address 0x"));
+        assert!(
+            lines[1].contains("workgroup (4, 0, 0), wave 0, pc 0x"),
+            "{}",
+            ran.stderr
+        );
+        assert!(lines[2].starts_with("at flat_load_dword"), "{}", ran.stderr);
+        // The address is that of the disassembly.
+        let address = lines[3].strip_prefix("address 0x").expect("the address");
+        let address = address.strip_suffix(" in `gcn dis`").expect("what it is");
+        let text = gcn(&["dis", &object, "--show-encoding", "--lines"]).text();
+        let shown = text
+            .lines()
+            .find(|l| l.contains(&format!("// {:0>6}:", address)));
+        assert!(shown.expect("its line").contains(&lines[2][3..]), "{text}");
+        let line = std::fs::read_to_string(&source).expect("the source");
+        let wanted = lines[4]
+            .strip_prefix("source ")
+            .and_then(|l| l.split_once(": "));
+        let (place, quoted) = wanted.expect("a source line");
+        let number: usize = place
+            .rsplit(':')
+            .next()
+            .and_then(|n| n.parse().ok())
+            .expect("a number");
+        assert_eq!(line.lines().nth(number - 1).map(str::trim), Some(quoted));
+        assert!(quoted.contains("load"), "{quoted}");
+        // The address is in the operand.
+        let at = lines[0].rsplit(' ').next().expect("an address");
+        assert!(
+            lines[5..]
+                .iter()
+                .any(|l| l.starts_with("v[") && l.ends_with(&format!("] = {at}"))),
+            "{}",
+            ran.stderr
+        );
+        told.push(ran.stderr.clone());
+        let ran = gcn(&[&all[..], &["--json"]].concat());
+        let error = &json(&ran)["error"];
+        assert_eq!(ran.status, 1);
+        assert_eq!(
+            error["address"],
+            u64::from_str_radix(address, 16).expect("hexadecimal")
+        );
+        assert_eq!(error["source"], place);
+        assert_eq!(error["addr"], at);
+        let operands = error["operands"].as_array().expect("operands");
+        assert!(operands.iter().any(|o| o["bits"] == at), "{error}");
+    }
+    assert!(told.windows(2).all(|t| t[0] == t[1]), "{told:?}");
+    // In the library.
+    let gpu = Gpu::new(Target::parse("gfx803").expect("a target")).expect("a GPU");
+    let program = gpu.load_file(&object).expect("a program");
+    let saxpy = program.only_kernel().expect("a kernel");
+    let x = gpu.zeros::<f32>(64).expect("a buffer");
+    let launch = saxpy
+        .launch([4096], [256])
+        .arg(&x)
+        .arg(&x)
+        .arg(4096u32)
+        .arg(1.5f32);
+    let Err(Error::Run(RunError::Fault { place, report })) = launch.run() else {
+        panic!("a fault");
+    };
+    assert!(place.source.expect("a line").contains("saxpy.s:"));
+    assert!(
+        report
+            .operands
+            .iter()
+            .any(|held| held.name.starts_with("v["))
+    );
+    let gpu = Gpu::new(Target::parse("gfx900").expect("a target")).expect("a GPU");
+    let x = gpu.zeros::<f32>(64).expect("a buffer");
+    let program = gpu.load_file(kernel("vadd", "gfx900")).expect("a program");
+    let vadd = program.kernel("vadd").expect("a kernel");
+    let error = vadd.launch([1], [64]).arg(&x).arg(&x).arg(&x).arg(1.0f32);
+    let mismatch = Mismatch::Type {
+        expected: gcn::data::Ty::U32,
+        given: gcn::data::Ty::F32,
+    };
+    match error.clone().run() {
+        Err(Error::Argument {
+            mismatch: found, ..
+        }) => assert_eq!(found, mismatch),
+        other => panic!("{other:?}"),
+    }
+    assert!(error.any_type(true).run().is_ok());
+    // Of a few instructions.
+    let state = "v0 = 0x5000, v1 = 1, v2 = 1.5, exec = 2";
+    for (inst, told) in [
+        (
+            "global_store_dword v[0:1], v2, off",
+            "\n  v[0:1] = 0x100005000\n  v2 = 0x3fc00000 (1.5)",
+        ),
+        // What is only written has no part in the fault.
+        (
+            "global_load_dword v2, v[0:1], off",
+            "\n  v[0:1] = 0x100005000",
+        ),
+    ] {
+        let ran = gcn(&["eval", "--arch", "gfx900", &format!("{inst}  {state}")]);
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        assert_eq!(ran.stderr.contains("v2 = "), inst.contains("store"));
+    }
+}
+
+#[test]
+fn traces_are_short_and_profiles_begin_with_what_is_hot() {
+    let folder = Folder::new();
+    let object = folder.path("lines.co");
+    assert_eq!(
+        gcn(&["asm", "-g", &folder.path("saxpy.s"), "-o", &object]).status,
+        0
+    );
+    let plan = folder.changed("saxpy.toml", &[("saxpy.s", "lines.co")]);
+    let ran = gcn(&["run", &plan, "--trace-wave", "3:3"]);
+    assert_eq!(ran.status, 0);
+    assert!(
+        ran.stderr.lines().all(|line| line.chars().count() < 200),
+        "{}",
+        ran.stderr
+    );
+    for part in [
+        "v0 = 0x3c0 + lane in lanes 0-39",
+        "(3,0,0):3 // ",
+        "saxpy.s:",
+        " = [960.0, 961.0, ",
+        "s8 = 0x3e8, s9 = 2.0",
+    ] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+    let full = gcn(&["run", &plan, "--trace-wave", "3:3", "--trace-full"]);
+    assert!(full.stderr.len() > ran.stderr.len() && !full.stderr.contains("more]"));
+    let none = gcn(&[
+        "run",
+        &plan,
+        "--trace-wave",
+        "9:0",
+        "--trace-pc",
+        "0x10..0x20",
+    ]);
+    let message =
+        "nothing was traced: no instruction ran in wave 0 of workgroup (9, 0, 0) at 0x10..0x20";
+    assert!(
+        none.status == 0 && none.stderr.contains(message),
+        "{}",
+        none.stderr
+    );
+    let first = ran
+        .stderr
+        .lines()
+        .find(|line| line.contains("0x1"))
+        .expect("an address");
+    let pc = first
+        .split_whitespace()
+        .find(|word| word.starts_with("0x"))
+        .expect("an address");
+    let alone = gcn(&["run", &plan, "--trace-pc", &format!("{pc}..{pc}0")]);
+    assert!(
+        alone.status == 0 && alone.stderr.contains(pc),
+        "{}",
+        alone.stderr
+    );
+    // The loop of mandelbrot takes nearly everything.
+    let path = kernel("mandelbrot", "gfx900");
+    let words = "--grid 32,32 --group 16,16 --arg buf:zero:4096 --arg i32:32 --arg i32:32 --arg f32:-2.2 --arg f32:-1.5 \
+                 --arg f32:0.09 --arg f32:0.09 --arg i32:64 --profile";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    for engine in ["interp", "jit"] {
+        if engine == "jit" && gcn::engine::Kind::jit().is_none() {
+            continue;
+        }
+        let ran = gcn(&[
+            &["run", &path, "--kernel", "mandelbrot", "--engine", engine][..],
+            &words,
+        ]
+        .concat());
+        let text = ran.text();
+        let blocks: Vec<&str> = text
+            .lines()
+            .filter(|l| l.contains("% of the instructions"))
+            .collect();
+        let share = |line: &str| -> f64 {
+            let share = line.split(": ").nth(1).and_then(|l| l.split('%').next());
+            share.and_then(|s| s.parse().ok()).expect("a share")
+        };
+        if engine == "interp" {
+            let hot: f64 = blocks[..3].iter().map(|b| share(b)).sum();
+            assert!(hot > 90.0, "{text}");
+            assert!(
+                blocks.windows(2).all(|b| share(b[0]) >= share(b[1])),
+                "{text}"
+            );
+        }
+        assert!(text.contains("s_cbranch") && text.contains(" .L"), "{text}");
+        assert!(text.contains("\nmandelbrot (0x"), "{text}");
+        assert!(!text.contains("s_nop 0\n"), "{text}");
+    }
+}

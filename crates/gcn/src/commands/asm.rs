@@ -4,18 +4,10 @@ use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use gcn::io;
 use gcn::isa::Target;
 use gcn::object::target::{Os, Version};
-
-#[derive(Clone, Copy, ValueEnum)]
-enum AsmSyntax {
-    /// LLVM's reading wins wherever a line is valid LLVM
-    Auto,
-    Llvm,
-    Clrx,
-}
 
 fn abi(text: &str) -> Result<Os, String> {
     let os = Os::ALL.into_iter().find(|os| os.name() == text);
@@ -23,11 +15,8 @@ fn abi(text: &str) -> Result<Os, String> {
 }
 
 fn code_object_version(text: &str) -> Result<Version, String> {
-    let versions = [Version::V2, Version::V3, Version::V4, Version::V5];
-    let version = versions
-        .into_iter()
-        .find(|v| v.number().to_string() == text);
-    version.ok_or_else(|| "expected 2, 3, 4 or 5".into())
+    let version = text.parse().ok().and_then(Version::from_number);
+    version.ok_or_else(|| "expected 2, 3, 4, 5 or 6".into())
 }
 
 /// `NAME`, `NAME=5`, `NAME=-0x10`.
@@ -76,7 +65,7 @@ pub struct Options {
     /// The system that loads the file (hsa, mesa3d, pal, none), where the source does not say; by default hsa
     #[arg(long, value_parser = abi)]
     abi: Option<Os>,
-    /// The code object version (2 to 5), where the source does not say; by default 4
+    /// The code object version (2 to 6), where the source does not say; by default 4
     #[arg(long, value_name = "N", value_parser = code_object_version)]
     code_object_version: Option<Version>,
     /// Debugging information: each instruction's line of the source
@@ -84,7 +73,7 @@ pub struct Options {
     g: bool,
     /// Whose spelling the source has
     #[arg(long, default_value = "auto")]
-    syntax: AsmSyntax,
+    syntax: super::SourceSyntax,
     /// Violations of operand rules are warnings, not errors
     #[arg(long)]
     permissive: bool,
@@ -114,11 +103,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     let source = io::read_text_on(&args.file, threads)?;
     let options = gcn::asm::Options {
         target: args.arch,
-        syntax: match args.syntax {
-            AsmSyntax::Auto => gcn::asm::Syntax::Auto,
-            AsmSyntax::Llvm => gcn::asm::Syntax::Llvm,
-            AsmSyntax::Clrx => gcn::asm::Syntax::Clrx,
-        },
+        syntax: args.syntax.into(),
         permissive: args.permissive,
         version: args.code_object_version,
         os: args.abi,
@@ -139,6 +124,9 @@ pub fn run(args: &Options) -> Result<(), String> {
         args.file.display().to_string()
     };
     let output = gcn::asm::assemble(&source, &name, &options);
+    if !output.printed.is_empty() {
+        io::complain(&output.printed);
+    }
     if !output.diagnostics.is_empty() {
         let colour = std::io::stderr().is_terminal();
         io::complain(&gcn::asm::render(&output.diagnostics, colour));

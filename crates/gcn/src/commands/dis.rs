@@ -3,11 +3,12 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, error::ErrorKind};
 use gcn::isa::Target;
 use gcn::isa::print::Style;
 use gcn::lines::Lines;
 use gcn::listing::{Fixes, Listing, Marks};
+use gcn::object::CodeObject;
 use gcn::{dis, dis_json, dot, io};
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -35,7 +36,9 @@ Examples:
   gcn dis app --target gfx906 --kernel vadd                      one kernel of a fat binary
   gcn dis kernel.co --kernel vadd --cfg | dot -Tsvg > vadd.svg   its control-flow graph
   gcn dis kernel.co --source                                     with the lines it was compiled from
-  gcn dis --raw --arch gfx900 code.bin                           instruction bytes")]
+  gcn dis kernel.co --plain                                      one instruction a line, nothing else
+  gcn dis --raw --arch gfx900 code.bin                           instruction bytes
+  gcn dis --raw --arch gfx900 dump.bin --skip 0x40 --base 0x7f0000001000 --range 0x7f0000001000..0x7f0000001400")]
 pub struct Options {
     /// A code object, a bundle, a program or library that carries one, or with --raw instruction
     /// bytes; or `-`
@@ -50,8 +53,8 @@ pub struct Options {
         conflicts_with = "raw"
     )]
     kernel: Option<String>,
-    /// The control-flow graph of --kernel as DOT; with --json as JSON (docs/json.md)
-    #[arg(long, requires = "kernel", conflicts_with_all = ["raw", "show_encoding"])]
+    /// The control-flow graph of the kernel (or of --kernel's) as DOT; with --json as JSON (docs/json.md)
+    #[arg(long, conflicts_with_all = ["raw", "show_encoding"])]
     cfg: bool,
     /// Comments with the source's file and line, where the object has line tables
     #[arg(long, short, conflicts_with_all = ["raw", "json", "cfg"])]
@@ -62,11 +65,23 @@ pub struct Options {
     /// Leave out sections that are not loaded: debugging information and comments
     #[arg(long, conflicts_with = "raw")]
     loaded_only: bool,
+    /// Print the source even where it does not assemble to the same file, and say what is lost
+    #[arg(long, conflicts_with_all = ["raw", "json", "cfg"])]
+    lossy: bool,
     /// FILE is instruction bytes
     #[arg(long, requires = "arch")]
     raw: bool,
+    /// With --raw: the address of the first byte that is printed; by default 0
+    #[arg(long, value_name = "ADDRESS", value_parser = super::address, requires = "raw")]
+    base: Option<u64>,
+    /// With --raw: the bytes of the file before the code, which are passed over
+    #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "raw")]
+    skip: Option<u64>,
+    /// With --raw: only the code at these addresses, counted from --base, as 0x100..0x180
+    #[arg(long, value_name = "A..B", value_parser = gcn::trace::parse_range, requires = "raw")]
+    range: Option<(u64, u64)>,
     /// One instruction a line, without header, labels or comments
-    #[arg(long, requires = "raw")]
+    #[arg(long, conflicts_with_all = ["cfg", "lines", "source"])]
     plain: bool,
     /// The target of raw bytes; of a code object, what it must be for (gfx600 … gfx90c, or a code name)
     #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true)]
@@ -87,6 +102,12 @@ pub struct Options {
     /// Output file, or `-`
     #[arg(short, value_name = "OUT", default_value = "-")]
     o: PathBuf,
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    gcn::run::integer(text)
+        .and_then(|v| u64::try_from(v).ok())
+        .ok_or_else(|| format!("`{text}` is no number of bytes, as 256 or 0x100"))
 }
 
 /// Disassembles and writes.
@@ -115,6 +136,13 @@ pub fn run(args: &Options) -> Result<(), String> {
             let found = dis::symbol_named(&object, name);
             Some(found.map_err(|e| format!("{}: {e}", args.file.display()))?)
         }
+        None if args.cfg => {
+            let only = dis::only_kernel(&object).unwrap_or_else(|e| {
+                let message = format!("{}: {e}", args.file.display());
+                super::wrong_usage("dis", ErrorKind::MissingRequiredArgument, &message)
+            });
+            Some(only)
+        }
         None => None,
     };
     if let (true, Some(kernel)) = (args.cfg, only) {
@@ -128,6 +156,9 @@ pub fn run(args: &Options) -> Result<(), String> {
     if args.json {
         return io::stream(&args.o, |out| dis_json::object(&object, only, style, out));
     }
+    if only.is_none() {
+        tell_lost(args, &object)?;
+    }
     let lines = match args.lines || args.source {
         true => Some(Lines::read(&object, args.source)?),
         false => None,
@@ -139,10 +170,33 @@ pub fn run(args: &Options) -> Result<(), String> {
         lines: lines.as_ref(),
         ..dis::Options::new(style)
     };
+    if args.plain {
+        return io::stream(&args.o, |out| dis::plain(&object, only, &options, out));
+    }
     io::stream(&args.o, |out| match only {
         Some(name) => dis::symbol(&object, name, &options, out),
         None => dis::object(&object, &options, out),
     })
+}
+
+/// Refuses an object that would not come back whole, or says what would be lost.
+fn tell_lost(args: &Options, object: &CodeObject) -> Result<(), String> {
+    let lost = dis::lost(object, args.loaded_only).map_err(|e| io::named(&args.file, e))?;
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let what = format!(
+        "the source would not give the same file again; lost would be: {}",
+        lost.join("; ")
+    );
+    let message = io::named(&args.file, what);
+    if !args.lossy {
+        return Err(format!(
+            "{message}\n--lossy prints it all the same, and --kernel one kernel of it"
+        ));
+    }
+    io::complain(&format!("gcn: {message}\n"));
+    Ok(())
 }
 
 fn disassemble_raw(
@@ -152,17 +206,44 @@ fn disassemble_raw(
     show: dis::Show,
 ) -> Result<(), String> {
     let bytes = io::read(&args.file)?;
+    let (bytes, base) = part(args, &bytes).map_err(|e| io::named(&args.file, e))?;
     if args.json {
-        return io::stream(&args.o, |out| dis_json::raw(arch, &bytes, style, out));
+        return io::stream(&args.o, |out| dis_json::raw(arch, bytes, base, style, out));
     }
     let threads = args.threads.map_or_else(super::cores, NonZeroUsize::get);
     io::stream(&args.o, |out| {
         if args.plain {
-            return Listing::plain(arch, &bytes, style).write(threads, out);
+            return Listing::plain(arch, bytes, style).write(threads, out);
         }
         out.write_all(dis::raw_header(arch, style).as_bytes())?;
         let (marks, fixes) = (Marks::new(), Fixes::new());
-        Listing::labelled(arch, &bytes, 0, style, show, &marks, &fixes, dis::LABEL)
+        Listing::labelled(arch, bytes, base, style, show, &marks, &fixes, dis::LABEL)
             .write(threads, out)
     })
+}
+
+/// The bytes of a file that are printed, and the address of the first.
+fn part<'a>(args: &Options, bytes: &'a [u8]) -> Result<(&'a [u8], u64), String> {
+    let skip = args.skip.unwrap_or(0);
+    let rest = usize::try_from(skip)
+        .ok()
+        .and_then(|skip| bytes.get(skip..));
+    let rest = rest.ok_or_else(|| format!("--skip {skip:#x}: it has {:#x} bytes", bytes.len()))?;
+    let base = args.base.unwrap_or(0);
+    let Some((from, to)) = args.range else {
+        return Ok((rest, base));
+    };
+    let end = base.saturating_add(rest.len() as u64);
+    if from < base || from >= end {
+        return Err(format!(
+            "--range {from:#x}..: its code is at {base:#x}..{end:#x} (--base says where it begins)"
+        ));
+    }
+    if !from.is_multiple_of(4) {
+        return Err(format!(
+            "--range {from:#x}..: instructions begin at multiples of 4"
+        ));
+    }
+    let (start, stop) = ((from - base) as usize, (to.min(end) - base) as usize);
+    Ok((&rest[start..stop], from))
 }

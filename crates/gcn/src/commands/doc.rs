@@ -8,8 +8,7 @@ use gcn::{io, manual};
 
 #[derive(Args)]
 pub struct Options {
-    /// An instruction (s_bfe_u32), a format (SOP2), or an entry of the errata (sop2-bfe)
-    #[arg(required_unless_present_any = ["stats", "all", "exactness"])]
+    /// An instruction (s_bfe_u32), a format (SOP2), or an entry of the errata (sop2-bfe); nothing for the table of contents
     name: Option<String>,
     /// How many rows each format has in each generation and in targets that differ in them, and how
     /// many have a meaning
@@ -57,11 +56,7 @@ pub fn run(args: &Options) -> Result<(), String> {
         return Ok(());
     }
     let Some(name) = &args.name else {
-        let text = format!(
-            "{}\n`gcn doc NAME` has a format's page or an instruction's, as s_bfe_u32.\n",
-            manual::stats().trim_end()
-        );
-        return io::print(text.as_bytes());
+        return io::print(manual::contents().as_bytes());
     };
     if let Some(format) = Format::parse(name) {
         return io::print(manual::format_page(format).as_bytes());
@@ -80,6 +75,6 @@ pub fn run(args: &Options) -> Result<(), String> {
         format!("; did you mean {}?", near.join(", "))
     };
     Err(format!(
-        "`{name}` is no instruction, format or errata entry{hint}"
+        "`{name}` is no instruction, format or errata entry{hint}\n`gcn doc` lists what there is"
     ))
 }

@@ -26,6 +26,9 @@ pub struct Options {
     /// Read JSON lines from a file or `-` and answer each
     #[arg(long, value_name = "FILE", conflicts_with = "line")]
     json: Option<PathBuf>,
+    /// How the instructions are written
+    #[arg(long, value_enum, default_value = "auto")]
+    syntax: super::SourceSyntax,
     /// The most instructions run
     #[arg(long, default_value_t = eval::MAX)]
     max: u64,
@@ -42,16 +45,19 @@ pub struct Options {
 /// A message: what is wrong with the line, or what differs from its `=>`.
 pub fn run(args: &Options) -> Result<(), String> {
     let engine = args.engine.kind(gcn::engine::Kind::Interp)?;
+    let syntax = args.syntax.into();
     if let Some(path) = &args.json {
         let out = std::io::stdout().lock();
         let done = if path.as_os_str() == "-" {
-            eval::json_lines(std::io::stdin().lock(), out, args.arch, args.max, engine)
+            let input = std::io::stdin().lock();
+            eval::json_lines(input, out, args.arch, syntax, args.max, engine)
         } else {
             let bytes = io::read(path)?;
             eval::json_lines(
                 BufReader::new(bytes.as_slice()),
                 out,
                 args.arch,
+                syntax,
                 args.max,
                 engine,
             )
@@ -65,7 +71,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     let (Some(arch), Some(line)) = (args.arch, &args.line) else {
         return Err("expected --arch and a line, or --json".into());
     };
-    let answer = eval::line(arch, line, args.max, engine)?;
+    let answer = eval::line(arch, line, syntax, args.max, engine)?;
     io::print(format!("{}\n", answer.changed).as_bytes())?;
     match answer.fault {
         Some(fault) => Err(fault),

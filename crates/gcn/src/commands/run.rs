@@ -1,23 +1,23 @@
 //! `gcn run`: a kernel of a code object, on the machine in software.
 
-use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use clap::{Args, CommandFactory, error::ErrorKind};
-use gcn::emu::dispatch::watch::{Observe, Progress, Watch};
+use clap::{Args, error::ErrorKind};
+use gcn::emu::dispatch::watch::Observe;
 use gcn::engine::{Engines, Kind};
 use gcn::isa::Target;
+use gcn::lines::Sources;
 use gcn::object::CodeObject;
 use gcn::plan::{self, Plan, Report};
 use gcn::profile::Profile;
 use gcn::trace::{self, Trace};
 use gcn::{io, plan_toml, raw, run, watch};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
+
+use super::wrong_usage;
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -27,14 +27,20 @@ FILE is one of:
   anything else a code object, a bundle, or a program or library that carries one
 
 Arguments, in the order of the kernel's own:
-  i32:5 u32:5 i64:5 u64:0x10 f32:1.5 f64:1.5 f16:1.5   a value (i8 u8 i16 u16 too; structs: bytes:HEX)
+  i32:5 u32:5 i64:5 u64:0x10 f32:1.5 f64:1.5 f16:1.5   a value (i8 u8 i16 u16 too)
+  f32:1,2,3,4  bytes:HEX                               a vector, as OpenCL's float4; a structure
   buf:zero:BYTES  buf:rand:BYTES:SEED                  a global buffer of zeros or random bytes
   buf:randf32:BYTES:SEED  buf:randf64:BYTES:SEED       of floats, uniform in [0, 1)
+  buf:zero:64x32xf32  buf:rand:64x32xf32:SEED          an array of so many numbers (random floats: in [0, 1))
   buf:FILE                                             of a file's bytes, or a .npy file's elements
   local:BYTES                                          a dynamic local pointer
+  ptr:ADDRESS                                          an address as it is, as ptr:0 for NULL
 
-A kernel whose object says nothing of its arguments gets them one after another, each aligned to
-its size. Random contents are SplitMix64's, so that a seed gives the same bytes everywhere.
+Types must be those that the code object says of its kernel's arguments, signed or not. The elements
+of a .npy file are stored with the last index changing fastest, whatever their order in the file, and
+--out keeps an array's shape. A kernel whose object says nothing of its arguments gets them one after
+another, each aligned to its size. Random contents are SplitMix64's, so that a seed gives the same
+bytes everywhere.
 
 Examples:
   gcn run vadd.co --kernel vadd --grid 1000 --group 256 --arg buf:randf32:4000:1 \\
@@ -46,7 +52,7 @@ pub struct Options {
     file: PathBuf,
     #[command(flatten)]
     choice: super::Choice,
-    /// The kernel's name
+    /// The kernel's name, where the object has several
     #[arg(long)]
     kernel: Option<String>,
     /// Work-items in x, y and z
@@ -64,6 +70,9 @@ pub struct Options {
     /// An argument; see below
     #[arg(long = "arg", value_name = "A", value_parser = run::parse_arg, allow_hyphen_values = true)]
     args: Vec<run::ArgSpec>,
+    /// Take arguments of any type that has the right size, their bits as they are
+    #[arg(long)]
+    any_type: bool,
     /// Write argument N's buffer after the run, as .npy or raw by FILE's name
     #[arg(long = "out", value_name = "N=FILE", value_parser = out_file)]
     outs: Vec<(usize, PathBuf)>,
@@ -82,18 +91,21 @@ pub struct Options {
     /// s_trap 3, a debugger's breakpoint, ends the run as other traps do
     #[arg(long)]
     debug_traps: bool,
-    /// Write each instruction with what it changed, to standard error or a file
+    /// Write each instruction with what it changed, to standard error or a file. --trace-wave and the others below do so, too
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     trace: Option<PathBuf>,
     /// Trace a workgroup, and a wave of it, alone: 5, 1,2,0 or 5:3
-    #[arg(long, value_name = "G[:W]", value_parser = trace::parse_wave, requires = "trace")]
+    #[arg(long, value_name = "G[:W]", value_parser = trace::parse_wave)]
     trace_wave: Option<([u32; 3], Option<usize>)>,
     /// Trace instructions at these addresses alone (as `gcn dis` shows them): 0x1000..0x1040
-    #[arg(long, value_name = "A..B", value_parser = trace::parse_range, requires = "trace")]
+    #[arg(long, value_name = "A..B", value_parser = trace::parse_range)]
     trace_pc: Option<(u64, u64)>,
     /// The most instructions traced
-    #[arg(long, value_name = "N", requires = "trace")]
+    #[arg(long, value_name = "N")]
     trace_limit: Option<u64>,
+    /// Trace every lane's value, however alike they are
+    #[arg(long)]
+    trace_full: bool,
     /// Print how often each instruction ran, by line of disassembly and of source, and by kind; of compiled code with
     /// the time it took
     #[arg(long)]
@@ -105,7 +117,7 @@ pub struct Options {
     #[arg(long)]
     stats: bool,
     /// Run instruction bytes, or source, on waves with the registers given by --regs
-    #[arg(long, requires = "arch", conflicts_with_all = ["kernel", "grid", "group", "offset", "dynamic_lds", "args", "outs", "profile", "stats", "trace", "repeat", "dump_jit"])]
+    #[arg(long, requires = "arch", conflicts_with_all = ["kernel", "grid", "group", "offset", "dynamic_lds", "any_type", "args", "outs", "profile", "stats", "trace", "trace_wave", "trace_pc", "trace_limit", "trace_full", "repeat", "dump_jit"])]
     raw: bool,
     /// The target of --raw, or of source and entries where nothing else says it
     #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true)]
@@ -114,20 +126,13 @@ pub struct Options {
     #[arg(long, value_name = "FILE", requires = "raw")]
     regs: Option<PathBuf>,
     /// With --raw: the address of the first byte
-    #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "raw")]
+    #[arg(long, value_name = "ADDRESS", value_parser = super::address, requires = "raw")]
     base: Option<u64>,
     #[command(flatten)]
     engine: super::Engine,
     /// Print times and counts, or with --raw the state, as JSON
     #[arg(long)]
     json: bool,
-}
-
-fn address(text: &str) -> Result<u64, String> {
-    run::integer(text)
-        .and_then(|v| u64::try_from(v).ok())
-        .filter(|v| v % 4 == 0 && *v < 1 << 48)
-        .ok_or_else(|| format!("`{text}` is no address of 48 bits that is a multiple of 4"))
 }
 
 /// One to three numbers by comma; those that are left out are `rest`.
@@ -166,20 +171,6 @@ fn out_file(text: &str) -> Result<(usize, PathBuf), String> {
     Ok((n, PathBuf::from(file)))
 }
 
-/// Ends the command: its words are wrong.
-fn wrong_usage(kind: ErrorKind, message: &str) -> ! {
-    let mut command = crate::Cli::command();
-    let command = match command.find_subcommand_mut("run") {
-        Some(run) => {
-            // As clap itself names it in a usage line.
-            *run = std::mem::take(run).bin_name("gcn run");
-            run
-        }
-        None => &mut command,
-    };
-    command.error(kind, message).exit()
-}
-
 /// Runs a kernel or a plan and prints its times.
 ///
 /// # Errors
@@ -202,21 +193,24 @@ pub fn run(args: Options) -> Result<(), String> {
         ];
         if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
             let message = format!("{option} cannot be used with a plan, which says it itself");
-            wrong_usage(ErrorKind::ArgumentConflict, &message);
+            wrong_usage("run", ErrorKind::ArgumentConflict, &message);
         }
         plan_toml::read(&args.file, args.arch)?
     } else {
-        let (Some(kernel), Some(grid), Some(group)) = (&args.kernel, args.grid, args.group) else {
+        let (Some(grid), Some(group)) = (args.grid, args.group) else {
             wrong_usage(
+                "run",
                 ErrorKind::MissingRequiredArgument,
-                "--kernel, --grid and --group are required, unless the file is a plan (.toml)",
+                "--grid and --group are required, unless the file is a plan (.toml): work-items in all and of a workgroup, \
+                 as --grid 1024 --group 256",
             );
         };
         let object = object(&args)?;
         let request = run::Request {
-            kernel,
+            kernel: args.kernel.as_deref(),
             grid,
             group,
+            any_type: args.any_type,
             offset: args.offset.unwrap_or_default(),
             dynamic_lds: args.dynamic_lds.unwrap_or(0),
             args: args.args.clone(),
@@ -225,6 +219,9 @@ pub fn run(args: Options) -> Result<(), String> {
         };
         (run::plan(object, request)?, plan::Options::default())
     };
+    if args.any_type {
+        plan.launches.iter_mut().for_each(|l| l.any_type = true);
+    }
     if let Some(repeat) = args.repeat {
         plan.repeat = repeat;
     }
@@ -240,7 +237,7 @@ pub fn run(args: Options) -> Result<(), String> {
         return Err("--dump-jit: the interpreter makes no code; it needs --engine jit".into());
     }
     // Who looks on sees what the interpreter does.
-    let counted = counts && args.trace.is_none() && options.engines.compile();
+    let counted = counts && traced(&args).is_none() && options.engines.compile();
     if counted {
         options.engines = Engines::counting(kind);
     }
@@ -254,15 +251,40 @@ pub fn run(args: Options) -> Result<(), String> {
     if let Some(profile) = &profile {
         observers.push(profile.clone());
     }
-    if let Some(path) = &args.trace {
-        observers.push(Arc::new(tracer(&args, path)?));
+    let mut trace = None;
+    if let Some(path) = traced(&args) {
+        let tracer = Arc::new(tracer(&args, path, &plan)?);
+        observers.push(tracer.clone());
+        trace = Some((tracer, path));
     }
     options.watch.observe = watch::all(observers);
     let start = Instant::now();
-    let report = with_progress(&plan, &mut options)?;
+    let (report, interrupted) = super::attend::run(&plan, &mut options);
     let elapsed = start.elapsed();
-    // The trace's last lines are written when nobody holds it any more.
-    options.watch = Watch::default();
+    let traced = trace.map_or(Ok(()), |(trace, path)| {
+        let name = match path.as_os_str() == "-" {
+            true => "standard error".into(),
+            false => path.display().to_string(),
+        };
+        (trace.finish()).map_err(|e| format!("{name}: the trace is not whole: {e}"))
+    });
+    let report = match (report, traced) {
+        (Ok(report), traced) => {
+            traced?;
+            report
+        }
+        (Err(failure), traced) => {
+            let also = traced.err().map_or(String::new(), |e| format!("\n{e}"));
+            let told = format!("{}{also}", failure.message);
+            if let (true, Some(json)) = (args.json, failure.json()) {
+                io::print(format!("{json}\n").as_bytes())?;
+            }
+            return match interrupted {
+                true => super::attend::end_interrupted(&told),
+                false => Err(told),
+            };
+        }
+    };
     print(&args, &plan, &options, &report, profile.as_deref(), elapsed)?;
     let wrong = report.checks.iter().filter(|c| c.wrong > 0).count();
     if wrong > 0 {
@@ -286,7 +308,16 @@ fn object(args: &Options) -> Result<CodeObject, String> {
     args.choice.object(&args.file, args.arch)
 }
 
-fn tracer(args: &Options, path: &Path) -> Result<Trace, String> {
+/// Where a trace goes, if one is asked for.
+fn traced(args: &Options) -> Option<&Path> {
+    let chosen = args.trace_wave.is_some()
+        || args.trace_pc.is_some()
+        || args.trace_limit.is_some()
+        || args.trace_full;
+    args.trace.as_deref().or(chosen.then_some(Path::new("-")))
+}
+
+fn tracer(args: &Options, path: &Path, plan: &Plan) -> Result<Trace, String> {
     let out: Box<dyn std::io::Write + Send> = if path.as_os_str() == "-" {
         Box::new(std::io::BufWriter::new(std::io::stderr()))
     } else {
@@ -297,48 +328,10 @@ fn tracer(args: &Options, path: &Path) -> Result<Trace, String> {
         wave: args.trace_wave,
         pc: args.trace_pc,
         limit: args.trace_limit,
+        full: args.trace_full,
     };
-    Ok(Trace::new(out, filter, args.json))
-}
-
-/// Runs the plan, with a bar on the terminal once it takes longer than a second.
-fn with_progress(plan: &Plan, options: &mut plan::Options) -> Result<Report, String> {
-    if !std::io::stderr().is_terminal() {
-        return plan::run(plan, options);
-    }
-    let progress = Arc::new(Progress::default());
-    options.watch.progress = Some(progress.clone());
-    std::thread::scope(|scope| {
-        let (done, finished) = std::sync::mpsc::channel::<()>();
-        scope.spawn(move || {
-            // Until the sender is dropped.
-            let ended = |wait| {
-                finished.recv_timeout(wait) != Err(std::sync::mpsc::RecvTimeoutError::Timeout)
-            };
-            if ended(Duration::from_secs(1)) {
-                return;
-            }
-            let start = Instant::now();
-            let before = progress.instructions.load(Relaxed);
-            let bar = ProgressBar::new(plan.workgroups());
-            let style = "{wide_bar} {pos}/{len} workgroups, {msg} {elapsed_precise}";
-            if let Ok(style) = ProgressStyle::with_template(style) {
-                bar.set_style(style);
-            }
-            loop {
-                bar.set_position(progress.ended.load(Relaxed));
-                let ran = progress.instructions.load(Relaxed) - before;
-                let seconds = start.elapsed().as_secs_f64().max(0.1);
-                bar.set_message(format!("{:.1} M instr/s", ran as f64 / seconds / 1e6));
-                if ended(Duration::from_millis(100)) {
-                    return bar.finish_and_clear();
-                }
-            }
-        });
-        let result = plan::run(plan, options);
-        drop(done);
-        result
-    })
+    let sources = Sources::new(&plan.objects);
+    Ok(Trace::new(out, filter, args.json, sources))
 }
 
 fn print(

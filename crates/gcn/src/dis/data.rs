@@ -40,18 +40,49 @@ pub(super) fn plain_data(bytes: &[u8], strings: bool, out: &mut String) -> usize
         4..=7 => (4, "\t.long "),
         _ => (8, "\t.quad "),
     };
-    out.push_str(directive);
+    // The longest line has four numbers of 64 bits.
+    let mut line = [0; 96];
+    line[..directive.len()].copy_from_slice(directive.as_bytes());
+    let mut len = directive.len();
     let mut done = 0;
     for number in numbers.chunks_exact(width) {
         if done != 0 {
-            out.push_str(", ");
+            line[len..len + 2].copy_from_slice(b", ");
+            len += 2;
         }
-        let value = number.iter().rev().fold(0, |v, b| v << 8 | *b as u64);
-        push_hex(out, value);
+        let mut value = [0; 8];
+        value[..width].copy_from_slice(number);
+        let value = u64::from_le_bytes(value);
+        line[len..len + 2].copy_from_slice(b"0x");
+        len += 2;
+        // All 16 digits are written, and the line goes on behind those that count.
+        let digits = 16 - (value | 1).leading_zeros() as usize / 4;
+        let all = hex_digits(value << (64 - 4 * digits));
+        line[len..len + 16].copy_from_slice(&all);
+        len += digits;
         done += width;
     }
-    out.push('\n');
+    line[len] = b'\n';
+    out.push_str(str::from_utf8(&line[..len + 1]).unwrap_or_default());
     done
+}
+
+/// The 16 digits of a number in hex.
+fn hex_digits(value: u64) -> [u8; 16] {
+    // Eight digits in the eight bytes of a number, the first in the highest.
+    let half = |value: u64| {
+        let mut digits = value;
+        digits = (digits | digits << 16) & 0x0000_ffff_0000_ffff;
+        digits = (digits | digits << 8) & 0x00ff_00ff_00ff_00ff;
+        digits = (digits | digits << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+        // Those from ten on are letters.
+        let letters = (digits + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
+        digits + 0x3030_3030_3030_3030 + letters * (b'a' - b'0' - 10) as u64
+    };
+    let mut all = [0; 16];
+    all[..8].copy_from_slice(&half(value >> 32).to_be_bytes());
+    all[8..].copy_from_slice(&half(value & 0xffff_ffff).to_be_bytes());
+    all
 }
 
 /// How long a text is that data begins with, without its end; `None` where it does not look like one.
@@ -81,5 +112,31 @@ pub(super) fn escaped(bytes: &[u8], out: &mut String) {
                 let _ = write!(out, "\\{byte:03o}");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_the_formatter_does() {
+        for shift in 0..64 {
+            for value in [
+                u64::MAX >> shift,
+                1 << shift,
+                0x0123_4567_89ab_cdef >> shift,
+                0xfedc_ba98_7654_3210 >> shift,
+            ] {
+                let bytes = [value.to_le_bytes(), [0xff; 8]].concat();
+                let mut out = String::new();
+                assert_eq!(plain_data(&bytes, false, &mut out), 16);
+                assert_eq!(out, format!("\t.quad {value:#x}, 0xffffffffffffffff\n"));
+            }
+        }
+        let mut out = String::new();
+        assert_eq!(plain_data(&[1, 0xab, 0], false, &mut out), 3);
+        assert_eq!(plain_data(&[1, 2, 3, 0xf4, 5], false, &mut out), 4);
+        assert_eq!(out, "\t.byte 0x1, 0xab, 0x0\n\t.long 0xf4030201\n");
     }
 }

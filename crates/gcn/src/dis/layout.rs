@@ -54,9 +54,10 @@ impl<'a> Source<'a> {
         let notes = self.notes.iter().map(|notes| notes.section);
         for i in notes.chain(self.shown.iter().copied()) {
             let section = self.section(i);
+            // Addresses depend on how many bytes there are, not on what they are.
             let data = match section.kind {
                 SectionKind::NOBITS => Vec::new(),
-                _ => object.section_data(i).to_vec(),
+                _ => vec![0; object.section_data(i).len()],
             };
             numbers[i] = Some(builder.section(write::Section {
                 name: section.name.clone(),
@@ -69,8 +70,14 @@ impl<'a> Source<'a> {
             }));
         }
         let mut symbols = vec![None; self.table.len()];
+        // Local symbols move nothing.
+        let mut used: HashSet<usize> = self.got_uses.iter().map(|got| got.symbol).collect();
+        used.extend(
+            (object.dynamic_symbols.iter()).filter_map(|s| self.by_name.get(s.name.as_str())),
+        );
         for (n, symbol) in self.table.iter().enumerate() {
-            if self.names[n].is_empty() || !self.has(symbol) {
+            let local = symbol.binding == Binding::Local && !used.contains(&n);
+            if local || self.names[n].is_empty() || !self.has(symbol) {
                 continue;
             }
             let mut symbol = symbol.clone();

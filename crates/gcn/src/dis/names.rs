@@ -68,29 +68,40 @@ pub(super) const RESERVED: &[&str] = &[
 
 /// How the source calls each symbol; empty for those that it leaves to the linker.
 pub(super) fn names(table: &[Symbol]) -> Vec<String> {
-    let mut taken: HashSet<String> = HashSet::new();
-    let mut numbers: HashMap<&str, u64> = HashMap::new();
+    let mut seen: HashSet<&str> = HashSet::with_capacity(table.len());
+    let mut again = Vec::new();
     let mut names = Vec::with_capacity(table.len());
-    let all: HashSet<&str> = table.iter().map(|s| s.name.as_str()).collect();
-    for symbol in table {
+    for (n, symbol) in table.iter().enumerate() {
         let made = symbol.name.is_empty()
             || matches!(symbol.kind, SymbolKind::Section | SymbolKind::File)
             || symbol.name == "_DYNAMIC";
         if made {
             names.push(String::new());
-            continue;
+        } else if seen.insert(&symbol.name) {
+            names.push(quoted(&symbol.name));
+        } else {
+            again.push(n);
+            names.push(String::new());
         }
-        let mut name = symbol.name.clone();
-        // Local symbols of several files may share a name, which source cannot have.
-        if taken.contains(&name) {
-            let n = numbers.entry(symbol.name.as_str()).or_insert(1);
-            while taken.contains(&name) || all.contains(name.as_str()) {
-                *n += 1;
-                name = format!("{}.{n}", symbol.name);
+    }
+    if again.is_empty() {
+        return names;
+    }
+    // Local symbols of several files may share a name, which source cannot have.
+    let mut taken: HashSet<String> = names.iter().map(|name| unquoted(name).into()).collect();
+    taken.extend(table.iter().map(|symbol| symbol.name.clone()));
+    let mut numbers: HashMap<&str, u64> = HashMap::new();
+    for n in again {
+        let number = numbers.entry(table[n].name.as_str()).or_insert(1);
+        let name = loop {
+            *number += 1;
+            let name = format!("{}.{number}", table[n].name);
+            if !taken.contains(unquoted(&quoted(&name))) {
+                break name;
             }
-        }
-        taken.insert(name.clone());
-        names.push(quoted(&name));
+        };
+        names[n] = quoted(&name);
+        taken.insert(unquoted(&names[n]).into());
     }
     names
 }

@@ -24,8 +24,10 @@ impl Notes {
             Os::Hsa => SectionFlags::ALLOC,
             _ => SectionFlags(0),
         };
-        let section = (object.sections.iter())
-            .position(|s| s.kind == SectionKind::NOTE && s.name == ".note" && s.flags == flags)?;
+        let section = (object.sections.iter()).position(|s| {
+            let head = (s.kind, s.flags, s.align, s.entry_size);
+            s.name == ".note" && head == (SectionKind::NOTE, flags, 4, 0)
+        })?;
         let bytes = object.section_data(section);
         let mut notes = Notes {
             section,
@@ -68,6 +70,8 @@ impl Notes {
                 }
                 ("AMDGPU", note::MSGPACK) if last.is_empty() && object.os == Os::Hsa => {
                     let text = metadata::faithful_text(descriptor)?;
+                    // The assembler takes no metadata of another shape.
+                    metadata::verify_note(descriptor).ok()?;
                     let text = text.trim_end();
                     notes.metadata = format!("\n.amdgpu_metadata\n{text}\n.end_amdgpu_metadata\n");
                     notes.known = Some(match object.metadata.version[1] {
@@ -140,8 +144,9 @@ pub(super) fn kernel_code(bytes: &[u8; KERNEL_CODE], object: &CodeObject) -> Str
             out.push_str("\t.end_amd_kernel_code_t\n");
         }
         None => {
-            for line in bytes.chunks_exact(32) {
-                plain_data(line, false, &mut out);
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                rest = &rest[plain_data(rest, false, &mut out)..];
             }
         }
     }

@@ -1,6 +1,10 @@
 //! Addresses that code makes of the program counter and two literals.
 
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
 use super::*;
+use crate::listing::BitsHasher;
 
 /// A pair of literals that are added to the address of an instruction.
 pub(super) struct Pair {
@@ -22,7 +26,11 @@ pub(super) fn pairs(target: Target, bytes: &[u8], base: u64) -> Vec<Pair> {
     let mut facts: HashMap<&'static str, Facts> = HashMap::new();
     let mut pairs = Vec::new();
     // Only rows that were seen are asked, and most of the code is never asked twice.
-    let mut keeps: HashMap<*const gcn_isa::Inst, bool> = HashMap::new();
+    let mut keeps: std::collections::HashMap<
+        *const gcn_isa::Inst,
+        bool,
+        BuildHasherDefault<BitsHasher>,
+    > = std::collections::HashMap::default();
     let mut at = 0;
     while at < bytes.len() {
         let Some(insn) = decoder.decode(&bytes[at..]) else {

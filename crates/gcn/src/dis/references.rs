@@ -272,10 +272,20 @@ impl<'a> Source<'a> {
                     self.names[*n].clone()
                 }
                 (None, SymbolSection::Index(i)) if symbol.kind == SymbolKind::Section => {
-                    // The section is meant: a label where it begins stands for it.
-                    let base = self.base(i);
-                    let name = format!("{LABEL}section{i}");
-                    let mark = self.marks[i].entry(base).or_default();
+                    // A label stands for the section: where it begins, or, as a number added to a label of a mergeable
+                    // section would make the label a symbol, where the reference points.
+                    let section = self.section(i);
+                    let inside = u64::try_from(addend).is_ok_and(|at| at < section.size);
+                    let at = match section.flags.merge() && inside {
+                        true => std::mem::take(&mut addend) as u64,
+                        false => 0,
+                    };
+                    let name = match at {
+                        0 => format!("{LABEL}section{i}"),
+                        _ => format!("{LABEL}section{i}_{at:x}"),
+                    };
+                    let place = self.base(i) + at;
+                    let mark = self.marks[i].entry(place).or_default();
                     let line = format!("{name}:\n");
                     if !mark.text.contains(&line) {
                         mark.text.push_str(&line);

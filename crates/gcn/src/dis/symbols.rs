@@ -15,29 +15,33 @@ impl<'a> Source<'a> {
             .collect();
         for n in order {
             let symbol = &self.table[n];
-            let name = self.names[n].clone();
             let SymbolSection::Index(section) = symbol.section else {
                 continue;
             };
-            if name.is_empty()
+            if self.names[n].is_empty()
+                || self.passed_over[n]
                 || !self.is_shown[section]
                 || self.blocks.contains_key(&(section, symbol.address))
             {
                 continue;
             }
+            let name = self.names[n].clone();
             let (base, size) = (self.base(section), self.section(section).size);
             let code = self.section(section).flags.exec();
-            let own = symbol_ends[section].range(..=symbol.address).next_back();
-            let own = own.copied().unwrap_or(base);
-            symbol_ends[section].insert(symbol.address.saturating_add(symbol.size));
+            let mut own = base;
+            if !(kernels.is_empty() && self.headed.is_empty()) {
+                let before = symbol_ends[section].range(..=symbol.address).next_back();
+                own = before.copied().unwrap_or(base);
+                symbol_ends[section].insert(symbol.address.saturating_add(symbol.size));
+            }
             let inside = |address: u64| {
                 (base..=base + size).contains(&address)
                     && (!code || (address - base).is_multiple_of(4))
             };
             let kind = match symbol.kind {
-                SymbolKind::Func => Some("@function".to_string()),
-                SymbolKind::Object => Some("@object".to_string()),
-                SymbolKind::HSA_KERNEL => Some("@amdgpu_hsa_kernel".to_string()),
+                SymbolKind::Func => Some("@function"),
+                SymbolKind::Object => Some("@object"),
+                SymbolKind::HSA_KERNEL => Some("@amdgpu_hsa_kernel"),
                 _ => None,
             };
             if !inside(symbol.address) {
@@ -77,7 +81,13 @@ impl<'a> Source<'a> {
             } else if let Some(kind) = kind {
                 let _ = writeln!(text, "\t.type {name},{kind}");
             }
-            let _ = writeln!(text, "{name}:");
+            let cpp = crate::cpp::demangled(&symbol.name);
+            let cpp = cpp.map_or(String::new(), |cpp| format!(" // {cpp}"));
+            text.reserve_exact(name.len() + cpp.len() + 2);
+            text.push_str(&name);
+            text.push(':');
+            text.push_str(&cpp);
+            text.push('\n');
             let header = headed.and_then(|kernel| kernel.kernel_code.as_ref());
             let header = header.map(|bytes| kernel_code(bytes, self.object));
             if let Some(header) = &header {
@@ -97,7 +107,10 @@ impl<'a> Source<'a> {
                 }
             }
             let mark = self.marks[section].entry(symbol.address).or_default();
-            mark.text.push_str(&text);
+            match mark.text.is_empty() {
+                true => mark.text = text,
+                false => mark.text.push_str(&text),
+            }
             if header.is_some() {
                 mark.until = Some(symbol.address + KERNEL_CODE as u64);
                 mark.padding = false;
@@ -112,6 +125,48 @@ impl<'a> Source<'a> {
                 mark.ends.push_str(&size);
             }
         }
+    }
+
+    /// In short source, which symbols are passed over, as nothing of the file depends on them: local labels with plain
+    /// names, where labels can be, that no expression names.
+    pub(super) fn pass_over_labels(&mut self) {
+        let places = (self.fixes.iter().flat_map(|fixes| fixes.values()))
+            .chain((self.words.iter()).flat_map(|words| words.values().map(|(_, e)| e)));
+        let ends = ['@', '+', '-'];
+        let mut used: HashSet<&str> = places
+            .map(|expression| match expression.strip_prefix('"') {
+                Some(rest) => rest.split('"').next().unwrap_or(""),
+                None => expression.split(ends).next().unwrap_or(""),
+            })
+            .collect();
+        used.extend(self.object.kernels.iter().map(|k| k.name.as_str()));
+        used.extend(
+            self.got_uses
+                .iter()
+                .map(|got| self.table[got.symbol].name.as_str()),
+        );
+        let groups = self.object.groups.iter();
+        used.extend(groups.filter_map(|g| Some(self.table.get(g.signature)?.name.as_str())));
+        let plain = |n: usize| {
+            let symbol = &self.table[n];
+            let SymbolSection::Index(section) = symbol.section else {
+                return false;
+            };
+            let at = symbol.address.wrapping_sub(self.base(section));
+            let code = self.section(section).flags.exec();
+            let kinds = [SymbolKind::NoType, SymbolKind::Func, SymbolKind::Object];
+            self.is_shown[section]
+                && symbol.binding == Binding::Local
+                && symbol.visibility == Visibility::Default
+                && kinds.contains(&symbol.kind)
+                && self.names[n] == symbol.name
+                && at <= self.section(section).size
+                && (!code || at.is_multiple_of(4))
+                && !self.blocks.contains_key(&(section, symbol.address))
+                && !used.contains(symbol.name.as_str())
+        };
+        let passed_over = (0..self.table.len()).map(plain).collect();
+        self.passed_over = passed_over;
     }
 
     /// Where the code before a kernel is padding that `.p2align 8` makes, it is not printed.
@@ -168,7 +223,7 @@ impl<'a> Source<'a> {
             .collect();
         for n in self.order() {
             let (symbol, name) = (&self.table[n], &self.names[n]);
-            if name.is_empty() || !self.has(symbol) {
+            if name.is_empty() || self.passed_over[n] || !self.has(symbol) {
                 continue;
             }
             match symbol.binding {

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// `SHF_MERGE`.
+const MERGE: u64 = 0x10;
+
 impl<'a> Source<'a> {
     /// The directives before everything else.
     pub(super) fn head(&self, out: &mut String) {
@@ -115,10 +118,17 @@ impl<'a> Source<'a> {
                 (0x20_0000, 'R'),
                 (0x8000_0000, 'e'),
             ];
-            let flags: String = (letters.iter())
+            let mut flags: String = (letters.iter())
                 .filter(|(bit, _)| section.flags.0 & bit != 0)
                 .map(|(_, letter)| letter)
                 .collect();
+            // What a section is linked to is not known.
+            let known = SectionFlags::LINK_ORDER;
+            let rest =
+                (letters.iter()).fold(section.flags.0 & !known, |rest, (bit, _)| rest & !bit);
+            if rest != 0 {
+                let _ = write!(flags, "{rest:#x}");
+            }
             let kind = match section.kind {
                 SectionKind::PROGBITS => "progbits".into(),
                 SectionKind::NOBITS => "nobits".into(),
@@ -127,7 +137,8 @@ impl<'a> Source<'a> {
             };
             let name = section_name(&section.name);
             let _ = write!(out, ".section {name},\"{flags}\",@{kind}");
-            if section.entry_size != 0 {
+            // The assembler wants it of what can be merged.
+            if section.entry_size != 0 || section.flags.0 & MERGE != 0 {
                 let _ = write!(out, ",{}", section.entry_size);
             }
             let (group, number) = self.kinds[index];
@@ -174,7 +185,10 @@ impl<'a> Source<'a> {
                 fixes,
                 &prefix,
             );
-            self.code(&listing, self.options.threads.max(1), out)?;
+            match self.short {
+                true => listing.write_short(out)?,
+                false => self.code(&listing, self.options.threads.max(1), out)?,
+            }
             if bytes.is_empty()
                 && let Some(mark) = marks.get(&section.address)
             {
@@ -231,10 +245,12 @@ impl<'a> Source<'a> {
         let base = section.address;
         let bytes = self.object.section_data(index);
         let strings = section.flags.0 & 0x20 != 0 && section.entry_size == 1;
-        let starts: BTreeSet<u64> = (self.blocks.range((index, 0)..(index + 1, 0)))
-            .map(|((_, address), _)| *address)
-            .collect();
         let (marks, words) = (&self.marks[index], &self.words[index]);
+        // What comes next of each, so that a line of numbers asks no map.
+        let from = base + range.start as u64;
+        let mut marked = marks.range(from..).peekable();
+        let mut worded = words.range(from..).peekable();
+        let mut blocks = self.blocks.range((index, from)..(index + 1, 0)).peekable();
         let mut at = range.start;
         while at < range.end {
             if text.len() > 1 << 16 {
@@ -242,10 +258,12 @@ impl<'a> Source<'a> {
                 text.clear();
             }
             let address = base + at as u64;
-            if let Some(mark) = marks.get(&address) {
+            if let Some((_, mark)) = behind(&mut marked, |(a, _)| **a, address) {
                 text.push_str(&mark.text);
             }
-            if let Some(kernel) = self.blocks.get(&(index, address))
+            let word = behind(&mut worded, |(a, _)| **a, address);
+            let block = behind(&mut blocks, |((_, a), _)| *a, address);
+            if let Some((_, kernel)) = block
                 && bytes.len() - at >= 64
             {
                 self.block(kernel, text);
@@ -253,13 +271,13 @@ impl<'a> Source<'a> {
                 continue;
             }
             let next = [
-                marks.range(address + 1..).next().map(|(a, _)| *a),
-                starts.range(address + 1..).next().copied(),
-                words.range(address + 1..).next().map(|(a, _)| *a),
+                marked.peek().map(|(a, _)| **a),
+                blocks.peek().map(|((_, a), _)| *a),
+                worded.peek().map(|(a, _)| **a),
             ];
             let next = next.into_iter().flatten().min();
             let next = next.map_or(range.end, |a| ((a - base) as usize).min(range.end));
-            if let Some((width, expression)) = words.get(&address)
+            if let Some((_, (width, expression))) = word
                 && next - at >= *width as usize
             {
                 let directive = match width {
@@ -271,7 +289,14 @@ impl<'a> Source<'a> {
                 at += *width as usize;
                 continue;
             }
-            at += plain_data(&bytes[at..next], strings, text);
+            if self.short {
+                let _ = writeln!(text, "\t.zero {}", next - at);
+                at = next;
+                continue;
+            }
+            while at < next && text.len() <= 1 << 16 {
+                at += plain_data(&bytes[at..next], strings, text);
+            }
         }
         let end = base + range.end as u64;
         if range.end == bytes.len()
@@ -317,4 +342,17 @@ impl<'a> Source<'a> {
             out.push_str(&notes.metadata);
         }
     }
+}
+
+/// Passes what is at an address and before it; gives what is at the address.
+fn behind<T>(
+    rest: &mut std::iter::Peekable<impl Iterator<Item = T>>,
+    place: impl Fn(&T) -> u64,
+    address: u64,
+) -> Option<T> {
+    let mut found = None;
+    while let Some(next) = rest.next_if(|next| place(next) <= address) {
+        found = Some(next);
+    }
+    found.filter(|found| place(found) == address)
 }

@@ -1,0 +1,177 @@
+//! `gcn hip`: a HIP program on the machine in software.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+use gcn::io;
+use gcn::isa::Target;
+
+/// The library that takes the place of ROCm's.
+const LIBRARY: &str = "libhsa-runtime64.so.1";
+
+/// Where programs look for libraries first.
+const SEARCH: &str = "LD_LIBRARY_PATH";
+
+#[derive(Args)]
+#[command(after_help = "\
+The program is started with a library path at whose head is this machine's libhsa-runtime64.so.1, and
+with what the options say as GCN_… variables. Nothing of it is changed. The exit status is the
+program's; 1 where that was 0 and a launch failed. docs/hip.md says what runs.
+
+The library is found in ../lib/gcn-hsa beside the command's folder, in gcn-hsa beside the command
+(`cargo xtask hsa` puts it there), or in the folder that GCN_HSA names.
+
+Examples:
+  hipcc --offload-arch=gfx900 vadd.cpp -o vadd && gcn hip -- ./vadd
+  gcn hip --target gfx906 --threads 1 --profile -- ./app input.dat
+  gcn hip --record launches -- ./app && gcn run launches/000001/plan.toml
+  eval \"$(gcn hip --env)\"                   the same for all programs of a shell")]
+pub struct Options {
+    /// The GPU that the program finds; without it that of the program's own code, else gfx900
+    #[arg(long, value_parser = super::target())]
+    target: Option<Target>,
+    /// What runs waves: interp or jit
+    #[arg(long, value_parser = ["interp", "jit"])]
+    engine: Option<String>,
+    /// Host threads for each launch; without it as many as the host has
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// The GPU's memory in MiB
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
+    memory: Option<u64>,
+    /// At the end, tell of each kernel how often it ran, for how long, and what it executed
+    #[arg(long)]
+    profile: bool,
+    /// Tell of each launch when it begins: its number, kernel, grid and workgroup
+    #[arg(long)]
+    trace: bool,
+    /// Write what --profile tells, and failures, to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write launches to this folder, each as a plan that `gcn run` replays
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+    /// Of --record: the launches with these numbers alone, as 7 or 10-20; the first 100 without it
+    #[arg(long, value_name = "RANGE", requires = "record")]
+    launches: Option<String>,
+    /// Print what makes a shell start all programs so, and start none
+    #[arg(long, conflicts_with = "program")]
+    env: bool,
+    /// The program and its arguments, behind `--`
+    #[arg(last = true, required_unless_present = "env", value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// The folder that holds the library.
+fn folder() -> Result<PathBuf, String> {
+    let mut looked = Vec::new();
+    let mut places = Vec::new();
+    if let Some(named) = std::env::var_os("GCN_HSA") {
+        let named = PathBuf::from(named);
+        // The folder, or the file itself.
+        places.push(match named.file_name() {
+            Some(name) if name == LIBRARY => named.parent().unwrap_or(Path::new("")).to_path_buf(),
+            _ => named,
+        });
+    } else {
+        let own = std::env::current_exe().and_then(|p| p.canonicalize());
+        let own = own.map_err(|e| format!("where this command is: {e}"))?;
+        let beside = own.parent().unwrap_or(Path::new("/"));
+        places.push(beside.join("../lib/gcn-hsa"));
+        places.push(beside.join("gcn-hsa"));
+        places.push(beside.join("../release/gcn-hsa"));
+    }
+    for place in places {
+        match place.canonicalize() {
+            Ok(place) if place.join(LIBRARY).is_file() => return Ok(place),
+            _ => looked.push(place.join(LIBRARY).display().to_string()),
+        }
+    }
+    Err(format!(
+        "there is no {}; `cargo xtask hsa` builds it, GCN_HSA names its folder",
+        looked.join(" nor ")
+    ))
+}
+
+/// A path that holds where the program goes on from.
+fn absolute(path: &Path) -> Result<OsString, String> {
+    let path = std::path::absolute(path);
+    Ok(path.map_err(|e| e.to_string())?.into_os_string())
+}
+
+impl Options {
+    /// The variables of the environment that the library reads.
+    fn variables(&self) -> Result<Vec<(&'static str, OsString)>, String> {
+        let mut search = folder()?.into_os_string();
+        if let Some(more) = std::env::var_os(SEARCH).filter(|v| !v.is_empty()) {
+            search.push(":");
+            search.push(more);
+        }
+        let mut all = vec![(SEARCH, search)];
+        if let Some(target) = self.target {
+            all.push(("GCN_TARGET", target.name().into()));
+        }
+        if let Some(engine) = &self.engine {
+            all.push(("GCN_ENGINE", engine.into()));
+        }
+        if let Some(threads) = self.threads {
+            all.push(("GCN_THREADS", threads.to_string().into()));
+        }
+        if let Some(memory) = self.memory {
+            all.push(("GCN_HIP_MEMORY", memory.to_string().into()));
+        }
+        if self.profile {
+            all.push(("GCN_HIP_PROFILE", "1".into()));
+        }
+        if self.trace {
+            all.push(("GCN_HIP_TRACE", "1".into()));
+        }
+        if let Some(file) = &self.json {
+            all.push(("GCN_HIP_JSON", absolute(file)?));
+        }
+        if let Some(record) = &self.record {
+            all.push(("GCN_HIP_RECORD", absolute(record)?));
+        }
+        if let Some(launches) = &self.launches {
+            all.push(("GCN_HIP_LAUNCHES", launches.into()));
+        }
+        Ok(all)
+    }
+}
+
+/// A word as a shell reads it back.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+pub fn run(options: &Options) -> Result<(), String> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Err("HIP programs run on x86-64 Linux alone".into());
+    }
+    let variables = options.variables()?;
+    let Some((program, arguments)) = options.program.split_first() else {
+        let lines = variables.iter().map(|(name, value)| {
+            let value = quoted(&value.to_string_lossy());
+            format!("export {name}={value}\n")
+        });
+        return io::print(lines.collect::<String>().as_bytes());
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).envs(variables);
+    Err(start(command, program))
+}
+
+/// Becomes the program: signals, terminal and exit status are its own.
+#[cfg(unix)]
+fn start(mut command: Command, program: &std::ffi::OsStr) -> String {
+    use std::os::unix::process::CommandExt;
+    let error = command.exec();
+    format!("{}: {error}", program.to_string_lossy())
+}
+
+#[cfg(not(unix))]
+fn start(_: Command, program: &std::ffi::OsStr) -> String {
+    format!("{}: no such program", program.to_string_lossy())
+}

@@ -1,0 +1,275 @@
+//! Values of lanes and of memory in few words.
+
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+
+use crate::data::Ty as Number;
+use gcn_isa::shape::Ty;
+
+/// Stretches that a text has, before it says how many values more there are.
+const MOST: usize = 6;
+
+/// Values that are listed where they have nothing in common.
+const LISTED: usize = 8;
+
+/// How a value is written: a hexadecimal number, or a float as the test language has it (`1.5`, `1.5d` of 64 bits, `1.5h` of 16).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// In hexadecimal from 10 on.
+    Bits,
+    /// As a float.
+    Float(Number),
+}
+
+impl Form {
+    /// That of values which an instruction takes for `ty`. Of bits that it only moves it is a float's where all values are zero
+    /// or of a size that floats often have, and some are not zero.
+    pub fn of(ty: Ty, values: impl Iterator<Item = u64> + Clone) -> Form {
+        let number = match ty {
+            Ty::F16 => return Form::Float(Number::F16),
+            Ty::F32 => return Form::Float(Number::F32),
+            Ty::F64 => return Form::Float(Number::F64),
+            Ty::B32 | Ty::B96 | Ty::B128 | Ty::B256 | Ty::B512 => Number::F32,
+            Ty::B64 => Number::F64,
+            _ => return Form::Bits,
+        };
+        let usual = |bits: u64| {
+            let value = number.to_f64(bits).abs();
+            bits == 0 || (1e-6..1e9).contains(&value)
+        };
+        // Two numbers of 32 bits in one register pair look like one of 64 bits too easily.
+        if number == Number::F64 && values.clone().take(4).count() < 4 {
+            return Form::Bits;
+        }
+        match values.clone().all(usual) && values.into_iter().any(|bits| bits != 0) {
+            true => Form::Float(number),
+            false => Form::Bits,
+        }
+    }
+
+    /// A value.
+    pub fn show(self, bits: u64) -> String {
+        match self {
+            Form::Bits if bits < 10 => bits.to_string(),
+            Form::Bits => format!("{bits:#x}"),
+            Form::Float(ty) => {
+                let suffix = match ty {
+                    Number::F64 => "d",
+                    Number::F16 => "h",
+                    _ => "",
+                };
+                // The bits of a NaN say something.
+                match ty.to_f64(bits).is_nan() {
+                    true => format!("nan({bits:#x})"),
+                    false => format!("{}{suffix}", ty.show(bits)),
+                }
+            }
+        }
+    }
+}
+
+/// Values of consecutive places, each by the same step greater than the one before.
+struct Run {
+    places: RangeInclusive<usize>,
+    first: u64,
+    step: u64,
+}
+
+/// Values as runs. A step of integers is seen from three places on; that of floats is 0.
+fn runs(values: &[(usize, u64)], form: Form, mask: u64) -> Vec<Run> {
+    let mut out: Vec<Run> = Vec::new();
+    let mut at = 0;
+    while let Some(&(place, first)) = values.get(at) {
+        let follows = |n: usize, step: u64| {
+            let steps = step.wrapping_mul(n as u64);
+            let want = (place + n, first.wrapping_add(steps) & mask);
+            values.get(at + n) == Some(&want)
+        };
+        let length = |step: u64| 1 + (1..).take_while(|n| follows(*n, step)).count();
+        let step = match values.get(at + 1) {
+            Some((_, next)) if form == Form::Bits => next.wrapping_sub(first) & mask,
+            _ => 0,
+        };
+        let mut len = length(step);
+        let mut step = step;
+        if len == 2 && step != 0 {
+            (len, step) = (1, 0);
+        }
+        out.push(Run {
+            places: place..=place + len - 1,
+            first,
+            step: if len == 1 { 0 } else { step },
+        });
+        at += len;
+    }
+    out
+}
+
+/// Values by their places, rising. `word` is what a place is called in `0x100 + 4*lane`, `of` how many places there are; bits of
+/// `mask` belong to a value. All of one value: `0x5`. A sequence: `0x100 + 4*lane`. Otherwise stretches:
+/// `[0-15: 0x100 + lane, 16: 7, 17-63: 0]`. Where they are not all places, `in lanes 0-31` follows. With `full` every value is
+/// written.
+pub fn text(
+    values: &[(usize, u64)],
+    form: Form,
+    mask: u64,
+    word: &str,
+    of: usize,
+    full: bool,
+) -> String {
+    let runs = runs(values, form, mask);
+    let value = |run: &Run| {
+        if run.step == 0 {
+            return form.show(run.first);
+        }
+        // As if the first place were 0.
+        let start = *run.places.start() as u64;
+        let zero = run.first.wrapping_sub(run.step.wrapping_mul(start)) & mask;
+        let half = mask / 2 + 1;
+        let down = run.step > half;
+        let size = if down {
+            run.step.wrapping_neg() & mask
+        } else {
+            run.step
+        };
+        let product = match size {
+            1 => word.to_owned(),
+            n => format!("{}*{word}", form.show(n)),
+        };
+        match (zero, down) {
+            (0, false) => product,
+            // It would wrap before the run begins.
+            (_, false) if run.first < zero => {
+                format!("{product} - {}", form.show(zero.wrapping_neg() & mask))
+            }
+            (_, false) => format!("{} + {product}", form.show(zero)),
+            (_, true) => format!("{} - {product}", form.show(zero)),
+        }
+    };
+    let places = |range: &RangeInclusive<usize>| match (range.start(), range.end()) {
+        (a, b) if a == b => a.to_string(),
+        (a, b) => format!("{a}-{b}"),
+    };
+    let same = |run: &Run| (run.first, run.step) == (runs[0].first, 0);
+    let all = values.len() == of;
+    match runs.as_slice() {
+        [] => return "nothing".into(),
+        [one] if all && !full => return value(one),
+        // One value in lanes that are scattered.
+        [_, ..] if !full && runs.iter().all(same) => {
+            let held = runs.iter().take(MOST).map(|run| places(&run.places));
+            let held: Vec<String> = held.collect();
+            let more = if runs.len() > MOST { ", …" } else { "" };
+            return match all {
+                true => value(&runs[0]),
+                false => {
+                    let s = if values.len() == 1 { "" } else { "s" };
+                    format!("{} in {word}{s} {}{more}", value(&runs[0]), held.join(","))
+                }
+            };
+        }
+        [one] if !full => return format!("{} in {word}s {}", value(one), places(&one.places)),
+        _ => {}
+    }
+    let mut out = String::from("[");
+    // Values that have nothing in common are listed without their places as long as these follow each other.
+    let single = runs
+        .iter()
+        .filter(|run| run.places.start() == run.places.end());
+    if full || 2 * single.count() > runs.len() {
+        let shown = if full {
+            values.len()
+        } else {
+            values.len().min(LISTED)
+        };
+        let mut expected = 0;
+        for (n, (place, bits)) in values[..shown].iter().enumerate() {
+            if n > 0 {
+                out.push_str(", ");
+            }
+            if *place != expected {
+                let _ = write!(out, "{place}: ");
+            }
+            expected = place + 1;
+            out.push_str(&form.show(*bits));
+        }
+        if shown < values.len() {
+            let _ = write!(out, ", … {} more", values.len() - shown);
+        }
+    } else {
+        for (n, run) in runs.iter().take(MOST).enumerate() {
+            let separator = if n > 0 { ", " } else { "" };
+            let _ = write!(out, "{separator}{}: {}", places(&run.places), value(run));
+        }
+        if runs.len() > MOST {
+            let rest: usize = runs[MOST..]
+                .iter()
+                .map(|run| run.places.clone().count())
+                .sum();
+            let _ = write!(out, ", … {rest} more");
+        }
+    }
+    out.push(']');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bits(values: &[(usize, u64)]) -> String {
+        text(values, Form::Bits, u32::MAX.into(), "lane", 64, false)
+    }
+
+    fn all(value: impl Fn(usize) -> u64) -> Vec<(usize, u64)> {
+        (0..64)
+            .map(|lane| (lane, value(lane) & 0xffff_ffff))
+            .collect()
+    }
+
+    #[test]
+    fn values_of_lanes() {
+        assert_eq!(bits(&all(|_| 20)), "0x14");
+        assert_eq!(bits(&all(|lane| lane as u64)), "lane");
+        assert_eq!(bits(&all(|lane| 0x100 + 4 * lane as u64)), "0x100 + 4*lane");
+        assert_eq!(bits(&all(|lane| 100 - lane as u64)), "0x64 - lane");
+        let wraps = all(|lane| (lane as u64).wrapping_sub(2));
+        assert_eq!(bits(&wraps), "0xfffffffe + lane");
+        assert_eq!(bits(&all(|lane| lane as u64)[..40]), "lane in lanes 0-39");
+        assert_eq!(bits(&all(|_| 7)[3..4]), "7 in lane 3");
+        assert_eq!(bits(&[(1, 7), (3, 7), (5, 7)]), "7 in lanes 1,3,5");
+        let halves = all(|lane| if lane < 16 { 5 } else { lane as u64 - 16 });
+        assert_eq!(bits(&halves), "[0-15: 5, 16-63: lane - 0x10]");
+        let squares = all(|lane| (lane * lane) as u64);
+        assert_eq!(
+            bits(&squares),
+            "[0, 1, 4, 9, 0x10, 0x19, 0x24, 0x31, … 56 more]"
+        );
+        let every = text(&squares, Form::Bits, u32::MAX.into(), "lane", 64, true);
+        assert_eq!(every.split(", ").count(), 64);
+        assert_eq!(bits(&[(2, 9), (3, 5), (8, 6)]), "[2: 9, 5, 8: 6]");
+    }
+
+    #[test]
+    fn floats() {
+        let float = |values: &[(usize, f32)], ty| {
+            let values: Vec<(usize, u64)> = values
+                .iter()
+                .map(|(n, v)| (*n, v.to_bits().into()))
+                .collect();
+            let form = Form::of(ty, values.iter().map(|v| v.1));
+            text(&values, form, u32::MAX.into(), "lane", values.len(), false)
+        };
+        assert_eq!(float(&[(0, 1.5), (1, 1.5)], Ty::F32), "1.5");
+        assert_eq!(float(&[(0, 1.5), (1, 0.0)], Ty::B32), "[1.5, 0.0]");
+        assert_eq!(float(&[(0, 1e-20), (1, 0.0)], Ty::F32), "[1e-20, 0.0]");
+        assert_eq!(float(&[(0, 1e-20), (1, 0.0)], Ty::B32), "[0x1e3ce508, 0]");
+        assert_eq!(float(&[(0, 1.5)], Ty::U32), "0x3fc00000");
+        assert_eq!(float(&[(0, f32::NAN)], Ty::F32), "nan(0x7fc00000)");
+        let one = Form::Float(Number::F16).show(0x3c00);
+        assert_eq!(
+            (one.as_str(), Form::Float(Number::F64).show(0).as_str()),
+            ("1.0h", "0.0d")
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! Where waves are, with the source lines that an object's line tables have for them.
+
+use crate::Error;
+use crate::emu::dispatch::{Place, RunError, StuckWave};
+use crate::lines::Lines;
+use crate::object::CodeObject;
+
+/// The file and line of the instruction that a wave is at, where its kernel's object has line tables.
+pub fn source_line(objects: &[CodeObject], place: &Place) -> Option<String> {
+    let of = |object: &CodeObject| {
+        let kernel = object.kernels.iter().find(|k| k.name == place.kernel)?;
+        let address = kernel.entry.checked_add_signed(place.offset)?;
+        let holds = |s: &crate::object::read::Section| {
+            s.address <= address && address - s.address < s.size && s.address != 0
+        };
+        let section = match kernel.entry_section {
+            Some(section) => section,
+            None => object.sections.iter().position(holds)?,
+        };
+        let lines = Lines::read(object, false).ok()?;
+        let from = kernel.entry.min(address);
+        let line = lines.of(section, from, address + 1).last();
+        line.map(|(_, text)| text.to_string())
+    };
+    objects.iter().find_map(of)
+}
+
+/// A wave as reports have it, with its source line.
+pub fn wave(objects: &[CodeObject], wave: &StuckWave) -> String {
+    match source_line(objects, &wave.place) {
+        Some(line) => format!("{wave}, {line}"),
+        None => wave.to_string(),
+    }
+}
+
+/// Why a launch failed, with the source lines of the waves that are listed.
+pub fn report(objects: &[CodeObject], error: &Error) -> String {
+    let mut text = error.to_string();
+    let Error::Run(
+        RunError::Interrupted { waves, .. }
+        | RunError::Deadlock { waves, .. }
+        | RunError::Livelock { waves, .. }
+        | RunError::Limit { waves, .. },
+    ) = error
+    else {
+        return text;
+    };
+    for stuck in waves {
+        let line = stuck.to_string();
+        text = text.replacen(&line, &wave(objects, stuck), 1);
+    }
+    text
+}
