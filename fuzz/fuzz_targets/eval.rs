@@ -1,6 +1,7 @@
 //! Any line of the test language and any JSON of `gcn eval`: it is answered, whatever the program in it does.
 #![no_main]
 
+use gcn::asm::Syntax;
 use gcn::isa::Target;
 use libfuzzer_sys::fuzz_target;
 
@@ -15,11 +16,11 @@ fuzz_target!(|data: &[u8]| {
     let target = targets[which as usize % targets.len()];
     match std::str::from_utf8(rest) {
         Ok(text) if !text.starts_with('{') => {
-            let _ = gcn::eval::line(target, text, MOST, gcn::engine::Kind::Interp);
+            let _ = gcn::eval::line(target, text, Syntax::Auto, MOST, gcn::engine::Kind::Interp);
         }
         _ => {
             let mut out = Vec::new();
-            let lines = gcn::eval::json_lines(rest, &mut out, Some(target), MOST, gcn::engine::Kind::Interp);
+            let lines = gcn::eval::json_lines(rest, &mut out, Some(target), Syntax::Auto, MOST, gcn::engine::Kind::Interp);
             assert!(lines.is_ok(), "{lines:?}");
             let asked = rest
                 .split(|c| *c == b'\n')

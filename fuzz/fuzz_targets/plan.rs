@@ -33,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
             base: None,
             regs: Some(&path),
             max: 200,
-            engines: gcn::engine::Engines::default(),
+            engine: gcn::engine::Kind::default(),
         };
         let _ = raw::run(&request).map(|outcome| (outcome.text(), outcome.json().to_string()));
     }
