@@ -4,6 +4,7 @@ use crate::fp::{self, Env, F16, F32, F64, Mode, Round};
 use crate::wave::mode::FP16_OVFL;
 use crate::with_known_env;
 use gcn_isa::meaning::{AtomicOp, Op, width_mask};
+use gcn_isa::op::Kind;
 use gcn_isa::shape::Ty;
 use gcn_isa::target::Gen;
 
@@ -265,28 +266,10 @@ pub fn eval<const N: usize>(
             entry.copied().unwrap_or(0) & mask
         }),
         // What needs more than operands and MODE.
-        Op::Const(_)
-        | Op::Src(_)
-        | Op::SrcDword(..)
-        | Op::SrcHalf(..)
-        | Op::Get(_)
-        | Op::Field(_)
-        | Op::CodeOf(_)
-        | Op::Sgpr
-        | Op::Vgpr
-        | Op::ReadLane
-        | Op::SendLane
-        | Op::FirstLane
-        | Op::Lane
-        | Op::Address
-        | Op::Load(..)
-        | Op::LoadFormat(_)
-        | Op::LdsOfLane
-        | Op::Atomic(..)
-        | Op::WaveAtomic(..)
-        | Op::Gws(_)
-        | Op::Turn
-        | Op::Getreg => return false,
+        _ => {
+            debug_assert!(op.info().kind != Kind::Compute, "{op:?} is not computed");
+            return false;
+        }
     }
     if out == Ty::F16 && mode & FP16_OVFL != 0 && generation >= Gen::Gfx9 {
         hold_overflow(op, ty, mode, [a, b, c], d);

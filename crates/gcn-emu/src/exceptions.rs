@@ -10,6 +10,7 @@ use crate::fp::{self, Env, F16, F32, F64, Float, Round};
 use crate::wave::LANES;
 use gcn_isa::decode::decode;
 use gcn_isa::meaning::{Change, Node, Op, Program, exception, meaning};
+use gcn_isa::op::Kind;
 use gcn_isa::shape::Ty;
 use gcn_isa::target::{Gen, Target};
 use std::collections::HashMap;
@@ -103,7 +104,7 @@ pub(crate) fn raised<const N: usize>(
         }
         for &arg in args {
             // What other lanes computed may come to these.
-            let crosses = matches!(node.op, Op::ReadLane | Op::SendLane);
+            let crosses = node.op.info().kind == Kind::Lanes;
             needed[arg as usize] |= if crosses { !0 } else { lanes };
         }
         if !node.nearest && (node.ty.is_float() || node.out.is_float()) {
@@ -177,15 +178,11 @@ fn of_float<F: Float>(node: &Node, mode: u32, operands: [u64; 3]) -> u8 {
         Op::Mad => eval::env(mode, node.ty).flushing(),
         _ => eval::env(mode, node.ty),
     };
-    let floats = match node.op {
-        Op::Fma | Op::FmaLdexp(_) | Op::Mad => 3,
-        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Min | Op::Max => 2,
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Unord => 2,
-        Op::Sqrt | Op::Ldexp | Op::Floor | Op::Ceil | Op::RoundZero | Op::RoundEven => 1,
-        Op::FloatToFloat | Op::FloatToInt => 1,
-        // Neg, abs, class and what only moves values.
-        _ => return 0,
-    };
+    // Neg, abs, class and what only moves values read none as numbers.
+    let floats = node.op.info().floats as usize;
+    if floats == 0 {
+        return 0;
+    }
     let mut operands = operands;
     let read = &mut operands[..floats];
     for x in read.iter_mut() {

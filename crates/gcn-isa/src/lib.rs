@@ -133,6 +133,7 @@ pub mod inst;
 pub mod insts;
 pub mod meaning;
 pub mod names;
+pub mod op;
 pub mod operand;
 pub mod plan;
 

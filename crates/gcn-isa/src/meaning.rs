@@ -20,6 +20,8 @@ use core::cell::RefCell;
 use crate::format::Field;
 use crate::image::ImageOp;
 use crate::inst::Inst;
+use crate::op::Kind;
+pub use crate::op::Op;
 use crate::shape::{Mods, Role, Ty};
 use crate::target::Target;
 
@@ -170,210 +172,6 @@ pub enum Halves {
     High,
     /// 16 bits, two in a VGPR, the first low.
     Both,
-}
-
-/// What a node computes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub enum Op {
-    Const(u64),
-    /// The operand in a slot of the shape.
-    Src(u8),
-    /// Dword `.1` of the operand in slot `.0`.
-    SrcDword(u8, u8),
-    /// The 16 bits of the packed operand in slot `.0` that belong to half `.1` of the result: op_sel and neg_lo
-    /// choose those of half 0, op_sel_hi and neg_hi those of half 1.
-    SrcHalf(u8, u8),
-    Get(State),
-    /// A field of the encoding, or SIMM16.
-    Field(Field),
-    /// The code (0 to 511) of the register in a slot of the shape, not its value.
-    CodeOf(u8),
-    /// The scalar register whose code (0 to 127) the operand is: one, or two for a 64-bit result.
-    /// A code outside the generation's SGPRs and VCC reads s0, and a pair its two registers so.
-    Sgpr,
-    /// The VGPR that the operand numbers (from 0), the same in every lane: one, or two for a
-    /// 64-bit result. A number outside the wave's VGPRs reads v0.
-    Vgpr,
-    Not,
-    Neg,
-    Abs,
-    /// The bits in reverse order.
-    Rev,
-    Popcount,
-    /// Zeros above the highest 1; the width for 0.
-    Clz,
-    /// Zeros below the lowest 1; the width for 0.
-    Ctz,
-    Zext,
-    Sext,
-    Trunc,
-    IntToFloat,
-    /// Towards zero, saturating, NaN to 0.
-    FloatToInt,
-    FloatToFloat,
-    Add,
-    Sub,
-    Mul,
-    /// The high half of the double-width product.
-    MulHi,
-    And,
-    Or,
-    Xor,
-    Shl,
-    Shr,
-    Min,
-    Max,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    /// Either operand is a NaN.
-    Unord,
-    /// Whether the float is of one of the ten classes that the mask names.
-    Class,
-    /// First operand (a truth value) ? second : third.
-    Select,
-    /// a × b + c, rounded once. Of f32 operands the result may be f16.
-    Fma,
-    /// (a × b + c) × 2^n, rounded once. Denormal operands are kept whatever MODE says.
-    FmaLdexp(i16),
-    /// a × b rounded, + c rounded; denormals flushed.
-    Mad,
-    /// The float quotient, correctly rounded.
-    Div,
-    /// The float square root, correctly rounded.
-    Sqrt,
-    /// The float times two to the power of the second operand (32 bits, signed), rounded once.
-    Ldexp,
-    /// The float rounded to an integral value: towards minus infinity.
-    Floor,
-    /// Towards plus infinity.
-    Ceil,
-    /// Towards zero.
-    RoundZero,
-    /// To the nearest, ties to even.
-    RoundEven,
-    /// The value of the lane that the second operand numbers (modulo 64), EXEC ignored.
-    ReadLane,
-    /// Each lane that is on sends its value to the lane that the second operand numbers (modulo
-    /// 64), the highest sender winning; 0 where none sends.
-    SendLane,
-    /// The number of the lowest lane that is on; 0 where none is.
-    FirstLane,
-    /// The lane's own number, 0 to 63.
-    Lane,
-    /// The byte address of a memory instruction, from its address operands and modifiers; for
-    /// buffers with the range check that every access through it makes.
-    Address,
-    /// Reads memory at the address plus a constant.
-    Load(Space, i32),
-    /// Component `.0` of the typed element at the address, converted to 32 bits, or to 16 where the result has 16. The
-    /// format is the instruction's own or that of its buffer resource.
-    LoadFormat(u8),
-    /// The dword of LDS that belongs to the lane in a buffer instruction: at M0's low half plus the instruction's offset plus
-    /// four times the lane's number.
-    LdsOfLane,
-    /// Reads, computes and writes memory as one; gives the old value. Arguments: address, data,
-    /// comparand. It happens whether or not anything uses the old value.
-    Atomic(Space, AtomicOp),
-    /// An atomic that happens once for the wave, with the operands of the lowest lane that is on: every lane gets the old
-    /// value. Without a lane it does not happen, and gives 0.
-    WaveAtomic(Space, AtomicOp),
-    /// An operation of global wave sync, once for the wave, whether or not anything uses its result, which is 0.
-    /// Arguments: resource (modulo 64), value; both of lane 0. An operation that must wait leaves the instruction to be run again.
-    Gws(GwsOp),
-    /// Waits until the waves that were dispatched before have given up the turn that this one waits for, which leaves the
-    /// instruction to be run again; gives 1. See [`Signal::Release`].
-    Turn,
-    /// s_getreg_b32 of the hwreg that the operand codes.
-    Getreg,
-    /// The entry of a table of constants that the operand numbers; 0 beyond its end.
-    Table(&'static &'static [u64]),
-}
-
-impl Op {
-    /// How many of [`Node::args`] it takes.
-    pub const fn arity(self) -> usize {
-        match self {
-            Op::Const(_)
-            | Op::Src(_)
-            | Op::SrcDword(..)
-            | Op::SrcHalf(..)
-            | Op::Get(_)
-            | Op::Field(_)
-            | Op::CodeOf(_)
-            | Op::FirstLane
-            | Op::Lane
-            | Op::Turn
-            | Op::LdsOfLane
-            | Op::Address => 0,
-            Op::Not
-            | Op::Neg
-            | Op::Abs
-            | Op::Rev
-            | Op::Popcount
-            | Op::Clz
-            | Op::Ctz
-            | Op::Zext
-            | Op::Sext
-            | Op::Trunc
-            | Op::IntToFloat
-            | Op::FloatToInt
-            | Op::FloatToFloat
-            | Op::Load(..)
-            | Op::LoadFormat(_)
-            | Op::Sgpr
-            | Op::Vgpr
-            | Op::Sqrt
-            | Op::Floor
-            | Op::Ceil
-            | Op::RoundZero
-            | Op::RoundEven
-            | Op::Getreg
-            | Op::Table(_) => 1,
-            Op::Select
-            | Op::Fma
-            | Op::FmaLdexp(_)
-            | Op::Mad
-            | Op::Atomic(..)
-            | Op::WaveAtomic(..) => 3,
-            Op::Add
-            | Op::Sub
-            | Op::Mul
-            | Op::MulHi
-            | Op::And
-            | Op::Or
-            | Op::Xor
-            | Op::Shl
-            | Op::Shr
-            | Op::Min
-            | Op::Max
-            | Op::Eq
-            | Op::Ne
-            | Op::Lt
-            | Op::Le
-            | Op::Gt
-            | Op::Ge
-            | Op::Unord
-            | Op::Class
-            | Op::Div
-            | Op::Ldexp
-            | Op::SendLane
-            | Op::Gws(_)
-            | Op::ReadLane => 2,
-        }
-    }
-
-    /// Whether it changes something by itself, and so happens though nothing may use its result.
-    pub const fn acts(self) -> bool {
-        matches!(
-            self,
-            Op::Atomic(..) | Op::WaveAtomic(..) | Op::Gws(_) | Op::Turn
-        )
-    }
 }
 
 /// One node.
@@ -649,22 +447,28 @@ impl Meaning {
         self.inner.borrow_mut().untold = true;
     }
 
+    /// A node of an operation whose result's type follows from that of its operands.
+    fn compute<const N: usize>(&self, op: Op, ty: Ty, operands: [V<'_>; N]) -> V<'_> {
+        let out = op
+            .out(ty)
+            .expect("the operation says the type of its result");
+        let mut args = [0; 3];
+        for (arg, operand) in args.iter_mut().zip(operands) {
+            *arg = operand.node;
+        }
+        self.node(op, ty, out, args)
+    }
+
     fn node(&self, op: Op, ty: Ty, out: Ty, args: [u16; 3]) -> V<'_> {
+        debug_assert!(
+            op.out(ty).is_none_or(|rule| rule == out),
+            "{op:?} of {ty:?} gives {out:?}"
+        );
         let inner = &mut *self.inner.borrow_mut();
         let (nodes, nearest) = (&mut inner.nodes, inner.nearest);
         // Leaves are shared, so that an operand is read once.
-        if args == [0; 3]
+        if op.info().kind == Kind::Leaf
             && let Some(at) = nodes.iter().position(|n| n.op == op && n.out == out)
-            && matches!(
-                op,
-                Op::Const(_)
-                    | Op::Src(_)
-                    | Op::SrcDword(..)
-                    | Op::SrcHalf(..)
-                    | Op::Get(_)
-                    | Op::Field(_)
-                    | Op::CodeOf(_)
-            )
         {
             return V {
                 m: self,
@@ -997,8 +801,8 @@ impl Meaning {
         data: V<'_>,
         comparand: V<'_>,
     ) -> V<'_> {
-        let args = [address.node, data.node, comparand.node];
-        self.node(Op::Atomic(space, op), data.ty, data.ty, args)
+        let operands = [address, data, comparand];
+        self.compute(Op::Atomic(space, op), data.ty, operands)
     }
 
     /// An atomic once for the wave; gives the old value to all lanes. See [`Op::WaveAtomic`].
@@ -1010,19 +814,18 @@ impl Meaning {
         data: V<'_>,
         comparand: V<'_>,
     ) -> V<'_> {
-        let args = [address.node, data.node, comparand.node];
-        self.node(Op::WaveAtomic(space, op), data.ty, data.ty, args)
+        let operands = [address, data, comparand];
+        self.compute(Op::WaveAtomic(space, op), data.ty, operands)
     }
 
     /// An operation of global wave sync. See [`Op::Gws`].
     pub fn gws(&self, op: GwsOp, resource: V<'_>, value: V<'_>) {
-        let args = [resource.node, value.node, 0];
-        self.node(Op::Gws(op), Ty::U32, Ty::U32, args);
+        self.compute(Op::Gws(op), Ty::U32, [resource, value]);
     }
 
     /// Waits for the wave's turn. See [`Op::Turn`].
     pub fn turn(&self) {
-        self.node(Op::Turn, Ty::U32, Ty::U32, [0; 3]);
+        self.compute(Op::Turn, Ty::U32, []);
     }
 
     /// The hwreg that `code` (SIMM16) names: s_getreg_b32.
@@ -1060,7 +863,7 @@ macro_rules! unary {
     ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {$(
         $(#[$doc])*
         pub fn $name(self) -> V<'m> {
-            self.m.node(Op::$op, self.ty, self.ty, [self.node, 0, 0])
+            self.m.compute(Op::$op, self.ty, [self])
         }
     )*};
 }
@@ -1078,8 +881,7 @@ macro_rules! compares {
     ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {$(
         $(#[$doc])*
         pub fn $name(self, other: V<'m>) -> V<'m> {
-            self.same(other);
-            self.m.node(Op::$op, self.ty, Ty::Bool, [self.node, other.node, 0])
+            self.binary(Op::$op, other)
         }
     )*};
 }
@@ -1112,6 +914,12 @@ impl<'m> V<'m> {
         abs = Abs;
         /// The bits in reverse order.
         rev = Rev;
+        /// How many bits are 1, in 32 bits.
+        popcount = Popcount;
+        /// Zeros above the highest 1, in 32 bits; the width for 0.
+        clz = Clz;
+        /// Zeros below the lowest 1, in 32 bits; the width for 0.
+        ctz = Ctz;
         /// The float square root, correctly rounded.
         sqrt = Sqrt;
         /// The float rounded down to an integral value.
@@ -1122,22 +930,6 @@ impl<'m> V<'m> {
         round_zero = RoundZero;
         /// The float rounded to the nearest integral value, ties to even.
         round_even = RoundEven;
-    }
-
-    /// How many bits are 1, in 32 bits.
-    pub fn popcount(self) -> V<'m> {
-        self.m
-            .node(Op::Popcount, self.ty, Ty::U32, [self.node, 0, 0])
-    }
-
-    /// Zeros above the highest 1, in 32 bits; the width for 0.
-    pub fn clz(self) -> V<'m> {
-        self.m.node(Op::Clz, self.ty, Ty::U32, [self.node, 0, 0])
-    }
-
-    /// Zeros below the lowest 1, in 32 bits; the width for 0.
-    pub fn ctz(self) -> V<'m> {
-        self.m.node(Op::Ctz, self.ty, Ty::U32, [self.node, 0, 0])
     }
 
     widths! {
@@ -1174,8 +966,7 @@ impl<'m> V<'m> {
 
     /// Whether the float is of one of the classes that `mask` (32 bits, or 16 beside f16) names.
     pub fn class(self, mask: V<'m>) -> V<'m> {
-        self.m
-            .node(Op::Class, self.ty, Ty::Bool, [self.node, mask.node, 0])
+        self.shift(Op::Class, mask)
     }
 
     /// The smaller one.
@@ -1205,8 +996,7 @@ impl<'m> V<'m> {
 
     /// self × b + c, rounded once.
     pub fn fma(self, b: V<'m>, c: V<'m>) -> V<'m> {
-        self.m
-            .node(Op::Fma, self.ty, self.ty, [self.node, b.node, c.node])
+        self.fma_to(b, c, self.ty)
     }
 
     /// self × b + c, of f32, rounded once, to `out`, which is F16.
@@ -1217,38 +1007,29 @@ impl<'m> V<'m> {
 
     /// (self × b + c) × 2^n, rounded once; denormal operands are kept whatever MODE says.
     pub fn fma_ldexp(self, b: V<'m>, c: V<'m>, n: i16) -> V<'m> {
-        self.m.node(
-            Op::FmaLdexp(n),
-            self.ty,
-            self.ty,
-            [self.node, b.node, c.node],
-        )
+        self.m.compute(Op::FmaLdexp(n), self.ty, [self, b, c])
     }
 
     /// self × b rounded, + c rounded, denormals flushed: v_mad_f32.
     pub fn mad(self, b: V<'m>, c: V<'m>) -> V<'m> {
-        self.m
-            .node(Op::Mad, self.ty, self.ty, [self.node, b.node, c.node])
+        self.m.compute(Op::Mad, self.ty, [self, b, c])
     }
 
     /// self (a truth value) ? a : b.
     pub fn select(self, a: V<'m>, b: V<'m>) -> V<'m> {
         a.same(b);
-        self.m
-            .node(Op::Select, a.ty, a.ty, [self.node, a.node, b.node])
+        self.m.compute(Op::Select, a.ty, [self, a, b])
     }
 
     /// The value of the lane that `lane` numbers, in every lane.
     pub fn read_lane(self, lane: V<'m>) -> V<'m> {
-        self.m
-            .node(Op::ReadLane, self.ty, self.ty, [self.node, lane.node, 0])
+        self.m.compute(Op::ReadLane, self.ty, [self, lane])
     }
 
     /// What the lanes that are on sent to this one: each sends its value to the lane that `lane`
     /// numbers, the highest sender wins, and 0 stands where none sent.
     pub fn send_lane(self, lane: V<'m>) -> V<'m> {
-        self.m
-            .node(Op::SendLane, self.ty, self.ty, [self.node, lane.node, 0])
+        self.m.compute(Op::SendLane, self.ty, [self, lane])
     }
 
     /// The entry of `table` that the value (an unsigned number) numbers, 0 beyond its end.
@@ -1274,14 +1055,12 @@ impl<'m> V<'m> {
 
     fn binary(self, op: Op, other: V<'m>) -> V<'m> {
         self.same(other);
-        self.m
-            .node(op, self.ty, self.ty, [self.node, other.node, 0])
+        self.m.compute(op, self.ty, [self, other])
     }
 
-    /// A shift's count may have another width.
+    /// The second operand, as a shift's count, may have another width.
     fn shift(self, op: Op, count: V<'m>) -> V<'m> {
-        self.m
-            .node(op, self.ty, self.ty, [self.node, count.node, 0])
+        self.m.compute(op, self.ty, [self, count])
     }
 }
 
@@ -1316,13 +1095,13 @@ operators! {
 impl<'m> core::ops::Not for V<'m> {
     type Output = V<'m>;
     fn not(self) -> V<'m> {
-        self.m.node(Op::Not, self.ty, self.ty, [self.node, 0, 0])
+        self.m.compute(Op::Not, self.ty, [self])
     }
 }
 
 impl<'m> core::ops::Neg for V<'m> {
     type Output = V<'m>;
     fn neg(self) -> V<'m> {
-        self.m.node(Op::Neg, self.ty, self.ty, [self.node, 0, 0])
+        self.m.compute(Op::Neg, self.ty, [self])
     }
 }

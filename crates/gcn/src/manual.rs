@@ -13,6 +13,7 @@ use gcn_isa::inst::{Flags, Inst};
 use gcn_isa::insts;
 use gcn_isa::meaning::{Change, Exactness, Op, meaning};
 use gcn_isa::names;
+use gcn_isa::op::{Kind, OPS, OpInfo};
 use gcn_isa::print::{Style, print};
 use gcn_isa::shape::{Access, Imm, Mods, Role, Slot};
 use gcn_isa::target::{Gen, Target};
@@ -513,71 +514,17 @@ fn has_word(text: &str, word: &str) -> bool {
         .any(|w| w == word)
 }
 
-/// What the operations' less obvious words mean: the words, and the text.
+/// What the less obvious words mean that no operation of the IR has to itself: the words, and the text.
 const WORDS: &[(&[&str], &str)] = &[
-    (
-        &["zext16", "zext32", "zext64"],
-        "`zext64(x)`: x with zeros above it, 64 bits in all.",
-    ),
-    (
-        &["sext16", "sext32", "sext64"],
-        "`sext64(x)`: x with its sign bit repeated above it, 64 bits in all.",
-    ),
-    (
-        &["low8", "low16", "low32"],
-        "`low32(x)`: the low 32 bits of x.",
-    ),
-    (
-        &["high16", "high32", "high64"],
-        "`high32(x * y)`: the high 32 bits of the product, which has twice the width of its factors.",
-    ),
     (
         &["f16(", "f32(", "f64(", "i16(", "i32(", "u16(", "u32("],
         "`i32(x)`, `f32(x)`, …: x converted to that type. A float becomes an integer towards zero; beyond the range it gives the nearest value, and NaN gives 0.",
     ),
-    (&["fma"], "`fma(x, y, z)`: x * y + z, rounded once."),
     (
         &["fma_to_f16"],
         "`fma_to_f16(x, y, z)`: x * y + z, rounded once, to f16.",
     ),
-    (
-        &["mad"],
-        "`mad(x, y, z)`: x * y + z, rounded after the product and after the sum; denormals are flushed.",
-    ),
-    (
-        &["fma_times_power_of_two"],
-        "`fma_times_power_of_two(x, y, z, n)`: (x * y + z) * 2^n, rounded once. Denormal operands are kept.",
-    ),
-    (&["ldexp"], "`ldexp(x, n)`: x * 2^n, rounded once."),
-    (
-        &["trunc"],
-        "`trunc(x)`: x rounded to an integral value towards zero.",
-    ),
-    (
-        &["round_to_even"],
-        "`round_to_even(x)`: x rounded to the nearest integral value, ties to the even one.",
-    ),
     (&["isnan"], "`isnan(x)`: whether x is a NaN."),
-    (
-        &["class"],
-        "`class(x, m)`: whether the bit of m that stands for x's class is 1.",
-    ),
-    (
-        &["count_ones"],
-        "`count_ones(x)`: how many bits of x are 1.",
-    ),
-    (
-        &["leading_zeros"],
-        "`leading_zeros(x)`: zeros above the highest 1 of x; its width where x is 0.",
-    ),
-    (
-        &["trailing_zeros"],
-        "`trailing_zeros(x)`: zeros below the lowest 1 of x; its width where x is 0.",
-    ),
-    (
-        &["reverse_bits"],
-        "`reverse_bits(x)`: the bits of x in reverse order.",
-    ),
     (
         &["<>"],
         "`x <> y`: less or greater; false where x or y is a NaN.",
@@ -585,18 +532,6 @@ const WORDS: &[(&[&str], &str)] = &[
     (
         &["lane"],
         "`lane`: the number of the lane, 0 to 63; `m[lane]` is that lane's bit of a mask, and `x[lane n]` the value that x has in lane n modulo 64, on or off.",
-    ),
-    (
-        &["first_active_lane"],
-        "`first_active_lane`: the lowest lane that EXEC has on; 0 where none is.",
-    ),
-    (
-        &["send_to_lane"],
-        "`send_to_lane(x, n)`: each lane sends x to lane n modulo 64, the highest sender winning; 0 where none sends.",
-    ),
-    (
-        &["code"],
-        "`code(x)`: the operand code of the register x, not its value.",
     ),
     (
         &[".pair"],
@@ -613,10 +548,6 @@ const WORDS: &[(&[&str], &str)] = &[
     (
         &["EXPORT"],
         "`EXPORT[n]`: target n of exports: 0 to 7 mrt0 to mrt7, 8 mrtz, 9 null, 12 to 15 pos0 to pos3, 32 to 63 param0 to param31.",
-    ),
-    (
-        &["HWREG"],
-        "`HWREG(x)`: the bits of the hardware register that x names: x[5:0] is its number, x[10:6] the first bit, x[15:11] the number of bits less one.",
     ),
     (
         &[".dword0"],
@@ -684,10 +615,6 @@ const WORDS: &[(&[&str], &str)] = &[
         "`once_a_wave_atomic_and_add(place, x, mask)`: the place takes (its old value & mask) + x, of the lowest lane that is on, once for all lanes, each of which gets the old value.",
     ),
     (
-        &["wait_for_turn"],
-        "`wait_for_turn()`: waits until every wave that started before has given up the turn that this one waits for (its first, its second, …) or has ended.",
-    ),
-    (
         &["GWS"],
         "`GWS[n]`: resource n of global wave sync, a counter that the waves of the dispatch share.",
     ),
@@ -709,7 +636,14 @@ const WORDS: &[(&[&str], &str)] = &[
 /// The explanations of the words that a text has.
 fn words(out: &mut String, text: &str) {
     let plain = |c: char| c.is_alphanumeric() || c == '_';
-    let mut found = Vec::new();
+    let names = |name: &str| {
+        // Some have the width of their result behind their name.
+        text.split(|c| !plain(c))
+            .any(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()) == name)
+    };
+    let explained = |op: &&OpInfo| op.doc.starts_with('`') && names(op.name);
+    let ops = OPS.iter().copied().filter(explained);
+    let mut found: Vec<&str> = ops.map(|op| op.doc).collect();
     for (words, what) in WORDS {
         let used = words.iter().any(|w| match w.strip_suffix('(') {
             // A type's name as a function, not as `.i32` behind a value.
@@ -771,8 +705,8 @@ fn works_by_lane(row: &'static Inst) -> bool {
         && !row.shape.slots.is_empty()
         && row_targets(row).iter().all(|&t| {
             let program = meaning(row, t);
-            let lanes = |op| matches!(op, Op::ReadLane | Op::FirstLane | Op::SendLane);
-            !program.nodes.iter().any(|n| lanes(n.op))
+            let crosses = |op: Op| op.info().kind == Kind::Lanes;
+            !program.nodes.iter().any(|n| crosses(n.op))
                 && !program
                     .effects
                     .iter()

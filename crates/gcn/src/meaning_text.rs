@@ -11,6 +11,7 @@ use gcn_isa::image::{Detail, Footprint, ImageOp, Raw, Sampling};
 use gcn_isa::meaning::{
     AtomicOp, Change, Effect, GwsOp, Halves, Node, Op, Program, Signal, Space, State,
 };
+use gcn_isa::op::{Bind, Notation, Reads};
 use gcn_isa::shape::{Access, Imm, Role, Ty};
 
 /// What the bits of TRAPSTS from the lowest on stand for.
@@ -85,21 +86,6 @@ fn role_name(role: Role) -> &'static str {
         Role::ExpTgt => "TGT",
         Role::ExpSrc(n) => ["VSRC0", "VSRC1", "VSRC2", "VSRC3"][n as usize & 3],
     }
-}
-
-/// How tightly an expression binds, loosest first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Bind {
-    Select,
-    Or,
-    Xor,
-    And,
-    Compare,
-    Shift,
-    Sum,
-    Product,
-    Unary,
-    Atom,
 }
 
 struct Printer<'p> {
@@ -620,71 +606,69 @@ impl<'p> Printer<'p> {
         }
     }
 
+    /// An expression without parentheses around it, and how tightly it binds.
     fn bare(&self, at: u16) -> (Bind, String) {
+        if let Some(idiom) = self.idiom(at) {
+            return idiom;
+        }
         let node = self.node(at);
-        let [a, b, c] = node.args;
-        let call =
-            |name: &str, args: &[String]| (Bind::Atom, format!("{name}({})", args.join(", ")));
-        // Left-associative, so the right operand binds tighter.
-        let infix = |symbol: &str, bind: Bind, signs: bool| {
-            let tighter = match bind {
-                Bind::Or => Bind::Compare,
-                Bind::Xor => Bind::Compare,
-                Bind::And => Bind::Compare,
-                Bind::Compare => Bind::Shift,
-                Bind::Shift => Bind::Unary,
-                Bind::Sum => Bind::Product,
-                _ => Bind::Unary,
-            };
-            // C's rules for & | ^ beside comparisons are a trap, so those get parentheses.
-            let left = match bind {
-                Bind::Compare | Bind::Shift | Bind::Or | Bind::Xor | Bind::And => {
-                    if self.node(a).op == node.op && bind != Bind::Compare {
-                        bind
-                    } else {
-                        Bind::Unary
-                    }
-                }
-                _ => bind,
-            };
-            let right = if matches!(bind, Bind::Compare | Bind::Or | Bind::Xor | Bind::And) {
-                Bind::Unary
-            } else {
-                tighter
-            };
-            let left = if bind == Bind::Compare {
-                Bind::Sum
-            } else {
-                left
-            };
-            let right = if bind == Bind::Compare {
-                Bind::Sum
-            } else {
-                right
-            };
-            let x = self.typed(a, node.ty, signs, left);
-            let y = self.typed(b, node.ty, signs, right);
-            (bind, format!("{x} {symbol} {y}"))
-        };
-        let arg = |n: u16| self.expression(n, Bind::Select);
-        let arg_as = |n: u16, signs| self.typed(n, node.ty, signs, Bind::Select);
-        let width = node.out.bits();
-        match node.op {
-            Op::Const(value) => (Bind::Atom, constant_text(value, node.out)),
-            Op::Src(slot) => {
-                let name = operand_name(self.program, slot as usize);
-                let mask = self.vector
-                    && self.program.row.shape.slots[slot as usize].ty == Ty::Mask
-                    && node.out == Ty::Bool;
-                (
-                    Bind::Atom,
-                    format!("{name}{}", if mask { "[lane]" } else { "" }),
-                )
+        let info = node.op.info();
+        match info.notation {
+            Notation::Call => call(info.name, &self.operands(node)),
+            Notation::Sized => {
+                let name = format!("{}{}", info.name, node.out.bits());
+                call(&name, &self.operands(node))
             }
-            Op::SrcDword(slot, k) => (Bind::Atom, self.dword(slot, k)),
-            Op::SrcHalf(slot, k) => (Bind::Atom, self.half(slot, k)),
-            Op::Get(state) => (Bind::Atom, state.name().into()),
-            Op::Field(field) => (Bind::Atom, field_name(field)),
+            Notation::Infix(symbol, bind) => {
+                self.infix(node, symbol, bind, info.reads == Reads::Signed)
+            }
+            Notation::Word => (Bind::Atom, info.name.into()),
+            Notation::Own => self.own_notation(at),
+        }
+    }
+
+    /// An operand as an argument of a function.
+    fn argument(&self, at: u16) -> String {
+        self.expression(at, Bind::Select)
+    }
+
+    /// An operand that a node reads as its type, as an argument of a function.
+    fn argument_as(&self, at: u16, node: &Node) -> String {
+        match node.op.info().reads {
+            Reads::Bits => self.argument(at),
+            reads => self.typed(at, node.ty, reads == Reads::Signed, Bind::Select),
+        }
+    }
+
+    /// All operands as arguments.
+    fn operands(&self, node: &Node) -> Vec<String> {
+        let args = &node.args[..node.op.arity()];
+        args.iter().map(|&n| self.argument_as(n, node)).collect()
+    }
+
+    /// Left-associative, so the right operand binds tighter.
+    fn infix(&self, node: &Node, symbol: &str, bind: Bind, signs: bool) -> (Bind, String) {
+        let [a, b, _] = node.args;
+        let (left, right) = match bind {
+            Bind::Compare => (Bind::Sum, Bind::Sum),
+            // C's rules for & | ^ beside comparisons are a trap, so those get parentheses.
+            Bind::Or | Bind::Xor | Bind::And if self.node(a).op == node.op => (bind, Bind::Unary),
+            Bind::Or | Bind::Xor | Bind::And => (Bind::Unary, Bind::Unary),
+            Bind::Sum => (Bind::Sum, Bind::Product),
+            _ => (bind, Bind::Unary),
+        };
+        let x = self.typed(a, node.ty, signs, left);
+        let y = self.typed(b, node.ty, signs, right);
+        (bind, format!("{x} {symbol} {y}"))
+    }
+
+    /// What is written otherwise than its operation is, because of its operands or its type.
+    fn idiom(&self, at: u16) -> Option<(Bind, String)> {
+        let node = self.node(at);
+        let [a, b, _] = node.args;
+        let boolean = node.ty == Ty::Bool;
+        let atom = |at: u16| self.expression(at, Bind::Atom);
+        Some(match node.op {
             Op::Not
                 if matches!(self.node(a).op, Op::Eq | Op::Ne)
                     && !self.node(a).ty.is_float()
@@ -693,169 +677,125 @@ impl<'p> Printer<'p> {
             {
                 let test = self.node(a);
                 let symbol = if test.op == Op::Eq { "!=" } else { "==" };
-                let x = self.typed(test.args[0], test.ty, false, Bind::Sum);
-                let y = self.typed(test.args[1], test.ty, false, Bind::Sum);
-                (Bind::Compare, format!("{x} {symbol} {y}"))
+                self.infix(test, symbol, Bind::Compare, false)
             }
+            Op::Trunc if node.out == Ty::Bool => (Bind::Atom, format!("{}[0]", atom(a))),
+            // The immediate has 16 bits anyway.
+            Op::Trunc if node.out.bits() == 16 && self.node(a).op == Op::Field(Field::Simm16) => {
+                (Bind::Atom, atom(a))
+            }
+            Op::And => match self.bit_range(at) {
+                Some((x, hi, lo)) if hi == lo => (Bind::Atom, format!("{}[{lo}]", atom(x))),
+                Some((x, hi, lo)) => (Bind::Atom, format!("{}[{hi}:{lo}]", atom(x))),
+                None if boolean => self.infix(node, "&&", Bind::And, false),
+                None => return None,
+            },
+            Op::Or => match self.two_dwords(at) {
+                Some((slot, k)) => {
+                    let name = operand_name(self.program, slot as usize);
+                    match self.program.row.shape.slots[slot as usize].ty.dwords() {
+                        0..=2 => (Bind::Atom, name.into()),
+                        _ => (Bind::Atom, format!("{name}.qword{}", k / 2)),
+                    }
+                }
+                None if boolean => self.infix(node, "||", Bind::Or, false),
+                None => return None,
+            },
+            Op::Ne => match (self.one_bit(at), self.node(a).op, self.node(b).op) {
+                (Some((x, n)), ..) => (Bind::Atom, format!("{}[{}]", atom(x), self.argument(n))),
+                (None, Op::Field(Field::Glc | Field::Clamp), Op::Const(0)) => (Bind::Atom, atom(a)),
+                _ if node.ty.is_float() => self.infix(node, "<>", Bind::Compare, false),
+                _ => return None,
+            },
+            Op::Fma if node.out != node.ty => call("fma_to_f16", &self.operands(node)),
+            _ => return None,
+        })
+    }
+
+    /// The operations that are written in a way of their own.
+    fn own_notation(&self, at: u16) -> (Bind, String) {
+        let node = self.node(at);
+        let [a, b, c] = node.args;
+        let arg = |n: u16| self.argument(n);
+        let arg_as = |n: u16| self.argument_as(n, node);
+        match node.op {
+            Op::Const(value) => (Bind::Atom, constant_text(value, node.out)),
+            Op::Src(slot) => {
+                let name = operand_name(self.program, slot as usize);
+                let mask = self.vector
+                    && self.program.row.shape.slots[slot as usize].ty == Ty::Mask
+                    && node.out == Ty::Bool;
+                let lane = if mask { "[lane]" } else { "" };
+                (Bind::Atom, format!("{name}{lane}"))
+            }
+            Op::SrcDword(slot, k) => (Bind::Atom, self.dword(slot, k)),
+            Op::SrcHalf(slot, k) => (Bind::Atom, self.half(slot, k)),
+            Op::Get(state) => (Bind::Atom, state.name().into()),
+            Op::Field(field) => (Bind::Atom, field_name(field)),
+            Op::CodeOf(slot) => call("code", &[operand_name(self.program, slot as usize).into()]),
+            Op::Sgpr => (Bind::Atom, format!("SGPR[{}]{}", arg(a), self.pair(at))),
+            Op::Vgpr => (Bind::Atom, format!("VGPR[{}]{}", arg(a), self.pair(at))),
             Op::Not => {
                 let symbol = if node.ty == Ty::Bool { "!" } else { "~" };
-                (
-                    Bind::Unary,
-                    format!("{symbol}{}", self.expression(a, Bind::Unary)),
-                )
+                let x = self.expression(a, Bind::Unary);
+                (Bind::Unary, format!("{symbol}{x}"))
             }
-            Op::Neg => (
-                Bind::Unary,
-                format!("-{}", self.typed(a, node.ty, false, Bind::Unary)),
-            ),
-            Op::Abs => call("abs", &[arg_as(a, true)]),
-            Op::Rev => call("reverse_bits", &[arg(a)]),
-            Op::Popcount => call("count_ones", &[arg(a)]),
-            Op::Clz => call("leading_zeros", &[arg(a)]),
-            Op::Ctz => call("trailing_zeros", &[arg(a)]),
-            Op::Zext => call(&format!("zext{width}"), &[arg(a)]),
-            Op::Sext => call(&format!("sext{width}"), &[arg(a)]),
-            Op::Trunc if node.out == Ty::Bool => {
-                (Bind::Atom, format!("{}[0]", self.expression(a, Bind::Atom)))
+            Op::Neg => {
+                let x = self.typed(a, node.ty, false, Bind::Unary);
+                (Bind::Unary, format!("-{x}"))
             }
-            // The immediate has 16 bits anyway.
-            Op::Trunc if width == 16 && self.node(a).op == Op::Field(Field::Simm16) => {
-                (Bind::Atom, self.expression(a, Bind::Atom))
-            }
-            Op::Trunc => call(&format!("low{width}"), &[arg(a)]),
             Op::IntToFloat | Op::FloatToInt | Op::FloatToFloat => {
-                call(node.out.name(), &[arg_as(a, true)])
+                call(node.out.name(), &[arg_as(a)])
             }
-            Op::Add => infix("+", Bind::Sum, false),
-            Op::Sub => infix("-", Bind::Sum, false),
-            Op::Mul => infix("*", Bind::Product, false),
-            Op::MulHi => call(
-                &format!("high{width}"),
-                &[format!(
-                    "{} * {}",
-                    self.typed(a, node.ty, true, Bind::Product),
-                    self.typed(b, node.ty, true, Bind::Unary)
-                )],
-            ),
-            Op::And => match self.bit_range(at) {
-                Some((x, hi, lo)) if hi == lo => (
-                    Bind::Atom,
-                    format!("{}[{lo}]", self.expression(x, Bind::Atom)),
-                ),
-                Some((x, hi, lo)) => (
-                    Bind::Atom,
-                    format!("{}[{hi}:{lo}]", self.expression(x, Bind::Atom)),
-                ),
-                None if node.ty == Ty::Bool => infix("&&", Bind::And, false),
-                None => infix("&", Bind::And, false),
-            },
-            Op::Or if self.two_dwords(at).is_some() => {
-                let (slot, k) = self.two_dwords(at).unwrap_or_default();
-                let name = operand_name(self.program, slot as usize);
-                match self.program.row.shape.slots[slot as usize].ty.dwords() {
-                    0..=2 => (Bind::Atom, name.into()),
-                    _ => (Bind::Atom, format!("{name}.qword{}", k / 2)),
-                }
-            }
-            Op::Or if node.ty == Ty::Bool => infix("||", Bind::Or, false),
-            Op::Or => infix("|", Bind::Or, false),
-            Op::Xor => infix("^", Bind::Xor, false),
-            Op::Shl | Op::Shr if self.node(b).op == Op::Const(0) => {
-                let x = self.typed(a, node.ty, node.op == Op::Shr, Bind::Unary);
-                (Bind::Unary, x)
+            Op::MulHi => {
+                let x = self.typed(a, node.ty, true, Bind::Product);
+                let y = self.typed(b, node.ty, true, Bind::Unary);
+                call(&format!("high{}", node.out.bits()), &[format!("{x} * {y}")])
             }
             Op::Shl | Op::Shr => {
-                let symbol = if node.op == Op::Shl { "<<" } else { ">>" };
                 let x = self.typed(a, node.ty, node.op == Op::Shr, Bind::Unary);
-                (
-                    Bind::Shift,
-                    format!("{x} {symbol} {}", self.expression(b, Bind::Unary)),
-                )
+                if self.node(b).op == Op::Const(0) {
+                    return (Bind::Unary, x);
+                }
+                let symbol = if node.op == Op::Shl { "<<" } else { ">>" };
+                let n = self.expression(b, Bind::Unary);
+                (Bind::Shift, format!("{x} {symbol} {n}"))
             }
-            Op::Min => call("min", &[arg_as(a, true), arg_as(b, true)]),
-            Op::Max => call("max", &[arg_as(a, true), arg_as(b, true)]),
-            Op::Eq => infix("==", Bind::Compare, false),
-            Op::Ne if self.one_bit(at).is_some() => {
-                let (x, n) = self.one_bit(at).unwrap_or((a, b));
-                let n = self.expression(n, Bind::Select);
-                (
-                    Bind::Atom,
-                    format!("{}[{n}]", self.expression(x, Bind::Atom)),
-                )
+            Op::Unord if a == b => call("isnan", &[arg_as(a)]),
+            Op::Unord => {
+                let (x, y) = (arg_as(a), arg_as(b));
+                (Bind::Or, format!("isnan({x}) || isnan({y})"))
             }
-            Op::Ne
-                if matches!(
-                    (self.node(a).op, self.node(b).op),
-                    (Op::Field(Field::Glc | Field::Clamp), Op::Const(0))
-                ) =>
-            {
-                (Bind::Atom, self.expression(a, Bind::Atom))
+            Op::Class | Op::Ldexp => call(node.op.name(), &[arg_as(a), arg(b)]),
+            Op::Select => {
+                let condition = self.expression(a, Bind::Or);
+                let (x, y) = (self.expression(b, Bind::Or), arg(c));
+                (Bind::Select, format!("{condition} ? {x} : {y}"))
             }
-            Op::Ne if node.ty.is_float() => infix("<>", Bind::Compare, false),
-            Op::Ne => infix("!=", Bind::Compare, false),
-            Op::Lt => infix("<", Bind::Compare, true),
-            Op::Le => infix("<=", Bind::Compare, true),
-            Op::Gt => infix(">", Bind::Compare, true),
-            Op::Ge => infix(">=", Bind::Compare, true),
-            Op::Unord if a == b => call("isnan", &[arg_as(a, false)]),
-            Op::Unord => (
-                Bind::Or,
-                format!("isnan({}) || isnan({})", arg_as(a, false), arg_as(b, false)),
-            ),
-            Op::Class => call("class", &[arg_as(a, false), arg(b)]),
-            Op::Select => (
-                Bind::Select,
-                format!(
-                    "{} ? {} : {}",
-                    self.expression(a, Bind::Or),
-                    self.expression(b, Bind::Or),
-                    self.expression(c, Bind::Select)
-                ),
-            ),
-            Op::Fma => call(
-                if node.out == node.ty {
-                    "fma"
-                } else {
-                    "fma_to_f16"
-                },
-                &[arg_as(a, false), arg_as(b, false), arg_as(c, false)],
-            ),
-            Op::Mad => call(
-                "mad",
-                &[arg_as(a, false), arg_as(b, false), arg_as(c, false)],
-            ),
             Op::FmaLdexp(n) => {
-                let args = [
-                    arg_as(a, false),
-                    arg_as(b, false),
-                    arg_as(c, false),
-                    n.to_string(),
-                ];
-                call("fma_times_power_of_two", &args)
+                let args = [arg_as(a), arg_as(b), arg_as(c), n.to_string()];
+                call(node.op.name(), &args)
             }
-            Op::Div => infix("/", Bind::Product, false),
-            Op::Sqrt => call("sqrt", &[arg_as(a, false)]),
-            Op::Ldexp => call("ldexp", &[arg_as(a, false), arg(b)]),
-            Op::Floor => call("floor", &[arg_as(a, false)]),
-            Op::Ceil => call("ceil", &[arg_as(a, false)]),
-            Op::RoundZero => call("trunc", &[arg_as(a, false)]),
-            Op::RoundEven => call("round_to_even", &[arg_as(a, false)]),
-            Op::SendLane => call("send_to_lane", &[arg(a), arg(b)]),
-            Op::Lane => (Bind::Atom, "lane".into()),
-            Op::ReadLane => (
-                Bind::Atom,
-                format!("{}[lane {}]", self.expression(a, Bind::Atom), arg(b)),
-            ),
-            Op::FirstLane => (Bind::Atom, "first_active_lane".into()),
-            Op::Address => (Bind::Atom, "address".into()),
+            Op::ReadLane => {
+                let x = self.expression(a, Bind::Atom);
+                (Bind::Atom, format!("{x}[lane {}]", arg(b)))
+            }
+            Op::Table(entries) => (Bind::Atom, format!("TABLE{}[{}]", entries.len(), arg(a))),
+            _ => self.memory(node),
+        }
+    }
+
+    /// The operations on memory and on what a dispatch's waves share.
+    fn memory(&self, node: &Node) -> (Bind, String) {
+        let [a, b, c] = node.args;
+        let arg = |n: u16| self.argument(n);
+        match node.op {
             Op::Load(space, offset) => (Bind::Atom, self.place(space, node.out, a, offset)),
             Op::LoadFormat(k) => {
                 let component = ["x", "y", "z", "w"][k as usize & 3];
                 let bits = node.out.bits();
-                (
-                    Bind::Atom,
-                    format!("convert_to_{bits}(element at {}).{component}", arg(a)),
-                )
+                let text = format!("convert_to_{bits}(element at {}).{component}", arg(a));
+                (Bind::Atom, text)
             }
             Op::LdsOfLane => (Bind::Atom, "LDS[M0 + OFFSET + 4 * lane]".into()),
             Op::Atomic(space, op) | Op::WaveAtomic(space, op) => {
@@ -883,14 +823,14 @@ impl<'p> Printer<'p> {
                     GwsOp::Barrier => call("meet_at", &[resource, arg(b)]),
                 }
             }
-            Op::Turn => call("wait_for_turn", &[]),
-            Op::Getreg => call("HWREG", &[arg(a)]),
-            Op::Table(entries) => (Bind::Atom, format!("TABLE{}[{}]", entries.len(), arg(a))),
-            Op::CodeOf(slot) => call("code", &[operand_name(self.program, slot as usize).into()]),
-            Op::Sgpr => (Bind::Atom, format!("SGPR[{}]{}", arg(a), self.pair(at))),
-            Op::Vgpr => (Bind::Atom, format!("VGPR[{}]{}", arg(a), self.pair(at))),
+            op => unreachable!("{op:?} has a notation"),
         }
     }
+}
+
+/// A call of a function of the pseudo-code.
+fn call(name: &str, args: &[String]) -> (Bind, String) {
+    (Bind::Atom, format!("{name}({})", args.join(", ")))
 }
 
 /// What an atomic does, in a word.

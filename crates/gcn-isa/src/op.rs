@@ -1,0 +1,351 @@
+//! The operations of the IR that meanings are written in: one row an operation.
+//!
+//! A row of the table at the end of this file has the operation's data, its name, how many operands it takes, what its
+//! result depends on, the type of its result, how it reads its operands, how the manual writes it, and, as its
+//! documentation, the sentence that the manual explains it with. [`Op::info`] gives the row. What an operation computes is
+//! code: `gcn-emu`'s interpreter has it, and compilers may.
+
+use crate::format::Field;
+use crate::meaning::{AtomicOp, GwsOp, Space, State};
+use crate::shape::Ty;
+
+/// What the result of an operation depends on, and whether it does more than giving one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Kind {
+    /// A constant, or part of the state or of the instruction; without operands. A meaning has equal ones once.
+    Leaf,
+    /// Its operands and MODE alone, each lane by itself.
+    Compute,
+    /// Values of other lanes, or which lanes are active.
+    Lanes,
+    /// A register that an operand numbers.
+    Register,
+    /// Memory, or the instruction's address operands.
+    Memory,
+    /// It changes something by itself, and so happens though nothing may use its result.
+    Act,
+}
+
+/// The type of an operation's result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Out {
+    /// That which its operands are read as ([`Node::ty`](crate::meaning::Node::ty)).
+    Operand,
+    /// A truth value.
+    Bool,
+    /// U32, whatever the operands are.
+    U32,
+    /// Whatever the node says.
+    Given,
+}
+
+/// How an operation reads its operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Reads {
+    /// As patterns of bits, whose type does not matter.
+    Bits,
+    /// As numbers. Signed and unsigned integers give the same bits.
+    Numbers,
+    /// As numbers. Signed and unsigned integers differ.
+    Signed,
+}
+
+/// How tightly an expression of the manual's pseudo-code binds, loosest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[allow(missing_docs)]
+pub enum Bind {
+    Select,
+    Or,
+    Xor,
+    And,
+    Compare,
+    Shift,
+    Sum,
+    Product,
+    Unary,
+    Atom,
+}
+
+/// How the manual's pseudo-code writes an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Notation {
+    /// `name(x, y)`.
+    Call,
+    /// `name32(x)`, with the width of the result.
+    Sized,
+    /// `x + y`.
+    Infix(&'static str, Bind),
+    /// The name alone.
+    Word,
+    /// In a way of its own.
+    Own,
+}
+
+/// What is said of an operation once for all its uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpInfo {
+    /// Its name, in the manual and in printed IR.
+    pub name: &'static str,
+    /// How many operands it takes.
+    pub arity: u8,
+    /// What its result depends on.
+    pub kind: Kind,
+    /// The type of its result.
+    pub out: Out,
+    /// How it reads its operands.
+    pub reads: Reads,
+    /// How many operands, the first ones, are numbers to it if their type is a float: it flushes their denormals and a
+    /// signalling NaN among them is an invalid operation.
+    pub floats: u8,
+    /// How the manual writes it.
+    pub notation: Notation,
+    /// What it computes, in Markdown. It begins with the operation as the manual writes it, as in "`` `ldexp(x, n)`: ``",
+    /// where readers of the manual need the explanation.
+    pub doc: &'static str,
+}
+
+impl Op {
+    /// Its name, in the manual and in printed IR.
+    pub const fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// How many of [`Node::args`](crate::meaning::Node::args) it takes.
+    pub const fn arity(self) -> usize {
+        self.info().arity as usize
+    }
+
+    /// Returns true if it changes something by itself, and so happens though nothing may use its result.
+    pub const fn acts(self) -> bool {
+        matches!(self.info().kind, Kind::Act)
+    }
+
+    /// The type of its result where its operands are read as `ty`; `None` where each node says it.
+    pub const fn out(self, ty: Ty) -> Option<Ty> {
+        match self.info().out {
+            Out::Operand => Some(ty),
+            Out::Bool => Some(Ty::Bool),
+            Out::U32 => Some(Ty::U32),
+            Out::Given => None,
+        }
+    }
+}
+
+/// Declares [`Op`] and [`OPS`] from the rows of the table.
+macro_rules! ops {
+    ($(
+        $(#[doc = $doc:literal])+
+        $op:ident $(($($data:ty),+))? :
+        $name:literal, $arity:literal, $kind:ident, $out:ident, $reads:ident, $floats:literal, $notation:expr;
+    )+) => {
+        /// What a node computes.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Op {
+            $($(#[doc = $doc])+ $op $(($($data),+))?,)+
+        }
+
+        /// The operations, in the order of their declaration.
+        pub static OPS: &[&OpInfo] = &[$(ops!(@row $($doc)+, $name, $arity, $kind, $out, $reads, $floats, $notation)),+];
+
+        impl Op {
+            /// What is said of it once for all its uses.
+            pub const fn info(self) -> &'static OpInfo {
+                match self {
+                    $(Op::$op { .. } => {
+                        ops!(@row $($doc)+, $name, $arity, $kind, $out, $reads, $floats, $notation)
+                    })+
+                }
+            }
+        }
+    };
+    (@row $($doc:literal)+, $name:literal, $arity:literal, $kind:ident, $out:ident, $reads:ident, $floats:literal, $notation:expr) => {
+        const {
+            use Notation::*;
+            &OpInfo {
+                name: $name,
+                arity: $arity,
+                kind: Kind::$kind,
+                out: Out::$out,
+                reads: Reads::$reads,
+                floats: $floats,
+                notation: $notation,
+                doc: concat!($($doc),+).trim_ascii(),
+            }
+        }
+    };
+}
+
+ops! {
+    // operation: name, operands, kind, result, reads, floats, notation
+
+    // Leaves.
+
+    /// A constant.
+    Const(u64): "constant", 0, Leaf, Given, Bits, 0, Own;
+    /// The operand in a slot of the shape.
+    Src(u8): "operand", 0, Leaf, Given, Bits, 0, Own;
+    /// Dword `.1` of the operand in slot `.0`.
+    SrcDword(u8, u8): "operand_dword", 0, Leaf, Given, Bits, 0, Own;
+    /// The 16 bits of the packed operand in slot `.0` that belong to half `.1` of the result: op_sel and neg_lo
+    /// choose those of half 0, op_sel_hi and neg_hi those of half 1.
+    SrcHalf(u8, u8): "operand_half", 0, Leaf, Given, Bits, 0, Own;
+    /// A named state.
+    Get(State): "state", 0, Leaf, Given, Bits, 0, Own;
+    /// A field of the encoding, or SIMM16.
+    Field(Field): "field", 0, Leaf, Given, Bits, 0, Own;
+    /// `code(x)`: the operand code of the register x, not its value.
+    CodeOf(u8): "code", 0, Leaf, Given, Bits, 0, Own;
+
+    // Registers that are numbered when the instruction runs.
+
+    /// The scalar register whose code (0 to 127) the operand is: one, or two for a 64-bit result.
+    /// A code outside the generation's SGPRs and VCC reads s0, and a pair its two registers so.
+    Sgpr: "sgpr", 1, Register, Given, Bits, 0, Own;
+    /// The VGPR that the operand numbers (from 0), the same in every lane: one, or two for a
+    /// 64-bit result. A number outside the wave's VGPRs reads v0.
+    Vgpr: "vgpr", 1, Register, Given, Bits, 0, Own;
+    /// `HWREG(x)`: the bits of the hardware register that x names: x[5:0] is its number, x[10:6] the first bit, x[15:11] the number of bits less one.
+    Getreg: "HWREG", 1, Register, Given, Bits, 0, Call;
+
+    // Bits.
+
+    /// The bits inverted.
+    Not: "not", 1, Compute, Operand, Bits, 0, Own;
+    /// The operand with the other sign. Of a float it changes that bit alone.
+    Neg: "neg", 1, Compute, Operand, Numbers, 0, Own;
+    /// The magnitude. Of a float it clears the sign bit alone.
+    Abs: "abs", 1, Compute, Operand, Signed, 0, Call;
+    /// `reverse_bits(x)`: the bits of x in reverse order.
+    Rev: "reverse_bits", 1, Compute, Operand, Bits, 0, Call;
+    /// `count_ones(x)`: how many bits of x are 1.
+    Popcount: "count_ones", 1, Compute, U32, Bits, 0, Call;
+    /// `leading_zeros(x)`: zeros above the highest 1 of x; its width where x is 0.
+    Clz: "leading_zeros", 1, Compute, U32, Bits, 0, Call;
+    /// `trailing_zeros(x)`: zeros below the lowest 1 of x; its width where x is 0.
+    Ctz: "trailing_zeros", 1, Compute, U32, Bits, 0, Call;
+    /// `zext64(x)`: x with zeros above it, 64 bits in all.
+    Zext: "zext", 1, Compute, Given, Bits, 0, Sized;
+    /// `sext64(x)`: x with its sign bit repeated above it, 64 bits in all.
+    Sext: "sext", 1, Compute, Given, Bits, 0, Sized;
+    /// `low32(x)`: the low 32 bits of x.
+    Trunc: "low", 1, Compute, Given, Bits, 0, Sized;
+
+    // Conversions.
+
+    /// An integer as a float, rounded as MODE says.
+    IntToFloat: "int_to_float", 1, Compute, Given, Signed, 0, Own;
+    /// A float as an integer: towards zero, saturating, NaN to 0.
+    FloatToInt: "float_to_int", 1, Compute, Given, Signed, 1, Own;
+    /// A float of another width.
+    FloatToFloat: "float_to_float", 1, Compute, Given, Signed, 1, Own;
+
+    // Two operands.
+
+    /// The sum.
+    Add: "add", 2, Compute, Operand, Numbers, 2, Infix("+", Bind::Sum);
+    /// The difference.
+    Sub: "sub", 2, Compute, Operand, Numbers, 2, Infix("-", Bind::Sum);
+    /// The product.
+    Mul: "mul", 2, Compute, Operand, Numbers, 2, Infix("*", Bind::Product);
+    /// `high32(x * y)`: the high 32 bits of the product, which has twice the width of its factors.
+    MulHi: "high", 2, Compute, Operand, Signed, 0, Own;
+    /// The bits that are 1 in both.
+    And: "and", 2, Compute, Operand, Numbers, 0, Infix("&", Bind::And);
+    /// The bits that are 1 in either.
+    Or: "or", 2, Compute, Operand, Numbers, 0, Infix("|", Bind::Or);
+    /// The bits that differ.
+    Xor: "xor", 2, Compute, Operand, Numbers, 0, Infix("^", Bind::Xor);
+    /// The first operand moved left by the second, of any width; 0 from its own width on.
+    Shl: "shl", 2, Compute, Operand, Numbers, 0, Own;
+    /// The first operand moved right by the second, of any width; 0, or the sign of a signed type, from its own width on.
+    Shr: "shr", 2, Compute, Operand, Signed, 0, Own;
+    /// The smaller one.
+    Min: "min", 2, Compute, Operand, Signed, 2, Call;
+    /// The larger one.
+    Max: "max", 2, Compute, Operand, Signed, 2, Call;
+    /// Equal; false where either is a NaN.
+    Eq: "eq", 2, Compute, Bool, Numbers, 2, Infix("==", Bind::Compare);
+    /// Not equal. Of floats: less or greater, so false where either is a NaN.
+    Ne: "ne", 2, Compute, Bool, Numbers, 2, Infix("!=", Bind::Compare);
+    /// Less.
+    Lt: "lt", 2, Compute, Bool, Signed, 2, Infix("<", Bind::Compare);
+    /// Less or equal.
+    Le: "le", 2, Compute, Bool, Signed, 2, Infix("<=", Bind::Compare);
+    /// Greater.
+    Gt: "gt", 2, Compute, Bool, Signed, 2, Infix(">", Bind::Compare);
+    /// Greater or equal.
+    Ge: "ge", 2, Compute, Bool, Signed, 2, Infix(">=", Bind::Compare);
+    /// Either operand is a NaN.
+    Unord: "unordered", 2, Compute, Bool, Numbers, 2, Own;
+    /// `class(x, m)`: whether the bit of m that stands for x's class is 1.
+    Class: "class", 2, Compute, Bool, Numbers, 0, Own;
+
+    // Three operands.
+
+    /// First operand (a truth value) ? second : third.
+    Select: "select", 3, Compute, Operand, Bits, 0, Own;
+    /// `fma(x, y, z)`: x * y + z, rounded once.
+    Fma: "fma", 3, Compute, Given, Numbers, 3, Call;
+    /// `fma_times_power_of_two(x, y, z, n)`: (x * y + z) * 2^n, rounded once. Denormal operands are kept.
+    FmaLdexp(i16): "fma_times_power_of_two", 3, Compute, Operand, Numbers, 3, Own;
+    /// `mad(x, y, z)`: x * y + z, rounded after the product and after the sum; denormals are flushed.
+    Mad: "mad", 3, Compute, Operand, Numbers, 3, Call;
+
+    // Floats.
+
+    /// The float quotient, correctly rounded.
+    Div: "div", 2, Compute, Operand, Numbers, 2, Infix("/", Bind::Product);
+    /// The float square root, correctly rounded.
+    Sqrt: "sqrt", 1, Compute, Operand, Numbers, 1, Call;
+    /// `ldexp(x, n)`: x * 2^n, rounded once.
+    Ldexp: "ldexp", 2, Compute, Operand, Numbers, 1, Own;
+    /// The float rounded to an integral value: towards minus infinity.
+    Floor: "floor", 1, Compute, Operand, Numbers, 1, Call;
+    /// The float rounded to an integral value: towards plus infinity.
+    Ceil: "ceil", 1, Compute, Operand, Numbers, 1, Call;
+    /// `trunc(x)`: x rounded to an integral value towards zero.
+    RoundZero: "trunc", 1, Compute, Operand, Numbers, 1, Call;
+    /// `round_to_even(x)`: x rounded to the nearest integral value, ties to the even one.
+    RoundEven: "round_to_even", 1, Compute, Operand, Numbers, 1, Call;
+
+    // Lanes.
+
+    /// The value of the lane that the second operand numbers (modulo 64), EXEC ignored.
+    ReadLane: "read_lane", 2, Lanes, Operand, Bits, 0, Own;
+    /// `send_to_lane(x, n)`: each lane sends x to lane n modulo 64, the highest sender winning; 0 where none sends.
+    SendLane: "send_to_lane", 2, Lanes, Operand, Bits, 0, Call;
+    /// `first_active_lane`: the lowest lane that EXEC has on; 0 where none is.
+    FirstLane: "first_active_lane", 0, Lanes, Given, Bits, 0, Word;
+    /// The lane's own number, 0 to 63.
+    Lane: "lane", 0, Leaf, Given, Bits, 0, Word;
+
+    // Memory.
+
+    /// The byte address of a memory instruction, from its address operands and modifiers; for
+    /// buffers with the range check that every access through it makes.
+    Address: "address", 0, Memory, Given, Bits, 0, Word;
+    /// Reads memory at the address plus a constant.
+    Load(Space, i32): "load", 1, Memory, Given, Bits, 0, Own;
+    /// Component `.0` of the typed element at the address, converted to 32 bits, or to 16 where the result has 16. The
+    /// format is the instruction's own or that of its buffer resource.
+    LoadFormat(u8): "load_format", 1, Memory, Given, Bits, 0, Own;
+    /// The dword of LDS that belongs to the lane in a buffer instruction: at M0's low half plus the instruction's offset plus
+    /// four times the lane's number.
+    LdsOfLane: "lds_of_lane", 0, Memory, Given, Bits, 0, Own;
+    /// The entry of a table of constants that the operand numbers; 0 beyond its end.
+    Table(&'static &'static [u64]): "table", 1, Compute, Given, Bits, 0, Own;
+
+    // What changes something.
+
+    /// Reads, computes and writes memory as one; gives the old value. Operands: address, data,
+    /// comparand. It happens whether or not anything uses the old value.
+    Atomic(Space, AtomicOp): "atomic", 3, Act, Operand, Bits, 0, Own;
+    /// An atomic that happens once for the wave, with the operands of the lowest lane that is on: every lane gets the old
+    /// value. Without a lane it does not happen, and gives 0.
+    WaveAtomic(Space, AtomicOp): "wave_atomic", 3, Act, Operand, Bits, 0, Own;
+    /// An operation of global wave sync, once for the wave, whether or not anything uses its result, which is 0.
+    /// Operands: resource (modulo 64), value; both of lane 0. An operation that must wait leaves the instruction to be run again.
+    Gws(GwsOp): "global_wave_sync", 2, Act, U32, Bits, 0, Own;
+    /// `wait_for_turn()`: waits until every wave that started before has given up the turn that this one waits for (its first, its second, …) or has ended.
+    Turn: "wait_for_turn", 0, Act, U32, Bits, 0, Call;
+}
