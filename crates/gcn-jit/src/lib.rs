@@ -9,6 +9,8 @@
 
 mod asm;
 mod cache;
+#[cfg(test)]
+mod code_hashes;
 mod ctx;
 mod emit;
 mod fast;
