@@ -60,14 +60,14 @@ impl Drop for Told {
         println!("   {names:?}");
         println!(
             "   [units {} insns {} code {} B compile {:.3} ms; executed {} interpreted {} restarts {} nonlinear {}]",
-            s.units,
+            s.regions,
             s.insns,
             s.bytes,
             s.compiling.as_secs_f64() * 1e3,
             s.executed,
             s.interpreted,
             s.restarts,
-            s.nonlinear
+            s.not_affine
         );
     }
 }

@@ -4,8 +4,10 @@
 //! The regions are those at the entry of each committed kernel and at made-up sequences of the kernels' instructions, at
 //! both levels, with and without what is known of waves that start, and in three MODEs.
 
-use crate::group::Needs;
-use crate::{Level, emit, facts, lower};
+use crate::frontend;
+use crate::runtime::engine::facts;
+use crate::runtime::group::LiveIns;
+use crate::target::{Level, x64};
 use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_isa::Target;
 use gcn_isa::decode::{Insn, decode};
@@ -25,7 +27,7 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 /// The code with the addresses of evaluation calls replaced by their numbers.
-fn without_addresses(emitted: &emit::Emitted) -> Vec<u8> {
+fn without_addresses(emitted: &x64::Emitted) -> Vec<u8> {
     let mut code = emitted.code.clone();
     for (number, call) in emitted.calls.iter().enumerate() {
         let address = (std::sync::Arc::as_ptr(call) as usize as u64).to_le_bytes();
@@ -62,9 +64,9 @@ impl Program<'_> {
                 (MODES[1], Some(start), false),
                 (MODES[2], None, true),
             ] {
-                let unit = lower::unit(
+                let region = frontend::region(
                     self.at,
-                    &lower::Setting {
+                    &frontend::CompileRequest {
                         target: self.target,
                         mode,
                         vgprs: 128,
@@ -78,15 +80,15 @@ impl Program<'_> {
                         fetch: &|pc| self.fetch(pc),
                     },
                 );
-                let needs = Needs::of(&unit, 128);
-                let batched = (entry.is_some() && needs.few()).then_some(&needs);
-                let style = emit::Style {
+                let live_ins = LiveIns::of(&region, 128);
+                let batched = (entry.is_some() && live_ins.few()).then_some(&live_ins);
+                let style = x64::Style {
                     level,
                     tally: false,
                     exact,
                     aliased: false,
                 };
-                if let Some(emitted) = emit::emit(&unit, mode, style, batched) {
+                if let Some(emitted) = x64::emit(&region, mode, style, batched) {
                     all.extend(without_addresses(&emitted));
                 }
             }

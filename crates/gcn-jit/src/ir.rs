@@ -1,10 +1,15 @@
-//! What a chunk of code computes: a graph of values, made by the lowering and read by the emitter.
+//! What a block of code computes: a graph of values, made by the lowering and read by the emitter.
 //!
 //! A value is *scalar* (one for the wave, zero-extended in 64 bits) or *vector* (one a lane). Integers of 64 bits a lane
 //! are taken apart into halves as they are made, so that only floats and products live as whole 64-bit values.
 
-use crate::fast::Fast;
-use crate::rare::Rare;
+pub mod affine;
+pub mod fast_path;
+mod half;
+pub mod region;
+
+use crate::hash::Fast;
+use crate::ir::fast_path::FastPath;
 use gcn_emu::eval::eval;
 use gcn_isa::meaning::{Op, Space, width_mask};
 use gcn_isa::shape::Ty;
@@ -17,12 +22,12 @@ pub type Id = u32;
 
 /// What computes a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum I {
+pub enum Inst {
     /// The same in every lane.
     Const(u64),
-    /// A VGPR as it was at the chunk's start.
+    /// A VGPR as it was at the block's start.
     VIn(u16),
-    /// A scalar register as it was at the chunk's start, by code; 32 bits, or two registers.
+    /// A scalar register as it was at the block's start, by code; 32 bits, or two registers.
     SIn(u8),
     SccIn,
     /// The lane's number.
@@ -33,11 +38,11 @@ pub enum I {
     Pair,
     Lo,
     Hi,
-    /// A scalar: what the lane that a scalar numbers (below 64) had of a VGPR at the chunk's start.
+    /// A scalar: what the lane that a scalar numbers (below 64) had of a VGPR at the block's start.
     LaneIn(u16),
     /// The same of the lane that each lane's value numbers.
     LanesIn(u16),
-    /// The VGPR, as it was at the chunk's start, that a scalar numbers.
+    /// The VGPR, as it was at the block's start, that a scalar numbers.
     VgprAt,
     /// The value of another lane of the same 16: a hexadecimal digit for each.
     Shuffle(u64),
@@ -54,7 +59,7 @@ pub enum I {
     /// An operation of the meanings' language.
     Alu(Op),
     /// Memory that a load reads: so many elements of so many bytes, one behind another, at the address of the low and high
-    /// half plus a constant. Its values are its [`I::Part`]s.
+    /// half plus a constant. Its values are its [`Inst::Part`]s.
     Group {
         space: Space,
         bytes: u8,
@@ -63,13 +68,13 @@ pub enum I {
     },
     /// An element of a group.
     Part(u8),
-    /// A value that is linear in the lane: of each 16 lanes the base that a quad of the chunk has, and a step.
-    Quad {
-        quad: u16,
+    /// A value that is affine in the lane: of each 16 lanes the base that a base of the block has, and a step.
+    Affine {
+        base: u16,
         step: i32,
     },
-    /// A group whose address is one of the chunk's linear ones, where each lane has its elements, or all have the same.
-    LinearGroup {
+    /// A group whose address is one of the block's linear ones, where each lane has its elements, or all have the same.
+    AffineLoad {
         bytes: u8,
         count: u8,
         offset: i32,
@@ -78,8 +83,8 @@ pub enum I {
     },
     /// A dword of each lane, side by side from the address on that the first value is, plus a constant.
     Row(i32),
-    /// A value with a short way ([`crate::rare`]): a truth value, and what the value is where that holds.
-    Rare(u16),
+    /// A value with a fast path ([`crate::ir::fast_path`]): a truth value, and what the value is where that holds.
+    FastPath(u16),
     /// Scalar memory: dword at the address.
     SLoad {
         count: u8,
@@ -90,7 +95,7 @@ pub enum I {
 /// A value.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
-    pub op: I,
+    pub op: Inst,
     /// The type that the operands are read as.
     pub ty: Ty,
     pub out: Ty,
@@ -101,28 +106,30 @@ pub struct Node {
 impl Node {
     pub fn arity(&self) -> usize {
         match self.op {
-            I::Const(_)
-            | I::VIn(_)
-            | I::SIn(_)
-            | I::SccIn
-            | I::Lane
-            | I::Exec
-            | I::Quad { .. }
-            | I::LinearGroup { .. } => 0,
-            I::Lo
-            | I::Hi
-            | I::MaskOf
-            | I::Ballot
-            | I::ShrLane
-            | I::Part(_)
-            | I::SLoad { .. }
-            | I::LaneIn(_)
-            | I::LanesIn(_)
-            | I::VgprAt
-            | I::Shuffle(_)
-            | I::Row(_) => 1,
-            I::Pair | I::Shld(_) | I::Shrd(_) | I::Group { .. } | I::Rare(_) => 2,
-            I::Alu(op) => op.arity(),
+            Inst::Const(_)
+            | Inst::VIn(_)
+            | Inst::SIn(_)
+            | Inst::SccIn
+            | Inst::Lane
+            | Inst::Exec
+            | Inst::Affine { .. }
+            | Inst::AffineLoad { .. } => 0,
+            Inst::Lo
+            | Inst::Hi
+            | Inst::MaskOf
+            | Inst::Ballot
+            | Inst::ShrLane
+            | Inst::Part(_)
+            | Inst::SLoad { .. }
+            | Inst::LaneIn(_)
+            | Inst::LanesIn(_)
+            | Inst::VgprAt
+            | Inst::Shuffle(_)
+            | Inst::Row(_) => 1,
+            Inst::Pair | Inst::Shld(_) | Inst::Shrd(_) | Inst::Group { .. } | Inst::FastPath(_) => {
+                2
+            }
+            Inst::Alu(op) => op.arity(),
         }
     }
 
@@ -154,11 +161,11 @@ impl Found {
         h.write_u64(n.args[0] as u64 | (n.args[1] as u64) << 32);
         h.write_u64(n.args[2] as u64 | (n.ty as u64) << 32 | (n.out as u64) << 40);
         match n.op {
-            I::Const(v) => h.write_u64(v),
-            I::VIn(v) | I::LaneIn(v) | I::LanesIn(v) => h.write_u16(v),
-            I::Shuffle(digits) => h.write_u64(digits),
-            I::SIn(k) | I::Shld(k) | I::Shrd(k) | I::Part(k) => h.write_u64(k as u64),
-            I::Alu(op) => discriminant(&op).hash(&mut h),
+            Inst::Const(v) => h.write_u64(v),
+            Inst::VIn(v) | Inst::LaneIn(v) | Inst::LanesIn(v) => h.write_u16(v),
+            Inst::Shuffle(digits) => h.write_u64(digits),
+            Inst::SIn(k) | Inst::Shld(k) | Inst::Shrd(k) | Inst::Part(k) => h.write_u64(k as u64),
+            Inst::Alu(op) => discriminant(&op).hash(&mut h),
             _ => {}
         }
         h.finish()
@@ -217,17 +224,17 @@ impl Found {
 /// A graph being made.
 pub struct Graph {
     pub nodes: Vec<Node>,
-    /// What [`I::Rare`] numbers.
-    pub rares: Vec<Rare>,
+    /// What [`Inst::FastPath`] numbers.
+    pub fast_paths: Vec<FastPath>,
     pub found: Found,
     pub generation: Gen,
     pub mode: u32,
 }
 
 impl Graph {
-    pub fn node(&mut self, op: I, ty: Ty, out: Ty, vec: bool, args: [Id; 3]) -> Id {
+    pub fn node(&mut self, op: Inst, ty: Ty, out: Ty, vec: bool, args: [Id; 3]) -> Id {
         let n = self.nodes.len();
-        let shared = !matches!(op, I::Group { .. } | I::SLoad { .. } | I::Row(_));
+        let shared = !matches!(op, Inst::Group { .. } | Inst::SLoad { .. } | Inst::Row(_));
         let node = Node {
             op,
             ty,
@@ -248,7 +255,7 @@ impl Graph {
 
     pub fn constant(&mut self, ty: Ty, value: u64) -> Id {
         self.node(
-            I::Const(value & width_mask(ty)),
+            Inst::Const(value & width_mask(ty)),
             Ty::B64,
             Ty::B64,
             false,
@@ -258,7 +265,7 @@ impl Graph {
 
     pub(crate) fn value_of(&self, id: Id) -> Option<u64> {
         match self.get(id).op {
-            I::Const(value) => Some(value),
+            Inst::Const(value) => Some(value),
             _ => None,
         }
     }
@@ -280,40 +287,42 @@ impl Graph {
     pub fn lo(&mut self, id: Id) -> Id {
         let n = *self.get(id);
         match n.op {
-            I::Const(v) => self.constant(Ty::B32, v & 0xffff_ffff),
-            I::Pair => n.args[0],
+            Inst::Const(v) => self.constant(Ty::B32, v & 0xffff_ffff),
+            Inst::Pair => n.args[0],
             _ if n.out.bits() <= 32 => id,
-            _ => self.node(I::Lo, Ty::B64, Ty::B32, n.vec, [id, 0, 0]),
+            _ => self.node(Inst::Lo, Ty::B64, Ty::B32, n.vec, [id, 0, 0]),
         }
     }
 
     pub fn hi(&mut self, id: Id) -> Id {
         let n = *self.get(id);
         match n.op {
-            I::Const(v) => self.constant(Ty::B32, v >> 32),
-            I::Pair => n.args[1],
+            Inst::Const(v) => self.constant(Ty::B32, v >> 32),
+            Inst::Pair => n.args[1],
             _ if n.out.bits() <= 32 => self.constant(Ty::B32, 0),
-            _ => self.node(I::Hi, Ty::B64, Ty::B32, n.vec, [id, 0, 0]),
+            _ => self.node(Inst::Hi, Ty::B64, Ty::B32, n.vec, [id, 0, 0]),
         }
     }
 
     pub fn pair(&mut self, lo: Id, hi: Id) -> Id {
         let (a, b) = (*self.get(lo), *self.get(hi));
         match (a.op, b.op) {
-            (I::Const(l), I::Const(h)) => return self.constant(Ty::B64, l & 0xffff_ffff | h << 32),
-            (I::Lo, I::Hi) if a.args[0] == b.args[0] => return a.args[0],
-            (I::SIn(l), I::SIn(h)) if h == l + 1 && a.out == Ty::B32 => {
-                return self.node(I::SIn(l), Ty::B64, Ty::B64, false, [0; 3]);
+            (Inst::Const(l), Inst::Const(h)) => {
+                return self.constant(Ty::B64, l & 0xffff_ffff | h << 32);
+            }
+            (Inst::Lo, Inst::Hi) if a.args[0] == b.args[0] => return a.args[0],
+            (Inst::SIn(l), Inst::SIn(h)) if h == l + 1 && a.out == Ty::B32 => {
+                return self.node(Inst::SIn(l), Ty::B64, Ty::B64, false, [0; 3]);
             }
             // Halves that are chosen alike, of numbers that are whole, are a whole number that is chosen.
-            (I::Alu(Op::Select), I::Alu(Op::Select))
+            (Inst::Alu(Op::Select), Inst::Alu(Op::Select))
                 if a.vec && b.vec && a.args[0] == b.args[0] =>
             {
                 let whole = |g: &Self, k: usize| {
                     let (lo, hi) = (g.get(a.args[k]), g.get(b.args[k]));
                     match (lo.op, hi.op) {
-                        (I::Lo, I::Hi) if lo.args[0] == hi.args[0] => true,
-                        (I::Const(_), I::Const(_)) => true,
+                        (Inst::Lo, Inst::Hi) if lo.args[0] == hi.args[0] => true,
+                        (Inst::Const(_), Inst::Const(_)) => true,
                         _ => false,
                     }
                 };
@@ -321,7 +330,7 @@ impl Graph {
                     let yes = self.pair(a.args[1], b.args[1]);
                     let no = self.pair(a.args[2], b.args[2]);
                     return self.node(
-                        I::Alu(Op::Select),
+                        Inst::Alu(Op::Select),
                         Ty::B64,
                         Ty::B64,
                         true,
@@ -331,18 +340,18 @@ impl Graph {
             }
             _ => {}
         }
-        self.node(I::Pair, Ty::B32, Ty::B64, a.vec || b.vec, [lo, hi, 0])
+        self.node(Inst::Pair, Ty::B32, Ty::B64, a.vec || b.vec, [lo, hi, 0])
     }
 
     /// The lane's bit of a scalar mask.
     pub fn mask_of(&mut self, id: Id) -> Id {
         match self.get(id).op {
-            I::Const(0) => return self.node(I::Const(0), Ty::B64, Ty::B64, false, [0; 3]),
-            I::Const(u64::MAX) => return self.constant(Ty::Bool, 1),
-            // Of lanes that are on nothing is lost.
-            I::Ballot => return self.get(id).args[0],
+            Inst::Const(0) => return self.node(Inst::Const(0), Ty::B64, Ty::B64, false, [0; 3]),
+            Inst::Const(u64::MAX) => return self.constant(Ty::Bool, 1),
+            // Of active lanes nothing is lost.
+            Inst::Ballot => return self.get(id).args[0],
             // What scalar code makes of masks, each lane makes of its bits.
-            I::Alu(op) if self.of_ballots(id, 6) => {
+            Inst::Alu(op) if self.of_ballots(id, 6) => {
                 let [a, b, _] = self.get(id).args;
                 let a = self.mask_of(a);
                 let b = if op.arity() == 2 { self.mask_of(b) } else { 0 };
@@ -352,15 +361,15 @@ impl Graph {
             }
             _ => {}
         }
-        self.node(I::MaskOf, Ty::B64, Ty::Bool, true, [id, 0, 0])
+        self.node(Inst::MaskOf, Ty::B64, Ty::Bool, true, [id, 0, 0])
     }
 
     /// Whether a mask is made by bitwise operations, of ballots among others.
     fn of_ballots(&self, id: Id, depth: u32) -> bool {
         let n = self.get(id);
         match n.op {
-            I::Ballot => true,
-            I::Alu(Op::And | Op::Or | Op::Xor | Op::Not) if !n.vec && n.ty.bits() == 64 => {
+            Inst::Ballot => true,
+            Inst::Alu(Op::And | Op::Or | Op::Xor | Op::Not) if !n.vec && n.ty.bits() == 64 => {
                 depth > 0 && n.inputs().iter().any(|&a| self.of_ballots(a, depth - 1))
             }
             _ => false,
@@ -376,14 +385,14 @@ impl Graph {
         if !self.vec(k) {
             return k;
         }
-        self.node(I::Alu(Op::Zext), Ty::Bool, Ty::B32, true, [k, 0, 0])
+        self.node(Inst::Alu(Op::Zext), Ty::Bool, Ty::B32, true, [k, 0, 0])
     }
 
     /// A truth value a lane that `id` is the number of.
     fn as_bool(&self, id: Id) -> Option<Id> {
         let n = self.get(id);
         match n.op {
-            I::Alu(Op::Zext) if n.ty == Ty::Bool => Some(n.args[0]),
+            Inst::Alu(Op::Zext) if n.ty == Ty::Bool => Some(n.args[0]),
             _ => None,
         }
     }
@@ -520,7 +529,7 @@ impl Graph {
                     Some(x)
                 } else if let Some(k) = self.as_bool(x) {
                     Some(k)
-                } else if let I::Alu(Op::Add) = self.get(x).op {
+                } else if let Inst::Alu(Op::Add) = self.get(x).op {
                     let [p, q, _] = self.get(x).args;
                     match (self.as_bool(p), self.as_bool(q)) {
                         (Some(p), Some(q)) => {
@@ -539,7 +548,7 @@ impl Graph {
                     };
                 }
             }
-            Op::Not if self.get(a).op == I::Alu(Op::Not) && self.get(a).ty.bits() == bits => {
+            Op::Not if self.get(a).op == Inst::Alu(Op::Not) && self.get(a).ty.bits() == bits => {
                 return Ok(self.get(a).args[0]);
             }
             _ => {}
@@ -566,10 +575,10 @@ impl Graph {
                 _ => {}
             }
         }
-        if op == Op::Shr && !self.vec(a) && self.get(b).op == I::Lane {
-            return Ok(self.node(I::ShrLane, Ty::B64, Ty::B64, true, [a, 0, 0]));
+        if op == Op::Shr && !self.vec(a) && self.get(b).op == Inst::Lane {
+            return Ok(self.node(Inst::ShrLane, Ty::B64, Ty::B64, true, [a, 0, 0]));
         }
-        if op == Op::And && self.get(a).op == I::ShrLane && self.is(b, 1) {
+        if op == Op::And && self.get(a).op == Inst::ShrLane && self.is(b, 1) {
             let mask = self.get(a).args[0];
             let k = self.mask_of(mask);
             return self.alu(Op::Zext, Ty::Bool, Ty::B64, [k, 0, 0]);
@@ -611,7 +620,7 @@ impl Graph {
         } else {
             out.as_bits()
         };
-        let id = self.node(I::Alu(op), ty, out, vec, args);
+        let id = self.node(Inst::Alu(op), ty, out, vec, args);
         if op == Op::Fma && ty == Ty::F64 {
             return Ok(self.root(id).unwrap_or(id));
         }
@@ -621,7 +630,7 @@ impl Graph {
     /// Whether the upper half of a 64-bit value is 0.
     fn is_zero_high(&self, id: Id) -> bool {
         let n = self.get(id);
-        n.op == I::Pair && self.is(n.args[1], 0)
+        n.op == Inst::Pair && self.is(n.args[1], 0)
     }
 
     /// An operation on 64-bit integers a lane, by halves where that is cheap.
@@ -629,11 +638,11 @@ impl Graph {
         let [a, b, c] = args;
         let n = ty.as_bits();
         if op == Op::IntToFloat {
-            return Ok(self.node(I::Alu(op), ty, out, true, [a, 0, 0]));
+            return Ok(self.node(Inst::Alu(op), ty, out, true, [a, 0, 0]));
         }
-        let whole = |g: &Self, id: Id| g.wide(id) && g.get(id).op != I::Pair || !g.vec(id);
+        let whole = |g: &Self, id: Id| g.wide(id) && g.get(id).op != Inst::Pair || !g.vec(id);
         if op == Op::Select && whole(self, b) && whole(self, c) && (self.vec(b) || self.vec(c)) {
-            return Ok(self.node(I::Alu(op), n, n, true, [a, b, c]));
+            return Ok(self.node(Inst::Alu(op), n, n, true, [a, b, c]));
         }
         if let Op::Select = op {
             let [bl, bh, cl, ch] = [self.lo(b), self.hi(b), self.lo(c), self.hi(c)];
@@ -644,13 +653,13 @@ impl Graph {
         if matches!(op, Op::Shl | Op::Shr) {
             let Some(by) = self.value_of(b) else {
                 // The count is as wide as the value.
-                let count = if self.wide(b) || self.get(b).op == I::Pair {
+                let count = if self.wide(b) || self.get(b).op == Inst::Pair {
                     b
                 } else {
                     let zero = self.constant(Ty::B32, 0);
                     self.pair(b, zero)
                 };
-                return Ok(self.node(I::Alu(op), ty, n, true, [a, count, 0]));
+                return Ok(self.node(Inst::Alu(op), ty, n, true, [a, count, 0]));
             };
             let (lo, hi) = (self.lo(a), self.hi(a));
             let signed = op == Op::Shr && ty.is_signed();
@@ -664,7 +673,7 @@ impl Graph {
                     let h = if self.is(lo, 0) {
                         self.and1(op, Ty::B32, hi, by)?
                     } else {
-                        self.node(I::Shld(by as u8), Ty::B32, Ty::B32, vec, [hi, lo, 0])
+                        self.node(Inst::Shld(by as u8), Ty::B32, Ty::B32, vec, [hi, lo, 0])
                     };
                     self.pair(l, h)
                 }
@@ -673,7 +682,7 @@ impl Graph {
                     self.pair(zero, h)
                 }
                 (_, 0..32) => {
-                    let l = self.node(I::Shrd(by as u8), Ty::B32, Ty::B32, vec, [lo, hi, 0]);
+                    let l = self.node(Inst::Shrd(by as u8), Ty::B32, Ty::B32, vec, [lo, hi, 0]);
                     let h = self.and1(op, t32, hi, by)?;
                     self.pair(l, h)
                 }
@@ -689,7 +698,7 @@ impl Graph {
             });
         }
         if op == Op::Mul {
-            return Ok(self.node(I::Alu(op), n, n, true, [a, b, 0]));
+            return Ok(self.node(Inst::Alu(op), n, n, true, [a, b, 0]));
         }
         let [al, ah, bl, bh] = if op.arity() == 1 {
             let (al, ah) = (self.lo(a), self.hi(a));

@@ -319,7 +319,7 @@ fn code_for_many_modes_is_interpreted() {
     let ran = gpu_all.dispatch(&loaded, "k", &launch).expect("it runs");
     assert_eq!(ran.instructions, 2 + 6 * 0x4000);
     let stats = cache.stats();
-    assert!(stats.units <= 4 * 32, "{stats:?}");
+    assert!(stats.regions <= 4 * 32, "{stats:?}");
     assert!(stats.interpreted > ran.instructions / 2, "{stats:?}");
     // With little room, units are dropped, and made again when they are wanted again.
     let (gpu_small, loaded) = gpu(dropping);

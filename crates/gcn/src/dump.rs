@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use gcn_isa::Target;
 use gcn_isa::decode::decode;
 use gcn_isa::print::{Style, print};
-use gcn_jit::{Piece, Report, UnitCode};
+use gcn_jit::{Piece, RegionCode, Report};
 use gcn_object::CodeObject;
 use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, IntelFormatter, OpKind, Register};
 use serde_json::{Value as Json, json};
@@ -21,7 +21,7 @@ struct Part<'a> {
     address: u64,
     /// Address and text of each GCN instruction.
     gcn: Vec<(u64, String)>,
-    /// Place in the unit's code and text of each host instruction, and what it is about.
+    /// Place in the region's code and text of each host instruction, and what it is about.
     host: Vec<(u64, String, Option<String>)>,
 }
 
@@ -70,11 +70,11 @@ fn about(insn: &Instruction) -> Option<String> {
 }
 
 fn host_text(
-    unit: &UnitCode,
+    region: &RegionCode,
     piece: &Piece,
     starts: &HashMap<u64, u64>,
 ) -> Vec<(u64, String, Option<String>)> {
-    let code = unit.code.get(piece.code.clone()).unwrap_or_default();
+    let code = region.code.get(piece.code.clone()).unwrap_or_default();
     let first = piece.code.start as u64;
     let mut decoder = Decoder::with_ip(64, code, first, DecoderOptions::NONE);
     let mut formatter = IntelFormatter::new();
@@ -104,49 +104,50 @@ fn host_text(
     out
 }
 
-fn parts<'a>(unit: &'a UnitCode, objects: Objects<'_>) -> Vec<Part<'a>> {
+fn parts<'a>(region: &'a RegionCode, objects: Objects<'_>) -> Vec<Part<'a>> {
     let mut starts = HashMap::new();
-    let gcn: Vec<_> = unit
+    let gcn: Vec<_> = region
         .pieces
         .iter()
         .map(|piece| gcn_text(piece, objects))
         .collect();
-    for (piece, (address, _)) in unit.pieces.iter().zip(&gcn) {
+    for (piece, (address, _)) in region.pieces.iter().zip(&gcn) {
         starts.insert(piece.code.start as u64, *address);
     }
-    unit.pieces
+    region
+        .pieces
         .iter()
         .zip(gcn)
         .map(|(piece, (address, gcn))| Part {
             piece,
             address,
             gcn,
-            host: host_text(unit, piece, &starts),
+            host: host_text(region, piece, &starts),
         })
         .collect()
 }
 
 /// Units in the order of their addresses.
-fn sorted(report: &Report) -> Vec<&UnitCode> {
-    let mut units: Vec<&UnitCode> = report.units.iter().collect();
-    units.sort_by_key(|u| (u.pieces.iter().map(|p| p.start).min(), u.mode, u.vgprs));
-    units
+fn sorted(report: &Report) -> Vec<&RegionCode> {
+    let mut regions: Vec<&RegionCode> = report.regions.iter().collect();
+    regions.sort_by_key(|u| (u.pieces.iter().map(|p| p.start).min(), u.mode, u.vgprs));
+    regions
 }
 
 /// Everything that was compiled, as text.
 pub fn text(report: &Report, objects: Objects<'_>) -> String {
     let mut out = String::new();
-    for unit in sorted(report) {
-        let parts = parts(unit, objects);
+    for region in sorted(report) {
+        let parts = parts(region, objects);
         let instructions: u64 = parts.iter().map(|p| p.piece.instructions as u64).sum();
         let host: usize = parts.iter().map(|p| p.host.len()).sum();
         let _ = writeln!(
             out,
-            "unit of {instructions} GCN instructions, MODE {:#x}, {} VGPRs: {host} host instructions ({}), {} bytes",
-            unit.mode,
-            unit.vgprs,
+            "region of {instructions} GCN instructions, MODE {:#x}, {} VGPRs: {host} host instructions ({}), {} bytes",
+            region.mode,
+            region.vgprs,
             each(host as f64, instructions),
-            unit.code.len()
+            region.code.len()
         );
         for part in &parts {
             if part.piece.code.is_empty() {
@@ -201,8 +202,8 @@ fn each(host: f64, instructions: u64) -> String {
 
 /// Everything that was compiled, as JSON.
 pub fn json(report: &Report, objects: Objects<'_>) -> Json {
-    let units = sorted(report).into_iter().map(|unit| {
-        let pieces = parts(unit, objects).into_iter().map(|part| {
+    let regions = sorted(report).into_iter().map(|region| {
+        let pieces = parts(region, objects).into_iter().map(|part| {
             let host = part.host.iter().map(|(at, text, what)| match what {
                 Some(what) => json!({ "at": at, "inst": text, "about": what }),
                 None => json!({ "at": at, "inst": text }),
@@ -226,7 +227,7 @@ pub fn json(report: &Report, objects: Objects<'_>) -> Json {
             entry
         });
         let pieces: Vec<Json> = pieces.collect();
-        json!({ "mode": unit.mode, "vgprs": unit.vgprs, "bytes": unit.code.len(), "pieces": pieces })
+        json!({ "mode": region.mode, "vgprs": region.vgprs, "bytes": region.code.len(), "pieces": pieces })
     });
-    Json::Array(units.collect())
+    Json::Array(regions.collect())
 }

@@ -182,7 +182,7 @@ impl Engines {
                 ticks: tally.ticks,
                 compiled,
             };
-            let pieces = report.units.iter().flat_map(|u| &u.pieces);
+            let pieces = report.regions.iter().flat_map(|u| &u.pieces);
             let pieces = pieces.filter(|p| p.tally.times > 0);
             let pieces = pieces.map(|p| stretch(p.start, p.end, p.instructions, &p.tally, true));
             let single = report.interpreted.iter();

@@ -760,7 +760,7 @@ fn compiled_code_is_shown_beside_its_source() {
     let ran = run(&["--engine", "jit", "--dump-jit"]);
     let text = ran.text();
     for part in [
-        "unit of ",
+        "region of ",
         "v_add_f32",
         "GCN instructions",
         "; s",

@@ -165,7 +165,7 @@ impl Machine {
         {
             let s = self.cache.stats();
             Compiled {
-                units: s.units,
+                units: s.regions,
                 insns: s.insns,
                 bytes: s.bytes,
                 ms: s.compiling.as_secs_f64() * 1e3,

@@ -1,0 +1,307 @@
+//! Chunks for waves all of whose lanes are active and stay so.
+//!
+//! Code asks each lane whether there is anything to do for it, and of most waves all lanes answer alike: those whose
+//! numbers are all below a limit, say. Where the answers are comparisons of values that are affine in the lane, they are
+//! known from the four bases. So beside a plain block there may be a *full* one, which begins at the same place, takes it
+//! that all lanes are active and that each such comparison comes out as it mostly does ([`AssumedCompare`]), and goes on over branches
+//! that depend on nothing else. EXEC is a constant in it. What it relies on is looked at before it changes anything; where
+//! that does not hold, or anything else fails, the plain block runs.
+
+use super::*;
+use std::collections::HashSet;
+
+/// What all that all-active blocks are made from.
+pub(super) struct Tracer<'a> {
+    pub known: &'a BTreeMap<u64, InsnInfo>,
+    pub live: &'a Map<u64, LiveSet>,
+    pub s: &'a CompileRequest<'a>,
+    /// What is linear where the plain blocks begin.
+    pub facts: &'a Map<u64, AffineVgprs>,
+    pub written: u128,
+}
+
+/// Gives the blocks that are worth it a full one.
+pub(super) fn full(tracer: &Tracer<'_>, blocks: &mut [Block]) {
+    let mut heads = HashSet::new();
+    let mut starts = HashSet::new();
+    for c in blocks.iter() {
+        starts.insert(c.start);
+        let mut to = |pc: u64| {
+            if pc <= c.start {
+                heads.insert(pc);
+            }
+        };
+        match c.terminator {
+            Terminator::Jump(pc) => to(pc),
+            Terminator::Branch { taken, next, .. } => {
+                to(taken);
+                to(next);
+            }
+            _ => {}
+        }
+    }
+    let stops = |pc: u64| heads.contains(&pc);
+    let mut passed: HashSet<u64> = HashSet::new();
+    for c in blocks {
+        if passed.contains(&c.start) || !tracer.compares(c) {
+            continue;
+        }
+        let Some((mut trace, over)) = tracer.longest(c.start, &starts, &stops) else {
+            continue;
+        };
+        let facts = tracer.facts.get(&c.start).cloned().unwrap_or_default();
+        if !tracer.keeps(&trace, &facts) || !affine::extract_affine(&mut trace, facts) {
+            continue;
+        }
+        // Some way is saved, or looks at addresses are.
+        if over.len() > 1 || trace.affine.addresses.len() > c.affine.addresses.len() {
+            passed.extend(&over);
+            trace.replaces = over;
+            c.all_active = Some(Box::new(trace));
+        }
+    }
+}
+
+impl<'a> Tracer<'a> {
+    /// The longest all-active block from a place on that ends where a plain one does; and where the plain blocks that it takes
+    /// the place of begin.
+    fn longest(
+        &self,
+        start: u64,
+        starts: &HashSet<u64>,
+        stops: &dyn Fn(u64) -> bool,
+    ) -> Option<(Block, Vec<u64>)> {
+        let mut most = usize::MAX;
+        loop {
+            let mut b = self.builder();
+            let mut over = Vec::new();
+            let ended = self.follow(&mut b, start, most, starts, stops, &mut over);
+            if over.is_empty() {
+                return None;
+            }
+            let Some(terminator) = ended else {
+                // It must end before the last of them.
+                most = over.len() - 1;
+                continue;
+            };
+            if b.decided.is_empty() {
+                return None;
+            }
+            let decided = std::mem::take(&mut b.decided);
+            let mut made = Vec::new();
+            b.finish(terminator, self.live, &mut made);
+            let mut trace = made.pop()?;
+            trace.assumed = decided;
+            for w in &mut trace.effects.vgprs {
+                // No lane is off.
+                w.2 = LiveLanes::Active;
+            }
+            return Some((trace, over));
+        }
+    }
+
+    /// Whether lanes are asked for something in a block.
+    fn compares(&self, c: &Block) -> bool {
+        let code = self.known.range(c.start..c.end.max(c.start));
+        !matches!(
+            c.terminator,
+            Terminator::Interpret { .. } | Terminator::Leave
+        ) && code
+            .into_iter()
+            .any(|(_, k)| !k.masks.is_empty() && k.insn.row.format.is_vector())
+    }
+
+    fn builder(&self) -> Builder<'a> {
+        let mut b = Builder {
+            linear: Some(self.facts),
+            full: true,
+            ..Builder::new(self.s)
+        };
+        b.written = self.written;
+        for half in 0..2 {
+            b.known.insert(EXEC as u8 + half, u32::MAX);
+        }
+        b
+    }
+
+    /// Takes up instructions in the order in which they run, over at most so many plain blocks. `None` where it ends within
+    /// one.
+    fn follow(
+        &self,
+        b: &mut Builder<'a>,
+        start: u64,
+        most: usize,
+        starts: &HashSet<u64>,
+        stops: &dyn Fn(u64) -> bool,
+        over: &mut Vec<u64>,
+    ) -> Option<Terminator> {
+        (b.start, b.end) = (start, start);
+        let mut pc = start;
+        loop {
+            let begins = starts.contains(&pc);
+            let stop = begins.then_some(Terminator::Jump(pc));
+            if begins {
+                let again = over.contains(&pc);
+                if again || !over.is_empty() && stops(pc) || over.len() >= most {
+                    return stop;
+                }
+            }
+            let Some(k) = self.known.get(&pc).filter(|_| b.insns < BLOCK_INSNS) else {
+                return stop;
+            };
+            let Ok(mut changes) = b.lower(pc, k) else {
+                return stop;
+            };
+            if changes.whole.is_some() || changes.indirect.is_some() {
+                return stop;
+            }
+            if begins {
+                over.push(pc);
+            }
+            b.decide(&mut changes);
+            let next = pc + k.insn.len as u64;
+            let (jump, signal) = (changes.jump, changes.signal);
+            b.take(changes, pc, next, k);
+            // What is live at the end is asked for there.
+            (b.vector_end, b.jumped) = (next, false);
+            match (jump, signal) {
+                (_, Some(Signal::Endpgm)) => return Some(Terminator::End),
+                (_, Some(Signal::Barrier)) => return Some(Terminator::Barrier),
+                (None, _) => pc = next,
+                (Some((when, to)), _) => {
+                    let taken = when.map_or(Some(1), |when| b.g.value_of(when));
+                    pc = match (taken, when) {
+                        (Some(v), _) => {
+                            if v & 1 != 0 {
+                                to
+                            } else {
+                                next
+                            }
+                        }
+                        (None, Some(when)) => {
+                            b.jumped = true;
+                            return Some(Terminator::Branch {
+                                when,
+                                taken: to,
+                                next,
+                            });
+                        }
+                        (None, None) => return None,
+                    };
+                    b.end = pc;
+                    b.vector_end = pc;
+                }
+            }
+        }
+    }
+
+    /// Whether the VGPRs that the code behind it takes to be linear are so.
+    fn keeps(&self, trace: &Block, facts: &AffineVgprs) -> bool {
+        let after = affine::written(trace, facts);
+        let behind = match trace.terminator {
+            Terminator::Jump(pc) => [Some(pc), None],
+            Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],
+            Terminator::Barrier => [Some(trace.end), None],
+            _ => [None, None],
+        };
+        behind.into_iter().flatten().all(|pc| {
+            let wanted = self.facts.get(&pc);
+            let mut wanted = wanted.into_iter().flatten();
+            wanted.all(|(v, step)| after.get(v) == Some(step))
+        })
+    }
+}
+
+impl Builder<'_> {
+    /// Where an instruction writes what depends on lanes to EXEC, takes the comparisons that it is made of to be known; and
+    /// where it writes a mask of whether numbers are equal, this, since addresses may depend on it: those of neighbours at
+    /// an edge do.
+    fn decide(&mut self, changes: &mut Changes) {
+        for at in 1..changes.s.len() {
+            let [(code, lo), (next, hi)] = [changes.s[at - 1], changes.s[at]];
+            if code % 2 == 0 && next == code + 1 {
+                self.decide_pair(changes, code, [lo, hi]);
+            }
+        }
+    }
+
+    fn decide_pair(&mut self, changes: &mut Changes, code: u8, [lo, hi]: [Id; 2]) {
+        if self.g.value_of(lo).is_some() && self.g.value_of(hi).is_some() {
+            return;
+        }
+        let nodes = self.g.nodes.len();
+        let mask = self.g.pair(lo, hi);
+        let mut decided = Vec::new();
+        let equals = |n: &crate::ir::Node| matches!(n.op, Inst::Alu(Op::Eq | Op::Ne));
+        let all = match self.g.get(mask).op {
+            Inst::Ballot if code as u16 != EXEC => {
+                let asked = self.g.get(mask).args[0];
+                let equals = equals(self.g.get(asked));
+                equals.then(|| self.outcome(asked, &mut decided)).flatten()
+            }
+            _ if code as u16 != EXEC => None,
+            _ => {
+                let truth = self.g.mask_of(mask);
+                self.outcome(truth, &mut decided)
+            }
+        };
+        // What was made to look at it is of no use.
+        self.g.nodes.truncate(nodes);
+        let Some(all) = all else { return };
+        let value = self.c32(if all { u32::MAX as u64 } else { 0 });
+        for w in &mut changes.s {
+            if w.0 | 1 == code | 1 {
+                w.1 = value;
+            }
+        }
+        for d in decided {
+            if !self.decided.contains(&d) {
+                self.decided.push(d);
+            }
+        }
+    }
+
+    /// What a truth value is in all lanes, if its comparisons come out as they mostly do.
+    fn outcome(&self, id: Id, decided: &mut Vec<AssumedCompare>) -> Option<bool> {
+        let n = self.g.get(id);
+        let Inst::Alu(op) = n.op else {
+            return match n.op {
+                Inst::Const(v) => Some(v & 1 != 0),
+                _ => None,
+            };
+        };
+        if n.ty == Ty::Bool {
+            let a = self.outcome(n.args[0], decided)?;
+            if op == Op::Not {
+                return Some(!a);
+            }
+            let b = self.outcome(n.args[1], decided)?;
+            return match op {
+                Op::And => Some(a & b),
+                Op::Or => Some(a | b),
+                Op::Xor | Op::Ne => Some(a ^ b),
+                Op::Eq => Some(a == b),
+                _ => None,
+            };
+        }
+        let [x, y, _] = n.args;
+        // Numbers mostly differ; and what is bounded mostly is within its bounds.
+        let (op, of, out) = match op {
+            Op::Eq => (Op::Ne, [x, y], false),
+            Op::Ne => (Op::Ne, [x, y], true),
+            Op::Lt | Op::Le => (op, [x, y], true),
+            Op::Gt => (Op::Lt, [y, x], true),
+            Op::Ge => (Op::Le, [y, x], true),
+            _ => return None,
+        };
+        let facts = self.linear.and_then(|at| at.get(&self.start))?;
+        if !n.vec || n.ty.bits() != 32 || n.ty.is_float() {
+            return None;
+        }
+        if !affine::both(&self.g.nodes, facts, of) {
+            return None;
+        }
+        decided.push(AssumedCompare { op, ty: n.ty, of });
+        Some(out)
+    }
+}

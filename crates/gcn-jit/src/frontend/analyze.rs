@@ -1,0 +1,327 @@
+//! What instructions read and write, and what is live before each.
+
+use super::*;
+
+pub(super) fn bit(code: u16) -> u128 {
+    if code < 128 { 1 << code } else { 0 }
+}
+
+/// What an instruction reads and writes.
+pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
+    let facts: &Facts = s.facts.of(&insn);
+    let program = gcn_emu::interp::program(&insn);
+    let flow = facts.flow(&insn);
+    let mut k = InsnInfo {
+        insn,
+        flow,
+        vreads: Vec::new(),
+        vwrites: Vec::new(),
+        sreads: 0,
+        swrites: 0,
+        scc: (false, false),
+        masks: Vec::new(),
+        odd: odd(&insn, program, s),
+        // Where MODE may change, so may what the code behind is. Direct jumps are followed.
+        everything: program.untold
+            || indexed(&insn, s)
+            || changes(&insn, !matches!(flow, Flow::Branch { links: false, .. })),
+    };
+    // DPP leaves the bits of lanes without a source in masks.
+    let mixed = Modifiers::new(&insn).dpp.is_some();
+    let mut written = 0;
+    for a in facts.accesses(&insn) {
+        let range = a.first..a.first + a.count as u16;
+        if a.anywhere {
+            k.everything = true;
+        }
+        match a.file {
+            // Of those that the wave does not have, v0 is read and none is written.
+            File::Vector if a.write => k.vwrites.extend(range.filter(|&r| r < s.vgprs)),
+            File::Vector => k
+                .vreads
+                .extend(range.map(|r| if r < s.vgprs { r } else { 0 })),
+            File::Scalar => {
+                let bits = range.fold(0, |bits, r| bits | bit(r));
+                if !a.write {
+                    k.sreads |= bits;
+                } else {
+                    written |= bits;
+                    if mixed {
+                        k.sreads |= bits;
+                    } else if !a.partial {
+                        k.swrites |= bits;
+                    }
+                }
+            }
+            File::Scc if a.write => k.scc.1 |= !a.partial,
+            File::Scc => k.scc.0 = true,
+            File::Hwreg => {}
+        }
+    }
+    if k.insn.row.format.is_vector() {
+        k.sreads |= bit(EXEC) | bit(EXEC + 1);
+    }
+    k.masks = masks(&insn, program, written);
+    k
+}
+
+/// Whether MODE has M0 added to the numbers of its VGPRs.
+fn indexed(insn: &Insn, s: &CompileRequest<'_>) -> bool {
+    s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0
+        && s.target.generation() >= Gen::Gfx8
+        && gcn_isa::access::may_be_indexed(insn)
+}
+
+/// Whether an instruction looks at VGPRs' inactive lanes, or leaves some of what its destination was.
+pub(super) fn odd(insn: &Insn, program: &Program, s: &CompileRequest<'_>) -> bool {
+    let mods = Modifiers::new(insn);
+    if mods.dpp.is_some() || s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
+        return true;
+    }
+    let crosses = program
+        .nodes
+        .iter()
+        .any(|n| matches!(n.op, Op::ReadLane | Op::SendLane | Op::Vgpr | Op::FirstLane));
+    let leaves = program.effects.iter().any(|e| {
+        let decided = e.when.map_or(Some(true), |w| decided(insn, program, w));
+        let lanes = matches!(e.change, Change::DstLane(_) | Change::Vgpr);
+        decided.is_none() || lanes && decided == Some(true)
+    });
+    let parts = insn.row.shape.slots.iter().any(|slot| {
+        slot.access != Access::Read && {
+            let o = Opnd::new(insn, slot);
+            matches!(o.place, Place::Vgpr(_))
+                && (o.sel != 6 && mods.unused == 2
+                    || slot.ty.bits() == 16 && (o.high || mods.keeps_upper))
+        }
+    });
+    crosses || leaves || parts
+}
+
+/// A condition that the instruction's bits alone decide.
+fn decided(insn: &Insn, program: &Program, node: u16) -> Option<bool> {
+    let value = |node: u16| match program.nodes[node as usize].op {
+        Op::Const(v) => Some(v),
+        Op::Field(field) => Some(insn.field(field) as u64),
+        _ => None,
+    };
+    let n = &program.nodes[node as usize];
+    match n.op {
+        Op::Ne => Some(value(n.args[0])? != value(n.args[1])?),
+        Op::Eq => Some(value(n.args[0])? == value(n.args[1])?),
+        _ => value(node).map(|v| v != 0),
+    }
+}
+
+/// The pairs that an instruction writes, and what is known of the lanes that are in them then ([`InsnInfo::masks`]).
+fn masks(insn: &Insn, program: &Program, written: u128) -> Vec<(u8, Option<u64>)> {
+    fn within(p: &Program, node: u16, of: &dyn Fn(u8) -> Option<u64>) -> Option<u64> {
+        let n = &p.nodes[node as usize];
+        let arg = |k: usize| within(p, n.args[k], of);
+        match n.op {
+            Op::Get(State::Exec) => Some(0),
+            Op::Get(State::Vcc) => Some(1 << (VCC / 2)),
+            Op::Src(slot) => of(slot),
+            Op::And => match (arg(0), arg(1)) {
+                (Some(a), Some(b)) => Some(if a.count_ones() < b.count_ones() {
+                    a
+                } else {
+                    b
+                }),
+                (a, b) => a.or(b),
+            },
+            Op::Or | Op::Xor => Some(arg(0)? | arg(1)?),
+            _ => None,
+        }
+    }
+    let operand = |slot: u8| Opnd::new(insn, &insn.row.shape.slots[slot as usize]);
+    let source = |slot: u8| {
+        let o = operand(slot);
+        match o.place {
+            Place::Scalar(EXEC) if o.ty.bits() == 64 => Some(0),
+            Place::Scalar(code) if o.ty.bits() == 64 && code % 2 == 0 => Some(1 << (code / 2)),
+            Place::Const(0) => Some(0),
+            _ => None,
+        }
+    };
+    let pairs = (0..64u8).filter(|&pair| written >> (2 * pair) & 3 != 0);
+    let mut out: Vec<(u8, Option<u64>)> = pairs.map(|pair| (pair, None)).collect();
+    for (pair, lanes) in &mut out {
+        let code = 2 * *pair as u16;
+        let mut writes = program.effects.iter().filter_map(|e| match e.change {
+            Change::Set(State::Exec) => (code == EXEC).then_some((e, true)),
+            Change::Set(State::Vcc) => (code == VCC).then_some((e, true)),
+            Change::Dst(slot) | Change::DstDword(slot, _) => {
+                let o = operand(slot);
+                let Place::Scalar(first) = o.place else {
+                    return None;
+                };
+                let whole = first == code
+                    && matches!(e.change, Change::Dst(_))
+                    && matches!(o.ty.bits(), 64);
+                let dwords = o.ty.dwords().max(1) as u16;
+                (first < code + 2 && code < first + dwords).then_some((e, whole))
+            }
+            Change::Sgpr | Change::SgprPair | Change::Setreg => Some((e, false)),
+            _ => None,
+        });
+        let (Some((e, true)), None) = (writes.next(), writes.next()) else {
+            continue;
+        };
+        let ty = program.nodes[e.value as usize].out;
+        *lanes = match e.when {
+            Some(_) => None,
+            // A compare's bits are those of active lanes.
+            None if insn.row.format.is_vector() && ty == Ty::Bool => Some(0),
+            None if ty.bits() == 64 => within(program, e.value, &source),
+            None => None,
+        };
+    }
+    out
+}
+
+/// The sets that [`LiveLanes::Within`] numbers: of pairs by half their codes.
+#[derive(Default)]
+pub(super) struct Sets(Vec<u64>);
+
+impl Sets {
+    fn within(&mut self, pairs: u64) -> LiveLanes {
+        if pairs == 0 {
+            return LiveLanes::Active;
+        }
+        if let Some(at) = self.0.iter().position(|&p| p == pairs) {
+            return LiveLanes::Within(at as u8);
+        }
+        if self.0.len() > u8::MAX as usize {
+            return LiveLanes::All;
+        }
+        self.0.push(pairs);
+        LiveLanes::Within(self.0.len() as u8 - 1)
+    }
+
+    pub(super) fn join(&mut self, a: LiveLanes, b: LiveLanes) -> LiveLanes {
+        match (a, b) {
+            (LiveLanes::Within(a), LiveLanes::Within(b)) => {
+                let pairs = self.0[a as usize] | self.0[b as usize];
+                self.within(pairs)
+            }
+            _ => a.max(b),
+        }
+    }
+
+    /// From which lanes matter after an instruction to which do before it.
+    fn before(&mut self, k: &InsnInfo, live: LiveLanes) -> LiveLanes {
+        let mut pairs = match live {
+            LiveLanes::Active => 0,
+            LiveLanes::Within(n) => self.0[n as usize],
+            LiveLanes::No | LiveLanes::All => return live,
+        };
+        // EXEC itself is the last pair.
+        let mut lanes = 0;
+        pairs |= 1 << (EXEC / 2);
+        while pairs != 0 {
+            let pair = pairs.trailing_zeros() as u8;
+            pairs &= pairs - 1;
+            lanes |= match k.masks.iter().find(|m| m.0 == pair) {
+                Some((_, Some(of))) => *of,
+                Some((_, None)) => return LiveLanes::All,
+                None => 1 << pair,
+            };
+        }
+        self.within(lanes & !(1 << (EXEC / 2)))
+    }
+}
+
+/// What is live before each instruction.
+pub(super) fn liveness(
+    known: &BTreeMap<u64, InsnInfo>,
+    s: &CompileRequest<'_>,
+) -> Map<u64, LiveSet> {
+    let outside = LiveSet::everything();
+    let mut before: Map<u64, LiveSet> =
+        Map::with_capacity_and_hasher(known.len(), Default::default());
+    let pcs: Vec<u64> = known.keys().rev().copied().collect();
+    let mut sets = Sets::default();
+    loop {
+        let mut changed = false;
+        for &pc in &pcs {
+            let k = &known[&pc];
+            let next = pc + k.insn.len as u64;
+            let nothing = LiveSet::nothing();
+            let at = |pc: u64| match before.get(&pc) {
+                Some(a) => a,
+                None if known.contains_key(&pc) => &nothing,
+                None => &outside,
+            };
+            let mut a = match k.flow {
+                Flow::Next => at(next).clone(),
+                Flow::Branch { links: true, .. } | Flow::Indirect { .. } | Flow::Trap => {
+                    LiveSet::everything()
+                }
+                Flow::Branch { .. } => {
+                    let mut a = at(k.flow.target(pc, &k.insn).unwrap_or(next)).clone();
+                    if k.flow.falls_through() {
+                        a.join(at(next), &mut sets);
+                    }
+                    a
+                }
+                Flow::End if s.all_live => LiveSet::everything(),
+                Flow::End => LiveSet::nothing(),
+            };
+            if k.everything {
+                a = LiveSet::everything();
+            } else {
+                back(k, &mut a, &mut sets);
+            }
+            if before.get(&pc) != Some(&a) {
+                before.insert(pc, a);
+                changed = true;
+            }
+        }
+        if !changed {
+            return before;
+        }
+    }
+}
+
+/// From what is live after an instruction to what is live before it.
+fn back(k: &InsnInfo, a: &mut LiveSet, sets: &mut Sets) {
+    if !k.masks.is_empty() {
+        // Most are alike.
+        let mut last = (LiveLanes::No, LiveLanes::No);
+        for v in &mut a.v {
+            if *v != last.0 {
+                last = (*v, sets.before(k, *v));
+            }
+            *v = last.1;
+        }
+    }
+    if !k.odd {
+        for &w in &k.vwrites {
+            let v = &mut a.v[w as usize];
+            if *v == LiveLanes::Active {
+                *v = LiveLanes::No;
+            }
+        }
+    }
+    a.s &= !k.swrites;
+    if k.scc.1 {
+        a.scc = false;
+    }
+    let how = if k.odd {
+        LiveLanes::All
+    } else {
+        LiveLanes::Active
+    };
+    for &r in &k.vreads {
+        let v = &mut a.v[r as usize];
+        *v = (*v).max(how);
+    }
+    if k.odd {
+        for &w in &k.vwrites {
+            a.v[w as usize] = LiveLanes::All;
+        }
+    }
+    a.s |= k.sreads;
+    a.scc |= k.scc.0;
+}

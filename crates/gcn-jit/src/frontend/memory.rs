@@ -1,0 +1,277 @@
+//! Addresses of memory instructions, and loads.
+
+use super::*;
+
+impl Builder<'_> {
+    /// The address of a memory instruction, and a constant that comes on top.
+    pub(super) fn address(&mut self, insn: &Insn, operands: &[Opnd]) -> Result<(Id, i32), Refusal> {
+        let generation = self.s.target.generation();
+        let find = |role: Role| find(insn, operands, role);
+        match insn.row.format {
+            Format::Smem => {
+                let raw = insn.field(Field::Offset);
+                let immediate = insn.field(Field::Imm) != 0;
+                if insn.row.shape.mods == Mods::SmemScratch {
+                    return Err(Refusal::Interpreter);
+                }
+                let sgpr = |b: &mut Self, code: u32| match reg(code as u16, generation) {
+                    // It counts dwords, as the immediate does.
+                    Reg::Literal if generation == Gen::Gfx7 => b.c32(insn.literal as u64 * 4),
+                    Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => b.sgpr(code as u16),
+                    _ => b.c32(0),
+                };
+                let (id, plus): (Option<Id>, i64) = match generation {
+                    Gen::Gfx6 | Gen::Gfx7 if immediate => (None, raw as i64 * 4),
+                    Gen::Gfx6 | Gen::Gfx7 => (Some(sgpr(self, raw)), 0),
+                    Gen::Gfx8 if immediate => (None, raw as i64),
+                    Gen::Gfx8 => (Some(sgpr(self, raw & 0x7f)), 0),
+                    Gen::Gfx9 => {
+                        let signed = ((raw << 11) as i32 >> 11) as i64;
+                        match (immediate, insn.field(Field::SoffsetEn) != 0) {
+                            (true, true) => (Some(sgpr(self, insn.field(Field::Soffset))), signed),
+                            (true, false) => (None, signed),
+                            (false, true) => (Some(sgpr(self, insn.field(Field::Soffset))), 0),
+                            (false, false) => (Some(sgpr(self, raw & 0x7f)), 0),
+                        }
+                    }
+                };
+                let Some(base) = find(Role::Sbase) else {
+                    return Err(Refusal::Interpreter);
+                };
+                if base.ty.bits() > 64 {
+                    return Err(Refusal::Interpreter);
+                }
+                let Place::Scalar(code) = base.place else {
+                    return Err(Refusal::Interpreter);
+                };
+                let pair = self.sgpr_pair(code);
+                let mask = self.g.constant(Ty::B64, !3);
+                let mut a = self.g.alu(Op::And, Ty::B64, Ty::B64, [pair, mask, 0])?;
+                if let Some(id) = id {
+                    let m = self.c32(0xffff_fffc);
+                    let id = self.g.alu(Op::And, Ty::B32, Ty::B32, [id, m, 0])?;
+                    a = self.g.alu(Op::Add, Ty::U64, Ty::U64, [a, id, 0])?;
+                }
+                Ok((a, (plus & !3) as i32))
+            }
+            Format::Ds => {
+                let offset = match insn.row.shape.mods {
+                    Mods::Ds2 => 0,
+                    _ => insn.field(Field::Offset0) | insn.field(Field::Offset1) << 8,
+                };
+                let base = match find(Role::DsAddr).map(|o| o.place) {
+                    Some(Place::Vgpr(n)) => self.vgpr(n),
+                    _ => self.c32(0),
+                };
+                let zero = self.c32(0);
+                let wide = self.g.pair(base, zero);
+                let id = self.plus(wide, offset as i32)?;
+                Ok((id, 0))
+            }
+            Format::Flat | Format::Global => {
+                let raw = insn.field(Field::Offset);
+                let offset = match insn.row.format {
+                    Format::Flat => (raw & 0xfff) as i32,
+                    _ => (raw << 19) as i32 >> 19,
+                };
+                let saddr = find(Role::Saddr)
+                    .map(|o| o.place)
+                    .filter(|p| *p != Place::Nothing);
+                let Some(Place::Vgpr(n)) = find(Role::FlatAddr).map(|o| o.place) else {
+                    return Err(Refusal::Interpreter);
+                };
+                match saddr {
+                    None => {
+                        let (lo, hi) = (self.vgpr(n), self.vgpr(n + 1));
+                        Ok((self.g.pair(lo, hi), offset))
+                    }
+                    Some(Place::Scalar(code)) if insn.row.format == Format::Global => {
+                        let base = self.sgpr_pair(code);
+                        let (lo, zero) = (self.vgpr(n), self.c32(0));
+                        let wide = self.g.pair(lo, zero);
+                        Ok((
+                            self.g.alu(Op::Add, Ty::U64, Ty::U64, [wide, base, 0])?,
+                            offset,
+                        ))
+                    }
+                    _ => Err(Refusal::Interpreter),
+                }
+            }
+            _ => Err(Refusal::Interpreter),
+        }
+    }
+
+    /// The address of a buffer instruction. What its resource is like is guessed from what is known of it: one of scratch has
+    /// elements of 4 bytes that lie side by side for the 64 lanes.
+    pub(super) fn buffer(
+        &mut self,
+        insn: &Insn,
+        operands: &[Opnd],
+        out: &mut Changes,
+    ) -> Result<Val, Refusal> {
+        let find = |role: Role| find(insn, operands, role);
+        let flag = |f: Field| insn.field(f) != 0;
+        if flag(Field::Lds) || flag(Field::Tfe) {
+            return Err(Refusal::Interpreter);
+        }
+        let Some(Place::Scalar(code)) = find(Role::Srsrc).map(|o| o.place) else {
+            return Err(Refusal::Interpreter);
+        };
+        if flag(Field::Addr64) {
+            let at = self.buffer_addr64(insn, operands, code)?;
+            return self.aligned(insn, at, out);
+        }
+        let words = [0, 1, 2, 3].map(|k| self.guess(code + k));
+        let (upper, last) = (words[1] & 0xffff_0000, words[3]);
+        let gfx9 = self.s.target.generation() == Gen::Gfx9;
+        // Swizzled, without stride, of any size, the lane's number added, 64 lanes side by side.
+        let scratch = upper == 0x8000_0000
+            && words[2] == u32::MAX
+            && last >> 23 & 1 != 0
+            && last >> 21 & 3 == 3;
+        let element = gfx9 || last >> 19 & 3 == 1;
+        // DATA_FORMAT is a part of the stride beside the lane's number, from gfx8 on.
+        let stride = self.s.target.generation() >= Gen::Gfx8 && last >> 15 & 15 != 0;
+        if !scratch || flag(Field::Idxen) {
+            let at = self.buffer_linear(insn, operands, code, out)?;
+            return self.aligned(insn, at, out);
+        }
+        if self.s.target.generation() == Gen::Gfx6 && insn.field(Field::Offset) & 3 != 0 {
+            return Err(Refusal::Interpreter);
+        }
+        if !element || stride {
+            return Err(Refusal::Interpreter);
+        }
+        let [w0, w1, w2, w3] = [0, 1, 2, 3].map(|k| self.sgpr(code + k));
+        let mask = self.c32(0xffff_0000);
+        let high = self.g.alu(Op::And, Ty::B32, Ty::B32, [w1, mask, 0])?;
+        for (have, guess) in [(high, upper), (w2, u32::MAX), (w3, last)] {
+            let guess = self.c32(guess as u64);
+            let differs = self.g.alu(Op::Ne, Ty::U32, Ty::Bool, [have, guess, 0])?;
+            if !self.guards.contains(&differs) {
+                out.guards.push(differs);
+            }
+        }
+        let low = self.c32(0xffff);
+        let top = self.g.alu(Op::And, Ty::B32, Ty::B32, [w1, low, 0])?;
+        let mut base = self.g.pair(w0, top);
+        if let Some(o) = find(Role::Soffset) {
+            let by = self.read(o, Some(0), false)?;
+            base = self.g.alu(Op::Add, Ty::U64, Ty::U64, [base, by, 0])?;
+        }
+        let offset = insn.field(Field::Offset);
+        if !flag(Field::Offen) {
+            return Ok(Val::Row(base, offset as i32));
+        }
+        let Some(Place::Vgpr(v)) = find(Role::BufAddr).map(|o| o.place) else {
+            return Err(Refusal::Interpreter);
+        };
+        if insn
+            .row
+            .shape
+            .slots
+            .iter()
+            .any(|s| matches!(s.role, Role::Vdata) && s.ty.dwords() > 1)
+        {
+            return Err(Refusal::Interpreter);
+        }
+        let (v, by, most) = (self.vgpr(v), self.c32(offset as u64), self.c32(1 << 24));
+        let at = self.g.alu(Op::Add, Ty::U32, Ty::U32, [v, by, 0])?;
+        let far = self.g.alu(Op::Ge, Ty::U32, Ty::Bool, [at, most, 0])?;
+        let (low, part) = (self.c32(0xffff_fffc), self.c32(3));
+        let element = self.g.alu(Op::And, Ty::U32, Ty::U32, [at, low, 0])?;
+        let part = self.g.alu(Op::And, Ty::U32, Ty::U32, [at, part, 0])?;
+        // An element that is cut has its parts far from each other.
+        let zero = self.c32(0);
+        let bytes = buffer::extent(gcn_emu::interp::program(insn));
+        let most_part = self.c32(4u64.checked_sub(bytes).ok_or(Refusal::Interpreter)?);
+        if bytes > 1 {
+            let cut = self
+                .g
+                .alu(Op::Gt, Ty::U32, Ty::Bool, [part, most_part, 0])?;
+            out.guards.push(cut);
+        }
+        out.guards.push(far);
+        let (six, two) = (self.c32(6), self.c32(2));
+        let row = self.g.alu(Op::Shl, Ty::U32, Ty::U32, [element, six, 0])?;
+        let lane = self.g.node(Inst::Lane, Ty::U32, Ty::U32, true, [0; 3]);
+        let lane = self.g.alu(Op::Shl, Ty::U32, Ty::U32, [lane, two, 0])?;
+        let mut sum = self.g.alu(Op::Add, Ty::U32, Ty::U32, [row, lane, 0])?;
+        if bytes < 4 {
+            sum = self.g.alu(Op::Add, Ty::U32, Ty::U32, [sum, part, 0])?;
+        }
+        let wide = self.g.pair(sum, zero);
+        Ok(Val::Address(
+            self.g.alu(Op::Add, Ty::U64, Ty::U64, [wide, base, 0])?,
+            0,
+        ))
+    }
+
+    /// The halves of an address; of LDS the address and the limit.
+    pub(super) fn place(
+        &mut self,
+        space: Space,
+        address: Id,
+        out: &mut Changes,
+    ) -> Result<(Id, Id), Refusal> {
+        let (lo, hi) = (self.g.lo(address), self.g.hi(address));
+        match space {
+            Space::Lds => match self.s.target.generation() {
+                Gen::Gfx6 => {
+                    // A sum that leaves 32 bits is out of range, not wrapped.
+                    let zero = self.c32(0);
+                    let far = self.g.alu(Op::Ne, Ty::U32, Ty::Bool, [hi, zero, 0])?;
+                    if self.g.value_of(far) != Some(0) && !out.guards.contains(&far) {
+                        out.guards.push(far);
+                    }
+                    Ok((lo, self.sgpr(M0)))
+                }
+                Gen::Gfx9 => Ok((lo, self.c32(u32::MAX as u64))),
+                _ => {
+                    let m0 = self.sgpr(M0);
+                    Ok((lo, m0))
+                }
+            },
+            Space::Global | Space::Flat => Ok((lo, hi)),
+            Space::Scratch | Space::Parameters | Space::Gds => Err(Refusal::Interpreter),
+        }
+    }
+
+    pub(super) fn load(
+        &mut self,
+        (space, bytes, count): (Space, u8, u8),
+        address: Id,
+        offset: i32,
+        vector: bool,
+        out: &mut Changes,
+    ) -> Result<Id, Refusal> {
+        if !vector {
+            if bytes != 4 || space != Space::Global {
+                return Err(Refusal::Interpreter);
+            }
+            return Ok(self.g.node(
+                Inst::SLoad { count, offset },
+                Ty::B64,
+                Ty::B32,
+                false,
+                [address, 0, 0],
+            ));
+        }
+        if bytes > 4 || bytes < 4 && count != 1 {
+            return Err(Refusal::Interpreter);
+        }
+        let (lo, hi) = self.place(space, address, out)?;
+        Ok(self.g.node(
+            Inst::Group {
+                space,
+                bytes,
+                count,
+                offset,
+            },
+            Ty::B32,
+            Ty::B32,
+            true,
+            [lo, hi, 0],
+        ))
+    }
+}

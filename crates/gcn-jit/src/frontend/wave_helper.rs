@@ -1,0 +1,133 @@
+//! What a helper does for all lanes at once: atomics, and what other lanes receive.
+
+use super::*;
+use crate::runtime::context::STAGED;
+
+impl Builder<'_> {
+    /// A helper does the last instruction of the block with these operands.
+    pub(super) fn helper(
+        &mut self,
+        act: WaveHelper,
+        inputs: Vec<Id>,
+        out: &mut Changes,
+    ) -> Result<(), Refusal> {
+        if out.whole.is_some() || out.store.is_some() || !out.rows.is_empty() {
+            return Err(Refusal::Interpreter);
+        }
+        if inputs.len() > STAGED {
+            return Err(Refusal::Interpreter);
+        }
+        if self.store.is_some() || !self.stores.is_empty() || !self.rows.is_empty() {
+            return Err(Refusal::NewBlock);
+        }
+        act.encode().ok_or(Refusal::Interpreter)?;
+        out.whole = Some(WaveHelperCall {
+            helper: act,
+            inputs,
+        });
+        Ok(())
+    }
+
+    /// Stores to two addresses of LDS, one after the other: as stores that wait where they are linear, or by a helper.
+    pub(super) fn two_stores(&mut self, b: Store, out: &mut Changes) -> Result<(), Refusal> {
+        let Some(a) = out.store.take().filter(|a| a.data.len() == b.data.len()) else {
+            return Err(Refusal::Interpreter);
+        };
+        if a.data.len() <= 2 && self.side_by_side(&a, &b) {
+            let mut both = a.clone();
+            both.data.extend(&b.data);
+            if self.linear(&[&both]) {
+                out.waits = true;
+                out.store = Some(both);
+                return Ok(());
+            }
+        }
+        if self.linear(&[&a, &b]) {
+            out.waits = true;
+            (out.store, out.store2) = (Some(a), Some(b));
+            return Ok(());
+        }
+        let act = WaveHelper::Store {
+            space: Space::Lds,
+            dwords: a.data.len() as u8,
+            two: true,
+            offset: 0,
+        };
+        let mut inputs = vec![a.lo, a.hi, b.lo, b.hi];
+        inputs.extend(a.data.iter().chain(&b.data));
+        self.helper(act, inputs, out)
+    }
+
+    /// Whether the second store's address is a constant after the first one's, where this ends.
+    fn side_by_side(&self, a: &Store, b: &Store) -> bool {
+        let base = |id: Id| {
+            let n = self.g.get(id);
+            match (n.op, self.g.value_of(n.args[1])) {
+                (Inst::Alu(Op::Add), Some(by)) if n.ty.bits() == 32 => (n.args[0], by),
+                _ => (id, 0),
+            }
+        };
+        let ((x, from), (y, to)) = (base(a.lo), base(b.lo));
+        x == y && to == from + 4 * a.data.len() as u64 && (a.hi, a.offset) == (b.hi, b.offset)
+    }
+
+    pub(super) fn atomic(
+        &mut self,
+        (space, op, ty): (Space, AtomicOp, Ty),
+        address: Val,
+        data: [Val; 2],
+        out: &mut Changes,
+    ) -> Result<Val, Refusal> {
+        let address = match address {
+            Val::Address(id, plus) => self.plus(id, plus)?,
+            Val::Id(id) => id,
+            _ => return Err(Refusal::Interpreter),
+        };
+        let (lo, hi) = self.place(space, address, out)?;
+        let mut inputs = vec![lo, hi];
+        for value in data {
+            let Val::Id(value) = value else {
+                return Err(Refusal::Interpreter);
+            };
+            inputs.extend([self.g.lo(value), self.g.hi(value)]);
+        }
+        let dst = None;
+        self.helper(WaveHelper::Atomic { space, op, ty, dst }, inputs, out)?;
+        Ok(Val::Old(0))
+    }
+
+    /// A register takes 32 bits of what an atomic found, from bit `shift` on.
+    pub(super) fn give_old(
+        &mut self,
+        o: &Opnd,
+        dword: u8,
+        shift: u8,
+        out: &mut Changes,
+    ) -> Result<(), Refusal> {
+        let Place::Vgpr(n) = o.place else {
+            return Err(Refusal::Interpreter);
+        };
+        let first = (n + dword as u16)
+            .checked_sub(shift as u16 / 32)
+            .and_then(|n| u8::try_from(n).ok())
+            .ok_or(Refusal::Interpreter)?;
+        let Some(WaveHelperCall {
+            helper: WaveHelper::Atomic { dst, ty, .. },
+            ..
+        }) = &mut out.whole
+        else {
+            return Err(Refusal::Interpreter);
+        };
+        // One beyond the wave's is dropped.
+        if ty.bits() == 32 && first as u16 >= self.s.vgprs {
+            return Ok(());
+        }
+        if dst.is_some_and(|d| d != first) {
+            return Err(Refusal::Interpreter);
+        }
+        *dst = Some(first);
+        let count = ty.dwords() as u16;
+        out.helped = (0..count).map(|k| first as u16 + k).collect();
+        Ok(())
+    }
+}

@@ -1,0 +1,883 @@
+//! What is rare: a value has a fast path that is nearly always right, and code for it; where the fast path is not, what it
+//! is short for is evaluated as the interpreter would.
+//!
+//! Meanings say what the fast paths are ([`gcn_isa::meaning::Shortcut`]). The steps of a division together are one more,
+//! found here: where no step needs care they make the correctly rounded quotient.
+
+use crate::hash::Fast;
+use crate::ir::{Graph, Id, Inst, Node};
+use gcn_emu::eval::eval;
+use gcn_emu::wave::mode::FP_ROUND;
+use gcn_isa::meaning::{Op, Program, State, width_mask};
+use gcn_isa::shape::Ty;
+use gcn_isa::target::Gen;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Lanes of a turn.
+pub const LANES: usize = 16;
+
+/// The most values that a computation begins with.
+pub const LEAVES: usize = 4;
+
+/// Where an operand is had from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum From {
+    /// A value that the computation begins with.
+    Leaf(u8),
+    /// The result of an earlier step.
+    Step(u16),
+    Const(u64),
+}
+
+/// A step of a computation.
+#[derive(Clone)]
+enum Step {
+    /// A value of an instruction's meaning. `sources`: by slot. `vcc`: the lane's bit.
+    Meaning {
+        program: &'static Program,
+        root: u16,
+        sources: Vec<(u8, From)>,
+        vcc: From,
+    },
+    Alu {
+        op: Op,
+        ty: Ty,
+        out: Ty,
+        args: [From; 3],
+    },
+    Pair(From, From),
+    Lo(From),
+    Hi(From),
+}
+
+/// A computation on 16 lanes.
+#[derive(Clone)]
+pub struct Sub {
+    steps: Vec<Step>,
+    generation: Gen,
+    mode: u32,
+}
+
+impl Sub {
+    /// The values that come of those of the leaves; all are zero-extended.
+    pub fn run<const N: usize>(&self, leaves: &[[u64; N]]) -> [u64; N] {
+        let mut values: Vec<[u64; N]> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let get = |from: From| match from {
+                From::Leaf(n) => leaves.get(n as usize).copied().unwrap_or([0; N]),
+                From::Step(n) => values[n as usize],
+                From::Const(v) => [v; N],
+            };
+            let value = match step {
+                Step::Meaning {
+                    program,
+                    root,
+                    sources,
+                    vcc,
+                } => {
+                    let sources: Vec<_> = sources.iter().map(|&(s, from)| (s, get(from))).collect();
+                    let source = |slot: u8| {
+                        let found = sources.iter().find(|s| s.0 == slot);
+                        found.map_or([0; N], |s| s.1)
+                    };
+                    self.meaning(program, *root, &source, &get(*vcc))
+                }
+                Step::Alu { op, ty, out, args } => {
+                    let [a, b, c] = args.map(get);
+                    let mut d = [0; N];
+                    eval(
+                        *op,
+                        *ty,
+                        *out,
+                        self.generation,
+                        self.mode,
+                        &a,
+                        &b,
+                        &c,
+                        &mut d,
+                    );
+                    d
+                }
+                Step::Pair(lo, hi) => {
+                    let (lo, hi) = (get(*lo), get(*hi));
+                    std::array::from_fn(|i| lo[i] & 0xffff_ffff | hi[i] << 32)
+                }
+                Step::Lo(v) => get(*v).map(|v| v & 0xffff_ffff),
+                Step::Hi(v) => get(*v).map(|v| v >> 32),
+            };
+            values.push(value);
+        }
+        values.pop().unwrap_or([0; N])
+    }
+
+    fn meaning<const N: usize>(
+        &self,
+        program: &Program,
+        root: u16,
+        source: &dyn Fn(u8) -> [u64; N],
+        vcc: &[u64; N],
+    ) -> [u64; N] {
+        let needed = cone(program, root);
+        let mut values = vec![[0; N]; needed.len()];
+        for (at, node) in nodes(program).take(needed.len()).enumerate() {
+            if !needed[at] {
+                continue;
+            }
+            let arg = |k: usize| values[node.args[k] as usize];
+            let mut out = [0; N];
+            match node.op {
+                Op::Const(v) => out = [v; N],
+                Op::Src(slot) => out = source(slot).map(|v| v & width_mask(node.out)),
+                Op::Lane => out = std::array::from_fn(|lane| lane as u64),
+                Op::Get(State::Vcc) => out = std::array::from_fn(|lane| vcc[lane] << lane),
+                op => {
+                    let mode = match node.nearest {
+                        true => self.mode & !FP_ROUND,
+                        false => self.mode,
+                    };
+                    let (a, b, c) = (arg(0), arg(1), arg(2));
+                    eval(
+                        op,
+                        node.ty,
+                        node.out,
+                        self.generation,
+                        mode,
+                        &a,
+                        &b,
+                        &c,
+                        &mut out,
+                    );
+                }
+            }
+            values[at] = out;
+        }
+        values.pop().unwrap_or([0; N])
+    }
+}
+
+/// The nodes of a meaning and those of its shortcuts.
+pub fn nodes(program: &Program) -> impl Iterator<Item = &gcn_isa::meaning::Node> {
+    program.nodes.iter().chain(&program.aside)
+}
+
+/// Which of the nodes up to `root` it needs.
+fn cone(program: &Program, root: u16) -> Vec<bool> {
+    let all: Vec<_> = nodes(program).take(root as usize + 1).collect();
+    let mut needed = vec![false; all.len()];
+    if let Some(last) = needed.last_mut() {
+        *last = true;
+    }
+    for at in (0..all.len()).rev() {
+        if needed[at] {
+            for &a in &all[at].args[..all[at].op.arity()] {
+                needed[a as usize] = true;
+            }
+        }
+    }
+    needed
+}
+
+/// What a node of a meaning begins with: slots, and whether VCC; nothing where it needs more than that.
+pub fn begins(program: &Program, root: u16) -> Option<(Vec<u8>, bool)> {
+    let needed = cone(program, root);
+    let (mut slots, mut vcc) = (Vec::new(), false);
+    for (node, _) in nodes(program).zip(&needed).filter(|n| *n.1) {
+        match node.op {
+            Op::Src(slot) => slots.push(slot),
+            Op::Get(State::Vcc) => vcc = true,
+            Op::Const(_) | Op::Lane => {}
+            Op::Get(_)
+            | Op::SrcDword(..)
+            | Op::SrcHalf(..)
+            | Op::Field(_)
+            | Op::CodeOf(_)
+            | Op::Sgpr
+            | Op::Vgpr
+            | Op::ReadLane
+            | Op::SendLane
+            | Op::FirstLane
+            | Op::Address
+            | Op::Load(..)
+            | Op::LoadFormat(_)
+            | Op::LdsOfLane
+            | Op::Atomic(..)
+            | Op::WaveAtomic(..)
+            | Op::Gws(_)
+            | Op::Turn
+            | Op::Getreg => return None,
+            _ => {}
+        }
+    }
+    Some((slots, vcc))
+}
+
+/// What a node with a fast path is short for.
+#[derive(Clone)]
+pub struct FastPath {
+    pub sub: Arc<Sub>,
+    /// The values that it begins with.
+    pub leaves: Vec<Id>,
+    /// Where the fast path is right its value is neither a NaN nor a denormal.
+    pub normal: bool,
+}
+
+impl Graph {
+    /// A value of a meaning that has a fast path: `short` where `when` holds.
+    #[allow(clippy::too_many_arguments)]
+    pub fn shortcut(
+        &mut self,
+        program: &'static Program,
+        root: u16,
+        sources: &[(u8, Id)],
+        vcc: Option<Id>,
+        when: Id,
+        short: Id,
+        out: Ty,
+        normal: bool,
+    ) -> Option<Id> {
+        let mut leaves = Vec::new();
+        let mut leaf = |g: &Graph, id: Id| match g.value_of(id) {
+            Some(v) => From::Const(v),
+            None => {
+                let at = leaves.iter().position(|&l| l == id).unwrap_or(leaves.len());
+                if at == leaves.len() {
+                    leaves.push(id);
+                }
+                From::Leaf(at as u8)
+            }
+        };
+        let sources = sources
+            .iter()
+            .map(|&(slot, id)| (slot, leaf(self, id)))
+            .collect();
+        let vcc = vcc.map_or(From::Const(0), |id| leaf(self, id));
+        let sub = Sub {
+            steps: vec![Step::Meaning {
+                program,
+                root,
+                sources,
+                vcc,
+            }],
+            generation: self.generation,
+            mode: self.mode,
+        };
+        self.rare(sub, leaves, when, short, out, normal)
+    }
+
+    /// The value of an operation that has a fast path.
+    pub fn rare_alu(
+        &mut self,
+        op: Op,
+        ty: Ty,
+        out: Ty,
+        args: [Id; 3],
+        when: Id,
+        short: Id,
+    ) -> Option<Id> {
+        let mut leaves = Vec::new();
+        let mut from = [From::Const(0); 3];
+        for (k, &id) in args.iter().enumerate().take(op.arity()) {
+            from[k] = match self.value_of(id) {
+                Some(v) => From::Const(v),
+                None => {
+                    leaves.push(id);
+                    From::Leaf(leaves.len() as u8 - 1)
+                }
+            };
+        }
+        let args = from;
+        let sub = Sub {
+            steps: vec![Step::Alu { op, ty, out, args }],
+            generation: self.generation,
+            mode: self.mode,
+        };
+        self.rare(sub, leaves, when, short, out, true)
+    }
+
+    fn rare(
+        &mut self,
+        sub: Sub,
+        leaves: Vec<Id>,
+        when: Id,
+        short: Id,
+        out: Ty,
+        normal: bool,
+    ) -> Option<Id> {
+        if self.value_of(when) == Some(1) {
+            return Some(short);
+        }
+        if leaves.len() > LEAVES {
+            return None;
+        }
+        if leaves.is_empty() {
+            return Some(self.constant(out, sub.run::<1>(&[])[0]));
+        }
+        let number = u16::try_from(self.fast_paths.len()).ok()?;
+        self.fast_paths.push(FastPath {
+            sub: Arc::new(sub),
+            leaves,
+            normal,
+        });
+        Some(self.node(Inst::FastPath(number), out, out, true, [when, short, 0]))
+    }
+
+    /// The computation of a value from `leaves`.
+    fn sub_of(&self, root: Id, leaves: &[Id]) -> Option<Sub> {
+        let mut steps = Vec::new();
+        let mut made: HashMap<Id, From> = leaves
+            .iter()
+            .enumerate()
+            .map(|(n, &id)| (id, From::Leaf(n as u8)))
+            .collect();
+        self.steps_of(root, &mut steps, &mut made)?;
+        Some(Sub {
+            steps,
+            generation: self.generation,
+            mode: self.mode,
+        })
+    }
+
+    fn steps_of(
+        &self,
+        id: Id,
+        steps: &mut Vec<Step>,
+        made: &mut HashMap<Id, From>,
+    ) -> Option<From> {
+        if let Some(&have) = made.get(&id) {
+            return Some(have);
+        }
+        let n = *self.get(id);
+        let mut arg = |steps: &mut Vec<Step>, k: usize| self.steps_of(n.args[k], steps, made);
+        let step = match n.op {
+            Inst::Const(v) => return Some(From::Const(v)),
+            // What comes of inactive lanes nobody sees.
+            Inst::Exec => return Some(From::Const(1)),
+            Inst::Alu(op) => {
+                let mut args = [From::Const(0); 3];
+                for (k, a) in args.iter_mut().enumerate().take(op.arity()) {
+                    *a = arg(steps, k)?;
+                }
+                Step::Alu {
+                    op,
+                    ty: n.ty,
+                    out: n.out,
+                    args,
+                }
+            }
+            Inst::Pair => Step::Pair(arg(steps, 0)?, arg(steps, 1)?),
+            Inst::Lo => Step::Lo(arg(steps, 0)?),
+            Inst::Hi => Step::Hi(arg(steps, 0)?),
+            Inst::FastPath(number) => {
+                let rare = &self.fast_paths[number as usize];
+                let mut leaves = Vec::new();
+                for &l in &rare.leaves {
+                    leaves.push(self.steps_of(l, steps, made)?);
+                }
+                let first = steps.len() as u16;
+                let to = |from: From| match from {
+                    From::Leaf(n) => leaves[n as usize],
+                    From::Step(n) => From::Step(n + first),
+                    From::Const(v) => From::Const(v),
+                };
+                for step in &rare.sub.steps {
+                    steps.push(match step.clone() {
+                        Step::Meaning {
+                            program,
+                            root,
+                            sources,
+                            vcc,
+                        } => Step::Meaning {
+                            program,
+                            root,
+                            sources: sources.iter().map(|s| (s.0, to(s.1))).collect(),
+                            vcc: to(vcc),
+                        },
+                        Step::Alu { op, ty, out, args } => Step::Alu {
+                            op,
+                            ty,
+                            out,
+                            args: args.map(to),
+                        },
+                        Step::Pair(a, b) => Step::Pair(to(a), to(b)),
+                        Step::Lo(a) => Step::Lo(to(a)),
+                        Step::Hi(a) => Step::Hi(to(a)),
+                    });
+                }
+                let last = From::Step(steps.len() as u16 - 1);
+                made.insert(id, last);
+                return Some(last);
+            }
+            _ => return None,
+        };
+        steps.push(step);
+        let last = From::Step(u16::try_from(steps.len()).ok()? - 1);
+        made.insert(id, last);
+        Some(last)
+    }
+
+    /// The value that the steps of a division come to, as one division: `None` where `id`, a value just made, is not the
+    /// last of such steps.
+    ///
+    /// That the quotient is the same where the steps need no care (`moderate` in the rows' meanings): the first
+    /// reciprocal is 1/y correctly rounded. With e = 1 - y r exact and |e| < 2^-p (p bits a number), each refinement
+    /// rounds (1/y)(1 - e²); a midpoint m between numbers has |1 - y m| ≥ 2^-2p > e², so rounding gives the same r
+    /// again. A quotient within a region of the last place of z/y leaves a remainder that is exact, and adding
+    /// it times r gives z/y correctly rounded (P. Markstein, "Computation of elementary functions on the IBM RISC
+    /// System/6000 processor", theorem 8.5 of Cornea, Harrison and Tang's book). f64's first quotient may be up to one and a
+    /// half regions off; `divisions_are_quotients` tests that with operands made for it.
+    pub fn division(&mut self, id: Id) -> Option<Id> {
+        let n = *self.get(id);
+        let Inst::FastPath(number) = n.op else {
+            return None;
+        };
+        if !matches!(n.out, Ty::F32 | Ty::F64) {
+            return None;
+        }
+        let env = match n.out {
+            Ty::F32 => gcn_emu::fp::Mode(self.mode).env32(),
+            _ => gcn_emu::fp::Mode(self.mode).env64(),
+        };
+        if env.flush_in || env.flush_out || env.round != gcn_emu::fp::Round::NearestEven {
+            return None;
+        }
+        // The last step turns signs: its fast path is the quotient so far with the sign of y times z.
+        let q = *self.fast_paths[number as usize].leaves.first()?;
+        let last = self.short(q);
+        let [e, r, q1] = self.of(last, Op::Fma)?;
+        let rest = self.of(self.short(e), Op::Fma)?;
+        let y_scaled = self.of(rest[0], Op::Neg)?[0];
+        let z_scaled = rest[2];
+        // Divisor and dividend go through the step that scales, under the same condition.
+        let (y, when) = self.scaled(y_scaled)?;
+        let (z, z_when) = self.scaled(z_scaled)?;
+        let (ys, zs) = (self.short(y), self.short(z));
+        let q1 = self.short(q1);
+        if !self.same(when, z_when, 12)
+            || !self.rest(e, ys, q1, zs)
+            || !self.reciprocal(r, ys, 4)
+            || !self.quotient(q1, ys, zs, 4)
+            || !self.unscaled(q, when)
+            || !self.mends(&n, q, y, z, when)
+        {
+            return None;
+        }
+        let leaves: Vec<Id> = [y, z]
+            .into_iter()
+            .filter(|&l| self.value_of(l).is_none())
+            .collect();
+        let sub = self.sub_of(id, &leaves)?;
+        let short = self.alu(Op::Div, n.out, n.out, [z, y, 0]).ok()?;
+        self.rare(sub, leaves, when, short, n.out, true)
+    }
+
+    /// The value that the steps of an f64 square root come to, as one root: `None` where `id`, a value just made, is not
+    /// the last of such steps.
+    ///
+    /// The steps: y = 1/√x as its instruction has it (within 0.5001 regions of the last place); g = x y and h = y/2 refined
+    /// together once; then once or more often g + (x - g²) h. That it is the root correctly rounded, with u a region of its
+    /// last place: the refined g is within 1.01 u of √x and h within 2^-52 of 1/(2√x), so that a last step, whose remainder
+    /// is exact, rounds a number within 2^-51 u of √x. That is its rounding too unless a midpoint between numbers is as near,
+    /// which is so for a few dozen x alone, but for powers of four: `roots_are_roots` tries them all.
+    pub fn root(&mut self, id: Id) -> Option<Id> {
+        let env = gcn_emu::fp::Mode(self.mode).env64();
+        if env.flush_in || env.flush_out || env.round != gcn_emu::fp::Round::NearestEven {
+            return None;
+        }
+        let [a, b, g] = self.of(id, Op::Fma)?;
+        let (rest, h) = match self.of(a, Op::Fma) {
+            Some(rest) if self.of(rest[0], Op::Neg).is_some() => (rest, b),
+            _ => (self.of(b, Op::Fma)?, a),
+        };
+        let x = rest[2];
+        if self.of(rest[0], Op::Neg)?[0] != g || rest[1] != g {
+            return None;
+        }
+        // The common refinement of both.
+        let (h0, e) = self.refined(h)?;
+        let [minus, g0, half] = self.of(e, Op::Fma)?;
+        let (p, q) = match self.of(minus, Op::Neg) {
+            Some([of, ..]) => (of, g0),
+            None => (minus, self.of(g0, Op::Neg)?[0]),
+        };
+        let g0 = if p == h0 { q } else { p };
+        if (p != h0 && q != h0) || !self.is_half(half) {
+            return None;
+        }
+        // The root so far: refined with it, or what such steps have come to.
+        let so_far = match self.of(self.short(g), Op::Sqrt) {
+            Some([of, ..]) => of == x,
+            None => self.refined(g) == Some((g0, e)),
+        };
+        let [a, b, _] = self.of(h0, Op::Mul)?;
+        let y = if self.is_half(b) { a } else { b };
+        let [c, d, _] = self.of(g0, Op::Mul)?;
+        let halved = self.is_half(a) || self.is_half(b);
+        let product = (c, d) == (x, y) || (d, c) == (x, y);
+        if !so_far || !halved || !product || !self.inverse_root(y, x) {
+            return None;
+        }
+        // No remainder is lost down there.
+        let (least, limit) = (0x0400_0000, 0x7ff0_0000);
+        let top = self.hi(x);
+        let from = self.constant(Ty::B32, least);
+        let top = self.alu(Op::Sub, Ty::U32, Ty::U32, [top, from, 0]).ok()?;
+        let count = self.constant(Ty::B32, limit - least);
+        let when = self.alu(Op::Lt, Ty::U32, Ty::Bool, [top, count, 0]).ok()?;
+        let sub = self.sub_of(id, &[x])?;
+        let short = self.alu(Op::Sqrt, Ty::F64, Ty::F64, [x, 0, 0]).ok()?;
+        self.rare(sub, vec![x], when, short, Ty::F64, true)
+    }
+
+    /// Of v + v e: v and e.
+    fn refined(&self, id: Id) -> Option<(Id, Id)> {
+        let [a, b, v] = self.of(id, Op::Fma)?;
+        if a == v {
+            Some((v, b))
+        } else {
+            (b == v).then_some((v, a))
+        }
+    }
+
+    /// Whether `y` is 1/√x as its instruction has it: corrected by half of y times what x y² lacks to 1.
+    fn inverse_root(&self, y: Id, x: Id) -> bool {
+        let found = || {
+            if !matches!(self.get(y).op, Inst::FastPath(_)) {
+                return None;
+            }
+            let [half, missing, y] = self.of(self.short(y), Op::Fma)?;
+            let [one, root, _] = self.of(y, Op::Div)?;
+            let of = self.of(root, Op::Sqrt)?[0];
+            let half_of = self.of(half, Op::Mul)?[0];
+            let [rest, less, _] = self.of(missing, Op::Sub)?;
+            let [minus, by, from] = self.of(rest, Op::Fma)?;
+            let product = self.of(minus, Op::Neg)?[0];
+            let [lost, lost_by, _] = self.of(less, Op::Mul)?;
+            let [lx, ly, lp] = self.of(lost, Op::Fma)?;
+            let all = self.is_one(one)
+                && of == x
+                && half_of == y
+                && self.is_half(self.get(half).args[1])
+                && by == y
+                && self.is_one(from)
+                && self.of(product, Op::Mul) == Some([x, y, self.get(product).args[2]])
+                && lost_by == y
+                && (lx, ly) == (x, y)
+                && self.of(lp, Op::Neg)?[0] == product;
+            all.then_some(())
+        };
+        found().is_some()
+    }
+
+    fn is_half(&self, id: Id) -> bool {
+        self.value_of(id) == Some(0x3fe0_0000_0000_0000)
+    }
+
+    /// Whether two values are made in the same way.
+    fn same(&self, a: Id, b: Id, depth: u32) -> bool {
+        let (x, y) = (self.get(a), self.get(b));
+        let shared = !matches!(x.op, Inst::Group { .. } | Inst::SLoad { .. } | Inst::Row(_));
+        a == b
+            || depth > 0
+                && shared
+                && (x.op, x.ty, x.out, x.vec) == (y.op, y.ty, y.out, y.vec)
+                && x.inputs()
+                    .iter()
+                    .zip(y.inputs())
+                    .all(|(&a, &b)| self.same(a, b, depth - 1))
+    }
+
+    /// The value by its fast path.
+    fn short(&self, id: Id) -> Id {
+        let mut id = id;
+        while let Inst::FastPath(_) = self.get(id).op {
+            id = self.get(id).args[1];
+        }
+        id
+    }
+
+    /// The operands of an operation.
+    fn of(&self, id: Id, op: Op) -> Option<[Id; 3]> {
+        let n = self.get(id);
+        (n.op == Inst::Alu(op)).then_some(n.args)
+    }
+
+    /// What a step of scaling leaves where no care is needed, and when that is.
+    fn scaled(&self, id: Id) -> Option<(Id, Id)> {
+        let n = self.get(id);
+        matches!(n.op, Inst::FastPath(_)).then_some((n.args[1], n.args[0]))
+    }
+
+    /// Whether `id` is `from` minus `y` times `by`.
+    fn rest(&self, id: Id, y: Id, by: Id, from: Id) -> bool {
+        let Some([a, b, c]) = self.of(self.short(id), Op::Fma) else {
+            return false;
+        };
+        let minus_y = |id: Id| {
+            self.of(self.short(id), Op::Neg)
+                .is_some_and(|n| self.short(n[0]) == y)
+        };
+        (minus_y(a) && self.short(b) == by || minus_y(b) && self.short(a) == by)
+            && (self.short(c) == from || self.is_one(from) && self.is_one(c))
+    }
+
+    /// Whether a step that would undo a scaling does nothing of the kind where `when` holds.
+    fn unscaled(&self, q: Id, when: Id) -> bool {
+        if !matches!(self.get(q).op, Inst::FastPath(_)) {
+            return true;
+        }
+        let mask = self.of(self.get(q).args[0], Op::Not).map(|n| n[0]);
+        // Where all lanes are active, nothing is said of those that are.
+        let mask = mask.map(|m| match self.of(m, Op::And) {
+            Some([m, exec, _]) if self.get(exec).op == Inst::Exec => m,
+            _ => m,
+        });
+        mask.and_then(|m| self.scaled(m))
+            .is_some_and(|(short, w)| self.value_of(short) == Some(0) && self.same(w, when, 12))
+    }
+
+    /// Whether the last step's fast path is `q` with the sign of y times z, under `when` and that `q` is normal.
+    fn mends(&self, last: &Node, q: Id, y: Id, z: Id, when: Id) -> bool {
+        let wide = last.out == Ty::F64;
+        let top = |id: Id, of: Id| {
+            let n = self.get(id);
+            match self.value_of(of) {
+                Some(v) if wide => self.value_of(id) == Some(v >> 32),
+                Some(_) => id == of,
+                None if !wide => id == of,
+                None => {
+                    n.op == Inst::Hi && n.args[0] == of || self.made_of(of).is_some_and(|h| h == id)
+                }
+            }
+        };
+        let with = |id: Id, op: Op, c: u64| {
+            let [a, b, _] = self.of(id, op)?;
+            (self.value_of(b) == Some(c)).then_some(a)
+        };
+        let mended = || {
+            let mut bits = last.args[1];
+            if wide {
+                let n = self.get(bits);
+                let lo = self.get(n.args[0]);
+                if n.op != Inst::Pair || lo.op != Inst::Lo || lo.args[0] != q {
+                    return None;
+                }
+                bits = n.args[1];
+            }
+            let [size, sign, _] = self.of(bits, Op::Or)?;
+            let size = with(size, Op::And, 0x7fff_ffff)?;
+            let [a, b, _] = self.of(with(sign, Op::And, 0x8000_0000)?, Op::Xor)?;
+            (top(size, q) && top(a, y) && top(b, z)).then_some(())
+        };
+        let normal = || {
+            let [moderate, normal, _] = self.of(last.args[0], Op::And)?;
+            let (least, count) = if wide {
+                (0x0010_0000u64, 0x7fe0_0000)
+            } else {
+                (0x0080_0000, 0x7f00_0000)
+            };
+            let [from, n, _] = self.of(normal, Op::Lt)?;
+            let size = with(from, Op::Sub, least)?;
+            let of = with(size, Op::And, 0x7fff_ffff)?;
+            (self.value_of(n) == Some(count) && top(of, q) && self.same(moderate, when, 12))
+                .then_some(())
+        };
+        mended().is_some() && normal().is_some()
+    }
+
+    /// The upper half of a value made of halves.
+    fn made_of(&self, id: Id) -> Option<Id> {
+        let n = self.get(id);
+        (n.op == Inst::Pair).then_some(n.args[1])
+    }
+
+    fn is_one(&self, id: Id) -> bool {
+        matches!(self.value_of(id), Some(0x3f80_0000 | 0x3ff0_0000_0000_0000))
+    }
+
+    /// Whether `r` is 1/y, refined or not.
+    fn reciprocal(&self, r: Id, y: Id, depth: u32) -> bool {
+        let r = self.short(r);
+        if let Some([one, by, _]) = self.of(r, Op::Div) {
+            return self.is_one(one) && self.short(by) == y;
+        }
+        let Some([a, b, c]) = self.of(r, Op::Fma) else {
+            return false;
+        };
+        if depth == 0 {
+            return false;
+        }
+        let before = self.short(c);
+        let other = if self.short(a) == before { b } else { a };
+        (self.short(a) == before || self.short(b) == before)
+            && self.rest_of_one(other, y, before)
+            && self.reciprocal(before, y, depth - 1)
+    }
+
+    fn rest_of_one(&self, id: Id, y: Id, by: Id) -> bool {
+        let one = self.of(self.short(id), Op::Fma).map(|n| n[2]);
+        one.is_some_and(|one| self.is_one(one) && self.rest(id, y, by, self.short(one)))
+    }
+
+    /// Whether `q` is about z/y: the product with a reciprocal, refined or not.
+    fn quotient(&self, q: Id, y: Id, z: Id, depth: u32) -> bool {
+        let q = self.short(q);
+        if let Some([a, b, _]) = self.of(q, Op::Mul) {
+            let (a, b) = (self.short(a), self.short(b));
+            return a == z && self.reciprocal(b, y, 4) || b == z && self.reciprocal(a, y, 4);
+        }
+        let Some([a, b, c]) = self.of(q, Op::Fma) else {
+            return false;
+        };
+        if depth == 0 {
+            return false;
+        }
+        let before = self.short(c);
+        let by = |e: Id, r: Id| self.rest(e, y, before, z) && self.reciprocal(self.short(r), y, 4);
+        (by(a, b) || by(b, a)) && self.quotient(before, y, z, depth - 1)
+    }
+}
+
+/// A value that a computation begins with, as compiled code hands it over.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaf {
+    /// 1, 32 or 64.
+    pub bits: u32,
+    /// A NaN is not certainly the interpreter's, nor a denormal flushed.
+    pub raw: bool,
+    /// Denormals are flushed somewhere.
+    pub flushed: bool,
+}
+
+/// What compiled code asks for when a fast path is not right. It points at this, which lives as long as the code.
+pub struct Call {
+    /// No other has it.
+    number: u64,
+    sub: Arc<Sub>,
+    leaves: Vec<Leaf>,
+    /// Of the result.
+    bits: u32,
+}
+
+/// A computation's number, the values that it begins with, and what it came to.
+type Known = (u64, [u64; LEAVES], u64);
+
+/// Results that are remembered.
+const KNOWN: usize = 256;
+
+thread_local! {
+    /// It is few values that fast paths are not right for, and they come again: zeros before all.
+    static RESULTS: RefCell<[Known; KNOWN]> = const { RefCell::new([(0, [0; LEAVES], 0); KNOWN]) };
+}
+
+/// Evaluated lane by lane, or all at once from so many on.
+const MANY: usize = 4;
+
+impl Call {
+    pub fn new(sub: Arc<Sub>, leaves: Vec<Leaf>, bits: u32) -> Call {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Call {
+            number: NEXT.fetch_add(1, Relaxed),
+            sub,
+            leaves,
+            bits,
+        }
+    }
+
+    /// Evaluates it for lanes, from and to the context's lines; `false` where an operand is not known to the bit.
+    pub fn run(&self, data: &mut [crate::runtime::context::Line; 16], lanes: u16) -> bool {
+        let mut leaves = [[0; LANES]; LEAVES];
+        for (at, leaf) in self.leaves.iter().enumerate() {
+            let (low, high) = (&data[2 * at].0, &data[2 * at + 1].0);
+            let value: [u64; LANES] = match leaf.bits {
+                1 => std::array::from_fn(|i| (low[0] >> i & 1) as u64),
+                33.. => std::array::from_fn(|i| {
+                    let from = if i < LANES / 2 { low } else { high };
+                    let k = 2 * (i % (LANES / 2));
+                    from[k] as u64 | (from[k + 1] as u64) << 32
+                }),
+                _ => std::array::from_fn(|i| low[i] as u64),
+            };
+            let (sign, exponent) = match leaf.bits {
+                64 => (1u64 << 63, 0x7ffu64 << 52),
+                _ => (1 << 31, 0xff << 23),
+            };
+            let unknown = |v: u64| {
+                let size = v & !sign;
+                size > exponent || leaf.flushed && size & exponent == 0 && size != 0
+            };
+            if leaf.raw && (0..LANES).any(|i| lanes >> i & 1 != 0 && unknown(value[i])) {
+                return false;
+            }
+            leaves[at] = value;
+        }
+        let mut result = [0; LANES];
+        RESULTS.with_borrow_mut(|known| self.results(known, &leaves, lanes, &mut result));
+        let [.., to, next, _, _, _, _, _, _] = data;
+        for (i, &value) in result.iter().enumerate() {
+            if lanes >> i & 1 == 0 {
+                continue;
+            }
+            match self.bits {
+                1 => to.0[0] = to.0[0] & !(1 << i) | ((value & 1) as u32) << i,
+                33.. => {
+                    let line = if i < LANES / 2 { &mut *to } else { &mut *next };
+                    let k = 2 * (i % (LANES / 2));
+                    line.0[k] = value as u32;
+                    line.0[k + 1] = (value >> 32) as u32;
+                }
+                _ => to.0[i] = value as u32,
+            }
+        }
+        true
+    }
+
+    fn results(
+        &self,
+        known: &mut [Known; KNOWN],
+        leaves: &[[u64; LANES]; LEAVES],
+        lanes: u16,
+        result: &mut [u64; LANES],
+    ) {
+        let of = |i: usize| leaves.map(|leaf| leaf[i]);
+        let place = |values: &[u64; LEAVES]| {
+            let mut h = Fast::default();
+            (self.number, values).hash(&mut h);
+            h.finish() as usize % KNOWN
+        };
+        let mut left: Vec<usize> = (0..LANES).filter(|i| lanes >> i & 1 != 0).collect();
+        let mut all = None;
+        while let Some(&i) = left.first() {
+            let values = of(i);
+            let at = &mut known[place(&values)];
+            if (at.0, at.1) != (self.number, values) {
+                if left.len() >= MANY && all.is_none() {
+                    // Others that differ will come.
+                    let differ = left.iter().filter(|&&j| of(j) != values).count();
+                    if differ >= MANY {
+                        all = Some(self.sub.run::<LANES>(&leaves[..self.leaves.len()]));
+                    }
+                }
+                let value = match &all {
+                    Some(all) => all[i],
+                    None => {
+                        let one = values.map(|v| [v]);
+                        self.sub.run::<1>(&one[..self.leaves.len()])[0]
+                    }
+                };
+                *at = (self.number, values, value);
+            }
+            let value = at.2;
+            left.retain(|&j| {
+                let same = of(j) == values;
+                if same {
+                    result[j] = value;
+                }
+                !same
+            });
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! f16 by way of f32, and a few operations that are made of others.
+//!
+//! Sums, products, quotients and roots of f16 that are rounded to f32 and then to f16 are those rounded once: 24 bits are
+//! at least twice 11 and two more (S. Figueroa, "When is double rounding innocuous?"), and no f32 on the way is a
+//! denormal. In the directed modes two roundings one way are one. A product and a sum rounded once go through f32 rounded
+//! to odd.
+
+use crate::ir::{Got, Graph, Id, Inst, Unsupported};
+use gcn_emu::fp::{Mode, Round};
+use gcn_emu::wave::mode::FP16_OVFL;
+use gcn_isa::meaning::Op;
+use gcn_isa::shape::Ty;
+
+impl Graph {
+    fn and(&mut self, a: Id, mask: u64) -> Got {
+        let mask = self.constant(Ty::B32, mask);
+        self.alu(Op::And, Ty::B32, Ty::B32, [a, mask, 0])
+    }
+
+    /// A f16 as f32, which is exact, and a f32 rounded to f16.
+    fn widened(&mut self, a: Id) -> Got {
+        self.alu(Op::FloatToFloat, Ty::F16, Ty::F32, [a, 0, 0])
+    }
+
+    fn narrowed(&mut self, a: Id) -> Got {
+        // NaNs were looked at where they were made.
+        if self.value_of(a).is_none() {
+            let op = Inst::Alu(Op::FloatToFloat);
+            return Ok(self.node(op, Ty::F32, Ty::F16, true, [a, 0, 0]));
+        }
+        self.alu(Op::FloatToFloat, Ty::F32, Ty::F16, [a, 0, 0])
+    }
+
+    /// An operation with f16 on one side or both.
+    pub(crate) fn half(&mut self, op: Op, ty: Ty, out: Ty, args: [Id; 3]) -> Got {
+        let [a, b, c] = args;
+        match op {
+            Op::Neg => {
+                let top = self.constant(Ty::B32, 0x8000);
+                return self.alu(Op::Xor, Ty::B32, Ty::B32, [a, top, 0]);
+            }
+            Op::Abs => return self.and(a, 0x7fff),
+            Op::Select => return self.alu(op, Ty::B16, Ty::B16, args),
+            _ => {}
+        }
+        let env = Mode(self.mode).env16();
+        let nearest = env.round == Round::NearestEven;
+        if env.flush_in || env.flush_out || self.mode & FP16_OVFL != 0 {
+            return Err(Unsupported);
+        }
+        let direct = |g: &mut Self, id: Id| g.node(Inst::Alu(op), ty, out, true, [id, 0, 0]);
+        match op {
+            // The host's makes a signalling NaN quiet.
+            Op::FloatToFloat if out == Ty::F16 && ty != out && !env.ieee => Err(Unsupported),
+            Op::FloatToFloat => match (ty, out) {
+                (Ty::F16, Ty::F32) | (Ty::F32, Ty::F16) => Ok(direct(self, a)),
+                (Ty::F16, Ty::F64) => {
+                    let x = self.widened(a)?;
+                    self.alu(op, Ty::F32, Ty::F64, [x, 0, 0])
+                }
+                (Ty::F64, Ty::F16) if nearest => Ok(direct(self, a)),
+                (Ty::F16, Ty::F16) => Ok(a),
+                _ => Err(Unsupported),
+            },
+            Op::IntToFloat if ty.bits() <= 16 => {
+                let (extend, wide) = match ty.is_signed() {
+                    true => (Op::Sext, Ty::I32),
+                    false => (Op::Zext, Ty::U32),
+                };
+                let x = self.alu(extend, ty, wide, [a, 0, 0])?;
+                let x = self.alu(op, wide, Ty::F32, [x, 0, 0])?;
+                self.narrowed(x)
+            }
+            Op::FloatToInt => {
+                let x = self.widened(a)?;
+                let signed = out.is_signed();
+                let wide = if signed { Ty::I32 } else { Ty::U32 };
+                if out.bits() > 32 {
+                    return Err(Unsupported);
+                }
+                let x = self.alu(op, Ty::F32, wide, [x, 0, 0])?;
+                if out.bits() == 32 {
+                    return Ok(x);
+                }
+                let mask = gcn_isa::meaning::width_mask(out);
+                let most = self.constant(Ty::B32, if signed { mask >> 1 } else { mask });
+                let x = self.alu(Op::Min, wide, wide, [x, most, 0])?;
+                if !signed {
+                    return Ok(x);
+                }
+                let least = self.constant(Ty::B32, !(mask >> 1));
+                let x = self.alu(Op::Max, wide, wide, [x, least, 0])?;
+                self.and(x, mask)
+            }
+            Op::Add
+            | Op::Sub
+            | Op::Mul
+            | Op::Div
+            | Op::Sqrt
+            | Op::Floor
+            | Op::Ceil
+            | Op::RoundZero
+            | Op::RoundEven => {
+                let x = self.widened(a)?;
+                let y = if op.arity() == 2 { self.widened(b)? } else { 0 };
+                let r = self.alu(op, Ty::F32, Ty::F32, [x, y, 0])?;
+                self.narrowed(r)
+            }
+            Op::Fma if ty == Ty::F32 => {
+                // Rounded to f32 first it is the same, but half way between two f16, and where the f16 has fewer bits.
+                if !nearest || Mode(self.mode).env32().round != Round::NearestEven {
+                    return Err(Unsupported);
+                }
+                let r = self.alu(op, ty, ty, args)?;
+                let short = self.narrowed(r)?;
+                let c = |g: &mut Self, v: u64| g.constant(Ty::B32, v);
+                let size = self.and(r, 0x7fff_ffff)?;
+                let (least, normals) = (c(self, 0x3880_0000), c(self, 0x7f80_0000 - 0x3880_0000));
+                let above = self.alu(Op::Sub, Ty::U32, Ty::U32, [size, least, 0])?;
+                let normal = self.alu(Op::Le, Ty::U32, Ty::Bool, [above, normals, 0])?;
+                let (rest, half) = (self.and(r, 0x1fff)?, c(self, 0x1000));
+                let decided = self.alu(Op::Ne, Ty::U32, Ty::Bool, [rest, half, 0])?;
+                let zero = c(self, 0);
+                let zero = self.alu(Op::Eq, Ty::U32, Ty::Bool, [size, zero, 0])?;
+                let when = self.alu(Op::And, Ty::Bool, Ty::Bool, [normal, decided, 0])?;
+                let when = self.alu(Op::Or, Ty::Bool, Ty::Bool, [when, zero, 0])?;
+                self.rare_alu(op, ty, out, args, when, short)
+                    .ok_or(Unsupported)
+            }
+            Op::Fma if nearest => {
+                let (x, y, z) = (self.widened(a)?, self.widened(b)?, self.widened(c)?);
+                // Of f32 operands, rounded to odd.
+                let r = self.node(Inst::Alu(Op::Fma), Ty::F16, Ty::F32, true, [x, y, z]);
+                self.narrowed(r)
+            }
+            Op::Ldexp => {
+                // Beyond 2^64 everything over- or underflows, and within no f32 does.
+                let x = self.widened(a)?;
+                let (low, high) = (
+                    self.constant(Ty::B32, -64i32 as u32 as u64),
+                    self.constant(Ty::B32, 64),
+                );
+                let n = self.alu(Op::Max, Ty::I32, Ty::I32, [b, low, 0])?;
+                let n = self.alu(Op::Min, Ty::I32, Ty::I32, [n, high, 0])?;
+                let r = self.alu(op, Ty::F32, Ty::F32, [x, n, 0])?;
+                self.narrowed(r)
+            }
+            Op::Min | Op::Max => {
+                // The conversion would make a signalling NaN quiet, which is another choice.
+                let limit = self.constant(Ty::B32, 0x7c00);
+                let mut numbers = [0; 2];
+                for (k, n) in numbers.iter_mut().enumerate() {
+                    let size = self.and(args[k], 0x7fff)?;
+                    *n = self.alu(Op::Le, Ty::U32, Ty::Bool, [size, limit, 0])?;
+                }
+                let when = self.alu(Op::And, Ty::Bool, Ty::Bool, [numbers[0], numbers[1], 0])?;
+                let (x, y) = (self.widened(a)?, self.widened(b)?);
+                let r = self.alu(op, Ty::F32, Ty::F32, [x, y, 0])?;
+                let short = self.narrowed(r)?;
+                self.rare_alu(op, ty, out, args, when, short)
+                    .ok_or(Unsupported)
+            }
+            Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Unord => {
+                let (x, y) = (self.widened(a)?, self.widened(b)?);
+                self.alu(op, Ty::F32, Ty::Bool, [x, y, 0])
+            }
+            _ => Err(Unsupported),
+        }
+    }
+
+    /// The bits of 32 in reverse order.
+    pub(crate) fn reversed(&mut self, a: Id) -> Got {
+        let mut x = a;
+        for (by, mask) in [
+            (1, 0x5555_5555),
+            (2, 0x3333_3333),
+            (4, 0x0f0f_0f0f),
+            (8, 0x00ff_00ff),
+            (16, 0x0000_ffff),
+        ] {
+            let by = self.constant(Ty::B32, by);
+            let up = self.and(x, mask)?;
+            let up = self.alu(Op::Shl, Ty::B32, Ty::B32, [up, by, 0])?;
+            let down = self.alu(Op::Shr, Ty::B32, Ty::B32, [x, by, 0])?;
+            let down = self.and(down, mask)?;
+            x = self.alu(Op::Or, Ty::B32, Ty::B32, [up, down, 0])?;
+        }
+        Ok(x)
+    }
+
+    /// Whether a float is of one of the classes of a mask, normal and denormal numbers and zeros among them.
+    pub(crate) fn classes(&mut self, ty: Ty, a: Id, mask: u64) -> Got {
+        let (bits, places) = match ty {
+            Ty::F32 => (Ty::U32, 23),
+            Ty::F64 => (Ty::U64, 52),
+            _ => return Err(Unsupported),
+        };
+        let top = 1u64 << (ty.bits() - 1);
+        let least = 1u64 << places;
+        let infinity = top - least;
+        // Of each class the first number and how many there are.
+        let ranges = [
+            (3, top | least, infinity - least),
+            (4, top | 1, least - 1),
+            (5, top, 1),
+            (6, 0, 1),
+            (7, 1, least - 1),
+            (8, least, infinity - least),
+        ];
+        let mut any = self.constant(Ty::Bool, 0);
+        if mask & 0x207 != 0 {
+            let m = self.constant(Ty::B32, mask & 0x207);
+            any = self.alu(Op::Class, ty, Ty::Bool, [a, m, 0])?;
+        }
+        for (class, first, count) in ranges {
+            if mask >> class & 1 == 0 {
+                continue;
+            }
+            let (first, count) = (self.constant(bits, first), self.constant(bits, count));
+            let from = self.alu(Op::Sub, bits, bits, [a, first, 0])?;
+            let k = self.alu(Op::Lt, bits, Ty::Bool, [from, count, 0])?;
+            any = self.alu(Op::Or, Ty::Bool, Ty::Bool, [any, k, 0])?;
+        }
+        Ok(any)
+    }
+}

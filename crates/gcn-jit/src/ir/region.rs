@@ -1,0 +1,227 @@
+//! Regions and blocks: what the frontend makes, passes improve and targets read.
+
+use crate::ir::affine::AffineState;
+use crate::ir::fast_path::FastPath;
+use crate::ir::{Id, Node};
+use gcn_emu::fp::{Env, Round};
+use gcn_isa::meaning::{AtomicOp, Op, Space};
+use gcn_isa::shape::Ty;
+
+/// The floating-point environment of a block: the rounding as MODE numbers it, whether denormal operands are taken as zeros,
+/// and whether tiny results become zeros. Tiny is decided as [`gcn_emu::fp`] does, after rounding with an unbounded exponent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FpEnv {
+    pub round: u8,
+    pub daz: bool,
+    pub ftz: bool,
+}
+
+impl FpEnv {
+    /// The environment of operations of one type.
+    pub fn of(env: &Env) -> FpEnv {
+        FpEnv {
+            round: env.round as u8,
+            daz: env.flush_in,
+            ftz: env.flush_out,
+        }
+    }
+
+    /// The same with another rounding.
+    pub fn rounding(self, round: Round) -> FpEnv {
+        FpEnv {
+            round: round as u8,
+            ..self
+        }
+    }
+}
+
+/// Which lanes of a VGPR are live.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LiveLanes {
+    /// None.
+    No,
+    /// At most the active lanes.
+    Active,
+    /// At most the active lanes and those in one of the scalar pairs of a set. The number is that of the set during the
+    /// liveness analysis (`frontend/analyze.rs`); no block has this.
+    Within(u8),
+    /// Perhaps all.
+    All,
+}
+
+/// A store of consecutive elements by each active lane.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub space: Space,
+    /// The lower half of the address.
+    pub lo: Id,
+    /// The upper half of the address; of LDS the limit, in bytes.
+    pub hi: Id,
+    /// A constant that is added to the address, in bytes.
+    pub offset: i32,
+    /// Bytes of an element.
+    pub bytes: u8,
+    pub data: Vec<Id>,
+}
+
+/// A call of a helper that does an instruction for all active lanes at once.
+#[derive(Clone, Debug)]
+pub struct WaveHelperCall {
+    pub helper: WaveHelper,
+    /// Each lane's operands.
+    pub inputs: Vec<Id>,
+}
+
+/// What a helper does for all active lanes at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WaveHelper {
+    /// Operands: address (low half; high half, of LDS the limit), data (two halves), second data (two halves). The old
+    /// values go to the VGPR and, of 64 bits, the next one.
+    Atomic {
+        space: Space,
+        op: AtomicOp,
+        ty: Ty,
+        dst: Option<u8>,
+    },
+    /// Stores consecutive dwords to an address, or the same number of dwords to each of two addresses. Operands: low and
+    /// high half of each address, of LDS the limit; the dwords. The constant is added to addresses in memory.
+    Store {
+        space: Space,
+        dwords: u8,
+        two: bool,
+        offset: i32,
+    },
+    /// Operands: the receiving lane, the value.
+    Send { dst: u8 },
+    /// Operands: the VGPR's number, its value and of 64 bits the next one's.
+    Vgpr { wide: bool },
+}
+
+/// How a block ends.
+#[derive(Clone, Debug)]
+pub enum Terminator {
+    /// To the block at an address.
+    Jump(u64),
+    Branch {
+        when: Id,
+        taken: u64,
+        next: u64,
+    },
+    /// To an address that the wave has computed.
+    Indirect(Id),
+    /// The interpreter runs the block's one instruction. Then the wave goes on with the next one, or at `wave.pc` if `jumps`.
+    /// Compiled code calls the interpreter, or leaves for it if `alone`: the instruction waits for the ends of other waves,
+    /// which must be made known first.
+    Interpret {
+        jumps: bool,
+        alone: bool,
+    },
+    /// s_endpgm.
+    End,
+    /// s_barrier.
+    Barrier,
+    /// To the dispatcher: the region does not go on.
+    Leave,
+}
+
+/// A comparison whose result an all-active block assumes for all lanes: it is true.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AssumedCompare {
+    pub op: Op,
+    pub ty: Ty,
+    /// The operands.
+    pub of: [Id; 2],
+}
+
+/// What a block changes at its end.
+#[derive(Default)]
+pub struct Effects {
+    /// VGPRs that take a value, and which lanes of it are live.
+    pub vgprs: Vec<(u16, Id, LiveLanes)>,
+    /// Scalar registers that take a value, by code.
+    pub sgprs: Vec<(u8, Id)>,
+    pub scc: Option<Id>,
+    /// A store that happens in each slice as its data are computed.
+    pub store: Option<Store>,
+    /// Stores that happen one after the other when all lanes have done the block's loads. Their addresses are affine.
+    pub deferred_stores: Vec<Store>,
+    /// Dwords of all lanes that go side by side to the address plus the constant (scratch, swizzled).
+    pub rows: Vec<(Id, i32, Id)>,
+    /// The block's last instruction, where a helper does it.
+    pub wave_helper: Option<WaveHelperCall>,
+    /// Single lanes of VGPRs that take a scalar, whatever EXEC says: VGPR, lane (below 64), value.
+    pub lane_inserts: Vec<(u16, Id, Id)>,
+}
+
+/// A straight piece of code: a graph of values, what it changes, and how it ends.
+///
+/// A block can be re-executed: it changes nothing that it reads before the last point where it can be left for the
+/// interpreter. See [`verify`](crate::ir::verify).
+pub struct Block {
+    /// The address of the first instruction, and the address after the last one.
+    pub start: u64,
+    pub end: u64,
+    /// The number of instructions.
+    pub insns: u32,
+    /// The values, each after those that it reads.
+    pub graph: Vec<Node>,
+    /// The slow paths of the values that have a fast path.
+    pub fast_paths: Vec<FastPath>,
+    pub effects: Effects,
+    /// The VGPRs that the block's instructions may write, also those that no effect does because they are not live;
+    /// nothing if that is not known.
+    pub may_write: Option<Vec<u16>>,
+    /// Truth values, of the wave or a lane, that must be false. Otherwise the block is re-executed by the interpreter.
+    pub guards: Vec<Id>,
+    /// The floating-point environment, if any operation of the block depends on it.
+    pub fp: Option<FpEnv>,
+    pub terminator: Terminator,
+    /// The values that are affine in the lane.
+    pub affine: AffineState,
+    /// Of an all-active block: the comparisons whose results it assumes.
+    pub assumed: Vec<AssumedCompare>,
+    /// Of an all-active block: where the plain blocks begin that it replaces.
+    pub replaces: Vec<u64>,
+    /// The variant that runs instead when all lanes are active and all assumptions hold.
+    pub all_active: Option<Box<Block>>,
+}
+
+impl Block {
+    /// A block without instructions that ends as told.
+    pub fn empty(at: u64, terminator: Terminator) -> Block {
+        Block {
+            start: at,
+            end: at,
+            insns: 0,
+            graph: Vec::new(),
+            fast_paths: Vec::new(),
+            effects: Effects::default(),
+            may_write: Some(Vec::new()),
+            guards: Vec::new(),
+            fp: None,
+            terminator,
+            affine: AffineState::default(),
+            assumed: Vec::new(),
+            replaces: Vec::new(),
+            all_active: None,
+        }
+    }
+}
+
+/// The code that is compiled as one: what can be reached from an address by direct jumps.
+pub struct Region {
+    pub blocks: Vec<Block>,
+    /// The registers that are live at the entry: VGPRs, scalars by code.
+    pub live_in: ([bool; 256], u128),
+    /// Every register is written at the end of every block, and a block that is left has written none: an observer looks at
+    /// the registers after a fault.
+    pub precise: bool,
+}
+
+impl Region {
+    /// Returns true if waves wait at barriers in it.
+    pub fn has_barrier(&self) -> bool {
+        let barrier = |b: &Block| matches!(b.terminator, Terminator::Barrier);
+        self.blocks.iter().any(barrier)
+    }
+}

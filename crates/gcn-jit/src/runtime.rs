@@ -1,0 +1,11 @@
+//! What enters compiled code, keeps it and helps it.
+
+pub(crate) mod batch;
+pub(crate) mod cache;
+pub(crate) mod check;
+pub(crate) mod context;
+pub(crate) mod engine;
+pub(crate) mod group;
+pub(crate) mod helpers;
+pub(crate) mod profile;
+pub(crate) mod wave_helper;

@@ -1,0 +1,287 @@
+//! Workgroups one after the other, without leaving compiled code between their waves.
+
+use crate::runtime::cache::Compiled;
+use crate::runtime::context::{Batch, Line, TimeSlice};
+use crate::runtime::engine::{At, Jit, rarely};
+use crate::runtime::group::{GIVEN, tell_ends};
+use crate::target::x64::EXIT_NEXT;
+use gcn_emu::engine::{Engine, Machine, Stop};
+use gcn_emu::group::{self, Doing, GroupStop, Groups, Row};
+use gcn_emu::wave::{LANES, WaveState};
+use std::mem::offset_of;
+
+/// What the waves of a workgroup start from, as compiled code takes it.
+pub(crate) struct Like {
+    /// The numbers of the [`Like`](group::Like)s that it was made of, and the scratch.
+    of: Vec<u64>,
+    scratch: Option<(u16, u32, u32)>,
+    /// Where all of the waves begin; nothing where they do not begin in the same place or not in compiled code.
+    at: Option<At>,
+    /// Of each wave the lines that the region needs.
+    lines: Vec<Line>,
+}
+
+impl Like {
+    fn is_of(&self, groups: &Groups<'_>) -> bool {
+        let same = self.of.iter().zip(groups.like).all(|(&a, b)| a == b.id());
+        same && self.of.len() == groups.like.len() && self.scratch == groups.scratch
+    }
+}
+
+/// How far a batch came.
+enum Far {
+    /// All workgroups have ended.
+    Ended,
+    /// The workgroup under way goes on without a batch.
+    Within,
+    /// A wave of the workgroup under way has stopped so.
+    Stopped(Stop),
+}
+
+impl Jit {
+    /// What [`Engine::groups`](gcn_emu::engine::Engine::groups) says.
+    pub(crate) fn in_batch(
+        &mut self,
+        groups: &mut Groups<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        let Some(like) = groups.like.first() else {
+            return GroupStop::Ended;
+        };
+        let possible = !self.check
+            && self.counts.is_none()
+            && !self.recorded(machine)
+            && !rarely(like.state());
+        loop {
+            let far = match possible {
+                true => self.batch(groups, machine, fuel),
+                false => Far::Within,
+            };
+            match far {
+                Far::Ended => return GroupStop::Ended,
+                Far::Within => {}
+                Far::Stopped(stop) => {
+                    tell_ends(machine, groups.first(), groups.waves);
+                    return GroupStop::Wave(stop);
+                }
+            }
+            if machine.global.asked() {
+                machine.global.all_ended(groups.number..groups.first());
+            }
+            let stop = groups.alone(|group| self.go_on(group, machine, fuel));
+            if stop != GroupStop::Ended || !groups.go_on(machine.lds) {
+                return stop;
+            }
+        }
+    }
+
+    /// Where the waves of workgroups begin, if all do in the same place, and what they start from.
+    fn like(&mut self, groups: &Groups<'_>, machine: &mut Machine<'_>) -> Option<At> {
+        if let Some(row) = &self.row
+            && row.is_of(groups)
+        {
+            return row.at;
+        }
+        let (ids, count) = groups.ids();
+        let starts = groups.starts(&ids[..count]);
+        let mut at = self.entry(&starts, 0, machine);
+        for w in 1..groups.like.len() {
+            let other = self.entry(&starts, w, machine);
+            at = at.filter(|at| other.is_some_and(|other| other.is(*at)));
+        }
+        // Code gives all of them SCC 0, the time 0, and VGPRs behind those that are 0.
+        let usual = |l: &group::Like| {
+            !l.state().scc && l.state().clock == 0 && l.ids().len() <= GIVEN as usize
+        };
+        at = at.filter(|_| groups.like.iter().all(usual));
+        let mut lines = Vec::new();
+        if let Some(at) = at {
+            let region: &Compiled = &self.regions[at.region() as usize];
+            for (w, like) in groups.like.iter().enumerate() {
+                let mut sgprs = like.state().sgprs;
+                if let Some((register, first, stride)) = groups.scratch
+                    && let Some(s) = sgprs.get_mut(register as usize)
+                {
+                    *s = first.wrapping_add(stride.wrapping_mul(w as u32));
+                }
+                let of = sgprs.as_chunks().0;
+                lines.extend(region.live_ins.sgprs.iter().map(|&n| Line(of[n as usize])));
+                for &n in region.live_ins.given() {
+                    let of = like.ids().get(n as usize).unwrap_or(&[0; LANES]);
+                    lines.extend(of.as_chunks().0.iter().map(|&line| Line(line)));
+                }
+            }
+        }
+        self.row = Some(Box::new(Like {
+            of: groups.like.iter().map(|like| like.id()).collect(),
+            scratch: groups.scratch,
+            at,
+            lines,
+        }));
+        at
+    }
+
+    /// Workgroups from the one under way on, which has not begun, as far as their waves come to barriers and to their ends in
+    /// the region where they begin.
+    fn batch(&mut self, groups: &mut Groups<'_>, machine: &mut Machine<'_>, fuel: &mut u64) -> Far {
+        self.turns.clear();
+        let waves = groups.waves.len();
+        let begun = |w: &group::GroupWave| w.doing != Doing::New;
+        if waves != groups.like.len()
+            || groups.waves.iter().any(begun)
+            || groups.registers.is_empty()
+        {
+            return Far::Within;
+        }
+        let Some(at) = self.like(groups, machine) else {
+            return Far::Within;
+        };
+        let known = &self.regions[at.region() as usize];
+        // Where one often breaks off, it only costs time.
+        let useless = known.broken > 16 && known.in_batch < 8 * known.broken;
+        let Some(begin) = known.batch.filter(|_| !useless) else {
+            return Far::Within;
+        };
+        if !self.fresh(at.region(), machine) {
+            return Far::Within;
+        }
+        let region: &Compiled = &self.regions[at.region() as usize];
+        let code = region.code.as_ptr();
+        let begin = code.wrapping_add(begin as usize);
+        let each = region.live_ins.lines();
+        let Some(like) = self
+            .row
+            .as_deref()
+            .filter(|l| l.lines.len() == each * waves)
+        else {
+            return Far::Within;
+        };
+        // Where none waits, each may have the state of the one before it.
+        let single = !region.waits;
+        let states = if single { 1 } else { waves };
+        let (ids, taken) = groups.ids();
+        let starts = groups.starts(&ids[..taken]);
+        let begun = groups.waves.iter_mut().take(states).enumerate();
+        for (w, wave) in begun {
+            let state = &mut *wave.state;
+            if state.vgprs.len() != groups.like[w].vgprs() {
+                starts.start(w, state);
+            } else {
+                starts.rest(w, state);
+            }
+        }
+        let first = &groups.waves[0];
+        let given = first.turn(self.slice());
+        let again = first.next_turn(self.slice());
+        if given > *fuel {
+            return Far::Within;
+        }
+        for (w, start) in like.lines.chunks_exact(each).enumerate() {
+            let state = &mut *groups.waves[w % states].state;
+            self.turns.push(TimeSlice {
+                code: begin,
+                vgprs: state.vgprs.as_mut_ptr().cast(),
+                wave: state,
+                start: start.as_ptr(),
+                pc: 0,
+                late: 0,
+                given: given as u32,
+                again: again as u32,
+                turns: 0,
+                region: at.region(),
+            });
+        }
+        self.surround(machine);
+        let rows = &groups.rows[groups.done..];
+        let (rows, count) = (rows.as_ptr(), rows.len());
+        let spare = (*fuel).min(i64::MAX as u64) as i64;
+        let ctx = &mut *self.ctx;
+        ctx.turn = self.turns.as_mut_ptr();
+        ctx.turns_end = ctx.turn.wrapping_add(waves);
+        ctx.batch = Batch {
+            turns: ctx.turn,
+            row: rows,
+            rows_end: rows.wrapping_add(count),
+            begin,
+            code: code.wrapping_add(at.at()),
+            single: single as u64,
+            waves: waves as i64,
+            alive: waves as i64,
+            given: given as i64,
+            spare,
+            // Those that are missing are the first one again.
+            ids: std::array::from_fn(|n| {
+                let register = if n < taken { ids[n].0 } else { ids[0].0 };
+                offset_of!(WaveState, sgprs) + 4 * (register as usize).min(127)
+            }),
+        };
+        let TimeSlice { wave, vgprs, .. } = self.turns[0];
+        (ctx.wave, ctx.vgprs, ctx.fuel) = (wave, vgprs, given as i64);
+        // SAFETY: at `begin` the region's code gives each wave the registers that it needs and goes on to where the region's first
+        // block begins. The states are those of waves of the group, different ones where one wave begins before another
+        // has ended; the lines and rows are as many as it says, and all outlive the call.
+        let exit = unsafe { self.call(at.region(), begin, machine) };
+        let batch = &mut self.ctx.batch;
+        let row = (batch.row as usize).wrapping_sub(rows as usize) / size_of::<Row>();
+        let row = row.min(count);
+        batch.row = std::ptr::null();
+        batch.single = 0;
+        let spent = spare - batch.spare;
+        let ended = (row * waves) as u64;
+        *fuel -= spent as u64;
+        self.stats.executed += spent as u64;
+        self.stats.in_batch += ended;
+        groups.turned += ended;
+        groups.done += row;
+        let known = &mut self.regions[at.region() as usize];
+        known.begun += ended;
+        known.in_batch += ended;
+        if row == count {
+            return Far::Ended;
+        }
+        if single {
+            let far = (self.ctx.turn as usize).wrapping_sub(self.turns.as_ptr() as usize);
+            for turn in self.turns.iter_mut().take(far / size_of::<TimeSlice>()) {
+                (turn.code, turn.turns) = (std::ptr::without_provenance(TimeSlice::ENDED), 1);
+            }
+        }
+        let (far, turned) = self.stand(groups.waves, 0, waves, exit);
+        groups.turned += turned;
+        groups.next = far;
+        let those = groups.waves.iter();
+        let begun = those.filter(|wave| wave.doing != Doing::New).count();
+        let known = &mut self.regions[at.region() as usize];
+        known.begun += begun as u64;
+        known.in_batch += far as u64;
+        let (ids, taken) = groups.ids();
+        let starts = groups.starts(&ids[..taken]);
+        let (hw_id, number) = (starts.hw_id, starts.number);
+        if single && far > 0 && far < waves {
+            let (before, now) = groups.waves.split_at_mut(far);
+            std::mem::swap(&mut before[0].state, &mut now[0].state);
+        }
+        for (w, wave) in groups.waves.iter_mut().enumerate() {
+            if matches!(wave.doing, Doing::Running | Doing::Waiting) {
+                wave.state.hw_id = groups.like[w].state().hw_id | hw_id;
+                wave.state.number = number + w as u64;
+            }
+        }
+        if far == waves || exit.why() == EXIT_NEXT {
+            return Far::Within;
+        }
+        // The wave goes on alone.
+        known.broken += 1;
+        machine.global.all_ended(groups.number..groups.first());
+        tell_ends(machine, groups.first(), groups.waves);
+        let begun = *fuel;
+        let stop = self.alone_to_end(&mut groups.waves[far], far, exit, machine, fuel);
+        self.stats.executed += begun - *fuel;
+        if let Some(stop) = stop {
+            return Far::Stopped(stop);
+        }
+        groups.turned += 1;
+        groups.next += 1;
+        Far::Within
+    }
+}

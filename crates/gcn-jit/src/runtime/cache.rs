@@ -1,0 +1,444 @@
+//! Compiled code that outlives dispatches, and that host threads share.
+
+use crate::hash::Map;
+use crate::ir::fast_path::Call;
+use crate::ir::region::{Block, Region};
+use crate::runtime::engine::{Jit, JitStats};
+use crate::runtime::group::LiveIns;
+use crate::runtime::profile::{Piece, RegionCode, Report, Tally};
+use crate::target::Level;
+use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop};
+use gcn_emu::group::{Group, GroupStop, Groups};
+use gcn_emu::wave::WaveState;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A block: its address, the one behind it, where its code begins, its instructions.
+pub type BlockEntry = (u64, u64, usize, u32);
+
+/// What code depends on beside its bytes: its address, MODE, the VGPRs of the wave; and of code for waves that start what
+/// their first VGPRs have in common.
+pub(crate) type Key = (u64, u32, u16, Option<EntryVgprs>);
+
+pub(crate) type Table<V> = Map<Key, V>;
+
+/// A compiled region.
+pub(crate) struct Compiled {
+    pub code: memmap2::Mmap,
+    /// Of each block: its address, the one behind it, where its code is for a wave from outside the region.
+    pub blocks: Vec<BlockEntry>,
+    /// Of each block where its code is for a wave that has been in the region all the time, by its address.
+    inside: Vec<(u64, u32)>,
+    /// Where waves begin that start.
+    pub first: u32,
+    /// What it needs of a wave that starts.
+    pub live_ins: LiveIns,
+    /// Where waves of a batch begin.
+    pub batch: Option<u32>,
+    /// Waves wait at barriers in it.
+    pub waits: bool,
+    /// Of each block, by its address, the VGPRs that must be linear in each 16 lanes, with their steps.
+    steps: Vec<(u64, Vec<(u16, i32)>)>,
+    /// The code that it was made of.
+    words: Vec<(u64, u32)>,
+    /// What it was compiled for.
+    pub key: Key,
+    /// What the code points at.
+    _calls: Vec<Arc<Call>>,
+    /// Its blocks are re-executed where they meet NaNs.
+    pub checks: bool,
+    /// Where constants follow the code.
+    end: usize,
+    /// It is for memory of the host's addresses.
+    aliased: bool,
+    /// Bytes of memory that it takes, code and what is known of it.
+    bytes: usize,
+}
+
+impl Compiled {
+    /// What the emitter made of a region. `None` where the host has no memory for it.
+    pub fn new(
+        key: Key,
+        region: &Region,
+        emitted: crate::target::x64::Emitted,
+        live_ins: LiveIns,
+        exact: bool,
+        machine: &Machine<'_>,
+    ) -> Option<Compiled> {
+        let mut map = memmap2::MmapMut::map_anon(emitted.code.len().max(1)).ok()?;
+        map.copy_from_slice(&emitted.code);
+        let code = map.make_exec().ok()?;
+        let places = || region.blocks.iter().zip(&emitted.outside);
+        let blocks: Vec<BlockEntry> = places()
+            .map(|(c, &at)| (c.start, c.end, at, c.insns))
+            .collect();
+        let starts = region.blocks.iter().zip(&emitted.starts);
+        let mut inside: Vec<_> = starts.map(|(c, &at)| (c.start, at as u32)).collect();
+        inside.sort_unstable();
+        let facts = |c: &Block| -> Vec<(u16, i32)> {
+            let facts = c.affine.facts.iter();
+            facts.map(|(&v, &step)| (v, step)).collect()
+        };
+        let mut steps: Vec<_> = region.blocks.iter().map(|c| (c.start, facts(c))).collect();
+        steps.sort_unstable();
+        // Only code in memory may be another's in a later dispatch.
+        let mut words = Vec::new();
+        if let Code::Memory = machine.code {
+            for &(start, end, ..) in &blocks {
+                for at in (start..end).step_by(4) {
+                    words.push((at, machine.memory.fetch_u32(at).unwrap_or(0)));
+                }
+            }
+        }
+        // Code has pages of its own; of a call, the steps to evaluate are most.
+        let facts: usize = steps.iter().map(|(_, s)| 16 + 8 * s.len()).sum();
+        let bytes = code.len().next_multiple_of(4096)
+            + blocks.len() * (size_of::<BlockEntry>() + size_of::<(u64, u32)>())
+            + words.len() * size_of::<(u64, u32)>()
+            + emitted.calls.len() * 1024
+            + facts;
+        let mut made = Compiled {
+            code,
+            blocks,
+            inside,
+            first: 0,
+            live_ins,
+            batch: emitted.batch.map(|at| at as u32),
+            waits: region.has_barrier(),
+            steps,
+            words,
+            key,
+            _calls: emitted.calls,
+            checks: emitted.checks && !exact,
+            end: emitted.end,
+            aliased: machine.memory.is_of_host(),
+            bytes,
+        };
+        made.first = made.inside(key.0)?;
+        Some(made)
+    }
+
+    /// Where the code of the block at an address is for a wave that has been in the region all the time.
+    pub fn inside(&self, pc: u64) -> Option<u32> {
+        let found = self.inside.binary_search_by_key(&pc, |c| c.0).ok()?;
+        Some(self.inside[found].1)
+    }
+
+    /// What there is to see of it.
+    pub fn look(&self, tallies: &[Tally]) -> RegionCode {
+        let mut pieces: Vec<Piece> = Vec::with_capacity(self.blocks.len());
+        for (n, &(start, end, at, instructions)) in self.blocks.iter().enumerate() {
+            pieces.push(Piece {
+                start,
+                end,
+                instructions,
+                code: at..self.end,
+                tally: tallies.get(n).copied().unwrap_or_default(),
+            });
+        }
+        pieces.sort_by_key(|p| p.code.start);
+        for n in 1..pieces.len() {
+            pieces[n - 1].code.end = pieces[n].code.start;
+        }
+        RegionCode {
+            mode: self.key.1,
+            vgprs: self.key.2,
+            code: self.code.to_vec(),
+            pieces,
+        }
+    }
+
+    /// The VGPRs that must be linear where the block at an address begins.
+    pub fn steps(&self, pc: u64) -> Option<&[(u16, i32)]> {
+        let found = self.steps.binary_search_by_key(&pc, |c| c.0).ok()?;
+        Some(&self.steps[found].1)
+    }
+
+    /// Whether memory still holds what it was made of.
+    pub fn fresh(&self, machine: &Machine<'_>) -> bool {
+        let same = |&(at, word): &(u64, u32)| machine.memory.fetch_u32(at) == Ok(word);
+        self.aliased == machine.memory.is_of_host() && self.words.iter().all(same)
+    }
+}
+
+/// A region as one engine knows it.
+pub(crate) struct Known {
+    region: Arc<Compiled>,
+    /// The session in which the region was last found to be what memory holds.
+    pub seen: u64,
+    /// The waves that began in it, and those that found it to analyze too much.
+    pub begun: u64,
+    pub missed: u64,
+    /// How often its blocks were re-executed.
+    pub restarts: u32,
+    /// Waves that ended in batch, and batch that came to their ends before all had.
+    pub in_batch: u64,
+    pub broken: u64,
+}
+
+impl Known {
+    pub fn new(region: Arc<Compiled>, seen: u64) -> Known {
+        Known {
+            region,
+            seen,
+            begun: 0,
+            missed: 0,
+            restarts: 0,
+            in_batch: 0,
+            broken: 0,
+        }
+    }
+}
+
+impl Deref for Known {
+    type Target = Compiled;
+
+    fn deref(&self) -> &Compiled {
+        &self.region
+    }
+}
+
+/// What became of code that was to be compiled.
+#[derive(Clone)]
+pub(crate) enum Made {
+    Region(Arc<Compiled>),
+    /// Nothing: the interpreter runs what is at these addresses.
+    Nothing(Arc<[u64]>),
+}
+
+/// The most bytes that regions take, of which engines with one cache analyze, if nobody says otherwise. When a further one does
+/// not fit, all are dropped; engines drop theirs before they run anything else.
+const MOST_BYTES: usize = 256 << 20;
+
+/// Regions that several engines share.
+#[derive(Clone)]
+pub(crate) struct Library(Arc<Shared>);
+
+struct Shared {
+    shelf: Mutex<Shelf>,
+    /// How often all regions were dropped because they were too many.
+    dropped: AtomicU64,
+    most: usize,
+}
+
+#[derive(Default)]
+struct Shelf {
+    /// Regions; and those for code that meets NaNs.
+    regions: [Table<Made>; 2],
+    bytes: usize,
+}
+
+impl Default for Library {
+    fn default() -> Library {
+        Library::holding(MOST_BYTES)
+    }
+}
+
+impl Library {
+    fn holding(most: usize) -> Library {
+        Library(Arc::new(Shared {
+            shelf: Mutex::default(),
+            dropped: AtomicU64::new(0),
+            most,
+        }))
+    }
+
+    /// Grows when regions are dropped because they are too many.
+    pub fn dropped(&self) -> u64 {
+        self.0.dropped.load(Relaxed)
+    }
+}
+
+impl Made {
+    fn bytes(&self) -> usize {
+        match self {
+            Made::Region(region) => region.bytes,
+            Made::Nothing(those) => 64 + 8 * those.len(),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What there is for a key, or else what `make` makes. Who wants the same meanwhile waits.
+pub(crate) fn get(
+    library: &Library,
+    key: Key,
+    exact: bool,
+    machine: &Machine<'_>,
+    make: impl FnOnce() -> Made,
+) -> Made {
+    let shelf = &mut *lock(&library.0.shelf);
+    match shelf.regions[exact as usize].get(&key) {
+        Some(Made::Region(region)) if region.fresh(machine) => Made::Region(region.clone()),
+        _ => {
+            let made = make();
+            if shelf.bytes + made.bytes() > library.0.most {
+                *shelf = Shelf::default();
+                library.0.dropped.fetch_add(1, Relaxed);
+            }
+            shelf.bytes += made.bytes();
+            let old = shelf.regions[exact as usize].insert(key, made.clone());
+            shelf.bytes -= old.map_or(0, |old| old.bytes());
+            made
+        }
+    }
+}
+
+/// Forgets all regions.
+pub(crate) fn clear(library: &Library) {
+    *lock(&library.0.shelf) = Shelf::default();
+}
+
+/// Compiled code that outlives dispatches: engines take it up again where the last ones left it, and those that are at
+/// work at the same time share it.
+#[derive(Clone, Default)]
+pub struct Cache {
+    idle: Arc<Mutex<Vec<Jit>>>,
+    library: Library,
+    /// Its engines' level, if it is not the best that the host has.
+    level: Option<Level>,
+    /// Its engines count what they do.
+    counts: bool,
+}
+
+impl Cache {
+    /// A cache of code of a level, which the host must have.
+    pub fn with_level(level: Level) -> Cache {
+        Cache {
+            level: Some(level),
+            ..Cache::default()
+        }
+    }
+
+    /// The same, empty, of which regions take at most about so many bytes: 256 MiB if nothing is said. What engines are at work
+    /// with comes on top.
+    pub fn holding(self, bytes: usize) -> Cache {
+        Cache {
+            library: Library::holding(bytes),
+            ..self
+        }
+    }
+
+    /// How often the regions were dropped because they took too many bytes.
+    pub fn dropped(&self) -> u64 {
+        self.library.dropped()
+    }
+
+    /// An engine that knows what those before it have compiled. Code that has changed since is compiled anew.
+    pub fn engine(&self) -> Kept {
+        let kept = lock(&self.idle).pop();
+        let level = self.level.unwrap_or_default();
+        let new = || Jit::sharing(self.library.clone(), level, self.counts);
+        let mut jit = kept.unwrap_or_else(new);
+        jit.begin_session();
+        Kept {
+            jit: Some(jit),
+            cache: self.clone(),
+        }
+    }
+
+    /// The same, empty, whose engines count what they do, for [`Cache::report`].
+    pub fn counting(self) -> Cache {
+        Cache {
+            counts: true,
+            ..self
+        }
+    }
+
+    /// What its engines have compiled, and counted if they are to; but those that are at work now.
+    pub fn report(&self) -> Report {
+        lock(&self.idle)
+            .iter()
+            .fold(Report::default(), |mut all, jit| {
+                all.join(jit.report());
+                all
+            })
+    }
+
+    /// What all its engines have done, but those that are at work now.
+    pub fn stats(&self) -> JitStats {
+        lock(&self.idle)
+            .iter()
+            .fold(JitStats::default(), |sum, jit| JitStats {
+                regions: sum.regions + jit.stats.regions,
+                refused: sum.refused + jit.stats.refused,
+                insns: sum.insns + jit.stats.insns,
+                full: sum.full + jit.stats.full,
+                bytes: sum.bytes + jit.stats.bytes,
+                compiling: sum.compiling + jit.stats.compiling,
+                restarts: sum.restarts + jit.stats.restarts,
+                not_affine: sum.not_affine + jit.stats.not_affine,
+                interpreted: sum.interpreted + jit.stats.interpreted,
+                executed: sum.executed + jit.stats.executed,
+                in_batch: sum.in_batch + jit.stats.in_batch,
+            })
+    }
+}
+
+/// An engine of a [`Cache`].
+pub struct Kept {
+    jit: Option<Jit>,
+    cache: Cache,
+}
+
+impl Kept {
+    /// See [`Jit::looks`].
+    #[doc(hidden)]
+    pub fn look(&mut self) {
+        self.jit().looks = true;
+    }
+
+    fn jit(&mut self) -> &mut Jit {
+        self.jit.get_or_insert_with(Jit::new)
+    }
+}
+
+impl Engine for Kept {
+    fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
+        self.jit().run(wave, machine, fuel)
+    }
+
+    fn group(
+        &mut self,
+        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        self.jit().group(group, machine, fuel)
+    }
+
+    fn groups(
+        &mut self,
+        groups: &mut Groups<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        self.jit().groups(groups, machine, fuel)
+    }
+
+    fn slice(&self) -> u64 {
+        self.jit
+            .as_ref()
+            .map_or(crate::runtime::engine::SLICE, Jit::slice)
+    }
+
+    fn exactly(&mut self, exact: bool) {
+        self.jit().exactly(exact);
+    }
+
+    fn forget(&mut self) {
+        self.jit().forget();
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(jit) = self.jit.take() {
+            lock(&self.cache.idle).push(jit);
+        }
+    }
+}

@@ -1,0 +1,946 @@
+//! The engine: it finds or compiles the code for a wave, enters it, and says how a wave goes on when that has returned.
+
+use crate::frontend;
+use crate::runtime::cache::{self, BlockEntry, Compiled, Key, Known, Library, Made, Table};
+use crate::runtime::check::check;
+use crate::runtime::context::{Ctx, TimeSlice};
+use crate::runtime::group::LiveIns;
+use crate::runtime::helpers::{self, Host};
+use crate::runtime::profile::{self, Report, Tally, ticks};
+use crate::runtime::{batch, wave_helper};
+use crate::target::Level;
+use crate::target::x64;
+use gcn_emu::engine::{Code, EXACT_SLICE, Engine, EntryVgprs, Machine, Stop, instruction};
+use gcn_emu::group::{Group, GroupStop, Groups};
+use gcn_emu::interp::Interp;
+use gcn_emu::mem::{ALIAS, LDS_MOST};
+use gcn_emu::wave::{WaveState, mode, status};
+use gcn_isa::Target;
+use gcn_isa::access::FactTable;
+use gcn_isa::decode::Insn;
+use gcn_isa::target::TABLES;
+use std::collections::HashMap;
+use std::num::NonZeroU64;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
+pub(crate) const SLICE: u64 = 1 << 18;
+
+/// So often a region's blocks are re-executed before it is compiled for code that meets NaNs.
+pub(crate) const NANS: u32 = 32;
+
+/// MODEs that code is compiled for, in a dispatch: a program has few, and code for one is of no use to another.
+pub(crate) const MODES: usize = 32;
+
+/// Instructions that are compiled in a dispatch, however few of them run; and how many have to run for each further one. To
+/// compile an instruction takes about as long as to interpret so many, so no program makes compiling take longer than running.
+pub(crate) const COMPILED: u64 = 1 << 18;
+pub(crate) const RUN_FOR_COMPILED: u64 = 256;
+
+/// What an address stands for.
+#[derive(Clone, Copy)]
+pub(crate) enum Place {
+    /// Code of a region begins here.
+    Code(At),
+    /// The middle of a block, or nothing that can be compiled.
+    Interpret,
+}
+
+/// A place in compiled code: the region's number in the upper half, where in its code in the lower one. Each region's code
+/// begins with something else.
+#[derive(Clone, Copy)]
+pub(crate) struct At(NonZeroU64);
+
+impl At {
+    pub(crate) fn new(region: u32, at: u32) -> Option<At> {
+        NonZeroU64::new((region as u64) << 32 | at as u64).map(At)
+    }
+
+    pub(crate) fn region(self) -> u32 {
+        (self.0.get() >> 32) as u32
+    }
+
+    pub(crate) fn is(self, other: At) -> bool {
+        self.0 == other.0
+    }
+
+    pub(crate) fn at(self) -> usize {
+        self.0.get() as u32 as usize
+    }
+}
+
+/// How compiled code has come back.
+#[derive(Clone, Copy)]
+pub(crate) struct Exit {
+    /// What it gave: one of the reasons in [`emit`], and the block's number.
+    pub(crate) word: u64,
+    pub(crate) region: u32,
+}
+
+impl Exit {
+    pub(crate) fn why(self) -> u64 {
+        self.word & 0xff
+    }
+
+    pub(crate) fn block(self) -> usize {
+        (self.word >> 8) as usize
+    }
+
+    /// Whether the block is run again, by the interpreter or later: then it did not happen.
+    pub(crate) fn rolled_back(self, stopped: &Option<Stop>) -> bool {
+        match self.why() {
+            x64::EXIT_RESTART | x64::EXIT_NOT_AFFINE | x64::EXIT_ALONE => true,
+            x64::EXIT_STOP => matches!(stopped, Some(Stop::Retry | Stop::Fault(_))),
+            _ => false,
+        }
+    }
+}
+
+/// What the engine has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JitStats {
+    /// Regions compiled.
+    pub regions: u64,
+    /// Regions that were too much for the emitter: the interpreter runs them.
+    pub refused: u64,
+    /// Instructions in them.
+    pub insns: u64,
+    /// Chunks of them that have a way for waves all of whose lanes are active.
+    pub full: u64,
+    /// Bytes of code.
+    pub bytes: u64,
+    /// Time spent in compiling.
+    pub compiling: Duration,
+    /// Chunks that the interpreter ran again.
+    pub restarts: u64,
+    /// Chunks that were left because what was to be affine in the lane was not.
+    pub not_affine: u64,
+    /// Instructions that the interpreter ran.
+    pub interpreted: u64,
+    /// Instructions in all.
+    pub executed: u64,
+    /// Waves after whose end the next one started without leaving compiled code.
+    pub in_batch: u64,
+}
+
+/// The compiling engine of one host thread.
+pub struct Jit {
+    pub(crate) interp: Interp,
+    pub(crate) regions: Vec<Known>,
+    pub(crate) places: Table<Place>,
+    /// Where its regions come from.
+    pub(crate) library: Library,
+    /// Counts the dispatches that it served: code is looked at again in each.
+    pub(crate) session: u64,
+    pub(crate) level: Level,
+    pub(crate) ctx: Box<Ctx>,
+    /// Counts for reports.
+    pub stats: JitStats,
+    /// What the interpreter ran, by name, where somebody wants to analyze: looking it up takes time.
+    pub names: Option<HashMap<&'static str, u64>>,
+    pub(crate) all_live: bool,
+    /// Of code that is no program, too, only the registers that matter are written: for tests.
+    #[doc(hidden)]
+    pub lean: bool,
+    /// Code is compiled for NaNs from the first: for tests.
+    #[doc(hidden)]
+    pub exact: bool,
+    /// A wave that has not run begins as one of a workgroup does, and all of its VGPRs that are affine in the lane are
+    /// known to be: for tests.
+    #[doc(hidden)]
+    pub looks: bool,
+    /// The steps of the VGPRs of such a wave.
+    pub(crate) steps: Vec<(u16, i32)>,
+    /// Each block is compared with the interpreter: for tests.
+    pub(crate) check: bool,
+    /// Float exceptions are seen by the program, which the interpreter records.
+    pub(crate) recorded: Option<bool>,
+    /// What is counted, if it is to.
+    pub(crate) counts: Option<Box<profile::Counts>>,
+    /// Of a workgroup's waves that wait at a barrier, or come from one, where they go on.
+    pub(crate) turns: Vec<TimeSlice>,
+    /// Where the wave that came to a barrier last goes on, and the region.
+    pub(crate) behind: Option<(*const u8, u32)>,
+    /// Where the waves of a workgroup, by their numbers, began last in this session, and the `Like` that they were.
+    pub(crate) entered: Vec<Option<(u64, At)>>,
+    /// What the waves of workgroups start from that were run in batch last.
+    pub(crate) row: Option<Box<batch::Like>>,
+    /// Why the interpreter stopped a wave in compiled code.
+    pub(crate) stopped: Option<Stop>,
+    /// Its regions are not all what memory holds.
+    pub(crate) stale: bool,
+    /// The library's count of times when regions were dropped, when this engine last dropped its own.
+    pub(crate) dropped: u64,
+    /// What it has compiled in this session.
+    pub(crate) spent: Spent,
+    /// Turns end exactly where they are to, and have [`EXACT_SLICE`].
+    pub(crate) exact_turns: bool,
+}
+
+/// What an engine has compiled in a session.
+#[derive(Default)]
+pub(crate) struct Spent {
+    /// For which MODEs.
+    pub(crate) modes: Vec<u32>,
+    /// How many instructions.
+    pub(crate) compiled: u64,
+    /// How many the engine had executed before.
+    pub(crate) executed: u64,
+}
+
+// SAFETY: the context's raw pointers are set at the beginning of each run and used during it only.
+unsafe impl Send for Jit {}
+
+impl Default for Jit {
+    fn default() -> Jit {
+        Jit::new()
+    }
+}
+/// What is known of a target's rows, found out once a process.
+pub(crate) fn facts(target: Target) -> &'static FactTable {
+    static FACTS: [OnceLock<FactTable>; TABLES] = [const { OnceLock::new() }; TABLES];
+    FACTS[target.table()].get_or_init(|| FactTable::new(target))
+}
+
+/// Whether this host runs code of some level.
+pub fn available() -> bool {
+    Level::best().is_some()
+}
+
+/// Whether VGPRs are linear in each 16 lanes with these steps.
+pub(crate) fn holds(steps: &[(u16, i32)], wave: &WaveState) -> bool {
+    steps.iter().all(|&(n, step)| {
+        let slices = wave.vgprs[n as usize].chunks(16);
+        let pairs = slices.flat_map(|s| s.windows(2));
+        pairs
+            .into_iter()
+            .all(|w| w[1].wrapping_sub(w[0]) == step as u32)
+    })
+}
+
+/// The VGPRs that are linear in each 16 lanes, with their steps.
+pub(crate) fn steps(wave: &WaveState) -> Vec<(u16, i32)> {
+    let step = |v: &[u32; 64]| {
+        let step = v[1].wrapping_sub(v[0]);
+        let linear = |s: &[u32]| s.windows(2).all(|w| w[1].wrapping_sub(w[0]) == step);
+        v.chunks(16).all(linear).then_some(step as i32)
+    };
+    let vgprs = wave.vgprs.iter().enumerate();
+    vgprs
+        .filter_map(|(n, v)| Some((n as u16, step(v)?)))
+        .collect()
+}
+
+pub(crate) fn fetch(machine: &Machine<'_>, pc: u64) -> Option<Insn> {
+    instruction(machine.target, machine.code, machine.memory, pc)
+}
+
+impl Jit {
+    /// An engine that knows no code yet, of the best level that the host has.
+    pub fn new() -> Jit {
+        Jit::with_level(Level::default())
+    }
+
+    /// An engine that makes code of a level, which the host must have.
+    pub fn with_level(level: Level) -> Jit {
+        let mut ctx = Ctx::new();
+        ctx.interpret = helpers::interpret as *const () as usize;
+        ctx.load = helpers::load as *const () as usize;
+        ctx.store = helpers::store as *const () as usize;
+        ctx.rare = helpers::rare as *const () as usize;
+        ctx.whole = wave_helper::whole as *const () as usize;
+        ctx.range = helpers::range as *const () as usize;
+        ctx.around = helpers::around as *const () as usize;
+        Jit {
+            interp: Interp::new(),
+            regions: Vec::new(),
+            places: Table::default(),
+            library: Library::default(),
+            session: 0,
+            level,
+            ctx,
+            stats: JitStats::default(),
+            names: None,
+            all_live: false,
+            lean: false,
+            exact: false,
+            looks: false,
+            steps: Vec::new(),
+            check: false,
+            recorded: None,
+            counts: None,
+            turns: Vec::new(),
+            behind: None,
+            entered: Vec::new(),
+            row: None,
+            stopped: None,
+            stale: false,
+            dropped: 0,
+            spent: Spent::default(),
+            exact_turns: false,
+        }
+    }
+
+    /// One that takes its code from a library, and puts it there.
+    pub(crate) fn sharing(library: Library, level: Level, counts: bool) -> Jit {
+        Jit {
+            library,
+            counts: counts.then(Box::default),
+            ..Jit::with_level(level)
+        }
+    }
+
+    /// The same engine, which counts what it does, for [`Jit::report`].
+    pub fn counting(self) -> Jit {
+        Jit {
+            counts: Some(Box::default()),
+            ..self
+        }
+    }
+
+    /// What it has compiled, and counted if it is to.
+    pub fn report(&self) -> Report {
+        let counts = self.counts.as_deref();
+        let mut report = counts.map(|c| c.before.clone()).unwrap_or_default();
+        for (n, region) in self.regions.iter().enumerate() {
+            report.join(Report {
+                regions: vec![region.look(counts.map_or(&[], |c| c.of(n)))],
+                ..Report::default()
+            });
+        }
+        report
+    }
+
+    /// Forgets its regions, but what was counted of them.
+    pub(crate) fn drop_regions(&mut self) {
+        if self.counts.is_some() {
+            self.counts = Some(Box::new(profile::Counts::behind(self.report())));
+        }
+        self.regions.clear();
+        self.stale = false;
+    }
+
+    /// Another dispatch begins.
+    pub(crate) fn begin_session(&mut self) {
+        if self.stale {
+            self.places.clear();
+            self.drop_regions();
+        }
+        self.forget_entries();
+        self.session += 1;
+        self.recorded = None;
+        self.interp.forget();
+        self.begin_spending();
+    }
+
+    fn begin_spending(&mut self) {
+        self.spent.modes.clear();
+        self.spent.compiled = 0;
+        self.spent.executed = self.stats.executed;
+    }
+
+    /// Whether code for this MODE may be compiled: the program has had few MODEs, and has run long enough for what was compiled.
+    /// Otherwise the interpreter runs it.
+    pub(crate) fn may_compile(&mut self, mode: u32) -> bool {
+        let spent = &mut self.spent;
+        let run = self.stats.executed - spent.executed;
+        if spent.compiled > COMPILED + run / RUN_FOR_COMPILED {
+            return false;
+        }
+        if !spent.modes.contains(&mode) {
+            if spent.modes.len() == MODES {
+                return false;
+            }
+            spent.modes.push(mode);
+        }
+        true
+    }
+
+    /// Drops its regions if the library did, where no wave is in one.
+    pub(crate) fn tidy(&mut self) {
+        let dropped = self.library.dropped();
+        if self.dropped != dropped {
+            self.dropped = dropped;
+            self.forget_places();
+            self.drop_regions();
+        }
+    }
+
+    /// The same engine, which compares each block with the interpreter and panics where they differ. Memory that others
+    /// write meanwhile would disturb it.
+    pub fn checking(self) -> Jit {
+        Jit {
+            check: true,
+            all_live: true,
+            ..self
+        }
+    }
+
+    /// Finds or makes the region of a key. `sgprs` are those of a wave that came there. `exact`: for code that meets NaNs, in
+    /// the place of what there is.
+    pub(crate) fn compile(
+        &mut self,
+        key: Key,
+        sgprs: &[u32; 128],
+        machine: &Machine<'_>,
+        exact: bool,
+    ) {
+        let library = self.library.clone();
+        let make = || self.make(key, sgprs, machine, exact);
+        match cache::get(&library, key, exact, machine, make) {
+            Made::Nothing(those) => {
+                for &pc in &*those {
+                    let here = (pc, key.1, key.2, key.3);
+                    self.places.entry(here).or_insert(Place::Interpret);
+                }
+                self.places.entry(key).or_insert(Place::Interpret);
+            }
+            Made::Region(region) => {
+                let number = self.regions.len() as u32;
+                let place = |at| At::new(number, at).map_or(Place::Interpret, Place::Code);
+                if key.3.is_some() {
+                    // Its other blocks are not come to from outside.
+                    self.places.insert(key, place(region.first));
+                } else {
+                    for &(start, end, at, insns) in &region.blocks {
+                        let here = |pc| (pc, key.1, key.2, None);
+                        if insns > 0 && exact {
+                            self.places.insert(here(start), place(at as u32));
+                        } else if insns > 0 {
+                            let at = place(at as u32);
+                            self.places.entry(here(start)).or_insert(at);
+                        }
+                        // Of jumps to the last dword of all there is, a range has none behind it.
+                        for inner in (start..end).step_by(4).skip(1) {
+                            self.places.entry(here(inner)).or_insert(Place::Interpret);
+                        }
+                    }
+                    self.places.entry(key).or_insert(Place::Interpret);
+                }
+                self.regions.push(Known::new(region, self.session));
+            }
+        }
+    }
+
+    fn make(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>, exact: bool) -> Made {
+        let begun = Instant::now();
+        let facts = facts(machine.target);
+        let (pc, mode, vgprs, entry) = key;
+        let mut request = frontend::CompileRequest {
+            target: machine.target,
+            mode,
+            vgprs,
+            all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
+            keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
+            entry,
+            // AVX2 code has no linear values.
+            linear: entry.is_some() && self.level != Level::Avx2,
+            steps: self.steps.clone(),
+            sgprs: *sgprs,
+            facts,
+            fetch: &|pc| fetch(machine, pc),
+        };
+        let counts = self.counts.is_some();
+        let mut region = frontend::region(pc, &request);
+        let live_ins = LiveIns::of(&region, vgprs);
+        let batch = (entry.is_some() && !counts && live_ins.few()).then_some(&live_ins);
+        let style = x64::Style {
+            level: self.level,
+            tally: counts,
+            exact,
+            aliased: machine.memory.is_of_host(),
+        };
+        let mut emitted = x64::emit(&region, mode, style, batch);
+        if emitted.is_none() && request.linear {
+            // There may be room for less.
+            request.linear = false;
+            region = frontend::region(pc, &request);
+            emitted = x64::emit(&region, mode, style, batch);
+        }
+        // Also where nothing comes of it: it takes as long.
+        self.spent.compiled += region.blocks.iter().map(|c| c.insns as u64).sum::<u64>();
+        let Some(emitted) = emitted else {
+            self.stats.refused += 1;
+            return Made::Nothing(region.blocks.iter().map(|c| c.start).collect());
+        };
+        let bytes = emitted.code.len();
+        let Some(made) = Compiled::new(key, &region, emitted, live_ins, exact, machine) else {
+            return Made::Nothing([pc].into());
+        };
+        self.stats.regions += 1;
+        self.stats.full += region
+            .blocks
+            .iter()
+            .filter(|c| c.all_active.is_some())
+            .count() as u64;
+        self.stats.insns += region.blocks.iter().map(|c| c.insns as u64).sum::<u64>();
+        self.stats.bytes += bytes as u64;
+        self.stats.compiling += begun.elapsed();
+        Made::Region(Arc::new(made))
+    }
+
+    /// The code of the last region, for tools: bytes, and of each block its address and where its code begins.
+    pub fn last_code(&self) -> Option<(&[u8], &[BlockEntry])> {
+        self.regions.last().map(|u| (&u.code[..], &u.blocks[..]))
+    }
+
+    /// One instruction by the interpreter.
+    pub(crate) fn one(
+        &mut self,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Option<Stop> {
+        if *fuel == 0 {
+            // It may have ended already.
+            return Some(self.interp.run(wave, machine, fuel));
+        }
+        let mut one = 1;
+        let counted = self
+            .counts
+            .as_ref()
+            .map(|_| (wave.pc, wave.exec(), ticks()));
+        let stop = self.interp.run(wave, machine, &mut one);
+        if let (Some(counts), Some((pc, exec, begun))) = (&mut self.counts, counted) {
+            counts
+                .before
+                .interpreted
+                .entry(pc)
+                .or_default()
+                .add(&Tally {
+                    times: 1 - one,
+                    lanes: (1 - one) * exec.count_ones() as u64,
+                    ticks: ticks().wrapping_sub(begun),
+                });
+        }
+        self.stats.interpreted += 1 - one;
+        *fuel -= 1 - one;
+        match stop {
+            Stop::Limit => None,
+            stop => Some(stop),
+        }
+    }
+}
+
+impl Engine for Jit {
+    fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
+        let before = *fuel;
+        // Who steps looks on: at registers that nothing reads any more, and at each store.
+        let stop = if before == 1 {
+            self.one(wave, machine, fuel).unwrap_or(Stop::Limit)
+        } else {
+            self.tidy();
+            self.recorded(machine);
+            self.surround(machine);
+            self.go(wave, machine, fuel, None)
+        };
+        self.stats.executed += before - *fuel;
+        stop
+    }
+
+    fn group(
+        &mut self,
+        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        self.tidy();
+        self.together(group, machine, fuel)
+    }
+
+    fn groups(
+        &mut self,
+        groups: &mut Groups<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        self.tidy();
+        self.in_batch(groups, machine, fuel)
+    }
+
+    fn slice(&self) -> u64 {
+        match self.exact_turns {
+            true => EXACT_SLICE,
+            false => SLICE,
+        }
+    }
+
+    fn exactly(&mut self, exact: bool) {
+        self.exact_turns = exact;
+    }
+
+    fn forget(&mut self) {
+        cache::clear(&self.library);
+        self.forget_places();
+        self.drop_regions();
+        self.recorded = None;
+        self.begin_spending();
+    }
+}
+
+/// Whether a wave is in a state in which its instructions are interpreted.
+pub(crate) fn rarely(wave: &WaveState) -> bool {
+    wave.mode & (mode::VSKIP | mode::EXCP_EN) != 0
+        || wave.status & (status::HALT | status::PRIV) != 0
+}
+
+impl Jit {
+    /// Forgets what code is where, which the library may analyze anew. Waves may still be in regions.
+    pub(crate) fn forget_places(&mut self) {
+        self.interp.forget();
+        self.places.clear();
+        self.forget_entries();
+        self.stale = true;
+    }
+
+    /// Whether the program sees float exceptions.
+    pub(crate) fn recorded(&mut self, machine: &Machine<'_>) -> bool {
+        *self
+            .recorded
+            .get_or_insert_with(|| gcn_emu::exceptions::visible(machine))
+    }
+
+    /// Forgets where waves begin.
+    pub(crate) fn forget_entries(&mut self) {
+        self.entered.clear();
+        self.row = None;
+    }
+
+    /// Says in the context what surrounds the waves that are to run.
+    pub(crate) fn surround(&mut self, machine: &mut Machine<'_>) {
+        let linear = machine.memory.linear();
+        let ctx = &mut *self.ctx;
+        // SAFETY: it stores four bytes where there are four.
+        unsafe {
+            std::arch::asm!("stmxcsr [{}]", in(reg) &mut ctx.host_mxcsr, options(nostack, preserves_flags));
+        }
+        ctx.linear_base = linear.start;
+        ctx.bias = (linear.base as u64).wrapping_sub(linear.start);
+        ctx.host_bits = if linear.aliased { !ALIAS } else { u64::MAX };
+        ctx.pages = linear.pages;
+        ctx.linear_bytes = linear.bytes;
+        let mapping = machine.memory.mapping();
+        if ctx.mapping != mapping {
+            ctx.mapping = mapping;
+            ctx.ranges.fill([0; 2]);
+        }
+        ctx.lds = machine.lds.as_mut_ptr();
+        ctx.lds_bytes = machine.lds.len() as u64;
+        assert!(machine.lds.len() <= LDS_MOST && LDS_MOST < i32::MAX as usize);
+        ctx.lds_places = std::array::from_fn(|dwords| {
+            (ctx.lds_bytes + 1).saturating_sub(4 * dwords as u64) as u32
+        });
+    }
+
+    /// Whether a region is what memory holds, which is looked at once a dispatch. Otherwise all places are forgotten.
+    pub(crate) fn fresh(&mut self, region: u32, machine: &Machine<'_>) -> bool {
+        let known = &mut self.regions[region as usize];
+        if known.seen != self.session {
+            known.seen = self.session;
+            if !known.fresh(machine) {
+                self.forget_places();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Runs a wave in compiled code until it comes back. What it came to is left in `fuel` and the wave.
+    #[inline]
+    pub(crate) fn enter(
+        &mut self,
+        at: At,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Exit {
+        let given = (*fuel).min(i64::MAX as u64) as i64;
+        let ctx = &mut *self.ctx;
+        ctx.alone = TimeSlice::NONE;
+        ctx.turn = &mut ctx.alone;
+        ctx.turns_end = ctx.turn.wrapping_add(1);
+        ctx.batch.turns = std::ptr::null_mut();
+        ctx.wave = wave;
+        ctx.vgprs = wave.vgprs.as_mut_ptr().cast();
+        ctx.fuel = given;
+        let region = &self.regions[at.region() as usize];
+        // It lies in the region's code.
+        let code = region.code.as_ptr().wrapping_add(at.at());
+        if let Some(counts) = &mut self.counts {
+            counts.begin(at.region() as usize, region.blocks.len(), ctx);
+        }
+        // SAFETY: `code` is where one of the region's blocks begins. The context's turn is its own; wave and VGPRs are those
+        // of a wave that outlives the call.
+        let exit = unsafe { self.call(at.region(), code, machine) };
+        if let Some(counts) = &mut self.counts {
+            let rolled_back = exit
+                .rolled_back(&self.stopped)
+                .then(|| (exit.block(), wave.exec()));
+            counts.end(at.region() as usize, &self.ctx, rolled_back);
+        }
+        *fuel -= (given - self.ctx.fuel) as u64;
+        wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
+        exit
+    }
+
+    /// Calls compiled code. The context says of which wave, with how much fuel, and which turns follow.
+    ///
+    /// # Safety
+    /// `code` is where one of the region's blocks begins for the context's wave; so is that of each turn that follows. The
+    /// waves and their VGPRs outlive the call, and nobody else uses them meanwhile.
+    #[inline]
+    pub(crate) unsafe fn call(
+        &mut self,
+        region: u32,
+        code: *const u8,
+        machine: &mut Machine<'_>,
+    ) -> Exit {
+        let ctx = &mut *self.ctx;
+        ctx.synced = ctx.fuel;
+        let mut host = Host {
+            interp: &mut self.interp,
+            machine,
+            stop: &mut self.stopped,
+            interpreted: &mut self.stats.interpreted,
+            slice: if self.exact_turns { EXACT_SLICE } else { SLICE },
+            names: &mut self.names,
+        };
+        ctx.host = &mut host as *mut Host<'_, '_> as usize;
+        let base = self.regions[region as usize].code.as_ptr();
+        // SAFETY: the code is that of a region, whose first bytes are a function of this signature. It touches the context,
+        // the registers of waves (the caller's), LDS within `lds_bytes` and guest memory whose pages it has looked up, all
+        // of which outlive the call.
+        let word = unsafe {
+            let enter: extern "sysv64" fn(*mut Ctx, *const u8) -> u64 = std::mem::transmute(base);
+            enter(ctx, code)
+        };
+        Exit { word, region }
+    }
+
+    /// What follows when compiled code has come back: why the wave stops, or that it goes on, perhaps at a place that is
+    /// known. `begun` is the fuel that its turn began with.
+    pub(crate) fn left(
+        &mut self,
+        exit: Exit,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        begun: u64,
+        fuel: &mut u64,
+    ) -> Result<Option<At>, Stop> {
+        let region = &self.regions[exit.region as usize];
+        let (start, end, ..) = region.blocks[exit.block()];
+        match exit.why() {
+            x64::EXIT_LEAVE => wave.pc = start,
+            x64::EXIT_NOT_AFFINE => {
+                wave.pc = start;
+                self.stats.not_affine += 1;
+                let known = &mut self.regions[exit.region as usize];
+                known.missed += 1;
+                if known.missed > 64 && known.missed > known.begun / 4 {
+                    // Waves that start had better begin in code that knows less.
+                    let key = known.key;
+                    self.places.insert(key, Place::Interpret);
+                    self.forget_entries();
+                }
+            }
+            x64::EXIT_STOP => {
+                if let Some(stop) = self.stopped.take() {
+                    return Err(stop);
+                }
+            }
+            x64::EXIT_END => {
+                wave.pc = end - 4;
+                machine.global.ended(wave.number);
+                return Err(Stop::Endpgm);
+            }
+            x64::EXIT_BARRIER => {
+                wave.pc = end;
+                self.behind = Some((self.ctx.alone.code, exit.region));
+                return Err(Stop::Barrier);
+            }
+            x64::EXIT_FUEL if self.exact_turns => {
+                wave.pc = start;
+                while *fuel > 0 {
+                    if let Some(stop) = self.one(wave, machine, fuel) {
+                        return Err(stop);
+                    }
+                }
+                return Err(Stop::Limit);
+            }
+            x64::EXIT_FUEL if begun != *fuel => {
+                // The rest is for the next turn, which begins where a block does.
+                wave.pc = start;
+                return Err(Stop::Limit);
+            }
+            which => {
+                wave.pc = start;
+                let again = which == x64::EXIT_RESTART;
+                self.stats.restarts += again as u64;
+                // Counted first: the wave may end in the block.
+                let region = &mut self.regions[exit.region as usize];
+                region.restarts += again as u32;
+                let exact = region.checks && region.restarts >= NANS;
+                let key = region.key;
+                if again && exact && region.restarts == NANS && self.may_compile(key.1) {
+                    let region = &self.regions[exit.region as usize];
+                    let steps = region.steps(key.0).map(<[_]>::to_vec);
+                    self.steps = steps.unwrap_or_default();
+                    self.compile(key, &wave.sgprs, machine, true);
+                    self.steps.clear();
+                    self.forget_entries();
+                }
+                // The block on the interpreter, as far as the fuel goes.
+                loop {
+                    if let Some(stop) = self.one(wave, machine, fuel) {
+                        return Err(stop);
+                    }
+                    if wave.pc <= start || wave.pc >= end {
+                        break;
+                    }
+                }
+                if exact {
+                    return Ok(None);
+                }
+                let region = &self.regions[exit.region as usize];
+                // The interpreter leaves alone what is off.
+                let linear = |pc| region.steps(pc).is_some_and(|steps| holds(steps, wave));
+                if region.key.3.is_some() && wave.mode == region.key.1 && linear(wave.pc) {
+                    let at = region.inside(wave.pc);
+                    return Ok(at.and_then(|at| At::new(exit.region, at)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where a wave that has not run begins, if what its registers have in common is what that code is for.
+    fn first(&mut self, wave: &WaveState, machine: &Machine<'_>) -> Option<At> {
+        let entry = Some(EntryVgprs::of(wave));
+        let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, entry);
+        if !self.places.contains_key(&key) && self.may_compile(key.1) {
+            self.steps = steps(wave);
+            self.compile(key, &wave.sgprs, machine, self.exact);
+            self.steps.clear();
+        }
+        let Some(&Place::Code(at)) = self.places.get(&key) else {
+            return None;
+        };
+        let region = &self.regions[at.region() as usize];
+        let linear = region.steps(key.0).is_some_and(|steps| holds(steps, wave));
+        (linear && self.fresh(at.region(), machine)).then_some(at)
+    }
+
+    /// Runs a wave: from a place in compiled code, if one is known.
+    pub(crate) fn go(
+        &mut self,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+        mut from: Option<At>,
+    ) -> Stop {
+        let begun = *fuel;
+        let recorded = self.recorded == Some(true);
+        if self.looks && wave.clock == 0 && from.is_none() && !recorded && !rarely(wave) {
+            from = self.first(wave, machine);
+        }
+        loop {
+            let at = if let Some(at) = from.take() {
+                at
+            } else {
+                let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, None);
+                let place = match self.places.get(&key).copied() {
+                    _ if recorded || rarely(wave) || wave.vgprs.is_empty() => Place::Interpret,
+                    Some(place) => place,
+                    None if !self.may_compile(wave.mode) => Place::Interpret,
+                    None => {
+                        self.compile(key, &wave.sgprs, machine, self.exact);
+                        continue;
+                    }
+                };
+                let Place::Code(at) = place else {
+                    if let Some(stop) = self.one(wave, machine, fuel) {
+                        return stop;
+                    }
+                    continue;
+                };
+                if !self.fresh(at.region(), machine) {
+                    continue;
+                }
+                at
+            };
+            let exit = match self.check {
+                true => match self.checked(at, wave, machine, fuel) {
+                    Some(exit) => exit,
+                    None => continue,
+                },
+                false => self.enter(at, wave, machine, fuel),
+            };
+            match self.left(exit, wave, machine, begun, fuel) {
+                Ok(at) => from = at,
+                Err(stop) => return stop,
+            }
+        }
+    }
+
+    /// As [`Jit::enter`], for one block, which is compared with the interpreter. Nothing, if the wave simply goes on.
+    fn checked(
+        &mut self,
+        at: At,
+        wave: &mut WaveState,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Option<Exit> {
+        let region = &self.regions[at.region() as usize];
+        let insns = region.blocks.iter().find(|c| c.2 == at.at());
+        let insns = insns.map_or(0, |c| c.3) as u64;
+        if insns > *fuel {
+            return Some(self.enter(at, wave, machine, fuel));
+        }
+        let (from, before) = (wave.clone(), machine.lds.clone());
+        let mut left = insns;
+        let exit = self.enter(at, wave, machine, &mut left);
+        *fuel -= insns - left;
+        let (start, end, ..) = self.regions[exit.region as usize].blocks[exit.block()];
+        let why = exit.why();
+        if matches!(
+            why,
+            x64::EXIT_RESTART | x64::EXIT_NOT_AFFINE | x64::EXIT_ALONE
+        ) {
+            // What the block reads must be as it was.
+            let mut ends = [&from, &*wave].map(|wave| {
+                let (mut wave, mut lds, mut fuel) = (wave.clone(), before.clone(), insns);
+                wave.pc = start;
+                let lds = &mut lds;
+                let mut machine = Machine { lds, ..*machine };
+                let stop = self.interp.run(&mut wave, &mut machine, &mut fuel);
+                (wave, stop)
+            });
+            let [(a, stop), (b, other_stop)] = &mut ends;
+            b.clock = a.clock;
+            assert_eq!(stop, other_stop);
+            check(&from, b, a, machine, stop);
+        } else if self.stopped.is_none() {
+            let (mut other, mut lds, mut spent) = (from.clone(), before, insns - left);
+            let mut surroundings = Machine {
+                lds: &mut lds,
+                ..*machine
+            };
+            let stop = self.interp.run(&mut other, &mut surroundings, &mut spent);
+            let mut now = wave.clone();
+            now.pc = match why {
+                x64::EXIT_LEAVE | x64::EXIT_FUEL => start,
+                x64::EXIT_END => end - 4,
+                x64::EXIT_BARRIER => end,
+                _ => now.pc,
+            };
+            check(&from, &now, &other, machine, &stop);
+            assert!(*machine.lds == lds, "LDS differs after {:#x}", from.pc);
+            if why == x64::EXIT_FUEL {
+                wave.pc = start;
+                return None;
+            }
+        }
+        Some(exit)
+    }
+}

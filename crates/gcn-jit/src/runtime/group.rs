@@ -1,0 +1,527 @@
+//! The waves of a workgroup in one go: what is the same for all is looked up once, and a wave that waits at a barrier is
+//! gone on with where its code goes on.
+
+use crate::ir::region::Region;
+use crate::runtime::cache::Compiled;
+use crate::runtime::context::TimeSlice;
+use crate::runtime::engine::{At, Exit, Jit, Place, rarely};
+use crate::target::Level;
+use crate::target::x64::EXIT_NEXT;
+use gcn_emu::engine::{Engine, Machine, Stop};
+use gcn_emu::group::{self, Doing, Group, GroupStop, GroupWave, Like, Starts};
+use gcn_emu::wave::{LANES, WaveState};
+use gcn_isa::operand::EXEC;
+use std::arch::asm;
+use std::arch::x86_64::*;
+
+/// Dwords of a cache line.
+pub(crate) const LINE: usize = 16;
+
+/// What code needs of a wave that starts in it: VGPRs, and the lines of scalars.
+#[derive(Clone)]
+pub(crate) struct LiveIns {
+    pub vgprs: Vec<u16>,
+    pub sgprs: Vec<u8>,
+}
+
+impl LiveIns {
+    /// Of a region for waves with so many VGPRs.
+    pub fn of(region: &Region, vgprs: u16) -> LiveIns {
+        // All code looks at EXEC.
+        let sgprs = region.live_in.1 | 1 << EXEC;
+        let line = |n: u8| sgprs >> (n as usize * LINE) & ((1 << LINE) - 1) != 0;
+        LiveIns {
+            vgprs: (0..vgprs)
+                .filter(|&n| region.live_in.0[n as usize])
+                .collect(),
+            sgprs: (0..8).filter(|&n| line(n)).collect(),
+        }
+    }
+
+    /// The VGPRs of them that the launch gives values; the others are 0.
+    pub fn given(&self) -> &[u16] {
+        let count = self.vgprs.iter().take_while(|&&n| n < GIVEN).count();
+        &self.vgprs[..count]
+    }
+
+    /// Those that are 0.
+    pub fn zeros(&self) -> &[u16] {
+        &self.vgprs[self.given().len()..]
+    }
+
+    /// Lines of 64 bytes of values that a wave is given.
+    pub fn lines(&self) -> usize {
+        self.sgprs.len() + LANES / LINE * self.given().len()
+    }
+
+    /// Whether it is little enough to be written out in code.
+    pub fn few(&self) -> bool {
+        self.vgprs.len() <= 64
+    }
+}
+
+/// The first VGPRs, to which launches give values.
+pub(crate) const GIVEN: u16 = 3;
+
+/// Copies a line by stores as wide as those registers that compiled code reads it into: what is read by one load while it
+/// is on its way to memory in several pieces has to get there first.
+///
+/// # Safety
+/// The host has AVX-512F.
+#[inline]
+unsafe fn copy_512(to: &mut [u32; LINE], from: &[u32; LINE]) {
+    // SAFETY: the lines have 64 bytes, and the host the instructions.
+    unsafe {
+        asm!(
+            "vmovups zmm0, [{from}]",
+            "vmovups [{to}], zmm0",
+            from = in(reg) from,
+            to = in(reg) to,
+            out("xmm0") _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// As [`copy_512`], in two halves.
+///
+/// # Safety
+/// The host has AVX2.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn copy_256(to: &mut [u32; LINE], from: &[u32; LINE]) {
+    let (to, from) = (to.as_chunks_mut::<8>().0, from.as_chunks::<8>().0);
+    for (to, from) in to.iter_mut().zip(from) {
+        // SAFETY: each half has 32 bytes.
+        unsafe {
+            _mm256_storeu_si256(
+                to.as_mut_ptr().cast(),
+                _mm256_loadu_si256(from.as_ptr().cast()),
+            )
+        };
+    }
+}
+
+/// Gives a wave the lines of SGPRs and the VGPRs of a region that it starts with, each by `copy`.
+#[inline(always)]
+fn give(
+    region: &Compiled,
+    like: &Like,
+    wave: &mut WaveState,
+    copy: impl Fn(&mut [u32; LINE], &[u32; LINE]),
+) {
+    let to = wave.sgprs.as_chunks_mut::<LINE>().0;
+    let from = like.state().sgprs.as_chunks::<LINE>().0;
+    for &n in &region.live_ins.sgprs {
+        copy(&mut to[n as usize], &from[n as usize]);
+    }
+    let (to, from) = (&mut *wave.vgprs, like.ids());
+    for &n in &region.live_ins.vgprs {
+        let to = to[n as usize].as_chunks_mut().0;
+        let from = from.get(n as usize).unwrap_or(&[0; LANES]).as_chunks().0;
+        for (to, from) in to.iter_mut().zip(from) {
+            copy(to, from);
+        }
+    }
+}
+
+/// [`give`] for AVX-512 code.
+///
+/// # Safety
+/// The host has AVX-512F.
+unsafe fn give_512(region: &Compiled, like: &Like, wave: &mut WaveState) {
+    // SAFETY: the caller's.
+    give(region, like, wave, |to, from| unsafe { copy_512(to, from) });
+    // SAFETY: the host has the instruction, which clears the upper parts of the registers that are named.
+    unsafe {
+        asm!(
+            "vzeroupper",
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+            options(nostack, preserves_flags, nomem)
+        );
+    }
+}
+
+/// [`give`] for AVX2 code.
+///
+/// # Safety
+/// The host has AVX2.
+#[target_feature(enable = "avx2")]
+unsafe fn give_256(region: &Compiled, like: &Like, wave: &mut WaveState) {
+    // SAFETY: the caller's.
+    give(region, like, wave, |to, from| unsafe { copy_256(to, from) });
+}
+
+/// Says which of a workgroup's waves have ended, the first of which has this number: others may wait for that. Their states
+/// may be others' by now.
+pub(crate) fn tell_ends(machine: &Machine<'_>, first: u64, waves: &[GroupWave]) {
+    for (number, wave) in (first..).zip(waves) {
+        if wave.doing == Doing::Ended {
+            machine.global.ended(number);
+        }
+    }
+}
+
+impl Jit {
+    /// What [`Engine::group`] says.
+    pub(crate) fn together(
+        &mut self,
+        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        self.turns.clear();
+        self.go_on(group, machine, fuel)
+    }
+
+    /// The same where `turns` says where waves go on, if it says something.
+    pub(crate) fn go_on(
+        &mut self,
+        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        let Some(like) = group.starts.like.first() else {
+            return GroupStop::Ended;
+        };
+        if self.check || self.recorded(machine) || rarely(like.state()) {
+            return group::run(self, group, machine, fuel);
+        }
+        let stop = self.rounds(group, machine, fuel);
+        if stop != GroupStop::Ended {
+            tell_ends(machine, group.starts.number, group.waves);
+        }
+        stop
+    }
+
+    fn rounds(
+        &mut self,
+        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> GroupStop {
+        self.surround(machine);
+        self.turns.resize(group.waves.len(), TimeSlice::NONE);
+        let begun = *fuel;
+        let stop = 'stop: loop {
+            while group.next < group.waves.len() {
+                let w = group.next;
+                let doing = group.waves[w].doing;
+                if matches!(doing, Doing::Waiting | Doing::Ended | Doing::Halted) {
+                    group.next += 1;
+                    continue;
+                }
+                let given = group.waves[w].turn(self.slice());
+                if given > *fuel {
+                    break 'stop GroupStop::Paused;
+                }
+                if doing == Doing::New || !self.turns[w].code.is_null() {
+                    match self.turns_on(group, machine, fuel) {
+                        Some(Some(stop)) => break 'stop GroupStop::Wave(stop),
+                        Some(None) => continue,
+                        None => {}
+                    }
+                }
+                let wave = &mut group.waves[w];
+                if doing == Doing::New {
+                    group.starts.start(w, &mut wave.state);
+                    wave.doing = Doing::Running;
+                }
+                let mut left = given;
+                let stop = self.turn_ends(wave, w, None, machine, given, &mut left);
+                *fuel -= given - left;
+                if let Some(stop) = stop {
+                    break 'stop GroupStop::Wave(stop);
+                }
+                wave.turns = wave.turns.saturating_add(1);
+                group.turned += 1;
+                group.next += 1;
+            }
+            if let Some(stop) = group::round(group) {
+                break stop;
+            }
+        };
+        self.stats.executed += begun - *fuel;
+        stop
+    }
+
+    /// The turns of the waves from [`Group::next`] on that start or come from a barrier, without leaving compiled code
+    /// between them; where these are all waves, round after round. Gives what the last of them came to but its end and a
+    /// barrier; nothing, if there is no such turn.
+    fn turns_on(
+        &mut self,
+        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Option<Option<Stop>> {
+        let first = group.next;
+        let mut end = group.waves.len();
+        if self.counts.is_some() {
+            end = first + 1;
+        }
+        let (mut count, mut alive, mut region) = (0, 0, 0);
+        // Read back from the turns, they would have to get into memory first.
+        let mut begin = (
+            std::ptr::null(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            0,
+        );
+        let mut turns = std::mem::take(&mut self.turns);
+        let those = group.waves[first..end].iter_mut().zip(&mut turns[first..]);
+        for (n, (wave, turn)) in those.enumerate() {
+            let (code, of) = match wave.doing {
+                Doing::New => {
+                    let Some(at) = self.entry(&group.starts, first + n, machine) else {
+                        break;
+                    };
+                    self.start(&group.starts, first + n, at, &mut wave.state);
+                    let base = self.regions[at.region() as usize].code.as_ptr();
+                    (base.wrapping_add(at.at()), at.region())
+                }
+                Doing::Running => (turn.code, turn.region),
+                Doing::Ended if n > 0 => (std::ptr::without_provenance(TimeSlice::ENDED), region),
+                _ => break,
+            };
+            if code.is_null() || n > 0 && of != region {
+                break;
+            }
+            let given = wave.turn(self.slice()) as u32;
+            // It is not to come round to 0, which only a wave has that has not begun.
+            let turns = wave.turns.min(1 << 30);
+            let doing = wave.doing;
+            let state = &mut *wave.state;
+            turn.code = code;
+            turn.vgprs = state.vgprs.as_mut_ptr().cast();
+            turn.wave = state;
+            (turn.pc, turn.late) = (state.pc, 0);
+            turn.given = given;
+            turn.turns = turns;
+            turn.again = wave.next_turn(self.slice()) as u32;
+            turn.region = of;
+            if n == 0 {
+                region = of;
+                begin = (code, turn.wave, turn.vgprs, turn.given);
+            }
+            alive += (doing != Doing::Ended) as i64;
+            count += 1;
+        }
+        self.turns = turns;
+        if count == 0 || begin.3 as u64 > *fuel {
+            return None;
+        }
+        let ctx = &mut *self.ctx;
+        ctx.turn = &mut self.turns[first];
+        ctx.turns_end = ctx.turn.wrapping_add(count);
+        let none = std::ptr::null();
+        ctx.batch.turns = match count == group.waves.len() {
+            true => ctx.turn,
+            false => std::ptr::null_mut(),
+        };
+        ctx.batch.row = none;
+        ctx.batch.rows_end = none.wrapping_add(1);
+        ctx.batch.alive = alive;
+        ctx.batch.spare = (*fuel).min(i64::MAX as u64) as i64;
+        let spare = ctx.batch.spare;
+        let code = begin.0;
+        (ctx.wave, ctx.vgprs, ctx.fuel) = (begin.1, begin.2, begin.3 as i64);
+        if let Some(counts) = &mut self.counts {
+            counts.begin(
+                region as usize,
+                self.regions[region as usize].blocks.len(),
+                ctx,
+            );
+        }
+        // SAFETY: the turns are of waves of the group, which are different ones. Each begins where a block of this region does,
+        // or goes on where its code has said so, which the engine keeps as long as it runs.
+        let exit = unsafe { self.call(region, code, machine) };
+        self.ctx.batch.row = none;
+        if let Some(counts) = &mut self.counts {
+            let exec = || group.waves[first].state.exec();
+            let rolled_back = exit
+                .rolled_back(&self.stopped)
+                .then(|| (exit.block(), exec()));
+            counts.end(region as usize, &self.ctx, rolled_back);
+        }
+        *fuel -= (spare - self.ctx.batch.spare) as u64;
+        let (far, turned) = self.stand(group.waves, first, count, exit);
+        group.turned += turned;
+        group.next = first + far;
+        if far == count || exit.why() == EXIT_NEXT {
+            return Some(None);
+        }
+        // What the wave goes on with may ask for them.
+        tell_ends(machine, group.starts.number, group.waves);
+        let (w, wave) = (group.next, &mut group.waves[group.next]);
+        let stop = self.alone_to_end(wave, w, exit, machine, fuel);
+        if stop.is_none() {
+            group.turned += 1;
+            group.next += 1;
+        }
+        Some(stop)
+    }
+
+    /// Says in the waves how far `count` turns from `first` on have come when compiled code has come back. Gives the number,
+    /// from `first` on, of the turn that it came to, and how many turns have ended.
+    pub(crate) fn stand(
+        &mut self,
+        waves: &mut [GroupWave],
+        first: usize,
+        count: usize,
+        exit: Exit,
+    ) -> (usize, u64) {
+        let far = (self.ctx.turn as usize).wrapping_sub(self.turns[first..].as_ptr() as usize);
+        let far = (far / size_of::<TimeSlice>()).min(count);
+        let mut turned = 0;
+        let those = waves[first..].iter_mut().zip(&mut self.turns[first..]);
+        for (n, (wave, turn)) in those.take(count).enumerate() {
+            turned += (turn.turns - wave.turns.min(turn.turns)) as u64;
+            wave.turns = turn.turns;
+            wave.state.clock += 4 * std::mem::take(&mut turn.late) as u64;
+            wave.doing = match turn.code as usize {
+                TimeSlice::ENDED => Doing::Ended,
+                _ if n < far => {
+                    wave.state.pc = turn.pc;
+                    Doing::Waiting
+                }
+                _ if n == far && exit.why() != EXIT_NEXT => {
+                    turn.code = std::ptr::null();
+                    Doing::Running
+                }
+                _ if turn.turns == 0 => {
+                    turn.code = std::ptr::null();
+                    Doing::New
+                }
+                _ => {
+                    wave.state.pc = turn.pc;
+                    Doing::Running
+                }
+            };
+        }
+        (far, turned)
+    }
+
+    /// Brings the turn to its end in which compiled code has come back with `exit`. Gives what it came to but its end and a
+    /// barrier.
+    pub(crate) fn alone_to_end(
+        &mut self,
+        wave: &mut GroupWave,
+        w: usize,
+        exit: Exit,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Option<Stop> {
+        let given = self.turns[w].given as u64;
+        let mut left = self.ctx.fuel as u64;
+        wave.state.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
+        let stop = self.turn_ends(wave, w, Some(exit), machine, given, &mut left);
+        *fuel -= given - left;
+        if stop.is_none() {
+            wave.turns = wave.turns.saturating_add(1);
+        }
+        stop
+    }
+
+    /// Brings a wave's turn to its end, of whose `given` instructions there are `left`. `exit` is how compiled code has
+    /// left it, if it was there. Gives what it came to but its end and a barrier.
+    fn turn_ends(
+        &mut self,
+        wave: &mut GroupWave,
+        w: usize,
+        exit: Option<Exit>,
+        machine: &mut Machine<'_>,
+        given: u64,
+        left: &mut u64,
+    ) -> Option<Stop> {
+        self.behind = None;
+        let next = match exit {
+            Some(exit) => self.left(exit, &mut wave.state, machine, given, left),
+            None => Ok(None),
+        };
+        let stop = match next {
+            Ok(from) => self.go(&mut wave.state, machine, left, from),
+            Err(stop) => stop,
+        };
+        wave.doing = match stop {
+            Stop::Endpgm => Doing::Ended,
+            Stop::Barrier => {
+                if let Some((code, region)) = self.behind {
+                    let none = TimeSlice::NONE;
+                    self.turns[w] = TimeSlice {
+                        code,
+                        region,
+                        ..none
+                    };
+                }
+                Doing::Waiting
+            }
+            stop => return Some(stop),
+        };
+        None
+    }
+
+    /// Where a wave begins, if it is in compiled code.
+    pub(crate) fn entry(
+        &mut self,
+        starts: &Starts<'_>,
+        w: usize,
+        machine: &mut Machine<'_>,
+    ) -> Option<At> {
+        let like = &starts.like[w];
+        if let Some(&Some((known, at))) = self.entered.get(w)
+            && known == like.id()
+        {
+            self.regions[at.region() as usize].begun += 1;
+            return Some(at);
+        }
+        let state = like.state();
+        let key = (
+            state.pc,
+            state.mode,
+            like.vgprs() as u16,
+            Some(like.entry()),
+        );
+        loop {
+            match self.places.get(&key).copied() {
+                Some(Place::Code(at)) => {
+                    if self.fresh(at.region(), machine) {
+                        let count = starts.like.len().max(self.entered.len());
+                        self.entered.resize(count, None);
+                        self.entered[w] = Some((like.id(), at));
+                        return Some(at);
+                    }
+                }
+                Some(Place::Interpret) => return None,
+                None if !self.may_compile(state.mode) => return None,
+                None => {
+                    // What it guesses from them it finds in the wave's own.
+                    let mut own = WaveState::new(0);
+                    own.sgprs = state.sgprs;
+                    starts.rest(w, &mut own);
+                    self.compile(key, &own.sgprs, machine, self.exact);
+                }
+            }
+        }
+    }
+
+    /// Gives a wave that starts the registers that its region needs.
+    fn start(&self, starts: &Starts<'_>, w: usize, at: At, wave: &mut WaveState) {
+        let like = &starts.like[w];
+        let region = &self.regions[at.region() as usize];
+        if wave.vgprs.len() != like.vgprs() {
+            starts.start(w, wave);
+            return;
+        }
+        // SAFETY: the host has what the code of its level needs.
+        unsafe {
+            match self.level {
+                Level::Avx2 => give_256(region, like, wave),
+                _ => give_512(region, like, wave),
+            }
+        }
+        starts.rest(w, wave);
+    }
+}

@@ -1,0 +1,338 @@
+//! The functions that compiled code calls.
+
+use crate::ir::fast_path;
+use crate::runtime::context::Ctx;
+use crate::runtime::engine::fetch;
+use gcn_emu::engine::{Engine, Machine, Stop};
+use gcn_emu::group::next_turn;
+use gcn_emu::interp::Interp;
+use gcn_emu::mem::{MAPPED, PAGE_SIZE};
+use std::collections::HashMap;
+
+/// What helpers need.
+pub(crate) struct Host<'a, 'm> {
+    pub(crate) interp: &'a mut Interp,
+    pub(crate) machine: &'a mut Machine<'m>,
+    pub(crate) stop: &'a mut Option<Stop>,
+    pub(crate) interpreted: &'a mut u64,
+    pub(crate) slice: u64,
+    pub(crate) names: &'a mut Option<HashMap<&'static str, u64>>,
+}
+
+/// The context of compiled code, and what its helpers need.
+///
+/// # Safety
+/// `ctx` is the context of a run under way, whose host outlives the result, and nothing else uses the two meanwhile.
+pub(crate) unsafe fn parts<'c>(ctx: *mut Ctx) -> (&'c mut Ctx, &'c mut Host<'c, 'c>) {
+    // SAFETY: the caller's.
+    unsafe {
+        let ctx = &mut *ctx;
+        let host = &mut *(ctx.host as *mut Host<'_, '_>);
+        (ctx, host)
+    }
+}
+
+/// Runs one instruction. Not 0: `stop` says why the wave does not go on, or it has jumped.
+pub(crate) extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
+    // SAFETY: `ctx` and what it points at are those of the run that called the code that called this; nothing else uses
+    // them meanwhile.
+    let (ctx, host, wave) = unsafe {
+        let (ctx, host) = parts(ctx);
+        let wave = &mut *ctx.wave;
+        (ctx, host, wave)
+    };
+    wave.pc = pc;
+    if !ctx.batch.row.is_null() {
+        // The wave has to be in a state of its own.
+        return 1;
+    }
+    if let Some(names) = host.names
+        && let Some(insn) = fetch(host.machine, pc)
+    {
+        *names.entry(insn.row.name).or_default() += 1;
+    }
+    let mut fuel = 1;
+    // SAFETY: the turn is that of the wave, which nobody else looks at now.
+    let late = unsafe { std::mem::take(&mut (*ctx.turn).late) };
+    wave.clock += 4 * (ctx.synced - ctx.fuel + late) as u64;
+    let stop = host.interp.run(wave, host.machine, &mut fuel);
+    *host.interpreted += 1 - fuel;
+    ctx.fuel -= 1 - fuel as i64;
+    ctx.synced = ctx.fuel;
+    // It may have another priority now, and so other turns.
+    // SAFETY: as above.
+    unsafe { (*ctx.turn).again = next_turn(wave, host.slice) as u32 };
+    match stop {
+        Stop::Limit => 0,
+        stop => {
+            *host.stop = Some(stop);
+            1
+        }
+    }
+}
+
+pub(crate) fn lanes(ctx: &Ctx) -> impl Iterator<Item = usize> + use<> {
+    let on = ctx.lanes_on;
+    (0..16).filter(move |l| on >> l & 1 != 0)
+}
+
+/// Loads lane by lane. Not 0: something else must do it.
+pub(crate) extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`.
+    let (ctx, host) = unsafe { parts(ctx) };
+    let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
+    let offset = (what >> 32) as i32;
+    for part in 0..count as usize {
+        for lane in lanes(ctx) {
+            let lo = ctx.addresses[0].0[lane];
+            let hi = ctx.addresses[1].0[lane];
+            let value = if lds {
+                let at = lo
+                    .wrapping_add(offset as u32)
+                    .wrapping_add(part as u32 * bytes as u32) as usize;
+                let end = at as u64 + bytes;
+                let lds = &**host.machine.lds;
+                if end <= hi as u64 && end <= lds.len() as u64 {
+                    lds[at..at + bytes as usize]
+                        .iter()
+                        .rev()
+                        .fold(0, |v, &b| v << 8 | b as u32)
+                } else {
+                    0
+                }
+            } else {
+                let at = (lo as u64 | (hi as u64) << 32)
+                    .wrapping_add_signed(offset as i64 + (part as u64 * bytes) as i64);
+                let got = match bytes {
+                    1 => host.machine.memory.load_u8(at).map(u32::from),
+                    2 => host.machine.memory.load_u16(at).map(u32::from),
+                    _ => host.machine.memory.load_u32(at),
+                };
+                if what >> 17 & 1 != 0 && aperture(ctx, at) {
+                    return 1;
+                }
+                match got {
+                    Ok(v) => v,
+                    Err(_) => return 1,
+                }
+            };
+            ctx.data[part].0[lane] = value;
+        }
+    }
+    0
+}
+
+/// Pages that [`range`] remembers on each side of an access.
+pub(crate) const BESIDE: u64 = 1 << 12;
+
+/// Pages that [`around`] remembers on each side of lanes' accesses, and at most between the lanes.
+pub(crate) const AROUND: u64 = 1 << 16;
+
+// Lanes are as far from the beginning of a range that is remembered as 32 bits with a sign say, however much an access reaches.
+const _: () = assert!((3 * AROUND + 1) * PAGE_SIZE + (1 << 16) <= 1 << 31);
+// An access looks at the bytes of a page and of the three behind it.
+const _: () = assert!(gcn_emu::mem::LEAST_PAGES > 3);
+
+/// Finds out whether the four slices' part of a linear access, as far as they have active lanes, may be accessed,
+/// and notes how far around them memory is like that. Not 0: it is not.
+pub(crate) extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`.
+    let (ctx, wave) = unsafe {
+        let (ctx, _) = parts(ctx);
+        let wave = &*ctx.wave;
+        (ctx, wave)
+    };
+    let (address, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
+    // Where inactive lanes are not accessed: bytes from lane to lane, up or down.
+    let step = (what >> 32) as i32;
+    let apart = step.unsigned_abs() as u64;
+    let [from, to] = ctx.asked.map(|n| n as i64 as u64);
+    let mut run = None;
+    for slice in 0..4 {
+        let on = (wave.exec() >> (16 * slice)) as u16;
+        if on == 0 {
+            continue;
+        }
+        let base = match ctx.host_bits {
+            u64::MAX => ctx.affine_addresses[address as usize][slice].wrapping_sub(ctx.bias),
+            _ => ctx.guest_bases[slice],
+        };
+        let start = base.wrapping_sub(ctx.linear_base);
+        let (mut below, mut above) = (on.trailing_zeros() as u64, on.leading_zeros() as u64);
+        if step < 0 {
+            (below, above) = (above, below);
+        }
+        if (base ^ base.wrapping_add(from)) & !ctx.host_bits != 0 {
+            return 1;
+        }
+        let first = start.wrapping_add(from).wrapping_add(apart * below);
+        let last = start.wrapping_add(to).wrapping_sub(1 + apart * above);
+        if first > last || last >= ctx.linear_bytes {
+            return 1;
+        }
+        let (first, last) = (first / PAGE_SIZE, last / PAGE_SIZE);
+        if run.is_some_and(|(low, high)| low <= first && last < high) {
+            continue;
+        }
+        let Some((low, high)) = pages_around(ctx, first, last, need, BESIDE) else {
+            return 1;
+        };
+        run = Some((low, high));
+    }
+    // Another place's range must not be taken for this one's.
+    ctx.ranges[place as usize] = [0; 2];
+    if let Some((low, high)) = run {
+        let start = (ctx.linear_base + low * PAGE_SIZE).wrapping_sub(from);
+        let bytes = (high - low) * PAGE_SIZE;
+        let span = to.wrapping_sub(from);
+        ctx.ranges[place as usize] = [start, (bytes + 1).saturating_sub(span)];
+    }
+    0
+}
+
+/// The pages around these, up to `far` on each side, that may all be accessed as `need` says: the first, and the one behind the
+/// last. Nothing where that is not so of these themselves.
+pub(crate) fn pages_around(
+    ctx: &Ctx,
+    first: u64,
+    last: u64,
+    need: u8,
+    far: u64,
+) -> Option<(u64, u64)> {
+    let pages = ctx.linear_bytes / PAGE_SIZE;
+    let allowed = |page: u64| {
+        // SAFETY: there are as many bytes, which live as long as the memory that the run borrows; others change them by
+        // atomic stores only.
+        page < pages && unsafe { ctx.pages.add(page as usize).read_volatile() } & need == need
+    };
+    if !(first..=last).all(allowed) {
+        return None;
+    }
+    let least = first.saturating_sub(far);
+    let below = (least..first).rev().find(|&p| !allowed(p));
+    let most = (last + 1 + far).min(pages);
+    let above = (last + 1..most).find(|&p| !allowed(p));
+    Some((below.map_or(least, |p| p + 1), above.unwrap_or(most)))
+}
+
+/// Finds out whether lanes' addresses lie in one run of memory that may be accessed, and notes as much of it as may be
+/// reached from there. Not 0: they do not.
+pub(crate) extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`.
+    let (ctx, _) = unsafe { parts(ctx) };
+    let (bytes, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
+    let offset = (what >> 32) as i32 as i64;
+    // Another place's range must not be taken for this one's.
+    ctx.ranges[place as usize] = [0; 2];
+    let address = |lane: usize| {
+        let [lo, hi] = [0, 1].map(|k| ctx.addresses[k].0[lane] as u64);
+        (lo | hi << 32).wrapping_add_signed(offset)
+    };
+    let Some(first) = lanes(ctx).map(address).min() else {
+        return 1;
+    };
+    let last = lanes(ctx).map(address).max().unwrap_or(first);
+    let inside = |at: u64| {
+        at.checked_sub(ctx.linear_base)
+            .filter(|&at| at < ctx.linear_bytes)
+    };
+    let (Some(low), Some(high)) = (inside(first), last.checked_add(bytes - 1).and_then(inside))
+    else {
+        return 1;
+    };
+    let (low, high) = (low / PAGE_SIZE, high / PAGE_SIZE);
+    if high - low > AROUND {
+        return 1;
+    }
+    let Some((begin, end)) = pages_around(ctx, low, high, need, AROUND) else {
+        return 1;
+    };
+    // Where accesses begin, without the constant; of one upper half of addresses alone.
+    let base = |page: u64| (ctx.linear_base + page * PAGE_SIZE).wrapping_add_signed(-offset);
+    let (mut start, past) = (base(begin), base(end).wrapping_sub(bytes - 1));
+    let first = first.wrapping_add_signed(-offset);
+    if start >> 32 != first >> 32 {
+        start = first >> 32 << 32;
+    }
+    let upper = (start >> 32 << 32) + (1 << 32);
+    let count = past.min(upper).wrapping_sub(start);
+    if (start ^ start.wrapping_add_signed(offset)) & !ctx.host_bits != 0 {
+        return 1;
+    }
+    let far = last.wrapping_add_signed(-offset).wrapping_sub(start) >= count;
+    if far || first < start {
+        return 1;
+    }
+    ctx.ranges[place as usize] = [start, count];
+    0
+}
+
+/// Whether a flat address is one of LDS or scratch.
+pub(crate) fn aperture(ctx: &Ctx, at: u64) -> bool {
+    // SAFETY: as in `interpret`.
+    let wave = unsafe { &*ctx.wave };
+    let top = at >> 32 << 32;
+    top == wave.shared_base() || top == wave.private_base()
+}
+
+/// Stores lane by lane.
+pub(crate) extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`.
+    let (ctx, host) = unsafe { parts(ctx) };
+    let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
+    let offset = (what >> 32) as i32;
+    // Every lane's first element is written before any lane's second one. Where all lanes' places are multiples of their
+    // size, two of them that meet are the same, and the order of the lanes is all that counts.
+    let size = (bytes * count) as u32;
+    let meets = |ctx: &Ctx, lane: usize| {
+        !ctx.addresses[0].0[lane]
+            .wrapping_add(offset as u32)
+            .is_multiple_of(size)
+    };
+    if count > 1 && (!size.is_power_of_two() || lanes(ctx).any(|lane| meets(ctx, lane))) {
+        return 1;
+    }
+    for part in 0..count as usize {
+        for lane in lanes(ctx) {
+            let lo = ctx.addresses[0].0[lane];
+            let hi = ctx.addresses[1].0[lane];
+            let value = ctx.data[part].0[lane];
+            if lds {
+                let at = lo
+                    .wrapping_add(offset as u32)
+                    .wrapping_add(part as u32 * bytes as u32) as usize;
+                let end = at as u64 + bytes;
+                let lds = &mut **host.machine.lds;
+                if end <= hi as u64 && end <= lds.len() as u64 {
+                    lds[at..at + bytes as usize]
+                        .copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
+                }
+                continue;
+            }
+            let at = (lo as u64 | (hi as u64) << 32)
+                .wrapping_add_signed(offset as i64 + (part as u64 * bytes) as i64);
+            if what >> 17 & 1 != 0 && aperture(ctx, at) {
+                return 1;
+            }
+            let done = match bytes {
+                1 => host.machine.memory.store_u8(at, value as u8),
+                2 => host.machine.memory.store_u16(at, value as u16),
+                _ => host.machine.memory.store_u32(at, value),
+            };
+            if done.is_err() {
+                return 1;
+            }
+        }
+    }
+    0
+}
+
+/// Evaluates what a fast path is not right for. Not 0: the interpreter must run the block.
+pub(crate) extern "sysv64" fn rare(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: as in `interpret`; and `what` is the address of a call that the region keeps whose code called this.
+    let (ctx, call) = unsafe {
+        let (ctx, _) = parts(ctx);
+        (ctx, &*(what as *const fast_path::Call))
+    };
+    !call.run(&mut ctx.data, ctx.lanes_on) as u64
+}

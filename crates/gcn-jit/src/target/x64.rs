@@ -1,0 +1,1176 @@
+//! From blocks to AVX-512 code. For hosts without it each instruction is written as AVX2 ones (`asm/avx2.rs`).
+//!
+//! A block's scalars that do not depend on lanes come first, then its vector values for 16 lanes after the other (slices
+//! without an active lane are passed over), then the scalars that depend on lanes, what was kept back until nothing can
+//! fail any more, and where to go on. Vector registers are given out as the code is written, the value that is needed
+//! last going to memory when there is none left.
+
+use crate::hash::Map;
+use crate::ir::affine::BaseKind;
+use crate::ir::fast_path::Call;
+use crate::ir::region::{Block, FpEnv, LiveLanes, Region, Terminator};
+use crate::ir::{Id, Inst, Node};
+use crate::runtime::context::{Ctx, MASKS, SCALARS, TimeSlice, VECTORS};
+use crate::runtime::group::LiveIns;
+use crate::target::Level;
+use crate::target::x64::encode::*;
+use gcn_emu::fp::Mode;
+use gcn_emu::mem::{ALIAS, MAPPED};
+use gcn_emu::wave::WaveState;
+use gcn_isa::meaning::{Op, Space};
+use gcn_isa::operand::EXEC;
+use gcn_isa::shape::Ty;
+use std::mem::{discriminant, offset_of};
+use std::sync::Arc;
+
+/// Why compiled code has come back: the lower byte of what it returns; the rest is the block's number.
+pub const EXIT_LEAVE: u64 = 0;
+pub const EXIT_RESTART: u64 = 1;
+pub const EXIT_FUEL: u64 = 2;
+pub const EXIT_END: u64 = 3;
+pub const EXIT_BARRIER: u64 = 4;
+pub const EXIT_STOP: u64 = 5;
+/// What was to be linear is not: other code is to go on with the block.
+pub const EXIT_NOT_AFFINE: u64 = 6;
+/// The next turn is not to begin now. There is no block's number.
+pub const EXIT_NEXT: u64 = 7;
+/// The engine is to run the block on the interpreter, outside compiled code.
+pub const EXIT_ALONE: u64 = 8;
+
+/// Vector operations from which on a block's four slices are the turns of a loop: measured, it makes no difference to speed
+/// from about ten on, and the code is a third.
+const LOOP: usize = 20;
+
+/// VGPRs below the address that R12 holds, so that short displacements reach more.
+pub const VGPR_BIAS: i32 = 32;
+
+pub const CTX: Gpr = RBP;
+const WAVE: Gpr = RBX;
+const VGPRS: Gpr = R12;
+pub const BIAS: Gpr = R13;
+const PAGES: Gpr = R14;
+const FUEL: Gpr = R15;
+/// The opmask of the slice's active lanes, and the one of those where something must be looked at again.
+pub const K_EXEC: u8 = 7;
+const K_BAD: u8 = 6;
+
+macro_rules! ctx {
+    ($field:ident) => {
+        mem(CTX, offset_of!(Ctx, $field) as i32)
+    };
+    ($field:ident, $plus:expr) => {
+        mem(CTX, (offset_of!(Ctx, $field) + $plus) as i32)
+    };
+}
+
+mod affine;
+mod atomic;
+mod cross_lane;
+pub(crate) mod encode;
+mod gather;
+mod lds;
+mod memory;
+mod nans;
+mod ops;
+mod range;
+mod registers;
+mod scalar;
+mod slice;
+mod slow_path;
+mod time_slices;
+mod wave_helper;
+
+use scalar::Scalars;
+use slice::vgpr_line;
+
+pub(crate) fn sgpr_home(code: u8) -> Mem {
+    mem(
+        WAVE,
+        (offset_of!(WaveState, sgprs) + 4 * code as usize) as i32,
+    )
+}
+
+/// What code is to be like, beside what it is to do.
+#[derive(Clone, Copy)]
+pub struct Style {
+    /// Whose instructions it has.
+    pub level: Level,
+    /// It counts.
+    pub tally: bool,
+    /// It is for values that may be NaNs.
+    pub exact: bool,
+    /// It is for memory whose addresses are the host's, and have aliases.
+    pub aliased: bool,
+}
+
+/// A region's code.
+pub struct Emitted {
+    pub code: Vec<u8>,
+    /// Where constants follow the code.
+    pub end: usize,
+    /// Where each block's code begins for a wave that has been in the region since it came to it, while host registers
+    /// hold nothing of its: after a barrier, or after the interpreter has run a block.
+    pub starts: Vec<usize>,
+    /// A block is re-executed where it meets a NaN.
+    pub checks: bool,
+    /// What the code points at.
+    pub calls: Vec<Arc<Call>>,
+    /// Where each block's code begins for a wave that comes from outside the region, of which nothing is known. Not used
+    /// of regions for waves that start ([`CompileRequest::entry`](crate::frontend::CompileRequest::entry)).
+    pub outside: Vec<usize>,
+    /// Where waves of a [batch](crate::runtime::context::Batch) begin, of regions that they can begin in.
+    pub batch: Option<usize>,
+}
+
+/// Where AVX2 code has its registers: those that it has none for are where they would be saved.
+const HOMES: Homes = Homes {
+    base: CTX,
+    vectors: offset_of!(Ctx, save) as i32,
+    masks: offset_of!(Ctx, opmasks) as i32,
+    scratch: offset_of!(Ctx, scratch) as i32,
+    first: offset_of!(Ctx, first) as i32,
+};
+
+/// What a place in memory is, as [`name_of`](crate::runtime::profile::name_of) says.
+pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
+    match base {
+        "RBX" => {
+            let at = usize::try_from(displacement).ok()?;
+            let sgprs = offset_of!(WaveState, sgprs);
+            if at == offset_of!(WaveState, scc) {
+                return Some("scc".into());
+            }
+            let code = at.checked_sub(sgprs).filter(|d| *d < 512)? / 4;
+            Some(match code {
+                106 => "vcc_lo".into(),
+                107 => "vcc_hi".into(),
+                124 => "m0".into(),
+                126 => "exec_lo".into(),
+                127 => "exec_hi".into(),
+                n => format!("s{n}"),
+            })
+        }
+        "R12" => {
+            let at = usize::try_from(displacement + VGPR_BIAS as i64 * 256).ok()?;
+            let first = at % 256 / 4;
+            let lane = if first == 0 {
+                String::new()
+            } else {
+                format!("[{first}..]")
+            };
+            Some(format!("v{}{lane}", at / 256))
+        }
+        "RBP" => {
+            let at = usize::try_from(displacement).ok()?;
+            crate::runtime::profile::field(at).map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+/// `None` where a block is too much for the emitter. `batch`: what waves need that start in the code, if many may, one after the other.
+pub fn emit(region: &Region, mode: u32, style: Style, batch: Option<&LiveIns>) -> Option<Emitted> {
+    let Style {
+        level,
+        tally,
+        exact,
+        aliased,
+    } = style;
+    let mut a = match level {
+        Level::Avx512 => Asm::new(),
+        Level::Avx2 => Asm::avx2(HOMES),
+    };
+    let mode = Mode(mode);
+    let default = FpEnv::of(&mode.env32());
+    // In: RDI the context, RSI where to begin.
+    let saved = [RBX, RBP, R12, R13, R14, R15];
+    for r in saved {
+        a.push(r);
+    }
+    a.alu_imm(alu::SUB, true, Rm::R(RSP), 8);
+    a.mov(true, CTX, Rm::R(RDI));
+    a.mov(true, WAVE, Rm::M(ctx!(wave)));
+    a.mov(true, VGPRS, Rm::M(ctx!(vgprs)));
+    a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
+    a.mov(true, BIAS, Rm::M(ctx!(bias)));
+    a.mov(true, PAGES, Rm::M(ctx!(pages)));
+    a.mov(true, FUEL, Rm::M(ctx!(fuel)));
+    let same = unless_mxcsr(&mut a, default);
+    a.ldmxcsr(mxcsr_of(default));
+    a.bind(same);
+    a.jmp_to(Rm::R(RSI));
+    // Out: RAX why.
+    let exit = a.here();
+    a.store(true, ctx!(fuel), FUEL);
+    let same = unless_mxcsr(&mut a, default);
+    a.ldmxcsr(ctx!(host_mxcsr));
+    a.bind(same);
+    a.vzeroupper();
+    a.alu_imm(alu::ADD, true, Rm::R(RSP), 8);
+    for r in saved.iter().rev() {
+        a.pop(*r);
+    }
+    a.ret();
+    let first = a.label();
+    let waits = region.has_barrier();
+    let single = batch.is_some() && !waits;
+    let (barrier, ended) = time_slices::between(&mut a, exit, waits, single.then_some(first));
+    let batch = batch.map(|live_ins| time_slices::begin(&mut a, live_ins, first));
+    let slow = [
+        slow_call(&mut a, offset_of!(Ctx, load)),
+        slow_call(&mut a, offset_of!(Ctx, store)),
+        slow_call(&mut a, offset_of!(Ctx, rare)),
+    ];
+    let range_call = slow_call(&mut a, offset_of!(Ctx, range));
+    let around_call = slow_call(&mut a, offset_of!(Ctx, around));
+    let labels: Map<u64, Label> = region.blocks.iter().map(|c| (c.start, a.label())).collect();
+    let mut starts = Vec::with_capacity(region.blocks.len());
+    let mut failed = false;
+    let mut calls = Vec::new();
+    let mut checks = false;
+    // The plain block that a full one ends with.
+    let last = |c: &Block| {
+        let ends = |p: &Block| {
+            p.end == c.end && discriminant(&p.terminator) == discriminant(&c.terminator)
+        };
+        region.blocks.iter().position(ends)
+    };
+    let numbers = |starts: &[u64]| -> Vec<usize> {
+        let place = |start: &u64| region.blocks.iter().position(|p| p.start == *start);
+        starts.iter().skip(1).filter_map(place).collect()
+    };
+    for (number, block) in region.blocks.iter().enumerate() {
+        starts.push(a.buf.len());
+        a.bind(labels[&block.start]);
+        let plain = a.label();
+        for c in block.all_active.as_deref().into_iter().chain([block]) {
+            let full = c.assumed.first().map(|_| plain);
+            if full.is_none() {
+                a.bind(plain);
+            }
+            let mut e = Emit {
+                a: &mut a,
+                c,
+                number: number as u64,
+                full,
+                last: last(c).unwrap_or(number) as u64,
+                over: numbers(&c.replaces),
+                labels: &labels,
+                exit,
+                barrier,
+                ended,
+                waits,
+                slow,
+                range_call,
+                around_call,
+                bases: affine::BaseRegisters::default(),
+                default,
+                mode,
+                precise: region.precise,
+                uses: Vec::new(),
+                ops: Vec::new(),
+                slot_of: Map::default(),
+                next_scalar: 0,
+                s: Scalars::default(),
+                restart: None,
+                late: Vec::new(),
+                slice: 0,
+                looped: false,
+                z: Bank::default(),
+                k: Bank::default(),
+                outs: Vec::new(),
+                slow_paths: Vec::new(),
+                scalar_outs: Vec::new(),
+                calls: &mut calls,
+                call_of: Map::default(),
+                accumulators: Vec::new(),
+                pinned: Vec::new(),
+                pins: Vec::new(),
+                unlooked: Vec::new(),
+                next_slot: 0,
+                next_mask: 0,
+                terns: Map::default(),
+                checks: false,
+                exact,
+                aliased,
+                fixes: Vec::new(),
+                pos: 0,
+                failed: false,
+                forked: false,
+            };
+            e.block(tally);
+            failed |= e.failed;
+            checks |= e.checks;
+        }
+    }
+    if failed || a.unknown {
+        return None;
+    }
+    a.finish();
+    Some(Emitted {
+        end: a.end,
+        code: a.buf,
+        outside: starts.clone(),
+        starts,
+        calls,
+        checks,
+        batch,
+    })
+}
+
+fn mxcsr_of(key: FpEnv) -> Mem {
+    let at = key.round as usize | (key.daz as usize) << 2 | (key.ftz as usize) << 3;
+    mem(CTX, (offset_of!(Ctx, mxcsr) + 4 * at) as i32)
+}
+
+/// Goes to the label if the host's MXCSR is what the code wants, but for the flags of exceptions, which nobody reads:
+/// setting it takes longer than all else at entries and exits. RCX is lost.
+fn unless_mxcsr(a: &mut Asm, wanted: FpEnv) -> Label {
+    const FLAGS: i32 = 0x3f;
+    let same = a.label();
+    a.mov(false, RCX, Rm::M(ctx!(host_mxcsr)));
+    a.alu_imm(alu::AND, false, Rm::R(RCX), !FLAGS);
+    a.alu_imm(
+        alu::CMP,
+        false,
+        Rm::R(RCX),
+        crate::frontend::mxcsr(wanted) as i32 & !FLAGS,
+    );
+    a.jcc(Cc::E, same);
+    same
+}
+
+/// A routine that keeps all registers but RAX and flags around a call of a helper with the context and ESI.
+fn slow_call(a: &mut Asm, helper: usize) -> Label {
+    let label = a.here();
+    for r in [RCX, RDX, RDI, R8, R9, R10, R11] {
+        a.push(r);
+    }
+    for z in 0..a.registers() {
+        a.z(op::MOVDQU32_ST, z, 0, Rm::M(ctx!(save, 64 * z as usize)));
+    }
+    // Other opmasks are in memory.
+    for k in 1..a.host_opmasks() {
+        a.kstore16(ctx!(save_k, 8 * k as usize), k);
+    }
+    a.store(true, ctx!(fuel), FUEL);
+    a.stmxcsr(ctx!(saved_mxcsr));
+    a.ldmxcsr(ctx!(host_mxcsr));
+    a.vzeroupper();
+    a.mov(true, RDI, Rm::R(CTX));
+    a.call(Rm::M(mem(CTX, helper as i32)));
+    a.ldmxcsr(ctx!(saved_mxcsr));
+    for z in 0..a.registers() {
+        a.z(op::MOVDQU32, z, 0, Rm::M(ctx!(save, 64 * z as usize)));
+    }
+    for k in 1..a.host_opmasks() {
+        a.kload16(k, ctx!(save_k, 8 * k as usize));
+    }
+    for r in [R11, R10, R9, R8, RDI, RDX, RCX] {
+        a.pop(r);
+    }
+    a.ret();
+    label
+}
+
+/// A part of a value in a register: 64-bit values a lane have two.
+type Part = (Id, u8);
+
+#[derive(Default)]
+pub(crate) struct Bank {
+    /// What each register holds.
+    pub regs: [Option<Part>; 32],
+    pub at: Map<Part, u8>,
+    spilled: Map<Part, u16>,
+    /// Registers that may not be given out now.
+    pub busy: u32,
+}
+
+impl Bank {
+    fn holds(&self, id: Id) -> bool {
+        let part = (id, 0);
+        self.at.contains_key(&part) || self.spilled.contains_key(&part)
+    }
+}
+
+/// An operation on vectors with its operands.
+#[derive(Clone, Copy)]
+struct VOp {
+    id: Id,
+    args: [Id; 3],
+    /// Operands whose sign is turned.
+    neg: [bool; 3],
+    /// Its result must be looked at: it is a NaN, or is to be flushed.
+    check: bool,
+    flush: bool,
+    /// Its NaNs are put right.
+    fix: bool,
+    /// What it is: an operation, or that a VGPR takes its value now.
+    commit: Option<usize>,
+}
+
+/// A VGPR's value that waits: in a register or in memory.
+#[derive(Clone, Copy)]
+struct Pin {
+    reg: Option<u8>,
+    slot: u16,
+    /// The index in [`Block::vgprs`].
+    write: usize,
+    pub slice: u8,
+}
+
+/// Code that is put after the block.
+pub(crate) struct Out {
+    pub from: Label,
+    pub back: Label,
+    pub store: bool,
+    pub space: Space,
+    pub bytes: u8,
+    pub offset: i32,
+    pub lo: u8,
+    /// The upper half, or nothing where the addresses are LDS's.
+    pub hi: Option<u8>,
+    /// Of LDS: the scalar that limits addresses.
+    pub limit: Option<Id>,
+    /// Where what is loaded goes, or what is stored.
+    pub data: Vec<u8>,
+    /// Registers to work with.
+    pub free: [u8; 2],
+    /// What is remembered of the memory around, and where that is looked at.
+    range: Option<(range::Range, Label)>,
+}
+
+pub(crate) struct Emit<'a> {
+    pub a: &'a mut Asm,
+    pub c: &'a Block,
+    number: u64,
+    /// Of an all-active block: the plain one that begins at the same place.
+    full: Option<Label>,
+    /// The number of the plain block that ends where this one does.
+    last: u64,
+    /// Those of the plain ones after the first that this one takes the place of.
+    over: Vec<usize>,
+    labels: &'a Map<u64, Label>,
+    exit: Label,
+    barrier: Label,
+    ended: Label,
+    /// The two are called: see [`time_slices::between`].
+    waits: bool,
+    pub slow: [Label; 3],
+    /// Where the helper for ranges of memory is called.
+    range_call: Label,
+    /// Where that for the memory around lanes' addresses is.
+    around_call: Label,
+    bases: affine::BaseRegisters,
+    default: FpEnv,
+    mode: Mode,
+    /// See [`Region::precise`].
+    precise: bool,
+    /// Of each value: where in `ops` it is used, in order.
+    pub uses: Vec<Vec<u32>>,
+    ops: Vec<VOp>,
+    /// Scalars that are in the context: how far from where these begin.
+    slot_of: Map<Id, u32>,
+    next_scalar: u32,
+    s: Scalars,
+    restart: Option<Label>,
+    late: Vec<bool>,
+    /// The slice that code is written for, unless it is the loop of all four.
+    pub slice: u8,
+    pub looped: bool,
+    pub z: Bank,
+    pub k: Bank,
+    pub outs: Vec<Out>,
+    /// What is evaluated where a fast path is not right, and the calls for it, by number.
+    slow_paths: Vec<slow_path::SlowPath>,
+    /// Scalar loads that look at what they may access.
+    scalar_outs: Vec<range::ScalarOut>,
+    calls: &'a mut Vec<Arc<Call>>,
+    call_of: Map<u16, usize>,
+    accumulators: Vec<Id>,
+    /// What is written at the end.
+    pinned: Vec<Pin>,
+    /// The values that each slice keeps in registers until nothing can fail, and those of them that are still to be looked
+    /// at for NaNs.
+    pins: Vec<Id>,
+    unlooked: Vec<Id>,
+    next_slot: u16,
+    next_mask: u16,
+    /// Bitwise operations on three values.
+    terns: Map<Id, (u8, [Id; 3])>,
+    checks: bool,
+    /// NaNs are the interpreter's.
+    exact: bool,
+    /// See [`Style::aliased`].
+    aliased: bool,
+    fixes: Vec<nans::Fix>,
+    pos: u32,
+    failed: bool,
+    /// See [`Emit::forked`].
+    forked: bool,
+}
+
+impl Emit<'_> {
+    pub fn node(&self, id: Id) -> &Node {
+        &self.c.graph[id as usize]
+    }
+
+    pub fn konst(&self, id: Id) -> Option<u64> {
+        match self.node(id).op {
+            Inst::Const(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    pub fn restart(&mut self) -> Label {
+        match self.restart {
+            Some(l) => l,
+            None => {
+                let l = self.a.label();
+                self.restart = Some(l);
+                l
+            }
+        }
+    }
+
+    fn leave(&mut self, why: u64) {
+        if let Some(plain) = self.full {
+            self.a.jmp(plain);
+            return;
+        }
+        let number = self.number;
+        self.a.imm(RAX, why | number << 8);
+        let exit = self.exit;
+        self.a.jmp(exit);
+    }
+
+    /// The wave waits at a barrier.
+    fn wait(&mut self) {
+        let end = self.c.end;
+        self.a.imm(RSI, end);
+        match self.labels.get(&end) {
+            Some(&label) => self.a.lea_label(RDX, label),
+            None => self.a.imm(RDX, 0),
+        }
+        self.a.imm(RAX, EXIT_BARRIER | self.last << 8);
+        self.next_turn(self.barrier);
+    }
+
+    /// The wave's turn ends, at `between`.
+    fn next_turn(&mut self, between: Label) {
+        if self.waits {
+            self.a.call_label(between);
+            self.a.jmp_to(Rm::R(RDX));
+        } else {
+            self.a.jmp(between);
+        }
+    }
+
+    fn goto(&mut self, pc: u64) {
+        // Rare code lies between blocks.
+        let label = self.labels[&pc];
+        self.a.jmp(label);
+    }
+
+    fn block(&mut self, tally: bool) {
+        let c = self.c;
+        if let Terminator::Leave = c.terminator {
+            self.leave(EXIT_LEAVE);
+            return;
+        }
+        if let Some(plain) = self.full {
+            let on = Rm::M(sgpr_home(EXEC as u8));
+            self.a.alu_imm(alu::CMP, true, on, -1);
+            self.a.jcc(Cc::Ne, plain);
+        }
+        let spent = self.a.label();
+        self.a.alu_imm(alu::SUB, true, Rm::R(FUEL), c.insns as i32);
+        self.a.jcc(Cc::S, spent);
+        if tally {
+            self.tally(self.number as usize);
+            let too = std::mem::take(&mut self.over);
+            if !too.is_empty() {
+                self.tally_too(&too);
+            }
+        }
+        if let Terminator::Interpret { jumps, alone } = c.terminator {
+            if alone {
+                self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
+                self.leave(EXIT_ALONE);
+            } else {
+                self.interpret(jumps);
+            }
+        } else {
+            self.body();
+        }
+        self.a.bind(spent);
+        self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
+        self.leave(EXIT_FUEL);
+        if let Some(restart) = self.restart {
+            self.a.bind(restart);
+            self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
+            if c.fp.is_some_and(|f| f != self.default) {
+                self.a.ldmxcsr(mxcsr_of(self.default));
+            }
+            self.leave(EXIT_RESTART);
+        }
+    }
+
+    /// The interpreter runs the block's one instruction.
+    fn interpret(&mut self, jumps: bool) {
+        // The helper counts the instruction itself.
+        self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), 1);
+        self.a.store(true, ctx!(fuel), FUEL);
+        self.a.ldmxcsr(ctx!(host_mxcsr));
+        self.a.vzeroupper();
+        self.a.mov(true, RDI, Rm::R(CTX));
+        self.a.imm(RSI, self.c.start);
+        self.a.call(Rm::M(ctx!(interpret)));
+        self.a.mov(true, FUEL, Rm::M(ctx!(fuel)));
+        self.a.ldmxcsr(mxcsr_of(self.default));
+        let stop = self.a.label();
+        self.a.test(false, RAX, RAX);
+        self.a.jcc(Cc::Ne, stop);
+        if jumps {
+            self.leave(EXIT_STOP);
+        } else {
+            let end = self.c.end;
+            self.goto(end);
+        }
+        self.a.bind(stop);
+        self.leave(EXIT_STOP);
+    }
+
+    /// What is computed, in order, and where values are used.
+    fn plan(&mut self) {
+        let c = self.c;
+        let n = c.graph.len();
+        let mut live = vec![false; n];
+        let mut roots: Vec<Id> = Vec::new();
+        roots.extend(c.effects.vgprs.iter().map(|w| w.1));
+        roots.extend(c.effects.sgprs.iter().map(|w| w.1));
+        roots.extend(c.effects.scc);
+        roots.extend(&c.guards);
+        for s in c.effects.store.iter().chain(&c.effects.deferred_stores) {
+            roots.extend([s.lo, s.hi]);
+            roots.extend(&s.data);
+        }
+        for &(address, _, value) in &c.effects.rows {
+            roots.extend([address, value]);
+        }
+        roots.extend(c.effects.wave_helper.iter().flat_map(|w| &w.inputs));
+        if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = c.terminator {
+            roots.push(when);
+        }
+        for &(_, lane, value) in &c.effects.lane_inserts {
+            roots.extend([lane, value]);
+        }
+        for &r in &roots {
+            live[r as usize] = true;
+        }
+        // What is no part of a value, but must happen: a load may fault.
+        for (at, node) in c.graph.iter().enumerate() {
+            if matches!(
+                node.op,
+                Inst::Group { .. } | Inst::AffineLoad { .. } | Inst::SLoad { .. } | Inst::Row(_)
+            ) {
+                live[at] = true;
+            }
+        }
+        // Which values are looked at by what is no arithmetic of floats.
+        let mut seen = vec![false; n];
+        // Which values are of use to more than the conditions and fast paths of others: those see nothing of NaNs and
+        // denormals.
+        let mut needed = vec![false; n];
+        for &r in &roots {
+            seen[r as usize] = true;
+            needed[r as usize] = true;
+        }
+        self.fuse(&mut live, &roots);
+        for at in (0..n).rev() {
+            if !live[at] {
+                continue;
+            }
+            let node = &c.graph[at];
+            let arith = match node.op {
+                Inst::Alu(op) => float_reader(op) && node.ty.is_float(),
+                _ => false,
+            };
+            let through = matches!(node.op, Inst::Alu(Op::Neg | Op::Abs | Op::Select)) && !seen[at];
+            for a in self.inputs(at as Id) {
+                live[a as usize] = true;
+                if let Inst::FastPath(k) = node.op {
+                    let rare = &c.fast_paths[k as usize];
+                    if a == node.args[1] && !rare.normal {
+                        seen[a as usize] |= seen[at];
+                        needed[a as usize] |= needed[at];
+                    }
+                    needed[a as usize] |= rare.leaves.contains(&a);
+                    continue;
+                }
+                needed[a as usize] |= needed[at];
+                let condition = node.op == Inst::Alu(Op::Select) && a == node.args[0];
+                if !arith && (!through || condition) && needed[at] {
+                    seen[a as usize] = true;
+                }
+            }
+        }
+        for (at, node) in c.graph.iter().enumerate() {
+            if let Inst::FastPath(k) = node.op
+                && live[at]
+            {
+                self.plan_slow_path(at as Id, k, &seen);
+            }
+        }
+        // Scalars that depend on lanes.
+        self.late = vec![false; n];
+        for at in 0..n {
+            let node = &c.graph[at];
+            self.late[at] = !node.vec
+                && (node.op == Inst::Ballot
+                    || node.inputs().iter().any(|&i| self.late[i as usize]));
+        }
+        let written: Map<u16, usize> = c
+            .effects
+            .vgprs
+            .iter()
+            .enumerate()
+            .map(|(i, w)| (w.0, i))
+            .collect();
+        let mut critical = vec![self.precise; c.effects.vgprs.len()];
+        for (at, node) in c.graph.iter().enumerate() {
+            if let Inst::VIn(v) | Inst::LaneIn(v) | Inst::LanesIn(v) = node.op
+                && live[at]
+                && let Some(&i) = written.get(&v)
+            {
+                critical[i] = true;
+            }
+            if node.op == Inst::VgprAt && live[at] {
+                critical.fill(true);
+            }
+        }
+        for q in &c.affine.ops {
+            if let BaseKind::Vgpr(v) = q.op
+                && let Some(&i) = written.get(&v)
+            {
+                critical[i] = true;
+            }
+        }
+        let mut ops: Vec<VOp> = Vec::new();
+        let mut done = vec![false; n];
+        // A VGPR that nothing reads any more takes its value as soon as this is there.
+        let mut early: Map<Id, Vec<usize>> = Map::default();
+        for (i, w) in c.effects.vgprs.iter().enumerate() {
+            if !critical[i] {
+                early.entry(w.1).or_default().push(i);
+            }
+        }
+        let commit = |i: usize| VOp {
+            id: c.effects.vgprs[i].1,
+            args: [c.effects.vgprs[i].1, 0, 0],
+            neg: [false; 3],
+            check: false,
+            flush: false,
+            fix: false,
+            commit: Some(i),
+        };
+        for at in 0..n {
+            let id = at as Id;
+            let node = &c.graph[at];
+            if !live[at] {
+                continue;
+            }
+            let leaf = matches!(
+                node.op,
+                Inst::Const(_)
+                    | Inst::VIn(_)
+                    | Inst::SIn(_)
+                    | Inst::SccIn
+                    | Inst::Lane
+                    | Inst::Exec
+                    | Inst::Part(_)
+                    | Inst::Affine { .. }
+            );
+            if node.vec && !leaf {
+                let (args, neg) = self.operands(id);
+                let mut check = false;
+                let mut flush = false;
+                let mut fix = false;
+                if let Inst::Alu(o) = node.op
+                    && (node.out == Ty::F32 || node.out == Ty::F64)
+                    && makes_float(o)
+                {
+                    let env = if node.out == Ty::F32 {
+                        self.mode.env32()
+                    } else {
+                        self.mode.env64()
+                    };
+                    check = seen[at] && o != Op::IntToFloat && !self.exact;
+                    fix = self.exact && needed[at] && self.chooses_nan(o);
+                    if fix && o == Op::FloatToFloat {
+                        (check, fix) = (true, false);
+                    }
+                    // The host flushes what it rounds (FpEnv), but neither what it chooses, nor the results of
+                    // conversions under the operands' key; to be certain, nor scaled numbers.
+                    flush = env.flush_out
+                        && match o {
+                            Op::FloatToFloat => node.ty == Ty::F64,
+                            Op::Min | Op::Max | Op::Ldexp => seen[at] || !env.flush_in,
+                            _ => false,
+                        };
+                }
+                self.checks |= check;
+                ops.push(VOp {
+                    id,
+                    args,
+                    neg,
+                    check,
+                    flush,
+                    fix,
+                    commit: None,
+                });
+            }
+            done[at] = true;
+            for &i in early.get(&id).into_iter().flatten() {
+                if node.vec && !matches!(node.op, Inst::Group { .. } | Inst::AffineLoad { .. }) {
+                    ops.push(commit(i));
+                }
+            }
+        }
+        for (i, w) in c.effects.vgprs.iter().enumerate() {
+            if !critical[i] && !c.graph[w.1 as usize].vec {
+                ops.push(commit(i));
+            }
+        }
+        for (i, &crit) in critical.iter().enumerate() {
+            if crit {
+                ops.push(commit(i));
+            }
+        }
+        let mut uses = vec![Vec::new(); n];
+        for (pos, op) in ops.iter().enumerate() {
+            let arity = if op.commit.is_some() {
+                1
+            } else {
+                self.arity(op.id)
+            };
+            for &a in &op.args[..arity] {
+                // The parts of a load are there with the load.
+                uses[a as usize].push(pos as u32);
+            }
+            if op.commit.is_none() {
+                for &a in self.leaves(op.id) {
+                    if uses[a as usize].last() != Some(&(pos as u32)) {
+                        uses[a as usize].push(pos as u32);
+                    }
+                }
+            }
+        }
+        let end = ops.len() as u32;
+        for s in c.effects.store.iter().chain(&c.effects.deferred_stores) {
+            for &a in [s.lo, s.hi].iter().chain(&s.data) {
+                uses[a as usize].push(end);
+            }
+        }
+        for &g in c.guards.iter().filter(|&&g| c.graph[g as usize].vec) {
+            uses[g as usize].push(end);
+        }
+        for &id in c.effects.wave_helper.iter().flat_map(|w| &w.inputs) {
+            uses[id as usize].push(end);
+        }
+        for &(address, _, value) in &c.effects.rows {
+            uses[address as usize].push(end);
+            uses[value as usize].push(end);
+        }
+        for (at, node) in c.graph.iter().enumerate() {
+            if node.op == Inst::Ballot && live[at] {
+                uses[node.args[0] as usize].push(end);
+            }
+        }
+        self.ops = ops;
+        self.uses = uses;
+    }
+
+    fn arity(&self, id: Id) -> usize {
+        if self.terns.contains_key(&id) {
+            3
+        } else {
+            self.node(id).arity()
+        }
+    }
+
+    /// What an operation reads, signs and fused operations taken in.
+    fn inputs(&self, id: Id) -> Vec<Id> {
+        let (args, _) = self.operands(id);
+        let mut all = args[..self.arity(id)].to_vec();
+        all.extend_from_slice(self.leaves(id));
+        all
+    }
+
+    /// What the slow path to a value begins with.
+    fn leaves(&self, id: Id) -> &[Id] {
+        match self.node(id).op {
+            Inst::FastPath(k) => &self.c.fast_paths[k as usize].leaves,
+            _ => &[],
+        }
+    }
+
+    fn operands(&self, id: Id) -> ([Id; 3], [bool; 3]) {
+        let node = self.node(id);
+        if self.terns.contains_key(&id) {
+            return (self.terns[&id].1, [false; 3]);
+        }
+        let mut args = node.args;
+        let mut neg = [false; 3];
+        if let Inst::Alu(Op::Fma | Op::Mad | Op::Add | Op::Sub) = node.op
+            && node.ty.is_float()
+            && !self.exact
+        {
+            for k in 0..node.arity() {
+                // The sign of a product that is rounded alone, and of a sum, is not to be turned afterwards: that would
+                // round the other way, and turn zeros.
+                let minus = matches!(node.op, Inst::Alu(Op::Sub));
+                let alone = match node.op {
+                    Inst::Alu(Op::Mad) => k < 2,
+                    Inst::Alu(Op::Add | Op::Sub) => k == 1 && neg[0] && !minus,
+                    _ => false,
+                };
+                if alone || minus && k == 0 {
+                    continue;
+                }
+                let n = self.node(args[k]);
+                if n.op == Inst::Alu(Op::Neg) && n.ty == node.ty {
+                    args[k] = n.args[0];
+                    neg[k] = true;
+                }
+            }
+        }
+        (args, neg)
+    }
+
+    /// Makes one operation of several bitwise ones that have no more than three operands together.
+    fn fuse(&mut self, live: &mut [bool], roots: &[Id]) {
+        if self.a.is_avx2() {
+            return;
+        }
+        let c = self.c;
+        let mut count = vec![0u32; c.graph.len()];
+        // Uses, dead values' among them: that only forbids.
+        for node in &c.graph {
+            for &a in node.inputs() {
+                count[a as usize] += 1;
+            }
+        }
+        for &r in roots {
+            count[r as usize] += 2;
+        }
+        for &leaf in c.fast_paths.iter().flat_map(|r| &r.leaves) {
+            if let Some(count) = count.get_mut(leaf as usize) {
+                *count += 2;
+            }
+        }
+        let logic = |id: Id| {
+            let n = &c.graph[id as usize];
+            n.vec
+                && n.out.bits() == 32
+                && n.ty.bits() == 32
+                && matches!(n.op, Inst::Alu(Op::And | Op::Or | Op::Xor | Op::Not))
+        };
+        let mut inside = vec![false; c.graph.len()];
+        for at in (0..c.graph.len()).rev() {
+            let id = at as Id;
+            if inside[at] || !logic(id) {
+                continue;
+            }
+            let mut leaves: Vec<Id> = Vec::new();
+            for &a in c.graph[at].inputs() {
+                if !leaves.contains(&a) {
+                    leaves.push(a);
+                }
+            }
+            let mut taken: Vec<Id> = Vec::new();
+            // Takes operands in while there is room.
+            loop {
+                let mut grown = false;
+                for i in 0..leaves.len() {
+                    let l = leaves[i];
+                    if !logic(l) || count[l as usize] != 1 {
+                        continue;
+                    }
+                    let mut after: Vec<Id> = leaves.iter().copied().filter(|&x| x != l).collect();
+                    for &a in c.graph[l as usize].inputs() {
+                        if !after.contains(&a) {
+                            after.push(a);
+                        }
+                    }
+                    if after.len() <= 3 {
+                        leaves = after;
+                        taken.push(l);
+                        grown = true;
+                        break;
+                    }
+                }
+                if !grown {
+                    break;
+                }
+            }
+            if taken.is_empty() && !(c.graph[at].op == Inst::Alu(Op::Not)) {
+                continue;
+            }
+            for &t in &taken {
+                inside[t as usize] = true;
+            }
+            // The operand that is certainly in a register first.
+            leaves.sort_by_key(|&l| !c.graph[l as usize].vec);
+            while leaves.len() < 3 {
+                leaves.push(leaves[0]);
+            }
+            let table = self.table(id, &leaves, &taken);
+            self.terns
+                .insert(id, (table, [leaves[0], leaves[1], leaves[2]]));
+        }
+        let _ = live;
+    }
+
+    fn table(&self, id: Id, leaves: &[Id], inside: &[Id]) -> u8 {
+        fn value(e: &Emit<'_>, id: Id, root: bool, leaves: &[Id], inside: &[Id]) -> u8 {
+            if !root && !inside.contains(&id) {
+                let at = leaves.iter().position(|&l| l == id).unwrap_or(0);
+                return [0xf0, 0xcc, 0xaa][at];
+            }
+            let n = e.node(id);
+            let arg = |k: usize| value(e, n.args[k], false, leaves, inside);
+            match n.op {
+                Inst::Alu(Op::And) => arg(0) & arg(1),
+                Inst::Alu(Op::Or) => arg(0) | arg(1),
+                Inst::Alu(Op::Xor) => arg(0) ^ arg(1),
+                _ => !arg(0),
+            }
+        }
+        value(self, id, true, leaves, inside)
+    }
+
+    fn body(&mut self) {
+        self.plan();
+        let c = self.c;
+        if let Some(key) = c.fp.filter(|&k| k != self.default) {
+            self.a.ldmxcsr(mxcsr_of(key));
+        }
+        // Scalars that vectors may need.
+        let used = self.scalar_uses();
+        for (at, &used) in used.iter().enumerate() {
+            if used && !c.graph[at].vec && !self.late[at] {
+                self.scalar(at as Id);
+            }
+        }
+        for &g in &c.guards {
+            if !c.graph[g as usize].vec && !self.late[g as usize] {
+                self.scalar_guard(g);
+            }
+        }
+        let vectors = !self.ops.is_empty()
+            || !c.effects.rows.is_empty()
+            || c.effects.store.is_some()
+            || !c.effects.deferred_stores.is_empty()
+            || c.effects.wave_helper.is_some()
+            || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == Inst::Ballot);
+        self.looped = self.ops.len() >= LOOP;
+        let bases = !c.affine.ops.is_empty();
+        if vectors || bases {
+            self.before_vectors();
+            self.compute_bases();
+        }
+        if vectors {
+            self.slices(&used);
+        }
+        for (at, &used) in used.iter().enumerate() {
+            if used && self.late[at] && c.graph[at].op != Inst::Ballot {
+                self.scalar(at as Id);
+            }
+        }
+        if let Some(w) = self.whole() {
+            self.leave_regs(0);
+            self.call_whole(&w);
+        }
+        // Nothing fails from here on.
+        self.waiting_stores();
+        self.commit_pinned();
+        self.base_writes();
+        if c.fp.is_some_and(|k| k != self.default) {
+            self.a.ldmxcsr(mxcsr_of(self.default));
+        }
+        self.lane_inserts();
+        if let Terminator::Indirect(to) = c.terminator {
+            self.sload(RDX, to);
+        }
+        let cc = self.commit_scalars();
+        match c.terminator {
+            Terminator::Jump(pc) => self.goto(pc),
+            Terminator::Branch { taken, next, .. } => {
+                let label = self.labels[&taken];
+                if let Some(cc) = cc {
+                    self.a.jcc(cc, label);
+                }
+                self.goto(next);
+            }
+            Terminator::Indirect(_) => {
+                self.a.alu_imm(alu::AND, true, Rm::R(RDX), !3);
+                let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
+                self.a.store(true, pc, RDX);
+                self.leave(EXIT_STOP);
+            }
+            Terminator::End => {
+                self.a.imm(RAX, EXIT_END | self.last << 8);
+                self.next_turn(self.ended);
+            }
+            Terminator::Barrier => self.wait(),
+            Terminator::Interpret { .. } | Terminator::Leave => {}
+        }
+        self.as_in_vectors();
+        self.outs();
+        self.slow_paths();
+        self.fixes();
+        self.base_outs();
+        self.scalar_outs();
+        if self.next_slot as usize > VECTORS || self.next_mask as usize > MASKS {
+            self.failed = true;
+        }
+    }
+}
+
+fn keep_on() -> K {
+    keep(K_EXEC)
+}
+
+fn vslot_mem(n: u16) -> Mem {
+    let n = (n as usize).min(VECTORS - 1);
+    mem(CTX, (offset_of!(Ctx, vectors) + 64 * n) as i32)
+}
+
+/// Whether an operation reads floats so that it does not matter which NaN one is, nor whether a denormal was flushed.
+fn float_reader(o: Op) -> bool {
+    matches!(
+        o,
+        Op::Add
+            | Op::Sub
+            | Op::Mul
+            | Op::Fma
+            | Op::Mad
+            | Op::Div
+            | Op::Sqrt
+            | Op::Eq
+            | Op::Ne
+            | Op::Lt
+            | Op::Le
+            | Op::Gt
+            | Op::Ge
+            | Op::Unord
+            | Op::Class
+            | Op::FloatToInt
+    )
+}
+
+/// Whether an operation's result is a float that it computes.
+fn makes_float(o: Op) -> bool {
+    !matches!(o, Op::Neg | Op::Abs | Op::Select)
+}

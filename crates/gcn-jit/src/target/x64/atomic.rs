@@ -1,0 +1,321 @@
+//! Atomics that need no helper. Those of all lanes on one place in memory, where nobody wants what they find: the lanes' data
+//! are put together, and the host does one atomic operation. And those on LDS, lane after lane.
+
+use super::lds::{exec_of, staged};
+use super::*;
+use crate::ir::region::WaveHelper;
+use crate::ir::region::WaveHelperCall;
+use gcn_isa::meaning::AtomicOp;
+
+/// The operand that is the data, among those of [`WaveHelper::Atomic`].
+const DATA: usize = 2;
+
+/// Such an atomic.
+#[derive(Clone, Copy)]
+pub(super) struct Joined {
+    op: AtomicOp,
+    signed: bool,
+    lo: Id,
+    hi: Id,
+}
+
+/// An atomic on dwords of LDS.
+#[derive(Clone, Copy)]
+pub(super) struct Lanes {
+    op: AtomicOp,
+    signed: bool,
+    limit: Id,
+    /// The VGPR that takes what was there.
+    dst: Option<u8>,
+}
+
+/// The place of what lanes find, among the operands: where the data's upper half would be.
+const FOUND: usize = DATA + 1;
+
+/// Whether it takes one operand, and is one or two of the host's instructions.
+fn plain(op: AtomicOp) -> bool {
+    use AtomicOp as A;
+    matches!(
+        op,
+        A::Swap | A::Add | A::Sub | A::And | A::Or | A::Xor | A::Min | A::Max
+    )
+}
+
+impl Joined {
+    /// What changes nothing.
+    fn none(self) -> u32 {
+        match (self.op, self.signed) {
+            (AtomicOp::Min, true) => i32::MAX as u32,
+            (AtomicOp::Max, true) => i32::MIN as u32,
+            (AtomicOp::Min, false) | (AtomicOp::And, _) => u32::MAX,
+            _ => 0,
+        }
+    }
+
+    /// The operation that puts data together.
+    fn with(self) -> E {
+        match (self.op, self.signed) {
+            (AtomicOp::Min, true) => op::MINSD,
+            (AtomicOp::Min, false) => op::MINUD,
+            (AtomicOp::Max, true) => op::MAXSD,
+            (AtomicOp::Max, false) => op::MAXUD,
+            (AtomicOp::And, _) => op::ANDD,
+            (AtomicOp::Or, _) => op::ORD,
+            (AtomicOp::Xor, _) => op::XORD,
+            _ => op::ADDD,
+        }
+    }
+}
+
+impl Emit<'_> {
+    /// Whether a helper is one that compiled code does mostly without.
+    pub(super) fn joined(&self, w: &WaveHelperCall) -> Option<Joined> {
+        let WaveHelper::Atomic {
+            space: Space::Global | Space::Flat,
+            op,
+            ty,
+            dst: None,
+        } = w.helper
+        else {
+            return None;
+        };
+        let joins = plain(op) && op != AtomicOp::Swap;
+        let &[lo, hi, ..] = &w.inputs[..] else {
+            return None;
+        };
+        let one = self.one_a_slice(lo) && self.one_a_slice(hi);
+        let fits = joins && one && ty.bits() == 32 && !ty.is_float() && !self.a.is_avx2();
+        fits.then_some(Joined {
+            op,
+            signed: ty.is_signed(),
+            lo,
+            hi,
+        })
+    }
+
+    /// Whether the lanes of each slice are known to have the same value.
+    fn one_a_slice(&self, id: Id) -> bool {
+        let n = self.node(id);
+        match n.op {
+            Inst::Affine { step, .. } => step == 0,
+            Inst::VIn(v) => self.c.affine.facts.get(&v) == Some(&0),
+            _ => !n.vec,
+        }
+    }
+
+    /// Whether the helper's operand is put where it looks for it while the slices are computed.
+    pub(super) fn staged(&self, w: &WaveHelperCall, operand: usize) -> bool {
+        if self.two_in_lds(w).is_some() {
+            return !matches!(operand, 1 | 3);
+        }
+        let WaveHelper::Atomic { op, ty, .. } = w.helper else {
+            return true;
+        };
+        let alone = plain(op);
+        match operand {
+            0 => self.joined(w).is_none(),
+            1 => self.joined(w).is_none() && self.lanes_in_lds(w).is_none(),
+            DATA => true,
+            3 => ty.bits() > 32,
+            4 => !alone,
+            _ => !alone && ty.bits() > 32,
+        }
+    }
+
+    /// `to`: what all lanes have of a value. Jumps where slices differ.
+    fn one_of_all(&mut self, to: Gpr, id: Id, other: Label) {
+        let at = |m: Mem, by: i32| Mem {
+            disp: m.disp + by,
+            ..m
+        };
+        let (first, step) = match self.node(id).op {
+            Inst::Affine { base, .. } => match self.c.affine.ops[base as usize].op {
+                BaseKind::Const(v) => return self.a.imm(to, v as u64),
+                BaseKind::Scalar(id) => return self.sload(to, id),
+                _ => (self.base_slot(base), 4),
+            },
+            Inst::VIn(v) => (vgpr_line(v, 0), 64),
+            _ => return self.sload(to, id),
+        };
+        self.a.mov(false, to, Rm::M(first));
+        for slice in 1..4 {
+            let other_slice = Rm::M(at(first, step * slice));
+            self.a.alu(alu::CMP, false, to, other_slice);
+            self.a.jcc(Cc::Ne, other);
+        }
+    }
+
+    /// Does the atomic, or goes on with the code behind this, which calls the helper. Gives where to go on after both.
+    pub(super) fn join(&mut self, j: &Joined) -> Label {
+        let (slow, done) = (self.a.label(), self.a.label());
+        self.one_of_all(RAX, j.lo, slow);
+        self.one_of_all(RDX, j.hi, slow);
+        self.a.mov(false, RAX, Rm::R(RAX));
+        self.a.shift_imm(4, true, RDX, 32);
+        self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
+        self.a.mov(false, RCX, Rm::R(RAX));
+        self.a.alu_imm(alu::AND, false, Rm::R(RCX), 3);
+        self.a.jcc(Cc::Ne, slow);
+        self.range_of(4, 3, slow);
+        // Two registers gather the data of the active lanes, of two slices each.
+        let with = j.with();
+        for slice in 0..4 {
+            let to = slice & 1;
+            if slice < 2 {
+                self.bcast_const(to, j.none() as u64, false);
+            }
+            self.a.kload16(1, exec_of(slice));
+            let data = Rm::M(staged(DATA, slice));
+            self.a.zk(with, to, to, data, keep(1));
+        }
+        self.a.z(with, 0, 0, Rm::R(1));
+        for _ in 0..4 {
+            self.mix(Mix::Even, 1, 0, Rm::R(0));
+            self.mix(Mix::Odd, 2, 0, Rm::R(0));
+            self.a.z(with, 0, 1, Rm::R(2));
+        }
+        self.a.evex(op::MOVD_ST, 0, 0, 0, Rm::R(RCX), ALL, None);
+        self.a.mov(true, RSI, Rm::R(RAX));
+        self.of_host(RSI);
+        let place = Rm::M(Mem {
+            base: BIAS,
+            index: Some((RSI, 1)),
+            disp: 0,
+        });
+        let lock = |e: &mut Self, opcode: &[u8]| {
+            e.a.buf.push(0xf0);
+            e.a.g(false, opcode, RCX, place);
+        };
+        match j.op {
+            AtomicOp::Min | AtomicOp::Max => {
+                // Where the value stays as it is nothing is written.
+                self.a.mov(false, RAX, place);
+                let again = self.a.here();
+                self.a.alu(alu::CMP, false, RCX, Rm::R(RAX));
+                let stays = match (j.op, j.signed) {
+                    (AtomicOp::Min, true) => Cc::Ge,
+                    (AtomicOp::Min, false) => Cc::Ae,
+                    (_, true) => Cc::Le,
+                    (_, false) => Cc::Be,
+                };
+                self.a.jcc(stays, done);
+                lock(self, &[0x0f, 0xb1]);
+                self.a.jcc(Cc::Ne, again);
+            }
+            AtomicOp::Sub => lock(self, &[0x29]),
+            AtomicOp::And => lock(self, &[0x21]),
+            AtomicOp::Or => lock(self, &[0x09]),
+            AtomicOp::Xor => lock(self, &[0x31]),
+            _ => lock(self, &[0x01]),
+        }
+        self.a.jmp(done);
+        self.a.bind(slow);
+        self.stage_apart(&[(0, j.lo), (1, j.hi)]);
+        done
+    }
+
+    /// Whether a helper is one of atomics on LDS that compiled code does itself, unless an address is cut or beyond the end.
+    pub(super) fn lanes_in_lds(&self, w: &WaveHelperCall) -> Option<Lanes> {
+        let WaveHelper::Atomic {
+            space: Space::Lds,
+            op,
+            ty,
+            dst,
+        } = w.helper
+        else {
+            return None;
+        };
+        let limit = w.inputs[1];
+        let fits = plain(op) && ty.bits() == 32 && !ty.is_float() && !self.node(limit).vec;
+        fits.then_some(Lanes {
+            op,
+            signed: ty.is_signed(),
+            limit,
+            dst,
+        })
+    }
+
+    /// Does the atomics, or goes on with the code behind this, which calls the helper. Gives where to go on after both.
+    pub(super) fn lane_after_lane(&mut self, lanes: Lanes) -> Label {
+        let (slow, done) = (self.a.label(), self.a.label());
+        self.staged_in_lds(&[0], lanes.limit, 4, 4, slow);
+        let (some, found) = (self.a.label(), self.a.label());
+        let exec = sgpr_home(EXEC as u8);
+        self.a.mov(true, RDI, Rm::M(ctx!(lds)));
+        self.a.alu_imm(alu::CMP, true, Rm::M(exec), -1);
+        self.a.jcc(Cc::Ne, some);
+        self.a.imm(RCX, 0);
+        let top = self.a.here();
+        for lane in 0..4 {
+            self.lane_in_lds(lanes, lane);
+        }
+        self.a.alu_imm(alu::ADD, false, Rm::R(RCX), 4);
+        self.a.alu_imm(alu::CMP, false, Rm::R(RCX), 64);
+        self.a.jcc(Cc::Ne, top);
+        self.a.jmp(found);
+        self.a.bind(some);
+        self.a.mov(true, R8, Rm::M(exec));
+        self.a.test(true, R8, R8);
+        self.a.jcc(Cc::E, done);
+        let top = self.a.here();
+        self.a.tzcnt(true, RCX, R8);
+        self.lane_in_lds(lanes, 0);
+        self.a.blsr(true, R8, R8);
+        self.a.jcc(Cc::Ne, top);
+        self.a.bind(found);
+        if let Some(dst) = lanes.dst {
+            for slice in 0..4 {
+                self.a.kload16(1, exec_of(slice));
+                let from = Rm::M(staged(FOUND, slice));
+                self.a.z(op::MOVDQU32, 0, 0, from);
+                let home = vgpr_line(dst as u16, slice);
+                self.a.zk(op::MOVDQU32_ST, 0, 0, Rm::M(home), keep(1));
+            }
+        }
+        self.a.jmp(done);
+        self.a.bind(slow);
+        self.stage_apart(&[(1, lanes.limit)]);
+        done
+    }
+
+    /// The atomic of the lane that is so many behind the one that RCX numbers, on LDS at RDI. RDX, RSI and R9 are spent.
+    fn lane_in_lds(&mut self, lanes: Lanes, behind: usize) {
+        let of = |operand: usize| Mem {
+            index: Some((RCX, 4)),
+            ..ctx!(stage, 256 * operand + 4 * behind)
+        };
+        let place = Mem {
+            base: RDI,
+            index: Some((RDX, 1)),
+            disp: 0,
+        };
+        self.a.mov(false, RDX, Rm::M(of(0)));
+        self.a.mov(false, RSI, Rm::M(of(DATA)));
+        if lanes.dst.is_some() {
+            self.a.mov(false, R9, Rm::M(place));
+            self.a.store(false, of(FOUND), R9);
+        }
+        let opcode = match lanes.op {
+            AtomicOp::Add => 0x01,
+            AtomicOp::Sub => 0x29,
+            AtomicOp::And => 0x21,
+            AtomicOp::Or => 0x09,
+            AtomicOp::Xor => 0x31,
+            AtomicOp::Swap => 0x89,
+            _ => {
+                self.a.mov(false, R9, Rm::M(place));
+                self.a.alu(alu::CMP, false, RSI, Rm::R(R9));
+                let better = match (lanes.op == AtomicOp::Min, lanes.signed) {
+                    (true, true) => Cc::L,
+                    (true, false) => Cc::B,
+                    (false, true) => Cc::G,
+                    (false, false) => Cc::A,
+                };
+                self.a.cmov(better, false, R9, Rm::R(RSI));
+                self.a.store(false, place, R9);
+                return;
+            }
+        };
+        self.a.g(false, &[opcode], RSI, Rm::M(place));
+    }
+}

@@ -1,0 +1,1023 @@
+//! Values of a whole wave: in general registers, and in slots of the context where vector code wants them or registers
+//! run out.
+//!
+//! Scalars that do not depend on lanes are computed before the vector code, the others behind it. Between the two no
+//! register holds one. What is in memory anyhow (registers as they were at the block's start, halves of what has a slot,
+//! what was loaded) is read where it is wanted.
+
+use super::slice::SLICE;
+use super::*;
+
+/// Registers that hold scalars. RAX, RCX, RDX and RSI are worked with.
+const BANK: [Gpr; 5] = [RDI, R8, R9, R10, SLICE];
+
+/// What general registers hold, and where in a block scalars are used.
+#[derive(Default)]
+pub(crate) struct Scalars {
+    regs: [Option<Id>; 16],
+    /// Registers that the operation at hand needs.
+    busy: u16,
+    /// Of each scalar: the points of time at which it is used, in order. See [`Emit::time`].
+    uses: Vec<Vec<u32>>,
+    now: u32,
+    /// Conditions that are only ever wanted as flags: they are computed where they are used.
+    flags: Vec<bool>,
+    /// What scalar registers take.
+    takes: Vec<Take>,
+    /// What was put by at the block's end, when registers are written.
+    kept: Vec<Id>,
+    /// Addresses from which all that is loaded may be.
+    looked: Vec<Id>,
+}
+
+/// What scalar registers take at a block's end.
+#[derive(Clone, Copy)]
+enum Take {
+    /// A register takes a value, or its lower half.
+    One(u8, Id),
+    /// Two registers take a value.
+    Two(u8, Id),
+    /// So many registers take elements of a load, from one on.
+    Loaded(u8, Id, u8, u8),
+}
+
+impl Emit<'_> {
+    // ---- when ----
+
+    /// When a scalar is computed: before the vector code, whose time is the graph's length, or behind it.
+    fn time(&self, id: Id) -> u32 {
+        if self.late[id as usize] {
+            self.c.graph.len() as u32 + 1 + id
+        } else {
+            id
+        }
+    }
+
+    /// The time of the block's end.
+    fn end_time(&self) -> u32 {
+        2 * self.c.graph.len() as u32 + 2
+    }
+
+    /// Finds out which scalars are needed, and when.
+    pub(super) fn scalar_uses(&mut self) -> Vec<bool> {
+        let c = self.c;
+        let n = c.graph.len();
+        let vectors = n as u32;
+        let end = self.end_time();
+        self.plan_takes();
+        // Whatever is used as something else than a condition is no matter of flags.
+        let mut flags: Vec<bool> = c
+            .graph
+            .iter()
+            .map(|node| !node.vec && node.out == Ty::Bool && condition(node))
+            .collect();
+        for take in &self.s.takes {
+            if let Take::One(_, id) | Take::Two(_, id) = *take {
+                flags[id as usize] = false;
+            }
+        }
+        let bases = self.base_scalars();
+        for &id in &bases {
+            flags[id as usize] = false;
+        }
+        for &(_, lane, value) in &c.effects.lane_inserts {
+            flags[lane as usize] = false;
+            flags[value as usize] = false;
+        }
+        for at in (0..n).rev() {
+            let node = &c.graph[at];
+            if !self.uses[at].is_empty() {
+                flags[at] = false;
+            }
+            for (k, &i) in node.inputs().iter().enumerate() {
+                let asks = match node.op {
+                    Inst::Alu(Op::Select) => !node.vec && k == 0,
+                    Inst::Alu(Op::Not) => !node.vec && flags[at],
+                    _ => false,
+                };
+                flags[i as usize] &= asks;
+            }
+        }
+        self.s.flags = flags;
+        let mut needed = vec![false; n];
+        self.s.uses = vec![Vec::new(); n];
+        for k in 0..self.s.takes.len() {
+            match self.s.takes[k] {
+                Take::One(_, id) | Take::Two(_, id) | Take::Loaded(_, id, ..) => {
+                    self.note(id, end, &mut needed)
+                }
+            }
+        }
+        if let Some(id) = c.effects.scc {
+            self.note(id, end + 1, &mut needed);
+        }
+        if let Terminator::Branch { when, .. } = c.terminator {
+            self.note(when, end + 1, &mut needed);
+        }
+        if let Terminator::Indirect(to) = c.terminator {
+            self.note(to, end, &mut needed);
+        }
+        for &(_, lane, value) in &c.effects.lane_inserts {
+            self.note(lane, end, &mut needed);
+            self.note(value, end, &mut needed);
+        }
+        for &g in &c.guards {
+            if !c.graph[g as usize].vec {
+                self.note(g, vectors, &mut needed);
+            }
+        }
+        for id in bases {
+            self.note(id, vectors, &mut needed);
+        }
+        for at in (0..n).rev() {
+            let node = &c.graph[at];
+            if !node.vec && !self.uses[at].is_empty() {
+                self.note(at as Id, vectors, &mut needed);
+            }
+            needed[at] |= matches!(node.op, Inst::SLoad { .. });
+            if node.vec || !needed[at] || self.on_demand(at as Id) {
+                continue;
+            }
+            let time = self.time(at as Id);
+            for &i in node.inputs() {
+                if node.op != Inst::Ballot {
+                    self.note(i, time, &mut needed);
+                }
+            }
+        }
+        for u in &mut self.s.uses {
+            u.sort_unstable();
+        }
+        needed
+    }
+
+    /// A value is used at a time, and with it what it is taken from then.
+    fn note(&mut self, id: Id, time: u32, needed: &mut [bool]) {
+        let node = self.c.graph[id as usize];
+        if self.s.flags[id as usize] {
+            for &i in node.inputs() {
+                self.note(i, time, needed);
+            }
+            return;
+        }
+        needed[id as usize] = true;
+        self.s.uses[id as usize].push(time);
+        if let Inst::Lo | Inst::Hi | Inst::Part(_) = node.op {
+            self.note(node.args[0], time, needed);
+        } else if let Some((load, _)) = self.loaded_pair(id) {
+            self.note(load, time, needed);
+        }
+    }
+
+    fn used_from(&self, id: Id, time: u32) -> Option<u32> {
+        let u = &self.s.uses[id as usize];
+        u.get(u.partition_point(|&p| p < time)).copied()
+    }
+
+    fn used_later(&self, id: Id) -> bool {
+        self.used_from(id, self.s.now + 1).is_some()
+    }
+
+    // ---- where ----
+
+    /// Whether a value is had from elsewhere whenever it is wanted.
+    fn on_demand(&self, id: Id) -> bool {
+        matches!(
+            self.node(id).op,
+            Inst::Const(_) | Inst::SIn(_) | Inst::SccIn | Inst::Lo | Inst::Hi | Inst::Part(_)
+        ) || self.loaded_pair(id).is_some()
+            || self.s.flags[id as usize]
+    }
+
+    /// Two elements of a load that lie side by side: the load and the first's number.
+    fn loaded_pair(&self, id: Id) -> Option<(Id, u8)> {
+        let n = self.node(id);
+        if n.op != Inst::Pair || n.vec {
+            return None;
+        }
+        let (lo, hi) = (self.node(n.args[0]), self.node(n.args[1]));
+        match (lo.op, hi.op) {
+            (Inst::Part(k), Inst::Part(l)) if l == k + 1 && lo.args[0] == hi.args[0] => {
+                Some((lo.args[0], k))
+            }
+            _ => None,
+        }
+    }
+
+    /// Room in the context for scalars: its distance from their beginning.
+    fn scalar_room(&mut self, bytes: u32) -> u32 {
+        let align = bytes.next_power_of_two().clamp(8, 64);
+        let at = self.next_scalar.next_multiple_of(align);
+        self.next_scalar = at + bytes;
+        if self.next_scalar as usize > 8 * SCALARS {
+            self.failed = true;
+            self.next_scalar = 0;
+            return 0;
+        }
+        at
+    }
+
+    pub fn slot(&mut self, id: Id) -> Mem {
+        let at = match self.slot_of.get(&id) {
+            Some(&at) => at,
+            None => {
+                let at = self.scalar_room(8);
+                self.slot_of.insert(id, at);
+                at
+            }
+        };
+        room_mem(at)
+    }
+
+    /// Where a scalar is in memory, if it is there; whether it has 64 bits.
+    fn place(&self, id: Id) -> Option<(Mem, bool)> {
+        let n = self.node(id);
+        let wide = n.out.bits() > 32;
+        if let Some(&at) = self.slot_of.get(&id) {
+            return Some((room_mem(at), wide));
+        }
+        let plus = |m: Mem, by: i32| Mem {
+            disp: m.disp + by,
+            ..m
+        };
+        match n.op {
+            Inst::SIn(code) => Some((sgpr_home(code), wide)),
+            Inst::Part(k) if !n.vec => {
+                let at = *self.slot_of.get(&n.args[0])?;
+                Some((room_mem(at + 4 * k as u32), false))
+            }
+            Inst::Lo if !n.vec => Some((self.place(n.args[0])?.0, false)),
+            Inst::Hi if !n.vec => {
+                let (m, whole) = self.place(n.args[0])?;
+                whole.then_some((plus(m, 4), false))
+            }
+            Inst::Pair => {
+                let (load, k) = self.loaded_pair(id)?;
+                let at = *self.slot_of.get(&load)?;
+                Some((room_mem(at + 4 * k as u32), true))
+            }
+            _ => None,
+        }
+    }
+
+    /// Where a scalar is in memory. RAX may be spent.
+    pub(super) fn smem(&mut self, id: Id) -> Mem {
+        if let Some((m, _)) = self.place(id) {
+            return m;
+        }
+        match self.node(id).op {
+            Inst::Const(v) => {
+                // A constant that must be in memory; it is put there wherever it is wanted, as the code may be passed over.
+                let at = self.scalar_room(8);
+                self.a.imm(RAX, v);
+                self.a.store(true, room_mem(at), RAX);
+                room_mem(at)
+            }
+            _ => {
+                self.failed = true;
+                ctx!(scalars)
+            }
+        }
+    }
+
+    /// The same with 64 bits, the upper half being 0 where the scalar has none.
+    pub(super) fn smem_wide(&mut self, id: Id) -> Mem {
+        if self.node(id).out.bits() > 32 {
+            return self.smem(id);
+        }
+        self.sload(RAX, id);
+        let at = self.scalar_room(8);
+        self.a.store(true, room_mem(at), RAX);
+        room_mem(at)
+    }
+
+    /// Where two scalars are in memory side by side. RAX and RDX may be spent.
+    pub(super) fn scalar_halves(&mut self, low: Id, high: Id) -> Mem {
+        if let (Some((a, _)), Some((b, _))) = (self.place(low), self.place(high))
+            && (a.base, a.index, a.disp + 4) == (b.base, b.index, b.disp)
+        {
+            return a;
+        }
+        self.sload(RAX, high);
+        self.a.shift_imm(4, true, RAX, 32);
+        self.sload(RDX, low);
+        self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
+        let at = self.scalar_room(8);
+        self.a.store(true, room_mem(at), RAX);
+        room_mem(at)
+    }
+
+    fn in_reg(&self, id: Id) -> Option<Gpr> {
+        BANK.into_iter()
+            .find(|&r| self.s.regs[r as usize] == Some(id))
+    }
+
+    /// A register takes a scalar's value. Flags may be spent.
+    pub fn sload(&mut self, to: Gpr, id: Id) {
+        let n = *self.node(id);
+        if let Inst::Const(v) = n.op {
+            self.a.imm(to, v);
+        } else if let Some(r) = self.in_reg(id) {
+            self.a.mov(true, to, Rm::R(r));
+        } else if let Some((m, wide)) = self.place(id) {
+            self.a.mov(wide, to, Rm::M(m));
+        } else {
+            match n.op {
+                Inst::SccIn => self.a.movzx8(to, scc_home()),
+                Inst::Lo => {
+                    self.sload(to, n.args[0]);
+                    self.a.mov(false, to, Rm::R(to));
+                }
+                Inst::Hi => {
+                    self.sload(to, n.args[0]);
+                    self.a.shift_imm(5, true, to, 32);
+                }
+                _ => self.failed = true,
+            }
+        }
+    }
+
+    /// A free register, which the operation at hand has.
+    fn sfree(&mut self) -> Gpr {
+        let mut best: Option<(u32, Gpr)> = None;
+        for r in BANK {
+            if self.s.busy >> r & 1 != 0 || r == SLICE && self.looped {
+                continue;
+            }
+            let when = match self.s.regs[r as usize] {
+                None => u32::MAX,
+                Some(id) => self.used_from(id, self.s.now).unwrap_or(u32::MAX),
+            };
+            if best.is_none_or(|b| when > b.0) {
+                best = Some((when, r));
+            }
+        }
+        let Some((_, r)) = best else {
+            self.failed = true;
+            return RDI;
+        };
+        self.leave_reg(r, self.s.now);
+        self.s.busy |= 1 << r;
+        r
+    }
+
+    /// A register's value goes to its slot if it is needed from a time on and can only be had there then.
+    fn leave_reg(&mut self, r: Gpr, from: u32) {
+        let Some(id) = self.s.regs[r as usize].take() else {
+            return;
+        };
+        if !self.on_demand(id)
+            && !self.slot_of.contains_key(&id)
+            && self.used_from(id, from).is_some()
+        {
+            let slot = self.slot(id);
+            self.a.store(true, slot, r);
+        }
+    }
+
+    /// No register holds a scalar any more: what is needed from a time on is in memory.
+    pub(super) fn leave_regs(&mut self, from: u32) {
+        for r in BANK {
+            self.leave_reg(r, from);
+        }
+    }
+
+    /// Before the vector code.
+    pub(super) fn before_vectors(&mut self) {
+        let vectors = self.c.graph.len() as u32;
+        self.leave_regs(vectors);
+        for at in 0..self.c.graph.len() {
+            if self.c.graph[at].op == Inst::SccIn && !self.uses[at].is_empty() {
+                self.keep(at as Id);
+            }
+        }
+        self.s.now = vectors;
+    }
+
+    /// A register that ballots were put together in holds one.
+    pub(super) fn ballot_in(&mut self, id: Id, r: Gpr) {
+        if self.c.effects.wave_helper.is_some() {
+            let slot = self.slot(id);
+            self.a.store(true, slot, r);
+        } else {
+            self.s.regs[r as usize] = Some(id);
+        }
+    }
+
+    /// What is lost otherwise goes to a slot.
+    fn keep(&mut self, id: Id) {
+        self.sload(RAX, id);
+        let slot = self.slot(id);
+        self.a.store(true, slot, RAX);
+    }
+
+    /// A register that holds a scalar, to be read.
+    fn sreg(&mut self, id: Id) -> Gpr {
+        if let Some(r) = self.in_reg(id) {
+            self.s.busy |= 1 << r;
+            return r;
+        }
+        let r = self.sfree();
+        self.sload(r, id);
+        self.s.regs[r as usize] = Some(id);
+        r
+    }
+
+    /// A scalar as the second operand of an operation of 32 or 64 bits.
+    fn srm(&mut self, id: Id, wide: bool) -> Rm {
+        if self.in_reg(id).is_none()
+            && let Some((m, whole)) = self.place(id)
+            && (whole || !wide)
+        {
+            return Rm::M(m);
+        }
+        Rm::R(self.sreg(id))
+    }
+
+    /// A register that holds a scalar's value, to be changed.
+    fn scopy(&mut self, id: Id) -> Gpr {
+        if let Some(r) = self.in_reg(id)
+            && self.s.busy >> r & 1 == 0
+            && !self.used_later(id)
+        {
+            self.s.regs[r as usize] = None;
+            self.s.busy |= 1 << r;
+            return r;
+        }
+        let r = self.sfree();
+        self.sload(r, id);
+        r
+    }
+
+    fn simm(&self, id: Id, wide: bool) -> Option<i32> {
+        let v = self.konst(id)?;
+        if wide {
+            i32::try_from(v as i64).ok()
+        } else {
+            Some(v as u32 as i32)
+        }
+    }
+
+    // ---- what ----
+
+    /// Computes a scalar.
+    pub(super) fn scalar(&mut self, id: Id) {
+        if self.on_demand(id) || self.node(id).op == Inst::Ballot {
+            return;
+        }
+        self.s.now = self.time(id);
+        self.s.busy = 0;
+        let n = *self.node(id);
+        let [x, y, _] = n.args;
+        let r = match n.op {
+            Inst::Pair => {
+                if self.konst(y) != Some(0) {
+                    self.sload(RCX, y);
+                    self.a.shift_imm(4, true, RCX, 32);
+                    let r = self.scopy(x);
+                    self.a.alu(alu::OR, true, r, Rm::R(RCX));
+                    r
+                } else {
+                    self.scopy(x)
+                }
+            }
+            Inst::SLoad { count, offset } => {
+                self.scalar_load(id, x, count, offset);
+                return;
+            }
+            Inst::LaneIn(v) => {
+                let r = self.sfree();
+                self.lane_in(r, v, x);
+                r
+            }
+            Inst::Alu(o) => self.scalar_alu(o, &n),
+            _ => {
+                self.failed = true;
+                return;
+            }
+        };
+        self.s.regs[r as usize] = Some(id);
+        self.s.busy = 0;
+    }
+
+    fn scalar_load(&mut self, id: Id, address: Id, count: u8, offset: i32) {
+        self.sload(RAX, address);
+        if !self.s.looked.contains(&address) {
+            // All loads from there are looked at together, if they are not far apart.
+            let ends = |n: &Node| match n.op {
+                Inst::SLoad { count, offset } if n.args[0] == address => {
+                    Some((offset as i64, offset as i64 + 4 * count as i64))
+                }
+                _ => None,
+            };
+            let all = self.c.graph.iter().filter_map(ends);
+            let (from, to) = all.fold((i64::MAX, i64::MIN), |(a, b), (c, d)| (a.min(c), b.max(d)));
+            let (from, bytes) = match to - from {
+                together @ 1..=1024 => {
+                    self.s.looked.push(address);
+                    (from as i32, together as i32)
+                }
+                _ => (offset, 4 * count as i32),
+            };
+            if from != 0 {
+                self.a.lea(RAX, mem(RAX, from));
+            }
+            self.scalar_range(bytes);
+            if from != 0 {
+                self.a.lea(RAX, mem(RAX, -from));
+            }
+        }
+        let room = self.scalar_room(4 * count as u32);
+        self.slot_of.insert(id, room);
+        let mut disp = offset;
+        if self.aliased {
+            self.a.lea(RAX, mem(RAX, offset));
+            self.of_host(RAX);
+            disp = 0;
+        }
+        let from = Mem {
+            base: BIAS,
+            index: Some((RAX, 1)),
+            disp,
+        };
+        self.copy(from, room_mem(room), count);
+    }
+
+    /// Copies so many dwords. RCX is spent.
+    fn copy(&mut self, from: Mem, to: Mem, dwords: u8) {
+        let held = self
+            .pinned
+            .iter()
+            .filter_map(|p| p.reg)
+            .fold(0, |b, r| b | 1u32 << r);
+        let z = (!held).trailing_zeros().min(31) as u8;
+        let mut done = 0;
+        while done < dwords {
+            let left = dwords - done;
+            let n = 1u8 << left.min(16).ilog2();
+            let at = |m: Mem| Mem {
+                disp: m.disp + 4 * done as i32,
+                ..m
+            };
+            if n <= 2 {
+                self.a.mov(n == 2, RCX, Rm::M(at(from)));
+                self.a.store(n == 2, at(to), RCX);
+            } else {
+                let ll = n.trailing_zeros() as u8 - 2;
+                self.a
+                    .evex(op::MOVDQU32, ll, z, 0, Rm::M(at(from)), ALL, None);
+                self.a
+                    .evex(op::MOVDQU32_ST, ll, z, 0, Rm::M(at(to)), ALL, None);
+            }
+            done += n;
+        }
+    }
+
+    /// An address that may be accessed becomes the host's less [`BIAS`].
+    pub(super) fn of_host(&mut self, r: Gpr) {
+        if self.aliased {
+            self.a.clear_bit(r, ALIAS.trailing_zeros() as u8);
+        }
+    }
+
+    /// Jumps where not all of the `bytes` from RAX on may be accessed (1 read, 2 written); RCX, RDX and RSI are used.
+    pub fn check_range(&mut self, bytes: i32, need: u8, bad: Label) {
+        self.a.mov(true, RCX, Rm::R(RAX));
+        self.a.alu(alu::SUB, true, RCX, Rm::M(ctx!(linear_base)));
+        self.a.lea(RSI, mem(RCX, bytes - 1));
+        self.a.alu(alu::CMP, true, RCX, Rm::M(ctx!(linear_bytes)));
+        self.a.jcc(Cc::Ae, bad);
+        self.a.alu(alu::CMP, true, RSI, Rm::M(ctx!(linear_bytes)));
+        self.a.jcc(Cc::Ae, bad);
+        self.a.shift_imm(5, true, RCX, 12);
+        self.a.shift_imm(5, true, RSI, 12);
+        self.a.movzx8(
+            RDX,
+            Mem {
+                base: PAGES,
+                index: Some((RCX, 1)),
+                disp: 0,
+            },
+        );
+        // AND r32, m8 does not exist; the bytes behind do not matter.
+        self.a.movzx8(
+            RCX,
+            Mem {
+                base: PAGES,
+                index: Some((RSI, 1)),
+                disp: 0,
+            },
+        );
+        self.a.alu(alu::AND, false, RDX, Rm::R(RCX));
+        let need = (MAPPED | need) as i32;
+        self.a.alu_imm(alu::AND, false, Rm::R(RDX), need);
+        self.a.alu_imm(alu::CMP, false, Rm::R(RDX), need);
+        self.a.jcc(Cc::Ne, bad);
+    }
+
+    /// Compares, and says which condition of the flags is it.
+    fn compare(&mut self, n: &Node) -> Cc {
+        let [x, y, _] = n.args;
+        let wide = n.ty.bits() > 32;
+        match self.simm(y, wide) {
+            Some(imm) => match self.srm(x, wide) {
+                Rm::R(r) if imm == 0 => self.a.test(wide, r, r),
+                rm => self.a.alu_imm(alu::CMP, wide, rm, imm),
+            },
+            None => {
+                let q = self.srm(y, wide);
+                let p = self.sreg(x);
+                self.a.alu(alu::CMP, wide, p, q);
+            }
+        }
+        let signed = n.ty.is_signed();
+        match n.op {
+            Inst::Alu(Op::Eq) => Cc::E,
+            Inst::Alu(Op::Lt) if signed => Cc::L,
+            Inst::Alu(Op::Lt) => Cc::B,
+            Inst::Alu(Op::Le) if signed => Cc::Le,
+            Inst::Alu(Op::Le) => Cc::Be,
+            Inst::Alu(Op::Gt) if signed => Cc::G,
+            Inst::Alu(Op::Gt) => Cc::A,
+            Inst::Alu(Op::Ge) if signed => Cc::Ge,
+            Inst::Alu(Op::Ge) => Cc::Ae,
+            _ => Cc::Ne,
+        }
+    }
+
+    /// Sets the flags by a truth value, and says which condition of them it is.
+    fn ask(&mut self, id: Id) -> Cc {
+        let n = *self.node(id);
+        if self.s.flags[id as usize] {
+            return match n.op {
+                Inst::Alu(Op::Not) => self.ask(n.args[0]).not(),
+                _ => self.compare(&n),
+            };
+        }
+        match self.srm(id, false) {
+            Rm::R(r) => self.a.test(false, r, r),
+            rm => self.a.alu_imm(alu::CMP, false, rm, 0),
+        }
+        Cc::Ne
+    }
+
+    /// A guard of the whole wave.
+    pub(super) fn scalar_guard(&mut self, id: Id) {
+        // What the vector code needs is not to be lost.
+        self.s.now = self.c.graph.len() as u32 - 1;
+        self.s.busy = 0;
+        let cc = self.ask(id);
+        let restart = self.restart();
+        self.a.jcc(cc, restart);
+    }
+
+    fn scalar_alu(&mut self, o: Op, n: &Node) -> Gpr {
+        let [x, y, w] = n.args;
+        let bits = n.ty.bits();
+        let wide = bits > 32;
+        let width = if wide { 64 } else { 32 };
+        let signed = n.ty.is_signed();
+        match o {
+            Op::Zext | Op::Trunc => self.scopy(x),
+            Op::Not if bits == 1 => {
+                let r = self.scopy(x);
+                self.a.alu_imm(alu::XOR, false, Rm::R(r), 1);
+                r
+            }
+            Op::Not => {
+                let r = self.scopy(x);
+                self.a.g(wide, &[0xf7], 2, Rm::R(r));
+                r
+            }
+            Op::Neg => {
+                let r = self.scopy(x);
+                self.a.g(wide, &[0xf7], 3, Rm::R(r));
+                r
+            }
+            Op::And | Op::Or | Op::Xor | Op::Add | Op::Sub => {
+                let which = match o {
+                    Op::And => 4,
+                    Op::Or => 1,
+                    Op::Xor => 6,
+                    Op::Add => 0,
+                    _ => 5,
+                };
+                // Rather the second operand is the constant, or the one that is needed again.
+                let swap = o != Op::Sub
+                    && (self.konst(x).is_some()
+                        || self.konst(y).is_none()
+                            && self.in_reg(y).is_some()
+                            && !self.used_later(y));
+                let (x, y) = if swap { (y, x) } else { (x, y) };
+                match self.simm(y, wide) {
+                    Some(imm) => {
+                        let r = self.scopy(x);
+                        self.a.alu_imm(which, wide, Rm::R(r), imm);
+                        r
+                    }
+                    None => {
+                        let q = self.srm(y, wide);
+                        let r = self.scopy(x);
+                        self.a.alu(which, wide, r, q);
+                        r
+                    }
+                }
+            }
+            Op::Mul => {
+                let q = self.srm(y, wide);
+                let r = self.scopy(x);
+                self.a.imul(wide, r, q);
+                r
+            }
+            Op::MulHi => {
+                self.sload(RCX, y);
+                let r = self.scopy(x);
+                if signed {
+                    self.a.g(true, &[0x63], r, Rm::R(r));
+                    self.a.g(true, &[0x63], RCX, Rm::R(RCX));
+                }
+                self.a.imul(true, r, Rm::R(RCX));
+                self.a.shift_imm(5, true, r, 32);
+                r
+            }
+            Op::Shl | Op::Shr => {
+                let pp = match o {
+                    Op::Shl => 1,
+                    _ if signed => 2,
+                    _ => 3,
+                };
+                match self.konst(y) {
+                    Some(by) if by >= width => {
+                        let r = self.scopy(x);
+                        if pp == 2 {
+                            self.a.shift_imm(7, wide, r, width as u8 - 1);
+                        } else {
+                            self.a.imm(r, 0);
+                        }
+                        r
+                    }
+                    Some(by) => {
+                        let r = self.scopy(x);
+                        self.a
+                            .shift_imm([0, 4, 7, 5][pp as usize], wide, r, by as u8);
+                        r
+                    }
+                    None => {
+                        self.sload(RCX, y);
+                        let r = self.scopy(x);
+                        let count = *self.node(y);
+                        let small = count.op == Inst::Alu(Op::And)
+                            && count.args[..2]
+                                .iter()
+                                .any(|&a| self.konst(a).is_some_and(|v| v < width));
+                        if small {
+                            self.a.shift_by(pp, wide, r, r, RCX);
+                            return r;
+                        }
+                        self.a.imm(RDX, width - 1);
+                        self.a.imm(RSI, 0);
+                        self.a.alu(alu::CMP, true, RCX, Rm::R(RDX));
+                        if pp == 2 {
+                            self.a.cmov(Cc::A, true, RCX, Rm::R(RDX));
+                        }
+                        // The comparison's flags outlive the shift.
+                        self.a.shift_by(pp, wide, r, r, RCX);
+                        if pp != 2 {
+                            self.a.cmov(Cc::A, true, r, Rm::R(RSI));
+                        }
+                        r
+                    }
+                }
+            }
+            Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
+                let cc = self.compare(n);
+                let r = self.sfree();
+                self.a.setcc(cc, r);
+                r
+            }
+            Op::Min | Op::Max => {
+                self.sload(RCX, y);
+                let r = self.scopy(x);
+                self.a.alu(alu::CMP, wide, RCX, Rm::R(r));
+                let cc = match (o == Op::Min, signed) {
+                    (true, true) => Cc::L,
+                    (true, false) => Cc::B,
+                    (false, true) => Cc::G,
+                    (false, false) => Cc::A,
+                };
+                self.a.cmov(cc, wide, r, Rm::R(RCX));
+                r
+            }
+            Op::Select => {
+                self.sload(RCX, y);
+                // The condition may be one of what it chooses from.
+                let r = self.sfree();
+                self.sload(r, w);
+                let cc = self.ask(x);
+                self.a.cmov(cc, true, r, Rm::R(RCX));
+                r
+            }
+            Op::Popcount => {
+                let r = self.scopy(x);
+                self.a.buf.push(0xf3);
+                self.a.g(true, &[0x0f, 0xb8], r, Rm::R(r));
+                r
+            }
+            Op::Clz | Op::Ctz => {
+                let r = self.scopy(x);
+                let which = if o == Op::Clz { 0xbd } else { 0xbc };
+                self.a.buf.push(0xf3);
+                self.a.g(wide, &[0x0f, which], r, Rm::R(r));
+                r
+            }
+            Op::Abs => {
+                let r = self.scopy(x);
+                self.a.mov(wide, RCX, Rm::R(r));
+                self.a.g(wide, &[0xf7], 3, Rm::R(r));
+                self.a.cmov(Cc::S, wide, r, Rm::R(RCX));
+                r
+            }
+            _ => {
+                self.failed = true;
+                RDI
+            }
+        }
+    }
+
+    // ---- the block's end ----
+
+    fn plan_takes(&mut self) {
+        let c = self.c;
+        let mut takes = Vec::new();
+        let mut i = 0;
+        while i < c.effects.sgprs.len() {
+            let (code, id) = c.effects.sgprs[i];
+            let n = *self.node(id);
+            let next = c
+                .effects
+                .sgprs
+                .get(i + 1)
+                .filter(|next| next.0 == code + 1)
+                .map(|&(_, id)| *self.node(id));
+            if let (Inst::Lo, Some(hi)) = (n.op, next)
+                && hi.op == Inst::Hi
+                && n.args[0] == hi.args[0]
+            {
+                takes.push(Take::Two(code, n.args[0]));
+                i += 2;
+                continue;
+            }
+            if let Inst::Part(first) = n.op {
+                let mut count = 1;
+                while c.effects.sgprs.get(i + count).is_some_and(|&(other, id)| {
+                    let m = self.node(id);
+                    other as usize == code as usize + count
+                        && m.op == Inst::Part(first + count as u8)
+                        && m.args[0] == n.args[0]
+                }) {
+                    count += 1;
+                }
+                takes.push(Take::Loaded(code, n.args[0], first, count as u8));
+                i += count;
+                continue;
+            }
+            takes.push(Take::One(code, id));
+            i += 1;
+        }
+        self.s.takes = takes;
+    }
+
+    /// Puts by what is read after registers that it is in were written.
+    fn keep_from(&mut self, id: Id, written: u128) {
+        let n = *self.node(id);
+        if self.s.flags[id as usize] {
+            for &i in n.inputs() {
+                self.keep_from(i, written);
+            }
+            return;
+        }
+        let lost = match n.op {
+            Inst::SccIn => self.c.effects.scc.is_some(),
+            Inst::SIn(code) => written >> code & if n.out.bits() > 32 { 3 } else { 1 } != 0,
+            Inst::Lo | Inst::Hi => match self.node(n.args[0]).op {
+                Inst::SIn(code) => written >> code & 3 != 0,
+                _ => false,
+            },
+            _ => false,
+        };
+        if lost && !self.slot_of.contains_key(&id) {
+            self.keep(id);
+            self.s.kept.push(id);
+        }
+    }
+
+    /// Scalar registers take their values. Says, of a block that branches, which condition of the flags is the branch's.
+    pub(super) fn commit_scalars(&mut self) -> Option<Cc> {
+        let c = self.c;
+        let when = match c.terminator {
+            Terminator::Branch { when, .. } => Some(when),
+            _ => None,
+        };
+        self.s.now = self.end_time();
+        let written = c
+            .effects
+            .sgprs
+            .iter()
+            .fold(0u128, |bits, w| bits | 1 << w.0);
+        let takes = std::mem::take(&mut self.s.takes);
+        for take in &takes {
+            if let Take::One(_, id) | Take::Two(_, id) = *take {
+                self.keep_from(id, written);
+            }
+        }
+        for id in c.effects.scc.into_iter().chain(when) {
+            self.keep_from(id, written);
+        }
+        for &take in &takes {
+            self.s.busy = 0;
+            match take {
+                Take::One(code, id) => match self.node(id).op {
+                    Inst::Const(v) => self.a.store_imm(sgpr_home(code), v as u32),
+                    _ => {
+                        let r = self.at_hand(id);
+                        self.a.store(false, sgpr_home(code), r);
+                    }
+                },
+                Take::Two(code, id) => {
+                    let r = self.at_hand(id);
+                    self.a.store(true, sgpr_home(code), r);
+                }
+                Take::Loaded(code, load, first, count) => {
+                    let at = self.slot_of.get(&load).copied();
+                    self.failed |= at.is_none();
+                    let at = at.unwrap_or(0);
+                    let from = room_mem(at + 4 * first as u32);
+                    self.copy(from, sgpr_home(code), count);
+                }
+            }
+        }
+        self.s.busy = 0;
+        let mut asked = None;
+        if let Some(id) = c.effects.scc {
+            match self.node(id).op {
+                Inst::Const(v) => self.a.store_imm8(scc_home(), v as u8 & 1),
+                _ if self.s.flags[id as usize] => {
+                    let cc = self.ask(id);
+                    self.a.setcc_to(cc, scc_home());
+                    asked = Some((id, cc));
+                }
+                _ => {
+                    let r = self.at_hand(id);
+                    self.a.store8(scc_home(), r);
+                }
+            }
+        }
+        let when = when?;
+        self.s.busy = 0;
+        // The same condition, or its opposite, needs no second look.
+        let opposite = |a: Id, b: Id| {
+            let n = self.node(a);
+            n.op == Inst::Alu(Op::Not) && n.ty == Ty::Bool && n.args[0] == b
+        };
+        match asked {
+            Some((id, cc)) if id == when => return Some(cc),
+            Some((id, cc)) if opposite(id, when) || opposite(when, id) => return Some(cc.not()),
+            _ => {}
+        }
+        Some(self.ask(when))
+    }
+
+    /// Scalars are again where the vector code has them: code of it is still to come.
+    pub(super) fn as_in_vectors(&mut self) {
+        self.s.regs = [None; 16];
+        for id in std::mem::take(&mut self.s.kept) {
+            self.slot_of.remove(&id);
+        }
+    }
+
+    /// A scalar in the register that it is in, or in RAX.
+    fn at_hand(&mut self, id: Id) -> Gpr {
+        if let Some(r) = self.in_reg(id) {
+            return r;
+        }
+        self.sload(RAX, id);
+        RAX
+    }
+}
+
+/// Whether a value is what flags can tell.
+fn condition(n: &Node) -> bool {
+    match n.op {
+        Inst::Alu(Op::Not) => n.ty == Ty::Bool,
+        Inst::Alu(Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge) => true,
+        _ => false,
+    }
+}
+
+fn room_mem(at: u32) -> Mem {
+    mem(CTX, (offset_of!(Ctx, scalars) + at as usize) as i32)
+}
+
+fn scc_home() -> Mem {
+    mem(WAVE, offset_of!(WaveState, scc) as i32)
+}

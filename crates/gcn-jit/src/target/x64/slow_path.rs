@@ -1,0 +1,241 @@
+//! Values with a fast path: where it is not right for an active lane, code after the block has the value evaluated.
+
+use super::*;
+use crate::ir::fast_path::{Call, Leaf};
+
+/// Where a value is that a computation begins with.
+#[derive(Clone, Copy)]
+enum At {
+    /// One part of it.
+    Z(Rm, bool),
+    K(u8),
+}
+
+/// Where the result goes.
+#[derive(Clone, Copy)]
+enum To {
+    Z([u8; 2], u8),
+    K(u8),
+}
+
+/// Code that is put after the block.
+pub(crate) struct SlowPath {
+    from: Label,
+    back: Label,
+    leaves: Vec<(usize, At)>,
+    to: To,
+    call: usize,
+    /// The lanes in question; of an all-active block those that are not among the second ones.
+    lanes: u8,
+    full: Option<u8>,
+}
+
+/// The line of the context's data where a part of a leaf goes, and those of the result.
+const RESULT: usize = 2 * crate::ir::fast_path::LEAVES;
+
+impl Emit<'_> {
+    /// Whether a float's NaN may be another one than the interpreter's, and its denormal one that is to be flushed, since
+    /// so far nothing but arithmetic has looked at it.
+    pub(super) fn raw(&self, id: Id, seen: &[bool]) -> bool {
+        if self.exact {
+            return false;
+        }
+        let n = self.node(id);
+        match n.op {
+            Inst::Alu(Op::Neg | Op::Abs) if n.ty.is_float() => self.raw(n.args[0], seen),
+            Inst::Alu(Op::Select) => n.args[1..].iter().any(|&a| self.raw(a, seen)),
+            Inst::Alu(o) => n.out.is_float() && makes_float(o) && !seen[id as usize],
+            Inst::FastPath(k) if !self.c.fast_paths[k as usize].normal => self.raw(n.args[1], seen),
+            _ => false,
+        }
+    }
+
+    /// The call that evaluates a value.
+    pub(super) fn plan_slow_path(&mut self, id: Id, number: u16, seen: &[bool]) {
+        let rare = &self.c.fast_paths[number as usize];
+        let leaves: Vec<Leaf> = rare
+            .leaves
+            .iter()
+            .map(|&l| {
+                let n = self.node(l);
+                let env = match n.out {
+                    Ty::F64 => self.mode.env64(),
+                    _ => self.mode.env32(),
+                };
+                let daz = self.c.fp.is_some_and(|f| f.daz);
+                Leaf {
+                    bits: n.out.bits().max(if n.out == Ty::Bool { 1 } else { 32 }),
+                    raw: self.raw(l, seen),
+                    flushed: env.flush_in || env.flush_out || daz,
+                }
+            })
+            .collect();
+        self.checks |= leaves.iter().any(|l| l.raw);
+        let bits = self.node(id).out.bits();
+        let call = Arc::new(Call::new(rare.sub.clone(), leaves, bits));
+        self.call_of.insert(number, Arc::as_ptr(&call) as usize);
+        self.calls.push(call);
+    }
+
+    pub(super) fn rare(&mut self, vop: &VOp, n: &Node, number: u16) {
+        let [when, short, _] = vop.args;
+        let c = self.c;
+        let rare = &c.fast_paths[number as usize];
+        let parts = 1 + (n.out.bits() > 32) as u8;
+        let condition = self.kreg(when);
+        self.k.busy |= 1 << condition;
+        let mut leaves = Vec::new();
+        for (at, &leaf) in rare.leaves.iter().enumerate() {
+            let l = *self.node(leaf);
+            if l.out == Ty::Bool {
+                let k = self.kreg(leaf);
+                self.k.busy |= 1 << k;
+                leaves.push((2 * at, At::K(k)));
+                continue;
+            }
+            let wide = l.out.bits() > 32;
+            for part in 0..1 + wide as u8 {
+                let rm = match (wide, n.out == Ty::Bool) {
+                    (true, false) => self.wrm(leaf, part),
+                    (false, false) => self.rm(leaf),
+                    // There is no register to go through.
+                    (true, true) => Rm::R(self.wreg(leaf, part)),
+                    (false, true) => Rm::R(self.zreg(leaf, 0)),
+                };
+                self.hold_rm(rm);
+                leaves.push((2 * at + part as usize, At::Z(rm, wide)));
+            }
+        }
+        let to = if n.out == Ty::Bool {
+            let d = self.ktemp();
+            self.k.busy |= 1 << d;
+            match self.konst(short) {
+                Some(v) => self
+                    .a
+                    .kop(if v & 1 != 0 { kop::XNOR } else { kop::XOR }, d, d, d),
+                None => {
+                    let s = self.kreg(short);
+                    self.a.kop(kop::OR, d, s, s);
+                }
+            }
+            self.kput(vop.id, d);
+            To::K(d)
+        } else {
+            let mut to = [0; 2];
+            for part in 0..parts {
+                let r = if parts == 2 {
+                    self.wreg(short, part)
+                } else {
+                    self.zreg(short, 0)
+                };
+                let dies = self.next_use(short) == u32::MAX
+                    && self.z.at.get(&(short, part)) == Some(&r)
+                    && self.node(short).vec
+                    && !self.pinned.iter().any(|p| p.reg == Some(r));
+                let d = if dies {
+                    self.z.at.remove(&(short, part));
+                    self.put(vop.id, part, r);
+                    r
+                } else {
+                    self.hold(r);
+                    let d = self.define(vop.id, part);
+                    self.a.z(op::MOVDQU32, d, 0, Rm::R(r));
+                    d
+                };
+                self.hold(d);
+                to[part as usize] = d;
+            }
+            To::Z(to, parts)
+        };
+        // Lanes that are on and for which the fast path is not right.
+        let (from, back) = (self.a.label(), self.a.label());
+        let k = self.ktemp();
+        let mut full = None;
+        if self.full.is_some() {
+            // The carry says that all 16 bits are 1.
+            self.a.kortest(condition, condition);
+            self.a.jcc(Cc::Ae, from);
+            full = Some(condition);
+        } else {
+            self.a.kop(kop::ANDN, k, condition, K_EXEC);
+            self.a.kortest(k, k);
+            self.a.jcc(Cc::Ne, from);
+        }
+        self.a.bind(back);
+        self.slow_paths.push(SlowPath {
+            from,
+            back,
+            lanes: k,
+            full,
+            leaves,
+            to,
+            call: self.call_of.get(&number).copied().unwrap_or(0),
+        });
+    }
+
+    /// The code after the block.
+    pub(super) fn slow_paths(&mut self) {
+        for long in std::mem::take(&mut self.slow_paths) {
+            self.a.bind(long.from);
+            let line = |n: usize| ctx!(data, 64 * n);
+            for &(n, at) in &long.leaves {
+                match at {
+                    At::Z(Rm::R(r), _) => self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(line(n))),
+                    At::K(k) => self.a.kstore16(line(n), k),
+                    At::Z(..) => {}
+                }
+            }
+            // So is what other lanes have.
+            match long.to {
+                To::Z(to, parts) => {
+                    for (part, &d) in to[..parts as usize].iter().enumerate() {
+                        self.a.z(op::MOVDQU32_ST, d, 0, Rm::M(line(RESULT + part)));
+                    }
+                }
+                To::K(k) => self.a.kstore16(line(RESULT), k),
+            }
+            // All that was in registers is stored: that of the result is free.
+            if let To::Z([t, _], _) = long.to {
+                for &(n, at) in &long.leaves {
+                    let (rm, wide) = match at {
+                        At::Z(Rm::R(_), _) | At::K(_) => continue,
+                        At::Z(rm, wide) => (rm, wide),
+                    };
+                    let e = match rm {
+                        Rm::M(_) => op::MOVDQU32,
+                        _ if wide => op::BCASTQ,
+                        _ => op::BCASTD,
+                    };
+                    // The broadcasts have no bit for it: memory is an element to them.
+                    let rm = match rm {
+                        Rm::B(m) => Rm::M(m),
+                        rm => rm,
+                    };
+                    self.a.z(e, t, 0, rm);
+                    self.a.z(op::MOVDQU32_ST, t, 0, Rm::M(line(n)));
+                }
+            }
+            if let Some(condition) = long.full {
+                self.a.knot(long.lanes, condition);
+            }
+            self.a.kstore16(ctx!(lanes_on), long.lanes);
+            self.a.imm(RSI, long.call as u64);
+            let slow = self.slow[2];
+            self.a.call_label(slow);
+            if self.checks {
+                self.a.test(false, RAX, RAX);
+                let restart = self.restart();
+                self.a.jcc(Cc::Ne, restart);
+            }
+            match long.to {
+                To::Z(to, parts) => {
+                    for (part, &d) in to[..parts as usize].iter().enumerate() {
+                        self.a.z(op::MOVDQU32, d, 0, Rm::M(line(RESULT + part)));
+                    }
+                }
+                To::K(k) => self.a.kload16(k, line(RESULT)),
+            }
+            self.a.jmp(long.back);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What compiled code does between the turns of waves: the next wave's turn, at the end of a round the next one behind the
+//! barrier, and where all waves of a workgroup have ended the next workgroup ([`Batch`]).
+
+use super::*;
+use crate::runtime::context::Batch;
+use crate::runtime::group::LiveIns;
+use gcn_emu::group::Row;
+
+macro_rules! turn {
+    ($field:ident) => {
+        mem(RCX, offset_of!(TimeSlice, $field) as i32)
+    };
+}
+
+macro_rules! batch {
+    ($field:ident) => {
+        ctx!(batch, offset_of!(Batch, $field))
+    };
+    ($field:ident, $plus:expr) => {
+        ctx!(batch, offset_of!(Batch, $field) + $plus)
+    };
+}
+
+/// Where code goes to at a barrier, and at a wave's end. At a barrier it notes in the turn where the wave goes on (RDX in the
+/// region, RSI the PC) and how far its clock is behind; at the end, that the wave has ended. Then the next turn begins; at the last of them it
+/// leaves with RAX, and where a turn is not to begin with [`EXIT_NEXT`]. No host register holds anything of a wave here.
+///
+/// `waits`: the two are called, and give where to go on in RDX. Where waves go on differs from one barrier to the next, and
+/// a jump of its own for each place is foreseen better than one for all.
+///
+/// `first`: where waves of a batch begin with their turn in RCX, of regions where none waits, so that each may have the state
+/// of the one before it: then there is less to say in turns, which [`Batch::single`] tells.
+pub(super) fn between(
+    a: &mut Asm,
+    exit: Label,
+    waits: bool,
+    first: Option<Label>,
+) -> (Label, Label) {
+    const BYTES: i32 = size_of::<TimeSlice>() as i32;
+    let [next, step, begin, around, again, pause, leave] = std::array::from_fn(|_| a.label());
+    let (no_lds, clear) = (a.label(), a.label());
+    let barrier = a.here();
+    let noted = a.label();
+    a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.store(true, turn!(pc), RSI);
+    a.mov(true, RSI, Rm::M(ctx!(synced)));
+    a.alu(alu::SUB, true, RSI, Rm::R(FUEL));
+    a.g(true, &[0x01], RSI, Rm::M(turn!(late)));
+    a.jmp(noted);
+    let ended = a.here();
+    if let Some(first) = first {
+        let (several, go, round) = (a.label(), a.label(), a.label());
+        a.alu_imm(alu::CMP, true, Rm::M(batch!(single)), 0);
+        a.jcc(Cc::E, several);
+        a.mov(true, RSI, Rm::M(batch!(given)));
+        a.mov(true, RDI, Rm::M(batch!(spare)));
+        a.alu(alu::SUB, true, RDI, Rm::R(RSI));
+        a.alu(alu::ADD, true, RDI, Rm::R(FUEL));
+        a.store(true, batch!(spare), RDI);
+        a.mov(true, RCX, Rm::M(ctx!(turn)));
+        a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
+        a.bind(go);
+        a.store(true, ctx!(turn), RCX);
+        a.alu(alu::CMP, true, RCX, Rm::M(ctx!(turns_end)));
+        a.jcc(Cc::E, round);
+        a.alu(alu::CMP, true, RSI, Rm::R(RDI));
+        a.jcc(Cc::G, pause);
+        a.mov(true, FUEL, Rm::R(RSI));
+        a.store(true, ctx!(synced), FUEL);
+        a.jmp(first);
+        a.bind(round);
+        a.mov(true, RDX, Rm::M(batch!(row)));
+        a.alu_imm(alu::ADD, true, Rm::R(RDX), size_of::<Row>() as i32);
+        a.store(true, batch!(row), RDX);
+        a.alu(alu::CMP, true, RDX, Rm::M(batch!(rows_end)));
+        a.jcc(Cc::E, leave);
+        a.alu_imm(alu::CMP, true, Rm::M(ctx!(lds_bytes)), 0);
+        a.jcc(Cc::Ne, clear);
+        a.mov(true, RCX, Rm::M(batch!(turns)));
+        a.jmp(go);
+        a.bind(several);
+    }
+    a.imm(RDX, TimeSlice::ENDED as u64);
+    a.alu_imm(alu::SUB, true, Rm::M(batch!(alive)), 1);
+    a.bind(next);
+    a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.bind(noted);
+    a.store(true, turn!(code), RDX);
+    a.alu_imm(alu::ADD, false, Rm::M(turn!(turns)), 1);
+    // A wave that runs alone, and leaves with what is left to it, was given 0.
+    a.mov(false, RSI, Rm::M(turn!(given)));
+    a.alu(alu::SUB, true, FUEL, Rm::R(RSI));
+    a.g(true, &[0x01], FUEL, Rm::M(batch!(spare)));
+    a.mov(false, RSI, Rm::M(turn!(again)));
+    a.store(false, turn!(given), RSI);
+    a.bind(step);
+    a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
+    a.bind(begin);
+    a.store(true, ctx!(turn), RCX);
+    a.alu(alu::CMP, true, RCX, Rm::M(ctx!(turns_end)));
+    a.jcc(Cc::E, around);
+    a.mov(true, RDX, Rm::M(turn!(code)));
+    a.alu_imm(alu::CMP, true, Rm::R(RDX), TimeSlice::ENDED as i32);
+    a.jcc(Cc::E, step);
+    a.jcc(Cc::B, pause);
+    a.mov(false, FUEL, Rm::M(turn!(given)));
+    a.alu(alu::CMP, true, FUEL, Rm::M(batch!(spare)));
+    a.jcc(Cc::G, pause);
+    a.store(true, ctx!(synced), FUEL);
+    a.mov(true, WAVE, Rm::M(turn!(wave)));
+    a.store(true, ctx!(wave), WAVE);
+    a.mov(true, VGPRS, Rm::M(turn!(vgprs)));
+    a.store(true, ctx!(vgprs), VGPRS);
+    a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
+    if waits {
+        a.ret();
+    } else {
+        a.jmp_to(Rm::R(RDX));
+    }
+    a.bind(pause);
+    a.imm(RAX, EXIT_NEXT);
+    a.bind(leave);
+    if waits {
+        // Nobody comes back.
+        a.alu_imm(alu::ADD, true, Rm::R(RSP), 8);
+    }
+    a.jmp(exit);
+    // All had their turns.
+    a.bind(around);
+    a.mov(true, RCX, Rm::M(batch!(turns)));
+    a.test(true, RCX, RCX);
+    a.jcc(Cc::E, leave);
+    a.alu_imm(alu::CMP, true, Rm::M(batch!(alive)), 0);
+    a.jcc(Cc::Ne, begin);
+    // All have ended.
+    a.mov(true, RDX, Rm::M(batch!(row)));
+    a.alu_imm(alu::ADD, true, Rm::R(RDX), size_of::<Row>() as i32);
+    a.store(true, batch!(row), RDX);
+    a.alu(alu::CMP, true, RDX, Rm::M(batch!(rows_end)));
+    a.jcc(Cc::E, leave);
+    a.mov(true, RDX, Rm::M(batch!(begin)));
+    a.mov(true, RSI, Rm::M(batch!(given)));
+    a.imm(RDI, 0);
+    a.bind(again);
+    a.store(true, turn!(code), RDX);
+    a.store(false, turn!(given), RSI);
+    a.store_imm(turn!(turns), 0);
+    a.store(true, turn!(late), RDI);
+    a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
+    a.alu(alu::CMP, true, RCX, Rm::M(ctx!(turns_end)));
+    a.jcc(Cc::Ne, again);
+    a.mov(true, RDX, Rm::M(batch!(waves)));
+    a.store(true, batch!(alive), RDX);
+    a.bind(clear);
+    a.mov(true, RCX, Rm::M(ctx!(lds_bytes)));
+    a.test(true, RCX, RCX);
+    a.jcc(Cc::E, no_lds);
+    a.mov(true, RDI, Rm::M(ctx!(lds)));
+    let (lines, bytes) = (a.label(), a.label());
+    a.alu_imm(alu::CMP, true, Rm::R(RCX), 64);
+    a.jcc(Cc::B, bytes);
+    // The last line is where LDS ends.
+    a.mov(true, RSI, Rm::R(RDI));
+    a.alu(alu::ADD, true, RSI, Rm::R(RCX));
+    a.alu_imm(alu::SUB, true, Rm::R(RSI), 64);
+    a.z(op::XORD, 0, 0, Rm::R(0));
+    a.bind(lines);
+    a.z(op::MOVDQU32_ST, 0, 0, Rm::M(mem(RDI, 0)));
+    a.alu_imm(alu::ADD, true, Rm::R(RDI), 64);
+    a.alu(alu::CMP, true, RDI, Rm::R(RSI));
+    a.jcc(Cc::B, lines);
+    a.z(op::MOVDQU32_ST, 0, 0, Rm::M(mem(RSI, 0)));
+    a.jmp(no_lds);
+    a.bind(bytes);
+    a.imm(RAX, 0);
+    a.stosb();
+    a.bind(no_lds);
+    a.mov(true, RCX, Rm::M(batch!(turns)));
+    a.jmp(begin);
+    (barrier, ended)
+}
+
+/// Where a wave of a batch begins: it takes the registers that the region needs, and goes to the region's first block. Gives
+/// where that is; at `first` its turn is in RCX already.
+pub(super) fn begin(a: &mut Asm, live_ins: &LiveIns, first: Label) -> usize {
+    const LINE: i32 = 64;
+    let here = a.buf.len();
+    a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.bind(first);
+    a.mov(true, RDX, Rm::M(turn!(start)));
+    let mut at = 0;
+    let mut copy = |a: &mut Asm, to: Mem| {
+        let z = (at / LINE % 8) as u8;
+        a.z(op::MOVDQU32, z, 0, Rm::M(mem(RDX, at)));
+        a.z(op::MOVDQU32_ST, z, 0, Rm::M(to));
+        at += LINE;
+    };
+    for &line in &live_ins.sgprs {
+        copy(a, sgpr_home(16 * line));
+    }
+    let lines = |n: u16| (0..4).map(move |slice| vgpr_line(n, slice));
+    for to in live_ins.given().iter().flat_map(|&n| lines(n)) {
+        copy(a, to);
+    }
+    if !live_ins.zeros().is_empty() {
+        a.z(op::XORD, 0, 0, Rm::R(0));
+    }
+    for to in live_ins.zeros().iter().flat_map(|&n| lines(n)) {
+        a.z(op::MOVDQU32_ST, 0, 0, Rm::M(to));
+    }
+    a.mov(true, RCX, Rm::M(batch!(row)));
+    for id in 0..3 {
+        a.mov(false, RAX, Rm::M(mem(RCX, 4 * id as i32)));
+        a.mov(true, RDI, Rm::M(batch!(ids, 8 * id)));
+        a.alu(alu::ADD, true, RDI, Rm::R(WAVE));
+        a.store(false, mem(RDI, 0), RAX);
+    }
+    a.imm(RAX, 0);
+    a.store(true, mem(WAVE, offset_of!(WaveState, clock) as i32), RAX);
+    a.store_imm8(mem(WAVE, offset_of!(WaveState, scc) as i32), 0);
+    a.jmp_to(Rm::M(batch!(code)));
+    here
+}

@@ -1,0 +1,92 @@
+//! Operands on their way to a helper that does something for all lanes at once, and its call.
+
+use super::*;
+use crate::ir::region::WaveHelper;
+use crate::ir::region::WaveHelperCall;
+
+impl Emit<'_> {
+    /// The slice's operands go where the helper reads them.
+    pub fn stage(&mut self, w: &WaveHelperCall) {
+        self.let_go();
+        for (n, &id) in w.inputs.iter().enumerate() {
+            if !self.staged(w, n) {
+                continue;
+            }
+            let r = self.zreg(id, 0);
+            let to = self.by_slice(ctx!(stage, 256 * n));
+            self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(to));
+        }
+    }
+
+    /// What a helper does at the block's end: a store of several dwords to memory, too, because after a fault memory has
+    /// what lanes in front of it store, element by element.
+    pub fn whole(&self) -> Option<WaveHelperCall> {
+        let c = self.c;
+        if c.effects.wave_helper.is_some() {
+            return c.effects.wave_helper.clone();
+        }
+        let s = c
+            .effects
+            .store
+            .as_ref()
+            .filter(|_| c.affine.store.is_none())?;
+        if s.space == Space::Lds || s.data.len() < 2 || s.bytes != 4 {
+            return None;
+        }
+        let mut inputs = vec![s.lo, s.hi];
+        inputs.extend(&s.data);
+        let act = WaveHelper::Store {
+            space: s.space,
+            dwords: s.data.len() as u8,
+            two: false,
+            offset: s.offset,
+        };
+        Some(WaveHelperCall {
+            helper: act,
+            inputs,
+        })
+    }
+
+    /// Calls the helper when all lanes' operands are there. No vector register holds anything then.
+    pub fn call_whole(&mut self, w: &WaveHelperCall) {
+        let Some(what) = w.helper.encode() else {
+            self.failed = true;
+            return;
+        };
+        let done = match (self.joined(w), self.two_in_lds(w), self.lanes_in_lds(w)) {
+            (Some(j), ..) => Some(self.join(&j)),
+            (_, Some(two), _) => Some(self.store_two(two)),
+            (.., Some(lanes)) => Some(self.lane_after_lane(lanes)),
+            _ => None,
+        };
+        let restart = self.restart();
+        self.a.ldmxcsr(ctx!(host_mxcsr));
+        self.a.vzeroupper();
+        self.a.mov(true, RDI, Rm::R(CTX));
+        self.a.imm(RSI, what);
+        self.a.call(Rm::M(ctx!(whole)));
+        self.a.ldmxcsr(mxcsr_of(self.default));
+        self.a.test(false, RAX, RAX);
+        self.a.jcc(Cc::Ne, restart);
+        if let Some(done) = done {
+            self.a.bind(done);
+        }
+    }
+
+    /// Puts operands that each slice has one of where the helper reads them, behind the slices.
+    pub(super) fn stage_apart(&mut self, inputs: &[(usize, Id)]) {
+        let looped = std::mem::take(&mut self.looped);
+        for slice in 0..4 {
+            self.slice = slice;
+            self.z = Bank::default();
+            self.let_go();
+            for &(n, id) in inputs {
+                let r = self.zreg(id, 0);
+                let to = self.by_slice(ctx!(stage, 256 * n));
+                self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(to));
+            }
+        }
+        self.z = Bank::default();
+        self.looped = looped;
+    }
+}

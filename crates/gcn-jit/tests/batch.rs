@@ -1,0 +1,416 @@
+//! Many workgroups whose waves start one after the other in compiled code: what each starts with, and what happens where one
+//! of them faults, traps, waits, is interpreted, runs for long or is the last that may run. The interpreter is the judge.
+#![cfg(target_arch = "x86_64")]
+
+use gcn_emu::dispatch::{Gpu, Launch, Loaded, RunError, Stats};
+use gcn_emu::interp::Interp;
+use gcn_emu::mem::Perm;
+use gcn_isa::Target;
+use gcn_jit::{Cache, Level};
+use gcn_object::CodeObject;
+
+const BYTES: usize = 1 << 20;
+
+/// A grid and its workgroups.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    grid: [u32; 3],
+    group: [u32; 3],
+}
+
+impl Shape {
+    /// Workgroups in each dimension.
+    fn groups(self) -> [u32; 3] {
+        std::array::from_fn(|d| self.grid[d].div_ceil(self.group[d]))
+    }
+
+    /// What the workgroups before this one leave.
+    fn bytes_before(self, [x, y, z]: [u32; 3]) -> usize {
+        let [across, down, _] = self.groups();
+        let number = (z * down + y) * across + x;
+        32 * (number * self.group.iter().product::<u32>()) as usize
+    }
+}
+
+const SHAPES: [Shape; 6] = [
+    Shape {
+        grid: [64 * 150, 1, 1],
+        group: [64, 1, 1],
+    },
+    Shape {
+        grid: [256 * 37, 1, 1],
+        group: [256, 1, 1],
+    },
+    // The last workgroup of a row, column and plane is smaller than the others.
+    Shape {
+        grid: [300, 7, 3],
+        group: [64, 2, 2],
+    },
+    Shape {
+        grid: [16 * 9, 16 * 3 + 5, 1],
+        group: [16, 16, 1],
+    },
+    // The last wave of each has lanes that are off.
+    Shape {
+        grid: [100 * 40, 1, 1],
+        group: [100, 1, 1],
+    },
+    Shape {
+        grid: [8, 8 * 60, 2],
+        group: [8, 8, 1],
+    },
+];
+
+/// A kernel each of whose work-items leaves what it started with, 32 bytes of it, and changes all of that. s6 is the
+/// workgroup's number, v[6:7] the work-item's place. `extra` comes before it stores, `lds` bytes it has, and with `scratch`
+/// the place of its scratch is part of what it started with.
+fn source(shape: Shape, extra: &str, lds: u32, scratch: bool) -> String {
+    let (group, groups) = (shape.group, shape.groups());
+    let items: u32 = group.iter().product();
+    let settings = match scratch {
+        true => {
+            ".amdhsa_private_segment_fixed_size 20\n.amdhsa_system_sgpr_private_segment_wavefront_offset 1\n"
+        }
+        false => "",
+    };
+    format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
+         s_cselect_b32 s10, 1, 0\ns_mov_b64 s[18:19], exec\ns_mov_b32 s21, s6\n\
+         s_load_dwordx2 s[0:1], s[0:1], 0x0\n\
+         s_mul_i32 s6, s4, {}\ns_add_u32 s6, s6, s3\ns_mul_i32 s6, s6, {}\ns_add_u32 s6, s6, s2\n\
+         v_mov_b32 v3, {}\nv_mad_u32_u24 v4, v1, v3, v0\nv_mov_b32 v5, {}\nv_mad_u32_u24 v4, v2, v5, v4\n\
+         s_mul_i32 s7, s6, {items}\nv_add_u32 v4, s7, v4\nv_lshlrev_b32 v5, 5, v4\n\
+         s_waitcnt lgkmcnt(0)\n\
+         v_mov_b32 v7, s1\nv_add_co_u32 v6, vcc, s0, v5\nv_addc_co_u32 v7, vcc, 0, v7, vcc\n\
+         v_lshlrev_b32 v8, 10, v1\nv_or_b32 v8, v8, v0\nv_lshlrev_b32 v9, 20, v2\nv_or_b32 v8, v8, v9\n\
+         v_mov_b32 v9, s5\nv_add_u32 v9, s21, v9\nv_mov_b32 v10, s18\nv_mov_b32 v11, s19\n\
+         v_mov_b32 v12, s10\nv_mov_b32 v13, m0\nv_mov_b32 v14, s2\nv_mov_b32 v15, s6\n\
+         {extra}\n\
+         global_store_dwordx4 v[6:7], v[8:11], off\n\
+         v_mul_u32_u24 v0, v0, 3\nv_add_u32 v1, 5, v1\nv_xor_b32 v2, 1, v2\n\
+         s_add_u32 s2, s2, 9\ns_add_u32 s3, s3, 9\ns_add_u32 s4, s4, 9\ns_add_u32 s5, s5, 9\ns_mov_b32 m0, 77\n\
+         v_cmp_lt_u32 vcc, 4, v0\ns_and_saveexec_b64 s[8:9], vcc\ns_cbranch_execz done\n\
+         s_cmp_lg_u32 s6, -5\ns_cbranch_scc0 done\n\
+         s_cselect_b32 s11, s2, s3\nv_add_u32 v12, v12, v0\nv_add_u32 v14, s11, v14\nv_add_u32 v13, s4, v13\n\
+         v_add_u32 v15, s5, v15\nv_add3_u32 v15, v1, v2, v15\nv_add_u32 v13, m0, v13\n\
+         global_store_dwordx4 v[6:7], v[12:15], off offset:16\n\
+         done:\ns_endpgm\n\
+         .section .rodata,#alloc\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
+         .amdhsa_system_sgpr_workgroup_id_x 1\n.amdhsa_system_sgpr_workgroup_id_y 1\n\
+         .amdhsa_system_sgpr_workgroup_id_z 1\n.amdhsa_system_sgpr_workgroup_info 1\n\
+         .amdhsa_system_vgpr_workitem_id 2\n\
+         .amdhsa_kernarg_size 8\n.amdhsa_next_free_vgpr 24\n.amdhsa_next_free_sgpr 48\n\
+         {settings}.amdhsa_group_segment_fixed_size {lds}\n.end_amdhsa_kernel\n",
+        groups[1],
+        groups[0],
+        group[0],
+        group[0] * group[1]
+    )
+}
+
+/// A GPU with such a kernel, and its buffer.
+struct Board {
+    gpu: Gpu,
+    loaded: Loaded,
+    buffer: u64,
+}
+
+impl Board {
+    fn new(gpu: Gpu, source: &str) -> Board {
+        let output = gcn_asm::assemble(source, "k.s", &gcn_asm::Options::default());
+        let object = output
+            .object
+            .unwrap_or_else(|| panic!("{}", gcn_asm::render(&output.diagnostics, false)));
+        let object = CodeObject::parse(&object.loadable().expect("it links")).expect("it is read");
+        let loaded = gpu.load(&object).expect("it is loaded");
+        let buffer = gpu.memory.alloc(BYTES as u64, 256, Perm::RW).expect("room");
+        Board {
+            gpu,
+            loaded,
+            buffer,
+        }
+    }
+
+    fn run(
+        &self,
+        shape: Shape,
+        change: &dyn Fn(&mut Launch),
+    ) -> (Result<Stats, RunError>, Vec<u8>) {
+        let mut bytes = vec![0xee; BYTES];
+        self.gpu.memory.write(self.buffer, &bytes).expect("mapped");
+        let mut launch = Launch {
+            grid: shape.grid,
+            group: shape.group,
+            kernarg: self.buffer.to_le_bytes().to_vec(),
+            threads: 1,
+            ..Launch::default()
+        };
+        change(&mut launch);
+        let result = self.gpu.dispatch(&self.loaded, "k", &launch);
+        self.gpu
+            .memory
+            .read(self.buffer, &mut bytes)
+            .expect("mapped");
+        (result, bytes)
+    }
+}
+
+/// The levels that the host runs.
+fn levels() -> Vec<Level> {
+    let all = [Level::Avx2, Level::Avx512];
+    let best = Level::best();
+    all.into_iter().filter(|&l| Some(l) <= best).collect()
+}
+
+/// What a kernel of these instructions does, compiled and interpreted, for all shapes; gives the waves that started without
+/// leaving compiled code.
+struct Trial {
+    extra: &'static str,
+    lds: u32,
+    /// Whether it fails.
+    fails: bool,
+    /// As many instructions may run.
+    limits: &'static [u64],
+    /// It has scratch, whose place depends on other threads.
+    scratch: bool,
+}
+
+impl Trial {
+    fn run(&self) -> u64 {
+        let mut in_batch = 0;
+        for shape in SHAPES {
+            let source = source(shape, self.extra, self.lds, self.scratch);
+            let target = Target::parse("gfx900").expect("a target");
+            let interp = Gpu::with_engine(target, 16 << 20, || Box::new(Interp::new()));
+            let interp = Board::new(interp.expect("memory"), &source);
+            for level in levels() {
+                let cache = Cache::with_level(level);
+                let engines = cache.clone();
+                let jit = Gpu::with_engine(target, 16 << 20, move || Box::new(engines.engine()));
+                let jit = Board::new(jit.expect("memory"), &source);
+                assert_eq!(jit.buffer, interp.buffer);
+                let limits = self.limits.iter().map(|&n| Some(n));
+                for most in [None].into_iter().chain(limits) {
+                    for threads in [1, 3].into_iter().take(2 - self.scratch as usize) {
+                        let change = |launch: &mut Launch| {
+                            launch.max_instructions = most;
+                            launch.threads = threads;
+                        };
+                        let want = interp.run(shape, &change);
+                        assert!(most.is_some() || want.0.is_err() == self.fails);
+                        // Twice, the second time compiled already.
+                        for _ in 0..2 {
+                            let got = jit.run(shape, &change);
+                            let told = format!("{shape:?} {level:?} {most:?} {threads} threads");
+                            if threads > 1 && want.0.is_err() {
+                                // How far the others come is their matter, and if instructions are counted, who fails.
+                                if most.is_none() {
+                                    assert_eq!(got.0, want.0, "{told}");
+                                }
+                                assert!(got.0.is_err(), "{told}");
+                                continue;
+                            }
+                            // Compiled code ends a turn where a chunk ends, so that the last instructions may be other
+                            // waves'; but of the same workgroup.
+                            let end = match (&got.0, &want.0) {
+                                (
+                                    Err(RunError::Limit { place, .. }),
+                                    Err(RunError::Limit { place: other, .. }),
+                                ) => {
+                                    assert_eq!(place.workgroup, other.workgroup, "{told}");
+                                    shape.bytes_before(place.workgroup)
+                                }
+                                _ => {
+                                    assert_eq!(got.0, want.0, "{told}");
+                                    BYTES
+                                }
+                            };
+                            let at = (0..end).find(|&at| got.1[at] != want.1[at]);
+                            assert_eq!(at, None, "{told}: item {:?}", at.map(|at| at / 32));
+                        }
+                    }
+                }
+                in_batch += cache.stats().in_batch;
+            }
+        }
+        in_batch
+    }
+}
+
+const TRIAL: Trial = Trial {
+    extra: "",
+    lds: 0,
+    fails: false,
+    limits: &[],
+    scratch: false,
+};
+
+#[test]
+fn each_wave_starts_with_its_own() {
+    let limits = &[1, 29, 1000, 20_000, 66_000, 1 << 20];
+    let count = Trial { limits, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 5000, "{count}");
+}
+
+#[test]
+fn each_wave_has_its_scratch() {
+    let scratch = true;
+    let count = Trial { scratch, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn one_faults() {
+    let extra = "s_cmp_eq_u32 s6, 29\ns_cbranch_scc0 ok\nv_mov_b32 v7, 0x1234\nok:";
+    let (fails, limits) = (true, &[600, 20_000]);
+    let count = Trial {
+        extra,
+        fails,
+        limits,
+        ..TRIAL
+    }
+    .run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn one_traps() {
+    let extra = "s_cmp_eq_u32 s6, 11\ns_cbranch_scc0 ok\ns_trap 2\nok:";
+    let fails = true;
+    Trial {
+        extra,
+        fails,
+        ..TRIAL
+    }
+    .run();
+}
+
+#[test]
+fn some_are_interpreted() {
+    // The time, a wave's place and its status are what the wave itself has, wherever it runs.
+    let extra = "s_and_b32 s12, s6, 7\ns_cmp_eq_u32 s12, 3\ns_cbranch_scc0 ok\n\
+        s_memtime s[12:13]\ns_getreg_b32 s14, hwreg(HW_REG_HW_ID)\ns_getreg_b32 s15, hwreg(HW_REG_STATUS)\n\
+        s_waitcnt lgkmcnt(0)\ns_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 5\ns_setprio 2\n\
+        v_mov_b32 v9, s12\nv_mov_b32 v10, s14\nv_mov_b32 v11, s15\nok:\n\
+        s_and_b32 s12, s6, 7\ns_cmp_eq_u32 s12, 4\ns_cbranch_scc0 on\n\
+        s_getreg_b32 s14, hwreg(HW_REG_MODE)\ns_getreg_b32 s15, hwreg(HW_REG_STATUS)\n\
+        v_mov_b32 v10, s14\nv_mov_b32 v11, s15\non:";
+    let limits = &[5000];
+    let count = Trial {
+        extra,
+        limits,
+        ..TRIAL
+    }
+    .run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn some_meet_nans() {
+    let extra = "s_and_b32 s12, s6, 15\ns_cmp_eq_u32 s12, 9\ns_cselect_b32 s13, 0x7f800000, 1.0\n\
+        v_mul_f32 v9, 0, s13";
+    let count = Trial { extra, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn lds_is_zeros_where_a_workgroup_starts() {
+    let extra = "s_mov_b32 m0, -1\nv_and_b32 v16, 63, v0\nv_lshlrev_b32 v16, 2, v16\nds_read_b32 v11, v16\n\
+        v_mov_b32 v17, 1\nds_add_u32 v16, v17\nds_read_b32 v10, v16\ns_waitcnt lgkmcnt(0)";
+    let limits = &[5000];
+    for lds in [36, 256, 300] {
+        let count = Trial {
+            extra,
+            lds,
+            limits,
+            ..TRIAL
+        }
+        .run();
+        assert!(levels().is_empty() || count > 500, "{count}");
+    }
+}
+
+#[test]
+fn one_gives_way_and_one_runs_for_long() {
+    let extra = "s_cmp_eq_u32 s6, 7\ns_cbranch_scc0 ok\ns_sleep 1\nok:\n\
+        s_cmp_eq_u32 s6, 13\ns_cbranch_scc0 on\ns_mov_b32 s12, 50000\n\
+        again:\ns_sub_u32 s12, s12, 1\ns_cmp_lg_u32 s12, 0\ns_cbranch_scc1 again\nv_mov_b32 v9, s12\non:";
+    let count = Trial { extra, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn some_go_elsewhere() {
+    let extra = "s_and_b32 s12, s6, 15\ns_cmp_eq_u32 s12, 6\ns_cbranch_scc0 on\n\
+        s_getpc_b64 s[14:15]\nhere:\ns_add_u32 s14, s14, there-here\ns_addc_u32 s15, s15, 0\n\
+        s_setpc_b64 s[14:15]\ns_endpgm\nthere:\nv_mov_b32 v9, s12\non:";
+    let count = Trial { extra, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn some_wait_at_barriers() {
+    // The same for all waves of a workgroup.
+    let extra = "s_and_b32 s12, s6, 15\ns_cmp_eq_u32 s12, 6\ns_cbranch_scc0 on\ns_barrier\nv_mov_b32 v9, s12\non:";
+    Trial { extra, ..TRIAL }.run();
+}
+
+/// Rounds at barriers in which each wave leaves a value in LDS and adds up the others', in a workgroup with a number that
+/// depends on it; wave 1 ends before the others. `inner` is in each round.
+fn rounds(inner: &str) -> String {
+    format!(
+        "s_mov_b32 m0, -1\nv_lshlrev_b32 v16, 2, v0\nv_and_b32 v16, 0xff, v16\n\
+         v_lshrrev_b32 v17, 6, v0\nv_readfirstlane_b32 s20, v17\n\
+         s_and_b32 s12, s6, 3\ns_add_u32 s12, s12, 2\n\
+         again:\n\
+         v_add_u32 v18, s12, v4\nds_write_b32 v16, v18\ns_waitcnt lgkmcnt(0)\ns_barrier\n\
+         v_sub_u32 v19, 0xfc, v16\nds_read_b32 v20, v19\ns_waitcnt lgkmcnt(0)\nv_add_u32 v9, v9, v20\n\
+         {inner}\n\
+         s_barrier\n\
+         s_sub_u32 s12, s12, 1\ns_cmp_eq_u32 s20, 1\ns_cselect_b32 s13, 3, 0\ns_cmp_gt_u32 s12, s13\n\
+         s_cbranch_scc1 again\ndone_with_it:"
+    )
+}
+
+#[test]
+fn all_wait_at_barriers() {
+    let extra = rounds("").leak();
+    let count = Trial {
+        extra,
+        lds: 256,
+        ..TRIAL
+    }
+    .run();
+    assert!(levels().is_empty() || count > 1000, "{count}");
+}
+
+#[test]
+fn faults_behind_barriers() {
+    let inner = "s_cmp_eq_u32 s6, 17\ns_cselect_b32 s14, 1, 0\ns_cmp_eq_u32 s12, 2\ns_cselect_b32 s15, 1, 0\n\
+        s_and_b32 s14, s14, s15\ns_cbranch_scc0 ok\nv_mov_b32 v7, 0x1234\nglobal_load_dword v21, v[6:7], off\nok:";
+    let extra = rounds(inner).leak();
+    let fails = true;
+    Trial {
+        extra,
+        lds: 256,
+        fails,
+        ..TRIAL
+    }
+    .run();
+}
+
+#[test]
+fn some_are_interpreted_between_barriers() {
+    let inner = "s_and_b32 s14, s6, 7\ns_cmp_eq_u32 s14, 3\ns_cbranch_scc0 ok\ns_memtime s[14:15]\n\
+        s_getreg_b32 s16, hwreg(HW_REG_HW_ID)\ns_waitcnt lgkmcnt(0)\nv_add_u32 v10, s14, v10\nv_add_u32 v11, s16, v11\n\
+        ok:\ns_and_b32 s14, s6, 15\ns_cmp_eq_u32 s14, 5\ns_cbranch_scc0 on\ns_sleep 1\non:\n\
+        s_cmp_eq_u32 s14, 9\ns_cselect_b32 s15, 0x7f800000, 1.0\nv_mul_f32 v13, 0, s15";
+    let extra = rounds(inner).leak();
+    let count = Trial {
+        extra,
+        lds: 256,
+        ..TRIAL
+    }
+    .run();
+    assert!(levels().is_empty() || count > 300, "{count}");
+}
