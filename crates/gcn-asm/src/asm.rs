@@ -26,7 +26,10 @@ pub(crate) enum FixKind {
     Data(u8),
     /// A 32-bit literal: an address in it is relative to its place, as in LLVM.
     Literal,
-    Branch,
+    /// A branch's SIMM16. To CLRX, a number is an address in the section.
+    Branch {
+        addresses: bool,
+    },
     /// The relocation that `.reloc` asks for, which leaves the bytes as they are.
     Asked(RelocationKind),
 }
@@ -175,6 +178,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         let reading = Reading {
             semicolon_separates: clrx || snippet,
             hash_comments: clrx,
+            quotes: false,
         };
         let mut sym = Symbols::new();
         let mut fixed = |name: &str| {
@@ -474,7 +478,9 @@ impl<'s, 'o> Asm<'s, 'o> {
             self.fixups.push(Fixup {
                 section: current,
                 offset: size + (branch.offset as usize - run.bytes.start) as u64,
-                kind: FixKind::Branch,
+                kind: FixKind::Branch {
+                    addresses: self.clrx,
+                },
                 expr: Expr::Sym(id, Variant::None),
                 span: label.moved(self.lexer.base),
             });
@@ -597,7 +603,9 @@ impl<'s, 'o> Asm<'s, 'o> {
                         None => return Ok(()),
                     }
                 }
-                (Tok::Ident | Tok::Str, Tok::Punct(b':')) => {
+                (Tok::Ident | Tok::Str, Tok::Punct(b':'))
+                    if !(self.clrx && is_before_path(tokens)) =>
+                {
                     let name = text.trim_matches('"');
                     let id = self.sym.intern_here(name);
                     self.define_label(id, first.span)?;
@@ -718,6 +726,10 @@ impl<'s, 'o> Asm<'s, 'o> {
                 self.message(Level::Warning, v.span, v.message.into(), None);
             }
         }
+        if std::mem::take(&mut self.sym.beyond) {
+            let text = "the name stands for fewer registers than are counted from it here";
+            self.message(Level::Warning, span, text.into(), None);
+        }
         if let Some((span, message)) = insn.warning {
             self.message(Level::Warning, span, message.into(), None);
         }
@@ -731,7 +743,9 @@ impl<'s, 'o> Asm<'s, 'o> {
             self.fixups.push(Fixup {
                 section,
                 offset,
-                kind: FixKind::Branch,
+                kind: FixKind::Branch {
+                    addresses: self.clrx,
+                },
                 expr,
                 span,
             });
@@ -881,11 +895,24 @@ impl<'s, 'o> Asm<'s, 'o> {
 /// Whether a statement begins with a name that has scopes before it: `a::b` or `::b`.
 fn is_scoped(tokens: &[Token]) -> bool {
     let at = usize::from(tokens[0].tok == Tok::Ident);
+    is_path_from(tokens, at) && (at == 0 || tokens[0].span.end == tokens[1].span.start)
+}
+
+/// Whether a path begins behind a statement's first word: `.byte ::b`.
+fn is_before_path(tokens: &[Token]) -> bool {
+    is_path_from(tokens, 1) && tokens[0].span.end < tokens[1].span.start
+}
+
+/// Whether `::` and a name are the tokens from `at` on.
+fn is_path_from(tokens: &[Token], at: usize) -> bool {
     let colon = Tok::Punct(b':');
-    tokens[at].tok == colon
-        && tokens[at + 1].tok == colon
-        && tokens[at].span.end == tokens[at + 1].span.start
-        && tokens[at + 2].tok == Tok::Ident
+    let [first, second, name, ..] = &tokens[at..] else {
+        return false;
+    };
+    first.tok == colon
+        && second.tok == colon
+        && first.span.end == second.span.start
+        && name.tok == Tok::Ident
 }
 
 /// What is wrong with bytes in a structure that `.struct` or `.offset` began.

@@ -79,4 +79,12 @@ impl State<'_> {
             printed: String::new(),
         }
     }
+
+    /// Whether the format is one that gcn does not write, whose loader puts addresses into the code.
+    pub fn has_foreign_loader(&self) -> bool {
+        matches!(
+            self.format,
+            Some(Format::Amd | Format::AmdCl2 | Format::Gallium)
+        )
+    }
 }

@@ -1,5 +1,6 @@
 //! Directives that put bytes into the current section.
 
+use crate::Level;
 use crate::asm::{Asm, FixKind, Fixup, MAX_ALIGN, MAX_SECTION};
 use crate::expr::{Expr, Term, Value};
 use crate::lexer::{Span, Tok, Token};
@@ -195,13 +196,20 @@ impl<'s> Asm<'s, '_> {
             let mut p = self.parser(tokens);
             p.at = at;
             let start = p.span();
-            let expr = p.expr()?;
+            let empty = p.clrx && (p.is(b',') || p.at_end());
+            let expr = match empty {
+                true => Expr::Const(0),
+                false => p.expr()?,
+            };
             let span = start.to(p.last_span());
             let more = p.eat(b',');
             if !more {
                 p.end()?;
             }
             at = p.at;
+            if empty {
+                self.message(Level::Warning, start, NO_VALUE.into(), None);
+            }
             match expr {
                 Expr::Const(value) => {
                     if !fits(value, width) {
@@ -236,10 +244,21 @@ impl<'s> Asm<'s, '_> {
 
     pub(crate) fn floats(&mut self, tokens: &[Token], name: &str) -> Result<(), Fail> {
         let span = tokens[0].span;
+        let mut empty = Vec::new();
         let bytes = self.parse(tokens, |p| {
             let mut bytes = Vec::new();
             p.items(|p| {
                 let at = p.span();
+                if p.clrx && (p.is(b',') || p.at_end()) {
+                    empty.push(at);
+                    let width = match name {
+                        ".double" => 8,
+                        ".half" => 2,
+                        _ => 4,
+                    };
+                    bytes.extend(&[0; 8][..width]);
+                    return Ok(());
+                }
                 let negative = p.eat(b'-');
                 if !negative {
                     p.eat(b'+');
@@ -274,9 +293,15 @@ impl<'s> Asm<'s, '_> {
             })?;
             Ok(bytes)
         })?;
+        for at in empty {
+            self.message(Level::Warning, at, NO_VALUE.into(), None);
+        }
         self.emit(span, &bytes)
     }
 }
+
+/// CLRX puts 0 where nothing stands between commas.
+const NO_VALUE: &str = "there is no value here: it is 0";
 
 /// Whether a number is one of `width` bytes, signed or unsigned.
 pub(crate) fn fits(value: i64, width: u8) -> bool {

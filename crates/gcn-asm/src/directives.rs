@@ -4,7 +4,7 @@ use crate::asm::Asm;
 use crate::insn::nearest;
 use crate::lexer::{Tok, Token};
 use crate::operand::Lower;
-use crate::parse::Fail;
+use crate::parse::{Fail, Parser};
 use crate::sections::Given;
 use crate::{Level, Syntax};
 use gcn_object::target::Version;
@@ -348,8 +348,17 @@ impl<'s> Asm<'s, '_> {
                     let span = p.span();
                     let count = p.absolute()?;
                     let size_span = p.span();
-                    let size = if p.eat(b',') { p.absolute()? } else { 1 };
-                    let value = if p.eat(b',') { p.absolute()? } else { 0 };
+                    let left_out = |p: &Parser| p.clrx && (p.is(b',') || p.at_end());
+                    let size = if p.eat(b',') && !left_out(p) {
+                        p.absolute()?
+                    } else {
+                        1
+                    };
+                    let value = if p.eat(b',') && !left_out(p) {
+                        p.absolute()?
+                    } else {
+                        0
+                    };
                     p.end()?;
                     if count < 0 {
                         return Err(Fail::new(span, "expected a count of 0 or more"));

@@ -458,6 +458,7 @@ impl<'s> Asm<'s, '_> {
         let rest = self.lexer.src.get(start..)?;
         let close = match rest.as_bytes().first()? {
             b'<' => b'>',
+            b'\'' => b'\'',
             _ => return None,
         };
         let mut text = String::new();
@@ -895,9 +896,11 @@ impl<'s> Asm<'s, '_> {
                 _ => self.target == Some(asked),
             }
         } else {
-            // An architecture is one of the documents' five.
-            let family = |t: Target| (t.generation(), t.features().has(Features::DL));
-            self.target.map(family) == Some(family(asked))
+            // An architecture is one of the documents' five, of which the last is the fourth with more instructions.
+            let more = |t: Target| t.features().has(Features::DL);
+            self.target.is_some_and(|target| {
+                target.generation() == asked.generation() && (more(target) || !more(asked))
+            })
         };
         if self.target.is_none() {
             return Err(Fail::new(span, "the target is not known here"));

@@ -175,6 +175,7 @@ fn short_select(word: &str) -> &str {
         [b'b' | b'B', b'3'] => "byte3",
         [b'w' | b'W', b'0'] => "word0",
         [b'w' | b'W', b'1'] => "word1",
+        [b'd' | b'D', b'w' | b'W'] => "dword",
         _ => word,
     }
 }
@@ -788,9 +789,19 @@ impl<'s> Parser<'s, '_> {
             });
         };
         self.next();
-        let value = match arg {
+        let value = self.argument(name, &mut what, arg)?;
+        Ok(Modifier {
+            what,
+            value,
+            span: span.to(self.last_span()),
+        })
+    }
+
+    /// What stands behind a modifier's name.
+    fn argument(&mut self, name: &str, what: &mut Mod, arg: Arg) -> Result<u64, Fail> {
+        Ok(match arg {
             // `vop3:0` does not ask for it.
-            Arg::Fixed(_) if self.clrx && matches!(what, Mod::Form(_)) && self.is(b':') => {
+            Arg::Fixed(_) if self.clrx && matches!(*what, Mod::Form(_)) && self.is(b':') => {
                 self.next();
                 match self.enables(name)? {
                     true => 0,
@@ -798,15 +809,10 @@ impl<'s> Parser<'s, '_> {
                 }
             }
             Arg::Fixed(value) => value,
+            Arg::Flag if !self.is(b':') => 1,
             Arg::Flag => {
-                if self.eat(b':') {
-                    match self.clrx {
-                        true => self.enables(name)? as u64,
-                        false => self.ranged(name, 0, 1)? as u64,
-                    }
-                } else {
-                    1
-                }
+                self.next();
+                self.flag(name, *what)?
             }
             Arg::Wave(base) => {
                 if self.eat(b':') {
@@ -816,12 +822,12 @@ impl<'s> Parser<'s, '_> {
             }
             Arg::Number => {
                 self.expect(b':')?;
-                if what == Mod::Offset
+                if *what == Mod::Offset
                     && self.peek() == Tok::Ident
                     && self.is_word(self.text(self.span()), "swizzle")
                     && self.peek_at(1) == Tok::Punct(b'(')
                 {
-                    what = Mod::Swizzle;
+                    *what = Mod::Swizzle;
                     self.swizzle()? as u64
                 } else {
                     self.absolute_or_later()? as u64
@@ -831,91 +837,106 @@ impl<'s> Parser<'s, '_> {
                 self.expect(b':')?;
                 base + self.ranged(name, from, to)? as u64
             }
-            Arg::OneOf(list) => {
-                self.expect(b':')?;
-                let start = self.span();
-                let value = self.absolute()?;
-                match list.iter().find(|(n, _)| *n == value) {
-                    Some((_, bits)) => *bits,
-                    None => {
-                        let list: Vec<String> = list.iter().map(|(n, _)| n.to_string()).collect();
-                        return Err(Fail::new(
-                            start.to(self.last_span()),
-                            format!("expected {name}:{}", list.join(" or ")),
-                        ));
-                    }
-                }
-            }
-            Arg::Select(table) => {
-                self.expect(b':')?;
-                let start = self.span();
-                if self.peek() == Tok::Ident {
-                    let word = self.ident("a name")?;
-                    let short = match self.clrx {
-                        true => short_select(word),
-                        false => word,
-                    };
-                    let found = table.iter().position(|(llvm, clrx)| {
-                        let bare = llvm.strip_prefix("UNUSED_").unwrap_or(llvm);
-                        [*llvm, *clrx, bare]
-                            .iter()
-                            .any(|n| n.eq_ignore_ascii_case(word) || n.eq_ignore_ascii_case(short))
-                    });
-                    match found {
-                        Some(n) => n as u64,
-                        None => {
-                            let list: Vec<&str> = table.iter().map(|n| n.0).collect();
-                            return Err(Fail::new(start, format!("expected {}", list.join(", "))));
-                        }
-                    }
-                } else {
-                    self.ranged(name, 0, table.len() as i64 - 1)? as u64
-                }
-            }
+            Arg::OneOf(list) => self.one_of(name, list)?,
+            Arg::Select(table) => self.selection(name, table)?,
             Arg::List if self.clrx && self.peek_at(1) != Tok::Punct(b'[') => {
                 self.expect(b':')?;
                 self.ranged(name, 0, 15)? as u64
             }
-            Arg::List => {
-                self.expect(b':')?;
-                self.expect(b'[')?;
-                let (mut bits, mut n) = (0, 0u64);
-                loop {
-                    bits |= (self.ranged(name, 0, 1)? as u64) << n;
-                    n += 1;
-                    if n > 4 {
-                        return Err(Fail::new(self.span(), "expected at most four bits"));
-                    }
-                    if !self.eat(b',') {
-                        break;
-                    }
-                }
-                self.expect(b']')?;
-                bits | n << 8
-            }
+            Arg::List => self.bit_list(name)?,
             Arg::Format => {
                 self.expect(b':')?;
                 self.buffer_format()?
             }
-            Arg::QuadPerm => {
-                self.expect(b':')?;
-                self.expect(b'[')?;
-                let mut value = 0;
-                for k in 0..4 {
-                    if k > 0 {
-                        self.expect(b',')?;
-                    }
-                    value |= (self.ranged("a lane of the quad", 0, 3)? as u64) << (2 * k);
-                }
-                self.expect(b']')?;
-                value
-            }
-        };
-        Ok(Modifier {
-            what,
-            value,
-            span: span.to(self.last_span()),
+            Arg::QuadPerm => self.quad_perm()?,
         })
+    }
+
+    /// `:0` and the like behind a flag's name.
+    fn flag(&mut self, name: &str, what: Mod) -> Result<u64, Fail> {
+        if !self.clrx {
+            return Ok(self.ranged(name, 0, 1)? as u64);
+        }
+        // `bound_ctrl:0` sets the bit; a second number says whether it is to be set.
+        if what == Mod::BoundCtrl {
+            self.ranged(name, 0, 1)?;
+            if !self.eat(b':') {
+                return Ok(1);
+            }
+        }
+        Ok(self.enables(name)? as u64)
+    }
+
+    fn one_of(&mut self, name: &str, list: &[(i64, u64)]) -> Result<u64, Fail> {
+        self.expect(b':')?;
+        let start = self.span();
+        let value = self.absolute()?;
+        match list.iter().find(|(n, _)| *n == value) {
+            Some((_, bits)) => Ok(*bits),
+            None => {
+                let list: Vec<String> = list.iter().map(|(n, _)| n.to_string()).collect();
+                Err(Fail::new(
+                    start.to(self.last_span()),
+                    format!("expected {name}:{}", list.join(" or ")),
+                ))
+            }
+        }
+    }
+
+    /// A selection of SDWA's, by name or number.
+    fn selection(&mut self, name: &str, table: &[(&str, &str)]) -> Result<u64, Fail> {
+        self.expect(b':')?;
+        let start = self.span();
+        if self.peek() != Tok::Ident {
+            return Ok(self.ranged(name, 0, table.len() as i64 - 1)? as u64);
+        }
+        let word = self.ident("a name")?;
+        let short = match self.clrx {
+            true => short_select(word),
+            false => word,
+        };
+        let found = table.iter().position(|(llvm, clrx)| {
+            let bare = llvm.strip_prefix("UNUSED_").unwrap_or(llvm);
+            let is = |n: &&str| n.eq_ignore_ascii_case(word) || n.eq_ignore_ascii_case(short);
+            [*llvm, *clrx, bare].iter().any(is)
+        });
+        found.map(|n| n as u64).ok_or_else(|| {
+            let list: Vec<&str> = table.iter().map(|n| n.0).collect();
+            Fail::new(start, format!("expected {}", list.join(", ")))
+        })
+    }
+
+    /// `:[0,1]`: a bit each, and their count from bit 8 on.
+    fn bit_list(&mut self, name: &str) -> Result<u64, Fail> {
+        self.expect(b':')?;
+        self.expect(b'[')?;
+        let (mut bits, mut n) = (0, 0u64);
+        loop {
+            bits |= (self.ranged(name, 0, 1)? as u64) << n;
+            n += 1;
+            if n > 4 {
+                return Err(Fail::new(self.span(), "expected at most four bits"));
+            }
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b']')?;
+        Ok(bits | n << 8)
+    }
+
+    fn quad_perm(&mut self) -> Result<u64, Fail> {
+        self.expect(b':')?;
+        self.expect(b'[')?;
+        let mut value = 0;
+        for k in 0..4 {
+            if k > 0 {
+                self.expect(b',')?;
+            }
+            value |= (self.ranged("a lane of the quad", 0, 3)? as u64) << (2 * k);
+        }
+        self.expect(b']')?;
+        Ok(value)
     }
 
     /// The format of a typed buffer: its number (NFMT above four bits of DFMT) or its names.
@@ -1791,7 +1812,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         let end = code + u16::from(dwords);
         if code <= XNACK_MASK_HI && end > XNACK_MASK && self.generation == Gen::Gfx8 {
             let replays = Machine::from_name(self.parser.target.name()).is_some_and(|m| m.xnack);
-            if !replays {
+            // CLRX has the register on all of gfx8.
+            if !replays && !self.parser.clrx {
                 self.violate(span, "the target has no xnack_mask");
             }
         }
@@ -2141,6 +2163,23 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
+    /// The SIMM16 of a branch to an address in the section, which is what CLRX means by a number.
+    fn distance(&self, address: i64, span: Span) -> Result<i64, Miss> {
+        let next = self.parser.place.1 as i64 + 4;
+        let bytes = address.wrapping_sub(next);
+        if bytes % 4 != 0 {
+            let text = "expected an address at a multiple of 4 bytes from here";
+            return self.miss(span, Why::Text(text));
+        }
+        match i16::try_from(bytes / 4) {
+            Ok(dwords) => Ok(dwords.into()),
+            Err(_) => {
+                let text = "this address is farther away than a branch reaches";
+                self.miss(span, Why::Text(text))
+            }
+        }
+    }
+
     fn immediate(&mut self, kind: Imm, n: usize) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
@@ -2176,6 +2215,10 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 );
             }
             (_, Some(value)) => {
+                let value = match kind == Imm::Branch && self.parser.clrx {
+                    true => self.distance(value, span)?,
+                    false => value,
+                };
                 if !(first..=last).contains(&value) {
                     return self.miss(span, Why::Range("a number", first, last));
                 }

@@ -68,9 +68,10 @@ impl<'s> Asm<'s, '_> {
         if let Some(target) = Target::parse(name) {
             return Ok((target, span));
         }
-        // CLRX's names of devices that LLVM has under others.
-        let device = crate::clrx::directives::target_of_device(name);
-        if let Some(target) = device.filter(|_| self.clrx) {
+        // CLRX's names of architectures, and of devices that LLVM has under others.
+        let device = crate::clrx::directives::target_of_device(name).filter(|_| self.clrx);
+        let known = crate::clrx::directives::target_of_architecture(name).or(device);
+        if let Some(target) = known {
             return Ok((target, span));
         }
         let fail = Fail::new(span, format!("there is no target `{name}`"));

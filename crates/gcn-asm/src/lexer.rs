@@ -30,7 +30,7 @@ pub(crate) enum Tok {
     /// A name; its text is the span's.
     Ident,
     Int(u64),
-    /// A hexadecimal number of more than 64 bits, which only checksums are.
+    /// A number of more than 64 bits, which only checksums and the data of `.octa` are.
     Large,
     Float(f64),
     /// A float with the suffix that names its width, as CLRX has it: `1.5h`.
@@ -66,6 +66,8 @@ pub(crate) struct Reading {
     pub semicolon_separates: bool,
     /// `#` starts a comment anywhere, not at the start of a line only.
     pub hash_comments: bool,
+    /// `'` quotes strings, too, as arguments of macros have them under `.altmacro`.
+    pub quotes: bool,
 }
 
 pub(crate) struct Lexer<'s> {
@@ -232,6 +234,13 @@ impl<'s> Lexer<'s> {
                 b'0'..=b'9' => self.number()?,
                 b'.' if self.peek(1).is_ascii_digit() && !self.numbered_name() => self.number()?,
                 b'"' => self.string()?,
+                b'\'' if self.reading.quotes => match self.quoted() {
+                    Some(end) => {
+                        self.pos = end;
+                        Tok::Str
+                    }
+                    None => self.character()?,
+                },
                 b'\'' => self.character()?,
                 c if is_ident_start(c) => {
                     while is_ident(self.peek(0)) && !self.at_end() {
@@ -377,7 +386,15 @@ impl<'s> Lexer<'s> {
             }
         }
         if float {
-            return match self.src[start..self.pos].parse::<f64>() {
+            let text = &self.src[start..self.pos];
+            // CLRX takes an exponent without digits.
+            if self.reading.hash_comments
+                && matches!(self.peek(0), b'e' | b'E')
+                && !is_ident(self.peek(1))
+            {
+                self.pos += 1;
+            }
+            return match text.parse::<f64>() {
                 Ok(value) if value.is_finite() => self.number_end(start, Tok::Float(value)),
                 _ => self.fail(start, "this number is too large for a float"),
             };
@@ -407,7 +424,7 @@ impl<'s> Lexer<'s> {
         }
         match decimal {
             Some(value) => self.number_end(start, Tok::Int(value)),
-            None => self.fail(start, too_large),
+            None => self.number_end(start, Tok::Large),
         }
     }
 
@@ -493,6 +510,19 @@ impl<'s> Lexer<'s> {
                 _ => self.pos += 1,
             }
         }
+    }
+
+    /// The end of a string in `'`, in which `!` stands before what counts as it is; `None` if it is one character.
+    fn quoted(&self) -> Option<usize> {
+        let line = self.src.as_bytes()[self.pos..]
+            .split(|&c| c == b'\n')
+            .next()?;
+        let mut at = 1;
+        while *line.get(at)? != b'\'' {
+            at += 1 + usize::from(line[at] == b'!');
+        }
+        let one = at == 2 || line[1] == b'\\';
+        (!one).then_some(self.pos + at + 1)
     }
 
     fn character(&mut self) -> Result<Tok, LexError> {

@@ -368,16 +368,19 @@ impl<'s> Asm<'s, '_> {
         &mut self,
         fixup: &Fixup,
     ) -> Result<Option<(RelocationKind, Option<RelocTarget>, i64)>, String> {
-        let value = self
+        let mut value = self
             .sym
             .evaluate(&fixup.expr)
             .map_err(|e| self.explain(e))?;
         let width = match fixup.kind {
             FixKind::Data(width) => width,
             FixKind::Literal => 4,
-            FixKind::Branch => 2,
+            FixKind::Branch { .. } => 2,
             FixKind::Asked(kind) => return self.resolve_asked(fixup, kind, value),
         };
+        if value.is_absolute() && matches!(fixup.kind, FixKind::Branch { addresses: true }) {
+            value.plus = Some(Term::Place(fixup.section, 0, None, Variant::None));
+        }
         if value.is_absolute() {
             if !fits(value.addend, width) {
                 return Err(format!("{} does not fit {} bits", value.addend, width * 8));
@@ -413,7 +416,9 @@ impl<'s> Asm<'s, '_> {
                     return Err("there is no label of this number after this".into());
                 }
                 let common = matches!(self.sym.get(id).def, Def::Common(..) | Def::Lds(..));
-                if !common && (name.starts_with(".L") || matches!(fixup.kind, FixKind::Branch)) {
+                if !common
+                    && (name.starts_with(".L") || matches!(fixup.kind, FixKind::Branch { .. }))
+                {
                     return Err(format!("'{name}' is not defined"));
                 }
                 (RelocTarget::Symbol(id), variant, None)
@@ -440,37 +445,7 @@ impl<'s> Asm<'s, '_> {
                 }
             }
         };
-        let kind = match (&fixup.kind, variant) {
-            (FixKind::Asked(kind), _) => *kind,
-            (FixKind::Branch, Variant::None) => RelocationKind::REL16,
-            (FixKind::Branch, _) => return Err("a branch takes no @ after its label".into()),
-            (_, Variant::Gotpcrel) => RelocationKind::GOTPCREL,
-            (_, Variant::Gotpcrel32Lo) => RelocationKind::GOTPCREL32_LO,
-            (_, Variant::Gotpcrel32Hi) => RelocationKind::GOTPCREL32_HI,
-            (_, Variant::Rel32Lo) => RelocationKind::REL32_LO,
-            (_, Variant::Rel32Hi) => RelocationKind::REL32_HI,
-            (_, Variant::Rel64) => RelocationKind::REL64,
-            (_, Variant::Abs32Lo) => RelocationKind::ABS32_LO,
-            (_, Variant::Abs32Hi) => RelocationKind::ABS32_HI,
-            // The halves of the scratch buffer's resource, which Mesa fills in.
-            (FixKind::Literal, Variant::None)
-                if matches!(target, RelocTarget::Symbol(id)
-                    if self.sym.name(id).starts_with("SCRATCH_RSRC_DWORD")) =>
-            {
-                RelocationKind::ABS32_LO
-            }
-            (FixKind::Literal, Variant::None) => RelocationKind::REL32,
-            (FixKind::Data(4), Variant::None) if relative => RelocationKind::REL32,
-            (FixKind::Data(8), Variant::None) if relative => RelocationKind::REL64,
-            (FixKind::Data(4), Variant::None) => RelocationKind::ABS32,
-            (FixKind::Data(8), Variant::None) => RelocationKind::ABS64,
-            (FixKind::Data(_), Variant::None) => {
-                return Err(format!(
-                    "no relocation puts an address into {} bits",
-                    width * 8
-                ));
-            }
-        };
+        let kind = self.kind_of(fixup, variant, &target, width, relative)?;
         let needed = match kind {
             RelocationKind::REL64 | RelocationKind::ABS64 => 8,
             RelocationKind::REL16 => 2,
@@ -491,31 +466,7 @@ impl<'s> Asm<'s, '_> {
             }
             .wrapping_sub(fixup.offset as i64);
             let local = matches!(target, RelocTarget::Section(_)) && variant == Variant::None;
-            match kind {
-                RelocationKind::REL16 => {
-                    let from_next = distance.wrapping_sub(4);
-                    if from_next % 4 != 0 {
-                        return Err("the label is not at a multiple of 4 bytes from here".into());
-                    }
-                    let Ok(dwords) = i16::try_from(from_next / 4) else {
-                        return Err(format!(
-                            "the label is {} dwords away, and a branch reaches -32768 to 32767",
-                            from_next / 4
-                        ));
-                    };
-                    self.store(fixup, dwords as i64, 2);
-                }
-                RelocationKind::REL32 => {
-                    if !fits(distance, 4) {
-                        return Err("the distance does not fit 32 bits".into());
-                    }
-                    self.store(fixup, distance, 4);
-                }
-                RelocationKind::REL64 => self.store(fixup, distance, 8),
-                RelocationKind::REL32_LO => self.store(fixup, distance & 0xffff_ffff, 4),
-                RelocationKind::REL32_HI => self.store(fixup, distance >> 32 & 0xffff_ffff, 4),
-                _ => self.block_raw(fixup, kind),
-            }
+            self.store_distance(fixup, kind, distance)?;
             if local
                 && matches!(
                     kind,
@@ -530,8 +481,91 @@ impl<'s> Asm<'s, '_> {
         Ok(Some((kind, Some(target), addend)))
     }
 
+    /// The relocation that a place asks for.
+    fn kind_of(
+        &self,
+        fixup: &Fixup,
+        variant: Variant,
+        target: &RelocTarget,
+        width: u8,
+        relative: bool,
+    ) -> Result<RelocationKind, String> {
+        Ok(match (&fixup.kind, variant) {
+            (FixKind::Asked(kind), _) => *kind,
+            (FixKind::Branch { .. }, Variant::None) => RelocationKind::REL16,
+            (FixKind::Branch { .. }, _) => return Err("a branch takes no @ after its label".into()),
+            (_, Variant::Gotpcrel) => RelocationKind::GOTPCREL,
+            (_, Variant::Gotpcrel32Lo) => RelocationKind::GOTPCREL32_LO,
+            (_, Variant::Gotpcrel32Hi) => RelocationKind::GOTPCREL32_HI,
+            (_, Variant::Rel32Lo) => RelocationKind::REL32_LO,
+            (_, Variant::Rel32Hi) => RelocationKind::REL32_HI,
+            (_, Variant::Rel64) => RelocationKind::REL64,
+            (_, Variant::Abs32Lo) => RelocationKind::ABS32_LO,
+            (_, Variant::Abs32Hi) => RelocationKind::ABS32_HI,
+            // The halves of the scratch buffer's resource, which Mesa fills in.
+            (FixKind::Literal, Variant::None)
+                if matches!(target, RelocTarget::Symbol(id)
+                    if self.sym.name(*id).starts_with("SCRATCH_RSRC_DWORD")) =>
+            {
+                RelocationKind::ABS32_LO
+            }
+            (FixKind::Literal, Variant::None) => RelocationKind::REL32,
+            (FixKind::Data(4), Variant::None) if relative => RelocationKind::REL32,
+            (FixKind::Data(8), Variant::None) if relative => RelocationKind::REL64,
+            (FixKind::Data(4), Variant::None) => RelocationKind::ABS32,
+            (FixKind::Data(8), Variant::None) => RelocationKind::ABS64,
+            (FixKind::Data(_), Variant::None) => {
+                return Err(format!(
+                    "no relocation puts an address into {} bits",
+                    width * 8
+                ));
+            }
+        })
+    }
+
+    /// Puts a distance that is known into its place.
+    fn store_distance(
+        &mut self,
+        fixup: &Fixup,
+        kind: RelocationKind,
+        distance: i64,
+    ) -> Result<(), String> {
+        match kind {
+            RelocationKind::REL16 => {
+                let from_next = distance.wrapping_sub(4);
+                if from_next % 4 != 0 {
+                    return Err("the label is not at a multiple of 4 bytes from here".into());
+                }
+                let Ok(dwords) = i16::try_from(from_next / 4) else {
+                    return Err(format!(
+                        "the label is {} dwords away, and a branch reaches -32768 to 32767",
+                        from_next / 4
+                    ));
+                };
+                self.store(fixup, dwords as i64, 2);
+            }
+            RelocationKind::REL32 => {
+                if !fits(distance, 4) {
+                    return Err("the distance does not fit 32 bits".into());
+                }
+                self.store(fixup, distance, 4);
+            }
+            RelocationKind::REL64 => self.store(fixup, distance, 8),
+            RelocationKind::REL32_LO => self.store(fixup, distance & 0xffff_ffff, 4),
+            RelocationKind::REL32_HI => self.store(fixup, distance >> 32 & 0xffff_ffff, 4),
+            _ => self.block_raw(fixup, kind),
+        }
+        Ok(())
+    }
+
     /// Takes note that the bytes of .text alone are not complete.
     pub(crate) fn block_raw(&mut self, fixup: &Fixup, kind: RelocationKind) {
+        // The loaders of CLRX's other formats fill in such places of their code.
+        if fixup.section == 0 && self.clrx_state.has_foreign_loader() {
+            let text = "the driver's loader fills this in: it stays 0 here".to_string();
+            self.message(Level::Warning, fixup.span, text, None);
+            return;
+        }
         if fixup.section == 0 && self.raw_blocker.is_none() {
             let text = self.sources.text(fixup.span);
             self.raw_blocker = Some(format!("`{}` needs {}", text, kind.name()));

@@ -338,6 +338,9 @@ impl<'s> Quick<'s> {
                 }
             }
         }
+        if plan.addresses && self.operands.iter().any(|o| matches!(o.val, Val::Int(_))) {
+            return None;
+        }
         let mut form = plan.form;
         while !ended {
             let m = c.known_modifier(&mut self.known)?;
@@ -426,6 +429,8 @@ struct Plan<'s> {
     waits: bool,
     /// The operand is a label, and there is one encoding.
     branch: bool,
+    /// A number among the operands is an address, which needs the place.
+    addresses: bool,
     /// The encodings to try, in order: whether they have 32 bits, and how they hold operands.
     encoders: [Option<(Encoder, bool, Directs)>; 4],
 }
@@ -527,6 +532,7 @@ impl<'s> Plan<'s> {
             }
         }
         let branch = role == Some(Role::Imm(Imm::Branch));
+        let target = |r: &gcn_isa::Inst| r.shape.slot(Role::Imm(Imm::Branch)).is_some();
         Some(Plan {
             name,
             ends: ends(name.as_bytes()),
@@ -535,6 +541,7 @@ impl<'s> Plan<'s> {
             most: rows().map(|r| r.shape.slots.len()).max().unwrap_or(0),
             waits: role == Some(Role::Imm(Imm::Waitcnt)),
             branch: branch && n == 1 && first.shape.slots.len() == 1,
+            addresses: state.clrx && rows().any(target),
             encoders,
         })
     }

@@ -100,6 +100,8 @@ pub(crate) struct Symbols<'s> {
     /// The symbols of `.regvar`, and one more than the highest VGPR and SGPR of theirs that the statement names.
     pub variables: HashSet<SymId>,
     pub variables_used: [u32; 2],
+    /// A name of registers was counted from beyond them.
+    pub beyond: bool,
     /// LLVM's rules hold although CLRX's reading is tried.
     pub strict: bool,
     /// `.buggyfplit` and `.oldmodparam` hold.
@@ -139,6 +141,7 @@ impl<'s> Symbols<'s> {
             strict: false,
             variables: HashSet::new(),
             variables_used: [0; 2],
+            beyond: false,
             buggy_floats: false,
             old_parameters: false,
         }
@@ -398,8 +401,30 @@ impl<'s> Symbols<'s> {
     }
 }
 
+/// The half of an address that CLRX's sources ask for by a mask or a shift, a remainder or a division.
+fn half_of_address(op: Op, a: &Value, b: &Value) -> Option<Variant> {
+    let low = match (op, b.is_absolute().then_some(b.addend)?) {
+        (Op::And, 0xffff_ffff) | (Op::Rem | Op::RemUnsigned, 0x1_0000_0000) => Variant::Abs32Lo,
+        (Op::Shr | Op::ShrSigned, 32) | (Op::Div | Op::DivUnsigned, 0x1_0000_0000) => {
+            Variant::Abs32Hi
+        }
+        _ => return None,
+    };
+    let plain = |term: &Term| match term {
+        Term::Place(.., variant) | Term::Undefined(_, variant) => *variant == Variant::None,
+    };
+    (a.minus.is_none() && a.plus.as_ref().is_some_and(plain)).then_some(low)
+}
+
 /// What an operator makes of two values.
 fn apply(op: Op, a: Value, b: Value) -> Result<Value, EvalError> {
+    if let Some(half) = half_of_address(op, &a, &b) {
+        let plus = a.plus.map(|term| match term {
+            Term::Place(section, offset, id, _) => Term::Place(section, offset, id, half),
+            Term::Undefined(id, _) => Term::Undefined(id, half),
+        });
+        return Ok(Value { plus, ..a });
+    }
     match op {
         Op::Add => a.add(b),
         Op::Sub => a.add(b.negate()),

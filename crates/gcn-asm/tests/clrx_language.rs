@@ -33,6 +33,23 @@ fn wrong(arch: &str, text: &str) -> String {
     output.diagnostics[0].message.clone()
 }
 
+/// What a text that assembles is warned of.
+fn warned(arch: &str, text: &str) -> Vec<String> {
+    let options = Options {
+        target: Some(target(arch)),
+        syntax: Syntax::Clrx,
+        text_only: true,
+        ..Options::default()
+    };
+    let output = assemble(text, "a.s", &options);
+    assert!(output.object.is_some(), "{text}");
+    output
+        .diagnostics
+        .iter()
+        .map(|d| d.message.clone())
+        .collect()
+}
+
 fn llvm(arch: &str, text: &str) -> Vec<u8> {
     assemble_snippet(target(arch), text, false).unwrap_or_else(|e| panic!("{text}: {e:?}"))
 }
@@ -383,8 +400,25 @@ fn registers_under_names() {
         false,
     );
     assert_eq!(auto.unwrap(), llvm("gfx900", "s_load_dword s0, s[4:5], 0"));
+    // CLRX's documents count beyond what a name stands for.
+    same(
+        "gfx803",
+        "a = %s[4:5]; s_mov_b32 a[2], 0",
+        "s_mov_b32 s6, 0",
+    );
     assert_eq!(
-        wrong("gfx803", "a = %s[4:5]; s_mov_b32 a[2], 0"),
+        warned("gfx803", "a = %s[4:5]; s_mov_b32 a[2], 0"),
+        ["the name stands for fewer registers than are counted from it here"]
+    );
+    assert!(warned("gfx803", "a = %s[4:5]; s_mov_b32 a[1], 0").is_empty());
+    for beyond in [
+        "a = %s[4:5]; s_mov_b32 a[98], 0",
+        "a = %s[4:5]; s_mov_b32 a[-1], 0",
+    ] {
+        assert_eq!(wrong("gfx803", beyond), "expected registers from 0 to 1");
+    }
+    assert_eq!(
+        wrong("gfx803", ".regvar a:s:2; s_mov_b32 a[2], 0"),
         "expected registers from 0 to 1"
     );
     assert_eq!(
@@ -717,4 +751,212 @@ fn hostile_sources_end() {
             &text[..text.len().min(60)]
         );
     }
+}
+
+/// The short names of architectures, in any case.
+#[test]
+fn architectures() {
+    for (name, number) in [
+        ("SI", 0),
+        ("GFX6", 0),
+        ("ci", 1),
+        ("gfx7", 1),
+        ("VI", 2),
+        ("Gfx8", 2),
+        ("VEGA", 3),
+        ("GFX9", 3),
+        ("VEGA20", 4),
+        ("GFX906", 4),
+    ] {
+        let text = format!(".rawcode; .arch {name}; .get_arch n; .int n");
+        let options = Options {
+            syntax: Syntax::Clrx,
+            text_only: true,
+            ..Options::default()
+        };
+        let object = assemble(&text, "a.s", &options).object.expect(name);
+        assert_eq!(words(&object.into_raw().unwrap()), [number], "{name}");
+    }
+    // The last has all that the one before it has.
+    let asked = ".ifarch vega; .int 1; .else; .int 2; .endif; .ifnarch gcn1.4.1; .int 3; .endif";
+    assert_eq!(words(&clrx("gfx906", asked)), [1]);
+    assert_eq!(words(&clrx("gfx900", asked)), [1, 3]);
+    assert_eq!(words(&clrx("gfx803", asked)), [2, 3]);
+}
+
+/// What a named scope uses it goes on using where it is opened again, and a path may follow a directive.
+#[test]
+fn scopes_opened_again() {
+    let text = ".scope a; x = 1; .ends; .scope b; x = 2; y = 3; .ends
+        .scope c; .using b; .ends
+        .scope c; .using a; .int x, y; .unusing a; .int x; .ends
+        x = 9; .scope a; .int ::x; .int a::x; .ends";
+    assert_eq!(words(&clrx("gfx803", text)), [1, 3, 2, 9, 1]);
+}
+
+/// Strings in single quotes as arguments of macros.
+#[test]
+fn quoted_arguments() {
+    let text = ".altmacro
+        .macro put text; .ascii \"text\"; .endm
+        put 'two words'
+        put 'it!'s, <so>'
+        put <that!>s it>
+        .byte 'a', '\\n'
+        .noaltmacro
+        .byte 'b'";
+    assert_eq!(
+        String::from_utf8(clrx("gfx803", text)).unwrap(),
+        "two wordsit's, <so>that>s ita\nb"
+    );
+    assert_eq!(
+        wrong("gfx803", "put 'two words'"),
+        "expected `'` after the character"
+    );
+}
+
+/// Values that are left out are 0, and numbers of up to 128 bits.
+#[test]
+fn data_left_out() {
+    let zeros = |text: &str, len: usize| {
+        assert_eq!(clrx("gfx803", text), vec![0; len], "{text}");
+        let said = warned("gfx803", text);
+        assert!(!said.is_empty(), "{text}");
+        assert!(said.iter().all(|m| m == "there is no value here: it is 0"));
+    };
+    zeros(".byte ,", 2);
+    zeros(".quad 0, , 0", 24);
+    zeros(".float ,", 8);
+    zeros(".half ,,", 6);
+    zeros(".double 0,", 16);
+    assert_eq!(words(&clrx("gfx803", ".int 1,,2")), [1, 0, 2]);
+    assert_eq!(clrx("gfx803", ".fill 3,,5; .fill 1, 2, "), [5, 5, 5, 0, 0]);
+    assert_eq!(
+        words(&clrx("gfx803", ".float 1.5e, -2.0E")),
+        [0x3fc0_0000, 0xc000_0000]
+    );
+    let octa = |text: &str| u128::from_le_bytes(clrx("gfx803", text).try_into().unwrap());
+    assert_eq!(
+        octa(".octa 340282366920938463463374607431768211455"),
+        u128::MAX
+    );
+    assert_eq!(octa(".octa 18446744073709551616"), 1 << 64);
+    assert_eq!(
+        octa(".octa -18446744073709551617"),
+        (1u128 << 64 | 1).wrapping_neg()
+    );
+    assert_eq!(
+        wrong("gfx803", ".octa 340282366920938463463374607431768211456"),
+        "expected a number of up to 128 bits"
+    );
+    assert_eq!(
+        wrong("gfx803", ".quad 18446744073709551616"),
+        "this number does not fit 64 bits"
+    );
+}
+
+/// Modifiers and operands that the documents name.
+#[test]
+fn documented_forms() {
+    differs(
+        "gfx803",
+        "v_xor_b32 v1, v2, v3 dst_sel:dw src0_sel:b1 src1_sel:DW",
+        "v_xor_b32_sdwa v1, v2, v3 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE_1 src1_sel:DWORD",
+    );
+    let dpp = "v_xor_b32_dpp v1, v2, v3 row_shr:7 row_mask:0xf bank_mask:0xf";
+    for (text, on) in [
+        ("bound_ctrl", true),
+        ("bound_ctrl:0", true),
+        ("bound_ctrl:1", true),
+        ("bound_ctrl:0:1", true),
+        ("bound_ctrl:1:1-1", false),
+        ("bound_ctrl:0:0", false),
+    ] {
+        let expected = format!("{dpp}{}", if on { " bound_ctrl:0" } else { "" });
+        differs(
+            "gfx803",
+            &format!("v_xor_b32 v1, v2, v3 row_shr:7 {text}"),
+            &expected,
+        );
+    }
+    for name in ["emit-cut", "emit_cut", "gs_emit_cut", "GS_EMIT_CUT"] {
+        differs(
+            "gfx803",
+            &format!("s_sendmsg sendmsg(gs, {name}, 1)"),
+            "s_sendmsg sendmsg(MSG_GS, GS_OP_EMIT_CUT, 1)",
+        );
+    }
+    assert_eq!(
+        words(&clrx("gfx803", "s_mov_b64 s[0:1], xnack_mask")),
+        [0xbe80_0168]
+    );
+}
+
+/// A number is the address that a branch goes to.
+#[test]
+fn branches_to_addresses() {
+    let text = "s_nop 0; s_branch 12; s_branch 0; s_cbranch_scc0 at; at = 4";
+    assert_eq!(
+        words(&clrx("gfx803", text)),
+        [0xbf80_0000, 0xbf82_0001, 0xbf82_fffd, 0xbf84_fffd]
+    );
+    differs("gfx900", "s_call_b64 s[0:1], 8", "s_call_b64 s[0:1], 1");
+    assert_eq!(
+        wrong("gfx803", "s_branch 6"),
+        "expected an address at a multiple of 4 bytes from here"
+    );
+    assert_eq!(
+        wrong("gfx803", "s_branch 0x100000"),
+        "this address is farther away than a branch reaches"
+    );
+}
+
+/// The halves of addresses, which a loader fills in: gcn's own as relocations, and those of formats that it does not write.
+#[test]
+fn halves_of_addresses() {
+    let code = "table: .int 5
+        .kernel a; .config; .dims x
+        .text; a: .skip 256
+        s_mov_b32 s0, table&0xffffffff; s_mov_b32 s1, table>>32
+        s_mov_b32 s2, (table+8)%%0x100000000; s_mov_b32 s3, (table+8)/0x100000000
+        s_endpgm";
+    let text = format!(".amdcl2; .globaldata; {code}");
+    let made = words(&clrx("gfx803", &text));
+    assert_eq!(made[64..66], [0xbe80_00ff, 0]);
+    assert_eq!(warned("gfx803", &text).len(), 4);
+    let text = format!(".rocm; .gpu fiji; .globaldata; {code}");
+    let options = Options {
+        syntax: Syntax::Clrx,
+        ..Options::default()
+    };
+    let object = assemble(&text, "a.s", &options).object.unwrap();
+    let kinds: Vec<_> = (object.relocations.iter())
+        .map(|r| (r.kind.name(), r.addend))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            ("R_AMDGPU_ABS32_LO", 0),
+            ("R_AMDGPU_ABS32_HI", 0),
+            ("R_AMDGPU_ABS32_LO", 8),
+            ("R_AMDGPU_ABS32_HI", 8),
+        ]
+    );
+}
+
+/// The settings of the formats that are not written, in their documents' words.
+#[test]
+fn settings_of_other_formats() {
+    let text = ".gallium; .llvm_version 40000; .gpu CapeVerde; .scratchsym rest
+        .kernel a
+            .args; .arg griddim; .arg scalar, 4, 4, 4, zext, general
+            .config; .hsa_dims xyz; .hsa_sgprsnum 10; .hsa_userdatanum 4; .hsa_floatmode 0xc0
+        .text
+        a: s_mov_b32 s0, rest&0xffffffff
+        s_endpgm";
+    assert_eq!(words(&clrx("gfx601", text)), [0xbe80_03ff, 0, 0xbf81_0000]);
+    let text = ".amdcl2; .64bit; .gpu Bonaire; .hsalayout; .inner; .main
+        .kernel a; .config; .dims xy; .usesizes; .text
+        a: .skip 4; s_endpgm";
+    assert_eq!(words(&clrx("gfx704", text)), [0, 0xbf81_0000]);
 }

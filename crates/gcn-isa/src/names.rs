@@ -248,7 +248,7 @@ pub fn id_of(table: &'static [Name], name: &str, generation: Gen) -> Option<u32>
             // The documents take `GS_EMIT` and `MSG_GS` beside `EMIT` and `GS`.
             || name.get(..3).is_some_and(|p| p.eq_ignore_ascii_case("gs_"))
                 && n.llvm.starts_with("GS_OP_")
-                && n.clrx.eq_ignore_ascii_case(&name[3..])
+                && (n.aliases.iter().chain([&n.clrx])).any(|a| a.eq_ignore_ascii_case(&name[3..]))
     };
     table
         .iter()

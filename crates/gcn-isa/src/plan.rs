@@ -574,6 +574,11 @@ impl Plans {
                 // A long name has no room in the line.
                 Some(label) if label.len() > 64 => return None,
                 Some(label) => line.text(label),
+                None if self.clrx => {
+                    let (sign, bytes) = crate::print::branch_from_here(v as u16);
+                    line.text(sign);
+                    line.dec(bytes);
+                }
                 None => line.dec(v),
             },
             Imm::Waitcnt => self.waitcnt(v, generation, line, hidden),

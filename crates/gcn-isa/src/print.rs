@@ -41,7 +41,14 @@ impl Style {
     };
 }
 
-/// Appends the instruction's text to `out`. A branch's target is its SIMM16.
+/// What a branch's SIMM16 is in CLRX's spelling: a distance from the branch itself, of which this is what precedes the
+/// number, and the number.
+pub(crate) fn branch_from_here(simm16: u16) -> (&'static str, u32) {
+    let bytes = i32::from(simm16 as i16) * 4 + 4;
+    (if bytes < 0 { ".-" } else { ".+" }, bytes.unsigned_abs())
+}
+
+/// Appends the instruction's text to `out`. A branch's target is its SIMM16, in CLRX's spelling the distance in bytes.
 pub fn print(insn: &Insn, style: &Style, out: &mut impl Sink) {
     Printer {
         insn,
@@ -618,6 +625,12 @@ impl<O: Sink> Printer<'_, O> {
             Imm::Optional => push_dec(self.out, v),
             Imm::Branch => match self.label {
                 Some(label) => self.out.push_str(label),
+                // CLRX means an address by a number.
+                None if self.clrx => {
+                    let (sign, bytes) = branch_from_here(v as u16);
+                    self.out.push_str(sign);
+                    push_dec(self.out, bytes);
+                }
                 None => push_dec(self.out, v),
             },
             Imm::Waitcnt => self.waitcnt(v, shown),

@@ -200,6 +200,18 @@ pub(crate) fn target_of_device(name: &str) -> Option<Target> {
     Target::parse(name)
 }
 
+/// The target of an architecture by CLRX's short names, which are its first chips' as those of `gcn1.0` and the like are.
+pub(crate) fn target_of_architecture(name: &str) -> Option<Target> {
+    let name = match name.to_ascii_lowercase().as_str() {
+        "si" | "gfx6" => "gcn1.0",
+        "ci" | "gfx7" => "gcn1.1",
+        "vi" | "gfx8" => "gcn1.2",
+        "vega" | "gfx9" => "gcn1.4",
+        _ => return None,
+    };
+    Target::parse(name)
+}
+
 /// Whether a directive is read here.
 pub(crate) fn is_word(name: &str) -> bool {
     WORDS.contains(&name)
@@ -218,6 +230,7 @@ impl<'s> Asm<'s, '_> {
             }),
             ".altmacro" | ".noaltmacro" => self.switch_word(tokens, |asm| {
                 asm.clrx_state.alt_macro = name == ".altmacro";
+                asm.lexer.reading.quotes = asm.clrx_state.alt_macro;
             }),
             ".macrocase" | ".nomacrocase" => self.switch_word(tokens, |asm| {
                 asm.clrx_state.macro_case = name == ".nomacrocase";

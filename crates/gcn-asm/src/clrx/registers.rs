@@ -6,8 +6,14 @@ use crate::lexer::{Span, Tok};
 use crate::operand::{Constant, Val};
 use crate::parse::{Fail, Parser};
 use crate::symbols::Def;
+use gcn_isa::Target;
 use gcn_isa::operand::VGPR0;
 use gcn_isa::shape::Ty;
+
+/// Whether a code is an SGPR's or a VGPR's, none that has a name of its own.
+fn is_plain(code: u16, target: Target) -> bool {
+    code >= VGPR0 || usize::from(code) < target.generation().sgprs() as usize
+}
 
 impl<'s> Parser<'s, '_> {
     /// Whether two tokens from `ahead` on are `::`.
@@ -31,8 +37,10 @@ impl<'s> Parser<'s, '_> {
                 return None;
             }
             let word = self.text(self.span_at(at));
+            // `.byte ::x` is a directive and a path.
+            let joined = self.span_at(at).end == self.span_at(at + 1).start;
             at += 1;
-            if self.double_colon(at) && self.peek_at(at + 2) == Tok::Ident {
+            if joined && self.double_colon(at) && self.peek_at(at + 2) == Tok::Ident {
                 path.scopes.push(word);
                 at += 2;
                 continue;
@@ -105,7 +113,10 @@ impl<'s> Parser<'s, '_> {
         let id = self.used_symbol()?;
         let variable = id.is_some_and(|id| self.sym.variables.contains(&id));
         if self.is(b'[') {
-            return self.part_of(code, count, span, variable);
+            return match !variable && count > 1 && is_plain(code, self.target) {
+                true => self.counted_from(code, count),
+                false => self.part_of(code, count, span, variable),
+            };
         }
         self.names(code, count, variable);
         Ok(Val::Reg(code, count))
@@ -138,6 +149,25 @@ impl<'s> Parser<'s, '_> {
         }
         let (code, count) = (code + first as u16, (last - first + 1) as u8);
         self.names(code, count, variable);
+        Ok(Val::Reg(code, count))
+    }
+
+    /// Reads `[FIRST:LAST]` behind the name of several SGPRs or VGPRs, from which it counts. CLRX's documents count
+    /// beyond them; that is warned of.
+    fn counted_from(&mut self, code: u16, count: u8) -> Result<Val, Fail> {
+        let start = self.span();
+        let (first, last) = self.range()?;
+        let file = match code {
+            VGPR0.. => i64::from(VGPR0) + 256,
+            _ => self.target.generation().sgprs() as i64,
+        };
+        if first < 0 || last < first || i64::from(code) + last >= file || last - first >= 32 {
+            let message = format!("expected registers from 0 to {}", count - 1);
+            return Err(Fail::new(start.to(self.last_span()), message));
+        }
+        self.sym.beyond |= last >= i64::from(count);
+        let (code, count) = (code + first as u16, (last - first + 1) as u8);
+        self.names(code, count, false);
         Ok(Val::Reg(code, count))
     }
 

@@ -170,6 +170,10 @@ static FOREIGN: &[&str] = &[
     ".scratchbuffers", ".segment", ".setup", ".setupargs", ".stub", ".subconstantbuffers", ".uav", ".uavid",
     ".uavmailboxsize", ".uavopmask", ".uavprivate", ".useargs", ".useconstdata", ".useenqueue", ".usegeneric",
     ".useprintf", ".userdata", ".usesetup",
+    ".hsa_debugmode", ".hsa_dims", ".hsa_dx10clamp", ".hsa_exceptions", ".hsa_floatmode", ".hsa_ieeemode",
+    ".hsa_localsize", ".hsa_pgmrsrc1", ".hsa_pgmrsrc2", ".hsa_priority", ".hsa_privmode", ".hsa_scratchbuffer",
+    ".hsa_sgprsnum", ".hsa_tgsize", ".hsa_userdatanum", ".hsa_vgprsnum", ".hsalayout", ".inner", ".scratchsym",
+    ".usesizes",
 ];
 
 /// Of all directives of such a format, those behind which bytes are none of the code's.
@@ -340,7 +344,7 @@ impl<'s> Asm<'s, '_> {
             self.parse(tokens, |p| p.end())?;
             return self.set_format(*format, span);
         }
-        if let Some(Format::Amd | Format::AmdCl2 | Format::Gallium) = self.clrx_state.format {
+        if self.clrx_state.has_foreign_loader() {
             return self.foreign(name, span);
         }
         if FOREIGN.contains(&name) {

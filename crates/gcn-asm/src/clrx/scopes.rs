@@ -116,8 +116,6 @@ impl<'s> Scopes<'s> {
     /// `.ends`; false if no scope is open.
     pub fn close(&mut self) -> bool {
         let open = self.current != 0;
-        // What a scope uses, it uses while it is open.
-        self.list[self.current].usings.clear();
         self.current = self.list[self.current].parent;
         open
     }
