@@ -1,3 +1,157 @@
-//! What is found out of blocks, and made of them, between the frontend and the target.
+//! The passes between the frontend and the target.
+//!
+//! [`affine`] changes blocks: it is told which VGPRs are affine where the block begins, and the frontend runs it with what it
+//! has found out of the whole region. The others, [`PASSES`], run in order on each block before it is emitted. They do not
+//! change the block: each adds what it found out to the [`Plan`] that the target follows.
 
 pub(crate) mod affine;
+mod demand;
+mod schedule;
+mod slow_paths;
+mod ternary_logic;
+
+pub(crate) use slow_paths::SlowPathCall;
+pub(crate) use ternary_logic::Ternary;
+
+use crate::hash::Map;
+use crate::ir::region::Block;
+use crate::ir::{Id, Node};
+use gcn_emu::fp::Mode;
+
+/// What a block is planned for.
+#[derive(Clone, Copy)]
+pub(crate) struct Options {
+    pub mode: Mode,
+    /// The NaNs of float results are put right as they are made. Otherwise a NaN that is observed makes the block restart.
+    pub exact: bool,
+    /// No register is written before the last point where the block can be left.
+    pub precise: bool,
+    /// The target has bitwise operations on three operands.
+    pub ternary_logic: bool,
+}
+
+/// An operation on vectors, or the write of a VGPR.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VectorOp {
+    pub id: Id,
+    pub args: [Id; 3],
+    /// Operands whose sign is changed.
+    pub neg: [bool; 3],
+    /// The result is checked: a NaN makes the block restart.
+    pub check: bool,
+    /// Denormal results are flushed.
+    pub flush: bool,
+    /// NaNs among the results are put right.
+    pub fix: bool,
+    /// The index in [`Effects::vgprs`](crate::ir::region::Effects::vgprs) of the VGPR that takes the value now.
+    pub commit: Option<usize>,
+}
+
+/// What passes have found out of a block.
+pub(crate) struct Plan {
+    /// Bitwise operations that are one operation on three values.
+    pub ternary: Map<Id, Ternary>,
+    /// Values that are computed.
+    pub live: Vec<bool>,
+    /// Values of which something other than float arithmetic sees the bits.
+    pub observed: Vec<bool>,
+    /// Values that are of use to more than conditions and fast paths of others.
+    pub needed: Vec<bool>,
+    /// Scalars that depend on lanes: they are computed after the vectors.
+    pub late: Vec<bool>,
+    /// The calls that evaluate slow paths.
+    pub slow_paths: Vec<SlowPathCall>,
+    /// Some result or operand is checked for NaNs.
+    pub checks: bool,
+    /// The vector operations in the order in which they are computed.
+    pub ops: Vec<VectorOp>,
+    /// Of each value: the positions in `ops` where it is used, in order; the number of operations stands for the end.
+    pub uses: Vec<Vec<u32>>,
+}
+
+/// A pass: it adds to a block's plan.
+pub(crate) struct Pass {
+    pub name: &'static str,
+    pub run: fn(&Block, &Options, &mut Plan),
+}
+
+/// The passes that plan a block, in order.
+pub(crate) const PASSES: &[Pass] = &[
+    Pass {
+        name: "ternary_logic",
+        run: ternary_logic::run,
+    },
+    Pass {
+        name: "demand",
+        run: demand::run,
+    },
+    Pass {
+        name: "slow_paths",
+        run: slow_paths::run,
+    },
+    Pass {
+        name: "schedule",
+        run: schedule::run,
+    },
+];
+
+/// Runs all passes on a block.
+pub(crate) fn plan(block: &Block, options: &Options) -> Plan {
+    let mut plan = Plan::new(block);
+    for pass in PASSES {
+        (pass.run)(block, options, &mut plan);
+    }
+    plan
+}
+
+impl Plan {
+    /// The plan of a block before any pass.
+    pub fn new(block: &Block) -> Plan {
+        let n = block.graph.len();
+        Plan {
+            ternary: Map::default(),
+            live: vec![false; n],
+            observed: vec![false; n],
+            needed: vec![false; n],
+            late: vec![false; n],
+            slow_paths: Vec::new(),
+            checks: false,
+            ops: Vec::new(),
+            uses: Vec::new(),
+        }
+    }
+
+    /// The number of operands that an operation has when it is computed.
+    pub fn arity(&self, id: Id, node: &Node) -> usize {
+        match self.ternary.contains_key(&id) {
+            true => 3,
+            false => node.arity(),
+        }
+    }
+}
+
+/// The values that a block's effects, guards and terminator use.
+pub(crate) fn roots(block: &Block) -> Vec<Id> {
+    use crate::ir::region::Terminator;
+    let e = &block.effects;
+    let mut roots: Vec<Id> = Vec::new();
+    roots.extend(e.vgprs.iter().map(|w| w.1));
+    roots.extend(e.sgprs.iter().map(|w| w.1));
+    roots.extend(e.scc);
+    roots.extend(&block.guards);
+    for s in e.store.iter().chain(&e.deferred_stores) {
+        roots.extend([s.lo, s.hi]);
+        roots.extend(&s.data);
+    }
+    for &(address, _, value) in &e.rows {
+        roots.extend([address, value]);
+    }
+    roots.extend(e.wave_helper.iter().flat_map(|w| &w.inputs));
+    if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = block.terminator {
+        roots.push(when);
+    }
+    for &(_, lane, value) in &e.lane_inserts {
+        roots.extend([lane, value]);
+    }
+    roots
+}

@@ -10,6 +10,7 @@ use crate::ir::affine::BaseKind;
 use crate::ir::fast_path::Call;
 use crate::ir::region::{Block, FpEnv, LiveLanes, Region, Terminator};
 use crate::ir::{Id, Inst, Node};
+use crate::passes::{self, Plan, VectorOp};
 use crate::runtime::context::{Ctx, MASKS, SCALARS, TimeSlice, VECTORS};
 use crate::runtime::group::LiveIns;
 use crate::target::Level;
@@ -225,6 +226,12 @@ pub fn emit(region: &Region, mode: u32, style: Style, batch: Option<&LiveIns>) -
     let around_call = slow_call(&mut a, offset_of!(Ctx, around));
     let labels: Map<u64, Label> = region.blocks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(region.blocks.len());
+    let options = passes::Options {
+        mode,
+        exact,
+        precise: region.precise,
+        ternary_logic: !a.is_avx2(),
+    };
     let mut failed = false;
     let mut calls = Vec::new();
     let mut checks = false;
@@ -267,13 +274,11 @@ pub fn emit(region: &Region, mode: u32, style: Style, batch: Option<&LiveIns>) -
                 default,
                 mode,
                 precise: region.precise,
-                uses: Vec::new(),
-                ops: Vec::new(),
+                plan: passes::plan(c, &options),
                 slot_of: Map::default(),
                 next_scalar: 0,
                 s: Scalars::default(),
                 restart: None,
-                late: Vec::new(),
                 slice: 0,
                 looped: false,
                 z: Bank::default(),
@@ -289,8 +294,6 @@ pub fn emit(region: &Region, mode: u32, style: Style, batch: Option<&LiveIns>) -
                 unlooked: Vec::new(),
                 next_slot: 0,
                 next_mask: 0,
-                terns: Map::default(),
-                checks: false,
                 exact,
                 aliased,
                 fixes: Vec::new(),
@@ -300,7 +303,7 @@ pub fn emit(region: &Region, mode: u32, style: Style, batch: Option<&LiveIns>) -
             };
             e.block(tally);
             failed |= e.failed;
-            checks |= e.checks;
+            checks |= e.plan.checks;
         }
     }
     if failed || a.unknown {
@@ -393,22 +396,6 @@ impl Bank {
     }
 }
 
-/// An operation on vectors with its operands.
-#[derive(Clone, Copy)]
-struct VOp {
-    id: Id,
-    args: [Id; 3],
-    /// Operands whose sign is turned.
-    neg: [bool; 3],
-    /// Its result must be looked at: it is a NaN, or is to be flushed.
-    check: bool,
-    flush: bool,
-    /// Its NaNs are put right.
-    fix: bool,
-    /// What it is: an operation, or that a VGPR takes its value now.
-    commit: Option<usize>,
-}
-
 /// A VGPR's value that waits: in a register or in memory.
 #[derive(Clone, Copy)]
 struct Pin {
@@ -466,15 +453,13 @@ pub(crate) struct Emit<'a> {
     mode: Mode,
     /// See [`Region::precise`].
     precise: bool,
-    /// Of each value: where in `ops` it is used, in order.
-    pub uses: Vec<Vec<u32>>,
-    ops: Vec<VOp>,
+    /// What passes have found out of the block.
+    plan: Plan,
     /// Scalars that are in the context: how far from where these begin.
     slot_of: Map<Id, u32>,
     next_scalar: u32,
     s: Scalars,
     restart: Option<Label>,
-    late: Vec<bool>,
     /// The slice that code is written for, unless it is the loop of all four.
     pub slice: u8,
     pub looped: bool,
@@ -496,9 +481,6 @@ pub(crate) struct Emit<'a> {
     unlooked: Vec<Id>,
     next_slot: u16,
     next_mask: u16,
-    /// Bitwise operations on three values.
-    terns: Map<Id, (u8, [Id; 3])>,
-    checks: bool,
     /// NaNs are the interpreter's.
     exact: bool,
     /// See [`Style::aliased`].
@@ -641,273 +623,7 @@ impl Emit<'_> {
         self.leave(EXIT_STOP);
     }
 
-    /// What is computed, in order, and where values are used.
-    fn plan(&mut self) {
-        let c = self.c;
-        let n = c.graph.len();
-        let mut live = vec![false; n];
-        let mut roots: Vec<Id> = Vec::new();
-        roots.extend(c.effects.vgprs.iter().map(|w| w.1));
-        roots.extend(c.effects.sgprs.iter().map(|w| w.1));
-        roots.extend(c.effects.scc);
-        roots.extend(&c.guards);
-        for s in c.effects.store.iter().chain(&c.effects.deferred_stores) {
-            roots.extend([s.lo, s.hi]);
-            roots.extend(&s.data);
-        }
-        for &(address, _, value) in &c.effects.rows {
-            roots.extend([address, value]);
-        }
-        roots.extend(c.effects.wave_helper.iter().flat_map(|w| &w.inputs));
-        if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = c.terminator {
-            roots.push(when);
-        }
-        for &(_, lane, value) in &c.effects.lane_inserts {
-            roots.extend([lane, value]);
-        }
-        for &r in &roots {
-            live[r as usize] = true;
-        }
-        // What is no part of a value, but must happen: a load may fault.
-        for (at, node) in c.graph.iter().enumerate() {
-            if matches!(
-                node.op,
-                Inst::Group { .. } | Inst::AffineLoad { .. } | Inst::SLoad { .. } | Inst::Row(_)
-            ) {
-                live[at] = true;
-            }
-        }
-        // Which values are looked at by what is no arithmetic of floats.
-        let mut seen = vec![false; n];
-        // Which values are of use to more than the conditions and fast paths of others: those see nothing of NaNs and
-        // denormals.
-        let mut needed = vec![false; n];
-        for &r in &roots {
-            seen[r as usize] = true;
-            needed[r as usize] = true;
-        }
-        self.fuse(&mut live, &roots);
-        for at in (0..n).rev() {
-            if !live[at] {
-                continue;
-            }
-            let node = &c.graph[at];
-            let arith = match node.op {
-                Inst::Alu(op) => float_reader(op) && node.ty.is_float(),
-                _ => false,
-            };
-            let through = matches!(node.op, Inst::Alu(Op::Neg | Op::Abs | Op::Select)) && !seen[at];
-            for a in self.inputs(at as Id) {
-                live[a as usize] = true;
-                if let Inst::FastPath(k) = node.op {
-                    let rare = &c.fast_paths[k as usize];
-                    if a == node.args[1] && !rare.normal {
-                        seen[a as usize] |= seen[at];
-                        needed[a as usize] |= needed[at];
-                    }
-                    needed[a as usize] |= rare.leaves.contains(&a);
-                    continue;
-                }
-                needed[a as usize] |= needed[at];
-                let condition = node.op == Inst::Alu(Op::Select) && a == node.args[0];
-                if !arith && (!through || condition) && needed[at] {
-                    seen[a as usize] = true;
-                }
-            }
-        }
-        for (at, node) in c.graph.iter().enumerate() {
-            if let Inst::FastPath(k) = node.op
-                && live[at]
-            {
-                self.plan_slow_path(at as Id, k, &seen);
-            }
-        }
-        // Scalars that depend on lanes.
-        self.late = vec![false; n];
-        for at in 0..n {
-            let node = &c.graph[at];
-            self.late[at] = !node.vec
-                && (node.op == Inst::Ballot
-                    || node.inputs().iter().any(|&i| self.late[i as usize]));
-        }
-        let written: Map<u16, usize> = c
-            .effects
-            .vgprs
-            .iter()
-            .enumerate()
-            .map(|(i, w)| (w.0, i))
-            .collect();
-        let mut critical = vec![self.precise; c.effects.vgprs.len()];
-        for (at, node) in c.graph.iter().enumerate() {
-            if let Inst::VIn(v) | Inst::LaneIn(v) | Inst::LanesIn(v) = node.op
-                && live[at]
-                && let Some(&i) = written.get(&v)
-            {
-                critical[i] = true;
-            }
-            if node.op == Inst::VgprAt && live[at] {
-                critical.fill(true);
-            }
-        }
-        for q in &c.affine.ops {
-            if let BaseKind::Vgpr(v) = q.op
-                && let Some(&i) = written.get(&v)
-            {
-                critical[i] = true;
-            }
-        }
-        let mut ops: Vec<VOp> = Vec::new();
-        let mut done = vec![false; n];
-        // A VGPR that nothing reads any more takes its value as soon as this is there.
-        let mut early: Map<Id, Vec<usize>> = Map::default();
-        for (i, w) in c.effects.vgprs.iter().enumerate() {
-            if !critical[i] {
-                early.entry(w.1).or_default().push(i);
-            }
-        }
-        let commit = |i: usize| VOp {
-            id: c.effects.vgprs[i].1,
-            args: [c.effects.vgprs[i].1, 0, 0],
-            neg: [false; 3],
-            check: false,
-            flush: false,
-            fix: false,
-            commit: Some(i),
-        };
-        for at in 0..n {
-            let id = at as Id;
-            let node = &c.graph[at];
-            if !live[at] {
-                continue;
-            }
-            let leaf = matches!(
-                node.op,
-                Inst::Const(_)
-                    | Inst::VIn(_)
-                    | Inst::SIn(_)
-                    | Inst::SccIn
-                    | Inst::Lane
-                    | Inst::Exec
-                    | Inst::Part(_)
-                    | Inst::Affine { .. }
-            );
-            if node.vec && !leaf {
-                let (args, neg) = self.operands(id);
-                let mut check = false;
-                let mut flush = false;
-                let mut fix = false;
-                if let Inst::Alu(o) = node.op
-                    && (node.out == Ty::F32 || node.out == Ty::F64)
-                    && makes_float(o)
-                {
-                    let env = if node.out == Ty::F32 {
-                        self.mode.env32()
-                    } else {
-                        self.mode.env64()
-                    };
-                    check = seen[at] && o != Op::IntToFloat && !self.exact;
-                    fix = self.exact && needed[at] && self.chooses_nan(o);
-                    if fix && o == Op::FloatToFloat {
-                        (check, fix) = (true, false);
-                    }
-                    // The host flushes what it rounds (FpEnv), but neither what it chooses, nor the results of
-                    // conversions under the operands' key; to be certain, nor scaled numbers.
-                    flush = env.flush_out
-                        && match o {
-                            Op::FloatToFloat => node.ty == Ty::F64,
-                            Op::Min | Op::Max | Op::Ldexp => seen[at] || !env.flush_in,
-                            _ => false,
-                        };
-                }
-                self.checks |= check;
-                ops.push(VOp {
-                    id,
-                    args,
-                    neg,
-                    check,
-                    flush,
-                    fix,
-                    commit: None,
-                });
-            }
-            done[at] = true;
-            for &i in early.get(&id).into_iter().flatten() {
-                if node.vec && !matches!(node.op, Inst::Group { .. } | Inst::AffineLoad { .. }) {
-                    ops.push(commit(i));
-                }
-            }
-        }
-        for (i, w) in c.effects.vgprs.iter().enumerate() {
-            if !critical[i] && !c.graph[w.1 as usize].vec {
-                ops.push(commit(i));
-            }
-        }
-        for (i, &crit) in critical.iter().enumerate() {
-            if crit {
-                ops.push(commit(i));
-            }
-        }
-        let mut uses = vec![Vec::new(); n];
-        for (pos, op) in ops.iter().enumerate() {
-            let arity = if op.commit.is_some() {
-                1
-            } else {
-                self.arity(op.id)
-            };
-            for &a in &op.args[..arity] {
-                // The parts of a load are there with the load.
-                uses[a as usize].push(pos as u32);
-            }
-            if op.commit.is_none() {
-                for &a in self.leaves(op.id) {
-                    if uses[a as usize].last() != Some(&(pos as u32)) {
-                        uses[a as usize].push(pos as u32);
-                    }
-                }
-            }
-        }
-        let end = ops.len() as u32;
-        for s in c.effects.store.iter().chain(&c.effects.deferred_stores) {
-            for &a in [s.lo, s.hi].iter().chain(&s.data) {
-                uses[a as usize].push(end);
-            }
-        }
-        for &g in c.guards.iter().filter(|&&g| c.graph[g as usize].vec) {
-            uses[g as usize].push(end);
-        }
-        for &id in c.effects.wave_helper.iter().flat_map(|w| &w.inputs) {
-            uses[id as usize].push(end);
-        }
-        for &(address, _, value) in &c.effects.rows {
-            uses[address as usize].push(end);
-            uses[value as usize].push(end);
-        }
-        for (at, node) in c.graph.iter().enumerate() {
-            if node.op == Inst::Ballot && live[at] {
-                uses[node.args[0] as usize].push(end);
-            }
-        }
-        self.ops = ops;
-        self.uses = uses;
-    }
-
-    fn arity(&self, id: Id) -> usize {
-        if self.terns.contains_key(&id) {
-            3
-        } else {
-            self.node(id).arity()
-        }
-    }
-
-    /// What an operation reads, signs and fused operations taken in.
-    fn inputs(&self, id: Id) -> Vec<Id> {
-        let (args, _) = self.operands(id);
-        let mut all = args[..self.arity(id)].to_vec();
-        all.extend_from_slice(self.leaves(id));
-        all
-    }
-
-    /// What the slow path to a value begins with.
+    /// The values that the slow path of a value begins with.
     fn leaves(&self, id: Id) -> &[Id] {
         match self.node(id).op {
             Inst::FastPath(k) => &self.c.fast_paths[k as usize].leaves,
@@ -915,143 +631,19 @@ impl Emit<'_> {
         }
     }
 
-    fn operands(&self, id: Id) -> ([Id; 3], [bool; 3]) {
-        let node = self.node(id);
-        if self.terns.contains_key(&id) {
-            return (self.terns[&id].1, [false; 3]);
+    /// Makes the calls that evaluate slow paths.
+    fn slow_path_calls(&mut self) {
+        for path in std::mem::take(&mut self.plan.slow_paths) {
+            let sub = self.c.fast_paths[path.number as usize].sub.clone();
+            let call = Arc::new(Call::new(sub, path.leaves, path.bits));
+            self.call_of
+                .insert(path.number, Arc::as_ptr(&call) as usize);
+            self.calls.push(call);
         }
-        let mut args = node.args;
-        let mut neg = [false; 3];
-        if let Inst::Alu(Op::Fma | Op::Mad | Op::Add | Op::Sub) = node.op
-            && node.ty.is_float()
-            && !self.exact
-        {
-            for k in 0..node.arity() {
-                // The sign of a product that is rounded alone, and of a sum, is not to be turned afterwards: that would
-                // round the other way, and turn zeros.
-                let minus = matches!(node.op, Inst::Alu(Op::Sub));
-                let alone = match node.op {
-                    Inst::Alu(Op::Mad) => k < 2,
-                    Inst::Alu(Op::Add | Op::Sub) => k == 1 && neg[0] && !minus,
-                    _ => false,
-                };
-                if alone || minus && k == 0 {
-                    continue;
-                }
-                let n = self.node(args[k]);
-                if n.op == Inst::Alu(Op::Neg) && n.ty == node.ty {
-                    args[k] = n.args[0];
-                    neg[k] = true;
-                }
-            }
-        }
-        (args, neg)
-    }
-
-    /// Makes one operation of several bitwise ones that have no more than three operands together.
-    fn fuse(&mut self, live: &mut [bool], roots: &[Id]) {
-        if self.a.is_avx2() {
-            return;
-        }
-        let c = self.c;
-        let mut count = vec![0u32; c.graph.len()];
-        // Uses, dead values' among them: that only forbids.
-        for node in &c.graph {
-            for &a in node.inputs() {
-                count[a as usize] += 1;
-            }
-        }
-        for &r in roots {
-            count[r as usize] += 2;
-        }
-        for &leaf in c.fast_paths.iter().flat_map(|r| &r.leaves) {
-            if let Some(count) = count.get_mut(leaf as usize) {
-                *count += 2;
-            }
-        }
-        let logic = |id: Id| {
-            let n = &c.graph[id as usize];
-            n.vec
-                && n.out.bits() == 32
-                && n.ty.bits() == 32
-                && matches!(n.op, Inst::Alu(Op::And | Op::Or | Op::Xor | Op::Not))
-        };
-        let mut inside = vec![false; c.graph.len()];
-        for at in (0..c.graph.len()).rev() {
-            let id = at as Id;
-            if inside[at] || !logic(id) {
-                continue;
-            }
-            let mut leaves: Vec<Id> = Vec::new();
-            for &a in c.graph[at].inputs() {
-                if !leaves.contains(&a) {
-                    leaves.push(a);
-                }
-            }
-            let mut taken: Vec<Id> = Vec::new();
-            // Takes operands in while there is room.
-            loop {
-                let mut grown = false;
-                for i in 0..leaves.len() {
-                    let l = leaves[i];
-                    if !logic(l) || count[l as usize] != 1 {
-                        continue;
-                    }
-                    let mut after: Vec<Id> = leaves.iter().copied().filter(|&x| x != l).collect();
-                    for &a in c.graph[l as usize].inputs() {
-                        if !after.contains(&a) {
-                            after.push(a);
-                        }
-                    }
-                    if after.len() <= 3 {
-                        leaves = after;
-                        taken.push(l);
-                        grown = true;
-                        break;
-                    }
-                }
-                if !grown {
-                    break;
-                }
-            }
-            if taken.is_empty() && !(c.graph[at].op == Inst::Alu(Op::Not)) {
-                continue;
-            }
-            for &t in &taken {
-                inside[t as usize] = true;
-            }
-            // The operand that is certainly in a register first.
-            leaves.sort_by_key(|&l| !c.graph[l as usize].vec);
-            while leaves.len() < 3 {
-                leaves.push(leaves[0]);
-            }
-            let table = self.table(id, &leaves, &taken);
-            self.terns
-                .insert(id, (table, [leaves[0], leaves[1], leaves[2]]));
-        }
-        let _ = live;
-    }
-
-    fn table(&self, id: Id, leaves: &[Id], inside: &[Id]) -> u8 {
-        fn value(e: &Emit<'_>, id: Id, root: bool, leaves: &[Id], inside: &[Id]) -> u8 {
-            if !root && !inside.contains(&id) {
-                let at = leaves.iter().position(|&l| l == id).unwrap_or(0);
-                return [0xf0, 0xcc, 0xaa][at];
-            }
-            let n = e.node(id);
-            let arg = |k: usize| value(e, n.args[k], false, leaves, inside);
-            match n.op {
-                Inst::Alu(Op::And) => arg(0) & arg(1),
-                Inst::Alu(Op::Or) => arg(0) | arg(1),
-                Inst::Alu(Op::Xor) => arg(0) ^ arg(1),
-                _ => !arg(0),
-            }
-        }
-        value(self, id, true, leaves, inside)
     }
 
     fn body(&mut self) {
-        self.plan();
+        self.slow_path_calls();
         let c = self.c;
         if let Some(key) = c.fp.filter(|&k| k != self.default) {
             self.a.ldmxcsr(mxcsr_of(key));
@@ -1059,22 +651,22 @@ impl Emit<'_> {
         // Scalars that vectors may need.
         let used = self.scalar_uses();
         for (at, &used) in used.iter().enumerate() {
-            if used && !c.graph[at].vec && !self.late[at] {
+            if used && !c.graph[at].vec && !self.plan.late[at] {
                 self.scalar(at as Id);
             }
         }
         for &g in &c.guards {
-            if !c.graph[g as usize].vec && !self.late[g as usize] {
+            if !c.graph[g as usize].vec && !self.plan.late[g as usize] {
                 self.scalar_guard(g);
             }
         }
-        let vectors = !self.ops.is_empty()
+        let vectors = !self.plan.ops.is_empty()
             || !c.effects.rows.is_empty()
             || c.effects.store.is_some()
             || !c.effects.deferred_stores.is_empty()
             || c.effects.wave_helper.is_some()
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == Inst::Ballot);
-        self.looped = self.ops.len() >= LOOP;
+        self.looped = self.plan.ops.len() >= LOOP;
         let bases = !c.affine.ops.is_empty();
         if vectors || bases {
             self.before_vectors();
@@ -1084,7 +676,7 @@ impl Emit<'_> {
             self.slices(&used);
         }
         for (at, &used) in used.iter().enumerate() {
-            if used && self.late[at] && c.graph[at].op != Inst::Ballot {
+            if used && self.plan.late[at] && c.graph[at].op != Inst::Ballot {
                 self.scalar(at as Id);
             }
         }
@@ -1145,32 +737,4 @@ fn keep_on() -> K {
 fn vslot_mem(n: u16) -> Mem {
     let n = (n as usize).min(VECTORS - 1);
     mem(CTX, (offset_of!(Ctx, vectors) + 64 * n) as i32)
-}
-
-/// Whether an operation reads floats so that it does not matter which NaN one is, nor whether a denormal was flushed.
-fn float_reader(o: Op) -> bool {
-    matches!(
-        o,
-        Op::Add
-            | Op::Sub
-            | Op::Mul
-            | Op::Fma
-            | Op::Mad
-            | Op::Div
-            | Op::Sqrt
-            | Op::Eq
-            | Op::Ne
-            | Op::Lt
-            | Op::Le
-            | Op::Gt
-            | Op::Ge
-            | Op::Unord
-            | Op::Class
-            | Op::FloatToInt
-    )
-}
-
-/// Whether an operation's result is a float that it computes.
-fn makes_float(o: Op) -> bool {
-    !matches!(o, Op::Neg | Op::Abs | Op::Select)
 }

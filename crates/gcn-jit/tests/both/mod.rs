@@ -168,7 +168,8 @@ impl Bench {
     /// The snippet engine's code, and where that of each chunk lies in it.
     pub fn compiled(&self) -> Vec<(Vec<u8>, Vec<std::ops::Range<usize>>)> {
         let units = self.jit.report().regions;
-        let parts = |u: gcn_jit::RegionCode| (u.code, u.pieces.into_iter().map(|p| p.code).collect());
+        let parts =
+            |u: gcn_jit::RegionCode| (u.code, u.pieces.into_iter().map(|p| p.code).collect());
         units.into_iter().map(parts).collect()
     }
 

@@ -895,9 +895,11 @@ impl Emit<'_> {
         let Some(pair) = graph.iter().position(whole) else {
             return false;
         };
-        let at = |&pos: &u32| self.ops.get(pos as usize).map(|o| o.id);
-        let mut uses = self.uses[lo as usize].iter().chain(&self.uses[hi as usize]);
-        if !uses.all(|pos| at(pos) == Some(pair as Id)) || self.uses[pair].is_empty() {
+        let at = |&pos: &u32| self.plan.ops.get(pos as usize).map(|o| o.id);
+        let mut uses = self.plan.uses[lo as usize]
+            .iter()
+            .chain(&self.plan.uses[hi as usize]);
+        if !uses.all(|pos| at(pos) == Some(pair as Id)) || self.plan.uses[pair].is_empty() {
             return false;
         }
         let regs = [0, 1].map(|part| {

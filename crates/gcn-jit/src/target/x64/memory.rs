@@ -21,7 +21,7 @@ impl Emit<'_> {
             if let Inst::Part(k) = n.op
                 && n.args[0] == id
                 && n.vec
-                && !self.uses[at].is_empty()
+                && !self.plan.uses[at].is_empty()
             {
                 parts[k as usize] = Some(at as Id);
             }
@@ -559,7 +559,7 @@ impl Emit<'_> {
 
     pub fn row(&mut self, id: Id, address: Id, offset: i32) {
         let at = self.row_address(address, offset, 1);
-        if self.uses[id as usize].is_empty() {
+        if self.plan.uses[id as usize].is_empty() {
             return;
         }
         let d = self.define(id, 0);

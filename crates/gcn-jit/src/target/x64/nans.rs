@@ -23,18 +23,8 @@ const SIGNALLING: u8 = 0x80;
 const NAN: u8 = 0x81;
 
 impl Emit<'_> {
-    /// Whether an operation may give another NaN than the interpreter has.
-    pub(super) fn chooses_nan(&self, op: Op) -> bool {
-        match op {
-            Op::IntToFloat => false,
-            // The host keeps sign and payload and makes it quiet.
-            Op::FloatToFloat => !self.mode.env32().ieee,
-            op => makes_float(op),
-        }
-    }
-
     /// Sees to the NaNs of a result.
-    pub(super) fn fix(&mut self, vop: &VOp, op: Op, part: u8, wide: bool) {
+    pub(super) fn fix(&mut self, vop: &VectorOp, op: Op, part: u8, wide: bool) {
         let r = self.changed(vop.id, part);
         self.hold(r);
         let lanes = self.ktemp();

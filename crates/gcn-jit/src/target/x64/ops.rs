@@ -3,12 +3,13 @@
 use super::*;
 
 impl Emit<'_> {
-    pub(super) fn vector(&mut self, vop: &VOp) {
+    pub(super) fn vector(&mut self, vop: &VectorOp) {
         let n = *self.node(vop.id);
         let [x, y, w] = vop.args;
         self.let_go();
         self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD;
-        if let Some(&(table, _)) = self.terns.get(&vop.id) {
+        if let Some(ternary) = self.plan.ternary.get(&vop.id) {
+            let table = ternary.table;
             self.tern(vop.id, table, vop.args);
             self.let_go();
             return;
@@ -127,7 +128,7 @@ impl Emit<'_> {
     }
 
     /// Flushes a result and notes NaNs.
-    pub(super) fn look(&mut self, vop: &VOp, part: u8, wide: bool) {
+    pub(super) fn look(&mut self, vop: &VectorOp, part: u8, wide: bool) {
         let r = self.changed(vop.id, part);
         self.hold(r);
         let k = self.ktemp();
@@ -349,7 +350,7 @@ impl Emit<'_> {
         self.a.kunpckbw(d, halves[1], halves[0]);
     }
 
-    pub(super) fn narrow(&mut self, vop: &VOp, o: Op, n: &Node, x: Id, y: Id, w: Id) {
+    pub(super) fn narrow(&mut self, vop: &VectorOp, o: Op, n: &Node, x: Id, y: Id, w: Id) {
         let id = vop.id;
         let bits = n.out.bits();
         let float = n.ty == Ty::F32;
@@ -680,7 +681,7 @@ impl Emit<'_> {
         r
     }
 
-    pub(super) fn fma(&mut self, vop: &VOp, x: Id, y: Id, w: Id) {
+    pub(super) fn fma(&mut self, vop: &VectorOp, x: Id, y: Id, w: Id) {
         // d = x * y + w, over the register of x or of w.
         let signs = |e: E| e.turned(vop.neg[0] != vop.neg[1], vop.neg[2]);
         let dies = |e: &Self, id: Id| {
@@ -736,7 +737,7 @@ impl Emit<'_> {
     }
 
     /// Operations with 64 bits a lane on one side or both.
-    pub(super) fn wide(&mut self, vop: &VOp, o: Op, n: &Node) {
+    pub(super) fn wide(&mut self, vop: &VectorOp, o: Op, n: &Node) {
         let id = vop.id;
         let [x, y, w] = vop.args;
         let out_wide = n.out.bits() > 32;
@@ -889,7 +890,7 @@ impl Emit<'_> {
         k
     }
 
-    pub(super) fn wide_part(&mut self, vop: &VOp, o: Op, n: &Node, part: u8) {
+    pub(super) fn wide_part(&mut self, vop: &VectorOp, o: Op, n: &Node, part: u8) {
         let id = vop.id;
         let [x, y, w] = vop.args;
         let float = n.ty == Ty::F64;

@@ -25,7 +25,7 @@ impl Emit<'_> {
         }
         self.accumulators = ballots;
         let lane_guards = c.guards.iter().any(|&g| c.graph[g as usize].vec);
-        if self.checks || lane_guards {
+        if self.plan.checks || lane_guards {
             self.a.kop(kop::XOR, K_BAD, K_BAD, K_BAD);
         }
         let has_group = !c.effects.rows.is_empty()
@@ -33,8 +33,11 @@ impl Emit<'_> {
                 .iter()
                 .any(|n| matches!(n.op, Inst::Group { .. } | Inst::Row(_)));
         let store = c.effects.store.is_some() && c.affine.store.is_none();
-        let fallible =
-            self.checks || lane_guards || has_group || store || c.effects.wave_helper.is_some();
+        let fallible = self.plan.checks
+            || lane_guards
+            || has_group
+            || store
+            || c.effects.wave_helper.is_some();
         let critical: Vec<usize> = self.critical();
         // Few enough values are kept in registers until nothing can fail.
         let keep = fallible
@@ -49,7 +52,7 @@ impl Emit<'_> {
         let turn = |e: &mut Self, exec: Mem| e.slice_code(exec, &critical, fallible, keep);
         let end = |e: &mut Self| e.turn_ballots();
         self.turns(turn, end);
-        if self.checks || lane_guards {
+        if self.plan.checks || lane_guards {
             self.a.kortest(K_BAD, K_BAD);
             let r = self.restart();
             self.a.jcc(Cc::Ne, r);
@@ -69,16 +72,16 @@ impl Emit<'_> {
         self.k = Bank::default();
         self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
         self.let_go();
-        for pos in 0..self.ops.len() {
+        for pos in 0..self.plan.ops.len() {
             self.pos = pos as u32;
-            let vop = self.ops[pos];
+            let vop = self.plan.ops[pos];
             match vop.commit {
                 None => self.vector(&vop),
                 Some(i) => self.commit(i, critical.contains(&i), fallible, keep),
             }
             self.release(&vop);
         }
-        self.pos = self.ops.len() as u32;
+        self.pos = self.plan.ops.len() as u32;
         self.look_at_pins();
         for i in 0..self.accumulators.len() {
             let b = self.accumulators[i];
@@ -102,7 +105,7 @@ impl Emit<'_> {
             }
         }
         // What a guard forbids must not reach memory.
-        if (self.checks || c.guards.iter().any(|&g| c.graph[g as usize].vec))
+        if (self.plan.checks || c.guards.iter().any(|&g| c.graph[g as usize].vec))
             && (c.effects.store.is_some() || !c.effects.rows.is_empty())
         {
             self.a.kortest(K_BAD, K_BAD);
@@ -145,7 +148,7 @@ impl Emit<'_> {
             .filter(|&i| {
                 let v = c.effects.vgprs[i].0;
                 let read = |(at, n): (usize, &Node)| match n.op {
-                    Inst::VIn(n) => n == v && !self.uses[at].is_empty(),
+                    Inst::VIn(n) => n == v && !self.plan.uses[at].is_empty(),
                     Inst::LaneIn(n) | Inst::LanesIn(n) => n == v,
                     Inst::VgprAt => true,
                     _ => false,
@@ -245,13 +248,13 @@ impl Emit<'_> {
 
     /// The next use of a value from here on.
     pub fn next_use(&self, id: Id) -> u32 {
-        let u = &self.uses[id as usize];
+        let u = &self.plan.uses[id as usize];
         let at = u.partition_point(|&p| p <= self.pos);
         u.get(at).copied().unwrap_or(u32::MAX)
     }
 
     /// Gives registers free whose values are not needed any more.
-    pub(super) fn release(&mut self, vop: &VOp) {
+    pub(super) fn release(&mut self, vop: &VectorOp) {
         let mut ids = vec![vop.id];
         ids.extend_from_slice(&vop.args);
         if vop.commit.is_none() {
@@ -357,7 +360,7 @@ impl Emit<'_> {
     }
 
     pub(super) fn next_use_or_now(&self, id: Id) -> bool {
-        self.uses[id as usize].iter().any(|&p| p >= self.pos) || self.is_group_part(id)
+        self.plan.uses[id as usize].iter().any(|&p| p >= self.pos) || self.is_group_part(id)
     }
 
     pub(super) fn is_group_part(&self, id: Id) -> bool {

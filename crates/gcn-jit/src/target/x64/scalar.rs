@@ -46,7 +46,7 @@ impl Emit<'_> {
 
     /// When a scalar is computed: before the vector code, whose time is the graph's length, or behind it.
     fn time(&self, id: Id) -> u32 {
-        if self.late[id as usize] {
+        if self.plan.late[id as usize] {
             self.c.graph.len() as u32 + 1 + id
         } else {
             id
@@ -86,7 +86,7 @@ impl Emit<'_> {
         }
         for at in (0..n).rev() {
             let node = &c.graph[at];
-            if !self.uses[at].is_empty() {
+            if !self.plan.uses[at].is_empty() {
                 flags[at] = false;
             }
             for (k, &i) in node.inputs().iter().enumerate() {
@@ -131,7 +131,7 @@ impl Emit<'_> {
         }
         for at in (0..n).rev() {
             let node = &c.graph[at];
-            if !node.vec && !self.uses[at].is_empty() {
+            if !node.vec && !self.plan.uses[at].is_empty() {
                 self.note(at as Id, vectors, &mut needed);
             }
             needed[at] |= matches!(node.op, Inst::SLoad { .. });
@@ -387,7 +387,7 @@ impl Emit<'_> {
         let vectors = self.c.graph.len() as u32;
         self.leave_regs(vectors);
         for at in 0..self.c.graph.len() {
-            if self.c.graph[at].op == Inst::SccIn && !self.uses[at].is_empty() {
+            if self.c.graph[at].op == Inst::SccIn && !self.plan.uses[at].is_empty() {
                 self.keep(at as Id);
             }
         }

@@ -1,7 +1,6 @@
 //! Values with a fast path: where it is not right for an active lane, code after the block has the value evaluated.
 
 use super::*;
-use crate::ir::fast_path::{Call, Leaf};
 
 /// Where a value is that a computation begins with.
 #[derive(Clone, Copy)]
@@ -34,50 +33,7 @@ pub(crate) struct SlowPath {
 const RESULT: usize = 2 * crate::ir::fast_path::LEAVES;
 
 impl Emit<'_> {
-    /// Whether a float's NaN may be another one than the interpreter's, and its denormal one that is to be flushed, since
-    /// so far nothing but arithmetic has looked at it.
-    pub(super) fn raw(&self, id: Id, seen: &[bool]) -> bool {
-        if self.exact {
-            return false;
-        }
-        let n = self.node(id);
-        match n.op {
-            Inst::Alu(Op::Neg | Op::Abs) if n.ty.is_float() => self.raw(n.args[0], seen),
-            Inst::Alu(Op::Select) => n.args[1..].iter().any(|&a| self.raw(a, seen)),
-            Inst::Alu(o) => n.out.is_float() && makes_float(o) && !seen[id as usize],
-            Inst::FastPath(k) if !self.c.fast_paths[k as usize].normal => self.raw(n.args[1], seen),
-            _ => false,
-        }
-    }
-
-    /// The call that evaluates a value.
-    pub(super) fn plan_slow_path(&mut self, id: Id, number: u16, seen: &[bool]) {
-        let rare = &self.c.fast_paths[number as usize];
-        let leaves: Vec<Leaf> = rare
-            .leaves
-            .iter()
-            .map(|&l| {
-                let n = self.node(l);
-                let env = match n.out {
-                    Ty::F64 => self.mode.env64(),
-                    _ => self.mode.env32(),
-                };
-                let daz = self.c.fp.is_some_and(|f| f.daz);
-                Leaf {
-                    bits: n.out.bits().max(if n.out == Ty::Bool { 1 } else { 32 }),
-                    raw: self.raw(l, seen),
-                    flushed: env.flush_in || env.flush_out || daz,
-                }
-            })
-            .collect();
-        self.checks |= leaves.iter().any(|l| l.raw);
-        let bits = self.node(id).out.bits();
-        let call = Arc::new(Call::new(rare.sub.clone(), leaves, bits));
-        self.call_of.insert(number, Arc::as_ptr(&call) as usize);
-        self.calls.push(call);
-    }
-
-    pub(super) fn rare(&mut self, vop: &VOp, n: &Node, number: u16) {
+    pub(super) fn rare(&mut self, vop: &VectorOp, n: &Node, number: u16) {
         let [when, short, _] = vop.args;
         let c = self.c;
         let rare = &c.fast_paths[number as usize];
@@ -222,7 +178,7 @@ impl Emit<'_> {
             self.a.imm(RSI, long.call as u64);
             let slow = self.slow[2];
             self.a.call_label(slow);
-            if self.checks {
+            if self.plan.checks {
                 self.a.test(false, RAX, RAX);
                 let restart = self.restart();
                 self.a.jcc(Cc::Ne, restart);

@@ -1,0 +1,178 @@
+//! Orders the vector operations of a block and the writes of its VGPRs.
+//!
+//! A VGPR that the block does not read takes its value as soon as that is there; one that it reads, when all operations are
+//! done, since the block must be able to restart.
+
+use super::demand::{chooses_nan, leaves, makes_float, operands};
+use super::{Options, Plan, VectorOp};
+use crate::hash::Map;
+use crate::ir::affine::BaseKind;
+use crate::ir::region::Block;
+use crate::ir::{Id, Inst};
+use gcn_isa::meaning::Op;
+use gcn_isa::shape::Ty;
+
+pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
+    let writes = &block.effects.vgprs;
+    let last = written_last(block, options, plan);
+    let commit = |i: usize| VectorOp {
+        id: writes[i].1,
+        args: [writes[i].1, 0, 0],
+        neg: [false; 3],
+        check: false,
+        flush: false,
+        fix: false,
+        commit: Some(i),
+    };
+    let mut early: Map<Id, Vec<usize>> = Map::default();
+    for (i, w) in writes.iter().enumerate() {
+        if !last[i] {
+            early.entry(w.1).or_default().push(i);
+        }
+    }
+    for (at, node) in block.graph.iter().enumerate() {
+        let id = at as Id;
+        if !plan.live[at] {
+            continue;
+        }
+        let leaf = matches!(
+            node.op,
+            Inst::Const(_)
+                | Inst::VIn(_)
+                | Inst::SIn(_)
+                | Inst::SccIn
+                | Inst::Lane
+                | Inst::Exec
+                | Inst::Part(_)
+                | Inst::Affine { .. }
+        );
+        if node.vec && !leaf {
+            let op = operation(block, options, plan, id);
+            plan.checks |= op.check;
+            plan.ops.push(op);
+        }
+        for &i in early.get(&id).into_iter().flatten() {
+            if node.vec && !matches!(node.op, Inst::Group { .. } | Inst::AffineLoad { .. }) {
+                plan.ops.push(commit(i));
+            }
+        }
+    }
+    for (i, w) in writes.iter().enumerate() {
+        if !last[i] && !block.graph[w.1 as usize].vec {
+            plan.ops.push(commit(i));
+        }
+    }
+    for (i, &last) in last.iter().enumerate() {
+        if last {
+            plan.ops.push(commit(i));
+        }
+    }
+    plan.uses = uses(block, plan);
+}
+
+/// Of each write of a VGPR: whether it must wait until all operations are done, because the block reads the VGPR.
+fn written_last(block: &Block, options: &Options, plan: &Plan) -> Vec<bool> {
+    let writes = &block.effects.vgprs;
+    let written: Map<u16, usize> = writes.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
+    let mut last = vec![options.precise; writes.len()];
+    for (at, node) in block.graph.iter().enumerate() {
+        if let Inst::VIn(v) | Inst::LaneIn(v) | Inst::LanesIn(v) = node.op
+            && plan.live[at]
+            && let Some(&i) = written.get(&v)
+        {
+            last[i] = true;
+        }
+        if node.op == Inst::VgprAt && plan.live[at] {
+            last.fill(true);
+        }
+    }
+    for q in &block.affine.ops {
+        if let BaseKind::Vgpr(v) = q.op
+            && let Some(&i) = written.get(&v)
+        {
+            last[i] = true;
+        }
+    }
+    last
+}
+
+fn operation(block: &Block, options: &Options, plan: &Plan, id: Id) -> VectorOp {
+    let at = id as usize;
+    let node = &block.graph[at];
+    let (args, neg) = operands(block, options, plan, id);
+    let mut op = VectorOp {
+        id,
+        args,
+        neg,
+        check: false,
+        flush: false,
+        fix: false,
+        commit: None,
+    };
+    if let Inst::Alu(o) = node.op
+        && (node.out == Ty::F32 || node.out == Ty::F64)
+        && makes_float(o)
+    {
+        let env = match node.out {
+            Ty::F32 => options.mode.env32(),
+            _ => options.mode.env64(),
+        };
+        let observed = plan.observed[at];
+        op.check = observed && o != Op::IntToFloat && !options.exact;
+        op.fix = options.exact && plan.needed[at] && chooses_nan(options, o);
+        if op.fix && o == Op::FloatToFloat {
+            (op.check, op.fix) = (true, false);
+        }
+        // The host flushes what it rounds (FpEnv), but neither what it chooses, nor the results of conversions in the
+        // operands' environment; to be certain, nor scaled numbers.
+        op.flush = env.flush_out
+            && match o {
+                Op::FloatToFloat => node.ty == Ty::F64,
+                Op::Min | Op::Max | Op::Ldexp => observed || !env.flush_in,
+                _ => false,
+            };
+    }
+    op
+}
+
+fn uses(block: &Block, plan: &Plan) -> Vec<Vec<u32>> {
+    let mut uses = vec![Vec::new(); block.graph.len()];
+    for (pos, op) in plan.ops.iter().enumerate() {
+        let arity = match op.commit {
+            Some(_) => 1,
+            None => plan.arity(op.id, &block.graph[op.id as usize]),
+        };
+        for &a in &op.args[..arity] {
+            // The parts of a load are there with the load.
+            uses[a as usize].push(pos as u32);
+        }
+        if op.commit.is_none() {
+            for &a in leaves(block, op.id) {
+                if uses[a as usize].last() != Some(&(pos as u32)) {
+                    uses[a as usize].push(pos as u32);
+                }
+            }
+        }
+    }
+    let end = plan.ops.len() as u32;
+    let e = &block.effects;
+    let mut at_end = |id: Id| uses[id as usize].push(end);
+    for s in e.store.iter().chain(&e.deferred_stores) {
+        [s.lo, s.hi].iter().chain(&s.data).for_each(|&a| at_end(a));
+    }
+    let vector = |g: &&Id| block.graph[**g as usize].vec;
+    block.guards.iter().filter(vector).for_each(|&g| at_end(g));
+    for &id in e.wave_helper.iter().flat_map(|w| &w.inputs) {
+        at_end(id);
+    }
+    for &(address, _, value) in &e.rows {
+        at_end(address);
+        at_end(value);
+    }
+    for (at, node) in block.graph.iter().enumerate() {
+        if node.op == Inst::Ballot && plan.live[at] {
+            at_end(node.args[0]);
+        }
+    }
+    uses
+}
