@@ -77,6 +77,7 @@ impl Program<'_> {
                         steps: Vec::new(),
                         sgprs: [0; 128],
                         facts: facts(self.target),
+                        dump: None,
                         fetch: &|pc| self.fetch(pc),
                     },
                 );
@@ -87,6 +88,7 @@ impl Program<'_> {
                     tally: false,
                     exact,
                     aliased: false,
+                    dump: None,
                 };
                 if let Some(emitted) = x64::emit(&region, mode, style, batched) {
                     all.extend(without_addresses(&emitted));

@@ -9,17 +9,19 @@ mod analyze;
 mod buffer;
 mod cross_lane;
 mod memory;
+mod region;
 mod value;
 mod wave_helper;
 
 use crate::hash::Map;
 use crate::ir::affine::AffineVgprs;
 use crate::ir::fast_path;
+use crate::ir::print::Dump;
 use crate::ir::region::{
     AssumedCompare, Block, Effects, FpEnv, LiveLanes, Region, Store, Terminator, WaveHelper,
     WaveHelperCall,
 };
-use crate::ir::{Found, Graph, Id, Inst, Unsupported};
+use crate::ir::{Found, Graph, Id, Inst, Unsupported, verify};
 use crate::passes::affine;
 use analyze::{analyze, liveness};
 use gcn_emu::engine::{EntryVgprs, Pattern};
@@ -33,6 +35,7 @@ use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Shortcut, Signal, Space, S
 use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
 use gcn_isa::target::{Gen, Target};
+pub use region::region;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known of an instruction before it is lowered.
@@ -110,161 +113,13 @@ pub struct CompileRequest<'a> {
     /// The scalar registers as they are now, from which buffer resources are guessed.
     pub sgprs: [u32; 128],
     pub facts: &'a FactTable,
+    /// Takes the blocks as they are made.
+    pub dump: Option<&'a Dump>,
     pub fetch: &'a dyn Fn(u64) -> Option<Insn>,
 }
 
-/// The most instructions of a region.
-const MOST: usize = 6000;
 /// The most instructions of a block.
-pub(crate) const BLOCK_INSNS: u32 = 400;
-
-pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
-    let mut known: BTreeMap<u64, InsnInfo> = BTreeMap::new();
-    let mut leaders = BTreeSet::from([entry]);
-    let mut work = vec![entry];
-    while let Some(mut pc) = work.pop() {
-        while !known.contains_key(&pc) && known.len() < MOST {
-            let Some(insn) = (s.fetch)(pc) else { break };
-            let k = analyze(insn, s);
-            let next = pc + insn.len as u64;
-            let target = k.flow.target(pc, &insn);
-            let goes_on = k.flow.falls_through();
-            let plain = k.flow == Flow::Next;
-            known.insert(pc, k);
-            if let Some(target) = target {
-                leaders.insert(target);
-                work.push(target);
-            }
-            if !plain {
-                leaders.insert(next);
-            }
-            if !goes_on {
-                break;
-            }
-            pc = next;
-        }
-        if known.contains_key(&pc) {
-            // It runs into known code, perhaps in the middle: where else it is come to is found below.
-        }
-    }
-    let live = liveness(&known, s);
-    let mut blocks = cut(&known, &leaders, &live, s, None);
-    if s.linear {
-        let is_live = |pc: u64, v: u16| match live.get(&pc) {
-            Some(live) => live.v[v as usize] != LiveLanes::No,
-            None => true,
-        };
-        // Once to find out what is linear, and again with that.
-        let facts = affine::facts(&blocks, entry_vgprs(entry, s), &is_live);
-        let at = blocks.iter().map(|c| c.start).zip(facts.iter().cloned());
-        let at: Map<u64, AffineVgprs> = at.collect();
-        let mut again = cut(&known, &leaders, &live, s, Some(&at));
-        let more = affine::facts(&again, entry_vgprs(entry, s), &is_live);
-        let last = if affine::take(&mut again, more.clone()) {
-            blocks = again;
-            more
-        } else {
-            affine::take(&mut blocks, facts.clone());
-            facts
-        };
-        if !s.keep_all {
-            let at = blocks.iter().map(|c| c.start).zip(last);
-            let tracer = all_active::Tracer {
-                known: &known,
-                live: &live,
-                s,
-                facts: &at.collect(),
-                written: known.values().fold(0, |all, k| all | k.swrites),
-            };
-            all_active::full(&tracer, &mut blocks);
-        }
-    }
-    // What is gone to and not there is left to the dispatcher.
-    let starts: BTreeSet<u64> = blocks.iter().map(|c| c.start).collect();
-    let mut missing = BTreeSet::new();
-    for c in &blocks {
-        let mut want = |pc: u64| {
-            if !starts.contains(&pc) {
-                missing.insert(pc);
-            }
-        };
-        match c.terminator {
-            Terminator::Jump(pc) => want(pc),
-            Terminator::Branch { taken, next, .. } => {
-                want(taken);
-                want(next);
-            }
-            Terminator::Interpret { .. } => want(c.end),
-            _ => {}
-        }
-    }
-    for pc in missing {
-        blocks.push(Block::empty(pc, Terminator::Leave));
-    }
-    let live_in = live.get(&entry).map_or(([true; 256], !0), |a| {
-        (a.v.map(|live| live != LiveLanes::No), a.s)
-    });
-    Region {
-        blocks,
-        live_in,
-        precise: s.keep_all,
-    }
-}
-
-/// The VGPRs that are affine at the entry, if the region is for waves that start there.
-fn entry_vgprs(entry: u64, s: &CompileRequest<'_>) -> Option<(u64, AffineVgprs)> {
-    let vgprs = s.entry.as_ref()?;
-    let mut affine: AffineVgprs = s.steps.iter().copied().collect();
-    for (n, pattern) in (0..s.vgprs).zip(vgprs.0) {
-        match pattern {
-            Pattern::Any => continue,
-            Pattern::Same => affine.insert(n, 0),
-            Pattern::Consecutive => affine.insert(n, 1),
-        };
-    }
-    Some((entry, affine))
-}
-
-/// The blocks of what is known.
-fn cut(
-    known: &BTreeMap<u64, InsnInfo>,
-    leaders: &BTreeSet<u64>,
-    live: &Map<u64, LiveSet>,
-    s: &CompileRequest<'_>,
-    linear: Option<&Map<u64, AffineVgprs>>,
-) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let mut b = Builder {
-        linear,
-        ..Builder::new(s)
-    };
-    b.written = known.values().fold(0, |all, k| all | k.swrites);
-    let pcs: Vec<u64> = known.keys().copied().collect();
-    for (i, &pc) in pcs.iter().enumerate() {
-        let k = &known[&pc];
-        let next = pc + k.insn.len as u64;
-        if b.insns > 0 && (leaders.contains(&pc) || b.end != pc) {
-            b.finish(Terminator::Jump(b.end), live, &mut blocks);
-        }
-        if b.insns >= BLOCK_INSNS {
-            b.finish(Terminator::Jump(b.end), live, &mut blocks);
-        }
-        if leaders.contains(&pc) || b.end != pc {
-            b.known.clear();
-        }
-        if b.insns == 0 {
-            b.start = pc;
-            b.end = pc;
-        }
-        b.step(pc, k, live, &mut blocks);
-        let last = pcs.get(i + 1).is_none_or(|&n| n != next);
-        if b.insns > 0 && last {
-            let to = b.end;
-            b.finish(Terminator::Jump(to), live, &mut blocks);
-        }
-    }
-    blocks
-}
+const BLOCK_INSNS: u32 = 400;
 
 /// A block being made.
 pub(crate) struct Builder<'a> {
@@ -289,7 +144,7 @@ pub(crate) struct Builder<'a> {
     store: Option<Store>,
     stores: Vec<Store>,
     /// What is linear where blocks begin, once that has been found out.
-    linear: Option<&'a Map<u64, AffineVgprs>>,
+    affine: Option<&'a Map<u64, AffineVgprs>>,
     /// Rows that the block has read, and those that it writes at its end.
     row_loads: Vec<(Id, i32)>,
     rows: Vec<(Id, i32, Id)>,
@@ -390,7 +245,7 @@ impl<'a> Builder<'a> {
             may_write: Some(Vec::new()),
             store: None,
             stores: Vec::new(),
-            linear: None,
+            affine: None,
             row_loads: Vec::new(),
             rows: Vec::new(),
             whole: None,
@@ -1152,7 +1007,7 @@ impl<'a> Builder<'a> {
                         return Err(Refusal::NewBlock);
                     }
                     out.waits |= self.loads || self.store.is_some() || !self.stores.is_empty();
-                    if out.waits && self.linear.is_none() {
+                    if out.waits && self.affine.is_none() {
                         return Err(Refusal::NewBlock);
                     }
                     if when.is_some() || !vector {
@@ -1276,7 +1131,7 @@ impl<'a> Builder<'a> {
 
     /// Whether the addresses of stores are linear.
     fn linear(&self, stores: &[&Store]) -> bool {
-        let facts = self.linear.and_then(|at| at.get(&self.start));
+        let facts = self.affine.and_then(|at| at.get(&self.start));
         facts.is_some_and(|facts| affine::stores(&self.g.nodes, facts, stores))
     }
 

@@ -6,7 +6,13 @@
 pub mod affine;
 pub mod fast_path;
 mod half;
+#[cfg(test)]
+pub mod parse;
+pub mod print;
 pub mod region;
+#[cfg(test)]
+mod tests;
+pub mod verify;
 
 use crate::hash::Fast;
 use crate::ir::fast_path::FastPath;

@@ -14,8 +14,9 @@ pub(crate) use slow_paths::SlowPathCall;
 pub(crate) use ternary_logic::Ternary;
 
 use crate::hash::Map;
+use crate::ir::print::Dump;
 use crate::ir::region::Block;
-use crate::ir::{Id, Node};
+use crate::ir::{Id, Node, verify};
 use gcn_emu::fp::Mode;
 
 /// What a block is planned for.
@@ -95,11 +96,33 @@ pub(crate) const PASSES: &[Pass] = &[
     },
 ];
 
-/// Runs all passes on a block.
-pub(crate) fn plan(block: &Block, options: &Options) -> Plan {
+/// The names of what can be dumped, in order: the stages that make a region, and the passes that plan each of its blocks.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let stages = ["frontend", "affine", "all_active"];
+    stages.into_iter().chain(PASSES.iter().map(|p| p.name))
+}
+
+/// Runs all passes on a block. `dump` takes the plan after its pass.
+///
+/// # Panics
+/// In debug builds if a pass breaks a rule of the IR.
+pub(crate) fn plan(block: &Block, options: &Options, dump: Option<&Dump>) -> Plan {
     let mut plan = Plan::new(block);
-    for pass in PASSES {
+    for (n, pass) in PASSES.iter().enumerate() {
         (pass.run)(block, options, &mut plan);
+        if cfg!(debug_assertions) {
+            let verified = verify::plan(block, options, &plan, n + 1 == PASSES.len());
+            if let Err(rule) = verified {
+                panic!(
+                    "after pass {}: {rule}\n{}",
+                    pass.name,
+                    block.print_with(Some(&plan))
+                );
+            }
+        }
+        if let Some(dump) = dump {
+            dump.plan(pass.name, block, &plan);
+        }
     }
     plan
 }

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 /// What all that all-active blocks are made from.
 pub(super) struct Tracer<'a> {
-    pub known: &'a BTreeMap<u64, InsnInfo>,
+    pub insns: &'a BTreeMap<u64, InsnInfo>,
     pub live: &'a Map<u64, LiveSet>,
     pub s: &'a CompileRequest<'a>,
     /// What is linear where the plain blocks begin.
@@ -21,7 +21,7 @@ pub(super) struct Tracer<'a> {
 }
 
 /// Gives the blocks that are worth it a full one.
-pub(super) fn full(tracer: &Tracer<'_>, blocks: &mut [Block]) {
+pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) {
     let mut heads = HashSet::new();
     let mut starts = HashSet::new();
     for c in blocks.iter() {
@@ -102,7 +102,7 @@ impl<'a> Tracer<'a> {
 
     /// Whether lanes are asked for something in a block.
     fn compares(&self, c: &Block) -> bool {
-        let code = self.known.range(c.start..c.end.max(c.start));
+        let code = self.insns.range(c.start..c.end.max(c.start));
         !matches!(
             c.terminator,
             Terminator::Interpret { .. } | Terminator::Leave
@@ -113,7 +113,7 @@ impl<'a> Tracer<'a> {
 
     fn builder(&self) -> Builder<'a> {
         let mut b = Builder {
-            linear: Some(self.facts),
+            affine: Some(self.facts),
             full: true,
             ..Builder::new(self.s)
         };
@@ -146,7 +146,7 @@ impl<'a> Tracer<'a> {
                     return stop;
                 }
             }
-            let Some(k) = self.known.get(&pc).filter(|_| b.insns < BLOCK_INSNS) else {
+            let Some(k) = self.insns.get(&pc).filter(|_| b.insns < BLOCK_INSNS) else {
                 return stop;
             };
             let Ok(mut changes) = b.lower(pc, k) else {
@@ -294,7 +294,7 @@ impl Builder<'_> {
             Op::Ge => (Op::Le, [y, x], true),
             _ => return None,
         };
-        let facts = self.linear.and_then(|at| at.get(&self.start))?;
+        let facts = self.affine.and_then(|at| at.get(&self.start))?;
         if !n.vec || n.ty.bits() != 32 || n.ty.is_float() {
             return None;
         }

@@ -439,6 +439,7 @@ impl Jit {
             steps: self.steps.clone(),
             sgprs: *sgprs,
             facts,
+            dump: None,
             fetch: &|pc| fetch(machine, pc),
         };
         let counts = self.counts.is_some();
@@ -450,6 +451,7 @@ impl Jit {
             tally: counts,
             exact,
             aliased: machine.memory.is_of_host(),
+            dump: None,
         };
         let mut emitted = x64::emit(&region, mode, style, batch);
         if emitted.is_none() && request.linear {

@@ -8,6 +8,7 @@
 use crate::hash::Map;
 use crate::ir::affine::BaseKind;
 use crate::ir::fast_path::Call;
+use crate::ir::print::Dump;
 use crate::ir::region::{Block, FpEnv, LiveLanes, Region, Terminator};
 use crate::ir::{Id, Inst, Node};
 use crate::passes::{self, Plan, VectorOp};
@@ -93,7 +94,7 @@ pub(crate) fn sgpr_home(code: u8) -> Mem {
 
 /// What code is to be like, beside what it is to do.
 #[derive(Clone, Copy)]
-pub struct Style {
+pub struct Style<'a> {
     /// Whose instructions it has.
     pub level: Level,
     /// It counts.
@@ -102,6 +103,8 @@ pub struct Style {
     pub exact: bool,
     /// It is for memory whose addresses are the host's, and have aliases.
     pub aliased: bool,
+    /// Takes the plans of its blocks.
+    pub dump: Option<&'a Dump>,
 }
 
 /// A region's code.
@@ -170,12 +173,18 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
 }
 
 /// `None` where a block is too much for the emitter. `batch`: what waves need that start in the code, if many may, one after the other.
-pub fn emit(region: &Region, mode: u32, style: Style, batch: Option<&LiveIns>) -> Option<Emitted> {
+pub fn emit(
+    region: &Region,
+    mode: u32,
+    style: Style<'_>,
+    batch: Option<&LiveIns>,
+) -> Option<Emitted> {
     let Style {
         level,
         tally,
         exact,
         aliased,
+        dump,
     } = style;
     let mut a = match level {
         Level::Avx512 => Asm::new(),
@@ -274,7 +283,7 @@ pub fn emit(region: &Region, mode: u32, style: Style, batch: Option<&LiveIns>) -
                 default,
                 mode,
                 precise: region.precise,
-                plan: passes::plan(c, &options),
+                plan: passes::plan(c, &options, dump),
                 slot_of: Map::default(),
                 next_scalar: 0,
                 s: Scalars::default(),

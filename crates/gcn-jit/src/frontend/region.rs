@@ -1,0 +1,180 @@
+//! Which code is a region, and its blocks.
+
+use super::*;
+
+/// The most instructions of a region.
+const REGION_INSNS: usize = 6000;
+
+/// The instructions of a region by address, and the addresses that jumps go to and come back after.
+struct Code {
+    insns: BTreeMap<u64, InsnInfo>,
+    leaders: BTreeSet<u64>,
+    live: Map<u64, LiveSet>,
+    /// Scalar registers that an instruction writes.
+    written: u128,
+}
+
+/// Makes the region at an address: what can be reached from there by direct jumps.
+pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
+    let code = Code::find(entry, s);
+    let mut blocks = code.blocks(s, None);
+    dump(s, "frontend", &blocks);
+    if s.linear {
+        let is_live = |pc: u64, v: u16| match code.live.get(&pc) {
+            Some(live) => live.v[v as usize] != LiveLanes::No,
+            None => true,
+        };
+        let facts_of = |blocks: &[Block]| {
+            let facts = affine::facts(blocks, entry_vgprs(entry, s), &is_live);
+            let at = blocks.iter().map(|c| c.start).zip(facts.iter().cloned());
+            let at: Map<u64, AffineVgprs> = at.collect();
+            (facts, at)
+        };
+        // Blocks are made twice: what is affine is known from the first ones, and lets the second ones be longer.
+        let (facts, at) = facts_of(&blocks);
+        let mut again = code.blocks(s, Some(&at));
+        let (more, at_again) = facts_of(&again);
+        let at = if affine::take(&mut again, more) {
+            blocks = again;
+            at_again
+        } else {
+            affine::take(&mut blocks, facts);
+            at
+        };
+        dump(s, "affine", &blocks);
+        if !s.keep_all {
+            let tracer = all_active::Tracer {
+                insns: &code.insns,
+                live: &code.live,
+                s,
+                facts: &at,
+                written: code.written,
+            };
+            all_active::add_variants(&tracer, &mut blocks);
+        }
+        dump(s, "all_active", &blocks);
+    }
+    add_exits(&mut blocks);
+    let live_in = code.live.get(&entry).map_or(([true; 256], !0), |a| {
+        (a.v.map(|live| live != LiveLanes::No), a.s)
+    });
+    let region = Region {
+        blocks,
+        live_in,
+        precise: s.keep_all,
+    };
+    if cfg!(debug_assertions)
+        && let Err(rule) = verify::region(&region)
+    {
+        panic!("after the frontend: {rule}");
+    }
+    region
+}
+
+fn dump(s: &CompileRequest<'_>, stage: &str, blocks: &[Block]) {
+    if let Some(dump) = s.dump {
+        dump.blocks(stage, blocks);
+    }
+}
+
+/// Adds a block that leaves to the dispatcher for each address that is jumped to and has no block.
+fn add_exits(blocks: &mut Vec<Block>) {
+    let starts: BTreeSet<u64> = blocks.iter().map(|c| c.start).collect();
+    let mut missing = BTreeSet::new();
+    for c in &*blocks {
+        let to = match c.terminator {
+            Terminator::Jump(pc) => [Some(pc), None],
+            Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],
+            Terminator::Interpret { .. } => [Some(c.end), None],
+            _ => [None; 2],
+        };
+        missing.extend(to.into_iter().flatten().filter(|pc| !starts.contains(pc)));
+    }
+    for pc in missing {
+        blocks.push(Block::empty(pc, Terminator::Leave));
+    }
+}
+
+/// The VGPRs that are affine at the entry, if the region is for waves that start there.
+fn entry_vgprs(entry: u64, s: &CompileRequest<'_>) -> Option<(u64, AffineVgprs)> {
+    let vgprs = s.entry.as_ref()?;
+    let mut affine: AffineVgprs = s.steps.iter().copied().collect();
+    for (n, pattern) in (0..s.vgprs).zip(vgprs.0) {
+        match pattern {
+            Pattern::Any => continue,
+            Pattern::Same => affine.insert(n, 0),
+            Pattern::Consecutive => affine.insert(n, 1),
+        };
+    }
+    Some((entry, affine))
+}
+
+impl Code {
+    /// Follows direct jumps from an address.
+    fn find(entry: u64, s: &CompileRequest<'_>) -> Code {
+        let mut insns: BTreeMap<u64, InsnInfo> = BTreeMap::new();
+        let mut leaders = BTreeSet::from([entry]);
+        let mut work = vec![entry];
+        while let Some(mut pc) = work.pop() {
+            while !insns.contains_key(&pc) && insns.len() < REGION_INSNS {
+                let Some(insn) = (s.fetch)(pc) else { break };
+                let k = analyze(insn, s);
+                let next = pc + insn.len as u64;
+                let target = k.flow.target(pc, &insn);
+                let goes_on = k.flow.falls_through();
+                let plain = k.flow == Flow::Next;
+                insns.insert(pc, k);
+                if let Some(target) = target {
+                    leaders.insert(target);
+                    work.push(target);
+                }
+                if !plain {
+                    leaders.insert(next);
+                }
+                if !goes_on {
+                    break;
+                }
+                pc = next;
+            }
+        }
+        Code {
+            live: liveness(&insns, s),
+            written: insns.values().fold(0, |all, k| all | k.swrites),
+            insns,
+            leaders,
+        }
+    }
+
+    /// The blocks of the code. `affine`: the VGPRs that are affine where blocks begin, if that has been found out.
+    fn blocks(&self, s: &CompileRequest<'_>, affine: Option<&Map<u64, AffineVgprs>>) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        let mut b = Builder {
+            affine,
+            written: self.written,
+            ..Builder::new(s)
+        };
+        let pcs: Vec<u64> = self.insns.keys().copied().collect();
+        for (i, &pc) in pcs.iter().enumerate() {
+            let k = &self.insns[&pc];
+            let next = pc + k.insn.len as u64;
+            let begins = self.leaders.contains(&pc) || b.end != pc;
+            if b.insns > 0 && (begins || b.insns >= BLOCK_INSNS) {
+                b.finish(Terminator::Jump(b.end), &self.live, &mut blocks);
+            }
+            if begins {
+                b.known.clear();
+            }
+            if b.insns == 0 {
+                b.start = pc;
+                b.end = pc;
+            }
+            b.step(pc, k, &self.live, &mut blocks);
+            let last = pcs.get(i + 1).is_none_or(|&n| n != next);
+            if b.insns > 0 && last {
+                let to = b.end;
+                b.finish(Terminator::Jump(to), &self.live, &mut blocks);
+            }
+        }
+        blocks
+    }
+}

@@ -1,0 +1,384 @@
+//! Regions, blocks and plans as text, which [`parse`](super::parse) reads back for tests.
+
+use super::affine::{BaseKind, Guard};
+use super::region::{Block, FpEnv, LiveLanes, Store, Terminator};
+use super::{Id, Inst, Node};
+use crate::passes::Plan;
+use gcn_isa::meaning::Space;
+use std::cell::RefCell;
+use std::fmt;
+
+/// The IR as it is after one pass, of each region that is compiled.
+pub struct Dump {
+    pass: String,
+    text: RefCell<String>,
+}
+
+impl Dump {
+    /// A dump of the IR after a pass.
+    pub fn after(pass: &str) -> Dump {
+        Dump {
+            pass: pass.to_owned(),
+            text: RefCell::default(),
+        }
+    }
+
+    /// Adds blocks, if they are those after the pass.
+    pub fn blocks(&self, pass: &str, blocks: &[Block]) {
+        if pass == self.pass {
+            for b in blocks {
+                self.block(b, None);
+                if let Some(b) = &b.all_active {
+                    self.block(b, None);
+                }
+            }
+        }
+    }
+
+    /// Adds a block and its plan, if it is that after the pass.
+    pub fn plan(&self, pass: &str, block: &Block, plan: &Plan) {
+        if pass == self.pass {
+            self.block(block, Some(plan));
+        }
+    }
+
+    fn block(&self, block: &Block, plan: Option<&Plan>) {
+        let mut text = self.text.borrow_mut();
+        text.push_str(&block.print_with(plan));
+        text.push('\n');
+    }
+
+    /// What was dumped.
+    pub fn text(self) -> String {
+        self.text.into_inner()
+    }
+}
+
+/// The name of an address space.
+pub fn space_name(space: Space) -> &'static str {
+    match space {
+        Space::Global => "global",
+        Space::Flat => "flat",
+        Space::Lds => "lds",
+        _ => "scratch",
+    }
+}
+
+/// The names of the roundings, as MODE numbers them.
+pub const ROUNDINGS: [&str; 4] = ["nearest", "up", "down", "zero"];
+
+/// The name of a scalar register by its code.
+fn sgpr(code: u8) -> String {
+    match code {
+        106 => "vcc_lo".into(),
+        107 => "vcc_hi".into(),
+        124 => "m0".into(),
+        126 => "exec_lo".into(),
+        127 => "exec_hi".into(),
+        n => format!("s{n}"),
+    }
+}
+
+fn list(ids: &[Id]) -> String {
+    let ids: Vec<String> = ids.iter().map(|id| format!("%{id}")).collect();
+    ids.join(", ")
+}
+
+impl fmt::Display for FpEnv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(ROUNDINGS[self.round as usize & 3])?;
+        f.write_str(if self.daz { " daz" } else { "" })?;
+        f.write_str(if self.ftz { " ftz" } else { "" })
+    }
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ty = format!("{:?}", self.ty).to_lowercase();
+        match self.op {
+            Inst::Const(v) => write!(f, "const {v:#x}"),
+            Inst::VIn(v) => write!(f, "vgpr v{v}"),
+            Inst::SIn(code) => write!(f, "sgpr {}", sgpr(code)),
+            Inst::SccIn => write!(f, "scc"),
+            Inst::Lane => write!(f, "lane"),
+            Inst::Exec => write!(f, "exec"),
+            Inst::Pair => write!(f, "pair"),
+            Inst::Lo => write!(f, "lo"),
+            Inst::Hi => write!(f, "hi"),
+            Inst::LaneIn(v) => write!(f, "read_lane v{v}"),
+            Inst::LanesIn(v) => write!(f, "read_lanes v{v}"),
+            Inst::VgprAt => write!(f, "vgpr_at"),
+            Inst::Shuffle(digits) => write!(f, "shuffle {digits:#x}"),
+            Inst::MaskOf => write!(f, "mask_of"),
+            Inst::Ballot => write!(f, "ballot"),
+            Inst::Shld(by) => write!(f, "shld {by}"),
+            Inst::Shrd(by) => write!(f, "shrd {by}"),
+            Inst::ShrLane => write!(f, "shr_lane"),
+            Inst::Alu(gcn_isa::meaning::Op::FmaLdexp(n)) => {
+                write!(f, "fma_times_power_of_two.{ty} {n}")
+            }
+            Inst::Alu(op) => write!(f, "{}.{ty}", op.name()),
+            Inst::Group {
+                space,
+                bytes,
+                count,
+                offset,
+            } => write!(f, "load.{} {count}x{bytes} {offset:+}", space_name(space)),
+            Inst::Part(n) => write!(f, "part {n}"),
+            Inst::Affine { base, step } => write!(f, "affine b{base} {step:+}"),
+            Inst::AffineLoad {
+                bytes,
+                count,
+                offset,
+                address,
+                broadcast,
+            } => {
+                let name = ["load.affine", "load.broadcast"][broadcast as usize];
+                write!(f, "{name} {count}x{bytes} a{address} {offset:+}")
+            }
+            Inst::Row(offset) => write!(f, "load.row {offset:+}"),
+            Inst::FastPath(n) => write!(f, "fast_path {n}"),
+            Inst::SLoad { count, offset } => write!(f, "load.scalar {count}x4 {offset:+}"),
+        }?;
+        if !self.inputs().is_empty() {
+            let data = !matches!(
+                self.op,
+                Inst::Alu(_)
+                    | Inst::Pair
+                    | Inst::Lo
+                    | Inst::Hi
+                    | Inst::VgprAt
+                    | Inst::MaskOf
+                    | Inst::Ballot
+                    | Inst::ShrLane
+            );
+            let fma = matches!(self.op, Inst::Alu(gcn_isa::meaning::Op::FmaLdexp(_)));
+            f.write_str(if data || fma { ", " } else { " " })?;
+            f.write_str(&list(self.inputs()))?;
+        }
+        let lanes = if self.vec { "lanes " } else { "" };
+        write!(f, " : {lanes}{}", format!("{:?}", self.out).to_lowercase())
+    }
+}
+
+fn store(f: &mut impl fmt::Write, name: &str, s: &Store) -> fmt::Result {
+    let space = space_name(s.space);
+    let (lo, hi, bytes, offset) = (s.lo, s.hi, s.bytes, s.offset);
+    let data = list(&s.data);
+    writeln!(
+        f,
+        "  {name}.{space} x{bytes} {offset:+}, %{lo}, %{hi} = {data}"
+    )
+}
+
+impl Block {
+    /// The block's values, effects and terminator, without what passes have added.
+    fn print_body(&self, f: &mut impl fmt::Write) -> fmt::Result {
+        let (start, end, insns) = (self.start, self.end, self.insns);
+        write!(f, "block {start:#x}..{end:#x}, {insns} instructions")?;
+        if let Some(fp) = &self.fp {
+            write!(f, ", fp {fp}")?;
+        }
+        f.write_char('\n')?;
+        for (id, node) in self.graph.iter().enumerate() {
+            writeln!(f, "  %{id} = {node}")?;
+        }
+        for d in &self.assumed {
+            let ty = format!("{:?}", d.ty).to_lowercase();
+            writeln!(f, "  assume {}.{ty} {}", d.op.name(), list(&d.of))?;
+        }
+        for g in &self.guards {
+            writeln!(f, "  guard %{g}")?;
+        }
+        let e = &self.effects;
+        if let Some(s) = &e.store {
+            store(f, "store", s)?;
+        }
+        for s in &e.deferred_stores {
+            store(f, "deferred_store", s)?;
+        }
+        for (address, offset, value) in &e.rows {
+            writeln!(f, "  store.row {offset:+}, %{address} = %{value}")?;
+        }
+        if let Some(call) = &e.wave_helper {
+            writeln!(f, "  helper {:?} {}", call.helper, list(&call.inputs))?;
+        }
+        for &(v, id, live) in &e.vgprs {
+            let live = match live {
+                LiveLanes::No => "none",
+                LiveLanes::Active => "active",
+                LiveLanes::Within(_) => "within",
+                LiveLanes::All => "all",
+            };
+            writeln!(f, "  v{v} = %{id} {live}")?;
+        }
+        for (v, lane, value) in &e.lane_inserts {
+            writeln!(f, "  v{v}[%{lane}] = %{value}")?;
+        }
+        for &(code, id) in &e.sgprs {
+            writeln!(f, "  {} = %{id}", sgpr(code))?;
+        }
+        if let Some(id) = e.scc {
+            writeln!(f, "  scc = %{id}")?;
+        }
+        match self.terminator {
+            Terminator::Jump(pc) => writeln!(f, "  jump {pc:#x}"),
+            Terminator::Branch { when, taken, next } => {
+                writeln!(f, "  branch %{when}, {taken:#x}, {next:#x}")
+            }
+            Terminator::Indirect(to) => writeln!(f, "  indirect %{to}"),
+            Terminator::Interpret { jumps, alone } => {
+                let jumps = if jumps { " jumps" } else { "" };
+                writeln!(f, "  interpret{jumps}{}", if alone { " alone" } else { "" })
+            }
+            Terminator::End => writeln!(f, "  end"),
+            Terminator::Barrier => writeln!(f, "  barrier"),
+            Terminator::Leave => writeln!(f, "  leave"),
+        }
+    }
+
+    /// What the affine pass has added.
+    fn print_affine(&self, f: &mut impl fmt::Write) -> fmt::Result {
+        let a = &self.affine;
+        for (v, step) in &a.facts {
+            writeln!(f, "  affine v{v} {step:+}")?;
+        }
+        for (n, op) in a.ops.iter().enumerate() {
+            let what = match op.op {
+                BaseKind::Vgpr(v) => format!("v{v}"),
+                BaseKind::Lane => "lane".into(),
+                BaseKind::Scalar(id) => format!("%{id}"),
+                BaseKind::Const(v) => format!("{v:#x}"),
+                BaseKind::Alu(op, ty) => {
+                    format!("{}.{}", op.name(), format!("{ty:?}").to_lowercase())
+                }
+                BaseKind::Shld(by) => format!("shld {by}"),
+                BaseKind::Shrd(by) => format!("shrd {by}"),
+            };
+            let args: Vec<String> = op.inputs().iter().map(|b| format!("b{b}")).collect();
+            let stored = if op.stored { ", stored" } else { "" };
+            writeln!(f, "  b{n} = {what} {}{stored}", args.join(", "))?;
+        }
+        for g in &a.guards {
+            match g {
+                Guard::Top { of, step, bits } => {
+                    writeln!(f, "  guard same_upper_bits {bits} of b{of} {step:+}")
+                }
+                Guard::Within { of, step } => writeln!(f, "  guard no_wrap b{of} {step:+}"),
+                Guard::Less { of: [a, b], step } => {
+                    let [s, t] = step;
+                    writeln!(f, "  guard uniform_less b{a} {s:+}, b{b} {t:+}")
+                }
+                Guard::Bits {
+                    of,
+                    step,
+                    mask,
+                    ones,
+                } => {
+                    let ones = *ones as u8;
+                    writeln!(f, "  guard bits_are {ones} of b{mask} where b{of} {step:+}")
+                }
+                Guard::AssumedCompare {
+                    op,
+                    signed,
+                    of: [a, b],
+                    step: [s, t],
+                } => {
+                    let sign = if *signed { "signed" } else { "unsigned" };
+                    let op = op.name();
+                    writeln!(f, "  guard {op}.{sign} b{a} {s:+}, b{b} {t:+}")
+                }
+            }?;
+        }
+        for (n, at) in a.addresses.iter().enumerate() {
+            let need = ["none", "read", "write", "read_write"][at.need as usize & 3];
+            let (lo, hi, step, from, to) = (at.lo, at.hi, at.step, at.from, at.to);
+            write!(f, "  a{n} = b{lo}:b{hi} {step:+} {need} {from}..{to}")?;
+            if let Some((lo, hi)) = at.plus {
+                write!(f, ", plus %{lo}:%{hi}")?;
+            }
+            if let Some(limit) = at.limit {
+                write!(f, ", limit %{limit}")?;
+            }
+            f.write_char('\n')?;
+        }
+        if let Some((address, offset)) = &a.store {
+            writeln!(f, "  store at a{address} {offset:+}")?;
+        }
+        for (address, offset) in &a.stores {
+            writeln!(f, "  deferred_store at a{address} {offset:+}")?;
+        }
+        for (v, base, step) in &a.writes {
+            writeln!(f, "  v{v} = b{base} {step:+}")?;
+        }
+        Ok(())
+    }
+
+    /// The block, and the plan that passes have made for it.
+    pub fn print_with(&self, plan: Option<&Plan>) -> String {
+        let mut text = String::new();
+        let written = self
+            .print_body(&mut text)
+            .and_then(|()| self.print_affine(&mut text))
+            .and_then(|()| plan.map_or(Ok(()), |plan| plan.print(&mut text)));
+        debug_assert!(written.is_ok(), "a String takes all text");
+        text
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.print_body(f)?;
+        self.print_affine(f)
+    }
+}
+
+impl Plan {
+    /// What each pass has added, a line a fact.
+    fn print(&self, f: &mut impl fmt::Write) -> fmt::Result {
+        let mut ternary: Vec<_> = self.ternary.iter().collect();
+        ternary.sort_by_key(|t| t.0);
+        for (id, t) in ternary {
+            writeln!(f, "  ternary %{id} = {:#04x} {}", t.table, list(&t.args))?;
+        }
+        let ids = |of: &[bool]| {
+            let ids = (0..of.len()).filter(|&at| of[at]).map(|at| at as Id);
+            list(&ids.collect::<Vec<_>>())
+        };
+        for (name, of) in [
+            ("live", &self.live),
+            ("observed", &self.observed),
+            ("needed", &self.needed),
+            ("late", &self.late),
+        ] {
+            if of.contains(&true) {
+                writeln!(f, "  {name} {}", ids(of))?;
+            }
+        }
+        for path in &self.slow_paths {
+            let leaf = |l: &super::fast_path::Leaf| {
+                let flushed = if l.flushed { " flushed" } else { "" };
+                format!("b{}{}{flushed}", l.bits, if l.raw { " raw" } else { "" })
+            };
+            let leaves: Vec<String> = path.leaves.iter().map(leaf).collect();
+            writeln!(f, "  slow_path {} {}", path.number, leaves.join(", "))?;
+        }
+        for op in &self.ops {
+            if let Some(write) = op.commit {
+                writeln!(f, "  write {write} %{}", op.id)?;
+                continue;
+            }
+            write!(f, "  compute %{}", op.id)?;
+            for (k, _) in op.neg.iter().enumerate().filter(|n| *n.1) {
+                write!(f, " neg%{}", op.args[k])?;
+            }
+            for (is, name) in [(op.check, "check"), (op.flush, "flush"), (op.fix, "fix")] {
+                if is {
+                    write!(f, " {name}")?;
+                }
+            }
+            f.write_char('\n')?;
+        }
+        Ok(())
+    }
+}

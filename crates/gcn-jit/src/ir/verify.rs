@@ -1,0 +1,349 @@
+//! Checks that blocks and plans keep the rules of the IR. Debug builds run it after the frontend and after every pass.
+
+use super::region::{Block, Region, Terminator};
+use super::{Id, Inst, Node};
+use crate::ir::affine::BaseKind;
+use crate::passes::{self, Plan};
+use gcn_isa::meaning::Op;
+use gcn_isa::shape::Ty;
+use std::collections::HashSet;
+
+/// A rule that does not hold, with the block.
+pub type Verified = Result<(), String>;
+
+macro_rules! rule {
+    ($holds:expr, $($text:tt)+) => {
+        if !$holds {
+            return Err(format!($($text)+));
+        }
+    };
+}
+
+/// Checks a region: each block, and that control flow stays within it.
+pub fn region(region: &Region) -> Verified {
+    let starts: HashSet<u64> = region.blocks.iter().map(|b| b.start).collect();
+    rule!(
+        starts.len() == region.blocks.len(),
+        "two blocks begin at one address"
+    );
+    for b in &region.blocks {
+        let variants = [Some(b), b.all_active.as_deref()];
+        for b in variants.into_iter().flatten() {
+            let to = match b.terminator {
+                Terminator::Jump(pc) => [Some(pc), None],
+                Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],
+                Terminator::Interpret { .. } => [Some(b.end), None],
+                _ => [None; 2],
+            };
+            for pc in to.into_iter().flatten() {
+                rule!(starts.contains(&pc), "no block begins at {pc:#x}\n{b}");
+            }
+            block(b).map_err(|e| format!("{e}\n{b}"))?;
+        }
+        if let Some(a) = &b.all_active {
+            rule!(
+                a.start == b.start && a.all_active.is_none(),
+                "a variant begins elsewhere\n{a}"
+            );
+            rule!(!a.assumed.is_empty(), "a variant assumes nothing\n{a}");
+            rule!(
+                a.replaces.first() == Some(&b.start),
+                "a variant does not replace its block\n{a}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Checks a block.
+pub fn block(b: &Block) -> Verified {
+    let n = b.graph.len();
+    for (at, node) in b.graph.iter().enumerate() {
+        for &a in node.inputs() {
+            rule!(
+                (a as usize) < at,
+                "%{at} reads %{a}, which is not before it"
+            );
+        }
+        value(b, at as Id, node)?;
+    }
+    for id in passes::roots(b) {
+        rule!((id as usize) < n, "%{id} is used and not there");
+    }
+    late(b)?;
+    effects(b)?;
+    affine(b)
+}
+
+/// Checks a value: the classes and types of its operands.
+fn value(b: &Block, id: Id, node: &Node) -> Verified {
+    let of = |k: usize| &b.graph[node.args[k] as usize];
+    match node.op {
+        Inst::Const(_) | Inst::SIn(_) | Inst::SccIn => {
+            rule!(!node.vec, "%{id} is scalar but has lanes");
+        }
+        Inst::VIn(_) | Inst::Lane | Inst::Exec | Inst::MaskOf | Inst::Row(_) => {
+            rule!(node.vec, "%{id} has lanes but is scalar");
+        }
+        Inst::LaneIn(_) | Inst::Ballot | Inst::SLoad { .. } => {
+            rule!(!node.vec, "%{id} is scalar but has lanes");
+            rule!(
+                node.op == Inst::Ballot || !of(0).vec,
+                "%{id} takes a scalar, %{} has lanes",
+                node.args[0]
+            );
+        }
+        Inst::Part(n) => match of(0).op {
+            Inst::Group { count, .. }
+            | Inst::AffineLoad { count, .. }
+            | Inst::SLoad { count, .. } => {
+                rule!(n < count, "%{id} is part {n} of {count}");
+            }
+            _ => rule!(false, "%{id} is a part of no load"),
+        },
+        Inst::FastPath(k) => {
+            let path = b.fast_paths.get(k as usize);
+            rule!(path.is_some(), "%{id} has no slow path");
+            let before = |&&l: &&Id| l < id;
+            let leaves = path.map_or(&[][..], |p| &p.leaves);
+            rule!(
+                leaves.iter().filter(before).count() == leaves.len(),
+                "%{id}'s slow path reads what is not before it"
+            );
+        }
+        Inst::Alu(op) => {
+            let lanes = node.inputs().iter().any(|&a| b.graph[a as usize].vec);
+            rule!(node.vec || !lanes, "%{id} is scalar but reads lanes");
+            if let Some(out) = op.out(node.ty) {
+                rule!(
+                    // Scalars are zero-extended in 64 bits.
+                    out.bits() == node.out.bits() || !node.vec && out.bits() < node.out.bits(),
+                    "%{id} is {:?}, {} of {:?} is {out:?}",
+                    node.out,
+                    op.name(),
+                    node.ty
+                );
+            }
+            if op == Op::Select {
+                rule!(
+                    of(0).out.bits() == 1 || matches!(of(0).op, Inst::Const(_)),
+                    "%{id}'s condition is no truth value"
+                );
+            }
+            let float = node.ty.is_float() || node.out.is_float();
+            let rounds = float
+                && !matches!(
+                    op,
+                    Op::Neg
+                        | Op::Abs
+                        | Op::Select
+                        | Op::Unord
+                        | Op::Class
+                        | Op::FloatToInt
+                        | Op::FmaLdexp(_)
+                );
+            let exact = matches!(op, Op::FloatToFloat) && node.ty == Ty::F16;
+            let compare = node.out == Ty::Bool;
+            rule!(
+                !rounds || exact || compare || b.fp.is_some(),
+                "%{id} depends on a floating-point environment, the block has none"
+            );
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Checks that vectors do not read scalars that depend on lanes: these are computed after them.
+fn late(b: &Block) -> Verified {
+    let mut late = vec![false; b.graph.len()];
+    for (at, node) in b.graph.iter().enumerate() {
+        let reads = node.inputs().iter().any(|&a| late[a as usize]);
+        // The lane's bit is taken from the truth value, so the move has no code.
+        rule!(
+            !(node.vec && reads) || node.op == Inst::ShrLane,
+            "%{at} has lanes and reads a scalar that depends on lanes"
+        );
+        late[at] = !node.vec && (reads || node.op == Inst::Ballot);
+    }
+    let e = &b.effects;
+    let vgprs = e.vgprs.iter().map(|w| w.1);
+    let stores = e.store.iter().chain(&e.deferred_stores);
+    let stored = stores.flat_map(|s| s.data.iter().copied().chain([s.lo, s.hi]));
+    for id in vgprs.chain(stored).chain(b.guards.iter().copied()) {
+        rule!(
+            !late[id as usize],
+            "%{id} depends on lanes and is needed before their end"
+        );
+    }
+    Ok(())
+}
+
+fn effects(b: &Block) -> Verified {
+    let e = &b.effects;
+    let node = |id: Id| &b.graph[id as usize];
+    for w in e.vgprs.windows(2) {
+        rule!(w[0].0 < w[1].0, "v{} is written twice", w[1].0);
+    }
+    for w in e.sgprs.windows(2) {
+        rule!(w[0].0 < w[1].0, "s{} is written twice", w[1].0);
+    }
+    for &(v, id, _) in &e.vgprs {
+        rule!(
+            node(id).out.bits() <= 32 || matches!(node(id).op, Inst::Const(_)),
+            "v{v} takes {} bits",
+            node(id).out.bits()
+        );
+    }
+    for id in e.sgprs.iter().map(|w| w.1).chain(e.scc) {
+        rule!(
+            !node(id).vec,
+            "a scalar register takes %{id}, which has lanes"
+        );
+    }
+    for &(_, lane, value) in &e.lane_inserts {
+        rule!(
+            !node(lane).vec && !node(value).vec,
+            "a lane is inserted by number %{lane} of value %{value}, one of which has lanes"
+        );
+    }
+    if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = b.terminator {
+        rule!(
+            !node(when).vec,
+            "the terminator depends on %{when}, which has lanes"
+        );
+    }
+    let interpreted = matches!(
+        b.terminator,
+        Terminator::Interpret { .. } | Terminator::Leave
+    );
+    rule!(
+        !interpreted || b.graph.is_empty(),
+        "a block without code computes values"
+    );
+    Ok(())
+}
+
+fn affine(b: &Block) -> Verified {
+    let a = &b.affine;
+    for (n, op) in a.ops.iter().enumerate() {
+        for &arg in op.inputs() {
+            rule!(
+                (arg as usize) < n,
+                "b{n} reads b{arg}, which is not before it"
+            );
+        }
+        if let BaseKind::Scalar(id) = op.op {
+            rule!(
+                !b.graph[id as usize].vec,
+                "b{n} is of %{id}, which has lanes"
+            );
+        }
+    }
+    let bases = a.ops.len();
+    for at in &a.addresses {
+        rule!(
+            (at.lo as usize) < bases && (at.limit.is_some() || (at.hi as usize) < bases),
+            "an address has no base"
+        );
+    }
+    for node in &b.graph {
+        match node.op {
+            Inst::Affine { base, .. } => {
+                let stored = a.ops.get(base as usize).is_some_and(|q| q.stored);
+                rule!(stored, "lanes read b{base}, which is not stored");
+            }
+            Inst::AffineLoad { address, .. } => {
+                rule!(
+                    (address as usize) < a.addresses.len(),
+                    "a{address} is not there"
+                );
+            }
+            _ => {}
+        }
+    }
+    for w in &a.writes {
+        rule!((w.1 as usize) < bases, "v{} takes b{}", w.0, w.1);
+    }
+    rule!(
+        a.stores.is_empty() || a.stores.len() == b.effects.deferred_stores.len(),
+        "a deferred store has no address"
+    );
+    Ok(())
+}
+
+/// Checks the plan of a block after a pass. When the last pass has run it checks the order, too: every operation comes after
+/// its operands, and **nothing that the block reads is written before the last operation**, since any may leave the block.
+pub fn plan(b: &Block, options: &passes::Options, plan: &Plan, last: bool) -> Verified {
+    for (&id, t) in &plan.ternary {
+        rule!(
+            t.args.iter().all(|&a| a < id),
+            "%{id} is fused with what is not before it"
+        );
+    }
+    if !last {
+        return Ok(());
+    }
+    let mut computed = vec![false; b.graph.len()];
+    let mut written = vec![false; b.effects.vgprs.len()];
+    let reads = vgprs_read(b, plan);
+    let operations = plan.ops.iter().rposition(|op| op.commit.is_none());
+    let operations = operations.map_or(0, |at| at + 1);
+    let leaf = |n: &Node| !n.vec || n.inputs().is_empty() || matches!(n.op, Inst::Part(_));
+    for (at, op) in plan.ops.iter().enumerate() {
+        let there = |id: Id| {
+            let node = &b.graph[id as usize];
+            match node.op {
+                Inst::Part(_) => {
+                    let load = node.args[0] as usize;
+                    !b.graph[load].vec || computed[load]
+                }
+                _ => {
+                    leaf(node) && !matches!(node.op, Inst::AffineLoad { .. })
+                        || computed[id as usize]
+                }
+            }
+        };
+        if let Some(write) = op.commit {
+            let (v, id, _) = b.effects.vgprs[write];
+            rule!(there(id), "v{v} takes %{id} before that is computed");
+            rule!(!written[write], "v{v} is written twice");
+            written[write] = true;
+            let read = options.precise || reads.as_ref().is_none_or(|r| r.contains(&v));
+            rule!(
+                !read || at >= operations,
+                "v{v}, which the block reads, is written before the last operation"
+            );
+            continue;
+        }
+        let arity = plan.arity(op.id, &b.graph[op.id as usize]);
+        for &a in &op.args[..arity] {
+            rule!(there(a), "%{} is computed before its operand %{a}", op.id);
+        }
+        rule!(!computed[op.id as usize], "%{} is computed twice", op.id);
+        computed[op.id as usize] = true;
+    }
+    rule!(written.iter().all(|&w| w), "a VGPR is not written");
+    Ok(())
+}
+
+/// The VGPRs that a block reads; nothing if it may read any.
+fn vgprs_read(b: &Block, plan: &Plan) -> Option<HashSet<u16>> {
+    let mut read = HashSet::new();
+    for (at, node) in b.graph.iter().enumerate().filter(|n| plan.live[n.0]) {
+        match node.op {
+            Inst::VIn(v) | Inst::LaneIn(v) | Inst::LanesIn(v) => {
+                read.insert(v);
+            }
+            Inst::VgprAt => return None,
+            _ => {}
+        }
+        debug_assert!(at < plan.live.len());
+    }
+    for q in &b.affine.ops {
+        if let BaseKind::Vgpr(v) = q.op {
+            read.insert(v);
+        }
+    }
+    Some(read)
+}
