@@ -17,6 +17,7 @@ mod passes;
 mod runtime;
 mod target;
 
+pub use passes::names as pass_names;
 pub use runtime::cache::{BlockEntry, Cache, Kept};
 pub use runtime::engine::{Jit, JitStats, available};
 pub use runtime::profile::{Piece, RegionCode, Report, Tally, name_of, tick_cost, ticks};

@@ -9,6 +9,8 @@ mod demand;
 mod schedule;
 mod slow_paths;
 mod ternary_logic;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use slow_paths::SlowPathCall;
 pub(crate) use ternary_logic::Ternary;

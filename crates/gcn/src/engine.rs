@@ -95,6 +95,14 @@ impl Kind {
     }
 }
 
+/// The names of the compiler's passes, in order.
+pub fn pass_names() -> Vec<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    return gcn_jit::pass_names().collect();
+    #[cfg(not(target_arch = "x86_64"))]
+    Vec::new()
+}
+
 /// Engines of a kind, with what they share.
 #[derive(Clone)]
 pub struct Engines {
@@ -151,6 +159,29 @@ impl Engines {
             #[cfg(target_arch = "x86_64")]
             cache: kind.cache().counting(),
         }
+    }
+
+    /// The same engines, which keep the IR of what they compile as it is after a pass, for [`Engines::dump_ir`].
+    #[must_use]
+    pub fn dumping_ir(self, pass: &str) -> Engines {
+        #[cfg(target_arch = "x86_64")]
+        return Engines {
+            cache: self.cache.dumping(pass),
+            ..self
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = pass;
+            self
+        }
+    }
+
+    /// The IR of what they have compiled, as text.
+    pub fn dump_ir(&self) -> String {
+        #[cfg(target_arch = "x86_64")]
+        return self.cache.dump();
+        #[cfg(not(target_arch = "x86_64"))]
+        String::new()
     }
 
     /// Whether they compile, and so can count by themselves.

@@ -1,1 +1,115 @@
+//! The text of the IR, and the rules that the verifier keeps.
 
+use super::region::Block;
+use super::{parse, verify};
+
+/// A saxpy of one element a lane, with a guard, an inserted lane and scalars that depend on lanes.
+const SAXPY: &str = "\
+block 0x1000..0x1030, 9 instructions, fp nearest daz ftz
+  %0 = vgpr v0 : lanes b32
+  %1 = vgpr v1 : lanes b32
+  %2 = sgpr s9 : b32
+  %3 = load.global 1x4 +16, %0, %1 : lanes b32
+  %4 = part 0, %3 : lanes b32
+  %5 = fma.f32 %2, %4, %4 : lanes f32
+  %6 = exec : lanes bool
+  %7 = gt.u32 %0, %2 : lanes bool
+  %8 = and.bool %7, %6 : lanes bool
+  %9 = ballot %8 : b64
+  %10 = lo %9 : b32
+  %11 = hi %9 : b32
+  %12 = const 0x7 : b64
+  %13 = const 0x0 : b64
+  %14 = ne.b64 %9, %13 : bool
+  guard %8
+  deferred_store.global x4 -8, %0, %1 = %5
+  v5 = %5 active
+  v7[%12] = %2
+  vcc_lo = %10
+  vcc_hi = %11
+  branch %14, 0x1000, 0x1030
+";
+
+fn block(text: &str) -> Block {
+    parse::block(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+#[test]
+fn blocks_print_as_they_are_read() {
+    assert_eq!(block(SAXPY).to_string(), SAXPY);
+    for end in [
+        "jump 0x10",
+        "indirect %0",
+        "interpret",
+        "interpret jumps alone",
+        "end",
+        "barrier",
+        "leave",
+    ] {
+        let text = format!("block 0x0..0x4, 1 instructions\n  %0 = scc : bool\n  {end}\n");
+        assert_eq!(block(&text).to_string(), text);
+    }
+}
+
+#[test]
+fn messages_of_the_reader_name_the_line() {
+    for (line, message) in [
+        ("  %1 = vgpr v0 : lanes b32", "line 2: %0 is expected"),
+        ("  %0 = vgpr x0 : lanes b32", "line 2: `x0` is no VGPR"),
+        ("  %0 = add.b32 %0 : b32", "line 2: 2 operands are expected"),
+        ("  %0 = frob.b32 %0 : b32", "line 2: `frob` is no operation"),
+        ("  %0 = const 0x1 : b33", "line 2: `b33` is no type"),
+        ("  frob", "line 2: the line ends too early"),
+    ] {
+        let text = format!("block 0x0..0x4, 1 instructions\n{line}\n");
+        assert_eq!(parse::block(&text).err().as_deref(), Some(message));
+    }
+}
+
+#[test]
+fn the_verifier_accepts_what_keeps_the_rules() {
+    assert_eq!(verify::block(&block(SAXPY)), Ok(()));
+}
+
+#[test]
+fn the_verifier_names_the_rule_that_is_broken() {
+    let broken = |from: &str, to: &str, message: &str| {
+        assert!(SAXPY.contains(from), "{from}");
+        let said = verify::block(&block(&SAXPY.replace(from, to)));
+        let said = said.expect_err(from);
+        assert!(said.contains(message), "{said}");
+    };
+    broken("fma.f32 %2, %4, %4", "fma.f32 %2, %9, %4", "not before it");
+    broken(
+        "vgpr v1 : lanes b32",
+        "vgpr v1 : b32",
+        "has lanes but is scalar",
+    );
+    broken(
+        "sgpr s9 : b32",
+        "sgpr s9 : lanes b32",
+        "is scalar but has lanes",
+    );
+    broken("part 0, %3", "part 1, %3", "is part 1 of 1");
+    broken("part 0, %3", "part 0, %2", "is a part of no load");
+    broken(", fp nearest daz ftz", "", "floating-point environment");
+    broken(
+        "gt.u32 %0, %2 : lanes bool",
+        "gt.u32 %0, %2 : bool",
+        "is scalar but reads lanes",
+    );
+    broken(
+        "gt.u32 %0, %2 : lanes bool",
+        "gt.u32 %0, %2 : lanes b32",
+        "is Bool",
+    );
+    broken("vcc_lo = %10", "vcc_lo = %4", "a scalar register takes %4");
+    broken("vcc_lo = %10", "vcc_hi = %10", "is written twice");
+    broken(
+        "v5 = %5 active",
+        "v5 = %10 active",
+        "needed before their end",
+    );
+    broken("v7[%12]", "v7[%0]", "has lanes");
+    broken("branch %14", "branch %7", "the terminator depends on %7");
+}

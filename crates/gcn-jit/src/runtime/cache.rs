@@ -303,6 +303,21 @@ pub struct Cache {
     level: Option<Level>,
     /// Its engines count what they do.
     counts: bool,
+    /// Takes the IR of what is compiled.
+    dump: Option<Arc<DumpTo>>,
+}
+
+/// The pass after which the IR is kept as text, and that text.
+#[derive(Default)]
+pub(crate) struct DumpTo {
+    pub pass: String,
+    pub text: Mutex<String>,
+}
+
+impl DumpTo {
+    pub fn add(&self, text: &str) {
+        lock(&self.text).push_str(text);
+    }
 }
 
 impl Cache {
@@ -332,7 +347,7 @@ impl Cache {
     pub fn engine(&self) -> Kept {
         let kept = lock(&self.idle).pop();
         let level = self.level.unwrap_or_default();
-        let new = || Jit::sharing(self.library.clone(), level, self.counts);
+        let new = || Jit::sharing(self.library.clone(), level, self.counts, self.dump.clone());
         let mut jit = kept.unwrap_or_else(new);
         jit.begin_session();
         Kept {
@@ -347,6 +362,27 @@ impl Cache {
             counts: true,
             ..self
         }
+    }
+
+    /// The same, empty, which keeps the IR of what is compiled as it is after a pass, for [`Cache::dump`]. [`pass_names`]
+    /// are the passes.
+    ///
+    /// [`pass_names`]: crate::pass_names
+    pub fn dumping(self, pass: &str) -> Cache {
+        let to = DumpTo {
+            pass: pass.to_owned(),
+            ..DumpTo::default()
+        };
+        Cache {
+            dump: Some(Arc::new(to)),
+            ..self
+        }
+    }
+
+    /// The IR of what has been compiled, as text. Empty if it is not kept.
+    pub fn dump(&self) -> String {
+        let text = self.dump.as_deref().map(|to| lock(&to.text).clone());
+        text.unwrap_or_default()
     }
 
     /// What its engines have compiled, and counted if they are to; but those that are at work now.

@@ -1,7 +1,8 @@
 //! The engine: it finds or compiles the code for a wave, enters it, and says how a wave goes on when that has returned.
 
 use crate::frontend;
-use crate::runtime::cache::{self, BlockEntry, Compiled, Key, Known, Library, Made, Table};
+use crate::ir::print::Dump;
+use crate::runtime::cache::{self, BlockEntry, Compiled, DumpTo, Key, Known, Library, Made, Table};
 use crate::runtime::check::check;
 use crate::runtime::context::{Ctx, TimeSlice};
 use crate::runtime::group::LiveIns;
@@ -176,6 +177,8 @@ pub struct Jit {
     pub(crate) spent: Spent,
     /// Turns end exactly where they are to, and have [`EXACT_SLICE`].
     pub(crate) exact_turns: bool,
+    /// Takes the IR of what is compiled.
+    pub(crate) dump: Option<Arc<DumpTo>>,
 }
 
 /// What an engine has compiled in a session.
@@ -279,13 +282,20 @@ impl Jit {
             dropped: 0,
             spent: Spent::default(),
             exact_turns: false,
+            dump: None,
         }
     }
 
     /// One that takes its code from a library, and puts it there.
-    pub(crate) fn sharing(library: Library, level: Level, counts: bool) -> Jit {
+    pub(crate) fn sharing(
+        library: Library,
+        level: Level,
+        counts: bool,
+        dump: Option<Arc<DumpTo>>,
+    ) -> Jit {
         Jit {
             library,
+            dump,
             counts: counts.then(Box::default),
             ..Jit::with_level(level)
         }
@@ -427,6 +437,7 @@ impl Jit {
         let begun = Instant::now();
         let facts = facts(machine.target);
         let (pc, mode, vgprs, entry) = key;
+        let dump = self.dump.as_deref().map(|to| Dump::after(&to.pass));
         let mut request = frontend::CompileRequest {
             target: machine.target,
             mode,
@@ -439,7 +450,7 @@ impl Jit {
             steps: self.steps.clone(),
             sgprs: *sgprs,
             facts,
-            dump: None,
+            dump: dump.as_ref(),
             fetch: &|pc| fetch(machine, pc),
         };
         let counts = self.counts.is_some();
@@ -451,7 +462,7 @@ impl Jit {
             tally: counts,
             exact,
             aliased: machine.memory.is_of_host(),
-            dump: None,
+            dump: dump.as_ref(),
         };
         let mut emitted = x64::emit(&region, mode, style, batch);
         if emitted.is_none() && request.linear {
@@ -459,6 +470,9 @@ impl Jit {
             request.linear = false;
             region = frontend::region(pc, &request);
             emitted = x64::emit(&region, mode, style, batch);
+        }
+        if let (Some(to), Some(dump)) = (self.dump.as_deref(), dump) {
+            to.add(&dump.text());
         }
         // Also where nothing comes of it: it takes as long.
         self.spent.compiled += region.blocks.iter().map(|c| c.insns as u64).sum::<u64>();

@@ -113,6 +113,11 @@ pub struct Options {
     /// Print what was compiled, GCN code beside x86-64 code, to standard output or a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     dump_jit: Option<PathBuf>,
+    /// Print the compiler's intermediate representation of what was compiled, as it is after a pass: frontend, affine,
+    /// all_active, ternary_logic, demand, slow_paths, or schedule, the last one
+    #[arg(long, value_name = "PASS", num_args = 0..=1, require_equals = true, default_missing_value = "schedule",
+          value_parser = pass_name, conflicts_with_all = ["raw", "json"])]
+    dump_ir: Option<String>,
     /// Print waves, instructions by kind, lanes in use, bytes loaded and stored, speed
     #[arg(long)]
     stats: bool,
@@ -233,13 +238,19 @@ pub fn run(args: Options) -> Result<(), String> {
     let kind = args.engine.kind(Kind::default())?;
     let counts = args.profile || args.stats;
     options.engines = Engines::new(kind);
-    if args.dump_jit.is_some() && !options.engines.compile() {
-        return Err("--dump-jit: the interpreter makes no code; it needs --engine jit".into());
+    if (args.dump_jit.is_some() || args.dump_ir.is_some()) && !options.engines.compile() {
+        let name = if args.dump_jit.is_some() { "jit" } else { "ir" };
+        return Err(format!(
+            "--dump-{name}: the interpreter makes no code; it needs --engine jit"
+        ));
     }
     // Who looks on sees what the interpreter does.
     let counted = counts && traced(&args).is_none() && options.engines.compile();
     if counted {
         options.engines = Engines::counting(kind);
+    }
+    if let Some(pass) = &args.dump_ir {
+        options.engines = options.engines.clone().dumping_ir(pass);
     }
     options.deterministic |= args.deterministic;
     options.debug_traps |= args.debug_traps;
@@ -456,11 +467,24 @@ fn print(
         text.push('\n');
         text.push_str(&units);
     }
+    if args.dump_ir.is_some() {
+        text.push('\n');
+        text.push_str(&options.engines.dump_ir());
+    }
     match to_stdout(args) {
         true => io::complain(&text),
         false => io::print(text.as_bytes())?,
     }
     Ok(())
+}
+
+/// The name of a pass of the compiler.
+fn pass_name(text: &str) -> Result<String, String> {
+    let names = gcn::engine::pass_names();
+    match names.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("there is no such pass; there are {}", names.join(", "))),
+    }
 }
 
 fn to_output(file: Option<&Path>) -> bool {

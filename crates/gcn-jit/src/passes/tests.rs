@@ -1,0 +1,165 @@
+//! Each pass on blocks that are given as text.
+
+use super::{Options, PASSES, Plan, plan};
+use crate::ir::region::Block;
+use crate::ir::{parse, verify};
+use gcn_emu::fp::Mode;
+
+fn block(text: &str) -> Block {
+    let block = parse::block(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    assert_eq!(verify::block(&block), Ok(()), "{block}");
+    block
+}
+
+/// IEEE, f32 denormals flushed.
+const OPTIONS: Options = Options {
+    mode: Mode(0x200),
+    exact: false,
+    precise: false,
+    ternary_logic: true,
+};
+
+/// The lines that a pass and those before it add to a block.
+fn added(text: &str, pass: &str, options: &Options) -> String {
+    let block = block(text);
+    let mut plan = Plan::new(&block);
+    for p in PASSES {
+        (p.run)(&block, options, &mut plan);
+        if p.name == pass {
+            break;
+        }
+    }
+    let all = block.print_with(Some(&plan));
+    all[block.to_string().len()..].to_owned()
+}
+
+/// Those that begin with a word.
+fn lines(text: &str, word: &str) -> Vec<String> {
+    let lines = text.lines().map(str::trim);
+    lines
+        .filter(|l| l.starts_with(word))
+        .map(str::to_owned)
+        .collect()
+}
+
+const LOGIC: &str = "\
+block 0x0..0x10, 4 instructions
+  %0 = vgpr v0 : lanes b32
+  %1 = vgpr v1 : lanes b32
+  %2 = vgpr v2 : lanes b32
+  %3 = and.b32 %0, %1 : lanes b32
+  %4 = not.b32 %2 : lanes b32
+  %5 = or.b32 %3, %4 : lanes b32
+  v3 = %5 active
+  end
+";
+
+#[test]
+fn bitwise_operations_of_three_values_are_one() {
+    // (a & b) | ~c
+    assert_eq!(
+        lines(&added(LOGIC, "ternary_logic", &OPTIONS), "ternary"),
+        ["ternary %5 = 0xd5 %0, %1, %2"]
+    );
+    // A value that is used otherwise stays.
+    let used = LOGIC.replace("  end", "  v4 = %3 active\n  end");
+    let lines_ = lines(&added(&used, "ternary_logic", &OPTIONS), "ternary");
+    assert_eq!(lines_, ["ternary %5 = 0xf3 %3, %2, %3"]);
+    let without = Options {
+        ternary_logic: false,
+        ..OPTIONS
+    };
+    assert_eq!(added(LOGIC, "ternary_logic", &without), "");
+}
+
+const FLOATS: &str = "\
+block 0x0..0x10, 4 instructions, fp nearest daz ftz
+  %0 = vgpr v0 : lanes b32
+  %1 = vgpr v1 : lanes b32
+  %2 = mul.f32 %0, %1 : lanes f32
+  %3 = add.f32 %2, %0 : lanes f32
+  %4 = sub.f32 %0, %1 : lanes f32
+  %5 = lt.f32 %2, %3 : lanes bool
+  %6 = ballot %5 : b64
+  %7 = lo %6 : b32
+  v0 = %3 active
+  vcc_lo = %7
+  end
+";
+
+#[test]
+fn only_floats_that_are_seen_are_checked() {
+    let plan = added(FLOATS, "schedule", &OPTIONS);
+    // Nobody uses the difference; arithmetic and comparisons alone see the product.
+    assert_eq!(lines(&plan, "live"), ["live %0, %1, %2, %3, %5, %6, %7"]);
+    assert_eq!(
+        lines(&plan, "compute"),
+        ["compute %2", "compute %3 check", "compute %5"]
+    );
+    assert_eq!(lines(&plan, "late"), ["late %6, %7"]);
+    let exact = Options {
+        exact: true,
+        ..OPTIONS
+    };
+    assert_eq!(
+        lines(&added(FLOATS, "schedule", &exact), "compute"),
+        ["compute %2 fix", "compute %3 fix", "compute %5"]
+    );
+}
+
+#[test]
+fn a_vgpr_that_the_block_reads_is_written_last() {
+    // v0 is read, v9 is not.
+    let text = FLOATS.replace("  vcc_lo", "  v9 = %2 active\n  vcc_lo");
+    let order = |options: &Options| {
+        let plan = added(&text, "schedule", options);
+        let ops = plan.lines().map(str::trim);
+        let of = |l: &&str| l.starts_with("compute") || l.starts_with("write");
+        ops.filter(of)
+            .map(|l| l[..8].trim().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        order(&OPTIONS),
+        ["compute", "write 1", "compute", "compute", "write 0"]
+    );
+    // Where registers must be precise all writes come last.
+    let precise = Options {
+        precise: true,
+        ..OPTIONS
+    };
+    assert_eq!(
+        order(&precise),
+        ["compute", "compute", "compute", "write 0", "write 1"]
+    );
+}
+
+#[test]
+fn the_verifier_finds_a_write_that_comes_too_early() {
+    let block = block(FLOATS);
+    let mut made = plan(&block, &OPTIONS, None);
+    assert_eq!(verify::plan(&block, &OPTIONS, &made, true), Ok(()));
+    // v0, which the comparison's operands come from, before the last operation.
+    let write = made.ops.pop().expect("the write of v0");
+    made.ops.insert(2, write);
+    let said = verify::plan(&block, &OPTIONS, &made, true);
+    assert!(said.is_err_and(|e| e.contains("v0, which the block reads, is written before")));
+    made.ops.swap(0, 1);
+    let said = verify::plan(&block, &OPTIONS, &made, true);
+    assert!(said.is_err_and(|e| e.contains("is computed before its operand")));
+}
+
+#[test]
+fn signs_are_taken_into_sums() {
+    let text = "\
+block 0x0..0x10, 4 instructions, fp nearest
+  %0 = vgpr v0 : lanes f32
+  %1 = vgpr v1 : lanes f32
+  %2 = neg.f32 %1 : lanes f32
+  %3 = fma.f32 %0, %2, %2 : lanes f32
+  v2 = %3 active
+  end
+";
+    let plan = added(text, "schedule", &OPTIONS);
+    assert_eq!(lines(&plan, "compute"), ["compute %3 neg%1 neg%1 check"]);
+}
