@@ -8,6 +8,7 @@ use crate::parse::{Fail, Parser};
 use gcn_isa::decode::image_data_dwords;
 use gcn_isa::encode::{Encoder, export_sources};
 use gcn_isa::inst::Flags;
+use gcn_isa::modifier::{Arg, Dialect, Form, MODIFIERS, Sets, by_name};
 use gcn_isa::names::Swizzle;
 use gcn_isa::operand::{EXEC, LDS_DIRECT, LITERAL, M0, VCC, VGPR0};
 use gcn_isa::print::packed_default;
@@ -15,155 +16,23 @@ use gcn_isa::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use gcn_isa::{Encoding, Field, Format, Gen, Inst, Target, insts, names};
 use gcn_object::target::Machine;
 
-/// Which encoding the text asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Form {
-    E32,
-    E64,
-    Sdwa,
-    Dpp,
-}
-
-/// What a modifier sets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mod {
-    /// A field of one bit.
-    Flag(Field),
-    /// A field that holds the number.
-    Number(Field),
-    Omod,
-    Offset,
-    /// `offset:swizzle(…)`.
-    Swizzle,
-    OpSel,
-    OpSelHi,
-    /// CLRX's `abs:3`, `neg:[0,1]` and `sext:1`: a bit a source.
-    Abs,
-    Neg,
-    Sext,
-    /// A bit a source, as a field.
-    Bits3(Field),
-    High,
-    /// What R128 is on gfx9.
-    A16,
-    /// DFMT in the low four bits, NFMT above.
-    Format,
-    DppCtrl,
-    BoundCtrl,
-    Form(Form),
-    Bits,
-    /// A field that the instruction ignores, in CLRX's words: `ssrc=0x14`.
-    Ignored(&'static str),
-    /// As `Ignored`, a bit: `neg2`.
-    IgnoredBit(Field, u8),
-}
-
+/// A modifier as it was written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Modifier {
-    pub what: Mod,
+    pub what: Sets,
     pub value: u64,
     pub span: Span,
 }
 
-/// How the value of a modifier is written.
-pub(crate) enum Arg {
-    /// The word alone, or with `:0` or `:1`.
-    Flag,
-    Number,
-    /// `mul:2`: the numbers that are allowed, and what each stands for.
-    OneOf(&'static [(i64, u64)]),
-    /// `[0,1]`: bits.
-    List,
-    /// SDWA's names.
-    Select(&'static [(&'static str, &'static str)]),
-    /// `quad_perm:[0,1,2,3]`.
-    QuadPerm,
-    /// A base, to which a number from the first to the second is added.
-    Plus(u64, i64, i64),
-    /// A number that may be left out where it is 1.
-    Wave(u64),
-    /// The word alone.
-    Fixed(u64),
-    /// `[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]` or the number.
-    Format,
+/// What the modifier of a name sets and how its value is written.
+pub(crate) fn modifier(name: &str) -> Option<(Sets, Arg)> {
+    let row = by_name(name).filter(|row| row.dialect == Dialect::Both)?;
+    Some((row.sets, row.arg))
 }
 
-pub(crate) fn modifier(name: &str) -> Option<(Mod, Arg)> {
-    use Arg::*;
-    Some(match name {
-        "clamp" => (Mod::Flag(Field::Clamp), Flag),
-        "mul" => (Mod::Omod, OneOf(&[(1, 0), (2, 1), (4, 2)])),
-        "div" => (Mod::Omod, OneOf(&[(1, 0), (2, 3)])),
-        "omod" => (Mod::Omod, OneOf(&[(0, 0), (1, 1), (2, 2), (3, 3)])),
-        "op_sel" => (Mod::OpSel, List),
-        "op_sel_hi" => (Mod::OpSelHi, List),
-        "neg_lo" => (Mod::Bits3(Field::Neg), List),
-        "neg_hi" => (Mod::Bits3(Field::NegHi), List),
-        "high" => (Mod::High, Flag),
-        "format" => (Mod::Format, Format),
-        "dfmt" => (Mod::Number(Field::Dfmt), Number),
-        "nfmt" => (Mod::Number(Field::Nfmt), Number),
-        "dmask" => (Mod::Number(Field::Dmask), Number),
-        "unorm" => (Mod::Flag(Field::Unorm), Flag),
-        "r128" => (Mod::Flag(Field::R128), Flag),
-        "a16" => (Mod::A16, Flag),
-        "lwe" => (Mod::Flag(Field::Lwe), Flag),
-        "da" => (Mod::Flag(Field::Da), Flag),
-        "d16" => (Mod::Flag(Field::D16), Flag),
-        "done" => (Mod::Flag(Field::Done), Flag),
-        "compr" => (Mod::Flag(Field::Compr), Flag),
-        "vm" => (Mod::Flag(Field::Vm), Flag),
-        "dst_sel" => (Mod::Number(Field::DstSel), Select(&names::SDWA_SEL)),
-        "src0_sel" => (Mod::Number(Field::Src0Sel), Select(&names::SDWA_SEL)),
-        "src1_sel" => (Mod::Number(Field::Src1Sel), Select(&names::SDWA_SEL)),
-        "dst_unused" | "dst_un" => (Mod::Number(Field::DstUnused), Select(&names::SDWA_UNUSED)),
-        "quad_perm" => (Mod::DppCtrl, QuadPerm),
-        "row_shl" => (Mod::DppCtrl, Plus(0x100, 1, 15)),
-        "row_shr" => (Mod::DppCtrl, Plus(0x110, 1, 15)),
-        "row_ror" => (Mod::DppCtrl, Plus(0x120, 1, 15)),
-        "wave_shl" => (Mod::DppCtrl, Wave(0x130)),
-        "wave_rol" => (Mod::DppCtrl, Wave(0x134)),
-        "wave_shr" => (Mod::DppCtrl, Wave(0x138)),
-        "wave_ror" => (Mod::DppCtrl, Wave(0x13c)),
-        "row_mirror" => (Mod::DppCtrl, Fixed(0x140)),
-        "row_half_mirror" => (Mod::DppCtrl, Fixed(0x141)),
-        "row_bcast" => (Mod::DppCtrl, OneOf(&[(15, 0x142), (31, 0x143)])),
-        "row_bcast15" => (Mod::DppCtrl, Fixed(0x142)),
-        "row_bcast31" => (Mod::DppCtrl, Fixed(0x143)),
-        "dpp_ctrl" => (Mod::DppCtrl, Plus(0, 0, 0x1ff)),
-        "row_mask" => (Mod::Number(Field::RowMask), Number),
-        "bank_mask" => (Mod::Number(Field::BankMask), Number),
-        "bound_ctrl" => (Mod::BoundCtrl, Flag),
-        "offset" | "inst_offset" => (Mod::Offset, Number),
-        "offset0" => (Mod::Number(Field::Offset0), Number),
-        "offset1" => (Mod::Number(Field::Offset1), Number),
-        "gds" => (Mod::Flag(Field::Gds), Flag),
-        "offen" => (Mod::Flag(Field::Offen), Flag),
-        "idxen" => (Mod::Flag(Field::Idxen), Flag),
-        "addr64" => (Mod::Flag(Field::Addr64), Flag),
-        "glc" => (Mod::Flag(Field::Glc), Flag),
-        "slc" => (Mod::Flag(Field::Slc), Flag),
-        "lds" => (Mod::Flag(Field::Lds), Flag),
-        "tfe" => (Mod::Flag(Field::Tfe), Flag),
-        "nv" => (Mod::Flag(Field::Nv), Flag),
-        "vop3" => (Mod::Form(Form::E64), Fixed(0)),
-        "sdwa" => (Mod::Form(Form::Sdwa), Fixed(0)),
-        "dpp" => (Mod::Form(Form::Dpp), Fixed(0)),
-        "bits" => (Mod::Bits, Number),
-        _ => return None,
-    })
-}
-
-/// The modifiers that CLRX has beside LLVM's.
-fn clrx_modifier(name: &str) -> Option<(Mod, Arg)> {
-    Some(match name {
-        "abs" => (Mod::Abs, Arg::List),
-        "neg" => (Mod::Neg, Arg::List),
-        "sext" => (Mod::Sext, Arg::List),
-        "dppctrl" => (Mod::DppCtrl, Arg::Plus(0, 0, 0x1ff)),
-        "row_hmirror" => (Mod::DppCtrl, Arg::Fixed(0x141)),
-        _ => return None,
-    })
+/// As `modifier`, with those that CLRX alone has.
+fn clrx_modifier(name: &str) -> Option<(Sets, Arg)> {
+    by_name(name).map(|row| (row.sets, row.arg))
 }
 
 /// CLRX's short names of what SDWA selects: `b0`, `w1`.
@@ -183,10 +52,10 @@ fn short_select(word: &str) -> &str {
 /// Gives the sources what `abs:`, `neg:` and `sext:` say of them. Of packed instructions `neg:` is `neg_lo:`.
 fn listed_mods(row: &'static Inst, operands: &mut [Operand], modifiers: &mut [Modifier]) {
     for m in modifiers {
-        if m.what == Mod::Neg && row.format == Format::Vop3p {
-            m.what = Mod::Bits3(Field::Neg);
+        if m.what == Sets::Neg && row.format == Format::Vop3p {
+            m.what = Sets::Bits3(Field::Neg);
         }
-        if !matches!(m.what, Mod::Abs | Mod::Neg | Mod::Sext) {
+        if !matches!(m.what, Sets::Abs | Sets::Neg | Sets::Sext) {
             continue;
         }
         for (n, role) in [Role::Src0, Role::Src1, Role::Src2].into_iter().enumerate() {
@@ -195,9 +64,9 @@ fn listed_mods(row: &'static Inst, operands: &mut [Operand], modifiers: &mut [Mo
                 continue;
             }
             if let Some(operand) = at.and_then(|at| operands.get_mut(at)) {
-                operand.abs |= m.what == Mod::Abs;
-                operand.neg |= m.what == Mod::Neg;
-                operand.sext |= m.what == Mod::Sext;
+                operand.abs |= m.what == Sets::Abs;
+                operand.neg |= m.what == Sets::Neg;
+                operand.sext |= m.what == Sets::Sext;
             }
         }
     }
@@ -224,65 +93,6 @@ fn has_size(encoder: &Encoder, form: Option<Form>) -> bool {
         _ => true,
     }
 }
-
-/// Every modifier's name, for suggestions.
-static MODIFIERS: &[&str] = &[
-    "clamp",
-    "mul",
-    "div",
-    "op_sel",
-    "op_sel_hi",
-    "neg_lo",
-    "neg_hi",
-    "high",
-    "format",
-    "dfmt",
-    "nfmt",
-    "dmask",
-    "unorm",
-    "r128",
-    "a16",
-    "lwe",
-    "da",
-    "d16",
-    "done",
-    "compr",
-    "vm",
-    "dst_sel",
-    "src0_sel",
-    "src1_sel",
-    "dst_unused",
-    "quad_perm",
-    "row_shl",
-    "row_shr",
-    "row_ror",
-    "wave_shl",
-    "wave_rol",
-    "wave_shr",
-    "wave_ror",
-    "row_mirror",
-    "row_half_mirror",
-    "row_bcast",
-    "row_mask",
-    "bank_mask",
-    "bound_ctrl",
-    "offset",
-    "offset0",
-    "offset1",
-    "gds",
-    "offen",
-    "idxen",
-    "addr64",
-    "glc",
-    "slc",
-    "lds",
-    "tfe",
-    "nv",
-    "vop3",
-    "sdwa",
-    "dpp",
-    "bits",
-];
 
 /// A rule that an encodable instruction breaks.
 #[derive(Clone, Copy, Debug)]
@@ -350,7 +160,7 @@ struct Fit {
 
 /// The encoder with its bits as a `bits:` among the modifiers changes them.
 pub(crate) fn finished(mut encoder: Encoder, modifiers: &[Modifier]) -> Encoder {
-    if let Some(m) = modifiers.iter().find(|m| m.what == Mod::Bits) {
+    if let Some(m) = modifiers.iter().find(|m| m.what == Sets::Bits) {
         encoder.bits ^= m.value;
     }
     encoder
@@ -394,11 +204,11 @@ const NOT_ASKED: u64 = 1;
 /// The encoding that a modifier belongs to.
 pub(crate) fn asked_form(m: &Modifier) -> Option<Form> {
     match m.what {
-        Mod::Form(form) => (m.value != NOT_ASKED).then_some(form),
-        Mod::Number(Field::DstSel | Field::DstUnused | Field::Src0Sel | Field::Src1Sel) => {
+        Sets::Form(form) => (m.value != NOT_ASKED).then_some(form),
+        Sets::Number(Field::DstSel | Field::DstUnused | Field::Src0Sel | Field::Src1Sel) => {
             Some(Form::Sdwa)
         }
-        Mod::DppCtrl | Mod::BoundCtrl | Mod::Number(Field::RowMask | Field::BankMask) => {
+        Sets::DppCtrl | Sets::BoundCtrl | Sets::Number(Field::RowMask | Field::BankMask) => {
             Some(Form::Dpp)
         }
         _ => None,
@@ -409,7 +219,7 @@ const MAX_OPERANDS: usize = 16;
 
 /// Adds a modifier to those before it. In CLRX's spelling the last of several is the one that counts.
 fn add(modifiers: &mut Vec<Modifier>, m: Modifier, clrx: bool) -> Result<(), Fail> {
-    let offsets = |m: &Modifier| matches!(m.what, Mod::Offset | Mod::Swizzle);
+    let offsets = |m: &Modifier| matches!(m.what, Sets::Offset | Sets::Swizzle);
     let twice = |o: &Modifier| o.what == m.what || offsets(o) && offsets(&m);
     if clrx {
         modifiers.retain(|o| !twice(o));
@@ -683,7 +493,10 @@ impl<'s> Parser<'s, '_> {
         if self.clrx && self.double_colon(1) {
             return false;
         }
-        let known = modifier(name).is_some() || self.clrx && clrx_modifier(name).is_some();
+        let known = match self.clrx {
+            true => clrx_modifier(name).is_some(),
+            false => modifier(name).is_some(),
+        };
         known && (self.peek_at(1) == Tok::Punct(b':') || have >= most)
     }
 
@@ -721,7 +534,7 @@ impl<'s> Parser<'s, '_> {
         let what = match bit {
             Some(n) => {
                 self.next();
-                (Mod::IgnoredBit(names::IGNORED_BITS[n].0, n as u8 / 2), 1)
+                (Sets::IgnoredBit(names::IGNORED_BITS[n].0, n as u8 / 2), 1)
             }
             None if self.peek_at(1) == Tok::Punct(b'=') => {
                 // Which field it is the encoding says.
@@ -730,7 +543,7 @@ impl<'s> Parser<'s, '_> {
                 };
                 self.next();
                 self.next();
-                (Mod::Ignored(known), self.absolute()? as u64)
+                (Sets::Ignored(known), self.absolute()? as u64)
             }
             None => return Ok(None),
         };
@@ -771,10 +584,10 @@ impl<'s> Parser<'s, '_> {
             let value = 0;
             return Ok(Modifier { what, value, span });
         }
-        let mut known = modifier(name);
-        if self.clrx {
-            known = clrx_modifier(name).or(known);
-        }
+        let known = match self.clrx {
+            true => clrx_modifier(name),
+            false => modifier(name),
+        };
         let Some((mut what, arg)) = known else {
             if self.starts_register(0) {
                 return Err(Fail::new(
@@ -783,7 +596,10 @@ impl<'s> Parser<'s, '_> {
                 ));
             }
             let fail = Fail::new(span, format!("there is no modifier `{text}`"));
-            return Err(match nearest(name, MODIFIERS.iter().copied()) {
+            let known = MODIFIERS
+                .iter()
+                .filter(|row| self.clrx || row.dialect == Dialect::Both);
+            return Err(match nearest(name, known.map(|row| row.name)) {
                 Some(near) => fail.help(format!("did you mean `{near}`?")),
                 None => fail,
             });
@@ -798,10 +614,10 @@ impl<'s> Parser<'s, '_> {
     }
 
     /// What stands behind a modifier's name.
-    fn argument(&mut self, name: &str, what: &mut Mod, arg: Arg) -> Result<u64, Fail> {
+    fn argument(&mut self, name: &str, what: &mut Sets, arg: Arg) -> Result<u64, Fail> {
         Ok(match arg {
             // `vop3:0` does not ask for it.
-            Arg::Fixed(_) if self.clrx && matches!(*what, Mod::Form(_)) && self.is(b':') => {
+            Arg::Fixed(_) if self.clrx && matches!(*what, Sets::Form(_)) && self.is(b':') => {
                 self.next();
                 match self.enables(name)? {
                     true => 0,
@@ -822,12 +638,12 @@ impl<'s> Parser<'s, '_> {
             }
             Arg::Number => {
                 self.expect(b':')?;
-                if *what == Mod::Offset
+                if *what == Sets::Offset
                     && self.peek() == Tok::Ident
                     && self.is_word(self.text(self.span()), "swizzle")
                     && self.peek_at(1) == Tok::Punct(b'(')
                 {
-                    *what = Mod::Swizzle;
+                    *what = Sets::Swizzle;
                     self.swizzle()? as u64
                 } else {
                     self.absolute_or_later()? as u64
@@ -853,12 +669,12 @@ impl<'s> Parser<'s, '_> {
     }
 
     /// `:0` and the like behind a flag's name.
-    fn flag(&mut self, name: &str, what: Mod) -> Result<u64, Fail> {
+    fn flag(&mut self, name: &str, what: Sets) -> Result<u64, Fail> {
         if !self.clrx {
             return Ok(self.ranged(name, 0, 1)? as u64);
         }
         // `bound_ctrl:0` sets the bit; a second number says whether it is to be set.
-        if what == Mod::BoundCtrl {
+        if what == Sets::BoundCtrl {
             self.ranged(name, 0, 1)?;
             if !self.eat(b':') {
                 return Ok(1);
@@ -1280,7 +1096,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     fn flag(&self, field: Field) -> bool {
         self.modifiers
             .iter()
-            .any(|m| m.what == Mod::Flag(field) && m.value != 0)
+            .any(|m| m.what == Sets::Flag(field) && m.value != 0)
     }
 
     fn is_sdwa(&self) -> bool {
@@ -1376,11 +1192,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             self.violate(self.name_span, message);
         }
         self.combinations(present());
-        if self.is_dpp() && !self.modifiers.iter().any(|m| m.what == Mod::DppCtrl) {
+        if self.is_dpp() && !self.modifiers.iter().any(|m| m.what == Sets::DppCtrl) {
             if !self
                 .modifiers
                 .iter()
-                .any(|m| m.what == Mod::Form(Form::Dpp))
+                .any(|m| m.what == Sets::Form(Form::Dpp))
             {
                 return self.miss(
                     self.name_span,
@@ -1456,16 +1272,16 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 }
             }
             Mods::Typed => {
-                let of = |what: Mod| self.modifiers.iter().find(|m| m.what == what);
-                let number = of(Mod::Number(Field::Dfmt)).or(of(Mod::Number(Field::Nfmt)));
-                if let (Some(m), Some(_)) = (number, of(Mod::Format)) {
+                let of = |what: Sets| self.modifiers.iter().find(|m| m.what == what);
+                let number = of(Sets::Number(Field::Dfmt)).or(of(Sets::Number(Field::Nfmt)));
+                if let (Some(m), Some(_)) = (number, of(Sets::Format)) {
                     self.violate(m.span, "the format is given twice");
                 }
             }
             // v_mac_f32 and the like keep no part of the register that they add to.
             Mods::Valu if self.is_sdwa() => {
                 let adds = |s: &&Slot| s.role == Role::Vdst && s.access == Access::ReadWrite;
-                let select = Mod::Number(Field::DstSel);
+                let select = Sets::Number(Field::DstSel);
                 if let Some(m) = self
                     .modifiers
                     .iter()
@@ -1488,7 +1304,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             return;
         }
         let row = self.row;
-        let select = |m: &&Modifier| m.what == Mod::Number(Field::Dmask);
+        let select = |m: &&Modifier| m.what == Sets::Number(Field::Dmask);
         let given = self.modifiers.iter().find(select);
         let dmask = given.map_or(self.parser.clrx as u64, |m| m.value);
         let span = given.map_or(self.name_span, |m| m.span);
@@ -1513,7 +1329,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
 
     /// Where a flag is set, if it is.
     fn flag_span(&self, field: Field) -> Option<Span> {
-        let set = |m: &&Modifier| m.what == Mod::Flag(field) && m.value != 0;
+        let set = |m: &&Modifier| m.what == Sets::Flag(field) && m.value != 0;
         self.modifiers.iter().find(set).map(|m| m.span)
     }
 
@@ -1704,7 +1520,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     /// How many VGPRs an image's data has, as the modifiers say.
     fn image_data(&self, packed: bool) -> u8 {
         let number = |field| {
-            let of = |m: &&Modifier| m.what == Mod::Number(field);
+            let of = |m: &&Modifier| m.what == Sets::Number(field);
             self.modifiers.iter().find(of).map(|m| m.value)
         };
         let dmask = number(Field::Dmask).unwrap_or(self.parser.clrx as u64);
@@ -2252,7 +2068,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         if let Val::Reg(code, count @ (0 | 1)) = operand.val
             && !operand.has_mods()
         {
-            let with_offset = self.modifiers.iter().any(|m| m.what == Mod::Offset);
+            let with_offset = self.modifiers.iter().any(|m| m.what == Sets::Offset);
             let fits = if with_offset {
                 self.encoder.set(Field::SoffsetEn, 1)
                     && self.encoder.set(Field::Soffset, code as u32)
@@ -2323,28 +2139,28 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         let mods = self.row.shape.mods;
         let compare = self.row.shape.slot(Role::CmpDst).is_some();
         match m.what {
-            Mod::Form(_) | Mod::Abs | Mod::Neg | Mod::Sext => {}
-            Mod::Bits => {
+            Sets::Form(_) | Sets::Abs | Sets::Neg | Sets::Sext => {}
+            Sets::Bits => {
                 let bytes = gcn_isa::format::layout_of(self.encoder.encoding, self.generation)
                     .map_or(4, |l| l.bytes);
                 if bytes == 4 && m.value > u32::MAX as u64 {
                     return self.miss(span, Why::Text("expected bits of a 32-bit encoding"));
                 }
             }
-            Mod::Offset => return self.offset(m),
-            Mod::Swizzle if mods == Mods::Swizzle => return self.offset(m),
-            Mod::Swizzle => return self.miss(span, Why::Modifier),
-            Mod::A16 => {
+            Sets::Offset => return self.offset(m),
+            Sets::Swizzle if mods == Mods::Swizzle => return self.offset(m),
+            Sets::Swizzle => return self.miss(span, Why::Modifier),
+            Sets::A16 => {
                 let fits = self.generation == Gen::Gfx9 && self.encoder.has(Field::R128);
                 if !fits {
                     return self.miss(span, Why::Text("a16 exists on gfx9 only"));
                 }
                 self.encoder.set(Field::R128, m.value as u32);
             }
-            Mod::Flag(Field::R128) if self.generation == Gen::Gfx9 => {
+            Sets::Flag(Field::R128) if self.generation == Gen::Gfx9 => {
                 return self.miss(span, Why::Text("r128 exists up to gfx8 only"));
             }
-            Mod::Flag(field) => {
+            Sets::Flag(field) => {
                 if m.value == 0 && self.encoder.has(field) {
                     return Ok(());
                 }
@@ -2384,7 +2200,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     }
                 }
             }
-            Mod::Omod => {
+            Sets::Omod => {
                 if !self.encoder.has(Field::Omod) || !self.encoder.set(Field::Omod, m.value as u32)
                 {
                     return self.miss(span, Why::Modifier);
@@ -2399,11 +2215,11 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     self.llvm_rule(span, "mul and div do not apply to this instruction");
                 }
             }
-            Mod::OpSel if self.encoder.encoding == Encoding::Vop3p => {
+            Sets::OpSel if self.encoder.encoding == Encoding::Vop3p => {
                 let value = self.source_bits(m)?;
                 self.encoder.set(Field::OpSel, value);
             }
-            Mod::OpSelHi => {
+            Sets::OpSelHi => {
                 let value = self.source_bits(m)?;
                 if self.encoder.encoding != Encoding::Vop3p {
                     return self.miss(span, Why::Modifier);
@@ -2415,7 +2231,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     self.encoder.set(Field::OpSelHi2, third);
                 }
             }
-            Mod::Ignored(name) => {
+            Sets::Ignored(name) => {
                 let fields = names::ignored_fields(self.encoder.encoding);
                 let field = fields.iter().find(|f| f.1 == name).map(|f| f.0);
                 let Some(field) = field.filter(|&f| !self.encoder.uses(f)) else {
@@ -2428,7 +2244,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     return self.miss(span, Why::Text("the field is not as wide"));
                 }
             }
-            Mod::IgnoredBit(field, n) => {
+            Sets::IgnoredBit(field, n) => {
                 let source = [Role::Src0, Role::Src1, Role::Src2][n as usize % 3];
                 let layout = gcn_isa::format::layout_of(self.encoder.encoding, self.generation);
                 let at = layout.map(|l| l.field(field)).filter(|at| at.len == 3);
@@ -2438,7 +2254,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 let value = at.get(self.encoder.bits) | 1 << n;
                 self.encoder.set(field, value);
             }
-            Mod::Bits3(field) => {
+            Sets::Bits3(field) => {
                 let value = self.source_bits(m)?;
                 let halves = self.encoder.encoding == Encoding::Vop3p;
                 let mixed = self
@@ -2450,7 +2266,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 }
                 self.encoder.set(field, value);
             }
-            Mod::High => {
+            Sets::High => {
                 let layout = gcn_isa::format::layout_of(self.encoder.encoding, self.generation);
                 let Some(src0) = layout
                     .map(|l| l.field(Field::Src0))
@@ -2461,7 +2277,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 let value = src0.get(self.encoder.bits) & 255 | (m.value as u32) << 8;
                 self.encoder.set(Field::Src0, value);
             }
-            Mod::Format => {
+            Sets::Format => {
                 let fits = mods == Mods::Typed
                     && self.encoder.set(Field::Dfmt, m.value as u32 & 15)
                     && self.encoder.set(Field::Nfmt, m.value as u32 >> 4);
@@ -2469,7 +2285,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     return self.miss(span, Why::Modifier);
                 }
             }
-            Mod::OpSel => {
+            Sets::OpSel => {
                 let (bits, count) = ((m.value & 15) as u32, (m.value >> 8) as usize);
                 let shape = self.row.shape;
                 let sources = [Role::Src0, Role::Src1, Role::Src2]
@@ -2492,14 +2308,14 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     self.llvm_rule(span, "op_sel is for 16-bit operands, and there are none");
                 }
             }
-            Mod::BoundCtrl => {
+            Sets::BoundCtrl => {
                 let on = !self.parser.clrx || m.value != 0;
                 if !self.encoder.set(Field::BoundCtrl, on as u32) {
                     return self.miss(span, Why::Modifier);
                 }
             }
-            Mod::DppCtrl => return self.field(Field::DppCtrl, m),
-            Mod::Number(field) => return self.field(field, m),
+            Sets::DppCtrl => return self.field(Field::DppCtrl, m),
+            Sets::Number(field) => return self.field(field, m),
         }
         Ok(())
     }

@@ -10,14 +10,14 @@
 use crate::data::fits;
 use crate::direct::Directs;
 use crate::insn::{
-    Arg, Fitting, Form, Mod, Modifier, asked_form, encodings, finished, modifier, rows_of,
-    split_form,
+    Fitting, Modifier, asked_form, encodings, finished, modifier, rows_of, split_form,
 };
 use crate::lexer::{Lexer, Reading, Span, Tok, is_ident, is_ident_start, unescape};
 use crate::operand::{File, Operand, Val, named, numbered, tuple};
 use crate::parse::Parser;
 use crate::symbols::Symbols;
 use gcn_isa::encode::Encoder;
+use gcn_isa::modifier::{Arg, Form, Sets};
 use gcn_isa::operand::{EXEC, VCC};
 use gcn_isa::shape::{Imm, Role};
 use gcn_isa::{Gen, Target, names};
@@ -85,7 +85,7 @@ pub(crate) fn data_directive(name: &str) -> Option<Data> {
 /// How many modifiers are kept in mind.
 const KNOWN: usize = 256;
 const NOTHING: Modifier = Modifier {
-    what: Mod::Bits,
+    what: Sets::Bits,
     value: 0,
     span: Span { start: 0, end: 0 },
 };

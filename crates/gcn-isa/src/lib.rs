@@ -132,6 +132,7 @@ pub mod image;
 pub mod inst;
 pub mod insts;
 pub mod meaning;
+pub mod modifier;
 pub mod names;
 pub mod op;
 pub mod operand;

@@ -12,6 +12,7 @@ use crate::decode::{Form, Insn};
 use crate::format::{Encoding, Field, Format};
 use crate::inst::NO;
 use crate::insts;
+use crate::modifier::{self, Arg, Modifier, Sets};
 use crate::names;
 use crate::operand::{self, VCC, VGPR0};
 use crate::print::{self, Style, Syntax};
@@ -361,7 +362,7 @@ impl Plans {
             && bits & mask == value
             && !(bits & plan.around != 0 && changes_a_register(detail, bits))
         {
-            line.text(" vop3");
+            line.text(modifier::VOP3.word);
         }
         if hidden != 0 {
             if self.clrx {
@@ -693,7 +694,7 @@ impl Plans {
             };
         }
         if self.clrx && line.at == start {
-            line.text(" sdwa");
+            line.text(modifier::SDWA.word);
         }
         Some(())
     }
@@ -779,23 +780,22 @@ fn around(mods: usize, clrx: bool) -> (Piece<16>, Piece<8>) {
 }
 
 fn selections(clrx: bool) -> [[Piece<32>; 8]; 4] {
-    let names = [" dst_sel:", " dst_unused:", " src0_sel:", " src1_sel:"];
-    core::array::from_fn(|field| {
-        core::array::from_fn(|v| {
-            let table: &[(&str, &str)] = if field == 1 {
-                &names::SDWA_UNUSED
-            } else {
-                &names::SDWA_SEL
-            };
-            let default = if field == 1 { 0 } else { 6 };
-            match table.get(v) {
-                Some((llvm, clrx_name)) if !clrx || v != default => {
-                    let mut text = String::from(names[field]);
-                    text.push_str(if clrx { clrx_name } else { llvm });
-                    piece(&text)
-                }
-                _ => Piece::EMPTY,
+    modifier::SELECTIONS.map(|m| {
+        let Arg::Select(table) = m.arg else {
+            return [Piece::EMPTY; 8];
+        };
+        let default = if m.sets == modifier::DST_UNUSED.sets {
+            0
+        } else {
+            6
+        };
+        core::array::from_fn(|v| match table.get(v) {
+            Some((llvm, clrx_name)) if !clrx || v != default => {
+                let mut text = String::from(m.prefix);
+                text.push_str(if clrx { clrx_name } else { llvm });
+                piece(&text)
             }
+            _ => Piece::EMPTY,
         })
     })
 }
@@ -1103,16 +1103,16 @@ impl Plans {
                     self.op_sel(insn);
                     if self.clrx {
                         self.omod(insn);
-                        self.flag(insn, Field::Clamp, " clamp");
+                        self.flag(insn, modifier::CLAMP);
                     } else {
-                        self.flag(insn, Field::Clamp, " clamp");
+                        self.flag(insn, modifier::CLAMP);
                         self.omod(insn);
                     }
                 }
                 Sdwa1 | Sdwa2 | SdwaC => {
                     plan.tail = Tail::Sdwa;
                     if insn.generation() == Gen::Gfx8 || insn.encoding != SdwaC {
-                        self.flag(insn, Field::Clamp, " clamp");
+                        self.flag(insn, modifier::CLAMP);
                     }
                     self.omod(insn);
                     let source = insn.row.shape.slot(Role::Src0).is_some();
@@ -1136,8 +1136,8 @@ impl Plans {
                 _ => return None,
             },
             Mods::Smem | Mods::SmemScratch => {
-                self.flag(insn, Field::Nv, " nv");
-                self.flag(insn, Field::Glc, " glc");
+                self.flag(insn, modifier::NV);
+                self.flag(insn, modifier::GLC);
             }
             Mods::Ds => {
                 let (low, high) = (
@@ -1148,52 +1148,40 @@ impl Plans {
                     return None;
                 }
                 let kind = ItemKind::Number;
-                self.item(kind, low.lo, low.len + high.len, " offset:");
-                self.flag(insn, Field::Gds, " gds");
+                self.item(kind, low.lo, low.len + high.len, modifier::OFFSET.prefix);
+                self.flag(insn, modifier::GDS);
             }
             Mods::Ds2 => {
-                self.number(insn, Field::Offset0, " offset0:");
-                self.number(insn, Field::Offset1, " offset1:");
-                self.flag(insn, Field::Gds, " gds");
-            }
-            Mods::Buffer if self.clrx => {
-                self.flag(insn, Field::Offen, " offen");
-                self.flag(insn, Field::Idxen, " idxen");
-                self.number(insn, Field::Offset, " offset:");
-                self.flag(insn, Field::Glc, " glc");
-                self.flag(insn, Field::Slc, " slc");
-                self.flag(insn, Field::Addr64, " addr64");
-                self.flag(insn, Field::Lds, " lds");
-                self.flag(insn, Field::Tfe, " tfe");
+                self.number(insn, modifier::OFFSET0);
+                self.number(insn, modifier::OFFSET1);
+                self.flag(insn, modifier::GDS);
             }
             Mods::Buffer => {
-                self.flag(insn, Field::Idxen, " idxen");
-                self.flag(insn, Field::Offen, " offen");
-                self.flag(insn, Field::Addr64, " addr64");
-                self.number(insn, Field::Offset, " offset:");
-                self.flag(insn, Field::Glc, " glc");
-                self.flag(insn, Field::Slc, " slc");
-                self.flag(insn, Field::Tfe, " tfe");
-                self.flag(insn, Field::Lds, " lds");
+                let order = match self.clrx {
+                    true => modifier::BUFFER_CLRX,
+                    false => modifier::BUFFER,
+                };
+                for m in order {
+                    match m.sets {
+                        Sets::Offset => {
+                            self.field(insn, Field::Offset, ItemKind::Number, m.prefix);
+                        }
+                        _ => self.flag(insn, m),
+                    }
+                }
             }
             Mods::Flat => {
                 let offset = insn.layout.field(Field::Offset);
-                let name = if self.clrx {
-                    " inst_offset:"
-                } else {
-                    " offset:"
-                };
+                let name = print::flat_offset(self.clrx);
                 match (offset.len, insn.row.format) {
                     (0, _) => {}
                     (13, Format::Flat) => self.item(ItemKind::Number, offset.lo, 12, name),
                     (13, _) => self.item(ItemKind::Signed13, offset.lo, 13, name),
                     _ => return None,
                 }
-                self.flag(insn, Field::Glc, " glc");
-                self.flag(insn, Field::Slc, " slc");
-                self.flag(insn, Field::Tfe, " tfe");
-                self.flag(insn, Field::Lds, " lds");
-                self.flag(insn, Field::Nv, " nv");
+                for m in modifier::FLAT {
+                    self.flag(insn, m);
+                }
             }
             _ => return None,
         }
@@ -1220,12 +1208,16 @@ impl Plans {
         }
     }
 
-    fn flag(&mut self, insn: &Insn, field: Field, text: &str) {
-        self.field(insn, field, ItemKind::Flag, text);
+    fn flag(&mut self, insn: &Insn, m: &Modifier) {
+        if let Some(field) = m.field() {
+            self.field(insn, field, ItemKind::Flag, m.word);
+        }
     }
 
-    fn number(&mut self, insn: &Insn, field: Field, text: &str) {
-        self.field(insn, field, ItemKind::Number, text);
+    fn number(&mut self, insn: &Insn, m: &Modifier) {
+        if let Some(field) = m.field() {
+            self.field(insn, field, ItemKind::Number, m.prefix);
+        }
     }
 
     fn omod(&mut self, insn: &Insn) {
@@ -1264,11 +1256,12 @@ impl Plans {
             print::print_dpp(ctrl, (masks & 15, masks >> 4), false, self.clrx, &mut text);
             text.clone()
         };
-        let marker = if self.clrx {
-            " bank_mask:"
+        let first = if self.clrx {
+            modifier::BANK_MASK
         } else {
-            " row_mask:"
+            modifier::ROW_MASK
         };
+        let marker = first.prefix;
         let mut ctrls = Vec::new();
         for ctrl in 0..512 {
             let text = sample(ctrl, 0);

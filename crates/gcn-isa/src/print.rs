@@ -8,6 +8,7 @@ use crate::decode::{Insn, SrcMods};
 use crate::encode::Encoder;
 use crate::format::{Encoding, Field, Format};
 use crate::inst::Flags;
+use crate::modifier::{self, Arg, Modifier, Sets};
 use crate::names;
 use crate::operand::{self, FLOATS, LITERAL, Reg, Source, VCC, Value};
 use crate::shape::{Access, Imm, Mods, Role, Slot, Ty};
@@ -193,7 +194,7 @@ impl<O: Sink> Printer<'_, O> {
         }
         let hidden = shown.bits ^ insn.bits;
         if hidden != 0 {
-            self.out.push_str(" bits:");
+            self.out.push_str(modifier::BITS.prefix);
             push_hex(self.out, hidden);
         }
     }
@@ -792,29 +793,29 @@ impl<O: Sink> Printer<'_, O> {
             Mods::Valu => self.valu_modifiers(shown),
             Mods::Smem | Mods::SmemScratch => {
                 if self.has_register_and_offset() {
-                    self.out.push_str(" offset:");
+                    self.out.push_str(modifier::OFFSET.prefix);
                     self.signed_21(self.insn.field(Field::Offset));
                 }
-                self.flag(Field::Nv, "nv", shown);
-                self.flag(Field::Glc, "glc", shown);
+                self.flag(modifier::NV, shown);
+                self.flag(modifier::GLC, shown);
             }
             Mods::Ds => {
                 self.ds_offset(shown);
-                self.flag(Field::Gds, "gds", shown);
+                self.flag(modifier::GDS, shown);
             }
             Mods::Swizzle => {
                 self.swizzle(shown);
-                self.flag(Field::Gds, "gds", shown);
+                self.flag(modifier::GDS, shown);
             }
             Mods::Gds => {
                 self.ds_offset(shown);
-                self.out.push_str(" gds");
+                self.out.push_str(modifier::GDS.word);
                 shown.set(Field::Gds, 1);
             }
             Mods::Ds2 => {
-                self.number(Field::Offset0, " offset0:", shown);
-                self.number(Field::Offset1, " offset1:", shown);
-                self.flag(Field::Gds, "gds", shown);
+                self.number(modifier::OFFSET0, shown);
+                self.number(modifier::OFFSET1, shown);
+                self.flag(modifier::GDS, shown);
             }
             Mods::Buffer => self.buffer(shown),
             Mods::Typed => {
@@ -831,42 +832,32 @@ impl<O: Sink> Printer<'_, O> {
             Mods::Image => self.image(shown),
             Mods::Export => self.export(shown),
             Mods::BufferLds => {
-                self.number(Field::Offset, " offset:", shown);
+                self.number_in(Field::Offset, modifier::OFFSET, shown);
                 shown.set(Field::Lds, 1);
-                self.out.push_str(if self.clrx { "" } else { " lds" });
-                self.flag(Field::Glc, "glc", shown);
-                self.flag(Field::Slc, "slc", shown);
-                self.out.push_str(if self.clrx { " lds" } else { "" });
+                let lds = modifier::LDS.word;
+                self.out.push_str(if self.clrx { "" } else { lds });
+                self.flag(modifier::GLC, shown);
+                self.flag(modifier::SLC, shown);
+                self.out.push_str(if self.clrx { lds } else { "" });
             }
             Mods::Flat => {
                 if self.insn.has_field(Field::Offset) {
                     self.flat_offset(shown);
                 }
-                self.flag(Field::Glc, "glc", shown);
-                self.flag(Field::Slc, "slc", shown);
-                self.flag(Field::Tfe, "tfe", shown);
-                self.flag(Field::Lds, "lds", shown);
-                self.flag(Field::Nv, "nv", shown);
+                self.flags(modifier::FLAT, shown);
             }
         }
     }
 
     fn buffer(&mut self, shown: &mut Encoder) {
-        use Field::*;
         let order = match self.clrx {
-            true => [Offen, Idxen, Offset, Glc, Slc, Addr64, Lds, Tfe],
-            false => [Idxen, Offen, Addr64, Offset, Glc, Slc, Tfe, Lds],
+            true => modifier::BUFFER_CLRX,
+            false => modifier::BUFFER,
         };
-        for field in order {
-            match field {
-                Offen => self.flag(field, "offen", shown),
-                Idxen => self.flag(field, "idxen", shown),
-                Addr64 => self.flag(field, "addr64", shown),
-                Glc => self.flag(field, "glc", shown),
-                Slc => self.flag(field, "slc", shown),
-                Tfe => self.flag(field, "tfe", shown),
-                Lds => self.flag(field, "lds", shown),
-                _ => self.number(field, " offset:", shown),
+        for m in order {
+            match m.sets {
+                Sets::Offset => self.number_in(Field::Offset, m, shown),
+                _ => self.flag(m, shown),
             }
         }
     }
@@ -881,7 +872,8 @@ impl<O: Sink> Printer<'_, O> {
         }
         let (d_llvm, d_clrx) = names::DFMT[dfmt as usize & 15];
         let (n_llvm, n_clrx) = names::nfmt(nfmt, self.insn.generation());
-        self.out.push_str(" format:[");
+        self.out.push_str(modifier::FORMAT.prefix);
+        self.out.push('[');
         if dfmt != 1 {
             if !self.clrx {
                 self.out.push_str("BUF_DATA_FORMAT_");
@@ -908,8 +900,8 @@ impl<O: Sink> Printer<'_, O> {
     }
 
     /// One bit a source: ` name:[0,1]`.
-    fn bits(&mut self, name: &str, v: u32, n: usize) {
-        self.out.push_str(name);
+    fn bits(&mut self, m: &Modifier, v: u32, n: usize) {
+        self.out.push_str(m.prefix);
         for k in 0..n {
             self.out.push(if k == 0 { '[' } else { ',' });
             push_dec(self.out, v >> k & 1);
@@ -924,14 +916,14 @@ impl<O: Sink> Printer<'_, O> {
         let mix = insn.row.shape.mods == Mods::Mix && !self.clrx;
         let sel = insn.field(Field::OpSel) & all;
         if sel != 0 {
-            self.bits(" op_sel:", sel, n);
+            self.bits(modifier::OP_SEL, sel, n);
             shown.set(Field::OpSel, sel);
         }
         let hi = (insn.field(Field::OpSelHi) | insn.field(Field::OpSelHi2) << 2) & all;
         let default = packed_default(insn.row.shape.mods, self.clrx);
         let told = hi != default & all;
         if told {
-            self.bits(" op_sel_hi:", hi, n);
+            self.bits(modifier::OP_SEL_HI, hi, n);
         }
         // Without a third source its bit is the assembler's: CLRX's clears it where op_sel_hi is written.
         let rest = match told && self.clrx {
@@ -942,15 +934,18 @@ impl<O: Sink> Printer<'_, O> {
         shown.set(Field::OpSelHi, hi & 3);
         shown.set(Field::OpSelHi2, hi >> 2);
         if !mix {
-            for (field, name) in [(Field::Neg, " neg_lo:"), (Field::NegHi, " neg_hi:")] {
+            for (field, m) in [
+                (Field::Neg, modifier::NEG_LO),
+                (Field::NegHi, modifier::NEG_HI),
+            ] {
                 let v = insn.field(field) & all;
                 if v != 0 {
-                    self.bits(name, v, n);
+                    self.bits(m, v, n);
                     shown.set(field, v);
                 }
             }
         }
-        self.flag(Field::Clamp, "clamp", shown);
+        self.flag(modifier::CLAMP, shown);
     }
 
     fn interp(&mut self, shown: &mut Encoder) {
@@ -958,18 +953,18 @@ impl<O: Sink> Printer<'_, O> {
             return;
         }
         if self.insn.row.shape.mods == Mods::InterpHigh && self.insn.field(Field::Src0) & 256 != 0 {
-            self.out.push_str(" high");
+            self.out.push_str(modifier::HIGH.word);
             let v = shown.get(Field::Src0) | 256;
             shown.set(Field::Src0, v);
         }
         if self.clrx {
             self.omod(shown);
-            self.flag(Field::Clamp, "clamp", shown);
+            self.flag(modifier::CLAMP, shown);
             if self.looks_like_e32() {
-                self.out.push_str(" vop3");
+                self.out.push_str(modifier::VOP3.word);
             }
         } else {
-            self.flag(Field::Clamp, "clamp", shown);
+            self.flag(modifier::CLAMP, shown);
             self.omod(shown);
         }
     }
@@ -978,28 +973,18 @@ impl<O: Sink> Printer<'_, O> {
         let dmask = self.insn.field(Field::Dmask);
         shown.set(Field::Dmask, dmask);
         if dmask != self.clrx as u32 {
-            self.out.push_str(" dmask:");
+            self.out.push_str(modifier::DMASK.prefix);
             if self.clrx {
                 push_dec(self.out, dmask);
             } else {
                 push_hex(self.out, dmask as u64);
             }
         }
-        self.flag(Field::Unorm, "unorm", shown);
-        self.flag(Field::Glc, "glc", shown);
-        self.flag(Field::Slc, "slc", shown);
-        let gfx9 = self.insn.generation() == Gen::Gfx9;
-        self.flag(Field::R128, if gfx9 { "a16" } else { "r128" }, shown);
-        self.flag(Field::Tfe, "tfe", shown);
-        self.flag(Field::Lwe, "lwe", shown);
-        self.flag(Field::Da, "da", shown);
-        self.flag(Field::D16, "d16", shown);
+        self.flags(modifier::image(self.insn.generation()), shown);
     }
 
     fn export(&mut self, shown: &mut Encoder) {
-        self.flag(Field::Done, "done", shown);
-        self.flag(Field::Compr, "compr", shown);
-        self.flag(Field::Vm, "vm", shown);
+        self.flags(modifier::EXPORT, shown);
         let en = self.insn.field(Field::En);
         let sources = core::array::from_fn(|n| {
             let v = self.insn.field(self.insn.export_source(n as u8));
@@ -1013,7 +998,7 @@ impl<O: Sink> Printer<'_, O> {
     fn ds_offset(&mut self, shown: &mut Encoder) {
         let v = self.insn.field(Field::Offset0) | self.insn.field(Field::Offset1) << 8;
         if v != 0 {
-            self.out.push_str(" offset:");
+            self.out.push_str(modifier::OFFSET.prefix);
             push_dec(self.out, v);
             shown.set(Field::Offset0, v & 255);
             shown.set(Field::Offset1, v >> 8);
@@ -1027,7 +1012,8 @@ impl<O: Sink> Printer<'_, O> {
         let (Some(pattern), false) = (pattern, self.clrx || v == 0) else {
             return self.ds_offset(shown);
         };
-        self.out.push_str(" offset:swizzle(");
+        self.out.push_str(modifier::OFFSET.prefix);
+        self.out.push_str("swizzle(");
         self.out.push_str(pattern.name());
         match pattern {
             names::Swizzle::QuadPerm(lanes) => {
@@ -1071,28 +1057,38 @@ impl<O: Sink> Printer<'_, O> {
             (raw & 0xfff) as i32
         };
         if v != 0 {
-            self.out.push_str(if self.clrx {
-                " inst_offset:"
-            } else {
-                " offset:"
-            });
+            self.out.push_str(flat_offset(self.clrx));
             self.signed(v);
             shown.set(Field::Offset, v as u32 & 0x1fff);
         }
     }
 
-    fn flag(&mut self, field: Field, name: &str, shown: &mut Encoder) {
-        if self.insn.field(field) != 0 {
-            self.out.push(' ');
-            self.out.push_str(name);
+    fn flag(&mut self, m: &Modifier, shown: &mut Encoder) {
+        if let Some(field) = m.field()
+            && self.insn.field(field) != 0
+        {
+            self.out.push_str(m.word);
             shown.set(field, 1);
         }
     }
 
-    fn number(&mut self, field: Field, name: &str, shown: &mut Encoder) {
+    fn flags<const N: usize>(&mut self, list: [&Modifier; N], shown: &mut Encoder) {
+        for m in list {
+            self.flag(m, shown);
+        }
+    }
+
+    fn number(&mut self, m: &Modifier, shown: &mut Encoder) {
+        if let Some(field) = m.field() {
+            self.number_in(field, m, shown);
+        }
+    }
+
+    /// A number that stands in a field which the instruction's format says.
+    fn number_in(&mut self, field: Field, m: &Modifier, shown: &mut Encoder) {
         let v = self.insn.field(field);
         if v != 0 {
-            self.out.push_str(name);
+            self.out.push_str(m.prefix);
             push_dec(self.out, v);
             shown.set(field, v);
         }
@@ -1100,9 +1096,15 @@ impl<O: Sink> Printer<'_, O> {
 
     fn omod(&mut self, shown: &mut Encoder) {
         let v = self.insn.field(Field::Omod);
-        self.out
-            .push_str(["", " mul:2", " mul:4", " div:2"][v as usize]);
         shown.set(Field::Omod, v);
+        let (m, number) = match v {
+            1 => (modifier::MUL, '2'),
+            2 => (modifier::MUL, '4'),
+            3 => (modifier::DIV, '2'),
+            _ => return,
+        };
+        self.out.push_str(m.prefix);
+        self.out.push(number);
     }
 
     fn valu_modifiers(&mut self, shown: &mut Encoder) {
@@ -1112,12 +1114,12 @@ impl<O: Sink> Printer<'_, O> {
                 self.op_sel(shown);
                 if self.clrx {
                     self.omod(shown);
-                    self.flag(Field::Clamp, "clamp", shown);
+                    self.flag(modifier::CLAMP, shown);
                     if self.looks_like_e32() {
-                        self.out.push_str(" vop3");
+                        self.out.push_str(modifier::VOP3.word);
                     }
                 } else {
-                    self.flag(Field::Clamp, "clamp", shown);
+                    self.flag(modifier::CLAMP, shown);
                     self.omod(shown);
                 }
             }
@@ -1147,7 +1149,8 @@ impl<O: Sink> Printer<'_, O> {
         if sel == 0 {
             return;
         }
-        self.out.push_str(" op_sel:[");
+        self.out.push_str(modifier::OP_SEL.prefix);
+        self.out.push('[');
         for n in 0..sources {
             push_dec(self.out, sel >> n & 1);
             self.out.push(',');
@@ -1193,29 +1196,19 @@ impl<O: Sink> Printer<'_, O> {
         let one = insn.encoding == Encoding::Sdwa1;
         let none = insn.row.shape.slot(Role::Src0).is_none();
         if insn.generation() == Gen::Gfx8 || insn.encoding != Encoding::SdwaC {
-            self.flag(Field::Clamp, "clamp", shown);
+            self.flag(modifier::CLAMP, shown);
         }
         if insn.has_field(Field::Omod) {
             self.omod(shown);
         }
         let mut any = false;
         let compare = insn.encoding == Encoding::SdwaC;
-        let fields: [(Field, &str, bool); 4] = [
-            (Field::DstSel, " dst_sel:", !compare && !none),
-            (Field::DstUnused, " dst_unused:", !compare && !none),
-            (Field::Src0Sel, " src0_sel:", !none),
-            (Field::Src1Sel, " src1_sel:", !one),
-        ];
-        for (field, name, present) in fields {
-            if !present {
+        let present = [!compare && !none, !compare && !none, !none, !one];
+        for (m, present) in modifier::SELECTIONS.into_iter().zip(present) {
+            let (Some(field), Arg::Select(table), true) = (m.field(), m.arg, present) else {
                 continue;
-            }
-            let v = insn.field(field);
-            let table: &[(&str, &str)] = if field == Field::DstUnused {
-                &names::SDWA_UNUSED
-            } else {
-                &names::SDWA_SEL
             };
+            let v = insn.field(field);
             let default = if field == Field::DstUnused { 0 } else { 6 };
             let Some((llvm, clrx)) = table.get(v as usize) else {
                 // A reserved selection: the default is left for `bits:` to correct. LLVM's
@@ -1231,11 +1224,11 @@ impl<O: Sink> Printer<'_, O> {
                 }
                 any = true;
             }
-            self.out.push_str(name);
+            self.out.push_str(m.prefix);
             self.out.push_str(if self.clrx { clrx } else { llvm });
         }
         if self.clrx && !any {
-            self.out.push_str(" sdwa");
+            self.out.push_str(modifier::SDWA.word);
         }
     }
 
@@ -1266,7 +1259,8 @@ pub(crate) fn print_dpp(
     let n = ctrl & 15;
     let (name, number): (&str, Option<u32>) = match ctrl {
         0..=0xff => {
-            out.push_str(" quad_perm:[");
+            out.push_str(modifier::QUAD_PERM.prefix);
+            out.push('[');
             for k in 0..4 {
                 if k != 0 {
                     out.push(',');
@@ -1276,26 +1270,26 @@ pub(crate) fn print_dpp(
             out.push(']');
             ("", None)
         }
-        0x101..=0x10f => (" row_shl:", Some(n)),
-        0x111..=0x11f => (" row_shr:", Some(n)),
-        0x121..=0x12f => (" row_ror:", Some(n)),
-        0x130 => (" wave_shl", Some(1)),
-        0x134 => (" wave_rol", Some(1)),
-        0x138 => (" wave_shr", Some(1)),
-        0x13c => (" wave_ror", Some(1)),
-        0x140 => (" row_mirror", None),
-        0x141 => (" row_half_mirror", None),
-        0x142 if clrx => (" row_bcast15", None),
-        0x143 if clrx => (" row_bcast31", None),
-        0x142 => (" row_bcast:", Some(15)),
-        0x143 => (" row_bcast:", Some(31)),
+        0x101..=0x10f => (modifier::ROW_SHL.prefix, Some(n)),
+        0x111..=0x11f => (modifier::ROW_SHR.prefix, Some(n)),
+        0x121..=0x12f => (modifier::ROW_ROR.prefix, Some(n)),
+        0x130 => (modifier::WAVE_SHL.word, Some(1)),
+        0x134 => (modifier::WAVE_ROL.word, Some(1)),
+        0x138 => (modifier::WAVE_SHR.word, Some(1)),
+        0x13c => (modifier::WAVE_ROR.word, Some(1)),
+        0x140 => (modifier::ROW_MIRROR.word, None),
+        0x141 => (modifier::ROW_HALF_MIRROR.word, None),
+        0x142 if clrx => (modifier::ROW_BCAST15.word, None),
+        0x143 if clrx => (modifier::ROW_BCAST31.word, None),
+        0x142 => (modifier::ROW_BCAST.prefix, Some(15)),
+        0x143 => (modifier::ROW_BCAST.prefix, Some(31)),
         // Reserved: the number itself.
         _ if clrx => {
-            out.push_str(" dppctrl:");
+            out.push_str(modifier::DPPCTRL.prefix);
             push_hex(out, ctrl as u64);
             ("", None)
         }
-        _ => (" dpp_ctrl:", Some(ctrl)),
+        _ => (modifier::DPP_CTRL.prefix, Some(ctrl)),
     };
     out.push_str(name);
     if let Some(n) = number {
@@ -1309,20 +1303,29 @@ pub(crate) fn print_dpp(
     }
     if clrx {
         if bound {
-            out.push_str(" bound_ctrl");
+            out.push_str(modifier::BOUND_CTRL.word);
         }
-        out.push_str(" bank_mask:");
+        out.push_str(modifier::BANK_MASK.prefix);
         push_dec(out, bank);
-        out.push_str(" row_mask:");
+        out.push_str(modifier::ROW_MASK.prefix);
         push_dec(out, row);
     } else {
-        out.push_str(" row_mask:");
+        out.push_str(modifier::ROW_MASK.prefix);
         push_hex(out, row as u64);
-        out.push_str(" bank_mask:");
+        out.push_str(modifier::BANK_MASK.prefix);
         push_hex(out, bank as u64);
         if bound {
-            out.push_str(" bound_ctrl:1");
+            out.push_str(modifier::BOUND_CTRL.prefix);
+            out.push('1');
         }
+    }
+}
+
+/// The offset of FLAT, GLOBAL and SCRATCH as it is printed before its value.
+pub(crate) fn flat_offset(clrx: bool) -> &'static str {
+    match clrx {
+        true => modifier::INST_OFFSET.prefix,
+        false => modifier::OFFSET.prefix,
     }
 }
 

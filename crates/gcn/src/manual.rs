@@ -12,6 +12,7 @@ use gcn_isa::format::{Encoding, Field, Format, Layout, layout_of};
 use gcn_isa::inst::{Flags, Inst};
 use gcn_isa::insts;
 use gcn_isa::meaning::{Change, Exactness, Op, meaning};
+use gcn_isa::modifier::{self, Modifier};
 use gcn_isa::names;
 use gcn_isa::op::{Kind, OPS, OpInfo};
 use gcn_isa::print::{Style, print};
@@ -810,47 +811,82 @@ fn slot_text(slot: &Slot, encoding: Encoding, generation: Gen) -> String {
     }
 }
 
+/// A modifier in a line of syntax.
+enum Takes {
+    Must(&'static Modifier),
+    May(&'static Modifier),
+    /// Written so.
+    Text(&'static str),
+}
+
+use Takes::{May, Must, Text};
+
 /// The modifiers behind the operands, as the assembler takes them.
 fn modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
     use Encoding::*;
-    let text = match (row.shape.mods, encoding) {
-        (Mods::None | Mods::BufferBare, _) => "",
+    use modifier::*;
+    let all = |list: &[&'static Modifier]| list.iter().copied().map(May).collect::<Vec<_>>();
+    let omod = Text(" [mul:2|mul:4|div:2]");
+    let gfx8 = generation == Gen::Gfx8;
+    let list = match (row.shape.mods, encoding) {
+        (Mods::None | Mods::BufferBare, _) => vec![],
         (Mods::Valu, Sdwa1 | Sdwa2) => {
-            " [clamp] dst_sel:SEL dst_unused:UNUSED src0_sel:SEL [src1_sel:SEL]"
+            let must = [DST_SEL, DST_UNUSED, SRC0_SEL].map(Must);
+            let mut list = vec![May(CLAMP)];
+            list.extend(must);
+            list.push(May(SRC1_SEL));
+            list
         }
-        (Mods::Valu, SdwaC) if generation == Gen::Gfx8 => " [clamp] src0_sel:SEL src1_sel:SEL",
-        (Mods::Valu, SdwaC) => " src0_sel:SEL src1_sel:SEL",
-        (Mods::Valu, Dpp1 | Dpp2 | DppC) => " DPP_CTRL row_mask:N bank_mask:N [bound_ctrl:0]",
-        (Mods::Packed, _) => " [op_sel:[…]] [op_sel_hi:[…]] [neg_lo:[…]] [neg_hi:[…]] [clamp]",
-        (Mods::Mix, _) => " [op_sel:[…]] [op_sel_hi:[…]] [clamp]",
-        (Mods::Interp, Vop3) => " [clamp] [mul:2|mul:4|div:2]",
-        (Mods::InterpHigh, Vop3) => " [high] [clamp] [mul:2|mul:4|div:2]",
-        (Mods::Interp | Mods::InterpHigh, _) => "",
-        (Mods::Typed, _) => " [format:[DFMT,NFMT]] [idxen] [offen] [offset:N] [glc] [slc] [tfe]",
-        (Mods::Image, _) if generation < Gen::Gfx8 => {
-            " dmask:N [unorm] [glc] [slc] [r128] [tfe] [lwe] [da]"
+        (Mods::Valu, SdwaC) => {
+            let clamp = gfx8.then_some(May(CLAMP));
+            let selects = [SRC0_SEL, SRC1_SEL].map(Must);
+            clamp.into_iter().chain(selects).collect()
         }
-        (Mods::Image, _) if generation == Gen::Gfx8 => {
-            " dmask:N [unorm] [glc] [slc] [r128] [tfe] [lwe] [da] [d16]"
+        (Mods::Valu, Dpp1 | Dpp2 | DppC) => {
+            let masks = [Must(ROW_MASK), Must(BANK_MASK), May(BOUND_CTRL)];
+            let mut list = vec![Text(" DPP_CTRL")];
+            list.extend(masks);
+            list
         }
-        (Mods::Image, _) => " dmask:N [unorm] [glc] [slc] [a16] [tfe] [lwe] [da] [d16]",
-        (Mods::Export, _) => " [done] [compr] [vm]",
         (Mods::Valu, Vop3 | Vop3b) => return vop3_modifiers(row, encoding, generation),
-        (Mods::Valu, _) => "",
-        (Mods::Smem | Mods::SmemScratch, _) => " [glc]",
-        (Mods::Ds, _) => " [offset:N] [gds]",
-        (Mods::Swizzle, _) => " [offset:N | offset:swizzle(…)] [gds]",
-        (Mods::Gds, _) => " [offset:N] gds",
-        (Mods::Ds2, _) => " [offset0:N] [offset1:N] [gds]",
-        (Mods::Buffer, _) if generation < Gen::Gfx8 => {
-            " [idxen] [offen] [addr64] [offset:N] [glc] [slc] [tfe]"
+        (Mods::Valu, _) => vec![],
+        (Mods::Packed, _) => all(&[OP_SEL, OP_SEL_HI, NEG_LO, NEG_HI, CLAMP]),
+        (Mods::Mix, _) => all(&[OP_SEL, OP_SEL_HI, CLAMP]),
+        (Mods::Interp, Vop3) => vec![May(CLAMP), omod],
+        (Mods::InterpHigh, Vop3) => vec![May(HIGH), May(CLAMP), omod],
+        (Mods::Interp | Mods::InterpHigh, _) => vec![],
+        (Mods::Typed, _) => all(&[FORMAT, IDXEN, OFFEN, OFFSET, GLC, SLC, TFE]),
+        (Mods::Image, _) => {
+            // D16 came with gfx8.
+            let had = |m: &&Modifier| generation >= Gen::Gfx8 || m.sets != D16.sets;
+            let flags = modifier::image(generation).into_iter().filter(had);
+            [Must(DMASK)].into_iter().chain(flags.map(May)).collect()
         }
-        (Mods::Buffer, _) => " [idxen] [offen] [offset:N] [glc] [slc] [tfe]",
-        (Mods::BufferLds, _) => " [offset:N] lds [glc] [slc]",
-        (Mods::Flat, _) if generation == Gen::Gfx9 => " [offset:N] [glc] [slc]",
-        (Mods::Flat, _) => " [glc] [slc]",
+        (Mods::Export, _) => all(&modifier::EXPORT),
+        (Mods::Smem | Mods::SmemScratch, _) => all(&[GLC]),
+        (Mods::Ds, _) => all(&[OFFSET, GDS]),
+        (Mods::Swizzle, _) => vec![Text(" [offset:N | offset:swizzle(…)]"), May(GDS)],
+        (Mods::Gds, _) => vec![May(OFFSET), Must(GDS)],
+        (Mods::Ds2, _) => all(&[OFFSET0, OFFSET1, GDS]),
+        (Mods::Buffer, _) if generation < Gen::Gfx8 => {
+            all(&[IDXEN, OFFEN, ADDR64, OFFSET, GLC, SLC, TFE])
+        }
+        (Mods::Buffer, _) => all(&[IDXEN, OFFEN, OFFSET, GLC, SLC, TFE]),
+        (Mods::BufferLds, _) => vec![May(OFFSET), Must(LDS), May(GLC), May(SLC)],
+        (Mods::Flat, _) if generation == Gen::Gfx9 => all(&[OFFSET, GLC, SLC]),
+        (Mods::Flat, _) => all(&[GLC, SLC]),
     };
-    text.into()
+    syntax_of(&list)
+}
+
+/// Modifiers as they stand in a line of syntax, each with a space before it.
+fn syntax_of(list: &[Takes]) -> String {
+    let one = |takes: &Takes| match takes {
+        Must(m) => format!(" {}", m.syntax),
+        May(m) => format!(" [{}]", m.syntax),
+        Text(text) => text.to_string(),
+    };
+    list.iter().map(one).collect()
 }
 
 /// VOP3's modifiers, without abs and neg, which stand at the operands.
@@ -859,22 +895,22 @@ fn vop3_modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
     let float = slots.iter().any(|s| s.ty.is_float());
     let compare = row.format == Format::Vopc;
     let typed = slots.first().is_some_and(|s| s.ty.as_bits() != s.ty);
-    let mut out = String::new();
+    let mut list = Vec::new();
     let halves = slots.iter().any(|s| s.ty.bits() == 16);
     if generation == Gen::Gfx9 && encoding == Encoding::Vop3 && halves && !compare {
-        out.push_str(" [op_sel:[…]]");
+        list.push(May(modifier::OP_SEL));
     }
     if if compare {
         float && generation >= Gen::Gfx8
     } else {
         float || typed && generation >= Gen::Gfx8
     } {
-        out.push_str(" [clamp]");
+        list.push(May(modifier::CLAMP));
     }
     if float && !compare {
-        out.push_str(" [mul:2|mul:4|div:2]");
+        list.push(Text(" [mul:2|mul:4|div:2]"));
     }
-    out
+    syntax_of(&list)
 }
 
 fn suffix(row: &Inst, encoding: Encoding) -> &'static str {
@@ -1241,7 +1277,6 @@ fn field_text(field: Field, encoding: Encoding) -> (String, String) {
         }
         Neg => "Negation of source 0, 1, 2, after ABS",
         Omod => "Output modifier: 1 times 2, 2 times 4, 3 divided by 2",
-        Clamp => "Clamps the result",
         OpSel if encoding == Vop3p => {
             return (
                 "OP_SEL".into(),
@@ -1278,32 +1313,13 @@ fn field_text(field: Field, encoding: Encoding) -> (String, String) {
         Soffset => "Scalar source whose value is added to the offset",
         SoffsetEn => return ("SOFFSET_EN".into(), "SOFFSET is added".into()),
         Imm => "OFFSET is a number, not an SGPR",
-        Glc => "Globally coherent; of an atomic: gives the old value",
-        Slc => "System level coherent",
-        Nv => "Non-volatile memory",
         Addr => "Address VGPR",
         Data0 => "First data VGPR",
         Data1 => "Second data VGPR",
-        Offset0 => "First offset, or bits 7:0 of the only one",
-        Offset1 => "Second offset, or bits 15:8 of the only one",
-        Gds => "Global data share in place of LDS",
         Vaddr => "Address VGPR",
         Vdata => "Data VGPR",
         Srsrc => "The first SGPR of the resource, divided by 4",
         Ssamp => "The first SGPR of the sampler, divided by 4",
-        Offen => "VADDR holds an offset",
-        Idxen => "VADDR holds an index",
-        Addr64 => "VADDR holds a 64-bit address",
-        Lds => "The data goes to LDS",
-        Tfe => "Texture fail enable: a status dword follows the data",
-        Dfmt => "Data format",
-        Nfmt => "Number format",
-        Dmask => "Which of the four components are there",
-        Unorm => "Coordinates are not normalised",
-        Da => "The image is an array",
-        R128 => "The resource has 128 bits",
-        Lwe => "LOD warning enable",
-        D16 => "The data is 16 bits wide",
         Saddr => "SGPR pair that is added to the address; 0x7f: none",
         Seg => "Segment",
         DppCtrl => return ("DPP_CTRL".into(), "Which lane a lane reads".into()),
@@ -1311,36 +1327,6 @@ fn field_text(field: Field, encoding: Encoding) -> (String, String) {
             return (
                 "BOUND_CTRL".into(),
                 "Lanes outside read 0; without it the lane is not written".into(),
-            );
-        }
-        BankMask => {
-            return (
-                "BANK_MASK".into(),
-                "Banks of four lanes that are written".into(),
-            );
-        }
-        RowMask => {
-            return (
-                "ROW_MASK".into(),
-                "Rows of sixteen lanes that are written".into(),
-            );
-        }
-        DstSel => {
-            return (
-                "DST_SEL".into(),
-                "Part of the destination: 0-3 byte, 4-5 word, 6 all".into(),
-            );
-        }
-        DstUnused => {
-            return (
-                "DST_UNUSED".into(),
-                "The rest of the destination: 0 zero, 1 sign, 2 kept".into(),
-            );
-        }
-        Src0Sel => {
-            return (
-                "SRC0_SEL".into(),
-                "Part of source 0: 0-3 byte, 4-5 word, 6 all".into(),
             );
         }
         Src0Sext => {
@@ -1351,12 +1337,6 @@ fn field_text(field: Field, encoding: Encoding) -> (String, String) {
         }
         Src0Neg => return ("SRC0_NEG".into(), "Negation of source 0".into()),
         Src0Abs => return ("SRC0_ABS".into(), "Absolute value of source 0".into()),
-        Src1Sel => {
-            return (
-                "SRC1_SEL".into(),
-                "Part of source 1: 0-3 byte, 4-5 word, 6 all".into(),
-            );
-        }
         Src1Sext => {
             return (
                 "SRC1_SEXT".into(),
@@ -1377,13 +1357,17 @@ fn field_text(field: Field, encoding: Encoding) -> (String, String) {
         }
         En => "Which of the four sources are exported",
         Tgt => "Target: 0-7 MRT, 8 MRTZ, 9 null, 12-15 position, 32-63 parameter",
-        Compr => "The sources are pairs of 16-bit values",
-        Done => "The last export of its kind",
-        Vm => "EXEC is the valid mask",
         Vsrc0 => "First source VGPR",
         Vsrc1 => "Second source VGPR",
         Vsrc2 => "Third source VGPR",
         Vsrc3 => "Fourth source VGPR",
+        RowMask | BankMask | DstSel | DstUnused | Src0Sel | Src1Sel => {
+            return (snake_name(field), modifier_text(field).into());
+        }
+        Glc | Slc | Nv | Gds | Offset0 | Offset1 | Offen | Idxen | Addr64 | Lds | Tfe | Dfmt
+        | Nfmt | Dmask | Unorm | Da | R128 | Lwe | D16 | Done | Compr | Vm | Clamp => {
+            modifier_text(field)
+        }
     };
     let refer = if scalar && matches!(field, Ssrc0 | Ssrc1 | Sdst) {
         ", an operand code"
@@ -1391,6 +1375,16 @@ fn field_text(field: Field, encoding: Encoding) -> (String, String) {
         ""
     };
     (meaning_text::field_name(field), format!("{text}{refer}"))
+}
+
+/// What the modifier of a field does.
+fn modifier_text(field: Field) -> &'static str {
+    modifier::of_field(field).map_or("", |m| m.doc)
+}
+
+/// The name of a field in capitals that its modifier has in small letters.
+fn snake_name(field: Field) -> String {
+    modifier::of_field(field).map_or_else(String::new, |m| m.name.to_ascii_uppercase())
 }
 
 /// Tables that follow from the shape and the meaning: names of messages, bits of counters, classes.
