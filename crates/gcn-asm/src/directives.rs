@@ -179,6 +179,29 @@ impl<'s> Asm<'s, '_> {
         if self.sym.structure.is_some() && LEAVE_STRUCTURE.contains(&name) {
             self.sym.structure = None;
         }
+        let known = self.control_directive(tokens, name)?
+            || self.section_directive(tokens, name)?
+            || self.symbol_directive(tokens, name)?
+            || self.data_directive(tokens, name)?
+            || self.file_directive(tokens, name)?
+            || self.clrx_directives(tokens, name)?
+            || self.hsa_directive(tokens, name)?
+            || self.reading_directive(tokens, name)?;
+        if known {
+            return Ok(());
+        }
+        let fail = Fail::new(span, format!("there is no directive `{text}`"));
+        let names = DIRECTIVES.iter().chain(crate::clrx::directives::WORDS);
+        let names = names.copied().chain(crate::clrx::rocm::directives());
+        Err(match nearest(name, names) {
+            Some(near) => fail.help(format!("did you mean `{near}`?")),
+            None => fail,
+        })
+    }
+
+    /// Macros, repetitions, conditions and files. Returns false if the directive is another one.
+    fn control_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
+        let span = tokens[0].span;
         match name {
             ".macro" => self.define_macro(tokens),
             ".endm" | ".endmacro" => Err(Fail::new(span, "expected a .macro before this")),
@@ -198,6 +221,15 @@ impl<'s> Asm<'s, '_> {
             _ if name.starts_with(".else") => self.condition_end(tokens, name),
             ".include" => self.include(tokens),
             ".incbin" => self.incbin(tokens),
+            _ => return Ok(false),
+        }?;
+        Ok(true)
+    }
+
+    /// Sections, and places in them. Returns false if the directive is another one.
+    fn section_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
+        let span = tokens[0].span;
+        match name {
             ".text" | ".data" | ".bss" | ".rodata" => {
                 self.parse(tokens, |p| p.end())?;
                 let section = self.named_section(name, None, span)?;
@@ -230,6 +262,14 @@ impl<'s> Asm<'s, '_> {
                 Ok(())
             }
             ".p2align" | ".align" | ".balign" => self.align(tokens, name == ".p2align"),
+            _ => return Ok(false),
+        }?;
+        Ok(true)
+    }
+
+    /// Symbols and what is said of them. Returns false if the directive is another one.
+    fn symbol_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
+        match name {
             ".globl" | ".global" | ".protected" | ".hidden" | ".internal" | ".weak" | ".local" => {
                 let ids = self.parse(tokens, |p| {
                     let mut ids = Vec::new();
@@ -310,6 +350,15 @@ impl<'s> Asm<'s, '_> {
                 })?;
                 self.assign(word, expr, at)
             }
+            _ => return Ok(false),
+        }?;
+        Ok(true)
+    }
+
+    /// Data. Returns false if the directive is another one.
+    fn data_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
+        let span = tokens[0].span;
+        match name {
             ".byte" | ".dc.b" => self.data(tokens, 1),
             ".short" | ".2byte" | ".hword" | ".value" | ".dc.w" => self.data(tokens, 2),
             ".long" | ".4byte" | ".int" | ".word" | ".dc.l" => self.data(tokens, 4),
@@ -385,6 +434,16 @@ impl<'s> Asm<'s, '_> {
             ".comm" => self.common(tokens, false),
             ".lcomm" => self.common(tokens, true),
             ".reloc" => self.relocation(tokens),
+            ".uleb128" | ".sleb128" => self.leb128(tokens, name == ".sleb128"),
+            _ => return Ok(false),
+        }?;
+        Ok(true)
+    }
+
+    /// What the object says of itself and its source, and `.amdhsa_kernel`. Returns false if the directive is another one.
+    fn file_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
+        let span = tokens[0].span;
+        match name {
             ".ident" => {
                 let text = self.parse(tokens, |p| p.one_string())?;
                 let flags = SectionFlags(0x30);
@@ -412,7 +471,6 @@ impl<'s> Asm<'s, '_> {
             ".file" => self.file(tokens),
             ".loc" => self.loc(tokens),
             _ if name.starts_with(".cfi_") => self.cfi(tokens, name),
-            ".uleb128" | ".sleb128" => self.leb128(tokens, name == ".sleb128"),
             ".amdgcn_target" => self.amdgcn_target(tokens),
             ".amdhsa_code_object_version" => {
                 let version = self.parse(tokens, |p| {
@@ -435,8 +493,25 @@ impl<'s> Asm<'s, '_> {
             ".end_amdgpu_metadata" => {
                 Err(Fail::new(span, "expected an .amdgpu_metadata before this"))
             }
+            _ => return Ok(false),
+        }?;
+        Ok(true)
+    }
+
+    /// CLRX's. Returns false if the directive is another one.
+    fn clrx_directives(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
+        match name {
             _ if crate::clrx::directives::is_word(name) => self.clrx_word(tokens, name),
             _ if crate::clrx::rocm::is_directive(name) => self.clrx_directive(tokens, name),
+            _ => return Ok(false),
+        }?;
+        Ok(true)
+    }
+
+    /// Code object v2, metadata, Mesa and PAL. Returns false if the directive is another one.
+    fn hsa_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
+        let span = tokens[0].span;
+        match name {
             ".hsa_code_object_version" => self.hsa_code_object_version(tokens),
             ".hsa_code_object_isa" => self.hsa_code_object_isa(tokens),
             ".amd_kernel_code_t" => self.kernel_code_start(tokens),
@@ -452,6 +527,15 @@ impl<'s> Asm<'s, '_> {
                 let start = name.replacen(".end_", ".", 1);
                 Err(Fail::new(span, format!("expected {start} before this")))
             }
+            _ => return Ok(false),
+        }?;
+        Ok(true)
+    }
+
+    /// How the text is read, what `gcn dis` writes beside other directives, and messages. Returns false if the directive is another one.
+    fn reading_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
+        let span = tokens[0].span;
+        match name {
             ".gcn_permissive" => {
                 self.parse(tokens, |p| p.end())?;
                 self.permissive = true;
@@ -541,23 +625,9 @@ impl<'s> Asm<'s, '_> {
                 self.message(level, span, text, None);
                 Ok(())
             }
-            _ => {
-                let fail = Fail::new(span, format!("there is no directive `{text}`"));
-                Err(
-                    match nearest(
-                        name,
-                        (DIRECTIVES
-                            .iter()
-                            .chain(crate::clrx::directives::WORDS)
-                            .copied())
-                        .chain(crate::clrx::rocm::directives()),
-                    ) {
-                        Some(near) => fail.help(format!("did you mean `{near}`?")),
-                        None => fail,
-                    },
-                )
-            }
-        }
+            _ => return Ok(false),
+        }?;
+        Ok(true)
     }
 
     pub(crate) fn read_as(&mut self, clrx: bool) {

@@ -9,7 +9,7 @@ use crate::symbols::{Def, Name};
 use crate::{Level, Output};
 use foldhash::{HashMap, HashMapExt};
 use gcn_object::read::{Relocation, Symbol};
-use gcn_object::target::Version;
+use gcn_object::target::{TargetId, Version};
 use gcn_object::write::Group;
 use gcn_object::{Binding, RelocationKind, SymbolKind, SymbolSection, Visibility};
 
@@ -83,34 +83,7 @@ impl<'s> Asm<'s, '_> {
     }
 
     pub(crate) fn link(&mut self) -> Option<crate::Assembled> {
-        let mut relocations = Vec::new();
-        // Which symbols relocations refer to, and which sections.
-        let mut wanted: Vec<(RelocTarget, usize)> = Vec::new();
-        for fixup in std::mem::take(&mut self.fixups) {
-            match self.resolve(&fixup) {
-                Ok(None) => {}
-                Ok(Some((kind, target, addend))) => {
-                    let n = relocations.len();
-                    wanted.extend(target.map(|target| (target, n)));
-                    relocations.push(Relocation {
-                        section: Some(fixup.section as usize),
-                        offset: fixup.offset,
-                        kind,
-                        symbol: None,
-                        addend,
-                    });
-                }
-                Err(message) => self.message(Level::Error, fixup.span, message, None),
-            }
-            if self.errors >= MAX_ERRORS {
-                let end = self.sources.source(0).text.len() as u32;
-                let span = Span { start: end, end };
-                let message = format!("{MAX_ERRORS} errors: the rest was not looked for");
-                self.message(Level::Error, span, message, None);
-                return None;
-            }
-        }
-
+        let (mut relocations, wanted) = self.relocations()?;
         let mut symbols = Vec::new();
         for name in std::mem::take(&mut self.file_symbols) {
             symbols.push(Symbol {
@@ -150,81 +123,14 @@ impl<'s> Asm<'s, '_> {
         let mut index = vec![None; self.sym.list.len()];
         let mut errors = Vec::new();
         for (id, symbol) in self.sym.list.iter().enumerate() {
-            let name = symbol.name.as_str();
-            let temporary = matches!(symbol.name, Name::Local)
-                || name.starts_with(".L")
-                || symbol.defined_at == u32::MAX
-                    && [".amdgcn.", ".option.", ".kernel."]
-                        .iter()
-                        .any(|own| name.starts_with(own));
-            if temporary && !referenced[id] || matches!(symbol.def, Def::Register(..)) {
-                continue;
-            }
-            let expr = Expr::Sym(id as SymId, Variant::None);
-            let (section, address) = match &symbol.def {
-                Def::Common(_, align) => (SymbolSection::Common, *align),
-                // As in LLVM, LDS that nothing refers to is forgotten, and other LDS is for all to see.
-                Def::None | Def::Lds(..) if symbol.binding.is_none() && !referenced[id] => continue,
-                Def::Lds(_, align) => (SymbolSection::Lds, *align),
-                Def::None => (SymbolSection::Undefined, 0),
-                Def::Absolute(value) => (SymbolSection::Absolute, *value as u64),
-                _ => match self.sym.evaluate(&expr) {
-                    Ok(v) if v.is_absolute() => (SymbolSection::Absolute, v.addend as u64),
-                    Ok(Value {
-                        addend,
-                        plus: Some(Term::Place(section, offset, _, _)),
-                        minus: None,
-                    }) => (
-                        SymbolSection::Index(section as usize),
-                        offset.wrapping_add_signed(addend),
-                    ),
-                    Ok(_) => {
-                        errors.push((
-                            symbol.defined_at,
-                            format!("the value of '{name}' is no address in one section"),
-                        ));
-                        continue;
-                    }
-                    Err(e) => {
-                        errors.push((symbol.defined_at, self.explain(e)));
-                        continue;
-                    }
-                },
-            };
-            let mut size = match &symbol.def {
-                Def::Common(size, _) | Def::Lds(size, _) => *size,
-                _ => 0,
-            };
-            if let Some(expr) = &symbol.size {
-                match self.sym.evaluate(expr) {
-                    Ok(v) if v.is_absolute() && v.addend >= 0 => size = v.addend as u64,
-                    _ => {
-                        errors.push((
-                            symbol.defined_at,
-                            format!("the size of '{name}' is no number"),
-                        ));
-                        continue;
-                    }
+            match self.linked_symbol(id as SymId, referenced[id]) {
+                Ok(None) => {}
+                Ok(Some(linked)) => {
+                    index[id] = Some(symbols.len());
+                    symbols.push(linked);
                 }
+                Err(message) => errors.push((symbol.defined_at, message)),
             }
-            if self.options.text_only {
-                continue;
-            }
-            let defined = !matches!(section, SymbolSection::Undefined | SymbolSection::Lds);
-            index[id] = Some(symbols.len());
-            symbols.push(Symbol {
-                name: name.to_string(),
-                address,
-                size,
-                kind: symbol.kind,
-                binding: symbol.binding.unwrap_or(if defined {
-                    Binding::Local
-                } else {
-                    Binding::Global
-                }),
-                visibility: symbol.visibility,
-                section,
-            });
         }
         for (at, message) in errors {
             let at = if at == u32::MAX { 0 } else { at };
@@ -248,6 +154,127 @@ impl<'s> Asm<'s, '_> {
         let (groups, links) = self.groups_and_links(&index, &mut symbols);
         let target = self.target?;
         let id = self.id()?;
+        let version = self.linked_version(id)?;
+        Some(crate::Assembled {
+            target,
+            target_id: id,
+            version,
+            os: self.os.unwrap_or_default(),
+            flags: self.rocm.flags,
+            sections: std::mem::take(&mut self.sections),
+            symbols,
+            relocations,
+            kernels: std::mem::take(&mut self.kernels),
+            metadata: self.metadata.take(),
+            groups,
+            links,
+            section_places: std::mem::take(&mut self.section_places),
+            raw_blocker: self.raw_blocker.take(),
+        })
+    }
+
+    /// The relocations that remain, and which symbols and sections they refer to, by the numbers of the relocations.
+    fn relocations(&mut self) -> Option<(Vec<Relocation>, Vec<Wanted>)> {
+        let mut relocations = Vec::new();
+        // Which symbols relocations refer to, and which sections.
+        let mut wanted: Vec<Wanted> = Vec::new();
+        for fixup in std::mem::take(&mut self.fixups) {
+            match self.resolve(&fixup) {
+                Ok(None) => {}
+                Ok(Some((kind, target, addend))) => {
+                    let n = relocations.len();
+                    wanted.extend(target.map(|target| (target, n)));
+                    relocations.push(Relocation {
+                        section: Some(fixup.section as usize),
+                        offset: fixup.offset,
+                        kind,
+                        symbol: None,
+                        addend,
+                    });
+                }
+                Err(message) => self.message(Level::Error, fixup.span, message, None),
+            }
+            if self.errors >= MAX_ERRORS {
+                let end = self.sources.source(0).text.len() as u32;
+                let span = Span { start: end, end };
+                let message = format!("{MAX_ERRORS} errors: the rest was not looked for");
+                self.message(Level::Error, span, message, None);
+                return None;
+            }
+        }
+        Some((relocations, wanted))
+    }
+
+    /// A symbol as the object has it; `None` if it has none. `referenced`: a relocation needs it.
+    fn linked_symbol(&self, id: SymId, referenced: bool) -> Result<Option<Symbol>, String> {
+        let symbol = self.sym.get(id);
+        let name = symbol.name.as_str();
+        let temporary = matches!(symbol.name, Name::Local)
+            || name.starts_with(".L")
+            || symbol.defined_at == u32::MAX
+                && [".amdgcn.", ".option.", ".kernel."]
+                    .iter()
+                    .any(|own| name.starts_with(own));
+        if temporary && !referenced || matches!(symbol.def, Def::Register(..)) {
+            return Ok(None);
+        }
+        let expr = Expr::Sym(id, Variant::None);
+        let (section, address) = match &symbol.def {
+            Def::Common(_, align) => (SymbolSection::Common, *align),
+            // As in LLVM, LDS that nothing refers to is forgotten, and other LDS is for all to see.
+            Def::None | Def::Lds(..) if symbol.binding.is_none() && !referenced => return Ok(None),
+            Def::Lds(_, align) => (SymbolSection::Lds, *align),
+            Def::None => (SymbolSection::Undefined, 0),
+            Def::Absolute(value) => (SymbolSection::Absolute, *value as u64),
+            _ => match self.sym.evaluate(&expr) {
+                Ok(v) if v.is_absolute() => (SymbolSection::Absolute, v.addend as u64),
+                Ok(Value {
+                    addend,
+                    plus: Some(Term::Place(section, offset, _, _)),
+                    minus: None,
+                }) => (
+                    SymbolSection::Index(section as usize),
+                    offset.wrapping_add_signed(addend),
+                ),
+                Ok(_) => {
+                    return Err(format!(
+                        "the value of '{name}' is no address in one section"
+                    ));
+                }
+                Err(e) => return Err(self.explain(e)),
+            },
+        };
+        let mut size = match &symbol.def {
+            Def::Common(size, _) | Def::Lds(size, _) => *size,
+            _ => 0,
+        };
+        if let Some(expr) = &symbol.size {
+            match self.sym.evaluate(expr) {
+                Ok(v) if v.is_absolute() && v.addend >= 0 => size = v.addend as u64,
+                _ => return Err(format!("the size of '{name}' is no number")),
+            }
+        }
+        if self.options.text_only {
+            return Ok(None);
+        }
+        let defined = !matches!(section, SymbolSection::Undefined | SymbolSection::Lds);
+        Ok(Some(Symbol {
+            name: name.to_string(),
+            address,
+            size,
+            kind: symbol.kind,
+            binding: symbol.binding.unwrap_or(if defined {
+                Binding::Local
+            } else {
+                Binding::Global
+            }),
+            visibility: symbol.visibility,
+            section,
+        }))
+    }
+
+    /// The code object's version; `None`, with a message, where the target is not in it.
+    fn linked_version(&mut self, id: TargetId) -> Option<Version> {
         let mut version = self
             .version
             .or(self.target_id.map(|t| t.1))
@@ -265,22 +292,7 @@ impl<'s> Asm<'s, '_> {
             }
             version = Version::V6;
         }
-        Some(crate::Assembled {
-            target,
-            target_id: id,
-            version,
-            os: self.os.unwrap_or_default(),
-            flags: self.rocm.flags,
-            sections: std::mem::take(&mut self.sections),
-            symbols,
-            relocations,
-            kernels: std::mem::take(&mut self.kernels),
-            metadata: self.metadata.take(),
-            groups,
-            links,
-            section_places: std::mem::take(&mut self.section_places),
-            raw_blocker: self.raw_blocker.take(),
-        })
+        Some(version)
     }
 
     /// What sections say about each other, in the numbers of the object. A group whose symbol is
@@ -582,6 +594,9 @@ impl<'s> Asm<'s, '_> {
         }
     }
 }
+
+/// What a relocation refers to, and the relocation's number.
+type Wanted = (RelocTarget, usize);
 
 #[derive(Clone, Copy)]
 enum RelocTarget {

@@ -1,9 +1,10 @@
 //! The addresses of memory instructions, with their range checks, and the accesses through them.
 
-use crate::engine::{Failure, Machine};
+use crate::engine::Failure;
+use crate::exec::Exec;
 use crate::global::GDS_BYTES;
 use crate::mem::{Fault, FaultKind};
-use crate::operands::{Opnd, find};
+use crate::operands::find;
 use crate::wave::{LANES, WaveState};
 use gcn_isa::decode::Insn;
 use gcn_isa::format::{Field, Format};
@@ -141,44 +142,33 @@ impl Buffer {
 /// The address of each lane, or the one address of a scalar instruction. Says in `range` which accesses through it are in
 /// range.
 pub(crate) fn addresses<const N: usize>(
-    insn: &Insn,
-    operands: &[Opnd],
-    wave: &WaveState,
-    machine: &Machine<'_>,
-    range: &mut Range,
+    cx: &mut Exec<'_, '_>,
     out: &mut [u64; N],
 ) -> Result<(), Failure> {
-    match insn.row.format {
-        Format::Smem => {
-            out[0] = scalar_address(insn, operands, wave, machine, range);
-            Ok(())
+    match cx.insn.row.format {
+        Format::Smem => out[0] = scalar_address(cx),
+        Format::Ds => lds_addresses(cx, out),
+        Format::Mubuf | Format::Mtbuf => buffer_addresses(cx, out),
+        Format::Flat | Format::Global | Format::Scratch => flat_addresses(cx, out),
+        _ => {
+            return Err(Failure::unsupported(
+                "the machine has no memory for this format",
+            ));
         }
-        Format::Ds => {
-            lds_addresses(insn, operands, wave, range, out);
-            Ok(())
-        }
-        Format::Mubuf | Format::Mtbuf => {
-            buffer_addresses(insn, operands, wave, machine, range, out);
-            Ok(())
-        }
-        Format::Flat | Format::Global | Format::Scratch => {
-            flat_addresses(insn, operands, wave, machine, out);
-            Ok(())
-        }
-        _ => Err(Failure::unsupported(
-            "the machine has no memory for this format",
-        )),
     }
+    Ok(())
 }
 
 /// Scalar memory: the base, dword-aligned, and the offset; for buffers the range check of the whole buffer.
-fn scalar_address(
-    insn: &Insn,
-    operands: &[Opnd],
-    wave: &WaveState,
-    machine: &Machine<'_>,
-    range: &mut Range,
-) -> u64 {
+fn scalar_address(cx: &mut Exec<'_, '_>) -> u64 {
+    let Exec {
+        insn,
+        operands,
+        wave,
+        machine,
+        range,
+        ..
+    } = cx;
     let generation = insn.generation();
     let sgpr = |code: u32| match reg(code as u16, generation) {
         Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => {
@@ -235,13 +225,14 @@ fn scalar_address(
 
 /// LDS: the VGPR and the 16-bit offset (with two offsets the meaning adds them). Without a VGPR it is M0's low half and the
 /// offset, in GDS the offset alone, as every address there counts from M0's base.
-fn lds_addresses<const N: usize>(
-    insn: &Insn,
-    operands: &[Opnd],
-    wave: &WaveState,
-    range: &mut Range,
-    out: &mut [u64; N],
-) {
+fn lds_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
+    let Exec {
+        insn,
+        operands,
+        wave,
+        range,
+        ..
+    } = cx;
     let offset = match insn.row.shape.mods {
         Mods::Ds2 => 0,
         _ => (insn.field(Field::Offset0) | insn.field(Field::Offset1) << 8) as u64,
@@ -262,11 +253,12 @@ fn lds_addresses<const N: usize>(
 /// those of gfx9 by the LDS alone. A sum of address and offset that leaves 32 bits is out of range on gfx6 and wraps on the
 /// others.
 #[inline]
-fn lds_limit(wave: &WaveState, machine: &Machine<'_>, range: &Range) -> (u64, u64) {
+fn lds_limit(cx: &Exec<'_, '_>) -> (u64, u64) {
     const LOW: u64 = 0xffff_ffff;
+    let (wave, machine) = (&*cx.wave, &*cx.machine);
     let bytes = machine.lds.len() as u64;
-    match machine.target.generation() {
-        _ if range.by_m0 => (LOW, bytes),
+    match cx.generation {
+        _ if cx.range.by_m0 => (LOW, bytes),
         Gen::Gfx6 => (u64::MAX, bytes.min(wave.m0() as u64)),
         Gen::Gfx7 | Gen::Gfx8 => (LOW, bytes.min(wave.m0() as u64)),
         Gen::Gfx9 => (LOW, bytes),
@@ -275,17 +267,11 @@ fn lds_limit(wave: &WaveState, machine: &Machine<'_>, range: &Range) -> (u64, u6
 
 /// Where in LDS an access of `size` bytes lands.
 #[inline]
-fn lds_place(
-    wave: &WaveState,
-    machine: &Machine<'_>,
-    range: &Range,
-    address: u64,
-    size: u64,
-) -> Target {
-    if range.gds {
-        return gds_place(wave, address, size);
+fn lds_place(cx: &Exec<'_, '_>, address: u64, size: u64) -> Target {
+    if cx.range.gds {
+        return gds_place(cx.wave, address, size);
     }
-    let (wrap, limit) = lds_limit(wave, machine, range);
+    let (wrap, limit) = lds_limit(cx);
     let address = address & wrap;
     match address.checked_add(size) {
         Some(end) if end <= limit => Target::Lds(address as usize),
@@ -311,14 +297,15 @@ fn gds_at(address: u64, size: u64) -> Target {
     }
 }
 
-fn buffer_addresses<const N: usize>(
-    insn: &Insn,
-    operands: &[Opnd],
-    wave: &WaveState,
-    machine: &Machine<'_>,
-    range: &mut Range,
-    out: &mut [u64; N],
-) {
+fn buffer_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
+    let Exec {
+        insn,
+        operands,
+        wave,
+        machine,
+        range,
+        ..
+    } = cx;
     let generation = insn.generation();
     let resource = find(insn, operands, Role::Srsrc);
     let words = std::array::from_fn(|k| resource.map_or(0, |r| r.scalar_dword(wave, machine, k)));
@@ -435,13 +422,14 @@ pub(crate) fn offset(insn: &Insn) -> i64 {
 }
 
 /// FLAT, GLOBAL and SCRATCH. SCRATCH gives offsets within a lane's scratch.
-fn flat_addresses<const N: usize>(
-    insn: &Insn,
-    operands: &[Opnd],
-    wave: &WaveState,
-    machine: &Machine<'_>,
-    out: &mut [u64; N],
-) {
+fn flat_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
+    let Exec {
+        insn,
+        operands,
+        wave,
+        machine,
+        ..
+    } = cx;
     let offset = offset(insn) as u64;
     let address = find(insn, operands, Role::FlatAddr);
     let low = address.and_then(|a| a.lanes(wave, 0));
@@ -476,8 +464,9 @@ enum Target {
 }
 
 /// The lane's scratch byte at `offset`: 4-byte elements of the 64 lanes side by side from FLAT_SCRATCH on.
-fn scratch_address(wave: &WaveState, machine: &Machine<'_>, lane: usize, offset: u32) -> u64 {
-    let base = match machine.target.generation() {
+fn scratch_address(cx: &Exec<'_, '_>, lane: usize, offset: u32) -> u64 {
+    let (wave, machine) = (&*cx.wave, &*cx.machine);
+    let base = match cx.generation {
         Gen::Gfx9 => wave.pair(102),
         // FLAT_SCRATCH_HI counts 256 bytes, FLAT_SCRATCH_LO is the size.
         Gen::Gfx8 => machine
@@ -492,34 +481,26 @@ fn scratch_address(wave: &WaveState, machine: &Machine<'_>, lane: usize, offset:
 }
 
 #[inline]
-fn resolve(
-    space: Space,
-    wave: &WaveState,
-    machine: &Machine<'_>,
-    range: &Range,
-    lane: usize,
-    address: u64,
-    size: u64,
-) -> Target {
+fn resolve(cx: &Exec<'_, '_>, space: Space, lane: usize, address: u64, size: u64) -> Target {
     let in_lds = |at: u64| match at.checked_add(size) {
-        Some(end) if end <= machine.lds.len() as u64 => Target::Lds(at as usize),
+        Some(end) if end <= cx.machine.lds.len() as u64 => Target::Lds(at as usize),
         _ => Target::Nowhere,
     };
-    let Some(address) = range.check(lane, address, size) else {
+    let Some(address) = cx.range.check(lane, address, size) else {
         return Target::Nowhere;
     };
     match space {
         Space::Global => Target::Memory(address),
         Space::Parameters => in_lds(address),
-        Space::Lds => lds_place(wave, machine, range, address, size),
+        Space::Lds => lds_place(cx, address, size),
         Space::Gds => gds_at(address, size),
-        Space::Scratch => Target::Memory(scratch_address(wave, machine, lane, address as u32)),
+        Space::Scratch => Target::Memory(scratch_address(cx, lane, address as u32)),
         Space::Flat => {
             let aperture = address >> 32 << 32;
-            if aperture == wave.shared_base() {
+            if aperture == cx.wave.shared_base() {
                 in_lds(address as u32 as u64)
-            } else if aperture == wave.private_base() {
-                Target::Memory(scratch_address(wave, machine, lane, address as u32))
+            } else if aperture == cx.wave.private_base() {
+                Target::Memory(scratch_address(cx, lane, address as u32))
             } else {
                 Target::Memory(address)
             }
@@ -529,18 +510,10 @@ fn resolve(
 
 /// Reads a value of type `ty`; 0 out of range.
 #[inline]
-#[allow(clippy::too_many_arguments)]
-fn load(
-    space: Space,
-    ty: Ty,
-    wave: &WaveState,
-    machine: &Machine<'_>,
-    range: &Range,
-    lane: usize,
-    address: u64,
-) -> Result<u64, Fault> {
+fn load(cx: &Exec<'_, '_>, space: Space, ty: Ty, lane: usize, address: u64) -> Result<u64, Fault> {
     let size = (ty.bits() as u64).div_ceil(8);
-    match resolve(space, wave, machine, range, lane, address, size) {
+    let machine = &*cx.machine;
+    match resolve(cx, space, lane, address, size) {
         Target::Nowhere => Ok(0),
         Target::Lds(at) => Ok(lds_load(&machine.lds[at..at + size as usize])),
         Target::Gds(at) => Ok(lds_load(&machine.global.gds()[at..at + size as usize])),
@@ -553,25 +526,23 @@ fn load(
     }
 }
 
-/// Reads a value of type `ty` in each lane of `exec`, at its address plus `offset`; 0 in the others and out of range.
+/// Reads a value of type `ty` in each active lane, at its address plus `offset`; 0 in the others and out of range.
 ///
 /// # Errors
 /// The fault of the lowest lane, with that lane.
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn load_lanes<const N: usize>(
+    cx: &Exec<'_, '_>,
     space: Space,
     ty: Ty,
-    wave: &WaveState,
-    machine: &Machine<'_>,
-    range: &Range,
-    exec: u64,
     addresses: &[u64; N],
     offset: i32,
     out: &mut [u64; N],
 ) -> Result<(), (Fault, usize)> {
     let size = (ty.bits() as u64).div_ceil(8);
+    let (exec, range) = (cx.exec, &*cx.range);
+    let (wave, machine) = (&*cx.wave, &*cx.machine);
     let unchecked = range.kind == Kind::Unchecked && !range.aligns;
-    let any = |lane: usize, at: u64| load(space, ty, wave, machine, range, lane, at);
+    let any = |lane: usize, at: u64| load(cx, space, ty, lane, at);
     // The common cases decide space and size once.
     match (space, size) {
         (Space::Global, 4) if unchecked => each_lane(exec, addresses, offset, out, |_, at| {
@@ -587,7 +558,7 @@ pub(crate) fn load_lanes<const N: usize>(
             })
         }
         (Space::Lds, 4) if unchecked && !range.gds => {
-            let (wrap, limit) = lds_limit(wave, machine, range);
+            let (wrap, limit) = lds_limit(cx);
             let lds = machine.lds.get(..limit as usize).unwrap_or(&[]);
             each_lane(exec, addresses, offset, out, |_, at| {
                 let at = (at & wrap) as usize;
@@ -620,19 +591,18 @@ fn each_lane<const N: usize>(
 
 /// Writes a value of type `ty`; nothing out of range.
 #[inline]
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn store(
+    cx: &mut Exec<'_, '_>,
     space: Space,
     ty: Ty,
-    wave: &WaveState,
-    machine: &mut Machine<'_>,
-    range: &Range,
     lane: usize,
     address: u64,
     value: u64,
 ) -> Result<(), Fault> {
     let size = (ty.bits() as u64).div_ceil(8);
-    match resolve(space, wave, machine, range, lane, address, size) {
+    let target = resolve(cx, space, lane, address, size);
+    let machine = &mut *cx.machine;
+    match target {
         Target::Nowhere => Ok(()),
         Target::Lds(at) => {
             let size = size.min(8) as usize;
@@ -660,27 +630,24 @@ fn lds_load(bytes: &[u8]) -> u64 {
         .fold(0, |value, &b| value << 8 | b as u64)
 }
 
-/// An atomic of 32 or 64 bits; gives the old value, 0 out of range.
+/// An atomic of 32 or 64 bits in a lane, of its address, data and second operand; gives the old value, 0 out of range.
 ///
 /// # Errors
 /// A fault of memory, or an address that is no multiple of the size.
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn atomic(
+    cx: &mut Exec<'_, '_>,
     space: Space,
     op: AtomicOp,
     ty: Ty,
-    wave: &WaveState,
-    machine: &mut Machine<'_>,
-    range: &Range,
     lane: usize,
-    address: u64,
-    data: u64,
-    second: u64,
+    [address, data, second]: [u64; 3],
 ) -> Result<u64, Fault> {
     let size = (ty.bits() as u64).div_ceil(8);
-    let target = resolve(space, wave, machine, range, lane, address, size);
+    let target = resolve(cx, space, lane, address, size);
     let lds = !matches!(target, Target::Memory(_));
-    let new = |old: u64| crate::eval::atomic(op, ty, old, data, second, wave.mode, lds);
+    let mode = cx.wave.mode;
+    let new = |old: u64| crate::eval::atomic(op, ty, old, data, second, mode, lds);
+    let machine = &mut *cx.machine;
     match target {
         Target::Nowhere => Ok(0),
         Target::Lds(at) | Target::Gds(at) if !(at as u64).is_multiple_of(size) => Err(Fault {

@@ -105,21 +105,35 @@ macro_rules! compare {
     };
 }
 
-/// Computes a node of operands alone; `false` if `op` is none of those. `ty` is what the operands are read as, `out` the
-/// type of the result; all values are zero-extended.
+/// An operation with what decides how it computes.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// The operation.
+    pub op: Op,
+    /// The type that the operands are read as.
+    pub ty: Ty,
+    /// The type of the result.
+    pub out: Ty,
+    /// The generation.
+    pub generation: Gen,
+    /// MODE.
+    pub mode: u32,
+}
+
+/// Computes a node of operands alone; `false` if the operation is none of those. All values are zero-extended.
 #[inline]
-#[allow(clippy::too_many_arguments)]
 pub fn eval<const N: usize>(
-    op: Op,
-    ty: Ty,
-    out: Ty,
-    generation: Gen,
-    mode: u32,
-    a: &[u64; N],
-    b: &[u64; N],
-    c: &[u64; N],
+    operation: Operation,
+    [a, b, c]: [&[u64; N]; 3],
     d: &mut [u64; N],
 ) -> bool {
+    let Operation {
+        op,
+        ty,
+        out,
+        generation,
+        mode,
+    } = operation;
     let mask = width_mask(out);
     let bits = ty.bits();
     let float = ty.is_float();
@@ -139,42 +153,7 @@ pub fn eval<const N: usize>(
         Op::Zext => *d = *a,
         Op::Sext => map1(d, a, |x| signed(x, bits) as u64 & mask),
         Op::Trunc => map1(d, a, |x| x & mask),
-        Op::IntToFloat => {
-            let e = &env(mode, out);
-            if ty.is_signed() {
-                by_float!(out, F => map1(d, a, |x| fp::from_i64::<F>(signed(x, bits), e)));
-            } else if bits <= 32 {
-                by_float!(out, F => map1(d, a, |x| fp::from_u32::<F>(x as u32, e)));
-            } else {
-                by_float!(out, F => map1(d, a, |x| fp::from_u64::<F>(x, e)));
-            }
-        }
-        Op::FloatToInt => by_float!(ty, F => match (out.bits(), out.is_signed()) {
-            (16, true) => map1(d, a, |x| fp::to_i16::<F>(x) as u16 as u64),
-            (16, false) => map1(d, a, |x| fp::to_u16::<F>(x) as u64),
-            (32, true) => map1(d, a, |x| fp::to_i32::<F>(x) as u32 as u64),
-            (64, true) => map1(d, a, |x| fp::to_i64::<F>(x) as u64),
-            (64, false) => map1(d, a, fp::to_u64::<F>),
-            // Narrower ones saturate at their own ends.
-            (_, true) => {
-                let most = (mask >> 1) as i32;
-                map1(d, a, |x| fp::to_i32::<F>(x).clamp(-most - 1, most) as u64 & mask);
-            }
-            (32, false) => map1(d, a, |x| fp::to_u32::<F>(x) as u64),
-            (_, false) => map1(d, a, |x| (fp::to_u32::<F>(x) as u64).min(mask)),
-        }),
-        Op::FloatToFloat => {
-            let (from, to) = (&env(mode, ty), &env(mode, out));
-            match (ty, out) {
-                (Ty::F16, Ty::F32) => map1(d, a, |x| fp::convert::<F16, F32>(x, from, to)),
-                (Ty::F16, Ty::F64) => map1(d, a, |x| fp::convert::<F16, F64>(x, from, to)),
-                (Ty::F32, Ty::F16) => map1(d, a, |x| fp::convert::<F32, F16>(x, from, to)),
-                (Ty::F32, Ty::F64) => map1(d, a, |x| fp::convert::<F32, F64>(x, from, to)),
-                (Ty::F64, Ty::F16) => map1(d, a, |x| fp::convert::<F64, F16>(x, from, to)),
-                (Ty::F64, Ty::F32) => map1(d, a, |x| fp::convert::<F64, F32>(x, from, to)),
-                _ => *d = *a,
-            }
-        }
+        Op::IntToFloat | Op::FloatToInt | Op::FloatToFloat => convert(operation, a, d),
         Op::Add if float => float2!(ty, &env(mode, ty), add, d, a, b),
         Op::Add => map2(d, a, b, |x, y| x.wrapping_add(y) & mask),
         Op::Sub if float => float2!(ty, &env(mode, ty), sub, d, a, b),
@@ -275,6 +254,53 @@ pub fn eval<const N: usize>(
         hold_overflow(op, ty, mode, [a, b, c], d);
     }
     true
+}
+
+/// Conversions between numbers.
+#[inline]
+fn convert<const N: usize>(operation: Operation, a: &[u64; N], d: &mut [u64; N]) {
+    let Operation {
+        op, ty, out, mode, ..
+    } = operation;
+    let (mask, bits) = (width_mask(out), ty.bits());
+    match op {
+        Op::IntToFloat => {
+            let e = &env(mode, out);
+            if ty.is_signed() {
+                by_float!(out, F => map1(d, a, |x| fp::from_i64::<F>(signed(x, bits), e)));
+            } else if bits <= 32 {
+                by_float!(out, F => map1(d, a, |x| fp::from_u32::<F>(x as u32, e)));
+            } else {
+                by_float!(out, F => map1(d, a, |x| fp::from_u64::<F>(x, e)));
+            }
+        }
+        Op::FloatToInt => by_float!(ty, F => match (out.bits(), out.is_signed()) {
+            (16, true) => map1(d, a, |x| fp::to_i16::<F>(x) as u16 as u64),
+            (16, false) => map1(d, a, |x| fp::to_u16::<F>(x) as u64),
+            (32, true) => map1(d, a, |x| fp::to_i32::<F>(x) as u32 as u64),
+            (64, true) => map1(d, a, |x| fp::to_i64::<F>(x) as u64),
+            (64, false) => map1(d, a, fp::to_u64::<F>),
+            // Narrower ones saturate at their own ends.
+            (_, true) => {
+                let most = (mask >> 1) as i32;
+                map1(d, a, |x| fp::to_i32::<F>(x).clamp(-most - 1, most) as u64 & mask);
+            }
+            (32, false) => map1(d, a, |x| fp::to_u32::<F>(x) as u64),
+            (_, false) => map1(d, a, |x| (fp::to_u32::<F>(x) as u64).min(mask)),
+        }),
+        _ => {
+            let (from, to) = (&env(mode, ty), &env(mode, out));
+            match (ty, out) {
+                (Ty::F16, Ty::F32) => map1(d, a, |x| fp::convert::<F16, F32>(x, from, to)),
+                (Ty::F16, Ty::F64) => map1(d, a, |x| fp::convert::<F16, F64>(x, from, to)),
+                (Ty::F32, Ty::F16) => map1(d, a, |x| fp::convert::<F32, F16>(x, from, to)),
+                (Ty::F32, Ty::F64) => map1(d, a, |x| fp::convert::<F32, F64>(x, from, to)),
+                (Ty::F64, Ty::F16) => map1(d, a, |x| fp::convert::<F64, F16>(x, from, to)),
+                (Ty::F64, Ty::F32) => map1(d, a, |x| fp::convert::<F64, F32>(x, from, to)),
+                _ => *d = *a,
+            }
+        }
+    }
 }
 
 /// MODE.FP16_OVFL: a f16 result that overflowed becomes the largest finite number of its sign. An infinity stays that comes

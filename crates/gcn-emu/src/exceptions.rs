@@ -158,18 +158,14 @@ fn computed(node: &Node, env: &Env, [a, b, c]: [u64; 3]) -> u64 {
         | (env.dx10_clamp as u32) << 8
         | (env.ieee as u32) << 9;
     let mut value = [0];
-    let (a, b, c) = (&[a], &[b], &[c]);
-    eval::eval(
-        node.op,
-        node.ty,
-        node.out,
-        Gen::Gfx9,
+    let operation = eval::Operation {
+        op: node.op,
+        ty: node.ty,
+        out: node.out,
+        generation: Gen::Gfx9,
         mode,
-        a,
-        b,
-        c,
-        &mut value,
-    );
+    };
+    eval::eval(operation, [&[a], &[b], &[c]], &mut value);
     value[0]
 }
 

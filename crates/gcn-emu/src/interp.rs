@@ -6,6 +6,7 @@ use crate::engine::{
 };
 use crate::eval;
 use crate::exceptions;
+use crate::exec::Exec;
 use crate::held;
 use crate::image;
 use crate::mem::Fault;
@@ -15,7 +16,7 @@ use crate::wave::{LANES, WaveState, mode, status};
 use gcn_isa::decode::{Insn, decode};
 use gcn_isa::format::{Field, Format};
 use gcn_isa::insts;
-use gcn_isa::meaning::{Change, Effect, Op, Program, Signal, State, meaning, width_mask};
+use gcn_isa::meaning::{Change, Effect, Node, Op, Program, Signal, State, meaning, width_mask};
 use gcn_isa::operand::{EXEC, Reg, VCC, reg};
 use gcn_isa::print::{Style, print};
 use gcn_isa::shape::{Role, Ty};
@@ -307,13 +308,20 @@ fn execute<const N: usize>(
     }
     range.start(step.gds);
     let exec = if N == 1 { 1 } else { wave.exec() };
-    let generation = machine.target.generation();
+    let cx = &mut Exec {
+        insn: &step.insn,
+        operands: &step.operands,
+        mods: &step.mods,
+        generation: machine.target.generation(),
+        exec,
+        wave,
+        machine,
+        range,
+    };
     for at in 0..program.nodes.len() {
         let (before, rest) = values.split_at_mut(at);
         let Some(out) = rest.first_mut() else { break };
-        node(
-            step, at, generation, exec, wave, machine, range, before, out,
-        )?;
+        node(cx, &program.nodes[at], before, out)?;
     }
     let mut stop = None;
     let lanes = match &step.mods.dpp {
@@ -321,7 +329,8 @@ fn execute<const N: usize>(
         None => exec,
     };
     if record {
-        wave.trapsts |= exceptions::raised(program, values, wave.mode, lanes, step.mods.clamp);
+        let mode = cx.wave.mode;
+        cx.wave.trapsts |= exceptions::raised(program, values, mode, lanes, step.mods.clamp);
     }
     for effect in &program.effects {
         let mut lanes = lanes;
@@ -345,56 +354,48 @@ fn execute<const N: usize>(
                 continue;
             }
         }
-        apply(
-            step, effect, generation, exec, lanes, wave, machine, range, values, &mut stop,
-        )?;
+        apply(cx, step, effect, lanes, values, &mut stop)?;
     }
     if let Some(register) = step.status {
-        typed::write_status(wave, register, lanes);
+        typed::write_status(cx.wave, register, lanes);
     }
     Ok(stop)
 }
 
 /// Computes one node. Always inlined: the call costs a tenth of a kernel's time.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
 fn node<const N: usize>(
-    step: &Step,
-    at: usize,
-    generation: Gen,
-    exec: u64,
-    wave: &mut WaveState,
-    machine: &mut Machine<'_>,
-    range: &mut Range,
+    cx: &mut Exec<'_, '_>,
+    node: &Node,
     before: &[[u64; N]],
     out: &mut [u64; N],
 ) -> Result<(), Failure> {
-    let node = &step.program.nodes[at];
     let arg = |k: usize| {
         before
             .get(node.args[k] as usize)
             .unwrap_or(const { &[0; N] })
     };
     let lane_of = |lane: usize| (N == LANES).then_some(lane as u8);
+    let exec = cx.exec;
     match node.op {
         Op::Const(value) => *out = [value; N],
         Op::Src(slot) => {
-            step.operands[slot as usize].read(wave, machine, &step.mods, None, out);
+            cx.operands[slot as usize].read(cx.wave, cx.machine, cx.mods, None, out);
         }
         Op::SrcDword(slot, k) => {
-            step.operands[slot as usize].read(wave, machine, &step.mods, Some(k), out);
+            cx.operands[slot as usize].read(cx.wave, cx.machine, cx.mods, Some(k), out);
         }
         Op::SrcHalf(slot, half) => {
-            step.operands[slot as usize].read_half(wave, machine, half, out);
+            cx.operands[slot as usize].read_half(cx.wave, cx.machine, half, out);
         }
-        Op::Get(state) => *out = [get(state, wave); N],
-        Op::Field(field) => *out = [step.insn.field(field) as u64; N],
-        Op::CodeOf(slot) => *out = [step.operands[slot as usize].code.unwrap_or(0) as u64; N],
-        Op::Sgpr => *out = [read_sgpr(wave, generation, arg(0)[0], node.out); N],
+        Op::Get(state) => *out = [get(state, cx.wave); N],
+        Op::Field(field) => *out = [cx.insn.field(field) as u64; N],
+        Op::CodeOf(slot) => *out = [cx.operands[slot as usize].code.unwrap_or(0) as u64; N],
+        Op::Sgpr => *out = [read_sgpr(cx.wave, cx.generation, arg(0)[0], node.out); N],
         Op::Vgpr => {
             let number = arg(0)[0] as usize;
-            let low = operands::vgpr(wave, number);
-            let high = operands::vgpr(wave, number + 1);
+            let low = operands::vgpr(cx.wave, number);
+            let high = operands::vgpr(cx.wave, number + 1);
             let wide = node.out.bits() > 32;
             for (lane, out) in out.iter_mut().enumerate() {
                 let upper = if wide { (high[lane] as u64) << 32 } else { 0 };
@@ -420,51 +421,29 @@ fn node<const N: usize>(
         }
         Op::Lane => *out = std::array::from_fn(|lane| lane as u64),
         Op::Address => {
-            address::addresses(&step.insn, &step.operands, wave, machine, range, out)?;
+            address::addresses(cx, out)?;
         }
         Op::Load(space, offset) => {
             let ty = node.out;
-            address::load_lanes(space, ty, wave, machine, range, exec, arg(0), offset, out)
+            address::load_lanes(cx, space, ty, arg(0), offset, out)
                 .map_err(|(fault, lane)| Failure::memory(fault, lane_of(lane)))?;
         }
         Op::LoadFormat(k) => {
-            let (insn, operands, ty) = (&step.insn, &step.operands, node.out);
-            typed::load(
-                insn,
-                operands,
-                wave,
-                machine,
-                range,
-                exec,
-                arg(0),
-                k,
-                ty,
-                out,
-            )?;
+            typed::load(cx, arg(0), k, node.out, out)?;
         }
         Op::LdsOfLane => {
             for (lane, out) in out.iter_mut().enumerate() {
-                let at = typed::lds_place(&step.insn, wave, lane);
-                let bytes = machine.lds.get(at..).and_then(|rest| rest.first_chunk());
+                let at = typed::lds_place(cx.insn, cx.wave, lane);
+                let bytes = cx.machine.lds.get(at..).and_then(|rest| rest.first_chunk());
                 *out = bytes.map_or(0, |b| u32::from_le_bytes(*b) as u64);
             }
         }
         Op::Atomic(space, op) | Op::WaveAtomic(space, op) => {
-            let (addresses, data, second) = (arg(0), arg(1), arg(2));
+            let operands = [arg(0), arg(1), arg(2)];
             let mut once = |lane: usize| {
-                address::atomic(
-                    space,
-                    op,
-                    node.ty,
-                    wave,
-                    machine,
-                    range,
-                    lane,
-                    addresses[lane],
-                    data[lane],
-                    second[lane],
-                )
-                .map_err(|f| Failure::memory(f, lane_of(lane)))
+                let operands = operands.map(|values| values[lane]);
+                address::atomic(cx, space, op, node.ty, lane, operands)
+                    .map_err(|f| Failure::memory(f, lane_of(lane)))
             };
             *out = [0; N];
             if let Op::Atomic(..) = node.op {
@@ -476,17 +455,21 @@ fn node<const N: usize>(
             }
         }
         Op::Getreg => {
-            let bits = step.insn.bits as u32;
-            *out = [wave.getreg(arg(0)[0] as u32, generation, bits) as u64; N];
+            let bits = cx.insn.bits as u32;
+            *out = [cx.wave.getreg(arg(0)[0] as u32, cx.generation, bits) as u64; N];
         }
         Op::Gws(op) => {
             let (resource, value) = (arg(0)[0] as usize, arg(1)[0] as u32);
-            if !machine.global.gws(op, resource, value, &mut wave.ticket) {
+            if !cx
+                .machine
+                .global
+                .gws(op, resource, value, &mut cx.wave.ticket)
+            {
                 return Err(Failure::retry());
             }
             *out = [0; N];
         }
-        Op::Turn => match machine.global.turn(wave.number, wave.turns) {
+        Op::Turn => match cx.machine.global.turn(cx.wave.number, cx.wave.turns) {
             Some(true) => *out = [1; N],
             Some(false) => return Err(Failure::retry()),
             None => {
@@ -496,31 +479,33 @@ fn node<const N: usize>(
             }
         },
         op => {
-            let (a, b, c) = (arg(0), arg(1), arg(2));
             let mode = match node.nearest {
-                true => wave.mode & !mode::FP_ROUND,
-                false => wave.mode,
+                true => cx.wave.mode & !mode::FP_ROUND,
+                false => cx.wave.mode,
             };
-            eval::eval(op, node.ty, node.out, generation, mode, a, b, c, out);
+            let operation = eval::Operation {
+                op,
+                ty: node.ty,
+                out: node.out,
+                generation: cx.generation,
+                mode,
+            };
+            eval::eval(operation, [arg(0), arg(1), arg(2)], out);
         }
     }
     Ok(())
 }
 
-/// Lets one effect happen in `lanes`, of which `exec` are on.
-#[allow(clippy::too_many_arguments)]
+/// Lets one effect happen in `lanes`, of the active ones.
 fn apply<const N: usize>(
+    cx: &mut Exec<'_, '_>,
     step: &Step,
     effect: &Effect,
-    generation: Gen,
-    exec: u64,
     lanes: u64,
-    wave: &mut WaveState,
-    machine: &mut Machine<'_>,
-    range: &Range,
     values: &[[u64; N]],
     stop: &mut Option<Stop>,
 ) -> Result<(), Failure> {
+    let (operands, exec) = (cx.operands, cx.exec);
     let value = &values[effect.value as usize];
     let second = &values[effect.second as usize];
     let ty = step.program.nodes[effect.value as usize].out;
@@ -534,41 +519,41 @@ fn apply<const N: usize>(
             };
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
                 // Dwords of one lane are as far apart as the wave has lanes.
-                let at = typed::lds_place(&step.insn, wave, lane + LANES * k);
-                if let Some(place) = machine.lds.get_mut(at..at.saturating_add(4)) {
+                let at = typed::lds_place(cx.insn, cx.wave, lane + LANES * k);
+                if let Some(place) = cx.machine.lds.get_mut(at..at.saturating_add(4)) {
                     place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
                 }
             }
         }
         Change::Dst(slot) => {
-            step.operands[slot as usize].write(wave, &step.mods, None, value, ty, lanes, exec);
+            operands[slot as usize].write(cx, None, value, ty, lanes);
         }
         Change::DstDword(slot, k) => {
-            step.operands[slot as usize].write(wave, &step.mods, Some(k), value, ty, lanes, exec);
+            operands[slot as usize].write(cx, Some(k), value, ty, lanes);
         }
         Change::DstHalf(slot, half) => {
-            step.operands[slot as usize].write_half(wave, &step.mods, half, value, ty, lanes);
+            operands[slot as usize].write_half(cx.wave, cx.mods, half, value, ty, lanes);
         }
         Change::DstLane(slot) => {
-            step.operands[slot as usize].write_lane(wave, second[0] as usize, value[0] as u32);
+            operands[slot as usize].write_lane(cx.wave, second[0] as usize, value[0] as u32);
         }
         Change::Set(state) => {
             // A truth value a lane is a mask, without the lanes that are off.
             let value = match state {
                 State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => {
-                    pack(value) & lanes | get(state, wave) & exec & !lanes
+                    pack(value) & lanes | get(state, cx.wave) & exec & !lanes
                 }
                 _ => value[0],
             };
-            set(state, value, wave, stop);
+            set(state, value, cx.wave, stop);
         }
-        Change::SgprPair => wave.set_pair((value[0] & 0x7f) as u16, second[0]),
-        Change::Sgpr => write_sgpr(wave, generation, value[0], second[0], second_ty),
+        Change::SgprPair => cx.wave.set_pair((value[0] & 0x7f) as u16, second[0]),
+        Change::Sgpr => write_sgpr(cx.wave, cx.generation, value[0], second[0], second_ty),
         Change::Vgpr => {
             let number = value[0] as usize;
-            operands::store(wave, number, lanes, |lane, _| second[lane % N] as u32);
+            operands::store(cx.wave, number, lanes, |lane, _| second[lane % N] as u32);
             if second_ty.bits() > 32 {
-                operands::store(wave, number + 1, lanes, |lane, _| {
+                operands::store(cx.wave, number + 1, lanes, |lane, _| {
                     (second[lane % N] >> 32) as u32
                 });
             }
@@ -576,33 +561,25 @@ fn apply<const N: usize>(
         Change::Store(space, offset) => {
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
                 let at = value[lane].wrapping_add_signed(offset as i64);
-                address::store(
-                    space,
-                    second_ty,
-                    wave,
-                    machine,
-                    range,
-                    lane,
-                    at,
-                    second[lane],
-                )
-                .map_err(|f| Failure::memory(f, (N == LANES).then_some(lane as u8)))?;
+                address::store(cx, space, second_ty, lane, at, second[lane])
+                    .map_err(|f| Failure::memory(f, (N == LANES).then_some(lane as u8)))?;
             }
         }
-        Change::Setreg => wave.setreg(value[0] as u32, second[0] as u32, generation),
+        Change::Setreg => {
+            let generation = cx.generation;
+            cx.wave
+                .setreg(value[0] as u32, second[0] as u32, generation);
+        }
         // Recorded before the effects, where a program can see it.
         Change::Raise(_) => {}
         Change::StoreFormat(slot, count, halves) => {
-            let (insn, operands) = (&step.insn, &step.operands);
-            let data = &operands[slot as usize];
-            typed::store(
-                insn, operands, wave, machine, range, lanes, value, data, count, halves,
-            )?;
+            typed::store(cx, lanes, value, slot, count, halves)?;
         }
-        Change::Image(op) => image::run(op, &step.insn, lanes, wave, machine)?,
+        Change::Image(op) => image::run(op, cx.insn, lanes, cx.wave, cx.machine)?,
         Change::Export(k) => {
             let target = second[0] as u8;
-            wave.exports
+            cx.wave
+                .exports
                 .set(target, k, lanes, |lane| value[lane % N] as u32);
         }
         Change::Signal(signal) => match signal {
@@ -611,12 +588,12 @@ fn apply<const N: usize>(
             Signal::Trap => *stop = Some(Stop::Trap(value[0] as u32)),
             Signal::Sleep => *stop = Some(Stop::Yield),
             Signal::Release => {
-                machine
+                cx.machine
                     .global
-                    .release(wave.number, wave.turns, value[0] != 0);
-                wave.turns = wave.turns.saturating_add(1);
+                    .release(cx.wave.number, cx.wave.turns, value[0] != 0);
+                cx.wave.turns = cx.wave.turns.saturating_add(1);
             }
-            Signal::Exported => wave.exports.made(value[0] as u32, exec),
+            Signal::Exported => cx.wave.exports.made(value[0] as u32, exec),
             // Every access is finished when its instruction is, caches do not exist, and nobody listens.
             Signal::Nop
             | Signal::Waitcnt

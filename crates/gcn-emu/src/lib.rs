@@ -16,6 +16,7 @@ pub mod engine;
 pub mod eval;
 #[doc(hidden)]
 pub mod exceptions;
+mod exec;
 pub mod export;
 pub mod formats;
 pub mod fp;

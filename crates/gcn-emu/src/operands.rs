@@ -5,6 +5,7 @@
 //! the wave's reads as v0 and drops what is written to it; all SGPRs of the generation are there.
 
 use crate::engine::Machine;
+use crate::exec::Exec;
 use crate::fp::{self, Env, F16, F32, F64, Mode};
 use crate::wave::{LANES, WaveState, mode};
 use gcn_isa::decode::Insn;
@@ -476,19 +477,18 @@ impl Opnd {
         }
     }
 
-    /// Writes the operand in the lanes of `lanes` (all of EXEC that DPP and the effect's condition leave). `exec` says
-    /// which lanes' bits a lane mask takes.
-    #[allow(clippy::too_many_arguments)]
-    pub fn write<const N: usize>(
+    /// Writes the operand, or a dword of it, in the lanes of `lanes` (all of EXEC that DPP and the effect's condition
+    /// leave). A lane mask takes the bits of the active lanes.
+    pub(crate) fn write<const N: usize>(
         &self,
-        wave: &mut WaveState,
-        mods: &Modifiers,
+        cx: &mut Exec<'_, '_>,
         dword: Option<u8>,
         value: &[u64; N],
         value_ty: Ty,
         lanes: u64,
-        exec: u64,
     ) {
+        let (mods, exec) = (cx.mods, cx.exec);
+        let wave = &mut *cx.wave;
         let k = dword.unwrap_or(0) as u16;
         let ty = if dword.is_some() { Ty::B32 } else { self.ty };
         match self.place {

@@ -36,38 +36,45 @@ pub struct Outcome {
     pub executed: u64,
 }
 
-/// Runs `code` from byte `start_pc`, which is rounded down to a dword, for at most `max` instructions. Addresses of code
-/// count from the snippet's start. The wave has a global data share of its own, of zeros.
-#[allow(clippy::too_many_arguments)]
+/// A few instructions, and where and how long they run. Addresses of code count from the snippet's start.
+#[derive(Clone, Copy, Debug)]
+pub struct Snippet<'c> {
+    /// The target.
+    pub target: Target,
+    /// The instructions.
+    pub code: &'c [u8],
+    /// The byte where the run begins, which is rounded down to a dword.
+    pub start_pc: u64,
+    /// The maximum number of instructions.
+    pub max: u64,
+}
+
+/// Runs a snippet. The wave has a global data share of its own, of zeros.
 pub fn run(
-    target: Target,
-    code: &[u8],
+    snippet: Snippet<'_>,
     wave: &mut WaveState,
     lds: &mut Lds,
     memory: &Memory,
-    start_pc: u64,
-    max: u64,
     engine: &mut dyn Engine,
 ) -> Outcome {
-    let global = Global::default();
-    run_beside(
-        target, code, wave, lds, memory, &global, start_pc, max, engine,
-    )
+    run_beside(snippet, wave, lds, memory, &Global::default(), engine)
 }
 
 /// As [`run`], with the global data share and the global wave sync that the wave has in common with others.
-#[allow(clippy::too_many_arguments)]
 pub fn run_beside(
-    target: Target,
-    code: &[u8],
+    snippet: Snippet<'_>,
     wave: &mut WaveState,
     lds: &mut Lds,
     memory: &Memory,
     global: &Global,
-    start_pc: u64,
-    max: u64,
     engine: &mut dyn Engine,
 ) -> Outcome {
+    let Snippet {
+        target,
+        code,
+        start_pc,
+        max,
+    } = snippet;
     engine.forget();
     wave.pc = start_pc & !3;
     let mut machine = Machine {

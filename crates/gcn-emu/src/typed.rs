@@ -1,10 +1,11 @@
 //! Typed buffer accesses: the element at an address and its components.
 
 use crate::address::Range;
-use crate::engine::{Failure, Machine};
+use crate::engine::Failure;
+use crate::exec::Exec;
 use crate::formats::{self, Format};
 use crate::mem::Memory;
-use crate::operands::{self, Opnd};
+use crate::operands;
 use crate::wave::{LANES, WaveState};
 use gcn_isa::decode::Insn;
 use gcn_isa::format::{Encoding, Field};
@@ -15,18 +16,13 @@ use gcn_isa::target::Gen;
 /// The format of the elements and the selection of their components: the instruction's own of typed buffer instructions,
 /// whose selection is X, Y, Z, W; else the resource's. `None` where the format is invalid: loads give 0 then, and stores do
 /// nothing.
-fn format(
-    insn: &Insn,
-    operands: &[Opnd],
-    wave: &WaveState,
-    machine: &Machine<'_>,
-) -> Option<(Format, [u8; 4])> {
-    let generation = insn.generation();
+fn format(cx: &Exec<'_, '_>) -> Option<(Format, [u8; 4])> {
+    let (insn, generation) = (cx.insn, cx.generation);
     if insn.encoding == Encoding::Mtbuf {
         let (data, number) = (insn.field(Field::Dfmt), insn.field(Field::Nfmt));
         return Some((Format::buffer(data, number, generation)?, formats::IDENTITY));
     }
-    let word = operands::find(insn, operands, Role::Srsrc)?.scalar_dword(wave, machine, 3);
+    let word = operands::find(insn, cx.operands, Role::Srsrc)?.scalar_dword(cx.wave, cx.machine, 3);
     if generation >= Gen::Gfx8 && word >> 23 & 1 != 0 {
         // With ADD_TID_ENABLE the stride's upper bits are in DATA_FORMAT's place.
         return None;
@@ -36,25 +32,20 @@ fn format(
 }
 
 /// Component `k` of the element at each lane's address: 32 bits, or 16 where `ty` has 16. 0 out of range.
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn load<const N: usize>(
-    insn: &Insn,
-    operands: &[Opnd],
-    wave: &WaveState,
-    machine: &Machine<'_>,
-    range: &Range,
-    exec: u64,
+    cx: &Exec<'_, '_>,
     addresses: &[u64; N],
     k: u8,
     ty: Ty,
     out: &mut [u64; N],
 ) -> Result<(), Failure> {
     *out = [0; N];
-    let Some((format, select)) = format(insn, operands, wave, machine) else {
+    let Some((format, select)) = format(cx) else {
         return Ok(());
     };
-    for lane in (0..N).filter(|lane| exec >> lane & 1 != 0) {
-        let Some(element) = read(machine.memory, range, lane, addresses[lane], &format)? else {
+    let memory = cx.machine.memory;
+    for lane in (0..N).filter(|lane| cx.exec >> lane & 1 != 0) {
+        let Some(element) = read(memory, cx.range, lane, addresses[lane], &format)? else {
             continue;
         };
         let components = std::array::from_fn(|k| format.component(element, k));
@@ -67,28 +58,27 @@ pub(crate) fn load<const N: usize>(
     Ok(())
 }
 
-/// Stores an element at each lane's address, made of the first `count` components in the VGPRs from `data` on; the others
-/// are 0.
-#[allow(clippy::too_many_arguments)]
+/// Stores an element at the address of each of `lanes`, made of the first `count` components in the VGPRs of the operand in
+/// `slot`; the others are 0.
 pub(crate) fn store<const N: usize>(
-    insn: &Insn,
-    operands: &[Opnd],
-    wave: &WaveState,
-    machine: &Machine<'_>,
-    range: &Range,
+    cx: &Exec<'_, '_>,
     lanes: u64,
     addresses: &[u64; N],
-    data: &Opnd,
+    slot: u8,
     count: u8,
     halves: Halves,
 ) -> Result<(), Failure> {
-    let Some((format, select)) = format(insn, operands, wave, machine) else {
+    let Some((format, select)) = format(cx) else {
         return Ok(());
     };
+    let data = &cx.operands[slot as usize];
     for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
         let mut components = [0; 4];
         for (k, component) in components.iter_mut().take(count as usize).enumerate() {
-            let dword = |k: usize| data.lanes(wave, k).map_or(0, |lanes| lanes[lane % LANES]);
+            let dword = |k: usize| {
+                data.lanes(cx.wave, k)
+                    .map_or(0, |lanes| lanes[lane % LANES])
+            };
             let half = |shift: u32, k: usize| format.number().from_half((dword(k) >> shift) as u16);
             *component = match halves {
                 Halves::No => dword(k),
@@ -99,8 +89,8 @@ pub(crate) fn store<const N: usize>(
         }
         let element = format.element(formats::unselected(components, select));
         write(
-            machine.memory,
-            range,
+            cx.machine.memory,
+            cx.range,
             lane,
             addresses[lane],
             &format,

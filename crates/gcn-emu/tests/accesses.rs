@@ -6,7 +6,7 @@ mod common;
 use common::Rng;
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{Memory, Perm};
-use gcn_emu::snippet::{End, run};
+use gcn_emu::snippet::{End, Snippet, run};
 use gcn_emu::wave::{Lds, WaveState, mode};
 use gcn_isa::access::{FactTable, Facts, File, HWREG_MODE, HWREG_STATUS, RegAccess};
 use gcn_isa::format::layout_of;
@@ -80,7 +80,18 @@ fn execute(target: Target, code: &[u8], start: &WaveState, memory: &Memory) -> R
     memory.write(0, &content).expect("mapped");
     let mut lds = Lds::from(&content[..1024]);
     let mut engine = Interp::new();
-    let outcome = run(target, code, &mut wave, &mut lds, memory, 0, 1, &mut engine);
+    let outcome = run(
+        Snippet {
+            target,
+            code,
+            start_pc: 0,
+            max: 1,
+        },
+        &mut wave,
+        &mut lds,
+        memory,
+        &mut engine,
+    );
     let mut after = vec![0; 4096];
     memory.read(0, &mut after).expect("mapped");
     Ran {

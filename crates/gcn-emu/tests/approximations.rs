@@ -6,7 +6,7 @@
 
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::Memory;
-use gcn_emu::snippet::run;
+use gcn_emu::snippet::{Snippet, run};
 use gcn_emu::wave::{LANES, Lds, WaveState};
 use gcn_isa::Target;
 
@@ -43,13 +43,15 @@ impl Machine {
         let mut lds = Lds::default();
         let (code, wave) = (&self.code, &mut self.wave);
         run(
-            target,
-            code,
+            Snippet {
+                target,
+                code,
+                start_pc: 0,
+                max: 1000,
+            },
             wave,
             &mut lds,
             &self.memory,
-            0,
-            1000,
             &mut self.engine,
         );
         let results = self.wave.vgprs[64..].iter().flatten().copied();

@@ -3,7 +3,7 @@
 
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{Memory, Perm};
-use gcn_emu::snippet::{End, run};
+use gcn_emu::snippet::{End, Snippet, run};
 use gcn_emu::wave::{Lds, WaveState};
 use gcn_isa::Target;
 
@@ -18,13 +18,15 @@ fn step(arch: &str, code: &[u8], wave: &mut WaveState) -> Lds {
     let mut lds = Lds::new(4096);
     let target = Target::parse(arch).unwrap();
     let outcome = run(
-        target,
-        code,
+        Snippet {
+            target,
+            code,
+            start_pc: 0,
+            max: 10,
+        },
         wave,
         &mut lds,
         &memory,
-        0,
-        10,
         &mut Interp::new(),
     );
     assert_eq!(outcome.end, End::FellOff);

@@ -5,7 +5,7 @@ mod common;
 use common::Rng;
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{Memory, Perm};
-use gcn_emu::snippet::run;
+use gcn_emu::snippet::{Snippet, run};
 use gcn_emu::wave::{Lds, WaveState};
 use gcn_isa::Target;
 
@@ -57,13 +57,15 @@ fn random_words() {
                 .collect();
             let mut lds = Lds::new(512);
             let outcome = run(
-                target,
-                &code,
+                Snippet {
+                    target,
+                    code: &code,
+                    start_pc: 0,
+                    max: 16,
+                },
                 &mut wave,
                 &mut lds,
                 &memory,
-                0,
-                16,
                 &mut engine,
             );
             executed += outcome.executed;

@@ -3,7 +3,7 @@
 use gcn_emu::engine::FaultKind;
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::Memory;
-use gcn_emu::snippet::{End, Outcome, run};
+use gcn_emu::snippet::{End, Outcome, Snippet, run};
 use gcn_emu::wave::{Lds, WaveState};
 use gcn_isa::Target;
 
@@ -16,13 +16,15 @@ fn exec(arch: &str, code: &[u32], wave: &mut WaveState) -> Outcome {
     let memory = Memory::new(1 << 20).unwrap();
     let mut lds = Lds::new(1024);
     run(
-        target,
-        &words(code),
+        Snippet {
+            target,
+            code: &words(code),
+            start_pc: 0,
+            max: 100,
+        },
         wave,
         &mut lds,
         &memory,
-        0,
-        100,
         &mut Interp::new(),
     )
 }

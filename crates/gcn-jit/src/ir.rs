@@ -16,7 +16,7 @@ pub mod verify;
 
 use crate::hash::Fast;
 use crate::ir::fast_path::FastPath;
-use gcn_emu::eval::eval;
+use gcn_emu::eval::{Operation, eval};
 use gcn_isa::meaning::{Op, Space, width_mask};
 use gcn_isa::shape::Ty;
 use gcn_isa::target::Gen;
@@ -414,17 +414,14 @@ impl Graph {
                     .unwrap_or(0)]
             };
             let mut d = [0];
-            if eval::<1>(
+            let operation = Operation {
                 op,
                 ty,
                 out,
-                self.generation,
-                self.mode,
-                &at(0),
-                &at(1),
-                &at(2),
-                &mut d,
-            ) {
+                generation: self.generation,
+                mode: self.mode,
+            };
+            if eval::<1>(operation, [&at(0), &at(1), &at(2)], &mut d) {
                 return Ok(self.constant(out, d[0]));
             }
         }

@@ -13,7 +13,7 @@ use gcn_emu::export;
 use gcn_emu::fp;
 use gcn_emu::global::{GDS_BYTES, Global};
 use gcn_emu::mem::{Memory, PAGE_SIZE, Perm};
-use gcn_emu::snippet::{self, End, Outcome};
+use gcn_emu::snippet::{self, End, Outcome, Snippet};
 use gcn_emu::wave::{LANES, Lds, WaveState};
 use gcn_isa::operand::{EXEC, M0, VCC};
 use gcn_isa::{Gen, Target};
@@ -504,17 +504,14 @@ impl Bench {
         max: u64,
         engine: &mut dyn gcn_emu::engine::Engine,
     ) -> Outcome {
-        snippet::run_beside(
-            self.target,
+        let snippet = Snippet {
+            target: self.target,
             code,
-            &mut self.wave,
-            &mut self.lds,
-            &self.memory,
-            &self.global,
-            self.start,
+            start_pc: self.start,
             max,
-            engine,
-        )
+        };
+        let (wave, lds) = (&mut self.wave, &mut self.lds);
+        snippet::run_beside(snippet, wave, lds, &self.memory, &self.global, engine)
     }
 
     /// A copy of what can change.

@@ -3,7 +3,7 @@
 //! at the block's start.
 
 use super::*;
-use gcn_emu::eval::eval;
+use gcn_emu::eval::{Operation, eval};
 use gcn_emu::operands::Dpp;
 
 /// Something about each lane that the instruction alone says.
@@ -29,12 +29,15 @@ pub(super) fn tables(program: &Program, insn: &Insn, generation: Gen) -> Vec<Opt
                     false => Some(&zero),
                 };
                 let mut d = [0; 64];
+                let operation = Operation {
+                    op,
+                    ty: n.ty,
+                    out: n.out,
+                    generation,
+                    mode: 0,
+                };
                 match (arg(0), arg(1), arg(2)) {
-                    (Some(a), Some(b), Some(c))
-                        if eval(op, n.ty, n.out, generation, 0, a, b, c, &mut d) =>
-                    {
-                        Some(d)
-                    }
+                    (Some(a), Some(b), Some(c)) if eval(operation, [a, b, c], &mut d) => Some(d),
                     _ => None,
                 }
             }

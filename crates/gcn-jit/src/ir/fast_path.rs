@@ -6,7 +6,7 @@
 
 use crate::hash::Fast;
 use crate::ir::{Graph, Id, Inst, Node};
-use gcn_emu::eval::eval;
+use gcn_emu::eval::{Operation, eval};
 use gcn_emu::wave::mode::FP_ROUND;
 use gcn_isa::meaning::{Op, Program, State, width_mask};
 use gcn_isa::shape::Ty;
@@ -89,17 +89,14 @@ impl Sub {
                 Step::Alu { op, ty, out, args } => {
                     let [a, b, c] = args.map(get);
                     let mut d = [0; N];
-                    eval(
-                        *op,
-                        *ty,
-                        *out,
-                        self.generation,
-                        self.mode,
-                        &a,
-                        &b,
-                        &c,
-                        &mut d,
-                    );
+                    let operation = Operation {
+                        op: *op,
+                        ty: *ty,
+                        out: *out,
+                        generation: self.generation,
+                        mode: self.mode,
+                    };
+                    eval(operation, [&a, &b, &c], &mut d);
                     d
                 }
                 Step::Pair(lo, hi) => {
@@ -140,17 +137,14 @@ impl Sub {
                         false => self.mode,
                     };
                     let (a, b, c) = (arg(0), arg(1), arg(2));
-                    eval(
+                    let operation = Operation {
                         op,
-                        node.ty,
-                        node.out,
-                        self.generation,
+                        ty: node.ty,
+                        out: node.out,
+                        generation: self.generation,
                         mode,
-                        &a,
-                        &b,
-                        &c,
-                        &mut out,
-                    );
+                    };
+                    eval(operation, [&a, &b, &c], &mut out);
                 }
             }
             values[at] = out;

@@ -483,7 +483,10 @@ fn pass_name(text: &str) -> Result<String, String> {
     let names = gcn::engine::pass_names();
     match names.contains(&text) {
         true => Ok(text.to_owned()),
-        false => Err(format!("there is no such pass; there are {}", names.join(", "))),
+        false => Err(format!(
+            "there is no such pass; there are {}",
+            names.join(", ")
+        )),
     }
 }
 
