@@ -1,0 +1,217 @@
+//! The bytes behind guest memory, and what state each page has.
+
+use super::guard::{ARENA_GUARD, Access, GUARDED, Mapping};
+use super::host::{Before, Reserved};
+use super::{MemError, PAGE_SIZE, Perm};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+
+/// The reserved host range, zero where never written, between inaccessible pages; or all of the host's addresses. Hands out
+/// atomics within its bounds and nothing else; offsets are bytes from its start, and an offset out of bounds or misaligned
+/// is a mistake of this module and panics. Of host addresses, only those are accessed whose pages the page map says to be
+/// mapped.
+pub(super) struct Arena {
+    /// Where it begins.
+    pub(super) base: usize,
+    pub(super) len: usize,
+    /// The bits of an address that count: [`ALIAS`] does not.
+    pub(super) mask: usize,
+    /// The number of the page with which what is its own begins.
+    pub(super) first: u64,
+    /// What is its own.
+    pub(super) owner: Owner,
+}
+
+/// Who gives the arena's bytes.
+pub(super) enum Owner {
+    Map(Mapping),
+    /// The range that allocations come from.
+    Reserved(Reserved),
+}
+
+macro_rules! arena_cell {
+    ($name:ident, $atomic:ty) => {
+        #[inline]
+        pub(super) fn $name(&self, offset: usize) -> &$atomic {
+            const SIZE: usize = size_of::<$atomic>();
+            assert!(offset.is_multiple_of(SIZE) && offset < self.len);
+            // SAFETY: `len` is a multiple of the page size, so an aligned offset below it leaves room for the whole cell.
+            // The range starts on a page, which aligns the pointer as the offset is. An arena of our own is readable
+            // and writable, lives as long as `self`, and nothing else in the process knows its address. Of host
+            // addresses, `Memory` asks only for those in pages that its page map has: pages of the reserved range,
+            // which lives as long as `self` and stays writable when they are freed, and lent pages, for which the
+            // caller of `Memory::lend` answers. All accesses are atomic. Cells of different sizes may overlap; the hosts
+            // this runs on define such accesses. In a guarded build a page that is not mapped is none of these, and none
+            // of the callers asks for it.
+            unsafe { <$atomic>::from_ptr(self.address(offset).cast()) }
+        }
+    };
+}
+
+impl Arena {
+    pub(super) fn new(pages: u64) -> Result<Arena, MemError> {
+        let bytes = pages
+            .checked_mul(PAGE_SIZE)
+            .and_then(|n| usize::try_from(n).ok());
+        let len =
+            bytes.ok_or_else(|| MemError::Host(format!("{pages} pages exceed its addresses")))?;
+        let map =
+            Mapping::new(len, ARENA_GUARD, true).map_err(|e| MemError::Host(e.to_string()))?;
+        let arena = Arena {
+            base: map.start().expose_provenance(),
+            len,
+            mask: usize::MAX,
+            first: 0,
+            owner: Owner::Map(map),
+        };
+        arena.confine(0, pages, Perm::NONE);
+        Ok(arena)
+    }
+
+    /// In a guarded build, lets the host do with pages of its own what the guest may, and nothing else. Code is read to be
+    /// fetched, and hosts have no pages that can only be written.
+    #[inline]
+    pub(super) fn confine(&self, page: u64, count: u64, perm: Perm) {
+        if GUARDED {
+            let access = match perm {
+                Perm::NONE => Access::Nothing,
+                perm if perm.contains(Perm::WRITE) => Access::Write,
+                _ => Access::Read,
+            };
+            let page = page - self.first;
+            let (at, len) = ((page * PAGE_SIZE) as usize, (count * PAGE_SIZE) as usize);
+            let done = match &self.owner {
+                Owner::Map(map) => map.allow(at, len, access).is_ok(),
+                Owner::Reserved(range) => range.allow(at, len, access).is_ok(),
+            };
+            assert!(done, "a guarded build needs a host with pages of 4 KiB");
+        }
+    }
+
+    /// The host's address of an offset.
+    #[inline]
+    pub(super) fn address(&self, offset: usize) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut((self.base + offset) & self.mask)
+    }
+
+    arena_cell!(u8, AtomicU8);
+    arena_cell!(u16, AtomicU16);
+    arena_cell!(u32, AtomicU32);
+    arena_cell!(u64, AtomicU64);
+
+    /// Loads `out.len()` bytes in the widest aligned parts.
+    pub(super) fn read(&self, mut offset: usize, mut out: &mut [u8]) {
+        while !out.is_empty() {
+            let width = part(offset, out.len());
+            let (head, tail) = out.split_at_mut(width);
+            match width {
+                8 => head.copy_from_slice(&self.u64(offset).load(Relaxed).to_ne_bytes()),
+                4 => head.copy_from_slice(&self.u32(offset).load(Relaxed).to_ne_bytes()),
+                2 => head.copy_from_slice(&self.u16(offset).load(Relaxed).to_ne_bytes()),
+                _ => head[0] = self.u8(offset).load(Relaxed),
+            }
+            out = tail;
+            offset += width;
+        }
+    }
+
+    /// Stores `data` in the widest aligned parts.
+    pub(super) fn write(&self, mut offset: usize, mut data: &[u8]) {
+        while !data.is_empty() {
+            let width = part(offset, data.len());
+            let (head, tail) = data.split_at(width);
+            match *head {
+                [a, b, c, d, e, f, g, h] => {
+                    self.u64(offset)
+                        .store(u64::from_ne_bytes([a, b, c, d, e, f, g, h]), Relaxed);
+                }
+                [a, b, c, d] => self
+                    .u32(offset)
+                    .store(u32::from_ne_bytes([a, b, c, d]), Relaxed),
+                [a, b] => self.u16(offset).store(u16::from_ne_bytes([a, b]), Relaxed),
+                _ => self.u8(offset).store(head[0], Relaxed),
+            }
+            data = tail;
+            offset += width;
+        }
+    }
+
+    pub(super) fn zero_page(&self, page: u64) {
+        let start = (page * PAGE_SIZE) as usize;
+        for offset in (start..start + PAGE_SIZE as usize).step_by(8) {
+            self.u64(offset).store(0, Relaxed);
+        }
+    }
+}
+
+/// The widest naturally aligned part that an access of `left` bytes at `offset` can begin with.
+#[inline]
+fn part(offset: usize, left: usize) -> usize {
+    let aligned = 1 << (offset | 8).trailing_zeros();
+    if aligned <= left {
+        aligned
+    } else {
+        1 << left.ilog2()
+    }
+}
+
+/// The state of each page. It takes memory only where a page has been mapped.
+pub(super) struct PageMap {
+    cells: Cells,
+    len: usize,
+}
+
+enum Cells {
+    Own(Vec<AtomicU8>),
+    Reserved(Reserved),
+}
+
+impl PageMap {
+    pub(super) fn own(len: usize) -> PageMap {
+        PageMap {
+            cells: Cells::Own((0..len).map(|_| AtomicU8::new(0)).collect()),
+            len,
+        }
+    }
+
+    pub(super) fn reserved(len: usize) -> Result<PageMap, MemError> {
+        Ok(PageMap {
+            cells: Cells::Reserved(Reserved::new(len, None, Before::Zeros)?),
+            len,
+        })
+    }
+
+    pub(super) fn as_ptr(&self) -> *const u8 {
+        match &self.cells {
+            Cells::Own(cells) => cells.as_ptr().cast(),
+            Cells::Reserved(range) => std::ptr::with_exposed_provenance(range.address()),
+        }
+    }
+
+    /// The state of a page; 0 beyond the end.
+    #[inline]
+    pub(super) fn get(&self, page: u64) -> u8 {
+        if page >= self.len as u64 {
+            return 0;
+        }
+        // SAFETY: there are `len` readable bytes from the pointer on, which live as long as `self` and are accessed by
+        // atomics alone.
+        let cell = unsafe { &*self.as_ptr().add(page as usize).cast::<AtomicU8>() };
+        cell.load(Relaxed)
+    }
+
+    /// Sets the state of pages that there are.
+    pub(super) fn fill(&self, first: u64, count: u64, state: u8) -> Result<(), MemError> {
+        assert!(first < self.len as u64 && count <= self.len as u64 - first);
+        let (first, count) = (first as usize, count as usize);
+        if let Cells::Reserved(range) = &self.cells {
+            range.take(first, count)?;
+        }
+        for page in first..first + count {
+            // SAFETY: as in `get`; and the bytes may be written, those of a reserved range since they were taken.
+            let cell = unsafe { &*self.as_ptr().add(page).cast::<AtomicU8>() };
+            cell.store(state, Relaxed);
+        }
+        Ok(())
+    }
+}
