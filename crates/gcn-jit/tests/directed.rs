@@ -3,11 +3,14 @@
 #![cfg(target_arch = "x86_64")]
 
 use gcn_emu::dispatch::{Gpu, Launch};
+use gcn_emu::engine::Engine;
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{PAGE_SIZE, Perm};
 use gcn_isa::Target;
 use gcn_jit::Level;
 use gcn_object::CodeObject;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const DATA: u64 = 4 * PAGE_SIZE;
 const ITEMS: u32 = 512;
@@ -15,19 +18,34 @@ const ITEMS: u32 = 512;
 const LOOKED: u32 = 12;
 const DUMP: u64 = (LOOKED * ITEMS * 4) as u64;
 
-/// One of each engine, and one for each level.
-fn boards(target: Target) -> Vec<(&'static str, Gpu)> {
-    let new = |engine: Box<dyn Fn() -> Box<dyn gcn_emu::engine::Engine> + Send + Sync>| {
-        Gpu::with_engine(target, 1 << 26, engine).expect("a GPU")
-    };
-    let mut all = vec![("interpreter", new(Box::new(|| Box::new(Interp::new()))))];
+/// A GPU whose engines can be changed: what they are told has the same addresses, whatever memory is like.
+struct Boards {
+    gpu: Gpu,
+    names: Vec<&'static str>,
+    /// Which of these engines a dispatch has.
+    chosen: Arc<AtomicUsize>,
+}
+
+/// The interpreter, and the compiling engine of each level.
+fn boards(target: Target) -> Boards {
+    type Maker = Box<dyn Fn() -> Box<dyn Engine> + Send + Sync>;
+    let mut names = vec!["interpreter"];
+    let mut makers: Vec<Maker> = vec![Box::new(|| Box::new(Interp::new()))];
     for (name, level) in [("AVX-512", Level::Avx512), ("AVX2", Level::Avx2)] {
         if level.available() {
             let cache = gcn_jit::Cache::with_level(level);
-            all.push((name, new(Box::new(move || Box::new(cache.engine())))));
+            names.push(name);
+            makers.push(Box::new(move || Box::new(cache.engine())));
         }
     }
-    all
+    let chosen = Arc::new(AtomicUsize::new(0));
+    let which = chosen.clone();
+    let engine = move || makers[which.load(Relaxed)]();
+    Boards {
+        gpu: Gpu::with_engine(target, 1 << 26, engine).expect("a GPU"),
+        names,
+        chosen,
+    }
 }
 
 /// What a body finds: s[20:21] the data's address, of which it may use 4 pages, behind which nothing is mapped; v0 the
@@ -71,8 +89,8 @@ fn text(target: Target, body: &str) -> String {
 }
 
 /// The body on all engines; whether it came to its end.
-fn same(boards: &[(&str, Gpu)], body: &str, group: u32) -> bool {
-    let target = boards[0].1.target();
+fn same(boards: &Boards, body: &str, group: u32) -> bool {
+    let target = boards.gpu.target();
     let source = text(target, body);
     let made = gcn_asm::assemble(&source, "k.s", &gcn_asm::Options::default());
     let object = made
@@ -81,14 +99,15 @@ fn same(boards: &[(&str, Gpu)], body: &str, group: u32) -> bool {
     let bytes = object.loadable().expect("it links");
     let object = CodeObject::parse(&bytes).expect("it is read");
     let mut want = None;
-    for (name, gpu) in boards {
-        let loaded = gpu.load(&object).expect("it is loaded");
-        let memory = &gpu.memory;
-        let alloc = |bytes| memory.alloc(bytes, PAGE_SIZE, Perm::RW).expect("memory");
-        let (data, dump) = (alloc(DATA + PAGE_SIZE), alloc(DUMP));
-        memory
-            .protect(data + DATA, PAGE_SIZE, Perm::NONE)
-            .expect("mapped");
+    let (gpu, memory) = (&boards.gpu, &boards.gpu.memory);
+    let loaded = gpu.load(&object).expect("it is loaded");
+    let alloc = |bytes| memory.alloc(bytes, PAGE_SIZE, Perm::RW).expect("memory");
+    let (data, dump) = (alloc(DATA + PAGE_SIZE), alloc(DUMP));
+    memory
+        .protect(data + DATA, PAGE_SIZE, Perm::NONE)
+        .expect("mapped");
+    for (which, name) in boards.names.iter().enumerate() {
+        boards.chosen.store(which, Relaxed);
         let mut state = 0x2545_f491_4f6c_dd1du64;
         let before: Vec<u8> = (0..DATA)
             .map(|_| {
@@ -130,8 +149,9 @@ fn same(boards: &[(&str, Gpu)], body: &str, group: u32) -> bool {
                 target.name()
             );
         }
-        memory.free(data).expect("allocated");
-        memory.free(dump).expect("allocated");
+    }
+    for region in [data, dump, loaded.base] {
+        memory.free(region).expect("allocated");
     }
     want.is_some_and(|w| w.0.is_ok())
 }
