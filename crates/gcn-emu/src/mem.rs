@@ -27,6 +27,7 @@ mod alloc;
 mod arena;
 mod guard;
 mod host;
+mod workers;
 
 pub use access::take_stores;
 use arena::{Arena, Owner, PageMap};
@@ -39,7 +40,8 @@ use std::fmt;
 use std::ops::{BitOr, Range};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+pub(crate) use workers::Worker;
 
 /// Bytes a page.
 pub const PAGE_SIZE: u64 = 4096;
@@ -235,6 +237,10 @@ pub struct Memory {
     code_changes: AtomicU64,
     /// The answer of [`Memory::about_code`], at which of these changes and for which target.
     about_code: Mutex<Option<(u64, Target, bool)>>,
+    /// Grows when somebody waits for threads to see a change of the mapping.
+    epoch: AtomicU64,
+    /// The threads that run kernels.
+    workers: Mutex<Vec<Arc<AtomicU64>>>,
 }
 
 /// What is mapped and what is not. Whoever changes `pages` or `far` holds its lock.
@@ -359,6 +365,8 @@ impl Memory {
             mapping: AtomicU64::new(0),
             code_changes: AtomicU64::new(0),
             about_code: Mutex::new(None),
+            epoch: AtomicU64::new(0),
+            workers: Mutex::default(),
         }
     }
 

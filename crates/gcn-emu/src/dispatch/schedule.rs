@@ -18,7 +18,7 @@ use super::{Gpu, Launch, Place, RunError, Stats};
 use crate::engine::{Code, Engine, Machine, Stop};
 use crate::global::Global;
 use crate::group::{self, Doing, GroupStop, GroupWave, Like, Row};
-use crate::mem::Memory;
+use crate::mem::{self, Memory};
 use crate::wave::{Lds, WaveState};
 use gcn_isa::target::Target;
 use std::cell::RefCell;
@@ -122,6 +122,7 @@ impl Gpu {
                 shared: &shared,
                 thread,
                 engine,
+                accesses: self.memory.worker(),
                 control,
                 answered: control.map_or(0, Control::asked),
                 observer: observe.map(|o| o.observer()),
@@ -408,6 +409,8 @@ struct Worker<'a> {
     shared: &'a Shared<'a>,
     thread: usize,
     engine: Box<dyn Engine>,
+    /// It may access memory while it runs kernels.
+    accesses: mem::Worker<'a>,
     observer: Option<Box<dyn Observer>>,
     /// Ends the dispatch, or asks where waves are; and how often that was answered.
     control: Option<&'a Control>,
@@ -879,6 +882,7 @@ impl Worker<'_> {
                     next: 0,
                     turned: 0,
                 };
+                let _at_work = self.accesses.begin();
                 let stop = self.engine.groups(&mut those, &mut machine, &mut fuel);
                 (next, turned, done) = (those.next, those.turned, those.done);
                 stop
@@ -889,6 +893,7 @@ impl Worker<'_> {
                     next,
                     turned: 0,
                 };
+                let _at_work = self.accesses.begin();
                 let stop = self.engine.group(&mut those, &mut machine, &mut fuel);
                 next = those.next;
                 turned += those.turned;
@@ -1072,6 +1077,7 @@ impl Worker<'_> {
             global: &shared.global,
             hidden_private_base: shared.setup.scratch,
         };
+        let _at_work = self.accesses.begin();
         let Some(observer) = &mut self.observer else {
             return self.engine.run(wave, &mut machine, fuel);
         };

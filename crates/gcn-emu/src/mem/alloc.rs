@@ -268,8 +268,7 @@ impl Memory {
     /// be lent several times, and are mapped until they have been taken back as often.
     ///
     /// # Safety
-    /// The pages stay mapped, and what they permit stays permitted, until they have been taken back and no kernel runs
-    /// that could have found them before; and whoever else accesses them bears that kernels do, too.
+    /// The pages stay mapped, and what they permit stays permitted, until they have been taken back; and whoever else accesses them bears that kernels do, too.
     ///
     /// # Errors
     /// [`MemError::BadRegion`] where this memory does not have host addresses, the range is empty or leaves them, or has
@@ -295,7 +294,8 @@ impl Memory {
         Ok(host + more)
     }
 
-    /// Takes pages back that were lent at this guest address, with this size.
+    /// Takes pages back that were lent at this guest address, with this size. No kernel accesses them any more when this
+    /// returns: it waits for the time slices of those that run, so it is not to be called from one.
     ///
     /// # Errors
     /// [`MemError::NotMapped`] where they were not.
@@ -319,6 +319,9 @@ impl Memory {
         if at < end {
             self.set_lent(at, end, None)?;
         }
+        // Kernels may ask for what this holds.
+        drop(book);
+        self.settle();
         Ok(())
     }
 
