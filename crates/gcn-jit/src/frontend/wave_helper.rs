@@ -36,13 +36,13 @@ impl Builder<'_> {
         if a.data.len() <= 2 && self.side_by_side(&a, &b) {
             let mut both = a.clone();
             both.data.extend(&b.data);
-            if self.linear(&[&both]) {
+            if self.affine_addresses(&[&both]) {
                 out.waits = true;
                 out.store = Some(both);
                 return Ok(());
             }
         }
-        if self.linear(&[&a, &b]) {
+        if self.affine_addresses(&[&a, &b]) {
             out.waits = true;
             (out.store, out.store2) = (Some(a), Some(b));
             return Ok(());

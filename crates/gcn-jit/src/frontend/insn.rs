@@ -1,0 +1,835 @@
+//! One instruction: the nodes of its row's meaning become values of the block, its effects what the block changes.
+
+use super::*;
+
+/// A node's value while an instruction is lowered.
+#[derive(Clone, Copy)]
+pub(super) enum Val {
+    Id(Id),
+    /// A memory address: the value and a constant.
+    Address(Id, i32),
+    /// The address of the first lane's dword of a row of them, and an offset within the lanes' elements.
+    Row(Id, i32),
+    /// The table of the node: see [`cross_lane::tables`].
+    Table(usize),
+    /// What an atomic found, from this bit on.
+    Old(u8),
+    /// Not computed: a guard makes sure that nobody needs it.
+    Never,
+    /// A value that nobody asked for yet and that has no code.
+    None,
+}
+
+/// An instruction that is being lowered.
+struct Lowering<'b, 'a, 'k> {
+    b: &'b mut Builder<'a>,
+    insn: &'k Insn,
+    program: &'static Program,
+    operands: Vec<Opnd>,
+    mods: Modifiers,
+    vector: bool,
+    /// The address of the next instruction.
+    next: u64,
+    /// The block's values before it.
+    first: usize,
+    tables: Vec<Option<cross_lane::Table>>,
+    /// The loads that lie side by side: see [`groups`].
+    groups: Map<usize, Group>,
+    /// The load of each group that has been made, by the group's first node.
+    made: Map<usize, Id>,
+    vals: Vec<Val>,
+    out: Changes,
+}
+
+/// A load's place among those that lie side by side.
+#[derive(Clone, Copy)]
+struct Group {
+    /// The first load of the group.
+    first: usize,
+    /// The load's place in the group, and the number of loads.
+    part: u8,
+    count: u8,
+    /// The offset of the first load.
+    offset: i32,
+}
+
+impl Builder<'_> {
+    /// Lowers an instruction. Whatever the result is, only the graph has grown.
+    pub(super) fn lower(&mut self, pc: u64, k: &InsnInfo) -> Result<Changes, Refusal> {
+        let nodes = self.g.nodes.len();
+        let (v, sc, scc, fp) = (self.v.clone(), self.sc.clone(), self.scc, self.fp);
+        let loads = self.loads;
+        let row_loads = self.row_loads.len();
+        let result = self.try_lower(pc, k);
+        if result.is_err() {
+            self.g.nodes.truncate(nodes);
+            self.late.truncate(nodes);
+            (self.v, self.sc, self.scc, self.fp, self.loads) = (v, sc, scc, fp, loads);
+            self.row_loads.truncate(row_loads);
+        }
+        result
+    }
+
+    fn try_lower(&mut self, pc: u64, k: &InsnInfo) -> Result<Changes, Refusal> {
+        let insn = &k.insn;
+        let program = gcn_emu::interp::program(insn);
+        self.accept(k, program)?;
+        let generation = self.s.target.generation();
+        let mods = Modifiers::new(insn);
+        self.dpp = mods.dpp.clone();
+        let slots = insn.row.shape.slots.iter();
+        let mut l = Lowering {
+            insn,
+            program,
+            operands: slots.map(|slot| Opnd::new(insn, slot)).collect(),
+            mods,
+            vector: insn.row.format.is_vector(),
+            next: pc + insn.len as u64,
+            first: self.g.nodes.len(),
+            tables: cross_lane::tables(program, insn, generation),
+            groups: groups(program),
+            made: Map::default(),
+            vals: Vec::with_capacity(program.nodes.len()),
+            out: Changes::default(),
+            b: self,
+        };
+        l.nodes()?;
+        l.effects()?;
+        let mut out = l.out;
+        if let Some(b) = out.store2.take() {
+            self.two_stores(b, &mut out)?;
+        }
+        if out.waits
+            && let Some(store) = &out.store
+        {
+            let new = [store].into_iter().chain(&out.store2);
+            let all: Vec<&Store> = self.store.iter().chain(new).collect();
+            if !self.affine_addresses(&all) {
+                return Err(Refusal::NewBlock);
+            }
+        }
+        // Guards of lanes count where these are active.
+        for g in &mut out.guards {
+            if self.g.get(*g).vec {
+                let exec = self.exec();
+                *g = self.g.alu(Op::And, Ty::Bool, Ty::Bool, [*g, exec, 0])?;
+            }
+        }
+        self.check_late(&out)?;
+        Ok(out)
+    }
+
+    /// Refuses instructions that can have no code here.
+    fn accept(&self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
+        let insn = &k.insn;
+        if program.untold {
+            return Err(Refusal::Interpreter);
+        }
+        if insn.row.format.is_vector() {
+            self.accept_vector(k, program)?;
+        }
+        let format = insn.row.format;
+        if matches!(
+            format,
+            Format::Mtbuf | Format::Mimg | Format::Exp | Format::Vintrp
+        ) && program.nodes.iter().any(|n| matches!(n.op, Op::Address))
+        {
+            return Err(Refusal::Interpreter);
+        }
+        let to_lds = matches!(format, Format::Flat | Format::Global | Format::Mubuf)
+            && insn.field(Field::Lds) != 0;
+        if to_lds || format == Format::Ds && insn.field(Field::Gds) != 0 {
+            return Err(Refusal::Interpreter);
+        }
+        Ok(())
+    }
+
+    fn accept_vector(&self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
+        let gfx8 = self.s.target.generation() >= Gen::Gfx8;
+        if self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && gfx8 {
+            return Err(Refusal::Interpreter);
+        }
+        // Inactive lanes have what the VGPR was, not what the block has made of the others. (What asks whether the other lane
+        // is active, as DPP does, may read what the block has made.)
+        let one = program.nodes.iter().any(|n| n.op == Op::ReadLane)
+            || (program.effects.iter()).any(|e| matches!(e.change, Change::DstLane(_)));
+        let made = |v: &u16| {
+            let value = self.v.get(v);
+            value.is_some_and(|&id| self.g.get(id).op != Inst::VIn(*v))
+        };
+        if one && k.vreads.iter().any(made) {
+            return Err(Refusal::NewBlock);
+        }
+        // Lanes that were written one by one can only be read one by one.
+        let touched = |v: &u16| self.inserted_lanes.contains(v);
+        if !(one && k.insn.row.format.is_valu())
+            && (k.vreads.iter().any(touched) || k.vwrites.iter().any(touched))
+        {
+            return Err(Refusal::NewBlock);
+        }
+        let exec_changed = |c: u16| {
+            self.sc.get(&(c as u8)).is_some_and(|&id| {
+                let on = self.full && self.g.value_of(id) == Some(u32::MAX as u64);
+                !on && self.g.get(id).op != Inst::SIn(c as u8)
+            })
+        };
+        if exec_changed(EXEC) || exec_changed(EXEC + 1) {
+            return Err(Refusal::NewBlock);
+        }
+        Ok(())
+    }
+
+    /// Refuses vector values, and what lanes take, that depend on a scalar which depends on lanes of this block: such scalars
+    /// are computed after the vectors.
+    fn check_late(&mut self, out: &Changes) -> Result<(), Refusal> {
+        for at in self.late.len()..self.g.nodes.len() {
+            let n = &self.g.nodes[at];
+            let leaves = match n.op {
+                Inst::FastPath(number) => &self.g.fast_paths[number as usize].leaves[..],
+                _ => &[],
+            };
+            let from_late = n
+                .inputs()
+                .iter()
+                .chain(leaves)
+                .any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
+            // What moves a mask down by the lane's number has no code: the lane's bit is taken from the truth value.
+            if n.vec && from_late && n.op != Inst::ShrLane {
+                return Err(Refusal::NewBlock);
+            }
+            self.late.push(from_late || !n.vec && n.op == Inst::Ballot);
+        }
+        let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(false);
+        let mut held: Vec<Id> = out.v.iter().map(|w| w.1).collect();
+        held.extend(out.rows.iter().flat_map(|r| [r.0, r.2]));
+        for s in out.store.iter().chain(&out.store2) {
+            held.extend([s.lo, s.hi]);
+            held.extend(&s.data);
+        }
+        held.extend(out.whole.iter().flat_map(|w| &w.inputs));
+        if held.iter().any(late) || out.guards.iter().any(late) {
+            return Err(Refusal::NewBlock);
+        }
+        Ok(())
+    }
+}
+
+impl Lowering<'_, '_, '_> {
+    /// The value of a node's operand.
+    fn arg(&self, node: &gcn_isa::meaning::Node, k: usize) -> Result<Id, Refusal> {
+        self.value(node.args[k])
+    }
+
+    fn value(&self, at: u16) -> Result<Id, Refusal> {
+        match self.vals[at as usize] {
+            Val::Id(id) => Ok(id),
+            _ => Err(Refusal::Interpreter),
+        }
+    }
+
+    /// The address that a node is, and a constant.
+    fn address(&self, val: Val) -> Result<(Id, i32), Refusal> {
+        match val {
+            Val::Address(id, plus) => Ok((id, plus)),
+            Val::Id(id) => Ok((id, 0)),
+            _ => Err(Refusal::Interpreter),
+        }
+    }
+
+    /// Makes the values of all nodes that effects depend on.
+    fn nodes(&mut self) -> Result<(), Refusal> {
+        let short = shortcuts(self.program);
+        let needed = needed(self.program, &self.tables, short);
+        for (at, node) in fast_path::nodes(self.program).enumerate() {
+            let val = match needed[at] {
+                true => self.node(at, node)?,
+                false => Val::None,
+            };
+            self.vals.push(val);
+        }
+        for s in short {
+            let id = self
+                .b
+                .shortcut(self.program, s, &self.vals, &self.operands)?;
+            self.vals[s.of as usize] = Val::Id(id);
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, at: usize, node: &gcn_isa::meaning::Node) -> Result<Val, Refusal> {
+        if let Some(Some(table)) = self.tables.get(at) {
+            return Ok(match table.iter().all(|v| *v == table[0]) {
+                true => Val::Id(self.b.g.constant(node.out, table[0])),
+                false => Val::Table(at),
+            });
+        }
+        let (b, vector) = (&mut *self.b, self.vector);
+        let id = match node.op {
+            Op::Const(value) => b.g.constant(node.out, value),
+            Op::Src(slot) => b.read(&self.operands[slot as usize], None, vector)?,
+            Op::SrcDword(slot, d) => b.read(&self.operands[slot as usize], Some(d), vector)?,
+            Op::SrcHalf(slot, half) => b.read_half(&self.operands[slot as usize], half)?,
+            Op::Field(field) => b.c32(self.insn.field(field) as u64),
+            Op::CodeOf(slot) => {
+                let code = self.operands[slot as usize].code.unwrap_or(0);
+                b.c32(code as u64)
+            }
+            Op::Lane if vector => b.g.node(Inst::Lane, Ty::U32, Ty::U32, true, [0; 3]),
+            Op::Get(state) => match state {
+                State::Scc => b.scc(),
+                State::Exec => b.sgpr_pair(EXEC),
+                State::Vcc => b.sgpr_pair(VCC),
+                State::M0 => b.sgpr(M0),
+                State::Pc => b.g.constant(Ty::B64, self.next),
+                _ => return Err(Refusal::Interpreter),
+            },
+            Op::Address if self.insn.row.format == Format::Mubuf => {
+                return b.buffer(self.insn, &self.operands, &mut self.out);
+            }
+            Op::Address => {
+                let (id, offset) = b.address(self.insn, &self.operands)?;
+                return Ok(Val::Address(id, offset));
+            }
+            Op::Load(space, offset) => return self.load(at, node, space, offset),
+            Op::Atomic(space, op) if vector => {
+                let [address, data, second] = node.args.map(|a| self.vals[a as usize]);
+                let what = (space, op, node.ty);
+                return b.atomic(what, address, [data, second], &mut self.out);
+            }
+            Op::FmaLdexp(_) => return Ok(Val::Never),
+            Op::Sgpr | Op::Lane | Op::Atomic(..) | Op::Getreg => return Err(Refusal::Interpreter),
+            Op::Vgpr => {
+                let number = self.arg(node, 0)?;
+                self.b.vgpr_at(number, node.out.bits() > 32)?
+            }
+            Op::FirstLane | Op::ReadLane | Op::SendLane => return self.other_lanes(node),
+            _ => return self.compute(node),
+        };
+        Ok(Val::Id(id))
+    }
+
+    /// An operation that reads other lanes.
+    fn other_lanes(&mut self, node: &gcn_isa::meaning::Node) -> Result<Val, Refusal> {
+        if !self.vector {
+            return Err(Refusal::Interpreter);
+        }
+        let id = match node.op {
+            Op::FirstLane => self.b.first_lane()?,
+            Op::ReadLane => {
+                let value = self.arg(node, 0)?;
+                match self.table(node, 1).copied() {
+                    Some(from) => {
+                        let moved = self.b.shuffle(value, &from);
+                        moved.ok_or(Refusal::Interpreter)?
+                    }
+                    None => {
+                        let lane = self.arg(node, 1)?;
+                        self.b.read_lane(value, lane, self.first)?
+                    }
+                }
+            }
+            _ if node.out.bits() <= 32 => {
+                let (to, value) = (self.arg(node, 1)?, self.arg(node, 0)?);
+                let inputs = vec![self.b.g.lo(to), value];
+                let send = WaveHelper::Send { dst: 0 };
+                self.b.helper(send, inputs, &mut self.out)?;
+                return Ok(Val::Old(0));
+            }
+            _ => return Err(Refusal::Interpreter),
+        };
+        Ok(Val::Id(id))
+    }
+
+    /// The table that a node's operand is.
+    fn table(&self, node: &gcn_isa::meaning::Node, k: usize) -> Option<&[u64; 64]> {
+        match self.vals[node.args[k] as usize] {
+            Val::Table(at) => self.tables[at].as_deref(),
+            _ => None,
+        }
+    }
+
+    fn load(
+        &mut self,
+        at: usize,
+        node: &gcn_isa::meaning::Node,
+        space: Space,
+        offset: i32,
+    ) -> Result<Val, Refusal> {
+        let b = &mut *self.b;
+        let lds = |space: Space| space == Space::Lds;
+        let mut before = b.store.iter().chain(&b.stores);
+        if before.any(|s| lds(s.space) == lds(space)) {
+            return Err(Refusal::NewBlock);
+        }
+        if let Some(store) = &b.store {
+            if !b.affine_addresses(&[store]) {
+                return Err(Refusal::NewBlock);
+            }
+            self.out.waits = true;
+        }
+        let address = self.vals[node.args[0] as usize];
+        if let Val::Row(address, plus) = address {
+            if node.out.bits() != 32 {
+                return Err(Refusal::Interpreter);
+            }
+            let at = row_offset(plus + offset).ok_or(Refusal::Interpreter)?;
+            return b.load_row(address, at);
+        }
+        if !b.rows.is_empty() && space != Space::Lds {
+            return Err(Refusal::NewBlock);
+        }
+        let (address, plus) = self.address(address)?;
+        let b = &mut *self.b;
+        let bytes = (node.out.bits() / 8).max(1) as u8;
+        let group = self.groups[&at];
+        b.loads = true;
+        let id = match self.made.get(&group.first) {
+            Some(&id) => id,
+            None => {
+                let offset = plus.checked_add(group.offset).ok_or(Refusal::Interpreter)?;
+                let what = (space, bytes, group.count);
+                let id = b.load(what, address, offset, self.vector, &mut self.out)?;
+                self.made.insert(group.first, id);
+                id
+            }
+        };
+        let part = Inst::Part(group.part);
+        let id = b.g.node(part, Ty::B32, Ty::B32, self.vector, [id, 0, 0]);
+        Ok(Val::Id(id))
+    }
+
+    /// An operation on values.
+    fn compute(&mut self, node: &gcn_isa::meaning::Node) -> Result<Val, Refusal> {
+        let first = self.vals.get(node.args[0] as usize).copied();
+        match node.op {
+            Op::Trunc if let Some(Val::Old(shift)) = first => return Ok(Val::Old(shift)),
+            Op::Shr if let Some(Val::Old(0)) = first => {
+                if self.b.g.value_of(self.arg(node, 1)?) != Some(32) {
+                    return Err(Refusal::Interpreter);
+                }
+                return Ok(Val::Old(32));
+            }
+            // Whether the lanes of a table are active.
+            Op::Shr
+                if self.table(node, 1).is_some()
+                    && self.program.nodes[node.args[0] as usize].op == Op::Get(State::Exec) =>
+            {
+                let Some(&from) = self.table(node, 1) else {
+                    return Err(Refusal::Interpreter);
+                };
+                let (one, zero) = (self.b.shuffled_exec(&from)?, self.b.c32(0));
+                return Ok(Val::Id(self.b.g.pair(one, zero)));
+            }
+            Op::Select => return self.select(node),
+            _ => {}
+        }
+        let mut args = [0; 3];
+        for (k, a) in args.iter_mut().enumerate().take(node.op.arity()) {
+            *a = match self.vals[node.args[k] as usize] {
+                Val::Id(id) => id,
+                Val::Address(id, plus) => self.b.plus(id, plus)?,
+                _ => return Err(Refusal::Interpreter),
+            };
+        }
+        if node.nearest && (node.ty.is_float() || node.out.is_float()) {
+            // It may round otherwise than MODE says.
+            let mode = Mode(self.b.s.mode);
+            let other = |e: &gcn_emu::fp::Env| e.round != Round::NearestEven;
+            if [mode.env32(), mode.env64()].iter().any(other) {
+                return Err(Refusal::Interpreter);
+            }
+        }
+        self.b.float_env(node.op, node.ty, node.out)?;
+        let id = self.b.g.alu(node.op, node.ty, node.out, args)?;
+        Ok(Val::Id(id))
+    }
+
+    fn select(&mut self, node: &gcn_isa::meaning::Node) -> Result<Val, Refusal> {
+        let cond = self.arg(node, 0)?;
+        let [_, yes, no] = node.args.map(|a| self.vals[a as usize]);
+        let chosen = match self.b.g.value_of(cond) {
+            Some(v) if v & 1 != 0 => Some(yes),
+            Some(_) => Some(no),
+            None => None,
+        };
+        Ok(match (yes, no) {
+            _ if let Some(Val::Id(id)) = chosen => Val::Id(id),
+            (Val::Never, Val::Never) => Val::Never,
+            (Val::Never, Val::Id(no)) => {
+                self.out.guards.push(cond);
+                Val::Id(no)
+            }
+            (Val::Id(yes), Val::Id(no)) => {
+                let args = [cond, yes, no];
+                Val::Id(self.b.g.alu(Op::Select, node.ty, node.out, args)?)
+            }
+            _ => return Err(Refusal::Interpreter),
+        })
+    }
+
+    /// Takes all effects into what the instruction changes.
+    fn effects(&mut self) -> Result<(), Refusal> {
+        let written = match &self.mods.dpp {
+            Some(dpp) => self.b.dpp_written(dpp)?,
+            None => None,
+        };
+        for effect in &self.program.effects {
+            // Nobody sees exceptions where compiled code runs.
+            if matches!(effect.change, Change::Raise(_)) {
+                continue;
+            }
+            let when = match effect.when {
+                None => written,
+                Some(_) if written.is_some() => return Err(Refusal::Interpreter),
+                Some(w) => {
+                    let id = self.value(w)?;
+                    match self.b.g.value_of(id) {
+                        Some(v) if v & 1 == 0 => continue,
+                        Some(_) => None,
+                        None => Some(id),
+                    }
+                }
+            };
+            self.effect(effect, when)?;
+        }
+        Ok(())
+    }
+
+    fn effect(
+        &mut self,
+        effect: &gcn_isa::meaning::Effect,
+        when: Option<Id>,
+    ) -> Result<(), Refusal> {
+        let val = self.vals[effect.value as usize];
+        let ty = self.program.nodes[effect.value as usize].out;
+        let value = self.value(effect.value);
+        match effect.change {
+            Change::Dst(slot) => self.destination(slot, None, val, ty, when),
+            Change::DstDword(slot, d) => self.destination(slot, Some(d), val, ty, when),
+            Change::DstHalf(slot, half) => {
+                let o = &self.operands[slot as usize];
+                self.b
+                    .write_half(o, &self.mods, half, value?, ty, when, &mut self.out)
+            }
+            Change::DstLane(slot) => self.insert_lane(effect, slot, value?, when),
+            Change::Vgpr => {
+                let number = self.value(effect.second)?;
+                let wide = self.program.nodes[effect.second as usize].out.bits() > 32;
+                if when.is_some() {
+                    return Err(Refusal::Interpreter);
+                }
+                self.b.set_vgpr_at(value?, number, wide, &mut self.out)
+            }
+            Change::Set(State::Pc) => self.jump(value?, when),
+            Change::Set(state) => self.set(state, value?, ty, when),
+            Change::Store(_, offset) if let Val::Row(address, plus) = val => {
+                self.store_row(effect, address, plus, offset, when)
+            }
+            Change::Store(space, offset) => self.store(effect, space, offset, when),
+            Change::Signal(signal) => match signal {
+                Signal::Nop
+                | Signal::Waitcnt
+                | Signal::Cache
+                | Signal::PerfUp
+                | Signal::PerfDown
+                | Signal::ThreadTrace => Ok(()),
+                Signal::Endpgm | Signal::Barrier => {
+                    self.out.signal = Some(signal);
+                    Ok(())
+                }
+                _ => Err(Refusal::Interpreter),
+            },
+            _ => Err(Refusal::Interpreter),
+        }
+    }
+
+    fn destination(
+        &mut self,
+        slot: u8,
+        dword: Option<u8>,
+        val: Val,
+        ty: Ty,
+        when: Option<Id>,
+    ) -> Result<(), Refusal> {
+        let o = &self.operands[slot as usize];
+        match val {
+            Val::Old(_) if when.is_some() => Err(Refusal::Interpreter),
+            Val::Old(shift) => self.b.give_old(o, dword.unwrap_or(0), shift, &mut self.out),
+            Val::Id(id) => {
+                let (mods, vector) = (&self.mods, self.vector);
+                self.b
+                    .write(o, mods, dword, id, ty, when, vector, &mut self.out)
+            }
+            _ => Err(Refusal::Interpreter),
+        }
+    }
+
+    fn insert_lane(
+        &mut self,
+        effect: &gcn_isa::meaning::Effect,
+        slot: u8,
+        value: Id,
+        when: Option<Id>,
+    ) -> Result<(), Refusal> {
+        let Place::Vgpr(n) = self.operands[slot as usize].place else {
+            return Err(Refusal::Interpreter);
+        };
+        let lane = self.value(effect.second)?;
+        let b = &mut *self.b;
+        let (lane, mask) = (b.g.lo(lane), b.c32(63));
+        let lane = b.g.alu(Op::And, Ty::B32, Ty::B32, [lane, mask, 0])?;
+        if b.g.get(value).vec || b.g.get(lane).vec || when.is_some() {
+            return Err(Refusal::Interpreter);
+        }
+        if n < b.s.vgprs {
+            self.out.lane_inserts.push((n, lane, value));
+        }
+        Ok(())
+    }
+
+    fn jump(&mut self, to: Id, when: Option<Id>) -> Result<(), Refusal> {
+        match self.b.g.value_of(to) {
+            Some(_) if self.out.jump.is_some() => return Err(Refusal::Interpreter),
+            Some(to) => self.out.jump = Some((when, to & !3)),
+            None if when.is_none() && self.out.jump.is_none() => self.out.indirect = Some(to),
+            None => return Err(Refusal::Interpreter),
+        }
+        Ok(())
+    }
+
+    /// Writes a named state other than the PC.
+    fn set(&mut self, state: State, value: Id, ty: Ty, when: Option<Id>) -> Result<(), Refusal> {
+        let b = &mut *self.b;
+        let mut v = value;
+        if when.is_some() {
+            let code = if state == State::Exec { EXEC } else { VCC };
+            if !matches!(state, State::Exec | State::Vcc) || ty != Ty::Bool {
+                return Err(Refusal::Interpreter);
+            }
+            v = b.kept_mask(v, when, code)?;
+        }
+        let code = match state {
+            State::Scc if !b.g.get(v).vec => {
+                self.out.scc = Some(v);
+                return Ok(());
+            }
+            State::Exec => EXEC,
+            State::Vcc => VCC,
+            State::M0 => M0,
+            _ => return Err(Refusal::Interpreter),
+        } as u8;
+        if self.vector && ty == Ty::Bool {
+            v = b.ballot(v)?;
+        } else if b.g.get(v).vec {
+            return Err(Refusal::Interpreter);
+        }
+        let lo = b.g.lo(v);
+        self.out.s.push((code, lo));
+        if state != State::M0 {
+            let hi = b.g.hi(v);
+            self.out.s.push((code + 1, hi));
+        }
+        Ok(())
+    }
+
+    fn store_row(
+        &mut self,
+        effect: &gcn_isa::meaning::Effect,
+        address: Id,
+        plus: i32,
+        offset: i32,
+        when: Option<Id>,
+    ) -> Result<(), Refusal> {
+        let data = self.value(effect.second)?;
+        let bits = self.program.nodes[effect.second as usize].out.bits();
+        if bits != 32 || when.is_some() {
+            return Err(Refusal::Interpreter);
+        }
+        let at = row_offset(plus + offset).ok_or(Refusal::Interpreter)?;
+        let b = &*self.b;
+        let read = |r: &(Id, i32)| *r == (address, at) || r.0 != address;
+        let other = |r: &(Id, i32, Id)| r.0 != address;
+        let group = |n: &crate::ir::Node| matches!(n.op, Inst::Group { .. });
+        let loads = b.loads && b.row_loads.is_empty() && b.g.nodes.iter().any(group);
+        if b.store.is_some()
+            || !b.stores.is_empty()
+            || loads
+            || b.row_loads.iter().any(read)
+            || b.rows.iter().any(other)
+        {
+            return Err(Refusal::NewBlock);
+        }
+        self.out.rows.push((address, at, data));
+        Ok(())
+    }
+
+    fn store(
+        &mut self,
+        effect: &gcn_isa::meaning::Effect,
+        space: Space,
+        offset: i32,
+        when: Option<Id>,
+    ) -> Result<(), Refusal> {
+        let b = &*self.b;
+        if !b.rows.is_empty() {
+            return Err(Refusal::NewBlock);
+        }
+        self.out.waits |= b.loads || b.store.is_some() || !b.stores.is_empty();
+        if self.out.waits && b.affine.is_none() {
+            return Err(Refusal::NewBlock);
+        }
+        if when.is_some() || !self.vector {
+            return Err(Refusal::Interpreter);
+        }
+        let (address, plus) = self.address(self.vals[effect.value as usize])?;
+        let data = self.value(effect.second)?;
+        let bits = self.program.nodes[effect.second as usize].out.bits();
+        if bits > 32 {
+            return Err(Refusal::Interpreter);
+        }
+        let bytes = (bits / 8) as u8;
+        let offset = plus.checked_add(offset).ok_or(Refusal::Interpreter)?;
+        let (lo, hi) = self.b.place(space, address, &mut self.out)?;
+        let one = Store {
+            space,
+            lo,
+            hi,
+            offset,
+            bytes,
+            data: vec![data],
+        };
+        let behind = |s: &Store| {
+            (s.lo, s.hi, s.bytes) == (lo, hi, bytes)
+                && s.offset + bytes as i32 * s.data.len() as i32 == offset
+        };
+        match &mut self.out.store {
+            None => self.out.store = Some(one),
+            Some(s) if behind(s) => s.data.push(data),
+            // ds_write2.
+            Some(_) if space == Space::Lds && bytes == 4 => match &mut self.out.store2 {
+                None => self.out.store2 = Some(one),
+                Some(s) if s.lo == lo => s.data.push(data),
+                Some(_) => return Err(Refusal::Interpreter),
+            },
+            Some(_) => return Err(Refusal::Interpreter),
+        }
+        Ok(())
+    }
+}
+
+/// Where the dword at an offset within lanes' elements is in the rows of 64 lanes.
+fn row_offset(offset: i32) -> Option<i32> {
+    (offset % 4 == 0).then_some(offset.checked_mul(64)?)
+}
+
+/// The shortcuts that are taken: those to what an effect gives, where no other value is made of it.
+fn shortcuts(program: &Program) -> &[Shortcut] {
+    let inside = |of: u16| {
+        program.nodes.iter().any(|n| {
+            let args = &n.args[..n.op.arity()];
+            args.contains(&of)
+        })
+    };
+    if program.shortcuts.iter().any(|s| inside(s.of)) {
+        return &[];
+    }
+    &program.shortcuts
+}
+
+/// The nodes that effects depend on.
+fn needed(
+    program: &Program,
+    tables: &[Option<cross_lane::Table>],
+    short: &[Shortcut],
+) -> Vec<bool> {
+    let all: Vec<_> = fast_path::nodes(program).collect();
+    let mut needed = vec![false; all.len()];
+    let stores = |c: &Change| {
+        matches!(
+            c,
+            Change::Store(..)
+                | Change::Vgpr
+                | Change::Sgpr
+                | Change::SgprPair
+                | Change::Setreg
+                | Change::DstLane(_)
+        )
+    };
+    for e in &program.effects {
+        if matches!(e.change, Change::Raise(_)) {
+            continue;
+        }
+        match short.iter().find(|s| s.of == e.value) {
+            Some(s) => {
+                needed[s.when as usize] = true;
+                needed[s.short as usize] = true;
+            }
+            None => needed[e.value as usize] = true,
+        }
+        if stores(&e.change) {
+            needed[e.second as usize] = true;
+        }
+        if let Some(w) = e.when {
+            needed[w as usize] = true;
+        }
+    }
+    for at in (0..needed.len()).rev() {
+        let node = all[at];
+        needed[at] |= node.op.acts() || matches!(node.op, Op::Load(..));
+        let known = |node: u16| tables.get(node as usize).and_then(|t| t.as_deref());
+        if needed[at]
+            && node.op == Op::Select
+            && let Some(t) = known(node.args[0])
+            && t.iter().all(|v| *v == t[0])
+        {
+            needed[node.args[0] as usize] = true;
+            needed[node.args[if t[0] != 0 { 1 } else { 2 }] as usize] = true;
+        } else if needed[at] {
+            for &a in &node.args[..node.op.arity()] {
+                needed[a as usize] = true;
+            }
+        }
+    }
+    needed
+}
+
+/// The group of each load: the loads that lie side by side.
+fn groups(program: &Program) -> Map<usize, Group> {
+    let mut out: Map<usize, Group> = Map::default();
+    let mut runs: Vec<Vec<usize>> = Vec::new();
+    for (at, n) in program.nodes.iter().enumerate() {
+        let Op::Load(space, offset) = n.op else {
+            continue;
+        };
+        let bytes = (n.out.bits() / 8) as i32;
+        let run = runs.iter_mut().find(|run| {
+            let first = &program.nodes[run[0]];
+            let Op::Load(s, o) = first.op else {
+                return false;
+            };
+            s == space
+                && first.args[0] == n.args[0]
+                && first.out.bits() == n.out.bits()
+                && o + bytes * run.len() as i32 == offset
+        });
+        match run {
+            Some(run) => run.push(at),
+            None => runs.push(vec![at]),
+        }
+    }
+    for run in &runs {
+        let Op::Load(_, first) = program.nodes[run[0]].op else {
+            continue;
+        };
+        for (part, &at) in run.iter().enumerate() {
+            let group = Group {
+                first: run[0],
+                part: part as u8,
+                count: run.len() as u8,
+                offset: first,
+            };
+            out.insert(at, group);
+        }
+    }
+    out
+}
