@@ -1,0 +1,264 @@
+//! Graphs under construction: equal values are one.
+
+use super::fast_path::FastPath;
+use super::{Got, Id, Inst, Node};
+use crate::hash::Fast;
+use gcn_isa::meaning::{Op, width_mask};
+use gcn_isa::shape::Ty;
+use gcn_isa::target::Gen;
+use std::hash::{Hash, Hasher};
+use std::mem::discriminant;
+
+/// Where in a graph a value is: numbers at the places that values' hashes say, or behind. Some are of values that are gone
+/// again.
+#[derive(Default)]
+pub struct Found {
+    at: Vec<Id>,
+    used: usize,
+}
+
+const NOWHERE: Id = Id::MAX;
+
+impl Found {
+    fn hash(n: &Node) -> u64 {
+        let mut h = Fast::default();
+        discriminant(&n.op).hash(&mut h);
+        h.write_u64(n.args[0] as u64 | (n.args[1] as u64) << 32);
+        h.write_u64(n.args[2] as u64 | (n.ty as u64) << 32 | (n.out as u64) << 40);
+        match n.op {
+            Inst::Const(v) => h.write_u64(v),
+            Inst::VIn(v) | Inst::LaneIn(v) | Inst::LanesIn(v) => h.write_u16(v),
+            Inst::Shuffle(digits) => h.write_u64(digits),
+            Inst::SIn(k) | Inst::Shld(k) | Inst::Shrd(k) | Inst::Part(k) => h.write_u64(k as u64),
+            Inst::Alu(op) => discriminant(&op).hash(&mut h),
+            _ => {}
+        }
+        h.finish()
+    }
+
+    /// The number of an equal value among `nodes`; or nothing, and the next one is this.
+    pub(crate) fn find_or_put(&mut self, node: &Node, nodes: &[Node]) -> Option<Id> {
+        if nodes.is_empty() || self.at.is_empty() {
+            self.at.clear();
+            self.at.resize(512, NOWHERE);
+            self.used = 0;
+        }
+        if 2 * self.used >= self.at.len() {
+            let double = 2 * self.at.len();
+            self.at.clear();
+            self.at.resize(double, NOWHERE);
+            self.used = 0;
+            for (id, n) in nodes.iter().enumerate() {
+                self.put(n, id as Id);
+            }
+        }
+        let mask = self.at.len() - 1;
+        let mut place = Found::hash(node) as usize & mask;
+        loop {
+            let id = self.at[place];
+            if id == NOWHERE {
+                break;
+            }
+            if let Some(have) = nodes.get(id as usize)
+                && have.args == node.args
+                && have.ty == node.ty
+                && have.out == node.out
+                && have.vec == node.vec
+                && have.op == node.op
+            {
+                return Some(id);
+            }
+            place = (place + 1) & mask;
+        }
+        self.at[place] = nodes.len() as Id;
+        self.used += 1;
+        None
+    }
+
+    pub(crate) fn put(&mut self, node: &Node, id: Id) {
+        let mask = self.at.len() - 1;
+        let mut place = Found::hash(node) as usize & mask;
+        while self.at[place] != NOWHERE {
+            place = (place + 1) & mask;
+        }
+        self.at[place] = id;
+        self.used += 1;
+    }
+}
+
+/// A graph being made.
+pub struct Graph {
+    pub nodes: Vec<Node>,
+    /// What [`Inst::FastPath`] numbers.
+    pub fast_paths: Vec<FastPath>,
+    pub found: Found,
+    pub generation: Gen,
+    pub mode: u32,
+}
+
+impl Graph {
+    pub fn node(&mut self, op: Inst, ty: Ty, out: Ty, vec: bool, args: [Id; 3]) -> Id {
+        let n = self.nodes.len();
+        let shared = !matches!(op, Inst::Group { .. } | Inst::SLoad { .. } | Inst::Row(_));
+        let node = Node {
+            op,
+            ty,
+            out,
+            vec,
+            args,
+        };
+        if shared && let Some(id) = self.found.find_or_put(&node, &self.nodes) {
+            return id;
+        }
+        self.nodes.push(node);
+        n as Id
+    }
+
+    pub fn get(&self, id: Id) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    pub fn constant(&mut self, ty: Ty, value: u64) -> Id {
+        self.node(
+            Inst::Const(value & width_mask(ty)),
+            Ty::B64,
+            Ty::B64,
+            false,
+            [0; 3],
+        )
+    }
+
+    pub(crate) fn value_of(&self, id: Id) -> Option<u64> {
+        match self.get(id).op {
+            Inst::Const(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is(&self, id: Id, value: u64) -> bool {
+        self.value_of(id) == Some(value)
+    }
+
+    pub(crate) fn vec(&self, id: Id) -> bool {
+        self.get(id).vec
+    }
+
+    /// Whether a vector value is one of 64 bits as a whole, not halves.
+    pub fn wide(&self, id: Id) -> bool {
+        let n = self.get(id);
+        n.vec && n.out.bits() > 32
+    }
+
+    pub fn lo(&mut self, id: Id) -> Id {
+        let n = *self.get(id);
+        match n.op {
+            Inst::Const(v) => self.constant(Ty::B32, v & 0xffff_ffff),
+            Inst::Pair => n.args[0],
+            _ if n.out.bits() <= 32 => id,
+            _ => self.node(Inst::Lo, Ty::B64, Ty::B32, n.vec, [id, 0, 0]),
+        }
+    }
+
+    pub fn hi(&mut self, id: Id) -> Id {
+        let n = *self.get(id);
+        match n.op {
+            Inst::Const(v) => self.constant(Ty::B32, v >> 32),
+            Inst::Pair => n.args[1],
+            _ if n.out.bits() <= 32 => self.constant(Ty::B32, 0),
+            _ => self.node(Inst::Hi, Ty::B64, Ty::B32, n.vec, [id, 0, 0]),
+        }
+    }
+
+    pub fn pair(&mut self, lo: Id, hi: Id) -> Id {
+        let (a, b) = (*self.get(lo), *self.get(hi));
+        match (a.op, b.op) {
+            (Inst::Const(l), Inst::Const(h)) => {
+                return self.constant(Ty::B64, l & 0xffff_ffff | h << 32);
+            }
+            (Inst::Lo, Inst::Hi) if a.args[0] == b.args[0] => return a.args[0],
+            (Inst::SIn(l), Inst::SIn(h)) if h == l + 1 && a.out == Ty::B32 => {
+                return self.node(Inst::SIn(l), Ty::B64, Ty::B64, false, [0; 3]);
+            }
+            // Halves that are chosen alike, of numbers that are whole, are a whole number that is chosen.
+            (Inst::Alu(Op::Select), Inst::Alu(Op::Select))
+                if a.vec && b.vec && a.args[0] == b.args[0] =>
+            {
+                let whole = |g: &Self, k: usize| {
+                    let (lo, hi) = (g.get(a.args[k]), g.get(b.args[k]));
+                    match (lo.op, hi.op) {
+                        (Inst::Lo, Inst::Hi) if lo.args[0] == hi.args[0] => true,
+                        (Inst::Const(_), Inst::Const(_)) => true,
+                        _ => false,
+                    }
+                };
+                if whole(self, 1) && whole(self, 2) {
+                    let yes = self.pair(a.args[1], b.args[1]);
+                    let no = self.pair(a.args[2], b.args[2]);
+                    return self.node(
+                        Inst::Alu(Op::Select),
+                        Ty::B64,
+                        Ty::B64,
+                        true,
+                        [a.args[0], yes, no],
+                    );
+                }
+            }
+            _ => {}
+        }
+        self.node(Inst::Pair, Ty::B32, Ty::B64, a.vec || b.vec, [lo, hi, 0])
+    }
+
+    /// The lane's bit of a scalar mask.
+    pub fn mask_of(&mut self, id: Id) -> Id {
+        match self.get(id).op {
+            Inst::Const(0) => return self.node(Inst::Const(0), Ty::B64, Ty::B64, false, [0; 3]),
+            Inst::Const(u64::MAX) => return self.constant(Ty::Bool, 1),
+            // Of active lanes nothing is lost.
+            Inst::Ballot => return self.get(id).args[0],
+            // What scalar code makes of masks, each lane makes of its bits.
+            Inst::Alu(op) if self.of_ballots(id, 6) => {
+                let [a, b, _] = self.get(id).args;
+                let a = self.mask_of(a);
+                let b = if op.arity() == 2 { self.mask_of(b) } else { 0 };
+                if let Ok(k) = self.alu(op, Ty::Bool, Ty::Bool, [a, b, 0]) {
+                    return k;
+                }
+            }
+            _ => {}
+        }
+        self.node(Inst::MaskOf, Ty::B64, Ty::Bool, true, [id, 0, 0])
+    }
+
+    /// Whether a mask is made by bitwise operations, of ballots among others.
+    pub(crate) fn of_ballots(&self, id: Id, depth: u32) -> bool {
+        let n = self.get(id);
+        match n.op {
+            Inst::Ballot => true,
+            Inst::Alu(Op::And | Op::Or | Op::Xor | Op::Not) if !n.vec && n.ty.bits() == 64 => {
+                depth > 0 && n.inputs().iter().any(|&a| self.of_ballots(a, depth - 1))
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn and1(&mut self, op: Op, ty: Ty, a: Id, b: u64) -> Got {
+        let b = self.constant(ty, b);
+        self.alu(op, ty, ty, [a, b, 0])
+    }
+
+    pub(crate) fn zext_bool(&mut self, k: Id) -> Id {
+        if !self.vec(k) {
+            return k;
+        }
+        self.node(Inst::Alu(Op::Zext), Ty::Bool, Ty::B32, true, [k, 0, 0])
+    }
+
+    /// A truth value a lane that `id` is the number of.
+    pub(crate) fn as_bool(&self, id: Id) -> Option<Id> {
+        let n = self.get(id);
+        match n.op {
+            Inst::Alu(Op::Zext) if n.ty == Ty::Bool => Some(n.args[0]),
+            _ => None,
+        }
+    }
+}
