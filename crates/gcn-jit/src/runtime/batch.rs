@@ -2,7 +2,7 @@
 
 use crate::runtime::cache::Compiled;
 use crate::runtime::context::{Batch, Line, TimeSlice};
-use crate::runtime::engine::{At, Jit, rarely};
+use crate::runtime::engine::{At, Exit, Jit, rarely};
 use crate::runtime::group::{GIVEN, tell_ends};
 use crate::target::x64::EXIT_NEXT;
 use gcn_emu::engine::{Engine, Machine, Stop};
@@ -26,6 +26,15 @@ impl Like {
         let same = self.of.iter().zip(groups.like).all(|(&a, b)| a == b.id());
         same && self.of.len() == groups.like.len() && self.scratch == groups.scratch
     }
+}
+
+/// How compiled code has left a batch.
+struct Left {
+    /// Where the batch's waves begin.
+    at: At,
+    exit: Exit,
+    /// All waves share one state.
+    single: bool,
 }
 
 /// How far a batch came.
@@ -240,12 +249,26 @@ impl Jit {
         if row == count {
             return Far::Ended;
         }
+        let left = Left { at, exit, single };
+        self.broken_off(left, groups, machine, fuel)
+    }
+
+    /// Ends a batch that was left before its last workgroup's end: says in the waves of the workgroup under way how far they
+    /// have come, and brings the wave that left it to its end.
+    fn broken_off(
+        &mut self,
+        Left { at, exit, single }: Left,
+        groups: &mut Groups<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Far {
         if single {
             let far = (self.ctx.turn as usize).wrapping_sub(self.turns.as_ptr() as usize);
             for turn in self.turns.iter_mut().take(far / size_of::<TimeSlice>()) {
                 (turn.code, turn.turns) = (std::ptr::without_provenance(TimeSlice::ENDED), 1);
             }
         }
+        let waves = groups.waves.len();
         let (far, turned) = self.stand(groups.waves, 0, waves, exit);
         groups.turned += turned;
         groups.next = far;

@@ -354,30 +354,12 @@ impl Emit<'_> {
         let id = vop.id;
         let bits = n.out.bits();
         let float = n.ty == Ty::F32;
-        let two = |e: &mut Self, i: E, a: Id, b: Id| -> u8 {
-            let p = e.zreg(a, 0);
-            e.hold(p);
-            let q = e.rm(b);
-            e.hold_rm(q);
-            let d = e.target(id, &[a, b]);
-            e.a.z(i, d, p, q);
-            d
-        };
-        let one = |e: &mut Self, i: E, a: Id| {
-            let p = e.rm(a);
-            e.hold_rm(p);
-            let d = e.define(id, 0);
-            e.a.z(i, d, 0, p);
-        };
-        // Of operations that may change their operands' places the first had better be in a register.
-        let (mut p, mut q) = (x, y);
-        if matches!(o, Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor)
-            && n.arity() == 2
-            && !self.z.at.contains_key(&(x, 0))
-            && (self.z.at.contains_key(&(y, 0)) || !self.node(x).vec)
-            && !vop.neg[0]
-        {
-            (p, q) = (y, x);
+        let (p, q) = self.operand_order(vop, o, n, x, y);
+        if matches!(o, Op::IntToFloat | Op::FloatToInt | Op::FloatToFloat) {
+            return self.convert(id, o, n, x);
+        }
+        if float && o != Op::Select || o == Op::Fma {
+            return self.narrow_float(vop, o, n, [p, q, w]);
         }
         match o {
             Op::Zext => {
@@ -393,10 +375,10 @@ impl Emit<'_> {
                 let d = self.define(id, 0);
                 self.a.z(op::XORD, d, p, Rm::C(mask));
             }
-            Op::And => drop(two(self, op::ANDD, p, q)),
-            Op::Or => drop(two(self, op::ORD, p, q)),
-            Op::Xor => drop(two(self, op::XORD, p, q)),
-            Op::Add | Op::Sub if !float => {
+            Op::And => drop(self.binary(id, op::ANDD, p, q)),
+            Op::Or => drop(self.binary(id, op::ORD, p, q)),
+            Op::Xor => drop(self.binary(id, op::XORD, p, q)),
+            Op::Add | Op::Sub => {
                 // A truth value as the second operand counts under its mask.
                 let b = *self.node(y);
                 if b.op == Inst::Alu(Op::Zext) && b.ty == Ty::Bool && bits == 32 {
@@ -406,41 +388,12 @@ impl Emit<'_> {
                     self.a.zk(e, d, d, Rm::C(1), keep(k));
                     return;
                 }
-                let d = two(self, if o == Op::Add { op::ADDD } else { op::SUBD }, p, q);
+                let d = self.binary(id, if o == Op::Add { op::ADDD } else { op::SUBD }, p, q);
                 self.narrow_to(d, n.out);
             }
-            Op::Mul if !float => {
-                let d = two(self, op::MULLD, p, q);
+            Op::Mul => {
+                let d = self.binary(id, op::MULLD, p, q);
                 self.narrow_to(d, n.out);
-            }
-            Op::Add | Op::Sub => {
-                let minus = vop.neg[1] != (o == Op::Sub);
-                match (vop.neg[0], minus) {
-                    (false, false) => drop(two(self, op::ADDPS, p, q)),
-                    (false, true) => drop(two(self, op::SUBPS, x, y)),
-                    (true, false) => drop(two(self, op::SUBPS, y, x)),
-                    (true, true) => {
-                        let d = two(self, op::ADDPS, x, y);
-                        self.a.z(op::XORD, d, d, Rm::C(0x8000_0000));
-                    }
-                }
-            }
-            Op::Mul => drop(two(self, op::MULPS, p, q)),
-            Op::Div => drop(two(self, op::DIVPS, x, y)),
-            Op::Sqrt => {
-                one(self, op::SQRTPS, x);
-            }
-            Op::Neg if float => {
-                let p = self.zreg(x, 0);
-                self.hold(p);
-                let d = self.define(id, 0);
-                self.a.z(op::XORD, d, p, Rm::C(0x8000_0000));
-            }
-            Op::Abs if float => {
-                let p = self.zreg(x, 0);
-                self.hold(p);
-                let d = self.define(id, 0);
-                self.a.z(op::ANDD, d, p, Rm::C(0x7fff_ffff));
             }
             Op::Neg => {
                 let p = self.rm(x);
@@ -453,13 +406,13 @@ impl Emit<'_> {
             }
             Op::Abs => {
                 if n.ty.is_signed() {
-                    one(self, op::ABSD, x);
+                    self.unary(id, op::ABSD, x);
                 } else {
                     self.overwrite(id, x);
                 }
             }
-            Op::Popcount => one(self, op::POPCNTD, x),
-            Op::Clz => one(self, op::LZCNTD, x),
+            Op::Popcount => self.unary(id, op::POPCNTD, x),
+            Op::Clz => self.unary(id, op::LZCNTD, x),
             Op::Ctz => {
                 // The bits below the lowest 1, counted.
                 let p = self.zreg(x, 0);
@@ -472,50 +425,8 @@ impl Emit<'_> {
                 self.a.z(op::ANDND, d, p, Rm::R(d));
                 self.a.z(op::POPCNTD, d, 0, Rm::R(d));
             }
-            Op::Shl | Op::Shr => {
-                let signed = n.ty.is_signed();
-                if let Some(by) = self.konst(y) {
-                    let p = self.zreg(x, 0);
-                    self.hold(p);
-                    let d = self.target(id, &[x]);
-                    let ext = match o {
-                        Op::Shl => 6,
-                        _ if signed => 4,
-                        _ => 2,
-                    };
-                    let by = if signed && o == Op::Shr {
-                        by.min(31)
-                    } else {
-                        by.min(32)
-                    };
-                    self.a
-                        .evex(op::SHIFTD_I, 2, ext, d, Rm::R(p), ALL, Some(by as u8));
-                    if o == Op::Shl {
-                        self.narrow_to(d, n.out);
-                    }
-                } else {
-                    let e = match o {
-                        Op::Shl => op::SLLVD,
-                        _ if signed => op::SRAVD,
-                        _ => op::SRLVD,
-                    };
-                    let d = two(self, e, x, y);
-                    if o == Op::Shl {
-                        self.narrow_to(d, n.out);
-                    }
-                }
-            }
+            Op::Shl | Op::Shr => self.shift(id, o, n, x, y),
             Op::MulHi => self.mul_hi(id, n, x, y),
-            Op::Min | Op::Max if float => {
-                let p = self.zreg(x, 0);
-                self.hold(p);
-                let q = self.rm(y);
-                self.hold_rm(q);
-                let d = self.define(id, 0);
-                // The sign of the operand that is chosen; -0 is below +0.
-                self.a
-                    .zi(op::RANGEPS, d, p, q, ALL, 4 | (o == Op::Max) as u8);
-            }
             Op::Min | Op::Max => {
                 let e = match (o == Op::Min, n.ty.is_signed()) {
                     (true, true) => op::MINSD,
@@ -523,7 +434,7 @@ impl Emit<'_> {
                     (false, true) => op::MAXSD,
                     (false, false) => op::MAXUD,
                 };
-                two(self, e, p, q);
+                self.binary(id, e, p, q);
             }
             Op::Select => {
                 let k = self.kreg(x);
@@ -534,6 +445,161 @@ impl Emit<'_> {
                 self.hold_rm(q);
                 let d = self.target(id, &[w, y]);
                 self.a.zk(op::BLENDD, d, p, q, keep(k));
+            }
+            _ => self.failed = true,
+        }
+    }
+
+    /// An operation on two values.
+    fn binary(&mut self, id: Id, i: E, a: Id, b: Id) -> u8 {
+        let p = self.zreg(a, 0);
+        self.hold(p);
+        let q = self.rm(b);
+        self.hold_rm(q);
+        let d = self.target(id, &[a, b]);
+        self.a.z(i, d, p, q);
+        d
+    }
+
+    /// An operation on one value.
+    fn unary(&mut self, id: Id, i: E, a: Id) {
+        let p = self.rm(a);
+        self.hold_rm(p);
+        let d = self.define(id, 0);
+        self.a.z(i, d, 0, p);
+    }
+
+    /// The operands in the order in which the first is rather in a register, where it may change.
+    fn operand_order(&self, vop: &VectorOp, o: Op, n: &Node, x: Id, y: Id) -> (Id, Id) {
+        let swap = matches!(o, Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor)
+            && n.arity() == 2
+            && !self.z.at.contains_key(&(x, 0))
+            && (self.z.at.contains_key(&(y, 0)) || !self.node(x).vec)
+            && !vop.neg[0];
+        if swap { (y, x) } else { (x, y) }
+    }
+
+    /// A shift of 32 bits or less.
+    fn shift(&mut self, id: Id, o: Op, n: &Node, x: Id, y: Id) {
+        let signed = n.ty.is_signed();
+        if let Some(by) = self.konst(y) {
+            let p = self.zreg(x, 0);
+            self.hold(p);
+            let d = self.target(id, &[x]);
+            let ext = match o {
+                Op::Shl => 6,
+                _ if signed => 4,
+                _ => 2,
+            };
+            let by = if signed && o == Op::Shr {
+                by.min(31)
+            } else {
+                by.min(32)
+            };
+            self.a
+                .evex(op::SHIFTD_I, 2, ext, d, Rm::R(p), ALL, Some(by as u8));
+            if o == Op::Shl {
+                self.narrow_to(d, n.out);
+            }
+        } else {
+            let e = match o {
+                Op::Shl => op::SLLVD,
+                _ if signed => op::SRAVD,
+                _ => op::SRLVD,
+            };
+            let d = self.binary(id, e, x, y);
+            if o == Op::Shl {
+                self.narrow_to(d, n.out);
+            }
+        }
+    }
+
+    /// A conversion between 32-bit integers and floats, or between f16 and f32.
+    fn convert(&mut self, id: Id, o: Op, n: &Node, x: Id) {
+        match o {
+            Op::FloatToFloat if n.ty == Ty::F16 => {
+                let p = self.zreg(x, 0);
+                self.hold(p);
+                let d = self.define(id, 0);
+                self.a.z(op::PMOVDW_ST, p, 0, Rm::R(d));
+                self.a.z(op::CVTPH2PS, d, 0, Rm::R(d));
+            }
+            Op::FloatToFloat if n.out == Ty::F16 => {
+                let p = self.zreg(x, 0);
+                self.hold(p);
+                let d = self.define(id, 0);
+                self.a.zi(op::CVTPS2PH, p, 0, Rm::R(d), ALL, 4);
+                self.a.z(op::PMOVZXWD, d, 0, Rm::R(d));
+            }
+            Op::IntToFloat if n.ty.is_signed() => self.unary(id, op::CVTDQ2PS, x),
+            Op::IntToFloat => self.unary(id, op::CVTUDQ2PS, x),
+            Op::FloatToInt => {
+                let p = self.zreg(x, 0);
+                self.hold(p);
+                let d = self.define(id, 0);
+                let k = self.ktemp();
+                if n.out.is_signed() {
+                    self.a.z(op::CVTTPS2DQ, d, 0, Rm::R(p));
+                    self.a.zi(op::CMPPS, k, p, Rm::C(0x4f00_0000), ALL, 0x1d);
+                    self.a.zk(op::BCASTD, d, 0, Rm::C(0x7fff_ffff), keep(k));
+                    self.a.zi(op::CMPPS, k, p, Rm::R(p), ALL, 7);
+                    self.a.zk(op::MOVDQU32, d, 0, Rm::R(d), zero(k));
+                } else {
+                    // The larger of it and 0; of a NaN the second operand.
+                    self.hold(d);
+                    let t = self.temp();
+                    self.a.z(op::XORD, t, t, Rm::R(t));
+                    self.a.z(op::MAXPS, d, p, Rm::R(t));
+                    self.a.z(op::CVTTPS2UDQ, d, 0, Rm::R(d));
+                }
+            }
+            _ => self.failed = true,
+        }
+    }
+
+    /// An operation on f32, or on f16 in f32. The first two operands are in their best order.
+    fn narrow_float(&mut self, vop: &VectorOp, o: Op, n: &Node, [p, q, w]: [Id; 3]) {
+        let id = vop.id;
+        let [x, y, _] = vop.args;
+        match o {
+            Op::Add | Op::Sub => {
+                let minus = vop.neg[1] != (o == Op::Sub);
+                match (vop.neg[0], minus) {
+                    (false, false) => drop(self.binary(id, op::ADDPS, p, q)),
+                    (false, true) => drop(self.binary(id, op::SUBPS, x, y)),
+                    (true, false) => drop(self.binary(id, op::SUBPS, y, x)),
+                    (true, true) => {
+                        let d = self.binary(id, op::ADDPS, x, y);
+                        self.a.z(op::XORD, d, d, Rm::C(0x8000_0000));
+                    }
+                }
+            }
+            Op::Mul => drop(self.binary(id, op::MULPS, p, q)),
+            Op::Div => drop(self.binary(id, op::DIVPS, x, y)),
+            Op::Sqrt => {
+                self.unary(id, op::SQRTPS, x);
+            }
+            Op::Neg => {
+                let p = self.zreg(x, 0);
+                self.hold(p);
+                let d = self.define(id, 0);
+                self.a.z(op::XORD, d, p, Rm::C(0x8000_0000));
+            }
+            Op::Abs => {
+                let p = self.zreg(x, 0);
+                self.hold(p);
+                let d = self.define(id, 0);
+                self.a.z(op::ANDD, d, p, Rm::C(0x7fff_ffff));
+            }
+            Op::Min | Op::Max => {
+                let p = self.zreg(x, 0);
+                self.hold(p);
+                let q = self.rm(y);
+                self.hold_rm(q);
+                let d = self.define(id, 0);
+                // The sign of the operand that is chosen; -0 is below +0.
+                self.a
+                    .zi(op::RANGEPS, d, p, q, ALL, 4 | (o == Op::Max) as u8);
             }
             Op::Fma if n.ty == Ty::F16 => {
                 // The product is exact. The sum towards zero, its last bit 1 where it is not, is rounded to odd.
@@ -555,20 +621,6 @@ impl Emit<'_> {
                 self.rounded(op::ADDPS, t, t, r, 2);
                 self.a.zi(op::CMPPS, k, t, Rm::R(u), ALL, 0x0c);
                 self.a.zk(op::ORD, d, d, Rm::C(1), keep(k));
-            }
-            Op::FloatToFloat if n.ty == Ty::F16 => {
-                let p = self.zreg(x, 0);
-                self.hold(p);
-                let d = self.define(id, 0);
-                self.a.z(op::PMOVDW_ST, p, 0, Rm::R(d));
-                self.a.z(op::CVTPH2PS, d, 0, Rm::R(d));
-            }
-            Op::FloatToFloat if n.out == Ty::F16 => {
-                let p = self.zreg(x, 0);
-                self.hold(p);
-                let d = self.define(id, 0);
-                self.a.zi(op::CVTPS2PH, p, 0, Rm::R(d), ALL, 4);
-                self.a.z(op::PMOVZXWD, d, 0, Rm::R(d));
             }
             Op::Fma => self.fma(vop, x, y, w),
             Op::Mad => {
@@ -610,28 +662,6 @@ impl Emit<'_> {
                 self.hold_rm(p);
                 let d = self.define(id, 0);
                 self.a.zi(op::RNDSCALEPS, d, 0, p, ALL, imm);
-            }
-            Op::IntToFloat if n.ty.is_signed() => one(self, op::CVTDQ2PS, x),
-            Op::IntToFloat => one(self, op::CVTUDQ2PS, x),
-            Op::FloatToInt => {
-                let p = self.zreg(x, 0);
-                self.hold(p);
-                let d = self.define(id, 0);
-                let k = self.ktemp();
-                if n.out.is_signed() {
-                    self.a.z(op::CVTTPS2DQ, d, 0, Rm::R(p));
-                    self.a.zi(op::CMPPS, k, p, Rm::C(0x4f00_0000), ALL, 0x1d);
-                    self.a.zk(op::BCASTD, d, 0, Rm::C(0x7fff_ffff), keep(k));
-                    self.a.zi(op::CMPPS, k, p, Rm::R(p), ALL, 7);
-                    self.a.zk(op::MOVDQU32, d, 0, Rm::R(d), zero(k));
-                } else {
-                    // The larger of it and 0; of a NaN the second operand.
-                    self.hold(d);
-                    let t = self.temp();
-                    self.a.z(op::XORD, t, t, Rm::R(t));
-                    self.a.z(op::MAXPS, d, p, Rm::R(t));
-                    self.a.z(op::CVTTPS2UDQ, d, 0, Rm::R(d));
-                }
             }
             _ => self.failed = true,
         }

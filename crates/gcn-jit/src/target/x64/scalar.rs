@@ -675,7 +675,6 @@ impl Emit<'_> {
         let [x, y, w] = n.args;
         let bits = n.ty.bits();
         let wide = bits > 32;
-        let width = if wide { 64 } else { 32 };
         let signed = n.ty.is_signed();
         match o {
             Op::Zext | Op::Trunc => self.scopy(x),
@@ -694,35 +693,7 @@ impl Emit<'_> {
                 self.a.g(wide, &[0xf7], 3, Rm::R(r));
                 r
             }
-            Op::And | Op::Or | Op::Xor | Op::Add | Op::Sub => {
-                let which = match o {
-                    Op::And => 4,
-                    Op::Or => 1,
-                    Op::Xor => 6,
-                    Op::Add => 0,
-                    _ => 5,
-                };
-                // Rather the second operand is the constant, or the one that is needed again.
-                let swap = o != Op::Sub
-                    && (self.konst(x).is_some()
-                        || self.konst(y).is_none()
-                            && self.in_reg(y).is_some()
-                            && !self.used_later(y));
-                let (x, y) = if swap { (y, x) } else { (x, y) };
-                match self.simm(y, wide) {
-                    Some(imm) => {
-                        let r = self.scopy(x);
-                        self.a.alu_imm(which, wide, Rm::R(r), imm);
-                        r
-                    }
-                    None => {
-                        let q = self.srm(y, wide);
-                        let r = self.scopy(x);
-                        self.a.alu(which, wide, r, q);
-                        r
-                    }
-                }
-            }
+            Op::And | Op::Or | Op::Xor | Op::Add | Op::Sub => self.scalar_sum(o, x, y, wide),
             Op::Mul => {
                 let q = self.srm(y, wide);
                 let r = self.scopy(x);
@@ -740,55 +711,7 @@ impl Emit<'_> {
                 self.a.shift_imm(5, true, r, 32);
                 r
             }
-            Op::Shl | Op::Shr => {
-                let pp = match o {
-                    Op::Shl => 1,
-                    _ if signed => 2,
-                    _ => 3,
-                };
-                match self.konst(y) {
-                    Some(by) if by >= width => {
-                        let r = self.scopy(x);
-                        if pp == 2 {
-                            self.a.shift_imm(7, wide, r, width as u8 - 1);
-                        } else {
-                            self.a.imm(r, 0);
-                        }
-                        r
-                    }
-                    Some(by) => {
-                        let r = self.scopy(x);
-                        self.a
-                            .shift_imm([0, 4, 7, 5][pp as usize], wide, r, by as u8);
-                        r
-                    }
-                    None => {
-                        self.sload(RCX, y);
-                        let r = self.scopy(x);
-                        let count = *self.node(y);
-                        let small = count.op == Inst::Alu(Op::And)
-                            && count.args[..2]
-                                .iter()
-                                .any(|&a| self.konst(a).is_some_and(|v| v < width));
-                        if small {
-                            self.a.shift_by(pp, wide, r, r, RCX);
-                            return r;
-                        }
-                        self.a.imm(RDX, width - 1);
-                        self.a.imm(RSI, 0);
-                        self.a.alu(alu::CMP, true, RCX, Rm::R(RDX));
-                        if pp == 2 {
-                            self.a.cmov(Cc::A, true, RCX, Rm::R(RDX));
-                        }
-                        // The comparison's flags outlive the shift.
-                        self.a.shift_by(pp, wide, r, r, RCX);
-                        if pp != 2 {
-                            self.a.cmov(Cc::A, true, r, Rm::R(RSI));
-                        }
-                        r
-                    }
-                }
-            }
+            Op::Shl | Op::Shr => self.scalar_shift(o, n, x, y),
             Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
                 let cc = self.compare(n);
                 let r = self.sfree();
@@ -840,6 +763,88 @@ impl Emit<'_> {
             _ => {
                 self.failed = true;
                 RDI
+            }
+        }
+    }
+
+    /// A sum, a difference or a bitwise operation.
+    fn scalar_sum(&mut self, o: Op, x: Id, y: Id, wide: bool) -> Gpr {
+        let which = match o {
+            Op::And => 4,
+            Op::Or => 1,
+            Op::Xor => 6,
+            Op::Add => 0,
+            _ => 5,
+        };
+        // Rather the second operand is the constant, or the one that is needed again.
+        let swap = o != Op::Sub
+            && (self.konst(x).is_some()
+                || self.konst(y).is_none() && self.in_reg(y).is_some() && !self.used_later(y));
+        let (x, y) = if swap { (y, x) } else { (x, y) };
+        match self.simm(y, wide) {
+            Some(imm) => {
+                let r = self.scopy(x);
+                self.a.alu_imm(which, wide, Rm::R(r), imm);
+                r
+            }
+            None => {
+                let q = self.srm(y, wide);
+                let r = self.scopy(x);
+                self.a.alu(which, wide, r, q);
+                r
+            }
+        }
+    }
+
+    fn scalar_shift(&mut self, o: Op, n: &Node, x: Id, y: Id) -> Gpr {
+        let wide = n.ty.bits() > 32;
+        let width = if wide { 64 } else { 32 };
+        let signed = n.ty.is_signed();
+        let pp = match o {
+            Op::Shl => 1,
+            _ if signed => 2,
+            _ => 3,
+        };
+        match self.konst(y) {
+            Some(by) if by >= width => {
+                let r = self.scopy(x);
+                if pp == 2 {
+                    self.a.shift_imm(7, wide, r, width as u8 - 1);
+                } else {
+                    self.a.imm(r, 0);
+                }
+                r
+            }
+            Some(by) => {
+                let r = self.scopy(x);
+                self.a
+                    .shift_imm([0, 4, 7, 5][pp as usize], wide, r, by as u8);
+                r
+            }
+            None => {
+                self.sload(RCX, y);
+                let r = self.scopy(x);
+                let count = *self.node(y);
+                let small = count.op == Inst::Alu(Op::And)
+                    && count.args[..2]
+                        .iter()
+                        .any(|&a| self.konst(a).is_some_and(|v| v < width));
+                if small {
+                    self.a.shift_by(pp, wide, r, r, RCX);
+                    return r;
+                }
+                self.a.imm(RDX, width - 1);
+                self.a.imm(RSI, 0);
+                self.a.alu(alu::CMP, true, RCX, Rm::R(RDX));
+                if pp == 2 {
+                    self.a.cmov(Cc::A, true, RCX, Rm::R(RDX));
+                }
+                // The comparison's flags outlive the shift.
+                self.a.shift_by(pp, wide, r, r, RCX);
+                if pp != 2 {
+                    self.a.cmov(Cc::A, true, r, Rm::R(RSI));
+                }
+                r
             }
         }
     }
