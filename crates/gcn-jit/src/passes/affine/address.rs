@@ -1,0 +1,209 @@
+//! Memory accesses whose addresses are affine.
+
+use super::derive::AffineValue;
+use crate::ir::region::Store;
+use crate::ir::{Id, Inst, Node};
+use gcn_isa::meaning::{Op, Space};
+use gcn_isa::shape::Ty;
+
+/// The elements of a memory access.
+#[derive(Clone, Copy)]
+pub(super) struct Access16 {
+    pub space: Space,
+    pub lo: Id,
+    pub hi: Id,
+    pub offset: i32,
+    pub bytes: u8,
+    pub count: u8,
+    pub need: u8,
+}
+
+/// A linear address: its lower half without a constant, the upper half, and the constant.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    pub lo: Id,
+    /// Of LDS the limit.
+    pub hi: Id,
+    /// What is added to both, in 64 bits: halves that are scalars.
+    pub plus: Option<(Id, Id)>,
+    pub offset: i32,
+    pub step: i32,
+}
+
+/// A sum of 64 bits of halves, one addend being scalars: the halves of the other one, and the scalars. The sum is linear
+/// where the other addend is, whatever carries there are.
+fn sum_of(graph: &[Node], values: &[Option<AffineValue>], lo: Id, hi: Id) -> Option<[Id; 4]> {
+    let node = |id: Id| &graph[id as usize];
+    let add = |id: Id| {
+        let n = node(id);
+        let found = n.vec && n.op == Inst::Alu(Op::Add) && n.ty.bits() == 32 && !n.ty.is_float();
+        found.then_some([n.args[0], n.args[1]])
+    };
+    let scalar = |id: Id| !node(id).vec && values[id as usize].is_some();
+    // The scalar one behind the other.
+    let apart = |[a, b]: [Id; 2]| match (scalar(a), scalar(b)) {
+        (_, true) => Some([a, b]),
+        (true, _) => Some([b, a]),
+        _ => None,
+    };
+    let of = add(lo)?;
+    let is_carry = |id: Id| {
+        let n = node(id);
+        let less = node(n.args[0]);
+        (n.op, n.ty) == (Inst::Alu(Op::Zext), Ty::Bool)
+            && less.op == Inst::Alu(Op::Lt)
+            && less.ty.bits() == 32
+            && !less.ty.is_signed()
+            && !less.ty.is_float()
+            && less.args[0] == lo
+            && of.contains(&less.args[1])
+    };
+    let [a, b] = add(hi)?;
+    let rest = match (is_carry(a), is_carry(b)) {
+        (_, true) => a,
+        (true, _) => b,
+        _ => return None,
+    };
+    let [x, low] = apart(of)?;
+    let [y, high] = match add(rest) {
+        Some(halves) => apart(halves)?,
+        None if scalar(rest) => {
+            let zero = graph.iter().position(|n| n.op == Inst::Const(0))?;
+            [zero as Id, rest]
+        }
+        None => return None,
+    };
+    let uniform = values[y as usize]?.step == 0;
+    (uniform && values[x as usize].is_some()).then_some([x, y, low, high])
+}
+
+pub(super) fn address(
+    graph: &[Node],
+    values: &[Option<AffineValue>],
+    a: Access16,
+) -> Option<Found> {
+    let step = values[a.lo as usize]?.step;
+    let lds = a.space == Space::Lds;
+    let shape = Shape::of(step, a.bytes, a.count, a.need == 2)?;
+    // The first lanes alone may be within LDS, so those of a slice are to be near each other.
+    if lds && shape == Shape::Apart && (a.bytes != 4 || !(4..=NEAR).contains(&step)) {
+        return None;
+    }
+    if a.space != Space::Lds {
+        let high = values[a.hi as usize]?;
+        let both = graph[a.lo as usize].vec || graph[a.hi as usize].vec;
+        let mut found = Found {
+            lo: a.lo,
+            hi: a.hi,
+            plus: None,
+            offset: a.offset,
+            step,
+        };
+        if let Some([x, y, low, high]) = sum_of(graph, values, a.lo, a.hi) {
+            (found.lo, found.hi, found.plus) = (x, y, Some((low, high)));
+        }
+        return (high.step == 0 && both).then_some(found);
+    }
+    let (mut lo, mut offset) = (a.lo, a.offset);
+    loop {
+        let n = &graph[lo as usize];
+        let [x, y, _] = n.args;
+        let (Inst::Alu(Op::Add), Inst::Const(c)) = (n.op, graph[y as usize].op) else {
+            break;
+        };
+        if c > 1 << 17 || n.ty.bits() != 32 || !n.vec || values[x as usize].is_none() {
+            break;
+        }
+        lo = x;
+        offset = offset.checked_add(c as i32)?;
+    }
+    (graph[lo as usize].vec && (0..1 << 20).contains(&offset)).then_some(Found {
+        lo,
+        hi: a.hi,
+        plus: None,
+        offset,
+        step,
+    })
+}
+
+/// How the elements of 16 lanes lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// All lanes have the same.
+    Same,
+    /// One lane's behind the other's.
+    Dense,
+    /// Otherwise: of what is written no two lanes have the same bytes.
+    Apart,
+}
+
+/// The most bytes from lane to lane of those that are apart.
+const APART: i32 = 1 << 14;
+/// The same in LDS.
+const NEAR: i32 = 256;
+// The distances of 16 lanes, and what an access reaches, have 32 bits with a sign.
+const _: () = assert!(16 * APART as i64 + (1 << 16) < i32::MAX as i64 && NEAR <= APART);
+
+impl Shape {
+    pub fn of(step: i32, bytes: u8, count: u8, written: bool) -> Option<Shape> {
+        let size = bytes as i32 * count as i32;
+        match (step, bytes, count) {
+            (0, 1 | 2 | 4, _) if !written => Some(Shape::Same),
+            (_, 1 | 2, 1) | (_, 4 | 8, 1 | 2 | 4) if step == size => Some(Shape::Dense),
+            (0, ..) => None,
+            _ if step.abs() > APART => None,
+            (_, 4, _) if !written || step.abs() >= size => Some(Shape::Apart),
+            (_, 1 | 2, 1) if !written => Some(Shape::Apart),
+            // Of bytes that are written there is code for those that lie close.
+            (1..=4, 1 | 2, 1) if step >= size => Some(Shape::Apart),
+            _ => None,
+        }
+    }
+
+    /// Bytes from a lane's address on that an access may touch.
+    pub fn reach(self, step: i32, bytes: u8, count: u8) -> i32 {
+        let size = bytes as i32 * count as i32;
+        match self {
+            // A gather has no smaller elements.
+            Shape::Apart if !close(step) => size.max(4),
+            _ => size,
+        }
+    }
+}
+
+/// Whether 16 lanes' elements of up to four bytes lie in one vector register.
+pub fn close(step: i32) -> bool {
+    (1..=4).contains(&step)
+}
+
+pub(super) fn load_of(n: &Node) -> Option<Access16> {
+    match n.op {
+        Inst::Group {
+            space,
+            bytes,
+            count,
+            offset,
+        } if n.vec => Some(Access16 {
+            space,
+            lo: n.args[0],
+            hi: n.args[1],
+            offset,
+            bytes,
+            count,
+            need: 1,
+        }),
+        _ => None,
+    }
+}
+
+pub(super) fn store_of(s: &Store) -> Access16 {
+    Access16 {
+        space: s.space,
+        lo: s.lo,
+        hi: s.hi,
+        offset: s.offset,
+        bytes: s.bytes,
+        count: s.data.len() as u8,
+        need: 2,
+    }
+}

@@ -1,0 +1,247 @@
+//! Which values of a block are affine, and under which condition.
+
+use crate::ir::affine::AffineVgprs;
+use crate::ir::{Id, Inst, Node};
+use gcn_isa::meaning::Op;
+
+/// The largest step, so that those of 15 lanes together stay far from 32 bits.
+const STEP: i64 = 1 << 20;
+
+/// How the base of a value is computed from those of its operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Derivation {
+    /// By the operation itself, or it is there.
+    Op,
+    /// It is that of another value in active lanes.
+    Same(Id),
+    /// By the operation, if the upper bits of an operand are the same in all lanes.
+    Top(Id, u8),
+    /// By the operation, if all lanes answer alike.
+    Less,
+    /// By the operation, if the bits in which the first operand's lanes differ are 0 (1) in the second.
+    Bits(Id, Id, bool),
+}
+
+/// A value that is affine, perhaps under a condition.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AffineValue {
+    /// The difference from lane to lane.
+    pub step: i32,
+    /// 0: no condition; 1: one that hardly ever fails; 2: a likely one.
+    pub risk: u8,
+    pub how: Derivation,
+}
+
+impl AffineValue {
+    /// Returns true if the value is that of another one in active lanes.
+    pub fn is_same(of: Option<AffineValue>) -> bool {
+        matches!(of, Some(v) if matches!(v.how, Derivation::Same(_)))
+    }
+}
+
+type Found = Option<AffineValue>;
+
+fn plain(step: i64, risk: u8) -> Found {
+    Some(AffineValue {
+        step: step.clamp(i32::MIN as i64, i32::MAX as i64) as i32,
+        risk,
+        how: Derivation::Op,
+    })
+}
+
+/// A value that all 16 lanes share under a condition.
+fn uniform_if(how: Derivation, risk: u8) -> Found {
+    Some(AffineValue { step: 0, risk, how })
+}
+
+/// Which values of a graph are affine.
+pub(super) fn values(graph: &[Node], facts: &AffineVgprs) -> Vec<Found> {
+    let mut made = Values {
+        graph,
+        facts,
+        of: Vec::with_capacity(graph.len()),
+    };
+    for n in graph {
+        let found = made.value(n);
+        made.of
+            .push(found.filter(|l| (l.step as i64).abs() <= STEP));
+    }
+    made.of
+}
+
+/// Returns true if a scalar can be a base.
+fn is_base(n: &Node) -> bool {
+    !n.vec
+        && n.out.bits() <= 32
+        && !matches!(n.op, Inst::Const(_) | Inst::SLoad { .. } | Inst::Ballot)
+        && !n.ty.is_float()
+}
+
+/// The values of a graph up to the one under consideration.
+struct Values<'a> {
+    graph: &'a [Node],
+    facts: &'a AffineVgprs,
+    of: Vec<Found>,
+}
+
+impl Values<'_> {
+    fn value(&self, n: &Node) -> Found {
+        match n.op {
+            Inst::Const(_) => plain(0, 0),
+            _ if !n.vec => is_base(n).then(|| plain(0, 0))?,
+            Inst::VIn(v) => plain(*self.facts.get(&v)? as i64, 0),
+            Inst::Lane => plain(1, 0),
+            Inst::Shld(by) => {
+                // The second operand's upper bits come in from below.
+                let (high, low) = (self.arg(n, 0)?, self.arg(n, 1)?);
+                let risk = high.risk.max(low.risk);
+                match (high.step, low.step) {
+                    (0, 0) => plain(0, risk),
+                    (0, _) => uniform_if(Derivation::Top(n.args[1], by), risk.max(1)),
+                    _ => None,
+                }
+            }
+            Inst::Shrd(_) => {
+                let (low, high) = (self.arg(n, 0)?, self.arg(n, 1)?);
+                let uniform = low.step == 0 && high.step == 0;
+                uniform.then(|| plain(0, low.risk.max(high.risk)))?
+            }
+            Inst::Alu(_) if n.ty.is_float() || n.out.is_float() => None,
+            Inst::Alu(Op::Select) if n.out.bits() == 32 => {
+                let (cond, yes, no) = (self.arg(n, 0)?, self.arg(n, 1)?, self.arg(n, 2)?);
+                let ok = self.node(n.args[0]).vec && yes.step == no.step;
+                let risk = cond.risk.max(yes.risk).max(no.risk);
+                ok.then(|| plain(yes.step as i64, risk))?
+            }
+            Inst::Alu(op) if n.ty.bits() == 1 => self.truth(op, n),
+            Inst::Alu(op) if n.ty.bits() == 32 => self.integer(op, n),
+            _ => None,
+        }
+    }
+
+    fn node(&self, id: Id) -> &Node {
+        &self.graph[id as usize]
+    }
+
+    fn arg(&self, n: &Node, k: usize) -> Found {
+        self.of[n.args[k] as usize]
+    }
+
+    fn constant(&self, id: Id) -> Option<u32> {
+        match self.node(id).op {
+            Inst::Const(v) => Some(v as u32),
+            _ => None,
+        }
+    }
+
+    /// The greatest risk of the operands.
+    fn risk(&self, n: &Node) -> Option<u8> {
+        let mut risks = (0..n.arity()).map(|k| Some(self.arg(n, k)?.risk));
+        risks.try_fold(0, |most, risk| Some(risk?.max(most)))
+    }
+
+    /// An operation on truth values.
+    fn truth(&self, op: Op, n: &Node) -> Found {
+        // A mask is a number of the active lanes, so the values of inactive lanes do not matter.
+        let exec = |k: usize| self.node(n.args[k]).op == Inst::Exec;
+        if op == Op::And && (exec(0) || exec(1)) {
+            let k = exec(0) as usize;
+            return uniform_if(Derivation::Same(n.args[k]), self.arg(n, k)?.risk);
+        }
+        let vector = n.inputs().iter().all(|&a| self.node(a).vec);
+        let known = matches!(op, Op::And | Op::Or | Op::Xor | Op::Not | Op::Zext);
+        match vector && known {
+            true => plain(0, self.risk(n)?),
+            false => None,
+        }
+    }
+
+    /// An operation on integers of 32 bits.
+    fn integer(&self, op: Op, n: &Node) -> Found {
+        let args = n.inputs();
+        let risk = self.risk(n)?;
+        let step = |k: usize| self.arg(n, k).map(|l| l.step as i64);
+        let uniform = (0..args.len()).all(|k| step(k) == Some(0));
+        match op {
+            Op::Add => plain(step(0)? + step(1)?, risk),
+            Op::Sub => plain(step(0)? - step(1)?, risk),
+            Op::Not => plain(-step(0)?, risk),
+            Op::Mul if uniform => plain(0, risk),
+            Op::Mul => match (self.constant(args[0]), self.constant(args[1])) {
+                (_, Some(c)) => plain(step(0)? * c as i32 as i64, risk),
+                (Some(c), _) => plain(step(1)? * c as i32 as i64, risk),
+                _ => None,
+            },
+            Op::Shl if self.constant(args[1]).is_some_and(|c| c < 32) => {
+                plain(step(0)? << self.constant(args[1])?, risk)
+            }
+            Op::Shr if !uniform => {
+                let by = self.constant(args[1])?;
+                let ok = (1..32).contains(&by) && span(step(0)?) <= 1 << by;
+                let top = Derivation::Top(args[0], 32 - by as u8);
+                ok.then(|| uniform_if(top, risk.max(1)))?
+            }
+            Op::Lt if !uniform => {
+                let x = &args[..2];
+                let is_borrow = |m: &Node| m.op == Inst::Alu(Op::Sub) && m.args[..2] == *x;
+                let before = &self.graph[..self.of.len()];
+                let known = is_sum(self.graph, n) || before.iter().any(is_borrow);
+                let known = known && !n.ty.is_signed();
+                known.then(|| uniform_if(Derivation::Less, risk.max(1)))?
+            }
+            Op::And | Op::Or | Op::Xor if !uniform => self.bitwise(op, n),
+            Op::And
+            | Op::Or
+            | Op::Xor
+            | Op::Min
+            | Op::Max
+            | Op::Shl
+            | Op::Shr
+            | Op::Eq
+            | Op::Ne
+            | Op::Lt
+            | Op::Le
+            | Op::Gt
+            | Op::Ge
+                if uniform =>
+            {
+                plain(0, risk)
+            }
+            _ => None,
+        }
+    }
+
+    /// A bitwise operation of a value with one that all lanes share.
+    fn bitwise(&self, op: Op, n: &Node) -> Found {
+        let args = n.inputs();
+        let (x, m, step) = match (self.arg(n, 0)?.step, self.arg(n, 1)?.step) {
+            (s, 0) => (args[0], args[1], s),
+            (0, s) => (args[1], args[0], s),
+            _ => return None,
+        };
+        let low = span(step as i64) - 1;
+        let (ones, step) = match (op, self.constant(m)) {
+            (Op::And, Some(c)) if c & low == 0 => (false, 0),
+            (Op::And, Some(c)) if c & low == low => (true, step),
+            (Op::And, _) => return None,
+            (_, Some(c)) if c & low != 0 => return None,
+            _ => (false, step),
+        };
+        Some(AffineValue {
+            step,
+            risk: 2,
+            how: Derivation::Bits(x, m, ones),
+        })
+    }
+}
+
+/// The bit that the steps of 16 lanes do not reach.
+fn span(step: i64) -> u32 {
+    (16 * step.unsigned_abs()).next_power_of_two() as u32
+}
+
+/// Returns true if a comparison is that of a sum with what was added, which is less where there was a carry.
+pub(super) fn is_sum(graph: &[Node], n: &Node) -> bool {
+    let sum = &graph[n.args[0] as usize];
+    sum.op == Inst::Alu(Op::Add) && sum.inputs().contains(&n.args[1])
+}

@@ -1,0 +1,463 @@
+//! Takes affine values out of a block's graph into its bases.
+
+use super::address::{Access16, Found, Shape, address, load_of, store_of};
+use super::affine_writes;
+use super::derive::{AffineValue, Derivation, is_sum, values};
+use crate::hash::Map;
+use crate::ir::affine::{
+    Address, AffineState, AffineVgprs, Base, BaseKind, BaseOp, Guard, Several,
+};
+use crate::ir::region::{Block, Store, Terminator};
+use crate::ir::{Id, Inst, Node};
+use gcn_isa::meaning::{Op, Space};
+use gcn_isa::shape::Ty;
+
+/// What is needed of each value, and the accesses that have affine addresses.
+struct Wanted {
+    /// Its base is.
+    base: Vec<bool>,
+    /// Each lane's value is.
+    lanes: Vec<bool>,
+    loads: Map<Id, (Access16, Found)>,
+    store: Option<(Access16, Found)>,
+    deferred_stores: Vec<(Access16, Found)>,
+    /// The writes of VGPRs that go to all lanes: their places among the block's, and the steps.
+    writes: Vec<(usize, i32)>,
+}
+
+/// Takes affine values out of a block's graph into its bases. `false`, and nothing is changed, if a deferred store has no
+/// affine address.
+pub(crate) fn extract_affine(c: &mut Block, facts: AffineVgprs) -> bool {
+    let affine = values(&c.graph, &facts);
+    let Some(mut wanted) = Wanted::by_effects(c, &affine) else {
+        return false;
+    };
+    wanted.by_values(c, &affine);
+    let mut m = Making {
+        graph: &c.graph,
+        affine: &affine,
+        out: AffineState::default(),
+        of: Map::default(),
+    };
+    for at in 0..c.graph.len() {
+        if wanted.base[at] && c.graph[at].vec {
+            m.value(at as Id);
+        }
+    }
+    for d in &c.assumed {
+        let step = d.of.map(|id| m.reach(id));
+        let of = d.of.map(|id| m.base(id));
+        m.guard(Guard::AssumedCompare {
+            op: d.op,
+            signed: d.ty.is_signed(),
+            of,
+            step,
+        });
+    }
+    let mut groups = Vec::new();
+    for at in 0..c.graph.len() as Id {
+        if let Some(&(a, found)) = wanted.loads.get(&at) {
+            groups.push((at, a, m.address(a, found), found.offset));
+        }
+    }
+    let to = wanted
+        .store
+        .map(|(a, found)| (m.address(a, found), found.offset));
+    for &(a, found) in &wanted.deferred_stores {
+        let to = (m.address(a, found), found.offset);
+        m.out.stores.push(to);
+    }
+    for &(i, step) in &wanted.writes {
+        let q = m.base(c.effects.vgprs[i].1);
+        m.out.ops[q as usize].stored = true;
+        m.out.writes.push((c.effects.vgprs[i].0, q, step));
+    }
+    let (mut out, of) = (m.out, m.of);
+    out.store = to;
+    // What lanes need of an affine value is read from its base.
+    for (at, node) in c.graph.iter_mut().enumerate() {
+        if wanted.base[at]
+            && wanted.lanes[at]
+            && node.vec
+            && !AffineValue::is_same(affine[at])
+            && !matches!(node.op, Inst::VIn(_) | Inst::Lane)
+            && let (Some(l), Some(&base)) = (affine[at], of.get(&(at as Id)))
+        {
+            out.ops[base as usize].stored = true;
+            node.op = Inst::Affine { base, step: l.step };
+        }
+    }
+    for (at, a, address, offset) in groups {
+        let step = out.addresses[address as usize].step;
+        c.graph[at as usize].op = Inst::AffineLoad {
+            bytes: a.bytes,
+            count: a.count,
+            offset,
+            address,
+            broadcast: step == 0,
+        };
+    }
+    drop_addresses(c, &out);
+    let written: Vec<u16> = out.writes.iter().map(|w| w.0).collect();
+    c.effects.vgprs.retain(|w| !written.contains(&w.0));
+    out.facts = facts;
+    c.affine = out;
+    true
+}
+
+/// Drops the addresses of affine stores from the graph: they are not needed any more.
+fn drop_addresses(c: &mut Block, out: &AffineState) {
+    let affine = out.store.is_some();
+    let stores =
+        (c.effects.store.iter_mut().filter(|_| affine)).chain(&mut c.effects.deferred_stores);
+    let places = out.store.iter().chain(&out.stores);
+    let steps = places.map(|to| out.addresses[to.0 as usize].step);
+    let zero = c.graph.len() as Id;
+    for (st, step) in stores.zip(steps) {
+        (st.lo, st.hi) = (zero, zero);
+        // A 64-bit value as a whole goes to memory as it is.
+        let halves = |lo: Id, hi: Id| {
+            let (lo, hi) = (&c.graph[lo as usize], &c.graph[hi as usize]);
+            let whole = (lo.op, hi.op) == (Inst::Lo, Inst::Hi) && lo.args[0] == hi.args[0];
+            (whole && lo.vec).then_some(lo.args[0])
+        };
+        if let [lo, hi] = st.data[..]
+            && (st.bytes, step) == (4, 8)
+            && let Some(whole) = halves(lo, hi)
+        {
+            (st.bytes, st.data) = (8, vec![whole]);
+        }
+    }
+    c.graph.push(Node {
+        op: Inst::Const(0),
+        ty: Ty::B64,
+        out: Ty::B64,
+        vec: false,
+        args: [0; 3],
+    });
+}
+
+impl Wanted {
+    /// What effects, guards and the terminator need. Nothing if a deferred store has no affine address.
+    fn by_effects(c: &Block, affine: &[Option<AffineValue>]) -> Option<Wanted> {
+        let n = c.graph.len();
+        let e = &c.effects;
+        let find = |st: &Store| {
+            let a = store_of(st);
+            Some((a, address(&c.graph, affine, a)?))
+        };
+        let deferred: Option<Vec<_>> = e.deferred_stores.iter().map(find).collect();
+        let mut w = Wanted {
+            base: vec![false; n],
+            lanes: vec![false; n],
+            loads: Map::default(),
+            store: e.store.as_ref().and_then(find),
+            deferred_stores: deferred?,
+            writes: affine_writes(c, affine),
+        };
+        for &(i, _) in &w.writes {
+            w.base[e.vgprs[i].1 as usize] = true;
+        }
+        for (i, write) in e.vgprs.iter().enumerate() {
+            w.lanes[write.1 as usize] |= !w.writes.iter().any(|&(j, _)| i == j);
+        }
+        let mut ids: Vec<Id> = e.sgprs.iter().map(|w| w.1).collect();
+        ids.extend(e.scc);
+        ids.extend(&c.guards);
+        ids.extend(e.wave_helper.iter().flat_map(|w| &w.inputs));
+        ids.extend(e.rows.iter().flat_map(|&(a, _, v)| [a, v]));
+        ids.extend(e.lane_inserts.iter().flat_map(|&(_, lane, v)| [lane, v]));
+        if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = c.terminator {
+            ids.push(when);
+        }
+        for st in e.store.iter().chain(&e.deferred_stores) {
+            ids.extend(&st.data);
+        }
+        if let (Some(st), None) = (&e.store, w.store) {
+            ids.extend([st.lo, st.hi]);
+        }
+        for id in ids {
+            w.lanes[id as usize] = true;
+        }
+        let affine_stores: Vec<_> = w.store.iter().chain(&w.deferred_stores).copied().collect();
+        for access in affine_stores {
+            w.access(access);
+        }
+        for &id in c.assumed.iter().flat_map(|d| &d.of) {
+            w.base[id as usize] = true;
+        }
+        Some(w)
+    }
+
+    /// An access with an affine address needs the address's bases. The limit of LDS is a scalar.
+    fn access(&mut self, (a, Found { lo, hi, .. }): (Access16, Found)) {
+        self.base[lo as usize] = true;
+        match a.space {
+            Space::Lds => self.lanes[hi as usize] = true,
+            _ => self.base[hi as usize] = true,
+        }
+    }
+
+    /// What values need of their operands, from the last one on.
+    fn by_values(&mut self, c: &Block, affine: &[Option<AffineValue>]) {
+        for at in (0..c.graph.len()).rev() {
+            let node = &c.graph[at];
+            let needed = self.lanes[at] || !pure(node.op);
+            if let Some(a) = load_of(node)
+                && let Some(found) = address(&c.graph, affine, a)
+            {
+                self.loads.insert(at as Id, (a, found));
+                self.access((a, found));
+                continue;
+            }
+            if needed && !self.base[at] && node.vec && worth(node, affine[at]) {
+                self.base[at] = true;
+            }
+            if self.base[at] && node.vec {
+                match affine[at].map(|l| l.how) {
+                    Some(Derivation::Same(id)) => self.base[id as usize] = true,
+                    _ => {
+                        for &i in node.inputs() {
+                            self.base[i as usize] = true;
+                        }
+                    }
+                }
+            }
+            // A value that equals its operand in active lanes is something else as a mask.
+            let apart = AffineValue::is_same(affine[at]);
+            if needed && (!self.base[at] || !node.vec || apart) {
+                for &i in node.inputs() {
+                    self.lanes[i as usize] = true;
+                }
+                if let Inst::FastPath(number) = node.op {
+                    for &leaf in &c.fast_paths[number as usize].leaves {
+                        self.lanes[leaf as usize] = true;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns true if a value that lanes need is better made of a base.
+fn worth(n: &Node, l: Option<AffineValue>) -> bool {
+    l.is_some_and(|l| l.step == 0 && l.risk == 0 && !matches!(l.how, Derivation::Same(_)))
+        && !matches!(n.op, Inst::VIn(_) | Inst::Lane)
+}
+
+/// Returns true if an operation is nothing but its value.
+fn pure(op: Inst) -> bool {
+    matches!(
+        op,
+        Inst::Const(_)
+            | Inst::VIn(_)
+            | Inst::SIn(_)
+            | Inst::SccIn
+            | Inst::Lane
+            | Inst::Exec
+            | Inst::Pair
+            | Inst::Lo
+            | Inst::Hi
+            | Inst::MaskOf
+            | Inst::Ballot
+            | Inst::Shld(_)
+            | Inst::Shrd(_)
+            | Inst::ShrLane
+            | Inst::Alu(_)
+            | Inst::Part(_)
+            | Inst::LaneIn(_)
+            | Inst::LanesIn(_)
+            | Inst::VgprAt
+            | Inst::Shuffle(_)
+            | Inst::FastPath(_)
+    )
+}
+
+/// Bases under construction.
+struct Making<'a> {
+    graph: &'a [Node],
+    affine: &'a [Option<AffineValue>],
+    out: AffineState,
+    /// The base of each value that has one.
+    of: Map<Id, Base>,
+}
+
+impl Making<'_> {
+    fn push(&mut self, op: BaseKind, args: [Base; 3]) -> Base {
+        let same = |o: &BaseOp| o.op == op && o.args == args;
+        if let Some(at) = self.out.ops.iter().position(same) {
+            return at as Base;
+        }
+        self.out.ops.push(BaseOp {
+            op,
+            args,
+            stored: false,
+        });
+        (self.out.ops.len() - 1) as Base
+    }
+
+    /// The base of a value; of one that has operands it was made before.
+    fn base(&mut self, id: Id) -> Base {
+        if let Some(&q) = self.of.get(&id) {
+            return q;
+        }
+        let op = match self.graph[id as usize].op {
+            Inst::Const(v) => BaseKind::Const(v as u32),
+            Inst::VIn(v) => BaseKind::Vgpr(v),
+            Inst::Lane => BaseKind::Lane,
+            _ => BaseKind::Scalar(id),
+        };
+        let q = self.push(op, [0; 3]);
+        self.of.insert(id, q);
+        q
+    }
+
+    /// What the last of 16 lanes' value is more than the first's.
+    fn reach(&self, id: Id) -> i32 {
+        15 * self.affine[id as usize].map_or(0, |l| l.step)
+    }
+
+    /// Makes the base of a vector value, and the guards that it needs.
+    fn value(&mut self, id: Id) {
+        let node = &self.graph[id as usize];
+        let Some(l) = self.affine[id as usize] else {
+            return;
+        };
+        if matches!(node.op, Inst::VIn(_) | Inst::Lane) {
+            self.base(id);
+            return;
+        }
+        if let Derivation::Same(other) = l.how {
+            let q = self.base(other);
+            self.of.insert(id, q);
+            return;
+        }
+        let mut args = [0; 3];
+        for (q, &a) in args.iter_mut().zip(node.inputs()) {
+            *q = self.base(a);
+        }
+        self.guards_of(node, l.how, args);
+        // A truth value as a number is 1 where the base has all ones: -1.
+        if node.op == Inst::Alu(Op::Add) {
+            let bit = |q: Base| match self.out.ops[q as usize].op {
+                BaseKind::Alu(Op::Zext, Ty::Bool) => Some(self.out.ops[q as usize].args[0]),
+                _ => None,
+            };
+            let [a, b, _] = args;
+            if let Some((a, bit)) = bit(b).map(|t| (a, t)).or(bit(a).map(|t| (b, t))) {
+                let q = self.push(BaseKind::Alu(Op::Sub, node.ty), [a, bit, 0]);
+                self.of.insert(id, q);
+                return;
+            }
+        }
+        let op = match node.op {
+            Inst::Shld(by) => BaseKind::Shld(by),
+            Inst::Shrd(by) => BaseKind::Shrd(by),
+            Inst::Alu(op) => BaseKind::Alu(op, node.ty),
+            _ => return,
+        };
+        let q = self.push(op, args);
+        self.of.insert(id, q);
+    }
+
+    /// Adds the guards of a value whose base is derived so.
+    fn guards_of(&mut self, node: &Node, how: Derivation, args: [Base; 3]) {
+        match how {
+            Derivation::Top(of, bits) => {
+                let (step, of) = (self.reach(of), self.base(of));
+                self.guard(Guard::Top { of, step, bits });
+            }
+            // A sum's carry: all lanes have the same where neither the sum nor its addends wrap.
+            Derivation::Less if is_sum(self.graph, node) => {
+                let sum = node.args[0];
+                let [a, b, _] = self.graph[sum as usize].args;
+                for id in [sum, a, b] {
+                    let (step, of) = (self.reach(id), self.base(id));
+                    if step != 0 {
+                        self.guard(Guard::Within { of, step });
+                    }
+                }
+            }
+            Derivation::Less => {
+                let step = [self.reach(node.args[0]), self.reach(node.args[1])];
+                let of = [args[0], args[1]];
+                self.guard(Guard::Less { of, step });
+            }
+            Derivation::Bits(of, mask, ones) => {
+                let (step, of, mask) = (self.reach(of), self.base(of), self.base(mask));
+                self.guard(Guard::Bits {
+                    of,
+                    step,
+                    mask,
+                    ones,
+                });
+            }
+            Derivation::Op | Derivation::Same(_) => {}
+        }
+    }
+
+    fn guard(&mut self, g: Guard) {
+        if !self.out.guards.contains(&g) {
+            self.out.guards.push(g);
+        }
+    }
+
+    fn address(&mut self, a: Access16, found: Found) -> u16 {
+        let Found {
+            lo,
+            hi,
+            plus,
+            offset,
+            step,
+        } = found;
+        let lo = self.base(lo);
+        let lds = a.space == Space::Lds;
+        let (hi, limit) = if lds {
+            (0, Some(hi))
+        } else {
+            (self.base(hi), None)
+        };
+        if step != 0 && !lds {
+            self.guard(Guard::Within {
+                of: lo,
+                step: 15 * step,
+            });
+        }
+        let size = a.bytes as i32 * a.count as i32;
+        let shape = Shape::of(step, a.bytes, a.count, a.need == 2);
+        let reach = shape.map_or(size, |s| s.reach(step, a.bytes, a.count));
+        let from = offset.saturating_add(15 * step.min(0));
+        let to = offset.saturating_add(15 * step.max(0) + reach);
+        let whole = a.need == 1 && a.count > 1 && shape == Some(Shape::Dense);
+        let several = match shape {
+            _ if a.need == 1 || a.count == 1 => None,
+            Some(Shape::Dense) => Some(Several::Multiples(size)),
+            _ => Some(Several::Rows),
+        };
+        if let Some(at) = self.out.addresses.iter().position(|x| {
+            (x.lo, x.hi, x.plus, x.limit) == (lo, hi, plus, limit)
+                && (x.step, x.need) == (step, a.need)
+                && (x.to.max(to) as i64 - x.from.min(from) as i64) < 1 << 20
+        }) {
+            let x = &mut self.out.addresses[at];
+            x.from = x.from.min(from);
+            x.to = x.to.max(to);
+            x.whole |= whole;
+            x.several = x.several.max(several);
+            return at as u16;
+        }
+        self.out.addresses.push(Address {
+            lo,
+            hi,
+            plus,
+            limit,
+            step,
+            need: a.need,
+            from,
+            to,
+            whole,
+            several,
+        });
+        (self.out.addresses.len() - 1) as u16
+    }
+}
