@@ -18,7 +18,8 @@ use crate::timed::{self, Tools};
 struct Times {
     dis: f64,
     dump: f64,
-    dump_all: f64,
+    /// `None` where llvm-objdump ends before it has shown all.
+    dump_all: Option<f64>,
     asm: f64,
     /// `None` where llvm-mc does not take llvm-objdump's text.
     mc: Option<f64>,
@@ -29,7 +30,7 @@ impl Times {
     fn ratios(&self) -> [Option<f64>; 3] {
         [
             Some(self.dump / self.dis),
-            Some(self.dump_all / self.dis),
+            self.dump_all.map(|all| all / self.dis),
             self.mc.map(|mc| mc / self.asm),
         ]
     }
@@ -58,7 +59,7 @@ pub fn run(gcn: &Path, llvm_mc: &Path, paths: &[PathBuf], runs: u16) -> Result<(
         fs::write(&file, &bytes)?;
         let tools = Tools::of(llvm_mc, &piece.processor);
         let mut least = [f64::INFINITY; 5];
-        let mut mc_takes = true;
+        let (mut mc_takes, mut shows_all) = (true, true);
         for round in 0..runs {
             let mut note = |n: usize, usage: Usage| least[n] = least[n].min(usage.cpu);
             let dis = ["dis", "--threads", "1", &file, "-o", &source];
@@ -70,7 +71,10 @@ pub fn run(gcn: &Path, llvm_mc: &Path, paths: &[PathBuf], runs: u16) -> Result<(
             }
             let [_, rest @ ..] = tools.dumping(&file);
             let everything = [&["-D"][..], &rest].concat();
-            note(2, measure::run(tools.objdump(), &everything, null)?);
+            match measure::run(tools.objdump(), &everything, null) {
+                Ok(usage) => note(2, usage),
+                Err(_) => shows_all = false,
+            }
             let asm = ["asm", "--threads", "1", &source, "-o", &back];
             note(3, measure::run(gcn, &asm, null)?);
             match tools.assemble(&instructions, &object) {
@@ -82,7 +86,7 @@ pub fn run(gcn: &Path, llvm_mc: &Path, paths: &[PathBuf], runs: u16) -> Result<(
         let times = Times {
             dis,
             dump,
-            dump_all,
+            dump_all: shows_all.then_some(dump_all),
             asm,
             mc: mc_takes.then_some(mc),
         };
@@ -112,15 +116,16 @@ fn summary(all: &[(usize, Times)]) -> Result<()> {
     let sum = |of: fn(&Times) -> f64| all.iter().map(|(_, times)| of(times)).sum::<f64>();
     let bytes = all.iter().map(|(bytes, _)| bytes).sum();
     // Our time counts where there is one of LLVM's to compare with.
-    let taken = |of: fn(&Times) -> f64| {
-        let both = all.iter().filter(|(_, times)| times.mc.is_some());
-        both.map(|(_, times)| of(times)).sum::<f64>()
+    let ratio = |theirs: fn(&Times) -> Option<f64>, ours: fn(&Times) -> f64| {
+        let both = all.iter().filter_map(|(_, t)| Some((theirs(t)?, ours(t))));
+        let (theirs, ours) = both.fold((0.0, 0.0), |sum, t| (sum.0 + t.0, sum.1 + t.1));
+        (ours > 0.0).then_some(theirs / ours)
     };
     let (dis, asm) = (sum(|t| t.dis), sum(|t| t.asm));
     let together = [
         Some(sum(|t| t.dump) / dis),
-        Some(sum(|t| t.dump_all) / dis),
-        Some(taken(|t| t.mc.unwrap_or(0.0)) / taken(|t| t.asm)),
+        ratio(|t| t.dump_all, |t| t.dis),
+        ratio(|t| t.mc, |t| t.asm),
     ];
     line("together", bytes, dis, asm, together);
     let column = |n: usize| -> Vec<f64> {

@@ -293,6 +293,22 @@ impl CodeObject {
     /// # Errors
     /// As [`CodeObject::parse`].
     pub fn from_bytes(bytes: Vec<u8>) -> Result<CodeObject, Error> {
+        let mut object = CodeObject::outline(bytes)?;
+        if let Some(note) = object.note() {
+            object.metadata = Metadata::from_note(note)?;
+        } else if let Some(text) = object.metadata_text()? {
+            object.metadata = Metadata::from_v2(text)?;
+        }
+        object.read_kernels()?;
+        Ok(object)
+    }
+
+    /// As [`CodeObject::from_bytes`], without kernels and metadata: what sections, segments, symbols, relocations and notes
+    /// there are.
+    ///
+    /// # Errors
+    /// As [`CodeObject::parse`].
+    pub fn outline(bytes: Vec<u8>) -> Result<CodeObject, Error> {
         let bytes = Arc::new(bytes);
         let data = bytes.as_slice();
         let header = Header::parse(data).map_err(elf_error("file header"))?;
@@ -374,12 +390,6 @@ impl CodeObject {
         if target.is_none() {
             co.target = co.target_in_notes().ok_or(unknown)?;
         }
-        if let Some(note) = co.note() {
-            co.metadata = Metadata::from_note(note)?;
-        } else if let Some(text) = co.metadata_text()? {
-            co.metadata = Metadata::from_v2(text)?;
-        }
-        co.read_kernels()?;
         Ok(co)
     }
 

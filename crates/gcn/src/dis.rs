@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use gcn_isa::Target;
@@ -116,9 +117,49 @@ pub fn object(
     options: &Options,
     out: &mut (dyn Write + Send),
 ) -> io::Result<()> {
-    let target = checked_target(object)?;
-    let source = Source::new(object, target, *options);
-    source.write(out)
+    Reading::new(object, options.loaded_only)?.write(options, out)
+}
+
+/// What a code object's source is made from, found out once for the source and the check that it comes back whole.
+pub struct Reading<'a> {
+    source: Source<'a>,
+}
+
+impl<'a> Reading<'a> {
+    /// Reads what an object's source needs. Sections that are not loaded are left out with `loaded_only`.
+    ///
+    /// # Errors
+    /// Of kind `InvalidData` with a sentence, where the object's target is unknown or it has no sections.
+    pub fn new(object: &'a CodeObject, loaded_only: bool) -> io::Result<Reading<'a>> {
+        let target = checked_target(object)?;
+        let options = Options {
+            loaded_only,
+            ..Options::new(Style::LLVM)
+        };
+        let source = Source::read(object, target, options);
+        Ok(Reading { source })
+    }
+
+    /// As [`lost`].
+    ///
+    /// # Errors
+    /// As [`lost`].
+    pub fn lost(&self) -> io::Result<Vec<String>> {
+        lost::lost_of(self.source.clone().finished(true))
+    }
+
+    /// As [`object`]; what is left out was said before.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(self, options: &Options<'a>, out: &mut (dyn Write + Send)) -> io::Result<()> {
+        let mut source = self.source;
+        source.options = Options {
+            loaded_only: source.options.loaded_only,
+            ..*options
+        };
+        source.finished(false).write(out)
+    }
 }
 
 /// Writes one kernel, or one symbol's code or data, as source: what it needs to be assembled as far
@@ -318,21 +359,23 @@ fn linker_made(section: &Section) -> bool {
 }
 
 /// A reference to the global offset table, for the linker.
+#[derive(Clone)]
 struct GotUse {
     section: usize,
     offset: u64,
     symbol: usize,
 }
 
+#[derive(Clone)]
 struct Source<'a> {
     object: &'a CodeObject,
     target: Target,
     options: Options<'a>,
     table: &'a [Symbol],
     /// The symbols as the source names them; empty where it does not.
-    names: Vec<String>,
+    names: Arc<Vec<String>>,
     /// The first symbol of each name.
-    by_name: HashMap<&'a str, usize>,
+    by_name: Arc<HashMap<&'a str, usize>>,
     /// Which sections the source has, in its order.
     shown: Vec<usize>,
     /// The same, section by section.
@@ -345,7 +388,7 @@ struct Source<'a> {
     fixes: Vec<Fixes>,
     /// Relocated words of data.
     words: Vec<BTreeMap<u64, (u8, String)>>,
-    notes: Option<Notes>,
+    notes: Option<Arc<Notes>>,
     /// Kernels whose descriptor is a block of directives, by its place.
     blocks: BTreeMap<(usize, u64), &'a Kernel>,
     /// Kernels that begin with an `amd_kernel_code_t` in code, by its place.
@@ -383,24 +426,21 @@ fn kinds(object: &CodeObject) -> Vec<(Option<usize>, usize)> {
 
 impl<'a> Source<'a> {
     pub(super) fn new(object: &'a CodeObject, target: Target, options: Options<'a>) -> Source<'a> {
-        Source::made(object, target, options, false)
+        Source::read(object, target, options).finished(false)
     }
 
-    pub(super) fn made(
-        object: &'a CodeObject,
-        target: Target,
-        options: Options<'a>,
-        short: bool,
-    ) -> Source<'a> {
+    /// What the source needs, without what only the short one leaves out and what is placed.
+    fn read(object: &'a CodeObject, target: Target, options: Options<'a>) -> Source<'a> {
         let count = object.sections.len();
         let table = symbols(object);
+        let (names, by_name) = names(table);
         let mut source = Source {
             object,
             target,
             options,
             table,
-            names: names(table),
-            by_name: HashMap::with_capacity(table.len()),
+            names: Arc::new(names),
+            by_name: Arc::new(by_name),
             shown: Vec::new(),
             is_shown: vec![false; count],
             kinds: kinds(object),
@@ -408,7 +448,7 @@ impl<'a> Source<'a> {
             marks: vec![Marks::new(); count],
             fixes: vec![Fixes::new(); count],
             words: vec![BTreeMap::new(); count],
-            notes: Notes::new(object),
+            notes: Notes::new(object).map(Arc::new),
             blocks: BTreeMap::new(),
             headed: (object.kernels.iter())
                 .filter(|kernel| kernel.kernel_code.is_some())
@@ -422,12 +462,9 @@ impl<'a> Source<'a> {
             settings: String::new(),
             got_uses: Vec::new(),
             loadable: object.kind == FileKind::Loadable,
-            short,
+            short: false,
             passed_over: vec![false; table.len()],
         };
-        for (n, symbol) in table.iter().enumerate() {
-            source.by_name.entry(&symbol.name).or_insert(n);
-        }
         source.choose_sections();
         source.find_blocks();
         if source.loadable {
@@ -436,12 +473,18 @@ impl<'a> Source<'a> {
         } else {
             source.relocations();
         }
-        if short {
-            source.pass_over_labels();
-        }
-        source.place_symbols();
-        source.place_lines();
         source
+    }
+
+    /// With all that is placed. In short source, code and data that nothing is said of are zeros.
+    fn finished(mut self, short: bool) -> Source<'a> {
+        self.short = short;
+        if short {
+            self.pass_over_labels();
+        }
+        self.place_symbols();
+        self.place_lines();
+        self
     }
 
     pub(super) fn section(&self, index: usize) -> &'a Section {

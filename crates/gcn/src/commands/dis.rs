@@ -156,9 +156,10 @@ pub fn run(args: &Options) -> Result<(), String> {
     if args.json {
         return io::stream(&args.o, |out| dis_json::object(&object, only, style, out));
     }
-    if only.is_none() {
-        tell_lost(args, &object)?;
-    }
+    let reading = match only {
+        None => Some(tell_lost(args, &object)?),
+        Some(_) => None,
+    };
     let lines = match args.lines || args.source {
         true => Some(Lines::read(&object, args.source)?),
         false => None,
@@ -173,17 +174,20 @@ pub fn run(args: &Options) -> Result<(), String> {
     if args.plain {
         return io::stream(&args.o, |out| dis::plain(&object, only, &options, out));
     }
-    io::stream(&args.o, |out| match only {
-        Some(name) => dis::symbol(&object, name, &options, out),
-        None => dis::object(&object, &options, out),
+    io::stream(&args.o, |out| match (only, reading) {
+        (Some(name), _) => dis::symbol(&object, name, &options, out),
+        (None, Some(reading)) => reading.write(&options, out),
+        (None, None) => dis::object(&object, &options, out),
     })
 }
 
 /// Refuses an object that would not come back whole, or says what would be lost.
-fn tell_lost(args: &Options, object: &CodeObject) -> Result<(), String> {
-    let lost = dis::lost(object, args.loaded_only).map_err(|e| io::named(&args.file, e))?;
+fn tell_lost<'a>(args: &Options, object: &'a CodeObject) -> Result<dis::Reading<'a>, String> {
+    let named = |e| io::named(&args.file, e);
+    let reading = dis::Reading::new(object, args.loaded_only).map_err(named)?;
+    let lost = reading.lost().map_err(named)?;
     if lost.is_empty() {
-        return Ok(());
+        return Ok(reading);
     }
     let what = format!(
         "the source would not give the same file again; lost would be: {}",
@@ -196,7 +200,7 @@ fn tell_lost(args: &Options, object: &CodeObject) -> Result<(), String> {
         ));
     }
     io::complain(&format!("gcn: {message}\n"));
-    Ok(())
+    Ok(reading)
 }
 
 fn disassemble_raw(

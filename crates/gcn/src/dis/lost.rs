@@ -20,12 +20,12 @@ const TOLD: usize = 8;
 /// # Errors
 /// As [`super::object`].
 pub fn lost(object: &CodeObject, loaded_only: bool) -> io::Result<Vec<String>> {
-    let target = checked_target(object)?;
-    let options = Options {
-        loaded_only,
-        ..Options::new(Style::LLVM)
-    };
-    let source = Source::made(object, target, options, true);
+    Reading::new(object, loaded_only)?.lost()
+}
+
+/// What a short source loses.
+pub(super) fn lost_of(source: Source) -> io::Result<Vec<String>> {
+    let object = source.object;
     let mut text = Vec::new();
     source.write(&mut text)?;
     let again = match made_of(object, &text) {
@@ -77,7 +77,7 @@ fn made_of(object: &CodeObject, source: &[u8]) -> Result<CodeObject, String> {
         FileKind::Relocatable => builder.relocatable(),
     };
     bytes
-        .and_then(CodeObject::from_bytes)
+        .and_then(CodeObject::outline)
         .map_err(|e| e.to_string())
 }
 

@@ -1,5 +1,7 @@
 //! How the source calls symbols and sections.
 
+use std::sync::LazyLock;
+
 use super::*;
 
 /// A name as the assembler takes it: in quotes where it would be something else without.
@@ -13,15 +15,24 @@ pub fn quoted(name: &str) -> String {
         let number = name.strip_prefix(prefix).unwrap_or("");
         !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())
     };
-    let register = ["s", "v", "ttmp"].iter().any(|prefix| numbered(prefix))
-        || RESERVED.iter().any(|word| {
-            let halves = name.strip_suffix("_lo").or(name.strip_suffix("_hi"));
-            name.eq_ignore_ascii_case(word) || halves == Some(word)
-        });
+    let register = ["s", "v", "ttmp"].iter().any(|prefix| numbered(prefix)) || is_reserved(name);
     match plain && !register {
         true => name.to_string(),
         false => format!("\"{}\"", name.replace('"', "'")),
     }
+}
+
+/// Whether a name is a word that operands may be, in any case, or the half of one.
+fn is_reserved(name: &str) -> bool {
+    static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| RESERVED.iter().copied().collect());
+    static LONGEST: LazyLock<usize> =
+        LazyLock::new(|| RESERVED.iter().map(|w| w.len()).max().unwrap_or(0));
+    if name.len() > *LONGEST + 3 {
+        return false;
+    }
+    let whole = name.to_ascii_lowercase();
+    let halves = name.strip_suffix("_lo").or(name.strip_suffix("_hi"));
+    WORDS.contains(whole.as_str()) || halves.is_some_and(|half| WORDS.contains(half))
 }
 
 pub(super) fn unquoted(name: &str) -> &str {
@@ -66,18 +77,23 @@ pub(super) const RESERVED: &[&str] = &[
     "div",
 ];
 
-/// How the source calls each symbol; empty for those that it leaves to the linker.
-pub(super) fn names(table: &[Symbol]) -> Vec<String> {
-    let mut seen: HashSet<&str> = HashSet::with_capacity(table.len());
+/// How the source calls each symbol, empty for those that it leaves to the linker; and the first symbol of each name.
+pub(super) fn names(table: &[Symbol]) -> (Vec<String>, HashMap<&str, usize>) {
+    let is_made = |symbol: &Symbol| {
+        symbol.name.is_empty()
+            || matches!(symbol.kind, SymbolKind::Section | SymbolKind::File)
+            || symbol.name == "_DYNAMIC"
+    };
+    let mut by_name: HashMap<&str, usize> = HashMap::with_capacity(table.len());
+    // Names that the first symbol has which is not made, where one that is comes before it.
+    let mut behind_made: HashSet<&str> = HashSet::new();
     let mut again = Vec::new();
     let mut names = Vec::with_capacity(table.len());
     for (n, symbol) in table.iter().enumerate() {
-        let made = symbol.name.is_empty()
-            || matches!(symbol.kind, SymbolKind::Section | SymbolKind::File)
-            || symbol.name == "_DYNAMIC";
-        if made {
+        let first = *by_name.entry(&symbol.name).or_insert(n);
+        if is_made(symbol) {
             names.push(String::new());
-        } else if seen.insert(&symbol.name) {
+        } else if first == n || is_made(&table[first]) && behind_made.insert(&symbol.name) {
             names.push(quoted(&symbol.name));
         } else {
             again.push(n);
@@ -85,7 +101,7 @@ pub(super) fn names(table: &[Symbol]) -> Vec<String> {
         }
     }
     if again.is_empty() {
-        return names;
+        return (names, by_name);
     }
     // Local symbols of several files may share a name, which source cannot have.
     let mut taken: HashSet<String> = names.iter().map(|name| unquoted(name).into()).collect();
@@ -103,7 +119,7 @@ pub(super) fn names(table: &[Symbol]) -> Vec<String> {
         names[n] = quoted(&name);
         taken.insert(unquoted(&names[n]).into());
     }
-    names
+    (names, by_name)
 }
 
 pub(super) fn hidden(symbol: &Symbol) -> bool {
@@ -138,5 +154,64 @@ pub(super) fn power_of_two(align: u64) -> u64 {
     match align.is_power_of_two() {
         true => align,
         false => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_operands_are_quoted() {
+        for name in [
+            "vcc",
+            "VCC",
+            "Exec",
+            "vcc_lo",
+            "exec_hi",
+            "m0",
+            "s12",
+            "v0",
+            "ttmp3",
+            "pops_exiting_wave_id",
+        ] {
+            assert_eq!(quoted(name), format!("\"{name}\""));
+        }
+        for name in [
+            "vcc_low",
+            "s",
+            "s1a",
+            "label_12",
+            "m01",
+            "a_pops_exiting_wave_id_hi",
+            ".Lvcc",
+        ] {
+            assert_eq!(quoted(name), name);
+        }
+        assert_eq!(quoted("1a"), "\"1a\"");
+    }
+
+    #[test]
+    fn names_that_come_again_are_numbered() {
+        let symbol = |name: &str, kind: SymbolKind| Symbol {
+            name: name.into(),
+            address: 0,
+            size: 0,
+            binding: Binding::Local,
+            visibility: Visibility::Default,
+            kind,
+            section: SymbolSection::Index(1),
+        };
+        let table = [
+            symbol("a", SymbolKind::File),
+            symbol("a", SymbolKind::NoType),
+            symbol("a", SymbolKind::Object),
+            symbol("b", SymbolKind::NoType),
+            symbol("b", SymbolKind::NoType),
+            symbol("", SymbolKind::Section),
+        ];
+        let (names, by_name) = names(&table);
+        assert_eq!(names, ["", "a", "a.2", "b", "b.2", ""]);
+        assert_eq!([by_name["a"], by_name["b"], by_name[""]], [0, 3, 5]);
     }
 }
