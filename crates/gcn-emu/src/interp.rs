@@ -15,25 +15,31 @@ use crate::typed;
 use crate::wave::{LANES, WaveState, mode, status};
 use gcn_isa::decode::{Insn, decode};
 use gcn_isa::format::{Field, Format};
+use gcn_isa::inst::Inst;
 use gcn_isa::insts;
 use gcn_isa::meaning::{Change, Effect, Node, Op, Program, Signal, State, meaning, width_mask};
 use gcn_isa::operand::{EXEC, Reg, VCC, reg};
 use gcn_isa::print::{Style, print};
 use gcn_isa::shape::{Role, Ty};
-use gcn_isa::target::{Gen, TABLES};
+use gcn_isa::target::{Gen, TABLES, Target};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The meaning of a row on a target, written once a process.
+/// The meaning of an instruction, written once a process.
 pub fn program(insn: &Insn) -> &'static Program {
+    program_of(insn.row, insn.target)
+}
+
+/// The meaning of a row on a target, written once a process.
+pub fn program_of(row: &'static Inst, target: Target) -> &'static Program {
     static PROGRAMS: OnceLock<Vec<OnceLock<Program>>> = OnceLock::new();
     let programs = PROGRAMS.get_or_init(|| {
         (0..TABLES * insts::count())
             .map(|_| OnceLock::new())
             .collect()
     });
-    let at = insn.target.table() * insts::count() + insts::number(insn.row);
-    programs[at].get_or_init(|| meaning(insn.row, insn.target))
+    let at = target.table() * insts::count() + insts::number(row);
+    programs[at].get_or_init(|| meaning(row, target))
 }
 
 /// A decoded instruction, ready to run.

@@ -18,7 +18,7 @@ use gcn_object::Container;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::*};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// All there is. It lives as long as the process: programs end without a word.
 pub struct Runtime {
@@ -91,6 +91,9 @@ fn own_targets(path: &Path) -> Vec<Target> {
 /// Targets that HIP 5.2 does not know: it finds no device then, and ends in a segmentation fault.
 const UNKNOWN_TO_HIP: [&str; 5] = ["gfx600", "gfx601", "gfx602", "gfx704", "gfx909"];
 
+/// Where allocations begin, if nothing else is there: code that is at the same addresses in each process is found on disk.
+const WANTED: u64 = 0x3000_0000_0000;
+
 /// Memory for kernels and the program. Where the host refuses so many addresses, less.
 fn memory() -> Result<Memory, String> {
     let mut bytes = match variable("GCN_HIP_MEMORY") {
@@ -101,7 +104,7 @@ fn memory() -> Result<Memory, String> {
         None => 2 * host_bytes(),
     };
     loop {
-        match Memory::of_host(bytes, None) {
+        match Memory::of_host(bytes, Some(WANTED)) {
             Ok(memory) => return Ok(memory),
             Err(_) if bytes > 256 << 20 => bytes /= 2,
             Err(e) => {
@@ -109,6 +112,22 @@ fn memory() -> Result<Memory, String> {
                     "{e}; the GPU needs 1 GiB of address space at least (ulimit -v)"
                 ));
             }
+        }
+    }
+}
+
+/// Compiled code, of which what earlier processes of the user made is on disk.
+fn code_cache() -> gcn_jit::Cache {
+    let cache = gcn_jit::Cache::default();
+    match gcn_jit::Store::of_user() {
+        Ok(Some(store)) => cache.stored(Arc::new(store)),
+        Ok(None) => cache,
+        Err(e) => {
+            crate::report::line(&format!(
+                "compiled code is not kept: {}: {e}",
+                variable("GCN_CACHE").unwrap_or_default()
+            ));
+            cache
         }
     }
 }
@@ -126,7 +145,7 @@ impl Runtime {
         let cache = match engine.as_deref() {
             Some("interp") => None,
             None if !gcn_jit::available() => None,
-            Some("jit") | None => Some(gcn_jit::Cache::default()),
+            Some("jit") | None => Some(code_cache()),
             Some(other) => return Err(format!("GCN_ENGINE={other}: expected interp or jit")),
         };
         let maker = move || -> Box<dyn Engine> {

@@ -26,17 +26,11 @@ fn hash(bytes: &[u8]) -> u64 {
     })
 }
 
-/// The code with the addresses of evaluation calls replaced by their numbers.
-fn without_addresses(emitted: &x64::Emitted) -> Vec<u8> {
+/// The code as if it were the first of the process.
+fn of_first(emitted: &x64::Emitted) -> Vec<u8> {
     let mut code = emitted.code.clone();
-    for (number, call) in emitted.calls.iter().enumerate() {
-        let address = (std::sync::Arc::as_ptr(call) as usize as u64).to_le_bytes();
-        for at in 0..code.len().saturating_sub(7) {
-            if code[at..at + 8] == address {
-                code[at..at + 8].copy_from_slice(&(number as u64).to_le_bytes());
-            }
-        }
-    }
+    let numbers: Vec<u32> = (0..emitted.ranges.len() as u32).collect();
+    x64::range::put_all(&mut code, &emitted.spots, &numbers);
     code
 }
 
@@ -76,6 +70,7 @@ impl Program<'_> {
                         linear: entry.is_some() && level != Level::Avx2,
                         steps: Vec::new(),
                         sgprs: [0; 128],
+                        guessed: Default::default(),
                         facts: facts(self.target),
                         dump: None,
                         fetch: &|pc| self.fetch(pc),
@@ -91,7 +86,7 @@ impl Program<'_> {
                     dump: None,
                 };
                 if let Some(emitted) = x64::emit(&region, mode, style, batched) {
-                    all.extend(without_addresses(&emitted));
+                    all.extend(of_first(&emitted));
                 }
             }
         }

@@ -38,6 +38,7 @@ use gcn_isa::shape::{Access, Mods, Role, Ty};
 use gcn_isa::target::{Gen, Target};
 use insn::Val;
 pub use region::region;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known of an instruction before it is lowered.
@@ -114,6 +115,8 @@ pub struct CompileRequest<'a> {
     pub steps: Vec<(u16, i32)>,
     /// The scalar registers as they are now, from which buffer resources are guessed.
     pub sgprs: [u32; 128],
+    /// Which bits of these were looked at.
+    pub guessed: RefCell<BTreeMap<u8, u32>>,
     pub facts: &'a FactTable,
     /// Takes the blocks as they are made.
     pub dump: Option<&'a Dump>,

@@ -19,6 +19,7 @@ mod target;
 
 pub use passes::names as pass_names;
 pub use runtime::cache::{BlockEntry, Cache, Kept};
+pub use runtime::disk::Store;
 pub use runtime::engine::{Jit, JitStats, available};
 pub use runtime::profile::{Piece, RegionCode, Report, Tally, name_of, tick_cost, ticks};
 pub use target::Level;

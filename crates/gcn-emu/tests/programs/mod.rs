@@ -27,7 +27,16 @@ pub fn cases() -> Vec<Case> {
 ///
 /// # Panics
 /// Where one was not.
+#[allow(dead_code)]
 pub fn run_objects(targets: &[&str], maker: impl Fn() -> Maker) -> usize {
+    run_objects_on(&[1, 3], targets, maker)
+}
+
+/// The same with these numbers of host threads.
+///
+/// # Panics
+/// As [`run_objects`].
+pub fn run_objects_on(threads: &[usize], targets: &[&str], maker: impl Fn() -> Maker) -> usize {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/programs/objects");
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
         .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
@@ -55,7 +64,7 @@ pub fn run_objects(targets: &[&str], maker: impl Fn() -> Maker) -> usize {
             .iter()
             .filter(|c| c.file == source && (c.needs)(&made))
         {
-            for threads in [1, 3] {
+            for &threads in threads {
                 match case.run_on(&object, threads, maker()) {
                     Ok(_) => right += 1,
                     Err(why) => {

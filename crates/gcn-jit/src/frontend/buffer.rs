@@ -33,17 +33,21 @@ fn widest(program: &Program) -> u64 {
 }
 
 impl Builder<'_> {
-    /// What a scalar register holds, as far as that is known, or else held when the region was come to.
-    pub(super) fn guess(&self, code: u16) -> u32 {
+    /// These bits of what a scalar register holds, as far as that is known, or else held when the region was come to.
+    pub(super) fn guess(&self, code: u16, mask: u32) -> u32 {
         let code8 = code as u8;
         let made = self.sc.get(&code8).and_then(|&id| self.g.value_of(id));
-        match made {
+        let value = match made {
             Some(v) => v as u32,
             None => match self.known.get(&code8) {
                 Some(&v) => v,
-                None => self.s.sgprs.get(code as usize).copied().unwrap_or(0),
+                None => {
+                    *self.s.guessed.borrow_mut().entry(code8).or_default() |= mask;
+                    self.s.sgprs.get(code as usize).copied().unwrap_or(0)
+                }
             },
-        }
+        };
+        value & mask
     }
 
     /// A truth value that must be false, unless it is known to be so.
@@ -167,7 +171,7 @@ impl Builder<'_> {
         let generation = self.s.target.generation();
         // Swizzled, or with the lane's number added.
         for (word, bit) in [(code + 1, 31), (code + 3, 23)] {
-            if self.written & analyze::bit(word) == 0 && self.guess(word) >> bit & 1 != 0 {
+            if self.written & analyze::bit(word) == 0 && self.guess(word, 1 << bit) != 0 {
                 return Err(Refusal::Interpreter);
             }
         }

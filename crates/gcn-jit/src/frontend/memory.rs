@@ -121,12 +121,12 @@ impl Builder<'_> {
             let at = self.buffer_addr64(insn, operands, code)?;
             return self.aligned(insn, at, out);
         }
-        let words = [0, 1, 2, 3].map(|k| self.guess(code + k));
-        let (upper, last) = (words[1] & 0xffff_0000, words[3]);
+        let upper = self.guess(code + 1, 0xffff_0000);
+        let [records, last] = [2, 3].map(|k| self.guess(code + k, u32::MAX));
         let gfx9 = self.s.target.generation() == Gen::Gfx9;
         // Swizzled, without stride, of any size, the lane's number added, 64 lanes side by side.
         let scratch = upper == 0x8000_0000
-            && words[2] == u32::MAX
+            && records == u32::MAX
             && last >> 23 & 1 != 0
             && last >> 21 & 3 == 3;
         let element = gfx9 || last >> 19 & 3 == 1;

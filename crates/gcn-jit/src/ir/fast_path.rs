@@ -6,8 +6,12 @@
 
 use crate::hash::Fast;
 use crate::ir::{Graph, Id, Inst, Node};
+use crate::runtime::codec::{In, Out};
 use gcn_emu::eval::{Operation, eval};
+use gcn_emu::interp::program_of;
 use gcn_emu::wave::mode::FP_ROUND;
+use gcn_isa::Target;
+use gcn_isa::insts;
 use gcn_isa::meaning::{Op, Program, State, width_mask};
 use gcn_isa::shape::Ty;
 use gcn_isa::target::Gen;
@@ -770,7 +774,169 @@ thread_local! {
 /// Evaluated lane by lane, or all at once from so many on.
 const MANY: usize = 4;
 
+/// The operations that steps have, by their numbers on disk; beside [`Op::FmaLdexp`].
+#[rustfmt::skip]
+const OPS: [Op; 43] = [
+    Op::Not, Op::Neg, Op::Abs, Op::Rev, Op::Popcount, Op::Clz, Op::Ctz, Op::Zext, Op::Sext, Op::Trunc,
+    Op::IntToFloat, Op::FloatToInt, Op::FloatToFloat, Op::Add, Op::Sub, Op::Mul, Op::MulHi, Op::And, Op::Or,
+    Op::Xor, Op::Shl, Op::Shr, Op::Min, Op::Max, Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge, Op::Unord,
+    Op::Class, Op::Select, Op::Fma, Op::Mad, Op::Div, Op::Sqrt, Op::Ldexp, Op::Floor, Op::Ceil, Op::RoundZero,
+    Op::RoundEven, Op::Lane,
+];
+const FMA_LDEXP: u8 = 255;
+
+#[rustfmt::skip]
+const TYPES: [Ty; 19] = [
+    Ty::Bool, Ty::B8, Ty::B16, Ty::I16, Ty::U16, Ty::F16, Ty::B32, Ty::I32, Ty::U32, Ty::F32, Ty::B64, Ty::I64, Ty::U64,
+    Ty::F64, Ty::B96, Ty::B128, Ty::B256, Ty::B512, Ty::Mask,
+];
+
+impl From {
+    fn save(self, out: &mut Out) {
+        let (kind, value) = match self {
+            From::Leaf(n) => (0, n as u64),
+            From::Step(n) => (1, n as u64),
+            From::Const(v) => (2, v),
+        };
+        out.u8(kind);
+        out.u64(value);
+    }
+
+    fn load(from: &mut In<'_>) -> Option<From> {
+        Some(match (from.u8()?, from.u64()?) {
+            (0, n) => From::Leaf(n.try_into().ok()?),
+            (1, n) => From::Step(n.try_into().ok()?),
+            (2, v) => From::Const(v),
+            _ => return None,
+        })
+    }
+}
+
+fn save_type(ty: Ty, out: &mut Out) -> Option<()> {
+    out.u8(TYPES.iter().position(|&t| t == ty)? as u8);
+    Some(())
+}
+
+fn load_type(from: &mut In<'_>) -> Option<Ty> {
+    TYPES.get(from.u8()? as usize).copied()
+}
+
+impl Step {
+    /// `None` where it has no form on disk.
+    fn save(&self, out: &mut Out) -> Option<()> {
+        match self {
+            Step::Meaning {
+                program,
+                root,
+                sources,
+                vcc,
+            } => {
+                out.u8(0);
+                out.u32(insts::number(program.row) as u32);
+                out.u32(*root as u32);
+                out.list(sources, |out, &(slot, from)| {
+                    out.u8(slot);
+                    from.save(out);
+                });
+                vcc.save(out);
+            }
+            Step::Alu {
+                op,
+                ty,
+                out: to,
+                args,
+            } => {
+                out.u8(1);
+                match op {
+                    Op::FmaLdexp(by) => {
+                        out.u8(FMA_LDEXP);
+                        out.u32(*by as u32);
+                    }
+                    op => out.u8(OPS.iter().position(|o| o == op)? as u8),
+                }
+                save_type(*ty, out)?;
+                save_type(*to, out)?;
+                for from in args {
+                    from.save(out);
+                }
+            }
+            Step::Pair(a, b) => {
+                out.u8(2);
+                a.save(out);
+                b.save(out);
+            }
+            Step::Lo(a) => {
+                out.u8(3);
+                a.save(out);
+            }
+            Step::Hi(a) => {
+                out.u8(4);
+                a.save(out);
+            }
+        }
+        Some(())
+    }
+
+    fn load(from: &mut In<'_>, target: Target) -> Option<Step> {
+        Some(match from.u8()? {
+            0 => Step::Meaning {
+                program: program_of(insts::all().nth(from.u32()? as usize)?, target),
+                root: from.u32()?.try_into().ok()?,
+                sources: from.list(|from| Some((from.u8()?, From::load(from)?)))?,
+                vcc: From::load(from)?,
+            },
+            1 => Step::Alu {
+                op: match from.u8()? {
+                    FMA_LDEXP => Op::FmaLdexp(from.u32()? as i16),
+                    n => *OPS.get(n as usize)?,
+                },
+                ty: load_type(from)?,
+                out: load_type(from)?,
+                args: [From::load(from)?, From::load(from)?, From::load(from)?],
+            },
+            2 => Step::Pair(From::load(from)?, From::load(from)?),
+            3 => Step::Lo(From::load(from)?),
+            4 => Step::Hi(From::load(from)?),
+            _ => return None,
+        })
+    }
+}
+
 impl Call {
+    /// Writes it as it is kept on disk. `None` where it has no form there.
+    pub fn save(&self, out: &mut Out) -> Option<()> {
+        out.u32(self.sub.mode);
+        out.u32(self.bits);
+        out.list(&self.leaves, |out, leaf| {
+            out.u32(leaf.bits);
+            out.u8(leaf.raw as u8);
+            out.u8(leaf.flushed as u8);
+        });
+        let mut saved = Some(());
+        out.list(&self.sub.steps, |out, step| {
+            saved = saved.and_then(|()| step.save(out));
+        });
+        saved
+    }
+
+    /// One that was saved for a target with this table of instructions.
+    pub fn load(from: &mut In<'_>, target: Target) -> Option<Call> {
+        let (mode, bits) = (from.u32()?, from.u32()?);
+        let leaves = from.list(|from| {
+            Some(Leaf {
+                bits: from.u32()?,
+                raw: from.flag()?,
+                flushed: from.flag()?,
+            })
+        })?;
+        let sub = Sub {
+            steps: from.list(|from| Step::load(from, target))?,
+            generation: target.generation(),
+            mode,
+        };
+        Some(Call::new(Arc::new(sub), leaves, bits))
+    }
+
     pub fn new(sub: Arc<Sub>, leaves: Vec<Leaf>, bits: u32) -> Call {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Call {

@@ -1,8 +1,11 @@
 //! Compiled code that outlives dispatches, and that host threads share.
 
+pub(crate) mod saved;
+
 use crate::hash::Map;
 use crate::ir::fast_path::Call;
 use crate::ir::region::{Block, Region};
+use crate::runtime::disk::Store;
 use crate::runtime::engine::{Jit, JitStats};
 use crate::runtime::group::LiveIns;
 use crate::runtime::profile::{Piece, RegionCode, Report, Tally};
@@ -44,8 +47,8 @@ pub(crate) struct Compiled {
     words: Vec<(u64, u32)>,
     /// What it was compiled for.
     pub key: Key,
-    /// What the code points at.
-    _calls: Vec<Arc<Call>>,
+    /// What the code asks for by number.
+    pub calls: Vec<Arc<Call>>,
     /// Its blocks are re-executed where they meet NaNs.
     pub checks: bool,
     /// Where constants follow the code.
@@ -66,9 +69,7 @@ impl Compiled {
         exact: bool,
         machine: &Machine<'_>,
     ) -> Option<Compiled> {
-        let mut map = memmap2::MmapMut::map_anon(emitted.code.len().max(1)).ok()?;
-        map.copy_from_slice(&emitted.code);
-        let code = map.make_exec().ok()?;
+        let code = executable(&emitted.code)?;
         let places = || region.blocks.iter().zip(&emitted.outside);
         let blocks: Vec<BlockEntry> = places()
             .map(|(c, &at)| (c.start, c.end, at, c.insns))
@@ -91,13 +92,6 @@ impl Compiled {
                 }
             }
         }
-        // Code has pages of its own; of a call, the steps to evaluate are most.
-        let facts: usize = steps.iter().map(|(_, s)| 16 + 8 * s.len()).sum();
-        let bytes = code.len().next_multiple_of(4096)
-            + blocks.len() * (size_of::<BlockEntry>() + size_of::<(u64, u32)>())
-            + words.len() * size_of::<(u64, u32)>()
-            + emitted.calls.len() * 1024
-            + facts;
         let mut made = Compiled {
             code,
             blocks,
@@ -109,14 +103,26 @@ impl Compiled {
             steps,
             words,
             key,
-            _calls: emitted.calls,
+            calls: emitted.calls,
             checks: emitted.checks && !exact,
             end: emitted.end,
             aliased: machine.memory.is_of_host(),
-            bytes,
+            bytes: 0,
         };
+        made.bytes = made.size();
         made.first = made.inside(key.0)?;
         Some(made)
+    }
+
+    /// Bytes of memory that it takes.
+    fn size(&self) -> usize {
+        // Code has pages of its own; of a call, the steps to evaluate are most.
+        let facts: usize = self.steps.iter().map(|(_, s)| 16 + 8 * s.len()).sum();
+        self.code.len().next_multiple_of(4096)
+            + self.blocks.len() * (size_of::<BlockEntry>() + size_of::<(u64, u32)>())
+            + self.words.len() * size_of::<(u64, u32)>()
+            + self.calls.len() * 1024
+            + facts
     }
 
     /// Where the code of the block at an address is for a wave that has been in the region all the time.
@@ -160,6 +166,13 @@ impl Compiled {
         let same = |&(at, word): &(u64, u32)| machine.memory.fetch_u32(at) == Ok(word);
         self.aliased == machine.memory.is_of_host() && self.words.iter().all(same)
     }
+}
+
+/// Code in pages of its own, that can be run. `None` where the host has no memory for it.
+pub(super) fn executable(code: &[u8]) -> Option<memmap2::Mmap> {
+    let mut map = memmap2::MmapMut::map_anon(code.len().max(1)).ok()?;
+    map[..code.len()].copy_from_slice(code);
+    map.make_exec().ok()
 }
 
 /// A region as one engine knows it.
@@ -220,6 +233,8 @@ struct Shared {
     /// How often all regions were dropped because they were too many.
     dropped: AtomicU64,
     most: usize,
+    /// Where regions are kept for other processes.
+    store: Option<Arc<Store>>,
 }
 
 #[derive(Default)]
@@ -241,7 +256,22 @@ impl Library {
             shelf: Mutex::default(),
             dropped: AtomicU64::new(0),
             most,
+            store: None,
         }))
+    }
+
+    /// An empty one, whose regions are also kept on disk.
+    fn stored(&self, store: Arc<Store>) -> Library {
+        let mut shared = Library::holding(self.0.most);
+        if let Some(shared) = Arc::get_mut(&mut shared.0) {
+            shared.store = Some(store);
+        }
+        shared
+    }
+
+    /// Where its regions are kept for other processes.
+    pub fn store(&self) -> Option<Arc<Store>> {
+        self.0.store.clone()
     }
 
     /// Grows when regions are dropped because they are too many.
@@ -338,6 +368,16 @@ impl Cache {
         }
     }
 
+    /// The same, empty, which takes regions from a folder before it has them compiled, and leaves there what was. Results do
+    /// not depend on it. Not of caches that [count](Cache::counting).
+    pub fn stored(self, store: Arc<Store>) -> Cache {
+        Cache {
+            library: self.library.stored(store),
+            idle: Arc::default(),
+            ..self
+        }
+    }
+
     /// How often the regions were dropped because they took too many bytes.
     pub fn dropped(&self) -> u64 {
         self.library.dropped()
@@ -401,6 +441,7 @@ impl Cache {
             .iter()
             .fold(JitStats::default(), |sum, jit| JitStats {
                 regions: sum.regions + jit.stats.regions,
+                found: sum.found + jit.stats.found,
                 refused: sum.refused + jit.stats.refused,
                 insns: sum.insns + jit.stats.insns,
                 full: sum.full + jit.stats.full,

@@ -160,6 +160,8 @@ pub struct Ctx {
     pub load: usize,
     pub store: usize,
     pub rare: usize,
+    /// What the region's code asks `rare` for, by number.
+    pub calls: *const std::sync::Arc<crate::ir::fast_path::Call>,
     pub whole: usize,
     /// Of code that counts: the region's tallies, that of the block under way, since when it is, and room for registers.
     pub tallies: *mut crate::runtime::profile::Tally,

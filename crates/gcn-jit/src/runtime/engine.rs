@@ -2,9 +2,11 @@
 
 use crate::frontend;
 use crate::ir::print::Dump;
+use crate::runtime::cache::saved::{Noted, Request, Saved};
 use crate::runtime::cache::{self, BlockEntry, Compiled, DumpTo, Key, Known, Library, Made, Table};
 use crate::runtime::check::check;
 use crate::runtime::context::{Ctx, TimeSlice};
+use crate::runtime::disk::{Name, Store};
 use crate::runtime::group::LiveIns;
 use crate::runtime::helpers::{self, Host};
 use crate::runtime::profile::{self, Report, Tally, ticks};
@@ -71,6 +73,9 @@ impl At {
     }
 }
 
+/// Where a region is kept on disk, and the VGPRs that its name depends on.
+type Stored = (Arc<Store>, Name, Vec<(u16, i32)>);
+
 /// How compiled code has come back.
 #[derive(Clone, Copy)]
 pub(crate) struct Exit {
@@ -103,6 +108,8 @@ impl Exit {
 pub struct JitStats {
     /// Regions compiled.
     pub regions: u64,
+    /// Those of them that others had compiled, and left on disk.
+    pub found: u64,
     /// Regions that were too much for the emitter: the interpreter runs them.
     pub refused: u64,
     /// Instructions in them.
@@ -433,11 +440,66 @@ impl Jit {
         }
     }
 
+    /// Makes a region, or takes it from disk.
     fn make(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>, exact: bool) -> Made {
         let begun = Instant::now();
+        let stored = self.stored(key, machine, exact);
+        let found = stored.as_ref().and_then(|(store, name, steps)| {
+            let request = self.request(key, exact, steps);
+            Saved::load(store, name, &request, sgprs, machine)
+        });
+        self.stats.found += found.is_some() as u64;
+        let saved = found.unwrap_or_else(|| self.make_new(key, sgprs, machine, exact, stored));
+        // Also where nothing comes of it: it takes as long.
+        self.spent.compiled += saved.insns;
+        match &saved.made {
+            Made::Region(_) => {
+                self.stats.regions += 1;
+                self.stats.full += saved.full;
+                self.stats.insns += saved.insns;
+                self.stats.bytes += saved.bytes;
+                self.stats.compiling += begun.elapsed();
+            }
+            Made::Nothing(_) => self.stats.refused += saved.refused as u64,
+        }
+        saved.made
+    }
+
+    /// What a region is asked for with.
+    fn request<'s>(&self, key: Key, exact: bool, steps: &'s [(u16, i32)]) -> Request<'s> {
+        Request {
+            key,
+            level: self.level,
+            exact,
+            steps,
+        }
+    }
+
+    /// Where a region is kept on disk, if it may be, with the VGPRs that its name depends on.
+    fn stored(&self, key: Key, machine: &Machine<'_>, exact: bool) -> Option<Stored> {
+        let store = self.library.store()?;
+        if self.counts.is_some() || self.check || self.all_live || self.lean || self.dump.is_some()
+        {
+            return None;
+        }
+        let steps = self.steps.clone();
+        let name = self.request(key, exact, &steps).name(machine)?;
+        Some((store, name, steps))
+    }
+
+    /// Makes a region, and keeps it on disk if it may be.
+    fn make_new(
+        &mut self,
+        key: Key,
+        sgprs: &[u32; 128],
+        machine: &Machine<'_>,
+        exact: bool,
+        stored: Option<Stored>,
+    ) -> Saved {
         let facts = facts(machine.target);
         let (pc, mode, vgprs, entry) = key;
         let dump = self.dump.as_deref().map(|to| Dump::after(&to.pass));
+        let noted = Noted::default();
         let mut request = frontend::CompileRequest {
             target: machine.target,
             mode,
@@ -449,9 +511,10 @@ impl Jit {
             linear: entry.is_some() && self.level != Level::Avx2,
             steps: self.steps.clone(),
             sgprs: *sgprs,
+            guessed: Default::default(),
             facts,
             dump: dump.as_ref(),
-            fetch: &|pc| fetch(machine, pc),
+            fetch: &|pc| noted.fetch(machine, pc),
         };
         let counts = self.counts.is_some();
         let mut region = frontend::region(pc, &request);
@@ -471,29 +534,44 @@ impl Jit {
             region = frontend::region(pc, &request);
             emitted = x64::emit(&region, mode, style, batch);
         }
+        let guessed = request.guessed.take();
         if let (Some(to), Some(dump)) = (self.dump.as_deref(), dump) {
             to.add(&dump.text());
         }
-        // Also where nothing comes of it: it takes as long.
-        self.spent.compiled += region.blocks.iter().map(|c| c.insns as u64).sum::<u64>();
-        let Some(emitted) = emitted else {
-            self.stats.refused += 1;
-            return Made::Nothing(region.blocks.iter().map(|c| c.start).collect());
+        let (mut bytes, mut ranges, mut spots) = (0, Vec::new(), Vec::new());
+        let refused = emitted.is_none();
+        let made = match emitted {
+            None => {
+                let those = region.blocks.iter().map(|c| c.start).collect();
+                Made::Nothing(those)
+            }
+            Some(mut emitted) => {
+                bytes = emitted.code.len() as u64;
+                ranges = std::mem::take(&mut emitted.ranges);
+                spots = std::mem::take(&mut emitted.spots);
+                let made = Compiled::new(key, &region, emitted, live_ins, exact, machine);
+                made.map_or(Made::Nothing([pc].into()), |m| Made::Region(Arc::new(m)))
+            }
         };
-        let bytes = emitted.code.len();
-        let Some(made) = Compiled::new(key, &region, emitted, live_ins, exact, machine) else {
-            return Made::Nothing([pc].into());
+        let saved = Saved {
+            made,
+            insns: region.blocks.iter().map(|c| c.insns as u64).sum(),
+            full: region
+                .blocks
+                .iter()
+                .filter(|c| c.all_active.is_some())
+                .count() as u64,
+            bytes,
+            refused,
         };
-        self.stats.regions += 1;
-        self.stats.full += region
-            .blocks
-            .iter()
-            .filter(|c| c.all_active.is_some())
-            .count() as u64;
-        self.stats.insns += region.blocks.iter().map(|c| c.insns as u64).sum::<u64>();
-        self.stats.bytes += bytes as u64;
-        self.stats.compiling += begun.elapsed();
-        Made::Region(Arc::new(made))
+        // What came to nothing otherwise may be something another time, when the host has memory for it.
+        let lasts = refused || matches!(saved.made, Made::Region(_));
+        if let Some((store, name, _)) = stored.filter(|_| lasts) {
+            saved.save(
+                &store, &name, &noted, &guessed, sgprs, machine, &ranges, &spots,
+            );
+        }
+        saved
     }
 
     /// The code of the last region, for tools: bytes, and of each block its address and where its code begins.
@@ -723,7 +801,9 @@ impl Jit {
             names: &mut self.names,
         };
         ctx.host = &mut host as *mut Host<'_, '_> as usize;
-        let base = self.regions[region as usize].code.as_ptr();
+        let entered = &self.regions[region as usize];
+        ctx.calls = entered.calls.as_ptr();
+        let base = entered.code.as_ptr();
         // SAFETY: the code is that of a region, whose first bytes are a function of this signature. It touches the context,
         // the registers of waves (the caller's), LDS within `lds_bytes` and guest memory whose pages it has looked up, all
         // of which outlive the call.

@@ -1,6 +1,5 @@
 //! The functions that compiled code calls.
 
-use crate::ir::fast_path;
 use crate::runtime::context::Ctx;
 use crate::runtime::engine::fetch;
 use gcn_emu::engine::{Engine, Machine, Stop};
@@ -329,10 +328,11 @@ pub(crate) extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
 
 /// Evaluates what a fast path is not right for. Not 0: the interpreter must run the block.
 pub(crate) extern "sysv64" fn rare(ctx: *mut Ctx, what: u64) -> u64 {
-    // SAFETY: as in `interpret`; and `what` is the address of a call that the region keeps whose code called this.
+    // SAFETY: as in `interpret`; and `what` is the number of one of the calls that the region keeps whose code called this.
     let (ctx, call) = unsafe {
         let (ctx, _) = parts(ctx);
-        (ctx, &*(what as *const fast_path::Call))
+        let call = &**ctx.calls.add(what as usize);
+        (ctx, call)
     };
     !call.run(&mut ctx.data, ctx.lanes_on) as u64
 }

@@ -74,7 +74,7 @@ mod lds;
 mod memory;
 mod nans;
 mod ops;
-mod range;
+pub(crate) mod range;
 mod registers;
 mod scalar;
 mod slice;
@@ -117,8 +117,11 @@ pub struct Emitted {
     pub starts: Vec<usize>,
     /// A block is re-executed where it meets a NaN.
     pub checks: bool,
-    /// What the code points at.
+    /// What the code asks for by number.
     pub calls: Vec<Arc<Call>>,
+    /// The numbers of the ranges that it remembers, and where in the code they are.
+    pub ranges: Vec<u32>,
+    pub spots: Vec<range::Spot>,
     /// Where each block's code begins for a wave that comes from outside the region, of which nothing is known. Not used
     /// of regions for waves that start ([`CompileRequest::entry`](crate::frontend::CompileRequest::entry)).
     pub outside: Vec<usize>,
@@ -190,6 +193,7 @@ pub fn emit(
         Level::Avx512 => Asm::new(),
         Level::Avx2 => Asm::avx2(HOMES),
     };
+    a.noted_from = Some(range::UNPLACED);
     let mode = Mode(mode);
     let default = FpEnv::of(&mode.env32());
     // In: RDI the context, RSI where to begin.
@@ -243,6 +247,7 @@ pub fn emit(
     };
     let mut failed = false;
     let mut calls = Vec::new();
+    let (mut ranges, mut spots) = (Vec::new(), Vec::new());
     let mut checks = false;
     // The plain block that a full one ends with.
     let last = |c: &Block| {
@@ -296,6 +301,8 @@ pub fn emit(
                 slow_paths: Vec::new(),
                 scalar_outs: Vec::new(),
                 calls: &mut calls,
+                ranges: &mut ranges,
+                spots: &mut spots,
                 call_of: Map::default(),
                 accumulators: Vec::new(),
                 pinned: Vec::new(),
@@ -319,9 +326,13 @@ pub fn emit(
         return None;
     }
     a.finish();
+    spots.extend(range::displacements(&a.noted)?);
+    range::put_all(&mut a.buf, &spots, &ranges);
     Some(Emitted {
         end: a.end,
         code: a.buf,
+        ranges,
+        spots,
         outside: starts.clone(),
         starts,
         calls,
@@ -480,7 +491,11 @@ pub(crate) struct Emit<'a> {
     /// Scalar loads that look at what they may access.
     scalar_outs: Vec<range::ScalarOut>,
     calls: &'a mut Vec<Arc<Call>>,
-    call_of: Map<u16, usize>,
+    /// Of those of this chunk, which of the unit's they are.
+    call_of: Map<u16, u32>,
+    /// See [`Emitted`].
+    ranges: &'a mut Vec<u32>,
+    spots: &'a mut Vec<range::Spot>,
     accumulators: Vec<Id>,
     /// What is written at the end.
     pinned: Vec<Pin>,
@@ -645,8 +660,8 @@ impl Emit<'_> {
         for path in std::mem::take(&mut self.plan.slow_paths) {
             let sub = self.c.fast_paths[path.number as usize].sub.clone();
             let call = Arc::new(Call::new(sub, path.leaves, path.bits));
-            self.call_of
-                .insert(path.number, Arc::as_ptr(&call) as usize);
+            let number = self.calls.len() as u32;
+            self.call_of.insert(path.number, number);
             self.calls.push(call);
         }
     }

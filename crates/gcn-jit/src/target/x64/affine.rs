@@ -669,9 +669,8 @@ impl Emit<'_> {
                     self.a.imm(RAX, asked);
                     self.a.store(true, ctx!(asked), RAX);
                     let step = if a.whole { 0 } else { a.step as u32 };
-                    let place = range.slot() as u64;
-                    let what = i as u64 | (a.need as u64) << 8 | place << 16 | (step as u64) << 32;
-                    self.a.imm(RSI, what);
+                    let what = i as u64 | (a.need as u64) << 8 | (step as u64) << 32;
+                    self.ask_range(what, range);
                     let call = self.range_call;
                     self.a.call_label(call);
                     self.a.test(false, RAX, RAX);

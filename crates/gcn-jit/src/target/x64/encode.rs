@@ -311,6 +311,9 @@ pub struct Asm {
     pub unknown: bool,
     /// Where the code ends and constants follow.
     pub end: usize,
+    /// Displacements from this on are noted: where, and what was written.
+    pub noted_from: Option<i32>,
+    pub noted: Vec<(u32, i32)>,
 }
 
 const UNBOUND: u32 = u32::MAX;
@@ -378,7 +381,12 @@ impl Asm {
                 }
                 match mode {
                     0x40 => self.b((m.disp / n) as u8),
-                    0x80 => self.d(m.disp as u32),
+                    0x80 => {
+                        if self.noted_from.is_some_and(|from| m.disp >= from) {
+                            self.noted.push((self.buf.len() as u32, m.disp));
+                        }
+                        self.d(m.disp as u32);
+                    }
                     _ => {}
                 }
             }
@@ -632,6 +640,13 @@ impl Asm {
             self.b(0xb8 | dst & 7);
             self.buf.extend_from_slice(&value.to_le_bytes());
         }
+    }
+
+    /// A constant that takes 64 bits of the code, whatever it is.
+    pub fn imm64(&mut self, dst: Gpr, value: u64) {
+        self.rex(true, 0, &Rm::R(dst), false);
+        self.b(0xb8 | dst & 7);
+        self.buf.extend_from_slice(&value.to_le_bytes());
     }
 
     /// 0 add, 1 or, 4 and, 5 sub, 6 xor, 7 cmp.

@@ -76,8 +76,8 @@ impl Emit<'_> {
         self.hand_over(out);
         let total = reach(out.bytes, out.data.len());
         let need = if out.store { 2 } else { 1 };
-        let what = total | need << 8 | (range.slot() as u64) << 16;
-        self.a.imm(RSI, what | (out.offset as u32 as u64) << 32);
+        let what = total | need << 8;
+        self.ask_range(what | (out.offset as u32 as u64) << 32, range);
         let call = self.around_call;
         self.a.call_label(call);
         self.a.test(false, RAX, RAX);

@@ -7,31 +7,139 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// An access's place for what is remembered, by the access's number. Accesses differ in what they need and in how far they
 /// reach: where they share a place, a tag says whose range is there.
 #[derive(Clone, Copy)]
-pub(crate) struct Range(u32);
+pub(crate) struct Range {
+    /// Its number among those of the process.
+    number: u32,
+    /// Which of the region's it is.
+    own: u32,
+}
 
-impl Range {
-    pub fn slot(self) -> usize {
-        let own = OWN_RANGES;
-        match self.0 {
-            n if n < own => n as usize,
-            n => (own + (n - own) % (RANGES as u32 - own)) as usize,
-        }
+/// Where an access of this number remembers its range.
+fn slot(number: u32) -> usize {
+    match number {
+        n if n < OWN_RANGES => n as usize,
+        n => (OWN_RANGES + (n - OWN_RANGES) % (RANGES as u32 - OWN_RANGES)) as usize,
+    }
+}
+
+/// Displacements from here on are those of ranges until the code is finished: which of the region's, and the byte in question.
+/// Numbers are the process's, so code that is kept for others says where it has them.
+pub(crate) const UNPLACED: i32 = 1 << 30;
+const APART: i32 = 64;
+/// The bytes of a range, then those of its tag.
+const TAG: i32 = size_of::<[u64; 2]>() as i32;
+
+/// What is put in code for a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Part {
+    /// A displacement of 32 bits to a byte of the range, or of the tag behind it.
+    Place(u8),
+    /// The number, of 32 bits.
+    Number,
+    /// Which place in the context, of 16 bits.
+    Slot,
+}
+
+/// A place in code that has to do with one of the region's ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    pub at: u32,
+    pub range: u32,
+    pub part: Part,
+}
+
+impl Spot {
+    /// Of a displacement that was written. `None` if it is beyond what a range has.
+    fn of(at: u32, disp: i32) -> Option<Spot> {
+        let by = disp - UNPLACED;
+        let byte = by % APART;
+        (byte < TAG + 4).then_some(Spot {
+            at,
+            range: (by / APART) as u32,
+            part: Part::Place(byte as u8),
+        })
     }
 
+    /// Whether it lies in so many bytes of code, and is of one of so many ranges.
+    pub fn fits(&self, code: usize, ranges: usize) -> bool {
+        let bytes = if self.part == Part::Slot { 2 } else { 4 };
+        self.at as usize + bytes <= code && (self.range as usize) < ranges
+    }
+
+    /// Puts it into code, for the range's number.
+    fn put(&self, code: &mut [u8], number: u32) {
+        let slot = slot(number);
+        let at = self.at as usize;
+        let dword = match self.part {
+            Part::Place(byte) if (byte as i32) < TAG => {
+                offset_of!(Ctx, ranges) + 16 * slot + byte as usize
+            }
+            Part::Place(byte) => {
+                offset_of!(Ctx, range_tags) + 4 * slot + (byte as i32 - TAG) as usize
+            }
+            Part::Number => number as usize,
+            Part::Slot => {
+                code[at..at + 2].copy_from_slice(&(slot as u16).to_le_bytes());
+                return;
+            }
+        };
+        code[at..at + 4].copy_from_slice(&(dword as u32).to_le_bytes());
+    }
+}
+
+/// Puts the ranges' numbers into code.
+pub fn put_all(code: &mut [u8], spots: &[Spot], numbers: &[u32]) {
+    for spot in spots {
+        spot.put(code, numbers[spot.range as usize]);
+    }
+}
+
+/// The displacements that the assembler noted.
+pub(super) fn displacements(noted: &[(u32, i32)]) -> Option<Vec<Spot>> {
+    noted.iter().map(|&(at, disp)| Spot::of(at, disp)).collect()
+}
+
+// A number takes 32 bits where it is written.
+const _: () = assert!(OWN_RANGES > i8::MAX as u32 && RANGES <= 1 << 16);
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// Numbers for code that was made before, whose first `alone` ranges have places of their own. `None` where there are no such
+/// numbers any more: the code has to be made anew.
+pub fn numbers(count: u32, alone: u32) -> Option<Vec<u32>> {
+    let enough = |first: u32| {
+        let end = first.checked_add(count)?;
+        (alone == 0 || first.checked_add(alone)? <= OWN_RANGES).then_some(end)
+    };
+    let first = NEXT.fetch_update(Relaxed, Relaxed, enough).ok()?;
+    Some((first..first + count).collect())
+}
+
+/// How many of these, the first, have places of their own.
+pub fn alone(numbers: &[u32]) -> u32 {
+    numbers.iter().take_while(|&&n| n < OWN_RANGES).count() as u32
+}
+
+impl Range {
     fn shared(self) -> bool {
-        self.0 >= OWN_RANGES
+        self.number >= OWN_RANGES
+    }
+
+    fn at(self, byte: i32) -> Mem {
+        mem(CTX, UNPLACED + APART * self.own as i32 + byte)
     }
 
     pub fn start(self) -> Mem {
-        ctx!(ranges, 16 * self.slot())
+        self.at(0)
     }
 
     pub fn bytes(self) -> Mem {
-        ctx!(ranges, 16 * self.slot() + 8)
+        self.at(8)
     }
 
     fn tag(self) -> Mem {
-        ctx!(range_tags, 4 * self.slot())
+        self.at(TAG)
     }
 }
 
@@ -48,17 +156,33 @@ pub(crate) struct ScalarOut {
 impl Emit<'_> {
     /// A place for another access. No two have one number: code is not made any more when these are used up.
     pub(super) fn new_range(&mut self) -> Range {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
         let next = NEXT.fetch_update(Relaxed, Relaxed, |n| n.checked_add(1));
-        self.failed |= next.is_err();
-        Range(next.unwrap_or(u32::MAX))
+        let own = self.ranges.len() as u32;
+        self.failed |= next.is_err() || own as i32 >= (i32::MAX - UNPLACED) / APART;
+        let number = next.unwrap_or(u32::MAX);
+        self.ranges.push(number);
+        Range { number, own }
+    }
+
+    /// What was written last is something of a range.
+    fn spot(&mut self, range: Range, part: Part, before: usize) {
+        let at = (self.a.buf.len() - before) as u32;
+        let range = range.own;
+        self.spots.push(Spot { at, range, part });
+    }
+
+    /// RSI is what a helper is told, and where the range is remembered, in bits 16 to 31.
+    pub(super) fn ask_range(&mut self, what: u64, range: Range) {
+        self.a.imm64(RSI, what & !(0xffff << 16));
+        self.spot(range, Part::Slot, 6);
     }
 
     /// Goes to the label where the range is another access's.
     pub(super) fn check_tag(&mut self, range: Range, from: Label) {
         if range.shared() {
             self.a
-                .alu_imm(alu::CMP, false, Rm::M(range.tag()), range.0 as i32);
+                .alu_imm(alu::CMP, false, Rm::M(range.tag()), range.number as i32);
+            self.spot(range, Part::Number, 4);
             self.a.jcc(Cc::Ne, from);
         }
     }
@@ -66,7 +190,8 @@ impl Emit<'_> {
     /// The range is this access's from now on. RAX is lost.
     pub(super) fn tag(&mut self, range: Range) {
         if range.shared() {
-            self.a.imm(RAX, range.0 as u64);
+            self.a.imm(RAX, range.number as u64);
+            self.spot(range, Part::Number, 4);
             self.a.store(false, range.tag(), RAX);
         }
     }

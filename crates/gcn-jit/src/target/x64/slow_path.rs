@@ -23,7 +23,8 @@ pub(crate) struct SlowPath {
     back: Label,
     leaves: Vec<(usize, At)>,
     to: To,
-    call: usize,
+    /// Which of the region's calls.
+    call: u32,
     /// The lanes in question; of an all-active block those that are not among the second ones.
     lanes: u8,
     full: Option<u8>,
@@ -118,6 +119,8 @@ impl Emit<'_> {
             self.a.jcc(Cc::Ne, from);
         }
         self.a.bind(back);
+        let call = self.call_of.get(&number).copied();
+        self.failed |= call.is_none();
         self.slow_paths.push(SlowPath {
             from,
             back,
@@ -125,7 +128,7 @@ impl Emit<'_> {
             full,
             leaves,
             to,
-            call: self.call_of.get(&number).copied().unwrap_or(0),
+            call: call.unwrap_or_default(),
         });
     }
 

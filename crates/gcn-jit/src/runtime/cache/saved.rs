@@ -1,0 +1,313 @@
+//! Regions as they are kept on disk ([`crate::runtime::disk`]): what they depend on, and what they are.
+
+use crate::ir::fast_path::Call;
+use crate::runtime::cache::{Compiled, Key, Made, executable};
+use crate::runtime::codec::{In, Naming, Out};
+use crate::runtime::disk::{self, Name, Store};
+use crate::runtime::engine::fetch;
+use crate::runtime::group::LiveIns;
+use crate::target::Level;
+use crate::target::x64::range::{self, Part, Spot};
+use gcn_emu::engine::{Code, Machine};
+use gcn_isa::decode::Insn;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// Dwords of code that a region's name depends on, so that other code at the same address has another one as a rule.
+const NAMED: u64 = 64;
+
+/// What a region is asked for with.
+pub(crate) struct Request<'a> {
+    pub key: Key,
+    pub level: Level,
+    /// For code that meets NaNs.
+    pub exact: bool,
+    /// VGPRs that are linear at the entry.
+    pub steps: &'a [(u16, i32)],
+}
+
+impl Request<'_> {
+    /// The region's name. `None` of code that is not in memory, and where it is not known which build this is.
+    pub fn name(&self, machine: &Machine<'_>) -> Option<Name> {
+        let Code::Memory = machine.code else {
+            return None;
+        };
+        let mut naming = Naming(blake3::Hasher::new());
+        disk::build()?.hash(&mut naming);
+        machine.target.name().hash(&mut naming);
+        machine.memory.is_of_host().hash(&mut naming);
+        self.level.name().hash(&mut naming);
+        (self.key, self.exact, self.steps).hash(&mut naming);
+        for n in 0..NAMED {
+            let at = self.key.0.wrapping_add(4 * n);
+            let Ok(word) = machine.memory.fetch_u32(at) else {
+                break;
+            };
+            word.hash(&mut naming);
+        }
+        Some(naming.0.finalize())
+    }
+}
+
+/// What a region depends on beside its name, noted while it is made.
+#[derive(Default)]
+pub(crate) struct Noted {
+    /// Where instructions were looked for, and their bytes: 0 where there was none.
+    pub fetched: RefCell<BTreeMap<u64, u8>>,
+}
+
+impl Noted {
+    pub fn fetch(&self, machine: &Machine<'_>, pc: u64) -> Option<Insn> {
+        let insn = fetch(machine, pc);
+        let bytes = insn.as_ref().map_or(0, |insn| insn.len);
+        self.fetched.borrow_mut().insert(pc, bytes);
+        insn
+    }
+}
+
+/// What was compiled, and counts for reports.
+pub(crate) struct Saved {
+    pub made: Made,
+    pub insns: u64,
+    pub full: u64,
+    pub bytes: u64,
+    /// It was too much for the emitter.
+    pub refused: bool,
+}
+
+impl Spot {
+    fn save(&self, out: &mut Out) {
+        out.u32(self.at);
+        out.u32(self.range);
+        let (kind, byte) = match self.part {
+            Part::Place(byte) => (0, byte),
+            Part::Number => (1, 0),
+            Part::Slot => (2, 0),
+        };
+        out.u8(kind);
+        out.u8(byte);
+    }
+
+    fn load(from: &mut In<'_>) -> Option<Spot> {
+        Some(Spot {
+            at: from.u32()?,
+            range: from.u32()?,
+            part: match (from.u8()?, from.u8()?) {
+                (0, byte) => Part::Place(byte),
+                (1, _) => Part::Number,
+                (2, _) => Part::Slot,
+                _ => return None,
+            },
+        })
+    }
+}
+
+impl Saved {
+    /// Puts it on disk, if it has a form there. `ranges` and `spots`: see [`crate::target::x64::Emitted`].
+    #[allow(clippy::too_many_arguments)]
+    pub fn save(
+        &self,
+        store: &Store,
+        name: &Name,
+        noted: &Noted,
+        guessed: &BTreeMap<u8, u32>,
+        sgprs: &[u32; 128],
+        machine: &Machine<'_>,
+        ranges: &[u32],
+        spots: &[Spot],
+    ) {
+        let mut out = Out::default();
+        let fetched: Vec<_> = noted.fetched.take().into_iter().collect();
+        out.list(&fetched, |out, &(pc, bytes)| {
+            out.u64(pc);
+            out.u8(bytes);
+            for at in (0..bytes as u64).step_by(4) {
+                out.u32(machine.memory.fetch_u32(pc + at).unwrap_or(0));
+            }
+        });
+        let guessed: Vec<_> = guessed.iter().collect();
+        out.list(&guessed, |out, &(&code, &mask)| {
+            out.u8(code);
+            out.u32(mask);
+            out.u32(sgprs.get(code as usize).map_or(0, |s| s & mask));
+        });
+        for count in [self.insns, self.full, self.bytes] {
+            out.u64(count);
+        }
+        let whole = match &self.made {
+            Made::Nothing(those) => {
+                out.u8(0);
+                out.list(those, |out, &pc| out.u64(pc));
+                Some(())
+            }
+            Made::Region(region) => {
+                out.u8(1);
+                out.u32(ranges.len() as u32);
+                out.u32(range::alone(ranges));
+                out.list(spots, |out, spot| spot.save(out));
+                region.save(&mut out)
+            }
+        };
+        if whole.is_some() {
+            store.save(name, &out.0);
+        }
+    }
+
+    /// What is on disk under a name, if it was made of what is in memory now and of registers as these are.
+    pub fn load(
+        store: &Store,
+        name: &Name,
+        request: &Request<'_>,
+        sgprs: &[u32; 128],
+        machine: &Machine<'_>,
+    ) -> Option<Saved> {
+        let bytes = store.load(name)?;
+        let from = &mut In(&bytes);
+        let mut same = true;
+        from.list(|from| {
+            let (pc, bytes) = (from.u64()?, from.u8()?);
+            for at in (0..bytes as u64).step_by(4) {
+                let word = from.u32()?;
+                same &= machine.memory.fetch_u32(pc.checked_add(at)?) == Ok(word);
+            }
+            same &= bytes != 0 || fetch(machine, pc).is_none();
+            Some(())
+        })?;
+        from.list(|from| {
+            let (code, mask, value) = (from.u8()?, from.u32()?, from.u32()?);
+            same &= sgprs.get(code as usize).map_or(0, |s| s & mask) == value;
+            Some(())
+        })?;
+        if !same {
+            return None;
+        }
+        let (insns, full, bytes) = (from.u64()?, from.u64()?, from.u64()?);
+        let made = match from.u8()? {
+            0 => Made::Nothing(from.list(|from| from.u64())?.into()),
+            1 => {
+                let (count, alone) = (from.u32()?, from.u32()?);
+                let spots = from.list(Spot::load)?;
+                let mut region = Compiled::load(from, request.key, machine, |code| {
+                    let fit = |s: &Spot| s.fits(code.len(), count as usize);
+                    let numbers = spots
+                        .iter()
+                        .all(fit)
+                        .then(|| range::numbers(count, alone))??;
+                    range::put_all(code, &spots, &numbers);
+                    Some(())
+                })?;
+                region.first = region.inside(request.key.0)?;
+                Made::Region(Arc::new(region))
+            }
+            _ => return None,
+        };
+        if !from.0.is_empty() {
+            return None;
+        }
+        store.found();
+        Some(Saved {
+            refused: matches!(made, Made::Nothing(_)),
+            made,
+            insns,
+            full,
+            bytes,
+        })
+    }
+}
+
+impl Compiled {
+    fn save(&self, out: &mut Out) -> Option<()> {
+        out.bytes(&self.code);
+        out.u64(self.end as u64);
+        out.list(&self.blocks, |out, &(start, end, at, insns)| {
+            out.u64(start);
+            out.u64(end);
+            out.u32(at as u32);
+            out.u32(insns);
+        });
+        out.list(&self.inside, |out, &(start, at)| {
+            out.u64(start);
+            out.u32(at);
+        });
+        out.list(&self.live_ins.vgprs, |out, &v| out.u32(v as u32));
+        out.bytes(&self.live_ins.sgprs);
+        out.u8(self.batch.is_some() as u8);
+        out.u32(self.batch.unwrap_or(0));
+        out.u8(self.waits as u8);
+        out.u8(self.checks as u8);
+        out.list(&self.steps, |out, (pc, steps)| {
+            out.u64(*pc);
+            out.list(steps, |out, &(v, step)| {
+                out.u32(v as u32);
+                out.u32(step as u32);
+            });
+        });
+        out.list(&self.words, |out, &(at, word)| {
+            out.u64(at);
+            out.u32(word);
+        });
+        let mut saved = Some(());
+        out.list(&self.calls, |out, call| {
+            saved = saved.and_then(|()| call.save(out));
+        });
+        saved
+    }
+
+    /// One that was saved. `place` puts into its code what is of this process.
+    fn load(
+        from: &mut In<'_>,
+        key: Key,
+        machine: &Machine<'_>,
+        place: impl FnOnce(&mut [u8]) -> Option<()>,
+    ) -> Option<Compiled> {
+        let mut code = from.bytes()?.to_vec();
+        let size = code.len();
+        let within = |at: u32| ((at as usize) < size).then_some(at);
+        let end = usize::try_from(from.u64()?)
+            .ok()
+            .filter(|&end| end <= size)?;
+        let blocks = from.list(|from| {
+            let (start, end) = (from.u64()?, from.u64()?);
+            Some((start, end, within(from.u32()?)? as usize, from.u32()?))
+        })?;
+        let inside = from.list(|from| Some((from.u64()?, within(from.u32()?)?)))?;
+        let live_ins = LiveIns {
+            vgprs: from.list(|from| from.u32()?.try_into().ok())?,
+            sgprs: from.bytes()?.to_vec(),
+        };
+        let in_batch = from.flag()?;
+        let batch = from.u32()?;
+        let (waits, checks) = (from.flag()?, from.flag()?);
+        let steps = from.list(|from| {
+            let pc = from.u64()?;
+            let step = |from: &mut In<'_>| Some((from.u32()?.try_into().ok()?, from.u32()? as i32));
+            Some((pc, from.list(step)?))
+        })?;
+        let words = from.list(|from| Some((from.u64()?, from.u32()?)))?;
+        let calls = from.list(|from| Some(Arc::new(Call::load(from, machine.target)?)))?;
+        place(&mut code)?;
+        let mut region = Compiled {
+            code: executable(&code)?,
+            blocks,
+            inside,
+            first: 0,
+            live_ins,
+            batch: in_batch
+                .then(|| within(batch))
+                .map_or(Some(None), |s| s.map(Some))?,
+            waits,
+            steps,
+            words,
+            key,
+            calls,
+            checks,
+            end,
+            aliased: machine.memory.is_of_host(),
+            bytes: 0,
+        };
+        region.bytes = region.size();
+        Some(region)
+    }
+}
