@@ -35,7 +35,7 @@ fn run(
         grid: [groups * items, 1, 1],
         group: [items, 1, 1],
         kernarg: buffer.to_le_bytes().to_vec(),
-        max_instructions: Some(8_000_000_000),
+        max_instructions: Some(200_000_000),
         threads,
         ..Launch::default()
     };

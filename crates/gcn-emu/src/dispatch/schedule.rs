@@ -103,8 +103,8 @@ impl Gpu {
                 slots: (0..setup.shape.resident).rev().collect(),
             }),
             fuel: launch.max_instructions.map(AtomicU64::new),
-            exact: launch.deterministic
-                || launch.max_instructions.is_some() && setup.shape.threads == 1,
+            // With a limit time slices are short on any number of threads: waves that wait for ever are seen to before it.
+            exact: launch.deterministic || launch.max_instructions.is_some(),
             interrupted: Mutex::new(None),
             failed: AtomicU64::new(u64::MAX),
             error: Mutex::new(None),
@@ -209,7 +209,7 @@ struct Shared<'a> {
     starts: Mutex<Starts>,
     /// Instructions that may still run.
     fuel: Option<AtomicU64>,
-    /// Waves run in the same order with every engine.
+    /// Waves have the same time slices with every engine.
     exact: bool,
     /// Where waves were when the dispatch was ended from outside.
     interrupted: Mutex<Option<Whereabouts>>,
