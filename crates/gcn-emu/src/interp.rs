@@ -49,8 +49,6 @@ struct Step {
     operands: Vec<Opnd>,
     mods: Modifiers,
     vector: bool,
-    /// What the machine lacks to run it.
-    lacks: Option<&'static str>,
     /// A load whose data go to LDS: the slot of the registers that they would go to.
     to_lds: Option<u8>,
     /// It goes to GDS where its meaning says LDS.
@@ -62,17 +60,11 @@ struct Step {
 impl Step {
     fn new(insn: Insn) -> Step {
         let program = program(&insn);
-        let lacks = match insn.row.format {
-            _ if program.untold => Some("this instruction has no meaning and cannot be run"),
-            _ => None,
-        };
-        let loads_lds = insn.field(Field::Lds) != 0;
         let vdata = insn.row.shape.slots.iter().position(|s| {
             s.role == Role::Vdata || s.role == Role::Vdst && insn.row.format != Format::Ds
         });
         Step {
-            lacks,
-            to_lds: vdata.filter(|_| loads_lds).map(|slot| slot as u8),
+            to_lds: vdata.filter(|_| insn.data_in_lds()).map(|slot| slot as u8),
             status: typed::status_register(&insn),
             program,
             gds: insn.field(Field::Gds) != 0,
@@ -306,9 +298,6 @@ fn execute<const N: usize>(
     record: bool,
 ) -> Result<Option<Stop>, Failure> {
     let program = step.program;
-    if let Some(why) = step.lacks {
-        return Err(Failure::unsupported(why));
-    }
     if values.len() < program.nodes.len() {
         values.resize(program.nodes.len(), [0; N]);
     }

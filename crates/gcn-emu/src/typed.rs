@@ -173,7 +173,7 @@ pub(crate) fn lds_place(insn: &Insn, wave: &WaveState, lane: usize) -> usize {
 /// The VGPR that TFE's status goes to: the one behind the data. `None` where the instruction writes no data.
 pub(crate) fn status_register(insn: &Insn) -> Option<u16> {
     let buffer = matches!(insn.encoding, Encoding::Mubuf | Encoding::Mtbuf);
-    if !buffer || insn.field(Field::Tfe) == 0 || insn.field(Field::Lds) != 0 {
+    if !buffer || insn.field(Field::Tfe) == 0 || insn.data_in_lds() {
         return None;
     }
     use gcn_isa::shape::Access;

@@ -10,7 +10,6 @@ use gcn_emu::snippet::{End, Snippet, run};
 use gcn_emu::wave::{Lds, WaveState, mode};
 use gcn_isa::access::{FactTable, Facts, File, HWREG_MODE, HWREG_STATUS, RegAccess};
 use gcn_isa::format::layout_of;
-use gcn_isa::meaning::meaning;
 use gcn_isa::print::{Style, print};
 use gcn_isa::{Encoding, Format, Insn, Target, decode, insts};
 
@@ -218,10 +217,6 @@ fn accesses_are_what_happens() {
         let target = Target::parse(name).unwrap();
         let facts = FactTable::new(target);
         for row in insts::of_target(target) {
-            // Traps and halts are the machine's business.
-            if meaning(row, target).untold {
-                continue;
-            }
             for encoding in encodings(row.format) {
                 let Some(layout) = layout_of(*encoding, target.generation()) else {
                     continue;

@@ -2,8 +2,7 @@
 //! analyses.
 //!
 //! It is computed from the row's meaning, so that it agrees with what runs: a register is read
-//! where a value that matters comes from it. Rows that have text only are taken at their shape's
-//! word, and their format's.
+//! where a value that matters comes from it.
 //!
 //! [`Facts`] is what is known of one row in one target; [`FactTable`] has those of all rows, made
 //! in about a millisecond. Asking one about an instruction allocates nothing.
@@ -44,7 +43,7 @@ use crate::insts;
 use crate::meaning::{Change, Effect, Op, Program, Signal, Space, State, meaning};
 use crate::names;
 use crate::operand::{self, EXEC, M0, Pair, Reg, VCC, VGPR0, Value};
-use crate::shape::{Access, Imm, Mods, Role, Slot};
+use crate::shape::{Access, Imm, Role, Slot};
 use crate::target::{Gen, Target};
 
 /// A register file.
@@ -313,17 +312,7 @@ struct SlotRead {
 impl Facts {
     /// Computes what is known of a row in a target that has it.
     pub fn new(row: &'static Inst, target: Target) -> Facts {
-        let program = meaning(row, target);
-        if program.untold {
-            Facts::of_shape(&program)
-        } else {
-            Facts::of_meaning(&program, target)
-        }
-    }
-
-    /// From the meaning.
-    fn of_meaning(program: &Program, target: Target) -> Facts {
-        let row = program.row;
+        let program = &meaning(row, target);
         let live = live(program);
         let nodes = || {
             (program.nodes.iter().zip(&live))
@@ -474,62 +463,6 @@ impl Facts {
         }
     }
 
-    /// From the shape and the format, of a row that has text and bytes only.
-    fn of_shape(program: &Program) -> Facts {
-        let row = program.row;
-        let mut uses = Uses::default();
-        let slots = || row.shape.slots.iter().enumerate();
-        for (n, _) in slots().filter(|(_, slot)| slot.access != Access::Write) {
-            uses.read(What::Slot(n as u8, 0, 0));
-        }
-        let data = (row.shape.slots.iter())
-            .find(|s| matches!(s.role, Role::Vdata | Role::Sdata))
-            .map(|s| s.access);
-        let has = |role| row.shape.slot(role).is_some();
-        let kind = match row.format {
-            Format::Exp => Some(MemoryKind::Store),
-            _ => data.map(|access| match access {
-                Access::Write => MemoryKind::Load,
-                Access::Read => MemoryKind::Store,
-                Access::ReadWrite => MemoryKind::Atomic,
-            }),
-        };
-        if row.format.is_vector() && !row.shape.slots.is_empty() {
-            uses.read(EXEC_PAIR);
-        }
-        let valu = row.format.is_valu() || row.format == Format::Vintrp;
-        if valu && row.shape.slots.iter().any(|s| s.ty.is_float()) {
-            uses.read(MODE);
-        }
-        // Interpolation finds its parameters by M0; GDS, ordered counts and the like their place.
-        let by_m0 = match row.format {
-            _ if has(Role::Attr) => true,
-            Format::Ds if !has(Role::DsAddr) || row.shape.mods == Mods::Gds => true,
-            _ => false,
-        };
-        if by_m0 {
-            uses.read(M0_DWORD);
-        }
-        for (n, slot) in slots().filter(|(_, slot)| slot.access != Access::Read) {
-            let gate = match (kind, slot.role) {
-                (Some(MemoryKind::Atomic), Role::Vdata | Role::Sdata) => Gate::Field(Field::Glc),
-                _ => Gate::Always,
-            };
-            uses.write(What::Slot(n as u8, 0, 0), gate, false);
-        }
-        // Scalar memory has no formats: as many bytes as registers.
-        let bytes = match row.format {
-            Format::Smem => row.shape.slot(Role::Sdata).map(|s| s.ty.bits() as u16 / 8),
-            _ => None,
-        };
-        Facts {
-            uses: uses.list,
-            memory: kind.map(|kind| (kind, bytes)),
-            signals: 0,
-            flow: FlowFacts::default(),
-        }
-    }
-
     /// The registers that an instruction of this row reads, then those it writes; some of them
     /// may be named twice. Nothing is allocated.
     pub fn accesses<'a>(&'a self, insn: &'a Insn) -> impl Iterator<Item = RegAccess> + 'a {
@@ -553,7 +486,7 @@ impl Facts {
             Format::Exp => MemorySpace::Export,
             _ => MemorySpace::Global,
         };
-        let to_lds = kind == MemoryKind::Load && is_lds_load(insn);
+        let to_lds = kind == MemoryKind::Load && insn.data_in_lds();
         let returns = match kind {
             MemoryKind::Store => false,
             MemoryKind::Load => !to_lds,
@@ -915,7 +848,7 @@ impl Use {
         let Value::Code(code) = insn.operand(slot).value else {
             return None;
         };
-        if self.write && matches!(slot.role, Role::Vdata | Role::Vdst) && is_lds_load(insn) {
+        if self.write && matches!(slot.role, Role::Vdata | Role::Vdst) && insn.data_in_lds() {
             return None;
         }
         access.slot = Some(n);
@@ -970,10 +903,6 @@ fn names_masks(insn: &Insn, role: Role) -> bool {
     }
 }
 
-fn is_lds_load(insn: &Insn) -> bool {
-    matches!(insn.encoding, Encoding::Mubuf | Encoding::Flat) && insn.field(Field::Lds) != 0
-}
-
 /// What the encoding adds to the row: the old destination of SDWA, TFE's status, M0 of GDS and of
 /// loads to LDS, a second scalar offset, the registers behind STATUS's bits.
 fn beside(insn: &Insn) -> [Option<RegAccess>; 6] {
@@ -1001,7 +930,7 @@ fn beside(insn: &Insn) -> [Option<RegAccess>; 6] {
             }
         }
         Encoding::Mubuf | Encoding::Mtbuf | Encoding::Mimg => {
-            if is_lds_load(insn) {
+            if insn.data_in_lds() {
                 list[0] = Some(access(File::Scalar, M0, 1, false));
             }
             let data = insn.row.shape.slot(Role::Vdata);
@@ -1014,7 +943,7 @@ fn beside(insn: &Insn) -> [Option<RegAccess>; 6] {
                 list[1] = Some(access(File::Vector, after, 1, true));
             }
         }
-        Encoding::Flat if is_lds_load(insn) => {
+        Encoding::Flat if insn.data_in_lds() => {
             list[0] = Some(access(File::Scalar, M0, 1, false));
         }
         Encoding::Ds if insn.generation() == Gen::Gfx9 && insn.field(Field::Gds) != 0 => {

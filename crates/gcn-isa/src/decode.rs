@@ -360,6 +360,12 @@ static SOURCE: [u8; 512] = {
 };
 
 impl Insn {
+    /// Returns true if the LDS bit of a MUBUF, FLAT or GLOBAL instruction is set: its data go to LDS at M0 in place of VGPRs,
+    /// or come from there.
+    pub fn data_in_lds(&self) -> bool {
+        self.field(Field::Lds) != 0
+    }
+
     /// The generation it was decoded for.
     #[inline]
     pub fn generation(&self) -> Gen {

@@ -302,7 +302,6 @@ struct Inner {
     nearest: bool,
     about: &'static str,
     bound: Option<&'static str>,
-    untold: bool,
     shortcuts: Vec<Shortcut>,
     /// How many nodes there were before the first shortcut.
     told: Option<usize>,
@@ -315,25 +314,22 @@ pub enum Exactness {
     Exact,
     /// Within this bound of the value that the documents define.
     Bounded(&'static str),
-    /// It cannot be run, for this reason.
-    Unsupported(&'static str),
 }
 
 impl Exactness {
-    /// `exact`, `bounded` or `unsupported`.
+    /// `exact` or `bounded`.
     pub const fn class(self) -> &'static str {
         match self {
             Exactness::Exact => "exact",
             Exactness::Bounded(_) => "bounded",
-            Exactness::Unsupported(_) => "unsupported",
         }
     }
 
-    /// The bound or the reason; empty for an exact one.
+    /// The bound; empty for an exact one.
     pub const fn note(self) -> &'static str {
         match self {
             Exactness::Exact => "",
-            Exactness::Bounded(text) | Exactness::Unsupported(text) => text,
+            Exactness::Bounded(text) => text,
         }
     }
 }
@@ -350,8 +346,6 @@ pub struct Program {
     pub about: &'static str,
     /// How far a result may be from the value that the documents define; `None` for an exact one.
     pub bound: Option<&'static str>,
-    /// Nothing but `about` is known of it: it can be read and written, not run.
-    pub untold: bool,
     /// Shorter ways to values of effects, which say nothing new.
     pub shortcuts: Vec<Shortcut>,
     /// The values that only shortcuts need, numbered on from those in `nodes`.
@@ -375,7 +369,6 @@ impl Program {
     /// How near the results are to the hardware's.
     pub fn exactness(&self) -> Exactness {
         match self.bound {
-            _ if self.untold => Exactness::Unsupported(self.about),
             Some(bound) => Exactness::Bounded(bound),
             None => Exactness::Exact,
         }
@@ -403,7 +396,6 @@ pub fn meaning(row: &'static Inst, target: Target) -> Program {
         effects: inner.effects,
         about: inner.about,
         bound: inner.bound,
-        untold: inner.untold,
     }
 }
 
@@ -438,13 +430,6 @@ impl Meaning {
     /// without a bound is exact.
     pub fn bounded(&self, bound: &'static str) {
         self.inner.borrow_mut().bound = Some(bound);
-    }
-
-    /// Says what the instruction does and that nothing more is known of it: it has text and bytes
-    /// and cannot be run.
-    pub fn untold(&self, text: &'static str) {
-        self.about(text);
-        self.inner.borrow_mut().untold = true;
     }
 
     /// A node of an operation whose result's type follows from that of its operands.

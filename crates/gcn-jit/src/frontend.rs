@@ -649,17 +649,16 @@ fn changes_mode(insn: &Insn) -> bool {
 /// The same, jumps counted or not.
 fn changes(insn: &Insn, jumps: bool) -> bool {
     let program = gcn_emu::interp::program(insn);
-    program.untold
-        || program.effects.iter().any(|e| {
-            jumps && matches!(e.change, Change::Set(State::Pc))
-                || matches!(
-                    e.change,
-                    Change::Setreg
-                        | Change::Set(
-                            State::Vskip | State::GprIdxEn | State::Csp | State::Halt | State::Kill
-                        )
-                )
-        })
+    program.effects.iter().any(|e| {
+        jumps && matches!(e.change, Change::Set(State::Pc))
+            || matches!(
+                e.change,
+                Change::Setreg
+                    | Change::Set(
+                        State::Vskip | State::GprIdxEn | State::Csp | State::Halt | State::Kill
+                    )
+            )
+    })
 }
 
 /// The shift and bits of an SDWA selection.

@@ -27,9 +27,6 @@ const EXCEPTIONS: [&str; 7] = [
 
 /// The pseudo-code of a meaning, one statement a line, without a line break at the end.
 pub fn text(program: &Program) -> String {
-    if program.untold {
-        return "(cannot be run)".to_string();
-    }
     let mut printer = Printer::new(program);
     printer.statements();
     printer.out.trim_end().to_string()

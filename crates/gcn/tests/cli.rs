@@ -655,8 +655,7 @@ fn documents() {
     );
     let told = |r: &&serde_json::Value| r["class"] != "exact";
     for row in rows.iter().filter(told) {
-        let note = [&row["bound"], &row["reason"]].map(|n| n.as_str().is_some());
-        assert!(note[0] != note[1], "{row}");
+        assert!(row["bound"].is_string(), "{row}");
     }
     assert!(gcn(&["doc", "s_bfe_u3"]).stderr.contains("s_bfe_u32"));
     let folder = tempfile::tempdir().expect("a folder");

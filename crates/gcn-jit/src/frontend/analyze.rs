@@ -22,8 +22,7 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
         masks: Vec::new(),
         odd: odd(&insn, program, s),
         // Where MODE may change, so may what the code behind is. Direct jumps are followed.
-        everything: program.untold
-            || indexed(&insn, s)
+        everything: indexed(&insn, s)
             || changes(&insn, !matches!(flow, Flow::Branch { links: false, .. })),
     };
     // DPP leaves the bits of lanes without a source in masks.

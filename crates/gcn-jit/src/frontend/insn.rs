@@ -122,9 +122,6 @@ impl Builder<'_> {
     /// Refuses instructions that can have no code here.
     fn accept(&self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
         let insn = &k.insn;
-        if program.untold {
-            return Err(Refusal::Interpreter);
-        }
         if insn.row.format.is_vector() {
             self.accept_vector(k, program)?;
         }
@@ -136,9 +133,7 @@ impl Builder<'_> {
         {
             return Err(Refusal::Interpreter);
         }
-        let to_lds = matches!(format, Format::Flat | Format::Global | Format::Mubuf)
-            && insn.field(Field::Lds) != 0;
-        if to_lds || format == Format::Ds && insn.field(Field::Gds) != 0 {
+        if insn.data_in_lds() || format == Format::Ds && insn.field(Field::Gds) != 0 {
             return Err(Refusal::Interpreter);
         }
         Ok(())

@@ -111,7 +111,7 @@ impl Builder<'_> {
     ) -> Result<Val, Refusal> {
         let find = |role: Role| find(insn, operands, role);
         let flag = |f: Field| insn.field(f) != 0;
-        if flag(Field::Lds) || flag(Field::Tfe) {
+        if insn.data_in_lds() || flag(Field::Tfe) {
             return Err(Refusal::Interpreter);
         }
         let Some(Place::Scalar(code)) = find(Role::Srsrc).map(|o| o.place) else {

@@ -504,20 +504,19 @@ impl Maker {
             // Where TRAPSTS is read all is interpreted.
             return insn.field(Field::Simm16) & 63 != 3 || r.once_in(20);
         }
-        let rare = program.untold
-            || program.effects.iter().any(|e| {
-                matches!(
-                    e.change,
-                    Change::Signal(
-                        gcn_isa::meaning::Signal::Endpgm | gcn_isa::meaning::Signal::Barrier
-                    ) | Change::Set(
-                        gcn_isa::meaning::State::Vskip
-                            | gcn_isa::meaning::State::GprIdxEn
-                            | gcn_isa::meaning::State::Halt
-                            | gcn_isa::meaning::State::Kill
-                    )
+        let rare = program.effects.iter().any(|e| {
+            matches!(
+                e.change,
+                Change::Signal(
+                    gcn_isa::meaning::Signal::Endpgm | gcn_isa::meaning::Signal::Barrier
+                ) | Change::Set(
+                    gcn_isa::meaning::State::Vskip
+                        | gcn_isa::meaning::State::GprIdxEn
+                        | gcn_isa::meaning::State::Halt
+                        | gcn_isa::meaning::State::Kill
                 )
-            });
+            )
+        });
         !rare || r.once_in(10)
     }
 
