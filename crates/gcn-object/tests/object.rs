@@ -193,6 +193,18 @@ fn links_as_lld_does() {
     assert!(builder.loadable().unwrap() == LINKED);
 }
 
+/// A section that data and strings become has the flags of both and no entry size, as lld gives it.
+#[test]
+fn strings_join_read_only_data() {
+    let (mut builder, ..) = hand_made();
+    let mut strings = Section::new(".rodata.str1.1", SectionFlags(0x32), 1, b"a\0".to_vec());
+    strings.entry_size = 1;
+    builder.section(strings);
+    let object = CodeObject::from_bytes(builder.loadable().unwrap()).unwrap();
+    let rodata = &object.sections[object.section(".rodata").unwrap()];
+    assert_eq!((rodata.flags, rodata.entry_size), (SectionFlags(0x32), 0));
+}
+
 /// A kernel made from nothing but the builder.
 fn hand_made() -> (Builder, usize, usize) {
     let target = TargetId::parse("gfx803", Version::V4).unwrap();

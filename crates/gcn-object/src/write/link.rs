@@ -188,7 +188,6 @@ impl<'a> Link<'a> {
                 Some(at) => *at,
                 None => {
                     let mut out = Out::table(name, section.kind, section.align.max(1));
-                    // String merging flags hold for one input only.
                     (out.flags, out.rank, out.entry_size) =
                         (flags.0 & !SectionFlags::INFO_LINK, rank, section.entry_size);
                     self.outs.push(out);
@@ -200,10 +199,11 @@ impl<'a> Link<'a> {
             if out.rank != rank {
                 return layout(format!("sections named '{name}' differ in type or flags"));
             }
-            if out.entry_size != section.entry_size || out.flags != flags.0 {
-                const MERGE_AND_STRINGS: u64 = 0x30;
+            let own = flags.0 & !SectionFlags::INFO_LINK;
+            if out.entry_size != section.entry_size || out.flags != own {
+                // As in lld, the section has every flag that one of its parts has.
                 out.entry_size = 0;
-                out.flags = (out.flags | flags.0) & !MERGE_AND_STRINGS;
+                out.flags |= own;
             }
             out.align = out.align.max(section.align);
             let offset = out.size.next_multiple_of(section.align.max(1));
