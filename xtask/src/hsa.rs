@@ -2,7 +2,7 @@
 //! libraries look for.
 
 use anyhow::{Context, Result, ensure};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[derive(clap::Args)]
@@ -10,6 +10,9 @@ pub struct Options {
     /// Cargo's profile: release, or dev for a build that is quick to make
     #[arg(long, default_value = "release")]
     profile: String,
+    /// Then measure it beside threads of the host (crates/gcn-hsa/bench); needs hipcc, rocRAND, rocPRIM and g++
+    #[arg(long)]
+    bench: bool,
 }
 
 const SCRIPT: &str = "ROCR_1 { global: hsa_*; local: *; };\n";
@@ -68,6 +71,42 @@ pub fn run(options: &Options) -> Result<()> {
         linker.display()
     );
     std::fs::rename(&fresh, &library)?;
+    // What `gcn hip --info` runs.
+    let info = "gcn-hsa-info";
+    std::fs::copy(built.join(info), folder.join("info.new"))?;
+    std::fs::rename(folder.join("info.new"), folder.join(info))?;
     println!("{}", library.display());
+    if options.bench {
+        bench(&root, &folder)?;
+    }
     Ok(())
+}
+
+/// Compiles the measurement and runs it on the library of a folder.
+fn bench(root: &Path, folder: &Path) -> Result<()> {
+    let sources = root.join("crates/gcn-hsa/bench");
+    let (host, program) = (folder.join("host.o"), folder.join("bench"));
+    let step = |command: &mut Command| -> Result<()> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let status = command.status();
+        let status = status.with_context(|| format!("cannot run {name}"))?;
+        ensure!(status.success(), "{name}: {status}");
+        Ok(())
+    };
+    step(
+        Command::new("g++")
+            .args(["-O3", "-march=native", "-fopenmp", "-c", "-o"])
+            .arg(&host)
+            .arg(sources.join("host.cpp")),
+    )?;
+    step(
+        Command::new("hipcc")
+            .args(["-std=c++17", "-O2", "-w", "--offload-arch=gfx900", "-o"])
+            .arg(&program)
+            .arg(sources.join("bench.cpp"))
+            // An object as it is would be taken for a source.
+            .arg(format!("-Wl,{}", host.display()))
+            .args(["-lrocrand", "-lgomp"]),
+    )?;
+    step(Command::new(&program).env("LD_LIBRARY_PATH", folder))
 }

@@ -19,8 +19,39 @@ pub struct Placed {
     pub kernel: Kernel,
     /// What was added to its file's addresses.
     pub base: u64,
-    /// The file, where launches are recorded.
+    /// The file, where somebody will ask for it: launches are recorded or traced, or it has lines of source.
     pub file: Option<Arc<[u8]>>,
+    /// The variables of the code object, where launches are recorded.
+    pub variables: Arc<[Variable]>,
+}
+
+/// A global variable in memory.
+#[derive(Clone)]
+pub struct Variable {
+    pub name: String,
+    pub at: u64,
+    pub bytes: u64,
+}
+
+/// The variables in memory that is written: what a program or a kernel can change.
+fn variables(object: &CodeObject, base: u64) -> Vec<Variable> {
+    let writable = |s: &gcn_object::read::Symbol| match s.section {
+        SymbolSection::Index(n) => object.sections.get(n).is_some_and(|s| s.flags.write()),
+        _ => false,
+    };
+    let mut list: Vec<Variable> = Vec::new();
+    for symbol in object.dynamic_symbols.iter().chain(&object.symbols) {
+        let data = symbol.kind == SymbolKind::Object && !symbol.name.ends_with(".kd");
+        let known = list.iter().any(|v| v.name == symbol.name);
+        if writable(symbol) && data && symbol.size > 0 && !known {
+            list.push(Variable {
+                name: symbol.name.clone(),
+                at: base.wrapping_add(symbol.address),
+                bytes: symbol.size,
+            });
+        }
+    }
+    list
 }
 
 /// A symbol of an executable.
@@ -104,7 +135,12 @@ impl Runtime {
         let loaded = self.gpu.load_with(&object, defined);
         let loaded = loaded.map_err(|e| explain(&e))?;
         let base = loaded.base;
-        let kept: Option<Arc<[u8]>> = self.launches.records().then(|| bytes.into());
+        let keeps = self.launches.looks_at_files() || object.section(".debug_line").is_some();
+        let kept: Option<Arc<[u8]>> = keeps.then(|| bytes.into());
+        let variables: Arc<[Variable]> = match self.launches.records() {
+            true => variables(&object, base).into(),
+            false => Arc::default(),
+        };
         let mut symbols = Vec::new();
         let mut kernels = self
             .executables
@@ -116,6 +152,7 @@ impl Runtime {
                 kernel: kernel.clone(),
                 base,
                 file: kept.clone(),
+                variables: variables.clone(),
             });
             let address = base.wrapping_add(kernel.descriptor_address);
             kernels.insert(address, placed.clone());

@@ -420,8 +420,7 @@ pub extern "C" fn hsa_ext_image_destroy(agent: Handle, image: Handle) -> u32 {
         is_gpu(agent)?;
         let found = lock(&r.images.images).remove(&image);
         found.ok_or(Status::InvalidArgument)?;
-        r.free_slot(image);
-        Ok(())
+        r.free_slot(image)
     }))
 }
 
@@ -519,10 +518,10 @@ pub unsafe extern "C" fn hsa_ext_image_export(
 /// The sampler of a description.
 fn sampler_words(d: &SamplerDescriptor) -> Result<[u32; 8], Status> {
     let clamp = match d.address {
-        // Undefined and to the edge, to the border, repeated, mirrored.
-        0 | 1 => 2,
+        // To the edge, to the border, repeated (where it is undefined, too), mirrored.
+        1 => 2,
         2 => 6,
-        3 => 0,
+        0 | 3 => 0,
         4 => 1,
         _ => return Err(Status::Sampler),
     };
@@ -531,8 +530,9 @@ fn sampler_words(d: &SamplerDescriptor) -> Result<[u32; 8], Status> {
     }
     let mut words = [0; 8];
     let unnormalized = 1 - d.normalized;
-    // The nearest element is the one that the coordinate lies in: coordinates are truncated.
-    words[0] = clamp | clamp << 3 | clamp << 6 | unnormalized << 15 | (1 - d.linear) << 27;
+    // TRUNC_COORD is 0: kernels make coordinates for the nearest element that are multiples of an element's width, which the
+    // chip is to round.
+    words[0] = clamp | clamp << 3 | clamp << 6 | unnormalized << 15;
     words[1] = 0xfff << 12;
     let across = if d.linear == 1 { 2 } else { 1 };
     words[2] = d.linear << 20 | d.linear << 22 | across << 24;
@@ -565,7 +565,6 @@ pub extern "C" fn hsa_ext_sampler_destroy(agent: Handle, sampler: Handle) -> u32
         if !lock(&r.images.samplers).remove(&sampler) {
             return Err(Status::InvalidArgument);
         }
-        r.free_slot(sampler);
-        Ok(())
+        r.free_slot(sampler)
     }))
 }

@@ -1,26 +1,36 @@
-//! What is told of launches: a line for each, sums at the end, and plans that `gcn run` replays.
+//! What is told of launches: a line for each, each instruction, sums at the end, and plans that `gcn run` replays.
 //!
 //! `gcn hip` says what is wanted by variables of the environment: GCN_HIP_TRACE, GCN_HIP_PROFILE, GCN_HIP_JSON,
-//! GCN_HIP_RECORD and GCN_HIP_LAUNCHES.
+//! GCN_HIP_RECORD and GCN_HIP_LAUNCHES; of instructions GCN_HIP_INSTRUCTIONS, GCN_HIP_TRACE_WAVE, GCN_HIP_TRACE_PC,
+//! GCN_HIP_TRACE_LIMIT and GCN_HIP_TRACE_FULL.
 
 use crate::executable::Placed;
+use crate::record::Recording;
 use crate::report;
 use crate::runtime::{self, Runtime, variable};
 use crate::signal::lock;
-use gcn_emu::dispatch::{Launch, Packet, Stats};
-use gcn_object::metadata::{Arg, ValueKind};
+use gcn::lines::Sources;
+use gcn::trace::{Filter, Trace, parse_range, parse_wave};
+use gcn_emu::dispatch::watch::Watch;
+use gcn_emu::dispatch::{Launch, Packet, RunError, Stats};
+use gcn_object::read::CodeObject;
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Write};
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 /// What is wanted, and what has been counted.
 pub struct Launches {
     trace: bool,
     profile: bool,
     json: Option<PathBuf>,
-    record: Option<(PathBuf, RangeInclusive<u64>)>,
+    record: Option<PathBuf>,
+    instructions: Option<Instructions>,
+    /// The launches that are recorded and traced.
+    chosen: Option<RangeInclusive<u64>>,
     kernels: Mutex<BTreeMap<String, Tally>>,
     failures: Mutex<Vec<String>>,
 }
@@ -37,6 +47,61 @@ struct Tally {
 /// Launches that are recorded where nothing is said.
 const FIRST: RangeInclusive<u64> = 1..=100;
 
+/// Which instructions are traced, and where to.
+struct Instructions {
+    filter: Filter,
+    out: Shared,
+}
+
+/// What several traces are written to, one launch behind the other or mixed.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        lock(&self.0).write(bytes)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        lock(&self.0).write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        lock(&self.0).flush()
+    }
+}
+
+impl Instructions {
+    fn new() -> Result<Option<Instructions>, String> {
+        let Some(to) = variable("GCN_HIP_INSTRUCTIONS") else {
+            return Ok(None);
+        };
+        let out: Box<dyn Write + Send> = match to.as_str() {
+            "-" => Box::new(io::stderr()),
+            file => Box::new(File::create(file).map_err(|e| format!("{file}: {e}"))?),
+        };
+        let of = |name: &str, e: String| format!("{name}: {e}");
+        let wave = variable("GCN_HIP_TRACE_WAVE").map(|text| parse_wave(&text));
+        let pc = variable("GCN_HIP_TRACE_PC").map(|text| parse_range(&text));
+        let limit = variable("GCN_HIP_TRACE_LIMIT").map(|text| {
+            let number = text.parse::<u64>();
+            number.map_err(|_| format!("`{text}`: expected a number of instructions"))
+        });
+        let filter = Filter {
+            wave: wave.transpose().map_err(|e| of("GCN_HIP_TRACE_WAVE", e))?,
+            pc: pc.transpose().map_err(|e| of("GCN_HIP_TRACE_PC", e))?,
+            limit: limit
+                .transpose()
+                .map_err(|e| of("GCN_HIP_TRACE_LIMIT", e))?,
+            full: variable("GCN_HIP_TRACE_FULL").is_some(),
+        };
+        Ok(Some(Instructions {
+            filter,
+            out: Shared(Arc::new(Mutex::new(out))),
+        }))
+    }
+}
+
 /// `7` or `10-20`.
 fn range(text: &str) -> Option<RangeInclusive<u64>> {
     let (from, to) = text.split_once('-').unwrap_or((text, text));
@@ -47,16 +112,20 @@ impl Launches {
     /// As the environment wants it.
     pub fn new() -> Result<Launches, String> {
         let chosen = match variable("GCN_HIP_LAUNCHES") {
-            Some(text) => range(&text)
-                .ok_or_else(|| format!("GCN_HIP_LAUNCHES={text}: expected a number or 10-20"))?,
-            None => FIRST,
+            Some(text) => {
+                let range = range(&text).filter(|r| !r.is_empty());
+                let wrong = || format!("GCN_HIP_LAUNCHES={text}: expected a number or 10-20");
+                Some(range.ok_or_else(wrong)?)
+            }
+            None => None,
         };
-        let folder = variable("GCN_HIP_RECORD").map(PathBuf::from);
         let wanted = Launches {
             trace: variable("GCN_HIP_TRACE").is_some(),
             profile: variable("GCN_HIP_PROFILE").is_some(),
             json: variable("GCN_HIP_JSON").map(PathBuf::from),
-            record: folder.map(|folder| (folder, chosen)),
+            record: variable("GCN_HIP_RECORD").map(PathBuf::from),
+            instructions: Instructions::new()?,
+            chosen,
             kernels: Mutex::default(),
             failures: Mutex::default(),
         };
@@ -74,9 +143,43 @@ impl Launches {
         self.profile || self.json.is_some()
     }
 
-    /// Whether code objects have to be kept.
+    /// Whether launches are recorded.
     pub fn records(&self) -> bool {
         self.record.is_some()
+    }
+
+    /// Whether code objects have to be kept.
+    pub fn looks_at_files(&self) -> bool {
+        self.record.is_some() || self.instructions.is_some()
+    }
+
+    /// Who looks on at a launch.
+    pub fn watch(&self, number: u64, placed: &Placed) -> Watch {
+        let chosen = |_: &&Instructions| self.chosen.as_ref().is_none_or(|c| c.contains(&number));
+        let Some(wanted) = self.instructions.as_ref().filter(chosen) else {
+            return Watch::default();
+        };
+        let text = format!("launch {number}: {}\n", placed.kernel.name);
+        if let Err(e) = wanted.out.clone().write_all(text.as_bytes()) {
+            report::line(&format!("instructions cannot be written: {e}"));
+        }
+        let object = placed.file.as_ref().map(|file| CodeObject::parse(file));
+        let object = object.and_then(Result::ok);
+        let sources = Sources::new(object.as_ref());
+        let (out, filter) = (Box::new(wanted.out.clone()), wanted.filter.clone());
+        Watch {
+            observe: Some(Arc::new(Trace::new(out, filter, false, sources))),
+            ..Watch::default()
+        }
+    }
+
+    /// A failure, with the lines of source where the code object has them.
+    pub fn explain(&self, number: u64, placed: &Placed, mut error: RunError) -> String {
+        let object = placed.file.as_ref().map(|file| CodeObject::parse(file));
+        if let Some(Ok(object)) = object {
+            gcn::gpu::add_sources(&mut error, &object);
+        }
+        format!("launch {number} failed: {error}")
     }
 
     /// A launch begins.
@@ -95,8 +198,8 @@ impl Launches {
                 "launch {number}: {name} grid {grid:?} group {group:?}"
             ));
         }
-        let (folder, chosen) = self.record.as_ref()?;
-        if !chosen.contains(&number) {
+        let folder = self.record.as_ref()?;
+        if !self.chosen.as_ref().unwrap_or(&FIRST).contains(&number) {
             return None;
         }
         let folder = folder.join(format!("{number:06}"));
@@ -171,7 +274,7 @@ impl Launches {
 }
 
 /// A text as JSON has it.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
@@ -196,111 +299,4 @@ extern "C" fn at_exit() {
     {
         r.launches.tell();
     }
-}
-
-/// A launch that is being recorded: what its buffers held is saved before it, and what they hold behind it is what a
-/// replay is compared with.
-pub struct Recording {
-    folder: PathBuf,
-    buffers: Vec<(u64, u64)>,
-    plan: String,
-}
-
-impl Recording {
-    fn begin(
-        r: &Runtime,
-        folder: PathBuf,
-        placed: &Placed,
-        launch: &Launch,
-        packet: &Packet,
-    ) -> Result<Recording, String> {
-        std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let file = placed.file.as_ref().ok_or("its code object was not kept")?;
-        save(&folder.join("kernel.co"), file)?;
-        let metadata = placed.kernel.metadata.as_ref();
-        let args = &metadata.ok_or("its code object has no metadata")?.args;
-        let mut buffers: Vec<(u64, u64)> = Vec::new();
-        let mut words = Vec::new();
-        for arg in args.iter().filter(|a| !a.value_kind.hidden()) {
-            words.push(argument(r, arg, packet, &mut buffers)?);
-        }
-        let mut plan = String::from("object = \"kernel.co\"\n");
-        for (n, &(at, bytes)) in buffers.iter().enumerate() {
-            let mut held = vec![0; bytes as usize];
-            let read = r.memory().read(at, &mut held);
-            read.map_err(|e| e.to_string())?;
-            save(&folder.join(format!("b{n}.before")), &held)?;
-            let _ = write!(plan, "\n[buffers.b{n}]\nfile = \"b{n}.before\"\n");
-        }
-        let name = quoted(&placed.kernel.name);
-        let Launch { grid, group, .. } = launch;
-        let fixed = placed.kernel.descriptor.group_segment_fixed_size;
-        let more = packet.group_bytes.saturating_sub(fixed);
-        let _ = write!(
-            plan,
-            "\n[[launch]]\nkernel = {name}\ngrid = {grid:?}\ngroup = {group:?}\ndynamic-lds = {more}\nargs = [{}]\n",
-            words.join(", ")
-        );
-        Ok(Recording {
-            folder,
-            buffers,
-            plan,
-        })
-    }
-
-    /// The launch has ended.
-    pub fn end(mut self, r: &Runtime) {
-        let mut finish = || -> Result<(), String> {
-            for (n, &(at, bytes)) in self.buffers.iter().enumerate() {
-                let mut held = vec![0; bytes as usize];
-                let read = r.memory().read(at, &mut held);
-                read.map_err(|e| e.to_string())?;
-                save(&self.folder.join(format!("b{n}.after")), &held)?;
-                let check = format!("\n[[check]]\nbuffer = \"b{n}\"\nfile = \"b{n}.after\"\n");
-                self.plan.push_str(&check);
-            }
-            save(&self.folder.join("plan.toml"), self.plan.as_bytes())
-        };
-        if let Err(e) = finish() {
-            report::line(&format!("a launch is not recorded: {e}"));
-        }
-    }
-}
-
-fn save(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    std::fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))
-}
-
-/// An argument as plans have it. Memory that it points to becomes a buffer.
-fn argument(
-    r: &Runtime,
-    arg: &Arg,
-    packet: &Packet,
-    buffers: &mut Vec<(u64, u64)>,
-) -> Result<String, String> {
-    let mut bytes = vec![0; arg.size as usize];
-    let read = r.memory().read(packet.kernarg + arg.offset, &mut bytes);
-    read.map_err(|e| e.to_string())?;
-    if arg.value_kind == ValueKind::GlobalBuffer && bytes.len() == 8 {
-        let mut word = [0; 8];
-        word.copy_from_slice(&bytes);
-        let at = u64::from_le_bytes(word);
-        if let Some((start, size)) = r.buffer_at(at) {
-            let known = buffers.iter().position(|b| b.0 == start);
-            let number = known.unwrap_or_else(|| {
-                buffers.push((start, size));
-                buffers.len() - 1
-            });
-            return Ok(match at - start {
-                0 => format!("\"b{number}\""),
-                offset => format!("{{ buffer = \"b{number}\", offset = {offset} }}"),
-            });
-        }
-    }
-    let mut hex = String::from("\"bytes:");
-    for byte in &bytes {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex.push('"');
-    Ok(hex)
 }

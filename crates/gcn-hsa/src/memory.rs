@@ -21,6 +21,9 @@ const COARSE: Handle = 3;
 const VRAM: Handle = 4;
 const GROUP: Handle = 5;
 
+/// What is so large begins at a multiple of it, as with AMD's driver: kernels' malloc finds the beginning of its slabs so.
+const LARGE: u64 = 2 << 20;
+
 /// What has been allocated, and what is lent.
 #[derive(Default)]
 pub struct Allocations {
@@ -198,7 +201,12 @@ pub unsafe extern "C" fn hsa_amd_memory_pool_allocate(
                 return Err(Status::OutOfResources);
             }
         }
-        let at = r.memory().alloc(size as u64, PAGE_SIZE, Perm::RW);
+        let align = if size as u64 >= LARGE {
+            LARGE
+        } else {
+            PAGE_SIZE
+        };
+        let at = r.memory().alloc(size as u64, align, Perm::RW);
         let at = at.map_err(|_| Status::OutOfResources)?;
         allocations.made.insert(at, (size as u64, pool));
         // SAFETY: the caller's.
@@ -224,22 +232,26 @@ impl Allocations {
 }
 
 impl Runtime {
-    /// The allocation or locked memory that a kernel's pointer leads into: where it begins for kernels, and its bytes.
-    pub fn buffer_at(&self, address: u64) -> Option<(u64, u64)> {
+    /// All that kernels may be given addresses of: where it begins for kernels, and its bytes, in the order of addresses.
+    pub fn allocated(&self) -> Vec<(u64, u64)> {
         let allocations = lock(&self.allocations);
-        let made = allocations.made.range(..=address).next_back();
-        let made = made.filter(|(at, (bytes, _))| address - **at < *bytes);
-        let made = made.map(|(&at, &(bytes, _))| (at, bytes));
-        let svm = allocations
-            .svm
+        let made = allocations
+            .made
             .iter()
-            .find(|s| s.lent && s.at <= address && address < s.end());
-        let locked = || {
-            allocations
-                .lock_at(address)
-                .map(|(_, agent, bytes)| (agent, bytes))
-        };
-        made.or(svm.map(|s| (s.at, s.bytes))).or_else(locked)
+            .map(|(&at, &(bytes, _))| (at, bytes));
+        let svm = allocations.svm.iter().filter(|s| s.lent);
+        let locked = allocations.locked.values().flatten();
+        let locked = locked.map(|&(bytes, to)| (to, bytes));
+        let mut all: Vec<_> = made
+            .chain(svm.map(|s| (s.at, s.bytes)))
+            .chain(locked)
+            .collect();
+        all.sort_unstable();
+        // Of what is registered twice the longest.
+        all.reverse();
+        all.dedup_by_key(|a| a.0);
+        all.reverse();
+        all
     }
 }
 
@@ -298,6 +310,7 @@ pub unsafe extern "C" fn hsa_amd_memory_lock_to_pool(
             // It is the GPU's already.
             at
         } else {
+            crate::lent::watch();
             // SAFETY: the caller's: the program keeps it until it unlocks it, and uses it with kernels in mind.
             let lent = unsafe { r.memory().lend(at, size as u64, true) };
             lent.map_err(|_| Status::InvalidArgument)?
@@ -355,6 +368,7 @@ pub unsafe extern "C" fn hsa_memory_register(ptr: *mut c_void, size: usize) -> u
         if r.memory().own().contains(&at) {
             return Ok(());
         }
+        crate::lent::watch();
         // SAFETY: the caller's.
         let lent = unsafe { r.memory().lend(at, size as u64, false) };
         lent.map(|_| ()).map_err(|_| Status::InvalidArgument)
@@ -481,6 +495,7 @@ impl Runtime {
                         && !range.lent
                         && !self.memory().own().contains(&range.at) =>
                 {
+                    crate::lent::watch();
                     // SAFETY: the caller's.
                     let lent = unsafe { self.memory().lend(range.at, range.bytes, false) };
                     lent.map_err(|_| Status::InvalidArgument)?;

@@ -136,8 +136,9 @@ impl Runtime {
             let _ = thread.join();
         }
         queue.state.close(self.memory());
-        self.free_slot(queue.doorbell);
-        self.free_slot(queue.inactive);
+        // Unless the program has destroyed them.
+        let _ = self.free_slot(queue.doorbell);
+        let _ = self.free_slot(queue.inactive);
         for region in [queue.at, queue.ring] {
             // Each was allocated for it.
             let _ = self.memory().free(region);
@@ -294,19 +295,22 @@ impl Queue {
         // Dimensions that are not used are 1, whatever is written there.
         let used = (quarter(bytes, 2) & 3).max(1) as usize;
         let dimension = |d: usize, n: u32| if d < used { n } else { 1 };
+        let (launched, busy) = r.begin();
         let launch = Launch {
             grid: std::array::from_fn(|d| dimension(d, half(bytes, 12 + 4 * d))),
             group: std::array::from_fn(|d| dimension(d, quarter(bytes, 4 + 2 * d) as u32)),
             threads: r.threads,
             outside_stores: true,
+            watch: r.launches.watch(launched, &kernel),
             ..Launch::default()
         };
-        let (launched, busy) = r.begin();
         let recording = (r.launches).begins(r, launched, &kernel, &launch, &packet);
         let start = r.now();
+        let running = crate::lent::Running::new(launched, &kernel.kernel.name);
         let done =
             (r.gpu).dispatch_packet(&self.state, &packet, kernel.base, &kernel.kernel, &launch);
         let end = r.now();
+        drop(running);
         drop(busy);
         match done {
             Ok(stats) => {
@@ -317,8 +321,9 @@ impl Queue {
                 Ok((start, end))
             }
             Err(error) => {
-                let text = format!("launch {launched} failed: {error}");
-                Err(Broken::new(status_of(&error), text))
+                let status = status_of(&error);
+                let text = r.launches.explain(launched, &kernel, error);
+                Err(Broken::new(status, text))
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::status::{Status, code};
 use gcn_emu::dispatch::Gpu;
 use gcn_emu::engine::Engine;
 use gcn_emu::interp::Interp;
-use gcn_emu::mem::Memory;
+use gcn_emu::mem::{Memory, PAGE_SIZE};
 use gcn_isa::target::Target;
 use gcn_object::Container;
 use rustix::time::{ClockId, clock_gettime};
@@ -71,10 +71,11 @@ fn target() -> Result<Target, String> {
     }
     let own = own_targets(Path::new("/proc/self/exe"));
     let default = Target::parse("gfx900").ok_or("there is no gfx900")?;
-    Ok(match own.contains(&default) {
-        true => default,
-        false => own.into_iter().next().unwrap_or(default),
-    })
+    if own.contains(&default) {
+        return Ok(default);
+    }
+    let known = own.iter().find(|t| !UNKNOWN_TO_HIP.contains(&t.name()));
+    Ok(known.or(own.first()).copied().unwrap_or(default))
 }
 
 /// The targets of the code objects in a file that the machine knows.
@@ -88,8 +89,56 @@ fn own_targets(path: &Path) -> Vec<Target> {
         .collect()
 }
 
-/// Targets that HIP 5.2 does not know: it finds no device then, and ends in a segmentation fault.
-const UNKNOWN_TO_HIP: [&str; 5] = ["gfx600", "gfx601", "gfx602", "gfx704", "gfx909"];
+/// Targets that HIP's table of devices has not got (gfx6), or says that ROCm does not run. It finds no device then, and its
+/// first function that needs one, as hipMalloc, ends in a segmentation fault.
+const UNKNOWN_TO_HIP: [&str; 7] = [
+    "gfx600", "gfx601", "gfx602", "gfx703", "gfx704", "gfx705", "gfx909",
+];
+
+/// Ends a program that is bound to fail: HIP has no such device.
+fn refuse(target: Target) {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    if !UNKNOWN_TO_HIP.contains(&target.name()) || !maps.contains("/libamdhip64.so") {
+        return;
+    }
+    let name = target.name();
+    crate::report::line(&format!(
+        "HIP does not run on {name}: its table of devices has not got it, so it would find no GPU and end in a \
+         segmentation fault. Compile for gfx701, gfx803 or gfx900, or use gcn run (docs/hip.md)"
+    ));
+    // SAFETY: the function takes a number and does not return. HIP is in the middle of its start, so nothing of it is ended.
+    unsafe { libc::_exit(1) }
+}
+
+/// Bytes of address space that HIP and the compiler that it loads take beside the GPU's memory.
+const FOR_HIP: u64 = 1 << 30;
+
+/// Bytes of the page map where it does not cover all addresses.
+const MAP: u64 = 272 << 20;
+
+/// The most bytes that allocations may take of an address space that is limited (`ulimit -v`). Their range is three times as
+/// large. Without a limit none.
+fn within_limit() -> Option<u64> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits
+        .lines()
+        .find_map(|l| l.strip_prefix("Max address space"))?;
+    let limit = line.split_whitespace().next()?.parse::<u64>().ok()?;
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let used = pages.split_whitespace().next()?.parse::<u64>().ok()? * PAGE_SIZE;
+    let left = limit.saturating_sub(used);
+    if left < FOR_HIP + MAP + 3 * LEAST {
+        crate::report::line(&format!(
+            "the address space is limited to {} MiB (ulimit -v): HIP programs need 2 GiB at least, and may now fail or wait \
+             for ever where HIP finds no memory",
+            limit >> 20
+        ));
+    }
+    Some((left.saturating_sub(FOR_HIP + MAP) / 3).max(LEAST))
+}
+
+/// Less memory than this is not worth to begin with.
+const LEAST: u64 = 128 << 20;
 
 /// Where allocations begin, if nothing else is there: code that is at the same addresses in each process is found on disk.
 const WANTED: u64 = 0x3000_0000_0000;
@@ -103,13 +152,16 @@ fn memory() -> Result<Memory, String> {
         }
         None => 2 * host_bytes(),
     };
+    if let Some(most) = within_limit() {
+        bytes = bytes.min(most);
+    }
     loop {
         match Memory::of_host(bytes, Some(WANTED)) {
             Ok(memory) => return Ok(memory),
-            Err(_) if bytes > 256 << 20 => bytes /= 2,
+            Err(_) if bytes > LEAST => bytes /= 2,
             Err(e) => {
                 return Err(format!(
-                    "{e}; the GPU needs 1 GiB of address space at least (ulimit -v)"
+                    "{e}; HIP programs need 2 GiB of address space at least (ulimit -v)"
                 ));
             }
         }
@@ -135,12 +187,7 @@ fn code_cache() -> gcn_jit::Cache {
 impl Runtime {
     fn new() -> Result<Runtime, String> {
         let target = target()?;
-        if UNKNOWN_TO_HIP.contains(&target.name()) {
-            crate::report::line(&format!(
-                "HIP has no {} in its table of devices; gfx701, gfx803 and gfx900 are there (docs/hip.md)",
-                target.name()
-            ));
-        }
+        refuse(target);
         let engine = variable("GCN_ENGINE");
         let cache = match engine.as_deref() {
             Some("interp") => None,

@@ -9,6 +9,7 @@ use crate::status::{Status, code};
 use crate::types::{Handle, SignalHandler, Value};
 use gcn_emu::mem::{PAGE_SIZE, Perm};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::*, fence};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -37,8 +38,7 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Signals, and who waits for them.
 pub struct Signals {
-    /// Room for signals that is not in use.
-    free: Mutex<Vec<u64>>,
+    room: Mutex<Room>,
     /// Threads that sleep, by the signal they wait for.
     beds: [Bed; 64],
     /// Handlers that are to be called, and whether there is a thread that does.
@@ -47,10 +47,31 @@ pub struct Signals {
     waiting: AtomicU32,
 }
 
+/// Room for signals.
+#[derive(Default)]
+struct Room {
+    /// What is not in use.
+    free: Vec<u64>,
+    /// By first address, which parts of a slab are in use.
+    used: BTreeMap<u64, Vec<bool>>,
+}
+
+impl Room {
+    /// Whether a slot is in use.
+    fn state(&mut self, slot: u64) -> Option<&mut bool> {
+        let (first, used) = self.used.range_mut(..=slot).next_back()?;
+        let at = slot - first;
+        match at.is_multiple_of(BYTES) {
+            true => used.get_mut((at / BYTES) as usize),
+            false => None,
+        }
+    }
+}
+
 impl Default for Signals {
     fn default() -> Signals {
         Signals {
-            free: Mutex::default(),
+            room: Mutex::default(),
             beds: std::array::from_fn(|_| Bed::default()),
             handlers: Mutex::default(),
             handled: Bed::default(),
@@ -129,14 +150,19 @@ impl Runtime {
 
     /// Room for a signal, or for what else takes no more than 64 bytes and kernels read, with these in it.
     pub fn new_slot(&self, words: [u64; 8]) -> Result<u64, Status> {
-        let mut free = lock(&self.signals.free);
-        if free.is_empty() {
+        let mut room = lock(&self.signals.room);
+        if room.free.is_empty() {
             let slab = self.memory().alloc(SLAB, BYTES, Perm::RW);
             let slab = slab.map_err(|_| Status::OutOfResources)?;
-            free.extend((0..SLAB / BYTES).rev().map(|n| slab + n * BYTES));
+            let count = SLAB / BYTES;
+            room.free.extend((0..count).rev().map(|n| slab + n * BYTES));
+            room.used.insert(slab, vec![false; count as usize]);
         }
-        let at = free.pop().ok_or(Status::OutOfResources)?;
-        drop(free);
+        let at = room.free.pop().ok_or(Status::OutOfResources)?;
+        if let Some(used) = room.state(at) {
+            *used = true;
+        }
+        drop(room);
         let memory = self.memory();
         for (n, word) in words.into_iter().enumerate() {
             let stored = memory.store_u64(at + 8 * n as u64, word);
@@ -146,8 +172,17 @@ impl Runtime {
     }
 
     /// Gives room back that [`Runtime::new_slot`] gave.
-    pub fn free_slot(&self, slot: u64) {
-        lock(&self.signals.free).push(slot);
+    ///
+    /// # Errors
+    /// It gave none there, or it has it back already.
+    pub fn free_slot(&self, slot: u64) -> Result<(), Status> {
+        let mut room = lock(&self.signals.room);
+        match room.state(slot) {
+            Some(used) if *used => *used = false,
+            _ => return Err(Status::InvalidSignal),
+        }
+        room.free.push(slot);
+        Ok(())
     }
 
     /// Wakes those who wait for a signal that has changed.
@@ -353,13 +388,7 @@ pub unsafe extern "C" fn hsa_amd_signal_create(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn hsa_signal_destroy(signal: Handle) -> u32 {
-    code(runtime::get().and_then(|r| match signal {
-        0 => Err(Status::InvalidSignal),
-        _ => {
-            r.free_slot(signal);
-            Ok(())
-        }
-    }))
+    code(runtime::get().and_then(|r| r.free_slot(signal)))
 }
 
 /// # Safety

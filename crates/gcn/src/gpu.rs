@@ -971,7 +971,7 @@ impl Launch {
 
 /// Adds to the places that an error tells of what the object's file knows of them: the addresses of its disassembly, which are
 /// others where it was linked to be loaded, and lines of source.
-fn add_sources(error: &mut RunError, object: &CodeObject) {
+pub fn add_sources(error: &mut RunError, object: &CodeObject) {
     let places = error.places_mut();
     if places.is_empty() {
         return;

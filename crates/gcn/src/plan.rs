@@ -41,8 +41,23 @@ pub struct BufferPlan {
     pub ty: Option<Ty>,
     /// Its elements in each dimension, where that is known beside what a file says.
     pub shape: Option<Vec<usize>>,
+    /// The number of an object, and the global variable of it that this is, in place of memory of its own.
+    pub variable: Option<(usize, String)>,
+    /// The addresses that it holds before the first launch.
+    pub pointers: Vec<PointerPlan>,
     /// Where it is written down, as `plan.toml:3:1`, or nothing.
     pub at: String,
+}
+
+/// An address among bytes: eight of them, from byte `at` on, are that of a buffer's byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PointerPlan {
+    /// The first byte.
+    pub at: usize,
+    /// The buffer's number.
+    pub buffer: usize,
+    /// The byte of the buffer.
+    pub offset: u64,
 }
 
 /// A launch of a kernel.
@@ -74,6 +89,8 @@ pub struct LaunchPlan {
 pub enum ArgPlan {
     /// A value's bytes; of numbers with their type.
     Value(Option<Ty>, Vec<u8>),
+    /// A value's bytes, some of which are addresses.
+    Block(Vec<u8>, Vec<PointerPlan>),
     /// An address.
     Pointer(u64),
     /// A buffer by number, from a byte on.
@@ -94,6 +111,8 @@ pub struct CheckPlan {
     pub count: Option<usize>,
     /// What is expected.
     pub expected: Expected,
+    /// The addresses in it.
+    pub pointers: Vec<PointerPlan>,
     /// How far off is good.
     pub tolerance: Tolerance,
     /// Where it is written down.
@@ -295,6 +314,62 @@ impl Filled {
     }
 }
 
+/// Stores the addresses that some bytes hold.
+fn place(bytes: &mut [u8], pointers: &[PointerPlan], buffers: &[Buffer<u8>]) -> Result<(), String> {
+    for p in pointers {
+        let address = buffers[p.buffer].address().wrapping_add(p.offset);
+        let end = p.at.checked_add(8);
+        let word = end.and_then(|end| bytes.get_mut(p.at..end));
+        let word = word.ok_or_else(|| format!("a pointer at byte {} is beyond the end", p.at))?;
+        word.copy_from_slice(&address.to_le_bytes());
+    }
+    Ok(())
+}
+
+/// The buffers of a plan, and what they hold before the first launch.
+fn buffers(
+    plan: &Plan,
+    gpu: &Gpu,
+    programs: &[Program],
+    contents: &mut [Filled],
+) -> Result<Vec<Buffer<u8>>, String> {
+    let one = |(filled, b): (&Filled, &BufferPlan)| {
+        let what = |e: String| located(&b.at, &format!("{}: {e}", b.name));
+        let Some((object, name)) = &b.variable else {
+            return gpu
+                .zeros::<u8>(filled.len())
+                .map_err(|e| what(e.to_string()));
+        };
+        let program = programs.get(*object).ok_or("there is no such object")?;
+        let buffer = program
+            .variable::<u8>(name)
+            .map_err(|e| what(e.to_string()))?;
+        if filled.len() != buffer.len() {
+            let (have, want) = (filled.len(), buffer.len());
+            return Err(what(format!(
+                "the variable has {want} bytes, and {have} are given"
+            )));
+        }
+        Ok(buffer)
+    };
+    let made = contents.iter().zip(&plan.buffers).map(one);
+    let made = made.collect::<Result<Vec<_>, String>>()?;
+    for (filled, b) in contents.iter_mut().zip(&plan.buffers) {
+        if b.pointers.is_empty() && b.variable.is_none() {
+            continue;
+        }
+        // A variable's zeros are not there from the first.
+        let mut bytes = match filled {
+            Filled::Zeros(size) => vec![0; *size],
+            Filled::Bytes(bytes) => std::mem::take(bytes),
+        };
+        place(&mut bytes, &b.pointers, &made)
+            .map_err(|e| located(&b.at, &format!("{}: {e}", b.name)))?;
+        *filled = Filled::Bytes(bytes);
+    }
+    Ok(made)
+}
+
 /// Fills a buffer with zeros.
 fn clear(buffer: &Buffer<u8>, size: usize) -> Result<(), crate::gpu::Error> {
     let zeros = [0; 1 << 16];
@@ -384,7 +459,7 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
     let first = plan.objects.first().ok_or("there is no code object")?;
     let target = Target::parse(first.target_name())
         .ok_or_else(|| format!("{} is no gfx6 to gfx9 target", first.target_name()))?;
-    let contents = filled(plan)?;
+    let mut contents = filled(plan)?;
     let total: u64 = contents.iter().map(|b| b.len() as u64).sum();
     let memory = total.saturating_mul(2).saturating_add(1 << 30);
     let engines = options.engines.clone();
@@ -397,14 +472,7 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
     let programs = (plan.objects.iter())
         .map(|object| gpu.load_object(object.clone()).map_err(|e| e.to_string()))
         .collect::<Result<Vec<Program>, _>>()?;
-    let buffers = contents
-        .iter()
-        .zip(&plan.buffers)
-        .map(|(filled, b)| {
-            let what = |e| located(&b.at, &format!("{}: {e}", b.name));
-            gpu.zeros::<u8>(filled.len()).map_err(what)
-        })
-        .collect::<Result<Vec<Buffer<u8>>, _>>()?;
+    let buffers = buffers(plan, &gpu, &programs, &mut contents)?;
     let launches = (plan.launches.iter())
         .map(|launch| {
             let program = programs
@@ -415,6 +483,11 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
             let args = launch.args.iter().map(|arg| match arg {
                 ArgPlan::Value(None, bytes) => Ok(Arg::Value(bytes.clone())),
                 ArgPlan::Value(Some(ty), bytes) => Ok(Arg::Numbers(*ty, bytes.clone())),
+                ArgPlan::Block(bytes, pointers) => {
+                    let mut bytes = bytes.clone();
+                    place(&mut bytes, pointers, &buffers).map_err(|e| located(&launch.at, &e))?;
+                    Ok(Arg::Value(bytes))
+                }
                 ArgPlan::Pointer(address) => Ok(Arg::pointer(*address)),
                 ArgPlan::Local(bytes) => Ok(Arg::Local(*bytes)),
                 ArgPlan::Buffer(n, offset) => {
@@ -505,7 +578,7 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
         })
         .collect::<Result<Vec<_>, _>>()?;
     for check in &plan.checks {
-        let done = compare(plan, check, &results).map_err(|e| located(&check.at, &e))?;
+        let done = compare(plan, check, &results, &buffers).map_err(|e| located(&check.at, &e))?;
         report.checks.push(done);
     }
     for (save, (descr, shape)) in plan.saves.iter().zip(&arrays) {
@@ -562,7 +635,12 @@ fn array(plan: &Plan, launches: &[gpu::Launch], save: &SavePlan) -> (String, Opt
     (descr, save.shape.clone().or(shape))
 }
 
-fn compare(plan: &Plan, check: &CheckPlan, results: &[Vec<u8>]) -> Result<CheckReport, String> {
+fn compare(
+    plan: &Plan,
+    check: &CheckPlan,
+    results: &[Vec<u8>],
+    buffers: &[Buffer<u8>],
+) -> Result<CheckReport, String> {
     let (ty, size) = (check.ty, check.ty.size());
     let name = &plan.buffers[check.buffer].name;
     let whole = |bytes: &[u8], what: &str| match bytes.len() % size {
@@ -575,7 +653,11 @@ fn compare(plan: &Plan, check: &CheckPlan, results: &[Vec<u8>]) -> Result<CheckR
     let got = &results[check.buffer];
     let have = whole(got, name)?;
     let (expected, from) = match &check.expected {
-        Expected::Contents(contents) => (Cow::Owned(contents.bytes()?), 0),
+        Expected::Contents(contents) => {
+            let mut bytes = contents.bytes()?;
+            place(&mut bytes, &check.pointers, buffers)?;
+            (Cow::Owned(bytes), 0)
+        }
         Expected::Buffer(n, from) => (Cow::Borrowed(results[*n].as_slice()), *from),
     };
     let there = whole(&expected, "what is expected")?.saturating_sub(from);

@@ -9,7 +9,8 @@ use toml::Spanned;
 
 use crate::data::{Contents, Number, Ty, is_npy};
 use crate::plan::{
-    ArgPlan, BufferPlan, CheckPlan, Expected, LaunchPlan, Options, Plan, SavePlan, Tolerance,
+    ArgPlan, BufferPlan, CheckPlan, Expected, LaunchPlan, Options, Plan, PointerPlan, SavePlan,
+    Tolerance,
 };
 use crate::run::{ArgSpec, parse_arg};
 use crate::{gpu, io, npy};
@@ -53,7 +54,16 @@ struct BufferToml {
     random: Option<RandomToml>,
     ramp: Option<RampToml>,
     file: Option<Spanned<String>>,
+    variable: Option<String>,
+    object: Option<Spanned<String>>,
+    #[serde(default)]
+    pointers: Vec<PointerToml>,
 }
+
+/// `[8, "b0", 16]`: the bytes from 8 on are the address of byte 16 of a buffer.
+#[derive(Deserialize)]
+#[serde(expecting = "expected [BYTE, \"BUFFER\", OFFSET]")]
+struct PointerToml(usize, String, u64);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -127,11 +137,20 @@ struct LaunchToml {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "expected a buffer's name, a value as \"u32:5\", or { buffer = \"a\", offset = 16 }"
+    expecting = "expected a buffer's name, a value as \"u32:5\", { buffer = \"a\", offset = 16 }, or { bytes = \"00ff\", pointers = [[0, \"a\", 16]] }"
 )]
 enum ArgToml {
     Word(String),
     Buffer(FromToml),
+    Block(BlockToml),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BlockToml {
+    bytes: String,
+    #[serde(default)]
+    pointers: Vec<PointerToml>,
 }
 
 #[derive(Deserialize)]
@@ -158,6 +177,8 @@ struct CheckToml {
     equals: Option<Spanned<String>>,
     #[serde(default)]
     equals_first: usize,
+    #[serde(default)]
+    pointers: Vec<PointerToml>,
     ulps: Option<u64>,
     absolute: Option<f64>,
     relative: Option<f64>,
@@ -191,6 +212,22 @@ pub fn read(path: &Path, target: Option<Target>) -> Result<(Plan, Options), Stri
         format!("{}: {}", reader.at(at), e.message())
     })?;
     reader.plan(file, target)
+}
+
+/// Addresses among bytes, of buffers that `buffer` finds by their names.
+fn pointers(
+    list: &[PointerToml],
+    at: &str,
+    buffer: &dyn Fn(&str, &str) -> Result<usize, String>,
+) -> Result<Vec<PointerPlan>, String> {
+    let one = |PointerToml(byte, name, offset): &PointerToml| {
+        Ok(PointerPlan {
+            at: *byte,
+            buffer: buffer(name, at)?,
+            offset: *offset,
+        })
+    };
+    list.iter().map(one).collect()
 }
 
 impl Reader<'_> {
@@ -227,6 +264,17 @@ impl Reader<'_> {
         let path = self.file(name.get_ref());
         let object = read_object(&path, target, None, None);
         object.map_err(|e| format!("{}: {e}", self.of(name)))
+    }
+
+    /// The number of an object by its name, or of the first.
+    fn object_number(
+        &self,
+        names: &[&str],
+        name: Option<&Spanned<String>>,
+    ) -> Result<usize, String> {
+        let Some(name) = name else { return Ok(0) };
+        let found = names.iter().position(|n| n == name.get_ref());
+        found.ok_or_else(|| format!("{}: there is no object `{}`", self.of(name), name.get_ref()))
     }
 
     fn plan(&self, file: File, target: Option<Target>) -> Result<(Plan, Options), String> {
@@ -267,6 +315,8 @@ impl Reader<'_> {
                 contents,
                 ty,
                 shape: buffer.get_ref().shape.clone(),
+                variable: None,
+                pointers: Vec::new(),
                 at,
             });
         }
@@ -283,23 +333,31 @@ impl Reader<'_> {
                 )
             })
         };
+        for (of, written) in plan.buffers.iter_mut().zip(file.buffers.values()) {
+            let written = written.get_ref();
+            of.pointers = pointers(&written.pointers, &of.at, &buffer)?;
+            if let Some(variable) = &written.variable {
+                let object = self.object_number(&names, written.object.as_ref())?;
+                of.variable = Some((object, variable.clone()));
+            }
+        }
         for launch in &file.launch {
             let at = self.of(launch);
             let launch = launch.get_ref();
-            let object = match &launch.object {
-                None => 0,
-                Some(name) => names
-                    .iter()
-                    .position(|n| n == name.get_ref())
-                    .ok_or_else(|| {
-                        format!("{}: there is no object `{}`", self.of(name), name.get_ref())
-                    })?,
-            };
+            let object = self.object_number(&names, launch.object.as_ref())?;
             let args = launch.args.iter().map(|arg| {
                 let at = self.of(arg);
                 match arg.get_ref() {
                     ArgToml::Buffer(from) => {
                         Ok(ArgPlan::Buffer(buffer(&from.buffer, &at)?, from.offset))
+                    }
+                    ArgToml::Block(block) => {
+                        let pointers = pointers(&block.pointers, &at, &buffer)?;
+                        match parse_arg(&format!("bytes:{}", block.bytes)) {
+                            Ok(ArgSpec::Value(_, bytes)) => Ok(ArgPlan::Block(bytes, pointers)),
+                            Ok(_) => Err(format!("{at}: expected bytes")),
+                            Err(e) => Err(format!("{at}: {e}")),
+                        }
                     }
                     ArgToml::Word(word) if !word.contains(':') => {
                         Ok(ArgPlan::Buffer(buffer(word, &at)?, 0))
@@ -389,6 +447,7 @@ impl Reader<'_> {
                 first: check.first,
                 count: check.count,
                 expected,
+                pointers: pointers(&check.pointers, &at, &buffer)?,
                 tolerance: Tolerance {
                     ulps: check.ulps,
                     absolute: check.absolute,

@@ -271,6 +271,8 @@ pub fn plan(object: CodeObject, request: Request<'_>) -> Result<Plan, String> {
                     ty: None,
                     shape,
                     contents,
+                    variable: None,
+                    pointers: Vec::new(),
                     at: String::new(),
                 });
                 ArgPlan::Buffer(plan.buffers.len() - 1, 0)

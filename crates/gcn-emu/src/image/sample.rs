@@ -327,14 +327,16 @@ impl Reader<'_> {
         // Far enough out for every way of wrapping, and near enough to count with.
         const FAR: f64 = (1u64 << 40) as f64;
         x = if x.is_nan() { 0.0 } else { x.clamp(-FAR, FAR) };
+        // The coordinate has eight bits behind the point.
+        let round = if self.sampler.truncate { 0.0 } else { 0.5 };
+        let steps = (x * 256.0 + round).floor() as i64;
         if !linear {
             return Axis {
-                first: x.floor() as i64,
+                first: steps >> 8,
                 weight: 0,
             };
         }
-        let round = if self.sampler.truncate { 0.0 } else { 0.5 };
-        let steps = (x * 256.0 + round).floor() as i64 - 128;
+        let steps = steps - 128;
         Axis {
             first: steps >> 8,
             weight: (steps & 255) as u32,

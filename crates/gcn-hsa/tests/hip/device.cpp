@@ -65,6 +65,11 @@ int main() {
     EXPECT(words[0] == 0xaaaaaaaaaaaaaaaaull && words[1] == 32);
     for (int i = 0; i < 64; i++) EXPECT(words[2 + i] == static_cast<unsigned>(i ^ 5));
 
+    // The slabs of a kernel's malloc begin at multiples of their size, whatever else has been allocated.
+    void *odd, *large;
+    CHECK(hipMalloc(&odd, 5000));
+    CHECK(hipMalloc(&large, 4 << 20));
+    EXPECT(reinterpret_cast<size_t>(large) % (2 << 20) == 0);
     lists<<<1, 64>>>(static_cast<int *>(p));
     CHECK(hipMemcpy(ints.data(), p, 256, hipMemcpyDeviceToHost));
     for (int i = 0; i < 64; i++) EXPECT(ints[i] == 16 * i + 120);

@@ -11,6 +11,9 @@ use gcn::isa::Target;
 /// The library that takes the place of ROCm's.
 const LIBRARY: &str = "libhsa-runtime64.so.1";
 
+/// The program beside it that tells what it offers.
+const INFO: &str = "gcn-hsa-info";
+
 /// Where programs look for libraries first.
 const SEARCH: &str = "LD_LIBRARY_PATH";
 
@@ -27,6 +30,8 @@ Examples:
   hipcc --offload-arch=gfx900 vadd.cpp -o vadd && gcn hip -- ./vadd
   gcn hip --target gfx906 --threads 1 --profile -- ./app input.dat
   gcn hip --record launches -- ./app && gcn run launches/000001/plan.toml
+  gcn hip --trace-instructions=trace.txt --launches 3 --trace-wave 0:1 -- ./app
+  gcn hip --info --target gfx906             what programs find, as rocminfo tells it
   eval \"$(gcn hip --env)\"                   the same for all programs of a shell")]
 pub struct Options {
     /// The GPU that the program finds; without it that of the program's own code, else gfx900
@@ -53,15 +58,51 @@ pub struct Options {
     /// Write launches to this folder, each as a plan that `gcn run` replays
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// Of --record: the launches with these numbers alone, as 7 or 10-20; the first 100 without it
-    #[arg(long, value_name = "RANGE", requires = "record")]
+    /// Write each instruction with what it changed, as gcn run --trace does, to standard error or a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    trace_instructions: Option<PathBuf>,
+    /// Of --trace-instructions: a workgroup, and a wave of it, alone: 5, 1,2,0 or 5:3
+    #[arg(long, value_name = "G[:W]", requires = "trace_instructions", value_parser = wave)]
+    trace_wave: Option<String>,
+    /// Of --trace-instructions: those at these addresses alone (as `gcn dis` shows them): 0x1000..0x1040
+    #[arg(long, value_name = "A..B", requires = "trace_instructions", value_parser = range)]
+    trace_pc: Option<String>,
+    /// Of --trace-instructions: the most of a launch
+    #[arg(long, value_name = "N", requires = "trace_instructions")]
+    trace_limit: Option<u64>,
+    /// Of --trace-instructions: every lane's value, however alike they are
+    #[arg(long, requires = "trace_instructions")]
+    trace_full: bool,
+    /// Record and trace launches with these numbers alone, as 7 or 10-20; without it the first 100 are recorded, all traced
+    #[arg(long, value_name = "RANGE", value_parser = launches)]
     launches: Option<String>,
     /// Print what makes a shell start all programs so, and start none
     #[arg(long, conflicts_with = "program")]
     env: bool,
+    /// Print what programs find, the agents, memory pools and instruction set, and start none
+    #[arg(long, conflicts_with_all = ["program", "env"])]
+    info: bool,
     /// The program and its arguments, behind `--`
-    #[arg(last = true, required_unless_present = "env", value_name = "PROGRAM")]
+    #[arg(last = true, required_unless_present_any = ["env", "info"], value_name = "PROGRAM")]
     program: Vec<OsString>,
+}
+
+fn wave(text: &str) -> Result<String, String> {
+    gcn::trace::parse_wave(text).map(|_| text.to_owned())
+}
+
+fn range(text: &str) -> Result<String, String> {
+    gcn::trace::parse_range(text).map(|_| text.to_owned())
+}
+
+/// `7` or `10-20`, from 1 on.
+fn launches(text: &str) -> Result<String, String> {
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    let number = |t: &str| t.trim().parse::<u64>().ok().filter(|&n| n > 0);
+    match (number(from), number(to)) {
+        (Some(from), Some(to)) if from <= to => Ok(text.to_owned()),
+        _ => Err("expected a launch's number, from 1 on, or two of them as 10-20".into()),
+    }
 }
 
 /// The folder that holds the library.
@@ -134,6 +175,25 @@ impl Options {
         if let Some(record) = &self.record {
             all.push(("GCN_HIP_RECORD", absolute(record)?));
         }
+        if let Some(file) = &self.trace_instructions {
+            let file = match file.as_os_str() == "-" {
+                true => "-".into(),
+                false => absolute(file)?,
+            };
+            all.push(("GCN_HIP_INSTRUCTIONS", file));
+        }
+        if let Some(wave) = &self.trace_wave {
+            all.push(("GCN_HIP_TRACE_WAVE", wave.into()));
+        }
+        if let Some(range) = &self.trace_pc {
+            all.push(("GCN_HIP_TRACE_PC", range.into()));
+        }
+        if let Some(limit) = self.trace_limit {
+            all.push(("GCN_HIP_TRACE_LIMIT", limit.to_string().into()));
+        }
+        if self.trace_full {
+            all.push(("GCN_HIP_TRACE_FULL", "1".into()));
+        }
         if let Some(launches) = &self.launches {
             all.push(("GCN_HIP_LAUNCHES", launches.into()));
         }
@@ -151,6 +211,12 @@ pub fn run(options: &Options) -> Result<(), String> {
         return Err("HIP programs run on x86-64 Linux alone".into());
     }
     let variables = options.variables()?;
+    if options.info {
+        let program = folder()?.join(INFO);
+        let mut command = Command::new(&program);
+        command.envs(variables);
+        return Err(start(command, program.as_os_str()));
+    }
     let Some((program, arguments)) = options.program.split_first() else {
         let lines = variables.iter().map(|(name, value)| {
             let value = quoted(&value.to_string_lossy());

@@ -1,0 +1,193 @@
+//! Memory of the program that was lent to kernels and is gone: the program has unmapped it, or cut its file off, without a word.
+//!
+//! The page map says that kernels may go there, so they do, and the host finds no page. A handler of the signal that comes of
+//! it says so, and leaves the rest to what would have handled the signal otherwise.
+
+use crate::runtime;
+use gcn_emu::mem::ALIAS;
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst};
+
+/// Launches that a report can name at a time.
+const SLOTS: usize = 16;
+
+/// A launch that is under way: its number, 0 where there is none, and its kernel's name.
+struct Slot {
+    number: AtomicU64,
+    name: AtomicPtr<u8>,
+    bytes: AtomicUsize,
+}
+
+static LAUNCHES: [Slot; SLOTS] = [const {
+    Slot {
+        number: AtomicU64::new(0),
+        name: AtomicPtr::new(ptr::null_mut()),
+        bytes: AtomicUsize::new(0),
+    }
+}; SLOTS];
+
+/// A launch's slot, until it is dropped.
+pub struct Running<'a> {
+    slot: Option<&'static Slot>,
+    /// The handler reads it.
+    _name: &'a str,
+}
+
+impl Running<'_> {
+    pub fn new(number: u64, name: &str) -> Running<'_> {
+        let free = |slot: &&Slot| {
+            let taken = slot.number.compare_exchange(0, number, SeqCst, SeqCst);
+            taken.is_ok()
+        };
+        let slot = LAUNCHES.iter().find(free);
+        if let Some(slot) = slot {
+            slot.bytes.store(0, SeqCst);
+            slot.name.store(name.as_ptr().cast_mut(), SeqCst);
+            slot.bytes.store(name.len(), SeqCst);
+        }
+        Running { slot, _name: name }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot {
+            slot.bytes.store(0, SeqCst);
+            slot.number.store(0, SeqCst);
+        }
+    }
+}
+
+/// Text that is put together without asking for memory.
+struct Line {
+    text: [u8; 1024],
+    len: usize,
+}
+
+impl Line {
+    fn put(&mut self, bytes: &[u8]) {
+        let room = self.text.len() - self.len;
+        let count = bytes.len().min(room);
+        self.text[self.len..self.len + count].copy_from_slice(&bytes[..count]);
+        self.len += count;
+    }
+
+    fn number(&mut self, mut value: u64, base: u64) {
+        let mut digits = [0; 20];
+        let mut at = digits.len();
+        loop {
+            at -= 1;
+            digits[at] = b"0123456789abcdef"[(value % base) as usize];
+            value /= base;
+            if value == 0 {
+                break;
+            }
+        }
+        self.put(&digits[at..]);
+    }
+}
+
+/// What handled the signals before.
+static mut BEFORE: [MaybeUninit<libc::sigaction>; 2] = [MaybeUninit::uninit(); 2];
+const SIGNALS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
+
+/// It has been said.
+static SAID: AtomicBool = AtomicBool::new(false);
+
+/// Sees to it that a missing page is told of. Called before the first page is lent.
+pub fn watch() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for (n, signal) in SIGNALS.into_iter().enumerate() {
+            let handle: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = handle;
+            // SAFETY: the structures are plain numbers, for which zeros are values; the handler keeps to what handlers may do.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = handle as libc::sighandler_t;
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+                let before = (&raw mut BEFORE).cast::<libc::sigaction>().add(n);
+                before.write(std::mem::zeroed());
+                libc::sigaction(signal, &action, before);
+            }
+        }
+    });
+}
+
+/// Whether an address of the host is one that kernels may go to, though it is not the GPU's own memory.
+fn is_lent(address: u64) -> bool {
+    let Ok(r) = runtime::get() else { return false };
+    let memory = r.memory();
+    if memory.own().contains(&address) {
+        return false;
+    }
+    memory.perm(address).is_some() || memory.perm(address.wrapping_add(ALIAS)).is_some()
+}
+
+fn tell(address: u64) {
+    let mut line = Line {
+        text: [0; 1024],
+        len: 0,
+    };
+    line.put(b"gcn: the page at 0x");
+    line.number(address, 16);
+    line.put(
+        b" is lent to the GPU (registered or managed memory), but the program has unmapped it\n",
+    );
+    let mut any = false;
+    for slot in &LAUNCHES {
+        let number = slot.number.load(SeqCst);
+        let (name, bytes) = (slot.name.load(SeqCst), slot.bytes.load(SeqCst));
+        if number == 0 || bytes == 0 {
+            continue;
+        }
+        any = true;
+        line.put(b"gcn:   under way: launch ");
+        line.number(number, 10);
+        line.put(b", kernel ");
+        // SAFETY: the name lives until its launch has ended, which waits for this thread or another that is about to end.
+        line.put(unsafe { std::slice::from_raw_parts(name, bytes.min(256)) });
+        line.put(b"\n");
+    }
+    if !any {
+        line.put(b"gcn:   no kernel is under way: a copy, or the program itself, goes there\n");
+    }
+    // SAFETY: the text is there; write may be called by handlers.
+    unsafe { libc::write(2, line.text.as_ptr().cast(), line.len) };
+}
+
+extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let n = usize::from(signal == libc::SIGBUS);
+    // SAFETY: the kernel gives handlers of this kind a structure; it was written before this became the handler.
+    let (address, before) = unsafe {
+        let before = (&raw const BEFORE).cast::<libc::sigaction>().add(n);
+        ((*info).si_addr() as u64, &*before)
+    };
+    if is_lent(address) && !SAID.swap(true, SeqCst) {
+        tell(address);
+    }
+    match before.sa_sigaction {
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // The access is tried again, and the signal then does what it does to a program without a handler.
+            // SAFETY: the structure is plain numbers.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = libc::SIG_DFL;
+                libc::sigaction(signal, &action, ptr::null_mut());
+            }
+        }
+        handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: it was the program's handler of this kind.
+            let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+                unsafe { std::mem::transmute(handler) };
+            handler(signal, info, context);
+        }
+        handler => {
+            // SAFETY: it was the program's handler of this kind.
+            let handler: extern "C" fn(c_int) = unsafe { std::mem::transmute(handler) };
+            handler(signal);
+        }
+    }
+}

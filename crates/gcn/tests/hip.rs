@@ -1,0 +1,324 @@
+//! `gcn hip`: what it tells of a program's launches, what it records, what it says of mistakes.
+//!
+//! It needs hipcc and the library that `cargo xtask hsa` links: that of GCN_HSA, or of target/release or target/debug. Without
+//! one of them the tests that start programs pass over, saying so.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The library's folder and the program of the tests, if there are both.
+fn ready() -> Option<&'static (PathBuf, PathBuf)> {
+    static READY: OnceLock<Option<(PathBuf, PathBuf)>> = OnceLock::new();
+    let find = || {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let named = std::env::var_os("GCN_HSA").map(PathBuf::from);
+        let built = ["release", "debug"].map(|p| target.with_file_name(p).join("gcn-hsa"));
+        let mut places = named.into_iter().chain(built);
+        let folder = places.find(|p| p.join("libhsa-runtime64.so.1").is_file());
+        let Some(folder) = folder else {
+            eprintln!("passed over: there is no libhsa-runtime64.so.1; `cargo xtask hsa` links it");
+            return None;
+        };
+        let source = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../gcn-hsa/tests/hip/launches.cpp"
+        );
+        let program = target.join("hip-cli");
+        let compiler = Command::new("hipcc")
+            .args(["-std=c++17", "-O2", "-g", "--offload-arch=gfx900", "-o"])
+            .arg(&program)
+            .arg(source)
+            .output();
+        let Ok(made) = compiler else {
+            eprintln!("passed over: there is no hipcc (Debian's package of that name)");
+            return None;
+        };
+        let text = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "hipcc:\n{text}");
+        Some((folder, program))
+    };
+    READY.get_or_init(find).as_ref()
+}
+
+fn gcn(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gcn"));
+    command.arg("hip").args(arguments);
+    command
+}
+
+/// Starts the program of the tests with options and its own arguments.
+fn start(options: &[&str], own: &[&str]) -> Option<Output> {
+    let (folder, program) = ready()?;
+    let mut command = gcn(options);
+    command.env("GCN_HSA", folder).arg("--").arg(program);
+    Some(command.args(own).output().expect("gcn starts"))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn is_right(output: &Output) {
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(
+        output.status.success() && out.ends_with("ok\n"),
+        "{out}{err}"
+    );
+}
+
+#[test]
+fn launches_are_counted_and_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("told.json");
+    let Some(output) = start(&["--json", json.to_str().unwrap(), "--trace"], &[]) else {
+        return;
+    };
+    is_right(&output);
+    let told: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(told["failures"], serde_json::json!([]));
+    let kernels = told["kernels"].as_array().unwrap();
+    let scale = kernels.iter().find(|k| k["kernel"] == "_Z5scale4View");
+    let scale = scale.unwrap_or_else(|| panic!("{told}"));
+    assert_eq!(scale["launches"], 1);
+    assert_eq!(scale["waves"], 16);
+    assert!(scale["instructions"].as_u64() > Some(100));
+    let lines = text(&output.stderr);
+    let line = lines.lines().find(|l| l.contains("_Z5scale4View"));
+    let line = line.unwrap_or_else(|| panic!("{lines}"));
+    assert!(line.starts_with("gcn: launch "), "{line}");
+    assert!(
+        line.ends_with("grid [1024, 1, 1] group [256, 1, 1]"),
+        "{line}"
+    );
+
+    let output = start(&["--profile", "--engine", "interp"], &[]).unwrap();
+    is_right(&output);
+    let table = text(&output.stderr);
+    let row = table.lines().find(|l| l.ends_with("_Z5scale4View"));
+    let row: Vec<&str> = row
+        .unwrap_or_else(|| panic!("{table}"))
+        .split_whitespace()
+        .collect();
+    assert_eq!((row[1], row[4]), ("1", "16"), "{table}");
+}
+
+/// The launch of a kernel, by what `--trace` says.
+fn number_of(kernel: &str) -> Option<String> {
+    let output = start(&["--trace"], &[])?;
+    let lines = text(&output.stderr);
+    let line = lines.lines().find(|l| l.contains(kernel)).unwrap();
+    let number = line.split_once("launch ").unwrap().1;
+    Some(number.split_once(':').unwrap().0.to_string())
+}
+
+#[test]
+fn instructions_are_traced() {
+    let Some(number) = number_of("_Z4walk") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.txt");
+    let to = format!("--trace-instructions={}", file.display());
+    let output = start(&[&to, "--launches", &number], &[]).unwrap();
+    is_right(&output);
+    let trace = std::fs::read_to_string(&file).unwrap();
+    let mut lines = trace.lines();
+    let first = lines.next().unwrap();
+    assert!(
+        first.starts_with(&format!("launch {number}: _Z4walk")),
+        "{first}"
+    );
+    assert!(trace.contains("(0,0,0):0 "), "{trace}");
+    assert!(trace.contains("s_endpgm"), "{trace}");
+    // Lines of source, as the program is compiled with -g; what was stored.
+    assert!(
+        trace.contains("launches.cpp:") && trace.contains("mem["),
+        "{trace}"
+    );
+    assert!(!trace.contains("_Z5scale4View"), "{trace}");
+
+    let options = [
+        "--trace-instructions",
+        "--trace-wave",
+        "2:3",
+        "--trace-limit",
+        "7",
+    ];
+    let output = start(&options, &[]).unwrap();
+    is_right(&output);
+    let trace = text(&output.stderr);
+    let of_wave = |l: &&str| l.starts_with("(2,0,0):3 ") && !l.contains("//");
+    let traced = trace.lines().skip_while(|l| !l.contains("_Z5scale4View"));
+    assert_eq!(traced.filter(of_wave).count(), 7, "{trace}");
+    assert!(!trace.contains("(0,0,0):"), "{trace}");
+}
+
+/// Recorded launches come to the same when they are run again, with either engine: arguments, variables and addresses in them,
+/// in structures and in memory are kept.
+#[test]
+fn records_are_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("launches");
+    let Some(output) = start(&["--record", to.to_str().unwrap()], &[]) else {
+        return;
+    };
+    is_right(&output);
+    let mut replayed = Vec::new();
+    for entry in std::fs::read_dir(&to).unwrap() {
+        let plan = entry.unwrap().path().join("plan.toml");
+        for engine in ["jit", "interp"] {
+            let run = Command::new(env!("CARGO_BIN_EXE_gcn"))
+                .args(["run", "--engine", engine])
+                .arg(&plan)
+                .output()
+                .unwrap();
+            let (out, err) = (text(&run.stdout), text(&run.stderr));
+            assert!(run.status.success(), "{}:\n{out}{err}", plan.display());
+            assert!(
+                out.contains("as expected"),
+                "{}:\n{out}{err}",
+                plan.display()
+            );
+        }
+        replayed.push(std::fs::read_to_string(&plan).unwrap());
+    }
+    let all = replayed.join("\n");
+    assert!(
+        all.contains("_Z5scale4View") && all.contains("_Z4walk"),
+        "{all}"
+    );
+    for variable in ["total", "factors", "target"] {
+        assert!(all.contains(&format!("variable = \"{variable}\"")), "{all}");
+    }
+
+    let to = folder.path().join("one");
+    let number = number_of("_Z5scale4View").unwrap();
+    let options = ["--record", to.to_str().unwrap(), "--launches", &number];
+    is_right(&start(&options, &[]).unwrap());
+    assert_eq!(std::fs::read_dir(&to).unwrap().count(), 1);
+}
+
+#[test]
+fn a_failure_names_its_launch() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("told.json");
+    let record = folder.path().join("launches");
+    let options = [
+        "--json",
+        json.to_str().unwrap(),
+        "--record",
+        record.to_str().unwrap(),
+    ];
+    let Some(output) = start(&options, &["wild"]) else {
+        return;
+    };
+    assert!(!output.status.success());
+    let err = text(&output.stderr);
+    for part in [
+        "gcn: launch 1 failed: the memory it accesses is not mapped: address 0x123456789000",
+        "in kernel _Z5storePi, workgroup (0, 0, 0), wave 0",
+        "launches.cpp:",
+    ] {
+        assert!(err.contains(part), "{err}");
+    }
+    let told = std::fs::read_to_string(&json).unwrap();
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let failure = told["failures"][0].as_str().unwrap();
+    assert!(failure.contains("launch 1 failed"), "{failure}");
+    // What failed fails again.
+    let run = Command::new(env!("CARGO_BIN_EXE_gcn"))
+        .arg("run")
+        .arg(record.join("000001/plan.toml"))
+        .output()
+        .unwrap();
+    let err = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(1), "{err}");
+    assert!(err.contains("address 0x123456789000"), "{err}");
+
+    let output = start(&[], &["unmapped"]).unwrap();
+    let err = text(&output.stderr);
+    assert!(!output.status.success(), "{err}");
+    assert!(
+        err.contains("is lent to the GPU") && err.contains("launch 1, kernel _Z5storePi"),
+        "{err}"
+    );
+}
+
+#[test]
+fn mistakes_are_told() {
+    let fails = |arguments: &[&str], status: i32, says: &str| {
+        let mut command = gcn(arguments);
+        if let Some((folder, _)) = ready() {
+            command.env("GCN_HSA", folder);
+        }
+        let output = command.output().unwrap();
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {err}");
+        assert!(err.contains(says), "{arguments:?}: {err}");
+    };
+    fails(&[], 2, "PROGRAM");
+    fails(&["--target", "gfx1030", "--", "true"], 2, "gfx1030");
+    fails(&["--launches", "20-10", "--", "true"], 2, "launch");
+    fails(
+        &["--trace-wave", "1", "--", "true"],
+        2,
+        "--trace-instructions",
+    );
+    fails(
+        &["--trace-instructions", "--trace-wave", "x", "--", "true"],
+        2,
+        "expected a workgroup",
+    );
+    let output = gcn(&["--", "true"])
+        .env("GCN_HSA", "/nonexistent")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let err = text(&output.stderr);
+    assert!(
+        err.contains("/nonexistent/libhsa-runtime64.so.1") && err.contains("cargo xtask hsa"),
+        "{err}"
+    );
+    if ready().is_none() {
+        return;
+    }
+    fails(&["--", "/nonexistent/program"], 1, "/nonexistent/program");
+    // Chips that HIP has not got.
+    let output = start(&["--target", "gfx704"], &[]).unwrap();
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("HIP does not run on gfx704"), "{err}");
+    // A program without code for the target that is asked for.
+    let output = start(&["--target", "gfx803"], &[]).unwrap();
+    assert!(!output.status.success());
+}
+
+#[test]
+fn the_device_is_described() {
+    let Some((folder, _)) = ready() else { return };
+    let output = gcn(&["--info", "--target", "gfx906"])
+        .env("GCN_HSA", folder)
+        .output()
+        .unwrap();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{err}");
+    for part in [
+        "amdgcn-amd-amdhsa--gfx906:sramecc+:xnack-",
+        "AMD Radeon VII",
+        "KERNARG, FINE GRAINED",
+        "COARSE GRAINED",
+        "GROUP",
+    ] {
+        assert!(out.contains(part), "{part}:\n{out}");
+    }
+    let output = gcn(&["--env", "--threads", "3"])
+        .env("GCN_HSA", folder)
+        .output()
+        .unwrap();
+    let out = text(&output.stdout);
+    assert!(out.contains("export GCN_THREADS='3'\n"), "{out}");
+    assert!(out.contains("export LD_LIBRARY_PATH='"), "{out}");
+}
