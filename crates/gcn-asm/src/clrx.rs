@@ -1,4 +1,4 @@
-//! CLRX's language: what its sources have beside LLVM's, as docs/clrx.md tells.
+//! CLRX's language: what its sources have in addition to LLVM's, as docs/clrx.md describes.
 
 pub(crate) mod directives;
 pub(crate) mod late;
@@ -9,7 +9,7 @@ pub(crate) mod scopes;
 
 use late::Late;
 
-/// CLRX's binary formats, by its numbers of them.
+/// CLRX's binary formats, with its numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     Amd = 0,
@@ -20,7 +20,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format of a name, as `.format` and `.iffmt` have it.
+    /// Returns the format with a name, as in `.format` and `.iffmt`.
     pub fn of(name: &str) -> Option<Format> {
         Some(match name.to_ascii_lowercase().as_str() {
             "amd" | "catalyst" => Format::Amd,
@@ -33,32 +33,32 @@ impl Format {
     }
 }
 
-/// What CLRX's directives set for what follows.
+/// State that CLRX's directives set.
 pub(crate) struct State<'s> {
     pub format: Option<Format>,
     /// `.64bit` was read.
     pub long: bool,
-    /// The device that `.gpu` named, in CLRX's numbers of them.
+    /// The device that `.gpu` named, as CLRX's number.
     pub gpu: Option<usize>,
     pub policy: i64,
     pub llvm_version: i64,
     pub driver_version: i64,
-    /// Macros' names count with their capitals.
+    /// True if the names of macros are case-sensitive.
     pub macro_case: bool,
-    /// `.altmacro` holds.
+    /// True while `.altmacro` is in effect.
     pub alt_macro: bool,
-    /// How many names `local` of `.altmacro` made.
+    /// The number of names that `local` of `.altmacro` has made.
     pub locals: u32,
-    /// Instructions that name what is defined behind them.
+    /// Instructions that name symbols defined after them.
     pub late: Vec<Late<'s>>,
-    /// One more than the highest VGPR and SGPR of register variables, and where each variable lies.
+    /// One more than the highest VGPR and SGPR of register variables, and the location of each variable.
     pub variables: [u32; 2],
     pub ranges: Vec<(u16, u16)>,
-    /// What `.print` said.
+    /// The output of `.print`.
     pub printed: String,
 }
 
-/// The version that `.get_version` and `.get_policy` tell: CLRX 0.1.9.
+/// The version that `.get_version` and `.get_policy` return: CLRX 0.1.9.
 const VERSION: i64 = 109;
 
 impl State<'_> {
@@ -80,7 +80,7 @@ impl State<'_> {
         }
     }
 
-    /// Whether the format is one that gcn does not write, whose loader puts addresses into the code.
+    /// Returns true if gcn does not write the format because its loader patches addresses into the code.
     pub fn has_foreign_loader(&self) -> bool {
         matches!(
             self.format,

@@ -1,4 +1,4 @@
-//! Directives that put bytes into the current section.
+//! Directives that emit bytes into the current section.
 
 use crate::Level;
 use crate::asm::{Asm, FixKind, Fixup, MAX_ALIGN, MAX_SECTION};
@@ -10,7 +10,7 @@ use gcn_object::{Binding, RelocationKind, SectionKind, SymbolKind};
 
 impl<'s> Asm<'s, '_> {
     pub(crate) fn org(&mut self, expr: &Expr, span: Span, fill: u8) -> Result<(), Fail> {
-        // In a structure `.` goes anywhere.
+        // In a structure `.` may be set to any value.
         if self.sym.structure.is_some()
             && let Ok(value) = self.sym.evaluate(expr)
             && value.is_absolute()
@@ -89,7 +89,7 @@ impl<'s> Asm<'s, '_> {
         }
         match fill {
             None if section.flags.exec() => {
-                // Code is padded with s_nop 0.
+                // Code is padded with `s_nop 0`.
                 self.emit_repeated(span, gap % 4, &[0])?;
                 self.emit_repeated(span, gap / 4, &0xbf80_0000u32.to_le_bytes())
             }
@@ -105,7 +105,7 @@ impl<'s> Asm<'s, '_> {
             p.expect(b',')?;
             let span = p.span();
             let size = p.absolute()?;
-            // As in LLVM for this target, the alignment is a power of two's exponent.
+            // As in LLVM for this target, the alignment is the exponent of a power of two.
             let power = if p.eat(b',') { p.absolute()? } else { 0 };
             p.end()?;
             let fits = (0..=MAX_SECTION as i64).contains(&size)
@@ -300,10 +300,10 @@ impl<'s> Asm<'s, '_> {
     }
 }
 
-/// CLRX puts 0 where nothing stands between commas.
+/// CLRX emits 0 for an empty item between commas.
 const NO_VALUE: &str = "there is no value here: it is 0";
 
-/// Whether a number is one of `width` bytes, signed or unsigned.
+/// Returns true if a number fits in `width` bytes, signed or unsigned.
 pub(crate) fn fits(value: i64, width: u8) -> bool {
     match width {
         8 => true,

@@ -1,4 +1,4 @@
-//! Where an encoding holds plain operands, so that most lines need no closer look.
+//! The bits that plain operands set in an encoding, so that most lines need no full fit.
 
 use crate::insn::Fitting;
 use crate::lexer::Span;
@@ -14,26 +14,26 @@ use gcn_isa::{Format, Target};
 /// What a plain operand is: a VGPR, an SGPR, a small integer, or VCC.
 const KINDS: usize = 4;
 
-/// That an operand takes no such kind, or not so plainly.
+/// The operand does not take this kind, or not in this simple form.
 const NONE: u8 = u8::MAX;
 
 /// How an encoding holds one operand.
 #[derive(Clone, Copy, Default)]
 struct Direct {
-    /// For each kind the bits that its first value sets: v0, s0, 0, vcc.
+    /// For each kind, the bits that its first value sets: v0, s0, 0, vcc.
     bits: [u64; KINDS],
-    /// How far the number of another value is shifted, or [`NONE`].
+    /// The shift of the difference to the first value, or [`NONE`].
     shift: [u8; KINDS],
-    /// The bits that abs, neg and sext of a register set; 0 where they need a closer look.
+    /// The bits that abs, neg and sext of a register set; 0 if they need a full fit.
     changes: [u64; 3],
-    /// How wide a register must be.
+    /// The required width of a register in dwords.
     dwords: u8,
-    /// An SGPR or VCC comes over the constant bus.
+    /// True if an SGPR or VCC is read over the constant bus.
     bus: bool,
 }
 
 impl Direct {
-    /// The bits that the abs, neg and sext of an operand set.
+    /// Returns the bits that the abs, neg and sext of an operand set.
     fn changes(&self, operand: &Operand) -> Option<u64> {
         if !matches!(operand.val, Val::Reg(..)) || operand.sext && (operand.abs || operand.neg) {
             return None;
@@ -59,15 +59,15 @@ impl Direct {
 #[derive(Clone, Copy)]
 pub(crate) struct Directs {
     operands: [Direct; 5],
-    /// The operands there are.
+    /// The number of operands.
     count: u8,
-    /// The bits of a line that no operand sets; `None` where every line needs a closer look.
+    /// The bits of a line that no operand sets; `None` if every line needs a full fit.
     rest: Option<u64>,
 }
 
 impl Directs {
-    /// Finds out by fitting some operands of each kind. They are taken as plain if nothing but
-    /// their number makes the difference between them.
+    /// Finds the bits by fitting some operands of each kind. Operands count as plain if only
+    /// their number makes a difference.
     pub fn of(encoder: Encoder, target: Target, clrx: bool) -> Directs {
         let slots = encoder.row.shape.slots;
         let mut directs = Directs {
@@ -111,7 +111,7 @@ impl Directs {
             };
             let bits = |val: Val| changed(Operand::new(val, Span::default()));
             let register = |code: u16| bits(Val::Reg(code, dwords));
-            // The first value's bits, and the shift that makes those of the others.
+            // The first value's bits, and the shift that gives the bits of the others.
             let linear = |first: Option<u64>, others: &[(u64, Option<u64>)]| {
                 let first = first?;
                 let (number, bits) = *others.first()?;
@@ -123,7 +123,7 @@ impl Directs {
             };
             let vgprs = [1, 2, 128, 255].map(|n| (n as u64, register(VGPR0 + n)));
             let sgprs = [4, 8, 64, 100].map(|n| (n as u64, register(n)));
-            // Small negative integers have the codes behind 64.
+            // The codes of small negative integers come after 64.
             let integers = [(1, 1), (2, 2), (64, 64), (65, -1), (66, -2), (80, -16)]
                 .map(|(number, value)| (number, bits(Val::Int(value))));
             let kinds = [
@@ -157,8 +157,8 @@ impl Directs {
             direct.bus = valu && slot.access != Access::Write;
         }
         directs.count = slots.len() as u8;
-        // What an implicit VCC or M0 shares the constant bus with needs a closer look, and what a
-        // destination may overlap.
+        // A full fit is needed if the constant bus is shared with an implicit VCC or M0, or if a
+        // destination may overlap a source.
         let closer = [Flags::READS_VCC, Flags::READS_M0, Flags::EARLY_WRITE];
         if !closer.iter().any(|f| encoder.row.flags.has(*f)) {
             directs.rest = directs.try_line(encoder, &parser);
@@ -166,7 +166,7 @@ impl Directs {
         directs
     }
 
-    /// Fits a whole line of plain operands to find the bits that no operand sets; `None` where
+    /// Fits a whole line of plain operands to find the bits that no operand sets; `None` if
     /// operands alone are not enough.
     fn try_line(&self, encoder: Encoder, parser: &Parser<'_, '_>) -> Option<u64> {
         let mut operands = Vec::new();
@@ -191,7 +191,7 @@ impl Directs {
         fits.then_some(fitting.encoder.bits & !bits)
     }
 
-    /// The bits that the operand with number `n` sets; `None` where it needs a closer look.
+    /// Returns the bits that the operand with number `n` sets; `None` if it needs a full fit.
     #[inline]
     pub fn bits(&self, n: usize, operand: &Operand) -> Option<u64> {
         let direct = self.operands.get(n)?;
@@ -215,7 +215,7 @@ impl Directs {
         (shift != NONE).then(|| direct.bits[kind] | (number as u64) << shift | changes)
     }
 
-    /// All bits of a line without modifiers; `None` where any needs a closer look, or they together.
+    /// Returns all bits of a line without modifiers; `None` if an operand, or their combination, needs a full fit.
     #[inline]
     pub fn line(&self, operands: &[Operand]) -> Option<u64> {
         let mut all = self.rest?;

@@ -1,5 +1,5 @@
-//! Debugging information: `.file`, `.loc` and `.cfi_*` become `.debug_line` and `.debug_frame`; with
-//! [`crate::Options::debug`] every instruction's own line does, with a unit that names the source.
+//! Debugging information. `.file`, `.loc` and `.cfi_*` become `.debug_line` and `.debug_frame`. With
+//! [`crate::Options::debug`] every instruction gets its own source line, and a unit names the source.
 
 use crate::Level;
 use crate::asm::{Asm, FixKind, Fixup};
@@ -17,7 +17,7 @@ use gimli::write::{
 use gimli::{Encoding, Format, LineEncoding, LittleEndian, Register, SectionId};
 use std::collections::BTreeMap;
 
-/// A row of the line table: what the bytes from `offset` on belong to.
+/// A row of the line table: the source line of the bytes from `offset` on.
 #[derive(Clone, Copy, Default)]
 struct Row {
     offset: u64,
@@ -38,7 +38,7 @@ struct File {
     md5: Option<[u8; 16]>,
 }
 
-/// A `.cfi_startproc` with what follows.
+/// A `.cfi_startproc` and the directives that follow it.
 struct Frame {
     section: u32,
     start: u64,
@@ -46,10 +46,10 @@ struct Frame {
     instructions: Vec<(u32, CallFrameInstruction)>,
 }
 
-/// What the directives have said so far.
+/// What the directives have set so far.
 pub(crate) struct Debug {
     files: BTreeMap<u32, File>,
-    /// What the next bytes belong to, from the last `.loc`.
+    /// The line of the next bytes, from the last `.loc`.
     next: Option<Row>,
     is_statement: bool,
     rows: BTreeMap<u32, Vec<Row>>,
@@ -57,7 +57,7 @@ pub(crate) struct Debug {
     open_frame: Option<(Frame, Span)>,
     debug_frame: bool,
     eh_frame: bool,
-    /// For `-g`: section, offset and where the instruction stands in the source.
+    /// For `-g`: the section, offset and source position of each instruction.
     lines: Vec<(u32, u64, u32)>,
 }
 
@@ -77,15 +77,15 @@ impl Default for Debug {
     }
 }
 
-/// AMDGPU's, as LLVM writes them.
+/// AMDGPU's values, as LLVM writes them.
 const CODE_ALIGN: u8 = 4;
 const DATA_ALIGN: i8 = 4;
 const RETURN_ADDRESS: Register = Register(16);
-/// `DW_LANG_Mips_Assembler`, the number every assembler uses.
+/// `DW_LANG_Mips_Assembler`, the number that every assembler uses.
 const ASSEMBLER: gimli::DwLang = gimli::DW_LANG_Mips_Assembler;
 
 const LINE_ENCODING: LineEncoding = LineEncoding {
-    // Data may stand at any byte.
+    // Data may start at any byte.
     minimum_instruction_length: 1,
     maximum_operations_per_instruction: 1,
     default_is_stmt: true,
@@ -149,7 +149,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// `.loc`: which line the next instruction belongs to.
+    /// `.loc`: the source line of the next instruction.
     pub(crate) fn loc(&mut self, tokens: &[Token]) -> Result<(), Fail> {
         let was_statement = self.debug.is_statement;
         let (row, at) = self.parse(tokens, |p| {
@@ -195,14 +195,14 @@ impl<'s> Asm<'s, '_> {
             let message = format!("expected a `.file {}` before this", row.file);
             return Err(Fail::new(at, message));
         }
-        // A line without instructions has its row all the same, as in LLVM.
+        // A line without instructions gets a row too, as in LLVM.
         self.begin_line();
         self.debug.is_statement = row.is_statement;
         self.debug.next = Some(row);
         Ok(())
     }
 
-    /// Whether the next bytes begin a row of the line table.
+    /// Returns true if the next bytes begin a row of the line table.
     pub(crate) fn line_waits(&self) -> bool {
         self.debug.next.is_some()
     }
@@ -216,7 +216,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// With `-g`: the next instruction stands at `span` in the source.
+    /// With `-g`: records that the next instruction is at `span` in the source.
     pub(crate) fn own_line(&mut self, span: Span) {
         if self.options.debug.is_some() {
             let (section, offset) = self.place();
@@ -346,7 +346,7 @@ impl<'s> Asm<'s, '_> {
         instruction.map(|_| ())
     }
 
-    /// `.uleb128` and `.sleb128`: numbers and distances that are known here.
+    /// `.uleb128` and `.sleb128`: numbers and distances that are known at this point.
     pub(crate) fn leb128(&mut self, tokens: &[Token], signed: bool) -> Result<(), Fail> {
         let span = tokens[0].span;
         let bytes = self.parse(tokens, |p| {
@@ -369,7 +369,7 @@ impl<'s> Asm<'s, '_> {
         self.emit(span, &bytes)
     }
 
-    /// Writes what was said into its sections. Everything else must have been read.
+    /// Writes the recorded information into its sections. All other text must have been read.
     pub(crate) fn write_debug(&mut self) {
         let debug = std::mem::take(&mut self.debug);
         if let Some((_, span)) = debug.open_frame {
@@ -448,7 +448,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// The line table of `.file` and `.loc`.
+    /// Writes the line table of `.file` and `.loc`.
     fn write_told(&self, debug: &Debug, out: &mut Sections<Writer>) -> Result<(), String> {
         if debug.rows.is_empty() && debug.files.is_empty() {
             return Ok(());
@@ -491,8 +491,9 @@ impl<'s> Asm<'s, '_> {
                 Some(directory) => program.add_directory(string(directory)),
                 None => program.default_directory(),
             };
-            // Two numbers of one file must stay two, which another way to write its name keeps apart: `./` and `.//`
-            // before it are the digits of how often it was there already.
+            // Two numbers of one file must stay distinct. Different spellings of the name keep them apart: the parts
+            // `./` and `.//`
+            // before it are the binary digits of how many times the name has occurred.
             let again: &mut u32 = names.entry((&file.name, &file.directory)).or_default();
             let mut name = file.name.clone();
             if number > 0 {
@@ -547,7 +548,7 @@ impl<'s> Asm<'s, '_> {
         written.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// The line table and the unit of the source itself.
+    /// Writes the line table and the unit of the source itself.
     fn write_own(
         &self,
         lines: &[(u32, u64, u32)],
@@ -691,7 +692,7 @@ fn md5(p: &mut crate::parse::Parser<'_, '_>) -> Result<[u8; 16], Fail> {
     Ok(value.to_be_bytes())
 }
 
-/// Bytes of a section and what in them waits for addresses.
+/// The bytes of a section and the relocations in them.
 #[derive(Clone)]
 pub(crate) struct Writer {
     bytes: EndianVec<LittleEndian>,

@@ -1,4 +1,4 @@
-//! Text to tokens, one statement at a time.
+//! Turns text into tokens, one statement at a time.
 
 use crate::clrx::numbers::Width;
 
@@ -30,16 +30,16 @@ pub(crate) enum Tok {
     /// A name; its text is the span's.
     Ident,
     Int(u64),
-    /// A number of more than 64 bits, which only checksums and the data of `.octa` are.
+    /// A number of more than 64 bits, which is valid only in checksums and in `.octa`.
     Large,
     Float(f64),
-    /// A float with the suffix that names its width, as CLRX has it: `1.5h`.
+    /// A float with a suffix that names its width, as in CLRX: `1.5h`.
     FloatAs(f64, Width),
     /// A quoted string; the span includes the quotes.
     Str,
     /// `1f` or `1b`: the next or last label of that number.
     LocalRef(u32, bool),
-    /// Any one character that is none of the others.
+    /// Any other single character.
     Punct(u8),
     Shl,
     Shr,
@@ -49,7 +49,7 @@ pub(crate) enum Tok {
     NotEq,
     LessEq,
     GreaterEq,
-    /// Ends every statement's tokens.
+    /// The last token of every statement.
     End,
 }
 
@@ -59,24 +59,24 @@ pub(crate) struct Token {
     pub span: Span,
 }
 
-/// How characters that the spellings read differently are read.
+/// How to read the characters on which the dialects differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reading {
     /// `;` ends a statement instead of starting a comment.
     pub semicolon_separates: bool,
     /// `#` starts a comment anywhere, not at the start of a line only.
     pub hash_comments: bool,
-    /// `'` quotes strings, too, as arguments of macros have them under `.altmacro`.
+    /// `'` quotes strings too, as in macro arguments under `.altmacro`.
     pub quotes: bool,
 }
 
 pub(crate) struct Lexer<'s> {
     pub src: &'s str,
-    /// What spans count from: the offset of the text's first byte.
+    /// The offset of the text's first byte, which all spans are relative to.
     pub base: u32,
     pub pos: usize,
     pub reading: Reading,
-    /// Nothing but blanks since the last line break.
+    /// True if only blanks were read since the last line break.
     pub line_start: bool,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct LexError {
     pub message: String,
 }
 
-/// Tokens of a statement beyond which it is refused: they take more memory than the text.
+/// The maximum number of tokens in a statement: tokens take more memory than the text.
 const MAX_TOKENS: usize = 1 << 23;
 
 pub(crate) const fn is_ident_start(c: u8) -> bool {
@@ -98,7 +98,7 @@ pub(crate) fn is_ident(c: u8) -> bool {
     IDENT[c as usize]
 }
 
-/// Which characters names go on with.
+/// The characters that may continue a name.
 static IDENT: [bool; 256] = {
     let mut table = [false; 256];
     let mut c = 0;
@@ -128,12 +128,12 @@ impl<'s> Lexer<'s> {
             .unwrap_or(0)
     }
 
-    /// Whether everything was read.
+    /// Returns true if all text was read.
     pub fn at_end(&self) -> bool {
         self.pos >= self.src.len()
     }
 
-    /// Goes on behind the end of the current line.
+    /// Moves to the start of the next line.
     pub fn skip_line(&mut self) {
         let rest = &self.src.as_bytes()[self.pos..];
         self.pos += rest
@@ -184,7 +184,7 @@ impl<'s> Lexer<'s> {
                     self.pos += 1;
                     continue;
                 }
-                // CLRX's lines go on behind a backslash.
+                // In CLRX a backslash at the end of a line continues it.
                 b'\\' if self.reading.hash_comments && self.line_goes_on() => {
                     self.pos += 2 + usize::from(self.peek(1) == b'\r');
                     continue;
@@ -275,13 +275,14 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Whether a line break follows the character that is next.
+    /// Returns true if the next character is followed by a line break.
     fn line_goes_on(&self) -> bool {
         self.peek(1) == b'\n' || self.peek(1) == b'\r' && self.peek(2) == b'\n'
     }
 
-    /// Whether `//` is CLRX's division without a sign and not a comment: between a value and one that follows at once,
-    /// or a number or parenthesis behind blanks.
+    /// Returns true if `//` is CLRX's unsigned division and not a comment. It is one after a value, if another value
+    /// follows
+    /// at once, or a number or parenthesis follows after blanks.
     fn divides(&self, before: &[Token]) -> bool {
         let value = before.last().is_some_and(|t| {
             matches!(t.tok, Tok::Int(_) | Tok::Ident | Tok::Punct(b')'))
@@ -302,7 +303,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Whether a dot and digits begin a name, as in `.4byte`.
+    /// Returns true if a dot and digits begin a name, as in `.4byte`.
     fn numbered_name(&self) -> bool {
         let mut ahead = 1;
         while self.peek(ahead).is_ascii_digit() {
@@ -317,7 +318,7 @@ impl<'s> Lexer<'s> {
         self.pos += rest.iter().position(|&c| c == b'\n').unwrap_or(rest.len());
     }
 
-    /// Skips the line and says what was wrong with it.
+    /// Skips the line and returns the error.
     fn fail<T>(&mut self, start: usize, message: impl Into<String>) -> Result<T, LexError> {
         let span = self.span(start);
         self.skip_line();
@@ -387,7 +388,7 @@ impl<'s> Lexer<'s> {
         }
         if float {
             let text = &self.src[start..self.pos];
-            // CLRX takes an exponent without digits.
+            // CLRX accepts an exponent without digits.
             if self.reading.hash_comments
                 && matches!(self.peek(0), b'e' | b'E')
                 && !is_ident(self.peek(1))
@@ -407,7 +408,7 @@ impl<'s> Lexer<'s> {
             return Ok(Tok::LocalRef(n, c == b'f'));
         }
         if self.src.as_bytes()[start] == b'0' && self.pos > start + 1 {
-            // A leading 0 makes it octal.
+            // A leading 0 makes the number octal.
             self.pos = start;
             let octal = self.digits(8);
             if self.peek(0).is_ascii_digit() {
@@ -440,7 +441,7 @@ impl<'s> Lexer<'s> {
             while is_ident(self.peek(0)) {
                 self.pos += 1;
             }
-            // CLRX names data formats by the widths of their elements: 16_16.
+            // CLRX names data formats by the widths of their elements, as in 16_16.
             let text = &self.src.as_bytes()[start..self.pos];
             let widths = text.iter().all(|c| c.is_ascii_digit() || *c == b'_');
             if widths && !text.ends_with(b"_") {
@@ -451,7 +452,7 @@ impl<'s> Lexer<'s> {
         Ok(tok)
     }
 
-    /// After `0x` and its digits: a fraction and a binary exponent.
+    /// Reads the fraction and the binary exponent after `0x` and its digits.
     fn hex_float(&mut self, start: usize, whole: Option<u64>) -> Result<Tok, LexError> {
         let mut mantissa = whole.unwrap_or(u64::MAX);
         let mut exponent = 0i32;
@@ -512,7 +513,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// The end of a string in `'`, in which `!` stands before what counts as it is; `None` if it is one character.
+    /// Returns the end of a string in `'`, in which `!` escapes the next character; `None` if it is one character.
     fn quoted(&self) -> Option<usize> {
         let line = self.src.as_bytes()[self.pos..]
             .split(|&c| c == b'\n')
@@ -572,7 +573,7 @@ impl<'s> Lexer<'s> {
     }
 }
 
-/// `value` times two to the `exponent`, in steps that stay in range as long as they can.
+/// Returns `value` times two to the `exponent`, in steps that stay in range as long as possible.
 fn scale(mut value: f64, mut exponent: i32) -> f64 {
     while exponent > 1000 && value.is_finite() && value != 0.0 {
         value *= 2f64.powi(1000);
@@ -585,7 +586,7 @@ fn scale(mut value: f64, mut exponent: i32) -> f64 {
     value * 2f64.powi(exponent.clamp(-1000, 1000))
 }
 
-/// The bytes of a quoted string with its escapes read; `text` includes the quotes.
+/// Returns the bytes of a quoted string with its escapes resolved; `text` includes the quotes.
 pub(crate) fn unescape(text: &str) -> Result<Vec<u8>, String> {
     let bytes = text.as_bytes();
     let inner = bytes.get(1..bytes.len().saturating_sub(1)).unwrap_or(&[]);

@@ -1,4 +1,4 @@
-//! The text beside the addresses and bytes that it became.
+//! The listing: the text beside the addresses and bytes that it became.
 
 use crate::lexer::Span;
 use crate::quick::next_line;
@@ -6,16 +6,16 @@ use crate::sources::{Lines, Sources};
 use gcn_object::write::Section;
 use std::fmt::Write;
 
-/// What statements became, in the order in which they were read.
+/// The results of statements, in the order in which they were read.
 #[derive(Default)]
 pub(crate) struct Listing(Vec<Row>);
 
 struct Row {
-    /// Where the statement starts.
+    /// The start of the statement.
     at: u32,
-    /// Behind all that belongs to it: the text of a macro that it defines, for one.
+    /// The end of everything that belongs to it, such as the text of a macro that it defines.
     end: u32,
-    /// How deep in macros and includes it was read.
+    /// The depth of macros and includes at which it was read.
     depth: usize,
     section: u32,
     /// Its bytes, as offsets in the section.
@@ -23,16 +23,16 @@ struct Row {
     to: u64,
 }
 
-/// Bytes on one line.
+/// The number of bytes on one line.
 const BYTES: usize = 8;
-/// Lines of bytes of one statement; of more the number is told.
+/// The maximum number of lines of bytes per statement; of the rest only the count is shown.
 const MOST: usize = 8;
 
 impl Listing {
-    /// Adds a statement, read while the section and its size went from `before` to `after`.
+    /// Adds a statement that took the section and its size from `before` to `after`.
     pub fn add(&mut self, text: Span, depth: usize, before: (u32, u64), after: (u32, u64)) {
         let (section, to) = after;
-        // A directive that changes the section makes no bytes.
+        // A directive that changes the section emits no bytes.
         let from = if before.0 == section { before.1 } else { to };
         self.0.push(Row {
             at: text.start,
@@ -44,14 +44,14 @@ impl Listing {
         });
     }
 
-    /// The listing; the sections' bytes are those at the end.
+    /// Returns the listing; `sections` holds the final bytes.
     pub fn text(&self, sources: &Sources<'_>, sections: &[Section]) -> String {
         let mut out = Out {
             text: String::new(),
             sources,
             lines: Lines::default(),
         };
-        // Up to where the text at each depth was shown.
+        // The end of the text already shown at each depth.
         let mut shown: Vec<u32> = vec![0];
         let mut section = None;
         for row in &self.0 {
@@ -68,7 +68,7 @@ impl Listing {
             shown.resize(row.depth + 1, u32::MAX);
             let before = shown[row.depth];
             let again = before < base || before > end;
-            // Lines in between are no statements.
+            // The lines in between hold no statements.
             if !again && before < start {
                 out.plain(row.depth, before, start);
             }
@@ -120,7 +120,7 @@ struct Out<'a, 's> {
 }
 
 impl Out<'_, '_> {
-    /// Lines that became nothing.
+    /// Writes lines without statements.
     fn plain(&mut self, depth: usize, start: u32, end: u32) {
         let mut at = start;
         for line in self.sources.text(Span { start, end }).split_inclusive('\n') {
@@ -129,7 +129,7 @@ impl Out<'_, '_> {
         }
     }
 
-    /// One line: a `+` for each depth, the line's number in its file, offset, bytes, text.
+    /// Writes one line: a `+` for each depth, the line's number in its file, offset, bytes, text.
     fn line(&mut self, depth: usize, at: u32, offset: Option<u64>, bytes: &[u8], line: &str) {
         let number = self.sources.file_and_line(at, &mut self.lines).1;
         let out = &mut self.text;

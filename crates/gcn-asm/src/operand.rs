@@ -1,4 +1,4 @@
-//! Operands: registers, numbers and the immediates with a syntax of their own, in both spellings.
+//! Operands: registers, numbers and the immediates with a syntax of their own, in both dialects.
 
 use crate::clrx::numbers::Width;
 use crate::clrx::scopes::Path;
@@ -12,7 +12,7 @@ use gcn_isa::{Gen, Target};
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Val {
-    /// The code of the first register and how many; 0 says that any width will do.
+    /// The code of the first register and the number of registers; 0 means that any width is valid.
     Reg(u16, u8),
     Int(i64),
     Float(f64),
@@ -56,7 +56,7 @@ impl Operand {
     }
 }
 
-/// Lower case of a short name; names that are longer are none of ours.
+/// The lower case of a short name. Longer names are never names of the tables.
 pub(crate) struct Lower([u8; 64], usize);
 
 impl Lower {
@@ -72,7 +72,7 @@ impl Lower {
     }
 }
 
-/// An attribute with its channel (`attr3.y`), a vertex parameter (`p10`) or the target of an export
+/// Reads an attribute with its channel (`attr3.y`), a vertex parameter (`p10`) or the target of an export
 /// (`mrt0`), as LLVM and CLRX write them.
 pub(crate) fn graphics(name: &str) -> Option<Val> {
     if let Some(rest) = name.strip_prefix("attr") {
@@ -106,7 +106,7 @@ pub(crate) fn graphics(name: &str) -> Option<Val> {
         .map(|n| Val::Graphics(Role::Param, n))
 }
 
-/// A scalar register that has a name: its code and width, or why the target lacks it.
+/// Returns the code and width of a named scalar register, or why the target lacks it.
 pub(crate) fn named(
     name: &str,
     generation: Gen,
@@ -154,7 +154,7 @@ pub(crate) fn named(
         && let Some(number) = name.strip_prefix("ill_")
         && let Ok(code @ 0..512) = number.parse()
     {
-        // CLRX's name of a code that names nothing.
+        // CLRX's name for a code without a register.
         return Some(Ok((code, 0)));
     }
     let aperture = |code| {
@@ -189,7 +189,7 @@ pub(crate) enum File {
 }
 
 impl File {
-    /// The code of the first register, how many there are, and their letter.
+    /// Returns the code of the first register, the number of registers, and their letter.
     fn registers(self, generation: Gen) -> (u16, i64, &'static str) {
         match self {
             File::V => (VGPR0, 256, "v"),
@@ -200,7 +200,7 @@ impl File {
     }
 }
 
-/// The code and width of the registers from `first` to `last`, of which `used` takes note; `None`
+/// Returns the code and width of the registers from `first` to `last` and records them in `used`; `None`
 /// if there are no such registers.
 #[inline]
 pub(crate) fn tuple(
@@ -223,7 +223,7 @@ pub(crate) fn tuple(
     Some((base + first as u16, (last - first + 1) as u8))
 }
 
-/// A numbered register's file and, if it is in the name, its number.
+/// Returns a numbered register's file and, if it is in the name, its number.
 pub(crate) fn numbered(name: &str) -> Option<(File, Option<u32>)> {
     let (file, digits) = match name.as_bytes() {
         [b'v', rest @ ..] => (File::V, rest),
@@ -234,7 +234,7 @@ pub(crate) fn numbered(name: &str) -> Option<(File, Option<u32>)> {
     if digits.is_empty() {
         return Some((file, None));
     }
-    // Zeros before the number do not count, as in LLVM.
+    // Leading zeros of the number are ignored, as in LLVM.
     let zeros = digits.iter().take_while(|d| **d == b'0').count();
     let digits = &digits[zeros.min(digits.len() - 1)..];
     if digits.len() > 4 {
@@ -247,7 +247,7 @@ pub(crate) fn numbered(name: &str) -> Option<(File, Option<u32>)> {
     Some((file, Some(n)))
 }
 
-/// Whether a name in capitals is a register's but for its case, or `OFF`.
+/// Returns true if a name in capitals would be a register's in lower case, or is `OFF`.
 pub(crate) fn is_capital_register(name: &str, generation: Gen) -> bool {
     name.bytes().any(|c| c.is_ascii_uppercase())
         && Lower::new(name).is_some_and(|lower| {
@@ -258,8 +258,8 @@ pub(crate) fn is_capital_register(name: &str, generation: Gen) -> bool {
 }
 
 impl<'s> Parser<'s, '_> {
-    /// The name of a register as the tables have it. CLRX does not look at the case. LLVM does, so that one in capitals is a
-    /// symbol there; it is a register where no symbol can stand (`S[0:1]`), or where the source has no such symbol.
+    /// Returns the name of a register as the tables have it. CLRX ignores the case. In LLVM the case matters: a name in
+    /// capitals is a symbol. It is a register where no symbol is valid (`S[0:1]`), or if the source has no such symbol.
     fn register_case(&self, text: &'s str, ahead: usize) -> Option<Lower> {
         if !text.bytes().any(|c| c.is_ascii_uppercase()) {
             return None;
@@ -290,7 +290,7 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    /// Whether the token `ahead` begins a register.
+    /// Returns true if the token `ahead` begins a register.
     pub fn starts_register(&mut self, ahead: usize) -> bool {
         if self.peek_at(ahead) != Tok::Ident {
             return false;
@@ -308,7 +308,7 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    /// `[FIRST:LAST]` or `[FIRST]` after a name.
+    /// Reads `[FIRST:LAST]` or `[FIRST]` after a name.
     pub fn range(&mut self) -> Result<(i64, i64), Fail> {
         self.expect(b'[')?;
         let first = self.absolute()?;
@@ -343,7 +343,7 @@ impl<'s> Parser<'s, '_> {
         Err(Fail::new(span, "expected a range of at most 32 registers"))
     }
 
-    /// Reads a register that the current token, a name, may be.
+    /// Reads the current token, a name, as a register if it is one.
     pub fn register(&mut self) -> Result<Option<Val>, Fail> {
         let span = self.span();
         let text = self.text(span);
@@ -381,7 +381,7 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    /// `[s0,s1]`: registers one after the other.
+    /// Reads `[s0,s1]`: consecutive registers.
     fn register_list(&mut self) -> Result<Val, Fail> {
         let start = self.span();
         self.next();
@@ -462,7 +462,7 @@ impl<'s> Parser<'s, '_> {
                 self.next();
                 Ok(Operand::new(Val::FloatAs(value, width), start))
             }
-            // What follows is an expression, even if it looks like a register.
+            // An expression follows, even if it looks like a register.
             Tok::Punct(b'@') if self.clrx => {
                 self.next();
                 Ok(Operand::new(constant(self.expr()?), start))
@@ -578,7 +578,7 @@ impl<'s> Parser<'s, '_> {
                         "sendmsg" => {
                             let mut value = self.sendmsg()?;
                             if self.clrx && self.eat(b':') {
-                                // CLRX shows the whole SIMM16 where the words lose bits of it.
+                                // CLRX shows the whole SIMM16 where the words would lose bits of it.
                                 let span = self.span();
                                 value = self.number(span, 0, 0xffff, "SIMM16")?;
                             }
@@ -607,7 +607,7 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    /// A name of a table, or a number (with `@` before it in CLRX's spelling).
+    /// Reads a name from a table, or a number (after `@` in CLRX's dialect).
     fn named_number(&mut self, table: &'static [Name], most: i64, what: &str) -> Result<u32, Fail> {
         let span = self.span();
         if self.peek() == Tok::Ident && matches!(self.peek_at(1), Tok::Punct(b',' | b')' | b'}')) {
@@ -677,7 +677,7 @@ impl<'s> Parser<'s, '_> {
                     self.number(span, 0, 7, "the operation")?
                 }
             };
-            // What is named must exist; numbers are as they are.
+            // Names must exist; numbers are taken as they are.
             let strict = !self.clrx && by_name;
             let (first, last) = match message {
                 2 => (1, 3),
@@ -711,7 +711,7 @@ impl<'s> Parser<'s, '_> {
         Ok(value)
     }
 
-    /// CLRX names the operations of every message as those of the geometry shader's.
+    /// CLRX uses the operation names of the geometry shader's messages for all messages.
     fn clrx_operation(&mut self) -> Result<u32, Fail> {
         let span = self.span();
         let name = self.ident("the operation")?;
@@ -751,7 +751,7 @@ impl<'s> Parser<'s, '_> {
         Ok(id | offset << 6 | (width - 1) << 11)
     }
 
-    /// LLVM's `{id: 1, offset: 2, size: 3}`: fields in any order, of which any may be missing.
+    /// Reads LLVM's `{id: 1, offset: 2, size: 3}`: fields in any order, all optional.
     fn hwreg_fields(&mut self) -> Result<u32, Fail> {
         const NAMES: [&str; 3] = ["id", "offset", "size"];
         let mut fields = [None; 3];
@@ -809,7 +809,7 @@ impl<'s> Parser<'s, '_> {
         Ok(value)
     }
 
-    /// The operand of s_waitcnt: counters, or a number.
+    /// Reads the operand of s_waitcnt: counters, or a number.
     pub fn waitcnt(&mut self) -> Result<Operand, Fail> {
         let start = self.span();
         if !(self.peek() == Tok::Ident && self.peek_at(1) == Tok::Punct(b'(')) {
@@ -906,7 +906,7 @@ fn constant(expr: Expr) -> Val {
     }
 }
 
-/// What a number as a source operand becomes.
+/// How a number is encoded as a source operand.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Constant {
     /// The code of an inline constant.
@@ -914,8 +914,8 @@ pub(crate) enum Constant {
     Literal(u32),
 }
 
-/// Reads a number as an operand of type `ty`. `abs` and `neg` apply to the value, as they do in
-/// LLVM. The flag in the answer says that low bits of a 64-bit float were lost.
+/// Encodes a number as an operand of type `ty`. `abs` and `neg` apply to the value, as in
+/// LLVM. The returned flag is true if low bits of a 64-bit float were lost.
 pub(crate) fn number_as(
     val: &Val,
     ty: Ty,
@@ -1025,8 +1025,8 @@ pub(crate) fn number_as(
     }
 }
 
-/// The nearest f16, ties to even; `None` where it overflows, or is inexact below the least
-/// normal number.
+/// Returns the nearest f16, ties to even; `None` if the value overflows, or if it is inexact below the
+/// least normal number.
 pub(crate) fn half(value: f64) -> Option<u16> {
     let bits = value.to_bits();
     let sign = (bits >> 48) as u16 & 0x8000;

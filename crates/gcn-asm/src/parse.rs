@@ -4,7 +4,7 @@ use crate::lexer::{Span, Tok, Token};
 use crate::symbols::Symbols;
 use gcn_isa::Target;
 
-/// What is wrong with a statement, and where.
+/// An error in a statement and its span.
 #[derive(Clone, Debug)]
 pub(crate) struct Fail {
     pub span: Span,
@@ -27,7 +27,7 @@ impl Fail {
     }
 }
 
-/// From token `from` up to, but without, token `to`; `None` if there are none.
+/// Returns the span from token `from` up to, but without, token `to`; `None` if that range is empty.
 pub(crate) fn spanned(tokens: &[Token], from: usize, to: usize) -> Option<Span> {
     let last = to.checked_sub(1).filter(|last| *last >= from)?;
     Some(tokens[from].span.to(tokens[last].span))
@@ -42,7 +42,7 @@ pub(crate) struct Parser<'s, 'a> {
     pub sym: &'a mut Symbols<'s>,
     /// The section and offset of `.`.
     pub place: (u32, u64),
-    /// CLRX's reading of what the spellings read differently.
+    /// True if CLRX's syntax applies where the dialects differ.
     pub clrx: bool,
     pub target: Target,
     /// One more than the highest VGPR and SGPR named so far.
@@ -71,7 +71,7 @@ impl<'s> Parser<'s, '_> {
             .map_or(self.span(), |t| t.span)
     }
 
-    /// The span of the token before.
+    /// Returns the span of the previous token.
     pub fn last_span(&self) -> Span {
         match self.at.checked_sub(1).and_then(|n| self.tokens.get(n)) {
             Some(t) => t.span,
@@ -90,7 +90,7 @@ impl<'s> Parser<'s, '_> {
         self.src.get(at(span.start)..at(span.end)).unwrap_or("")
     }
 
-    /// The text from token `from` up to, but without, token `to`.
+    /// Returns the text from token `from` up to, but without, token `to`.
     pub fn between(&self, from: usize, to: usize) -> &'s str {
         spanned(self.tokens, from, to).map_or("", |span| self.text(span))
     }
@@ -133,7 +133,7 @@ impl<'s> Parser<'s, '_> {
         ))
     }
 
-    /// The next token as a message names it.
+    /// Describes the next token for a message.
     pub fn found(&self) -> String {
         match self.peek() {
             Tok::End => "the end of the statement".into(),
@@ -141,7 +141,7 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    /// Has `item` read an item, and one more after each comma, up to the end of the statement.
+    /// Calls `item` to read an item, and another after each comma, up to the end of the statement.
     pub fn items(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<(), Fail>,

@@ -1,5 +1,5 @@
-//! The short way and any number of threads give what the statement reader alone gives: the same
-//! bytes, symbols and messages.
+//! Tests that the fast path, with any number of threads, gives the same bytes, symbols and
+//! messages as the statement reader alone.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -14,7 +14,7 @@ use gcn_object::write::Section;
 use std::path::PathBuf;
 use typed_arena::Arena;
 
-/// What the sections held when all was read, even if there were errors; then the result.
+/// The contents of the sections after all was read, even if there were errors; then the result.
 type Outcome = (Vec<Section>, Option<Assembled>, Vec<Diagnostic>);
 
 fn outcome(mut asm: Asm) -> Outcome {
@@ -70,7 +70,7 @@ fn targets() -> Vec<Target> {
         .collect()
 }
 
-/// Printed instructions of all rows with random operands.
+/// Printed instructions of all rows, with random operands.
 fn instructions(random: &mut Random, target: Target, style: &Style, count: usize) -> Vec<String> {
     let rows: Vec<_> = gcn_isa::insts::of_target(target).collect();
     let mut lines = Vec::new();
@@ -104,7 +104,7 @@ fn instructions(random: &mut Random, target: Target, style: &Style, count: usize
     lines
 }
 
-/// What stands between instructions, and what may change how they are read.
+/// Text between instructions, and text that may change how instructions are read.
 const OTHER: &[&str] = &[
     "",
     "# a comment",
@@ -312,7 +312,7 @@ fn whole_texts() {
     assert!(sources >= 4, "the vectors are missing");
 }
 
-/// The lines of the test language: an instruction, and state that is no instruction's.
+/// The lines of the test language: instructions, and directives that change the state.
 #[test]
 fn lines_of_the_suite() {
     let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
@@ -328,7 +328,7 @@ fn lines_of_the_suite() {
             .map(|line| line.trim_start().split("   ").next().unwrap_or(""))
             .collect();
         for target in targets() {
-            // Few lines at once, since reading ends after so many errors.
+            // Few lines at a time, since reading stops at the maximum number of errors.
             for lines in lines.chunks(90) {
                 let options = Options {
                     target: Some(target),

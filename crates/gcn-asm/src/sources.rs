@@ -1,6 +1,6 @@
-//! The texts that are read: the file, the files that it includes, and what macros expanded to.
+//! The texts that are read: the file, the files that it includes, and macro expansions.
 //!
-//! Each has its own range of offsets, so that a [`Span`] says which text it is in, too.
+//! Each text has its own range of offsets, so a [`Span`] also identifies its text.
 
 use crate::lexer::Span;
 use crate::{Diagnostic, Level, Note};
@@ -24,8 +24,8 @@ pub(crate) enum Origin {
         name: String,
         included: Option<Span>,
     },
-    /// A macro or a repetition, with the statement that asked for it. Its lines are those of
-    /// `body`, one after the other and again from the start.
+    /// A macro or a repetition, with the statement that invoked it. Its lines are those of
+    /// `body`, repeated as a whole.
     Expansion {
         what: String,
         called: Span,
@@ -35,7 +35,7 @@ pub(crate) enum Origin {
     },
 }
 
-/// What is wrong and where, before its line is looked up.
+/// A message and its span, before its line is looked up.
 pub(crate) struct Message {
     pub level: Level,
     pub span: Span,
@@ -46,28 +46,28 @@ pub(crate) struct Message {
 /// A line in a file.
 struct Place<'a> {
     file: &'a str,
-    /// From 1.
+    /// The line number, from 1.
     line: usize,
 }
 
-/// A line as it was read.
+/// A line of the source.
 struct Line<'s> {
-    /// Where the span starts, in characters from 1.
+    /// The column of the start of the span, in characters from 1.
     column: usize,
-    /// The part of the text that is meant.
+    /// The part of the text that the message refers to.
     span: Range<usize>,
     text: &'s str,
 }
 
-/// Bytes of a line that a message shows.
+/// The maximum number of bytes of a line that a message shows.
 const MAX_LINE: usize = 1000;
-/// Notes to one message: how many macros and includes are shown.
+/// The maximum number of notes to one message (its macros and includes).
 const MAX_NOTES: usize = 8;
 
 pub(crate) struct Sources<'s> {
     store: &'s Arena<String>,
     list: Vec<Source<'s>>,
-    /// The texts of files that were included, so that doing so twice costs nothing.
+    /// The texts of included files, so that each is read once.
     files: HashMap<PathBuf, &'s str>,
 }
 
@@ -88,7 +88,7 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// Adds a text; `None` when the offsets are used up, which 4 GiB do.
+    /// Adds a text; returns `None` when the offsets are used up, at 4 GiB.
     pub fn add(&mut self, text: &'s str, origin: Origin) -> Option<u32> {
         let last = self.list.last()?;
         let base = last.base as u64 + last.text.len() as u64 + 1;
@@ -98,12 +98,12 @@ impl<'s> Sources<'s> {
         Some(base)
     }
 
-    /// Keeps a text as long as the rest is kept.
+    /// Stores a text for as long as the other texts.
     pub fn keep(&self, text: String) -> &'s str {
         self.store.alloc(text)
     }
 
-    /// The text of a file, which `read` gives the first time.
+    /// Returns the text of a file; `read` reads it the first time.
     pub fn file(
         &mut self,
         path: PathBuf,
@@ -121,7 +121,7 @@ impl<'s> Sources<'s> {
         (self.list.partition_point(|s| s.base <= offset)).saturating_sub(1)
     }
 
-    /// The text that an offset is in.
+    /// Returns the text that an offset is in.
     pub fn source(&self, offset: u32) -> &Source<'s> {
         &self.list[self.index(offset)]
     }
@@ -134,7 +134,7 @@ impl<'s> Sources<'s> {
             .unwrap_or("")
     }
 
-    /// The name of the file that an offset is in, or that the macro there is written in.
+    /// Returns the name of the file that an offset is in, or of the file that defines the macro there.
     pub fn file_name(&self, mut offset: u32) -> &str {
         loop {
             match &self.source(offset).origin {
@@ -144,7 +144,7 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// File and line of an offset, for a message about another place.
+    /// Returns the file and line of an offset, for a message about another location.
     pub fn describe(&self, offset: u32) -> String {
         let mut lines = Lines::default();
         let place = self.place(offset, &mut lines);
@@ -155,7 +155,7 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// File and line of an offset: of a macro's text, those of the macro's definition.
+    /// Returns the file and line of an offset; in a macro's text, those of the macro's definition.
     pub fn file_and_line(&self, offset: u32, lines: &mut Lines) -> (&str, usize) {
         let place = self.place(offset, lines);
         (place.file, place.line)
@@ -182,7 +182,7 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// The line of a span as it was read.
+    /// Returns the source line of a span.
     fn line_of(&self, span: Span, lines: &mut Lines) -> Line<'s> {
         let index = self.index(span.start);
         let source = &self.list[index];
@@ -201,7 +201,7 @@ impl<'s> Sources<'s> {
         };
         let clip = |n: usize| boundary(n.saturating_sub(line_start));
         let (from, to) = (clip(start), clip(end));
-        // Of a line that nobody can read, the part around the span.
+        // Of a very long line, take the part around the span.
         let first = match line.len() > MAX_LINE {
             true => boundary(from.saturating_sub(MAX_LINE / 4)),
             false => 0,
@@ -215,7 +215,7 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// Where in the first file the reading of an offset was asked for.
+    /// Returns the position in the first file of the statement through which an offset came to be read.
     fn outermost(&self, mut offset: u32) -> u32 {
         loop {
             match &self.source(offset).origin {
@@ -229,7 +229,7 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// The statements through which an offset came to be read, innermost first.
+    /// Returns the statements through which an offset came to be read, innermost first.
     fn notes(&self, mut offset: u32, lines: &mut Lines) -> Vec<Note> {
         let mut notes: Vec<Note> = Vec::new();
         let mut more = 0;
@@ -268,7 +268,7 @@ impl<'s> Sources<'s> {
         notes
     }
 
-    /// Finds the lines of messages, and brings them into the order of the text.
+    /// Finds the lines of messages and sorts the messages into source order.
     pub fn diagnostics(&self, mut messages: Vec<Message>) -> Vec<Diagnostic> {
         messages.sort_by_cached_key(|m| (self.outermost(m.span.start), m.span.start));
         let mut lines = Lines::default();
@@ -298,18 +298,18 @@ pub(crate) fn newlines(text: &str) -> usize {
     text.bytes().filter(|&c| c == b'\n').count()
 }
 
-/// Where the lines of texts start, as far as they were looked at.
+/// The starts of the lines of texts, as far as they were scanned.
 #[derive(Default)]
 pub(crate) struct Lines(HashMap<usize, Vec<u32>>);
 
 impl Lines {
-    /// The line, from 0, that an offset is in.
+    /// Returns the line, from 0, that an offset is in.
     fn line(&mut self, index: usize, source: &Source<'_>, offset: u32) -> usize {
         let breaks = self.breaks(index, source);
         breaks.partition_point(|&n| n < offset - source.base)
     }
 
-    /// The bytes of that line, without its line break.
+    /// Returns the byte range of that line, without its line break.
     fn around(&mut self, index: usize, source: &Source<'_>, offset: u32) -> Range<usize> {
         let line = self.line(index, source, offset);
         let breaks = self.breaks(index, source);

@@ -10,17 +10,17 @@ use std::collections::HashSet;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Def {
     None,
-    /// In a section, at an offset.
+    /// The section and the offset in it.
     Label(u32, u64),
     /// A number, which may be set again.
     Absolute(i64),
-    /// Another expression, which names symbols.
+    /// Another expression that names symbols.
     Alias(Expr),
     /// `.comm`: size and alignment.
     Common(u64, u64),
     /// `.amdgpu_lds`: size and alignment.
     Lds(u64, u64),
-    /// Registers: the code of the first and how many; of a constant 0 (CLRX).
+    /// Registers: the code of the first register and the number of registers; the number of a constant is 0 (CLRX).
     Register(u16, u8),
 }
 
@@ -31,11 +31,11 @@ pub(crate) struct Symbol<'s> {
     pub visibility: Visibility,
     pub kind: SymbolKind,
     pub size: Option<Expr>,
-    /// Where it was defined, for "defined twice".
+    /// The position of the definition, for "defined twice".
     pub defined_at: u32,
-    /// The first number that it stood for, which is what a use before means to CLRX.
+    /// The symbol's first number, which CLRX uses for references before the definition.
     pub first: Option<i64>,
-    /// How CLRX defines it again, if at all.
+    /// How CLRX redefines the symbol, if at all.
     pub again: Again,
 }
 
@@ -45,14 +45,14 @@ pub(crate) enum Again {
     Yes,
     /// `.equiv` and `.enum` define once.
     No,
-    /// `.eqv`, whose expression is evaluated at each use.
+    /// `.eqv`: the expression is evaluated at each use.
     Evaluated,
 }
 
 pub(crate) enum Name<'s> {
     Text(&'s str),
     Made(String),
-    /// `1:` and the like have no name in the file.
+    /// `1:` and the like, which have no name in the file.
     Local,
 }
 
@@ -66,12 +66,12 @@ impl Name<'_> {
     }
 }
 
-/// Names in capitals that are registers but for their case: to LLVM they are symbols.
+/// Names in capitals that would be registers in lower case. In LLVM they are symbols.
 #[derive(Default)]
 pub(crate) struct Capitals {
-    /// Whether there was one that has no value where it stands.
+    /// True if one was seen that has no value at its position.
     pub seen: Cell<bool>,
-    /// What the source defines or declares, if it was read before: what it does not, is a register.
+    /// The symbols that the source defines or declares, if it was read before. Other such names are registers.
     pub symbols: Option<HashSet<String>>,
 }
 
@@ -82,41 +82,41 @@ pub(crate) struct Symbols<'s> {
     pub made: HashMap<String, SymId>,
     /// The last and the next label of each number.
     local: HashMap<u32, (Option<SymId>, Option<SymId>)>,
-    /// Whether undefined symbols evaluate to themselves: after all text was read.
+    /// True after all text was read: undefined symbols then evaluate to themselves.
     pub finished: bool,
     /// CLRX's scopes, if there are any.
     pub scopes: Option<Box<Scopes<'s>>>,
-    /// There are symbols that stand for registers.
+    /// True if there are symbols that stand for registers.
     pub has_registers: bool,
-    /// An expression keeps the symbols whose numbers are known, as those may change.
+    /// True if expressions keep symbols whose numbers are known, because the numbers may change.
     pub keep: bool,
-    /// Numbers in an instruction that are not known yet count as 0, and `guessed` says that there are such.
+    /// If `guess` is set, numbers that an instruction uses before they are known count as 0, and `guessed` is set.
     pub guess: bool,
     pub guessed: Cell<bool>,
-    /// The local labels that instructions name which are read once more, by place.
+    /// The local labels of instructions that are read a second time, by position.
     pub late_labels: HashMap<u32, SymId>,
-    /// `.` where a structure is described, which is no place in a section.
+    /// The value of `.` in the description of a structure, which is not a section's offset.
     pub structure: Option<i64>,
-    /// The symbols of `.regvar`, and one more than the highest VGPR and SGPR of theirs that the statement names.
+    /// The symbols of `.regvar`, and one more than the highest VGPR and SGPR of those that the statement names.
     pub variables: HashSet<SymId>,
     pub variables_used: [u32; 2],
-    /// A name of registers was counted from beyond them.
+    /// True if a register name's index lies outside its registers.
     pub beyond: bool,
-    /// LLVM's rules hold although CLRX's reading is tried.
+    /// True if LLVM's rules apply although CLRX's syntax is being tried.
     pub strict: bool,
-    /// `.buggyfplit` and `.oldmodparam` hold.
+    /// True while `.buggyfplit` and `.oldmodparam` are in effect.
     pub buggy_floats: bool,
     pub old_parameters: bool,
 }
 
-/// Symbols defined through each other beyond this are refused.
+/// The maximum depth of symbols that are defined through each other.
 const DEPTH: u32 = 64;
-/// Symbols looked at in one evaluation beyond this are refused: doubling chains.
+/// The maximum number of symbols visited in one evaluation, against chains that double.
 const FUEL: u32 = 10_000;
-/// Parts of expressions within each other beyond this are refused, so that looking at one cannot exhaust the stack.
+/// The maximum nesting of an expression, so that evaluating it cannot exhaust the stack.
 const NESTED: u32 = 400;
 
-/// What one evaluation may still look at, and how deep in the expression it is.
+/// The remaining budget of an evaluation and the current depth in the expression.
 struct Work {
     left: u32,
     nested: u32,
@@ -162,7 +162,7 @@ impl<'s> Symbols<'s> {
         self.list.len() as SymId - 1
     }
 
-    /// The number of a name, which is made known by this.
+    /// Returns the number of a name, and adds the name if it is new.
     pub fn intern(&mut self, name: &'s str) -> SymId {
         if self.scopes.is_some() {
             let path = Path {
@@ -176,7 +176,7 @@ impl<'s> Symbols<'s> {
         self.intern_global(name)
     }
 
-    /// As [`Symbols::intern`], for a name that is defined here.
+    /// Like [`Symbols::intern`], for a name that is defined here.
     pub fn intern_here(&mut self, name: &'s str) -> SymId {
         let path = Path {
             name,
@@ -188,7 +188,7 @@ impl<'s> Symbols<'s> {
         }
     }
 
-    /// As [`Symbols::intern`], outside all scopes.
+    /// Like [`Symbols::intern`], outside all scopes.
     pub fn intern_global(&mut self, name: &'s str) -> SymId {
         if let Some(&id) = self.index.get(name) {
             return id;
@@ -201,7 +201,7 @@ impl<'s> Symbols<'s> {
         id
     }
 
-    /// As [`Symbols::intern`], for a name that is not in the source.
+    /// Like [`Symbols::intern`], for a name that is not in the source.
     pub fn intern_made(&mut self, name: String) -> SymId {
         if let Some(id) = self.find(&name) {
             return id;
@@ -230,7 +230,7 @@ impl<'s> Symbols<'s> {
         self.get(id).name.as_str()
     }
 
-    /// Its value if it is a plain number.
+    /// Returns the symbol's value if it is a plain number.
     pub fn absolute(&self, id: SymId) -> Option<i64> {
         let symbol = self.get(id);
         match symbol.def {
@@ -239,7 +239,7 @@ impl<'s> Symbols<'s> {
         }
     }
 
-    /// The symbol behind `1b` or `1f`.
+    /// Returns the symbol that `1b` or `1f` refers to.
     pub fn local_label(&mut self, n: u32, forward: bool) -> Option<SymId> {
         let (last, next) = self.local.get(&n).copied().unwrap_or((None, None));
         if !forward {
@@ -253,7 +253,7 @@ impl<'s> Symbols<'s> {
         Some(id)
     }
 
-    /// The symbol that a label `1:` here defines.
+    /// Returns the symbol that a label `1:` defines here.
     pub fn define_local(&mut self, n: u32) -> SymId {
         let next = self.local.get(&n).and_then(|l| l.1);
         let id = next.unwrap_or_else(|| self.push(Name::Local));
@@ -261,8 +261,8 @@ impl<'s> Symbols<'s> {
         id
     }
 
-    /// Makes numbers of the symbols whose expressions are known by now, so that long chains of them are walked once.
-    /// Most were set before what they are made of, so the last come first.
+    /// Turns symbols into numbers if their expressions are known by now, so that long chains of them are walked once.
+    /// Most symbols were set before the symbols that they depend on, so the last are done first.
     pub fn settle(&mut self) {
         loop {
             let mut settled = false;
@@ -283,7 +283,7 @@ impl<'s> Symbols<'s> {
         }
     }
 
-    /// Whether an expression names what is not known yet; an instruction with such is read once more.
+    /// Returns true if an expression names a symbol that is not known yet; such an instruction is read a second time.
     pub fn waits(&self, expr: &Expr) -> bool {
         let waits = match self.evaluate(expr) {
             Ok(value) => !value.is_absolute(),
@@ -295,7 +295,7 @@ impl<'s> Symbols<'s> {
         waits
     }
 
-    /// An expression's value from what is known now.
+    /// Evaluates an expression with the symbols known now.
     pub fn evaluate(&self, expr: &Expr) -> Result<Value, EvalError> {
         let mut work = Work {
             left: FUEL,
@@ -370,7 +370,7 @@ impl<'s> Symbols<'s> {
                 self.value(if yes { &three.1 } else { &three.2 }, depth, fuel)
             }
             Expr::Binary(..) => {
-                // A row of operators is as long as the text, so that it is not read by recursion.
+                // A chain of operators can be as long as the text, so it is read without recursion.
                 let mut row = Vec::new();
                 let mut first = expr;
                 while let Expr::Binary(op, pair) = first {
@@ -401,7 +401,7 @@ impl<'s> Symbols<'s> {
     }
 }
 
-/// The half of an address that CLRX's sources ask for by a mask or a shift, a remainder or a division.
+/// Returns the half of an address that CLRX's sources select by a mask, a shift, a remainder or a division.
 fn half_of_address(op: Op, a: &Value, b: &Value) -> Option<Variant> {
     let low = match (op, b.is_absolute().then_some(b.addend)?) {
         (Op::And, 0xffff_ffff) | (Op::Rem | Op::RemUnsigned, 0x1_0000_0000) => Variant::Abs32Lo,
@@ -416,7 +416,7 @@ fn half_of_address(op: Op, a: &Value, b: &Value) -> Option<Variant> {
     (a.minus.is_none() && a.plus.as_ref().is_some_and(plain)).then_some(low)
 }
 
-/// What an operator makes of two values.
+/// Applies an operator to two values.
 fn apply(op: Op, a: Value, b: Value) -> Result<Value, EvalError> {
     if let Some(half) = half_of_address(op, &a, &b) {
         let plus = a.plus.map(|term| match term {
