@@ -1,4 +1,4 @@
-//! The addresses of memory instructions, with their range checks, and the accesses through them.
+//! The addresses of memory instructions, their range checks, and the accesses through them.
 
 use crate::engine::Failure;
 use crate::exec::Exec;
@@ -13,18 +13,18 @@ use gcn_isa::operand::{Reg, reg};
 use gcn_isa::shape::{Mods, Role, Ty};
 use gcn_isa::target::Gen;
 
-/// What the last address of an instruction says of the accesses through it.
+/// The range check that the last address of an instruction sets for the accesses through it.
 pub(crate) struct Range {
     kind: Kind,
-    /// The instruction goes to GDS in place of LDS.
+    /// The instruction accesses GDS instead of LDS.
     gds: bool,
-    /// The LDS address is made of M0, which then cannot be its limit.
+    /// The LDS address is computed from M0, so M0 is not its limit.
     by_m0: bool,
     /// Addresses are rounded down to a multiple of the access's size, at most 4: buffers of gfx6.
     aligns: bool,
-    /// The address that each lane's accesses must end at or before.
+    /// For each lane: the address at which the accesses must end or before it.
     limit: [u64; LANES],
-    /// Swizzled buffers: the addresses given, and the offset and element 0's address behind each.
+    /// Swizzled buffers: the addresses given, then the offset and the address of element 0 for each of them.
     first: [u64; LANES],
     offset: [u32; LANES],
     swizzle: Swizzle,
@@ -34,7 +34,7 @@ pub(crate) struct Range {
 enum Kind {
     Unchecked,
     Limited,
-    /// A buffer whose elements of consecutive indices lie side by side.
+    /// A buffer in which the elements of consecutive indices are adjacent.
     Swizzled,
 }
 
@@ -70,7 +70,7 @@ impl Range {
         }
     }
 
-    /// Begins an instruction, which goes to GDS where others go to LDS, or not.
+    /// Begins an instruction; with `gds` it accesses GDS instead of LDS.
     pub fn start(&mut self, gds: bool) {
         self.kind = Kind::Unchecked;
         self.gds = gds;
@@ -78,7 +78,7 @@ impl Range {
         self.aligns = false;
     }
 
-    /// The real address of an access of `size` bytes at `address` in a lane; `None` where it is out of range, so that
+    /// The real address of an access of `size` bytes at `address` in a lane. Returns `None` if it is out of range; then
     /// loads give 0 and stores do nothing.
     #[inline]
     pub(crate) fn check(&self, lane: usize, address: u64, size: u64) -> Option<u64> {
@@ -91,7 +91,7 @@ impl Range {
                 (end <= self.limit[lane]).then_some(address)
             }
             Kind::Swizzled => {
-                // Accesses count on from the first address; in the buffer that is an offset within the lane's elements.
+                // Accesses are relative to the first address; in the buffer that is an offset within the lane's elements.
                 let offset = self.offset[lane]
                     .wrapping_add(address.wrapping_sub(self.first[lane]) as u32)
                     & !(low as u32);
@@ -103,7 +103,7 @@ impl Range {
     }
 }
 
-/// A buffer resource's parts.
+/// The decoded fields of a buffer resource.
 struct Buffer {
     base: u64,
     stride: u32,
@@ -119,7 +119,7 @@ impl Buffer {
         let add_tid = words[3] >> 23 & 1 != 0;
         let mut stride = words[1] >> 16 & 0x3fff;
         if add_tid && generation >= Gen::Gfx8 {
-            // DATA_FORMAT holds the stride's upper bits then.
+            // DATA_FORMAT then holds the upper bits of the stride.
             stride |= (words[3] >> 15 & 15) << 14;
         }
         Buffer {
@@ -128,7 +128,7 @@ impl Buffer {
             records: words[2],
             swizzle: words[1] >> 31 != 0,
             add_tid,
-            // gfx9 has no ELEMENT_SIZE: 4 bytes.
+            // gfx9 has no ELEMENT_SIZE; elements have 4 bytes.
             element: if generation == Gen::Gfx9 {
                 4
             } else {
@@ -139,8 +139,8 @@ impl Buffer {
     }
 }
 
-/// The address of each lane, or the one address of a scalar instruction. Says in `range` which accesses through it are in
-/// range.
+/// The address of each lane, or the one address of a scalar instruction. Sets in `range` the range check of the accesses
+/// through it.
 pub(crate) fn addresses<const N: usize>(
     cx: &mut Exec<'_, '_>,
     out: &mut [u64; N],
@@ -159,7 +159,7 @@ pub(crate) fn addresses<const N: usize>(
     Ok(())
 }
 
-/// Scalar memory: the base, dword-aligned, and the offset; for buffers the range check of the whole buffer.
+/// Scalar memory: the dword-aligned base plus the offset; for buffers also the range check against the whole buffer.
 fn scalar_address(cx: &mut Exec<'_, '_>) -> u64 {
     let Exec {
         insn,
@@ -185,15 +185,15 @@ fn scalar_address(cx: &mut Exec<'_, '_>) -> u64 {
     let immediate = insn.field(Field::Imm) != 0;
     let offset = match generation {
         Gen::Gfx6 | Gen::Gfx7 if immediate => raw as u64 * 4,
-        // gfx7's literal counts dwords, as the immediate does.
+        // gfx7's literal counts dwords, like the immediate.
         Gen::Gfx7 if reg(raw as u16, generation) == Reg::Literal => insn.literal as u64 * 4,
         Gen::Gfx6 | Gen::Gfx7 => sgpr(raw),
         Gen::Gfx8 if immediate => raw as u64,
         Gen::Gfx8 => sgpr(raw & 0x7f),
         Gen::Gfx9 => {
-            // The immediate has 21 bits and a sign; an SGPR may come on top of it.
+            // The immediate has 21 bits, signed; an SGPR may be added to it.
             let signed = ((raw << 11) as i32 >> 11) as i64 as u64;
-            // Of each the low two bits are ignored.
+            // The low two bits of each are ignored.
             let soffset = || sgpr(insn.field(Field::Soffset));
             match (immediate, insn.field(Field::SoffsetEn) != 0) {
                 (true, true) => (signed & !3).wrapping_add(soffset() & !3),
@@ -223,8 +223,9 @@ fn scalar_address(cx: &mut Exec<'_, '_>) -> u64 {
     address
 }
 
-/// LDS: the VGPR and the 16-bit offset (with two offsets the meaning adds them). Without a VGPR it is M0's low half and the
-/// offset, in GDS the offset alone, as every address there counts from M0's base.
+/// LDS: the VGPR plus the 16-bit offset (if there are two offsets, the meaning adds them). Without a VGPR the address is M0's low
+/// half
+/// plus the offset; in GDS it is the offset alone, because every address there is relative to M0's base.
 fn lds_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
     let Exec {
         insn,
@@ -249,9 +250,9 @@ fn lds_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
     }
 }
 
-/// The bits of an LDS address that count, and where the LDS ends. The hardware clamps addresses of gfx6 to gfx8 by M0, and
-/// those of gfx9 by the LDS alone. A sum of address and offset that leaves 32 bits is out of range on gfx6 and wraps on the
-/// others.
+/// The significant bits of an LDS address, and the end of the LDS. On gfx6 to gfx8 the hardware limits addresses by M0, on
+/// gfx9 by the size of the LDS alone. A sum of address and offset that exceeds 32 bits is out of range on gfx6 and wraps on the
+/// other generations.
 #[inline]
 fn lds_limit(cx: &Exec<'_, '_>) -> (u64, u64) {
     const LOW: u64 = 0xffff_ffff;
@@ -265,7 +266,7 @@ fn lds_limit(cx: &Exec<'_, '_>) -> (u64, u64) {
     }
 }
 
-/// Where in LDS an access of `size` bytes lands.
+/// The LDS bytes that an access of `size` bytes goes to.
 #[inline]
 fn lds_place(cx: &Exec<'_, '_>, address: u64, size: u64) -> Target {
     if cx.range.gds {
@@ -279,7 +280,7 @@ fn lds_place(cx: &Exec<'_, '_>, address: u64, size: u64) -> Target {
     }
 }
 
-/// Where in GDS an access of `size` bytes lands: behind M0's base (bits 31:16), within M0's size (bits 15:0).
+/// The GDS bytes that an access of `size` bytes goes to: relative to M0's base (bits 31:16), limited by M0's size (bits 15:0).
 fn gds_place(wave: &WaveState, address: u64, size: u64) -> Target {
     let (base, bytes) = ((wave.m0() >> 16) as u64, (wave.m0() & 0xffff) as u64);
     let address = address & 0xffff_ffff;
@@ -321,7 +322,7 @@ fn buffer_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
             .map_or(0, |v| v[lane % LANES])
     };
     if insn.field(Field::Addr64) != 0 {
-        // No range check: the resource's size is not looked at. The sum has the 48 bits of the base, so that compilers put
+        // No range check: the size in the resource is not read. The sum has the 48 bits of the base, so that compilers can use
         // negative offsets there.
         for (lane, out) in out.iter_mut().enumerate() {
             let vaddr = dword(0, lane) as u64 | (dword(1, lane) as u64) << 32;
@@ -335,7 +336,7 @@ fn buffer_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
         return;
     }
     let (idxen, offen) = (insn.field(Field::Idxen) != 0, insn.field(Field::Offen) != 0);
-    // In which units NUM_RECORDS counts: see "Buffer resource" in AMD's manuals and what they leave out in Mesa's drivers.
+    // The unit of NUM_RECORDS: see "Buffer resource" in AMD's manuals, and Mesa's drivers for what the manuals leave out.
     let structured = buffer.stride != 0
         && match generation {
             Gen::Gfx6 | Gen::Gfx7 => true,
@@ -367,7 +368,8 @@ fn buffer_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
             0
         }) as u64
             + inst_offset as u64;
-        // An offset beyond the stride is out of range where the hardware checks the two apart (docs/errata.md, buffer-range).
+        // An offset beyond the stride is out of range if the hardware checks index and offset separately (docs/errata.md,
+        // buffer-range).
         let apart = (idxen || buffer.add_tid) && (generation <= Gen::Gfx7 || buffer.swizzle);
         let in_range = unchecked || !structured || index < buffer.records;
         let linear = index as u64 * buffer.stride as u64 + offset;
@@ -382,7 +384,7 @@ fn buffer_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
             *out = range.swizzle.address(index, offset as u32);
             range.first[lane] = *out;
             range.offset[lane] = offset as u32;
-            // The index in the upper half, the end of the offsets in the lower.
+            // The index is in the upper half, the end of the offsets in the lower half.
             range.limit[lane] =
                 (index as u64) << 32 | if in_range { bytes & 0xffff_ffff } else { 0 };
             continue;
@@ -410,8 +412,8 @@ fn buffer_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
     }
 }
 
-/// The immediate offset of a vector memory instruction, in bytes. FLAT's has 12 bits, GLOBAL's and SCRATCH's 13 with a sign;
-/// these are gfx9's.
+/// The immediate offset of a vector memory instruction, in bytes. On gfx9, FLAT has 12 bits; GLOBAL and SCRATCH have 13 bits,
+/// signed.
 pub(crate) fn offset(insn: &Insn) -> i64 {
     let raw = insn.field(Field::Offset);
     match insn.row.format {
@@ -421,7 +423,7 @@ pub(crate) fn offset(insn: &Insn) -> i64 {
     }
 }
 
-/// FLAT, GLOBAL and SCRATCH. SCRATCH gives offsets within a lane's scratch.
+/// FLAT, GLOBAL and SCRATCH. For SCRATCH the results are offsets within a lane's scratch.
 fn flat_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
     let Exec {
         insn,
@@ -455,7 +457,7 @@ fn flat_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
     }
 }
 
-/// Where an access lands.
+/// The memory that an access goes to.
 enum Target {
     Memory(u64),
     Lds(usize),
@@ -463,12 +465,12 @@ enum Target {
     Nowhere,
 }
 
-/// The lane's scratch byte at `offset`: 4-byte elements of the 64 lanes side by side from FLAT_SCRATCH on.
+/// The address of the lane's scratch byte at `offset`: from FLAT_SCRATCH on, the 4-byte elements of the 64 lanes are adjacent.
 fn scratch_address(cx: &Exec<'_, '_>, lane: usize, offset: u32) -> u64 {
     let (wave, machine) = (&*cx.wave, &*cx.machine);
     let base = match cx.generation {
         Gen::Gfx9 => wave.pair(102),
-        // FLAT_SCRATCH_HI counts 256 bytes, FLAT_SCRATCH_LO is the size.
+        // FLAT_SCRATCH_HI counts units of 256 bytes, FLAT_SCRATCH_LO is the size.
         Gen::Gfx8 => machine
             .hidden_private_base
             .wrapping_add((wave.sgprs[103] as u64) << 8),
@@ -508,7 +510,7 @@ fn resolve(cx: &Exec<'_, '_>, space: Space, lane: usize, address: u64, size: u64
     }
 }
 
-/// Reads a value of type `ty`; 0 out of range.
+/// Reads a value of type `ty`; gives 0 out of range.
 #[inline]
 fn load(cx: &Exec<'_, '_>, space: Space, ty: Ty, lane: usize, address: u64) -> Result<u64, Fault> {
     let size = (ty.bits() as u64).div_ceil(8);
@@ -526,10 +528,10 @@ fn load(cx: &Exec<'_, '_>, space: Space, ty: Ty, lane: usize, address: u64) -> R
     }
 }
 
-/// Reads a value of type `ty` in each active lane, at its address plus `offset`; 0 in the others and out of range.
+/// Reads a value of type `ty` in each active lane, at its address plus `offset`; gives 0 in inactive lanes and out of range.
 ///
 /// # Errors
-/// The fault of the lowest lane, with that lane.
+/// The fault of the lowest faulting lane, with the number of that lane.
 pub(crate) fn load_lanes<const N: usize>(
     cx: &Exec<'_, '_>,
     space: Space,
@@ -543,7 +545,7 @@ pub(crate) fn load_lanes<const N: usize>(
     let (wave, machine) = (&*cx.wave, &*cx.machine);
     let unchecked = range.kind == Kind::Unchecked && !range.aligns;
     let any = |lane: usize, at: u64| load(cx, space, ty, lane, at);
-    // The common cases decide space and size once.
+    // The common cases choose space and size once for all lanes.
     match (space, size) {
         (Space::Global, 4) if unchecked => each_lane(exec, addresses, offset, out, |_, at| {
             machine.memory.load_u32(at).map(u64::from)
@@ -589,7 +591,7 @@ fn each_lane<const N: usize>(
     Ok(())
 }
 
-/// Writes a value of type `ty`; nothing out of range.
+/// Writes a value of type `ty`; does nothing out of range.
 #[inline]
 pub(crate) fn store(
     cx: &mut Exec<'_, '_>,
@@ -630,10 +632,10 @@ fn lds_load(bytes: &[u8]) -> u64 {
         .fold(0, |value, &b| value << 8 | b as u64)
 }
 
-/// An atomic of 32 or 64 bits in a lane, of its address, data and second operand; gives the old value, 0 out of range.
+/// A 32-bit or 64-bit atomic in a lane, with its address, data and second operand; returns the old value, 0 out of range.
 ///
 /// # Errors
-/// A fault of memory, or an address that is no multiple of the size.
+/// A fault of memory, or an address that is not a multiple of the size.
 pub(crate) fn atomic(
     cx: &mut Exec<'_, '_>,
     space: Space,

@@ -1,4 +1,4 @@
-//! What runs a wave.
+//! The interface of the engines that run waves.
 
 use crate::global::Global;
 use crate::group::{Group, GroupStop, Groups};
@@ -12,14 +12,14 @@ use std::fmt;
 /// Where instructions are fetched from.
 #[derive(Clone, Copy)]
 pub enum Code<'a> {
-    /// These bytes, from an address on. A wave that leaves them has fallen off.
+    /// These bytes, from an address on. A wave whose PC is outside them has fallen off.
     Snippet(u64, &'a [u8]),
     /// Guest memory.
     Memory,
 }
 
-/// The bytes of the instruction at `pc`, and how many of them are there: twelve, fewer before what cannot be fetched. A
-/// snippet's end is no fault: there are no bytes then.
+/// The bytes of the instruction at `pc`, and the number of valid ones: twelve, or fewer before memory that cannot be fetched. The
+/// end of a snippet is not a fault: the number is then 0.
 ///
 /// # Errors
 /// The fault of the first dword in guest memory.
@@ -49,13 +49,13 @@ pub fn fetch(code: Code<'_>, memory: &Memory, pc: u64) -> Result<([u8; 12], usiz
     Ok((bytes, len))
 }
 
-/// The instruction at `pc`, if there is one.
+/// The instruction at `pc`. Returns `None` if there is none.
 pub fn instruction(target: Target, code: Code<'_>, memory: &Memory, pc: u64) -> Option<Insn> {
     let (bytes, len) = fetch(code, memory, pc).ok()?;
     decode(target, &bytes[..len])
 }
 
-/// What surrounds a wave.
+/// The machine of a wave: everything that the wave uses outside its own state.
 pub struct Machine<'a> {
     /// The chip.
     pub target: Target,
@@ -65,21 +65,21 @@ pub struct Machine<'a> {
     pub code: Code<'a>,
     /// The workgroup's LDS.
     pub lds: &'a mut Lds,
-    /// What the waves of a dispatch share beside memory.
+    /// The state that the waves of a dispatch share in addition to memory.
     pub global: &'a Global,
-    /// On gfx7 and gfx8: the guest address that the offset in FLAT_SCRATCH counts from (SH_HIDDEN_PRIVATE_BASE_VMID).
+    /// On gfx7 and gfx8: the guest address to which the offset in FLAT_SCRATCH is relative (SH_HIDDEN_PRIVATE_BASE_VMID).
     pub hidden_private_base: u64,
 }
 
-/// What the values of 16 lanes (0 to 15, 16 to 31, 32 to 47 and 48 to 63) have in common, whatever lanes are on.
+/// The relation between the values of 16 lanes (0 to 15, 16 to 31, 32 to 47 and 48 to 63), whether the lanes are active or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// Nothing.
+    /// No known relation.
     #[default]
     Any,
-    /// They are the same; those of other 16 lanes may be others.
+    /// All values of a block of 16 lanes are equal; other blocks may have other values.
     Same,
-    /// Each is by 1 greater than the one before it, modulo 2³².
+    /// Each value is greater by 1 than the one before it, modulo 2³².
     Consecutive,
 }
 
@@ -98,15 +98,16 @@ impl Pattern {
     }
 }
 
-/// What is known of v0, v1 and v2 of a wave that is about to run its first instruction. The other VGPRs are 0.
+/// The known patterns of v0, v1 and v2 of a wave that is about to run its first instruction. The other VGPRs are 0.
 ///
-/// It is found out once for the waves of a dispatch. Waves with lanes that never were on have zeros there, so the last
+/// They are computed once for the waves of a dispatch. Lanes that were never active hold zeros, so the last
+/// wave of a workgroup of, say, 100 work-items has no pattern in its v0.
 /// wave of a workgroup of, say, 100 work-items has no pattern in its v0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EntryVgprs(pub [Pattern; 3]);
 
 impl EntryVgprs {
-    /// Of a wave that has not run yet.
+    /// The patterns of a wave that has not run yet.
     pub fn of(wave: &WaveState) -> EntryVgprs {
         EntryVgprs(std::array::from_fn(|n| {
             wave.vgprs.get(n).map_or(Pattern::Any, Pattern::of)
@@ -114,16 +115,16 @@ impl EntryVgprs {
     }
 }
 
-/// What went wrong.
+/// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// A load, store or atomic.
     Memory(mem::FaultKind),
     /// The instruction could not be fetched.
     Fetch(mem::FaultKind),
-    /// The target has no such instruction.
+    /// The target does not have such an instruction.
     Illegal,
-    /// The machine lacks what the instruction needs.
+    /// The machine does not support a feature that the instruction uses.
     Unsupported(&'static str),
 }
 
@@ -145,20 +146,20 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// An instruction that could not be executed. What its earlier lanes did to memory is done.
+/// An instruction that could not be executed. The memory accesses of its lower lanes were done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultReport {
-    /// What went wrong.
+    /// The kind of the fault.
     pub kind: FaultKind,
     /// The address it accessed.
     pub addr: Option<u64>,
-    /// The lane that accessed it, in a vector instruction.
+    /// The lane that accessed it, for a vector instruction.
     pub lane: Option<u8>,
     /// The address of the instruction.
     pub pc: u64,
-    /// The instruction's text, or its first dword where it is none.
+    /// The instruction's text, or its first dword if it is not an instruction.
     pub text: String,
-    /// What its operands held, in that lane; nothing where it is no instruction.
+    /// The operand values in that lane; empty if it is not an instruction.
     pub operands: Vec<Held>,
 }
 
@@ -184,12 +185,12 @@ pub(crate) struct Failure {
     pub kind: FaultKind,
     pub addr: Option<u64>,
     pub lane: Option<u8>,
-    /// Nothing failed: the instruction waits, and is to be run again.
+    /// Nothing failed: the instruction waits and must be run again.
     pub retry: bool,
 }
 
 impl Failure {
-    /// The instruction cannot go on until other waves did something.
+    /// The instruction cannot continue until another wave acts.
     pub(crate) fn retry() -> Failure {
         Failure {
             retry: true,
@@ -216,7 +217,7 @@ impl Failure {
     }
 }
 
-/// Why a wave no longer runs.
+/// Why a wave stopped running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The PC left the snippet.
@@ -227,31 +228,34 @@ pub enum Stop {
     Trap(u32),
     /// STATUS.HALT is set. The PC is the next instruction's.
     Halt,
-    /// It waits at s_barrier. The PC is the next instruction's.
+    /// The wave waits at s_barrier. The PC is the next instruction's.
     Barrier,
-    /// It lets others go first: s_sleep. The PC is the next instruction's.
+    /// The wave lets others run first: s_sleep. The PC is the next instruction's.
     Yield,
-    /// It can go on only after others did something: a wait for global wave sync, or for its turn at an ordered count. The
-    /// PC is that instruction's, which is to be run again; it took no fuel and no time. See [`Global::changes`].
+    /// The wave can continue only after another wave acted: it waits for global wave sync, or for its turn at an ordered append.
+    /// The
+    /// PC is that instruction's, which must be run again; it consumed no fuel and no time. See [`Global::changes`].
     Retry,
-    /// The fuel is spent. The PC is the next instruction's.
+    /// The fuel is used up. The PC is the next instruction's.
     Limit,
     /// An instruction could not be executed. The PC is that instruction's.
     Fault(FaultReport),
 }
 
-/// The time slice of a wave, in instructions, where engines are to run waves in the same order.
+/// The time slice of a wave, in instructions, when all engines must run waves in the same order.
 pub const EXACT_SLICE: u64 = 1 << 14;
 
-/// Runs waves. One belongs to one host thread and one target.
+/// Runs waves. An engine belongs to one host thread and one target.
 pub trait Engine: Send {
-    /// Runs a wave until it ends, waits, gives way or has spent `fuel`, of which every instruction takes one.
+    /// Runs a wave until it ends, waits, yields or has used up `fuel`. Every instruction consumes one unit of fuel.
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop;
 
-    /// Runs the waves of a workgroup, in order, each until it ends or waits at a barrier; when all have come there, on from
-    /// it; until all have ended or there is something else to look at. None of them has halted. Of `fuel` every
-    /// instruction takes one; a wave's turn of [`GroupWave::turn`](crate::group::GroupWave::turn) instructions begins only
-    /// if there is enough for all of it.
+    /// Runs the waves of a workgroup, in order, each until it ends or waits at a barrier. When all waves have reached the barrier,
+    /// they continue after it. Returns when all waves have ended or the caller must handle something else. No wave may be halted at
+    /// the start.
+    /// Every instruction consumes one unit of `fuel`; a time slice of [`GroupWave::turn`](crate::group::GroupWave::turn)
+    /// instructions begins
+    /// only if there is enough fuel for all of it.
     fn group(
         &mut self,
         group: &mut Group<'_>,
@@ -261,9 +265,11 @@ pub trait Engine: Send {
         crate::group::run(self, group, machine, fuel)
     }
 
-    /// Runs workgroups, one after the other, each as [`Engine::group`] does, until all have ended or there is something
-    /// else to look at with one, of which alone is what it gives then. LDS is that of the first, and where another one
-    /// begins it is filled with zeros.
+    /// Runs workgroups, one after the other, each as [`Engine::group`] does, until all have ended or the caller must handle
+    /// something
+    /// else for one of them; the result is then about that workgroup alone. The LDS is that of the first workgroup; when another
+    /// workgroup
+    /// begins, it is filled with zeros.
     fn groups(
         &mut self,
         groups: &mut Groups<'_>,
@@ -273,14 +279,16 @@ pub trait Engine: Send {
         crate::group::run_all(self, groups, machine, fuel)
     }
 
-    /// How many instructions a wave had better run before another one's turn.
+    /// The number of instructions that a wave should preferably run per time slice.
     fn slice(&self) -> u64;
 
-    /// From now on, or no longer, a turn has exactly as many instructions as it was given, and [`Engine::slice`] is
-    /// [`EXACT_SLICE`]: so every engine runs the waves of a dispatch in the same order, instruction by instruction, and
-    /// reports the same of them.
+    /// Turns exact time slices on or off. When they are on, a time slice has exactly the number of instructions that it was given,
+    /// and
+    /// [`Engine::slice`] is [`EXACT_SLICE`]. So every engine runs the waves of a dispatch in the same order, instruction by
+    /// instruction, and
+    /// gives the same reports.
     fn exactly(&mut self, exact: bool);
 
-    /// Forgets what it knows of the code: other code is at the same addresses now.
+    /// Invalidates everything that was derived from the code, because the code at its addresses changed.
     fn forget(&mut self);
 }

@@ -1,4 +1,4 @@
-//! The operations of the meanings' language that need nothing but their operands and MODE.
+//! The operations of the meanings' IR that depend only on their operands and MODE.
 
 use crate::fp::{self, Env, F16, F32, F64, Mode, Round};
 use crate::wave::mode::FP16_OVFL;
@@ -71,7 +71,7 @@ fn map3<const N: usize>(
     }
 }
 
-/// A float operation of two or three operands over all lanes, with the compiler knowing the common environments.
+/// A float operation of two or three operands over all lanes, specialized for the common environments.
 macro_rules! float2 {
     ($ty:expr, $env:expr, $op:ident, $d:expr, $a:expr, $b:expr) => {
         by_float!($ty, F => with_known_env!($env, |e| map2($d, $a, $b, |x, y| fp::$op::<F>(x, y, e))))
@@ -105,7 +105,7 @@ macro_rules! compare {
     };
 }
 
-/// An operation with what decides how it computes.
+/// An operation with the parameters that determine its result.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
     /// The operation.
@@ -120,7 +120,7 @@ pub struct Operation {
     pub mode: u32,
 }
 
-/// Computes a node of operands alone; `false` if the operation is none of those. All values are zero-extended.
+/// Computes a node that depends on its operands alone; returns `false` for any other operation. All values are zero-extended.
 #[inline]
 pub fn eval<const N: usize>(
     operation: Operation,
@@ -175,7 +175,7 @@ pub fn eval<const N: usize>(
         }
         Op::Shr => map2(d, a, b, |x, n| if n < 64 { x >> n } else { 0 }),
         Op::Min | Op::Max if float => {
-            // Before gfx9 v_min and v_max keep denormals.
+            // Before gfx9, v_min and v_max keep denormals.
             let e = env(mode, ty);
             let e = &if generation < Gen::Gfx9 {
                 e.keeping_denormals()
@@ -244,7 +244,7 @@ pub fn eval<const N: usize>(
             let entry = usize::try_from(x).ok().and_then(|n| entries.get(n));
             entry.copied().unwrap_or(0) & mask
         }),
-        // What needs more than operands and MODE.
+        // Operations that need more than operands and MODE.
         _ => {
             debug_assert!(op.info().kind != Kind::Compute, "{op:?} is not computed");
             return false;
@@ -280,7 +280,7 @@ fn convert<const N: usize>(operation: Operation, a: &[u64; N], d: &mut [u64; N])
             (32, true) => map1(d, a, |x| fp::to_i32::<F>(x) as u32 as u64),
             (64, true) => map1(d, a, |x| fp::to_i64::<F>(x) as u64),
             (64, false) => map1(d, a, fp::to_u64::<F>),
-            // Narrower ones saturate at their own ends.
+            // Narrower types saturate at their own limits.
             (_, true) => {
                 let most = (mask >> 1) as i32;
                 map1(d, a, |x| fp::to_i32::<F>(x).clamp(-most - 1, most) as u64 & mask);
@@ -303,8 +303,8 @@ fn convert<const N: usize>(operation: Operation, a: &[u64; N], d: &mut [u64; N])
     }
 }
 
-/// MODE.FP16_OVFL: a f16 result that overflowed becomes the largest finite number of its sign. An infinity stays that comes
-/// from an infinity or from a division by zero. (docs/errata.md, fp16-ovfl.)
+/// MODE.FP16_OVFL: an f16 result that overflowed becomes the largest finite number of its sign. An infinity that comes
+/// from an infinite operand or from a division by zero stays. (docs/errata.md, fp16-ovfl.)
 #[cold]
 fn hold_overflow<const N: usize>(
     op: Op,
@@ -331,7 +331,8 @@ fn hold_overflow<const N: usize>(
     }
 }
 
-/// What an atomic stores, from the old value, its data and its second operand. `lds`: in LDS or GDS, where float minimum,
+/// The value that an atomic stores, from the old value, its data and its second operand. With `lds` it is in LDS or GDS, where
+/// float minimum,
 /// maximum and compare-and-swap treat denormal operands as MODE says; in memory they keep them.
 pub fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mode: u32, lds: bool) -> u64 {
     let mask = width_mask(ty);
@@ -344,7 +345,7 @@ pub fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mode: u32,
             x < y
         }
     };
-    // The operands of float comparisons.
+    // The operands as float comparisons read them.
     let seen = &Env {
         flush_in: lds && env(mode, ty).flush_in,
         ..Env::IEEE
@@ -356,7 +357,7 @@ pub fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mode: u32,
             if same { data } else { old }
         }
         AtomicOp::Min | AtomicOp::Max if float => {
-            // A signalling NaN of the data is stored, made quiet, then one of memory; else a NaN loses.
+            // A signalling NaN in the data is quieted and stored, then one in memory; any other NaN loses.
             by_float!(ty, F => {
                 let (old, data) = (fp::flush_in::<F>(old, seen), fp::flush_in::<F>(data, seen));
                 let quiet = |v: u64| fp::is_nan::<F>(v) && !fp::is_snan::<F>(v);
@@ -375,7 +376,7 @@ pub fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mode: u32,
             }
         }
         AtomicOp::Add if float => {
-            // The adder beside the memory is none of the VALU's: it quiets a NaN whatever MODE.IEEE says.
+            // The adder at the memory is not the VALU's: it quiets a NaN whatever MODE.IEEE says.
             let e = &Env {
                 ieee: true,
                 ..env(mode, ty).rounding(Round::NearestEven)

@@ -1,8 +1,9 @@
-//! The exceptions of float arithmetic: what an instruction's nodes raise, from their operands, and whether a program can
-//! see them.
+//! The exceptions of float arithmetic: those that an instruction's nodes raise, computed from their operands, and the test whether
+//! a program
+//! can observe them.
 //!
-//! They are recorded in TRAPSTS only where that is so: with a bit of MODE.EXCP_EN set, or where the code reads TRAPSTS.
-//! Elsewhere nothing of this runs.
+//! They are recorded in TRAPSTS only if a program can observe them: if a bit of MODE.EXCP_EN is set, or if the code reads TRAPSTS.
+//! Otherwise none of this code runs.
 
 use crate::engine::{Code, Machine};
 use crate::eval;
@@ -18,7 +19,7 @@ use std::collections::HashMap;
 /// The number of the hwreg TRAPSTS.
 const TRAPSTS: u32 = 3;
 
-/// Whether an instruction of the code reads TRAPSTS. Data among the code may be taken for one, which costs time alone.
+/// Returns true if an instruction of the code reads TRAPSTS. Data among the code may be mistaken for one, which costs only time.
 pub fn visible(machine: &Machine<'_>) -> bool {
     let mut reads = ReadsHwreg::new(machine.target);
     let any = |reads: &mut ReadsHwreg, bytes: &[u8]| {
@@ -35,7 +36,7 @@ pub fn visible(machine: &Machine<'_>) -> bool {
     }
 }
 
-/// What the upper halves of dwords are, as far as was asked.
+/// The classes of upper halves of dwords, cached for those that were tested.
 struct ReadsHwreg {
     target: Target,
     known: HashMap<u16, bool>,
@@ -49,7 +50,7 @@ impl ReadsHwreg {
         }
     }
 
-    /// Whether a dword is an instruction that reads the hwreg that its lower half names.
+    /// Returns true if a dword with this upper half is an instruction that reads the hwreg that its lower half names.
     fn upper_half(&mut self, word: u32) -> bool {
         let target = self.target;
         *self.known.entry((word >> 16) as u16).or_insert_with(|| {
@@ -62,8 +63,9 @@ impl ReadsHwreg {
     }
 }
 
-/// The exceptions, as bits of TRAPSTS, that an instruction raises in `lanes`. `values` are its nodes', `clamp` its bit: a
-/// conversion to an integer is inexact only with it (docs/errata.md, float-exceptions).
+/// The exceptions, as bits of TRAPSTS, that an instruction raises in `lanes`. `values` are those of its nodes, `clamp` is its clamp
+/// bit:
+/// a conversion to an integer is inexact only with it (docs/errata.md, float-exceptions).
 pub(crate) fn raised<const N: usize>(
     program: &Program,
     values: &[[u64; N]],
@@ -71,7 +73,7 @@ pub(crate) fn raised<const N: usize>(
     lanes: u64,
     clamp: bool,
 ) -> u32 {
-    // A lane's unchosen value was computed too, and raises nothing: which lanes need which node.
+    // The value that a lane did not select was computed too, but raises nothing. This holds the lanes that need each node.
     let mut needed = vec![0u64; program.nodes.len()];
     let mut flags = 0;
     for effect in &program.effects {
@@ -103,7 +105,7 @@ pub(crate) fn raised<const N: usize>(
             continue;
         }
         for &arg in args {
-            // What other lanes computed may come to these.
+            // Values that other lanes computed may reach these lanes.
             let crosses = node.op.info().kind == Kind::Lanes;
             needed[arg as usize] |= if crosses { !0 } else { lanes };
         }
@@ -122,7 +124,7 @@ pub(crate) fn raised<const N: usize>(
     flags
 }
 
-/// The lanes where a truth value holds; one value stands for all lanes.
+/// The lanes in which a truth value holds; a scalar value stands for all lanes.
 fn truth<const N: usize>(value: &[u64; N]) -> u64 {
     if N == LANES {
         return crate::operands::pack(value);
@@ -135,7 +137,7 @@ fn of_node(node: &Node, mode: u32, operands: [u64; 3]) -> u8 {
         Ty::F16 => of_float::<F16>(node, mode, operands),
         Ty::F32 => of_float::<F32>(node, mode, operands),
         Ty::F64 => of_float::<F64>(node, mode, operands),
-        // An integer to a float, which may be inexact and no more.
+        // The conversion of an integer to a float can only be inexact.
         _ if node.op == Op::IntToFloat => {
             let e = eval::env(mode, node.out);
             let rounded = |round| computed(node, &e.rounding(round), operands);
@@ -148,7 +150,7 @@ fn of_node(node: &Node, mode: u32, operands: [u64; 3]) -> u8 {
     }
 }
 
-/// The node's value under another environment.
+/// The node's value in another environment.
 fn computed(node: &Node, env: &Env, [a, b, c]: [u64; 3]) -> u64 {
     let keep = |flush: bool, bits: u32| if flush { 0 } else { bits };
     // FP_ROUND and FP_DENORM of all precisions.
@@ -174,7 +176,7 @@ fn of_float<F: Float>(node: &Node, mode: u32, operands: [u64; 3]) -> u8 {
         Op::Mad => eval::env(mode, node.ty).flushing(),
         _ => eval::env(mode, node.ty),
     };
-    // Neg, abs, class and what only moves values read none as numbers.
+    // Neg, abs, class and moves do not read their operands as numbers.
     let floats = node.op.info().floats as usize;
     if floats == 0 {
         return 0;
@@ -229,7 +231,7 @@ fn of_float<F: Float>(node: &Node, mode: u32, operands: [u64; 3]) -> u8 {
         }
 }
 
-/// A float that is no NaN to an integer: out of range is invalid, a fraction inexact.
+/// The conversion of a float, not a NaN, to an integer: out of range is invalid, a fraction is inexact.
 fn of_integer<F: Float>(node: &Node, x: u64) -> u8 {
     let whole = fp::trunc::<F>(x, &Env::IEEE);
     let back = match (node.out.is_signed(), computed(node, &Env::IEEE, [x, 0, 0])) {
@@ -275,8 +277,9 @@ fn of_result<F: Float>(node: &Node, env: &Env, operands: [u64; 3]) -> u8 {
     let mut flags = if inexact { exception::INEXACT } else { 0 };
     // An exact infinity comes from an infinite operand.
     if inexact && (fp::is_inf::<F>(up) || fp::is_inf::<F>(down)) {
-        // Rounded towards zero to the largest number, it is an overflow only from the next one on: at half the size,
-        // that one exists.
+        // A result that was rounded towards zero to the largest number overflows only if it reaches the next larger number. At half
+        // the size
+        // that number exists.
         let half = |x: u64| fp::ldexp::<F>(x, -1, &full);
         let [a, b, c] = operands;
         let halved = match node.op {
@@ -290,7 +293,7 @@ fn of_result<F: Float>(node: &Node, env: &Env, operands: [u64; 3]) -> u8 {
             flags |= exception::OVERFLOW;
         }
     }
-    // What MODE would flush is tiny, but an exact zero.
+    // A result that MODE would flush is tiny, except an exact zero.
     let flushing = Env {
         flush_out: true,
         ..full.rounding(env.round)

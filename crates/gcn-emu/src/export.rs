@@ -1,32 +1,32 @@
-//! What a wave's exports leave: positions, parameters and colours go nowhere from here, and are kept for who wants them.
+//! The values that a wave exports: positions, parameters and colours are not consumed here, but kept for the caller.
 
 use crate::wave::LANES;
 
-/// The number of a colour target, from `mrt0`; eight.
+/// The number of the first colour target, `mrt0`; there are eight.
 pub const MRT0: u8 = 0;
 /// The depth target.
 pub const MRTZ: u8 = 8;
-/// No target: only the flags count.
+/// No target: only the flags take effect.
 pub const NULL: u8 = 9;
-/// The number of a position target, from `pos0`; four.
+/// The number of the first position target, `pos0`; there are four.
 pub const POS0: u8 = 12;
-/// The number of a parameter target, from `param0`; 32.
+/// The number of the first parameter target, `param0`; there are 32.
 pub const PARAM0: u8 = 32;
 
 /// A target's four components, X to W, of each lane. With COMPR they have 16 bits each.
 pub type Components = [[u32; LANES]; 4];
 
-/// What one wave has exported.
+/// The values that one wave has exported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exports {
-    /// By target, in the order of their first export. A component that was not enabled is 0, or as it was.
+    /// By target, in the order of their first export. A component that was not enabled is 0, or keeps its earlier value.
     targets: Vec<(u8, Box<Components>)>,
     done: bool,
     valid: u64,
 }
 
 impl Exports {
-    /// The values that a target (0 to 63) has; `None` where nothing went to it.
+    /// The values of a target (0 to 63). Returns `None` if nothing was exported to it.
     pub fn target(&self, target: u8) -> Option<&Components> {
         self.targets
             .iter()
@@ -34,22 +34,22 @@ impl Exports {
             .map(|(_, components)| &**components)
     }
 
-    /// The targets that something went to, in the order of their first export.
+    /// The targets that received an export, in the order of their first export.
     pub fn targets(&self) -> impl Iterator<Item = (u8, &Components)> {
         self.targets.iter().map(|(number, c)| (*number, &**c))
     }
 
-    /// Whether an export was marked as the last one (DONE).
+    /// Returns true if an export was marked as the last one (DONE).
     pub fn done(&self) -> bool {
         self.done
     }
 
-    /// EXEC of the last export with VM: which pixels are to be drawn.
+    /// EXEC of the last export with VM: the pixels that are to be drawn.
     pub fn valid(&self) -> u64 {
         self.valid
     }
 
-    /// Sets component `k` of a target in the lanes of `lanes`. Nothing is kept of `null`.
+    /// Sets component `k` of a target in the lanes of `lanes`. Exports to `null` are not kept.
     pub fn set(&mut self, target: u8, k: u8, lanes: u64, value: impl Fn(usize) -> u32) {
         let target = target & 63;
         if target == NULL {
@@ -74,7 +74,7 @@ impl Exports {
         }
     }
 
-    /// Forgets everything.
+    /// Clears all exports.
     #[inline]
     pub(crate) fn clear(&mut self) {
         if !self.targets.is_empty() {
@@ -83,7 +83,7 @@ impl Exports {
         (self.done, self.valid) = (false, 0);
     }
 
-    /// An export is made: bit 0 of `flags` is DONE, bit 1 VM.
+    /// Records an export: bit 0 of `flags` is DONE, bit 1 is VM.
     pub(crate) fn made(&mut self, flags: u32, exec: u64) {
         self.done |= flags & 1 != 0;
         if flags & 2 != 0 {
@@ -92,7 +92,7 @@ impl Exports {
     }
 }
 
-/// The name of a target, as the assembly language has it; `target<n>` of a reserved number.
+/// The name of a target in the assembly language; `target<n>` for a reserved number.
 pub fn name(target: u8) -> String {
     match target {
         0..=7 => format!("mrt{target}"),
@@ -104,7 +104,7 @@ pub fn name(target: u8) -> String {
     }
 }
 
-/// The number of a target with a name.
+/// The number of the target with a name.
 pub fn number(text: &str) -> Option<u8> {
     (0..64).find(|&target| name(target) == text)
 }

@@ -1,15 +1,15 @@
-//! The data and number formats of typed buffers and images: memory ↔ registers.
+//! The data and number formats of typed buffers and images: conversion between memory and registers.
 //!
-//! An element has up to four components, X lowest in memory; a component is the same whether it comes from a buffer or an
-//! image. A register holds an f32 for the normalized, scaled and float number formats and a 32-bit integer for UINT and
-//! SINT. What AMD's manuals leave open is decided in docs/errata.md (format-conversion). Everything here is integer
-//! arithmetic, or f64 arithmetic of `+ − × ÷` alone, so every host gives the same bits.
+//! An element has up to four components, X at the lowest bits; buffers and images have the same components. A register
+//! holds an f32 for the normalized, scaled and float number formats and a 32-bit integer for UINT and
+//! SINT. Where AMD's manuals are silent, docs/errata.md (format-conversion) gives the choice. All arithmetic here is integer
+//! arithmetic, or f64 `+ − × ÷`, so every host gives the same bits.
 
 use crate::fp::{self, Env, F16, F32};
 use gcn_isa::target::Gen;
 use std::sync::OnceLock;
 
-/// How a component's bits are read.
+/// How the bits of a component are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Number {
     /// v / (2^n - 1), from 0 to 1.
@@ -28,22 +28,23 @@ pub enum Number {
     SnormOgl,
     /// A float of 32, 16, 11 or 10 bits.
     Float,
-    /// UNORM in which X, Y and Z are gamma-encoded.
+    /// UNORM with gamma-encoded X, Y and Z.
     Srgb,
 }
 
 impl Number {
-    /// Whether registers hold integers.
+    /// Returns true if registers hold integers.
     pub const fn is_integer(self) -> bool {
         matches!(self, Number::Uint | Number::Sint)
     }
 
-    /// 1 as registers hold it.
+    /// The value 1 in the register's format.
     pub const fn one(self) -> u32 {
         if self.is_integer() { 1 } else { 0x3f80_0000 }
     }
 
-    /// A register's 32 bits as the 16 of the D16 instructions: a float rounded to nearest even, an integer's low half.
+    /// Converts a register's 32 bits to the 16 bits of the D16 instructions: a float is rounded to nearest even; of an integer the
+    /// low half is taken.
     pub fn to_half(self, value: u32) -> u16 {
         if self.is_integer() {
             value as u16
@@ -52,7 +53,7 @@ impl Number {
         }
     }
 
-    /// The 16 bits of a D16 instruction as a register's 32.
+    /// Converts the 16 bits of a D16 instruction to a register's 32 bits.
     pub fn from_half(self, half: u16) -> u32 {
         match self {
             Number::Uint => half as u32,
@@ -62,18 +63,18 @@ impl Number {
     }
 }
 
-/// Where a component lies in its element.
+/// The position of a component in its element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Field {
     lo: u8,
     bits: u8,
 }
 
-/// What an element's bits are beside plain fields.
+/// How the bits of an element are read if they are not plain fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Plain,
-    /// 5_9_9_9: three mantissas of nine bits and the exponent they share.
+    /// 5_9_9_9: three mantissas of nine bits and one shared exponent.
     SharedExponent,
 }
 
@@ -84,12 +85,12 @@ pub struct Format {
     kind: Kind,
     bytes: u8,
     fields: [Field; 4],
-    /// Of a buffer, not of an image.
+    /// The format is a buffer's, not an image's.
     buffer: bool,
 }
 
-/// The sizes of the components from X on, by BUF_DATA_FORMAT and IMG_DATA_FORMAT, whose first 16 codes agree. The names
-/// have them from the highest bit down.
+/// The sizes of the components from X on, by BUF_DATA_FORMAT and IMG_DATA_FORMAT, whose first 16 codes agree. The format
+/// names list them from the highest bit down.
 fn sizes(data: u32) -> Option<&'static [u8]> {
     Some(match data {
         1 => &[8],
@@ -121,8 +122,9 @@ fn sizes(data: u32) -> Option<&'static [u8]> {
 }
 
 impl Format {
-    /// The format that a buffer resource or a typed buffer instruction names by BUF_DATA_FORMAT and BUF_NUM_FORMAT; `None`
-    /// of reserved codes, and of FLOAT where the components' sizes are no float's.
+    /// The format that a buffer resource or a typed buffer instruction selects by BUF_DATA_FORMAT and BUF_NUM_FORMAT. Returns
+    /// `None`
+    /// for reserved codes, and for FLOAT if no float type has the size of the components.
     pub fn buffer(data: u32, number: u32, generation: Gen) -> Option<Format> {
         if data > 14 || number > 7 {
             return None;
@@ -134,8 +136,8 @@ impl Format {
         })
     }
 
-    /// The format that an image resource names by IMG_DATA_FORMAT and IMG_NUM_FORMAT; `None` of reserved codes, of
-    /// combinations that mean nothing and of compressed formats.
+    /// The format that an image resource selects by IMG_DATA_FORMAT and IMG_NUM_FORMAT. Returns `None` for reserved codes, for
+    /// invalid combinations and for compressed formats.
     pub fn image(data: u32, number: u32, generation: Gen) -> Option<Format> {
         Format::new(data, number, generation)
     }
@@ -149,7 +151,7 @@ impl Format {
             3 => Number::Sscaled,
             4 => Number::Uint,
             5 => Number::Sint,
-            // A reserved code from gfx8 on.
+            // This code is reserved from gfx8 on.
             6 if generation <= Gen::Gfx7 => Number::SnormOgl,
             7 => Number::Float,
             9 => Number::Srgb,
@@ -198,7 +200,8 @@ impl Format {
         self.bytes as u32
     }
 
-    /// Component `k` (0 to 3) of an element as a register holds it. What the format lacks is 0, and W of images 1
+    /// Component `k` (0 to 3) of an element in the register's format. A component that the format lacks is 0; a missing W of an
+    /// image is 1
     /// (docs/errata.md, format-conversion).
     pub fn component(&self, element: u128, k: usize) -> u32 {
         let field = self.fields[k & 3];
@@ -217,14 +220,14 @@ impl Format {
         let number = match self.number {
             Number::Srgb if k < 3 => return srgb_to_linear(raw as u8).to_bits(),
             Number::Srgb => Number::Unorm,
-            // The stencil beside a float depth.
+            // The stencil component of a format with a float depth.
             Number::Float if field.bits == 8 => Number::Uint,
             number => number,
         };
         decode(number, field.bits, raw)
     }
 
-    /// The element that four components from registers make: clamped to what the format holds and rounded to nearest even.
+    /// The element made of four components from registers: clamped to the range of the format and rounded to nearest even.
     pub fn element(&self, components: [u32; 4]) -> u128 {
         if self.kind == Kind::SharedExponent {
             return shared_exponent(components) as u128;
@@ -245,8 +248,8 @@ impl Format {
         element
     }
 
-    /// The four components of an element in the order that a resource's DST_SEL fields (codes 0 to 7) choose: 0 and 1 are
-    /// themselves, 4 to 7 are X to W; 2 and 3 are reserved and give 0.
+    /// The four components of an element in the order that a resource's DST_SEL fields (codes 0 to 7) select: 0 and 1 are
+    /// the constants 0 and 1, 4 to 7 are X to W; 2 and 3 are reserved and give 0.
     pub fn selected(&self, components: [u32; 4], select: [u8; 4]) -> [u32; 4] {
         select.map(|code| match code {
             1 => self.number.one(),
@@ -256,7 +259,8 @@ impl Format {
     }
 }
 
-/// What a store through DST_SEL writes to each component of memory: the first register whose selection names it; else 0.
+/// The components that a store through DST_SEL writes to memory: each is the first register whose selection names it, or 0 if none
+/// does.
 pub fn unselected(components: [u32; 4], select: [u8; 4]) -> [u32; 4] {
     std::array::from_fn(|k| {
         let from = select.iter().position(|&code| code as usize == k + 4);
@@ -269,7 +273,7 @@ pub fn selection(word3: u32) -> [u8; 4] {
     std::array::from_fn(|k| (word3 >> (3 * k) & 7) as u8)
 }
 
-/// The selection of instructions that ignore the resource's: X, Y, Z, W.
+/// The selection for instructions that ignore the resource's selection: X, Y, Z, W.
 pub const IDENTITY: [u8; 4] = [4, 5, 6, 7];
 
 fn mask(bits: u8) -> u32 {
@@ -284,11 +288,11 @@ fn power_of_two(n: i32) -> f64 {
 /// numerator / denominator, at most 1, as the nearest f32.
 fn ratio(numerator: u64, denominator: u64) -> f32 {
     if denominator < 1 << 25 {
-        // With so few bits the f64 quotient is never so near to the middle of two f32 that rounding twice could err.
+        // With so few bits the f64 quotient is never close enough to the midpoint of two f32 for double rounding to matter.
         return (numerator as f64 / denominator as f64) as f32;
     }
     let (shifted, by) = ((numerator as u128) << 64, denominator as u128);
-    // A remainder shows in the lowest bit, which is below all that count.
+    // A remainder sets the lowest bit, which is below all significant bits.
     let quotient = (shifted / by) | (shifted % by != 0) as u128;
     (quotient as f32 as f64 * power_of_two(-64)) as f32
 }
@@ -303,7 +307,7 @@ fn decode(number: Number, bits: u8, raw: u32) -> u32 {
     };
     match number {
         Number::Unorm | Number::Srgb => ratio(raw as u64, top).to_bits(),
-        // One bit has only 0 and the lowest value.
+        // A component of one bit has only 0 and the lowest value.
         Number::Snorm => signed_ratio(signed as i64, (top >> 1).max(1)).to_bits(),
         Number::SnormOgl => signed_ratio(2 * signed as i64 + 1, top).to_bits(),
         Number::Uscaled => (raw as f32).to_bits(),
@@ -318,7 +322,7 @@ fn decode(number: Number, bits: u8, raw: u32) -> u32 {
     }
 }
 
-/// The component's `bits` bits for a register's value.
+/// Encodes a register's value as a component of `bits` bits.
 fn encode(number: Number, bits: u8, value: u32) -> u32 {
     let x = f32::from_bits(value);
     let top = (1u64 << bits) - 1;
@@ -375,7 +379,7 @@ fn scale(x: f32, top: u64) -> u64 {
 /// (x × top - 1) / 2 of x clamped to -1 and 1 (NaN: 0), to the nearest integer, ties to even.
 fn scale_ogl(x: f32, top: u64) -> i64 {
     let x = if x.is_nan() { 0.0 } else { x.clamp(-1.0, 1.0) };
-    // x is an integer over 2^60; what is smaller only says to which side of a middle it is.
+    // x is an integer multiple of 2^-60; smaller bits only decide to which side of a midpoint it rounds.
     let scaled = x as f64 * power_of_two(60);
     let whole = match scaled as i128 {
         0 if scaled != 0.0 => x.signum() as i128,
@@ -387,7 +391,7 @@ fn scale_ogl(x: f32, top: u64) -> i64 {
     (floor + up as i128) as i64
 }
 
-/// A float of five exponent bits and `mantissa` bits behind, without a sign.
+/// An unsigned float with five exponent bits and `mantissa` mantissa bits.
 fn unsigned_float(raw: u32, mantissa: u32) -> f32 {
     let (exponent, low) = (raw >> mantissa, raw & ((1 << mantissa) - 1));
     match exponent {
@@ -401,7 +405,7 @@ fn unsigned_float(raw: u32, mantissa: u32) -> f32 {
     }
 }
 
-/// The nearest such float, ties to even; 0 for what is negative.
+/// The nearest unsigned float, ties to even; 0 for negative values.
 fn to_unsigned_float(x: f32, mantissa: u32) -> u32 {
     let infinity = 31 << mantissa;
     if x.is_nan() {
@@ -412,7 +416,7 @@ fn to_unsigned_float(x: f32, mantissa: u32) -> u32 {
     }
     let exponent = ((x.to_bits() >> 23) as i32 - 127).clamp(-14, 16);
     let steps = (x as f64 * power_of_two(mantissa as i32 - exponent)).round_ties_even();
-    // The implicit bit of a normal number, and a carry out of the mantissa, raise the exponent by one.
+    // The implicit bit of a normal number, and a carry out of the mantissa, increment the exponent.
     let bits = steps.min(1e9) as u32 + ((exponent + 14) as u32).wrapping_shl(mantissa);
     bits.min(infinity)
 }
@@ -442,13 +446,13 @@ fn srgb_to_linear(raw: u8) -> f32 {
     TABLE.get_or_init(|| std::array::from_fn(|v| srgb_curve(v as f64 / 255.0) as f32))[raw as usize]
 }
 
-/// The 8-bit sRGB component nearest to a linear value: that with the nearest gamma-encoded value.
+/// The 8-bit sRGB component nearest to a linear value, measured on the gamma-encoded value.
 fn linear_to_srgb(x: f32) -> u8 {
     static MIDDLES: OnceLock<[f64; 255]> = OnceLock::new();
-    // The linear value in the middle of v and v + 1.
+    // The linear values midway between v and v + 1.
     let middles =
         MIDDLES.get_or_init(|| std::array::from_fn(|v| srgb_curve((v as f64 + 0.5) / 255.0)));
-    // NaN compares with nothing and gives 0.
+    // Every comparison with NaN is false, so NaN gives 0.
     middles.partition_point(|&middle| x as f64 >= middle) as u8
 }
 
@@ -458,7 +462,7 @@ fn srgb_curve(c: f64) -> f64 {
         return c / 12.92;
     }
     let base = (c + 0.055) / 1.055;
-    // base^2.4 as the twelfth power of the fifth root, which Newton's iteration finds on every host alike.
+    // base^2.4 is the twelfth power of the fifth root, which Newton's iteration computes identically on every host.
     let mut root = 1.0f64;
     for _ in 0..64 {
         let fourth = root * root * root * root;

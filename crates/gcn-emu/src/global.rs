@@ -1,8 +1,9 @@
-//! What the waves of a dispatch share beside memory: the global data share, global wave sync and the turns of ordered
-//! counts.
+//! The state that the waves of a dispatch share in addition to memory: the global data share, global wave sync and the turns of
+//! ordered
+//! append.
 //!
-//! Sources: AMD's manuals of the gfx6 to gfx9 families, "GDS" and "Data Share Instructions". What they leave open is
-//! decided in docs/errata.md, `gws` and `ds-ordered-count`.
+//! Sources: AMD's manuals of the gfx6 to gfx9 families, "GDS" and "Data Share Instructions". Where they are silent,
+//! docs/errata.md, `gws` and `ds-ordered-count`, gives the choices.
 
 use gcn_isa::meaning::GwsOp;
 use std::collections::BTreeMap;
@@ -16,14 +17,14 @@ pub const GDS_BYTES: usize = 64 << 10;
 /// Resources of global wave sync.
 const RESOURCES: usize = 64;
 
-/// How many turns a wave may give up. Chips have four queues of ordered counts.
+/// The maximum number of turns that a wave may release. Chips have four queues of ordered append.
 const MOST_TURNS: u32 = 256;
 
-/// The global data share, the resources of global wave sync and the order of waves. Every operation is atomic between
-/// host threads.
+/// The global data share, the resources of global wave sync and the order of waves. Every operation is atomic with respect to
+/// other host threads.
 #[derive(Debug)]
 pub struct Global {
-    /// Empty until it is asked for.
+    /// Empty until its first use.
     gds: Mutex<Box<[u8]>>,
     resources: WaveSync,
     turns: Mutex<Turns>,
@@ -43,7 +44,8 @@ impl Default for Global {
     }
 }
 
-/// The resources of global wave sync, which outlive dispatches: one sets them up for another. Clones are the same.
+/// The resources of global wave sync, which persist from one dispatch to the next: one dispatch initializes them for another.
+/// Clones share them.
 #[derive(Clone, Debug)]
 pub struct WaveSync(Arc<Mutex<[Resource; RESOURCES]>>);
 
@@ -57,28 +59,28 @@ impl Default for WaveSync {
 #[derive(Clone, Copy, Debug, Default)]
 struct Resource {
     counter: u32,
-    /// Barriers: how often the waves have met.
+    /// Barriers: the number of times that the waves have met.
     phase: u64,
-    /// Semaphores: the ticket of the next wave to come, and that of the first that waits.
+    /// Semaphores: the ticket of the next wave that arrives, and the ticket of the first wave that waits.
     next: u64,
     first: u64,
 }
 
-/// Where the waves stand with their ordered counts.
+/// The progress of the waves with their ordered appends.
 #[derive(Debug, Default)]
 struct Turns {
-    /// For each turn of a wave (its first, its second, …) the waves that have given it up.
+    /// For each turn of a wave (its first, its second, …) the waves that have released it.
     given_up: Vec<Passed>,
-    /// The waves that have ended or want no more turns.
+    /// The waves that have ended or released all their turns.
     ended: Passed,
 }
 
-/// A set of numbers, most of them the lowest there are.
+/// A set of numbers that usually has no gaps from 0 on.
 #[derive(Debug, Default)]
 struct Passed {
-    /// All below are in the set.
+    /// All numbers below this one are in the set.
     below: u64,
-    /// Of the others those that are, as ranges with gaps between them: where each begins and ends.
+    /// The other members, as ranges with gaps between them: start to end.
     beyond: BTreeMap<u64, u64>,
 }
 
@@ -88,7 +90,7 @@ impl Passed {
         if end <= self.below {
             return;
         }
-        // What touches the new range becomes a part of it.
+        // Ranges adjacent to the new range are merged into it.
         if let Some((&first, &last)) = self.beyond.range(..start).next_back()
             && last >= start
         {
@@ -117,7 +119,7 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Global {
-    /// What the waves of a dispatch share that finds the resources of global wave sync as others left them.
+    /// The shared state of a dispatch, with the resources of global wave sync that other dispatches have left.
     pub fn with(resources: &WaveSync) -> Global {
         Global {
             resources: resources.clone(),
@@ -125,7 +127,7 @@ impl Global {
         }
     }
 
-    /// Replaces `bytes` bytes of the global data share at `at`; `new` makes them of the old ones. Gives the old ones.
+    /// Replaces `bytes` bytes of the global data share at `at` by the result of `new` on the old ones. Returns the old ones.
     pub(crate) fn update(&self, at: usize, bytes: usize, new: impl FnOnce(u64) -> u64) -> u64 {
         let mut gds = self.gds();
         let Some(place) = gds.get_mut(at..at + bytes) else {
@@ -143,7 +145,7 @@ impl Global {
         old
     }
 
-    /// The bytes of the global data share, [`GDS_BYTES`] of them; other waves wait as long as the guard lives.
+    /// The bytes of the global data share, [`GDS_BYTES`] of them; other waves wait while the guard is alive.
     pub fn gds(&self) -> MutexGuard<'_, Box<[u8]>> {
         let mut gds = lock(&self.gds);
         if gds.is_empty() {
@@ -152,9 +154,10 @@ impl Global {
         gds
     }
 
-    /// A number that goes up whenever the global data share changes, and whenever a wave that waits
-    /// ([`Stop::Retry`](crate::engine::Stop::Retry)) may be able to go on. If every wave waits and it has not changed since
-    /// before the first of them tried, none ever will.
+    /// A number that increases whenever the global data share changes, and whenever a wave that waits
+    /// ([`Stop::Retry`](crate::engine::Stop::Retry)) may be able to continue. If every wave waits and the number has not changed
+    /// since
+    /// before the first of them tried, none can ever continue: a deadlock.
     pub fn changes(&self) -> u64 {
         self.changes.load(Relaxed)
     }
@@ -163,8 +166,8 @@ impl Global {
         self.changes.fetch_add(1, Relaxed);
     }
 
-    /// Does an operation on a resource (modulo 64). `ticket` is the wave's: it is set while the wave waits.
-    /// Says whether the operation is done; else it is to be tried again.
+    /// Performs an operation on a resource (modulo 64). `ticket` is the wave's: it is set while the wave waits.
+    /// Returns true if the operation is done; otherwise it must be tried again.
     pub(crate) fn gws(
         &self,
         op: GwsOp,
@@ -209,15 +212,16 @@ impl Global {
         true
     }
 
-    /// Whether it is the turn of wave `number` (in the order of dispatch, from 0), which has given up `turns` turns:
-    /// whether all before it have given up as many and this one, or have ended. `None` if it had more turns than there are.
+    /// Returns true if it is the turn of wave `number` (in the order of dispatch, from 0), which has released `turns` turns:
+    /// all waves before it have released more than `turns` turns, or have ended. Returns `None` if the wave exceeded the maximum
+    /// number of turns.
     pub(crate) fn turn(&self, number: u64, turns: u32) -> Option<bool> {
         self.asked.store(true, Relaxed);
         let mut those = lock(&self.turns);
         let ended = those.ended.below;
         let first = {
             let queue = those.queue(turns)?;
-            // So that no more than the waves under way is kept.
+            // The set then keeps only the waves that are running.
             queue.insert(0..ended);
             queue.below
         };
@@ -225,7 +229,7 @@ impl Global {
         Some((first..number).all(|w| given_up.contains(w) || ended.contains(w)))
     }
 
-    /// Wave `number` gives up its turn; with `all`, those to come too.
+    /// Wave `number` releases its turn; with `all`, also its later turns.
     pub(crate) fn release(&self, number: u64, turns: u32, all: bool) {
         let mut those = lock(&self.turns);
         if all {
@@ -238,7 +242,7 @@ impl Global {
         self.changed();
     }
 
-    /// Wave `number` (in the order of dispatch, from 0) has ended: nobody waits for it.
+    /// Wave `number` (in the order of dispatch, from 0) has ended: no wave waits for it.
     pub fn ended(&self, number: u64) {
         self.all_ended(number..number + 1);
     }
@@ -249,7 +253,7 @@ impl Global {
         self.changed();
     }
 
-    /// Whether a wave has asked for its turn: others wait then for those that end.
+    /// Returns true if a wave has asked for its turn. Other waves may then wait for the end of earlier waves.
     pub fn asked(&self) -> bool {
         self.asked.load(Relaxed)
     }
@@ -357,14 +361,14 @@ mod tests {
         global.release(0, 0, false);
         assert_ne!(global.changes(), before);
         assert_eq!(global.turn(1, 0), Some(true));
-        // The second turn of a wave waits for the second turns of those before it.
+        // The second turn of a wave waits for the second turns of the waves before it.
         global.release(1, 0, false);
         assert_eq!(global.turn(1, 1), Some(false));
         assert_eq!(global.turn(0, 1), Some(true));
         global.release(0, 1, true);
         assert_eq!(global.turn(1, 1), Some(true));
         assert_eq!(global.turn(1, 2), Some(true));
-        // A wave that has ended holds up nobody.
+        // A wave that has ended blocks no other wave.
         assert_eq!(global.turn(4, 0), Some(false));
         global.ended(3);
         assert_eq!(global.turn(4, 0), Some(false));

@@ -1,21 +1,21 @@
-//! A workgroup's waves as an engine runs them together: how each starts, and how it fares.
+//! A workgroup's waves as an engine runs them together: their initial states and their progress.
 
 use crate::engine::{Engine, EntryVgprs, Machine, Stop};
 use crate::wave::{LANES, Lds, Vgprs, WaveState, hw_id, status};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How a wave of a workgroup fares.
+/// The state of progress of a wave of a workgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// It has not started: its state is any other wave's. [`Starts::start`] makes it its own.
+    /// It has not started: its registers are left over from another wave. [`Starts::start`] initializes them.
     New,
     /// It can run.
     Running,
-    /// It waits at a barrier. The PC is behind it.
+    /// It waits at a barrier. The PC is after it.
     Waiting,
     /// It has halted.
     Halted,
-    /// It has ended. Its state is of no use to anyone.
+    /// It has ended. Its registers are no longer used.
     Ended,
 }
 
@@ -24,15 +24,16 @@ pub enum Doing {
 pub struct GroupWave {
     /// Its registers.
     pub state: Box<WaveState>,
-    /// How it fares.
+    /// Its state of progress.
     pub doing: Doing,
-    /// Turns that it has used up or given away.
+    /// Time slices that it has used up or given up.
     pub turns: u32,
 }
 
 impl GroupWave {
-    /// Instructions of its next turn, where an engine wants `slice` of them. The first turn is short, as a wave may start
-    /// into waiting. A wave of higher priority runs so many more for each step.
+    /// The number of instructions of its next time slice, if an engine wants `slice` of them. The first time slice is short,
+    /// because a wave
+    /// may begin by waiting. A wave of higher priority runs that number more for each priority step.
     pub fn turn(&self, slice: u64) -> u64 {
         match self.turns {
             0 => slice / 4,
@@ -40,34 +41,34 @@ impl GroupWave {
         }
     }
 
-    /// As [`GroupWave::turn`], of the turn behind that one.
+    /// As [`GroupWave::turn`], for the time slice after that one.
     pub fn next_turn(&self, slice: u64) -> u64 {
         next_turn(&self.state, slice)
     }
 }
 
-/// As [`GroupWave::next_turn`], of a wave in this state.
+/// As [`GroupWave::next_turn`], for a wave in this state.
 pub fn next_turn(state: &WaveState, slice: u64) -> u64 {
     let prio = state.status >> status::USER_PRIO_SHIFT & 3;
     slice * (1 + prio as u64)
 }
 
-/// What a wave of workgroups of one size starts from, whatever the workgroup.
+/// The initial state that waves of workgroups of one size share, whatever the workgroup.
 #[derive(Clone, Debug)]
 pub struct Like {
-    /// No other one has it that is not the same.
+    /// Two values with the same id are the same.
     id: u64,
-    /// The registers, but for VGPRs and what [`Starts`] tells of.
+    /// The registers, except the VGPRs and those that [`Starts`] sets.
     state: WaveState,
-    /// How many VGPRs it has.
+    /// The number of its VGPRs.
     vgprs: usize,
-    /// The first of them; the others are 0.
+    /// The first VGPRs; the others are 0.
     ids: Vec<[u32; LANES]>,
     entry: EntryVgprs,
 }
 
 impl Like {
-    /// As a state that has not run yet.
+    /// Takes the initial state from a wave that has not run yet.
     pub fn new(mut state: WaveState) -> Like {
         let entry = EntryVgprs::of(&state);
         let vgprs = std::mem::take(&mut state.vgprs);
@@ -83,18 +84,18 @@ impl Like {
         }
     }
 
-    /// A number that no other one has, unless it is the same in everything.
+    /// An identifier that no different value has.
     #[inline]
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// The registers, VGPRs and what is the workgroup's own apart.
+    /// The registers, except the VGPRs and the workgroup's own values.
     pub fn state(&self) -> &WaveState {
         &self.state
     }
 
-    /// How many VGPRs it has.
+    /// The number of its VGPRs.
     pub fn vgprs(&self) -> usize {
         self.vgprs
     }
@@ -104,30 +105,31 @@ impl Like {
         &self.ids
     }
 
-    /// What is known of v0 to v2.
+    /// The known patterns of v0 to v2.
     pub fn entry(&self) -> EntryVgprs {
         self.entry
     }
 }
 
-/// How the waves of a workgroup start.
+/// The initial states of the waves of a workgroup.
 #[derive(Clone, Copy, Debug)]
 pub struct Starts<'a> {
-    /// What each of them starts from. PC, MODE, STATUS and the number of VGPRs are the same of all.
+    /// The initial state of each wave. PC, MODE, STATUS and the number of VGPRs are the same in all of them.
     pub like: &'a [Like],
-    /// SGPRs, and the workgroup's numbers, which they take.
+    /// SGPRs with the workgroup IDs that they take.
     pub ids: &'a [(u16, u32)],
-    /// The SGPR with the offset into scratch, the first wave's offset, and the bytes from one wave's to the next one's,
+    /// The SGPR that takes the scratch offset, the first wave's offset, and the distance in bytes from one wave's offset to the
+    /// next one's,
     /// modulo 2³².
     pub scratch: Option<(u16, u32, u32)>,
-    /// Of HW_ID the bits that the workgroup has in it.
+    /// The bits of HW_ID that depend on the workgroup.
     pub hw_id: u32,
-    /// The first wave's place in the order in which the dispatch's waves start.
+    /// The number of the first wave in the order in which the dispatch's waves start.
     pub number: u64,
 }
 
 impl Starts<'_> {
-    /// Makes a used state that of wave `w`, which is about to start.
+    /// Initializes `state`, which may have been used before, as that of wave `w`, which is about to start.
     pub fn start(&self, w: usize, state: &mut WaveState) {
         let like = &self.like[w];
         state.sgprs = like.state.sgprs;
@@ -140,7 +142,7 @@ impl Starts<'_> {
         self.rest(w, state);
     }
 
-    /// As [`Starts::start`], but for the VGPRs, and for the SGPRs that are no workgroup's own.
+    /// As [`Starts::start`], except for the VGPRs, and for the SGPRs that do not depend on the workgroup.
     #[inline]
     pub fn rest(&self, w: usize, state: &mut WaveState) {
         let like = &self.like[w].state;
@@ -177,43 +179,43 @@ impl Starts<'_> {
 pub struct Group<'a> {
     /// Its waves.
     pub waves: &'a mut [GroupWave],
-    /// How they start.
+    /// Their initial states.
     pub starts: Starts<'a>,
-    /// The wave whose turn it is in this round; 0 at the start of a round.
+    /// The wave whose time slice is next in this round; 0 at the start of a round.
     pub next: usize,
-    /// Turns that ended at a wave's end or at a barrier are added to it.
+    /// The counter to which time slices that ended at a wave's end or at a barrier are added.
     pub turned: u64,
 }
 
-/// A workgroup's numbers, in the order of the registers that take them; behind those the first again.
+/// The IDs of a workgroup, in the order of the registers that take them, followed by the first ID again.
 pub type Row = [u32; 3];
 
-/// Workgroups of one size that follow each other, of which an engine runs one after the other.
+/// Consecutive workgroups of one size, which an engine runs one after the other.
 #[derive(Debug)]
 pub struct Groups<'a> {
-    /// The waves of the one under way. When it has ended, they are the next one's and have not started.
+    /// The waves of the current workgroup. When it has ended, they are those of the next workgroup, not yet started.
     pub waves: &'a mut [GroupWave],
-    /// What each of them starts from.
+    /// The initial state of each wave.
     pub like: &'a [Like],
-    /// The SGPRs that take a workgroup's numbers, at most three.
+    /// The SGPRs that take the workgroup IDs, at most three.
     pub registers: &'a [u16],
     /// The workgroups.
     pub rows: &'a [Row],
-    /// As [`Starts::scratch`], of all of them.
+    /// As [`Starts::scratch`], for all workgroups.
     pub scratch: Option<(u16, u32, u32)>,
     /// The number of the first workgroup, and of its first wave.
     pub group: u64,
     pub number: u64,
-    /// How many have ended; the next one is under way.
+    /// The number of workgroups that have ended; the next one is the current one.
     pub done: usize,
-    /// As [`Group::next`], of the one under way.
+    /// As [`Group::next`], for the current workgroup.
     pub next: usize,
-    /// As [`Group::turned`], of all of them.
+    /// As [`Group::turned`], for all workgroups.
     pub turned: u64,
 }
 
 impl<'a> Groups<'a> {
-    /// The registers of the workgroup under way that take its numbers, with these: the first so many of them.
+    /// The registers that take the IDs of the current workgroup, paired with the IDs, and the number of valid pairs.
     pub fn ids(&self) -> ([(u16, u32); 3], usize) {
         let row = self.rows.get(self.done).copied().unwrap_or_default();
         let mut ids = [(0, 0); 3];
@@ -222,12 +224,12 @@ impl<'a> Groups<'a> {
         (ids, count)
     }
 
-    /// The number of the first wave of the workgroup under way.
+    /// The number of the first wave of the current workgroup.
     pub fn first(&self) -> u64 {
         self.number + (self.done * self.like.len()) as u64
     }
 
-    /// How the waves of the workgroup under way start, of which `ids` has the numbers.
+    /// The initial states of the waves of the current workgroup; `ids` holds its IDs.
     pub fn starts<'s>(&self, ids: &'s [(u16, u32)]) -> Starts<'s>
     where
         'a: 's,
@@ -241,7 +243,7 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Lets an engine run the workgroup under way alone.
+    /// Lets an engine run the current workgroup alone.
     pub fn alone<T>(&mut self, run: impl FnOnce(&mut Group<'_>) -> T) -> T {
         let (ids, count) = self.ids();
         let mut group = Group {
@@ -255,7 +257,7 @@ impl<'a> Groups<'a> {
         result
     }
 
-    /// The workgroup under way has ended: the next one is. Says whether there is one.
+    /// Makes the next workgroup the current one, after this one has ended. Returns true if there is one.
     pub fn go_on(&mut self, lds: &mut Lds) -> bool {
         self.done += 1;
         self.next = 0;
@@ -270,20 +272,22 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// How far an engine came with a workgroup, or with several.
+/// The reason why an engine stopped running a workgroup, or several.
 #[derive(Debug, PartialEq, Eq)]
 pub enum GroupStop {
-    /// All waves have ended, of all workgroups. The dispatch's [`Global`](crate::global::Global) may still have to be told of it.
+    /// All waves have ended, of all workgroups. The caller may still have to report this to the dispatch's
+    /// [`Global`](crate::global::Global).
     Ended,
-    /// The turn of [`Group::next`] has ended otherwise than at the wave's end or at a barrier: its `turns` are not yet
-    /// counted up, and nobody has looked at what this means.
+    /// The time slice of [`Group::next`] has ended otherwise than at the wave's end or at a barrier. Its `turns` are not yet
+    /// incremented, and the stop has not been handled.
     Wave(Stop),
-    /// The turn of [`Group::next`], or a round, has not begun: there is too little fuel for it, or something else to look
-    /// at first.
+    /// The time slice of [`Group::next`], or a round, has not begun: there is too little fuel for it, or the caller must handle
+    /// something
+    /// else first.
     Paused,
 }
 
-/// Runs a workgroup's waves by [`Engine::run`]: what [`Engine::group`] says.
+/// Runs a workgroup's waves by [`Engine::run`]: the implementation of [`Engine::group`].
 pub fn run(
     engine: &mut (impl Engine + ?Sized),
     group: &mut Group<'_>,
@@ -326,7 +330,7 @@ pub fn run(
     }
 }
 
-/// Runs workgroups by [`Engine::group`]: what [`Engine::groups`] says.
+/// Runs workgroups by [`Engine::group`]: the implementation of [`Engine::groups`].
 pub fn run_all(
     engine: &mut (impl Engine + ?Sized),
     groups: &mut Groups<'_>,
@@ -341,7 +345,8 @@ pub fn run_all(
     }
 }
 
-/// Every wave had its turn: opens the barrier, if all wait at it that have not ended. Otherwise the engine is to stop so.
+/// Ends a round, in which every wave had its time slice: opens the barrier if all waves that have not ended wait at it. Otherwise
+/// returns how the engine must stop.
 pub fn round(group: &mut Group<'_>) -> Option<GroupStop> {
     group.next = 0;
     let mut ended = true;

@@ -1,4 +1,4 @@
-//! What the registers that an instruction names hold, for those who read of its fault.
+//! The values of the registers that an instruction names, for reports of its fault.
 
 use crate::fp::{Env, F16, F32, convert};
 use crate::wave::WaveState;
@@ -8,19 +8,19 @@ use gcn_isa::operand::{EXEC, Reg, reg};
 use gcn_isa::shape::Ty;
 use std::fmt;
 
-/// What an operand held before the instruction: its registers in one lane, or scalar ones.
+/// The value of an operand before the instruction: its registers in one lane, or scalar registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The registers as LLVM writes them: `v2`, `s[4:5]`, `vcc`.
+    /// The registers in LLVM's syntax: `v2`, `s[4:5]`, `vcc`.
     pub name: String,
     /// Their values, the lowest register's first.
     pub dwords: Vec<u32>,
-    /// The operand's type, as the instruction has it.
+    /// The operand's type in the instruction.
     pub ty: Ty,
 }
 
 impl Held {
-    /// All registers as one number: `0x00000001_80000000` where there are more than two, otherwise without leading zeros.
+    /// All registers as one number: `0x00000001_80000000` for more than two registers, otherwise without leading zeros.
     pub fn hex(&self) -> String {
         match self.dwords.as_slice() {
             [one] => format!("{one:#x}"),
@@ -32,8 +32,8 @@ impl Held {
         }
     }
 
-    /// The value as a float, where the instruction takes it for one, or where it says nothing of the bits and they are likely
-    /// one: between 1e-6 and 1e9 in magnitude.
+    /// The value as a float, if the instruction reads it as a float, or if the operand is untyped bits and the value is likely
+    /// a float: its magnitude is between 1e-6 and 1e9.
     pub fn float(&self) -> Option<String> {
         let likely = |value: f64| (1e-6..1e9).contains(&value.abs());
         let number =
@@ -68,10 +68,11 @@ impl fmt::Display for Held {
     }
 }
 
-/// The registers that an instruction reads: those that its text names, in its order, and after them M0, VCC and
-/// FLAT_SCRATCH where they are read without being named, but not EXEC. Vector registers are left out where no lane is given.
+/// The registers that an instruction reads: first those that its text names, in the order of the text, then M0, VCC and
+/// FLAT_SCRATCH where they are read implicitly. EXEC is left out. Vector registers are left out if no lane is given.
 ///
-/// What is only written is left out: its old value says nothing of the fault, and the compiling engine may have dropped it.
+/// Registers that are only written are left out: the old value has no part in the fault, and the compiling engine may have dropped
+/// it.
 pub fn operands(insn: &Insn, wave: &WaveState, lane: Option<u8>) -> Vec<Held> {
     let generation = insn.target.generation();
     let mut spans: Vec<(Option<u8>, File, u16, u16, Ty)> = Vec::new();
@@ -121,7 +122,7 @@ pub fn operands(insn: &Insn, wave: &WaveState, lane: Option<u8>) -> Vec<Held> {
                 (name, dwords.collect())
             }
         };
-        // A register that is read and written is told once.
+        // A register that is read and written is listed once.
         if !dwords.is_empty() && !out.iter().any(|held| held.name == name) {
             out.push(Held { name, dwords, ty });
         }
@@ -160,7 +161,7 @@ mod tests {
             wave.vgprs[2][3] = 1;
             wave.vgprs[3][3] = 0x3fc0_0000;
         });
-        // What is only written is left out.
+        // Registers that are only written are left out.
         assert_eq!(load, ["v[1:2] = 0x1dead0000"]);
         // global_store_dword v[1:2], v3, off
         let store = told(&[0xdc70_8000, 0x007f_0301], |wave| {

@@ -1,9 +1,10 @@
 //! Images: resources, samplers, addressing, filtering.
 //!
 //! A resource (T#) is eight dwords, a sampler (S#) four; their fields are those of AMD's register references for gfx6 to
-//! gfx8 and for gfx9. Only linear images can be reached: where a tiled image has its elements depends on how the chip's
-//! memory channels are set up, which no descriptor says. The choices where manuals are silent are in docs/errata.md
-//! (image-linear, image-filter, image-range).
+//! gfx8 and for gfx9. Only linear images are supported: the address of an element of a tiled image depends on the configuration of
+//! the chip's
+//! memory channels, which no descriptor contains. Where the manuals are silent, docs/errata.md
+//! (image-linear, image-filter, image-range) gives the choices.
 
 mod sample;
 
@@ -20,7 +21,7 @@ use gcn_isa::meaning::AtomicOp;
 use gcn_isa::shape::Ty;
 use gcn_isa::target::{Features, Gen};
 
-/// What an image is made of.
+/// The kind of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     D1,
@@ -33,23 +34,23 @@ enum Kind {
     D2MsaaArray,
 }
 
-/// A resource's parts.
+/// The decoded fields of a resource.
 struct Image {
     generation: Gen,
     base: u64,
-    /// `None`: nothing is bound, or the format cannot be read.
+    /// `None`: nothing is bound, or the format is invalid.
     format: Option<Format>,
     select: [u8; 4],
     kind: Kind,
     width: u32,
     height: u32,
-    /// Of a 3D image its depth, of others the number of slices from slice 0 on.
+    /// For a 3D image its depth, for others the number of slices, counted from slice 0.
     depth: u32,
     /// Elements from one row of level 0 to the next.
     pitch: u32,
     base_level: u32,
     last_level: u32,
-    /// Levels that the memory has.
+    /// The number of levels in memory.
     levels: u32,
     base_array: u32,
     samples: u32,
@@ -57,7 +58,7 @@ struct Image {
     min_lod: i32,
     /// Level 0 is padded to powers of two as the smaller ones are (gfx6 to gfx8).
     padded: bool,
-    /// Which of an element's components, before DST_SEL, the border's fourth one is.
+    /// The component of an element, before DST_SEL, that is the border's fourth one.
     border_alpha: usize,
 }
 
@@ -101,12 +102,12 @@ impl Image {
             13 => Kind::D2Array,
             14 => Kind::D2Msaa,
             15 => Kind::D2MsaaArray,
-            // Nothing is bound there.
+            // No resource is bound.
             _ if data == 0 => Kind::D2,
             _ => return Err(Failure::unsupported(NO_IMAGE)),
         };
         let format = match data {
-            // INVALID: reads give 0, writes do nothing.
+            // INVALID: loads give 0, stores do nothing.
             0 => None,
             32 | 33 | 35..=41 => return Err(Failure::unsupported(BLOCKS)),
             _ => match Format::image(data, number, generation) {
@@ -139,7 +140,7 @@ impl Image {
         };
         Ok(Image {
             generation,
-            // The base has 40 bits and counts 256 bytes.
+            // The base has 40 bits, in units of 256 bytes.
             base: (words[0] as u64 | (field(1, 0, 8) as u64) << 32) << 8,
             format,
             select: formats::selection(words[3]),
@@ -168,7 +169,7 @@ impl Image {
             min_lod: field(1, 8, 12) as i32,
             padded: !gfx9 && !short && field(3, 25, 1) != 0,
             border_alpha: match field(4, 29, 3) {
-                // BC_SWIZZLE: WZYX and WXYZ; XWYZ; YXWZ; XYZW and ZYXW have it at the end.
+                // BC_SWIZZLE: WZYX and WXYZ; XWYZ; YXWZ; XYZW and ZYXW have alpha at the end.
                 2 | 3 if gfx9 => 0,
                 1 if gfx9 => 1,
                 5 if gfx9 => 2,
@@ -177,7 +178,8 @@ impl Image {
         })
     }
 
-    /// How many coordinates an instruction gives, slice, face and sample included; with `array` (DA) it names a slice.
+    /// The number of coordinates that an instruction gives, slice, face and sample included; with `array` (DA) one of them is a
+    /// slice.
     fn coordinates(&self, array: bool) -> u8 {
         match self.kind {
             Kind::D1 => 1,
@@ -190,7 +192,7 @@ impl Image {
         }
     }
 
-    /// How many coordinates are positions.
+    /// The number of coordinates that are positions.
     fn dimensions(&self) -> u8 {
         match self.kind {
             Kind::D1 | Kind::D1Array => 1,
@@ -199,7 +201,7 @@ impl Image {
         }
     }
 
-    /// How many slices an instruction can name.
+    /// The number of slices that an instruction can address.
     fn slices(&self) -> u32 {
         match self.kind {
             Kind::D3 | Kind::D1 | Kind::D2 | Kind::D2Msaa => 1,
@@ -207,7 +209,7 @@ impl Image {
         }
     }
 
-    /// A level of the memory, from 0. See docs/errata.md, image-linear.
+    /// Level `level` of the memory, counted from 0. See docs/errata.md, image-linear.
     fn level(&self, level: u32) -> Level {
         let bytes = self.format.map_or(1, |f| f.bytes()) as u64;
         let smaller = |size: u32, level: u32| (size >> level).max(1);
@@ -223,7 +225,7 @@ impl Image {
             slice: 0,
         };
         if self.generation == Gen::Gfx9 {
-            // All levels have the pitch of the first and lie one below another in each slice.
+            // All levels have the pitch of the first one; within each slice they follow each other.
             let (mut rows, mut height) = (0, self.height as u64);
             for k in 0..self.levels.max(level + 1) {
                 if k == level {
@@ -235,8 +237,8 @@ impl Image {
             at.slice = rows * at.pitch;
             return at;
         }
-        // One level behind another, each with all its slices, each from a multiple of 256 bytes on. Smaller levels are padded
-        // to powers of two, and their pitch follows from the first one's, not from the width.
+        // The levels follow each other, each with all its slices, each aligned to 256 bytes. Smaller levels are padded
+        // to powers of two, and their pitch is derived from that of the first level, not from the width.
         let align = (64 / bytes.min(64)).max(8);
         let whole = (256 / bytes).max(64);
         for k in 0..=level {
@@ -269,14 +271,14 @@ impl Image {
         let bytes = self.format.map_or(1, |f| f.bytes()) as u64;
         let slice = slice as u64 + self.base_array as u64;
         let at = slice * level.slice + y as u64 * level.pitch + x as u64;
-        // The samples of an element lie side by side.
+        // The samples of an element are adjacent.
         self.base
             .wrapping_add(level.offset)
             .wrapping_add((at * self.samples as u64 + sample as u64) * bytes)
     }
 }
 
-/// An instruction with what it needs to be run.
+/// An image instruction with its resource and address layout.
 struct Access<'a> {
     insn: &'a Insn,
     image: Image,
@@ -289,7 +291,7 @@ struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// The bits of a part of a lane's address.
+    /// The bits of one part of a lane's address.
     fn bits(&self, wave: &WaveState, lane: usize, place: Place) -> u32 {
         let number = self.insn.field(Field::Vaddr) as usize + place.dword as usize;
         let dword = operands::vgpr(wave, number)[lane % LANES];
@@ -300,7 +302,7 @@ impl Access<'_> {
         }
     }
 
-    /// A part of a lane's address as an f32; 0 where the address has not got it.
+    /// A part of a lane's address as an f32; 0 if the address does not have the part.
     fn float(&self, wave: &WaveState, lane: usize, place: Option<Place>) -> f32 {
         let Some(place) = place else { return 0.0 };
         let bits = self.bits(wave, lane, place);
@@ -313,12 +315,12 @@ impl Access<'_> {
         }
     }
 
-    /// A part of a lane's address as an integer; 0 where the address has not got it.
+    /// A part of a lane's address as an integer; 0 if the address does not have the part.
     fn integer(&self, wave: &WaveState, lane: usize, place: Option<Place>) -> u32 {
         place.map_or(0, |place| self.bits(wave, lane, place))
     }
 
-    /// Where the element is that a lane names by integers; `None` out of range.
+    /// The address of the element that a lane names by integer coordinates. Returns `None` if it is out of range.
     fn place(&self, wave: &WaveState, lane: usize) -> Option<u64> {
         let image = &self.image;
         let at = |k: usize| self.integer(wave, lane, self.address.coordinates[k]);
@@ -353,7 +355,7 @@ impl Access<'_> {
         inside.then(|| image.element(&level, x, y, slice, sample))
     }
 
-    /// Writes a lane's results to VDATA: of four components those of DMASK.
+    /// Writes a lane's results to VDATA: those of the four components that DMASK selects.
     fn write(&self, wave: &mut WaveState, lane: usize, components: [u32; 4], number: Number) {
         let mut chosen = [0; 4];
         let mut count = 0;
@@ -363,11 +365,11 @@ impl Access<'_> {
                 count += 1;
             }
         }
-        // Without a bit in DMASK one register is written, with nothing.
+        // If DMASK is 0, one register is written, with 0.
         self.write_all(wave, lane, &chosen[..count.max(1)], number);
     }
 
-    /// Writes a lane's results to VDATA, and TFE's status behind them.
+    /// Writes a lane's results to VDATA, and TFE's status after them.
     fn write_all(&self, wave: &mut WaveState, lane: usize, values: &[u32], number: Number) {
         let first = self.insn.field(Field::Vdata) as usize;
         let mut put = |at: usize, value: u32| {
@@ -399,10 +401,10 @@ impl Access<'_> {
     }
 }
 
-/// Runs an image instruction in the lanes of `lanes`.
+/// Runs an image instruction in the lanes in `lanes`.
 ///
 /// # Errors
-/// Resources and samplers that the machine cannot use, and faults of memory with the lane.
+/// Resources and samplers that the machine does not support, and faults of memory, with the lane.
 pub(crate) fn run(
     op: ImageOp,
     insn: &Insn,
@@ -477,7 +479,7 @@ fn memory(lane: usize) -> impl Fn(crate::mem::Fault) -> Failure {
     move |fault| Failure::memory(fault, Some(lane as u8))
 }
 
-/// The element's bits at an address.
+/// The bits of the element at an address.
 fn read(machine: &Machine<'_>, format: &Format, at: u64, lane: usize) -> Result<u128, Failure> {
     let mut bytes = [0; 16];
     let memory_ = machine.memory;
@@ -626,7 +628,7 @@ fn atomic(
     Ok(())
 }
 
-/// Width, height, depth or slices, and how many levels; sizes are 0 of a level that the resource has not got.
+/// Width, height, depth or number of slices, and number of levels; the sizes are 0 for a level that the resource does not have.
 fn size(access: &Access<'_>, lane: usize, wave: &mut WaveState) {
     let image = &access.image;
     let level = access.integer(wave, lane, access.address.level);

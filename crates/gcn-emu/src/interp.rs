@@ -1,4 +1,4 @@
-//! The interpreter: evaluates the meaning of each instruction, all lanes an operation. It is the reference.
+//! The interpreter: evaluates the meaning of each instruction, every operation in all lanes. It is the reference.
 
 use crate::address::{self, Range};
 use crate::engine::{
@@ -25,12 +25,12 @@ use gcn_isa::target::{Gen, TABLES, Target};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The meaning of an instruction, written once a process.
+/// The meaning of an instruction, written once per process.
 pub fn program(insn: &Insn) -> &'static Program {
     program_of(insn.row, insn.target)
 }
 
-/// The meaning of a row on a target, written once a process.
+/// The meaning of a row on a target, written once per process.
 pub fn program_of(row: &'static Inst, target: Target) -> &'static Program {
     static PROGRAMS: OnceLock<Vec<OnceLock<Program>>> = OnceLock::new();
     let programs = PROGRAMS.get_or_init(|| {
@@ -49,11 +49,11 @@ struct Step {
     operands: Vec<Opnd>,
     mods: Modifiers,
     vector: bool,
-    /// A load whose data go to LDS: the slot of the registers that they would go to.
+    /// For a load whose data go to LDS: the slot of the registers that the data would otherwise go to.
     to_lds: Option<u8>,
-    /// It goes to GDS where its meaning says LDS.
+    /// The instruction accesses GDS where its meaning says LDS.
     gds: bool,
-    /// The VGPR of TFE's status.
+    /// The VGPR that takes TFE's status.
     status: Option<u16>,
 }
 
@@ -82,7 +82,7 @@ impl Step {
     }
 }
 
-/// Dwords of code a page of the cache covers.
+/// Dwords of code per page of the cache.
 const PAGE_DWORDS: usize = 1024;
 
 /// The decoded instructions by address.
@@ -96,7 +96,7 @@ struct Cache {
     page: Option<(u64, usize)>,
 }
 
-/// Why no instruction could be had.
+/// Why no instruction could be decoded.
 enum Missing {
     Fetch(Fault),
     Illegal(u32),
@@ -146,13 +146,13 @@ fn fetch(pc: u64, machine: &Machine<'_>) -> Result<Step, Missing> {
 /// The interpreter of one host thread.
 pub struct Interp {
     cache: Cache,
-    /// The nodes' values, of scalar and of vector instructions.
+    /// The nodes' values of scalar instructions and of vector instructions.
     scalars: Vec<[u64; 1]>,
     vectors: Vec<[u64; LANES]>,
     range: Range,
-    /// Whether an instruction of the code reads TRAPSTS, once that is known.
+    /// True if an instruction of the code reads TRAPSTS; `None` until the code was searched.
     reads_exceptions: Option<bool>,
-    /// Turns have [`EXACT_SLICE`].
+    /// Time slices have [`EXACT_SLICE`] instructions.
     exact: bool,
 }
 
@@ -163,7 +163,7 @@ impl Default for Interp {
 }
 
 impl Interp {
-    /// An interpreter that knows no code yet.
+    /// An interpreter with an empty instruction cache.
     pub fn new() -> Interp {
         Interp {
             cache: Cache::default(),
@@ -189,7 +189,7 @@ impl Engine for Interp {
         let reads_exceptions = seen.unwrap_or_else(|| exceptions::visible(machine));
         self.reads_exceptions = Some(reads_exceptions);
         loop {
-            // Privileged code runs on; the trap handler's end lets the halt take effect.
+            // Privileged code continues to run; the halt takes effect at the end of the trap handler.
             if wave.status & (status::HALT | status::PRIV) == status::HALT {
                 return Stop::Halt;
             }
@@ -287,8 +287,9 @@ impl Engine for Interp {
     }
 }
 
-/// Runs one instruction, of one lane or 64. `wave.pc` is already the next one's. `record`: its float exceptions go to
-/// TRAPSTS.
+/// Runs one instruction, for one lane or 64. `wave.pc` is already that of the next instruction. With `record` its float exceptions
+/// are
+/// recorded in TRAPSTS.
 fn execute<const N: usize>(
     step: &Step,
     wave: &mut WaveState,
@@ -491,7 +492,7 @@ fn node<const N: usize>(
     Ok(())
 }
 
-/// Lets one effect happen in `lanes`, of the active ones.
+/// Performs one effect in `lanes`, a subset of the active lanes.
 fn apply<const N: usize>(
     cx: &mut Exec<'_, '_>,
     step: &Step,
@@ -513,7 +514,7 @@ fn apply<const N: usize>(
                 0
             };
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
-                // Dwords of one lane are as far apart as the wave has lanes.
+                // Consecutive dwords of one lane are LANES elements apart.
                 let at = typed::lds_place(cx.insn, cx.wave, lane + LANES * k);
                 if let Some(place) = cx.machine.lds.get_mut(at..at.saturating_add(4)) {
                     place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
@@ -533,7 +534,7 @@ fn apply<const N: usize>(
             operands[slot as usize].write_lane(cx.wave, second[0] as usize, value[0] as u32);
         }
         Change::Set(state) => {
-            // A truth value a lane is a mask, without the lanes that are off.
+            // A truth value of each lane makes a mask; the bits of inactive lanes are 0.
             let value = match state {
                 State::Exec | State::Vcc if ty == Ty::Bool && N == LANES => {
                     pack(value) & lanes | get(state, cx.wave) & exec & !lanes
@@ -565,7 +566,7 @@ fn apply<const N: usize>(
             cx.wave
                 .setreg(value[0] as u32, second[0] as u32, generation);
         }
-        // Recorded before the effects, where a program can see it.
+        // Recorded before the effects, where a program can observe it.
         Change::Raise(_) => {}
         Change::StoreFormat(slot, count, halves) => {
             typed::store(cx, lanes, value, slot, count, halves)?;
@@ -589,7 +590,7 @@ fn apply<const N: usize>(
                 cx.wave.turns = cx.wave.turns.saturating_add(1);
             }
             Signal::Exported => cx.wave.exports.made(value[0] as u32, exec),
-            // Every access is finished when its instruction is, caches do not exist, and nobody listens.
+            // Every access is complete when its instruction is, there are no caches, and no profiler is attached.
             Signal::Nop
             | Signal::Waitcnt
             | Signal::Wakeup
@@ -603,7 +604,7 @@ fn apply<const N: usize>(
     Ok(())
 }
 
-/// The code that a computed scalar register number stands for: one outside the generation's SGPRs and VCC is s0.
+/// The operand code of a computed scalar register number: numbers outside the generation's SGPRs and VCC select s0.
 fn sgpr_code(generation: Gen, code: u64) -> Option<usize> {
     let code = u16::try_from(code).ok()?;
     match reg(code, generation) {
@@ -649,7 +650,7 @@ fn get(state: State, wave: &WaveState) -> u64 {
         State::InstAtc => flag(status::INST_ATC),
         State::Priv => flag(status::PRIV),
         State::Time => wave.clock,
-        // A tenth of the core's clock: 100 MHz beside 1 GHz.
+        // The real-time clock is a tenth of the core's clock: 100 MHz and 1 GHz.
         State::RealTime => wave.clock / 10,
     }
 }
@@ -661,7 +662,7 @@ fn set(state: State, value: u64, wave: &mut WaveState, stop: &mut Option<Stop>) 
         State::Exec => wave.set_pair(EXEC, value),
         State::Vcc => wave.set_pair(VCC, value),
         State::M0 => wave.sgprs[gcn_isa::operand::M0 as usize] = value as u32,
-        // Instructions are dwords.
+        // Instructions are dword-aligned.
         State::Pc => wave.pc = value & !3,
         State::Vskip => wave.set_mode(mode::VSKIP, on),
         State::GprIdxEn => wave.set_mode(mode::GPR_IDX_EN, on),

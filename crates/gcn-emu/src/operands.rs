@@ -1,8 +1,8 @@
 //! Reading sources and writing destinations: the one place for codes, inline constants, literals, abs, neg, omod, clamp,
 //! op_sel, SDWA, DPP, GPR indexing and EXEC.
 //!
-//! Choices where the manuals are silent: a code without a register reads 0 and drops what is written to it; a VGPR beyond
-//! the wave's reads as v0 and drops what is written to it; all SGPRs of the generation are there.
+//! Choices where the manuals are silent: a code without a register reads 0, and writes to it are dropped; a VGPR beyond
+//! the wave's reads as v0, and writes to it are dropped; all SGPRs of the generation exist.
 
 use crate::engine::Machine;
 use crate::exec::Exec;
@@ -15,12 +15,12 @@ use gcn_isa::operand::{self, LITERAL, Reg, Source, Value};
 use gcn_isa::shape::{Access, Mods, Role, Slot, Ty};
 use gcn_isa::target::Gen;
 
-/// Where an operand is.
+/// The location of an operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {
-    /// A scalar register by code, and those after it.
+    /// The scalar register with this code, and those after it.
     Scalar(u16),
-    /// A VGPR by number, and those after it.
+    /// The VGPR with this number, and those after it.
     Vgpr(u16),
     Const(u64),
     Source(Source),
@@ -28,7 +28,7 @@ pub enum Place {
     Nothing,
 }
 
-/// Which VGPR operand GPR indexing takes it for: the bit of M0's field (M0[15:12]).
+/// The role of a VGPR operand in GPR indexing: its bit in M0's field (M0[15:12]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Indexed {
     No,
@@ -41,25 +41,25 @@ pub struct Opnd {
     pub place: Place,
     pub ty: Ty,
     pub code: Option<u16>,
-    /// As a source it is what its place holds: nothing selects or changes a bit of it.
+    /// As a source, its value is that of its location: no modifier selects or changes any bit.
     plain: bool,
     /// Cleared bits (abs) and flipped bits (neg) of the value, after SEL.
     pub abs: u64,
     pub neg: u64,
-    /// SDWA's selection of a source or destination; 6 is everything.
+    /// SDWA's selection of a source or destination; 6 selects all of it.
     pub sel: u8,
     pub sext: bool,
     /// op_sel: a 16-bit operand is the upper half of its register.
     pub high: bool,
-    /// VOP3P: where the 16 bits for the low and for the high half of the result are, and whether their top bits flip.
+    /// VOP3P: the positions of the 16 bits for the low and for the high half of the result, and the flips of their top bits.
     halves: [Half; 2],
-    /// A source of v_mad_mix* that is a f16 and is made a f32 of: its first bit, 0 or 16.
+    /// A source of v_mad_mix* that is an f16 and is converted to f32: the position of its first bit, 0 or 16.
     pub f16_at: Option<u32>,
     pub dpp: bool,
     pub indexed: Indexed,
 }
 
-/// Which half of a packed operand is read.
+/// The half of a packed operand that is read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Half {
     /// Its first bit, 0 or 16.
@@ -68,7 +68,7 @@ struct Half {
     neg: u32,
 }
 
-/// What holds for the whole instruction.
+/// The modifiers that apply to the whole instruction.
 #[derive(Clone, Debug)]
 pub struct Modifiers {
     pub dpp: Option<Dpp>,
@@ -76,20 +76,20 @@ pub struct Modifiers {
     pub clamp: bool,
     /// SDWA's DST_UNUSED.
     pub unused: u8,
-    /// A 16-bit result leaves the upper half of its register as it was.
+    /// A 16-bit result keeps the upper half of its register.
     pub keeps_upper: bool,
     /// The generation has MODE.FP16_OVFL.
     fp16_ovfl: bool,
 }
 
-/// The parts of a DPP control.
+/// The decoded fields of a DPP control.
 #[derive(Clone, Debug)]
 pub struct Dpp {
     /// The lane that each lane reads; 64 for none.
     pub from: [u8; LANES],
-    /// BOUND_CTRL: a lane without a source reads 0, else it is not written.
+    /// BOUND_CTRL: a lane without a source reads 0; otherwise it is not written.
     pub zero: bool,
-    /// Lanes that ROW_MASK and BANK_MASK let write.
+    /// Lanes that ROW_MASK and BANK_MASK allow to be written.
     pub lanes: u64,
 }
 
@@ -128,7 +128,7 @@ impl Dpp {
         }
     }
 
-    /// The lanes whose source is a lane that is on.
+    /// The lanes whose source is an active lane.
     fn sourced(&self, exec: u64) -> u64 {
         let mut lanes = 0;
         for (lane, &from) in self.from.iter().enumerate() {
@@ -170,8 +170,9 @@ impl Modifiers {
     }
 }
 
-/// Whether a 16-bit result leaves the upper half of its VGPR as it was. gfx8 always clears it. gfx9 clears it but in the
-/// instructions that have three 16-bit sources, an accumulator or a literal counted, unless the row says otherwise.
+/// Returns true if a 16-bit result keeps the upper half of its VGPR. gfx8 always clears it. gfx9 clears it except in the
+/// instructions that have three 16-bit sources, where an accumulator or a literal counts as a source, unless the row says
+/// otherwise.
 /// (docs/errata.md, valu-16-bit-high.)
 fn keeps_upper(insn: &Insn) -> bool {
     let halves = |s: &&Slot| s.ty.bits() == 16 && s.access != Access::Write && s.role != Role::Vdst;
@@ -189,7 +190,7 @@ fn keeps_upper(insn: &Insn) -> bool {
             || sources == 3 && !insn.row.flags.has(Flags::CLEARS_UPPER))
 }
 
-/// The operand of a role among an instruction's operands.
+/// The operand that has a role among an instruction's operands.
 pub fn find<'o>(insn: &Insn, operands: &'o [Opnd], role: Role) -> Option<&'o Opnd> {
     let at = insn.row.shape.slots.iter().position(|s| s.role == role)?;
     operands.get(at)
@@ -257,7 +258,7 @@ impl Opnd {
                     && insn.encoding == Encoding::Vop3
                     && insn.generation() == Gen::Gfx9
                     && insn.field(Field::OpSel) >> n & 1 != 0;
-                // HIGH of an interpolation goes for P0 in a register as for parameters.
+                // HIGH of an interpolation applies to P0 in a register as it does to parameters.
                 opnd.high |= slot.ty.bits() == 16
                     && insn.row.shape.mods == Mods::InterpHigh
                     && insn.field(Field::Src0) & 0x100 != 0;
@@ -284,7 +285,7 @@ impl Opnd {
         opnd
     }
 
-    /// The modifiers of VOP3P at source `n`: docs/errata.md, vop3p-modifiers.
+    /// The modifiers of VOP3P for source `n`: docs/errata.md, vop3p-modifiers.
     fn packed(&mut self, insn: &Insn, n: usize, code: Option<u16>) {
         let bit = |field: Field, at: usize| insn.field(field) >> at & 1 != 0;
         let low = bit(Field::OpSel, n);
@@ -312,7 +313,7 @@ impl Opnd {
             half(low, bit(Field::Neg, n)),
             half(high, bit(Field::NegHi, n)),
         ];
-        // The summand of a dot product is no pair.
+        // The addend of a dot product is not packed.
         if bit(Field::Neg, n) {
             self.neg = 1 << 31;
         }
@@ -329,7 +330,7 @@ impl Opnd {
         }
     }
 
-    /// Reads the operand: one value, or one a lane. `dword` chooses a dword of a wide one, without modifiers.
+    /// Reads the operand: one value, or one per lane. `dword` selects a dword of a wide operand, without modifiers.
     pub fn read<const N: usize>(
         &self,
         wave: &WaveState,
@@ -383,7 +384,7 @@ impl Opnd {
         if self.sel != 6 || self.sext {
             self.select(out);
         } else if self.high {
-            // A constant has no upper half but what its 16 bits leave.
+            // The upper half of a constant is that of its 16-bit value.
             out.iter_mut().for_each(|v| *v >>= 16);
         }
         if self.ty.bits() < 32 || self.abs != !0 || self.neg != 0 {
@@ -392,8 +393,8 @@ impl Opnd {
         }
     }
 
-    /// Where the 16 bits of a packed operand are in its dword that belong to a half of the result, their first bit's
-    /// place, and which of them flip.
+    /// For a half of the result: the dword of a packed operand that holds its 16 bits, the position of their first
+    /// bit, and the bits that are flipped.
     pub fn half(&self, half: u8) -> (u32, u32) {
         let Half { shift, neg } = self.halves[half as usize & 1];
         (shift, neg)
@@ -434,7 +435,7 @@ impl Opnd {
         }
     }
 
-    /// A scalar operand's value; `k` is the first dword of it.
+    /// A scalar operand's value; its first dword is dword `k`.
     fn scalar(&self, wave: &WaveState, machine: &Machine<'_>, k: usize, ty: Ty) -> u64 {
         match self.place {
             Place::Scalar(code) if ty.bits() > 32 => wave.pair(code + k as u16),
@@ -469,7 +470,7 @@ impl Opnd {
         self.scalar(wave, machine, 0, Ty::B64)
     }
 
-    /// The lanes of dword `k` of a VGPR operand.
+    /// The values of dword `k` of a VGPR operand in all lanes.
     pub fn lanes<'w>(&self, wave: &'w WaveState, k: usize) -> Option<&'w [u32; LANES]> {
         match self.place {
             Place::Vgpr(number) => Some(vgpr(wave, self.vgpr(wave, number) + k)),
@@ -477,8 +478,8 @@ impl Opnd {
         }
     }
 
-    /// Writes the operand, or a dword of it, in the lanes of `lanes` (all of EXEC that DPP and the effect's condition
-    /// leave). A lane mask takes the bits of the active lanes.
+    /// Writes the operand, or a dword of it, in the lanes in `lanes` (the lanes of EXEC that DPP and the effect's condition
+    /// allow). A lane mask takes the bits of the active lanes.
     pub(crate) fn write<const N: usize>(
         &self,
         cx: &mut Exec<'_, '_>,
@@ -494,7 +495,7 @@ impl Opnd {
         match self.place {
             Place::Scalar(code) => {
                 if N == LANES && ty == Ty::Mask && value_ty == Ty::Bool {
-                    // Lanes that the condition leaves out keep their bits.
+                    // Lanes that the condition excludes keep their bits.
                     let bits = pack(value) & exec;
                     let kept = wave.pair(code) & exec & !lanes;
                     wave.set_pair(code, bits & lanes | kept);
@@ -547,7 +548,7 @@ impl Opnd {
         }
     }
 
-    /// Writes a half of a VGPR in the lanes of `lanes` and keeps the other.
+    /// Writes a half of a VGPR in the lanes in `lanes` and keeps the other half.
     pub fn write_half<const N: usize>(
         &self,
         wave: &mut WaveState,
@@ -571,7 +572,7 @@ impl Opnd {
         });
     }
 
-    /// Writes one lane of a VGPR, whatever EXEC says.
+    /// Writes one lane of a VGPR, independently of EXEC.
     pub fn write_lane(&self, wave: &mut WaveState, lane: usize, value: u32) {
         if let Place::Vgpr(number) = self.place {
             let number = self.vgpr(wave, number);
@@ -589,13 +590,13 @@ fn selection(sel: u8) -> (u32, u32) {
     }
 }
 
-/// Where a code's register or constant is, and a constant's value as an operand of type `ty` reads it.
+/// The location of a code's register or constant; a constant has the value that an operand of type `ty` reads.
 fn place(insn: &Insn, code: u16, ty: Ty) -> Place {
     let literal = insn.literal as u64;
     match operand::reg(code, insn.generation()) {
         Reg::Vgpr(n) => Place::Vgpr(n),
         Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => Place::Scalar(code),
-        // A pair of 16 bits: an inline float is a f16 in the lower half and 0 in the upper, an inline integer has 32 bits.
+        // A 16-bit pair: an inline float is an f16 in the lower half and 0 in the upper half; an inline integer has 32 bits.
         Reg::Int(_) if insn.encoding == Encoding::Vop3p && ty.bits() == 16 => {
             Place::Const(operand::inline_value(code, 32).unwrap_or(0))
         }
@@ -612,7 +613,7 @@ fn place(insn: &Insn, code: u16, ty: Ty) -> Place {
     }
 }
 
-/// The value of a source that is neither register nor constant, in 64 bits.
+/// The value of a source that is neither a register nor a constant, in 64 bits.
 fn source_value(source: Source, wave: &WaveState, machine: &Machine<'_>) -> u64 {
     const APERTURE: u64 = 0xffff_ffff;
     match source {
@@ -628,7 +629,7 @@ fn source_value(source: Source, wave: &WaveState, machine: &Machine<'_>) -> u64 
     }
 }
 
-/// LDS_DIRECT: the element at M0[15:0] of the type in M0[18:16]; 0 beyond the LDS. docs/errata.md, lds-direct.
+/// LDS_DIRECT: the element at M0[15:0] of the type in M0[18:16]; 0 beyond the end of the LDS. docs/errata.md, lds-direct.
 fn lds_direct(wave: &WaveState, machine: &Machine<'_>) -> u32 {
     let at = (wave.m0() & 0xffff) as usize;
     let byte = |i: usize| machine.lds.get(at + i).copied().unwrap_or(0);
@@ -644,7 +645,7 @@ fn lds_direct(wave: &WaveState, machine: &Machine<'_>) -> u32 {
 
 static NO_LANES: [u32; LANES] = [0; LANES];
 
-/// A VGPR; one beyond the wave's is v0.
+/// A VGPR; a number beyond the wave's VGPRs selects v0.
 #[inline]
 pub(crate) fn vgpr(wave: &WaveState, number: usize) -> &[u32; LANES] {
     wave.vgprs
@@ -653,7 +654,7 @@ pub(crate) fn vgpr(wave: &WaveState, number: usize) -> &[u32; LANES] {
         .unwrap_or(&NO_LANES)
 }
 
-/// Writes lanes of a VGPR; one beyond the wave's is dropped. `value` gets the lane and its old value.
+/// Writes lanes of a VGPR; a write beyond the wave's VGPRs is dropped. `value` gets the lane and its old value.
 #[inline]
 pub(crate) fn store(
     wave: &mut WaveState,
@@ -676,7 +677,7 @@ pub(crate) fn store(
     }
 }
 
-/// A lane's truth value in its bit.
+/// Packs the truth value of each lane into its bit.
 #[inline]
 pub(crate) fn pack<const N: usize>(value: &[u64; N]) -> u64 {
     let mut bits = 0;
@@ -707,7 +708,7 @@ fn output_modifiers<const N: usize>(value: &mut [u64; N], ty: Ty, mods: &Modifie
                 let infinite = fp::is_inf::<F16>(*v);
                 *v = fp::apply_omod_clamp::<F16>(*v, mods.omod, mods.clamp, &mode.env16());
                 if fp::is_inf::<F16>(*v) && !infinite {
-                    // The largest finite number is the one before.
+                    // The largest finite number is the one before infinity.
                     *v -= 1;
                 }
             }

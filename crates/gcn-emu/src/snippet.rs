@@ -16,40 +16,41 @@ pub enum End {
     /// s_trap with its number.
     Trap(u32),
     Halt,
-    /// It waits for other waves. At s_barrier the PC is the next instruction's, at global wave sync and ordered counts that
+    /// It waits for other waves. At s_barrier the PC is the next instruction's; at global wave sync and ordered append it is that
     /// instruction's.
     Barrier,
-    /// As many instructions as allowed have run.
+    /// The maximum number of instructions has run.
     Limit,
     Fault(FaultReport),
 }
 
-/// What a snippet's run came to.
+/// The result of a snippet's run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// How it ended.
     pub end: End,
-    /// Bytes from the snippet's start: of [`End::Endpgm`], [`End::Trap`] and [`End::Fault`] to that instruction, else (but
-    /// see [`End::Barrier`]) to the next one.
+    /// Bytes from the snippet's start: for [`End::Endpgm`], [`End::Trap`] and [`End::Fault`] to that instruction, otherwise (except
+    /// for
+    /// [`End::Barrier`]) to the next one.
     pub pc: u64,
-    /// Instructions run, those that VSKIP skipped included.
+    /// Instructions run, including those that VSKIP skipped.
     pub executed: u64,
 }
 
-/// A few instructions, and where and how long they run. Addresses of code count from the snippet's start.
+/// A few instructions, where their run begins and how long it may be. Addresses of code are relative to the snippet's start.
 #[derive(Clone, Copy, Debug)]
 pub struct Snippet<'c> {
     /// The target.
     pub target: Target,
     /// The instructions.
     pub code: &'c [u8],
-    /// The byte where the run begins, which is rounded down to a dword.
+    /// The byte at which the run begins, rounded down to a dword.
     pub start_pc: u64,
     /// The maximum number of instructions.
     pub max: u64,
 }
 
-/// Runs a snippet. The wave has a global data share of its own, of zeros.
+/// Runs a snippet. The wave has its own global data share, filled with zeros.
 pub fn run(
     snippet: Snippet<'_>,
     wave: &mut WaveState,
@@ -60,7 +61,7 @@ pub fn run(
     run_beside(snippet, wave, lds, memory, &Global::default(), engine)
 }
 
-/// As [`run`], with the global data share and the global wave sync that the wave has in common with others.
+/// As [`run`], with the global data share and the global wave sync that the wave shares with others.
 pub fn run_beside(
     snippet: Snippet<'_>,
     wave: &mut WaveState,
@@ -87,7 +88,7 @@ pub fn run_beside(
     };
     let mut fuel = max;
     let stop = loop {
-        // There is nobody to let go first.
+        // There is no other wave to yield to.
         match engine.run(wave, &mut machine, &mut fuel) {
             Stop::Yield => {}
             stop => break stop,

@@ -13,8 +13,9 @@ use gcn_isa::meaning::Halves;
 use gcn_isa::shape::{Role, Ty};
 use gcn_isa::target::Gen;
 
-/// The format of the elements and the selection of their components: the instruction's own of typed buffer instructions,
-/// whose selection is X, Y, Z, W; else the resource's. `None` where the format is invalid: loads give 0 then, and stores do
+/// The format of the elements and the selection of their components. Typed buffer instructions give their own format,
+/// with the selection X, Y, Z, W; for others it is the resource's. Returns `None` if the format is invalid; then loads give 0 and
+/// stores do
 /// nothing.
 fn format(cx: &Exec<'_, '_>) -> Option<(Format, [u8; 4])> {
     let (insn, generation) = (cx.insn, cx.generation);
@@ -24,14 +25,14 @@ fn format(cx: &Exec<'_, '_>) -> Option<(Format, [u8; 4])> {
     }
     let word = operands::find(insn, cx.operands, Role::Srsrc)?.scalar_dword(cx.wave, cx.machine, 3);
     if generation >= Gen::Gfx8 && word >> 23 & 1 != 0 {
-        // With ADD_TID_ENABLE the stride's upper bits are in DATA_FORMAT's place.
+        // With ADD_TID_ENABLE the field DATA_FORMAT holds the upper bits of the stride.
         return None;
     }
     let format = Format::buffer(word >> 15 & 15, word >> 12 & 7, generation)?;
     Some((format, formats::selection(word)))
 }
 
-/// Component `k` of the element at each lane's address: 32 bits, or 16 where `ty` has 16. 0 out of range.
+/// Component `k` of the element at each lane's address: 32 bits, or 16 if `ty` has 16. It is 0 out of range.
 pub(crate) fn load<const N: usize>(
     cx: &Exec<'_, '_>,
     addresses: &[u64; N],
@@ -58,7 +59,7 @@ pub(crate) fn load<const N: usize>(
     Ok(())
 }
 
-/// Stores an element at the address of each of `lanes`, made of the first `count` components in the VGPRs of the operand in
+/// Stores an element at the address of each of `lanes`. Its first `count` components come from the VGPRs of the operand in
 /// `slot`; the others are 0.
 pub(crate) fn store<const N: usize>(
     cx: &Exec<'_, '_>,
@@ -100,7 +101,7 @@ pub(crate) fn store<const N: usize>(
     Ok(())
 }
 
-/// The pieces that an element's bytes lie in: dwords, or what there is of one. A swizzled buffer keeps dwords together, not
+/// The pieces of an element's bytes: dwords, or less than a dword. A swizzled buffer keeps dwords contiguous, but not
 /// elements.
 fn pieces(bytes: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..bytes)
@@ -115,7 +116,7 @@ fn read(
     address: u64,
     format: &Format,
 ) -> Result<Option<u128>, Failure> {
-    // An element is in range as a whole.
+    // The range check is for the whole element.
     if range.check(lane, address, format.bytes() as u64).is_none() {
         return Ok(None);
     }
@@ -163,14 +164,14 @@ fn write(
     Ok(())
 }
 
-/// The byte of LDS that belongs to a lane in a memory instruction with LDS: M0's low half, the instruction's offset and four
-/// times the lane's number. M0 is no limit here.
+/// The byte of LDS that a lane accesses in a memory instruction with LDS: M0's low half, plus the instruction's offset, plus four
+/// times the lane's number. M0 is not a limit here.
 pub(crate) fn lds_place(insn: &Insn, wave: &WaveState, lane: usize) -> usize {
     let start = (wave.m0() & 0xffff) as i64 + crate::address::offset(insn);
     start.wrapping_add(4 * lane as i64) as usize
 }
 
-/// The VGPR that TFE's status goes to: the one behind the data. `None` where the instruction writes no data.
+/// The VGPR that takes TFE's status: the one after the data. Returns `None` if the instruction writes no data.
 pub(crate) fn status_register(insn: &Insn) -> Option<u16> {
     let buffer = matches!(insn.encoding, Encoding::Mubuf | Encoding::Mtbuf);
     if !buffer || insn.field(Field::Tfe) == 0 || insn.data_in_lds() {
@@ -185,7 +186,7 @@ pub(crate) fn status_register(insn: &Insn) -> Option<u16> {
     Some(insn.field(Field::Vdata) as u16 + insn.dwords(slot) as u16)
 }
 
-/// Whether the row's data are changed in memory and only come back with GLC.
+/// Returns true if the row is an atomic: it changes its data in memory and returns the old value only with GLC.
 fn is_atomic(insn: &Insn) -> bool {
     use gcn_isa::meaning::{Op, meaning};
     let program = meaning(insn.row, insn.target);
@@ -195,7 +196,7 @@ fn is_atomic(insn: &Insn) -> bool {
         .any(|node| matches!(node.op, Op::Atomic(..)))
 }
 
-/// Writes TFE's status: no access fails here.
+/// Writes TFE's status, which is always 0: no access fails here.
 pub(crate) fn write_status(wave: &mut WaveState, register: u16, lanes: u64) {
     operands::store(wave, register as usize, lanes, |_, _| 0);
 }

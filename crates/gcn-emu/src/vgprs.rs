@@ -1,19 +1,19 @@
-//! The VGPRs of a wave, where vector loads and stores of the host like them: 16 lanes never cross a cache line.
+//! The VGPRs of a wave, aligned for vector loads and stores of the host: 16 lanes never cross a cache line.
 
 use crate::wave::LANES;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// Bytes of a cache line, and of the widest vector register.
+/// Bytes of a cache line, which is also the size of the widest vector register.
 const LINE: usize = 64;
 
-/// Where the registers are: in a guarded build they end at inaccessible pages.
+/// The storage of the registers: in a guarded build it ends at inaccessible pages.
 #[cfg(feature = "guarded")]
 type Words = crate::mem::Guarded<u32>;
 #[cfg(not(feature = "guarded"))]
 type Words = Vec<u32>;
 
-/// Zeros, with room to begin at a line.
+/// Zeros, with room to align the beginning to a cache line.
 #[cfg(feature = "guarded")]
 fn zeros(count: usize) -> Words {
     Words::new(count)
@@ -23,21 +23,21 @@ fn zeros(count: usize) -> Words {
     vec![0; count + LINE / 4]
 }
 
-/// VGPRs: a slice of registers with a value a lane, which begins at a multiple of 64 bytes.
+/// VGPRs: a slice of registers, each with one value per lane, that begins at a multiple of 64 bytes.
 #[derive(Default)]
 pub struct Vgprs {
-    /// The registers, and before and behind them what is left over of a line.
+    /// The registers, with the unused rest of a cache line before and after them.
     words: Words,
-    /// Where they begin.
+    /// The index of the first register's word.
     first: usize,
     count: usize,
 }
 
 impl Vgprs {
-    /// So many VGPRs, all zero.
+    /// `count` VGPRs, all zero.
     pub fn new(count: usize) -> Vgprs {
         let words = zeros(count * LANES);
-        // It has at least the alignment of its elements; and where nobody can tell, any place will do.
+        // The storage has at least the alignment of its elements. If `align_offset` cannot tell, any offset will do.
         let first = words.as_ptr().align_offset(LINE);
         let first = if first < LINE / 4 { first } else { 0 };
         Vgprs {

@@ -8,7 +8,7 @@ use gcn_isa::target::Gen;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// Lanes a wave.
+/// Lanes per wave.
 pub const LANES: usize = 64;
 
 /// The LDS of a workgroup, byte by byte, between inaccessible pages of the host.
@@ -16,12 +16,12 @@ pub const LANES: usize = 64;
 pub struct Lds(Guarded<u8>);
 
 impl Lds {
-    /// `bytes` zeros.
+    /// An LDS of `bytes` zeros.
     pub fn new(bytes: usize) -> Lds {
         Lds(Guarded::new(bytes))
     }
 
-    /// Becomes `bytes` zeros.
+    /// Resizes the LDS to `bytes` bytes and fills it with zeros.
     pub fn reset(&mut self, bytes: usize) {
         self.0.reset(bytes);
     }
@@ -82,14 +82,14 @@ pub mod status {
     pub const INST_ATC: u32 = 1 << 23;
 }
 
-/// Bits of the MODE register beside those that [`crate::fp::Mode`] reads.
+/// Bits of the MODE register other than those that [`crate::fp::Mode`] reads.
 #[allow(missing_docs)]
 pub mod mode {
     /// Rounding of f32 (bits 1:0) and of f16 and f64 (bits 3:2).
     pub const FP_ROUND: u32 = 0xf;
-    /// The exceptions that trap, if there is a trap handler.
+    /// The exceptions that trap if there is a trap handler.
     pub const EXCP_EN: u32 = 0x7f << 12;
-    /// gfx9: a f16 result that overflows is the largest finite number.
+    /// gfx9: an f16 result that overflows becomes the largest finite number.
     pub const FP16_OVFL: u32 = 1 << 23;
     pub const GPR_IDX_EN: u32 = 1 << 27;
     pub const VSKIP: u32 = 1 << 28;
@@ -97,7 +97,7 @@ pub mod mode {
     pub const CSP_SHIFT: u32 = 29;
 }
 
-/// Numbers of hardware registers, as s_getreg_b32 and s_setreg_b32 name them (manuals, tools).
+/// Numbers of hardware registers as s_getreg_b32 and s_setreg_b32 name them (manuals, tools).
 #[allow(missing_docs)]
 pub mod hwreg {
     pub const MODE: u32 = 1;
@@ -114,7 +114,7 @@ pub mod hwreg {
     pub const SH_MEM_BASES: u32 = 15;
 }
 
-/// The bits that MODE has in a generation: FP_ROUND, FP_DENORM, DX10_CLAMP, IEEE, LOD_CLAMPED, DEBUG and EXCP_EN in 20:0;
+/// The bits of MODE in a generation: FP_ROUND, FP_DENORM, DX10_CLAMP, IEEE, LOD_CLAMPED, DEBUG and EXCP_EN in 20:0;
 /// on gfx9 FP16_OVFL, POPS_PACKER0, POPS_PACKER1 and DISABLE_PERF in 26:23; GPR_IDX_EN from gfx8 on; VSKIP and CSP.
 pub const fn mode_bits(generation: Gen) -> u32 {
     0xf01f_ffff
@@ -125,7 +125,7 @@ pub const fn mode_bits(generation: Gen) -> u32 {
         }
 }
 
-/// The bits that TRAPSTS has in a generation: EXCP in 8:0, EXCP_CYCLE in 21:16 and DP_RATE in 31:29; SAVECTX (10) from gfx8
+/// The bits of TRAPSTS in a generation: EXCP in 8:0, EXCP_CYCLE in 21:16 and DP_RATE in 31:29; SAVECTX (10) from gfx8
 /// on; ILLEGAL_INST (11) and EXCP_HI (14:12) on gfx9.
 pub const fn trapsts_bits(generation: Gen) -> u32 {
     0xe03f_01ff
@@ -138,8 +138,9 @@ pub const fn trapsts_bits(generation: Gen) -> u32 {
 
 /// HW_ID of wave `wave` of workgroup `group`, both counted from 0: WAVE_ID in bits 3:0, SIMD_ID in 5:4, PIPE_ID in 7:6, CU_ID
 /// in 11:8, SH_ID in 12, SE_ID in 14:13, TG_ID in 19:16, VM_ID in 23:20, QUEUE_ID in 26:24, STATE_ID in 29:27, ME_ID in 31:30.
-/// Groups go round 16 compute units, eight in each of two shader engines, and a group's waves round the four SIMDs, as a chip
-/// that has nothing else to do places them (docs/errata.md, hwreg-values).
+/// Workgroups are placed on 16 compute units in turn, eight in each of two shader engines, and the waves of a workgroup on the four
+/// SIMDs
+/// in turn, as an otherwise idle chip places them (docs/errata.md, hwreg-values).
 pub fn hw_id(group: u64, wave: usize) -> u32 {
     const VM: u32 = 8;
     const COMPUTE: u32 = 1;
@@ -154,15 +155,16 @@ pub fn hw_id(group: u64, wave: usize) -> u32 {
         | COMPUTE << 30
 }
 
-/// GPR_ALLOC of a wave that was given `vgprs` and `sgprs`: VGPR_SIZE, the blocks of four VGPRs less one, in bits 13:8, and
-/// SGPR_SIZE, the blocks of SGPRs less one, in 27:24. A block of SGPRs has 8 of them up to gfx7 and 16 after.
+/// GPR_ALLOC of a wave that was allocated `vgprs` and `sgprs`: VGPR_SIZE, the number of blocks of four VGPRs minus one, in bits
+/// 13:8, and
+/// SGPR_SIZE, the number of blocks of SGPRs minus one, in 27:24. A block has 8 SGPRs up to gfx7 and 16 from gfx8 on.
 pub fn gpr_alloc(vgprs: u32, sgprs: u32, generation: Gen) -> u32 {
     let block = if generation >= Gen::Gfx8 { 16 } else { 8 };
     let blocks = |count: u32, of: u32| count.div_ceil(of).max(1) - 1;
     (blocks(vgprs, 4) & 0x3f) << 8 | (blocks(sgprs, block) & 0xf) << 24
 }
 
-/// LDS_ALLOC of a workgroup with so many bytes of LDS: LDS_SIZE, blocks of 64 dwords, in bits 20:12.
+/// LDS_ALLOC of a workgroup with `bytes` bytes of LDS: LDS_SIZE, the number of blocks of 64 dwords, in bits 20:12.
 pub fn lds_alloc(bytes: u32) -> u32 {
     (bytes.div_ceil(256) & 0x1ff) << 12
 }
@@ -178,20 +180,20 @@ pub const MODE: u32 = 0x3c0;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaveState {
     /// The scalar registers by operand code: SGPRs from 0, VCC at 106, M0 at 124, EXEC at 126; FLAT_SCRATCH, XNACK_MASK,
-    /// TBA, TMA and the TTMPs where the generation has them. All SGPRs of the generation are there, whatever a kernel
-    /// asked for.
+    /// TBA, TMA and the TTMPs where the generation has them. All SGPRs of the generation exist, whatever number a kernel
+    /// requested.
     pub sgprs: [u32; 128],
-    /// The VGPRs the wave has, at most 256. One beyond reads as v0; writes to it are dropped.
+    /// The VGPRs of the wave, at most 256. A VGPR beyond them reads as v0; writes to it are dropped.
     pub vgprs: Vgprs,
     /// STATUS.SCC.
     pub scc: bool,
     /// The MODE register.
     pub mode: u32,
-    /// The STATUS register but for SCC, EXECZ and VCCZ, which are computed.
+    /// The STATUS register without SCC, EXECZ and VCCZ, which are computed.
     pub status: u32,
     /// The TRAPSTS register.
     pub trapsts: u32,
-    /// Byte address of the next instruction.
+    /// The byte address of the next instruction.
     pub pc: u64,
     /// The HW_ID register.
     pub hw_id: u32,
@@ -203,20 +205,21 @@ pub struct WaveState {
     pub ib_sts: u32,
     /// SH_MEM_BASES: the upper 16 bits of the addresses of LDS (31:16) and scratch (15:0).
     pub sh_mem_bases: u32,
-    /// What s_memtime reads: instructions the wave has executed, times four; s_memrealtime reads a tenth of it.
+    /// The value that s_memtime reads: four times the number of instructions that the wave has executed. s_memrealtime reads a
+    /// tenth of it.
     pub clock: u64,
-    /// Its place in the order in which the dispatch's waves started, from 0: the order of ordered counts.
+    /// The number of the wave in the order in which the dispatch's waves started, from 0: the order of ordered append.
     pub number: u64,
-    /// How often it has given up its turn at ordered counts.
+    /// The number of times that the wave has released its turn at ordered append.
     pub turns: u32,
-    /// While it waits for global wave sync: what for.
+    /// While the wave waits for global wave sync: its ticket.
     pub ticket: Option<u64>,
-    /// What it exported.
+    /// The values that it exported.
     pub exports: Exports,
 }
 
 impl WaveState {
-    /// A wave with `vgprs` VGPRs, all registers zero, every lane on and MODE as [`MODE`].
+    /// A wave with `vgprs` VGPRs, all registers zero, all lanes active and MODE as [`MODE`].
     pub fn new(vgprs: usize) -> WaveState {
         let mut sgprs = [0; 128];
         sgprs[EXEC as usize] = !0;
@@ -242,14 +245,14 @@ impl WaveState {
         }
     }
 
-    /// Two scalar registers, the first the lower half; one beyond the last code reads 0.
+    /// Reads two scalar registers, the first as the lower half; a register beyond the last code reads 0.
     #[inline]
     pub fn pair(&self, code: u16) -> u64 {
         let at = |c: usize| self.sgprs.get(c).copied().unwrap_or(0) as u64;
         at(code as usize) | at(code as usize + 1) << 32
     }
 
-    /// Writes two scalar registers; one beyond the last code is dropped.
+    /// Writes two scalar registers; a write beyond the last code is dropped.
     #[inline]
     pub fn set_pair(&mut self, code: u16, value: u64) {
         for (k, half) in [value as u32, (value >> 32) as u32].into_iter().enumerate() {
@@ -319,20 +322,20 @@ impl WaveState {
         };
     }
 
-    /// The first flat address of LDS; the aperture has 4 GiB.
+    /// The first flat address of LDS; the aperture spans 4 GiB.
     #[inline]
     pub fn shared_base(&self) -> u64 {
         (self.sh_mem_bases as u64 >> 16) << 48
     }
 
-    /// The first flat address of scratch; the aperture has 4 GiB.
+    /// The first flat address of scratch; the aperture spans 4 GiB.
     #[inline]
     pub fn private_base(&self) -> u64 {
         (self.sh_mem_bases as u64 & 0xffff) << 48
     }
 
-    /// The hwreg with number `id`, or 0 where the generation has none. The registers that show the instruction buffer say that
-    /// nothing is under way. `bits` are those of the instruction that asks, whose end the PC is at.
+    /// The hwreg with number `id`, or 0 if the generation does not have it. The registers that show the instruction buffer report
+    /// an empty buffer. `bits` are those of the instruction that reads the hwreg, whose end is the PC.
     pub fn hwreg(&self, id: u32, generation: Gen, bits: u32) -> u32 {
         let at = self.pc.wrapping_sub(4);
         match id {
@@ -346,27 +349,27 @@ impl WaveState {
             hwreg::PC_LO => at as u32,
             hwreg::PC_HI => (at >> 32) as u32,
             hwreg::INST_DW0 => bits,
-            // It has one dword.
+            // The instruction has one dword.
             hwreg::INST_DW1 => 0,
             hwreg::SH_MEM_BASES if generation >= Gen::Gfx9 => self.sh_mem_bases,
             _ => 0,
         }
     }
 
-    /// s_getreg_b32 of `code`: number in bits 5:0, first bit in 10:6, number of bits less one in 15:11. For the rest see
-    /// [`WaveState::hwreg`].
+    /// s_getreg_b32 of `code`: number in bits 5:0, first bit in 10:6, number of bits minus one in 15:11. See
+    /// [`WaveState::hwreg`] for the values.
     pub fn getreg(&self, code: u32, generation: Gen, bits: u32) -> u32 {
         let (shift, mask) = hwreg_field(code);
         self.hwreg(code & 0x3f, generation, bits) >> shift & mask
     }
 
-    /// s_setreg_b32 of `code`. MODE and TRAPSTS can be written, in the bits they have; STATUS and the replay state in IB_STS
-    /// only by privileged code; what the others say of the hardware stays (docs/errata.md, hwreg-writes).
+    /// s_setreg_b32 of `code`. The existing bits of MODE and TRAPSTS can be written; STATUS and the replay state in IB_STS
+    /// only by privileged code; the other registers describe the hardware and do not change (docs/errata.md, hwreg-writes).
     pub fn setreg(&mut self, code: u32, value: u32, generation: Gen) {
         /// IB_STS.FIRST_REPLAY and RCNT.
         const REPLAY: u32 = 0x001f_8000;
         let (shift, mask) = hwreg_field(code);
-        // Bits that a field would have beyond the register's end do not exist.
+        // Bits of a field beyond the end of the register do not exist.
         let merge =
             |old: u32, bits: u32| old & !(mask << shift & bits) | (value & mask) << shift & bits;
         let privileged = self.status & status::PRIV != 0;
@@ -384,7 +387,7 @@ impl WaveState {
     }
 }
 
-/// The lowest bit and the mask (not shifted) of the field that a hwreg code names.
+/// The lowest bit and the (unshifted) mask of the field that a hwreg code names.
 fn hwreg_field(code: u32) -> (u32, u32) {
     let bits = (code >> 11 & 0x1f) + 1;
     (code >> 6 & 0x1f, ((1u64 << bits) - 1) as u32)
@@ -397,11 +400,11 @@ mod tests {
     #[test]
     fn places_of_waves() {
         let field = |word: u32, first: u32, bits: u32| word >> first & ((1 << bits) - 1);
-        // Waves 0 to 3 of a group are on the four SIMDs, wave 4 is the second of the first.
+        // Waves 0 to 3 of a group are on the four SIMDs; wave 4 is the second wave of the first SIMD.
         let simds: Vec<u32> = (0..5).map(|wave| field(hw_id(0, wave), 4, 2)).collect();
         assert_eq!(simds, [0, 1, 2, 3, 0]);
         assert_eq!(field(hw_id(0, 4), 0, 4), 1);
-        // Group 9 is the first engine's neighbour's second unit, group 16 the second group of the first unit.
+        // Group 9 is on the second unit of the second engine, group 16 is the second group of the first unit.
         let nine = hw_id(9, 0);
         assert_eq!((field(nine, 8, 4), field(nine, 13, 2)), (1, 1));
         let sixteen = hw_id(16, 0);
@@ -433,7 +436,7 @@ mod tests {
         wave.lds_alloc = lds_alloc(1024);
         // LDS_SIZE: bits 20:12.
         assert_eq!(wave.getreg(6 | 12 << 6 | 8 << 11, Gen::Gfx9, 0), 4);
-        // A field beyond the register's end has the bits that there are.
+        // A field that extends beyond the end of the register has only the bits that exist.
         wave.trapsts = 0x8000_0001;
         assert_eq!(wave.getreg(3 | 31 << 6 | 31 << 11, Gen::Gfx9, 0), 1);
         wave.setreg(1 | 28 << 6 | 31 << 11, 0xff, Gen::Gfx9);

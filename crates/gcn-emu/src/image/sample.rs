@@ -1,7 +1,7 @@
 //! Sampling: level of detail, wrapping, filters, comparison.
 //!
-//! Coordinates are scaled in f64, which is exact; filter weights have eight bits, and the level of detail eight behind the
-//! point, as in hardware. Sums of weighted elements are f64 and rounded to f32 once. See docs/errata.md, image-filter.
+//! Coordinates are scaled in f64, which is exact. Filter weights have eight fraction bits, and so has the level of detail,
+//! as in hardware. Sums of weighted elements are f64 and rounded to f32 once. See docs/errata.md, image-filter.
 
 use super::{Access, Image, Kind, Level, PALETTE, memory, read};
 use crate::engine::{Failure, Machine};
@@ -11,24 +11,24 @@ use gcn_isa::format::Field;
 use gcn_isa::image::{Detail, Footprint, ImageOp, Sampling};
 use gcn_isa::target::Gen;
 
-/// A sampler's parts.
+/// The decoded fields of a sampler.
 struct Sampler {
-    /// How coordinates outside of the image are treated: CLAMP_X to CLAMP_Z.
+    /// The wrap mode of coordinates outside of the image: CLAMP_X to CLAMP_Z.
     clamp: [u32; 3],
     compare: u32,
     unnormalized: bool,
-    /// Coordinates and slices are truncated to what the filter works with, not rounded: TRUNC_COORD.
+    /// Coordinates and slices are truncated to the precision of the filter instead of rounded: TRUNC_COORD.
     truncate: bool,
-    /// Seams between a cube's faces are not filtered across.
+    /// The filter does not cross the edges between the faces of a cube.
     no_cube_wrap: bool,
-    /// 0 weights, 1 takes the least and 2 the greatest element.
+    /// 0 is the weighted sum, 1 the minimum and 2 the maximum of the elements.
     reduction: u32,
     min_lod: i32,
     max_lod: i32,
     bias: i32,
     mag_linear: bool,
     min_linear: bool,
-    /// Across slices of a 3D image; `None`: as within them.
+    /// The filter across slices of a 3D image; `None`: the same as within them.
     z_linear: Option<bool>,
     mip: Mip,
     border: u32,
@@ -44,7 +44,7 @@ enum Mip {
 impl Sampler {
     fn new(words: [u32; 4]) -> Sampler {
         let field = |word: usize, lo: u32, bits: u32| words[word] >> lo & ((1u32 << bits) - 1);
-        // Odd filters are linear; 2 and 3 are the anisotropic ones, taken as 0 and 1.
+        // Odd filters are linear; 2 and 3 are the anisotropic ones, treated as 0 and 1.
         let linear = |filter: u32| filter & 1 != 0;
         Sampler {
             clamp: [field(0, 0, 3), field(0, 3, 3), field(0, 6, 3)],
@@ -72,10 +72,10 @@ impl Sampler {
     }
 }
 
-/// What an instruction gives where nothing is bound.
+/// The result of an instruction if no resource is bound.
 const NOTHING: [u32; 4] = [0; 4];
 
-/// Runs a sample, a gather or a question for the level in the lanes of `lanes`.
+/// Runs a sample, a gather or a query of the level of detail in the lanes in `lanes`.
 pub(super) fn run(
     op: ImageOp,
     access: &Access<'_>,
@@ -88,7 +88,7 @@ pub(super) fn run(
     let (sampling, footprint) = match op {
         ImageOp::Sample(sampling) => (sampling, None),
         ImageOp::Gather(sampling, footprint) => (sampling, Some(footprint)),
-        // What a plain sample would use.
+        // The query answers for a plain sample.
         _ => (PLAIN, None),
     };
     let Some(format) = access.image.format else {
@@ -112,7 +112,7 @@ pub(super) fn run(
         unnormalized: sampler.unnormalized || access.insn.field(Field::Unorm) != 0,
         machine,
     };
-    // Levels of detail are a quad's, from registers that lanes which are off have too.
+    // The level of detail is that of a quad, computed from registers that inactive lanes have too.
     let mut results = Vec::new();
     for lane in (0..LANES).filter(|lane| lanes >> lane & 1 != 0) {
         let lod = reader.lod(wave, lane);
@@ -128,7 +128,7 @@ pub(super) fn run(
         };
         results.push((lane, values, number));
     }
-    // All addresses are read before anything is written: VDATA may be where they were.
+    // All addresses are read before anything is written: VDATA may overlap the address VGPRs.
     for (lane, values, number) in results {
         match footprint {
             None => access.write(wave, lane, values, number),
@@ -153,19 +153,19 @@ const PLAIN: Sampling = Sampling {
     half_derivatives: false,
 };
 
-/// A level of detail in 1/256: before and after it is clamped.
+/// A level of detail in 1/256: before and after clamping.
 #[derive(Clone, Copy)]
 struct Lod {
     raw: i32,
     clamped: i32,
 }
 
-/// What a lane asks for.
+/// The point that a lane samples.
 struct Point {
-    /// In elements of a normalized image's side, or in elements if unnormalized.
+    /// In units of a normalized image's side, or in elements if unnormalized.
     position: [f32; 3],
     offset: [i32; 3],
-    /// The slice or the face, counted from the first that the resource has.
+    /// The slice or the face, counted from the resource's first one.
     slice: u32,
     reference: f32,
 }
@@ -180,7 +180,7 @@ struct Reader<'a> {
     machine: &'a Machine<'a>,
 }
 
-/// The elements along one axis that a filter reads: the first one's number, and the second's weight in 1/256.
+/// The elements along one axis that a filter reads: the number of the first one, and the weight of the second one in 1/256.
 #[derive(Clone, Copy)]
 struct Axis {
     first: i64,
@@ -188,7 +188,7 @@ struct Axis {
 }
 
 impl Reader<'_> {
-    /// How the results are held: a comparison's are floats.
+    /// The number format of the results: a comparison's results are floats.
     fn number(&self) -> Number {
         if self.sampling.compare {
             Number::Float
@@ -215,7 +215,8 @@ impl Reader<'_> {
         let rounded = |k: usize| self.coordinate(wave, lane, k).round_ties_even().max(0.0);
         let slice = match image.kind {
             Kind::Cube => {
-                // From v_cubesc and its kin positions on a face go from 1 to 2. An array's cubes are eight faces apart.
+                // With v_cubesc and related instructions, positions on a face range from 1 to 2. The cubes of an array are eight
+                // faces apart.
                 position = [position[0] - 1.0, position[1] - 1.0, 0.0];
                 let face = rounded(2) as u32;
                 (face / 8)
@@ -225,7 +226,7 @@ impl Reader<'_> {
             }
             Kind::D1Array | Kind::D2Array if access.insn.field(Field::Da) != 0 => {
                 let slice = match self.sampler.truncate {
-                    // The conversion truncates, and makes 0 of what is negative and of NaN.
+                    // The conversion truncates, and gives 0 for negative numbers and NaN.
                     true => self.coordinate(wave, lane, dimensions),
                     false => rounded(dimensions),
                 };
@@ -239,7 +240,7 @@ impl Reader<'_> {
             position,
             offset: [offset(0), offset(8), offset(16)],
             slice,
-            // Elements of such formats are no less and no more.
+            // Elements of normalized formats have this range.
             reference: if normalized {
                 reference.clamp(0.0, 1.0)
             } else {
@@ -280,7 +281,7 @@ impl Reader<'_> {
         }
     }
 
-    /// log2 of how many elements a step of one pixel covers, the larger of both directions, in 1/256.
+    /// log2 of the number of elements that a step of one pixel covers, the larger of both directions, in 1/256.
     fn footprint_lod(&self, wave: &WaveState, lane: usize) -> i32 {
         let image = self.image;
         let dimensions = image.dimensions() as usize;
@@ -306,15 +307,15 @@ impl Reader<'_> {
                 longest = squares;
             }
         }
-        // The logarithm of a square is twice that of its root: in 1/128 it is the root's in 1/256.
+        // The logarithm of a square is twice that of its root, so its value in 1/128 is the root's in 1/256.
         log2_fixed(longest, 7)
     }
 
-    /// Where a filter reads along an axis of `size` elements.
+    /// The elements that a filter reads along an axis of `size` elements.
     fn axis(&self, k: usize, point: &Point, size: u32, linear: bool) -> Axis {
         let scale = if self.unnormalized { 1.0 } else { size as f64 };
         let mut x = point.position[k] as f64 * scale + point.offset[k] as f64;
-        // No farther than half of an element into the border; without a filter not into it.
+        // At most half of an element into the border; without a filter, not into it.
         let end = match linear {
             true => size as f64,
             false => size as f64 - 0.5,
@@ -324,10 +325,10 @@ impl Reader<'_> {
             5 => x = x.clamp(-end, end),
             _ => {}
         }
-        // Far enough out for every way of wrapping, and near enough to count with.
+        // Far enough outside for every wrap mode, and small enough for exact arithmetic.
         const FAR: f64 = (1u64 << 40) as f64;
         x = if x.is_nan() { 0.0 } else { x.clamp(-FAR, FAR) };
-        // The coordinate has eight bits behind the point.
+        // The coordinate has eight fraction bits.
         let round = if self.sampler.truncate { 0.0 } else { 0.5 };
         let steps = (x * 256.0 + round).floor() as i64;
         if !linear {
@@ -343,7 +344,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The components of one element as the format has them; of the border where wrapping says so.
+    /// The components of one element in its format; those of the border if the wrap mode selects it.
     fn element(
         &self,
         level: &Level,
@@ -373,8 +374,8 @@ impl Reader<'_> {
         Ok(std::array::from_fn(|k| self.format.component(bits, k)))
     }
 
-    /// The element of a cube's face, or of the neighbouring face where it lies beyond an edge. Beyond a corner, where there
-    /// is none, it is the edge's.
+    /// The element of a cube's face, or of the neighbouring face if it lies beyond an edge. Beyond a corner, where no face
+    /// is, it is the element at the edge.
     fn on_cube(&self, size: i64, at: [i64; 3], slice: u32) -> ([u32; 3], u32) {
         let (mut x, mut y) = (at[0], at[1]);
         let inside = |v: i64| (0..size).contains(&v);
@@ -385,12 +386,12 @@ impl Reader<'_> {
         if inside(x) && inside(y) {
             return ([x as u32, y as u32, 0], slice);
         }
-        // The middle of the element in twice the size's units from the middle of the face.
+        // The distance of the element's centre from the centre of the face, in units of half an element.
         let (s, t) = (2 * x + 1 - size, 2 * y + 1 - size);
         let [a, b, c] = direction(slice % 6, s, t, size);
-        // It is beyond one edge, so that the direction's largest part is another.
+        // It is beyond one edge, so another component of the direction is the largest.
         let (face, s, t, major) = face_of(a, b, c);
-        // A place from -major to major as an element from 0 to size.
+        // A position from -major to major, as an element from 0 to size.
         let major = major.max(1);
         let back = |v: i64| ((v + major) * size / (2 * major)).clamp(0, size - 1) as u32;
         ([back(s), back(t), 0], slice / 6 * 6 + face)
@@ -405,7 +406,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What an element is to the filter: itself, or whether the comparison with it holds.
+    /// The value of an element for the filter: the element itself, or the result of the comparison with it.
     fn compared(&self, element: [u32; 4], reference: f32) -> [u32; 4] {
         if !self.sampling.compare {
             return element;
@@ -436,7 +437,7 @@ impl Reader<'_> {
         }
         let all = sum.finish();
         let selected = self.format.selected(all, self.image.select);
-        // A comparison's 1 is a float, whatever the format.
+        // The 1 of a comparison is a float, whatever the format.
         Ok(
             if self.sampling.compare && self.format.number().is_integer() {
                 std::array::from_fn(|k| match self.image.select[k] {
@@ -449,7 +450,7 @@ impl Reader<'_> {
         )
     }
 
-    /// The level to read, counted from the memory's first, and the next one's weight.
+    /// The level to read, counted from the first one in memory, and the weight of the next one.
     fn levels(&self, lod: Lod) -> (u32, u32) {
         let (base, last) = (self.image.base_level, self.image.last_level);
         let lod = lod.clamped.max(0) as u32;
@@ -465,7 +466,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether elements of a level are filtered. Integers are not.
+    /// Returns true if elements of a level are filtered. Integers are not.
     fn linear(&self, lod: Lod) -> bool {
         let linear = match lod.clamped > 0 {
             true => self.sampler.min_linear,
@@ -474,7 +475,7 @@ impl Reader<'_> {
         linear && self.filtered()
     }
 
-    /// Whether there is anything to filter: comparisons, and numbers that are no integers.
+    /// Returns true if the values can be filtered: results of comparisons, and number formats other than integers.
     fn filtered(&self) -> bool {
         self.sampling.compare || !self.format.number().is_integer()
     }
@@ -516,7 +517,7 @@ impl Reader<'_> {
                 continue;
             }
             let element = self.element(&level, at, point.slice, lane)?;
-            // 256 for the level and for each axis make 1.
+            // The level and each axis contribute a factor of 256, so that the weights sum to 1.
             let scale = 1.0 / (1u64 << (8 * (dimensions + 1))) as f64;
             sum.add(
                 self.compared(element, point.reference),
@@ -526,7 +527,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// One component of several elements: that of DMASK's lowest bit, through DST_SEL.
+    /// One component of several elements: that of DMASK's lowest bit, selected through DST_SEL.
     fn gather(
         &self,
         point: &Point,
@@ -539,7 +540,7 @@ impl Reader<'_> {
             (level, _) => level,
         });
         let sizes = [level.width, level.height, level.depth];
-        // Up to gfx8 the four of an integer format begin at the element that the point is in.
+        // Up to gfx8 the four elements of an integer format begin at the element that contains the point.
         let linear = footprint == Footprint::Square
             && (self.image.generation >= Gen::Gfx9 || self.filtered());
         let mut at = [0; 3];
@@ -579,7 +580,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The first byte of an element, unconverted; of the border 0 or 255.
+    /// The first byte of an element, unconverted; for the border 0 or 255.
     fn byte(&self, level: &Level, at: [i64; 3], slice: u32, lane: usize) -> Result<u32, Failure> {
         let sizes = [level.width, level.height, level.depth];
         let mut place = [0; 3];
@@ -604,7 +605,7 @@ impl Reader<'_> {
     }
 }
 
-/// A weighted sum of elements, or the least or greatest of them.
+/// A weighted sum of elements, or their minimum or maximum.
 struct Sum {
     reduction: u32,
     integer: bool,
@@ -642,7 +643,7 @@ impl Sum {
     }
 
     fn finish(self) -> [u32; 4] {
-        // One element is what it is: integers, NaN payloads and denormals stay.
+        // A single element is returned unchanged, so integers, NaN payloads and denormals are kept.
         if self.integer || self.count == 1 {
             return self.first;
         }
@@ -650,7 +651,7 @@ impl Sum {
     }
 }
 
-/// The element that stands for element `i` of `size`; `None` for the border.
+/// The element that element `i` of `size` wraps to. Returns `None` for the border.
 fn wrap(i: i64, size: i64, mode: u32) -> Option<i64> {
     let mirrored = |i: i64| if i < 0 { -1 - i } else { i };
     let inside = |i: i64| (0..size).contains(&i).then_some(i);
@@ -667,7 +668,7 @@ fn wrap(i: i64, size: i64, mode: u32) -> Option<i64> {
     }
 }
 
-/// A float in 1/256, to the nearest, within what a level of detail may be.
+/// A float in 1/256, rounded to the nearest and limited to the range of a level of detail.
 fn fixed(x: f32) -> i32 {
     if x.is_nan() {
         return 0;
@@ -677,8 +678,8 @@ fn fixed(x: f32) -> i32 {
         .round_ties_even() as i32
 }
 
-/// log2 of a number that is not negative, in 2^-`bits`, rounded down; of 0 as of a very small one. Only products are
-/// computed, so every host has the same.
+/// log2 of a number that is not negative, in 2^-`bits`, rounded down; for 0 that of a very small number. Only products are
+/// computed, so every host gives the same result.
 fn log2_fixed(x: f64, bits: u32) -> i32 {
     let limit = 32 << bits;
     if x.is_nan() || x < f64::MIN_POSITIVE {
@@ -700,7 +701,7 @@ fn log2_fixed(x: f64, bits: u32) -> i32 {
     log.clamp(-limit, limit)
 }
 
-/// The direction of a place on a cube's face: `s` and `t` of `size`, the way v_cubesc and v_cubetc have them.
+/// The direction of a position on a cube's face: `s` and `t` of `size`, as v_cubesc and v_cubetc define them.
 fn direction(face: u32, s: i64, t: i64, size: i64) -> [i64; 3] {
     match face {
         0 => [size, -t, -s],
@@ -712,7 +713,7 @@ fn direction(face: u32, s: i64, t: i64, size: i64) -> [i64; 3] {
     }
 }
 
-/// The face that a direction meets, the place on it and its largest part.
+/// The face that a direction meets, the position on it and the largest component of the direction.
 fn face_of(x: i64, y: i64, z: i64) -> (u32, i64, i64, i64) {
     let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
     if az >= ax && az >= ay {
