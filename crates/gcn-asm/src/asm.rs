@@ -21,16 +21,16 @@ use gcn_object::{KernelBuilder, RelocationKind, SectionFlags, SectionKind, Visib
 use std::collections::{HashMap, HashSet};
 use typed_arena::Arena;
 
-/// What the bytes at a place wait for.
+/// The kind of a fixup.
 pub(crate) enum FixKind {
     Data(u8),
-    /// A 32-bit literal: an address in it is relative to its place, as in LLVM.
+    /// A 32-bit literal. An address in it is relative to its own location, as in LLVM.
     Literal,
-    /// A branch's SIMM16. To CLRX, a number is an address in the section.
+    /// A branch's SIMM16. In CLRX's syntax, a number is an address in the section.
     Branch {
         addresses: bool,
     },
-    /// The relocation that `.reloc` asks for, which leaves the bytes as they are.
+    /// The relocation that `.reloc` requests, which leaves the bytes unchanged.
     Asked(RelocationKind),
 }
 
@@ -47,18 +47,18 @@ pub(crate) struct KernelBlock<'s> {
     pub(crate) name: &'s str,
     pub(crate) span: Span,
     pub(crate) builder: Option<KernelBuilder>,
-    /// Directives whose values wait for symbols.
+    /// Directives whose values depend on symbols that are not known yet.
     pub(crate) waiting: Vec<Waiting>,
 }
 
-/// An `.amdhsa_` directive whose value waits for symbols.
+/// An `.amdhsa_` directive whose value depends on symbols that are not known yet.
 pub(crate) struct Waiting {
     pub(crate) name: String,
     pub(crate) expr: Expr,
     pub(crate) span: Span,
 }
 
-/// A kernel descriptor that waits for symbols.
+/// A kernel descriptor that depends on symbols that are not known yet.
 pub(crate) struct LateKernel {
     pub(crate) builder: KernelBuilder,
     pub(crate) waiting: Vec<Waiting>,
@@ -68,54 +68,54 @@ pub(crate) struct LateKernel {
     pub(crate) span: Span,
 }
 
-/// Neither a section nor the bytes of all together may grow beyond this: a slip of the pen in `.fill` shall not take all memory.
+/// The maximum size of a section, and of all sections together, so that a mistyped `.fill` does not take all memory.
 pub(crate) const MAX_SECTION: u64 = 1 << 28;
-/// The least text that is worth looking up how its instructions are encoded.
+/// The minimum size of a text for which looking up how its instructions are encoded pays off.
 pub(crate) const LEAST_QUICK: usize = 1 << 12;
-/// Plain lines are read in pieces of so much text, so that their bytes stay in the cache.
+/// Plain lines are read in pieces of this many bytes of text, so that their bytes stay in the cache.
 pub(crate) const PIECE: usize = 1 << 16;
-/// The text that a thread reads at once: from this, as starting a thread takes time,
+/// The minimum size of the text that a thread reads at once: starting a thread takes time.
 pub(crate) const LEAST_PART: usize = 1 << 17;
-/// to this, as what it reads takes memory.
+/// The maximum size of the text that a thread reads at once: its results take memory.
 pub(crate) const MOST_PART: usize = 1 << 20;
-/// Errors after which reading stops, and beyond which what is found at once is only counted.
+/// The number of errors after which reading stops; further errors found at once are only counted.
 pub(crate) const MAX_ERRORS: usize = 100;
-/// Warnings beyond which they are only counted.
+/// The maximum number of warnings; further ones are only counted.
 pub(crate) const MAX_WARNINGS: usize = 1000;
-/// Bytes of a message, which may have a name from the text.
+/// The maximum number of bytes of a message, which may contain a name from the text.
 const MAX_MESSAGE: usize = 500;
-/// Alignments may not exceed this, which is also the object writer's limit.
+/// The maximum alignment, which is also the object writer's limit.
 pub(crate) const MAX_ALIGN: u64 = 1 << 20;
 
 pub(crate) struct Asm<'s, 'o> {
     pub(crate) sources: Sources<'s>,
     pub(crate) options: &'o Options,
-    /// Reads the current text.
+    /// The lexer of the current text.
     pub(crate) lexer: Lexer<'s>,
-    /// What the current text is, and the texts that wait for its end.
+    /// The kind of the current text, and the texts that continue after it.
     pub(crate) now: Now,
     pub(crate) frames: Vec<Frame<'s>>,
     pub(crate) conditions: Vec<Condition>,
     pub(crate) macros: HashMap<&'s str, Macro<'s>>,
-    /// How many macros were called.
+    /// The number of macro calls.
     pub(crate) calls: u32,
-    /// The bytes that macros, repetitions and includes made of the source.
+    /// The bytes that macros, repetitions and includes have produced from the source.
     pub(crate) spent: u64,
-    /// A macro has the name of an instruction, or of a directive for data.
+    /// True if a macro has the name of an instruction, or of a directive for data.
     pub(crate) shadowed: bool,
-    /// After what went wrong, nothing more is read.
+    /// True if reading stopped after an error.
     pub(crate) stopped: bool,
     pub(crate) tokens: Vec<Token>,
-    /// Reads plain lines; the others do so on other threads.
+    /// Reads plain lines on this thread; other threads have readers of their own.
     pub(crate) quick: Option<Quick<'s>>,
     pub(crate) others: Vec<Quick<'s>>,
-    /// Where plain lines may be read the short way again.
+    /// The position from which plain lines may take the fast path again.
     pub(crate) quick_from: usize,
-    /// The least text that is worth a thread.
+    /// The minimum size of a text that is worth a thread.
     pub(crate) least_part: usize,
     pub(crate) sym: Symbols<'s>,
     pub(crate) target: Option<Target>,
-    /// With XNACK and SRAMECC settings, from `.amdgcn_target`.
+    /// The target with XNACK and SRAMECC settings, from `.amdgcn_target`.
     pub(crate) target_id: Option<(TargetId, Version)>,
     pub(crate) version: Option<Version>,
     pub(crate) os: Option<Os>,
@@ -123,14 +123,14 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) permissive: bool,
     /// Addresses of output sections.
     pub(crate) section_places: Vec<(String, u64)>,
-    /// What the symbol table calls symbols, where that is not their name.
+    /// The names in the symbol table that differ from the symbols' own.
     pub(crate) renames: Vec<(SymId, String)>,
     pub(crate) quiet: bool,
     pub(crate) sections: Vec<Section>,
-    /// The first `named` of them by name.
+    /// The first `named` sections by name.
     pub(crate) sections_named: HashMap<String, Vec<usize>>,
     pub(crate) named: usize,
-    /// What belongs to sections beside their bytes, by their number.
+    /// Further data of sections besides their bytes, by their number.
     pub(crate) extras: HashMap<u32, Extra>,
     pub(crate) current: u32,
     pub(crate) previous: u32,
@@ -144,25 +144,25 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) metadata: Option<Vec<u8>>,
     /// One more than the highest VGPR and SGPR of the statement being read.
     pub(crate) used: [u32; 2],
-    /// The symbols that hold these numbers of all statements before, and since a kernel began.
+    /// The symbols that hold these numbers for all previous statements, and since a kernel began.
     pub(crate) next_free: [SymId; 2],
     pub(crate) kernel_counts: [SymId; 2],
     pub(crate) messages: Vec<Message>,
-    /// The bytes of all sections.
+    /// The total number of bytes of all sections.
     pub(crate) filled: u64,
     pub(crate) errors: usize,
     pub(crate) warnings: usize,
     pub(crate) target_missing: bool,
     pub(crate) raw_blocker: Option<String>,
-    /// What becomes debugging information.
+    /// The debugging information.
     pub(crate) debug: Debug,
-    /// What CLRX's ROCm directives say.
+    /// The state of CLRX's ROCm directives.
     pub(crate) rocm: Rocm,
-    /// What CLRX's other directives set.
+    /// The state of CLRX's other directives.
     pub(crate) clrx_state: crate::clrx::State<'s>,
     /// Names of `.file` without a number.
     pub(crate) file_symbols: Vec<String>,
-    /// What each statement became, if a listing is wanted.
+    /// The bytes of each statement, if a listing is requested.
     pub(crate) listing: Option<Listing>,
 }
 
@@ -250,7 +250,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             file_symbols: Vec::new(),
             listing: options.listing.then(Listing::default),
         };
-        // Editors of other systems put a byte order mark first.
+        // Editors of other systems put a byte order mark at the start.
         if src.starts_with('\u{feff}') {
             asm.lexer.pos = '\u{feff}'.len_utf8();
         }
@@ -264,8 +264,9 @@ impl<'s, 'o> Asm<'s, 'o> {
         asm
     }
 
-    /// If the source is to be read again with names in capitals as registers: its symbols. That is where one cannot be a symbol,
-    /// because nothing defines or declares it or because its line has an error.
+    /// Returns the source's symbols if the source must be read again with names in capitals as registers. That is so if
+    /// such
+    /// a name cannot be a symbol, because nothing defines or declares it or because its line has an error.
     pub(crate) fn symbols_beside_capitals(&self) -> Option<HashSet<String>> {
         if !self.sym.capitals.seen.get() {
             return None;
@@ -333,7 +334,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         self.message(Level::Error, fail.span, fail.message, fail.help);
     }
 
-    /// Reads everything. Afterwards [`Asm::finish`] resolves what waited for symbols.
+    /// Reads everything. Afterwards [`Asm::finish`] resolves the expressions that depended on symbols.
     pub(crate) fn run(&mut self) {
         let threads = self.options.threads.max(1);
         while !self.done() {
@@ -368,8 +369,8 @@ impl<'s, 'o> Asm<'s, 'o> {
         }
     }
 
-    /// Whether everything was read, or enough errors were found. Texts that were read to their
-    /// end are left behind.
+    /// Returns true if everything was read, or the maximum number of errors was reached. Leaves texts that were
+    /// read to their end.
     pub(crate) fn done(&mut self) -> bool {
         while self.lexer.at_end() && !self.frames.is_empty() && !self.stopped {
             self.leave();
@@ -377,7 +378,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         self.lexer.at_end() || self.stopped || self.errors >= MAX_ERRORS
     }
 
-    /// What plain lines would be read under here; `None` where none are expected.
+    /// Returns the state that plain lines would be read with here; `None` if none are expected.
     pub(crate) fn plain_state(&self) -> Option<State> {
         let section = &self.sections[self.current as usize];
         let plain = self.options.debug.is_none()
@@ -454,8 +455,8 @@ impl<'s, 'o> Asm<'s, 'o> {
         self.tokens = tokens;
     }
 
-    /// Appends what plain lines became, if the next statement starts where they do. Where it
-    /// cannot, nothing happens, and the lines must be read as statements.
+    /// Appends the results of plain lines, if the next statement starts where they do. Otherwise
+    /// nothing happens, and the lines must be read as statements.
     pub(crate) fn take_run(&mut self, quick: &Quick<'s>, run: &Run) -> bool {
         if self.lexer.pos != run.lines.start || self.plain_state() != Some(quick.state()) {
             return false;
@@ -471,7 +472,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             let name = &self.lexer.src[label.start as usize..label.end as usize];
             let id = self.sym.intern(name);
             if self.sym.absolute(id).is_some() {
-                // It is no label but a number.
+                // It is a number and not a label.
                 self.fixups.truncate(fixups);
                 return false;
             }
@@ -501,9 +502,9 @@ impl<'s, 'o> Asm<'s, 'o> {
         true
     }
 
-    /// Reads the next `parts` parts of the text on as many threads. The first is read here, as
-    /// always; of the others, other threads read the plain lines under the state that is now.
-    /// When it is their turn, what they became is taken if they stand where a statement starts
+    /// Reads the next `parts` parts of the text on as many threads. The first part is read here, statement
+    /// by statement. For the other parts, other threads read the plain lines with the current state.
+    /// When such a part is reached, its results are used if they begin where a statement starts
     /// and the state is still the same; all other lines are read then.
     pub(crate) fn read_parts(&mut self, parts: usize, state: State) {
         let src = self.lexer.src;
@@ -529,7 +530,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             }
             self.read_to(depth, ends[0]);
             for (reader, &end) in readers.into_iter().zip(&ends[1..]) {
-                // What a thread could not read is read here.
+                // Lines that a thread could not read are read here.
                 if let Some((quick, runs)) = reader.ok().and_then(|r| r.join().ok()) {
                     for run in &runs {
                         self.read_to(depth, run.lines.start);
@@ -545,7 +546,7 @@ impl<'s, 'o> Asm<'s, 'o> {
     }
 
     /// Reads all statements of the text at a depth that start before `end`, and the texts that
-    /// they make.
+    /// they produce.
     pub(crate) fn read_to(&mut self, depth: usize, end: usize) {
         while !self.done()
             && (self.frames.len() > depth || self.frames.len() == depth && self.lexer.pos < end)
@@ -558,7 +559,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         }
     }
 
-    /// A part of the text that is being read.
+    /// Returns a part of the text that is being read.
     pub(crate) fn text(&self, span: Span) -> &'s str {
         let at = |offset: u32| offset.wrapping_sub(self.lexer.base) as usize;
         (self.lexer.src)
@@ -763,7 +764,9 @@ impl<'s, 'o> Asm<'s, 'o> {
         Ok(())
     }
 
-    /// Reads an instruction as the spelling is. Where that is to be found out, CLRX's reading serves what LLVM's refuses.
+    /// Reads an instruction in the selected syntax. If the syntax is to be detected, CLRX's is tried for instructions
+    /// that
+    /// LLVM's rejects.
     fn read_instruction(
         &mut self,
         tokens: &[Token],
@@ -788,7 +791,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         read
     }
 
-    /// Raises the symbols that count the registers by those named since.
+    /// Raises the symbols that count registers to the registers named since.
     pub(crate) fn count_registers(&mut self) {
         let counts = (self.next_free.into_iter().zip(self.used))
             .chain(self.kernel_counts.into_iter().zip(self.used));
@@ -797,7 +800,7 @@ impl<'s, 'o> Asm<'s, 'o> {
                 *value = (*value).max(used as i64);
             }
         }
-        // A symbol that is set back counts what comes then.
+        // A symbol that was set back counts only the registers named from then on.
         self.used = [0; 2];
     }
 
@@ -892,18 +895,18 @@ impl<'s, 'o> Asm<'s, 'o> {
     }
 }
 
-/// Whether a statement begins with a name that has scopes before it: `a::b` or `::b`.
+/// Returns true if a statement begins with a name that has scopes before it: `a::b` or `::b`.
 fn is_scoped(tokens: &[Token]) -> bool {
     let at = usize::from(tokens[0].tok == Tok::Ident);
     is_path_from(tokens, at) && (at == 0 || tokens[0].span.end == tokens[1].span.start)
 }
 
-/// Whether a path begins behind a statement's first word: `.byte ::b`.
+/// Returns true if a path begins after a statement's first word: `.byte ::b`.
 fn is_before_path(tokens: &[Token]) -> bool {
     is_path_from(tokens, 1) && tokens[0].span.end < tokens[1].span.start
 }
 
-/// Whether `::` and a name are the tokens from `at` on.
+/// Returns true if the tokens from `at` on are `::` and a name.
 fn is_path_from(tokens: &[Token], at: usize) -> bool {
     let colon = Tok::Punct(b':');
     let [first, second, name, ..] = &tokens[at..] else {
@@ -915,11 +918,11 @@ fn is_path_from(tokens: &[Token], at: usize) -> bool {
         && name.tok == Tok::Ident
 }
 
-/// What is wrong with bytes in a structure that `.struct` or `.offset` began.
+/// The error for bytes in a structure that `.struct` or `.offset` began.
 const NO_BYTES: &str = "a structure has places and no bytes";
 
 impl<'s> Parser<'s, '_> {
-    /// A name, which may be quoted.
+    /// Reads a name, which may be quoted.
     pub(crate) fn one_name(&mut self, what: &str) -> Result<&'s str, Fail> {
         let span = self.span();
         match self.peek() {

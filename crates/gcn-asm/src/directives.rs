@@ -1,4 +1,4 @@
-//! Which directive does what.
+//! The table of directives.
 
 use crate::asm::Asm;
 use crate::insn::nearest;
@@ -10,7 +10,7 @@ use crate::{Level, Syntax};
 use gcn_object::target::Version;
 use gcn_object::{Binding, SectionFlags, SectionKind, SymbolKind, Visibility};
 
-/// The names that a mistaken one may be meant to be.
+/// The names that are suggested for a misspelled one.
 static DIRECTIVES: &[&str] = &[
     ".text",
     ".data",
@@ -142,7 +142,7 @@ static DIRECTIVES: &[&str] = &[
     ".error",
 ];
 
-/// The directives that go on in a section, and so end what `.struct` began.
+/// The directives that continue in a section, and so end what `.struct` began.
 static LEAVE_STRUCTURE: &[&str] = &[
     ".text",
     ".data",
@@ -199,7 +199,7 @@ impl<'s> Asm<'s, '_> {
         })
     }
 
-    /// Macros, repetitions, conditions and files. Returns false if the directive is another one.
+    /// Handles macros, repetitions, conditions and files. Returns false if the directive is another one.
     fn control_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         let span = tokens[0].span;
         match name {
@@ -226,7 +226,7 @@ impl<'s> Asm<'s, '_> {
         Ok(true)
     }
 
-    /// Sections, and places in them. Returns false if the directive is another one.
+    /// Handles sections, and locations in them. Returns false if the directive is another one.
     fn section_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         let span = tokens[0].span;
         match name {
@@ -267,7 +267,7 @@ impl<'s> Asm<'s, '_> {
         Ok(true)
     }
 
-    /// Symbols and what is said of them. Returns false if the directive is another one.
+    /// Handles symbols and their attributes. Returns false if the directive is another one.
     fn symbol_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         match name {
             ".globl" | ".global" | ".protected" | ".hidden" | ".internal" | ".weak" | ".local" => {
@@ -355,7 +355,7 @@ impl<'s> Asm<'s, '_> {
         Ok(true)
     }
 
-    /// Data. Returns false if the directive is another one.
+    /// Handles data. Returns false if the directive is another one.
     fn data_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         let span = tokens[0].span;
         match name {
@@ -440,7 +440,8 @@ impl<'s> Asm<'s, '_> {
         Ok(true)
     }
 
-    /// What the object says of itself and its source, and `.amdhsa_kernel`. Returns false if the directive is another one.
+    /// Handles properties of the object and its source, and `.amdhsa_kernel`. Returns false if the directive is another
+    /// one.
     fn file_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         let span = tokens[0].span;
         match name {
@@ -466,7 +467,7 @@ impl<'s> Asm<'s, '_> {
                 (self.current, self.previous) = here;
                 done
             }
-            // They say nothing that the bytes depend on.
+            // The bytes do not depend on them.
             ".addrsig" | ".addrsig_sym" => Ok(()),
             ".file" => self.file(tokens),
             ".loc" => self.loc(tokens),
@@ -498,7 +499,7 @@ impl<'s> Asm<'s, '_> {
         Ok(true)
     }
 
-    /// CLRX's. Returns false if the directive is another one.
+    /// Handles CLRX's directives. Returns false if the directive is another one.
     fn clrx_directives(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         match name {
             _ if crate::clrx::directives::is_word(name) => self.clrx_word(tokens, name),
@@ -508,7 +509,7 @@ impl<'s> Asm<'s, '_> {
         Ok(true)
     }
 
-    /// Code object v2, metadata, Mesa and PAL. Returns false if the directive is another one.
+    /// Handles code object v2, metadata, Mesa and PAL. Returns false if the directive is another one.
     fn hsa_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         let span = tokens[0].span;
         match name {
@@ -532,7 +533,7 @@ impl<'s> Asm<'s, '_> {
         Ok(true)
     }
 
-    /// How the text is read, what `gcn dis` writes beside other directives, and messages. Returns false if the directive is another one.
+    /// Handles the syntax, `gcn dis`'s own directives, and messages. Returns false if the directive is another one.
     fn reading_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         let span = tokens[0].span;
         match name {
@@ -542,7 +543,7 @@ impl<'s> Asm<'s, '_> {
                 self.quiet = true;
                 Ok(())
             }
-            // What the symbol table calls a symbol: local ones may share a name there.
+            // The name of a symbol in the symbol table: local symbols may share a name there.
             ".gcn_rename" => {
                 let renamed = self.parse(tokens, |p| {
                     let id = p.symbol_name()?;
@@ -554,7 +555,7 @@ impl<'s> Asm<'s, '_> {
                 self.renames.push(renamed);
                 Ok(())
             }
-            // The whole `e_flags`, where they are not what the target's would be.
+            // The whole `e_flags`, if they differ from the target's.
             ".gcn_flags" => {
                 let flags = self.parse(tokens, |p| {
                     let at = p.span();
@@ -565,7 +566,7 @@ impl<'s> Asm<'s, '_> {
                 self.rocm.flags = Some(flags);
                 Ok(())
             }
-            // Where the loadable file has an output section, if not where ld.lld would put it.
+            // The address of an output section in the loadable file, if it is not where ld.lld would put it.
             ".gcn_section_at" => {
                 let place = self.parse(tokens, |p| {
                     let name = p.one_name("a section's name")?;

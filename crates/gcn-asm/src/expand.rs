@@ -1,7 +1,7 @@
 //! Text that is read again, elsewhere or not at all: macros, repetitions, conditions and includes.
 //!
-//! Nothing here recurses: what is being read is a stack of [`Frame`]s, and all that a source can
-//! make of itself is paid from one budget.
+//! Nothing here recurses: the texts being read are a stack of [`Frame`]s, and all text that a source
+//! expands to is charged to one budget.
 
 use crate::asm::Asm;
 use crate::expr::Expr;
@@ -16,29 +16,29 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A text whose reading waits while another one is read.
+/// A text that continues after the current one.
 pub(crate) struct Frame<'s> {
     pub lexer: Lexer<'s>,
     quick_from: usize,
     reading: Now,
 }
 
-/// What the text that is being read is.
+/// The kind of the text that is being read.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Now {
-    /// A file, or what `.irp` made: it is read once.
+    /// A file, or the expansion of `.irp`: it is read once.
     Text,
     Macro,
     /// The body of a repetition, which starts at this position of its text.
     Round(usize, Rounds),
 }
 
-/// What says whether a repetition's body is read once more.
+/// The condition under which a repetition's body is read again.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Rounds {
-    /// So many times.
+    /// The remaining count.
     Left(u64),
-    /// While a condition holds; before it is looked at again, a symbol gets its next value.
+    /// While a condition holds; before it is tested again, a symbol gets its next value.
     While(Span, Option<(Span, Span)>),
 }
 
@@ -47,11 +47,11 @@ pub(crate) struct Condition {
     span: Span,
     /// `.else` was read.
     last: bool,
-    /// How many frames there were.
+    /// The number of frames at the `.if`.
     depth: usize,
 }
 
-/// A macro: its parameters, and its text.
+/// A macro: its parameters and its text.
 pub(crate) struct Macro<'s> {
     name: &'s str,
     parameters: Vec<Parameter<'s>>,
@@ -62,24 +62,24 @@ struct Parameter<'s> {
     name: &'s str,
     default: &'s str,
     required: bool,
-    /// Takes all the arguments that are left.
+    /// True if it takes all remaining arguments.
     rest: bool,
 }
 
-/// Texts within texts beyond this are refused.
+/// The maximum nesting of texts.
 const MAX_DEPTH: usize = 1000;
-/// The bytes of text that macros, repetitions and includes may make of a source,
+/// The maximum number of bytes of text that macros, repetitions and includes may produce from a source.
 const BUDGET: u64 = 1 << 26;
-/// what a text that is made costs beside its bytes,
+/// The cost of a produced text in addition to its bytes.
 const COST: u64 = 256;
-/// and what one more round of a repetition does.
+/// The cost of one more iteration of a repetition.
 const ROUND: u64 = 16;
-/// Parameters of a macro beyond which it is refused.
+/// The maximum number of parameters of a macro.
 const MAX_PARAMETERS: usize = 1000;
-/// Bytes of a file to include beyond which it is refused.
+/// The maximum size of an included file in bytes.
 const MAX_FILE: u64 = 1 << 28;
 
-/// Whether a directive opens a condition.
+/// Returns true if a directive opens a condition.
 fn is_if(name: &str) -> bool {
     name.starts_with(".if")
 }
@@ -88,10 +88,10 @@ const MACRO: [&str; 1] = [".macro"];
 const REPEATS: [&str; 6] = [".rept", ".rep", ".irp", ".irpc", ".for", ".while"];
 
 impl<'s> Asm<'s, '_> {
-    /// Starts reading another text; the current one goes on behind it.
+    /// Starts reading another text; the current one continues after it.
     fn enter(&mut self, lexer: Lexer<'s>, now: Now) {
         let lexer = std::mem::replace(&mut self.lexer, lexer);
-        // Learning how instructions are read pays only for a long text, or was done already.
+        // Learning how instructions are read pays off only for a long text, unless it was done already.
         let quick_from = match self.quick {
             Some(_) => 0,
             None => self.quick_from,
@@ -103,7 +103,7 @@ impl<'s> Asm<'s, '_> {
         });
     }
 
-    /// Ends what is being read: goes back to what waits, or to the start of a repetition.
+    /// Ends the current text: returns to the enclosing one, or to the start of a repetition.
     pub(crate) fn leave(&mut self) {
         if let Now::Round(start, rounds) = self.now {
             match self.another_round(start, rounds) {
@@ -128,12 +128,12 @@ impl<'s> Asm<'s, '_> {
         self.back();
     }
 
-    /// Goes back to what waits, whatever is left of the current text.
+    /// Returns to the enclosing text and drops the rest of the current one.
     fn back(&mut self) {
         if let Some(frame) = self.frames.pop() {
             let reading = self.lexer.reading;
             self.lexer = frame.lexer;
-            // `.syntax` holds on.
+            // `.syntax` stays in effect.
             self.lexer.reading = reading;
             self.quick_from = frame.quick_from;
             self.now = frame.reading;
@@ -148,7 +148,7 @@ impl<'s> Asm<'s, '_> {
         self.lexer.pos = self.lexer.src.len();
     }
 
-    /// Takes from the budget; nothing is read any more once it is used up.
+    /// Charges the budget; reading stops once it is used up.
     fn pay(&mut self, span: Span, bytes: u64) -> Result<(), Fail> {
         self.spent = self.spent.saturating_add(bytes);
         let budget = self.options.budget.unwrap_or(BUDGET);
@@ -177,7 +177,7 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    /// Reads the statements up to that which ends a block; the block's text is given.
+    /// Reads the statements up to the one that ends a block; returns the block's text.
     fn block(
         &mut self,
         span: Span,
@@ -190,7 +190,7 @@ impl<'s> Asm<'s, '_> {
         let mut depth = 0;
         while !self.lexer.at_end() {
             let at = self.lexer.pos;
-            // What is wrong with the text is found when it is read.
+            // Errors in the text are found when it is read.
             if self.lexer.statement(&mut tokens).is_err() {
                 continue;
             }
@@ -231,7 +231,7 @@ impl<'s> Asm<'s, '_> {
             return Err(Fail::new(at, format!("there is a macro `{name}` already"))
                 .help("`.purgem` forgets it"));
         }
-        // Plain lines are read without asking whether they are macros.
+        // Plain lines are read without checking for macros.
         let mnemonic = crate::insn::split_form(name).0;
         let data = crate::quick::data_directive(name).is_some();
         if data || gcn_isa::insts::by_name(mnemonic).next().is_some() {
@@ -317,7 +317,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// A macro's name as it is looked for: in CLRX's spelling without its capitals, where they do not count.
+    /// Returns a macro's name for the look-up: in CLRX's syntax in lower case, if names are not case-sensitive.
     fn macro_name(&self, name: &'s str) -> &'s str {
         let plain = !self.clrx || self.clrx_state.macro_case;
         match plain || !name.bytes().any(|c| c.is_ascii_uppercase()) {
@@ -340,7 +340,7 @@ impl<'s> Asm<'s, '_> {
         };
         let count = called.parameters.len();
         let mut values: Vec<Option<&'s str>> = vec![None; count];
-        // Arguments whose numbers are meant, not their texts.
+        // Arguments that are passed as numbers, not as texts.
         let mut numbers: Vec<(usize, Span)> = Vec::new();
         let mut at = 1;
         let mut next = 0;
@@ -451,8 +451,8 @@ impl<'s> Asm<'s, '_> {
         Ok(true)
     }
 
-    /// An argument of `.altmacro` in `<…>` or quotes, in which `!` stands before what counts as it is; and the token
-    /// behind it.
+    /// Returns an argument of `.altmacro` in `<…>` or quotes, in which `!` escapes the next character, and the token
+    /// after it.
     fn alt_argument(&self, tokens: &[Token], at: usize) -> Option<(&'s str, usize)> {
         let start = (tokens[at].span.start - self.lexer.base) as usize;
         let rest = self.lexer.src.get(start..)?;
@@ -478,7 +478,7 @@ impl<'s> Asm<'s, '_> {
         None
     }
 
-    /// `.exitm`: ends the macro that is being read.
+    /// `.exitm`: ends the current macro.
     pub(crate) fn exit_macro(&mut self, span: Span) -> Result<(), Fail> {
         let frames = (self.frames.iter().map(|f| f.reading)).chain([self.now]);
         let Some(depth) = frames
@@ -497,7 +497,7 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    /// Reads a text that was made, before the current one goes on.
+    /// Reads a produced text before the current one continues.
     fn expand(
         &mut self,
         mut text: String,
@@ -540,7 +540,7 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    /// Reads a part of a text again, `rounds` says how often.
+    /// Reads a part of a text again, as often as `rounds` specifies.
     fn repeat(&mut self, body: Span, rounds: Rounds) {
         let source = self.sources.source(body.start);
         let base = source.base;
@@ -569,7 +569,7 @@ impl<'s> Asm<'s, '_> {
         }
         let call = self.statement_span(tokens);
         let text = self.sources.text(body);
-        // What all rounds take is known now, so that a slip of the pen is told at once.
+        // The cost of all iterations is known now, so a mistyped count is reported at once.
         self.pay(call, (text.len() as u64 + ROUND).saturating_mul(count))?;
         self.repeat(body, Rounds::Left(count - 1));
         Ok(())
@@ -692,7 +692,7 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    /// What is left of a repetition after one more round; `None` if it is done.
+    /// Returns the remaining iterations of a repetition after one more; `None` if it is done.
     fn another_round(&mut self, start: usize, rounds: Rounds) -> Result<Option<Rounds>, Fail> {
         Ok(match rounds {
             Rounds::Left(0) => None,
@@ -713,7 +713,7 @@ impl<'s> Asm<'s, '_> {
         self.assign(self.sources.text(name), Expr::Const(value), name)
     }
 
-    /// The number that a part of the text says, as the symbols are now.
+    /// Evaluates a part of the text with the symbols' current values.
     fn evaluate_text(&mut self, span: Span) -> Result<i64, Fail> {
         let source = self.sources.source(span.start);
         let mut lexer = Lexer::new(
@@ -731,7 +731,7 @@ impl<'s> Asm<'s, '_> {
         Ok(value)
     }
 
-    /// A condition's directive, `.if` and its kin.
+    /// Handles the directive of a condition, `.if` and its variants.
     pub(crate) fn condition(&mut self, tokens: &[Token], name: &str) -> Result<(), Fail> {
         self.conditions.push(Condition {
             span: tokens[0].span,
@@ -748,7 +748,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// `.else` and its kin, after a part that was read: the rest is not.
+    /// Handles `.else` and its variants after a part that was read: the rest is skipped.
     pub(crate) fn condition_end(&mut self, tokens: &[Token], name: &str) -> Result<(), Fail> {
         let depth = self.frames.len();
         let Some(open) = self.conditions.last_mut().filter(|c| c.depth == depth) else {
@@ -765,17 +765,17 @@ impl<'s> Asm<'s, '_> {
         self.skip_to(|_, _, name| Ok(name == ".endif"))
     }
 
-    /// Skips the parts of a condition up to that which holds, or to its end.
+    /// Skips the parts of a condition up to the one that holds, or to its end.
     fn skip_condition(&mut self) -> Result<(), Fail> {
         self.skip_to(|asm, tokens, name| match name {
             ".endif" => Ok(true),
             ".else" => Ok(true),
-            // `.elseifdef` is as `.ifdef`.
+            // `.elseifdef` is handled like `.ifdef`.
             _ => asm.holds(tokens, &format!(".{}", &name[5..])),
         })
     }
 
-    /// Skips statements up to the part of the current condition at which `stop` says so.
+    /// Skips statements up to the part of the current condition for which `stop` returns true.
     fn skip_to(
         &mut self,
         stop: impl Fn(&mut Self, &[Token], &str) -> Result<bool, Fail>,
@@ -814,11 +814,11 @@ impl<'s> Asm<'s, '_> {
                 }
             }
         }
-        // The end of the text says that the condition has none.
+        // The error of a missing `.endif` is reported at the end of the text.
         Ok(())
     }
 
-    /// Whether a condition holds.
+    /// Returns true if a condition holds.
     fn holds(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         let not = |negate: bool, value: Result<bool, Fail>| value.map(|v| v != negate);
         match name {
@@ -889,14 +889,14 @@ impl<'s> Asm<'s, '_> {
     fn target_condition(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         let (asked, span) = self.target_name(tokens)?;
         let same = if name.ends_with("gpu") {
-            // CLRX tells devices apart that are one target.
+            // CLRX distinguishes devices that are one target.
             let device = crate::clrx::directives::device(self.text(span).trim_matches('"'));
             match (device, self.clrx_state.gpu) {
                 (Some(asked), Some(device)) => asked == device,
                 _ => self.target == Some(asked),
             }
         } else {
-            // An architecture is one of the documents' five, of which the last is the fourth with more instructions.
+            // An architecture is one of the documents' five; the last one is the fourth with more instructions.
             let more = |t: Target| t.features().has(Features::DL);
             self.target.is_some_and(|target| {
                 target.generation() == asked.generation() && (more(target) || !more(asked))
@@ -952,7 +952,7 @@ impl<'s> Asm<'s, '_> {
         let (name, span) = self.file_argument(&tokens[..=comma])?;
         let path = self.find_file(&name, span)?;
         let mut bytes = Vec::new();
-        // What has no place is not read.
+        // A file that does not fit into the section is not read.
         if let Ok(about) = std::fs::metadata(&path)
             && about.is_file()
         {
@@ -985,7 +985,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// Where a file is: as given, in the folders to look into, or beside the file that asks.
+    /// Finds a file: as given, in the include folders, or beside the file that includes it.
     fn find_file(&self, name: &str, span: Span) -> Result<PathBuf, Fail> {
         let Some(folders) = &self.options.files else {
             return Err(Fail::new(span, "files may not be read here"));
@@ -1005,13 +1005,13 @@ impl<'s> Asm<'s, '_> {
         ))
     }
 
-    /// All of a statement but blanks and comments around it.
+    /// Returns the span of a statement without blanks and comments around it.
     pub(crate) fn statement_span(&self, tokens: &[Token]) -> Span {
         let last = tokens.len().saturating_sub(2);
         tokens[0].span.to(tokens[last].span)
     }
 
-    /// The text from token `from` up to, but without, token `to`.
+    /// Returns the text from token `from` up to, but without, token `to`.
     fn between(&self, tokens: &[Token], from: usize, to: usize) -> &'s str {
         crate::parse::spanned(tokens, from, to).map_or("", |span| self.text(span))
     }
@@ -1036,7 +1036,7 @@ fn check_else(open: &mut Condition, tokens: &[Token], name: &str) -> Result<(), 
     Ok(())
 }
 
-/// Reads a file from `skip` on, of at most `most` bytes.
+/// Reads a file from `skip` on, at most `most` bytes.
 fn read_limited(path: &Path, skip: u64, most: u64, out: &mut Vec<u8>) -> std::io::Result<()> {
     let file = std::fs::File::open(path)?;
     let mut file = skip_bytes(file, skip)?.take(most + 1);
@@ -1057,7 +1057,7 @@ fn skip_bytes(file: std::fs::File, skip: u64) -> std::io::Result<std::fs::File> 
     Ok(file)
 }
 
-/// The token behind a macro's argument that starts at token `at`: arguments end at commas, and at
+/// Returns the token after a macro's argument that starts at token `at`. Arguments end at commas, and at
 /// blanks unless an operator is beside them.
 fn argument_end(tokens: &[Token], at: usize) -> usize {
     let mut depth = 0usize;
@@ -1083,7 +1083,7 @@ fn argument_end(tokens: &[Token], at: usize) -> usize {
     n
 }
 
-/// Whether a blank beside a token does not end a macro's argument.
+/// Returns true if a blank beside a token does not end a macro's argument.
 fn is_operator(tok: Tok) -> bool {
     match tok {
         Tok::Punct(c) => b"+-~/*=|^&!<>".contains(&c),
@@ -1099,7 +1099,7 @@ fn is_operator(tok: Tok) -> bool {
     }
 }
 
-/// An argument that is one string stands for what is in it.
+/// Returns the content of an argument that is a single string.
 fn unquoted(text: &str) -> &str {
     match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
         Some(inner) if !inner.contains('"') => inner,
@@ -1107,7 +1107,7 @@ fn unquoted(text: &str) -> &str {
     }
 }
 
-/// A macro's text as `.altmacro` has it: parameters' names need no backslash, and `local NAME` makes names of its own.
+/// Expands a macro's text under `.altmacro`: parameters' names need no backslash, and `local NAME` makes unique names.
 fn alternate(body: &str, values: &HashMap<&str, &str>, locals: &mut u32) -> String {
     let mut own: HashMap<&str, String> = HashMap::new();
     let mut out = String::with_capacity(body.len());
@@ -1132,7 +1132,7 @@ fn alternate(body: &str, values: &HashMap<&str, &str>, locals: &mut u32) -> Stri
             let end =
                 (after.bytes().position(|c| !crate::lexer::is_ident(c))).unwrap_or(after.len());
             let word = &after[..end.max(1)];
-            // A number's digits and letters are no name, and a backslash is looked at later.
+            // A number's digits and letters are no name; backslashes are handled later.
             let before = rest[..start].bytes().next_back();
             let apart = before.is_none_or(|c| !crate::lexer::is_ident(c) && c != b'\\');
             out.push_str(&rest[..start]);
@@ -1148,7 +1148,7 @@ fn alternate(body: &str, values: &HashMap<&str, &str>, locals: &mut u32) -> Stri
     out
 }
 
-/// Appends a macro's text, in which `\name` stands for a value, `\@` for `number` and `\()` for
+/// Appends a macro's text, in which `\name` is replaced by a value, `\@` by `number` and `\()` by
 /// nothing.
 fn substitute(out: &mut String, body: &str, values: &HashMap<&str, &str>, number: Option<&str>) {
     let mut rest = body;
@@ -1180,7 +1180,7 @@ fn substitute(out: &mut String, body: &str, values: &HashMap<&str, &str>, number
         };
         match value {
             Some(value) => {
-                // An argument may have had a line break in a comment.
+                // An argument may have contained a line break in a comment.
                 out.extend(value.chars().map(|c| if c == '\n' { ' ' } else { c }));
                 rest = &after[word.len()..];
             }

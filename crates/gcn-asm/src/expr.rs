@@ -8,7 +8,7 @@ use gcn_isa::Gen;
 /// A symbol's number in the [`crate::symbols::Symbols`].
 pub(crate) type SymId = u32;
 
-/// What follows a symbol's `@`.
+/// The relocation variant after a symbol's `@`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Variant {
     None,
@@ -43,7 +43,7 @@ pub(crate) enum Op {
     Le,
     Gt,
     Ge,
-    /// CLRX's: without a sign, but for the shift, which keeps it.
+    /// CLRX's unsigned operators, except for the shift, which keeps the sign.
     DivUnsigned,
     RemUnsigned,
     ShrSigned,
@@ -53,7 +53,7 @@ pub(crate) enum Op {
     GeUnsigned,
 }
 
-/// An expression whose value may wait for symbols. Constants are folded while parsing, so a
+/// An expression whose value may depend on symbols that are not known yet. Constants are folded while parsing, so a
 /// number is always `Const`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Expr {
@@ -70,22 +70,26 @@ pub(crate) enum Expr {
     Choice(Box<(Expr, Expr, Expr)>),
 }
 
-/// LLVM's functions of numbers, with which compilers count what kernels need.
+/// LLVM's functions of numbers, with which compilers count a kernel's resources.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Function {
     /// The largest argument.
     Max,
-    /// All arguments' bits.
+    /// The bitwise or of all arguments.
     Or,
     /// The first argument rounded up to a multiple of the second.
     AlignTo,
-    /// How many VGPRs a kernel takes, from its numbers of AccVGPRs and VGPRs: without the former's file the larger one.
+    /// The number of VGPRs that a kernel takes, from its numbers of AccVGPRs and VGPRs: without an AccVGPR file the
+    /// larger one.
     TotalNumVgprs,
-    /// How many SGPRs VCC, FLAT_SCRATCH and XNACK_MASK take, from whether they are used. The flag says that the generation
-    /// is gfx8 or later.
+    /// The number of SGPRs that VCC, FLAT_SCRATCH and XNACK_MASK take, from whether they are used. The flag is true if
+    /// the
+    /// generation is gfx8 or later.
     ExtraSgprs(bool),
-    /// How many waves a SIMD holds, from: their greatest number, the granule of VGPRs, the number of VGPRs, LLVM's number of the
-    /// generation, the number without a limit, and the kernel's numbers of SGPRs and VGPRs.
+    /// The number of waves that a SIMD holds, from: the maximum number of waves, the granule of VGPRs, the number of
+    /// VGPRs,
+    /// LLVM's number of the generation, the number of waves without a limit, and the kernel's numbers of SGPRs and
+    /// VGPRs.
     Occupancy,
 }
 
@@ -102,7 +106,7 @@ impl Function {
         })
     }
 
-    /// How many arguments it has; `None` if any number from 1 on.
+    /// Returns the number of arguments; `None` if any number from 1 on is valid.
     fn arguments(self) -> Option<usize> {
         match self {
             Function::Max | Function::Or => None,
@@ -112,7 +116,7 @@ impl Function {
         }
     }
 
-    /// Its value.
+    /// Returns the value for these arguments.
     pub fn call(self, arguments: &[i64]) -> Result<i64, &'static str> {
         const TOO_FEW: &str = "this function has other arguments";
         match (self, arguments) {
@@ -157,7 +161,8 @@ fn align_to(value: i64, multiple: i64) -> Result<i64, &'static str> {
     })
 }
 
-/// Waves that a SIMD holds with so many SGPRs each. LLVM's numbers of generations: 5 is gfx6, 6 gfx7, 7 gfx8, 8 gfx9.
+/// Returns the number of waves that a SIMD holds if each uses `sgprs` SGPRs. LLVM's numbers of generations: 5 is gfx6,
+/// 6 gfx7, 7 gfx8, 8 gfx9.
 fn sgpr_occupancy(sgprs: i64, most: i64, generation: i64) -> i64 {
     const STEPS: [[i64; 5]; 2] = [[48, 56, 64, 72, 80], [80, 88, 100, i64::MAX, i64::MAX]];
     match generation {
@@ -170,10 +175,10 @@ fn sgpr_occupancy(sgprs: i64, most: i64, generation: i64) -> i64 {
     }
 }
 
-/// Nesting of parentheses and operators beyond which an expression is refused, so that reading
-/// one cannot exhaust the stack.
+/// The maximum nesting of parentheses and operators, so that reading an expression cannot exhaust
+/// the stack.
 const DEPTH: u32 = 100;
-/// Operators in a row beyond which one is refused, for the same reason.
+/// The maximum number of consecutive operators, for the same reason.
 const OPERATORS: u32 = 1000;
 
 pub(crate) fn fold(op: Op, a: i64, b: i64) -> Result<i64, &'static str> {
@@ -244,7 +249,7 @@ impl Parser<'_, '_> {
         self.choice(DEPTH, &mut operators)
     }
 
-    /// A whole expression, with CLRX's `a ? b : c`.
+    /// Reads a whole expression, with CLRX's `a ? b : c`.
     fn choice(&mut self, depth: u32, operators: &mut u32) -> Result<Expr, Fail> {
         let first = self.binary(0, depth, operators)?;
         if !self.clrx || !self.is(b'?') {
@@ -268,8 +273,8 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// As [`Parser::absolute`], for a part of an instruction that is read once more when all symbols are known: what is
-    /// not known yet counts as 0.
+    /// Like [`Parser::absolute`], for a part of an instruction that is read a second time when all symbols are known:
+    /// symbols that are not known yet count as 0.
     pub fn absolute_or_later(&mut self) -> Result<i64, Fail> {
         let start = self.span();
         let expr = self.expr()?;
@@ -286,7 +291,7 @@ impl Parser<'_, '_> {
         self.known(&expr, start)
     }
 
-    /// The value of an expression, or an error that it is not known yet.
+    /// Returns the value of an expression, or an error if it is not known yet.
     pub fn known(&mut self, expr: &Expr, start: Span) -> Result<i64, Fail> {
         match self.sym.evaluate(expr) {
             Ok(value) if value.is_absolute() => Ok(value.addend),
@@ -342,7 +347,7 @@ impl Parser<'_, '_> {
         Ok(left)
     }
 
-    /// The operator that comes next, its precedence and how many tokens it takes.
+    /// Returns the next operator, its precedence and its number of tokens.
     fn operator(&self) -> Option<(Op, u8, usize)> {
         let next = self.peek();
         if self.clrx {
@@ -453,7 +458,7 @@ impl Parser<'_, '_> {
                 let id = self.sym.intern(name);
                 self.symbol_end(id)
             }
-            // A name of the global scope: `::a`.
+            // A name in the global scope: `::a`.
             Tok::Punct(b':') if self.clrx && self.path_at(0).is_some() => {
                 match self.used_symbol()? {
                     Some(id) => self.symbol_end(id),
@@ -478,7 +483,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// The arguments of a function, whose name was read.
+    /// Reads the arguments of a function whose name was read.
     fn call(
         &mut self,
         function: Function,
@@ -538,7 +543,7 @@ impl Parser<'_, '_> {
             return Ok(Expr::Const(value.addend));
         }
         Ok(match self.sym.absolute(id) {
-            // A symbol may be set again, so its value now is what counts.
+            // A symbol may be redefined, so its current value is used.
             Some(value) => Expr::Const(value),
             None => Expr::Sym(id, Variant::None),
         })
@@ -574,7 +579,7 @@ impl Parser<'_, '_> {
     }
 }
 
-/// An expression's value: `addend`, plus the place or symbol `plus`, less the place `minus`.
+/// An expression's value: `addend`, plus the location or symbol `plus`, minus the location `minus`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Value {
     pub addend: i64,
@@ -584,7 +589,7 @@ pub(crate) struct Value {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Term {
-    /// An offset in a section; with the symbol that named it.
+    /// An offset in a section, with the symbol that named it.
     Place(u32, u64, Option<SymId>, Variant),
     /// A symbol that another file defines.
     Undefined(SymId, Variant),
@@ -603,7 +608,7 @@ impl Value {
         self.plus.is_none() && self.minus.is_none()
     }
 
-    /// Cancels a difference of two places in one section.
+    /// Cancels a difference of two locations in one section.
     fn settle(mut self) -> Value {
         if let (
             Some(Term::Place(a, x, _, Variant::None)),
@@ -633,7 +638,7 @@ impl Value {
     pub fn add(self, other: Value) -> Result<Value, EvalError> {
         const TOO_MANY: EvalError =
             EvalError::Message("this adds or subtracts more addresses than a relocation can hold");
-        // Terms that cancel across the two sums first.
+        // First the terms that cancel across the two sums.
         let first = Value {
             addend: 0,
             plus: self.plus,

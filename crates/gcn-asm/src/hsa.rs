@@ -13,14 +13,14 @@ use gcn_object::write::add_note;
 use gcn_object::{SymbolKind, metadata, note};
 use std::collections::BTreeMap;
 
-/// Most bytes of LDS on gfx6 and later that `.amdgpu_lds` may name.
+/// The maximum number of bytes of LDS in `.amdgpu_lds`, on gfx6 and later.
 const MAX_LDS: i64 = 65536;
 
 /// An `.amd_kernel_code_t` block being read.
 pub(crate) struct CodeBlock {
     code: KernelCode,
     pub(crate) span: Span,
-    /// The target was not known where it began; the block's machine version names it.
+    /// True if the target was not known at the start of the block; the block's machine version then sets it.
     names_target: bool,
 }
 
@@ -31,7 +31,7 @@ impl<'s> Asm<'s, '_> {
         add_note(&mut self.sections, os, name, kind, descriptor);
     }
 
-    /// Takes the system that a triple or an option names.
+    /// Sets the operating system that a triple or an option names.
     pub(crate) fn new_os(&mut self, os: Os, span: Span) -> Result<(), Fail> {
         match self.os {
             Some(old) if old != os => Err(Fail::new(
@@ -118,7 +118,7 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    /// Takes a target with its features, if no other one was named.
+    /// Sets a target with its features, unless another one was named before.
     fn take_id(&mut self, id: TargetId, span: Span) -> Result<(), Fail> {
         let Some(target) = Target::parse(id.machine.name) else {
             return Err(Fail::new(span, format!("{} is no target", id.machine.name)));
@@ -208,7 +208,7 @@ impl<'s> Asm<'s, '_> {
         self.parse(tokens, |p| p.end())?;
         let machine = self.id().map(|id| id.machine);
         self.code_block = Some(CodeBlock {
-            // The numbers of an unknown machine must be in the block.
+            // For an unknown machine the block itself must give the version numbers.
             code: KernelCode::new(machine.unwrap_or(&MACHINES[0])),
             span: tokens[0].span,
             names_target: machine.is_none(),
@@ -235,7 +235,7 @@ impl<'s> Asm<'s, '_> {
             p.end()?;
             Ok((value, start.to(p.last_span())))
         })?;
-        // llvm-mc reads this field and forgets it.
+        // llvm-mc accepts this field and ignores its value.
         if text == "max_scratch_backing_memory_byte_size" {
             return Ok(());
         }
@@ -283,7 +283,7 @@ impl<'s> Asm<'s, '_> {
         if !known("Version") {
             return Err(bad("expected a map with 'Version' and 'Kernels'".into()));
         }
-        // What is between the directives is the text and one line break, and from the document's start on it counts.
+        // The metadata is the text between the directives plus one line break, from the document's start on.
         let text = text.trim_start_matches(['\n', '\r']);
         let text = match text.trim_end_matches([' ', '\t']) {
             t if t.ends_with("\n\n") => &t[..t.len() - 1],
@@ -342,7 +342,7 @@ impl<'s> Asm<'s, '_> {
     }
 }
 
-/// PAL's YAML names a register as `0x2c0a` or `0x2c0a (NAME)`; the file has the number.
+/// PAL's YAML names a register as `0x2c0a` or `0x2c0a (NAME)`; the file holds the number.
 fn number_registers(value: &mut metadata::Value, registers: bool) -> Result<(), String> {
     match value {
         metadata::Value::Map(entries) => {
@@ -368,7 +368,7 @@ fn number_registers(value: &mut metadata::Value, registers: bool) -> Result<(), 
     }
 }
 
-/// The version numbers that code object v2 gives a target.
+/// Returns the version numbers that code object v2 uses for a target.
 fn v2_numbers(id: &TargetId) -> [u32; 3] {
     let name = id.short(Version::V2);
     let digits = name.trim_start_matches("gfx");

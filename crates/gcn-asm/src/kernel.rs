@@ -56,9 +56,9 @@ impl<'s> Asm<'s, '_> {
         self.new_target(target, span)
     }
 
-    /// The target that a directive names.
+    /// Returns the target that a directive names.
     pub(crate) fn target_name(&mut self, tokens: &[Token]) -> Result<(Target, Span), Fail> {
-        // `gcn1.2` is a name and a number to the lexer.
+        // The lexer reads `gcn1.2` as a name and a number.
         let span = match tokens {
             [_, first, .., last, _] => first.span.to(last.span),
             [_, only, ..] => only.span,
@@ -68,7 +68,7 @@ impl<'s> Asm<'s, '_> {
         if let Some(target) = Target::parse(name) {
             return Ok((target, span));
         }
-        // CLRX's names of architectures, and of devices that LLVM has under others.
+        // CLRX's names of architectures, and of devices that have other names in LLVM.
         let device = crate::clrx::directives::target_of_device(name).filter(|_| self.clrx);
         let known = crate::clrx::directives::target_of_architecture(name).or(device);
         if let Some(target) = known {
@@ -82,7 +82,7 @@ impl<'s> Asm<'s, '_> {
         })
     }
 
-    /// The target with its features.
+    /// Returns the target with its features.
     pub(crate) fn id(&self) -> Option<TargetId> {
         let target = self.target?;
         match self.target_id {
@@ -176,11 +176,11 @@ impl<'s> Asm<'s, '_> {
         };
         let late = !block.waiting.is_empty();
         let descriptor = match late {
-            // Its bytes come when the symbols are known.
+            // Its bytes are written when the symbols are known.
             true => KernelDescriptor::default(),
             false => builder.finish().map_err(|m| Fail::new(block.span, m))?,
         };
-        // LLVM knows the descriptor's symbol before the code's.
+        // LLVM adds the descriptor's symbol before the code's.
         let kd = self.sym.intern_made(format!("{}.kd", block.name));
         let code = self.sym.intern(block.name);
         let (section, offset) = self.place();
@@ -236,7 +236,7 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    /// Writes the descriptors that waited for symbols. Everything must have been read.
+    /// Writes the descriptors that depended on undefined symbols. All text must have been read.
     pub(crate) fn finish_kernels(&mut self) {
         for mut late in std::mem::take(&mut self.late_kernels) {
             let mut good = true;
@@ -275,7 +275,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// The text up to the line that begins with `end`, for blocks that are not of statements.
+    /// Returns the text up to the line that begins with `end`, for blocks that do not consist of statements.
     pub(crate) fn raw_block(&mut self, end: &str, span: Span) -> Result<&'s str, Fail> {
         let start = self.lexer.pos;
         let rest = self.lexer.src.get(start..).unwrap_or("");

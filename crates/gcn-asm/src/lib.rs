@@ -1,11 +1,10 @@
-//! The assembler: text in LLVM's or CLRX's spelling to bytes and code objects.
+//! The assembler: text in LLVM's or CLRX's syntax to bytes and code objects.
 //!
-//! The text is read once. Every instruction's size is known when it is read, so labels have their
-//! addresses at once, and what waits for later labels is filled in at the end. Instructions are
-//! found in [`gcn_isa::insts`] by name and the first encoding that fits the operands is taken;
-//! nothing here knows an instruction by name. Lines of registers and numbers go a short way
-//! without tokens, on as many threads as [`Options::threads`] allows; the result is always that
-//! of reading line by line.
+//! The text is read once. Every instruction's size is known when it is read, so labels get their addresses at once, and
+//! references to later labels are resolved at the end. Instructions are found in [`gcn_isa::insts`] by name and the
+//! first encoding that fits the operands is used; no instruction is treated specially by name. Lines of registers and
+//! numbers take a fast path without tokens, on up to [`Options::threads`] threads; the result is always the same as
+//! that of reading line by line.
 //!
 //! # One instruction into a buffer
 //!
@@ -112,81 +111,82 @@ use std::ops::Range;
 use std::path::PathBuf;
 use typed_arena::Arena;
 
-/// How lines that the two spellings read differently are read.
+/// Which syntax applies where the two dialects differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Syntax {
-    /// As LLVM reads them, until `.syntax clrx` or a directive that only CLRX has.
+    /// LLVM's, until `.syntax clrx` or a directive that only CLRX has.
     #[default]
     Auto,
-    /// As LLVM reads them.
+    /// LLVM's.
     Llvm,
-    /// As CLRX reads them.
+    /// CLRX's.
     Clrx,
 }
 
-/// What [`assemble`] is told beside the text.
+/// The options of [`assemble`].
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The target; `None` leaves it to `.amdgcn_target`, `.arch` or `.gpu`.
+    /// The target; if `None`, `.amdgcn_target`, `.arch` or `.gpu` sets it.
     pub target: Option<Target>,
-    /// The spelling.
+    /// The syntax.
     pub syntax: Syntax,
-    /// The code object version; `None` leaves it to the directives and metadata, and then to v4.
+    /// The code object version; if `None`, the directives and metadata set it, and v4 is the default.
     pub version: Option<Version>,
-    /// The system that the file is for; `None` leaves it to the directives, and then to HSA.
+    /// The operating system that the file is for; if `None`, the directives set it, and HSA is the default.
     pub os: Option<Os>,
-    /// Each instruction's line goes into the file as DWARF, with this as the folder that file names are relative to. A source
-    /// that says `.loc` or has debugging information keeps its own.
+    /// If set, the file gets every instruction's line as DWARF, with this as the folder that file names are relative
+    /// to. A
+    /// source with `.loc` or debugging information of its own keeps that instead.
     pub debug: Option<String>,
-    /// Broken operand rules are warnings where the instruction can be encoded all the same.
+    /// Reports broken operand rules as warnings if the instruction can be encoded all the same.
     pub permissive: bool,
     /// Symbols with their values, as `.set` would define them.
     pub defines: Vec<(String, i64)>,
-    /// Only the bytes of `.text` are wanted: the result has neither symbols nor relocations, which
-    /// saves the memory of a large text's.
+    /// Requests only the bytes of `.text`: the result has neither symbols nor relocations, which
+    /// saves memory for large texts.
     pub text_only: bool,
-    /// On how many threads the text is read: 0 and 1 are the caller's alone. Short texts are read
-    /// on one whatever this says. The result does not depend on it.
+    /// The number of threads that read the text; 0 and 1 mean the caller's thread alone. Short texts are always read
+    /// on one thread. The result does not depend on it.
     pub threads: usize,
-    /// Where `.include` and `.incbin` look for files beside the current folder. With `None` they
-    /// are refused, so that a text from elsewhere reads no file.
+    /// The folders, in addition to the current one, in which `.include` and `.incbin` look for files. If `None`, both
+    /// directives are refused, so that an untrusted text reads no file.
     pub files: Option<Vec<PathBuf>>,
-    /// Bytes of text that macros, repetitions and includes may make of the source; 64 MiB if `None`.
+    /// The maximum number of bytes of text that macros, repetitions and includes may produce; 64 MiB if `None`.
     pub budget: Option<u64>,
-    /// Whether [`Output::listing`] is wanted.
+    /// Requests [`Output::listing`].
     pub listing: bool,
 }
 
-/// What [`assemble`] gives.
+/// The result of [`assemble`].
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The result; `None` if there were errors.
+    /// The assembled object; `None` if there were errors.
     pub object: Option<Assembled>,
-    /// Errors and warnings in the order of the text.
+    /// Errors and warnings in source order.
     pub diagnostics: Vec<Diagnostic>,
-    /// The text beside its addresses and bytes, where [`Options::listing`] asks for it.
+    /// The text beside its addresses and bytes, if [`Options::listing`] is set.
     pub listing: Option<String>,
-    /// What `.print` said, a line each.
+    /// The output of `.print`, one line each.
     pub printed: String,
 }
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// Nothing was assembled.
     Error,
-    /// It was assembled, but is perhaps not what was meant.
+    /// The text was assembled, but is perhaps not what was intended.
     Warning,
 }
 
-/// What is wrong, and where.
+/// A message about a part of the source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// Error or warning.
     pub level: Level,
     /// What was expected and what was found.
     pub message: String,
-    /// What may help.
+    /// A suggestion of what to do.
     pub help: Option<String>,
     /// The file's name as given.
     pub file: String,
@@ -194,18 +194,18 @@ pub struct Diagnostic {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// The bytes of the line that it is about.
+    /// The bytes of the line that the message refers to.
     pub span: Range<usize>,
-    /// The line without its line break; of a macro's text, the line with its arguments.
+    /// The line without its line break; in a macro's text, the line with its arguments inserted.
     pub source_line: String,
-    /// Through which macros and includes the line was read, innermost first.
+    /// The macros and includes through which the line was read, innermost first.
     pub notes: Vec<Note>,
 }
 
-/// A statement that had the line of a [`Diagnostic`] read.
+/// A statement through which the line of a [`Diagnostic`] came to be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
-    /// What it did.
+    /// What the statement did.
     pub message: String,
     /// The file's name as given.
     pub file: String,
@@ -213,7 +213,7 @@ pub struct Note {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// The bytes of the line that it is about.
+    /// The bytes of the line that the note refers to.
     pub span: Range<usize>,
     /// The line without its line break.
     pub source_line: String,
@@ -241,11 +241,11 @@ impl std::fmt::Display for Diagnostic {
 pub struct Kernel {
     /// Its name.
     pub name: String,
-    /// Its descriptor, in which the distance to the code is not yet set.
+    /// Its descriptor, in which the distance to the code is not set yet.
     pub descriptor: KernelDescriptor,
 }
 
-/// Assembled sections and all that belongs to them.
+/// The assembled sections and everything that belongs to them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Assembled {
     /// The target.
@@ -254,39 +254,39 @@ pub struct Assembled {
     pub target_id: TargetId,
     /// The code object version of the files to write.
     pub version: Version,
-    /// The system that the files are for.
+    /// The operating system that the files are for.
     pub os: Os,
-    /// The `e_flags` of the files, if the source says them (`.eflags`).
+    /// The `e_flags` of the files, if the source sets them (`.eflags`).
     pub flags: Option<u32>,
     /// The sections; the first is `.text`.
     pub sections: Vec<Section>,
     /// The symbols, whose addresses are offsets in their sections.
     pub symbols: Vec<Symbol>,
-    /// What a linker must fill in.
+    /// The relocations that a linker must apply.
     pub relocations: Vec<Relocation>,
     /// The kernels in the order of their descriptors.
     pub kernels: Vec<Kernel>,
     /// The kernel metadata, as msgpack.
     pub metadata: Option<Vec<u8>>,
-    /// Output sections of the loadable file that have their addresses from the source.
+    /// Output sections of the loadable file whose addresses the source sets.
     pub section_places: Vec<(String, u64)>,
     /// Groups of sections of which a linker keeps one.
     pub groups: Vec<write::Group>,
-    /// Sections with those that they are about.
+    /// Sections, each with the section that it describes (`SHF_LINK_ORDER`).
     pub links: Vec<(usize, usize)>,
     raw_blocker: Option<String>,
 }
 
 impl Assembled {
-    /// The bytes of `.text`. Distances within it are filled in.
+    /// Returns the bytes of `.text`. Distances within it are resolved.
     pub fn text(&self) -> &[u8] {
         self.sections.first().map_or(&[], |s| &s.data)
     }
 
-    /// The bytes of `.text`, if they are complete without a linker.
+    /// Returns the bytes of `.text`, if they are complete without a linker.
     ///
     /// # Errors
-    /// What needs a linker.
+    /// A message that names what needs a linker.
     pub fn raw(&self) -> Result<&[u8], String> {
         match &self.raw_blocker {
             Some(what) => Err(format!(".text alone is not complete: {what}")),
@@ -294,10 +294,10 @@ impl Assembled {
         }
     }
 
-    /// As [`Assembled::raw`], without a copy.
+    /// Like [`Assembled::raw`], without a copy.
     ///
     /// # Errors
-    /// What needs a linker.
+    /// A message that names what needs a linker.
     pub fn into_raw(self) -> Result<Vec<u8>, String> {
         self.raw()?;
         Ok(self
@@ -307,7 +307,7 @@ impl Assembled {
             .map_or(Vec::new(), |section| section.data))
     }
 
-    /// The form of the files to write.
+    /// Returns the operating system and code object version of the files to write.
     pub fn abi(&self) -> Abi {
         match self.os {
             Os::Hsa => self.version.into(),
@@ -318,12 +318,12 @@ impl Assembled {
         }
     }
 
-    /// Everything, ready to be written.
+    /// Returns a [`Builder`] with everything, ready to be written.
     pub fn builder(&self) -> Builder {
         self.clone().into_builder()
     }
 
-    /// As [`Assembled::builder`], without a copy.
+    /// Like [`Assembled::builder`], without a copy.
     pub fn into_builder(self) -> Builder {
         let mut builder = Builder::new(self.target_id, self.abi());
         if let Some(flags) = self.flags {
@@ -350,33 +350,33 @@ impl Assembled {
         builder
     }
 
-    /// A loadable file (ET_DYN).
+    /// Returns a loadable file (ET_DYN).
     ///
     /// # Errors
-    /// As [`Builder::loadable`]: an undefined symbol, a distance that does not fit.
+    /// See [`Builder::loadable`]: an undefined symbol, or a distance that does not fit.
     pub fn loadable(&self) -> Result<Vec<u8>, Error> {
         self.builder().loadable()
     }
 
-    /// A relocatable file (ET_REL), for a linker.
+    /// Returns a relocatable file (ET_REL), for a linker.
     ///
     /// # Errors
-    /// As [`Builder::relocatable`].
+    /// See [`Builder::relocatable`].
     pub fn relocatable(&self) -> Result<Vec<u8>, Error> {
         self.builder().relocatable()
     }
 }
 
-/// Assembles a file's text. `file_name` is for messages.
+/// Assembles a file's text. `file_name` is used in messages.
 pub fn assemble(source: &str, file_name: &str, options: &Options) -> Output {
     run(source, file_name, options, false)
 }
 
-/// Assembles one instruction and appends its bytes to `out`; gives how many, 4 to 12. Several
-/// instructions, separated by line breaks or `;`, are taken as well.
+/// Assembles one instruction, appends its bytes to `out` and returns their number, 4 to 12. Several
+/// instructions, separated by line breaks or `;`, are accepted as well.
 ///
 /// # Errors
-/// What is wrong with the text, broken operand rules among it. Nothing is appended then.
+/// The errors in the text, including broken operand rules. Nothing is appended then.
 pub fn assemble_into(
     target: Target,
     instruction: &str,
@@ -387,11 +387,11 @@ pub fn assemble_into(
     Ok(bytes.len())
 }
 
-/// Assembles instructions that are separated by line breaks or `;` and gives their bytes.
+/// Assembles instructions that are separated by line breaks or `;` and returns their bytes.
 /// Labels may be used.
 ///
 /// # Errors
-/// What is wrong with the text. With `permissive`, broken operand rules are not among it.
+/// The errors in the text. With `permissive`, broken operand rules are not errors.
 pub fn assemble_snippet(
     target: Target,
     source: &str,
@@ -400,10 +400,10 @@ pub fn assemble_snippet(
     snippet(target, source, Syntax::Llvm, permissive)
 }
 
-/// As [`assemble_snippet`], in a spelling of choice.
+/// Like [`assemble_snippet`], in the given syntax.
 ///
 /// # Errors
-/// As [`assemble_snippet`].
+/// See [`assemble_snippet`].
 pub fn snippet(
     target: Target,
     source: &str,
@@ -463,7 +463,7 @@ fn one_error(source: &str, file: &str, span: Span, text: String) -> Vec<Diagnost
     }])
 }
 
-/// Diagnostics as text for people, with the lines they are about; in colour if `color`.
+/// Renders diagnostics as text, with their source lines; in colour if `color`.
 pub fn render(diagnostics: &[Diagnostic], color: bool) -> String {
     let renderer = if color {
         Renderer::styled()

@@ -1,4 +1,4 @@
-//! The end of assembling: what waited for symbols becomes bytes or relocations.
+//! The end of assembling: unresolved expressions become bytes or relocations.
 
 use crate::asm::{Asm, FixKind, Fixup, MAX_ERRORS, MAX_WARNINGS};
 use crate::data::fits;
@@ -14,11 +14,11 @@ use gcn_object::write::Group;
 use gcn_object::{Binding, RelocationKind, SymbolKind, SymbolSection, Visibility};
 
 impl<'s> Asm<'s, '_> {
-    /// Resolves what waited for symbols. The object is `None` after errors.
+    /// Resolves the expressions that depended on symbols. The object is `None` after errors.
     pub(crate) fn finish(mut self) -> Output {
         let mut object = None;
         if self.errors < MAX_ERRORS {
-            // Even after errors, for what this finds.
+            // This runs even after errors, because it finds further ones.
             self.sym.settle();
             self.finish_kernels();
             self.finish_rocm();
@@ -50,7 +50,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// Says how many messages were too many.
+    /// Reports how many messages were not shown.
     fn count_hidden(&mut self) {
         let end = self.sources.source(0).text.len() as u32;
         let counts = [
@@ -69,7 +69,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// A section's name is its begin, where no symbol has that name.
+    /// A section's name stands for the section's start, unless a symbol has that name.
     fn name_sections(&mut self) {
         for (n, section) in self.sections.iter().enumerate() {
             if let Some(id) = self.sym.find(&section.name)
@@ -173,10 +173,10 @@ impl<'s> Asm<'s, '_> {
         })
     }
 
-    /// The relocations that remain, and which symbols and sections they refer to, by the numbers of the relocations.
+    /// Returns the remaining relocations, and the symbols and sections that they refer to, by the relocations' numbers.
     fn relocations(&mut self) -> Option<(Vec<Relocation>, Vec<Wanted>)> {
         let mut relocations = Vec::new();
-        // Which symbols relocations refer to, and which sections.
+        // The symbols and sections that relocations refer to.
         let mut wanted: Vec<Wanted> = Vec::new();
         for fixup in std::mem::take(&mut self.fixups) {
             match self.resolve(&fixup) {
@@ -205,7 +205,7 @@ impl<'s> Asm<'s, '_> {
         Some((relocations, wanted))
     }
 
-    /// A symbol as the object has it; `None` if it has none. `referenced`: a relocation needs it.
+    /// Returns a symbol as the object has it; `None` if the object leaves it out. `referenced`: a relocation needs it.
     fn linked_symbol(&self, id: SymId, referenced: bool) -> Result<Option<Symbol>, String> {
         let symbol = self.sym.get(id);
         let name = symbol.name.as_str();
@@ -221,7 +221,7 @@ impl<'s> Asm<'s, '_> {
         let expr = Expr::Sym(id, Variant::None);
         let (section, address) = match &symbol.def {
             Def::Common(_, align) => (SymbolSection::Common, *align),
-            // As in LLVM, LDS that nothing refers to is forgotten, and other LDS is for all to see.
+            // As in LLVM, LDS that nothing refers to is dropped, and other LDS is global.
             Def::None | Def::Lds(..) if symbol.binding.is_none() && !referenced => return Ok(None),
             Def::Lds(_, align) => (SymbolSection::Lds, *align),
             Def::None => (SymbolSection::Undefined, 0),
@@ -273,7 +273,7 @@ impl<'s> Asm<'s, '_> {
         }))
     }
 
-    /// The code object's version; `None`, with a message, where the target is not in it.
+    /// Returns the code object's version; `None`, with a message, if it does not support the target.
     fn linked_version(&mut self, id: TargetId) -> Option<Version> {
         let mut version = self
             .version
@@ -295,8 +295,8 @@ impl<'s> Asm<'s, '_> {
         Some(version)
     }
 
-    /// What sections say about each other, in the numbers of the object. A group whose symbol is
-    /// not there gets one, as only its name counts.
+    /// Returns the groups and links of sections, in the numbers of the object. A group whose symbol does
+    /// not exist gets a new one, as only its name matters.
     fn groups_and_links(
         &self,
         index: &[Option<usize>],
@@ -346,8 +346,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// Writes the value of a fixup into its place, or says which relocation does.
-    /// What a relocation by name refers to. Without a symbol it is the number alone.
+    /// Resolves a relocation by name (`.reloc`): returns its type, target and addend. Without a symbol it is the number alone.
     fn resolve_asked(
         &mut self,
         fixup: &Fixup,
@@ -403,7 +402,7 @@ impl<'s> Asm<'s, '_> {
         let Some(plus) = value.plus else {
             return Err("this subtracts an address from a number".into());
         };
-        // An address relative to the place itself.
+        // An address relative to its own location.
         let mut addend = value.addend;
         let mut relative = false;
         match value.minus {
@@ -436,7 +435,8 @@ impl<'s> Asm<'s, '_> {
                 (RelocTarget::Symbol(id), variant, None)
             }
             Term::Place(section, offset, id, variant) => {
-                // A linker moves the entries of such a section: what lies beside an entry is found by its symbol alone.
+                // A linker moves the entries of such a section, so an offset from an entry is only valid against its
+                // own symbol.
                 let merged = self.sections[section as usize].flags.merge() && addend != 0;
                 let own = id.filter(|&id| {
                     let symbol = self.sym.get(id);
@@ -469,8 +469,8 @@ impl<'s> Asm<'s, '_> {
         if relative && variant != Variant::None {
             return Err("expected @ on a symbol alone, not on a difference".into());
         }
-        // What is in the same section is known now; a symbol that others see gets its relocation
-        // all the same.
+        // A target in the same section is known now; a symbol that other files see still gets its
+        // relocation.
         if let Some(offset) = here {
             let distance = match target {
                 RelocTarget::Section(_) => addend,
@@ -493,7 +493,7 @@ impl<'s> Asm<'s, '_> {
         Ok(Some((kind, Some(target), addend)))
     }
 
-    /// The relocation that a place asks for.
+    /// Returns the relocation type of a fixup.
     fn kind_of(
         &self,
         fixup: &Fixup,
@@ -535,7 +535,7 @@ impl<'s> Asm<'s, '_> {
         })
     }
 
-    /// Puts a distance that is known into its place.
+    /// Stores a known distance at its location.
     fn store_distance(
         &mut self,
         fixup: &Fixup,
@@ -570,9 +570,9 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    /// Takes note that the bytes of .text alone are not complete.
+    /// Records that the bytes of .text alone are not complete.
     pub(crate) fn block_raw(&mut self, fixup: &Fixup, kind: RelocationKind) {
-        // The loaders of CLRX's other formats fill in such places of their code.
+        // The loaders of CLRX's other formats patch such locations in their code.
         if fixup.section == 0 && self.clrx_state.has_foreign_loader() {
             let text = "the driver's loader fills this in: it stays 0 here".to_string();
             self.message(Level::Warning, fixup.span, text, None);
@@ -595,7 +595,7 @@ impl<'s> Asm<'s, '_> {
     }
 }
 
-/// What a relocation refers to, and the relocation's number.
+/// The target of a relocation, and the relocation's number.
 type Wanted = (RelocTarget, usize);
 
 #[derive(Clone, Copy)]

@@ -1,11 +1,11 @@
-//! The short way for plain lines: an instruction whose operands are registers and numbers, and data
-//! that are numbers or a string, go from their characters to bytes without tokens and without the
+//! The fast path for plain lines. A plain line is an instruction whose operands are registers and numbers, or data
+//! that are numbers or a string. It goes from characters to bytes without tokens and without the
 //! symbol table.
 //!
-//! Whatever else a line holds (a label, another directive, a symbol, a rule that is broken, a mistake)
-//! is left to the statement reader of [`crate::asm`], which makes the same of plain lines,
-//! only slower. What a line becomes here depends on its text and on a [`State`] alone, so that
-//! lines may be read before it is their turn, and on any thread.
+//! All other lines (a label, another directive, a symbol, a broken rule, an error)
+//! are left to the statement reader of [`crate::asm`], which gives the same result for plain lines,
+//! only slower. The result of a line depends only on its text and on a [`State`], so
+//! lines may be read ahead of time, and on any thread.
 
 use crate::data::fits;
 use crate::direct::Directs;
@@ -23,7 +23,7 @@ use gcn_isa::shape::{Imm, Role};
 use gcn_isa::{Gen, Target, names};
 use std::ops::Range;
 
-/// What plain lines depend on beside their text.
+/// The state that plain lines depend on besides their text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct State {
     pub target: Target,
@@ -38,7 +38,7 @@ pub(crate) struct Branch {
     pub label: Span,
 }
 
-/// Plain lines one after the other that were read before it was their turn.
+/// Consecutive plain lines that were read ahead of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     /// The lines, as byte offsets in the text.
@@ -47,24 +47,24 @@ pub(crate) struct Run {
     pub bytes: Range<usize>,
     /// Their branches in [`Quick::branches`].
     pub branches: Range<usize>,
-    /// What [`Quick::used`] is for these lines alone.
+    /// The value of [`Quick::used`] for these lines alone.
     pub used: [u32; 2],
 }
 
-/// Operands and modifiers of one line beyond which it is not plain.
+/// The maximum number of operands and modifiers of a plain line.
 const MOST: usize = 8;
 
-/// Zeros of one line beyond which it is not plain: what is read may be thrown away.
+/// The maximum number of zeros of a plain line, because the results may be discarded.
 const MOST_ZEROS: i64 = 1 << 12;
 
-/// What a directive puts into the section.
+/// The data that a directive emits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Data {
-    /// Numbers of so many bytes.
+    /// Numbers of this many bytes.
     Numbers(u8),
-    /// A string, with a zero at its end or without.
+    /// A string, with or without a zero at its end.
     Text { ended: bool },
-    /// So many zeros.
+    /// A number of zeros.
     Zeros,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn data_directive(name: &str) -> Option<Data> {
     })
 }
 
-/// How many modifiers are kept in mind.
+/// The number of modifiers in the cache.
 const KNOWN: usize = 256;
 const NOTHING: Modifier = Modifier {
     what: Sets::Bits,
@@ -90,7 +90,7 @@ const NOTHING: Modifier = Modifier {
     span: Span { start: 0, end: 0 },
 };
 
-/// Reads plain lines, one after the other.
+/// Reads consecutive plain lines.
 pub(crate) struct Quick<'s> {
     src: &'s str,
     state: State,
@@ -99,11 +99,11 @@ pub(crate) struct Quick<'s> {
     sym: Symbols<'s>,
     operands: Vec<Operand>,
     modifiers: Vec<Modifier>,
-    /// Modifiers read before, by a hash of their text: most are written again and again.
+    /// Modifiers read before, by a hash of their text: most of them recur.
     known: Vec<(&'s str, Modifier)>,
     /// One more than the highest VGPR and SGPR named by the lines read.
     pub used: [u32; 2],
-    /// How many bytes [`Quick::out`] had when the run began that is being read.
+    /// The length of [`Quick::out`] at the start of the current run.
     begin: usize,
     /// The bytes of the lines read.
     pub out: Vec<u8>,
@@ -128,12 +128,12 @@ impl<'s> Quick<'s> {
         }
     }
 
-    /// What the lines are read under.
+    /// Returns the state that the lines are read with.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Goes on with a text, perhaps another one.
+    /// Continues with a text, perhaps another one.
     pub fn read_under(&mut self, src: &'s str, state: State) {
         self.src = src;
         if (state.target, state.clrx) != (self.state.target, self.state.clrx) {
@@ -142,7 +142,7 @@ impl<'s> Quick<'s> {
         self.state = state;
     }
 
-    /// Forgets what was read, but not how instructions are read.
+    /// Drops the results, but not what was learned about instructions.
     pub fn clear(&mut self) {
         self.used = [0; 2];
         self.out.clear();
@@ -150,7 +150,7 @@ impl<'s> Quick<'s> {
     }
 
     /// Reads lines from `pos` on, where a line starts, as long as they are plain and start before
-    /// `end`. Gives the start of the first line that was not read.
+    /// `end`. Returns the start of the first line that was not read.
     pub fn run(&mut self, pos: usize, end: usize) -> usize {
         let mut c = Cursor {
             src: self.src,
@@ -163,7 +163,7 @@ impl<'s> Quick<'s> {
         while c.pos < end {
             let (start, used) = (c.pos, self.used);
             if self.line(&mut c).is_none() {
-                // What it named counts when its statement is read.
+                // Its registers are counted when its statement is read.
                 self.used = used;
                 return start;
             }
@@ -193,7 +193,7 @@ impl<'s> Quick<'s> {
         runs
     }
 
-    /// What was read since [`Quick::clear`], from `pos` to `end`, as one run.
+    /// Returns everything that was read since [`Quick::clear`], from `pos` to `end`, as one run.
     pub fn all(&self, lines: Range<usize>) -> Run {
         Run {
             lines,
@@ -205,7 +205,7 @@ impl<'s> Quick<'s> {
 
     /// Reads a line of data; `None` if it is not plain.
     fn data(&mut self, c: &mut Cursor<'s>) -> Option<()> {
-        // CLRX has numbers, divisions and escapes of its own.
+        // CLRX has its own syntax for numbers, divisions and escapes.
         if self.state.clrx {
             return None;
         }
@@ -250,7 +250,7 @@ impl<'s> Quick<'s> {
             Data::Zeros => {
                 c.blanks();
                 let count = c.unsigned().filter(|n| (0..=MOST_ZEROS).contains(n))?;
-                // A source line that waits for its first byte does not begin with zeros.
+                // A `.loc` that is waiting for its first byte must not begin with zeros.
                 if self.out.len() == self.begin {
                     return None;
                 }
@@ -392,8 +392,8 @@ impl<'s> Quick<'s> {
     }
 }
 
-// Two functions, so that an operand's few bytes are written where they stay: one that is made
-// elsewhere and copied as a whole costs more than all else that is done to it.
+// These are two functions so that an operand is written directly into its final location: making it
+// elsewhere and copying it as a whole costs more than everything else that is done to it.
 
 #[inline(never)]
 fn push_register(operands: &mut Vec<Operand>, code: u16, count: u8) {
@@ -405,7 +405,7 @@ fn push_number(operands: &mut Vec<Operand>, value: i64) {
     operands.push(Operand::new(Val::Int(value), Span::default()));
 }
 
-/// The start of the line after the one that `pos` is in.
+/// Returns the start of the line after the one that `pos` is in.
 pub(crate) fn next_line(src: &str, pos: usize) -> usize {
     let rest = src.as_bytes().get(pos..).unwrap_or(&[]);
     pos + rest
@@ -414,24 +414,24 @@ pub(crate) fn next_line(src: &str, pos: usize) -> usize {
         .map_or(rest.len(), |n| n + 1)
 }
 
-/// What a mnemonic asks for, looked up once.
+/// The encodings of a mnemonic, looked up once.
 struct Plan<'s> {
     name: &'s str,
-    /// What [`ends`] says of the name, so that few names are compared as text.
+    /// The value of [`ends`] for the name, so that few names are compared as text.
     ends: (u64, u64, usize),
-    /// The encoding that modifiers ask for.
+    /// The encoding that modifiers request.
     asked: Option<Form>,
-    /// The encoding that the name or else modifiers ask for.
+    /// The encoding that the name or else modifiers request.
     form: Option<Form>,
-    /// The most operands of any row.
+    /// The maximum number of operands of any row.
     most: usize,
-    /// The operand is that of s_waitcnt.
+    /// True if the operand is that of s_waitcnt.
     waits: bool,
-    /// The operand is a label, and there is one encoding.
+    /// True if the operand is a label and there is one encoding.
     branch: bool,
-    /// A number among the operands is an address, which needs the place.
+    /// True if a number among the operands is an address, which needs the current location.
     addresses: bool,
-    /// The encodings to try, in order: whether they have 32 bits, and how they hold operands.
+    /// The encodings to try, in order, with whether they have 32 bits and how they hold operands.
     encoders: [Option<(Encoder, bool, Directs)>; 4],
 }
 
@@ -442,9 +442,9 @@ struct Plans<'s> {
     list: Vec<Plan<'s>>,
 }
 
-/// More than twice the plans there may be.
+/// More than twice the maximum number of plans.
 const PLAN_SLOTS: usize = 1 << 13;
-/// Names beyond this are looked up by the statement reader: there are not so many.
+/// The maximum number of plans; further names are looked up by the statement reader. There are fewer names than this.
 const PLANS: usize = PLAN_SLOTS / 2;
 
 impl<'s> Plans<'s> {
@@ -486,7 +486,7 @@ fn hash(name: &[u8], asked: Option<Form>) -> usize {
     hash_of(ends(name), asked)
 }
 
-/// The first and the last eight bytes of a name, and its length: of a name of up to 16 bytes all there is to know.
+/// Returns the first and the last eight bytes of a name, and its length. They identify a name of up to 16 bytes.
 fn ends(name: &[u8]) -> (u64, u64, usize) {
     let word = |from: usize| {
         let mut word = [0; 8];
@@ -508,7 +508,7 @@ fn hash_of((first, last, len): (u64, u64, usize), asked: Option<Form>) -> usize 
 }
 
 impl<'s> Plan<'s> {
-    /// `None` where the name is unknown, or known in more ways than is plain.
+    /// Returns `None` if the name is unknown, or is not plain.
     fn new(name: &'s str, asked: Option<Form>, state: State) -> Option<Plan<'s>> {
         let (stem, named) = split_form(name);
         let form = asked.or(named);
@@ -547,7 +547,7 @@ impl<'s> Plan<'s> {
     }
 }
 
-/// A place in the text. Every reader gives `None` for what is not plain.
+/// A position in the text. Every reader returns `None` for text that is not plain.
 struct Cursor<'s> {
     src: &'s str,
     bytes: &'s [u8],
@@ -557,7 +557,7 @@ struct Cursor<'s> {
 }
 
 impl<'s> Cursor<'s> {
-    /// The byte here; the text's end is a line's end.
+    /// Returns the current byte; the text's end counts as a line's end.
     #[inline]
     fn byte(&self) -> u8 {
         self.bytes.get(self.pos).copied().unwrap_or(b'\n')
@@ -573,8 +573,8 @@ impl<'s> Cursor<'s> {
         (self.byte() == c).then(|| self.pos += 1)
     }
 
-    /// Passes blanks, and the line's end with its comment if that is next. `start` says that
-    /// nothing precedes in the line.
+    /// Skips blanks, and the line's end with its comment if that is next. `start` is true at the
+    /// start of a line.
     #[inline]
     fn end_of_line(&mut self, start: bool) -> bool {
         self.blanks();
@@ -586,7 +586,7 @@ impl<'s> Cursor<'s> {
         KIND[c as usize] & COMMENT != 0 && self.comment(start)
     }
 
-    /// Passes a comment and the line's end, if one begins here.
+    /// Skips a comment and the line's end, if one begins here.
     #[inline(never)]
     fn comment(&mut self, start: bool) -> bool {
         let is = match self.byte() {
@@ -600,19 +600,19 @@ impl<'s> Cursor<'s> {
         is
     }
 
-    /// A name of small letters, digits and `_`, which another kind of character ends.
+    /// Reads a name of small letters, digits and `_` that ends at another kind of character.
     #[inline]
     fn word(&mut self) -> &'s str {
         self.take(|c| KIND[c as usize] & SMALL != 0)
     }
 
-    /// A name as the lexer has it.
+    /// Reads a name like the lexer.
     #[inline]
     fn ident(&mut self) -> &'s str {
         self.take(is_ident)
     }
 
-    /// The text up to the first byte that is not one of these.
+    /// Returns the text up to the first byte that is not one of these.
     #[inline]
     fn take(&mut self, is: impl Fn(u8) -> bool) -> &'s str {
         let start = self.pos;
@@ -626,13 +626,13 @@ impl<'s> Cursor<'s> {
         self.src.get(start..end).unwrap_or("")
     }
 
-    /// Whether no name or number goes on here.
+    /// Returns true if no name or number continues here.
     #[inline]
     fn ended(&self) -> Option<()> {
         (!is_ident(self.byte())).then_some(())
     }
 
-    /// A number without sign, as the lexer reads it.
+    /// Reads a number without sign, like the lexer.
     #[inline]
     fn number(&mut self) -> Option<Tok> {
         let start = self.pos;
@@ -666,7 +666,7 @@ impl<'s> Cursor<'s> {
         Some(tok)
     }
 
-    /// The directive of a line of data, with a dot next.
+    /// Reads the directive of a line of data; a dot is next.
     #[inline]
     fn directive(&mut self) -> Option<Data> {
         let start = self.pos;
@@ -678,7 +678,7 @@ impl<'s> Cursor<'s> {
         data_directive(self.src.get(start..self.pos)?)
     }
 
-    /// A number in a line of data, and the blanks behind it.
+    /// Reads a number in a line of data, and the blanks after it.
     #[inline]
     fn data_number(&mut self) -> Option<i64> {
         let negative = self.eat(b'-').is_some();
@@ -714,7 +714,7 @@ impl<'s> Cursor<'s> {
         })
     }
 
-    /// A string with its quotes, which ends in this line.
+    /// Reads a string with its quotes, which ends in this line.
     #[inline]
     fn quoted(&mut self) -> Option<&'s str> {
         let start = self.pos;
@@ -748,7 +748,7 @@ impl<'s> Cursor<'s> {
         self.unsigned()
     }
 
-    /// Decimal digits alone.
+    /// Reads decimal digits only.
     #[inline]
     fn index(&mut self, most: usize) -> Option<i64> {
         let start = self.pos;
@@ -763,13 +763,13 @@ impl<'s> Cursor<'s> {
         (self.pos > start).then_some(value)
     }
 
-    /// Whether a numbered VGPR or SGPR is next.
+    /// Returns true if a numbered VGPR or SGPR is next.
     #[inline]
     fn at_number(&self) -> bool {
         matches!(self.byte(), b'v' | b's') && matches!(self.at(1), b'0'..=b'9' | b'[')
     }
 
-    /// A register by number or name: its code and how many.
+    /// Reads a register by number or name: its code and the number of registers.
     #[inline]
     fn register(&mut self, p: &mut Parser<'s, '_>) -> Option<(u16, u8)> {
         let (file, letters) = match self.byte() {
@@ -804,7 +804,7 @@ impl<'s> Cursor<'s> {
         tuple(file, first, last, self.generation, p.used)
     }
 
-    /// A short decimal number that nothing but a blank, a comma or the line's end follows.
+    /// Reads a short decimal number that is followed by a blank, a comma or the line's end.
     #[inline]
     fn small(&mut self) -> Option<i64> {
         let start = self.pos;
@@ -824,7 +824,7 @@ impl<'s> Cursor<'s> {
         Some(if negative { -value } else { value })
     }
 
-    /// A number in brackets, which octal would make another.
+    /// Reads a decimal number in brackets; numbers that octal would change are not plain.
     #[inline]
     fn bracketed(&mut self) -> Option<i64> {
         if self.byte() == b'0' && self.at(1).is_ascii_digit() {
@@ -882,14 +882,14 @@ impl<'s> Cursor<'s> {
         match self.number()? {
             Tok::Int(value) if negative => Some(Val::Int((value as i64).wrapping_neg())),
             Tok::Int(value) => Some(Val::Int(value as i64)),
-            // CLRX's spelling has floats with a meaning of their own.
+            // CLRX gives floats semantics of their own.
             Tok::Float(_) if clrx => None,
             Tok::Float(value) => Some(Val::Float(if negative { -value } else { value })),
             _ => None,
         }
     }
 
-    /// `-v0`, `|v0|` and `-|v0|`.
+    /// Reads `-v0`, `|v0|` and `-|v0|`.
     fn changed(&mut self, p: &mut Parser<'s, '_>) -> Option<Operand> {
         let neg = self.eat(b'-').is_some();
         let mut operand = if self.eat(b'|').is_some() {
@@ -908,10 +908,10 @@ impl<'s> Cursor<'s> {
         Some(operand)
     }
 
-    /// `abs(v0)`, `neg(v0)`, `sext(v0)` and `lit(1)`, with `(` next.
+    /// Reads `abs(v0)`, `neg(v0)`, `sext(v0)` and `lit(1)`; `(` is next.
     fn call(&mut self, word: &str, p: &mut Parser<'s, '_>) -> Option<Operand> {
         self.pos += 1;
-        // In CLRX's spelling sext chooses the encoding.
+        // In CLRX's syntax sext selects the encoding.
         if p.clrx && word == "sext" {
             return None;
         }
@@ -938,7 +938,7 @@ impl<'s> Cursor<'s> {
         Some(operand)
     }
 
-    /// The counters of s_waitcnt.
+    /// Reads the counters of s_waitcnt.
     fn waitcnt(&mut self, target: Target) -> Option<Operand> {
         let generation = target.generation();
         let none = names::waitcnt(0xffff, generation);
@@ -982,7 +982,7 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// The name that ends the line, if it can only be a symbol's.
+    /// Reads the name that ends the line, if it can only be a symbol's.
     fn label(&mut self, p: &Parser<'s, '_>) -> Option<Span> {
         let start = self.pos;
         let number =
@@ -1002,7 +1002,7 @@ impl<'s> Cursor<'s> {
         (!other && self.end_of_line(false)).then_some(label)
     }
 
-    /// Whether a modifier, not an operand, comes next.
+    /// Returns true if a modifier, not an operand, comes next.
     #[inline]
     fn at_modifier(&self, have: usize, most: usize) -> Option<bool> {
         // Most operands are registers by number.
@@ -1023,7 +1023,7 @@ impl<'s> Cursor<'s> {
         Some(next == b':' || have >= most)
     }
 
-    /// As [`Cursor::modifier`], which is asked only for what is new.
+    /// Like [`Cursor::modifier`], which calls this only for new modifiers.
     #[inline]
     fn known_modifier(&mut self, known: &mut [(&'s str, Modifier)]) -> Option<Modifier> {
         let start = self.pos;
@@ -1108,14 +1108,14 @@ fn within(value: i64, from: i64, to: i64) -> Option<i64> {
     (from..=to).contains(&value).then_some(value)
 }
 
-/// The characters of mnemonics, and of names as they are mostly written.
+/// The characters of mnemonics, and of most names.
 const SMALL: u8 = 1;
-/// What may stand between words.
+/// The characters between words.
 const BLANK: u8 = 2;
-/// What may begin a comment.
+/// The characters that may begin a comment.
 const COMMENT: u8 = 4;
 
-/// What each character may be.
+/// The kinds of each character.
 static KIND: [u8; 256] = {
     let mut table = [0; 256];
     let mut c = 0;
@@ -1131,14 +1131,14 @@ static KIND: [u8; 256] = {
     table
 };
 
-/// The number that eight digits in hex are, letters small; `None` if any is no such digit.
+/// Returns the number of eight hexadecimal digits with small letters; `None` if any is not such a digit.
 #[inline]
 fn eight_digits(text: [u8; 8]) -> Option<u32> {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let text = u64::from_be_bytes(text);
-    // Of letters bit 6 is set, and their low bits count from 1.
+    // Letters have bit 6 set, and their low bits count from 1.
     let digits = (text & (15 * ONES)) + 9 * ((text >> 6) & ONES);
-    // What they were, if each is less than 16.
+    // Marks the letters, if each digit is less than 16.
     let letters = ((digits + 6 * ONES) >> 4) & ONES;
     let again = digits + b'0' as u64 * ONES + (b'a' - b'0' - 10) as u64 * letters;
     if digits & (0xf0 * ONES) != 0 || again != text {

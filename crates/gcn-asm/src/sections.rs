@@ -1,4 +1,4 @@
-//! Sections and which of them is current.
+//! Sections, and the current one among them.
 
 use crate::asm::Asm;
 use crate::lexer::{Span, Tok, Token};
@@ -6,7 +6,7 @@ use crate::parse::{Fail, Parser};
 use gcn_object::write::Section;
 use gcn_object::{SectionFlags, SectionKind};
 
-/// What a `.section` says beside the name.
+/// The attributes of a `.section` directive besides the name.
 #[derive(Clone, Default)]
 pub(crate) struct Given {
     pub(crate) flags: SectionFlags,
@@ -15,13 +15,13 @@ pub(crate) struct Given {
     pub(crate) extra: Extra,
 }
 
-/// What tells sections of one name apart, and what belongs to them beside their bytes.
+/// The properties that distinguish sections of one name, and further data of a section besides its bytes.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(crate) struct Extra {
     /// The symbol that names the group of sections of which a linker keeps one.
     pub(crate) group: Option<String>,
     pub(crate) unique: Option<u32>,
-    /// The section that this one is about and whose place in the order it takes.
+    /// The section that this one describes and whose position in the order it takes.
     pub(crate) link: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl<'s> Asm<'s, '_> {
     ) -> Result<u32, Fail> {
         let none = Extra::default();
         let extra = |n: usize| self.extras.get(&(n as u32)).unwrap_or(&none);
-        // Those of a name, in their order. Some were made without being named in the text.
+        // The sections of a name, in their order. Some were created without being named in the text.
         for (n, section) in self.sections.iter().enumerate().skip(self.named) {
             let same = self.sections_named.entry(section.name.clone());
             same.or_default().push(n);
@@ -109,7 +109,7 @@ impl<'s> Asm<'s, '_> {
     pub(crate) fn section(&mut self, tokens: &[Token]) -> Result<(), Fail> {
         let span = tokens[0].span;
         let (name, given) = self.parse(tokens, |p| {
-            // A name may have characters that end other names, up to the comma.
+            // A name may contain characters that end other names; it ends at the comma.
             let start = p.span();
             let mut end = start;
             while !p.at_end() && !p.is(b',') {
@@ -159,7 +159,7 @@ impl<'s> Asm<'s, '_> {
                 return Err(Fail::new(at, "expected flags such as \"a\" or #alloc"));
             }
             p.next();
-            // Flags without a letter are a number behind the letters, as GNU as takes it.
+            // Flags without a letter are a number after the letters, as in GNU as.
             let text = p.text(at).trim_matches('"');
             let (letters, number) = match text.find(|c: char| c.is_ascii_digit()) {
                 Some(start) => text.split_at(start),
@@ -198,7 +198,7 @@ impl<'s> Asm<'s, '_> {
             if p.eat(b',') {
                 given.kind = Some(p.section_kind()?);
             }
-            // LLVM takes a size of what can be merged alone; tables have one, too.
+            // LLVM accepts a size only for mergeable sections; tables have one, too.
             let sized = p.is(b',') && matches!(p.peek_at(1), Tok::Int(_));
             if given.kind.is_some() && (flags & 0x10 != 0 || sized) {
                 p.expect(b',')?;
@@ -240,7 +240,7 @@ impl<'s> Asm<'s, '_> {
 }
 
 impl<'s> Parser<'s, '_> {
-    /// `@progbits` and the like, or a number.
+    /// Reads `@progbits` and the like, or a number.
     fn section_kind(&mut self) -> Result<SectionKind, Fail> {
         if !self.eat(b'@') {
             self.eat(b'%');
@@ -265,14 +265,14 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    /// A name, perhaps in quotes.
+    /// Reads a name, which may be quoted.
     fn name(&mut self, what: &str) -> Result<&'s str, Fail> {
         if self.peek() == Tok::Str {
             let text = self.text(self.span()).trim_matches('"');
             self.next();
             return Ok(text);
         }
-        // `.text` and `1.2` are names here as well.
+        // `.text` and `1.2` are valid names here as well.
         self.ident(what)
     }
 }
