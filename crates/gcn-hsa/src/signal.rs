@@ -1,7 +1,7 @@
 //! Signals: values in memory that kernels and the program change and wait for.
 //!
 //! A signal is an `amd_signal_t` in guest memory, and its handle is its address. A thread that waits looks at the value for
-//! a few microseconds, then sleeps; whoever changes a value through this library wakes those that wait for it. Kernels
+//! some microseconds, then sleeps; whoever changes a value through this library wakes those that wait for it. Kernels
 //! change values, too, and wake nobody: while one runs, those that sleep look again every now and then.
 
 use crate::runtime::{self, Runtime};
@@ -25,7 +25,7 @@ const END: u64 = 40;
 const SLAB: u64 = 16 * PAGE_SIZE;
 
 /// How long a thread looks at a value before it sleeps.
-const LOOK: Duration = Duration::from_micros(20);
+const LOOK: Duration = Duration::from_micros(40);
 
 /// How long it sleeps while kernels run that may change the value: longer, the longer it has waited. And while none does.
 const NAP: Duration = Duration::from_micros(50);
@@ -91,7 +91,8 @@ struct Bed {
 impl Bed {
     fn wake(&self) {
         if self.sleepers.load(SeqCst) != 0 {
-            let _asleep = lock(&self.lock);
+            // Who had the lock sleeps by now, or has seen why not to. It is free again before they wake, as they take it.
+            drop(lock(&self.lock));
             self.wake.notify_all();
         }
     }
@@ -284,6 +285,8 @@ impl Runtime {
                 }
                 std::hint::spin_loop();
             }
+            // Where threads are more than processors, this one's may be what the other one needs.
+            std::thread::yield_now();
             let passed = begun.elapsed();
             if time.is_some_and(|time| passed >= time) {
                 return None;
