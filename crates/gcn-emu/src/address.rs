@@ -223,9 +223,8 @@ fn scalar_address(cx: &mut Exec<'_, '_>) -> u64 {
     address
 }
 
-/// LDS: the VGPR plus the 16-bit offset (if there are two offsets, the meaning adds them). Without a VGPR the address is M0's low
-/// half
-/// plus the offset; in GDS it is the offset alone, because every address there is relative to M0's base.
+/// LDS: the VGPR plus the 16-bit offset (if there are two offsets, the meaning adds them). Without a VGPR the address is
+/// M0's low half plus the offset; in GDS it is the offset alone, because every address there is relative to M0's base.
 fn lds_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
     let Exec {
         insn,

@@ -100,9 +100,8 @@ impl Pattern {
 
 /// The known patterns of v0, v1 and v2 of a wave that is about to run its first instruction. The other VGPRs are 0.
 ///
-/// They are computed once for the waves of a dispatch. Lanes that were never active hold zeros, so the last
-/// wave of a workgroup of, say, 100 work-items has no pattern in its v0.
-/// wave of a workgroup of, say, 100 work-items has no pattern in its v0.
+/// They are computed once for the waves of a dispatch. Lanes that were never active hold zeros, so the last wave of a
+/// workgroup of, say, 100 work-items has no pattern in its v0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EntryVgprs(pub [Pattern; 3]);
 
@@ -232,9 +231,9 @@ pub enum Stop {
     Barrier,
     /// The wave lets others run first: s_sleep. The PC is the next instruction's.
     Yield,
-    /// The wave can continue only after another wave acted: it waits for global wave sync, or for its turn at an ordered append.
-    /// The
-    /// PC is that instruction's, which must be run again; it consumed no fuel and no time. See [`Global::changes`].
+    /// The wave can continue only after another wave acted: it waits for global wave sync, or for its turn at an ordered
+    /// append. The PC is that instruction's, which must be run again; it consumed no fuel and no time. See
+    /// [`Global::changes`].
     Retry,
     /// The fuel is used up. The PC is the next instruction's.
     Limit,
@@ -250,12 +249,10 @@ pub trait Engine: Send {
     /// Runs a wave until it ends, waits, yields or has used up `fuel`. Every instruction consumes one unit of fuel.
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop;
 
-    /// Runs the waves of a workgroup, in order, each until it ends or waits at a barrier. When all waves have reached the barrier,
-    /// they continue after it. Returns when all waves have ended or the caller must handle something else. No wave may be halted at
-    /// the start.
-    /// Every instruction consumes one unit of `fuel`; a time slice of [`GroupWave::turn`](crate::group::GroupWave::turn)
-    /// instructions begins
-    /// only if there is enough fuel for all of it.
+    /// Runs the waves of a workgroup, in order, each until it ends or waits at a barrier. When all waves have reached the
+    /// barrier, they continue after it. Returns when all waves have ended or the caller must handle something else. No wave
+    /// may be halted at the start. Every instruction consumes one unit of `fuel`; a time slice of
+    /// [`GroupWave::turn`](crate::group::GroupWave::turn) instructions begins only if there is enough fuel for all of it.
     fn group(
         &mut self,
         group: &mut Group<'_>,
@@ -266,10 +263,8 @@ pub trait Engine: Send {
     }
 
     /// Runs workgroups, one after the other, each as [`Engine::group`] does, until all have ended or the caller must handle
-    /// something
-    /// else for one of them; the result is then about that workgroup alone. The LDS is that of the first workgroup; when another
-    /// workgroup
-    /// begins, it is filled with zeros.
+    /// something else for one of them; the result is then about that workgroup alone. The LDS is that of the first
+    /// workgroup; when another workgroup begins, it is filled with zeros.
     fn groups(
         &mut self,
         groups: &mut Groups<'_>,
@@ -282,11 +277,9 @@ pub trait Engine: Send {
     /// The number of instructions that a wave should preferably run per time slice.
     fn slice(&self) -> u64;
 
-    /// Turns exact time slices on or off. When they are on, a time slice has exactly the number of instructions that it was given,
-    /// and
-    /// [`Engine::slice`] is [`EXACT_SLICE`]. So every engine runs the waves of a dispatch in the same order, instruction by
-    /// instruction, and
-    /// gives the same reports.
+    /// Turns exact time slices on or off. When they are on, a time slice has exactly the number of instructions that it was
+    /// given, and [`Engine::slice`] is [`EXACT_SLICE`]. So every engine runs the waves of a dispatch in the same order,
+    /// instruction by instruction, and gives the same reports.
     fn exactly(&mut self, exact: bool);
 
     /// Invalidates everything that was derived from the code, because the code at its addresses changed.

@@ -331,9 +331,8 @@ fn hold_overflow<const N: usize>(
     }
 }
 
-/// The value that an atomic stores, from the old value, its data and its second operand. With `lds` it is in LDS or GDS, where
-/// float minimum,
-/// maximum and compare-and-swap treat denormal operands as MODE says; in memory they keep them.
+/// The value that an atomic stores, from the old value, its data and its second operand. With `lds` it is in LDS or GDS,
+/// where float minimum, maximum and compare-and-swap treat denormal operands as MODE says; in memory they keep them.
 pub fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mode: u32, lds: bool) -> u64 {
     let mask = width_mask(ty);
     let bits = ty.bits();
@@ -357,7 +356,7 @@ pub fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mode: u32,
             if same { data } else { old }
         }
         AtomicOp::Min | AtomicOp::Max if float => {
-            // A signalling NaN in the data is quieted and stored, then one in memory; any other NaN loses.
+            // A signalling NaN in the data takes precedence and is stored quieted, then one in memory; any other NaN loses.
             by_float!(ty, F => {
                 let (old, data) = (fp::flush_in::<F>(old, seen), fp::flush_in::<F>(data, seen));
                 let quiet = |v: u64| fp::is_nan::<F>(v) && !fp::is_snan::<F>(v);

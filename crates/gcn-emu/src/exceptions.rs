@@ -1,6 +1,5 @@
-//! The exceptions of float arithmetic: those that an instruction's nodes raise, computed from their operands, and the test whether
-//! a program
-//! can observe them.
+//! The exceptions of float arithmetic: those that an instruction's nodes raise, computed from their operands, and the test
+//! whether a program can observe them.
 //!
 //! They are recorded in TRAPSTS only if a program can observe them: if a bit of MODE.EXCP_EN is set, or if the code reads TRAPSTS.
 //! Otherwise none of this code runs.
@@ -63,9 +62,8 @@ impl ReadsHwreg {
     }
 }
 
-/// The exceptions, as bits of TRAPSTS, that an instruction raises in `lanes`. `values` are those of its nodes, `clamp` is its clamp
-/// bit:
-/// a conversion to an integer is inexact only with it (docs/errata.md, float-exceptions).
+/// The exceptions, as bits of TRAPSTS, that an instruction raises in `lanes`. `values` are those of its nodes, `clamp` is
+/// its clamp bit: a conversion to an integer is inexact only with it (docs/errata.md, float-exceptions).
 pub(crate) fn raised<const N: usize>(
     program: &Program,
     values: &[[u64; N]],
@@ -277,9 +275,8 @@ fn of_result<F: Float>(node: &Node, env: &Env, operands: [u64; 3]) -> u8 {
     let mut flags = if inexact { exception::INEXACT } else { 0 };
     // An exact infinity comes from an infinite operand.
     if inexact && (fp::is_inf::<F>(up) || fp::is_inf::<F>(down)) {
-        // A result that was rounded towards zero to the largest number overflows only if it reaches the next larger number. At half
-        // the size
-        // that number exists.
+        // A result that was rounded towards zero to the largest number overflows only if it reaches the next larger number.
+        // At half the size that number exists.
         let half = |x: u64| fp::ldexp::<F>(x, -1, &full);
         let [a, b, c] = operands;
         let halved = match node.op {

@@ -200,9 +200,8 @@ impl Format {
         self.bytes as u32
     }
 
-    /// Component `k` (0 to 3) of an element in the register's format. A component that the format lacks is 0; a missing W of an
-    /// image is 1
-    /// (docs/errata.md, format-conversion).
+    /// Component `k` (0 to 3) of an element in the register's format. A component that the format lacks is 0; a missing W of
+    /// an image is 1 (docs/errata.md, format-conversion).
     pub fn component(&self, element: u128, k: usize) -> u32 {
         let field = self.fields[k & 3];
         if field.bits == 0 {

@@ -1,6 +1,5 @@
-//! The state that the waves of a dispatch share in addition to memory: the global data share, global wave sync and the turns of
-//! ordered
-//! append.
+//! The state that the waves of a dispatch share in addition to memory: the global data share, global wave sync and the turns
+//! of ordered append.
 //!
 //! Sources: AMD's manuals of the gfx6 to gfx9 families, "GDS" and "Data Share Instructions". Where they are silent,
 //! docs/errata.md, `gws` and `ds-ordered-count`, gives the choices.
@@ -155,9 +154,8 @@ impl Global {
     }
 
     /// A number that increases whenever the global data share changes, and whenever a wave that waits
-    /// ([`Stop::Retry`](crate::engine::Stop::Retry)) may be able to continue. If every wave waits and the number has not changed
-    /// since
-    /// before the first of them tried, none can ever continue: a deadlock.
+    /// ([`Stop::Retry`](crate::engine::Stop::Retry)) may be able to continue. If every wave waits and the number has not
+    /// changed since before the first of them tried, none can ever continue: a deadlock.
     pub fn changes(&self) -> u64 {
         self.changes.load(Relaxed)
     }

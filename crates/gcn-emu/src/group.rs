@@ -32,8 +32,7 @@ pub struct GroupWave {
 
 impl GroupWave {
     /// The number of instructions of its next time slice, if an engine wants `slice` of them. The first time slice is short,
-    /// because a wave
-    /// may begin by waiting. A wave of higher priority runs that number more for each priority step.
+    /// because a wave may begin by waiting. A wave of higher priority runs that number more for each priority step.
     pub fn turn(&self, slice: u64) -> u64 {
         match self.turns {
             0 => slice / 4,
@@ -118,9 +117,8 @@ pub struct Starts<'a> {
     pub like: &'a [Like],
     /// SGPRs with the workgroup IDs that they take.
     pub ids: &'a [(u16, u32)],
-    /// The SGPR that takes the scratch offset, the first wave's offset, and the distance in bytes from one wave's offset to the
-    /// next one's,
-    /// modulo 2³².
+    /// The SGPR that takes the scratch offset, the first wave's offset, and the distance in bytes from one wave's offset to
+    /// the next one's, modulo 2³².
     pub scratch: Option<(u16, u32, u32)>,
     /// The bits of HW_ID that depend on the workgroup.
     pub hw_id: u32,
@@ -281,9 +279,8 @@ pub enum GroupStop {
     /// The time slice of [`Group::next`] has ended otherwise than at the wave's end or at a barrier. Its `turns` are not yet
     /// incremented, and the stop has not been handled.
     Wave(Stop),
-    /// The time slice of [`Group::next`], or a round, has not begun: there is too little fuel for it, or the caller must handle
-    /// something
-    /// else first.
+    /// The time slice of [`Group::next`], or a round, has not begun: there is too little fuel for it, or the caller must
+    /// handle something else first.
     Paused,
 }
 

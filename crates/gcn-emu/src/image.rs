@@ -1,9 +1,8 @@
 //! Images: resources, samplers, addressing, filtering.
 //!
 //! A resource (T#) is eight dwords, a sampler (S#) four; their fields are those of AMD's register references for gfx6 to
-//! gfx8 and for gfx9. Only linear images are supported: the address of an element of a tiled image depends on the configuration of
-//! the chip's
-//! memory channels, which no descriptor contains. Where the manuals are silent, docs/errata.md
+//! gfx8 and for gfx9. Only linear images are supported: the address of an element of a tiled image depends on the
+//! configuration of the chip's memory channels, which no descriptor contains. Where the manuals are silent, docs/errata.md
 //! (image-linear, image-filter, image-range) gives the choices.
 
 mod sample;

@@ -287,9 +287,8 @@ impl Engine for Interp {
     }
 }
 
-/// Runs one instruction, for one lane or 64. `wave.pc` is already that of the next instruction. With `record` its float exceptions
-/// are
-/// recorded in TRAPSTS.
+/// Runs one instruction, for one lane or 64. `wave.pc` is already that of the next instruction. With `record` its float
+/// exceptions are recorded in TRAPSTS.
 fn execute<const N: usize>(
     step: &Step,
     wave: &mut WaveState,

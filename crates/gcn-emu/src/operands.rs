@@ -172,8 +172,7 @@ impl Modifiers {
 
 /// Returns true if a 16-bit result keeps the upper half of its VGPR. gfx8 always clears it. gfx9 clears it except in the
 /// instructions that have three 16-bit sources, where an accumulator or a literal counts as a source, unless the row says
-/// otherwise.
-/// (docs/errata.md, valu-16-bit-high.)
+/// otherwise. (docs/errata.md, valu-16-bit-high.)
 fn keeps_upper(insn: &Insn) -> bool {
     let halves = |s: &&Slot| s.ty.bits() == 16 && s.access != Access::Write && s.role != Role::Vdst;
     let accumulates = insn

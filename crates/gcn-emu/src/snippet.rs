@@ -29,9 +29,8 @@ pub enum End {
 pub struct Outcome {
     /// How it ended.
     pub end: End,
-    /// Bytes from the snippet's start: for [`End::Endpgm`], [`End::Trap`] and [`End::Fault`] to that instruction, otherwise (except
-    /// for
-    /// [`End::Barrier`]) to the next one.
+    /// Bytes from the snippet's start: for [`End::Endpgm`], [`End::Trap`] and [`End::Fault`] to that instruction, otherwise
+    /// (except for [`End::Barrier`]) to the next one.
     pub pc: u64,
     /// Instructions run, including those that VSKIP skipped.
     pub executed: u64,

@@ -13,10 +13,9 @@ use gcn_isa::meaning::Halves;
 use gcn_isa::shape::{Role, Ty};
 use gcn_isa::target::Gen;
 
-/// The format of the elements and the selection of their components. Typed buffer instructions give their own format,
-/// with the selection X, Y, Z, W; for others it is the resource's. Returns `None` if the format is invalid; then loads give 0 and
-/// stores do
-/// nothing.
+/// The format of the elements and the selection of their components. Typed buffer instructions give their own format, with
+/// the selection X, Y, Z, W; for others it is the resource's. Returns `None` if the format is invalid; then loads give 0 and
+/// stores do nothing.
 fn format(cx: &Exec<'_, '_>) -> Option<(Format, [u8; 4])> {
     let (insn, generation) = (cx.insn, cx.generation);
     if insn.encoding == Encoding::Mtbuf {

@@ -136,11 +136,10 @@ pub const fn trapsts_bits(generation: Gen) -> u32 {
         }
 }
 
-/// HW_ID of wave `wave` of workgroup `group`, both counted from 0: WAVE_ID in bits 3:0, SIMD_ID in 5:4, PIPE_ID in 7:6, CU_ID
-/// in 11:8, SH_ID in 12, SE_ID in 14:13, TG_ID in 19:16, VM_ID in 23:20, QUEUE_ID in 26:24, STATE_ID in 29:27, ME_ID in 31:30.
-/// Workgroups are placed on 16 compute units in turn, eight in each of two shader engines, and the waves of a workgroup on the four
-/// SIMDs
-/// in turn, as an otherwise idle chip places them (docs/errata.md, hwreg-values).
+/// HW_ID of wave `wave` of workgroup `group`, both counted from 0: WAVE_ID in bits 3:0, SIMD_ID in 5:4, PIPE_ID in 7:6,
+/// CU_ID in 11:8, SH_ID in 12, SE_ID in 14:13, TG_ID in 19:16, VM_ID in 23:20, QUEUE_ID in 26:24, STATE_ID in 29:27, ME_ID
+/// in 31:30. Workgroups are placed on 16 compute units in turn, eight in each of two shader engines, and the waves of a
+/// workgroup on the four SIMDs in turn, as an otherwise idle chip places them (docs/errata.md, hwreg-values).
 pub fn hw_id(group: u64, wave: usize) -> u32 {
     const VM: u32 = 8;
     const COMPUTE: u32 = 1;
@@ -155,9 +154,9 @@ pub fn hw_id(group: u64, wave: usize) -> u32 {
         | COMPUTE << 30
 }
 
-/// GPR_ALLOC of a wave that was allocated `vgprs` and `sgprs`: VGPR_SIZE, the number of blocks of four VGPRs minus one, in bits
-/// 13:8, and
-/// SGPR_SIZE, the number of blocks of SGPRs minus one, in 27:24. A block has 8 SGPRs up to gfx7 and 16 from gfx8 on.
+/// GPR_ALLOC of a wave that was allocated `vgprs` and `sgprs`: VGPR_SIZE, the number of blocks of four VGPRs minus one, in
+/// bits 13:8, and SGPR_SIZE, the number of blocks of SGPRs minus one, in 27:24. A block has 8 SGPRs up to gfx7 and 16 from
+/// gfx8 on.
 pub fn gpr_alloc(vgprs: u32, sgprs: u32, generation: Gen) -> u32 {
     let block = if generation >= Gen::Gfx8 { 16 } else { 8 };
     let blocks = |count: u32, of: u32| count.div_ceil(of).max(1) - 1;

@@ -1,11 +1,11 @@
-//! What an instruction reads and writes: registers, memory, counters; for emulators, compilers and
+//! The registers, memory and counters that an instruction reads and writes, for emulators, compilers and
 //! analyses.
 //!
-//! It is computed from the row's meaning, so that it agrees with what runs: a register is read
-//! where a value that matters comes from it.
+//! They are computed from the row's meaning, so they agree with the behaviour of the interpreter: a register counts as read
+//! if a value that affects the result comes from it.
 //!
-//! [`Facts`] is what is known of one row in one target; [`FactTable`] has those of all rows, made
-//! in about a millisecond. Asking one about an instruction allocates nothing.
+//! [`Facts`] holds the properties of one row in one target; [`FactTable`] holds those of all rows. A table is built
+//! in about a millisecond; querying it for an instruction allocates nothing.
 //!
 //! ```
 //! use gcn_isa::access::{FactTable, File};
@@ -25,9 +25,8 @@
 //! assert_eq!(written, ["v2", "vcc"]);
 //! ```
 //!
-//! What it does not know: MODE.GPR_IDX_EN moves the VGPR operands of vector ALU instructions by M0
-//! (see [`may_be_indexed`]), MODE.VSKIP skips vector instructions, and PC is the business of
-//! [`crate::flow`].
+//! Not covered: MODE.GPR_IDX_EN moves the VGPR operands of vector ALU instructions by M0 (see [`may_be_indexed`]),
+//! MODE.VSKIP skips vector instructions, and PC is covered by [`crate::flow`].
 
 use alloc::string::String;
 use alloc::vec;
@@ -49,7 +48,7 @@ use crate::target::{Gen, Target};
 /// A register file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum File {
-    /// What codes 0 to 127 name: SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, TBA, TMA, TTMPs, M0, EXEC.
+    /// The registers with codes 0 to 127: SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, TBA, TMA, TTMPs, M0, EXEC.
     Scalar,
     /// VGPRs.
     Vector,
@@ -69,35 +68,35 @@ pub const HWREG_STATUS: u16 = 2;
 pub struct RegAccess {
     /// The register file.
     pub file: File,
-    /// The first register: a scalar's code (0 to 127), a VGPR's number (from 0), a hardware
-    /// register's.
+    /// The first register: a scalar register's code (0 to 127), a VGPR's number (from 0), or a hardware
+    /// register's number.
     pub first: u16,
-    /// How many registers, of 32 bits each (SCC: 1).
+    /// The number of registers, of 32 bits each (SCC: 1).
     pub count: u8,
-    /// They are written; otherwise read.
+    /// The access is a write; otherwise it is a read.
     pub write: bool,
-    /// Of a write: something of the old value may remain. A write under a condition, of one bit
-    /// or field, of one lane; a mask by DPP; and every write of a VGPR, whose lanes that EXEC has
-    /// off remain.
+    /// For a write: part of the old value may remain. This holds for a conditional write, for a write of one bit
+    /// or field or of one lane, for a mask written with DPP, and for every write of a VGPR, because inactive lanes
+    /// keep their values.
     pub partial: bool,
-    /// The slot of the row's shape whose operand it is.
+    /// The slot of the row's shape, if the access is an operand's.
     pub slot: Option<u8>,
-    /// No field of the encoding names it: VCC of the 32-bit compares, EXEC, SCC, M0.
+    /// No field of the encoding names the register: VCC of the 32-bit compares, EXEC, SCC, M0.
     pub implicit: bool,
-    /// The number is computed when the instruction runs, as s_movrels_b32 does: any register of
-    /// the file may be meant, and `first` says nothing.
+    /// The register number is computed at run time, as in s_movrels_b32: it can be any register of
+    /// the file, and `first` is not significant.
     pub anywhere: bool,
 }
 
 impl RegAccess {
-    /// Whether a register is among those of the access.
+    /// Returns true if a register is among those of the access.
     pub fn touches(&self, file: File, register: u16) -> bool {
         self.file == file
             && (self.anywhere || (self.first..self.first + self.count as u16).contains(&register))
     }
 
-    /// Calls `f` with the names, as LLVM writes them, of the registers: `s[4:7]`, `v0`, `vcc`,
-    /// `scc`, `mode`; `s*` or `v*` where they are computed. Several names where the range leaves
+    /// Calls `f` with the names of the registers in LLVM's syntax: `s[4:7]`, `v0`, `vcc`,
+    /// `scc`, `mode`; `s*` or `v*` if the number is computed. There are several names if the range extends beyond
     /// the SGPRs.
     pub fn each_name(&self, generation: Gen, mut f: impl FnMut(&str)) {
         let mut name = String::new();
@@ -170,7 +169,7 @@ fn range_name(out: &mut String, prefix: &str, first: u16, count: u16) {
     };
 }
 
-/// What memory an instruction goes to.
+/// The memory that an instruction accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum MemorySpace {
     /// The workgroup's LDS.
@@ -181,7 +180,7 @@ pub enum MemorySpace {
     Global,
     /// Global memory through a buffer resource: MUBUF, MTBUF.
     Buffer,
-    /// Global memory, LDS or scratch, as the address says: FLAT.
+    /// Global memory, LDS or scratch, selected by the address: FLAT.
     Flat,
     /// Scratch, per lane: SCRATCH.
     Scratch,
@@ -210,14 +209,14 @@ impl MemorySpace {
     }
 }
 
-/// What an instruction does to memory.
+/// The kind of a memory access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum MemoryKind {
     /// It reads.
     Load,
     /// It writes.
     Store,
-    /// It reads and writes as one.
+    /// It reads and writes atomically.
     Atomic,
 }
 
@@ -232,23 +231,23 @@ impl MemoryKind {
     }
 }
 
-/// An instruction's access of memory.
+/// The memory access of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct MemoryAccess {
     /// Which memory.
     pub space: MemorySpace,
     /// Load, store or atomic.
     pub kind: MemoryKind,
-    /// Bytes a lane (of scalar memory: in all); `None` where a format in the instruction or in
-    /// its resource decides.
+    /// Bytes per lane (for scalar memory: in total); `None` if a format in the instruction or in
+    /// its resource determines it.
     pub bytes: Option<u16>,
-    /// What was in memory goes to registers.
+    /// The value in memory is returned to registers.
     pub returns: bool,
-    /// A buffer load whose data go to LDS, at M0, in place of VGPRs.
+    /// A buffer load whose data go to LDS, at M0, instead of VGPRs.
     pub to_lds: bool,
 }
 
-/// The counters of s_waitcnt that an instruction raises until it is done.
+/// The counters of s_waitcnt that an instruction increments until it completes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Counters {
     /// VM_CNT.
@@ -257,25 +256,25 @@ pub struct Counters {
     pub lgkm: bool,
     /// EXP_CNT: until the data have been read out of their VGPRs.
     pub exp: bool,
-    /// It may finish before an earlier instruction of the same counter does: scalar memory, FLAT.
-    /// Only a wait for 0 then says that it is done.
+    /// It may complete before an earlier instruction of the same counter does: scalar memory, FLAT.
+    /// Then only a wait for 0 guarantees its completion.
     pub out_of_order: bool,
 }
 
-/// Whether an instruction happens to its whole extent.
+/// The condition under which a use happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Gate {
     Always,
-    /// Where a condition holds that is known only when it runs.
+    /// Depends on a condition known only at run time.
     Maybe,
-    /// Where a field of the encoding is not 0.
+    /// If a field of the encoding is not 0.
     Field(Field),
 }
 
-/// What a use names, before the instruction's bits say which register that is.
+/// The register that a use refers to, before the instruction's bits select it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
-    /// The operand in a slot: dwords from `.1`, `.2` of them; 0 stands for all.
+    /// The operand in a slot: `.2` dwords from dword `.1` on; a count of 0 means all.
     Slot(u8, u8, u8),
     /// Registers of a file: first, count.
     Fixed(File, u16, u8),
@@ -293,7 +292,7 @@ struct Use {
     gate: Gate,
 }
 
-/// What is known of a row in a target. See the module's documentation.
+/// The properties of a row in a target. See the module's documentation.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     uses: Vec<Use>,
@@ -302,7 +301,7 @@ pub struct Facts {
     flow: FlowFacts,
 }
 
-/// What is known of the operands that the meaning reads through [`Op::Src`] and its like.
+/// The properties of the operands that the meaning reads through [`Op::Src`] and similar nodes.
 #[derive(Clone, Copy, Default)]
 struct SlotRead {
     whole: bool,
@@ -310,7 +309,7 @@ struct SlotRead {
 }
 
 impl Facts {
-    /// Computes what is known of a row in a target that has it.
+    /// Computes the properties of a row for a target that has it.
     pub fn new(row: &'static Inst, target: Target) -> Facts {
         let program = &meaning(row, target);
         let live = live(program);
@@ -324,7 +323,7 @@ impl Facts {
         let mut bytes = [0u16; 3];
         let mut by_address = false;
         let (mut flat, mut scratch, mut lds, mut gds) = (false, false, false, false);
-        // A format in the instruction or its resource says how many bytes there are.
+        // A format in the instruction or its resource determines the number of bytes.
         let mut formatted = None;
         let mut image = None;
         let mut see = |space: Space| match space {
@@ -339,7 +338,7 @@ impl Facts {
                 Op::Src(slot) | Op::SrcHalf(slot, _) => slots[slot as usize].whole = true,
                 Op::SrcDword(slot, k) => slots[slot as usize].dwords |= 1 << k.min(15),
                 Op::Address => by_address = true,
-                // Parameters were put there before the wave began, and no counter waits for them.
+                // Parameters are written before the wave begins, and no counter waits for them.
                 Op::Load(Space::Parameters, _) => {}
                 Op::LoadFormat(_) => formatted = Some(MemoryKind::Load),
                 Op::Load(space, _) => {
@@ -370,11 +369,11 @@ impl Facts {
                     formatted = image_memory(op);
                     for (slot, read) in row.shape.slots.iter().zip(&mut slots) {
                         let data = slot.role == Role::Vdata && slot.access == Access::Write;
-                        // Of the address not all may be in the slot's type.
+                        // The slot's type may not cover the whole address.
                         read.whole |= !data && slot.role != Role::ImgAddr;
                     }
                 }
-                // Lines of a cache may be named by an address.
+                // An address may select the lines of a cache.
                 Change::Signal(Signal::Cache) => by_address = true,
                 _ => {}
             }
@@ -432,10 +431,10 @@ impl Facts {
         }
         let generation = target.generation();
         if generation < Gen::Gfx9 && (lds || flat) {
-            // The LDS's size is in M0.
+            // M0 holds the size of the LDS.
             uses.read(M0_DWORD);
         }
-        // The place of what is stored out of LDS is in M0, too.
+        // The LDS address of what is stored out of LDS is also in M0.
         let out_of_lds = nodes().any(|n| n.op == Op::LdsOfLane);
         let by_m0 =
             row.format == Format::Ds && by_address && row.shape.slot(Role::DsAddr).is_none();
@@ -463,15 +462,15 @@ impl Facts {
         }
     }
 
-    /// The registers that an instruction of this row reads, then those it writes; some of them
-    /// may be named twice. Nothing is allocated.
+    /// The registers that an instruction of this row reads, then those it writes; a register may be listed twice. Nothing is
+    /// allocated.
     pub fn accesses<'a>(&'a self, insn: &'a Insn) -> impl Iterator<Item = RegAccess> + 'a {
         (self.uses.iter())
             .filter_map(move |used| used.expand(insn))
             .chain(beside(insn).into_iter().flatten())
     }
 
-    /// What an instruction of this row does to memory; `None` where that is nothing.
+    /// The memory access of an instruction of this row. Returns `None` if it has none.
     pub fn memory(&self, insn: &Insn) -> Option<MemoryAccess> {
         let (kind, bytes) = self.memory?;
         let format = insn.row.format;
@@ -502,13 +501,13 @@ impl Facts {
         })
     }
 
-    /// The counters that an instruction of this row raises.
+    /// The counters that an instruction of this row increments.
     pub fn counters(&self, insn: &Insn) -> Counters {
         let writes = matches!(
             self.memory,
             Some((MemoryKind::Store | MemoryKind::Atomic, _))
         );
-        // Before gfx7 the VGPRs of a store are free only when EXP_CNT says so.
+        // Before gfx7 the VGPRs of a store may be overwritten only after EXP_CNT is decremented.
         let old_store = writes && insn.generation() == Gen::Gfx6;
         let gds = insn.field(Field::Gds) != 0;
         let mut counters = Counters::default();
@@ -521,7 +520,7 @@ impl Facts {
                 counters.lgkm = true;
                 counters.exp = gds;
             }
-            // Cache instructions raise none.
+            // Cache instructions increment no counter.
             Format::Mubuf | Format::Mtbuf | Format::Mimg if !insn.row.shape.slots.is_empty() => {
                 counters.vm = true;
                 counters.exp = old_store;
@@ -538,36 +537,36 @@ impl Facts {
         counters
     }
 
-    /// Whether an event outside the wave's registers is part of the meaning: a barrier, a wait.
+    /// Returns true if the meaning includes an event outside the wave's registers, such as a barrier or a wait.
     pub fn signals(&self, signal: Signal) -> bool {
         self.signals & 1 << signal as u32 != 0
     }
 
-    /// Whether the next instruction's address is kept in a register: a call, or s_getpc_b64.
+    /// Returns true if the next instruction's address is saved in a register: a call, or s_getpc_b64.
     pub fn keeps_pc(&self) -> bool {
         self.flow.keeps_pc()
     }
 
-    /// Where an instruction of this row goes on.
+    /// The control flow after an instruction of this row.
     pub fn flow(&self, insn: &Insn) -> Flow {
         self.flow.of(insn)
     }
 }
 
-/// Whether VGPR indexing (MODE.GPR_IDX_EN, gfx8 and gfx9) moves the VGPR operands of an
-/// instruction by M0. The decoder cannot know whether it is on.
+/// Returns true if VGPR indexing (MODE.GPR_IDX_EN, gfx8 and gfx9), when enabled, moves the VGPR operands of an
+/// instruction by M0. The decoder cannot tell whether it is enabled.
 pub fn may_be_indexed(insn: &Insn) -> bool {
     insn.generation() >= Gen::Gfx8 && insn.row.format.is_valu()
 }
 
-/// The facts of every row that a target has.
+/// The properties of every row that a target has.
 pub struct FactTable {
     target: Target,
     rows: Vec<Facts>,
 }
 
 impl FactTable {
-    /// Computes them.
+    /// Computes the table.
     pub fn new(target: Target) -> FactTable {
         let facts = |row| match insts::exists(row, target) {
             true => Facts::new(row, target),
@@ -584,8 +583,8 @@ impl FactTable {
         self.target
     }
 
-    /// The facts of an instruction's row. The instruction must have been decoded for the table's
-    /// target, or one that shares its instruction table.
+    /// The properties of an instruction's row. The instruction must have been decoded for the table's
+    /// target, or for one that shares its instruction table.
     pub fn of(&self, insn: &Insn) -> &Facts {
         debug_assert_eq!(insn.target.table(), self.target.table());
         &self.rows[insts::number(insn.row)]
@@ -605,7 +604,7 @@ fn flat_scratch(generation: Gen) -> What {
     }
 }
 
-/// Which nodes matter: those that effects and atomics need.
+/// The live nodes: those that effects and atomics need.
 fn live(program: &Program) -> Vec<bool> {
     let mut live = vec![false; program.nodes.len()];
     for effect in &program.effects {
@@ -628,7 +627,7 @@ fn live(program: &Program) -> Vec<bool> {
     live
 }
 
-/// Where a state lies, and whether that is all of the register.
+/// The register that holds a state; true if the state is the whole register.
 fn place(state: State) -> Option<(What, bool)> {
     let mode = (MODE, false);
     let status = (What::Fixed(File::Hwreg, HWREG_STATUS, 1), false);
@@ -666,7 +665,7 @@ impl Uses {
     fn write(&mut self, what: What, gate: Gate, partial: bool) {
         let partial = partial || gate == Gate::Maybe;
         let same = |u: &&mut Use| u.write && u.gate == gate;
-        // Dwords that are written one by one make one access.
+        // Dwords that are written one by one are merged into one access.
         if let What::Slot(slot, first, count) = what
             && let Some(before) =
                 self.list
@@ -695,7 +694,7 @@ impl Uses {
     fn add(&mut self, new: Use) {
         let same = |u: &&mut Use| u.what == new.what && u.write == new.write;
         match self.list.iter_mut().find(same) {
-            // Two writes under conditions are still one under a condition.
+            // Two conditional writes are still one conditional write.
             Some(old) if old.gate == new.gate => old.partial |= new.partial,
             Some(old) if old.gate == Gate::Always => {}
             Some(old) => *old = new,
@@ -757,7 +756,7 @@ impl Uses {
     }
 }
 
-/// What an image instruction does to memory.
+/// The kind of memory access of an image instruction.
 fn image_memory(op: ImageOp) -> Option<MemoryKind> {
     match op {
         ImageOp::Load { .. } | ImageOp::Sample(_) | ImageOp::Gather(..) => Some(MemoryKind::Load),
@@ -767,7 +766,7 @@ fn image_memory(op: ImageOp) -> Option<MemoryKind> {
     }
 }
 
-/// What a condition comes down to: a field that is not 0, or what only running tells.
+/// Reduces a condition to a field that is not 0, or to one that is known only at run time.
 fn gate(program: &Program, when: u16) -> Gate {
     let node = &program.nodes[when as usize];
     let [a, b, _] = node.args;
@@ -780,7 +779,7 @@ fn gate(program: &Program, when: u16) -> Gate {
 }
 
 impl Role {
-    /// Whether the address of a memory instruction is made of it.
+    /// Returns true if the operand is part of the address of a memory instruction.
     const fn is_address(self) -> bool {
         matches!(
             self,
@@ -797,7 +796,7 @@ impl Role {
 }
 
 impl Use {
-    /// The access in an instruction; `None` where it has none.
+    /// The access in an instruction. Returns `None` if it has none.
     fn expand(&self, insn: &Insn) -> Option<RegAccess> {
         if let Gate::Field(field) = self.gate
             && insn.field(field) == 0
@@ -829,7 +828,7 @@ impl Use {
                 access.file = File::Hwreg;
                 access.first = insn.field(Field::Simm16) as u16 & 0x3f;
                 access.implicit = false;
-                // A field as wide as the register replaces all of it.
+                // A field as wide as the register replaces the whole register.
                 access.partial &= insn.field(Field::Simm16) >> 6 != 31 << 5;
             }
         }
@@ -858,14 +857,14 @@ impl Use {
         };
         let mut count = if count == 0 { insn.dwords(slot) } else { count };
         if slot.role == Role::ImgAddr {
-            // The most that an image may need; there are no VGPRs beyond the last.
+            // The maximum that an image may need, limited to the last VGPR.
             count = (count as u16).min(512 - code) as u8;
         }
         if count == 0 {
             return None;
         }
         access.count = count;
-        // DPP keeps lanes of a mask too: those that its masks name or that have no source.
+        // DPP also keeps bits of a mask: those of lanes that its masks exclude or that have no source.
         access.partial |= self.write
             && matches!(
                 insn.encoding,
@@ -894,7 +893,7 @@ impl Use {
     }
 }
 
-/// Whether the encoding has a field for a mask operand, which is VCC otherwise.
+/// Returns true if the encoding has a field for a mask operand; otherwise the operand is VCC.
 fn names_masks(insn: &Insn, role: Role) -> bool {
     match (insn.encoding, role) {
         (Encoding::Vop3 | Encoding::Vop3b, _) => true,
@@ -903,8 +902,8 @@ fn names_masks(insn: &Insn, role: Role) -> bool {
     }
 }
 
-/// What the encoding adds to the row: the old destination of SDWA, TFE's status, M0 of GDS and of
-/// loads to LDS, a second scalar offset, the registers behind STATUS's bits.
+/// The accesses that the encoding adds to the row: the old destination of SDWA, TFE's status, M0 of GDS and of
+/// loads to LDS, a second scalar offset, the registers that hold STATUS's bits.
 fn beside(insn: &Insn) -> [Option<RegAccess>; 6] {
     let access = |file, first, count, write| RegAccess {
         file,
@@ -934,7 +933,7 @@ fn beside(insn: &Insn) -> [Option<RegAccess>; 6] {
                 list[0] = Some(access(File::Scalar, M0, 1, false));
             }
             let data = insn.row.shape.slot(Role::Vdata);
-            // Of images the operand's own width has it.
+            // For images, the operand's own width includes it.
             if insn.field(Field::Tfe) != 0
                 && insn.encoding != Encoding::Mimg
                 && let Some(slot) = data.filter(|s| s.access != Access::Read)
@@ -965,7 +964,7 @@ fn beside(insn: &Insn) -> [Option<RegAccess>; 6] {
             if code as u16 & 0x3f == HWREG_STATUS {
                 let write = insn.row.shape.slot(Role::Sdst).is_none();
                 let has = |bit| (first..=last).contains(&bit);
-                // SCC, EXECZ and VCCZ; only the first can be written.
+                // SCC, EXECZ and VCCZ; only SCC can be written.
                 list[0] = has(0).then(|| access(File::Scc, 0, 1, write));
                 list[1] = (has(9) && !write).then(|| access(File::Scalar, EXEC, 2, false));
                 list[2] = (has(10) && !write).then(|| access(File::Scalar, VCC, 2, false));

@@ -1,18 +1,18 @@
-//! The language that meanings are written in: a small typed IR.
+//! The language of the meanings: a small typed IR.
 //!
-//! A row's function receives a [`Meaning`] and writes what the instruction does: nodes that
+//! A row's function receives a [`Meaning`] and writes the semantics of the instruction: nodes that
 //! compute values, and effects that change state. The rules:
 //!
 //! - Every node reads the state from before the instruction; the effects follow, in order.
-//! - A value has one element a lane in a vector instruction and one in a scalar instruction.
+//! - A value has one element per lane in a vector instruction and one element in a scalar instruction.
 //!   Values are held zero-extended; a [`Ty`] says how an operation reads them.
-//! - A meaning never sees EXEC, literals, abs, neg, omod, clamp, op_sel, SDWA, DPP, GPR indexing,
+//! - A meaning never reads EXEC, literals, abs, neg, omod, clamp, op_sel, SDWA, DPP, GPR indexing,
 //!   rounding or denormal modes: [`Meaning::s`] and [`Meaning::d`] stand for operands as the machine
-//!   reads and writes them, which is where each of those is handled, once.
+//!   reads and writes them. The machine handles each of those in one place.
 //! - Reading a [`Ty::Mask`] operand in a vector instruction gives each lane its bit; writing a
-//!   [`Ty::Bool`] there writes every lane's bit, 0 for lanes that EXEC has off.
+//!   [`Ty::Bool`] to it writes the bit of every lane, 0 for inactive lanes.
 //! - A shift by the width or more gives 0, or the sign for `>>` of a signed type; meanings mask
-//!   their counts.
+//!   their shift counts.
 
 use alloc::vec::Vec;
 use core::cell::RefCell;
@@ -46,7 +46,7 @@ pub enum State {
     Csp,
     /// STATUS.HALT.
     Halt,
-    /// The wave is to be ended.
+    /// The wave must end.
     Kill,
     /// STATUS.USER_PRIO, two bits.
     Prio,
@@ -74,7 +74,7 @@ impl State {
         }
     }
 
-    /// The name that `gcn doc` prints.
+    /// The name that `gcn doc` prints for it.
     pub const fn name(self) -> &'static str {
         match self {
             State::Scc => "SCC",
@@ -98,29 +98,29 @@ impl State {
     }
 }
 
-/// Where a memory operation goes.
+/// The memory that an operation accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Space {
     /// Global memory.
     Global,
-    /// Global memory, LDS or scratch, as the address's aperture says.
+    /// Global memory, LDS or scratch, selected by the address's aperture.
     Flat,
     /// Scratch: per lane.
     Scratch,
-    /// LDS: a byte address in the workgroup's LDS; in the GDS where the instruction's GDS bit is set.
+    /// LDS: a byte address in the workgroup's LDS; in the GDS if the instruction's GDS bit is set.
     Lds,
-    /// The parameters of interpolation: a byte address in LDS that M0 does not limit.
+    /// The parameters of interpolation: a byte address in LDS, not limited by M0.
     Parameters,
-    /// The global data share, which the waves of a dispatch have in common: a byte address behind M0's base.
+    /// The global data share, which the waves of a dispatch share: a byte address relative to M0's base.
     Gds,
 }
 
-/// The operations of atomics: what is stored, from the old value and the data.
+/// The operations of atomics: the value stored, from the old value and the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[allow(missing_docs)]
 pub enum AtomicOp {
     Swap,
-    /// Stores the data where the old value equals the second operand.
+    /// Stores the data if the old value equals the second operand.
     CmpSwap,
     Add,
     Sub,
@@ -141,43 +141,43 @@ pub enum AtomicOp {
     Wrap,
     /// (old & second operand) + data.
     AndAdd,
-    /// Stores the data without its top bit where that is set.
+    /// Stores the data without its top bit if that bit is set.
     CondSwap,
 }
 
-/// The operations of global wave sync on one of its 64 resources, each a counter and a phase.
+/// The operations of global wave sync on one of its 64 resources; a resource is a counter and a phase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum GwsOp {
-    /// The counter takes the value.
+    /// Sets the counter to the value.
     Init,
     /// Adds the value to the counter.
     Signal,
-    /// Waits behind the waves that came before until the counter is above 0, and takes 1 from it.
+    /// Waits, after the waves that came before, until the counter is above 0, and subtracts 1 from it.
     Take,
-    /// The counter takes the number of waves that wait to take from it.
+    /// Sets the counter to the number of waves that wait to take from it.
     ReleaseAll,
-    /// A counter above 0 goes down by one and the wave waits for the next phase; with 0 the next phase begins and the
-    /// counter takes the value.
+    /// If the counter is above 0, it is decremented and the wave waits for the next phase; if it is 0, the next phase begins
+    /// and the counter is set to the value.
     Barrier,
 }
 
-/// How the components of a typed store lie in their VGPRs.
+/// The layout of the components of a typed store in their VGPRs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Halves {
-    /// 32 bits, a VGPR each.
+    /// 32 bits, one VGPR each.
     No,
-    /// 16 bits in the low half of a VGPR each.
+    /// 16 bits, each in the low half of a VGPR.
     Low,
-    /// 16 bits in the high half of a VGPR each.
+    /// 16 bits, each in the high half of a VGPR.
     High,
-    /// 16 bits, two in a VGPR, the first low.
+    /// 16 bits, two per VGPR, the first in the low half.
     Both,
 }
 
 /// One node.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
-    /// What it computes.
+    /// The operation.
     pub op: Op,
     /// The type its operands are read as.
     pub ty: Ty,
@@ -185,12 +185,12 @@ pub struct Node {
     pub out: Ty,
     /// Its operands: numbers of earlier nodes.
     pub args: [u16; 3],
-    /// It rounds to nearest even whatever MODE.FP_ROUND says, and raises no exception: see
+    /// It rounds to nearest even, independently of MODE.FP_ROUND, and raises no exception: see
     /// [`Meaning::nearest`].
     pub nearest: bool,
 }
 
-/// What an effect changes.
+/// The state that an effect changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
     /// The operand in a slot of the shape takes the value.
@@ -199,38 +199,38 @@ pub enum Change {
     DstDword(u8, u8),
     /// Half `.1` (16 bits) of the vector operand in slot `.0` takes the value; the other half is kept.
     DstHalf(u8, u8),
-    /// Of the vector operand in a slot, the lane that `second` numbers (modulo 64) takes the
-    /// value, which is the same for every lane, EXEC ignored: v_writelane_b32.
+    /// In the vector operand of a slot, the lane with number `second` (modulo 64) takes the
+    /// value, which is uniform; EXEC is ignored: v_writelane_b32.
     DstLane(u8),
     /// A named state takes the value.
     Set(State),
     /// SGPR number `value` takes `second`, 64 bits in two registers.
     SgprPair,
-    /// The scalar register whose code `value` is takes `second`: one, or two if `second` has 64
+    /// The scalar register with code `value` takes `second`: one register, or two if `second` has 64
     /// bits. Nothing is written outside the generation's SGPRs and VCC.
     Sgpr,
-    /// VGPR number `value` (from 0) takes `second` in the lanes that are on: one, or two if
+    /// VGPR number `value` (from 0) takes `second` in the active lanes: one register, or two if
     /// `second` has 64 bits. Nothing is written outside the wave's VGPRs.
     Vgpr,
     /// Memory at address `value` plus a constant takes `second`.
     Store(Space, i32),
     /// The typed element at address `value` takes the first `.1` components of the operand in slot `.0`, converted; the
-    /// others are 0.
+    /// other components are 0.
     StoreFormat(u8, u8, Halves),
-    /// The image instruction happens as the encoding, the resource and the sampler say: it reads or writes VDATA and memory.
+    /// The image operation that the encoding, the resource and the sampler define: it reads or writes VDATA and memory.
     Image(ImageOp),
-    /// Component `.0` of the export target numbered `second` takes the value.
+    /// Component `.0` of the export target with number `second` takes the value.
     Export(u8),
-    /// s_setreg_b32: the hwreg that `value` codes takes `second`.
+    /// s_setreg_b32: the hwreg with code `value` takes `second`.
     Setreg,
-    /// Something outside the wave's registers happens; `value` is its argument.
+    /// An event outside the wave's registers; `value` is its argument.
     Signal(Signal),
-    /// Exceptions, bits of TRAPSTS, are raised where `value` holds; see [`exception`]. It happens
+    /// Exceptions, bits of TRAPSTS, are raised if `value` holds; see [`exception`]. The effect is performed
     /// only while exceptions are recorded.
     Raise(u8),
 }
 
-/// The exceptions, as the bits of TRAPSTS and, 12 higher, of MODE.EXCP_EN.
+/// The exceptions, as the bits of TRAPSTS; the bits of MODE.EXCP_EN are 12 higher.
 #[allow(missing_docs)]
 pub mod exception {
     pub const INVALID: u8 = 1 << 0;
@@ -242,18 +242,18 @@ pub mod exception {
     pub const INTEGER_DIVIDE_BY_ZERO: u8 = 1 << 6;
 }
 
-/// Events that the machine around the wave handles.
+/// Events that the machine of the wave handles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[allow(missing_docs)]
 pub enum Signal {
-    /// Idles for the argument's number of cycles.
+    /// Idles for the number of cycles in the argument.
     Nop,
     /// The wave ends.
     Endpgm,
     Barrier,
-    /// Waits for counters, the argument as in SIMM16.
+    /// Waits for counters; the argument has the format of SIMM16.
     Waitcnt,
-    /// Sleeps about 64 times the argument's cycles.
+    /// Sleeps for about 64 times the argument, in cycles.
     Sleep,
     /// Wakes the workgroup's sleeping waves.
     Wakeup,
@@ -261,14 +261,14 @@ pub enum Signal {
     Trap,
     /// Caches are invalidated or written back.
     Cache,
-    /// The performance counter that the argument numbers goes up or down by one.
+    /// The performance counter with the argument's number is incremented or decremented.
     PerfUp,
     PerfDown,
-    /// M0 goes to the thread trace.
+    /// M0 is written to the thread trace.
     ThreadTrace,
-    /// The wave gives up its turn ([`Op::Turn`]); where the argument is not 0, those to come as well.
+    /// The wave releases its turn ([`Op::Turn`]); if the argument is not 0, also its later turns.
     Release,
-    /// An export is made: bit 0 of the argument says that it is the last one, bit 1 that EXEC says which pixels are valid.
+    /// An export is complete: bit 0 of the argument says that it is the last one, bit 1 that EXEC marks the valid pixels.
     Exported,
 }
 
@@ -277,15 +277,15 @@ pub enum Signal {
 pub struct Effect {
     /// What changes.
     pub change: Change,
-    /// It happens only where this truth value holds.
+    /// A truth value: the effect is performed only where it holds.
     pub when: Option<u16>,
     /// The value.
     pub value: u16,
-    /// The second value, where [`Change`] names one.
+    /// The second value, if [`Change`] uses one.
     pub second: u16,
 }
 
-/// A meaning being written. See the module's documentation.
+/// A meaning under construction. See the module's documentation.
 pub struct Meaning {
     row: &'static Inst,
     target: Target,
@@ -297,22 +297,22 @@ struct Inner {
     nodes: Vec<Node>,
     effects: Vec<Effect>,
     when: Option<u16>,
-    /// The half of packed operands that sources and the destination stand for.
+    /// The half of packed operands that sources and the destination refer to.
     half: Option<u8>,
     nearest: bool,
     about: &'static str,
     bound: Option<&'static str>,
     shortcuts: Vec<Shortcut>,
-    /// How many nodes there were before the first shortcut.
+    /// The number of nodes before the first shortcut.
     told: Option<usize>,
 }
 
-/// How near the interpreter's results are to the hardware's.
+/// The accuracy of the interpreter's results with respect to the hardware's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exactness {
-    /// Bit for bit what the documents say.
+    /// Bit for bit as documented.
     Exact,
-    /// Within this bound of the value that the documents define.
+    /// Within this bound of the documented value.
     Bounded(&'static str),
 }
 
@@ -325,7 +325,7 @@ impl Exactness {
         }
     }
 
-    /// The bound; empty for an exact one.
+    /// The bound; empty for an exact result.
     pub const fn note(self) -> &'static str {
         match self {
             Exactness::Exact => "",
@@ -340,33 +340,33 @@ pub struct Program {
     pub row: &'static Inst,
     /// The values, each from earlier ones.
     pub nodes: Vec<Node>,
-    /// What happens, in order.
+    /// The changes of state, in order.
     pub effects: Vec<Effect>,
     /// What the instruction does, in a sentence or two.
     pub about: &'static str,
-    /// How far a result may be from the value that the documents define; `None` for an exact one.
+    /// The maximum distance of a result from the documented value; `None` for an exact result.
     pub bound: Option<&'static str>,
-    /// Shorter ways to values of effects, which say nothing new.
+    /// Faster computations of values of effects; they give the same values.
     pub shortcuts: Vec<Shortcut>,
-    /// The values that only shortcuts need, numbered on from those in `nodes`.
+    /// The nodes that only shortcuts need; their numbers continue those in `nodes`.
     pub aside: Vec<Node>,
 }
 
-/// A shorter way to a value: where `when` holds, `short` has the same bits as `of`. See [`Meaning::shortcut`].
+/// A faster computation of a value: where `when` holds, `short` has the same bits as `of`. See [`Meaning::shortcut`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shortcut {
     /// The node of the value.
     pub of: u16,
     /// The node of the condition.
     pub when: u16,
-    /// The node of the shorter way.
+    /// The node of the faster computation.
     pub short: u16,
-    /// Where the condition holds the value is neither a NaN nor a denormal.
+    /// Where the condition holds, the value is neither a NaN nor a denormal.
     pub normal: bool,
 }
 
 impl Program {
-    /// How near the results are to the hardware's.
+    /// The accuracy of the results.
     pub fn exactness(&self) -> Exactness {
         match self.bound {
             Some(bound) => Exactness::Bounded(bound),
@@ -409,30 +409,30 @@ pub struct V<'m> {
 }
 
 impl Meaning {
-    /// The target the meaning is written for: where generations differ in what an
-    /// instruction of one name does.
+    /// The target that the meaning is written for. Generations may differ in the semantics of an
+    /// instruction of the same name.
     pub fn target(&self) -> Target {
         self.target
     }
 
-    /// The row whose meaning is written.
+    /// The row that the meaning belongs to.
     pub fn row(&self) -> &'static Inst {
         self.row
     }
 
-    /// Says in a sentence or two what the instruction does, for the manual.
+    /// Sets the description of the instruction, a sentence or two, for the manual.
     pub fn about(&self, text: &'static str) {
         self.inner.borrow_mut().about = text;
     }
 
-    /// Says how far a result may be from the value that the documents define, as in "1 ulp": of an
-    /// operation that the hardware approximates, or of what no document settles. A meaning
+    /// Sets the maximum distance of a result from the documented value, as in "1 ulp": for an
+    /// operation that the hardware approximates, or for behaviour that no document specifies. A meaning
     /// without a bound is exact.
     pub fn bounded(&self, bound: &'static str) {
         self.inner.borrow_mut().bound = Some(bound);
     }
 
-    /// A node of an operation whose result's type follows from that of its operands.
+    /// A node of an operation whose result type follows from its operand types.
     fn compute<const N: usize>(&self, op: Op, ty: Ty, operands: [V<'_>; N]) -> V<'_> {
         let out = op
             .out(ty)
@@ -451,7 +451,7 @@ impl Meaning {
         );
         let inner = &mut *self.inner.borrow_mut();
         let (nodes, nearest) = (&mut inner.nodes, inner.nearest);
-        // Leaves are shared, so that an operand is read once.
+        // Leaves are shared, so an operand is read only once.
         if op.info().kind == Kind::Leaf
             && let Some(at) = nodes.iter().position(|n| n.op == op && n.out == out)
         {
@@ -487,8 +487,8 @@ impl Meaning {
         }
     }
 
-    /// The operand with a role, as the shape types it; a mask operand of a vector instruction
-    /// gives each lane its bit, and a source of [`Mods::Mix`] is a f32 however it is stored.
+    /// The operand with a role, with the type that the shape gives it. A mask operand of a vector instruction
+    /// gives each lane its bit; a source of [`Mods::Mix`] is an f32, whatever its stored format.
     pub fn operand(&self, role: Role) -> V<'_> {
         let at = self.slot_of(role);
         let half = self.inner.borrow().half;
@@ -518,7 +518,7 @@ impl Meaning {
         self.half_of(self.slot_of(role), half)
     }
 
-    /// Lets the meaning of a 16-bit instruction say what each half of a packed one does: its sources are the
+    /// Writes the meaning of a packed instruction by applying that of a 16-bit instruction to each half: its sources are the
     /// halves of packed operands, and its result is a half of the destination.
     pub fn halves(&self, each: impl Fn(&Meaning)) {
         for half in 0..2 {
@@ -568,13 +568,13 @@ impl Meaning {
         }
     }
 
-    /// The destination's old value, where the shape says that it is read too.
+    /// The destination's old value, if the shape says that the destination is also read.
     pub fn old(&self) -> V<'_> {
         let role = self.row.shape.slots[self.d_slot()].role;
         self.operand(role)
     }
 
-    /// D takes a value.
+    /// Writes a value to D.
     pub fn d(&self, value: V<'_>) {
         let slot = self.d_slot() as u8;
         let half = self.inner.borrow().half;
@@ -582,17 +582,17 @@ impl Meaning {
         self.effect(change, value, value);
     }
 
-    /// Dword `k` of D takes a value.
+    /// Writes a value to dword `k` of D.
     pub fn d_dword(&self, k: u8, value: V<'_>) {
         self.effect(Change::DstDword(self.d_slot() as u8, k), value, value);
     }
 
-    /// One lane of D takes a value, whatever EXEC says. The value is a uniform one.
+    /// Writes a uniform value to one lane of D, independently of EXEC.
     pub fn d_lane(&self, lane: V<'_>, value: V<'_>) {
         self.effect(Change::DstLane(self.d_slot() as u8), value, lane);
     }
 
-    /// The operand with a role takes a value.
+    /// Writes a value to the operand with a role.
     pub fn write(&self, role: Role, value: V<'_>) {
         let at = self.slot_of(role);
         self.effect(Change::Dst(at as u8), value, value);
@@ -608,22 +608,22 @@ impl Meaning {
         });
     }
 
-    /// A named state.
+    /// Reads a named state.
     pub fn get(&self, state: State) -> V<'_> {
         self.node(Op::Get(state), state.ty(), state.ty(), [0; 3])
     }
 
-    /// A named state takes a value.
+    /// Writes a value to a named state.
     pub fn set(&self, state: State, value: V<'_>) {
         self.effect(Change::Set(state), value, value);
     }
 
-    /// SCC takes a truth value.
+    /// Writes a truth value to SCC.
     pub fn scc(&self, value: V<'_>) {
         self.set(State::Scc, value);
     }
 
-    /// SCC says whether a value is not zero, as most scalar logic does.
+    /// Sets SCC to 1 if a value is not zero and to 0 otherwise, as most scalar logic does.
     pub fn scc_nonzero(&self, value: V<'_>) {
         self.scc(value.ne(self.c(value.ty, 0)));
     }
@@ -649,7 +649,7 @@ impl Meaning {
         self.get(State::Pc) + (words << 2)
     }
 
-    /// The effects that `then` writes happen only where `cond` holds.
+    /// Makes the effects that `then` writes conditional: they are performed only where `cond` holds.
     pub fn when(&self, cond: V<'_>, then: impl FnOnce()) {
         let before = self.inner.borrow().when;
         let both = match before {
@@ -668,8 +668,8 @@ impl Meaning {
         self.inner.borrow_mut().when = before;
     }
 
-    /// What `write` computes rounds to nearest even whatever MODE.FP_ROUND says and raises no
-    /// exception: the steps of an approximation, which the hardware takes in a table of its own.
+    /// The nodes that `write` adds round to nearest even, independently of MODE.FP_ROUND, and raise no
+    /// exception. They are the steps of an approximation, for which the hardware uses a table of its own.
     pub fn nearest<R>(&self, write: impl FnOnce() -> R) -> R {
         let before = core::mem::replace(&mut self.inner.borrow_mut().nearest, true);
         let result = write();
@@ -677,10 +677,11 @@ impl Meaning {
         result
     }
 
-    /// Says that `of`, the value of an effect, has the bits of the second value that `write` gives wherever the first one,
-    /// a truth value, holds: how the value is had in the usual case, for engines that look for that first. It comes last
-    /// in a meaning, and what `of` says is all that counts. `normal`: the value is then neither a NaN nor a denormal,
-    /// nor is any float that the condition and the shorter way look at.
+    /// Declares that `of`, the value of an effect, has the same bits as the second value that `write` returns wherever the
+    /// first one, a truth value, holds. This is a faster computation for the usual case, for engines that test for that case
+    /// first. It must come last in a meaning, and it never changes the semantics: `of` alone defines the value. `normal`:
+    /// where the condition holds, the value is neither a NaN nor a denormal, and neither is any float that the condition and
+    /// the faster computation read.
     pub fn shortcut<'m>(&'m self, of: V<'m>, normal: bool, write: impl FnOnce() -> (V<'m>, V<'m>)) {
         let before = self.inner.borrow().nodes.len();
         self.inner.borrow_mut().told.get_or_insert(before);
@@ -698,18 +699,17 @@ impl Meaning {
         self.effect(Change::Raise(exceptions), cond, cond);
     }
 
-    /// Something outside the wave's registers happens.
+    /// Signals an event outside the wave's registers.
     pub fn signal(&self, signal: Signal, argument: V<'_>) {
         self.effect(Change::Signal(signal), argument, argument);
     }
 
-    /// The SGPR pair that `number` numbers takes 64 bits.
+    /// Writes 64 bits to the SGPR pair with number `number`.
     pub fn set_sgpr_pair(&self, number: V<'_>, value: V<'_>) {
         self.effect(Change::SgprPair, number, value);
     }
 
-    /// The code (0 to 511) of the register that the operand with a role names: what s_movrel*
-    /// and v_movrel* add M0 to.
+    /// The code (0 to 511) of the register that the operand with a role names; s_movrel* and v_movrel* add M0 to it.
     pub fn code_of(&self, role: Role) -> V<'_> {
         let at = self.slot_of(role);
         self.node(Op::CodeOf(at as u8), Ty::U32, Ty::U32, [0; 3])
@@ -720,17 +720,17 @@ impl Meaning {
         self.node(Op::Sgpr, ty, ty, [code.node, 0, 0])
     }
 
-    /// The scalar register, or pair for 64 bits, whose code is `code` takes a value.
+    /// Writes a value to the scalar register, or pair for 64 bits, whose code is `code`.
     pub fn set_sgpr(&self, code: V<'_>, value: V<'_>) {
         self.effect(Change::Sgpr, code, value);
     }
 
-    /// The VGPR, or pair for a 64-bit type, that `number` (from 0) numbers. See [`Op::Vgpr`].
+    /// The VGPR, or pair for a 64-bit type, with number `number` (from 0). See [`Op::Vgpr`].
     pub fn vgpr(&self, ty: Ty, number: V<'_>) -> V<'_> {
         self.node(Op::Vgpr, ty, ty, [number.node, 0, 0])
     }
 
-    /// The VGPR, or pair for 64 bits, that `number` numbers takes a value.
+    /// Writes a value to the VGPR, or pair for 64 bits, with number `number`.
     pub fn set_vgpr(&self, number: V<'_>, value: V<'_>) {
         self.effect(Change::Vgpr, number, value);
     }
@@ -760,24 +760,24 @@ impl Meaning {
         self.node(Op::LdsOfLane, Ty::B32, Ty::B32, [0; 3])
     }
 
-    /// The typed element at the address takes the first `count` components of the operand with a role.
+    /// Stores the first `count` components of the operand with a role to the typed element at the address.
     pub fn store_format(&self, role: Role, address: V<'_>, count: u8, halves: Halves) {
         let slot = self.slot_of(role) as u8;
         self.effect(Change::StoreFormat(slot, count, halves), address, address);
     }
 
-    /// The image instruction happens.
+    /// Performs the image operation.
     pub fn image(&self, op: ImageOp) {
         let nothing = self.c(Ty::B32, 0);
         self.effect(Change::Image(op), nothing, nothing);
     }
 
-    /// Component `k` of the export target that `target` numbers takes a value.
+    /// Writes a value to component `k` of the export target with number `target`.
     pub fn export(&self, k: u8, target: V<'_>, value: V<'_>) {
         self.effect(Change::Export(k), value, target);
     }
 
-    /// An atomic; gives the old value.
+    /// An atomic; returns the old value.
     pub fn atomic(
         &self,
         space: Space,
@@ -790,7 +790,7 @@ impl Meaning {
         self.compute(Op::Atomic(space, op), data.ty, operands)
     }
 
-    /// An atomic once for the wave; gives the old value to all lanes. See [`Op::WaveAtomic`].
+    /// An atomic performed once for the wave; returns the old value to all lanes. See [`Op::WaveAtomic`].
     pub fn wave_atomic(
         &self,
         space: Space,
@@ -818,12 +818,12 @@ impl Meaning {
         self.node(Op::Getreg, Ty::B32, Ty::B32, [code.node, 0, 0])
     }
 
-    /// The hwreg that `code` names takes a value: s_setreg_b32.
+    /// Writes a value to the hwreg that `code` names: s_setreg_b32.
     pub fn setreg(&self, code: V<'_>, value: V<'_>) {
         self.effect(Change::Setreg, code, value);
     }
 
-    /// The number of the lowest lane that is on.
+    /// The number of the lowest active lane.
     pub fn first_lane(&self) -> V<'_> {
         self.node(Op::FirstLane, Ty::B32, Ty::B32, [0; 3])
     }
@@ -834,7 +834,7 @@ impl Meaning {
     }
 }
 
-/// The bits that a value of a type may have.
+/// The mask of the bits that a value of a type can have.
 pub const fn width_mask(ty: Ty) -> u64 {
     let bits = ty.bits();
     if bits >= 64 {
@@ -899,11 +899,11 @@ impl<'m> V<'m> {
         abs = Abs;
         /// The bits in reverse order.
         rev = Rev;
-        /// How many bits are 1, in 32 bits.
+        /// The number of bits that are 1, in 32 bits.
         popcount = Popcount;
-        /// Zeros above the highest 1, in 32 bits; the width for 0.
+        /// The number of zeros above the highest 1, in 32 bits; the width for 0.
         clz = Clz;
-        /// Zeros below the lowest 1, in 32 bits; the width for 0.
+        /// The number of zeros below the lowest 1, in 32 bits; the width for 0.
         ctz = Ctz;
         /// The float square root, correctly rounded.
         sqrt = Sqrt;
@@ -922,11 +922,11 @@ impl<'m> V<'m> {
         zext = Zext;
         /// Sign-extends from the value's own width.
         sext = Sext;
-        /// Keeps the low bits.
+        /// Truncates to the low bits.
         trunc = Trunc;
         /// Integer (signed or not, as the type says) to float, rounded as MODE says.
         to_float = IntToFloat;
-        /// Float to integer: towards zero, saturating, NaN to 0.
+        /// Float to integer: truncates towards zero, saturates, converts NaN to 0.
         to_int = FloatToInt;
         /// Float to float.
         to_width = FloatToFloat;
@@ -949,7 +949,7 @@ impl<'m> V<'m> {
         unordered = Unord;
     }
 
-    /// Whether the float is of one of the classes that `mask` (32 bits, or 16 beside f16) names.
+    /// True if the float is in one of the classes that `mask` (32 bits, or 16 for f16) selects.
     pub fn class(self, mask: V<'m>) -> V<'m> {
         self.shift(Op::Class, mask)
     }
@@ -969,7 +969,7 @@ impl<'m> V<'m> {
         self.binary(Op::Div, other)
     }
 
-    /// self × 2^exponent (32 bits, signed), rounded once.
+    /// self × 2^exponent (32 bits, signed), with a single rounding.
     pub fn ldexp(self, exponent: V<'m>) -> V<'m> {
         self.shift(Op::Ldexp, exponent)
     }
@@ -979,23 +979,23 @@ impl<'m> V<'m> {
         self.binary(Op::MulHi, other)
     }
 
-    /// self × b + c, rounded once.
+    /// self × b + c, fused (single rounding).
     pub fn fma(self, b: V<'m>, c: V<'m>) -> V<'m> {
         self.fma_to(b, c, self.ty)
     }
 
-    /// self × b + c, of f32, rounded once, to `out`, which is F16.
+    /// self × b + c of f32, fused, rounded to `out`, which is F16.
     pub fn fma_to(self, b: V<'m>, c: V<'m>, out: Ty) -> V<'m> {
         self.m
             .node(Op::Fma, self.ty, out, [self.node, b.node, c.node])
     }
 
-    /// (self × b + c) × 2^n, rounded once; denormal operands are kept whatever MODE says.
+    /// (self × b + c) × 2^n, fused (single rounding); denormal operands are kept, independently of MODE.
     pub fn fma_ldexp(self, b: V<'m>, c: V<'m>, n: i16) -> V<'m> {
         self.m.compute(Op::FmaLdexp(n), self.ty, [self, b, c])
     }
 
-    /// self × b rounded, + c rounded, denormals flushed: v_mad_f32.
+    /// self × b + c, unfused (the product and the sum are rounded), with denormals flushed: v_mad_f32.
     pub fn mad(self, b: V<'m>, c: V<'m>) -> V<'m> {
         self.m.compute(Op::Mad, self.ty, [self, b, c])
     }
@@ -1006,24 +1006,24 @@ impl<'m> V<'m> {
         self.m.compute(Op::Select, a.ty, [self, a, b])
     }
 
-    /// The value of the lane that `lane` numbers, in every lane.
+    /// The value of the lane with number `lane`, broadcast to every lane.
     pub fn read_lane(self, lane: V<'m>) -> V<'m> {
         self.m.compute(Op::ReadLane, self.ty, [self, lane])
     }
 
-    /// What the lanes that are on sent to this one: each sends its value to the lane that `lane`
-    /// numbers, the highest sender wins, and 0 stands where none sent.
+    /// The value that the active lanes sent to this lane: each sends its value to the lane with number `lane`;
+    /// the highest sender takes precedence, and the result is 0 if none sent.
     pub fn send_lane(self, lane: V<'m>) -> V<'m> {
         self.m.compute(Op::SendLane, self.ty, [self, lane])
     }
 
-    /// The entry of `table` that the value (an unsigned number) numbers, 0 beyond its end.
+    /// The entry of `table` at index value (an unsigned number); 0 beyond its end.
     pub fn look_up(self, ty: Ty, table: &'static &'static [u64]) -> V<'m> {
         self.m
             .node(Op::Table(table), self.ty, ty, [self.node, 0, 0])
     }
 
-    /// Whether it is not zero.
+    /// True if the value is not zero.
     pub fn nonzero(self) -> V<'m> {
         self.ne(self.m.c(self.ty, 0))
     }
@@ -1043,7 +1043,7 @@ impl<'m> V<'m> {
         self.m.compute(op, self.ty, [self, other])
     }
 
-    /// The second operand, as a shift's count, may have another width.
+    /// A shift; the second operand, the count, may have another width.
     fn shift(self, op: Op, count: V<'m>) -> V<'m> {
         self.m.compute(op, self.ty, [self, count])
     }
