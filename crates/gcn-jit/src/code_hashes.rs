@@ -85,7 +85,7 @@ impl Program<'_> {
                     aliased: false,
                     dump: None,
                 };
-                if let Some(emitted) = x64::emit(&region, mode, style, batched) {
+                if let Ok(emitted) = x64::emit(&region, mode, style, batched) {
                     all.extend(of_first(&emitted));
                 }
             }

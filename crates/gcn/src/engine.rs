@@ -223,6 +223,27 @@ impl Engines {
         None
     }
 
+    /// What they have compiled, in a line; nothing if their kind does not compile.
+    pub fn compiled(&self) -> Option<String> {
+        #[cfg(target_arch = "x86_64")]
+        if self.compile() {
+            let s = self.cache.stats();
+            let mistakes = match s.mistakes {
+                0 => String::new(),
+                n => format!(", {n} of them by a mistake of the compiler: please report it"),
+            };
+            return Some(format!(
+                "compiled: {} regions of {} instructions to {} bytes in {:.3} ms; {} refused{mistakes}\n",
+                s.regions,
+                s.insns,
+                s.bytes,
+                s.compiling.as_secs_f64() * 1e3,
+                s.refused,
+            ));
+        }
+        None
+    }
+
     /// The code that they have made, beside that of these objects, which were loaded so many bytes from where they say; as
     /// text. `None` if their kind makes none.
     pub fn dump(&self, objects: &[(&gcn_object::CodeObject, u64)]) -> Option<String> {

@@ -443,6 +443,7 @@ impl Cache {
                 regions: sum.regions + jit.stats.regions,
                 found: sum.found + jit.stats.found,
                 refused: sum.refused + jit.stats.refused,
+                mistakes: sum.mistakes + jit.stats.mistakes,
                 insns: sum.insns + jit.stats.insns,
                 full: sum.full + jit.stats.full,
                 bytes: sum.bytes + jit.stats.bytes,

@@ -110,8 +110,10 @@ pub struct JitStats {
     pub regions: u64,
     /// Those of them that others had compiled, and left on disk.
     pub found: u64,
-    /// Regions that were too much for the emitter: the interpreter runs them.
+    /// Regions without code: the interpreter runs them.
     pub refused: u64,
+    /// Those of them that were refused because the compiler is wrong.
+    pub mistakes: u64,
     /// Instructions in them.
     pub insns: u64,
     /// Chunks of them that have a way for waves all of whose lanes are active.
@@ -528,7 +530,7 @@ impl Jit {
             dump: dump.as_ref(),
         };
         let mut emitted = x64::emit(&region, mode, style, batch);
-        if emitted.is_none() && request.linear {
+        if emitted.as_ref().err() == Some(&x64::Refused::TooLarge) && request.linear {
             // There may be room for less.
             request.linear = false;
             region = frontend::region(pc, &request);
@@ -539,13 +541,16 @@ impl Jit {
             to.add(&dump.text());
         }
         let (mut bytes, mut ranges, mut spots) = (0, Vec::new(), Vec::new());
-        let refused = emitted.is_none();
+        let refused = emitted.is_err();
         let made = match emitted {
-            None => {
+            Err(why) => {
+                let mistake = why == x64::Refused::Mistake;
+                debug_assert!(!mistake, "no code for the region at {pc:#x}");
+                self.stats.mistakes += mistake as u64;
                 let those = region.blocks.iter().map(|c| c.start).collect();
                 Made::Nothing(those)
             }
-            Some(mut emitted) => {
+            Ok(mut emitted) => {
                 bytes = emitted.code.len() as u64;
                 ranges = std::mem::take(&mut emitted.ranges);
                 spots = std::mem::take(&mut emitted.spots);

@@ -107,6 +107,15 @@ pub struct Style<'a> {
     pub dump: Option<&'a Dump>,
 }
 
+/// Why a region has no code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// A block needs more room than there is in the context.
+    TooLarge,
+    /// The compiler made something that the target has no code for.
+    Mistake,
+}
+
 /// A region's code.
 pub struct Emitted {
     pub code: Vec<u8>,
@@ -175,13 +184,16 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
     }
 }
 
-/// `None` where a block is too much for the emitter. `batch`: what waves need that start in the code, if many may, one after the other.
+/// Emits the code of a region. `batch`: what waves need that start in the code, if many may, one after the other.
+///
+/// # Errors
+/// Why there is none.
 pub fn emit(
     region: &Region,
     mode: u32,
     style: Style<'_>,
     batch: Option<&LiveIns>,
-) -> Option<Emitted> {
+) -> Result<Emitted, Refused> {
     let Style {
         level,
         tally,
@@ -245,7 +257,7 @@ pub fn emit(
         precise: region.precise,
         ternary_logic: !a.is_avx2(),
     };
-    let mut failed = false;
+    let (mut too_large, mut mistake) = (false, false);
     let mut calls = Vec::new();
     let (mut ranges, mut spots) = (Vec::new(), Vec::new());
     let mut checks = false;
@@ -314,21 +326,27 @@ pub fn emit(
                 aliased,
                 fixes: Vec::new(),
                 pos: 0,
-                failed: false,
+                too_large: false,
+                mistake: false,
                 forked: false,
             };
             e.block(tally);
-            failed |= e.failed;
+            too_large |= e.too_large;
+            mistake |= e.mistake;
             checks |= e.plan.checks;
         }
     }
-    if failed || a.unknown {
-        return None;
+    // What is too large may have no room for a register, so this comes first.
+    if too_large {
+        return Err(Refused::TooLarge);
+    }
+    if mistake || a.unknown {
+        return Err(Refused::Mistake);
     }
     a.finish();
-    spots.extend(range::displacements(&a.noted)?);
+    spots.extend(range::displacements(&a.noted).ok_or(Refused::TooLarge)?);
     range::put_all(&mut a.buf, &spots, &ranges);
-    Some(Emitted {
+    Ok(Emitted {
         end: a.end,
         code: a.buf,
         ranges,
@@ -511,7 +529,10 @@ pub(crate) struct Emit<'a> {
     aliased: bool,
     fixes: Vec<nans::Fix>,
     pos: u32,
-    failed: bool,
+    /// The block needs more room than there is in the context.
+    too_large: bool,
+    /// The block has something that this target has no code for: the compiler is wrong.
+    mistake: bool,
     /// See [`Emit::forked`].
     forked: bool,
 }
@@ -655,6 +676,20 @@ impl Emit<'_> {
         }
     }
 
+    /// Notes that there is no code for something that the passes gave: the compiler is wrong.
+    ///
+    /// # Panics
+    /// In debug builds.
+    #[track_caller]
+    fn mistaken(&mut self) {
+        debug_assert!(
+            self.too_large,
+            "no code for a part of this block\n{}",
+            self.c
+        );
+        self.mistake = true;
+    }
+
     /// Makes the calls that evaluate slow paths.
     fn slow_path_calls(&mut self) {
         for path in std::mem::take(&mut self.plan.slow_paths) {
@@ -749,7 +784,7 @@ impl Emit<'_> {
         self.base_outs();
         self.scalar_outs();
         if self.next_slot as usize > VECTORS || self.next_mask as usize > MASKS {
-            self.failed = true;
+            self.too_large = true;
         }
     }
 }

@@ -455,6 +455,7 @@ fn print(
                 ms,
                 speed / 1e6
             ));
+            text.push_str(&options.engines.compiled().unwrap_or_default());
         }
         if args.profile {
             text.push('\n');

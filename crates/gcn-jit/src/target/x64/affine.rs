@@ -116,7 +116,7 @@ impl Emit<'_> {
         let c = self.c;
         let bases = &c.affine;
         if bases.ops.len() > AFFINE_BASES || bases.addresses.len() > AFFINE_ADDRESSES {
-            self.failed = true;
+            self.too_large = true;
             return;
         }
         let n = bases.ops.len();
@@ -267,7 +267,7 @@ impl Emit<'_> {
                 let from = self.smem(id);
                 self.x(op::BCASTD, r, 0, Rm::M(from));
             }
-            _ => self.failed = true,
+            _ => self.mistaken(),
         }
         r
     }
@@ -378,7 +378,7 @@ impl Emit<'_> {
                 self.a.evex(e, 0, 1, p, r, ALL, Some(predicate));
                 self.x(op::MOVM2D, d, 0, Rm::R(1));
             }
-            _ => self.failed = true,
+            _ => self.mistaken(),
         }
     }
 

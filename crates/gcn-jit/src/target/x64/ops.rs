@@ -83,7 +83,7 @@ impl Emit<'_> {
                     self.narrow(vop, o, &n, x, y, w);
                 }
             }
-            _ => self.failed = true,
+            _ => self.mistaken(),
         }
         self.let_go();
         if vop.flush || vop.check {
@@ -163,7 +163,9 @@ impl Emit<'_> {
         for id in std::mem::take(&mut self.unlooked) {
             let of = |p: &&Pin| p.slice == self.slice && self.c.effects.vgprs[p.write].1 == id;
             let r = self.pinned.iter().find(of).and_then(|p| p.reg);
-            self.failed |= r.is_none();
+            if r.is_none() {
+                self.mistaken();
+            }
             registers.extend(r);
         }
         for two in registers.chunks(2) {
@@ -259,7 +261,7 @@ impl Emit<'_> {
                 Op::Xor | Op::Ne => kop::XOR,
                 Op::Eq => kop::XNOR,
                 _ => {
-                    self.failed = true;
+                    self.mistaken();
                     kop::AND
                 }
             };
@@ -286,7 +288,7 @@ impl Emit<'_> {
             (Op::Ne, true) => 0x0c,
             (Op::Unord, _) => 3,
             _ => {
-                self.failed = true;
+                self.mistaken();
                 0
             }
         };
@@ -446,7 +448,7 @@ impl Emit<'_> {
                 let d = self.target(id, &[w, y]);
                 self.a.zk(op::BLENDD, d, p, q, keep(k));
             }
-            _ => self.failed = true,
+            _ => self.mistaken(),
         }
     }
 
@@ -553,7 +555,7 @@ impl Emit<'_> {
                     self.a.z(op::CVTTPS2UDQ, d, 0, Rm::R(d));
                 }
             }
-            _ => self.failed = true,
+            _ => self.mistaken(),
         }
     }
 
@@ -663,7 +665,7 @@ impl Emit<'_> {
                 let d = self.define(id, 0);
                 self.a.zi(op::RNDSCALEPS, d, 0, p, ALL, imm);
             }
-            _ => self.failed = true,
+            _ => self.mistaken(),
         }
     }
 
@@ -787,7 +789,7 @@ impl Emit<'_> {
                 (Op::IntToFloat, _) => op::CVTUDQ2PD,
                 (Op::Ldexp, _) => op::CVTDQ2PD,
                 _ => {
-                    self.failed = true;
+                    self.mistaken();
                     return;
                 }
             };
@@ -881,7 +883,7 @@ impl Emit<'_> {
                 self.a
                     .zi(op::INSERT256, d, halves[0], Rm::R(halves[1]), ALL, 1);
             }
-            _ => self.failed = true,
+            _ => self.mistaken(),
         }
     }
 
@@ -1065,7 +1067,7 @@ impl Emit<'_> {
                 let d = self.define(id, part);
                 self.a.zk(op::BLENDQ, d, p, q, keep(k));
             }
-            _ => self.failed = true,
+            _ => self.mistaken(),
         }
     }
 }

@@ -158,7 +158,7 @@ impl Emit<'_> {
     pub(super) fn new_range(&mut self) -> Range {
         let next = NEXT.fetch_update(Relaxed, Relaxed, |n| n.checked_add(1));
         let own = self.ranges.len() as u32;
-        self.failed |= next.is_err() || own as i32 >= (i32::MAX - UNPLACED) / APART;
+        self.too_large |= next.is_err() || own as i32 >= (i32::MAX - UNPLACED) / APART;
         let number = next.unwrap_or(u32::MAX);
         self.ranges.push(number);
         Range { number, own }

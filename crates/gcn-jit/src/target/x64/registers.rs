@@ -312,7 +312,9 @@ impl Emit<'_> {
             // Of AVX2 code there are more, in memory.
             let more = |&r: &u8| self.z.busy >> r & 1 == 0 && self.z.regs[r as usize].is_none();
             let found = (self.a.registers()..32).find(more);
-            self.failed |= found.is_none();
+            if found.is_none() {
+                self.mistaken();
+            }
             return found.unwrap_or(31);
         };
         let part = self.z.regs[r as usize].take().unwrap_or((0, 0));
@@ -356,7 +358,9 @@ impl Emit<'_> {
             !self.forked,
             "a value is put by where it may be passed over"
         );
-        self.failed |= self.forked;
+        if self.forked {
+            self.mistaken();
+        }
     }
 
     pub(super) fn next_use_or_now(&self, id: Id) -> bool {
@@ -409,7 +413,7 @@ impl Emit<'_> {
             }
             _ => {
                 // It has no code: a mistake that the tests would show.
-                self.failed = true;
+                self.mistaken();
             }
         }
         self.put(id, part, r);
@@ -524,7 +528,7 @@ impl Emit<'_> {
             }
         }
         let Some((_, r)) = best else {
-            self.failed = true;
+            self.mistaken();
             return 1;
         };
         let part = self.k.regs[r as usize].take().unwrap_or((0, 0));
@@ -574,7 +578,7 @@ impl Emit<'_> {
                     self.a.g(false, &[0xf7], 3, Rm::R(RAX));
                     self.a.gpr_to_k(r, RAX);
                 }
-                _ => self.failed = true,
+                _ => self.mistaken(),
             }
         }
         self.kput(id, r);

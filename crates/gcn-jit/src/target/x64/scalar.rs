@@ -210,7 +210,7 @@ impl Emit<'_> {
         let at = self.next_scalar.next_multiple_of(align);
         self.next_scalar = at + bytes;
         if self.next_scalar as usize > 8 * SCALARS {
-            self.failed = true;
+            self.too_large = true;
             self.next_scalar = 0;
             return 0;
         }
@@ -274,7 +274,7 @@ impl Emit<'_> {
                 room_mem(at)
             }
             _ => {
-                self.failed = true;
+                self.mistaken();
                 ctx!(scalars)
             }
         }
@@ -332,7 +332,7 @@ impl Emit<'_> {
                     self.sload(to, n.args[0]);
                     self.a.shift_imm(5, true, to, 32);
                 }
-                _ => self.failed = true,
+                _ => self.mistaken(),
             }
         }
     }
@@ -353,7 +353,7 @@ impl Emit<'_> {
             }
         }
         let Some((_, r)) = best else {
-            self.failed = true;
+            self.mistaken();
             return RDI;
         };
         self.leave_reg(r, self.s.now);
@@ -386,8 +386,10 @@ impl Emit<'_> {
     pub(super) fn before_vectors(&mut self) {
         let vectors = self.c.graph.len() as u32;
         self.leave_regs(vectors);
+        let bases = self.base_scalars();
         for at in 0..self.c.graph.len() {
-            if self.c.graph[at].op == Inst::SccIn && !self.plan.uses[at].is_empty() {
+            let used = !self.plan.uses[at].is_empty() || bases.contains(&(at as Id));
+            if self.c.graph[at].op == Inst::SccIn && used {
                 self.keep(at as Id);
             }
         }
@@ -492,7 +494,7 @@ impl Emit<'_> {
             }
             Inst::Alu(o) => self.scalar_alu(o, &n),
             _ => {
-                self.failed = true;
+                self.mistaken();
                 return;
             }
         };
@@ -761,7 +763,7 @@ impl Emit<'_> {
                 r
             }
             _ => {
-                self.failed = true;
+                self.mistaken();
                 RDI
             }
         }
@@ -954,7 +956,9 @@ impl Emit<'_> {
                 }
                 Take::Loaded(code, load, first, count) => {
                     let at = self.slot_of.get(&load).copied();
-                    self.failed |= at.is_none();
+                    if at.is_none() {
+                        self.mistaken();
+                    }
                     let at = at.unwrap_or(0);
                     let from = room_mem(at + 4 * first as u32);
                     self.copy(from, sgpr_home(code), count);

@@ -50,7 +50,7 @@ impl Emit<'_> {
     /// Calls the helper when all lanes' operands are there. No vector register holds anything then.
     pub fn call_whole(&mut self, w: &WaveHelperCall) {
         let Some(what) = w.helper.encode() else {
-            self.failed = true;
+            self.mistaken();
             return;
         };
         let done = match (self.joined(w), self.two_in_lds(w), self.lanes_in_lds(w)) {
