@@ -120,7 +120,9 @@ impl Emit<'_> {
         }
         self.a.bind(back);
         let call = self.call_of.get(&number).copied();
-        self.failed |= call.is_none();
+        if call.is_none() {
+            self.mistaken();
+        }
         self.slow_paths.push(SlowPath {
             from,
             back,
