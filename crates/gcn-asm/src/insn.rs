@@ -1,4 +1,4 @@
-//! One instruction: from its mnemonic to the rows, and from its operands to an encoding.
+//! One instruction: the look-up of its mnemonic in the rows, and the encoding of its operands.
 
 use crate::direct::Directs;
 use crate::expr::Expr;
@@ -24,18 +24,18 @@ pub(crate) struct Modifier {
     pub span: Span,
 }
 
-/// What the modifier of a name sets and how its value is written.
+/// Returns what the modifier of a name sets and how its value is written.
 pub(crate) fn modifier(name: &str) -> Option<(Sets, Arg)> {
     let row = by_name(name).filter(|row| row.dialect == Dialect::Both)?;
     Some((row.sets, row.arg))
 }
 
-/// As `modifier`, with those that CLRX alone has.
+/// Like `modifier`, including those that only CLRX has.
 fn clrx_modifier(name: &str) -> Option<(Sets, Arg)> {
     by_name(name).map(|row| (row.sets, row.arg))
 }
 
-/// CLRX's short names of what SDWA selects: `b0`, `w1`.
+/// Returns LLVM's name for CLRX's short names of SDWA selections: `b0`, `w1`.
 fn short_select(word: &str) -> &str {
     match word.as_bytes() {
         [b'b' | b'B', b'0'] => "byte0",
@@ -49,7 +49,7 @@ fn short_select(word: &str) -> &str {
     }
 }
 
-/// Gives the sources what `abs:`, `neg:` and `sext:` say of them. Of packed instructions `neg:` is `neg_lo:`.
+/// Applies `abs:`, `neg:` and `sext:` to the sources. For packed instructions `neg:` is `neg_lo:`.
 fn listed_mods(row: &'static Inst, operands: &mut [Operand], modifiers: &mut [Modifier]) {
     for m in modifiers {
         if m.what == Sets::Neg && row.format == Format::Vop3p {
@@ -72,7 +72,7 @@ fn listed_mods(row: &'static Inst, operands: &mut [Operand], modifiers: &mut [Mo
     }
 }
 
-/// Makes literals of constants, which `_e64` of a scalar instruction asks for.
+/// Turns constants into literals, which `_e64` of a scalar instruction requests.
 fn literals(operands: &mut [Operand]) {
     for operand in operands {
         operand.val = match operand.val {
@@ -84,7 +84,7 @@ fn literals(operands: &mut [Operand]) {
     }
 }
 
-/// Whether an instruction is as long as CLRX's suffix says; `_e32` may have a literal.
+/// Returns true if an instruction has the length of CLRX's suffix; `_e32` may have a literal.
 fn has_size(encoder: &Encoder, form: Option<Form>) -> bool {
     let long = encoder.bytes().1;
     match form {
@@ -94,7 +94,7 @@ fn has_size(encoder: &Encoder, form: Option<Form>) -> bool {
     }
 }
 
-/// A rule that an encodable instruction breaks.
+/// A rule that an instruction breaks although it can be encoded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Violation {
     pub span: Span,
@@ -105,21 +105,21 @@ pub(crate) struct Violation {
 pub(crate) struct Assembled {
     pub bytes: [u8; 12],
     pub len: usize,
-    /// What the literal waits for.
+    /// The expression that sets the literal.
     pub literal: Option<(Expr, Span)>,
-    /// What the branch distance in SIMM16 waits for.
+    /// The expression that sets the branch distance in SIMM16.
     pub branch: Option<(Expr, Span)>,
-    /// Broken rules, where that is permitted.
+    /// Broken rules, if they are permitted.
     pub violations: Vec<Violation>,
     pub warning: Option<(Span, &'static str)>,
 }
 
-/// Why an encoding does not fit. Nothing is formatted before all encodings failed.
+/// Why an encoding does not fit. Messages are formatted only after all encodings have failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Miss {
     span: Span,
     why: Why,
-    /// How far it got: the number of operands that fitted.
+    /// The number of operands that fitted.
     at: usize,
 }
 
@@ -130,11 +130,11 @@ pub(crate) enum Why {
     Count(usize, usize),
     /// A register of this many dwords in this file was expected.
     Register(&'static str, u8),
-    /// As `Register`, and how many dwords were found.
+    /// As `Register`, and the number of dwords found.
     Width(&'static str, u8, u8),
     /// From, to.
     Range(&'static str, i64, i64),
-    /// A modifier that the encoding does not take.
+    /// A modifier that the encoding does not have.
     Modifier,
     Violation(&'static str),
 }
@@ -148,17 +148,17 @@ const EXEC_HI: u16 = EXEC + 1;
 
 const EXPORT_TARGETS: &str = "expected mrt0 to mrt7, mrtz, null, pos0 to pos3 or param0 to param31";
 
-/// What an encoding made of the operands.
+/// The result of fitting an encoding to the operands.
 struct Fit {
     encoder: Encoder,
-    /// The operand whose expression the literal or SIMM16 waits for.
+    /// The operand whose expression sets the literal or SIMM16.
     literal: Option<usize>,
     branch: Option<usize>,
     violations: Vec<Violation>,
     warning: Option<(Span, &'static str)>,
 }
 
-/// The encoder with its bits as a `bits:` among the modifiers changes them.
+/// Applies a `bits:` among the modifiers to the encoder's bits.
 pub(crate) fn finished(mut encoder: Encoder, modifiers: &[Modifier]) -> Encoder {
     if let Some(m) = modifiers.iter().find(|m| m.what == Sets::Bits) {
         encoder.bits ^= m.value;
@@ -166,7 +166,7 @@ pub(crate) fn finished(mut encoder: Encoder, modifiers: &[Modifier]) -> Encoder 
     encoder
 }
 
-/// A mnemonic without the suffix that names an encoding, and that encoding.
+/// Splits a mnemonic into the name and the encoding that its suffix names.
 pub(crate) fn split_form(full: &str) -> (&str, Option<Form>) {
     match full.rsplit_once('_') {
         Some((stem, "e32")) => (stem, Some(Form::E32)),
@@ -177,8 +177,8 @@ pub(crate) fn split_form(full: &str) -> (&str, Option<Form>) {
     }
 }
 
-/// The rows of a name on a target: first those that are called so in the spelling
-/// that is read.
+/// Returns the rows of a name on a target: first those that have the name in the current
+/// dialect.
 pub(crate) fn rows_of(name: &str, clrx: bool, target: Target) -> [Option<&'static Inst>; 8] {
     let mut rows = [None; 8];
     let mut n = 0;
@@ -198,10 +198,10 @@ pub(crate) fn rows_of(name: &str, clrx: bool, target: Target) -> [Option<&'stati
     rows
 }
 
-/// The value of `vop3:0` and the like.
+/// The value of `vop3:0` and the like: the encoding is not requested.
 const NOT_ASKED: u64 = 1;
 
-/// The encoding that a modifier belongs to.
+/// Returns the encoding that a modifier belongs to.
 pub(crate) fn asked_form(m: &Modifier) -> Option<Form> {
     match m.what {
         Sets::Form(form) => (m.value != NOT_ASKED).then_some(form),
@@ -217,7 +217,7 @@ pub(crate) fn asked_form(m: &Modifier) -> Option<Form> {
 
 const MAX_OPERANDS: usize = 16;
 
-/// Adds a modifier to those before it. In CLRX's spelling the last of several is the one that counts.
+/// Adds a modifier to the previous ones. In CLRX's syntax the last of several takes precedence.
 fn add(modifiers: &mut Vec<Modifier>, m: Modifier, clrx: bool) -> Result<(), Fail> {
     let offsets = |m: &Modifier| matches!(m.what, Sets::Offset | Sets::Swizzle);
     let twice = |o: &Modifier| o.what == m.what || offsets(o) && offsets(&m);
@@ -262,7 +262,7 @@ impl<'s> Parser<'s, '_> {
         let mut modifiers: Vec<Modifier> = Vec::new();
         if most > 0 && !self.at_end() && !self.at_modifier(operands.len(), most) {
             loop {
-                // LLVM has the format of a typed buffer among the operands.
+                // In LLVM's syntax the format of a typed buffer is among the operands.
                 if typed && self.at_modifier(operands.len(), most) {
                     let m = self.modifier()?;
                     add(&mut modifiers, m, self.clrx && !self.sym.strict)?;
@@ -283,7 +283,7 @@ impl<'s> Parser<'s, '_> {
                 };
                 let target = matches!(operand.val, Val::Graphics(Role::ExpTgt, _));
                 operands.push(operand);
-                // LLVM has no comma behind the target of an export.
+                // LLVM has no comma after the target of an export.
                 if exports && target && !self.at_end() && self.peek() != Tok::Punct(b',') {
                     continue;
                 }
@@ -291,7 +291,7 @@ impl<'s> Parser<'s, '_> {
                 if !typed && self.at_modifier(operands.len(), most) {
                     break;
                 }
-                // LLVM needs no comma between operands, and takes one behind the last.
+                // LLVM needs no comma between operands, and accepts one after the last.
                 if !comma && (self.clrx || operands.len() >= most || !self.at_operand(typed))
                     || comma && !self.clrx && self.at_end()
                 {
@@ -322,7 +322,7 @@ impl<'s> Parser<'s, '_> {
             }
             form = Some(asked);
         }
-        // CLRX writes no `sdwa` where an operand says it.
+        // CLRX writes no `sdwa` if an operand implies it.
         if self.clrx && form.is_none() && operands.iter().any(|o| o.sext) {
             form = first
                 .has_sdwa(target.generation())
@@ -461,7 +461,7 @@ impl<'s> Parser<'s, '_> {
         Some(Operand::new(val, span))
     }
 
-    /// Whether an operand may begin here.
+    /// Returns true if an operand may begin here.
     fn at_operand(&self, typed: bool) -> bool {
         let name = match self.peek() {
             Tok::Ident => Lower::new(self.text(self.span())),
@@ -481,7 +481,7 @@ impl<'s> Parser<'s, '_> {
         )
     }
 
-    /// Whether a modifier, not an operand, comes next.
+    /// Returns true if a modifier, not an operand, comes next.
     fn at_modifier(&self, have: usize, most: usize) -> bool {
         if self.peek() != Tok::Ident {
             return false;
@@ -500,7 +500,7 @@ impl<'s> Parser<'s, '_> {
         known && (self.peek_at(1) == Tok::Punct(b':') || have >= most)
     }
 
-    /// `attr26 . w`, which CLRX takes in parts.
+    /// Reads `attr26 . w`, which CLRX accepts in parts.
     fn attribute_in_parts(&mut self) -> Option<Operand> {
         let start = self.span();
         let text = self.text(start);
@@ -528,7 +528,7 @@ impl<'s> Parser<'s, '_> {
         None
     }
 
-    /// What CLRX names of the fields that an instruction ignores.
+    /// Reads CLRX's modifier for a field that the instruction ignores.
     fn ignored(&mut self, name: &str, span: Span) -> Result<Option<Modifier>, Fail> {
         let bit = names::IGNORED_BITS.iter().position(|b| b.1 == name);
         let what = match bit {
@@ -537,7 +537,7 @@ impl<'s> Parser<'s, '_> {
                 (Sets::IgnoredBit(names::IGNORED_BITS[n].0, n as u8 / 2), 1)
             }
             None if self.peek_at(1) == Tok::Punct(b'=') => {
-                // Which field it is the encoding says.
+                // The encoding determines the field.
                 let Some(known) = names::ignored_name(name) else {
                     return Ok(None);
                 };
@@ -613,10 +613,10 @@ impl<'s> Parser<'s, '_> {
         })
     }
 
-    /// What stands behind a modifier's name.
+    /// Reads the argument after a modifier's name.
     fn argument(&mut self, name: &str, what: &mut Sets, arg: Arg) -> Result<u64, Fail> {
         Ok(match arg {
-            // `vop3:0` does not ask for it.
+            // `vop3:0` does not request the encoding.
             Arg::Fixed(_) if self.clrx && matches!(*what, Sets::Form(_)) && self.is(b':') => {
                 self.next();
                 match self.enables(name)? {
@@ -668,12 +668,12 @@ impl<'s> Parser<'s, '_> {
         })
     }
 
-    /// `:0` and the like behind a flag's name.
+    /// Reads `:0` and the like after a flag's name.
     fn flag(&mut self, name: &str, what: Sets) -> Result<u64, Fail> {
         if !self.clrx {
             return Ok(self.ranged(name, 0, 1)? as u64);
         }
-        // `bound_ctrl:0` sets the bit; a second number says whether it is to be set.
+        // `bound_ctrl:0` sets the bit; a second number says whether to set it.
         if what == Sets::BoundCtrl {
             self.ranged(name, 0, 1)?;
             if !self.eat(b':') {
@@ -699,7 +699,7 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    /// A selection of SDWA's, by name or number.
+    /// Reads a selection of SDWA, by name or number.
     fn selection(&mut self, name: &str, table: &[(&str, &str)]) -> Result<u64, Fail> {
         self.expect(b':')?;
         let start = self.span();
@@ -722,7 +722,7 @@ impl<'s> Parser<'s, '_> {
         })
     }
 
-    /// `:[0,1]`: a bit each, and their count from bit 8 on.
+    /// Reads `:[0,1]`: one bit per item, and the number of items from bit 8 on.
     fn bit_list(&mut self, name: &str) -> Result<u64, Fail> {
         self.expect(b':')?;
         self.expect(b'[')?;
@@ -755,7 +755,7 @@ impl<'s> Parser<'s, '_> {
         Ok(value)
     }
 
-    /// The format of a typed buffer: its number (NFMT above four bits of DFMT) or its names.
+    /// Reads the format of a typed buffer: its number (NFMT above four bits of DFMT) or its names.
     fn buffer_format(&mut self) -> Result<u64, Fail> {
         if !self.eat(b'[') {
             return Ok(self.ranged("a format", 0, 127)? as u64);
@@ -782,7 +782,7 @@ impl<'s> Parser<'s, '_> {
             let text = self.text(span.to(self.last_span())).to_ascii_uppercase();
             let data = text.strip_prefix("BUF_DATA_FORMAT_").unwrap_or(&text);
             let number = text.strip_prefix("BUF_NUM_FORMAT_").unwrap_or(&text);
-            // CLRX's names are LLVM's in lower case, but for two.
+            // CLRX's names are LLVM's in lower case, with two exceptions.
             let clrx = self.clrx;
             let is = |names: (&str, &str), text: &str| {
                 names.0 == text || clrx && names.1.eq_ignore_ascii_case(text)
@@ -809,7 +809,7 @@ impl<'s> Parser<'s, '_> {
         Ok(dfmt.unwrap_or(1) | nfmt.unwrap_or(0) << 4)
     }
 
-    /// `swizzle(QUAD_PERM,0,1,2,3)` and the like: the offset of ds_swizzle_b32.
+    /// Reads `swizzle(QUAD_PERM,0,1,2,3)` and the like: the offset of ds_swizzle_b32.
     fn swizzle(&mut self) -> Result<u32, Fail> {
         self.next();
         self.next();
@@ -862,12 +862,12 @@ impl<'s> Parser<'s, '_> {
         Ok(pattern.offset())
     }
 
-    /// Whether a word is another, which LLVM wants to the letter.
+    /// Returns true if the text is the given word; LLVM requires the exact case.
     fn is_word(&self, text: &str, word: &str) -> bool {
         text == word || self.clrx && text.eq_ignore_ascii_case(word)
     }
 
-    /// A power of two behind a comma.
+    /// Reads a power of two after a comma.
     fn group_size(&mut self, from: u32, to: u32) -> Result<u32, Fail> {
         self.expect(b',')?;
         let start = self.span();
@@ -881,7 +881,7 @@ impl<'s> Parser<'s, '_> {
         ))
     }
 
-    /// What stands behind the colon of a flag in CLRX's spelling: any number but 0 sets it.
+    /// Reads the value after the colon of a flag in CLRX's syntax: any number but 0 sets the flag.
     fn enables(&mut self, name: &str) -> Result<bool, Fail> {
         match self.sym.old_parameters || self.sym.strict {
             true => Ok(self.ranged(name, 0, 1)? != 0),
@@ -904,7 +904,7 @@ impl<'s> Parser<'s, '_> {
         ))
     }
 
-    /// The error of a mnemonic that names nothing on the target.
+    /// Returns the error for a mnemonic that is unknown on the target.
     fn unknown(&self, span: Span, full: &str, name: &str) -> Fail {
         let target = self.target;
         let text = self.text(span);
@@ -949,7 +949,7 @@ impl<'s> Parser<'s, '_> {
     }
 }
 
-/// The encodings to try, in order.
+/// Returns the encodings to try, in order.
 pub(crate) fn encodings(
     row: &'static Inst,
     form: Option<Form>,
@@ -977,10 +977,10 @@ pub(crate) fn encodings(
             },
             vop3,
         ],
-        // CLRX's suffixes say how long an instruction is, whatever its format.
+        // CLRX's suffixes give the length of an instruction in any format.
         Some(Form::E32) if clrx => [Some(own), None],
         Some(Form::E64) if clrx && vop3.is_none() => [Some(own), None],
-        // LLVM takes `_e32` of all that has no other form, too.
+        // LLVM also accepts `_e32` on everything that has no other form.
         Some(Form::E32) => [
             (!matches!(row.format, Format::Vop3 | Format::Vop3p)).then_some(own),
             None,
@@ -998,24 +998,24 @@ pub(crate) fn encodings(
     list.into_iter().flatten()
 }
 
-/// One encoding being fitted to the operands.
+/// The fit of one encoding to the operands.
 pub(crate) struct Fitting<'a, 's, 'b> {
     parser: &'a Parser<'s, 'b>,
     pub encoder: Encoder,
-    /// Where plain operands are, if that is known.
+    /// The bits of plain operands, if known.
     pub directs: Option<&'a Directs>,
     row: &'static Inst,
     operands: &'a [Operand],
     modifiers: &'a [Modifier],
     name_span: Span,
     generation: Gen,
-    /// How many operands fitted.
+    /// The number of operands that fitted.
     at: usize,
     literal: Option<usize>,
     branch: Option<usize>,
     pub violations: Vec<Violation>,
     pub warning: Option<(Span, &'static str)>,
-    /// What is read over the constant bus: code and width.
+    /// The registers read over the constant bus: code and width.
     bus: [(u16, u8); 4],
     bus_reads: usize,
 }
@@ -1042,7 +1042,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         ))
     }
 
-    /// As [`Fitting::new`], with an encoder as [`Encoder::new`] makes it.
+    /// Like [`Fitting::new`], with an encoder made by [`Encoder::new`].
     pub fn with(
         parser: &'a Parser<'s, 'b>,
         encoder: Encoder,
@@ -1086,7 +1086,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         self.violations.push(Violation { span, message });
     }
 
-    /// A rule that LLVM has and CLRX has not.
+    /// Checks a rule that LLVM has and CLRX does not.
     fn llvm_rule(&mut self, span: Span, message: &'static str) {
         if !self.parser.clrx || self.parser.sym.strict {
             self.violate(span, message);
@@ -1132,15 +1132,15 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         })
     }
 
-    /// Fits operands and modifiers; what this makes of them stays here.
+    /// Fits operands and modifiers; the result stays in `self`.
     pub fn run(&mut self) -> Result<(), Miss> {
         let slots = self.row.shape.slots;
         let found = self.operands.len();
-        // Which slots the text leaves out, by number.
+        // The slots that the text leaves out, by number.
         let mut wanted = slots.len();
         let mut without = [slots.len(); 2];
         let if_glc = slots.iter().position(|s| s.role == Role::VdstIfGlc);
-        // CLRX names the destination whether it is written or not.
+        // CLRX names the destination even if it is not written.
         let named = self.parser.clrx && found == wanted;
         if let Some(n) = if_glc
             && !self.flag(Field::Glc)
@@ -1225,8 +1225,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Ok(())
     }
 
-    /// Whether CLRX takes what is read over the constant bus: it counts SGPRs, and beside a literal not the VCC that
-    /// carries.
+    /// Returns true if CLRX accepts the reads over the constant bus: at most one SGPR; beside a literal no SGPR and no M0,
+    /// and VCC only as the carry.
     fn bus_has_room(&self) -> bool {
         let literal = self.encoder.literal.is_some();
         let carries = (self.row.shape.slots.iter()).any(|s| s.role == Role::CarryIn);
@@ -1239,7 +1239,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
-    /// Rules about operands and modifiers together.
+    /// Checks rules about operands and modifiers together.
     fn combinations(&mut self, present: impl Iterator<Item = &'static Slot> + Clone) {
         let row = self.row;
         if row.flags.has(Flags::EARLY_WRITE) {
@@ -1278,7 +1278,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     self.violate(m.span, "the format is given twice");
                 }
             }
-            // v_mac_f32 and the like keep no part of the register that they add to.
+            // v_mac_f32 and the like preserve no part of the register that they add to.
             Mods::Valu if self.is_sdwa() => {
                 let adds = |s: &&Slot| s.role == Role::Vdst && s.access == Access::ReadWrite;
                 let select = Sets::Number(Field::DstSel);
@@ -1298,7 +1298,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
-    /// What DMASK and D16 may be.
+    /// Checks DMASK and D16.
     fn image_rules(&mut self) {
         if self.parser.clrx && !self.parser.sym.strict {
             return;
@@ -1327,13 +1327,13 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
-    /// Where a flag is set, if it is.
+    /// Returns the span of a flag if it is set.
     fn flag_span(&self, field: Field) -> Option<Span> {
         let set = |m: &&Modifier| m.what == Sets::Flag(field) && m.value != 0;
         self.modifiers.iter().find(set).map(|m| m.span)
     }
 
-    /// How many of SRC0 to SRC2 there are.
+    /// Returns the number of sources SRC0 to SRC2.
     fn sources(&self) -> usize {
         [Role::Src0, Role::Src1, Role::Src2]
             .iter()
@@ -1341,7 +1341,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             .count()
     }
 
-    /// Fits an operand whose place is known; false where [`Fitting::slot`] must look closer.
+    /// Fits an operand whose bits are known; returns false if it needs [`Fitting::slot`].
     #[inline]
     fn direct(&mut self, slot: &Slot, n: usize) -> bool {
         let operand = &self.operands[n];
@@ -1355,15 +1355,15 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         true
     }
 
-    /// Sets what encodings have where the text says nothing, and what no operand says by itself.
+    /// Sets the encodings' defaults, and bits that no single operand determines.
     fn selections(&mut self) {
         let e = &mut self.encoder;
         match e.encoding {
-            // v_nop has nothing to select.
+            // v_nop has no selections.
             Encoding::Sdwa1 | Encoding::Sdwa2 if self.row.shape.slots.is_empty() => {}
             Encoding::Sdwa1 | Encoding::Sdwa2 => {
                 e.set(Field::DstSel, 6);
-                // LLVM keeps the rest of the destination, CLRX clears it.
+                // LLVM's default preserves the rest of the destination, CLRX's clears it.
                 e.set(Field::DstUnused, if self.parser.clrx { 0 } else { 2 });
             }
             Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC => {
@@ -1457,7 +1457,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         match slot.role {
             Role::BufAddr => {
                 dwords = self.buffer_address_dwords();
-                // CLRX names the register that an unaddressed access ignores.
+                // CLRX names the register that an access without an address ignores.
                 if dwords == 0
                     && self.parser.clrx
                     && !self.parser.sym.strict
@@ -1468,7 +1468,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             }
             Role::Vdata if self.encoder.encoding == Encoding::Mimg => {
                 dwords = self.image_data(true);
-                // CLRX's data of 16 bits may be named packed or not.
+                // CLRX accepts packed or unpacked registers for 16-bit data.
                 let unpacked = self.image_data(false);
                 if self.parser.clrx
                     && matches!(operand.val, Val::Reg(_, count) if count == unpacked)
@@ -1477,7 +1477,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 }
             }
             Role::ImgAddr => {
-                // The image's kind says how many there are; at most 16. CLRX takes fewer, too.
+                // The image's kind determines the number; at most 16. CLRX accepts fewer, too.
                 let least = if self.parser.clrx { 1 } else { dwords };
                 if let Val::Reg(_, count) = operand.val
                     && (least..=16).contains(&count)
@@ -1517,7 +1517,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
-    /// How many VGPRs an image's data has, as the modifiers say.
+    /// Returns the number of VGPRs of an image's data, given the modifiers.
     fn image_data(&self, packed: bool) -> u8 {
         let number = |field| {
             let of = |m: &&Modifier| m.what == Sets::Number(field);
@@ -1534,7 +1534,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         )
     }
 
-    /// What a register slot takes, as a message says it.
+    /// Describes for a message what a register slot takes.
     fn wanted(&self, slot: &Slot, dwords: u8) -> (&'static str, u8) {
         let e = self.encoder.encoding;
         let what = match slot.role {
@@ -1610,7 +1610,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 "expected off: scratch takes a VGPR or an SGPR as address",
             );
         }
-        // A tuple that begins in between is not what the hardware reads.
+        // The hardware does not read an unaligned tuple as written.
         let step = if dwords >= 4 { 4 } else { 2 };
         let misplaced = code < 128 && dwords >= 2 && count != 0 && !code.is_multiple_of(step);
         let aligned = if step == 4 {
@@ -1628,7 +1628,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         let end = code + u16::from(dwords);
         if code <= XNACK_MASK_HI && end > XNACK_MASK && self.generation == Gen::Gfx8 {
             let replays = Machine::from_name(self.parser.target.name()).is_some_and(|m| m.xnack);
-            // CLRX has the register on all of gfx8.
+            // CLRX accepts the register on all of gfx8.
             if !replays && !self.parser.clrx {
                 self.violate(span, "the target has no xnack_mask");
             }
@@ -1645,14 +1645,14 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Ok(())
     }
 
-    /// Rules about which codes a field that could hold more may have.
+    /// Checks the rules for the codes of a slot whose field could hold further codes.
     fn check_code(&mut self, slot: &Slot, code: u16, span: Span) {
         let vgpr = code >= VGPR0;
         let shape = self.row.shape;
         let message = match slot.role {
             Role::Sdst | Role::Sdata | Role::SdstV | Role::SsrcK | Role::CmpDst
             | Role::CarryOut | Role::CarryIn | Role::Saddr
-                // LLVM takes the sources that are read as registers.
+                // LLVM accepts the sources that are read like registers.
                 if code >= 128 && !matches!(code, 235..=239 | 251..=253) =>
             {
                 "expected an SGPR"
@@ -1702,7 +1702,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 "expected an SGPR or an inline constant"
             }
             Role::Src0 | Role::Src1 if slot.access != Access::Read && !vgpr => "expected a VGPR",
-            // M0 comes over the constant bus, so that no other SGPR can; lds_direct is M0, too.
+            // M0 is read over the constant bus, so no other SGPR can be; lds_direct is M0, too.
             Role::Src1 if shape.mods == Mods::Interp && !vgpr && !matches!(code, M0 | LDS_DIRECT) =>
             {
                 "expected a VGPR"
@@ -1712,7 +1712,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         self.violate(span, message);
     }
 
-    /// Takes note of what a source reads over the constant bus.
+    /// Records what a source reads over the constant bus.
     fn read(&mut self, slot: &Slot, code: u16, dwords: u8) {
         let scalar = code < 128 || matches!(code, 235..=239 | 251..=253);
         if slot.access == Access::Write || !scalar || !self.row.format.is_valu() {
@@ -1779,7 +1779,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         if !fits {
             return self.miss(span, Why::Text("this encoding takes no such modifier here"));
         }
-        // v_cndmask_b32 moves floats as well as it moves bits.
+        // v_cndmask_b32 moves both floats and bits.
         let shape = self.row.shape;
         let moves = slot.ty == Ty::B32
             && shape.slot(Role::CarryIn).is_some()
@@ -1803,7 +1803,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Ok(())
     }
 
-    /// A number or expression as a source.
+    /// Encodes a number or an expression as a source.
     fn number(&mut self, slot: &'static Slot, n: usize, dwords: u8) -> Result<(), Miss> {
         let operand = &self.operands[n];
         let span = operand.span;
@@ -1849,7 +1849,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             }
             return self.put_literal(0, Some(n), span);
         }
-        // Where the encoding has modifiers they stay modifiers; else they change the number.
+        // If the encoding has modifiers they stay modifiers; otherwise they change the number.
         let keep = (!has_literal || self.parser.clrx) && operand.has_mods();
         let (abs, neg) = (operand.abs && !keep, operand.neg && !keep);
         if keep {
@@ -1861,8 +1861,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             Val::Int(_) => self.row.shape.literal_ty(slot.ty),
             _ => slot.ty,
         };
-        // Where no literal can follow, a float in a 16-bit integer operand is the inline constant's code, as LLVM reads it
-        // from version 19 on. LLVM 14 takes none there.
+        // If no literal can follow, a float in a 16-bit integer operand is the inline constant's code, as LLVM reads it
+        // from version 19 on. LLVM 14 accepts none there.
         let ty = match (&operand.val, ty) {
             (Val::Float(_), Ty::I16 | Ty::U16) if !has_literal => Ty::F16,
             _ => ty,
@@ -1911,7 +1911,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         crate::clrx::numbers::number_as(val, ty, vector, self.parser.target, buggy)
     }
 
-    /// A literal that is part of the instruction.
+    /// Encodes a literal that is part of the instruction.
     fn literal_number(&mut self, val: &Val, ty: Ty, operand: &Operand) -> Result<(), Miss> {
         let span = operand.span;
         if operand.sext || matches!(val, Val::Reg(..) | Val::Off | Val::Imm(..)) {
@@ -1933,7 +1933,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 Err(message) => self.miss(span, Why::Text(message)),
             };
         }
-        // LLVM prints what a 16-bit one has above, too.
+        // LLVM also prints the upper bits of a 16-bit literal.
         if let (16, Val::Int(value @ 0x1_0000..=0xffff_ffff)) = (ty.bits(), val)
             && !operand.has_mods()
         {
@@ -1951,7 +1951,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
 
     fn put_literal(&mut self, value: u32, from: Option<usize>, span: Span) -> Result<(), Miss> {
         if let Some(other) = self.encoder.literal {
-            // What a linker fills in is not known to be the same.
+            // Values that a linker fills in are not known to be equal.
             if from.is_some() || self.literal.is_some() || other != value {
                 return self.miss(span, Why::Text("expected at most one literal"));
             }
@@ -1961,7 +1961,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Ok(())
     }
 
-    /// The value of an operand that is a plain number now.
+    /// Returns the value of an operand that is a plain number now.
     fn known(&self, n: usize, branch: bool) -> Option<i64> {
         let operand = &self.operands[n];
         if operand.has_mods() {
@@ -1979,7 +1979,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
-    /// The SIMM16 of a branch to an address in the section, which is what CLRX means by a number.
+    /// Returns the SIMM16 of a branch to an address in the section, which is what a number means in CLRX.
     fn distance(&self, address: i64, span: Span) -> Result<i64, Miss> {
         let next = self.parser.place.1 as i64 + 4;
         let bytes = address.wrapping_sub(next);
@@ -2164,7 +2164,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 if m.value == 0 && self.encoder.has(field) {
                     return Ok(());
                 }
-                // LLVM takes these bits before gfx8, whose encodings have none, and drops them.
+                // Before gfx8 the encodings lack these bits; LLVM accepts them there and drops them.
                 let absent = matches!(
                     (self.encoder.encoding, field),
                     (Encoding::Smem, Field::Glc) | (Encoding::Vop3b, Field::Clamp)
@@ -2181,7 +2181,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     let destination = self.row.shape.slots.first().map_or(Ty::B32, |s| s.ty);
                     let integer =
                         self.generation >= Gen::Gfx8 && destination.as_bits() != destination;
-                    // Where SDWA has the bit, LLVM takes it for every type.
+                    // If SDWA has the bit, LLVM accepts it for every type.
                     let sdwa = matches!(
                         self.encoder.encoding,
                         Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC
@@ -2224,7 +2224,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 if self.encoder.encoding != Encoding::Vop3p {
                     return self.miss(span, Why::Modifier);
                 }
-                // The bit of a missing third source stays as it is.
+                // The bit of a missing third source stays unchanged.
                 let third = value >> 2 & 1;
                 self.encoder.set(Field::OpSelHi, value & 3);
                 if self.sources() == 3 || self.parser.clrx {
@@ -2320,10 +2320,10 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Ok(())
     }
 
-    /// A list of one bit a source.
+    /// Returns a list of one bit per source.
     fn source_bits(&self, m: &Modifier) -> Result<u32, Miss> {
         let (bits, count) = ((m.value & 15) as u32, (m.value >> 8) as usize);
-        // Those that are left out are 0, as LLVM has it.
+        // Omitted ones are 0, as in LLVM.
         let fits = if self.parser.clrx {
             count == self.sources() || count == 0 && bits >> self.sources() == 0
         } else {
@@ -2339,7 +2339,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         if !self.encoder.has(field) {
             return self.miss(m.span, Why::Modifier);
         }
-        // DS names one offset or two, by the instruction.
+        // DS instructions have one offset or two.
         let two = matches!(field, Field::Offset0 | Field::Offset1);
         if two && self.row.shape.mods != Mods::Ds2 {
             return self.miss(m.span, Why::Modifier);
@@ -2395,7 +2395,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
     }
 }
 
-/// How an encoding of a row is written, for messages.
+/// Describes the syntax of an encoding of a row, for messages.
 fn syntax(row: &'static Inst, encoding: Encoding) -> String {
     let mut text = row.name.to_string();
     let mut separator = " ";
@@ -2457,7 +2457,7 @@ fn syntax(row: &'static Inst, encoding: Encoding) -> String {
     format!("{text} ({form})")
 }
 
-/// The name with the least edit distance, if that is small.
+/// Returns the name with the least edit distance, if that is small.
 pub(crate) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = 1 + name.len() / 4;
     if name.len() > 48 {
@@ -2476,7 +2476,7 @@ pub(crate) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> O
     best.map(|(_, name)| name)
 }
 
-/// Letters to insert, delete, replace or swap with their neighbour.
+/// Returns the number of letters to insert, delete, replace or swap with their neighbour.
 fn edit_distance(a: &[u8], b: &[u8]) -> usize {
     let mut before = [0usize; 64];
     let mut last: [usize; 64] = core::array::from_fn(|n| n);

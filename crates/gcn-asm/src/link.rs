@@ -375,6 +375,7 @@ impl<'s> Asm<'s, '_> {
         Ok(Some((kind, Some(target), value.addend)))
     }
 
+    /// Writes the value of a fixup to its location, or returns the relocation that does.
     fn resolve(
         &mut self,
         fixup: &Fixup,

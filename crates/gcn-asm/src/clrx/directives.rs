@@ -12,7 +12,7 @@ use gcn_isa::operand::VGPR0;
 use gcn_isa::target::Features;
 use gcn_isa::{Gen, Target};
 
-/// CLRX's directives that are read here.
+/// CLRX's directives that this module handles.
 pub(crate) static WORDS: &[&str] = &[
     ".32bit",
     ".64bit",
@@ -78,7 +78,7 @@ pub(crate) static WORDS: &[&str] = &[
     ".version",
 ];
 
-/// Of these, those that only CLRX has: they make what follows CLRX's where the spelling is found out.
+/// The directives that only CLRX has: if the syntax is being detected, they switch it to CLRX's.
 static TELLING: &[&str] = &[
     ".32bit",
     ".64bit",
@@ -108,7 +108,7 @@ static TELLING: &[&str] = &[
     ".using",
 ];
 
-/// CLRX's devices, by its numbers of them.
+/// CLRX's devices, in the order of its numbers.
 static DEVICES: [&str; 30] = [
     "capeverde",
     "pitcairn",
@@ -142,7 +142,7 @@ static DEVICES: [&str; 30] = [
     "gfx907",
 ];
 
-/// Further names of them.
+/// Further names of the devices.
 static MORE_DEVICES: [(&str, usize); 19] = [
     ("gfx700", 5),
     ("gfx701", 9),
@@ -165,14 +165,14 @@ static MORE_DEVICES: [(&str, usize); 19] = [
     ("rx480", 19),
 ];
 
-/// The number of a device.
+/// Returns the number of a device.
 pub(crate) fn device(name: &str) -> Option<usize> {
     let name = name.to_ascii_lowercase();
     let more = || MORE_DEVICES.iter().find(|(n, _)| *n == name).map(|d| d.1);
     DEVICES.iter().position(|d| *d == name).or_else(more)
 }
 
-/// The target of a device whose name LLVM does not have.
+/// Returns the target of a device whose name LLVM does not have.
 pub(crate) fn target_of_device(name: &str) -> Option<Target> {
     let name = match name.to_ascii_lowercase().as_str() {
         "capeverde" | "pitcairn" => "gfx601",
@@ -200,7 +200,8 @@ pub(crate) fn target_of_device(name: &str) -> Option<Target> {
     Target::parse(name)
 }
 
-/// The target of an architecture by CLRX's short names, which are its first chips' as those of `gcn1.0` and the like are.
+/// Returns the target of an architecture by CLRX's short names. It is the architecture's first chip, as for `gcn1.0`
+/// and the like.
 pub(crate) fn target_of_architecture(name: &str) -> Option<Target> {
     let name = match name.to_ascii_lowercase().as_str() {
         "si" | "gfx6" => "gcn1.0",
@@ -212,7 +213,7 @@ pub(crate) fn target_of_architecture(name: &str) -> Option<Target> {
     Target::parse(name)
 }
 
-/// Whether a directive is read here.
+/// Returns true if this module handles a directive.
 pub(crate) fn is_word(name: &str) -> bool {
     WORDS.contains(&name)
 }
@@ -314,7 +315,7 @@ impl<'s> Asm<'s, '_> {
             ".scope" | ".ends" | ".endscope" | ".using" | ".unusing" => self.scope(tokens, name),
             ".regvar" => self.register_variables(tokens),
             ".usereg" | ".rvlin" | ".rvlin_once" => self.uses(tokens, name == ".usereg"),
-            // What CLRX's register allocator is told of the way that code takes.
+            // Control-flow hints for CLRX's register allocator.
             _ => self.parse(tokens, |p| match p.at_end() {
                 true => Ok(()),
                 false => p.items(|p| p.expr().map(|_| ())),
@@ -322,7 +323,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// A directive without arguments.
+    /// Handles a directive without arguments.
     fn switch_word(&mut self, tokens: &[Token], set: impl FnOnce(&mut Self)) -> Result<(), Fail> {
         self.parse(tokens, |p| p.end())?;
         set(self);
@@ -337,7 +338,7 @@ impl<'s> Asm<'s, '_> {
         })
     }
 
-    /// Takes note of the binary format.
+    /// Records the binary format.
     pub(crate) fn set_format(&mut self, format: Format, span: Span) -> Result<(), Fail> {
         if self.options.syntax == crate::Syntax::Auto {
             self.read_as(true);
@@ -353,14 +354,14 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    /// The device: that which `.gpu` named, or CLRX's first of the target.
+    /// Returns the device: the one that `.gpu` named, or CLRX's first of the target.
     pub(crate) fn device(&self) -> Option<usize> {
         let same =
             |name: &&str| Target::parse(name).is_some() && Target::parse(name) == self.target;
         (self.clrx_state.gpu).or_else(|| DEVICES.iter().position(same))
     }
 
-    /// `.get_arch SYMBOL` and the like.
+    /// Handles `.get_arch SYMBOL` and the like.
     fn tell(&mut self, tokens: &[Token], name: &str) -> Result<(), Fail> {
         let at = tokens[1].span;
         let id = self.parse(tokens, |p| {
@@ -391,7 +392,7 @@ impl<'s> Asm<'s, '_> {
         self.define(id, Def::Absolute(value), Again::Yes, at)
     }
 
-    /// Gives a symbol what it stands for.
+    /// Sets a symbol's value.
     pub(crate) fn define(
         &mut self,
         id: SymId,
@@ -415,7 +416,7 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    /// `S = %REGISTER`, from token `at` on, behind the `%`.
+    /// Handles `S = %REGISTER`, from token `at` on, after the `%`.
     pub(crate) fn assign_register(
         &mut self,
         tokens: &[Token],
@@ -429,13 +430,13 @@ impl<'s> Asm<'s, '_> {
         p.at = at;
         let (code, count) = p.register_value()?;
         p.end()?;
-        // To name a register is not to use it.
+        // Naming a register does not count as using it.
         self.used = used;
         self.sym.has_registers = true;
         self.define(id, Def::Register(code, count), again, span)
     }
 
-    /// `.set SYMBOL, VALUE`, where the value may be a register, as CLRX has it.
+    /// Handles `.set SYMBOL, VALUE`, where the value may be a register in CLRX's syntax.
     pub(crate) fn clrx_set(&mut self, tokens: &[Token], once: bool) -> Result<(), Fail> {
         let again = if once { Again::No } else { Again::Yes };
         let (id, at, comma) = self.parse(tokens, |p| {
@@ -568,7 +569,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// `.regvar NAME:v:COUNT, …`: registers that nothing named before.
+    /// `.regvar NAME:v:COUNT, …`: allocates registers that nothing named before.
     fn register_variables(&mut self, tokens: &[Token]) -> Result<(), Fail> {
         let mut at = 1;
         loop {
@@ -649,7 +650,7 @@ impl<'s> Asm<'s, '_> {
         self.define(id, Def::Register(code, count as u8), Again::No, span)
     }
 
-    /// Warns of registers that were named by number and are a variable's.
+    /// Warns about registers that were named by number and belong to a variable.
     pub(crate) fn check_variables(&mut self, span: Span) {
         for (used, base) in self.used.into_iter().zip([VGPR0, 0]) {
             let Some(last) = used.checked_sub(1).map(|n| n as u16 + base) else {
@@ -685,7 +686,7 @@ impl<'s> Asm<'s, '_> {
         })
     }
 
-    /// `.balignw ALIGN, FILL, MOST`: as `.balign` with a fill of several bytes.
+    /// `.balignw ALIGN, FILL, MOST`: like `.balign` with a fill of several bytes.
     fn align_words(&mut self, tokens: &[Token], width: usize) -> Result<(), Fail> {
         let span = tokens[0].span;
         let (align, fill, most) = self.parse(tokens, |p| {
@@ -775,7 +776,7 @@ impl<'s> Asm<'s, '_> {
         self.emit(span, &bytes)
     }
 
-    /// `.string16 "TEXT", …`: characters of several bytes, and one that is 0.
+    /// `.string16 "TEXT", …`: characters of several bytes, and a terminating 0.
     fn wide_strings(&mut self, tokens: &[Token], width: usize) -> Result<(), Fail> {
         let span = tokens[0].span;
         let bytes = self.parse(tokens, |p| {
@@ -792,7 +793,7 @@ impl<'s> Asm<'s, '_> {
         self.emit(span, &bytes)
     }
 
-    /// CLRX's conditions on bits and format: `.if64`, `.iffmt rocm`.
+    /// Evaluates CLRX's conditions on bits and format: `.if64`, `.iffmt rocm`.
     pub(crate) fn format_condition(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         if matches!(name, ".if32" | ".if64") {
             self.parse(tokens, |p| p.end())?;
@@ -808,7 +809,7 @@ impl<'s> Asm<'s, '_> {
         Ok(same == (name == ".iffmt"))
     }
 
-    /// A section's name, for `.section NAME … align=N`: the alignment, and the tokens before it.
+    /// Handles `.section NAME …`, with CLRX's alignment in `align=N`.
     pub(crate) fn aligned_section(&mut self, tokens: &[Token]) -> Result<(), Fail> {
         let at = (2..tokens.len().saturating_sub(2)).find(|&n| {
             tokens[n].tok == Tok::Ident
@@ -844,8 +845,9 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    /// A label, or an assignment, of a symbol whose name has scopes before it; gives how many tokens were read if more
-    /// may follow.
+    /// Handles a label, or an assignment, of a symbol whose name has scopes before it. Returns the number of tokens
+    /// read if
+    /// more may follow.
     pub(crate) fn scoped_statement(&mut self, tokens: &[Token]) -> Result<Option<usize>, Fail> {
         let span = tokens[0].span;
         let mut p = self.parser(tokens);
@@ -866,7 +868,7 @@ impl<'s> Asm<'s, '_> {
         Ok(None)
     }
 
-    /// CLRX's assignment: of the number that an expression has now, or of the expression if it has none yet.
+    /// CLRX's assignment: of the current value of an expression, or of the expression if it has no value yet.
     pub(crate) fn assign_to(
         &mut self,
         id: SymId,

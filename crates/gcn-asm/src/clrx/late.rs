@@ -1,5 +1,5 @@
-//! Instructions that name what is defined behind them. They are read at their place, with 0 for what is not known, so
-//! that their size is; and once more when everything is.
+//! Instructions that name symbols defined after them. They are read at their location, with 0 for unknown symbols, to
+//! get their size; and a second time when all symbols are known.
 
 use crate::asm::Asm;
 use crate::expr::SymId;
@@ -7,7 +7,7 @@ use crate::lexer::{Tok, Token};
 use crate::parse::{Fail, Parser};
 use gcn_isa::Target;
 
-/// An instruction that is read once more.
+/// An instruction that is read a second time.
 pub(crate) struct Late<'s> {
     src: &'s str,
     base: u32,
@@ -16,12 +16,12 @@ pub(crate) struct Late<'s> {
     len: usize,
     target: Target,
     scope: usize,
-    /// What its local labels are, by place.
+    /// Its local labels, by position.
     labels: Vec<(u32, SymId)>,
 }
 
 impl<'s> Asm<'s, '_> {
-    /// Keeps an instruction of `len` bytes, which begins here, for later.
+    /// Stores an instruction of `len` bytes, which begins here, for the second reading.
     pub(crate) fn read_later(&mut self, tokens: &[Token], len: usize) {
         let labels = (tokens.iter())
             .filter_map(|t| match t.tok {
@@ -48,7 +48,7 @@ impl<'s> Asm<'s, '_> {
         self.clrx_state.late.push(late);
     }
 
-    /// Reads what waited. All symbols that there will be are known.
+    /// Reads the stored instructions. All symbols are known.
     pub(crate) fn finish_late(&mut self) {
         for late in std::mem::take(&mut self.clrx_state.late) {
             if let Err(fail) = self.read_again(&late) {

@@ -1,11 +1,11 @@
-//! Numbers as operands, by CLRX's rules: the way a number is written decides whether it is an inline constant.
+//! Numbers as operands, by CLRX's rules: the notation of a number decides whether it is an inline constant.
 
 use crate::operand::{Constant, Val, half};
 use gcn_isa::operand::{INT0, INV_2PI, inline_value};
 use gcn_isa::shape::Ty;
 use gcn_isa::{Gen, Target};
 
-/// The width of a float, as its suffix (`h`, `s`, `l`) or the operand says.
+/// The width of a float, from its suffix (`h`, `s`, `l`) or the operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Width {
     Half,
@@ -14,7 +14,7 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// The width that a suffix means.
+    /// Returns the width that a suffix names.
     pub fn of_suffix(c: u8) -> Option<Width> {
         match c {
             b'h' | b'H' => Some(Width::Half),
@@ -24,7 +24,8 @@ impl Width {
         }
     }
 
-    /// The width of a float without a suffix: that of f16 and 64-bit vector operands, and single precision elsewhere.
+    /// Returns the width of a float without a suffix: that of f16 and 64-bit vector operands, and single precision
+    /// elsewhere.
     fn of_operand(ty: Ty, vector: bool) -> Width {
         match ty.bits() {
             64 if vector => Width::Double,
@@ -33,7 +34,7 @@ impl Width {
         }
     }
 
-    /// The 32 bits that a literal has of a float: of double precision the upper half, rounded.
+    /// Returns the 32 bits of a float as a literal: for double precision the upper half, rounded.
     fn bits(self, value: f64) -> Result<u32, &'static str> {
         match self {
             Width::Half => match half(value) {
@@ -74,9 +75,10 @@ impl Width {
     }
 }
 
-/// What a number as an operand of type `ty` becomes. An integer is an inline constant from -16 to 64 and a literal
-/// beyond, whatever float its bits are; a float is an inline constant if it has the operand's width. `buggy` is what
-/// CLRX did before its version 0.1.3: 64-bit operands were read as single precision, and halves were no constants.
+/// Encodes a number as an operand of type `ty`. An integer is an inline constant from -16 to 64 and a literal
+/// otherwise, even if its bits are those of a float constant; a float is an inline constant if it has the operand's
+/// width. `buggy` selects the behaviour of CLRX before version 0.1.3: 64-bit operands were read as single precision,
+/// and halves were no constants.
 pub(crate) fn number_as(
     val: &Val,
     ty: Ty,

@@ -1,4 +1,4 @@
-//! Registers under names: `x = %s[4:5]`, `x[1]`, `vcc[0]`, and paths to symbols in scopes.
+//! Registers with names: `x = %s[4:5]`, `x[1]`, `vcc[0]`, and paths to symbols in scopes.
 
 use super::scopes::Path;
 use crate::expr::SymId;
@@ -10,13 +10,13 @@ use gcn_isa::Target;
 use gcn_isa::operand::VGPR0;
 use gcn_isa::shape::Ty;
 
-/// Whether a code is an SGPR's or a VGPR's, none that has a name of its own.
+/// Returns true if a code is that of an SGPR or VGPR without a name of its own.
 fn is_plain(code: u16, target: Target) -> bool {
     code >= VGPR0 || usize::from(code) < target.generation().sgprs() as usize
 }
 
 impl<'s> Parser<'s, '_> {
-    /// Whether two tokens from `ahead` on are `::`.
+    /// Returns true if the two tokens from `ahead` on are `::`.
     pub fn double_colon(&self, ahead: usize) -> bool {
         let colon = Tok::Punct(b':');
         self.peek_at(ahead) == colon
@@ -24,7 +24,7 @@ impl<'s> Parser<'s, '_> {
             && self.span_at(ahead).end == self.span_at(ahead + 1).start
     }
 
-    /// A name that may have scopes before it, from token `ahead` on, and how many tokens it takes.
+    /// Returns a name that may have scopes before it, from token `ahead` on, and its number of tokens.
     pub fn path_at(&self, ahead: usize) -> Option<(Path<'s>, usize)> {
         let mut path = Path::default();
         let mut at = ahead;
@@ -50,7 +50,7 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    /// Reads a path of scopes, `::` alone too.
+    /// Reads a path of scopes; `::` alone is valid, too.
     pub fn scope_path(&mut self) -> Result<Path<'s>, Fail> {
         if self.double_colon(0) && self.peek_at(2) != Tok::Ident {
             self.at += 2;
@@ -91,7 +91,7 @@ impl<'s> Parser<'s, '_> {
         self.sym.here(&path).map_err(|m| Fail::new(span, m))
     }
 
-    /// The register that a symbol from token `ahead` on stands for.
+    /// Returns the register that the symbol from token `ahead` on stands for.
     pub fn symbol_register(&mut self, ahead: usize) -> Option<(u16, u8)> {
         if !self.sym.has_registers {
             return None;
@@ -122,7 +122,7 @@ impl<'s> Parser<'s, '_> {
         Ok(Val::Reg(code, count))
     }
 
-    /// Reads `[FIRST:LAST]` behind the name of registers: some of them.
+    /// Reads `[FIRST:LAST]` after the name of registers and returns that part of them.
     pub fn part_of(
         &mut self,
         code: u16,
@@ -132,7 +132,7 @@ impl<'s> Parser<'s, '_> {
     ) -> Result<Val, Fail> {
         let (first, last) = self.range()?;
         let span = span.to(self.last_span());
-        // A constant is the same whatever its width.
+        // A constant is the same in every width.
         if count == 0 && first == 0 && (0..32).contains(&last) {
             return Ok(Val::Reg(code, 0));
         }
@@ -152,8 +152,8 @@ impl<'s> Parser<'s, '_> {
         Ok(Val::Reg(code, count))
     }
 
-    /// Reads `[FIRST:LAST]` behind the name of several SGPRs or VGPRs, from which it counts. CLRX's documents count
-    /// beyond them; that is warned of.
+    /// Reads `[FIRST:LAST]` after the name of several SGPRs or VGPRs; the indices count from the first of them. CLRX's
+    /// documents allow indices beyond the last; these give a warning.
     fn counted_from(&mut self, code: u16, count: u8) -> Result<Val, Fail> {
         let start = self.span();
         let (first, last) = self.range()?;
@@ -171,7 +171,7 @@ impl<'s> Parser<'s, '_> {
         Ok(Val::Reg(code, count))
     }
 
-    /// Takes note of registers that were named.
+    /// Records the registers that were named.
     fn names(&mut self, code: u16, count: u8, variable: bool) {
         let used = match variable {
             true => &mut self.sym.variables_used,
@@ -186,7 +186,7 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    /// Reads what stands behind the `%` of `x = %…`: a register, or a constant that a source can be.
+    /// Reads the value after the `%` of `x = %…`: a register, or a constant that is valid as a source.
     pub fn register_value(&mut self) -> Result<(u16, u8), Fail> {
         let span = self.span();
         self.clrx = true;

@@ -1,5 +1,7 @@
-//! CLRX's own directives: its ROCm sources. `.kernel` and `.config` with all settings become the `amd_kernel_code_t` in front of
-//! each kernel and the metadata of code object v2, as docs/clrx.md tells. The other binary formats of CLRX are refused.
+//! CLRX's directives for ROCm sources. `.kernel` and `.config` with all settings become the `amd_kernel_code_t` in
+//! front of
+//! each kernel and the metadata of code object v2, as docs/clrx.md describes. The other binary formats of CLRX are
+//! refused.
 //!
 //! Settings, ranges and defaults are those of CLRX's "Assembler ROCm handling".
 
@@ -20,11 +22,11 @@ use std::fmt::Write;
 /// What a config directive does with its arguments.
 #[derive(Clone, Copy)]
 enum Setting {
-    /// A number into a field of `amd_kernel_code_t`.
+    /// Puts a number into a field of `amd_kernel_code_t`.
     Number(&'static str),
-    /// A size or alignment into a field that holds its power of two; the least and the greatest.
+    /// Puts a size or alignment into a field that holds its power of two; with the minimum and the maximum.
     Power(&'static str, u64, u64),
-    /// No argument: the field's one bit.
+    /// Takes no argument and sets the field's one bit.
     Bit(&'static str),
     /// A number for the metadata.
     Told(&'static str),
@@ -32,7 +34,7 @@ enum Setting {
     Sizes(&'static str),
     /// A string for the metadata.
     Text(&'static str),
-    /// A register count, or a part of the words that are computed from such; up to a greatest value.
+    /// A register count, or a part of the words that are computed from such counts; with its maximum.
     Count(&'static str, i64),
     Dims,
     Groups,
@@ -148,7 +150,7 @@ static OTHERS: &[&str] = &[
     ".nosectdiffs",
 ];
 
-/// CLRX's other binary formats, with whose they are.
+/// CLRX's other binary formats, with their vendors or drivers.
 static FORMATS: &[(&str, Format, &str)] = &[
     (".amd", Format::Amd, "the Catalyst driver's OpenCL 1.2"),
     (".catalyst", Format::Amd, "the Catalyst driver's OpenCL 1.2"),
@@ -160,7 +162,7 @@ static FORMATS: &[(&str, Format, &str)] = &[
     (".gallium", Format::Gallium, "Mesa's Gallium"),
 ];
 
-/// The directives that only these have. With `--raw`, where the code alone is wanted, they are passed over.
+/// The directives that only these formats have. With `--raw`, which writes only the code, they are ignored.
 #[rustfmt::skip]
 static FOREIGN: &[&str] = &[
     ".acl_version", ".args", ".boolconsts", ".bssdata", ".calnote", ".cbid", ".cbmask", ".compile_options", ".condout",
@@ -176,7 +178,7 @@ static FOREIGN: &[&str] = &[
     ".usesizes",
 ];
 
-/// Of all directives of such a format, those behind which bytes are none of the code's.
+/// The directives of such a format after which bytes do not belong to the code.
 static FOREIGN_PARTS: &[&str] = &[
     ".bssdata",
     ".calnote",
@@ -191,22 +193,22 @@ static FOREIGN_PARTS: &[&str] = &[
     ".control_directive",
 ];
 
-/// Directives that put bytes and so may stand in a `.control_directive`.
+/// Directives that emit bytes and so may be used in a `.control_directive`.
 static DATA: &[&str] = &[
     ".byte", ".short", ".half", ".hword", ".int", ".long", ".word", ".quad", ".octa", ".fill",
     ".skip", ".space", ".zero", ".ascii", ".asciz", ".string", ".float", ".double", ".single",
     ".p2align", ".align", ".balign", ".set", ".equ", ".eqv", ".2byte", ".4byte", ".8byte",
 ];
 
-/// Where statements are.
+/// The part of the source that statements belong to.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Place {
     #[default]
     Sections,
     Config,
-    /// Bytes that go to the section and offset here are the control directive's.
+    /// Bytes at this section and offset belong to the control directive.
     Control(u32, u64),
-    /// Bytes that go to the section and offset here are the metadata's.
+    /// Bytes at this section and offset belong to the metadata.
     Metadata(u32, u64),
 }
 
@@ -215,16 +217,16 @@ struct RocmKernel {
     name: String,
     id: SymId,
     span: Span,
-    /// It is a function to the loader.
+    /// True if it is a function to the loader.
     function: bool,
     config: Option<Config>,
     told: Told,
-    /// One more than the highest VGPR and SGPR of its code, and whether that names FLAT_SCRATCH and XNACK_MASK.
+    /// One more than the highest VGPR and SGPR of its code, and whether the code names FLAT_SCRATCH and XNACK_MASK.
     used: [u32; 2],
     special: [bool; 2],
 }
 
-/// What a `.config` said of the `amd_kernel_code_t`.
+/// The settings of a `.config` for the `amd_kernel_code_t`.
 struct Config {
     code: KernelCode,
     /// Fields that were set.
@@ -235,7 +237,7 @@ struct Config {
     control: Option<[u8; SIZE - 128]>,
 }
 
-/// What a `.config` said for the metadata: YAML values by key.
+/// The settings of a `.config` for the metadata: YAML values by key.
 #[derive(Default)]
 struct Told {
     values: BTreeMap<&'static str, String>,
@@ -243,7 +245,7 @@ struct Told {
     any: bool,
 }
 
-/// All that ROCm sources say.
+/// The settings of a ROCm source.
 #[derive(Default)]
 pub(crate) struct Rocm {
     pub(crate) on: bool,
@@ -266,13 +268,13 @@ pub(crate) struct Rocm {
     metadata: Option<String>,
 }
 
-/// Every directive of ROCm sources.
+/// Returns every directive of ROCm sources.
 pub(crate) fn directives() -> impl Iterator<Item = &'static str> {
     let settings = SETTINGS.iter().map(|(n, _)| *n);
     settings.chain(OTHERS.iter().copied())
 }
 
-/// Whether a directive is one of a CLRX format's.
+/// Returns true if a directive belongs to one of CLRX's formats.
 pub(crate) fn is_directive(name: &str) -> bool {
     OTHERS.contains(&name)
         || FORMATS.iter().any(|(n, ..)| *n == name)
@@ -284,7 +286,7 @@ const FORMATS_HELP: &str =
     "gcn writes .rocm (code object v2) for such kernels, and --raw writes their code alone";
 
 impl<'s> Asm<'s, '_> {
-    /// Ends a `.control_directive` at the first directive that puts no bytes.
+    /// Ends a `.control_directive` at the first directive that emits no bytes.
     pub(crate) fn leave_control(&mut self, name: &str) -> Result<(), Fail> {
         if [
             ".text",
@@ -472,7 +474,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// A directive of a binary format that gcn does not write: for the code alone, it is passed over.
+    /// Handles a directive of a binary format that gcn does not write: if only the code is wanted, it is ignored.
     fn foreign(&mut self, name: &str, span: Span) -> Result<(), Fail> {
         match name {
             ".kernel" => {
@@ -488,7 +490,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// Says that a binary format is not written, where it would be.
+    /// Reports that a binary format cannot be written, unless only the code is wanted.
     pub(crate) fn check_format(&self, format: Format, span: Span) -> Result<(), Fail> {
         let foreign = FORMATS.iter().find(|(_, f, _)| *f == format);
         match foreign {
@@ -500,7 +502,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// What follows is a source of the ROCm format.
+    /// Starts a source of the ROCm format.
     pub(crate) fn start_rocm(&mut self) {
         self.rocm.on = true;
         // Kernels begin at multiples of 256 bytes, which the loader relies on.
@@ -542,7 +544,7 @@ impl<'s> Asm<'s, '_> {
         self.rocm.place = Place::Sections;
     }
 
-    /// A label: from a kernel's on, code is the kernel's.
+    /// Handles a label: from a kernel's label on, code belongs to the kernel.
     pub(crate) fn rocm_label(&mut self, id: SymId) {
         if !self.rocm.on {
             return;
@@ -553,7 +555,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// Counts what an instruction uses for the kernels that it belongs to.
+    /// Counts an instruction's registers for the kernels that it belongs to.
     pub(crate) fn rocm_registers(&mut self, used: [u32; 2], tokens: &[Token]) {
         if !self.rocm.on {
             return;
@@ -573,7 +575,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// `.kcode KERNEL, -KERNEL, …` or `.kcode +`: which kernels the code up to `.kcodeend` belongs to.
+    /// `.kcode KERNEL, -KERNEL, …` or `.kcode +`: selects the kernels that the code up to `.kcodeend` belongs to.
     fn kcode(&mut self, tokens: &[Token]) -> Result<(), Fail> {
         let span = tokens[0].span;
         let list = self.parse(tokens, |p| {
@@ -615,7 +617,7 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    /// `.gotsym SYMBOL[, ENTRY]`: eight bytes that hold the symbol's address, under a name.
+    /// `.gotsym SYMBOL[, ENTRY]`: eight bytes that hold the symbol's address, with a name.
     fn gotsym(&mut self, tokens: &[Token]) -> Result<(), Fail> {
         let span = tokens[0].span;
         let (symbol, entry) = self.parse(tokens, |p| {
@@ -628,7 +630,7 @@ impl<'s> Asm<'s, '_> {
             Ok((symbol, entry))
         })?;
         let here = (self.current, self.previous);
-        // The linker makes a table of its own; this one is written where such tables are.
+        // The linker makes a table of its own; this one is written where such tables go.
         self.current = self.named_section(".data.rel.ro", None, span)?;
         let section = &mut self.sections[self.current as usize];
         section.align = section.align.max(8);
@@ -641,7 +643,7 @@ impl<'s> Asm<'s, '_> {
         done
     }
 
-    /// Eight bytes that hold a symbol's address.
+    /// Emits eight bytes that hold a symbol's address.
     fn address(&mut self, symbol: SymId, span: Span) -> Result<(), Fail> {
         let gap = self.place().1.next_multiple_of(8) - self.place().1;
         self.emit_repeated(span, gap, &[0])?;
@@ -686,7 +688,7 @@ impl<'s> Asm<'s, '_> {
                         return Err(Fail::new(at, format!("expected {range}")));
                     }
                     let power = u64::from(value.trailing_zeros());
-                    // The size of an element is 2 to 16 bytes, 0 to 3 in the field.
+                    // The size of an element is 2 to 16 bytes, encoded as 0 to 3 in the field.
                     let less = u64::from(field == "private_element_size");
                     fields.push((field, power - less));
                 }
@@ -828,7 +830,7 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    /// Puts the configurations in front of their kernels, and the notes. Everything else must have been read.
+    /// Writes the configurations in front of their kernels, and the notes. All text must have been read.
     pub(crate) fn finish_rocm(&mut self) {
         if !self.rocm.on {
             return;
@@ -964,7 +966,7 @@ impl<'s> Asm<'s, '_> {
     }
 }
 
-/// The whole `amd_kernel_code_t`: what was set, and the rest by CLRX's rules.
+/// Returns the whole `amd_kernel_code_t`: the settings, and the rest by CLRX's rules.
 fn complete(
     kernel: &RocmKernel,
     config: &Config,
@@ -1039,7 +1041,7 @@ fn complete(
             kernel.name
         ));
     }
-    // What the settings say joins what .pgmrsrc1 says.
+    // The settings are combined with the value of .pgmrsrc1.
     let rsrc1 = count("rsrc1").unwrap_or(0) | code.compute_pgm_rsrc1();
     let rsrc1 = rsrc1 | ((vgprs - 1) / 4) | (((sgprs - 1) / 8) << 6);
     let lds_granule = if generation == 6 { 256 } else { 512 };
@@ -1072,7 +1074,7 @@ fn complete(
 }
 
 impl Told {
-    /// The bytes of the arguments, each at a multiple of its alignment.
+    /// Returns the size of the arguments in bytes, each at a multiple of its alignment.
     fn kernarg_size(&self) -> u64 {
         self.args.iter().fold(0, |at: u64, arg| {
             let of = |key| {
@@ -1085,7 +1087,7 @@ impl Told {
         })
     }
 
-    /// The kernel's part of the metadata.
+    /// Returns the kernel's part of the metadata.
     fn yaml(&self, name: &str, code: Option<&KernelCode>) -> String {
         let mut out = String::new();
         let mut first = true;
@@ -1170,7 +1172,7 @@ impl Told {
     }
 }
 
-/// A number in a range.
+/// Reads a number in a range.
 fn number(p: &mut Parser<'_, '_>, least: i64, most: i64) -> Result<i64, Fail> {
     let start = p.span();
     let value = p.absolute()?;
@@ -1184,7 +1186,7 @@ fn number(p: &mut Parser<'_, '_>, least: i64, most: i64) -> Result<i64, Fail> {
     Ok(value)
 }
 
-/// A number that fits a field.
+/// Reads a number that fits a field.
 fn field_value(p: &mut Parser<'_, '_>, name: &str) -> Result<u64, Fail> {
     let start = p.span();
     let value = p.absolute()?;
@@ -1199,7 +1201,7 @@ fn field_value(p: &mut Parser<'_, '_>, name: &str) -> Result<u64, Fail> {
     Ok(value as u64)
 }
 
-/// Some of x, y and z in one word, as bits 0 to 2; `-` for none.
+/// Reads some of x, y and z in one word, as bits 0 to 2; `-` for none.
 fn dimensions(p: &mut Parser<'_, '_>) -> Result<u32, Fail> {
     let at = p.span();
     let wrong = || Fail::new(at, "expected dimensions: some of x, y and z, such as xy");
@@ -1218,11 +1220,11 @@ fn dimensions(p: &mut Parser<'_, '_>) -> Result<u32, Fail> {
         })
 }
 
-/// YAML's single quotes.
+/// Returns a text in YAML's single quotes.
 fn quoted(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     if text.chars().any(|c| c.is_control()) {
-        // Control characters need the other quotes.
+        // Control characters need double quotes.
         let mut out = String::from("\"");
         for c in text.chars() {
             match c {
@@ -1273,7 +1275,7 @@ static FLAGS: &[(&str, &str)] = &[
     ("const", "IsConst"), ("pipe", "IsPipe"), ("restrict", "IsRestrict"), ("volatile", "IsVolatile"),
 ];
 
-/// A word of a table.
+/// Reads a word from a table.
 fn word(
     p: &mut Parser<'_, '_>,
     table: &'static [(&'static str, &'static str)],
@@ -1293,7 +1295,7 @@ fn word(
     }
 }
 
-/// `[NAME][, "TYPE"], SIZE, [ALIGN], KIND, VALUETYPE[, POINTEEALIGN][, SPACE][, ACCESS][, ACTUAL] [FLAG]…`
+/// Reads `[NAME][, "TYPE"], SIZE, [ALIGN], KIND, VALUETYPE[, POINTEEALIGN][, SPACE][, ACCESS][, ACTUAL] [FLAG]…`
 fn argument(p: &mut Parser<'_, '_>) -> Result<Vec<(&'static str, String)>, Fail> {
     let mut arg: Vec<(&'static str, String)> = Vec::new();
     if !p.is(b',') {
@@ -1319,7 +1321,7 @@ fn argument(p: &mut Parser<'_, '_>) -> Result<Vec<(&'static str, String)>, Fail>
     arg.push(("Size", size.to_string()));
     p.expect(b',')?;
     let align = match p.is(b',') {
-        // By default the smallest power of two that holds it.
+        // The default is the smallest power of two that is at least the size, up to 16.
         true => (size.max(1) as u64).next_power_of_two().min(16) as i64,
         false => {
             let at = p.span();
@@ -1381,7 +1383,7 @@ fn argument(p: &mut Parser<'_, '_>) -> Result<Vec<(&'static str, String)>, Fail>
     Ok(arg)
 }
 
-/// `[ID][, SIZE…], "FORMAT"` as the metadata writes it, after the id.
+/// Reads `[ID][, SIZE…], "FORMAT"` and returns the id and the rest as the metadata writes it.
 fn printf_text(p: &mut Parser<'_, '_>) -> Result<(Option<u32>, String), Fail> {
     let mut id = None;
     if !p.is(b',') && p.peek() != Tok::Str {

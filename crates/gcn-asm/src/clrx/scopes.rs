@@ -1,49 +1,50 @@
-//! CLRX's scopes: which symbol a name means.
+//! CLRX's scopes: the resolution of names to symbols.
 //!
-//! Scopes are a tree whose root is global. A name is looked for in the current scope, then in those that it uses, then
-//! in the scope around it. What is defined is defined in the current scope.
+//! Scopes are a tree whose root is the global scope. A name is searched in the current scope, then in the scopes that
+//! it
+//! uses, then in the enclosing scope. Definitions go into the current scope.
 
 use crate::expr::{Expr, SymId, Variant};
 use crate::symbols::{Def, Symbols};
 use std::collections::HashMap;
 
-/// Scopes within each other beyond this are refused,
+/// The maximum nesting of scopes.
 const MAX_DEPTH: usize = 100;
-/// so are more scopes altogether,
+/// The maximum number of scopes.
 const MAX_SCOPES: usize = 100_000;
-/// and more that one scope uses.
+/// The maximum number of scopes that one scope uses.
 const MAX_USINGS: usize = 1000;
-/// Looks into scopes beyond which nothing more is found, so that a source of chains of scopes ends soon.
+/// The maximum number of scopes visited in searches, so that a source with chains of scopes ends soon.
 const WORK: u64 = 30_000_000;
 
 #[derive(Default)]
 struct Scope<'s> {
     parent: usize,
     depth: usize,
-    /// What stands before the names of its symbols.
+    /// The prefix of the names of its symbols.
     path: String,
     children: HashMap<&'s str, usize>,
-    /// Of all scopes but the global one.
+    /// The symbols of every scope but the global one.
     symbols: HashMap<&'s str, SymId>,
     usings: Vec<usize>,
     /// The next value of `.enum`.
     counter: u64,
 }
 
-/// The tree, and where in it the statement is that is being read.
+/// The tree, and the current scope.
 pub(crate) struct Scopes<'s> {
     list: Vec<Scope<'s>>,
     current: usize,
     work: u64,
-    /// Scopes that were looked into already, by the number of the search.
+    /// The scopes already visited, by the number of the search.
     seen: Vec<u64>,
     search: u64,
 }
 
-/// A symbol's name with the scopes before it, as it is written: `::a::b` or `b`.
+/// A symbol's name with the scopes before it, as written: `::a::b` or `b`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Path<'s> {
-    /// It starts with `::`.
+    /// True if it starts with `::`.
     pub absolute: bool,
     pub scopes: Vec<&'s str>,
     pub name: &'s str,
@@ -66,7 +67,7 @@ impl<'s> Scopes<'s> {
         }
     }
 
-    /// Whether too much was searched for.
+    /// Returns true if the budget for searches is used up.
     pub fn exhausted(&self) -> bool {
         self.work >= WORK
     }
@@ -87,7 +88,7 @@ impl<'s> Scopes<'s> {
         }
         let path = match name {
             Some(name) => format!("{}{name}::", self.list[parent].path),
-            // Symbols of a scope without a name stay out of the symbol table.
+            // Symbols of an unnamed scope are not in the symbol table.
             None => format!(".L{n}::"),
         };
         self.list.push(Scope {
@@ -113,14 +114,14 @@ impl<'s> Scopes<'s> {
         Ok(())
     }
 
-    /// `.ends`; false if no scope is open.
+    /// `.ends`; returns false if no scope is open.
     pub fn close(&mut self) -> bool {
         let open = self.current != 0;
         self.current = self.list[self.current].parent;
         open
     }
 
-    /// Where the statement is, and back there.
+    /// Returns the current scope, to return to it later.
     pub fn place(&self) -> usize {
         self.current
     }
@@ -129,7 +130,7 @@ impl<'s> Scopes<'s> {
         self.current = scope;
     }
 
-    /// The next value of `.enum`, which this sets to the one behind.
+    /// Returns the next value of `.enum` and advances it.
     pub fn count(&mut self) -> u64 {
         let counter = &mut self.list[self.current].counter;
         let value = *counter;
@@ -154,7 +155,7 @@ impl<'s> Scopes<'s> {
         Ok(())
     }
 
-    /// `.unusing` of a scope, or of all; false if it was not used.
+    /// `.unusing` of a scope, or of all; returns false if it was not used.
     pub fn unusing(&mut self, path: Option<&Path<'s>>) -> Result<bool, &'static str> {
         let scope = match path {
             Some(path) => Some(self.scope_of_path(path)?),
@@ -172,7 +173,7 @@ impl<'s> Scopes<'s> {
         self.scope(path.absolute, &scopes)
     }
 
-    /// The scope that a path leads to, which is made where there is none.
+    /// Returns the scope that a path leads to; it is created if it does not exist.
     fn scope(&mut self, absolute: bool, names: &[&'s str]) -> Result<usize, &'static str> {
         let Some((first, rest)) = names.split_first() else {
             return Ok(if absolute { 0 } else { self.current });
@@ -205,12 +206,12 @@ impl<'s> Scopes<'s> {
         }
     }
 
-    /// A scope of this name in a scope or in those that it uses.
+    /// Returns a scope of this name in a scope or in those that it uses.
     fn child_seen(&mut self, scope: usize, name: &str) -> Option<usize> {
         self.visit(scope, |s, _| s.children.get(name).copied())
     }
 
-    /// Asks a scope, then those that it uses from the last to the first, and what those use.
+    /// Calls the function for a scope, then for those that it uses from the last to the first, and those that they use.
     fn visit<T>(
         &mut self,
         scope: usize,
@@ -238,7 +239,7 @@ impl<'s> Scopes<'s> {
 }
 
 impl<'s> Symbols<'s> {
-    /// The scopes; there are some from now on.
+    /// Returns the scopes; they exist from now on.
     pub fn scopes(&mut self) -> &mut Scopes<'s> {
         self.scopes.get_or_insert_with(|| Box::new(Scopes::new()))
     }
@@ -250,7 +251,7 @@ impl<'s> Symbols<'s> {
             .copied()
     }
 
-    /// The symbol of a name in a scope or those it uses.
+    /// Returns the symbol of a name in a scope or those it uses.
     fn in_scope(&self, scopes: &mut Scopes<'s>, scope: usize, name: &str) -> Option<SymId> {
         scopes.visit(scope, |s, n| match n {
             0 => self.global(name),
@@ -258,7 +259,7 @@ impl<'s> Symbols<'s> {
         })
     }
 
-    /// The symbol that a name means here, if there is one.
+    /// Returns the symbol that a name refers to here, if there is one.
     pub fn visible(&mut self, path: &Path<'s>) -> Option<SymId> {
         let Some(mut scopes) = self.scopes.take() else {
             return match path.is_simple() || path.scopes.is_empty() {
@@ -288,7 +289,7 @@ impl<'s> Symbols<'s> {
         }
     }
 
-    /// The symbol of a name in the scope of its path, which is made where there is none.
+    /// Returns the symbol of a name in the scope of its path; it is created if it does not exist.
     fn made_in(&mut self, scopes: &mut Scopes<'s>, scope: usize, name: &'s str) -> SymId {
         if scope == 0 {
             return self.intern_global(name);
@@ -304,7 +305,9 @@ impl<'s> Symbols<'s> {
         id
     }
 
-    /// The symbol that a name means where it is used; where there is none, one in the scope of its path or the current.
+    /// Returns the symbol that a name refers to where it is used; if there is none, a new one in the scope of its path
+    /// or the
+    /// current scope.
     pub fn used(&mut self, path: &Path<'s>) -> Result<SymId, &'static str> {
         if let Some(id) = self.visible(path) {
             return Ok(id);
@@ -312,7 +315,7 @@ impl<'s> Symbols<'s> {
         self.here(path)
     }
 
-    /// The symbol that a name means where it is defined.
+    /// Returns the symbol that a name refers to where it is defined.
     pub fn here(&mut self, path: &Path<'s>) -> Result<SymId, &'static str> {
         if path.is_simple() && self.scopes.is_none() {
             return Ok(self.intern_global(path.name));
@@ -324,8 +327,9 @@ impl<'s> Symbols<'s> {
         id
     }
 
-    /// Gives the symbols of scopes that were used and never defined there the values of those around: they were
-    /// defined after their use. False if the search was given up.
+    /// Gives symbols that were used but never defined in their scopes the values of those in enclosing scopes, which
+    /// were
+    /// defined after the use. Returns false if the search was given up.
     pub fn settle_scopes(&mut self) -> bool {
         let Some(mut scopes) = self.scopes.take() else {
             return true;
@@ -344,7 +348,7 @@ impl<'s> Symbols<'s> {
                         self.get_mut(id).def = Def::Alias(Expr::Sym(found, Variant::None));
                         break;
                     }
-                    // What no scope defines is one symbol, of another file.
+                    // A name that no scope defines is one symbol, of another file.
                     if around == 0 {
                         let global = self.intern_global(name);
                         self.get_mut(id).def = Def::Alias(Expr::Sym(global, Variant::None));
