@@ -1,4 +1,4 @@
-//! Bytes to instructions.
+//! Decodes bytes to instructions.
 
 use crate::format::{ENCODINGS, Encoding, Field, Format, Layout, layout_in, layouts};
 use crate::inst::{Flags, Inst};
@@ -7,27 +7,27 @@ use crate::operand::{self, LITERAL, Operand, VCC, VGPR0, Value};
 use crate::shape::{Mods, Role, Slot};
 use crate::target::{Features, Gen, TABLE, TABLES, Target};
 
-/// A decoded instruction: its row and its bits. Operands are read from the bits when asked for.
+/// A decoded instruction: its row and its bits. Operands are decoded from the bits on demand.
 #[derive(Clone, Copy)]
 pub struct Insn {
     /// The row.
     pub row: &'static Inst,
-    /// How the bits are laid out.
+    /// The layout of the bits.
     pub encoding: Encoding,
     /// The target it was decoded for.
     pub target: Target,
     /// The first 4 or 8 bytes, little-endian.
     pub bits: u64,
-    /// The literal, where there is one; else 0.
+    /// The literal; 0 if there is none.
     pub literal: u32,
-    /// Length in bytes, the literal included: 4 or 8.
+    /// Length in bytes, including the literal: 4 or 8.
     pub len: u8,
-    /// The row's number among all, times four, and one of [`Form`]: what tables of them are
-    /// indexed with.
+    /// The row's number among all rows, times four, plus one of [`Form`]: the index into tables of
+    /// rows and forms.
     pub(crate) form: u16,
-    /// What the index says of it.
+    /// The properties from the index entry.
     pub(crate) what: u8,
-    /// Where the fields lie: the layout of `encoding`.
+    /// The positions of the fields: the layout of `encoding`.
     pub(crate) layout: &'static Layout,
 }
 
@@ -37,7 +37,7 @@ impl core::fmt::Debug for Insn {
     }
 }
 
-/// Which of a row's encodings an instruction has.
+/// The encoding of an instruction among those of its row.
 pub(crate) struct Form;
 
 impl Form {
@@ -47,16 +47,16 @@ impl Form {
     pub const SDWA: u8 = 1;
     /// DPP.
     pub const DPP: u8 = 2;
-    /// VOP3, VOP3B among it.
+    /// VOP3, including VOP3B.
     pub const VOP3: u8 = 3;
 }
 
-/// How a source is read before the meaning sees it.
+/// The modifiers applied to a source before the meaning reads it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SrcMods {
-    /// The sign is dropped; before `neg`.
+    /// The sign is cleared; applied before `neg`.
     pub abs: bool,
-    /// The sign is turned.
+    /// The sign is flipped.
     pub neg: bool,
     /// SDWA: the selected part is sign-extended.
     pub sext: bool,
@@ -74,15 +74,14 @@ impl SrcMods {
     };
 }
 
-/// Decodes the instruction that `bytes` begins with; `None` where the target has none there or the
+/// Decodes the instruction at the start of `bytes`. Returns `None` if the target does not have such an instruction or the
 /// bytes end inside it.
 #[inline]
 pub fn decode(target: Target, bytes: &[u8]) -> Option<Insn> {
     Decoder::new(target).decode(bytes)
 }
 
-/// The tables that instructions of one target are decoded with: [`decode`] without looking for
-/// them each time.
+/// The decoding tables of one target, for [`decode`] without looking them up each time.
 #[derive(Clone, Copy)]
 pub struct Decoder {
     target: Target,
@@ -102,7 +101,7 @@ impl Decoder {
     }
 
     /// As [`decode`].
-    // Inlined, so that a loop that asks for the length alone computes no more.
+    // Inlined, so that a loop that needs only the length computes nothing else.
     #[inline(always)]
     pub fn decode(&self, bytes: &[u8]) -> Option<Insn> {
         if let Some(words) = bytes.first_chunk::<8>() {
@@ -111,7 +110,7 @@ impl Decoder {
         self.tail(bytes)
     }
 
-    /// Decodes what may be cut short.
+    /// Decodes bytes that may end inside the instruction.
     #[cold]
     #[inline(never)]
     fn tail(&self, bytes: &[u8]) -> Option<Insn> {
@@ -124,14 +123,14 @@ impl Decoder {
             .filter(|insn| insn.len as usize <= bytes.len())
     }
 
-    /// What the tables say of the first word.
+    /// Looks up the first word in the tables.
     #[inline(always)]
     fn entry(&self, first: u32) -> Option<(&'static Class, Entry)> {
         let class = &self.classes[(first >> 23) as usize];
         let mut at = class.base as usize + class.opcode(first);
         if class.more {
             at = match (class.encodings[0], first >> 14 & 3) {
-                // Where bit 7 of MIMG's opcode makes no other instruction it is ignored.
+                // Bit 7 of MIMG's opcode is ignored unless it selects another instruction.
                 (Encoding::Mimg, _) if first & 1 != 0 && self.index[at + 128].exists() => at + 128,
                 (Encoding::Mimg, _) | (_, 0) => at,
                 (_, 1) => at - FLAT_BASE + SCRATCH_BASE,
@@ -142,8 +141,8 @@ impl Decoder {
         Some((class, self.index[at]))
     }
 
-    /// Whether the instruction that a dword is the first of has two, and whether it is a branch
-    /// with a target in SIMM16. A dword that is no instruction is one alone.
+    /// Returns true in the first value if the instruction that begins with a dword has two dwords, and true in the second if
+    /// it is a branch with a target in SIMM16. A dword that is not an instruction counts as one dword.
     #[inline(always)]
     pub fn skim_dword(&self, dword: [u8; 4]) -> (bool, bool) {
         let first = u32::from_le_bytes(dword);
@@ -156,7 +155,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes the longest instruction's worth of bytes.
+    /// Decodes from as many bytes as the longest instruction has.
     #[inline(always)]
     pub fn words(&self, bytes: &[u8; 8]) -> Option<Insn> {
         let both = u64::from_le_bytes(*bytes);
@@ -166,7 +165,7 @@ impl Decoder {
         let true_of = class.true_of(what, first);
         let encoding = class.encodings[(true_of >> 3 & 7) as usize];
         let wide = true_of & (Entry::WIDE | Entry::SDWA | Entry::DPP) != 0;
-        // No encoding of 8 bytes takes a literal.
+        // No encoding of 8 bytes can have a literal.
         let literal = true_of & (Entry::K | Entry::LITERAL0 | Entry::LITERAL1) != 0;
         Some(Insn {
             row,
@@ -182,7 +181,7 @@ impl Decoder {
     }
 }
 
-/// The decoders of the instruction tables, each with a target of its table.
+/// The decoders of the instruction tables, each for one of the targets of its table.
 static DECODERS: [Decoder; TABLES] = {
     let mut decoders = [decoder(0); TABLES];
     let mut table = 1;
@@ -203,24 +202,23 @@ const fn decoder(table: usize) -> Decoder {
     }
 }
 
-/// What the top nine bits of the first word say.
+/// The properties determined by the top nine bits of the first word.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Class {
-    /// By the bits [`Entry::SDWA`], [`Entry::DPP`] and [`Entry::VOP3B`] of what is true of the
-    /// instruction.
+    /// Indexed by the instruction's bits [`Entry::SDWA`], [`Entry::DPP`] and [`Entry::VOP3B`].
     encodings: [Encoding; 8],
-    /// [`Form::VOP3`] where it is that, else [`Form::OWN`].
+    /// [`Form::VOP3`] for that encoding, otherwise [`Form::OWN`].
     form: u8,
-    /// Whether further bits choose the instruction: FLAT's segment, bit 7 of MIMG's opcode.
+    /// True if further bits select the instruction: FLAT's segment, bit 7 of MIMG's opcode.
     more: bool,
-    /// How many bits are above the opcode.
+    /// The number of bits above the opcode.
     op_above: u8,
-    /// How far it is moved down when those are gone.
+    /// The shift to the right after those bits are removed.
     op_down: u8,
-    /// Where the format's opcodes begin in the index.
+    /// The index of the first entry of the format.
     base: u16,
-    /// The bits of the first source, or of SMEM's offset and what says that it is a register.
+    /// The bits of the first source, or of SMEM's offset and the bit that marks it as a register.
     source0: u16,
 }
 
@@ -276,7 +274,7 @@ const fn class(encoding: Encoding, generation: Gen) -> Class {
         ],
         form: if vop3 { Form::VOP3 } else { Form::OWN },
         more: segment.len != 0 || matches!(encoding, Encoding::Mimg),
-        // EXP has no opcode: 32 bits are moved down and 0 is left.
+        // EXP has no opcode: the shift is 32 bits and leaves 0.
         op_above: 32 - op.lo - op.len,
         op_down: 32 - op.len,
         base: insts::offset(format as usize) as u16,
@@ -287,9 +285,9 @@ const fn class(encoding: Encoding, generation: Gen) -> Class {
     }
 }
 
-/// How many VGPRs the data of an image instruction takes: one a channel that DMASK names (four for
-/// the gathers, whatever it names), two channels a VGPR with D16 where the target packs them, and
-/// one for TFE.
+/// The number of VGPRs of an image instruction's data: one per channel that DMASK selects (four for
+/// the gathers, independently of DMASK); with D16, one per two channels if the target packs them; and
+/// one more for TFE.
 pub fn image_data_dwords(row: &Inst, target: Target, dmask: u32, d16: bool, tfe: bool) -> u8 {
     let channels = if row.flags.has(Flags::FOUR_CHANNELS) {
         4
@@ -304,7 +302,7 @@ pub fn image_data_dwords(row: &Inst, target: Target, dmask: u32, d16: bool, tfe:
     }) + tfe as u8
 }
 
-/// The format whose index an encoding's opcode is looked up in; FLAT's for all its segments.
+/// The format in whose index an encoding's opcode is looked up; FLAT's for all its segments.
 const fn home(encoding: Encoding) -> Format {
     match encoding {
         Encoding::Sop1 => Format::Sop1,
@@ -334,9 +332,9 @@ impl Class {
         (first.wrapping_shl(self.op_above as u32) as u64 >> (self.op_down & 63)) as usize
     }
 
-    /// What the index says may be (`what`), as far as the sources say that it is; 0 where the
-    /// instruction has four bytes. By tables, without branches: what comes next in code is too
-    /// various to be foreseen.
+    /// The properties in `what`, which the index says are possible, as far as the sources confirm them; 0 if the
+    /// instruction has four bytes. Computed with tables and without branches, because the sequence of instructions in code is too
+    /// irregular for branch prediction.
     #[inline(always)]
     fn true_of(&self, what: u8, first: u32) -> u8 {
         let source0 = SOURCE[(first as u16 & self.source0) as usize & 0x1ff];
@@ -350,7 +348,7 @@ const _: () = {
     assert!(Entry::VOP3B >> 3 == 4);
 };
 
-/// What a code of SRC0 says is true of the instruction, where the index says that it may be.
+/// The properties of an instruction that a code of SRC0 confirms, if the index says that they are possible.
 static SOURCE: [u8; 512] = {
     let mut source = [Entry::K | Entry::WIDE | Entry::VOP3B; 512];
     source[LITERAL as usize] |= Entry::LITERAL0;
@@ -372,26 +370,26 @@ impl Insn {
         self.target.generation()
     }
 
-    /// Whether it is a branch with a target in SIMM16.
+    /// Returns true if it is a branch with a target in SIMM16.
     #[inline]
     pub fn branches(&self) -> bool {
         self.what & Entry::BRANCH != 0
     }
 
-    /// The value of a field; 0 where the encoding has none.
+    /// The value of a field; 0 if the encoding does not have it.
     #[inline]
     pub fn field(&self, field: Field) -> u32 {
         self.layout.field(field).get(self.bits)
     }
 
-    /// Whether the encoding has a field.
+    /// Returns true if the encoding has a field.
     #[inline]
     pub fn has_field(&self, field: Field) -> bool {
         self.layout.field(field).len != 0
     }
 
-    /// The code (0 to 511) of the register or constant in a role; `None` where the encoding
-    /// has no such field.
+    /// The code (0 to 511) of the register or constant in a role. Returns `None` if the encoding
+    /// does not have such a field.
     pub fn code(&self, role: Role) -> Option<u16> {
         use Encoding::*;
         let f = |field| self.field(field) as u16;
@@ -457,7 +455,7 @@ impl Insn {
             }
             Role::BufAddr if self.buffer_address_dwords() == 0 => Value::Absent,
             Role::VdstIfGlc if self.field(Field::Glc) == 0 => Value::Absent,
-            // The channel lies above six bits of attribute number.
+            // The channel is above the six bits of the attribute number.
             Role::Attr if self.encoding == Encoding::Vintrp => {
                 Value::Imm(self.field(Field::Attr) | self.field(Field::AttrChan) << 6)
             }
@@ -487,12 +485,12 @@ impl Insn {
         self.row.shape.slots.iter().map(|slot| self.operand(slot))
     }
 
-    /// Whether R128 makes an image's resource four SGPRs; on gfx9 the bit is A16.
+    /// Returns true if R128 selects an image resource of four SGPRs; on gfx9 the bit is A16.
     pub fn short_resource(&self) -> bool {
         self.field(Field::R128) != 0 && self.generation() < Gen::Gfx9
     }
 
-    /// The field of an export's source: with COMPR two sources share a VGPR.
+    /// The field of an export's source: with COMPR, two sources share a VGPR.
     pub(crate) fn export_source(&self, n: u8) -> Field {
         let n = if self.field(Field::Compr) != 0 {
             n / 2
@@ -502,9 +500,9 @@ impl Insn {
         [Field::Vsrc0, Field::Vsrc1, Field::Vsrc2, Field::Vsrc3][n as usize & 3]
     }
 
-    /// How many registers the operand in a slot has. It is the slot's type that says so, but for
-    /// addresses: of a buffer, as OFFEN, IDXEN and ADDR64 say; of GLOBAL, one offset VGPR
-    /// beside an SGPR pair; and for an image's data, as DMASK, D16 and TFE say.
+    /// The number of registers of the operand in a slot. The slot's type determines it, except for these:
+    /// the address of a buffer (OFFEN, IDXEN and ADDR64), the address of GLOBAL (one offset VGPR
+    /// with an SGPR pair), and an image's data (DMASK, D16 and TFE).
     pub fn dwords(&self, slot: &Slot) -> u8 {
         match slot.role {
             Role::Vdata if self.encoding == Encoding::Mimg => image_data_dwords(
@@ -524,7 +522,7 @@ impl Insn {
         }
     }
 
-    /// How many VGPRs a buffer instruction takes its address from.
+    /// The number of address VGPRs of a buffer instruction.
     pub fn buffer_address_dwords(&self) -> u8 {
         if self.field(Field::Addr64) != 0 {
             2
@@ -533,8 +531,8 @@ impl Insn {
         }
     }
 
-    /// The offset operand of scalar memory: an SGPR's code, or a byte offset from gfx8 on and a
-    /// dword offset before (a literal on gfx7 counts bytes).
+    /// The offset operand of scalar memory: an SGPR's code, a byte offset from gfx8 on, or a
+    /// dword offset before gfx8 (a literal on gfx7 is in bytes).
     fn smem_offset(&self) -> Value {
         let raw = self.field(Field::Offset);
         match self.generation() {
@@ -592,7 +590,7 @@ impl Insn {
         mods
     }
 
-    /// The bytes the instruction was decoded from.
+    /// The bytes from which the instruction was decoded.
     pub fn to_bytes(&self) -> ([u8; 12], usize) {
         let mut out = [0; 12];
         out[..8].copy_from_slice(&self.bits.to_le_bytes());

@@ -3,15 +3,15 @@
 //! Every instruction is one row ([`Inst`]) of a static table in [`insts`]: its name, its opcode in
 //! each generation, the [`Shape`](shape::Shape) of its operands, and one function that writes its
 //! meaning in the small typed language of [`meaning`]. Decoding, printing, encoding, the manual and
-//! the machine are readers of those rows; none of them knows an instruction by name.
+//! the interpreter are all driven by those rows; none of them contains an instruction's name.
 //!
-//! The crate needs no standard library and does no I/O. Reading text is the business of `gcn-asm`
-//! (`gcn_asm::assemble_snippet`), running code that of `gcn-emu`.
+//! The crate needs no standard library and does no I/O. The assembler is in `gcn-asm`
+//! (`gcn_asm::assemble_snippet`), the interpreter in `gcn-emu`.
 //!
 //! # Decoding and printing
 //!
-//! [`decode`](decode()) takes bytes and gives an [`Insn`]: the row and the bits. It allocates nothing
-//! and reads no operand until asked. The text assembles back to exactly the instruction's bytes.
+//! [`decode`](decode()) takes bytes and returns an [`Insn`]: the row and the bits. It allocates nothing
+//! and decodes no operand until asked. The text assembles back to exactly the instruction's bytes.
 //!
 //! ```
 //! use gcn_isa::{Target, decode, print::{Style, print}};
@@ -31,8 +31,8 @@
 //!
 //! # Operands
 //!
-//! [`Insn::operands`] gives what the text names, in its order: a code (0 to 511), which
-//! [`operand::reg`] explains, or a number. [`Insn::field`] reads any field of the encoding.
+//! [`Insn::operands`] lists the operands in the order of the text: each is a code (0 to 511), which
+//! [`operand::reg`] decodes, or a number. [`Insn::field`] reads any field of the encoding.
 //!
 //! ```
 //! use gcn_isa::operand::{Reg, Value, reg};
@@ -55,7 +55,7 @@
 //!
 //! # Encoding
 //!
-//! [`encode::Encoder`] is the inverse: a row, an encoding, and the fields one by one.
+//! [`encode::Encoder`] is the inverse: it takes a row, an encoding, and the fields one by one.
 //!
 //! ```
 //! use gcn_isa::encode::Encoder;
@@ -68,7 +68,7 @@
 //! assert!(encoder.set_code(Role::Vdst, 256 + 1));
 //! assert!(encoder.set_code(Role::Src0, 242)); // 1.0
 //! assert!(encoder.set_code(Role::Src1, 256 + 2));
-//! // SRC1 of the 32-bit encoding takes VGPRs alone.
+//! // SRC1 of the 32-bit encoding accepts only VGPRs.
 //! assert!(!encoder.set_code(Role::Src1, 4));
 //! let (bytes, len) = encoder.bytes();
 //! assert_eq!(bytes[..len], 0x0202_04f2u32.to_le_bytes());
@@ -77,9 +77,9 @@
 //!
 //! # Reads and writes, memory, control flow
 //!
-//! [`access::FactTable`] has what each row of a target reads and writes, computed from its meaning:
-//! registers with the implicit ones, memory, the counters of s_waitcnt, and with [`flow`] where it
-//! goes on.
+//! [`access::FactTable`] holds what each row of a target reads and writes, computed from its meaning:
+//! registers including the implicit ones, memory, and the counters of s_waitcnt. With [`flow`] it also gives
+//! the control flow after an instruction.
 //!
 //! ```
 //! use gcn_isa::access::{FactTable, File, MemoryKind, MemorySpace};
@@ -103,8 +103,8 @@
 //!
 //! # Meanings
 //!
-//! [`meaning::meaning`] gives a row's program in the IR: nodes that compute, effects that change
-//! state. What every node and effect does is said there; an interpreter of them is `gcn-emu`.
+//! [`meaning::meaning`] returns a row's program in the IR: nodes that compute, effects that change
+//! state. Its documentation defines every node and effect; `gcn-emu` contains an interpreter.
 //!
 //! ```
 //! use gcn_isa::meaning::{Change, Op, meaning};

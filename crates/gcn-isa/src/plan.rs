@@ -1,8 +1,8 @@
-//! Printing fast: how an instruction is printed is found out once, at its first use, and kept.
+//! Fast printing: how an instruction is printed is determined once, at its first use, and cached.
 //!
-//! A `Plan` holds what the text of one row in one encoding has in common: the mnemonic, where the
-//! operands' codes lie, which bits the text shows. [`crate::print`] is the general printer: it says
-//! what the text is, prints what no plan covers, and writes the tokens that plans put together.
+//! A `Plan` holds the common parts of the text of one row in one encoding: the mnemonic, the positions of the
+//! operands' codes, and the bits that the text shows. [`crate::print`] is the general printer: it defines
+//! the text, prints instructions without a plan, and writes the tokens that plans combine.
 
 use alloc::string::String;
 use alloc::vec;
@@ -20,27 +20,27 @@ use crate::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use crate::target::{Gen, Target};
 use crate::text::{Line, Piece, Text};
 
-/// The plans of a target's instructions in one spelling. Printing by them gives the text of
+/// The plans of a target's instructions in one syntax. Printing with them gives the same text as
 /// [`print::print`].
 pub struct Plans {
     target: Target,
     style: Style,
     clrx: bool,
-    /// By row and encoding: [`UNKNOWN`], [`GENERAL`], or two more than the plan's index.
+    /// By row and encoding: [`UNKNOWN`], [`GENERAL`], or the plan's index plus two.
     known: Vec<u16>,
     plans: Vec<Plan>,
-    /// By the same index.
+    /// Indexed as the plans are.
     details: Vec<Detail>,
     /// Tokens: an empty one, then 512 for each of `tables`.
     tokens: Vec<Token>,
     tables: Vec<Table>,
     long: Vec<Piece<32>>,
     items: Vec<Item>,
-    /// What modifiers put around a source: bit 0 abs, 1 neg, 2 sext, 3 that it is a constant.
+    /// The text that modifiers put around a source: bit 0 abs, 1 neg, 2 sext, 3 the source is a constant.
     around: [(Piece<16>, Piece<8>); 16],
     /// SDWA's selections by field (DST_SEL, DST_UNUSED, SRC0_SEL, SRC1_SEL) and value.
     selections: [[Piece<32>; 8]; 4],
-    /// DPP_CTRL by value; then BANK_MASK with ROW_MASK. Made at the first use.
+    /// DPP_CTRL by value; then BANK_MASK with ROW_MASK. Built at the first use.
     dpp_ctrl: Vec<Piece<32>>,
     dpp_masks: Vec<Piece<32>>,
 }
@@ -48,8 +48,8 @@ pub struct Plans {
 const UNKNOWN: u16 = 0;
 const GENERAL: u16 = 1;
 
-/// The text of an operand code with the `, ` behind it: 14 bytes at most. The byte behind them
-/// has flags, [`Token::LITERAL`] and the rest; the last has the length. So it is copied at once.
+/// The text of an operand code followed by `, `: 14 bytes at most. The byte after the text holds flags, [`Token::LITERAL`]
+/// and the others; the last byte holds the length. So a token is copied as a whole.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Token([u8; 16]);
@@ -57,14 +57,14 @@ struct Token([u8; 16]);
 impl Token {
     /// The text depends on the literal.
     const LITERAL: u8 = 1;
-    /// The text is a long one, whose index the first two bytes hold.
+    /// The text is too long for a token; the first two bytes hold its index in `Plans::long`.
     const LONG: u8 = 2;
     /// An inline constant or a literal.
     const CONSTANT: u8 = 4;
 
     const EMPTY: Token = Token([0; 16]);
 
-    /// `None` where `text` is too long.
+    /// Returns `None` if `text` is too long.
     fn new(text: &str) -> Option<Token> {
         let mut token = Token::EMPTY;
         token.0[..14]
@@ -74,7 +74,7 @@ impl Token {
         Some(token)
     }
 
-    /// Of a text in `Plans::long`.
+    /// A token that refers to a text in `Plans::long`.
     fn long(index: usize) -> Token {
         let mut token = Token::EMPTY;
         token.0[..2].copy_from_slice(&(index as u16).to_le_bytes());
@@ -98,13 +98,13 @@ impl Token {
     }
 }
 
-/// What the text of a code depends on.
+/// The properties on which the text of a code depends.
 #[derive(Clone, Copy, PartialEq)]
 struct Table {
     dwords: u16,
-    /// A 16-bit integer, which takes no inline float.
+    /// A 16-bit integer, for which inline floats are not printed.
     short: bool,
-    /// A destination, which is no constant.
+    /// A destination, which cannot be a constant.
     written: bool,
     /// 0x7f is `off`.
     saddr: bool,
@@ -112,24 +112,24 @@ struct Table {
     literal: bool,
 }
 
-/// Where an operand's token is.
+/// The token of an operand.
 #[derive(Clone, Copy)]
 struct Take {
-    /// The token of a field of zeros.
+    /// The index of the token for a field of zeros.
     base: u16,
-    /// The field: how far the bits are rotated to the right, then which of them.
+    /// The field: the number of bits to rotate to the right, then the mask.
     mask: u16,
     rotate: u8,
 }
 
-/// The rest that is known of an operand.
+/// The remaining properties of an operand.
 #[derive(Clone, Copy)]
 struct Operand {
     take: Take,
     kind: Kind,
-    /// The base, where the operand may have another width.
+    /// The base if the operand may have another width.
     other: u16,
-    /// The bits that say abs, neg and sext; [`NO_BIT`] where there are none.
+    /// The bits of abs, neg and sext; [`NO_BIT`] if there are none.
     mods: [u8; 3],
     ty: Ty,
 }
@@ -138,25 +138,25 @@ const NO_BIT: u8 = 255;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// A code: a token.
+    /// A code, printed as a token.
     Code,
-    /// SDWA's sources on gfx9: a bit says that it is a scalar one.
+    /// SDWA's sources on gfx9: this bit marks a scalar source.
     Scalar(u8),
     /// SDWA's compares on gfx9: VCC, or SDST.
     CmpDst,
     /// Present with GLC.
     IfGlc,
     BufAddr,
-    /// One VGPR beside SADDR, else two.
+    /// One VGPR with SADDR, otherwise two.
     GlobalAddr,
-    /// Absent beside SADDR.
+    /// Absent with SADDR.
     ScratchAddr,
     Soff,
     Imm(Imm),
     K,
 }
 
-/// What follows the operands.
+/// The text after the operands.
 #[derive(Clone, Copy, PartialEq)]
 enum Tail {
     Items,
@@ -164,7 +164,7 @@ enum Tail {
     Dpp,
 }
 
-/// A modifier that is written where its bits are not 0.
+/// A modifier that is written if its bits are not 0.
 #[derive(Clone, Copy)]
 struct Item {
     kind: ItemKind,
@@ -179,52 +179,51 @@ enum ItemKind {
     Number,
     Signed13,
     Omod,
-    /// Of so many sources.
+    /// For this number of sources.
     OpSel(u8),
 }
 
 const TAKES: usize = 6;
 
-/// How many operands the straight path writes, whether they are there or not.
+/// The number of operands that the fast path writes, whether they exist or not.
 const STRAIGHT: usize = 4;
 
-/// What the text of most instructions takes: two cache lines.
+/// The data for the text of most instructions: two cache lines.
 #[repr(C, align(64))]
 struct Plan {
     mnemonic: Piece<32>,
     count: u8,
-    /// How long the separator is that the plain text ends in.
+    /// The length of the separator at the end of the plain text.
     separator: u8,
-    /// All operands are plain codes and no more than [`STRAIGHT`].
+    /// All operands are plain codes and there are at most [`STRAIGHT`].
     straight: bool,
     tail: Tail,
-    /// Whether `Detail::e32` says something.
+    /// True if `Detail::e32` is used.
     e32: bool,
     takes: [Take; STRAIGHT],
-    /// The bits that put something around a source.
+    /// The bits that put text around a source.
     around: u64,
-    /// The bits that the text does not show, and what it means by them.
+    /// The bits that the text does not show, and the values that the text implies for them.
     hidden: u64,
     default: u64,
-    /// The bits that write a modifier; the text of SDWA and DPP has some in any case.
+    /// The bits that make the text have a modifier; the text of SDWA and DPP always has some.
     shown: u64,
-    /// The bits that, where they differ from `usual`, make the text more than the mnemonic and
-    /// plain codes.
+    /// If any of these bits differs from `usual`, the text is more than the mnemonic and plain codes.
     special: u64,
     usual: u64,
 }
 
-/// What the text of the others takes.
+/// The data for the text of the remaining instructions.
 struct Detail {
     operands: [Operand; TAKES],
-    /// The first and the count of `Plans::items`.
+    /// The index of the first item in `Plans::items`, and the number of items.
     items: (u16, u8),
-    /// CLRX's `vop3` is written where the bits of the mask are these.
+    /// CLRX's `vop3` is written if the bits selected by the mask have this value.
     e32: Option<(u64, u64)>,
 }
 
 impl Plans {
-    /// No plan yet.
+    /// An empty cache of plans.
     pub fn new(target: Target, style: Style) -> Plans {
         let clrx = style.syntax == Syntax::Clrx;
         Plans {
@@ -245,8 +244,8 @@ impl Plans {
         }
     }
 
-    /// Appends the instruction's text to `out`, with the target of a branch written as `label`, or
-    /// as its SIMM16.
+    /// Appends the instruction's text to `out`. The target of a branch is written as `label`, or
+    /// as its SIMM16 if there is no label.
     #[inline]
     pub fn print(&mut self, insn: &Insn, label: Option<&str>, out: &mut Text) {
         if insn.target == self.target
@@ -271,7 +270,7 @@ impl Plans {
         }
     }
 
-    /// The index of an instruction's plan, where it has one.
+    /// The index of an instruction's plan, if it has one.
     #[inline(always)]
     fn plan(&mut self, insn: &Insn) -> Option<usize> {
         match *self.known.get(insn.form as usize)? {
@@ -280,7 +279,7 @@ impl Plans {
         }
     }
 
-    /// Writes the text where it is the mnemonic and plain codes, as that of most instructions is.
+    /// Writes the text if it consists of the mnemonic and plain codes, as most instructions' text does.
     #[inline(always)]
     fn write_plain(&self, plan: &Plan, insn: &Insn, line: &mut Line) -> bool {
         let bits = insn.bits;
@@ -305,7 +304,7 @@ impl Plans {
     #[inline(never)]
     fn learn(&mut self, insn: &Insn) -> Option<usize> {
         let at = insn.form as usize;
-        // Of several opcodes a plan would know one.
+        // A plan covers only one of several opcodes.
         if tells_no_encoding(insn) || insn.row.also_read != NO {
             return None;
         }
@@ -324,7 +323,7 @@ impl Plans {
         }
     }
 
-    /// Writes the text by its plan; `None` where it must be left to the general printer.
+    /// Writes the text by its plan. Returns `None` if the general printer must write it.
     fn write(&self, n: usize, insn: &Insn, label: Option<&str>, line: &mut Line) -> Option<()> {
         let (plan, detail) = (self.plans.get(n)?, self.details.get(n)?);
         let bits = insn.bits;
@@ -347,7 +346,7 @@ impl Plans {
                 self.operand(operand, insn, label, line, &mut hidden)?;
             }
         }
-        // The last separator: `, ` behind an operand or the space behind the mnemonic.
+        // The last separator: `, ` after an operand or the space after the mnemonic.
         if plan.count != 0 {
             line.at -= if line.at == first { 1 } else { 2 };
         }
@@ -366,7 +365,7 @@ impl Plans {
         }
         if hidden != 0 {
             if self.clrx {
-                // CLRX names the fields that are ignored.
+                // CLRX's text names the ignored fields.
                 return None;
             }
             line.copy(b" bits:\0\0", 6);
@@ -381,7 +380,7 @@ impl Plans {
         self.tokens.get(take.base as usize + code as usize)
     }
 
-    /// One operand of any kind, with its separator.
+    /// Writes one operand of any kind, with its separator.
     #[inline]
     fn operand(
         &self,
@@ -407,7 +406,7 @@ impl Plans {
                 let own = insn.field(Field::Sd) != 0;
                 if !own || code == VCC as usize {
                     absent(hidden);
-                    // The bit that says so is shown by what it names alone.
+                    // The bit that selects the register is shown only by the register's name.
                     *hidden |= if own { bits & SD } else { 0 };
                     base + VCC as usize
                 } else {
@@ -422,7 +421,7 @@ impl Plans {
                 base + code
             }
             Kind::BufAddr => match insn.buffer_address_dwords() {
-                // CLRX names the register that is ignored.
+                // CLRX's text names the ignored register.
                 0 if self.clrx => base + code,
                 0 => {
                     absent(hidden);
@@ -476,7 +475,7 @@ impl Plans {
         Some(())
     }
 
-    /// A literal, wrapped where its text would be another constant.
+    /// Writes a literal, wrapped if its text would assemble to another constant.
     #[inline]
     fn literal(&self, v: u32, ty: Ty, line: &mut Line) {
         if self.clrx {
@@ -572,7 +571,7 @@ impl Plans {
             Imm::Optional if self.clrx => line.hex(v as u64),
             Imm::Optional => line.dec(v),
             Imm::Branch => match label {
-                // A long name has no room in the line.
+                // A long label does not fit the line buffer.
                 Some(label) if label.len() > 64 => return None,
                 Some(label) => line.text(label),
                 None if self.clrx => {
@@ -674,7 +673,7 @@ impl Plans {
         self.modifiers(detail, insn.bits, line);
         let start = line.at;
         for (n, (field, lo)) in SELECTIONS.into_iter().enumerate() {
-            // The first items are clamp and omod; then come the bits of the selections there are.
+            // The first items are clamp and omod; the bits of the existing selections follow.
             if plan.shown >> lo & 1 == 0 {
                 continue;
             }
@@ -719,7 +718,7 @@ impl Plans {
 /// SDWA's SD bit on gfx9.
 const SD: u64 = 1 << 47;
 
-/// The fields of SDWA's selections, in the order of the text, and where they begin.
+/// The fields of SDWA's selections in the order of the text, with the position of each.
 const SELECTIONS: [(Field, u8); 4] = [
     (Field::DstSel, 40),
     (Field::DstUnused, 43),
@@ -727,14 +726,14 @@ const SELECTIONS: [(Field, u8); 4] = [
     (Field::Src1Sel, 56),
 ];
 
-/// Whether it is one of gfx8's SDWA compares whose mnemonic has another suffix than the rest.
+/// Returns true if it is one of gfx8's SDWA compares whose mnemonic has a different suffix.
 fn tells_no_encoding(insn: &Insn) -> bool {
     insn.encoding == Encoding::SdwaC
         && insn.generation() == Gen::Gfx8
         && insn.field(Field::Src0Sel) & insn.field(Field::Src1Sel) == 7
 }
 
-/// Whether abs or neg stands at a source that is no inline constant.
+/// Returns true if abs or neg applies to a source that is not an inline constant.
 fn changes_a_register(detail: &Detail, bits: u64) -> bool {
     detail.operands.iter().any(|operand| {
         let modified = (operand.mods.iter()).any(|at| bits.unbounded_shr(*at as u32) & 1 != 0);
@@ -756,7 +755,7 @@ fn omod(v: u32, line: &mut Line) {
     );
 }
 
-/// What modifiers put around a source: see `Plans::around`.
+/// The text that modifiers put around a source: see `Plans::around`.
 fn around(mods: usize, clrx: bool) -> (Piece<16>, Piece<8>) {
     let (abs, neg, sext) = (mods & 1 != 0, mods & 2 != 0, mods & 4 != 0);
     let call = neg && !abs && !sext && mods & 8 != 0;
@@ -800,7 +799,7 @@ fn selections(clrx: bool) -> [[Piece<32>; 8]; 4] {
     })
 }
 
-/// A text of this module's own, which fits.
+/// A text of this module, which is known to fit.
 fn piece<const N: usize>(text: &str) -> Piece<N> {
     Piece::new(text).unwrap_or(Piece::EMPTY)
 }
@@ -808,7 +807,7 @@ fn piece<const N: usize>(text: &str) -> Piece<N> {
 // Making plans.
 
 impl Plans {
-    /// `None` where the general printer must do it.
+    /// Returns `None` if the general printer must write the instruction.
     fn make(&mut self, insn: &Insn) -> Option<(Plan, Detail)> {
         let row = insn.row;
         let mut mnemonic = String::from(if self.clrx {
@@ -891,20 +890,20 @@ impl Plans {
             plan.special = plan.around | plan.shown | plan.hidden;
             plan.usual = plan.default & plan.hidden;
         } else {
-            // No instruction of the plan has other bits than this one where they name it.
+            // All instructions of the plan have the same bits as this one where the bits name the instruction.
             plan.special = insn.layout.name;
             plan.usual = !insn.bits;
         }
         Some((plan, detail))
     }
 
-    /// How an operand is read; the bits that its text shows are added to `visible`.
+    /// Determines how an operand is read; adds the bits that its text shows to `visible`.
     fn take(&mut self, insn: &Insn, slot: &'static Slot, visible: &mut u64) -> Option<Operand> {
         use Encoding::*;
         let (encoding, format) = (insn.encoding, insn.row.format);
         let mut kind = Kind::Code;
         let mut saddr = false;
-        // The field, what its value is multiplied by and what is added.
+        // The field, the factor of its value and the number added to it.
         let (field, times, plus) = match slot.role {
             Role::Sdst | Role::SsrcK | Role::Sdata => (Field::Sdst, 1, 0),
             Role::Ssrc0 => (Field::Ssrc0, 1, 0),
@@ -997,7 +996,7 @@ impl Plans {
             Kind::BufAddr | Kind::Soff => 1,
             _ => slot.ty.dwords() as u16,
         };
-        // Only a field of more than seven bits holds the code of a constant.
+        // Only a field of more than seven bits can hold the code of a constant.
         let written = slot.access == Access::Write && plus == 0 && at.len > 7;
         let mut table = Table {
             dwords,
@@ -1040,7 +1039,7 @@ impl Plans {
         })
     }
 
-    /// Where the tokens of a table begin.
+    /// The index of the first token of a table.
     fn table(&mut self, insn: &Insn, table: Table) -> Option<u16> {
         let n = match self.tables.iter().position(|t| *t == table) {
             Some(n) => n,
@@ -1073,7 +1072,7 @@ impl Plans {
         if table.saddr && code == 0x7f {
             text.push_str("off");
         } else {
-            // Where no literal follows its code is no name.
+            // If no literal can follow, the literal's code has no name.
             let mut bare = *insn;
             bare.len = insn.layout.bytes;
             let what = (code, ty, table.dwords);
@@ -1091,7 +1090,7 @@ impl Plans {
         token
     }
 
-    /// The modifiers that may follow.
+    /// Determines the modifiers that may follow.
     fn tail(&mut self, insn: &Insn, plan: &mut Plan, detail: &mut Detail) -> Option<()> {
         use Encoding::*;
         let first = self.items.len();
@@ -1224,7 +1223,7 @@ impl Plans {
         self.field(insn, Field::Omod, ItemKind::Omod, "");
     }
 
-    /// gfx9's, of the sources that there are and the destination.
+    /// gfx9's op_sel, for the sources that exist and the destination.
     fn op_sel(&mut self, insn: &Insn) {
         let sources = sources(insn).count();
         let at = insn.layout.field(Field::OpSel);
@@ -1286,7 +1285,7 @@ fn bits_of(insn: &Insn, fields: &[Field]) -> u64 {
         .fold(0, |all, bits| all | bits)
 }
 
-/// The sources that take modifiers, with their numbers.
+/// The sources that take modifiers, with their indices.
 fn sources(insn: &Insn) -> impl Iterator<Item = (usize, &'static Slot)> {
     let shape = insn.row.shape;
     [Role::Src0, Role::Src1, Role::Src2]
@@ -1295,7 +1294,7 @@ fn sources(insn: &Insn) -> impl Iterator<Item = (usize, &'static Slot)> {
         .filter_map(|(n, role)| Some((n, shape.slot(role)?)))
 }
 
-/// Where abs, neg and sext of a source are.
+/// The positions of the abs, neg and sext bits of a source.
 fn source_mods(insn: &Insn, slot: &Slot, clrx: bool) -> [u8; 3] {
     use Encoding::*;
     let Some((n, _)) = sources(insn).find(|(_, s)| s.role == slot.role) else {
@@ -1319,7 +1318,7 @@ fn source_mods(insn: &Insn, slot: &Slot, clrx: bool) -> [u8; 3] {
             if !insn.has_field(sext) && insn.row.shape.neg_is_sext(slot.role) {
                 return [NO_BIT, NO_BIT, bit(neg, 0)];
             }
-            // Of SDWA's modifiers an operand takes abs and neg, or sext, as its type is.
+            // Depending on its type, an operand takes either abs and neg or sext of SDWA's modifiers.
             if !insn.has_field(sext) || slot.ty.is_float() {
                 [bit(abs, 0), bit(neg, 0), NO_BIT]
             } else {
@@ -1330,8 +1329,8 @@ fn source_mods(insn: &Insn, slot: &Slot, clrx: bool) -> [u8; 3] {
     }
 }
 
-/// The bits, and their values, with which a VOP3 encoding's operands would be read as the 32-bit
-/// encoding's, but for abs and neg. `shown` are the bits of its other modifiers.
+/// The bits, and their values, with which the operands of a VOP3 encoding would be read like those of the 32-bit
+/// encoding, except for abs and neg. `shown` are the bits of its other modifiers.
 fn looks_like_e32(insn: &Insn, shown: u64) -> Option<(u64, u64)> {
     use crate::inst::Flags;
     if insn.row.format == Format::Vop3 || insn.row.flags.has(Flags::ONLY_E32) {

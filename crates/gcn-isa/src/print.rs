@@ -1,8 +1,8 @@
-//! Instructions to text, in two spellings.
+//! Converts instructions to text, in two syntaxes.
 //!
-//! Whatever the text does not show by itself is shown by a suffix `bits:0x…`: the difference
-//! between the instruction's bits and those that its text assembles to without the suffix. So
-//! every instruction's text assembles to exactly its bytes.
+//! Everything that the text does not show by itself is shown by a suffix `bits:0x…`: the difference
+//! between the instruction's bits and the bits that its text assembles to without the suffix. So
+//! the text of every instruction assembles to exactly its bytes.
 
 use crate::decode::{Insn, SrcMods};
 use crate::encode::Encoder;
@@ -15,41 +15,41 @@ use crate::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use crate::target::Gen;
 use crate::text::Sink;
 
-/// Whose spelling.
+/// The syntax of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Syntax {
     /// LLVM's.
     Llvm,
-    /// The documents', which is CLRX's.
+    /// The documents' syntax, which is CLRX's.
     Clrx,
 }
 
 /// How an instruction is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
-    /// Whose spelling.
+    /// The syntax.
     pub syntax: Syntax,
 }
 
 impl Style {
-    /// LLVM's spelling.
+    /// LLVM's syntax.
     pub const LLVM: Style = Style {
         syntax: Syntax::Llvm,
     };
-    /// The documents' spelling.
+    /// The documents' syntax.
     pub const CLRX: Style = Style {
         syntax: Syntax::Clrx,
     };
 }
 
-/// What a branch's SIMM16 is in CLRX's spelling: a distance from the branch itself, of which this is what precedes the
-/// number, and the number.
+/// The SIMM16 of a branch in CLRX's syntax: a distance from the branch itself, given as the text before the
+/// number and the number.
 pub(crate) fn branch_from_here(simm16: u16) -> (&'static str, u32) {
     let bytes = i32::from(simm16 as i16) * 4 + 4;
     (if bytes < 0 { ".-" } else { ".+" }, bytes.unsigned_abs())
 }
 
-/// Appends the instruction's text to `out`. A branch's target is its SIMM16, in CLRX's spelling the distance in bytes.
+/// Appends the instruction's text to `out`. A branch's target is written as its SIMM16; in CLRX's syntax, as the distance in bytes.
 pub fn print(insn: &Insn, style: &Style, out: &mut impl Sink) {
     Printer {
         insn,
@@ -71,8 +71,8 @@ pub fn print_with_label(insn: &Insn, style: &Style, label: &str, out: &mut impl 
     .instruction();
 }
 
-/// Appends the text of one operand, the slot being of the row's shape, as [`print`] writes it.
-/// Where `print` leaves the operand out, nothing is appended.
+/// Appends the text of one operand as [`print`] writes it. The slot must be one of the row's shape.
+/// Nothing is appended if `print` omits the operand.
 pub fn print_operand(insn: &Insn, slot: &'static Slot, style: &Style, out: &mut impl Sink) {
     let mut printer = Printer {
         insn,
@@ -104,7 +104,7 @@ pub fn push_dec(out: &mut impl Sink, value: impl Into<u64>) {
     }
 }
 
-/// Appends a number in hex behind `0x`, without leading zeros.
+/// Appends a number in hex after `0x`, without leading zeros.
 pub fn push_hex(out: &mut impl Sink, value: u64) {
     out.push_str("0x");
     push_hex_digits(out, value);
@@ -123,8 +123,8 @@ pub fn push_hex_digits(out: &mut impl Sink, value: u64) {
     }
 }
 
-/// Appends how an operand of type `ty` in `dwords` registers, or a destination, writes `code`: the
-/// text that [`print`] has in an instruction like `insn`.
+/// Appends the text of `code` in an operand of type `ty` in `dwords` registers, or in a destination: the
+/// text that [`print`] writes in an instruction like `insn`.
 pub(crate) fn print_code(
     insn: &Insn,
     style: &Style,
@@ -145,7 +145,7 @@ pub(crate) fn print_code(
     }
 }
 
-/// Whether a code names an inline constant or a literal.
+/// Returns true if a code names an inline constant or a literal.
 pub(crate) fn is_constant(code: u16, generation: Gen) -> bool {
     matches!(
         operand::reg(code, generation),
@@ -172,7 +172,7 @@ impl<O: Sink> Printer<'_, O> {
         if !self.clrx {
             self.out.push_str(suffix(insn));
         }
-        // The bits that the text so far assembles to.
+        // The bits that the text written so far assembles to.
         let mut shown = Encoder::like(insn);
         let mut separator = " ";
         for slot in row.shape.slots {
@@ -199,7 +199,7 @@ impl<O: Sink> Printer<'_, O> {
         }
     }
 
-    /// CLRX names the fields that the instruction ignores.
+    /// CLRX's text names the fields that the instruction ignores.
     fn ignored(&mut self, shown: &mut Encoder) {
         let insn = self.insn;
         for &(field, name) in names::ignored_fields(insn.encoding) {
@@ -226,7 +226,7 @@ impl<O: Sink> Printer<'_, O> {
         }
     }
 
-    /// Whether the text has the operand.
+    /// Returns true if the text contains the operand.
     fn shows(&self, slot: &Slot, value: Value) -> bool {
         match value {
             Value::Absent => self.shows_absent(slot),
@@ -235,7 +235,7 @@ impl<O: Sink> Printer<'_, O> {
         }
     }
 
-    /// `off` stands where a buffer or global instruction has no such register.
+    /// Returns true if `off` is written for the absent register of a buffer or global instruction.
     fn shows_absent(&self, slot: &Slot) -> bool {
         match slot.role {
             Role::BufAddr => true,
@@ -258,20 +258,20 @@ impl<O: Sink> Printer<'_, O> {
                 shown.set_imm(role, v);
                 self.graphics(role, v);
             }
-            // CLRX names the address register that an unaddressed access ignores.
+            // CLRX's text names the address register that an unaddressed access ignores.
             (Role::BufAddr, Value::Absent) if self.clrx => {
                 let code = operand::VGPR0 + self.insn.field(Field::Vaddr) as u16;
                 shown.set_code(Role::BufAddr, code);
                 self.code(code, slot.ty, 1);
             }
             (_, Value::Absent) => self.out.push_str("off"),
-            // What the assembler makes of an export's sources is settled with its modifiers.
+            // The encoding of an export's sources is determined together with its modifiers.
             (Role::ExpSrc(_), Value::Code(code)) => self.code(code, slot.ty, 1),
             (role, Value::Code(code)) => {
                 shown.set_code(role, code);
                 let mods = self.source_mods(role, shown);
                 if is_constant(code, self.insn.generation()) && slot.access == Access::Write {
-                    // A field of eight bits that names a destination.
+                    // An 8-bit field that names a destination.
                     self.unnamed(code);
                 } else {
                     self.modified(mods, slot, code);
@@ -281,7 +281,7 @@ impl<O: Sink> Printer<'_, O> {
         }
     }
 
-    /// The modifiers that are written around a source, which `shown` takes.
+    /// The modifiers written around a source; they are also set in `shown`.
     fn source_mods(&self, role: Role, shown: &mut Encoder) -> SrcMods {
         let n = match role {
             Role::Src0 => 0,
@@ -292,7 +292,7 @@ impl<O: Sink> Printer<'_, O> {
         let mods = self.insn.src_mods(n);
         let bit = 1 << n;
         match self.insn.encoding {
-            // CLRX has neg_lo and neg_hi.
+            // CLRX's syntax has neg_lo and neg_hi instead.
             Encoding::Vop3p if self.clrx => return SrcMods::NONE,
             Encoding::Vop3p => {
                 let v = shown.get(Field::NegHi) | (mods.abs as u32) << n;
@@ -326,7 +326,7 @@ impl<O: Sink> Printer<'_, O> {
                 } else {
                     (Field::Src1Abs, Field::Src1Neg, Field::Src1Sext)
                 };
-                // Of SDWA's modifiers an operand takes abs and neg, or sext, as its type is.
+                // Depending on its type, an operand takes either abs and neg or sext of SDWA's modifiers.
                 let sdwa = shown.has(sext);
                 let float = self
                     .insn
@@ -360,7 +360,7 @@ impl<O: Sink> Printer<'_, O> {
     }
 
     fn modified(&mut self, mods: SrcMods, slot: &Slot, code: u16) {
-        // A minus sign before a number would make it another number.
+        // A minus sign before a number would be read as part of the number.
         let neg_call =
             mods.neg && !mods.abs && !mods.sext && is_constant(code, self.insn.generation());
         if neg_call {
@@ -387,13 +387,13 @@ impl<O: Sink> Printer<'_, O> {
         }
     }
 
-    /// How many registers an operand is written with.
+    /// The number of registers with which an operand is written.
     fn width(&self, slot: &Slot) -> u16 {
         let own = self.insn.dwords(slot) as u16;
         if !self.clrx || self.insn.encoding != Encoding::Mimg {
             return own;
         }
-        // CLRX knows neither packed data nor short addresses, but short resources.
+        // CLRX supports neither packed data nor short addresses, but it supports short resources.
         match slot.role {
             Role::ImgAddr => own.max(4),
             Role::Vdata => crate::decode::image_data_dwords(
@@ -460,8 +460,8 @@ impl<O: Sink> Printer<'_, O> {
             Reg::Half(pair, false) if dwords == 2 => self.out.push_str(pair.name()),
             Reg::M0 if dwords == 1 => self.out.push_str("m0"),
             Reg::Int(v) => self.signed(v),
-            // LLVM reads a float in a 16-bit integer operand as a literal. Packed instructions have none,
-            // and versions from 19 on take the float there.
+            // LLVM reads a float in a 16-bit integer operand as a literal. Packed instructions cannot have a literal;
+            // LLVM 19 and later accept the float there.
             Reg::Float(_)
                 if matches!(ty, Ty::I16 | Ty::U16) && self.insn.encoding != Encoding::Vop3p =>
             {
@@ -489,7 +489,7 @@ impl<O: Sink> Printer<'_, O> {
         }
     }
 
-    /// A code by its number.
+    /// Writes a code by its number.
     fn unnamed(&mut self, code: u16) {
         self.out.push_str("op(");
         push_hex(self.out, code as u64);
@@ -521,7 +521,7 @@ impl<O: Sink> Printer<'_, O> {
     }
 
     fn literal(&mut self, v: u32, ty: Ty) {
-        // A text that would assemble to an inline constant, or lose its high half, is wrapped. In CLRX's spelling only
+        // A text that would assemble to an inline constant, or lose its high half, is wrapped. In CLRX's syntax only
         // small integers are inline constants.
         if self.clrx {
             let small = v as i32;
@@ -543,10 +543,10 @@ impl<O: Sink> Printer<'_, O> {
         }
     }
 
-    /// A literal that is always one, so that no wrapping is needed.
+    /// Writes a literal in an operand that is always a literal, so no wrapping is needed.
     fn literal_k(&mut self, slot: &Slot, v: u32) {
         if slot.ty == Ty::B32 && self.insn.encoding == Encoding::Sopk && !self.clrx {
-            // LLVM prints s_setreg_imm32_b32's as it prints any operand.
+            // LLVM prints the literal of s_setreg_imm32_b32 like any other operand.
             let small = v as i32;
             if (-16..=64).contains(&small) {
                 return self.signed(small);
@@ -555,7 +555,7 @@ impl<O: Sink> Printer<'_, O> {
         push_hex(self.out, v as u64);
     }
 
-    /// Whether scalar memory adds an SGPR and an immediate to the address, as only gfx9 can.
+    /// Returns true if scalar memory adds both an SGPR and an immediate to the address; only gfx9 supports this.
     fn has_register_and_offset(&self) -> bool {
         self.insn.row.shape.slot(Role::Soff).is_some()
             && self.insn.field(Field::SoffsetEn) != 0
@@ -567,7 +567,7 @@ impl<O: Sink> Printer<'_, O> {
         let old = insn.generation() < Gen::Gfx8;
         match value {
             Value::Imm(v) if self.has_register_and_offset() => {
-                // LLVM 14 has no text for both at once; later ones show the offset as a modifier.
+                // LLVM 14 has no syntax for both at once; later versions print the offset as a modifier.
                 let code = insn.field(Field::Soffset) as u16;
                 shown.set(Field::Imm, 1);
                 shown.set(Field::Offset, v);
@@ -585,20 +585,20 @@ impl<O: Sink> Printer<'_, O> {
                 }
             }
             Value::Code(code) if insn.field(Field::SoffsetEn) != 0 => {
-                // The assembler puts a register into OFFSET; `bits:` moves it.
+                // The assembler encodes a register in OFFSET; `bits:` moves it.
                 shown.set(Field::Offset, code as u32);
                 self.code(code, Ty::B32, 1);
             }
             Value::Code(code) => {
                 shown.set(Field::Offset, code as u32);
                 if insn.generation() == Gen::Gfx7 && code == LITERAL {
-                    // What fits OFFSET would be put there.
+                    // The assembler would encode a value that fits OFFSET there.
                     let wrapped = insn.literal <= 0xff;
                     self.out.push_str(if wrapped { "lit(" } else { "" });
                     push_hex(self.out, insn.literal as u64);
                     self.out.push_str(if wrapped { ")" } else { "" });
                 } else if old && code >= operand::INT0 {
-                    // No inline constants here: a number would be an immediate offset.
+                    // No inline constants here: a number would be read as an immediate offset.
                     self.unnamed(code);
                 } else {
                     self.code(code, Ty::B32, 1);
@@ -608,7 +608,7 @@ impl<O: Sink> Printer<'_, O> {
         }
     }
 
-    /// An offset of 21 bits with its sign.
+    /// Writes a signed offset of 21 bits.
     fn signed_21(&mut self, v: u32) {
         let v = ((v << 11) as i32) >> 11;
         if v < 0 {
@@ -626,7 +626,7 @@ impl<O: Sink> Printer<'_, O> {
             Imm::Optional => push_dec(self.out, v),
             Imm::Branch => match self.label {
                 Some(label) => self.out.push_str(label),
-                // CLRX means an address by a number.
+                // In CLRX's syntax a number is an address.
                 None if self.clrx => {
                     let (sign, bytes) = branch_from_here(v as u16);
                     self.out.push_str(sign);
@@ -660,7 +660,7 @@ impl<O: Sink> Printer<'_, O> {
             push_dec(self.out, v);
             self.out.push(')');
         }
-        // The spare bits are hidden from LLVM's text; CLRX's shows the whole number.
+        // LLVM's text does not show the spare bits; CLRX's text shows the whole number.
         if w.spare != 0 && self.clrx {
             self.out.push_str(" :");
             push_hex(self.out, v as u64);
@@ -669,8 +669,8 @@ impl<O: Sink> Printer<'_, O> {
         }
     }
 
-    /// CLRX names two bits of operation for every message, and shows the whole of SIMM16 behind
-    /// a colon where that loses something.
+    /// CLRX's syntax has two bits of operation for every message; the whole of SIMM16 follows after
+    /// a colon if the names alone would lose bits.
     fn sendmsg_clrx(&mut self, v: u32) {
         let (id, op, stream) = (v & 15, v >> 4 & 3, v >> 8 & 3);
         let message = names::name_of(names::MESSAGES, id, self.insn.generation());
@@ -731,7 +731,7 @@ impl<O: Sink> Printer<'_, O> {
                     push_dec(self.out, stream);
                 }
                 self.out.push(')');
-                // The rest of SIMM16 is hidden.
+                // The other bits of SIMM16 are not shown.
                 shown.set(Field::Simm16, v & 0x37f);
             }
             _ if v & !0x37f == 0 => {
@@ -862,7 +862,7 @@ impl<O: Sink> Printer<'_, O> {
         }
     }
 
-    /// The data and number format; 8 and UNORM are left out.
+    /// The data and number format; 8 and UNORM are omitted.
     fn typed_format(&mut self, shown: &mut Encoder) {
         let (dfmt, nfmt) = (self.insn.field(Field::Dfmt), self.insn.field(Field::Nfmt));
         shown.set(Field::Dfmt, dfmt);
@@ -892,14 +892,14 @@ impl<O: Sink> Printer<'_, O> {
         self.out.push(']');
     }
 
-    /// How many sources a VOP3P instruction has.
+    /// The number of sources of a VOP3P instruction.
     fn packed_sources(&self) -> usize {
         let sources = [Role::Src0, Role::Src1, Role::Src2];
         let has = |role: &&Role| self.insn.row.shape.slot(**role).is_some();
         sources.iter().filter(has).count()
     }
 
-    /// One bit a source: ` name:[0,1]`.
+    /// Writes one bit per source: ` name:[0,1]`.
     fn bits(&mut self, m: &Modifier, v: u32, n: usize) {
         self.out.push_str(m.prefix);
         for k in 0..n {
@@ -925,7 +925,7 @@ impl<O: Sink> Printer<'_, O> {
         if told {
             self.bits(modifier::OP_SEL_HI, hi, n);
         }
-        // Without a third source its bit is the assembler's: CLRX's clears it where op_sel_hi is written.
+        // If there is no third source, the assembler chooses its bit: CLRX's clears it if op_sel_hi is written.
         let rest = match told && self.clrx {
             true => 0,
             false => default & !all,
@@ -1005,7 +1005,7 @@ impl<O: Sink> Printer<'_, O> {
         }
     }
 
-    /// The offset of ds_swizzle_b32, which LLVM writes as the pattern that it makes.
+    /// The offset of ds_swizzle_b32, which LLVM writes as a named pattern.
     fn swizzle(&mut self, shown: &mut Encoder) {
         let v = self.insn.field(Field::Offset0) | self.insn.field(Field::Offset1) << 8;
         let pattern = names::Swizzle::of(v);
@@ -1041,7 +1041,7 @@ impl<O: Sink> Printer<'_, O> {
             }
         }
         self.out.push(')');
-        // Different masks may have one pattern.
+        // Different masks may make the same pattern.
         let v = pattern.offset();
         shown.set(Field::Offset0, v & 255);
         shown.set(Field::Offset1, v >> 8);
@@ -1049,7 +1049,7 @@ impl<O: Sink> Printer<'_, O> {
 
     fn flat_offset(&mut self, shown: &mut Encoder) {
         let raw = self.insn.field(Field::Offset);
-        // GLOBAL and SCRATCH have 13 signed bits, FLAT the low 12 without sign.
+        // GLOBAL and SCRATCH have 13 signed bits; FLAT has the low 12 bits, unsigned.
         let signed = self.insn.row.format != Format::Flat;
         let v = if signed {
             ((raw << 19) as i32) >> 19
@@ -1084,7 +1084,7 @@ impl<O: Sink> Printer<'_, O> {
         }
     }
 
-    /// A number that stands in a field which the instruction's format says.
+    /// Writes a number in the field that the instruction's format specifies.
     fn number_in(&mut self, field: Field, m: &Modifier, shown: &mut Encoder) {
         let v = self.insn.field(field);
         if v != 0 {
@@ -1129,8 +1129,8 @@ impl<O: Sink> Printer<'_, O> {
         }
     }
 
-    /// The op_sel bits that the text shows, and of how many sources: gfx9's, of the sources that
-    /// there are and the destination.
+    /// The op_sel bits that the text shows, and their number: gfx9's bits are those of the existing
+    /// sources and of the destination.
     fn op_sel_bits(&self) -> (u32, usize) {
         let roles = [Role::Src0, Role::Src1, Role::Src2];
         let has = |role: &&Role| self.insn.row.shape.slot(**role).is_some();
@@ -1160,13 +1160,13 @@ impl<O: Sink> Printer<'_, O> {
         shown.set(Field::OpSel, sel);
     }
 
-    /// Whether the operands of a VOP3 encoding would be read as the 32-bit encoding's.
+    /// Returns true if the operands of a VOP3 encoding would be read like those of the 32-bit encoding.
     fn looks_like_e32(&self) -> bool {
         let insn = self.insn;
         if insn.row.format == Format::Vop3 || insn.row.flags.has(Flags::ONLY_E32) {
             return false;
         }
-        // Modifiers of constants do not count: the assembler folds them.
+        // Modifiers of constants are ignored: the assembler folds them.
         let sources = [Role::Src0, Role::Src1, Role::Src2];
         let modified = sources.iter().enumerate().any(|(n, &role)| {
             let mods = insn.src_mods(n);
@@ -1179,7 +1179,7 @@ impl<O: Sink> Printer<'_, O> {
         let modified = modified
             || insn.field(Field::Clamp) != 0
             || insn.field(Field::Omod) != 0
-            // An interpolation's text does not show these.
+            // The text of an interpolation does not show these.
             || insn.row.format != Format::Vintrp && self.op_sel_bits().0 != 0;
         !modified
             && insn.operands().all(|o| match (o.slot.role, o.value) {
@@ -1211,7 +1211,7 @@ impl<O: Sink> Printer<'_, O> {
             let v = insn.field(field);
             let default = if field == Field::DstUnused { 0 } else { 6 };
             let Some((llvm, clrx)) = table.get(v as usize) else {
-                // A reserved selection: the default is left for `bits:` to correct. LLVM's
+                // A reserved selection: the text has the default, and `bits:` corrects it. LLVM's
                 // default keeps the rest of the destination.
                 let keeps = field == Field::DstUnused && !self.clrx;
                 shown.set(field, if keeps { 2 } else { default });
@@ -1283,7 +1283,7 @@ pub(crate) fn print_dpp(
         0x143 if clrx => (modifier::ROW_BCAST31.word, None),
         0x142 => (modifier::ROW_BCAST.prefix, Some(15)),
         0x143 => (modifier::ROW_BCAST.prefix, Some(31)),
-        // Reserved: the number itself.
+        // Reserved: the number is written.
         _ if clrx => {
             out.push_str(modifier::DPPCTRL.prefix);
             push_hex(out, ctrl as u64);
@@ -1321,7 +1321,7 @@ pub(crate) fn print_dpp(
     }
 }
 
-/// The offset of FLAT, GLOBAL and SCRATCH as it is printed before its value.
+/// The text before the value of a FLAT, GLOBAL or SCRATCH offset.
 pub(crate) fn flat_offset(clrx: bool) -> &'static str {
     match clrx {
         true => modifier::INST_OFFSET.prefix,
@@ -1329,8 +1329,8 @@ pub(crate) fn flat_offset(clrx: bool) -> &'static str {
     }
 }
 
-/// op_sel_hi where the text does not speak of it, a bit each of three sources: all are set, that of a missing third
-/// source too, but in LLVM's spelling none of v_mad_mix_f32 and the like.
+/// The default of op_sel_hi if the text does not give it, one bit for each of three sources: all bits are set, also that of
+/// a missing third source. Only v_mad_mix_f32 and related instructions have no bit set in LLVM's syntax.
 pub fn packed_default(mods: Mods, clrx: bool) -> u32 {
     match (clrx, mods) {
         (false, Mods::Mix) => 0,
@@ -1344,9 +1344,9 @@ pub(crate) fn suffix(insn: &Insn) -> &'static str {
         return "";
     }
     match (insn.row.format, insn.encoding) {
-        // Without operands LLVM names VOP3 only, so that the text comes back.
+        // If there are no operands, LLVM's text names only VOP3; so the text assembles back to the same encoding.
         (Format::Vop1, Encoding::Vop1 | Encoding::Dpp1) if insn.row.shape.slots.is_empty() => "",
-        // LLVM names no encoding for gfx8's compares; the selections say it.
+        // LLVM's text names no encoding for gfx8's compares; the selections determine it.
         (Format::Vopc, Encoding::SdwaC)
             if insn.generation() == Gen::Gfx8
                 && insn.field(Field::Src0Sel) & insn.field(Field::Src1Sel) != 7 =>

@@ -2,12 +2,12 @@
 
 use crate::format::Field;
 
-/// The type of a value or operand. The letter says how it is read (B: bits), the number its width.
+/// The type of a value or operand. The letter gives the kind (B: untyped bits), the number the width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 #[allow(missing_docs)]
 pub enum Ty {
-    /// One truth value a lane (or one, in a scalar instruction).
+    /// One truth value per lane (a single one in a scalar instruction).
     Bool,
     B8,
     B16,
@@ -31,7 +31,7 @@ pub enum Ty {
 }
 
 impl Ty {
-    /// Width in bits; a mask counts its 64, a truth value 1.
+    /// Width in bits: 64 for a mask, 1 for a truth value.
     pub const fn bits(self) -> u32 {
         match self {
             Ty::Bool => 1,
@@ -46,17 +46,17 @@ impl Ty {
         }
     }
 
-    /// How many registers hold it.
+    /// The number of registers that hold it.
     pub const fn dwords(self) -> u8 {
         self.bits().div_ceil(32) as u8
     }
 
-    /// Whether abs, neg, omod and clamp mean something to it.
+    /// Returns true if abs, neg, omod and clamp apply to it.
     pub const fn is_float(self) -> bool {
         matches!(self, Ty::F16 | Ty::F32 | Ty::F64)
     }
 
-    /// Whether it is read as two's complement.
+    /// Returns true if it is read as two's complement.
     pub const fn is_signed(self) -> bool {
         matches!(self, Ty::I16 | Ty::I32 | Ty::I64)
     }
@@ -72,7 +72,7 @@ impl Ty {
         }
     }
 
-    /// The name the manual's type has in `gcn doc`: `b32`, `f64`, `mask`.
+    /// The name that `gcn doc` prints for the type: `b32`, `f64`, `mask`.
     pub const fn name(self) -> &'static str {
         match self {
             Ty::Bool => "bool",
@@ -98,7 +98,7 @@ impl Ty {
     }
 }
 
-/// Which operand of the instruction a slot is. Where the operand's bits lie follows from the
+/// The role of a slot's operand in the instruction. The position of the operand's bits follows from the
 /// role and the encoding: see [`Insn::code`](crate::decode::Insn::code).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Role {
@@ -148,7 +148,7 @@ pub enum Role {
     Data1,
     /// VDATA of the buffer formats.
     Vdata,
-    /// VADDR of the buffer formats: none, one or two VGPRs, as OFFEN, IDXEN and ADDR64 say.
+    /// VADDR of the buffer formats: none, one or two VGPRs, depending on OFFEN, IDXEN and ADDR64.
     BufAddr,
     /// SRSRC: a buffer or image resource.
     Srsrc,
@@ -158,28 +158,28 @@ pub enum Role {
     FlatAddr,
     /// SADDR of GLOBAL and SCRATCH.
     Saddr,
-    /// The address of an image instruction: at least as many VGPRs as the slot's type says; the
-    /// image's kind may need more, which the encoding does not tell.
+    /// The address of an image instruction: at least the number of VGPRs that the slot's type gives; the
+    /// image's kind may need more, but the encoding does not contain it.
     ImgAddr,
     /// SSAMP: a sampler.
     Ssamp,
-    /// An attribute and its channel: `attr3.y`. In VOP3 they lie in SRC0.
+    /// An attribute and its channel: `attr3.y`. In VOP3 they are encoded in SRC0.
     Attr,
-    /// The vertex parameter of v_interp_mov_f32: `p10`. In VOP3 it lies in SRC1.
+    /// The vertex parameter of v_interp_mov_f32: `p10`. In VOP3 it is encoded in SRC1.
     Param,
     /// The target of an export.
     ExpTgt,
-    /// One of the four sources of an export; absent where EN says so.
+    /// One of the four sources of an export; absent if EN does not enable it.
     ExpSrc(u8),
 }
 
-/// How an immediate is written.
+/// The syntax of an immediate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[allow(missing_docs)]
 pub enum Imm {
     /// An unsigned number.
     U16,
-    /// An unsigned number that the text leaves out where it is 0: s_endpgm.
+    /// An unsigned number, omitted if it is 0: s_endpgm.
     Optional,
     /// A number in hex: s_movk_i32.
     Hex16,
@@ -207,7 +207,7 @@ impl Imm {
     }
 }
 
-/// Whether an operand is read, written or both.
+/// The kind of access to an operand: read, written or both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[allow(missing_docs)]
 pub enum Access {
@@ -221,14 +221,14 @@ pub enum Access {
 pub struct Slot {
     /// Which operand it is.
     pub role: Role,
-    /// Its type and so its width.
+    /// Its type, which gives its width.
     pub ty: Ty,
-    /// Read or written.
+    /// Its access: read, written or both.
     pub access: Access,
 }
 
 impl Slot {
-    /// The same slot, read as well as written: the accumulator of v_mac_f32.
+    /// The same slot, but also read: the accumulator of v_mac_f32.
     pub const fn read_too(mut self) -> Slot {
         self.access = Access::ReadWrite;
         self
@@ -240,7 +240,7 @@ impl Slot {
 pub struct Shape {
     /// See [`Slot`].
     pub slots: &'static [Slot],
-    /// Which suffixes the text may have.
+    /// The modifiers that the text may have.
     pub mods: Mods,
 }
 
@@ -249,28 +249,28 @@ pub struct Shape {
 #[allow(missing_docs)]
 pub enum Mods {
     None,
-    /// abs, neg, clamp, omod as the operands' types allow, in VOP3, SDWA and DPP.
+    /// abs, neg, clamp, omod, as far as the operands' types allow them, in VOP3, SDWA and DPP.
     Valu,
     Smem,
-    /// As `Smem`, but an offset in an SGPR counts 64 bytes.
+    /// As `Smem`, but an offset in an SGPR is in units of 64 bytes.
     SmemScratch,
     /// `offset:`, gds.
     Ds,
     /// `offset0:` `offset1:`, gds.
     Ds2,
-    /// As `Ds`, with the words for what ds_swizzle_b32's offset does.
+    /// As `Ds`, with the names of the patterns of ds_swizzle_b32's offset.
     Swizzle,
-    /// As `Ds`, but gds is always there.
+    /// As `Ds`, but gds is mandatory.
     Gds,
     Buffer,
-    /// As `Buffer`, but lds is always there: buffer_store_lds_dword.
+    /// As `Buffer`, but lds is mandatory: buffer_store_lds_dword.
     BufferLds,
-    /// A buffer instruction with neither operand nor modifier: buffer_wbinvl1.
+    /// A buffer instruction without operands and modifiers: buffer_wbinvl1.
     BufferBare,
     Flat,
-    /// op_sel, op_sel_hi, neg_lo, neg_hi, clamp: two halves in a register.
+    /// op_sel, op_sel_hi, neg_lo, neg_hi, clamp: two halves per register.
     Packed,
-    /// As `Packed`, but neg_hi is abs: v_mad_mix_f32 reads f32 or either half as f16.
+    /// As `Packed`, but neg_hi is abs: v_mad_mix_f32 reads each source as f32 or as either half as f16.
     Mix,
     /// abs, neg, clamp, omod of the VOP3 form.
     Interp,
@@ -283,21 +283,21 @@ pub enum Mods {
 }
 
 impl Shape {
-    /// The slot with a role.
+    /// The slot that has a role.
     #[inline]
     pub fn slot(&self, role: Role) -> Option<&'static Slot> {
         self.slots.iter().find(|s| s.role == role)
     }
 
-    /// Whether LLVM writes `sext` for the NEG bit of VOP3 and DPP at a source: at an integer in an instruction
-    /// whose first source is a float, compares apart.
+    /// Returns true if LLVM writes `sext` for the NEG bit of VOP3 and DPP at a source: at an integer source of an instruction
+    /// whose first source is a float, except for compares.
     pub fn neg_is_sext(&self, role: Role) -> bool {
         let float = |role| self.slot(role).is_some_and(|s| s.ty.is_float());
         !float(role) && float(Role::Src0) && self.slot(Role::CmpDst).is_none()
     }
 
-    /// The type as which a source of type `ty` reads an integer that may be a literal. Beside a literal
-    /// of 16 bits LLVM takes 0x4400 for the literal, not for the inline constant 4.0.
+    /// The type with which a source of type `ty` reads an integer that may be a literal. For an instruction with a 16-bit
+    /// literal, LLVM encodes 0x4400 as the literal, not as the inline constant 4.0.
     pub fn literal_ty(&self, ty: Ty) -> Ty {
         if ty == Ty::F16 && self.slot(Role::K).is_some() {
             Ty::I16
@@ -306,7 +306,7 @@ impl Shape {
         }
     }
 
-    /// Whether VOP3 encodes it with a second, scalar, destination.
+    /// Returns true if VOP3 encodes it with a second, scalar destination.
     pub const fn is_vop3b(&self) -> bool {
         let mut i = 0;
         while i < self.slots.len() {
