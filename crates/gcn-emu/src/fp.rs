@@ -1,7 +1,7 @@
 //! Floating point as the VALU does it, on bit patterns, for f16, f32 and f64.
 //!
-//! Every function takes and gives raw bits in the low [`Float::BITS`] bits of a `u64` (bits above are ignored in
-//! arguments and zero in results) and an [`Env`], the part of the MODE register that governs the type.
+//! Every function takes and returns raw bits in the low [`Float::BITS`] bits of a `u64` (bits above are ignored in
+//! arguments and zero in results) and takes an [`Env`], the part of the MODE register that governs the type.
 //!
 //! The rules, kept in one place:
 //! - **Denormals.** With [`Env::flush_in`] a denormal operand is read as the zero of its sign. With [`Env::flush_out`] a
@@ -14,7 +14,7 @@
 //!   product of zero and infinity whatever is added to it.
 //! - **Rounding.** Each function rounds once. Nearest-even runs on the host's arithmetic; the directed modes run on
 //!   exact integer arithmetic (`mod exact`). The host's own floating-point control is never changed.
-//! - **Exceptions** are told by `exceptions.rs`, from the operands.
+//! - **Exceptions** are computed by `exceptions.rs`, from the operands.
 
 use std::fmt::Debug;
 
@@ -41,7 +41,7 @@ impl Round {
     }
 }
 
-/// What MODE says about the arithmetic of one type.
+/// The settings of MODE for the arithmetic of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Env {
     /// Rounding of results.
@@ -66,7 +66,7 @@ impl Env {
         dx10_clamp: true,
     };
 
-    /// The same environment with denormals flushed on both sides, as v_mad_f32 and v_mac_f32 work whatever MODE says.
+    /// The same environment with denormals flushed on both sides, as in v_mad_f32 and v_mac_f32, independently of MODE.
     #[inline]
     #[must_use]
     pub const fn flushing(self) -> Env {
@@ -77,7 +77,7 @@ impl Env {
         }
     }
 
-    /// The same environment with denormals kept on both sides (v_min_f32 and v_max_f32 before gfx9, for one).
+    /// The same environment with denormals kept on both sides (used by v_min_f32 and v_max_f32 before gfx9, for example).
     #[inline]
     #[must_use]
     pub const fn keeping_denormals(self) -> Env {
@@ -96,9 +96,9 @@ impl Env {
     }
 }
 
-/// Evaluates an expression with an [`Env`] of which the compiler knows, in two copies of the expression, that it rounds
-/// to nearest even and keeps, or flushes, all denormals. A loop over the lanes inside then becomes straight vector code
-/// with no test of the environment in it; a third copy serves every other environment.
+/// Evaluates an expression with an [`Env`]. Two specialized copies of the expression round to nearest even and keep, or flush,
+/// all denormals, which the compiler knows at compile time. A loop over the lanes inside then becomes straight vector code
+/// without tests of the environment; a third copy serves every other environment.
 ///
 /// `with_known_env!(env, |e| for i in 0..64 { d[i] = fp::add::<F32>(a[i] as u64, b[i] as u64, e) as u32 })`
 #[macro_export]
@@ -119,8 +119,8 @@ macro_rules! with_known_env {
     }};
 }
 
-/// The MODE register, of which this module reads FP_ROUND (f32 in bits 1:0, f16 and f64 in 3:2), FP_DENORM (f32 in 5:4,
-/// f16 and f64 in 7:6; of each field bit 0 allows denormal inputs and bit 1 denormal outputs), DX10_CLAMP (8), IEEE (9).
+/// The MODE register. This module reads these fields: FP_ROUND (f32 in bits 1:0, f16 and f64 in 3:2), FP_DENORM (f32 in 5:4,
+/// f16 and f64 in 7:6; in each field bit 0 allows denormal inputs and bit 1 denormal outputs), DX10_CLAMP (8), IEEE (9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode(pub u32);
 
@@ -165,8 +165,8 @@ pub struct F32;
 #[derive(Clone, Copy, Debug)]
 pub struct F64;
 
-/// The host's arithmetic on bit patterns, and the steps before and after it. All in words of the number's own width (f16
-/// in 32 bits): were it in u64 throughout, vector code for f32 would hold half the lanes.
+/// The host's arithmetic on bit patterns, and the steps before and after it. Everything is in words of the number's own width (f16
+/// in 32 bits): with u64 throughout, vector code for f32 would process half as many lanes.
 mod host {
     use super::Float;
 
@@ -178,17 +178,17 @@ mod host {
         /// The low [`Float::BITS`] bits of `a`.
         fn word(a: u64) -> Self::Word;
         fn wide(a: Self::Word) -> u64;
-        /// `a`, but a denormal is the zero of its sign where `on`.
+        /// `a`, with a denormal replaced by the zero of its sign if `on`.
         fn flush(a: Self::Word, on: bool) -> Self::Word;
         fn negate(a: Self::Word) -> Self::Word;
-        /// The zero of `a`'s sign where `on`, else `a`.
+        /// The zero of `a`'s sign if `on`, otherwise `a`.
         fn zeroed(a: Self::Word, on: bool) -> Self::Word;
         /// Returns true for a zero or a denormal.
         fn small(a: Self::Word) -> bool;
         /// Returns true if the product of `a` and `b` is invalid: a zero and an infinity.
         fn invalid_product(a: Self::Word, b: Self::Word) -> bool;
-        /// What an operation on `a`, `b`, `c` gives whose rounded result is `r`: the NaN chosen by the rule of operands
-        /// where `r` is a NaN, and the zero of its sign where `tiny`. An operation of fewer operands passes
+        /// The result of an operation on `a`, `b`, `c` whose rounded result is `r`: if `r` is a NaN, the NaN chosen by the rule
+        /// for operands; if `tiny`, the zero of its sign. An operation of fewer operands passes
         /// [`Self::ZERO`].
         fn result(
             r: Self::Word,
@@ -198,7 +198,7 @@ mod host {
             tiny: bool,
             ieee: bool,
         ) -> Self::Word;
-        /// v_min, or v_max where `max`, of flushed operands; see [`super::min`].
+        /// v_min, or v_max if `max`, of flushed operands; see [`super::min`].
         fn min_max(max: bool, a: Self::Word, b: Self::Word, ieee: bool) -> Self::Word;
 
         // Nearest-even, denormals kept, and any NaN where the result is NaN.
@@ -217,17 +217,17 @@ mod host {
         /// One rounding to nearest even.
         fn from_f64(v: f64) -> Self::Word;
 
-        // Whether a result is tiny that was rounded to nearest even, as [`super`] defines it. Sums need no question: one
-        // below the least normal number is exact. Nor do roots, which are never that small.
+        // Returns true if a result that was rounded to nearest even is tiny, as [`super`] defines it. Sums do not need the
+        // test: a sum below the least normal number is exact. Neither do roots, which are never that small.
         fn tiny_mul(a: Self::Word, b: Self::Word) -> bool;
         fn tiny_fma(a: Self::Word, b: Self::Word, c: Self::Word, r: Self::Word) -> bool;
         fn tiny_div(a: Self::Word, b: Self::Word) -> bool;
-        /// Of [`Host::from_f64`].
+        /// The same for [`Host::from_f64`].
         fn tiny_from_f64(v: f64) -> bool;
     }
 
-    /// The least value that rounds to the least normal number of a type of `mant` stored bits and bias `bias`, to nearest
-    /// even and with no lower end of exponents: half a step, of a number just below, short of it.
+    /// The least value that rounds, to nearest even and without a lower limit of exponents, to the least normal number of a
+    /// type with `mant` stored bits and bias `bias`: it is half a step (of a number just below) less than that number.
     const fn not_tiny(mant: u32, bias: i32) -> f64 {
         let least = ((1024 - bias) as u64) << 52;
         // One exponent down with all ones, and the half step beyond: a mantissa of `mant` + 1 ones.
@@ -276,7 +276,7 @@ mod host {
             #[inline]
             fn result(r: $u, a: $u, b: $u, c: $u, tiny: bool, ieee: bool) -> $u {
                 let nan = |v: $u| v & !(Self::SIGN as $u) > Self::INF as $u;
-                // Last to first, so that each step is a choice between two values and needs no branch.
+                // From last to first, so that each step is a choice between two values and needs no branch.
                 let first = if nan(c) { c } else { Self::DEFAULT_NAN as $u };
                 let first = if nan(b) { b } else { first };
                 let first = if nan(a) { a } else { first };
@@ -318,7 +318,7 @@ mod host {
         };
     }
 
-    /// `a * b + c` in f64, rounded to odd: the exact value where f64 holds it, else the neighbour with an odd last bit.
+    /// `a * b + c` in f64, rounded to odd: the exact value if f64 can hold it, otherwise the neighbour with an odd last bit.
     /// `a * b` must be exact in f64 and the sum must not underflow or overflow, which holds for f16 and f32 operands.
     ///
     /// A value rounded to odd with p + 2 bits or more rounds to p bits as the exact value does, in every rounding mode
@@ -328,7 +328,7 @@ mod host {
     fn fma_to_odd(a: f64, b: f64, c: f64) -> f64 {
         let p = a * b;
         let s = p + c;
-        // Knuth's two-sum: `s + err` is `p + c` exactly. For an infinity or a NaN `err` is NaN, and nothing is adjusted.
+        // Knuth's two-sum: `s + err` is `p + c` exactly. For an infinity or a NaN, `err` is NaN, and no adjustment is made.
         let t = s - p;
         let err = (p - (s - t)) + (c - t);
         let bits = s.to_bits();
@@ -361,8 +361,8 @@ mod host {
 
     macro_rules! native_arithmetic {
         ($f:ty, $scale:expr) => {
-            // The product and the quotient once more, so many powers of two higher that their exponents are in range. A
-            // product that leaves the range above was not tiny.
+            // The product and the quotient are computed again, scaled up by powers of two so that their exponents are in range. A
+            // product that overflows when scaled was not tiny.
             #[inline]
             fn tiny_mul(a: Self::Word, b: Self::Word) -> bool {
                 const SCALE: $f = $scale;
@@ -448,7 +448,7 @@ mod host {
         fn tiny_from_f64(v: f64) -> bool {
             v.abs() < const { not_tiny(Self::MANT, Self::BIAS) }
         }
-        // `f32::mul_add` would be a call into the C library wherever the build may not assume FMA instructions.
+        // `f32::mul_add` would call the C library wherever the build may not assume FMA instructions.
         #[inline]
         fn fma(a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word {
             Self::from_f64(fma_to_odd(
@@ -468,9 +468,9 @@ mod host {
     }
 
     /// f16 is computed in f64 and rounded once. Sums (at most 41 bits from 2^-24 to 2^16) and products (22 bits) are
-    /// exact in f64, and fma goes through [`fma_to_odd`]. The f64 quotient and root are rounded, yet round on as the
-    /// exact ones do: a quotient of 11-bit numbers that is no f16 and no midpoint differs from every 12-bit number by
-    /// more than 2^-24 of itself, a root by more than 2^-26, so that f64's 2^-53 cannot carry it onto or across one.
+    /// exact in f64, and fma uses [`fma_to_odd`]. The f64 quotient and root are rounded, yet they round to the same f16 as the
+    /// exact values: a quotient of 11-bit numbers that is neither an f16 nor a midpoint differs from every 12-bit number by
+    /// more than 2^-24 of itself, a root by more than 2^-26, so f64's rounding error of 2^-53 cannot move it onto or across one.
     impl Host for super::F16 {
         steps!(u32);
         #[inline]
@@ -557,9 +557,9 @@ mod host {
         }
         #[inline]
         fn from_f64(v: f64) -> Self::Word {
-            /// Adding it rounds a small number to a multiple of 2^-24, f16's smallest denormal.
+            /// Adding this number rounds a small number to a multiple of 2^-24, f16's smallest denormal.
             const STEP: f64 = (1u64 << 28) as f64;
-            /// Numbers from here on round to infinity: half a step above f16's largest value.
+            /// Numbers from this one on round to infinity: it is half a step above f16's largest value.
             const OVERFLOW: u64 = 65520.0f64.to_bits();
             /// f16's smallest normal value, 2^-14.
             const NORMAL: u64 = ((1023 - 14) as u64) << 52;
@@ -569,7 +569,7 @@ mod host {
             let denormal = (f64::from_bits(magnitude) + STEP)
                 .to_bits()
                 .wrapping_sub(STEP.to_bits());
-            // To nearest even: the carry out of the mantissa runs into the exponent as it should.
+            // To nearest even: a carry out of the mantissa increments the exponent, as required.
             let rounded = magnitude
                 .wrapping_add((1 << 41) - 1)
                 .wrapping_add(magnitude >> 42 & 1);
@@ -596,7 +596,7 @@ pub trait Float: Copy + Debug + Host + 'static {
     const BITS: u32;
     /// Bits of the mantissa that are stored.
     const MANT: u32;
-    /// What the exponent field exceeds the exponent by.
+    /// The bias of the exponent field.
     const BIAS: i32 = (1 << (Self::BITS - Self::MANT - 2)) - 1;
     /// All bits of the number.
     const MASK: u64 = u64::MAX >> (64 - Self::BITS);
@@ -631,31 +631,31 @@ impl Float for F64 {
     const MANT: u32 = 52;
 }
 
-/// Whether `a` is a NaN.
+/// Returns true if `a` is a NaN.
 #[inline]
 pub fn is_nan<F: Float>(a: u64) -> bool {
     a & (F::MASK ^ F::SIGN) > F::INF
 }
 
-/// Whether `a` is a signalling NaN.
+/// Returns true if `a` is a signalling NaN.
 #[inline]
 pub fn is_snan<F: Float>(a: u64) -> bool {
     is_nan::<F>(a) && a & F::QUIET == 0
 }
 
-/// Whether `a` is an infinity.
+/// Returns true if `a` is an infinity.
 #[inline]
 pub fn is_inf<F: Float>(a: u64) -> bool {
     a & (F::MASK ^ F::SIGN) == F::INF
 }
 
-/// Whether `a` is a zero of either sign.
+/// Returns true if `a` is a zero of either sign.
 #[inline]
 pub fn is_zero<F: Float>(a: u64) -> bool {
     a & (F::MASK ^ F::SIGN) == 0
 }
 
-/// Whether `a` is a denormal (zero is none).
+/// Returns true if `a` is a denormal (zero is not).
 #[inline]
 pub fn is_denormal<F: Float>(a: u64) -> bool {
     a & F::INF == 0 && a & F::MANT_MASK != 0
@@ -678,7 +678,7 @@ pub fn abs<F: Float>(a: u64) -> u64 {
     a & (F::MASK ^ F::SIGN)
 }
 
-/// `a` with a NaN made quiet where MODE.IEEE is set.
+/// `a`, with a NaN quieted if MODE.IEEE is set.
 #[inline]
 pub fn quiet<F: Float>(a: u64, env: &Env) -> u64 {
     let a = a & F::MASK;
@@ -689,25 +689,25 @@ pub fn quiet<F: Float>(a: u64, env: &Env) -> u64 {
     }
 }
 
-/// `a` as an operand is read: a denormal is the zero of its sign where inputs are flushed.
+/// Reads `a` as an operand: a denormal becomes the zero of its sign if inputs are flushed.
 #[inline]
 pub fn flush_in<F: Float>(a: u64, env: &Env) -> u64 {
     F::wide(F::flush(F::word(a), env.flush_in))
 }
 
-/// `a` as a result is written that needed no rounding: a denormal is the zero of its sign where outputs are flushed.
+/// Writes `a` as a result that needed no rounding: a denormal becomes the zero of its sign if outputs are flushed.
 #[inline]
 pub fn flush_out<F: Float>(a: u64, env: &Env) -> u64 {
     F::wide(F::flush(F::word(a), env.flush_out))
 }
 
-/// An operand as it is read.
+/// Reads an operand.
 #[inline]
 fn operand<F: Float>(a: u64, env: &Env) -> F::Word {
     F::flush(F::word(a), env.flush_in)
 }
 
-/// The result of an operation on `a`, `b`, `c` that was rounded to `r`, and is tiny or not; see [`Host::result`].
+/// The result of an operation on `a`, `b`, `c` that was rounded to `r`; `tiny` says that it is tiny. See [`Host::result`].
 #[inline]
 fn result<F: Float>(
     (r, tiny): (F::Word, bool),
@@ -719,18 +719,19 @@ fn result<F: Float>(
     F::wide(F::result(r, a, b, c, tiny, env.ieee))
 }
 
-/// What counts of `c` in `a × b + c` where the result is a NaN: an invalid product is one, and comes first.
+/// The operand `c` of `a × b + c` for a NaN result: an invalid product is itself a NaN and takes precedence.
 #[inline]
 fn added<F: Float>(a: F::Word, b: F::Word, c: F::Word) -> F::Word {
     if F::invalid_product(a, b) { F::ZERO } else { c }
 }
 
-/// Exact arithmetic on finite numbers, rounded once in any mode. The slow path: directed rounding, and what the host
-/// has no operation for. Infinities, NaNs and divisions by zero do not depend on rounding and stay with the host.
+/// Exact arithmetic on finite numbers, rounded once in any mode. This is the slow path: directed rounding, and operations
+/// that the host does not have. Infinities, NaNs and divisions by zero do not depend on rounding and are computed by the
+/// host.
 mod exact {
     use super::{Env, Float, Round, is_finite};
 
-    /// `±sig × 2^exp`, with `sig` below 2^126. Where an operation cut bits off, bit 0 of `sig` stands for "and more".
+    /// `±sig × 2^exp`, with `sig` below 2^126. If an operation cut bits off, bit 0 of `sig` is the sticky bit.
     #[derive(Clone, Copy, Debug)]
     pub struct Exact {
         pub negative: bool,
@@ -755,7 +756,7 @@ mod exact {
             }
         }
 
-        /// The same value with its leading one at bit [`TOP`]. Not for zero, nor for a `sig` with bits above.
+        /// The same value with its leading one at bit [`TOP`]. It must not be zero, and `sig` must have no bits above.
         fn aligned(self) -> Exact {
             let up = self.sig.leading_zeros() - (127 - TOP);
             Exact {
@@ -773,7 +774,7 @@ mod exact {
             }
         }
 
-        /// The sum. Its zero is negative where both are, or where they cancel and `round` is towards minus infinity.
+        /// The sum. A zero sum is negative if both terms are, or if they cancel and `round` is towards minus infinity.
         fn add(self, other: Exact, round: Round) -> Exact {
             if self.sig == 0 && other.sig == 0 && self.negative == other.negative {
                 return self;
@@ -789,8 +790,8 @@ mod exact {
             }
             let (x, y) = (self.aligned(), other.aligned());
             let (large, small) = if x.exp >= y.exp { (x, y) } else { (y, x) };
-            // Terms have at most 106 bits, so that one which loses bits here lies more than 18 places lower. Then no
-            // more than one leading bit can cancel, and bit 0 stays far below the place where the sum is rounded.
+            // Terms have at most 106 bits, so a term that loses bits here is more than 18 positions lower. Then at most
+            // one leading bit can cancel, and bit 0 stays far below the position where the sum is rounded.
             let small_sig = shift_right_jam(small.sig, large.exp.abs_diff(small.exp));
             if large.negative == small.negative {
                 return Exact {
@@ -810,8 +811,8 @@ mod exact {
             }
         }
 
-        /// The number of type `F` nearest to the value in the sense of `env`. Overflow gives infinity, or the largest
-        /// finite number where the mode rounds towards zero on that side; what is tiny is the zero of its sign where
+        /// The number of type `F` nearest to the value according to `env`. Overflow gives infinity, or the largest
+        /// finite number if the mode rounds towards zero on that side; a tiny result becomes the zero of its sign if
         /// results are flushed.
         pub fn round<F: Float>(self, env: &Env) -> F::Word {
             F::word(self.round_wide::<F>(env))
@@ -865,8 +866,8 @@ mod exact {
             }
             // The exponent of the result's last bit.
             let last = leading.max(1 - F::BIAS) - F::MANT as i32;
-            // The steps bring the hidden bit of a normal number along, which makes the exponent field one more; a carry
-            // out of the mantissa makes it one more again, up to infinity.
+            // The steps include the hidden bit of a normal number, which increments the exponent field; a carry
+            // out of the mantissa increments it again, up to infinity.
             let field = (last + F::MANT as i32 + F::BIAS - 1) as u64;
             sign | ((field << F::MANT) + steps(last))
         }
@@ -918,7 +919,7 @@ mod exact {
         product.add(Exact::of::<S>(c), env.round).round::<D>(env)
     }
 
-    /// `(a × b + c) × 2^n`, rounded once.
+    /// `(a × b + c) × 2^n`, fused: rounded once.
     #[cold]
     pub fn fma_ldexp<F: Float>(a: F::Word, b: F::Word, c: F::Word, n: i32, env: &Env) -> F::Word {
         if !finite::<F>(a) || !finite::<F>(b) || !finite::<F>(c) {
@@ -959,7 +960,7 @@ mod exact {
             return F::sqrt(a);
         }
         let x = Exact::of::<F>(a).aligned();
-        // An odd exponent gives one factor of two to the radicand, whose root has 63 bits then.
+        // An odd exponent moves one factor of two to the radicand, whose root then has 63 bits.
         let odd = x.exp & 1;
         let radicand = x.sig << odd;
         let root = radicand.isqrt();
@@ -982,7 +983,7 @@ mod exact {
     #[cold]
     pub fn ldexp<F: Float>(a: F::Word, n: i32, env: &Env) -> F::Word {
         let x = Exact::of::<F>(a);
-        // Beyond ±5000 every number of every type over- or underflows.
+        // Beyond ±5000 every number of every type overflows or underflows.
         Exact {
             exp: x.exp + n.clamp(-5000, 5000),
             ..x
@@ -1016,7 +1017,7 @@ pub fn sub<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
     result::<F>(sum::<F>(a, F::negate(b), env), a, b, F::ZERO, env)
 }
 
-/// A sum, and whether it is tiny and to be flushed.
+/// A sum, and true if it is tiny and must be flushed.
 #[inline]
 fn sum<F: Float>(a: F::Word, b: F::Word, env: &Env) -> (F::Word, bool) {
     if env.round == Round::NearestEven {
@@ -1027,7 +1028,7 @@ fn sum<F: Float>(a: F::Word, b: F::Word, env: &Env) -> (F::Word, bool) {
     }
 }
 
-/// A product, and whether it is tiny and to be flushed.
+/// A product, and true if it is tiny and must be flushed.
 #[inline]
 fn product<F: Float>(a: F::Word, b: F::Word, env: &Env) -> (F::Word, bool) {
     if env.round == Round::NearestEven {
@@ -1044,7 +1045,7 @@ pub fn mul<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
     result::<F>(product::<F>(a, b, env), a, b, F::ZERO, env)
 }
 
-/// `a × b + c`, rounded once.
+/// `a × b + c`, fused: rounded once.
 #[inline]
 pub fn fma<F: Float>(a: u64, b: u64, c: u64, env: &Env) -> u64 {
     let (a, b, c) = (
@@ -1061,12 +1062,13 @@ pub fn fma<F: Float>(a: u64, b: u64, c: u64, env: &Env) -> u64 {
     result::<F>(r, a, b, added::<F>(a, b, c), env)
 }
 
-/// `a × b + c` of numbers of type `S`, rounded once to the narrower type `D`: v_fma_mixlo_f16. `from` flushes the operands;
+/// `a × b + c` of numbers of type `S`, fused: rounded once to the narrower type `D`, as in v_fma_mixlo_f16. `from` flushes the
+/// operands;
 /// `to` rounds and flushes the result.
 pub fn fma_to<S: Float, D: Float>(a: u64, b: u64, c: u64, from: &Env, to: &Env) -> u64 {
     let [x, y, z] = [a, b, c].map(|v| flush_in::<S>(v, from));
     if ![x, y, z].into_iter().all(is_finite::<S>) {
-        // An infinity or a NaN, which any way to it gives.
+        // An infinity or a NaN does not depend on how it is computed.
         let wide = from.keeping_denormals();
         return convert::<S, D>(fma::<S>(x, y, z, &wide), &wide, to);
     }
@@ -1074,15 +1076,15 @@ pub fn fma_to<S: Float, D: Float>(a: u64, b: u64, c: u64, from: &Env, to: &Env) 
     D::wide(exact::fma_to::<S, D>(x, y, z, to))
 }
 
-/// `(a × b + c) × 2^n`, rounded once. Denormal operands are never flushed: v_div_fmas (docs/errata.md, valu-div-fmas).
+/// `(a × b + c) × 2^n`, fused: rounded once. Denormal operands are never flushed: v_div_fmas (docs/errata.md, valu-div-fmas).
 pub fn fma_ldexp<F: Float>(a: u64, b: u64, c: u64, n: i32, env: &Env) -> u64 {
     let [a, b, c] = [a, b, c].map(F::word);
     let r = exact::fma_ldexp::<F>(a, b, c, n, env);
     result::<F>((r, false), a, b, added::<F>(a, b, c), env)
 }
 
-/// `a × b + c` with the product rounded (and flushed) before the sum. v_mad_f32 and v_mac_f32 flush denormals whatever
-/// MODE says: give them [`Env::flushing`].
+/// `a × b + c`, unfused: the product is rounded (and flushed) before the sum. v_mad_f32 and v_mac_f32 flush denormals independently
+/// of MODE: pass [`Env::flushing`] for them.
 #[inline]
 pub fn mad<F: Float>(a: u64, b: u64, c: u64, env: &Env) -> u64 {
     let (a, b, c) = (
@@ -1090,7 +1092,7 @@ pub fn mad<F: Float>(a: u64, b: u64, c: u64, env: &Env) -> u64 {
         operand::<F>(b, env),
         operand::<F>(c, env),
     );
-    // The product is a result and then an operand.
+    // The product is treated as a result and then as an operand.
     let (r, tiny) = product::<F>(a, b, env);
     let r = F::flush(F::zeroed(r, tiny), env.flush_in);
     result::<F>(sum::<F>(r, c, env), a, b, added::<F>(a, b, c), env)
@@ -1120,17 +1122,17 @@ pub fn sqrt<F: Float>(a: u64, env: &Env) -> u64 {
     result::<F>((r, false), a, F::ZERO, F::ZERO, env)
 }
 
-/// The smaller of two numbers, -0 being below +0. With MODE.IEEE a signalling NaN is quieted and returned, the first
-/// operand's first; otherwise a NaN gives the other operand as it is, be it a NaN too. Source: AMD's pseudocode for
-/// v_min_f32 (Vega and CDNA manuals). Before gfx9 v_min and v_max keep denormals whatever MODE says: give them
-/// [`Env::keeping_denormals`].
+/// The smaller of two numbers; -0 is less than +0. With MODE.IEEE a signalling NaN is quieted and returned, the first
+/// operand's first; otherwise, if one operand is a NaN, the other operand is returned unchanged, even if it is a NaN too.
+/// Source: AMD's pseudocode for v_min_f32 (Vega and CDNA manuals). Before gfx9 v_min and v_max keep denormals independently
+/// of MODE: pass [`Env::keeping_denormals`] for them.
 #[inline]
 pub fn min<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
     let r = F::min_max(false, operand::<F>(a, env), operand::<F>(b, env), env.ieee);
     F::wide(F::flush(r, env.flush_out))
 }
 
-/// The larger of two numbers; as [`min`] otherwise.
+/// The larger of two numbers; otherwise as [`min`].
 #[inline]
 pub fn max<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
     let r = F::min_max(true, operand::<F>(a, env), operand::<F>(b, env), env.ieee);
@@ -1222,13 +1224,13 @@ pub fn ge<F: Float>(a: u64, b: u64, env: &Env) -> bool {
     le::<F>(b, a, env)
 }
 
-/// Neither is NaN.
+/// True if neither is NaN.
 #[inline]
 pub fn o<F: Float>(a: u64, b: u64) -> bool {
     !is_nan::<F>(a) & !is_nan::<F>(b)
 }
 
-/// One is NaN.
+/// True if at least one is NaN.
 #[inline]
 pub fn u<F: Float>(a: u64, b: u64) -> bool {
     is_nan::<F>(a) | is_nan::<F>(b)
@@ -1254,21 +1256,21 @@ pub fn class<F: Float>(a: u64) -> u32 {
     if a & F::SIGN != 0 { 5 - size } else { 6 + size }
 }
 
-/// Whether the bit of `a`'s [`class`] is set in `mask`: v_cmp_class.
+/// Returns true if the bit of `a`'s [`class`] is set in `mask`: v_cmp_class.
 #[inline]
 pub fn class_test<F: Float>(a: u64, mask: u32) -> bool {
     mask >> class::<F>(a) & 1 != 0
 }
 
-/// `a` of type `S` as type `D`. `from` flushes the operand; `to` rounds and flushes the result. A NaN is quieted, its
-/// sign kept and its payload with it, aligned at the quiet bit.
+/// Converts `a` of type `S` to type `D`. `from` flushes the operand; `to` rounds and flushes the result. A NaN is quieted; its
+/// sign is kept, and so is its payload, aligned at the quiet bit.
 #[inline]
 pub fn convert<S: Float, D: Float>(a: u64, from: &Env, to: &Env) -> u64 {
     let a = flush_in::<S>(a, from);
     if is_nan::<S>(a) {
         let sign = (a >> (S::BITS - 1)) << (D::BITS - 1);
         let payload = (a & S::MANT_MASK) << (63 - S::MANT) >> (63 - D::MANT);
-        // Without a payload it would be an infinity.
+        // Without a payload the result would be an infinity.
         let quiet = if to.ieee || payload == 0 { D::QUIET } else { 0 };
         return sign | D::INF | quiet | payload;
     }
@@ -1333,7 +1335,7 @@ pub fn from_u16<F: Float>(v: u16, env: &Env) -> u64 {
     from_u32::<F>(v as u32, env)
 }
 
-/// Truncated to an integer; out of range the nearest end of the range, NaN gives 0: v_cvt_i32_f32.
+/// Truncates to an integer; out of range gives the nearest limit of the range, NaN gives 0: v_cvt_i32_f32.
 #[inline]
 pub fn to_i32<F: Float>(a: u64) -> i32 {
     F::to_f64(F::word(a)) as i32
@@ -1369,7 +1371,7 @@ pub fn to_u64<F: Float>(a: u64) -> u64 {
     F::to_f64(F::word(a)) as u64
 }
 
-/// `a` rounded to an integer in the sense of `round`. The sign is kept, of zeros too; infinities stay, a NaN is quieted.
+/// `a` rounded to an integer according to `round`. The sign is kept, also of zeros; infinities stay, a NaN is quieted.
 #[inline]
 pub fn round_to_integral<F: Float>(a: u64, round: Round, env: &Env) -> u64 {
     let a = flush_in::<F>(a, env);
@@ -1389,12 +1391,12 @@ pub fn round_to_integral<F: Float>(a: u64, round: Round, env: &Env) -> u64 {
         };
         return a & F::SIGN | if to_one { F::ONE } else { 0 };
     }
-    // The bits below the binary point. A carry out of the mantissa runs into the exponent as it should.
+    // The bits below the binary point. A carry out of the mantissa increments the exponent, as required.
     let fraction = F::MANT_MASK >> exponent;
     let unit = fraction + 1;
     let up = match round {
-        // Half a unit carries up from a half on; from an even number only what exceeds a half may. For 1 ≤ |a| < 2 the
-        // unit bit is the exponent field's lowest, which is set then as the hidden bit is.
+        // Adding half a unit carries if the fraction is at least a half; for an even number only if it exceeds a half. For 1
+        // ≤ |a| < 2 the unit bit is the lowest bit of the exponent field, which is set then, like the hidden bit.
         Round::NearestEven => (unit >> 1) - (a & unit == 0) as u64,
         Round::PlusInf if !negative => fraction,
         Round::MinusInf if negative => fraction,
@@ -1453,7 +1455,7 @@ pub fn frexp_exp<F: Float>(a: u64, env: &Env) -> i32 {
     if field != 0 {
         return field - F::BIAS + 1;
     }
-    // The leading one of a denormal stands below the hidden bit's place.
+    // The leading one of a denormal is below the position of the hidden bit.
     let leading = 63 - (a & F::MANT_MASK).leading_zeros() as i32;
     leading - F::MANT as i32 - F::BIAS + 2
 }
@@ -1544,7 +1546,8 @@ mod tests {
             z ^ z >> 31
         }
 
-        /// A number of type `F`, with edges, short mantissas and neighbouring exponents far likelier than by chance.
+        /// A number of type `F`; edge cases, short mantissas and neighbouring exponents are much more frequent than in uniform
+        /// bits.
         fn number<F: Float>(&mut self) -> u64 {
             let r = self.next();
             let sign = self.next() & F::SIGN;
@@ -1577,20 +1580,20 @@ mod tests {
         }
     }
 
-    /// By how many powers of two the oracle's second result is larger, so that its exponent is in range.
+    /// The number of powers of two by which the oracle's second result is larger, so that its exponent is in range.
     fn raise<F: Float>() -> i32 {
         if F::BITS == 16 { 10 } else { 64 }
     }
 
-    /// An operand of the oracle, larger by a power of two. By way of its bits, as the compiler was seen to change the
-    /// number that is handed over (rustc 1.95.0, at optimization level 1 alone).
+    /// An operand of the oracle, larger by a power of two. It is computed through its bits, because the compiler was seen to
+    /// change the number that is passed (rustc 1.95.0, only at optimization level 1).
     fn raised<F: Float, A: Ap>(v: A, by: i32) -> A {
         let scale = A::from_bits((F::ONE + ((by as u64) << F::MANT)) as u128);
         (A::from_bits(v.to_bits()) * scale).value
     }
 
-    /// What a result of the oracle must come out as: NaNs by the rule of operands, what is tiny flushed. `raised` is the
-    /// same operation's result with operands that make it [`raise`] powers of two larger.
+    /// The expected result for a result of the oracle: NaNs follow the rule for operands, tiny results are flushed. `raised` is the
+    /// result of the same operation with operands that make it [`raise`] powers of two larger.
     fn expected<F: Float, A: Ap>(r: A, raised: A, operands: &[u64], env: &Env) -> u64 {
         if r.is_nan() {
             let nan = operands.iter().copied().find(|&x| is_nan::<F>(x));
@@ -1622,7 +1625,7 @@ mod tests {
         let mut rng = Rng(F::BITS as u64);
         for i in 0..cases {
             let (a, b, c) = (rng.number::<F>(), rng.number::<F>(), rng.number::<F>());
-            // Now and then a sum that nearly cancels.
+            // Sometimes a sum that nearly cancels.
             let c = if i % 5 == 0 {
                 neg::<F>(mul::<F>(a, b, &Env::IEEE)) ^ (rng.next() & 1)
             } else {
@@ -1730,7 +1733,7 @@ mod tests {
                 let (o, gt) = (!x.is_nan() && !y.is_nan(), x > y);
                 let truth = [false, lt, eq, lt | eq, gt, lt | gt, gt | eq, o];
                 for (i, op) in CMPS.into_iter().enumerate() {
-                    // The second half negates the first, counted from its end.
+                    // The second half is the negation of the first, counted from its end.
                     let want = if i < 8 { truth[i] } else { !truth[15 - i] };
                     assert_eq!(compare::<F>(op, a, b, &e), want, "{op:?} {at}");
                 }
@@ -1779,10 +1782,10 @@ mod tests {
         arithmetic::<F64, Double>(CASES);
     }
 
-    /// Each is tried in four roundings and ten operations.
+    /// The number of cases; each is tested in four roundings and ten operations.
     const CASES: usize = 30_000;
 
-    /// The two paths are written apart and must agree where both can run.
+    /// The two paths are implemented separately and must agree where both apply.
     #[test]
     fn host_and_exact_paths_agree_on_nearest_even() {
         fn check<F: Float>() {
@@ -1811,13 +1814,13 @@ mod tests {
         check::<F64>();
     }
 
-    /// Double rounding is what a fused operation on wider numbers can get wrong.
+    /// Double rounding is the error that a fused operation on wider numbers can make.
     #[test]
     fn fma_rounds_once() {
         let f = |v: f32| v.to_bits() as u64;
         let (above, below) = (1.0 + 2f32.powi(-23), 1.0 - 2f32.powi(-23));
-        // The product 2^-24 × (1 - 2^-46) is just short of half a step of 1 + 2^-23. A sum rounded to f64 on the way
-        // would become the tie, and go up to the even neighbour.
+        // The product 2^-24 × (1 - 2^-46) is slightly less than half a step of 1 + 2^-23. A sum that is first rounded to f64
+        // would become the tie, and round up to the even neighbour.
         let step = 2f32.powi(-12);
         let c = f(1.0) + 1;
         assert_eq!(
@@ -1920,7 +1923,7 @@ mod tests {
             check::<F32, F64, Single, Double>(a, &mut rng);
             let a = rng.number::<F64>();
             check::<F64, F32, Double, Single>(a, &mut rng);
-            // Numbers that f32 and f16 can nearly hold.
+            // Numbers that f32 and f16 can almost represent.
             let near = f64::from_bits(rng.number::<F64>() & !F64::INF | F64::ONE)
                 * F32::to_f64(F32::word(rng.number::<F32>()));
             check::<F64, F32, Double, Single>(near.to_bits(), &mut rng);

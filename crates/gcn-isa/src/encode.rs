@@ -1,4 +1,4 @@
-//! Operands to bits: the inverse of [`mod@crate::decode`].
+//! Encodes operands to bits: the inverse of [`mod@crate::decode`].
 
 use crate::decode::Insn;
 use crate::format::{Encoding, Field, Format, Layout, layout_of};
@@ -7,12 +7,12 @@ use crate::operand::{VCC, VGPR0};
 use crate::shape::{Imm, Role};
 use crate::target::Target;
 
-/// An instruction's bits being set field by field.
+/// An instruction's bits, which are set field by field.
 #[derive(Clone, Copy)]
 pub struct Encoder {
     /// The row.
     pub row: &'static Inst,
-    /// How the bits are laid out.
+    /// The layout of the bits.
     pub encoding: Encoding,
     /// The target it is encoded for.
     pub target: Target,
@@ -24,8 +24,8 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// The bits that name the instruction; every other field as the assembler leaves it where the
-    /// text does not speak of it. `None` where the target has no such instruction or encoding.
+    /// Starts with the bits that name the instruction; every other field has the assembler's default for text
+    /// that does not mention it. Returns `None` if the target does not have such an instruction or encoding.
     pub fn new(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Encoder> {
         let generation = target.generation();
         let layout = layout_of(encoding, generation)?;
@@ -65,7 +65,7 @@ impl Encoder {
         Some(e)
     }
 
-    /// As [`Encoder::new`], for the row and encoding of an instruction at hand.
+    /// As [`Encoder::new`], for the row and encoding of a given instruction.
     #[inline]
     pub(crate) fn like(insn: &Insn) -> Encoder {
         let mut e = Encoder {
@@ -84,7 +84,7 @@ impl Encoder {
                 let op = insn.row.opcode_in(insn.generation()).unwrap_or(0);
                 e.set(Field::Opm, op as u32 >> 7);
             }
-            // It may have been read by an opcode that is not written.
+            // It may have been decoded from an opcode that is never written.
             _ if insn.row.also_read != NO => {
                 let op = insn.row.opcode_in(insn.generation()).unwrap_or(0);
                 e.set(Field::Op, op as u32);
@@ -94,7 +94,7 @@ impl Encoder {
         e
     }
 
-    /// Sets a field; false where the encoding has none or the value is too wide for it.
+    /// Sets a field. Returns false if the encoding does not have it or the value is too wide for it.
     #[inline]
     pub fn set(&mut self, field: Field, value: u32) -> bool {
         let at = self.layout.field(field);
@@ -105,18 +105,18 @@ impl Encoder {
         true
     }
 
-    /// The value of a field; 0 where the encoding has none.
+    /// The value of a field; 0 if the encoding does not have it.
     #[inline]
     pub fn get(&self, field: Field) -> u32 {
         self.layout.field(field).get(self.bits)
     }
 
-    /// Whether the encoding has a field.
+    /// Returns true if the encoding has a field.
     pub fn has(&self, field: Field) -> bool {
         self.layout.field(field).len != 0
     }
 
-    /// Sets the field of a role to a register's or constant's code (0 to 511); false where the
+    /// Sets the field of a role to a register's or constant's code (0 to 511). Returns false if the
     /// encoding cannot hold it.
     pub fn set_code(&mut self, role: Role, code: u16) -> bool {
         use Encoding::*;
@@ -174,8 +174,8 @@ impl Encoder {
         }
     }
 
-    /// Sets the fields of an immediate that is no single field of its own: an attribute (its number
-    /// and, from bit 6, the channel), a parameter, an export's target; false where it does not fit.
+    /// Sets the fields of an immediate that is not a single field: an attribute (its number and, from bit 6 on, the
+    /// channel), a parameter, an export's target. Returns false if the value does not fit.
     pub fn set_imm(&mut self, role: Role, value: u32) -> bool {
         match (role, self.encoding) {
             (Role::Attr, Encoding::Vintrp) => {
@@ -193,11 +193,11 @@ impl Encoder {
         }
     }
 
-    /// Whether an operand of the row lies in a field.
+    /// Returns true if an operand of the row is encoded in a field.
     pub fn uses(&self, field: Field) -> bool {
         let bits = self.layout.field(field);
         let sets = |role| {
-            // Registers of both files, and multiples of four, as some fields want them.
+            // Registers of both files, whose codes are multiples of four because some fields require it.
             [VGPR0 + 255, 124].into_iter().any(|code| {
                 let mut e = Encoder { bits: 0, ..*self };
                 e.set_code(role, code);
@@ -209,7 +209,7 @@ impl Encoder {
             Role::Attr => matches!(field, Field::Src0),
             Role::Param => matches!(field, Field::Src1),
             Role::Imm(Imm::Sdata) => matches!(field, Field::Sdst),
-            // An export's fields are used as its modifiers say.
+            // The use of an export's fields depends on its modifiers.
             Role::ExpSrc(_) => false,
             role => sets(role),
         })
@@ -231,9 +231,9 @@ impl Encoder {
     }
 }
 
-/// Sets the sources of an export and its EN as the assembler reads them: the registers that are
-/// there, of four. With COMPR, LLVM takes the first and the third for a pair each; CLRX enables what
-/// is written, of which each pair is one register.
+/// Sets the sources of an export and its EN as the assembler reads them: `sources` are the registers that are
+/// present, of four. With COMPR, LLVM takes the first and the third source as a pair each; CLRX enables what
+/// is written, and each pair is one register.
 pub fn export_sources(e: &mut Encoder, sources: [Option<u8>; 4], compr: bool, clrx: bool) {
     let fields = [Field::Vsrc0, Field::Vsrc1, Field::Vsrc2, Field::Vsrc3];
     let mut en = 0;

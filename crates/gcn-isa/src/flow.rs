@@ -1,4 +1,4 @@
-//! Where an instruction goes on: the next one, a branch's target, an address in registers, nowhere.
+//! Control flow after an instruction: to the next one, to a branch's target, to an address in registers, or to the end of the wave.
 //!
 //! ```
 //! use gcn_isa::access::FactTable;
@@ -21,52 +21,52 @@ use crate::decode::Insn;
 use crate::format::Field;
 use crate::meaning::{Change, Op, Program, Signal, State};
 
-/// Where an instruction goes on.
+/// The control flow after an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flow {
-    /// With the next instruction.
+    /// Continues with the next instruction.
     Next,
-    /// At a distance that the instruction holds.
+    /// Branches to a distance that the instruction contains.
     Branch {
         /// Bytes from the next instruction.
         offset: i32,
-        /// When it is taken.
+        /// The condition of the branch.
         when: Condition,
-        /// The next instruction's address is kept in a register: a call.
+        /// The next instruction's address is saved in a register: a call.
         links: bool,
     },
-    /// At an address in registers: s_setpc_b64, s_rfe_b64, the control stack of s_cbranch_join.
+    /// Jumps to an address in registers: s_setpc_b64, s_rfe_b64, the control stack of s_cbranch_join.
     Indirect {
-        /// When it is taken.
+        /// The condition of the jump.
         when: Condition,
-        /// The next instruction's address is kept in a register: a call.
+        /// The next instruction's address is saved in a register: a call.
         links: bool,
     },
-    /// In the trap handler, which may return to the next instruction.
+    /// Enters the trap handler, which may return to the next instruction.
     Trap,
-    /// Nowhere: the wave ends.
+    /// The wave ends.
     End,
 }
 
-/// When a jump is taken.
+/// The condition of a jump.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Condition {
     /// Always.
     #[default]
     Always,
-    /// Where a state is 1 (of a mask: not 0), or where it is 0.
+    /// Taken if a state is 1 (for a mask: not 0), or if it is 0.
     If {
         /// SCC, VCC, EXEC or a debug bit of STATUS.
         state: State,
-        /// It must be 1, or not 0.
+        /// True if the state must be 1, or not 0.
         set: bool,
     },
-    /// On something else: two debug bits; whether EXEC was split by a fork.
+    /// Another condition: two debug bits, or the test whether a fork split EXEC.
     Other,
 }
 
 impl Flow {
-    /// Whether the next instruction may follow. After a call and after a trap it does, in time.
+    /// Returns true if the next instruction may follow. It eventually does after a call and after a trap.
     pub fn falls_through(&self) -> bool {
         match self {
             Flow::Next | Flow::Trap => true,
@@ -77,7 +77,7 @@ impl Flow {
         }
     }
 
-    /// The address of a branch's target, where the instruction is at `at`.
+    /// The address of a branch's target for an instruction at address `at`.
     pub fn target(&self, at: u64, insn: &Insn) -> Option<u64> {
         match self {
             Flow::Branch { offset, .. } => Some(
@@ -89,8 +89,8 @@ impl Flow {
     }
 }
 
-/// The address of the target of an instruction at `at` whose SIMM16 is a branch's distance; read
-/// off the shape, without [`Facts`](crate::access::Facts).
+/// The address of the target of an instruction at `at` whose SIMM16 is a branch's distance; determined
+/// from the shape, without [`Facts`](crate::access::Facts).
 #[inline]
 pub fn branch_target(insn: &Insn, at: u64) -> Option<u64> {
     if !insn.branches() {
@@ -107,7 +107,7 @@ fn offset(insn: &Insn) -> i32 {
     4 * (insn.field(Field::Simm16) as u16 as i16 as i32)
 }
 
-/// What is known of a row.
+/// The control-flow properties of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct FlowFacts {
     jump: Option<Jump>,
@@ -115,7 +115,7 @@ pub(crate) struct FlowFacts {
     traps: bool,
     /// Bit 0 of SIMM16 ends the wave: s_setkill.
     kills: bool,
-    /// The next instruction's address is kept in a register.
+    /// The next instruction's address is saved in a register.
     keeps_pc: bool,
 }
 
@@ -144,7 +144,7 @@ impl FlowFacts {
                             when,
                             links: false,
                         },
-                        // Two ways to jump, each under its own condition.
+                        // Two jumps, each with its own condition.
                         Some(before) => Jump {
                             direct: before.direct && direct,
                             when: Condition::Other,
@@ -192,7 +192,7 @@ impl FlowFacts {
     }
 }
 
-/// Whether an address is made of PC, SIMM16 and constants alone.
+/// Returns true if an address is computed from PC, SIMM16 and constants alone.
 fn is_relative(program: &Program, node: u16) -> bool {
     let node = &program.nodes[node as usize];
     match node.op {
@@ -206,7 +206,7 @@ fn is_relative(program: &Program, node: u16) -> bool {
     }
 }
 
-/// A condition as the state it looks at; `set` is turned by each NOT.
+/// A condition as the state that it tests; each NOT inverts `set`.
 fn condition(program: &Program, node: u16, set: bool) -> Condition {
     let node = &program.nodes[node as usize];
     match node.op {

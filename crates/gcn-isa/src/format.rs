@@ -1,8 +1,7 @@
-//! Bit layouts: where each field of each encoding lies, as the manuals draw them.
+//! Bit layouts: the position of each field of each encoding, as in the manuals' diagrams.
 //!
-//! A [`Format`] is the home of a row; an [`Encoding`] is one way its bits can be laid out. VOP1,
-//! VOP2 and VOPC rows have several encodings (their own 32 bits, VOP3, SDWA, DPP): promotions are
-//! rules of this module and of [`crate::shape`], not rows.
+//! A [`Format`] classifies a row; an [`Encoding`] is one layout of its bits. VOP1, VOP2 and VOPC rows have several encodings
+//! (their own 32 bits, VOP3, SDWA, DPP): these promotions are rules of this module and of [`crate::shape`], not rows.
 
 use crate::target::Gen;
 
@@ -33,7 +32,7 @@ pub enum Format {
     Exp,
 }
 
-/// How many formats there are.
+/// The number of formats.
 pub const FORMATS: usize = Format::Exp as usize + 1;
 
 impl Format {
@@ -55,7 +54,7 @@ impl Format {
         NAMES[self as usize]
     }
 
-    /// Finds a format by name; `SMRD`, `VOP3A` and `VOP3B` name what later manuals merged.
+    /// Finds a format by name; also accepts `SMRD`, `VOP3A` and `VOP3B`, names that later manuals merged.
     pub fn parse(text: &str) -> Option<Format> {
         if text.eq_ignore_ascii_case("SMRD") {
             return Some(Format::Smem);
@@ -84,7 +83,7 @@ impl Format {
         }
     }
 
-    /// Whether VSKIP skips it: everything that is not scalar.
+    /// Returns true if VSKIP skips it: every format that is not scalar.
     pub const fn is_vector(self) -> bool {
         !matches!(
             self,
@@ -92,8 +91,8 @@ impl Format {
         )
     }
 
-    /// Whether it is executed by the vector ALU, and so may be promoted, take modifiers and
-    /// index its VGPRs.
+    /// Returns true if the vector ALU executes it; then it may be promoted, have modifiers and
+    /// use indexed VGPRs.
     pub const fn is_valu(self) -> bool {
         matches!(
             self,
@@ -101,7 +100,7 @@ impl Format {
         )
     }
 
-    /// The encoding a row of this format has without promotion.
+    /// The encoding of a row of this format without promotion.
     pub const fn encoding(self) -> Encoding {
         match self {
             Format::Sop1 => Encoding::Sop1,
@@ -125,7 +124,7 @@ impl Format {
         }
     }
 
-    /// What is added to a row's opcode in the VOP3 encoding; `None` where it has none.
+    /// The number added to a row's opcode in the VOP3 encoding. Returns `None` if the format does not have that encoding.
     pub const fn vop3_offset(self, generation: Gen) -> Option<u16> {
         match self {
             Format::Vopc | Format::Vop3 => Some(0),
@@ -154,7 +153,7 @@ pub enum Encoding {
     Vopc,
     /// VOP3 with abs and neg.
     Vop3,
-    /// VOP3 with a second, scalar, destination in place of abs.
+    /// VOP3 with a second, scalar destination in place of abs.
     Vop3b,
     Vop3p,
     /// SDWA of a VOP1, VOP2 or VOPC instruction.
@@ -251,7 +250,7 @@ pub enum Field {
     S0,
     /// SDWA on gfx9: SRC1 is an SGPR.
     S1,
-    /// SDWA compares on gfx9: SDST is used in place of VCC.
+    /// SDWA compares on gfx9: SDST is used instead of VCC.
     Sd,
     Attr,
     AttrChan,
@@ -268,12 +267,12 @@ pub enum Field {
 
 const FIELDS: usize = Field::Vsrc3 as usize + 1;
 
-/// Where a field lies: its lowest bit and its length, of the 64-bit little-endian encoding.
+/// The position of a field: its lowest bit and its length in the 64-bit little-endian encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bits {
     /// Lowest bit.
     pub lo: u8,
-    /// Length in bits; 0 says that the encoding has no such field.
+    /// Length in bits; 0 if the encoding does not have the field.
     pub len: u8,
 }
 
@@ -294,13 +293,13 @@ impl Bits {
 
 /// The layout of one encoding in one generation.
 pub struct Layout {
-    /// 4 or 8 bytes, a literal not counted.
+    /// 4 or 8 bytes, without a literal.
     pub bytes: u8,
     /// The bits that name the encoding, and their value.
     pub mask: u64,
     /// See `mask`.
     pub fixed: u64,
-    /// The fields with their bits, in the order of the drawing.
+    /// The fields with their bits, in the order of the diagram.
     pub fields: &'static [(Field, u8, u8)],
     /// The bits that name the instruction: the encoding's, the opcode's and FLAT's segment.
     pub(crate) name: u64,
@@ -308,7 +307,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Where `field` lies; its length is 0 where the encoding has none.
+    /// The position of `field`; its length is 0 if the encoding does not have it.
     #[inline]
     pub const fn field(&self, field: Field) -> Bits {
         self.at[field as usize]
@@ -346,8 +345,8 @@ const fn layout(
 
 use Field::*;
 
-// The first words that SDWA and DPP share with the 32-bit encodings have SRC0 as a fixed 249 or
-// 250; the real SRC0 is in the second word.
+// The first words that SDWA and DPP share with the 32-bit encodings have a fixed 249 or 250 in
+// SRC0; the real SRC0 is in the second word.
 #[rustfmt::skip]
 static OLD: [Layout; ENCODINGS] = [
     layout(4, 23, 9, 0b1_0111_1101, &[(Ssrc0, 0, 8), (Op, 8, 8), (Sdst, 16, 7)]),
@@ -446,20 +445,20 @@ static GFX9: [Layout; ENCODINGS] = [
     layout(8, 26, 6, 0b11_0001, &[(En, 0, 4), (Tgt, 4, 6), (Compr, 10, 1), (Done, 11, 1), (Vm, 12, 1), (Vsrc0, 32, 8), (Vsrc1, 40, 8), (Vsrc2, 48, 8), (Vsrc3, 56, 8)]),
 ];
 
-/// The layout of an encoding in a generation; `None` where the generation has no such encoding.
+/// The layout of an encoding in a generation. Returns `None` if the generation does not have the encoding.
 #[inline]
 pub fn layout_of(encoding: Encoding, generation: Gen) -> Option<&'static Layout> {
     let l = layout_in(encoding, generation);
     (l.bytes != 0).then_some(l)
 }
 
-/// As [`layout_of`], with an empty layout where there is none.
+/// As [`layout_of`], but returns an empty layout if there is none.
 #[inline]
 pub(crate) const fn layout_in(encoding: Encoding, generation: Gen) -> &'static Layout {
     &layouts(generation)[encoding as usize]
 }
 
-/// The layouts of a generation's encodings, empty ones where it has none.
+/// The layouts of a generation's encodings; those that it does not have are empty.
 pub(crate) const fn layouts(generation: Gen) -> &'static [Layout; ENCODINGS] {
     match generation {
         Gen::Gfx6 | Gen::Gfx7 => &OLD,
@@ -469,8 +468,8 @@ pub(crate) const fn layouts(generation: Gen) -> &'static [Layout; ENCODINGS] {
 }
 
 impl Encoding {
-    /// The format and generation's encoding that the first word names; SDWA and DPP are told
-    /// apart by SRC0 and VOP3B by the row, which the decoder does.
+    /// The encoding of a generation that the first word selects. The decoder distinguishes SDWA and DPP by SRC0, and
+    /// VOP3B by the row.
     pub(crate) const fn classify(word: u32, generation: Gen) -> Option<Encoding> {
         use Encoding::*;
         let top = word >> 23;

@@ -1,4 +1,4 @@
-//! What image instructions do, and where their address VGPRs hold what.
+//! The operations of image instructions, and the layout of their address VGPRs.
 
 use crate::meaning::AtomicOp;
 use crate::shape::Ty;
@@ -6,100 +6,100 @@ use crate::shape::Ty;
 /// An image instruction, as [`Change::Image`](crate::meaning::Change::Image) carries it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum ImageOp {
-    /// Reads an element: of the first level, or of the one that the address names.
+    /// Loads an element: of the first level, or of the level in the address.
     Load {
         /// The address ends with a level.
         mip: bool,
-        /// How the element becomes dwords.
+        /// The conversion of the element to dwords.
         raw: Raw,
     },
-    /// Writes an element.
+    /// Stores an element.
     Store {
         /// The address ends with a level.
         mip: bool,
         /// The dwords are the element, unconverted.
         raw: bool,
     },
-    /// Changes an element of 32 or 64 bits as one; the type says how an operation reads it (the 32-bit type stands for both
+    /// Changes an element of 32 or 64 bits atomically; the type says how an operation reads it (the 32-bit type stands for both
     /// widths).
     Atomic(AtomicOp, Ty),
-    /// Gives width, height, depth (or slices) and levels; the address is a level.
+    /// Returns width, height, depth (or slices) and levels; the address is a level.
     Size,
-    /// Gives the level that a sample would use, and the level before it is clamped.
+    /// Returns the level that a sample would use, and the level before clamping.
     Lod,
-    /// Filters elements.
+    /// Samples: filters elements.
     Sample(Sampling),
-    /// Gives one component of several elements.
+    /// Returns one component of several elements.
     Gather(Sampling, Footprint),
 }
 
-/// How an element becomes dwords.
+/// The conversion of an element to dwords.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[allow(missing_docs)]
 pub enum Raw {
-    /// Converted from its format, a component a dword.
+    /// Converted from its format, one component per dword.
     Converted,
-    /// Its own dwords.
+    /// The element's own dwords.
     Dwords,
-    /// Its own dwords; one that is not full is sign-extended.
+    /// The element's own dwords; a partial dword is sign-extended.
     SignedDwords,
 }
 
-/// Which elements a gather reads.
+/// The elements that a gather reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Footprint {
     /// The four that a bilinear filter reads.
     Square,
-    /// Four side by side.
+    /// Four adjacent elements of a row.
     Row,
-    /// Four side by side, a byte of each in one dword.
+    /// Four adjacent elements of a row, one byte of each, packed in one dword.
     PackedRow,
-    /// Eight side by side, a byte of each in two dwords.
+    /// Eight adjacent elements of a row, one byte of each, packed in two dwords.
     PackedRow8,
 }
 
-/// Where the level of detail comes from.
+/// The source of the level of detail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Detail {
     /// The differences of the coordinates within a quad of lanes.
     Quad,
-    /// The same, plus a bias from the address.
+    /// As `Quad`, plus a bias from the address.
     Bias,
-    /// The address ends with it.
+    /// The last part of the address.
     Given,
     /// Level 0.
     Zero,
-    /// The address has the derivatives.
+    /// Derivatives in the address.
     Derivatives,
-    /// The address has derivatives, and those of a quad's first lane count for its four.
+    /// Derivatives in the address; those of a quad's first lane apply to its four lanes.
     CoarseDerivatives,
 }
 
 /// The variant of a sample or gather.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Sampling {
-    /// Where the level of detail comes from.
+    /// The source of the level of detail.
     pub detail: Detail,
-    /// Elements are compared with a value of the address before they are filtered.
+    /// Elements are compared with a value in the address before they are filtered.
     pub compare: bool,
     /// The address begins with offsets in elements.
     pub offset: bool,
-    /// The address ends with the least level.
+    /// The address ends with the minimum level.
     pub clamp: bool,
     /// The derivatives have 16 bits.
     pub half_derivatives: bool,
 }
 
-/// Where a part of the address is.
+/// The location of a part of the address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Which of the address VGPRs.
+    /// The index of the address VGPR.
     pub dword: u8,
-    /// Which bits of it.
+    /// The bits of the VGPR.
     pub part: Part,
 }
 
-/// Which bits of a VGPR.
+/// A part of a VGPR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Part {
@@ -108,29 +108,30 @@ pub enum Part {
     High,
 }
 
-/// Where an image instruction's address is.
+/// The layout of an image instruction's address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Address {
     /// Offsets in elements: six signed bits each in bits 5:0, 13:8 and 21:16.
     pub offset: Option<Place>,
-    /// Added to the level of detail.
+    /// The bias added to the level of detail.
     pub bias: Option<Place>,
-    /// What elements are compared with.
+    /// The comparison value.
     pub compare: Option<Place>,
-    /// Derivatives: those by the horizontal direction, then the vertical.
+    /// Derivatives: first those in the horizontal direction, then those in the vertical direction.
     pub derivatives: [Option<Place>; 6],
     /// The coordinates; then a slice or face, then a sample.
     pub coordinates: [Option<Place>; 4],
-    /// The level, or its least value.
+    /// The level, or its minimum.
     pub level: Option<Place>,
-    /// How many VGPRs there are.
+    /// The number of VGPRs.
     pub dwords: u8,
 }
 
 impl Address {
-    /// The address of an instruction on an image that takes so many coordinates (slice, face and sample included), and as
-    /// many derivatives in a direction. `half` is gfx9's A16: all but offsets and what is compared have 16 bits. The order is
-    /// the manuals': offset, bias, comparand, derivatives, coordinates, level.
+    /// The address layout of an instruction for an image that takes `coordinates` coordinates (slice, face and sample included),
+    /// and
+    /// `derivatives` derivatives per direction. `half` is gfx9's A16: everything except offsets and the comparison value has 16
+    /// bits. The order is that of the manuals: offset, bias, comparison value, derivatives, coordinates, level.
     pub fn new(op: ImageOp, coordinates: u8, derivatives: u8, half: bool) -> Address {
         let mut address = Address::default();
         let mut next = Next::default();
@@ -177,10 +178,10 @@ impl Address {
         address
     }
 
-    /// The most VGPRs that an instruction's address may have, whatever the image.
+    /// The maximum number of VGPRs of an instruction's address, for any image.
     pub fn most(op: ImageOp, half: bool) -> u8 {
         let coordinates = match op {
-            // Two coordinates, slice and sample; images of several levels have no samples.
+            // Two coordinates, slice and sample; images with several levels have no samples.
             ImageOp::Load { mip: false, .. } | ImageOp::Store { mip: false, .. } => 4,
             ImageOp::Atomic(..) => 4,
             _ => 3,
@@ -189,11 +190,11 @@ impl Address {
     }
 }
 
-/// Hands out the parts of an address in order.
+/// Assigns the parts of an address in order.
 #[derive(Default)]
 struct Next {
     dword: u8,
-    /// The upper half of the dword before is free.
+    /// The upper half of the previous dword is free.
     half: bool,
 }
 
@@ -214,7 +215,7 @@ impl Next {
         }
     }
 
-    /// What comes next begins a VGPR.
+    /// The next part begins at a VGPR.
     fn align(&mut self) {
         self.half = false;
     }

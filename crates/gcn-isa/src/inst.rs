@@ -10,11 +10,11 @@ pub const NO: u16 = 0xffff;
 
 /// One instruction. See the tables of [`crate::insts`].
 pub struct Inst {
-    /// LLVM's mnemonic, without `_e32` and the like.
+    /// LLVM's mnemonic, without suffixes such as `_e32`.
     pub name: &'static str,
-    /// The documents' (CLRX's) mnemonic where it is another one.
+    /// The documents' (CLRX's) mnemonic if it differs.
     pub clrx: Option<&'static str>,
-    /// Further names the assembler takes.
+    /// Further names that the assembler accepts.
     pub aliases: &'static [&'static str],
     /// The format it belongs to.
     pub format: Format,
@@ -24,75 +24,75 @@ pub struct Inst {
     pub needs: Features,
     /// Its operands.
     pub shape: &'static Shape,
-    /// Writes what it does.
+    /// Writes the semantics of the instruction.
     pub meaning: fn(&Meaning),
-    /// What does not follow from the rest.
+    /// Properties that do not follow from the other fields.
     pub flags: Flags,
-    /// Entries of docs/errata.md that decided something about it.
+    /// Entries of docs/errata.md whose choices affect it.
     pub errata: &'static [&'static str],
-    /// See [`Inst::also_read`]; [`NO`] where there is none.
+    /// See [`Inst::also_read`]; [`NO`] if there is none.
     pub also_read: u16,
 }
 
-/// What the assembler, printer or decoder must know beyond shape and format.
+/// Properties that the assembler, printer or decoder needs in addition to shape and format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// Nothing.
+    /// No flags.
     pub const NONE: Flags = Flags(0);
-    /// It has no VOP3, SDWA or DPP form, and its text has no `_e32`.
+    /// There is no VOP3, SDWA or DPP form, and the text has no `_e32`.
     pub const ONLY_E32: Flags = Flags(1);
     /// No SDWA form.
     pub const NO_SDWA: Flags = Flags(2);
     /// No DPP form.
     pub const NO_DPP: Flags = Flags(4);
 
-    /// Its 16-bit result clears the upper half of its VGPR, though it has three 16-bit sources.
+    /// Its 16-bit result clears the upper half of its VGPR, although it has three 16-bit sources.
     pub const CLEARS_UPPER: Flags = Flags(8);
 
-    /// An image instruction that gives four channels whatever DMASK names: the gathers.
+    /// An image instruction that returns four channels, independently of DMASK: the gathers.
     pub const FOUR_CHANNELS: Flags = Flags(16);
 
-    /// It reads VCC without an operand that says so, over the constant bus.
+    /// It implicitly reads VCC over the constant bus.
     pub const READS_VCC: Flags = Flags(32);
 
-    /// It reads M0 without an operand that says so, over the constant bus.
+    /// It implicitly reads M0 over the constant bus.
     pub const READS_M0: Flags = Flags(64);
 
     /// Its destination must not overlap a source.
     pub const EARLY_WRITE: Flags = Flags(128);
 
-    /// Its sources are registers, never constants: what it reads is named by their number or is an address.
+    /// Its sources must be registers, not constants: it reads registers selected by their numbers, or uses them as addresses.
     pub const REGISTERS: Flags = Flags(256);
 
-    /// No literal among its sources, though its format has one.
+    /// It cannot have a literal source, although its format can.
     pub const NO_LITERAL: Flags = Flags(512);
 
-    /// SRC0 and SRC1 have changed places: SRC0 cannot be lds_direct.
+    /// SRC0 and SRC1 are swapped: SRC0 cannot be lds_direct.
     pub const SWAPPED: Flags = Flags(1024);
 
     /// An image instruction without D16.
     pub const NO_D16: Flags = Flags(2048);
 
-    /// A quotient, root, exponential, logarithm, sine or cosine: hardware approximates it, at a
+    /// A quotient, root, exponential, logarithm, sine or cosine: the hardware approximates it, at a
     /// quarter of the rate of plain arithmetic or less.
     pub const TRANS: Flags = Flags(4096);
 
-    /// Its 16-bit result goes to the upper half of its VGPR.
+    /// Its 16-bit result is written to the upper half of its VGPR.
     pub const WRITES_UPPER: Flags = Flags(8192);
-    /// On gfx9 its 16-bit result leaves the upper half of its VGPR as it was, though its sources have not
+    /// On gfx9 its 16-bit result keeps the upper half of its VGPR, although its sources do not have
     /// 16 bits.
     pub const KEEPS_UPPER: Flags = Flags(16384);
 
-    /// Whether all of `other` is set.
+    /// Returns true if all flags of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
 impl Inst {
-    /// A row without anything special.
+    /// A row without special properties.
     pub const fn new(
         format: Format,
         name: &'static str,
@@ -115,13 +115,13 @@ impl Inst {
         }
     }
 
-    /// An opcode of gfx8 and gfx9 that is read as this row, too, but is not written: `bits:` shows it.
+    /// An opcode of gfx8 and gfx9 that is also decoded as this row, but never written: the text shows it with `bits:`.
     pub const fn also_read(mut self, opcode: u16) -> Inst {
         self.also_read = opcode;
         self
     }
 
-    /// The mnemonic of the documents, where it is not LLVM's.
+    /// The mnemonic of the documents, if it differs from LLVM's.
     pub const fn clrx(mut self, name: &'static str) -> Inst {
         self.clrx = Some(name);
         self
@@ -145,7 +145,7 @@ impl Inst {
         self
     }
 
-    /// Names the entries of docs/errata.md that decided something about it.
+    /// Names the entries of docs/errata.md whose choices affect it.
     pub const fn errata(mut self, entries: &'static [&'static str]) -> Inst {
         self.errata = entries;
         self
@@ -159,7 +159,7 @@ impl Inst {
         }
     }
 
-    /// Whether a VOP3 form exists.
+    /// Returns true if a VOP3 form exists.
     pub const fn has_vop3(&self) -> bool {
         matches!(self.format, Format::Vop3)
             || matches!(
@@ -168,12 +168,12 @@ impl Inst {
             ) && !self.flags.has(Flags::ONLY_E32)
     }
 
-    /// Whether the SDWA form exists in a generation: 64-bit operands have none.
+    /// Returns true if the SDWA form exists in a generation; 64-bit operands prevent it.
     pub const fn has_sdwa(&self, generation: Gen) -> bool {
         self.promotes(generation) && !self.flags.has(Flags::NO_SDWA)
     }
 
-    /// Whether the DPP form exists in a generation.
+    /// Returns true if the DPP form exists in a generation.
     pub const fn has_dpp(&self, generation: Gen) -> bool {
         self.promotes(generation) && !self.flags.has(Flags::NO_DPP)
     }

@@ -1,4 +1,4 @@
-//! Names that immediates are written with: messages, hardware registers, selections.
+//! Names of immediate values: messages, hardware registers, selections.
 
 use crate::format::{Encoding, Field};
 use crate::target::Gen;
@@ -7,13 +7,13 @@ use crate::target::Gen;
 pub struct Name {
     /// The number.
     pub id: u8,
-    /// LLVM's name; empty where it has none and writes the number.
+    /// LLVM's name; empty if it has none and writes the number.
     pub llvm: &'static str,
     /// The documents' (CLRX's) name.
     pub clrx: &'static str,
     /// The first generation that has it.
     pub since: Gen,
-    /// Further names that the assembler takes.
+    /// Further names that the assembler accepts.
     pub aliases: &'static [&'static str],
 }
 
@@ -61,8 +61,8 @@ pub static SYS_OPS: &[Name] = &[
     n(4, "SYSMSG_OP_TTRACE_PC", "ttrace_pc", Gen::Gfx6),
 ];
 
-/// The hardware registers of s_getreg and s_setreg, SIMM16 bits 5:0. LLVM has names for 16 to 19 from version 15 on; 14 prints
-/// the number, which all take.
+/// The hardware registers of s_getreg and s_setreg, SIMM16 bits 5:0. LLVM has names for 16 to 19 from version 15 on; version
+/// 14 prints the number, which all versions accept.
 #[rustfmt::skip]
 pub static HWREGS: &[Name] = &[
     n(1, "HW_REG_MODE", "mode", Gen::Gfx6),
@@ -87,7 +87,7 @@ pub static HWREGS: &[Name] = &[
 ];
 
 /// The data formats of typed buffer instructions, DFMT 0 to 15, without LLVM's `BUF_DATA_FORMAT_`
-/// and in CLRX's spelling.
+/// and in CLRX's syntax.
 pub static DFMT: [(&str, &str); 16] = [
     ("INVALID", "invalid"),
     ("8", "8"),
@@ -107,7 +107,7 @@ pub static DFMT: [(&str, &str); 16] = [
     ("RESERVED_15", "reserved"),
 ];
 
-/// The number formats, NFMT 0 to 7, without LLVM's `BUF_NUM_FORMAT_` and in CLRX's spelling.
+/// The number formats, NFMT 0 to 7, without LLVM's `BUF_NUM_FORMAT_` and in CLRX's syntax.
 pub fn nfmt(n: u32, generation: Gen) -> (&'static str, &'static str) {
     match n & 7 {
         0 => ("UNORM", "unorm"),
@@ -125,7 +125,7 @@ pub fn nfmt(n: u32, generation: Gen) -> (&'static str, &'static str) {
 /// Fields with their names.
 pub type Words = &'static [(Field, &'static str)];
 
-/// CLRX's words for the fields that an instruction ignores, by encoding: `ssrc=0x14`.
+/// CLRX's names of the fields that an instruction ignores, by encoding: `ssrc=0x14`.
 static IGNORED: [(&[Encoding], Words); 9] = {
     use Encoding::*;
     [
@@ -173,19 +173,19 @@ static IGNORED: [(&[Encoding], Words); 9] = {
     ]
 };
 
-/// CLRX's words for the fields of an encoding that an instruction may ignore.
+/// CLRX's names of the fields of an encoding that an instruction may ignore.
 pub fn ignored_fields(encoding: Encoding) -> Words {
     let found = IGNORED.iter().find(|(of, _)| of.contains(&encoding));
     found.map_or(&[], |(_, fields)| fields)
 }
 
-/// The name of [`ignored_fields`] that `text` is, of whatever encoding.
+/// The name from [`ignored_fields`] that equals `text`, for any encoding.
 pub fn ignored_name(text: &str) -> Option<&'static str> {
     let mut names = IGNORED.iter().flat_map(|(_, fields)| *fields);
     names.find(|(_, name)| *name == text).map(|(_, name)| *name)
 }
 
-/// CLRX's words for the abs and neg bits of VOP3 sources that an instruction has not.
+/// CLRX's names of the abs and neg bits of VOP3 sources that an instruction does not have.
 pub static IGNORED_BITS: [(Field, &str); 6] = [
     (Field::Abs, "abs0"),
     (Field::Neg, "neg0"),
@@ -198,7 +198,7 @@ pub static IGNORED_BITS: [(Field, &str); 6] = [
 /// The vertex parameters of v_interp_mov_f32, 0 to 2.
 pub static PARAMS: [&str; 3] = ["p10", "p20", "p0"];
 
-/// A target of `exp`: its name and the number that follows it, where one does; `None` for a
+/// A target of `exp`: its name and the number that follows it, if one does. Returns `None` for a
 /// reserved one.
 pub fn export_target(tgt: u32) -> Option<(&'static str, Option<u32>)> {
     Some(match tgt {
@@ -211,10 +211,10 @@ pub fn export_target(tgt: u32) -> Option<(&'static str, Option<u32>)> {
     })
 }
 
-/// What GPR indexing may index, bit by bit.
+/// The operands that GPR indexing may index, bit by bit.
 pub static GPR_IDX: [&str; 4] = ["SRC0", "SRC1", "SRC2", "DST"];
 
-/// SDWA's selections 0 to 6, in LLVM's and CLRX's spelling.
+/// SDWA's selections 0 to 6, in LLVM's and CLRX's syntax.
 pub static SDWA_SEL: [(&str, &str); 7] = [
     ("BYTE_0", "byte0"),
     ("BYTE_1", "byte1"),
@@ -225,7 +225,7 @@ pub static SDWA_SEL: [(&str, &str); 7] = [
     ("DWORD", "dword"),
 ];
 
-/// What SDWA does with the rest of the destination.
+/// The treatment of the rest of the destination in SDWA.
 pub static SDWA_UNUSED: [(&str, &str); 3] = [
     ("UNUSED_PAD", "pad"),
     ("UNUSED_SEXT", "sext"),
@@ -239,13 +239,13 @@ pub fn name_of(table: &'static [Name], id: u32, generation: Gen) -> Option<&'sta
         .find(|n| n.id as u32 == id && n.since <= generation)
 }
 
-/// The number that a name stands for in a generation: LLVM's name, CLRX's, or an alias, in any case.
+/// The number of a name in a generation: LLVM's name, CLRX's, or an alias; case is ignored.
 pub fn id_of(table: &'static [Name], name: &str, generation: Gen) -> Option<u32> {
     let is = |n: &Name| {
         n.llvm.eq_ignore_ascii_case(name)
             || n.clrx.eq_ignore_ascii_case(name)
             || n.aliases.iter().any(|a| a.eq_ignore_ascii_case(name))
-            // The documents take `GS_EMIT` and `MSG_GS` beside `EMIT` and `GS`.
+            // The documents accept `GS_EMIT` and `MSG_GS` in addition to `EMIT` and `GS`.
             || name.get(..3).is_some_and(|p| p.eq_ignore_ascii_case("gs_"))
                 && n.llvm.starts_with("GS_OP_")
                 && (n.aliases.iter().chain([&n.clrx])).any(|a| a.eq_ignore_ascii_case(&name[3..]))
@@ -257,7 +257,7 @@ pub fn id_of(table: &'static [Name], name: &str, generation: Gen) -> Option<u32>
 }
 
 /// The counters in an s_waitcnt's SIMM16: vmcnt, expcnt, lgkmcnt, each with its all-ones value
-/// (no wait); and the bits that belong to none.
+/// (no wait); and the bits that belong to no counter.
 pub struct Waitcnt {
     /// vmcnt: 4 bits, 6 on gfx9.
     pub vm: (u32, u32),
@@ -265,11 +265,11 @@ pub struct Waitcnt {
     pub exp: (u32, u32),
     /// lgkmcnt: 4 bits.
     pub lgkm: (u32, u32),
-    /// The bits of no counter, in place.
+    /// The bits that belong to no counter, in place.
     pub spare: u32,
 }
 
-/// Takes SIMM16 of s_waitcnt apart (docs/errata.md, sopp-waitcnt).
+/// Decodes the SIMM16 of s_waitcnt (docs/errata.md, sopp-waitcnt).
 pub fn waitcnt(simm: u32, generation: Gen) -> Waitcnt {
     let gfx9 = generation == Gen::Gfx9;
     let vm = (simm & 15) | if gfx9 { simm >> 10 & 0x30 } else { 0 };
@@ -281,7 +281,7 @@ pub fn waitcnt(simm: u32, generation: Gen) -> Waitcnt {
     }
 }
 
-/// The SIMM16 of an s_waitcnt whose counters are given; the inverse of [`waitcnt`].
+/// The SIMM16 of an s_waitcnt with the given counters; the inverse of [`waitcnt`].
 pub fn waitcnt_simm(vm: u32, exp: u32, lgkm: u32, generation: Gen) -> u32 {
     let high = if generation == Gen::Gfx9 {
         (vm & 0x30) << 10
@@ -291,18 +291,18 @@ pub fn waitcnt_simm(vm: u32, exp: u32, lgkm: u32, generation: Gen) -> u32 {
     (vm & 15) | high | (exp & 7) << 4 | (lgkm & 15) << 8
 }
 
-/// What the offset of ds_swizzle_b32 says, in LLVM's words.
+/// The pattern that the offset of ds_swizzle_b32 encodes, with LLVM's names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Swizzle {
-    /// Each lane of four reads one of the four: two bits a lane.
+    /// Each lane of a quad reads one of its four lanes: two bits per lane.
     QuadPerm(u32),
-    /// Blocks of so many lanes, a power of two up to 16, change places with their neighbours.
+    /// Blocks of this number of lanes, a power of two up to 16, are swapped with their neighbours.
     Swap(u32),
-    /// The order of the lanes in each block of so many, a power of two up to 32, is reversed.
+    /// The order of the lanes in each block of this number of lanes, a power of two up to 32, is reversed.
     Reverse(u32),
-    /// Each block of so many lanes reads the one lane.
+    /// All lanes of each block of the first number of lanes read the lane with the second number.
     Broadcast(u32, u32),
-    /// For each bit of the lane's number, the highest first: `0`, `1`, `p` (kept) or `i` (turned).
+    /// For each bit of the lane's number, the highest first: `0`, `1`, `p` (preserved) or `i` (inverted).
     BitmaskPerm([u8; 5]),
 }
 
@@ -310,7 +310,7 @@ impl Swizzle {
     /// The names of the patterns.
     pub const NAMES: [&str; 5] = ["QUAD_PERM", "SWAP", "REVERSE", "BROADCAST", "BITMASK_PERM"];
 
-    /// The pattern that an offset makes; `None` where LLVM has no word for it.
+    /// The pattern of an offset. Returns `None` if LLVM has no name for it.
     pub fn of(offset: u32) -> Option<Swizzle> {
         if offset & 0x8000 != 0 {
             return (offset & 0xff00 == 0x8000).then_some(Swizzle::QuadPerm(offset & 0xff));
@@ -347,7 +347,7 @@ impl Swizzle {
         }]
     }
 
-    /// The offset that the assembler makes of it.
+    /// The offset that the assembler encodes for it.
     pub fn offset(self) -> u32 {
         match self {
             Swizzle::QuadPerm(lanes) => 0x8000 | lanes,

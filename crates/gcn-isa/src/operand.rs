@@ -15,9 +15,9 @@ pub const INT0: u16 = 128;
 pub const FLOAT0: u16 = 240;
 /// 1/(2π), from gfx8 on.
 pub const INV_2PI: u16 = 248;
-/// SDWA follows.
+/// An SDWA dword follows.
 pub const SDWA: u16 = 249;
-/// DPP follows.
+/// A DPP dword follows.
 pub const DPP: u16 = 250;
 /// VCCZ as a source.
 pub const VCCZ: u16 = 251;
@@ -32,7 +32,7 @@ pub const LITERAL: u16 = 255;
 /// v0.
 pub const VGPR0: u16 = 256;
 
-/// What a code names.
+/// The register or constant that a code names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reg {
     /// sN.
@@ -53,7 +53,7 @@ pub enum Reg {
     Source(Source),
     /// The literal that follows.
     Literal,
-    /// The generation gives the code no meaning.
+    /// The code is undefined in the generation.
     Reserved(u16),
 }
 
@@ -83,7 +83,7 @@ impl Pair {
     }
 }
 
-/// A source that is neither a general register nor a constant.
+/// A source that is neither a general-purpose register nor a constant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Source {
@@ -99,7 +99,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// CLRX's name; LLVM's is the same behind `src_`, but for [`Source::LdsDirect`].
+    /// CLRX's name; LLVM's is the same with the prefix `src_`, except for [`Source::LdsDirect`].
     pub const fn name(self) -> &'static str {
         match self {
             Source::SharedBase => "shared_base",
@@ -115,7 +115,7 @@ impl Source {
     }
 }
 
-/// The inline floats 240 to 248: text, and bits as f16, f32 and f64.
+/// The inline floats 240 to 248: text, then bits as f16, f32 and f64.
 pub const FLOATS: [(&str, u16, u32, u64); 9] = [
     ("0.5", 0x3800, 0x3f00_0000, 0x3fe0_0000_0000_0000),
     ("-0.5", 0xb800, 0xbf00_0000, 0xbfe0_0000_0000_0000),
@@ -128,7 +128,7 @@ pub const FLOATS: [(&str, u16, u32, u64); 9] = [
     ("0.15915494", 0x3118, 0x3e22_f983, 0x3fc4_5f30_6dc9_c882),
 ];
 
-/// What `code` (0 to 511) names in a generation.
+/// Decodes `code` (0 to 511) in a generation.
 pub fn reg(code: u16, generation: Gen) -> Reg {
     let g = generation as u8;
     match code {
@@ -162,8 +162,8 @@ pub fn reg(code: u16, generation: Gen) -> Reg {
     }
 }
 
-/// The value of an inline constant as an operand of `bits` width reads it; `float` says whether
-/// integers and floats are told apart (they are bit patterns all the same, of that width).
+/// The value of an inline constant as an operand of `bits` width reads it. Integers and floats are both bit patterns of that
+/// width.
 pub fn inline_value(code: u16, bits: u32) -> Option<u64> {
     let int = match code {
         128..=192 => code as i64 - 128,
@@ -185,9 +185,9 @@ pub fn inline_value(code: u16, bits: u32) -> Option<u64> {
     })
 }
 
-/// The inline constant that the assembler takes for the number `value` in an operand of type
-/// `ty`. A signed or unsigned operand of 16 bits takes no inline float for its bit pattern, as LLVM
-/// has it.
+/// The inline constant that the assembler uses for the number `value` in an operand of type
+/// `ty`. As in LLVM, a signed or unsigned operand of 16 bits does not use an inline float for that float's bit
+/// pattern.
 pub fn inline_code(value: u64, ty: Ty, generation: Gen) -> Option<u16> {
     let bits = ty.bits();
     let signed = match bits {
@@ -215,19 +215,19 @@ pub fn inline_code(value: u64, ty: Ty, generation: Gen) -> Option<u16> {
 /// One operand of a decoded instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operand {
-    /// What the shape says of it.
+    /// The operand's slot in the shape.
     pub slot: &'static Slot,
-    /// What the instruction says.
+    /// The operand's value in the instruction.
     pub value: Value,
 }
 
 /// The value of an operand's field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Value {
-    /// A register or constant; 0 to 511.
+    /// A register or constant, 0 to 511.
     Code(u16),
     /// A number.
     Imm(u32),
-    /// The text has nothing there (the address of an unaddressed buffer access).
+    /// The text has no such operand (the address of an unaddressed buffer access).
     Absent,
 }

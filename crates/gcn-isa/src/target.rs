@@ -1,4 +1,4 @@
-//! Targets: the chips whose code this crate reads and writes.
+//! Targets: the chips whose code this crate supports.
 
 /// A generation of the instruction set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -23,12 +23,12 @@ impl Gen {
         ["gfx6", "gfx7", "gfx8", "gfx9"][self as usize]
     }
 
-    /// The number the documents give it: `GCN 1.0`, `1.1`, `1.2`, `1.4`.
+    /// The number in the documents: `GCN 1.0`, `1.1`, `1.2`, `1.4`.
     pub const fn gcn(self) -> &'static str {
         ["GCN 1.0", "GCN 1.1", "GCN 1.2", "GCN 1.4"][self as usize]
     }
 
-    /// The number of SGPRs an instruction can name: 104 on gfx6 and gfx7, 102 after.
+    /// The number of SGPRs that an instruction can name: 104 on gfx6 and gfx7, 102 on gfx8 and gfx9.
     pub const fn sgprs(self) -> u16 {
         match self {
             Gen::Gfx6 | Gen::Gfx7 => 104,
@@ -36,7 +36,7 @@ impl Gen {
         }
     }
 
-    /// Bytes of LDS a workgroup may have.
+    /// Maximum bytes of LDS of a workgroup.
     pub const fn lds_bytes(self) -> u32 {
         match self {
             Gen::Gfx6 => 32 << 10,
@@ -45,12 +45,12 @@ impl Gen {
     }
 }
 
-/// What targets of one generation differ in.
+/// The features in which targets of one generation differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Features(pub u8);
 
 impl Features {
-    /// Every target has it.
+    /// No feature: every target has it.
     pub const NONE: Features = Features(0);
     /// v_mad_mix_* (gfx900, gfx902, gfx909, gfx90c).
     pub const MAD_MIX: Features = Features(1);
@@ -60,16 +60,16 @@ impl Features {
     pub const DL: Features = Features(4);
     /// Memory instructions on 16-bit elements pack two into a VGPR (gfx810, gfx9).
     pub const PACKED_D16: Features = Features(8);
-    /// They give each element a VGPR of its own (gfx801 to gfx805).
+    /// They use a VGPR for each element (gfx801 to gfx805).
     pub const UNPACKED_D16: Features = Features(16);
 
-    /// Whether `self` holds all of `needed`.
+    /// Returns true if `self` contains all of `needed`.
     pub const fn has(self, needed: Features) -> bool {
         self.0 & needed.0 == needed.0
     }
 }
 
-/// How many differing instruction tables there are: see [`Target::table`].
+/// The number of different instruction tables: see [`Target::table`].
 pub const TABLES: usize = 8;
 
 /// The generation and features of each instruction table.
@@ -88,7 +88,7 @@ pub(crate) const TABLE: [(Gen, Features); TABLES] = {
     ]
 };
 
-/// What is known of one chip.
+/// The properties of one chip.
 pub struct TargetInfo {
     /// LLVM's processor name, `gfx600` … `gfx90c`, or `gfx9-generic`.
     pub name: &'static str,
@@ -100,7 +100,7 @@ pub struct TargetInfo {
     pub table: u8,
 }
 
-/// One chip, as LLVM's `-mcpu` names it.
+/// One chip, named as in LLVM's `-mcpu`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Target(u8);
 
@@ -124,7 +124,7 @@ const fn t(
     }
 }
 
-/// Every target. The names `gcn1.0` … are the documents' (shared numbering of GCN generations).
+/// Every target. The names `gcn1.0` … are the documents' (common numbering of GCN generations).
 #[rustfmt::skip]
 static TARGETS: [TargetInfo; 21] = [
     t("gfx600", 0x20, 0, &["tahiti", "malta"]),
@@ -157,7 +157,7 @@ impl Target {
     }
 
     /// Finds a target by LLVM's name (`gfx900`), a chip's code name (`vega10`) or the documents'
-    /// number (`gcn1.4`). Case does not matter.
+    /// number (`gcn1.4`). Case is ignored.
     pub fn parse(text: &str) -> Option<Target> {
         let at = TARGETS.iter().position(|t| {
             t.name.eq_ignore_ascii_case(text)
@@ -172,7 +172,7 @@ impl Target {
         Some(Target(at as u8))
     }
 
-    /// The first target with an instruction table.
+    /// The first target that uses an instruction table.
     pub(crate) const fn with_table(table: usize) -> Target {
         let mut n = 0;
         while TARGETS[n].table as usize != table {
@@ -181,18 +181,18 @@ impl Target {
         Target(n as u8)
     }
 
-    /// The first target of a generation that stands for it where no chip was named.
+    /// The first target of a generation, which represents it if no chip was named.
     pub fn of(generation: Gen) -> Target {
         let name = ["gfx600", "gfx701", "gfx803", "gfx900"][generation as usize];
         Target::parse(name).expect("the four names are rows of the table")
     }
 
-    /// Whether it is no chip but what several have in common.
+    /// Returns true if it is not a chip, but the common subset of several chips.
     pub fn is_generic(self) -> bool {
         self.name().ends_with("-generic")
     }
 
-    /// Everything the table says of it.
+    /// The target's entry in the table.
     #[inline]
     pub fn info(self) -> &'static TargetInfo {
         &TARGETS[self.0 as usize]

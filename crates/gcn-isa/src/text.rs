@@ -1,10 +1,10 @@
-//! Text being written: what printing appends to.
+//! Output buffers for text: the destination of printing.
 
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What text is appended to.
+/// A destination to which text is appended.
 pub trait Sink {
     /// Appends `text`.
     fn push_str(&mut self, text: &str);
@@ -27,14 +27,14 @@ impl Sink for String {
     }
 }
 
-/// How many bytes a [`Line`] may have: a power of two.
+/// The maximum number of bytes of a [`Line`]: a power of two.
 pub(crate) const ROOM: usize = 512;
 
-/// The longest piece that is copied at once.
+/// The maximum length of a piece that is copied at once.
 const LONGEST: usize = 64;
 
-/// UTF-8 text in a buffer that is used again and again. The buffer is initialised beyond the text's
-/// end, so that pieces of fixed size can be copied there and the end moved afterwards.
+/// UTF-8 text in a reusable buffer. The buffer is initialised beyond the end of the text, so that pieces of fixed size can
+/// be copied there before the end is moved.
 #[derive(Clone, Default)]
 pub struct Text {
     buffer: Vec<u8>,
@@ -50,7 +50,7 @@ impl Text {
         }
     }
 
-    /// An empty text with a buffer of so many bytes.
+    /// An empty text with a buffer of `bytes` bytes.
     pub fn with_room(bytes: usize) -> Text {
         Text {
             buffer: vec![0; bytes],
@@ -68,12 +68,12 @@ impl Text {
         self.len
     }
 
-    /// Whether nothing was written yet.
+    /// Returns true if nothing was written yet.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Takes the text away and keeps the buffer.
+    /// Removes the text and keeps the buffer.
     pub fn clear(&mut self) {
         self.len = 0;
     }
@@ -103,7 +103,7 @@ impl Text {
         }
     }
 
-    /// The place behind the text.
+    /// The free space after the text.
     #[inline]
     pub(crate) fn line(&mut self) -> Option<Line<'_>> {
         self.reserve(ROOM + LONGEST);
@@ -111,7 +111,7 @@ impl Text {
         Some(Line { buffer, at: 0 })
     }
 
-    /// Makes `bytes` of what was written to [`Text::line`] text.
+    /// Extends the text by `bytes` bytes that were written to [`Text::line`].
     #[inline]
     pub(crate) fn advance(&mut self, bytes: usize) {
         self.len = (self.len + bytes).min(self.buffer.len());
@@ -143,7 +143,7 @@ impl core::fmt::Write for Text {
     }
 }
 
-/// A short text that is copied whole, whatever its length is.
+/// A short text that is copied with its full capacity, whatever its length is.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece<const N: usize> {
     pub text: [u8; N],
@@ -156,7 +156,7 @@ impl<const N: usize> Piece<N> {
         len: 0,
     };
 
-    /// `None` where `text` is longer than `N` bytes.
+    /// Returns `None` if `text` is longer than `N` bytes.
     pub fn new(text: &str) -> Option<Piece<N>> {
         let mut piece = Piece::EMPTY;
         piece
@@ -168,25 +168,25 @@ impl<const N: usize> Piece<N> {
     }
 }
 
-/// A line being written: less than [`ROOM`] bytes. Pieces are copied with their full size, which
-/// costs less than looking at their length, and overwritten by what follows.
+/// A line that is being written: less than [`ROOM`] bytes. Pieces are copied with their full capacity, which
+/// is faster than checking their length; the text that follows overwrites the excess.
 pub(crate) struct Line<'a> {
     buffer: &'a mut [u8; ROOM + LONGEST],
     pub at: usize,
 }
 
 impl Line<'_> {
-    /// Whether all that was written had room.
+    /// Returns true if everything that was written fitted.
     #[inline(always)]
     pub fn fits(&self) -> bool {
         self.at < ROOM
     }
 
-    /// Copies `bytes`, of which the first `len` are text.
+    /// Copies `bytes`; the first `len` of them are text.
     #[inline(always)]
     pub fn copy<const N: usize>(&mut self, bytes: &[u8; N], len: usize) {
         const { assert!(N <= LONGEST) };
-        // The mask keeps it within without a comparison. A line that long would be wrong: see
+        // The mask keeps the index in bounds without a comparison. A line that long would be wrong: see
         // `fits`.
         let at = self.at & (ROOM - 1);
         self.buffer[at..at + N].copy_from_slice(bytes);
@@ -198,7 +198,7 @@ impl Line<'_> {
         self.copy(&piece.text, piece.len as usize);
     }
 
-    /// A text shorter than a register's name or so: it is copied byte by byte.
+    /// Writes a text of about the length of a register's name: it is copied byte by byte.
     #[inline]
     pub fn text(&mut self, text: &str) {
         if let Some(to) = self.buffer.get_mut(self.at..self.at + text.len()) {
@@ -207,7 +207,7 @@ impl Line<'_> {
         self.at += text.len();
     }
 
-    /// A number in decimal.
+    /// Writes a number in decimal.
     #[inline]
     pub fn dec(&mut self, value: u32) {
         if value >= 100_000 {
@@ -218,7 +218,7 @@ impl Line<'_> {
         }
     }
 
-    /// Five digits, of which up to `drop` zeros in front are left out.
+    /// Five digits; up to `drop` leading zeros are omitted.
     #[inline(always)]
     fn digits(&mut self, value: u32, drop: u32) {
         let (high, low) = (value / 1000, value % 1000);
@@ -232,7 +232,7 @@ impl Line<'_> {
         self.copy(&text.to_le_bytes(), 5 - zeros as usize);
     }
 
-    /// A number in hex behind `0x`, without leading zeros.
+    /// Writes a number in hex after `0x`, without leading zeros.
     #[inline]
     pub fn hex(&mut self, value: u64) {
         self.copy(b"0x", 2);
@@ -245,14 +245,14 @@ impl Line<'_> {
         }
     }
 
-    /// Eight hex digits without the first `drop`.
+    /// Eight hex digits without the first `drop` digits.
     #[inline(always)]
     fn nibbles(&mut self, value: u32, drop: u32) {
         let mut x = value as u64;
         x = (x | x << 16) & 0x0000_ffff_0000_ffff;
         x = (x | x << 8) & 0x00ff_00ff_00ff_00ff;
         x = (x | x << 4) & 0x0f0f_0f0f_0f0f_0f0f;
-        // In each byte: 1 where the digit is a letter.
+        // In each byte: 1 if the digit is a letter.
         let letters = (x + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
         let text = (x + 0x3030_3030_3030_3030 + letters * 0x27).swap_bytes() >> (8 * drop);
         self.copy(&text.to_le_bytes(), 8 - drop as usize);
