@@ -265,8 +265,7 @@ impl<'s, 'o> Asm<'s, 'o> {
     }
 
     /// Returns the source's symbols if the source must be read again with names in capitals as registers. That is so if
-    /// such
-    /// a name cannot be a symbol, because nothing defines or declares it or because its line has an error.
+    /// such a name cannot be a symbol, because nothing defines or declares it or because its line has an error.
     pub(crate) fn symbols_beside_capitals(&self) -> Option<HashSet<String>> {
         if !self.sym.capitals.seen.get() {
             return None;
@@ -765,8 +764,7 @@ impl<'s, 'o> Asm<'s, 'o> {
     }
 
     /// Reads an instruction in the selected syntax. If the syntax is to be detected, CLRX's is tried for instructions
-    /// that
-    /// LLVM's rejects.
+    /// that LLVM's rejects.
     fn read_instruction(
         &mut self,
         tokens: &[Token],

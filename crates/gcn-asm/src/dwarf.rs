@@ -492,8 +492,7 @@ impl<'s> Asm<'s, '_> {
                 None => program.default_directory(),
             };
             // Two numbers of one file must stay distinct. Different spellings of the name keep them apart: the parts
-            // `./` and `.//`
-            // before it are the binary digits of how many times the name has occurred.
+            // `./` and `.//` before it are the binary digits of how many times the name has occurred.
             let again: &mut u32 = names.entry((&file.name, &file.directory)).or_default();
             let mut name = file.name.clone();
             if number > 0 {

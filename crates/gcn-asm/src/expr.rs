@@ -83,13 +83,11 @@ pub(crate) enum Function {
     /// larger one.
     TotalNumVgprs,
     /// The number of SGPRs that VCC, FLAT_SCRATCH and XNACK_MASK take, from whether they are used. The flag is true if
-    /// the
-    /// generation is gfx8 or later.
+    /// the generation is gfx8 or later.
     ExtraSgprs(bool),
     /// The number of waves that a SIMD holds, from: the maximum number of waves, the granule of VGPRs, the number of
-    /// VGPRs,
-    /// LLVM's number of the generation, the number of waves without a limit, and the kernel's numbers of SGPRs and
-    /// VGPRs.
+    /// VGPRs, LLVM's number of the generation, the number of waves without a limit, and the kernel's numbers of SGPRs
+    /// and VGPRs.
     Occupancy,
 }
 

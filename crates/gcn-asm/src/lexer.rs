@@ -281,8 +281,7 @@ impl<'s> Lexer<'s> {
     }
 
     /// Returns true if `//` is CLRX's unsigned division and not a comment. It is one after a value, if another value
-    /// follows
-    /// at once, or a number or parenthesis follows after blanks.
+    /// follows at once, or a number or parenthesis follows after blanks.
     fn divides(&self, before: &[Token]) -> bool {
         let value = before.last().is_some_and(|t| {
             matches!(t.tok, Tok::Int(_) | Tok::Ident | Tok::Punct(b')'))

@@ -135,8 +135,7 @@ pub struct Options {
     /// The operating system that the file is for; if `None`, the directives set it, and HSA is the default.
     pub os: Option<Os>,
     /// If set, the file gets every instruction's line as DWARF, with this as the folder that file names are relative
-    /// to. A
-    /// source with `.loc` or debugging information of its own keeps that instead.
+    /// to. A source with `.loc` or debugging information of its own keeps that instead.
     pub debug: Option<String>,
     /// Reports broken operand rules as warnings if the instruction can be encoded all the same.
     pub permissive: bool,

@@ -2,10 +2,9 @@
 //! that are numbers or a string. It goes from characters to bytes without tokens and without the
 //! symbol table.
 //!
-//! All other lines (a label, another directive, a symbol, a broken rule, an error)
-//! are left to the statement reader of [`crate::asm`], which gives the same result for plain lines,
-//! only slower. The result of a line depends only on its text and on a [`State`], so
-//! lines may be read ahead of time, and on any thread.
+//! All other lines (a label, another directive, a symbol, a broken rule, an error) are left to the statement reader of
+//! [`crate::asm`], which gives the same result for plain lines, only slower. The result of a line depends only on its
+//! text and on a [`State`], so lines may be read ahead of time, and on any thread.
 
 use crate::data::fits;
 use crate::direct::Directs;

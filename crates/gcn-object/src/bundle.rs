@@ -1,15 +1,17 @@
-//! Offload bundles: several code objects, each with the name of its target, in one run of bytes.
+//! Offload bundles: one file or section with several code objects, each with the name of its target.
 //!
 //! Three formats are read. Their layouts, little-endian throughout:
 //!
-//! * `__CLANG_OFFLOAD_BUNDLE__` (24 bytes), the number of entries; for each its offset from the bundle's start, its size, the length
-//!   of its id, all 64 bits, and the id; then the entries. Source: "Clang Offload Bundler" in Clang's manual.
-//! * `CCOB`, a version (16 bits) and a method (16 bits: 0 zlib, 1 zstd); from version 2 the size of header and compressed bytes
-//!   (32 bits, in version 3 64); the uncompressed size (32 bits, in version 3 64); the first 8 bytes of the uncompressed bytes' MD5;
-//!   then a compressed bundle. Source: the same page, "Compression and Decompression".
-//! * `10 ff 10 ad`, LLVM's offload binary: version (32 bits), size, offset and size of the entry table, all 64 bits; entries of image
-//!   kind and producer (16 bits each), flags (32 bits), offset and number of strings, offset and size of the image (64 bits each).
-//!   In version 2 the header gives the table's offset and its number of entries. Source: `llvm/Object/OffloadBinary.h`.
+//! * `__CLANG_OFFLOAD_BUNDLE__` (24 bytes), the number of entries; for each its offset from the bundle's start, its
+//!   size, the length of its id, all 64 bits, and the id; then the entries. Source: "Clang Offload Bundler" in Clang's
+//!   manual.
+//! * `CCOB`, a version (16 bits) and a method (16 bits: 0 zlib, 1 zstd); from version 2 the size of header and
+//!   compressed bytes (32 bits, in version 3 64); the uncompressed size (32 bits, in version 3 64); the first 8 bytes
+//!   of the uncompressed bytes' MD5; then a compressed bundle. Source: the same page, "Compression and Decompression".
+//! * `10 ff 10 ad`, LLVM's offload binary: version (32 bits), size, offset and size of the entry table, all 64 bits;
+//!   entries of image kind and producer (16 bits each), flags (32 bits), offset and number of strings, offset and size
+//!   of the image (64 bits each). In version 2 the header gives the table's offset and its number of entries. Source:
+//!   `llvm/Object/OffloadBinary.h`.
 
 use crate::error::Error;
 use crate::read::OVERLAP;
@@ -18,22 +20,22 @@ use flate2::write::ZlibEncoder;
 use md5::{Digest, Md5};
 use std::io::{BufRead, BufReader, Read, Write};
 
-/// What a plain bundle begins with.
+/// The magic of a plain bundle.
 pub const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
-/// What a compressed bundle begins with.
+/// The magic of a compressed bundle.
 pub const COMPRESSED_MAGIC: &[u8; 4] = b"CCOB";
-/// What LLVM's offload binary begins with.
+/// The magic of LLVM's offload binary.
 pub const OFFLOAD_BINARY_MAGIC: &[u8; 4] = &[0x10, 0xff, 0x10, 0xad];
 
-/// The most entries that are read out of one bundle or file.
+/// The maximum number of entries that are read from one bundle or file.
 pub(crate) const MAX_ENTRIES: u64 = 1 << 17;
-/// The longest id of an entry in bytes.
+/// The maximum length of an entry's id in bytes.
 const MAX_ID: u64 = 4096;
-/// The largest uncompressed bundle in bytes.
+/// The maximum size of an uncompressed bundle in bytes.
 const MAX_UNCOMPRESSED: u64 = 768 << 20;
-/// How many times its compressed size a bundle may grow to, beyond [`FREE_UNCOMPRESSED`]. Real code stays below 30.
+/// The maximum ratio of a bundle's size to its compressed size, beyond [`FREE_UNCOMPRESSED`]. Real code stays below 30.
 const MAX_RATIO: u64 = 200;
-/// A bundle of this size may have been compressed by any factor.
+/// A bundle up to this size may have any compression ratio.
 const FREE_UNCOMPRESSED: u64 = 64 << 20;
 /// Page size, to which HIP's bundles align their entries.
 pub const PAGE: u64 = 4096;
@@ -48,7 +50,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// `zlib` or `zstd`.
+    /// Returns `zlib` or `zstd`.
     pub fn name(self) -> &'static str {
         match self {
             Method::Zlib => "zlib",
@@ -57,14 +59,14 @@ impl Method {
     }
 }
 
-/// One entry as a bundle's header has it.
+/// One entry of a bundle's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// The id, such as `hipv4-amdgcn-amd-amdhsa--gfx906:xnack-`.
     pub id: String,
-    /// Where its bytes start, from the (uncompressed) bundle's start.
+    /// The offset of its bytes from the start of the (uncompressed) bundle.
     pub offset: u64,
-    /// Their number.
+    /// The number of its bytes.
     pub size: u64,
 }
 
@@ -72,7 +74,7 @@ fn bad<T>(detail: impl Into<String>) -> Result<T, Error> {
     Err(Error::Bundle(detail.into()))
 }
 
-/// Reads numbers and strings, counting.
+/// Reads numbers and strings, and counts the bytes read.
 struct Header<R> {
     from: R,
     read: u64,
@@ -102,11 +104,11 @@ fn little(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b))
 }
 
-/// A plain bundle's entries, and the size of its header. `size` is how many bytes there are from its start on.
+/// Reads a plain bundle's entries and the size of its header. `size` is the number of bytes from its start on.
 ///
 /// # Errors
-/// [`Error::Bundle`] if an entry lies outside the bytes or the header is none; [`Error::TooLarge`] if there are too many, or
-/// they overlap many times over.
+/// [`Error::Bundle`] if an entry lies outside the bytes or the header is invalid; [`Error::TooLarge`] if there are too
+/// many entries, or they overlap many times over.
 pub fn read_header(from: impl Read, size: u64) -> Result<(Vec<Item>, u64), Error> {
     let mut header = Header { from, read: 0 };
     if header.bytes(24, "the magic of the bundle")? != MAGIC {
@@ -140,7 +142,7 @@ pub fn read_header(from: impl Read, size: u64) -> Result<(Vec<Item>, u64), Error
     Ok((items, header.read))
 }
 
-/// Every entry lies within the bundle, and together they are in proportion to it.
+/// Checks that every entry lies within the bundle, and that their total is in proportion to it.
 fn check(items: &[Item], size: u64) -> Result<(), Error> {
     let mut total = 0u64;
     for (n, item) in items.iter().enumerate() {
@@ -159,11 +161,11 @@ fn check(items: &[Item], size: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// A plain bundle of these entries, as clang-offload-bundler writes it. Each entry starts at a multiple of `align` bytes from the
-/// bundle's start.
+/// Returns a plain bundle of these entries, as clang-offload-bundler writes it. Each entry starts at a multiple of
+/// `align` bytes from the bundle's start.
 ///
 /// # Errors
-/// [`Error::Bundle`] if the alignment is no power of two up to 1 MiB, or an id is empty, too long or there twice.
+/// [`Error::Bundle`] if the alignment is not a power of two up to 1 MiB, or an id is empty, too long or repeated.
 pub fn write(entries: &[(&str, &[u8])], align: u64) -> Result<Vec<u8>, Error> {
     if !align.is_power_of_two() || align > 1 << 20 {
         return bad(format!(
@@ -208,16 +210,16 @@ pub struct Compressed {
     pub version: u16,
     /// The method.
     pub method: Method,
-    /// Size of header and compressed bytes; in version 1 it is not said.
+    /// Size of header and compressed bytes; version 1 does not record it.
     pub size: Option<u64>,
-    /// Size of the bundle in it.
+    /// Size of the bundle when uncompressed.
     pub uncompressed: u64,
     /// The first 8 bytes of the MD5 of the uncompressed bytes.
     pub hash: u64,
 }
 
 impl Compressed {
-    /// Size of the header in bytes.
+    /// Returns the size of the header in bytes.
     pub fn header_size(&self) -> u64 {
         match self.version {
             1 => 20,
@@ -226,10 +228,10 @@ impl Compressed {
         }
     }
 
-    /// Reads a header. `size` is how many bytes there are from its start on.
+    /// Reads a header. `size` is the number of bytes from its start on.
     ///
     /// # Errors
-    /// [`Error::Bundle`] if it is none, its version or method is unknown, or its sizes cannot be.
+    /// [`Error::Bundle`] if the bytes are not a header, its version or method is unknown, or its sizes are impossible.
     pub fn read(from: impl Read, size: u64) -> Result<Compressed, Error> {
         let mut header = Header { from, read: 0 };
         if header.bytes(4, "the magic of the compressed bundle")? != COMPRESSED_MAGIC {
@@ -295,20 +297,20 @@ impl Compressed {
         })
     }
 
-    /// The entries, of which nothing but the bundle's header is decompressed. `from` is after the compressed header.
+    /// Returns the entries; only the bundle's header is decompressed. `from` is after the compressed header.
     ///
     /// # Errors
-    /// As [`read_header`].
+    /// See [`read_header`].
     pub fn items(&self, from: impl Read) -> Result<Vec<Item>, Error> {
         let decoder = self.decoder(BufReader::new(from))?;
         let decoder = BufReader::with_capacity(512, decoder.take(self.uncompressed));
         Ok(read_header(decoder, self.uncompressed)?.0)
     }
 
-    /// The whole bundle, and how many bytes it took. `from` is after the compressed header.
+    /// Returns the whole bundle, and the number of compressed bytes read. `from` is after the compressed header.
     ///
     /// # Errors
-    /// [`Error::Bundle`] if the bytes are not what the header promises.
+    /// [`Error::Bundle`] if the bytes do not match the header.
     pub fn decompress(&self, from: impl Read) -> Result<(Vec<u8>, u64), Error> {
         let mut from = Counted {
             from: BufReader::new(from),
@@ -337,7 +339,7 @@ impl Compressed {
     }
 }
 
-/// Counts what is taken of a buffered reader.
+/// Counts the bytes consumed from a buffered reader.
 struct Counted<R> {
     from: R,
     read: u64,
@@ -417,10 +419,10 @@ pub fn compress(bundle: &[u8], method: Method, version: u16) -> Result<Vec<u8>, 
     Ok(out)
 }
 
-/// An offload binary's entries, and its size. `bytes` may go on behind it.
+/// Returns an offload binary's entries, and its size. Further bytes may follow it in `bytes`.
 ///
 /// # Errors
-/// As [`read_header`].
+/// See [`read_header`].
 pub fn read_offload_binary(bytes: &[u8]) -> Result<(Vec<Item>, u64), Error> {
     let number = |at: u64, width: u64| -> Result<u64, Error> {
         let end = at.checked_add(width).filter(|e| *e <= bytes.len() as u64);
@@ -502,7 +504,7 @@ pub fn read_offload_binary(bytes: &[u8]) -> Result<(Vec<Item>, u64), Error> {
         let id = match (triple.is_empty(), arch.is_empty()) {
             (true, _) => format!("{producer}-unknown"),
             (false, true) => format!("{producer}-{triple}"),
-            // The environment, which these triples leave out, has its empty place.
+            // These triples leave out the environment, so its empty part is added.
             (false, false) if triple.matches('-').count() < 3 => {
                 format!("{producer}-{triple}--{arch}")
             }
@@ -518,10 +520,10 @@ pub fn read_offload_binary(bytes: &[u8]) -> Result<(Vec<Item>, u64), Error> {
     Ok((items, size))
 }
 
-/// An offload binary with another image in the place of its entry `which`, which must be the last image in it.
+/// Returns an offload binary with another image in place of its entry `which`, which must be the last image in it.
 ///
 /// # Errors
-/// [`Error::Bundle`] if it is not, or the binary is damaged.
+/// [`Error::Bundle`] if it is not the last, or the binary is damaged.
 pub(crate) fn replace_in_offload_binary(
     old: &[u8],
     which: usize,
@@ -534,7 +536,7 @@ pub(crate) fn replace_in_offload_binary(
     if items.iter().any(|other| other.offset > item.offset) {
         return bad("only the last image of an offload binary can be replaced");
     }
-    // What stands behind the image, if only its padding, must not be needed.
+    // Only padding may follow the image.
     let end = (item.offset + item.size) as usize;
     if old[end..size as usize].iter().any(|b| *b != 0) {
         return bad("the image of the offload binary is not its last part");

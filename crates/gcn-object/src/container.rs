@@ -1,7 +1,8 @@
-//! What a file is, and the code objects in it: a code object itself, an offload bundle, or a host program, library, object file or
-//! archive that carries bundles.
+//! Containers: detects what a file is and lists the code objects in it. A file may be a code object itself, an offload
+//! bundle, or a host program, library, object file or archive that contains bundles.
 //!
-//! Opening reads headers alone, so that a library of gigabytes is listed at once; an entry's bytes are read when they are asked for.
+//! Opening reads only headers, so that a library of gigabytes is listed at once; an entry's bytes are read when
+//! requested.
 
 use crate::bundle::{self, Compressed, Item, MAX_ENTRIES};
 use crate::error::Error;
@@ -16,7 +17,7 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// An AMDGPU ELF file, loadable or relocatable.
@@ -31,10 +32,10 @@ pub enum Kind {
     Archive,
 }
 
-/// How a bundle is packed.
+/// The format of a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// One code object without more around it: the file itself, or a section that holds one.
+    /// One code object without a bundle: the file itself, or a section that holds one.
     Bare,
     /// `__CLANG_OFFLOAD_BUNDLE__`.
     Plain,
@@ -47,13 +48,13 @@ pub enum Packing {
 /// One bundle of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bundle {
-    /// How it is packed.
+    /// Its format.
     pub packing: Packing,
     /// Where it starts in the file.
     pub offset: u64,
     /// Its size in the file in bytes.
     pub size: u64,
-    /// The bytes to the next bundle, the end of its section or of the file, its own included.
+    /// The number of bytes from its start to the next bundle, or to the end of its section or of the file.
     pub room: u64,
     /// The section that holds it, in host files.
     pub section: Option<String>,
@@ -64,17 +65,17 @@ pub struct Bundle {
 /// One entry: usually a code object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its number in the file, from 0.
+    /// Its index in the file, from 0.
     pub index: usize,
-    /// The number of its bundle, in [`Container::bundles`].
+    /// The index of its bundle in [`Container::bundles`].
     pub bundle: usize,
-    /// Its id as the bundle has it, such as `hipv4-amdgcn-amd-amdhsa--gfx906:sramecc-:xnack-`.
+    /// Its id in the bundle, such as `hipv4-amdgcn-amd-amdhsa--gfx906:sramecc-:xnack-`.
     pub id: String,
-    /// The target in the id; hosts have none.
+    /// The target in the id; host entries have none.
     pub target: Option<Target>,
-    /// Where its bytes start, from the start of the bundle, which may have to be decompressed first.
+    /// The offset of its bytes from the start of the bundle, which may have to be decompressed first.
     pub offset: u64,
-    /// Their number.
+    /// The number of its bytes.
     pub size: u64,
 }
 
@@ -83,15 +84,15 @@ pub struct Entry {
 pub struct Target {
     /// The processor, such as `gfx906`.
     pub processor: String,
-    /// The features named, and whether they are on. Features that are not named may be on or off.
+    /// The named features, and whether each is on. Features that are not named may be on or off.
     pub features: Vec<(String, bool)>,
 }
 
 impl Target {
-    /// Finds the target in an entry's id, or reads a target id: `gfx906:xnack-`, v3's `gfx906+xnack`, with anything before it that ends
-    /// in `-`.
+    /// Finds the target in an entry's id, or reads a target id: `gfx906:xnack-`, v3's `gfx906+xnack`, with any prefix
+    /// that ends in `-`.
     pub fn parse(text: &str) -> Option<Target> {
-        // A host's triple has no processor; offload architectures all begin so.
+        // A host's triple has no processor; all offload architectures begin with `gfx`.
         let start = match text.rfind("-gfx") {
             Some(at) => at + 1,
             None if text.starts_with("gfx") => 0,
@@ -100,7 +101,7 @@ impl Target {
         let text = &text[start..];
         let end = text.find([':', '+']).unwrap_or(text.len());
         let mut features = Vec::new();
-        // v3 names what is on, each with a plus before it.
+        // v3 names the features that are on, each with a plus before it.
         let (separator, rest) = match text[end..].chars().next() {
             Some('+') => ('+', &text[end..]),
             _ => (':', &text[end..]),
@@ -120,8 +121,8 @@ impl Target {
         })
     }
 
-    /// How many features both name alike, or `None` if code for `self` does not fit `wanted`: another processor, or a feature
-    /// that one needs on and the other off.
+    /// Returns the number of features that both name with the same setting, or `None` if code for `self` does not fit
+    /// `wanted`: another processor, or a feature that one needs on and the other off.
     pub fn fits(&self, wanted: &Target) -> Option<usize> {
         if self.processor != wanted.processor && !self.is_generic_for(wanted) {
             return None;
@@ -137,8 +138,8 @@ impl Target {
         Some(same)
     }
 
-    /// Whether this is what the wanted processor has in common with others: gfx9-generic's code runs on gfx900 to gfx90c, but
-    /// not on those that this crate does not know.
+    /// Returns true if this is a generic processor that includes the wanted one: gfx9-generic's code runs on gfx900 to
+    /// gfx90c, but not on processors that this crate does not know.
     fn is_generic_for(&self, wanted: &Target) -> bool {
         let machines = (
             Machine::from_name(&self.processor),
@@ -148,7 +149,7 @@ impl Target {
             if own.generic != 0 && other.generic == 0 && own.generation == other.generation)
     }
 
-    /// Code for it is what this crate reads: gfx6 to gfx9.
+    /// Returns true if this crate reads its code: gfx6 to gfx9.
     pub fn known(&self) -> bool {
         Machine::from_name(&self.processor).is_some()
     }
@@ -168,7 +169,7 @@ impl std::fmt::Display for Target {
 #[derive(Clone, Debug)]
 pub(crate) struct HostSection {
     pub(crate) name: String,
-    /// Where it starts in the file, and its bytes.
+    /// The offset and size of its bytes in the file.
     pub(crate) offset: u64,
     pub(crate) size: u64,
 }
@@ -180,42 +181,42 @@ pub struct Container {
     pub kind: Kind,
     /// Its bundles in file order.
     pub bundles: Vec<Bundle>,
-    /// Their entries in file order, hosts' too.
+    /// Their entries in file order, including host entries.
     pub entries: Vec<Entry>,
     source: Source,
     /// The bundle decompressed last.
     unpacked: Mutex<Option<(usize, Arc<Vec<u8>>)>>,
 }
 
-/// The section that holds HIP's bundles. PE images cut names to 8 bytes.
+/// The section that holds HIP's bundles. PE images truncate names to 8 bytes.
 const FATBIN: [&str; 2] = [".hip_fatbin", ".hip_fat"];
 /// Clang's wrapper of the bundle, by its name in PE images; some linkers put the bundle itself there.
 const WRAPPER: &str = ".hipFatB";
-/// What sections are called that clang-offload-bundler adds to object files; the entry's id follows.
+/// The prefix of sections that clang-offload-bundler adds to object files; the entry's id follows.
 const BUNDLED_SECTION: &str = "__CLANG_OFFLOAD_BUNDLE__";
 /// Sections of LLVM's offload binaries.
 const OFFLOADING: &str = ".llvm.offloading";
-/// The most sections of a host file.
+/// The maximum number of sections of a host file.
 const MAX_SECTIONS: u64 = 1 << 20;
-/// The most bytes of section names.
+/// The maximum number of bytes of section names.
 const MAX_NAMES: u64 = 16 << 20;
-/// The largest AMDGPU file without a processor in its header that is read to find one.
+/// The maximum size of an AMDGPU file without a processor in its header that is read to find one.
 const MAX_WHOLE: u64 = 64 << 20;
 
-/// The largest code object that is read. Distances in code have 32 bits.
+/// The maximum size of a code object that is read. Distances in code have 32 bits.
 const MAX_OBJECT: u64 = 1 << 31;
-/// A code object that is smaller than this is read whole.
+/// A code object smaller than this is read as a whole.
 const WORTH_A_LOOK: u64 = 256 << 20;
 
-/// The bytes that an ELF file of 64 bits has up to the last that its headers speak of: a file may have a hole behind.
-/// All `size` bytes, where its headers are strange.
+/// Returns the size of a 64-bit ELF file up to the last byte that its headers refer to: a hole may follow in the file.
+/// Returns `size` if the headers are unusual.
 fn elf_extent(source: &Source, start: u64, size: u64) -> Result<u64, Error> {
     let header = source.read(start, size.min(64))?;
     let number = |bytes: &[u8], at: usize, count: usize| -> u64 {
         (bytes.iter().skip(at).take(count).rev()).fold(0, |n, b| n << 8 | u64::from(*b))
     };
-    // Tables of programs and sections: where, how many entries of how many bytes, and where in one its bytes' offset,
-    // their number, and its type are.
+    // The program and section tables: the offset, the number and size of entries, and where in an entry the offset,
+    // size and type of its bytes are.
     let tables = [
         (
             number(&header, 32, 8),
@@ -258,16 +259,16 @@ impl Container {
     /// Opens a file.
     ///
     /// # Errors
-    /// As [`Container::new`], and [`Error::Read`].
+    /// See [`Container::new`], and [`Error::Read`].
     pub fn open(path: &Path) -> Result<Container, Error> {
         Container::new(Source::open(path)?)
     }
 
-    /// Finds out what the bytes are.
+    /// Detects the kind of the bytes.
     ///
     /// # Errors
-    /// [`Error::Bundle`] if they are nothing that carries AMDGPU code, or are damaged; [`Error::Elf`] for damaged host files;
-    /// [`Error::TooMany`] or [`Error::TooLarge`] for unreasonable ones.
+    /// [`Error::Bundle`] if they are not a known container of AMDGPU code, or are damaged; [`Error::Elf`] for damaged
+    /// host files; [`Error::TooMany`] or [`Error::TooLarge`] for unreasonable ones.
     pub fn new(source: Source) -> Result<Container, Error> {
         let mut list = List::default();
         let kind = list.scan(&source)?;
@@ -285,12 +286,12 @@ impl Container {
         })
     }
 
-    /// The file's bytes.
+    /// Returns the file's bytes.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Where an entry's bytes start in the file; `None` if they are compressed.
+    /// Returns the offset of an entry's bytes in the file; `None` if they are compressed.
     pub fn file_offset(&self, entry: &Entry) -> Option<u64> {
         let bundle = self.bundles.get(entry.bundle)?;
         match bundle.packing {
@@ -299,7 +300,7 @@ impl Container {
         }
     }
 
-    /// An entry's bytes.
+    /// Returns an entry's bytes.
     ///
     /// # Errors
     /// [`Error::Read`], and [`Error::Bundle`] if decompression fails.
@@ -329,10 +330,11 @@ impl Container {
         Ok(bytes.get(start..end).ok_or_else(outside)?.to_vec())
     }
 
-    /// The code object of an entry.
+    /// Returns the code object of an entry.
     ///
     /// # Errors
-    /// As [`Container::read`] and [`CodeObject::parse`]; [`Error::Bundle`] if it holds something else, as LLVM's bitcode.
+    /// See [`Container::read`] and [`CodeObject::parse`]; [`Error::Bundle`] if it holds something else, such as LLVM's
+    /// bitcode.
     pub fn object(&self, entry: &Entry) -> Result<CodeObject, Error> {
         let bytes = self.object_bytes(entry)?;
         if bytes.starts_with(b"BC\xc0\xde") {
@@ -344,7 +346,7 @@ impl Container {
         CodeObject::from_bytes(bytes)
     }
 
-    /// An entry's bytes as far as its ELF headers say that something is there.
+    /// Returns an entry's bytes up to the end that its ELF headers give.
     fn object_bytes(&self, entry: &Entry) -> Result<Vec<u8>, Error> {
         let at = (self.bundles.get(entry.bundle))
             .filter(|bundle| !matches!(bundle.packing, Packing::Compressed(_)))
@@ -364,8 +366,9 @@ impl Container {
         self.source.read(at, size)
     }
 
-    /// The entries that a target id fits: `gfx906`, `gfx906:xnack-`, with a triple before it or not. An entry whose whole id is the text
-    /// is the only one. Generic code fits where there is none for the processor itself.
+    /// Returns the entries that a target id fits: `gfx906`, `gfx906:xnack-`, with or without a triple before it. An
+    /// entry whose whole id equals the text is the only result. Generic code is returned if there is none for the
+    /// processor itself.
     pub fn matching(&self, target: &str) -> Vec<&Entry> {
         let same: Vec<&Entry> = self.entries.iter().filter(|e| e.id == target).collect();
         if !same.is_empty() {
@@ -386,11 +389,11 @@ impl Container {
             .collect()
     }
 
-    /// The one entry that is meant: by its number, by a target id, or by being the only one for gfx6 to gfx9. In a bundle, an entry
-    /// that names the wanted features is preferred to one that leaves them open.
+    /// Returns the selected entry: by its number, by a target id, or as the only one for gfx6 to gfx9. In a bundle, an
+    /// entry that names the wanted features takes precedence over one that leaves them open.
     ///
     /// # Errors
-    /// [`Error::Choice`] with a list of what there is, if that is none or several.
+    /// [`Error::Choice`] with a list of the entries, if none or several match.
     pub fn choose(&self, target: Option<&str>, number: Option<usize>) -> Result<&Entry, Error> {
         if let Some(number) = number {
             let entry = self.entries.get(number).filter(|e| {
@@ -410,7 +413,7 @@ impl Container {
             let known: Vec<&Entry> = all.iter().copied().filter(known).collect();
             return match (&known[..], all.len()) {
                 ([one], _) => Ok(*one),
-                // A code object for another processor has its own message when it is read.
+                // The reader reports a code object for another processor with a message of its own.
                 ([], 1) => Ok(all[0]),
                 ([], _) => Err(Error::Choice(format!(
                     "there is no code for gfx6 to gfx9; {}",
@@ -453,7 +456,7 @@ impl Container {
         }
     }
 
-    /// A sentence that lists entries: each, or where they are many, each id once.
+    /// Returns a sentence that lists entries: each one, or if there are many, each id once.
     fn what_there_is(&self, entries: &[&Entry]) -> String {
         const MOST: usize = 16;
         if entries.is_empty() {
@@ -491,14 +494,14 @@ impl Container {
     }
 }
 
-/// What is found, as it is found.
+/// The bundles and entries found so far.
 #[derive(Default)]
 struct List {
     bundles: Vec<Bundle>,
     entries: Vec<Entry>,
 }
 
-/// Where a bundle was found.
+/// The location of a bundle.
 #[derive(Clone, Default)]
 struct Place {
     section: Option<String>,
@@ -533,7 +536,7 @@ impl List {
         }))
     }
 
-    /// Looks at what a file, or a member of an archive, is. `None` if it is nothing that is known.
+    /// Detects the kind of a file, or of a member of an archive. Returns `None` if it is unknown.
     fn file(
         &mut self,
         source: &Source,
@@ -597,14 +600,14 @@ impl List {
                 section: None,
                 member: Some(name.clone()),
             };
-            // Members of other kinds are none of ours.
+            // Members of other kinds are ignored.
             self.file(source, offset, size, &start, &place)
                 .map_err(|e| Error::Bundle(format!("member '{name}': {e}")))?;
         }
         Ok(())
     }
 
-    /// The bundles in a host file's sections. `offset` is where the file starts in the source.
+    /// Finds the bundles in a host file's sections. `offset` is where the file starts in the source.
     fn host(
         &mut self,
         source: &Source,
@@ -627,7 +630,7 @@ impl List {
                 self.bundles(source, start, section.size, &place)
                     .map_err(in_section)?;
             } else if let Some(id) = section.name.strip_prefix(BUNDLED_SECTION) {
-                // The host's own entry is one zero byte, the object file around it being the entry.
+                // The host's own entry is one zero byte: the entry is the object file itself.
                 let size = match id.starts_with("host-") && section.size == 1 {
                     true => 0,
                     false => section.size,
@@ -695,7 +698,7 @@ impl List {
         Ok(())
     }
 
-    /// One bundle after another, with zeros between them.
+    /// Reads consecutive bundles, with zeros between them.
     fn bundles(
         &mut self,
         source: &Source,
@@ -728,14 +731,14 @@ impl List {
     }
 }
 
-/// Whether a file begins like a source: with characters of ASCII alone, lines of them.
+/// Returns true if a file begins like source text: with lines of ASCII characters.
 fn is_text(start: &[u8]) -> bool {
     let plain = |c: &u8| matches!(c, b'\t' | b'\n' | b'\r' | b' '..=b'~');
     start.iter().all(plain) && start.contains(&b'\n')
 }
 
-/// Where the next bundle begins: behind zeros, or else at a page's start, as HIP's are aligned. `start` is where pages count from;
-/// `other` tells that there was something that is neither.
+/// Returns the start of the next bundle: after zeros, or else at the start of a page, as HIP's bundles are aligned.
+/// Pages count from `start`; `other` is true if there was something that is neither.
 fn next_bundle(
     source: &Source,
     start: u64,
@@ -773,7 +776,7 @@ fn next_bundle(
     Ok(None)
 }
 
-/// Where the first byte is that is not zero. Gigabytes of zeros are no rarity in what damaged or hostile files claim.
+/// Returns the index of the first byte that is not zero. Damaged or hostile files often claim gigabytes of zeros.
 fn first_other(bytes: &[u8]) -> Option<usize> {
     const BLOCK: usize = 256;
     let block = bytes
@@ -784,7 +787,8 @@ fn first_other(bytes: &[u8]) -> Option<usize> {
     Some(start + inside)
 }
 
-/// Reads the header of the bundle at an offset: how it is packed, its entries and its size in the file. There are `left` bytes.
+/// Reads the header of the bundle at an offset: its format, its entries and its size in the file. There are `left`
+/// bytes.
 fn read_bundle(
     source: &Source,
     offset: u64,
@@ -806,7 +810,7 @@ fn read_bundle(
         let packed = |size: u64| source.window(offset + start, size - start);
         let (items, size) = match header.size {
             Some(size) => (header.items(packed(size))?, size),
-            // Only decompression tells where a bundle of version 1 ends.
+            // The end of a version 1 bundle is only known after decompression.
             None => {
                 let (bytes, taken) = header.decompress(packed(left.max(start)))?;
                 let size = bytes.len() as u64;
@@ -821,12 +825,12 @@ fn read_bundle(
     Ok((Packing::Plain, items, end.max(header)))
 }
 
-/// The id of an AMDGPU ELF file by its header.
+/// Returns the id of an AMDGPU ELF file from its header.
 fn header_id(source: &Source, offset: u64, size: u64, start: &[u8]) -> String {
     let mut flags = start.get(48..52).map_or(0, |f| {
         f.iter().rev().fold(0u32, |n, b| n << 8 | u32::from(*b))
     });
-    // The first compilers wrote the processor into a note alone.
+    // The first compilers recorded the processor only in a note.
     if flags & 0xff == 0
         && size <= MAX_WHOLE
         && let Ok(bytes) = source.read(offset, size)
@@ -878,7 +882,7 @@ fn coff_sections<'d>(file: &impl Object<'d>) -> Vec<HostSection> {
         .collect()
 }
 
-/// The sections of a host's ELF file that have bytes.
+/// Returns the sections of a host's ELF file that have bytes.
 fn elf_sections(window: Window<'_>) -> Result<Vec<HostSection>, Error> {
     let mut class = [0; 5];
     let read = window.clone().read_exact(&mut class);

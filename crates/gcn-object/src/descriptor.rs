@@ -1,16 +1,17 @@
-//! The kernel descriptor: 64 bytes that tell the hardware how to start a kernel, and the `.amdhsa_*` directives that make them.
+//! The kernel descriptor: 64 bytes that tell the hardware how to start a kernel, and the `.amdhsa_*` directives that
+//! set them.
 //!
 //! Layout and bit fields are those of "Kernel Descriptor" in LLVM's "User Guide for AMDGPU Backend" for gfx6 to gfx9; the
 //! directives' ranges, defaults and errors are llvm-mc 14's.
 
 use crate::target::TargetId;
 
-/// `amd_kernel_descriptor_t`. Fields are in file order; reserved bytes are kept so that a descriptor survives the round trip.
+/// `amd_kernel_descriptor_t`. Fields are in file order; reserved bytes are kept so that a descriptor round-trips.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelDescriptor {
-    /// LDS a workgroup always uses, in bytes.
+    /// LDS that a workgroup always uses, in bytes.
     pub group_segment_fixed_size: u32,
-    /// Scratch a work-item always uses, in bytes.
+    /// Scratch that a work-item always uses, in bytes.
     pub private_segment_fixed_size: u32,
     /// Size of the kernel arguments in bytes; 0 means unknown.
     pub kernarg_size: u32,
@@ -24,9 +25,9 @@ pub struct KernelDescriptor {
     pub compute_pgm_rsrc3: u32,
     /// COMPUTE_PGM_RSRC1: register counts and the initial floating-point mode.
     pub compute_pgm_rsrc1: u32,
-    /// COMPUTE_PGM_RSRC2: what the hardware puts into registers at the start, and exceptions.
+    /// COMPUTE_PGM_RSRC2: the registers that the hardware initialises at the start, and exceptions.
     pub compute_pgm_rsrc2: u32,
-    /// Which values the packet processor puts into user SGPRs.
+    /// The values that the packet processor puts into user SGPRs.
     pub kernel_code_properties: u16,
     /// Bytes 58 to 63.
     pub reserved2: [u8; 6],
@@ -37,7 +38,8 @@ fn bits(word: u32, shift: u32, width: u32) -> u32 {
 }
 
 impl Default for KernelDescriptor {
-    /// What the directives' defaults give: f16/f64 denormals kept, DX10_CLAMP and IEEE_MODE on, workgroup id X passed.
+    /// Returns the defaults of the directives: f16/f64 denormals kept, DX10_CLAMP and IEEE_MODE on, workgroup id X
+    /// passed.
     fn default() -> KernelDescriptor {
         let mut descriptor = KernelDescriptor::from_bytes([0; 64]);
         for directive in DIRECTIVES {
@@ -69,8 +71,9 @@ impl KernelDescriptor {
         }
     }
 
-    /// What an `amd_kernel_code_t` says of the same things. The user SGPRs that only v2 has, the numbers of workgroups of the grid, are
-    /// bits 7 to 9 of the properties, which are reserved here. Source: LLVM's `AMDKernelCodeT.h`.
+    /// Returns the equivalent settings of an `amd_kernel_code_t`. The user SGPRs that only v2 has, the numbers of
+    /// workgroups of the grid, are bits 7 to 9 of the properties, which are reserved here. Source: LLVM's
+    /// `AMDKernelCodeT.h`.
     pub fn from_kernel_code(b: &[u8; 256]) -> KernelDescriptor {
         let word = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
@@ -89,7 +92,7 @@ impl KernelDescriptor {
         }
     }
 
-    /// The 64 bytes.
+    /// Returns the 64 bytes.
     pub fn to_bytes(&self) -> [u8; 64] {
         let mut b = [0; 64];
         b[0..4].copy_from_slice(&self.group_segment_fixed_size.to_le_bytes());
@@ -106,102 +109,104 @@ impl KernelDescriptor {
         b
     }
 
-    /// GRANULATED_WORKITEM_VGPR_COUNT: blocks of VGPRs less one.
+    /// GRANULATED_WORKITEM_VGPR_COUNT: the number of blocks of VGPRs, minus one.
     pub fn granulated_workitem_vgpr_count(&self) -> u32 {
         bits(self.compute_pgm_rsrc1, 0, 6)
     }
 
-    /// VGPRs of a work-item on gfx6 to gfx9, where a block is 4.
+    /// Returns the VGPRs of a work-item on gfx6 to gfx9, where a block is 4.
     pub fn vgpr_count(&self) -> u32 {
         (self.granulated_workitem_vgpr_count() + 1) * VGPR_GRANULE
     }
 
-    /// GRANULATED_WAVEFRONT_SGPR_COUNT: blocks of 8 SGPRs less one.
+    /// GRANULATED_WAVEFRONT_SGPR_COUNT: the number of blocks of 8 SGPRs, minus one.
     pub fn granulated_wavefront_sgpr_count(&self) -> u32 {
         bits(self.compute_pgm_rsrc1, 6, 4)
     }
 
-    /// SGPRs of a wave, VCC, FLAT_SCRATCH and XNACK_MASK included. The field counts 8s; from gfx8 on the hardware allocates 16s.
+    /// Returns the SGPRs of a wave, including VCC, FLAT_SCRATCH and XNACK_MASK. The field counts in units of 8; from
+    /// gfx8 on the hardware allocates units of 16.
     pub fn sgpr_count(&self) -> u32 {
         (self.granulated_wavefront_sgpr_count() + 1) * SGPR_GRANULE
     }
 
-    /// PRIORITY of the wave, 0 to 3.
+    /// Returns PRIORITY of the wave, 0 to 3.
     pub fn priority(&self) -> u32 {
         bits(self.compute_pgm_rsrc1, 10, 2)
     }
 
-    /// FLOAT_MODE: the low 8 bits of the wave's MODE register (rounding of f32, of f16/f64, denormals of f32, of f16/f64; 2 bits each).
+    /// Returns FLOAT_MODE: the low 8 bits of the wave's MODE register (rounding of f32, of f16/f64, denormals of f32,
+    /// of f16/f64; 2 bits each).
     pub fn float_mode(&self) -> u32 {
         bits(self.compute_pgm_rsrc1, 12, 8)
     }
 
-    /// PRIV: the wave starts privileged.
+    /// Returns PRIV: the wave starts privileged.
     pub fn priv_(&self) -> bool {
         bits(self.compute_pgm_rsrc1, 20, 1) != 0
     }
 
-    /// ENABLE_DX10_CLAMP: clamping turns NaN into 0.
+    /// Returns ENABLE_DX10_CLAMP: clamping turns NaN into 0.
     pub fn dx10_clamp(&self) -> bool {
         bits(self.compute_pgm_rsrc1, 21, 1) != 0
     }
 
-    /// DEBUG_MODE: the wave starts in single-step mode.
+    /// Returns DEBUG_MODE: the wave starts in single-step mode.
     pub fn debug_mode(&self) -> bool {
         bits(self.compute_pgm_rsrc1, 22, 1) != 0
     }
 
-    /// ENABLE_IEEE_MODE: signalling NaNs are quieted.
+    /// Returns ENABLE_IEEE_MODE: signalling NaNs are quieted.
     pub fn ieee_mode(&self) -> bool {
         bits(self.compute_pgm_rsrc1, 23, 1) != 0
     }
 
-    /// FP16_OVFL (gfx9): f16 overflow gives the largest finite number.
+    /// Returns FP16_OVFL (gfx9): f16 overflow gives the largest finite number.
     pub fn fp16_overflow(&self) -> bool {
         bits(self.compute_pgm_rsrc1, 26, 1) != 0
     }
 
-    /// ENABLE_PRIVATE_SEGMENT: the wave's scratch offset is put into an SGPR.
+    /// Returns ENABLE_PRIVATE_SEGMENT: the wave's scratch offset is put into an SGPR.
     pub fn enable_private_segment(&self) -> bool {
         bits(self.compute_pgm_rsrc2, 0, 1) != 0
     }
 
-    /// USER_SGPR_COUNT: SGPRs set from the packet, 0 to 31.
+    /// Returns USER_SGPR_COUNT: the number of SGPRs set from the packet, 0 to 31.
     pub fn user_sgpr_count(&self) -> u32 {
         bits(self.compute_pgm_rsrc2, 1, 5)
     }
 
-    /// ENABLE_TRAP_HANDLER.
+    /// Returns ENABLE_TRAP_HANDLER.
     pub fn enable_trap_handler(&self) -> bool {
         bits(self.compute_pgm_rsrc2, 6, 1) != 0
     }
 
-    /// ENABLE_SGPR_WORKGROUP_ID_X, _Y and _Z.
+    /// Returns ENABLE_SGPR_WORKGROUP_ID_X, _Y and _Z.
     pub fn enable_workgroup_id(&self) -> [bool; 3] {
         [7, 8, 9].map(|shift| bits(self.compute_pgm_rsrc2, shift, 1) != 0)
     }
 
-    /// ENABLE_SGPR_WORKGROUP_INFO.
+    /// Returns ENABLE_SGPR_WORKGROUP_INFO.
     pub fn enable_workgroup_info(&self) -> bool {
         bits(self.compute_pgm_rsrc2, 10, 1) != 0
     }
 
-    /// ENABLE_VGPR_WORKITEM_ID: 0 puts X into v0; 1 also Y into v1; 2 also Z into v2; 3 is undefined.
+    /// Returns ENABLE_VGPR_WORKITEM_ID: 0 puts X into v0; 1 also Y into v1; 2 also Z into v2; 3 is undefined.
     pub fn enable_vgpr_workitem_id(&self) -> u32 {
         bits(self.compute_pgm_rsrc2, 11, 2)
     }
 
-    /// GRANULATED_LDS_SIZE: 0 in a file; the packet processor sets it.
+    /// Returns GRANULATED_LDS_SIZE: 0 in a file; the packet processor sets it.
     pub fn granulated_lds_size(&self) -> u32 {
         bits(self.compute_pgm_rsrc2, 15, 9)
     }
 
-    /// The exception enables as MODE.EXCP_EN orders them (bit 0 invalid … bit 6 integer division by zero).
+    /// Returns the exception enables in the order of MODE.EXCP_EN (bit 0 invalid … bit 6 integer division by zero).
     pub fn exceptions(&self) -> u32 {
         bits(self.compute_pgm_rsrc2, 24, 7)
     }
 
-    /// The user SGPR values that are enabled, in the order they take SGPRs from s0 on.
+    /// Returns the enabled user SGPR values, in the order in which they take SGPRs from s0 on.
     pub fn user_sgprs(&self) -> impl Iterator<Item = UserSgpr> + '_ {
         UserSgpr::ALL
             .into_iter()
@@ -258,14 +263,14 @@ pub enum UserSgpr {
     KernargSegmentPtr = 3,
     /// The packet's number.
     DispatchId = 4,
-    /// What FLAT_SCRATCH is set from.
+    /// The initial value of FLAT_SCRATCH.
     FlatScratchInit = 5,
     /// Scratch of a work-item in bytes.
     PrivateSegmentSize = 6,
 }
 
 impl UserSgpr {
-    /// All, in the order in which they take SGPRs.
+    /// All values, in the order in which they take SGPRs.
     pub const ALL: [UserSgpr; 7] = [
         UserSgpr::PrivateSegmentBuffer,
         UserSgpr::DispatchPtr,
@@ -276,7 +281,7 @@ impl UserSgpr {
         UserSgpr::PrivateSegmentSize,
     ];
 
-    /// How many SGPRs it takes.
+    /// Returns the number of SGPRs that it takes.
     pub fn sgprs(self) -> u32 {
         match self {
             UserSgpr::PrivateSegmentBuffer => 4,
@@ -286,11 +291,11 @@ impl UserSgpr {
     }
 }
 
-/// VGPRs a block has on gfx6 to gfx9 (gfx90a aside).
+/// The number of VGPRs per block on gfx6 to gfx9 (except gfx90a).
 const VGPR_GRANULE: u32 = 4;
-/// SGPRs a block of the descriptor's field has; it stays 8 on gfx8 and gfx9, where 16 are allocated at once.
+/// The number of SGPRs per block of the descriptor's field; it stays 8 on gfx8 and gfx9, which allocate 16 at once.
 const SGPR_GRANULE: u32 = 8;
-/// What the SGPR initialisation bug fixes the SGPR count to.
+/// The fixed SGPR count of processors with the SGPR initialisation bug.
 const SGPRS_WITH_INIT_BUG: u64 = 96;
 
 /// The part of the descriptor that a directive sets.
@@ -308,24 +313,24 @@ pub enum Field {
     Rsrc2,
     /// `kernel_code_properties`
     Properties,
-    /// None by itself: [`KernelBuilder::finish`] computes register counts from it.
+    /// No field of its own: [`KernelBuilder::finish`] computes register counts from it.
     Computed,
 }
 
 /// One `.amdhsa_*` directive.
 #[derive(Debug)]
 pub struct Directive {
-    /// The name with `.amdhsa_`.
+    /// The name, including `.amdhsa_`.
     pub name: &'static str,
-    /// What it sets.
+    /// The field that it sets.
     pub field: Field,
     /// The lowest bit in the field.
     pub shift: u32,
-    /// How many bits the value may have.
+    /// The number of bits of the value.
     pub width: u32,
-    /// The value when the directive is absent. For `.amdhsa_reserve_xnack_mask` the target decides.
+    /// The value if the directive is absent. For `.amdhsa_reserve_xnack_mask` the target decides.
     pub default: u64,
-    /// The first generation that has it.
+    /// The first generation that has the directive.
     pub since: u8,
 }
 
@@ -350,7 +355,7 @@ const fn row(
 const USER_SGPR_COUNT: &str = ".amdhsa_user_sgpr_count";
 const NEXT_FREE_VGPR: &str = ".amdhsa_next_free_vgpr";
 const NEXT_FREE_SGPR: &str = ".amdhsa_next_free_sgpr";
-/// llvm-mc takes it from version 15 on.
+/// llvm-mc accepts it from version 15 on.
 const USES_DYNAMIC_STACK: &str = ".amdhsa_uses_dynamic_stack";
 const RESERVE_VCC: &str = ".amdhsa_reserve_vcc";
 const RESERVE_FLAT_SCRATCH: &str = ".amdhsa_reserve_flat_scratch";
@@ -402,7 +407,7 @@ pub static DIRECTIVES: &[Directive] = {
     ]
 };
 
-/// Directives LLVM has for other processors only, so that a refusal can say so.
+/// Directives that LLVM has only for other processors, so that an error can name them.
 static FOREIGN: &[(&str, &str)] = &[
     (".amdhsa_accum_offset", "gfx90a"),
     (".amdhsa_tg_split", "gfx90a"),
@@ -425,7 +430,7 @@ pub struct KernelBuilder {
 }
 
 impl KernelBuilder {
-    /// An empty block for `target`.
+    /// Returns an empty block for `target`.
     pub fn new(target: TargetId) -> KernelBuilder {
         KernelBuilder {
             target,
@@ -433,7 +438,7 @@ impl KernelBuilder {
         }
     }
 
-    /// Takes one directive, such as `.amdhsa_next_free_vgpr` with 8.
+    /// Applies one directive, such as `.amdhsa_next_free_vgpr` with 8.
     ///
     /// # Errors
     /// A message if the directive is unknown, belongs to another generation, is repeated, or its value is out of range.
@@ -476,7 +481,7 @@ impl KernelBuilder {
             .and_then(|(_, value)| *value)
     }
 
-    /// The descriptor, with an entry offset of 0: a relocation against the kernel's code sets it.
+    /// Returns the descriptor, with an entry offset of 0: a relocation against the kernel's code sets it.
     ///
     /// # Errors
     /// A message if a required directive is missing or the register counts do not fit the target.
@@ -517,7 +522,7 @@ impl KernelBuilder {
         Ok(descriptor)
     }
 
-    /// GRANULATED_WAVEFRONT_SGPR_COUNT for a kernel whose own SGPRs end before `sgprs`.
+    /// Returns GRANULATED_WAVEFRONT_SGPR_COUNT for a kernel whose own SGPRs end before `sgprs`.
     fn sgpr_blocks(&self, sgprs: u64) -> Result<u64, String> {
         let machine = self.target.machine;
         let reserve = |name, default| self.given(name).map_or(default, |v| v != 0);
@@ -528,8 +533,8 @@ impl KernelBuilder {
             reserve(RESERVE_XNACK_MASK, self.target.xnack.on_or_any()),
         );
         let most = addressable_sgprs(&self.target);
-        // From gfx8 on the reserved registers lie beyond the addressable ones; before, they are the last of them. The
-        // initialisation bug's 96 include them too.
+        // From gfx8 on the reserved registers come after the addressable ones; before gfx8, they are the last of them.
+        // The 96 SGPRs of the initialisation bug include them too.
         let counted = if machine.generation >= 8 && !machine.sgpr_init_bug {
             sgprs
         } else {
@@ -558,7 +563,8 @@ fn addressable_sgprs(target: &TargetId) -> u64 {
     }
 }
 
-/// SGPRs reserved after the kernel's own. FLAT_SCRATCH comes after XNACK_MASK, which comes after VCC, so the outermost decides.
+/// Returns the number of SGPRs reserved after the kernel's own. FLAT_SCRATCH comes after XNACK_MASK, which comes after
+/// VCC, so the outermost decides.
 fn extra_sgprs(target: &TargetId, vcc: bool, flat_scratch: bool, xnack_mask: bool) -> u64 {
     match target.machine.generation {
         6 | 7 if flat_scratch => 4,
@@ -569,10 +575,10 @@ fn extra_sgprs(target: &TargetId, vcc: bool, flat_scratch: bool, xnack_mask: boo
     }
 }
 
-/// The `.amdhsa_*` directives that make `descriptor` (its entry offset aside) on `target`, in LLVM's order.
+/// Returns the `.amdhsa_*` directives that produce `descriptor` (except its entry offset) on `target`, in LLVM's order.
 ///
-/// `None` if no directives do, because reserved bits are set or register counts are impossible; such a descriptor can
-/// only be written as data.
+/// Returns `None` if no directives do, because reserved bits are set or register counts are impossible; such a
+/// descriptor can only be written as data.
 pub fn directives(
     descriptor: &KernelDescriptor,
     target: &TargetId,
@@ -582,7 +588,7 @@ pub fn directives(
     let mut wanted = descriptor.clone();
     wanted.kernel_code_entry_byte_offset = 0;
     // The kernel's own SGPRs can only reach the highest counts together with reserved ones, so those are tried next.
-    // gfx6 has no directive to leave FLAT_SCRATCH out, though it has no such register: LLVM always counts it.
+    // gfx6 has no directive to exclude FLAT_SCRATCH, though it has no such register: LLVM always counts it.
     let generation = target.machine.generation;
     for (vcc, flat_scratch) in [(0, u64::from(generation == 6)), (1, 0), (1, 1)] {
         let xnack_mask = u64::from(target.xnack.on_or_any());
@@ -605,7 +611,7 @@ pub fn directives(
                 RESERVE_FLAT_SCRATCH => flat_scratch,
                 RESERVE_XNACK_MASK if target.machine.xnack => xnack_mask,
                 RESERVE_XNACK_MASK => continue,
-                // Left out where it says nothing, for llvm-mc 14 to take the rest.
+                // Left out if it is 0, so that llvm-mc 14 accepts the other directives.
                 USES_DYNAMIC_STACK if descriptor.get(directive) == 0 => continue,
                 _ => descriptor.get(directive),
             };
@@ -757,7 +763,7 @@ mod tests {
         assert_eq!(ok("gfx900", &list).user_sgpr_count(), 15);
     }
 
-    /// Every combination of granules of every target comes back from its directives, or is said to be impossible.
+    /// Every combination of granules of every target round-trips through its directives, or is reported as impossible.
     #[test]
     fn directives_round_trip() {
         for machine in MACHINES {

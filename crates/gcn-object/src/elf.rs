@@ -3,7 +3,7 @@
 /// `EM_AMDGPU`.
 pub const EM_AMDGPU: u16 = 224;
 
-/// A section's `sh_flags` that matter here, with the raw number kept.
+/// The relevant `sh_flags` of a section, with the raw number kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct SectionFlags(pub u64);
 
@@ -15,32 +15,32 @@ impl SectionFlags {
     /// `SHF_ALLOC | SHF_EXECINSTR`: code.
     pub const CODE: SectionFlags = SectionFlags(6);
     pub(crate) const INFO_LINK: u64 = 0x40;
-    /// `SHF_LINK_ORDER`: the section takes its place from another one.
+    /// `SHF_LINK_ORDER`: the section is ordered like the section that it links to.
     pub const LINK_ORDER: u64 = 0x80;
     /// `SHF_GROUP`: the section belongs to a group.
     pub const GROUP: u64 = 0x200;
 
-    /// The section is written at run time (`SHF_WRITE`).
+    /// Returns true if the section is written at run time (`SHF_WRITE`).
     pub fn write(self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// The section occupies memory at run time (`SHF_ALLOC`).
+    /// Returns true if the section occupies memory at run time (`SHF_ALLOC`).
     pub fn alloc(self) -> bool {
         self.0 & 2 != 0
     }
 
-    /// The section holds code (`SHF_EXECINSTR`).
+    /// Returns true if the section holds code (`SHF_EXECINSTR`).
     pub fn exec(self) -> bool {
         self.0 & 4 != 0
     }
 
-    /// The section holds entries that a linker may move and unite (`SHF_MERGE`).
+    /// Returns true if the section holds entries that a linker may move and merge (`SHF_MERGE`).
     pub fn merge(self) -> bool {
         self.0 & 0x10 != 0
     }
 
-    /// A linker leaves the section out (`SHF_EXCLUDE`).
+    /// Returns true if a linker leaves the section out (`SHF_EXCLUDE`).
     pub fn exclude(self) -> bool {
         self.0 & 0x8000_0000 != 0
     }
@@ -53,7 +53,7 @@ pub struct SectionKind(pub u32);
 impl SectionKind {
     /// Bytes of the program.
     pub const PROGBITS: SectionKind = SectionKind(1);
-    /// Zeros that take no room in the file.
+    /// Zeros that take no space in the file.
     pub const NOBITS: SectionKind = SectionKind(8);
     /// Notes.
     pub const NOTE: SectionKind = SectionKind(7);
@@ -63,32 +63,32 @@ impl SectionKind {
     pub const STRTAB: SectionKind = SectionKind(3);
     /// Relocations with addends.
     pub const RELA: SectionKind = SectionKind(4);
-    /// Relocations whose addends are in the places.
+    /// Relocations whose addends are at the relocated locations.
     pub const REL: SectionKind = SectionKind(9);
     /// A section group.
     pub const GROUP: SectionKind = SectionKind(17);
-    /// Addresses of functions to call at the start,
+    /// Addresses of functions to call at the start.
     pub const INIT_ARRAY: SectionKind = SectionKind(14);
-    /// at the end,
+    /// Addresses of functions to call at the end.
     pub const FINI_ARRAY: SectionKind = SectionKind(15);
-    /// and before all others.
+    /// Addresses of functions to call before those of all other arrays.
     pub const PREINIT_ARRAY: SectionKind = SectionKind(16);
     pub(crate) const HASH: SectionKind = SectionKind(5);
     pub(crate) const DYNAMIC: SectionKind = SectionKind(6);
     pub(crate) const DYNSYM: SectionKind = SectionKind(11);
     pub(crate) const GNU_HASH: SectionKind = SectionKind(0x6fff_fff6);
-    /// Symbols whose addresses count, for a linker that folds code.
+    /// Symbols whose addresses are significant, for a linker that folds code.
     pub const LLVM_ADDRSIG: SectionKind = SectionKind(0x6fff_4c03);
 }
 
 /// A symbol's binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Binding {
-    /// Seen in its file only.
+    /// Visible in its file only.
     Local,
-    /// Seen everywhere.
+    /// Visible everywhere.
     Global,
-    /// Seen everywhere, and may be missing.
+    /// Visible everywhere, and may be undefined.
     Weak,
     /// Any other number.
     Other(u8),
@@ -117,13 +117,13 @@ impl Binding {
 /// A symbol's visibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Visibility {
-    /// Seen outside and replaceable.
+    /// Visible outside and replaceable.
     Default,
     /// Like hidden.
     Internal,
-    /// Not seen outside the linked file.
+    /// Not visible outside the linked file.
     Hidden,
-    /// Seen outside, not replaceable.
+    /// Visible outside, not replaceable.
     Protected,
 }
 
@@ -150,7 +150,7 @@ impl Visibility {
 /// A symbol's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SymbolKind {
-    /// None given.
+    /// No type.
     NoType,
     /// Data.
     Object,
@@ -165,7 +165,7 @@ pub enum SymbolKind {
 }
 
 impl SymbolKind {
-    /// `STT_AMDGPU_HSA_KERNEL`: an `amd_kernel_code_t` with the kernel's code behind it.
+    /// `STT_AMDGPU_HSA_KERNEL`: an `amd_kernel_code_t` followed by the kernel's code.
     pub const HSA_KERNEL: SymbolKind = SymbolKind::Other(10);
 
     pub(crate) fn from_number(n: u8) -> SymbolKind {
@@ -194,13 +194,13 @@ impl SymbolKind {
 /// Where a symbol is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SymbolSection {
-    /// Nowhere: another file defines it.
+    /// Undefined: another file defines it.
     Undefined,
-    /// It is a plain number.
+    /// A plain number.
     Absolute,
-    /// It is zeroed data that the linker places; the value is its alignment.
+    /// Zeroed data that the linker places; the value is its alignment.
     Common,
-    /// It is LDS that the linker places (`SHN_AMDGPU_LDS`); the value is its alignment.
+    /// LDS that the linker places (`SHN_AMDGPU_LDS`); the value is its alignment.
     Lds,
     /// In the section of this index.
     Index(usize),
@@ -229,7 +229,8 @@ static RELOCATION_NAMES: [&str; 15] = [
     "R_AMDGPU_REL16",
 ];
 
-/// What a relocation type computes from: S is the symbol's address, A the addend, P the place, B the load address, G the GOT entry's address.
+/// The formula of a relocation type: S is the symbol's address, A the addend, P the relocated location, B the load
+/// address, G the GOT entry's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     /// Nothing to do.
@@ -263,13 +264,13 @@ impl RelocationKind {
 }
 
 impl RelocationKind {
-    /// The relocation of a name, in LLVM's spelling.
+    /// Returns the relocation of a name, as LLVM spells it.
     pub fn from_name(name: &str) -> Option<RelocationKind> {
         let number = RELOCATION_NAMES.iter().position(|n| *n == name)?;
         (name != "unknown").then_some(RelocationKind(number as u32))
     }
 
-    /// The name in LLVM's spelling, or `unknown`.
+    /// Returns the name as LLVM spells it, or `unknown`.
     pub fn name(self) -> &'static str {
         RELOCATION_NAMES
             .get(self.0 as usize)
@@ -297,7 +298,7 @@ impl RelocationKind {
         })
     }
 
-    /// Bytes that it fills in.
+    /// Returns the number of bytes that it fills in.
     pub fn width(self) -> usize {
         match self {
             RelocationKind::NONE => 0,
@@ -307,7 +308,8 @@ impl RelocationKind {
         }
     }
 
-    /// The addend that a place holds where relocations have none of their own. The place is [`RelocationKind::width`] bytes long.
+    /// Returns the addend stored at the location, for relocations without addends of their own. The location is
+    /// [`RelocationKind::width`] bytes long.
     pub(crate) fn addend_in(self, place: &[u8]) -> i64 {
         let value = place.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
         match place.len() {
@@ -317,8 +319,8 @@ impl RelocationKind {
         }
     }
 
-    /// Writes the computed 64-bit `value` into the bytes of the place, which are [`RelocationKind::width`] bytes long.
-    /// A message if the value does not fit.
+    /// Writes the computed 64-bit `value` into the bytes of the location, which are [`RelocationKind::width`] bytes
+    /// long. Returns a message if the value does not fit.
     pub(crate) fn store(self, value: u64, place: &mut [u8]) -> Result<(), String> {
         let field = match self {
             RelocationKind::ABS32_HI | RelocationKind::REL32_HI | RelocationKind::GOTPCREL32_HI => {
@@ -333,7 +335,7 @@ impl RelocationKind {
                 return Err(format!("distance {:#x} does not fit 32 bits", value as i64));
             }
             RelocationKind::REL16 => {
-                // A branch counts dwords from the instruction after it.
+                // A branch distance is in dwords from the following instruction.
                 let distance = (value as i64).wrapping_sub(4) / 4;
                 if i16::try_from(distance).is_err() {
                     return Err(format!(

@@ -1,4 +1,4 @@
-//! What can be wrong with a code object.
+//! Errors of code objects.
 
 use crate::metadata::MetadataError;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 /// Why a code object could not be read, loaded or written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
-    /// The bytes are no ELF file that can be read; the text says which part and what is wrong with it.
+    /// The bytes are not a readable ELF file; the text says which part is wrong and why.
     Elf(String),
     /// The ELF machine is not `EM_AMDGPU` (224).
     Machine(u16),
@@ -23,18 +23,18 @@ pub enum Error {
     Target {
         /// The `EF_AMDGPU_MACH` number.
         mach: u32,
-        /// Its name, where it has one.
+        /// Its name, if it has one.
         name: Option<&'static str>,
     },
     /// The parts of the file overlap so much that reading them would take many times its size.
     TooLarge(&'static str),
-    /// There are more of these than are read.
+    /// There are more items of this kind than the reader's maximum.
     TooMany(&'static str),
-    /// Bytes cannot be read from where they are.
+    /// Bytes cannot be read from the file.
     Read(String),
-    /// An offload bundle, or what carries one, is damaged or cannot be written.
+    /// An offload bundle or its container is damaged or cannot be written.
     Bundle(String),
-    /// What was asked of a file that carries several code objects chooses none, or several of them.
+    /// The request to a file with several code objects selects none or more than one of them.
     Choice(String),
     /// The metadata note cannot be read.
     Metadata(MetadataError),
@@ -47,12 +47,12 @@ pub enum Error {
     },
     /// A relocation cannot be applied.
     Relocation {
-        /// Where it applies: a virtual address, or an offset in a section of a relocatable file.
+        /// The location: a virtual address, or an offset in a section of a relocatable file.
         offset: u64,
         /// What is wrong.
         detail: String,
     },
-    /// What was given to the builder, or asked of the loader, cannot be laid out.
+    /// The input of the builder, or the request to the loader, cannot be laid out.
     Layout(String),
 }
 

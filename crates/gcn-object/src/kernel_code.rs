@@ -1,30 +1,31 @@
 //! `amd_kernel_code_t`: the 256 bytes in front of a kernel's code in code objects v2 and Mesa objects.
 //!
-//! Layout and bit fields are those of "AMD Kernel Code Object" in the ROCm Compute ABI document and of "Code Object V2" in
-//! LLVM's "User Guide for AMDGPU Backend"; names and defaults are those llvm-mc 14 takes and gives.
+//! Layout and bit fields are those of "AMD Kernel Code Object" in the ROCm Compute ABI document and of "Code Object V2"
+//! in LLVM's "User Guide for AMDGPU Backend"; names and defaults are those of llvm-mc 14.
 
 use crate::target::Machine;
 
-/// Bytes of an `amd_kernel_code_t`. A kernel's code begins this far behind its symbol, unless the structure says otherwise.
+/// Size of an `amd_kernel_code_t` in bytes. A kernel's code begins this far after its symbol, unless the structure
+/// specifies another distance.
 pub const SIZE: usize = 256;
 
-/// Bytes of the part before the control directives.
+/// Size of the part before the control directives in bytes.
 pub const HEADER: usize = 128;
 
-/// One field: a run of bits.
+/// One field: a range of bits.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The name that `.amd_kernel_code_t` takes; LLVM prints this one.
+    /// The name in `.amd_kernel_code_t` blocks; LLVM prints this one.
     pub name: &'static str,
-    /// The other name that is taken, if it is another.
+    /// The other accepted name, if there is one.
     pub alias: &'static str,
-    /// The lowest bit, counted from the structure's first.
+    /// The lowest bit, counted from the structure's first bit.
     pub bit: u32,
-    /// How many bits, 1 to 64. A field never crosses a multiple of 64.
+    /// The number of bits, 1 to 64. A field never crosses a multiple of 64.
     pub width: u32,
-    /// LLVM prints it as a number with a sign.
+    /// True if LLVM prints it as a signed number.
     pub signed: bool,
-    /// LLVM's blocks name it; the others are reached through [`KernelCode`] alone.
+    /// True if LLVM's blocks name it; the other fields are accessible only through [`KernelCode`].
     pub named: bool,
 }
 
@@ -135,7 +136,7 @@ pub static FIELDS: &[Field] = &[
     same("runtime_loader_kernel_symbol",       120, 8),
 ];
 
-/// Fields that must be 0 because only gfx10 and later have what they ask for.
+/// Fields that must be 0 because they request features that only gfx10 and later have.
 static LATER: &[&str] = &[
     "enable_wgp_mode",
     "enable_mem_ordered",
@@ -143,19 +144,20 @@ static LATER: &[&str] = &[
     "enable_wavefront_size32",
 ];
 
-/// The structure. Every byte pattern is one, reserved bytes are kept.
+/// The structure. Every byte pattern is valid, and reserved bytes are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelCode {
     bytes: [u8; SIZE],
 }
 
 impl Field {
-    /// The field of a name, of either spelling.
+    /// Returns the field with a name or alias.
     pub fn find(name: &str) -> Option<&'static Field> {
         FIELDS.iter().find(|f| f.name == name || f.alias == name)
     }
 
-    /// The byte in which it begins, and its lowest bit's place in the 8 bytes from the multiple of 8 at or before that.
+    /// Returns the byte in which it begins, and its lowest bit's position in the 8 bytes from the multiple of 8 at or
+    /// before that.
     fn place(&self) -> (usize, u32) {
         ((self.bit / 64 * 8) as usize, self.bit % 64)
     }
@@ -164,20 +166,20 @@ impl Field {
         u64::MAX >> (64 - self.width)
     }
 
-    /// Whether `value` is a number of this many bits, with or without a sign.
+    /// Returns true if `value` fits in this many bits, signed or unsigned.
     pub fn fits(&self, value: i64) -> bool {
         self.width == 64 || (-(1 << (self.width - 1))..1i64 << self.width).contains(&value)
     }
 }
 
 impl KernelCode {
-    /// All zeros.
+    /// Returns a structure of zeros.
     pub fn zeros() -> KernelCode {
         KernelCode { bytes: [0; SIZE] }
     }
 
-    /// What an empty `.amd_kernel_code_t` block makes for `machine`: version 1.2, the machine's numbers, code right behind
-    /// the structure, 64 lanes a wave, segments aligned to 16 bytes, no indirect calls.
+    /// Returns the result of an empty `.amd_kernel_code_t` block for `machine`: version 1.2, the machine's numbers,
+    /// code directly after the structure, 64 lanes per wave, segments aligned to 16 bytes, no indirect calls.
     pub fn new(machine: &Machine) -> KernelCode {
         let mut code = KernelCode::zeros();
         let (major, minor, stepping) = machine.isa();
@@ -200,12 +202,12 @@ impl KernelCode {
         code
     }
 
-    /// The structure of these bytes.
+    /// Returns the structure of these bytes.
     pub fn from_bytes(bytes: [u8; SIZE]) -> KernelCode {
         KernelCode { bytes }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn to_bytes(&self) -> [u8; SIZE] {
         self.bytes
     }
@@ -214,13 +216,13 @@ impl KernelCode {
         u64::from_le_bytes(std::array::from_fn(|i| self.bytes[at + i]))
     }
 
-    /// A field's bits, without a sign.
+    /// Returns a field's bits, unsigned.
     pub fn get(&self, field: &Field) -> u64 {
         let (at, shift) = field.place();
         self.chunk(at) >> shift & field.mask()
     }
 
-    /// A field's value as LLVM prints it.
+    /// Returns a field's value as LLVM prints it.
     pub fn value(&self, field: &Field) -> i64 {
         let bits = self.get(field);
         match field.signed {
@@ -237,22 +239,22 @@ impl KernelCode {
         self.bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
     }
 
-    /// A field's bits by its name; 0 for a name that is none.
+    /// Returns a field's bits by its name; 0 for an unknown name.
     pub fn named(&self, name: &str) -> u64 {
         Field::find(name).map_or(0, |f| self.get(f))
     }
 
-    /// Sets a field by its name; a name that is none is ignored.
+    /// Sets a field by its name; an unknown name is ignored.
     pub fn put(&mut self, name: &str, value: u64) {
         if let Some(field) = Field::find(name) {
             self.set(field, value);
         }
     }
 
-    /// Takes one line of an `.amd_kernel_code_t` block.
+    /// Applies one line of an `.amd_kernel_code_t` block.
     ///
     /// # Errors
-    /// A message if there is no such field, the value does not fit it, or gfx6 to gfx9 do not have what it asks for.
+    /// A message if there is no such field, the value does not fit it, or it requests a feature that gfx6 to gfx9 lack.
     pub fn assign(&mut self, name: &str, value: i64) -> Result<(), String> {
         let field = Field::find(name).filter(|f| f.named);
         let field =
@@ -272,12 +274,12 @@ impl KernelCode {
         Ok(())
     }
 
-    /// COMPUTE_PGM_RSRC1.
+    /// Returns COMPUTE_PGM_RSRC1.
     pub fn compute_pgm_rsrc1(&self) -> u32 {
         self.chunk(48) as u32
     }
 
-    /// COMPUTE_PGM_RSRC2.
+    /// Returns COMPUTE_PGM_RSRC2.
     pub fn compute_pgm_rsrc2(&self) -> u32 {
         (self.chunk(48) >> 32) as u32
     }
@@ -288,7 +290,7 @@ impl KernelCode {
         self.bytes[52..56].copy_from_slice(&rsrc2.to_le_bytes());
     }
 
-    /// The 128 bytes of control directives.
+    /// Returns the 128 bytes of control directives.
     pub fn control_directives(&self) -> &[u8] {
         &self.bytes[HEADER..]
     }
@@ -298,8 +300,8 @@ impl KernelCode {
         self.bytes[HEADER..].copy_from_slice(&bytes);
     }
 
-    /// The lines of the `.amd_kernel_code_t` block that makes this structure, in LLVM's order; `None` if none does, because a
-    /// reserved byte is set or a value is not taken on gfx6 to gfx9.
+    /// Returns the lines of the `.amd_kernel_code_t` block that produces this structure, in LLVM's order; `None` if
+    /// there are none, because a reserved byte is set or a value is not accepted on gfx6 to gfx9.
     pub fn lines(&self, machine: &Machine) -> Option<Vec<(&'static str, i64)>> {
         let mut made = KernelCode::new(machine);
         let mut lines = Vec::with_capacity(FIELDS.len());
@@ -320,7 +322,7 @@ mod tests {
         Machine::from_name("gfx900").unwrap()
     }
 
-    /// No two fields share a bit, none crosses a multiple of 64, and each takes back what was put.
+    /// No two fields share a bit, none crosses a multiple of 64, and each returns the value that was set.
     #[test]
     fn fields_are_apart() {
         let mut seen = [false; SIZE * 8];

@@ -1,12 +1,17 @@
-//! AMDGPU code objects of the HSA ABI (v2 to v6) and of Mesa for gfx6 to gfx9: reading, loading, writing; and what carries them.
+//! AMDGPU code objects of the HSA ABI (v2 to v6) and of Mesa for gfx6 to gfx9: reading, loading and writing them and
+//! their containers.
 //!
-//! * [`Container`] finds out what a file is and lists the code objects in it: bundles, host programs, archives.
-//! * [`CodeObject`] reads an ELF file and gives sections, segments, symbols, relocations, kernels and a loadable [`Image`].
-//! * [`KernelDescriptor`], [`KernelBuilder`] and [`directives`] turn `.amdhsa_*` directives into the 64 bytes and back.
-//! * [`metadata`] holds the kernel metadata: the msgpack tree, its YAML text and its typed form; [`note`] the notes it is in.
+//! * [`Container`] detects a file's format and lists the code objects in it: bundles, host programs, archives.
+//! * [`CodeObject`] reads an ELF file and returns sections, segments, symbols, relocations, kernels and a loadable
+//!   [`Image`].
+//! * [`KernelDescriptor`], [`KernelBuilder`] and [`directives`] convert between `.amdhsa_*` directives and the
+//!   descriptor's 64 bytes.
+//! * [`metadata`] holds the kernel metadata: the msgpack tree, its YAML text and its typed form; [`note`] holds the
+//!   notes that contain it.
 //! * [`Builder`] writes relocatable and loadable files.
 //!
-//! The crate knows targets by their `EF_AMDGPU_MACH` numbers and names ([`target`]) and nothing of instructions.
+//! The crate identifies targets by their `EF_AMDGPU_MACH` numbers and names ([`target`]); instructions are outside its
+//! scope.
 //!
 //! Libraries. ELF is read through `object`, whose readers check bounds and work on unaligned bytes; its writer is not used,
 //! because a loadable file's layout follows lld's address for address, which is less work by hand than through a general
@@ -43,7 +48,7 @@ pub use source::Source;
 pub use target::{Abi, Feature, Machine, Os, TargetId, Version};
 pub use write::Builder;
 
-/// What is told of a symbol that nothing defines.
+/// Returns the message for an undefined symbol.
 fn undefined(name: &str) -> String {
     format!(
         "symbol '{name}' is undefined; link it with what defines it. Compilers link their device libraries, unless they are told \

@@ -1,8 +1,8 @@
 //! Kernel metadata: the `NT_AMDGPU_METADATA` note's msgpack, its YAML text as in `.amdgpu_metadata`, and its typed form.
 //!
-//! Text becomes bytes as LLVM 14's assembler does it, so that notes are equal: map keys are sorted by kind, then by bytes; a scalar is an
-//! integer, a boolean or a string by its text alone, quoted or not, unless a tag (`!str`) says otherwise; what reads as
-//! a floating-point number becomes nil, because LLVM's writer has no floats.
+//! Text is converted to bytes as by LLVM 14's assembler, so that notes are equal: map keys are sorted by kind, then by
+//! bytes; the text of a scalar alone, quoted or not, decides whether it is an integer, a boolean or a string, unless a
+//! tag (`!str`) overrides it; a floating-point number becomes nil, because LLVM's writer has no floats.
 
 mod quick;
 
@@ -15,9 +15,9 @@ use std::fmt;
 /// Why metadata cannot be read or is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MetadataError {
-    /// The note's bytes are no msgpack.
+    /// The note's bytes are not msgpack.
     Msgpack(String),
-    /// The text is no YAML, or uses what metadata cannot hold.
+    /// The text is not YAML, or uses features that metadata cannot hold.
     Yaml {
         /// Line in the text, from 1.
         line: usize,
@@ -26,7 +26,7 @@ pub enum MetadataError {
     },
     /// The tree does not have the shape of kernel metadata.
     Shape {
-        /// Where, such as `amdhsa.kernels[0]..args[1]..size`.
+        /// The location, such as `amdhsa.kernels[0]..args[1]..size`.
         path: String,
         /// What is expected there.
         expected: String,
@@ -48,7 +48,7 @@ impl fmt::Display for MetadataError {
 
 impl std::error::Error for MetadataError {}
 
-/// Trees nested deeper than this are refused; real ones have 6 levels.
+/// The maximum nesting of trees; real ones have 6 levels.
 const DEPTH: usize = 64;
 
 /// Decodes a note's descriptor. Bytes after the tree are an error.
@@ -65,16 +65,16 @@ pub fn decode(bytes: &[u8]) -> Result<Value, MetadataError> {
     Ok(value)
 }
 
-/// Encodes a tree as a note's descriptor, every number and length in its shortest form.
+/// Encodes a tree as a note's descriptor, with every number and length in its shortest form.
 pub fn encode(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     write_msgpack(&mut bytes, value);
     bytes
 }
 
-/// The library writes strings that are no UTF-8 as binary data, so what holds strings is written here.
+/// The library writes strings that are not UTF-8 as binary data, so strings and their containers are written here.
 fn write_msgpack(out: &mut Vec<u8>, value: &Value) {
-    // The first byte of a length that fits it, and those before lengths of 8, 16 and 32 bits.
+    // The first byte for a length that fits into it, and the bytes before lengths of 8, 16 and 32 bits.
     let head = |out: &mut Vec<u8>, length: usize, short: (u8, usize), long: [Option<u8>; 3]| {
         let fits = |bits: u32| length >> bits == 0;
         match long {
@@ -119,7 +119,7 @@ fn write_msgpack(out: &mut Vec<u8>, value: &Value) {
     }
 }
 
-/// The tree as text gives it: keys in LLVM's order, and of equal ones the last alone.
+/// Returns the tree as its text would give it: keys in LLVM's order, and only the last of equal keys.
 pub fn canonical(value: &Value) -> Value {
     match value {
         Value::Array(items) => Value::Array(items.iter().map(canonical).collect()),
@@ -131,9 +131,9 @@ pub fn canonical(value: &Value) -> Value {
     }
 }
 
-/// Pairs in LLVM's order of keys, and of equal keys the last alone.
+/// Returns pairs in LLVM's order of keys, and only the last of equal keys.
 fn in_order(mut pairs: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
-    // The sort is stable and reversed input comes first, so the last of equal keys is the one that is kept.
+    // The sort is stable and the input is reversed, so the last of equal keys is kept.
     pairs.reverse();
     pairs.sort_by(|a, b| key_order(&a.0, &b.0));
     pairs.dedup_by(|a, b| a.0 == b.0);
@@ -146,15 +146,17 @@ fn in_order(mut pairs: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
 /// The shape is not checked; see [`verify`].
 ///
 /// # Errors
-/// [`MetadataError::Yaml`] if the text is no YAML, is empty, has aliases, unknown tags, or keys that are no scalars.
+/// [`MetadataError::Yaml`] if the text is not YAML, is empty, or has aliases, unknown tags, or keys that are not
+/// scalars.
 pub fn parse_yaml(text: &str) -> Result<Value, MetadataError> {
     read_yaml(text, true)
 }
 
-/// Reads the YAML text of `.amdgpu_metadata` into a note's descriptor and the minor version of the metadata, where it is a number.
+/// Reads the YAML text of `.amdgpu_metadata` into a note's descriptor and the minor version of the metadata, if it is a
+/// number.
 ///
 /// # Errors
-/// Those of [`parse_yaml`] and [`verify`].
+/// See [`parse_yaml`] and [`verify`].
 pub fn assemble(text: &str) -> Result<(Vec<u8>, Option<u64>), MetadataError> {
     if let Some(note) = quick::note_of(text)
         && let Some(minor) = quick::verified(&note)
@@ -174,7 +176,7 @@ fn assemble_tree(text: &str) -> Result<(Vec<u8>, Option<u64>), MetadataError> {
     Ok((encode(&tree), minor))
 }
 
-/// Reads a document whose scalars get types by their text, or are all strings.
+/// Reads a document whose scalars are typed by their text, or are all strings.
 fn read_yaml(text: &str, typed: bool) -> Result<Value, MetadataError> {
     let mut reader = YamlReader {
         parser: Parser::new_from_str(text),
@@ -201,9 +203,9 @@ fn read_yaml(text: &str, typed: bool) -> Result<Value, MetadataError> {
 struct YamlReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     line: usize,
-    /// The last event stands for a value that is not in the text.
+    /// True if the last event stands for a value that is missing from the text.
     absent: bool,
-    /// Scalars have types.
+    /// True if scalars are typed.
     typed: bool,
     /// The text from character `index` on.
     rest: &'a str,
@@ -222,7 +224,8 @@ impl<'a> YamlReader<'a> {
         match self.parser.next_event() {
             Some(Ok((event, span))) => {
                 self.line = span.start.line();
-                // The parser says `~` both for a value that is not there and for the text `~`; the text itself tells them apart.
+                // The parser returns `~` both for a missing value and for the text `~`; the text itself distinguishes
+                // them.
                 self.absent = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, ..) if text == "~")
                     && !self.text_at(span.start.index()).starts_with('~');
                 Ok(event)
@@ -235,7 +238,7 @@ impl<'a> YamlReader<'a> {
         }
     }
 
-    /// The text from a character on, which must not lie before the one asked for last.
+    /// Returns the text from a character on, which must not lie before that of the previous call.
     fn text_at(&mut self, index: usize) -> &'a str {
         let skip = index.saturating_sub(self.index);
         let start = self
@@ -255,7 +258,7 @@ impl<'a> YamlReader<'a> {
         match event {
             Event::Scalar(text, _, _, tag) => {
                 if self.absent {
-                    // LLVM reads a value that is not there as an empty sequence.
+                    // LLVM reads a missing value as an empty sequence.
                     return Ok(Value::Array(Vec::new()));
                 }
                 if !self.typed {
@@ -277,7 +280,7 @@ impl<'a> YamlReader<'a> {
                 loop {
                     let key = match self.next()? {
                         Event::MappingEnd => break,
-                        // A key's tag counts for nothing in LLVM.
+                        // LLVM ignores a key's tag.
                         Event::Scalar(text, ..) if !self.typed => Value::from(text.as_ref()),
                         Event::Scalar(text, ..) => {
                             scalar(&text, None).map_err(|e| self.error(e))?
@@ -315,7 +318,7 @@ fn key_order(a: &Value, b: &Value) -> Ordering {
     })
 }
 
-/// Gives a scalar its type: by its tag, else by its text.
+/// Converts a scalar to its type: by its tag, else by its text.
 fn scalar(text: &str, tag: Option<&Tag>) -> Result<Value, String> {
     let tag = match tag {
         Some(tag) if tag.handle == "!" => tag.suffix.as_str(),
@@ -342,7 +345,8 @@ fn scalar(text: &str, tag: Option<&Tag>) -> Result<Value, String> {
     }
 }
 
-/// An integer as LLVM reads it: decimal, `0x`, `0b`, `0o` or a leading 0 for octal; unsigned 64 bits, or signed with `-`.
+/// Reads an integer as LLVM does: decimal, `0x`, `0b`, `0o` or a leading 0 for octal; unsigned 64 bits, or signed with
+/// `-`.
 fn integer(text: &str) -> Option<Value> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -380,7 +384,7 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// The whole text is what C's `strtod` takes for a number; the empty text is.
+/// Returns true if C's `strtod` accepts the whole text as a number; the empty text counts as one.
 fn is_float(text: &str) -> bool {
     if text.is_empty() {
         return true;
@@ -423,10 +427,11 @@ fn is_float(text: &str) -> bool {
 
 // ---- tree to YAML text ----
 
-/// The YAML text of a tree as LLVM prints it, from `---` to `...`, each with its line end.
+/// Returns the YAML text of a tree as LLVM prints it, from `---` to `...`, each with its line end.
 ///
 /// # Errors
-/// [`MetadataError::NoText`] for floats, binary data, extensions, strings that are no UTF-8 and keys that are no scalars.
+/// [`MetadataError::NoText`] for floats, binary data, extensions, strings that are not UTF-8 and keys that are not
+/// scalars.
 pub fn to_yaml(value: &Value) -> Result<String, MetadataError> {
     let mut out = String::from("---");
     write_value(&mut out, value, 0, true)?;
@@ -434,7 +439,7 @@ pub fn to_yaml(value: &Value) -> Result<String, MetadataError> {
     Ok(out)
 }
 
-/// The YAML text of a note's descriptor, if assembling the text gives exactly the same bytes again.
+/// Returns the YAML text of a note's descriptor, if assembling the text gives exactly the same bytes again.
 /// Otherwise (keys in another order, longer forms, floats) the note can only be written as data.
 pub fn faithful_text(descriptor: &[u8]) -> Option<String> {
     quick::text_of(descriptor).or_else(|| faithful_text_of_tree(descriptor))
@@ -445,8 +450,8 @@ fn faithful_text_of_tree(descriptor: &[u8]) -> Option<String> {
     (encode(&parse_yaml(&text).ok()?) == descriptor).then_some(text)
 }
 
-/// Writes a value that follows a key, a dash or `---`. Block values start on a line of their own at `indent`, except that
-/// the first key of a mapping in a sequence stands beside its dash (`own_line` false).
+/// Writes a value that follows a key, a dash or `---`. Block values start on a line of their own at `indent`, except
+/// that the first key of a mapping in a sequence is on the line of its dash (`own_line` false).
 fn write_value(
     out: &mut String,
     value: &Value,
@@ -471,7 +476,7 @@ fn write_value(
                         write_value(out, value, indent + 2, true)?
                     }
                     _ => {
-                        // Values stand in one column behind keys of up to 15 letters.
+                        // Values are aligned in one column after keys of up to 15 letters.
                         out.extend(std::iter::repeat_n(
                             ' ',
                             if width < 16 { 16 - width } else { 1 },
@@ -508,7 +513,7 @@ fn new_line(out: &mut String, indent: usize) {
 fn key_text(key: &Value) -> Result<String, MetadataError> {
     let mut text = String::new();
     match key {
-        // A key's tag counts for nothing, so nothing says that `1` or `true` is a string.
+        // Tags of keys are ignored, so a key `1` or `true` cannot be marked as a string.
         Value::String(s) if matches!(s.as_str().map(|s| scalar(s, None)), Some(Ok(v)) if !v.is_str()) =>
         {
             return Err(MetadataError::NoText(
@@ -534,7 +539,7 @@ fn write_scalar(out: &mut String, value: &Value) -> Result<(), MetadataError> {
             let text = s
                 .as_str()
                 .ok_or(MetadataError::NoText("a string that is no UTF-8"))?;
-            // The text alone would be read as another type.
+            // Without a tag the text would be read as another type.
             if !matches!(scalar(text, None), Ok(Value::String(_))) {
                 out.push_str("!str ");
             }
@@ -600,7 +605,7 @@ fn write_string(out: &mut String, text: &str) {
     }
 }
 
-/// Texts that YAML takes for numbers; LLVM quotes them.
+/// Returns true if YAML reads the text as a number; LLVM quotes such texts.
 fn is_yaml_number(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if let Some(octal) = text.strip_prefix("0o") {
@@ -620,7 +625,7 @@ fn is_yaml_number(text: &str) -> bool {
 
 // ---- shape ----
 
-/// What a field of the metadata must be.
+/// The required type of a field of the metadata.
 enum Shape {
     Text,
     OneOf(&'static [&'static str]),
@@ -720,7 +725,7 @@ static ARG: &[Rule] = &[
     may(".is_pipe", Shape::Bool),
 ];
 
-/// Checks that a tree has the shape LLVM 14's assembler requires of `.amdgpu_metadata`. Keys it does not know are let through.
+/// Checks that a tree has the shape LLVM 14's assembler requires of `.amdgpu_metadata`. Unknown keys are accepted.
 ///
 /// # Errors
 /// [`MetadataError::Shape`] for the first missing or mistyped field.
@@ -728,10 +733,10 @@ pub fn verify(root: &Value) -> Result<(), MetadataError> {
     verify_map(root, ROOT, "")
 }
 
-/// As [`verify`], of a note's descriptor.
+/// Like [`verify`], for a note's descriptor.
 ///
 /// # Errors
-/// Those of [`decode`] and [`verify`].
+/// See [`decode`] and [`verify`].
 pub fn verify_note(descriptor: &[u8]) -> Result<(), MetadataError> {
     match quick::verified(descriptor) {
         Some(_) => Ok(()),
@@ -802,7 +807,7 @@ fn verify_map(value: &Value, rules: &[Rule], path: &str) -> Result<(), MetadataE
 
 // ---- typed form ----
 
-/// What a kernel argument is.
+/// The kind of a kernel argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum ValueKind {
@@ -837,7 +842,7 @@ pub enum ValueKind {
     HiddenSharedBase,
     HiddenQueuePtr,
     HiddenDynamicLdsSize,
-    /// A word this crate does not know; [`Arg::value_kind_name`] has it.
+    /// A word unknown to this crate; it is in [`Arg::value_kind_name`].
     Unknown,
 }
 
@@ -888,7 +893,7 @@ static VALUE_KIND_NAMES: [&str; 31] = {
 };
 
 impl ValueKind {
-    /// The kind of a `.value_kind` word.
+    /// Returns the kind of a `.value_kind` word.
     pub fn from_name(name: &str) -> ValueKind {
         VALUE_KINDS
             .iter()
@@ -896,7 +901,7 @@ impl ValueKind {
             .map_or(Unknown, |(_, kind)| *kind)
     }
 
-    /// The `.value_kind` word; empty for [`ValueKind::Unknown`].
+    /// Returns the `.value_kind` word; empty for [`ValueKind::Unknown`].
     pub fn name(self) -> &'static str {
         VALUE_KINDS
             .iter()
@@ -904,7 +909,7 @@ impl ValueKind {
             .map_or("", |(name, _)| *name)
     }
 
-    /// The runtime fills the argument in; the caller does not see it.
+    /// Returns true if the runtime fills the argument in; the caller does not see it.
     pub fn hidden(self) -> bool {
         self.name().starts_with("hidden_")
     }
@@ -913,15 +918,15 @@ impl ValueKind {
 /// One kernel argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arg {
-    /// Its name in the source, where kept.
+    /// Its name in the source, if recorded.
     pub name: Option<String>,
-    /// Its type in the source, where kept, such as `uint*`.
+    /// Its type in the source, if recorded, such as `uint*`.
     pub type_name: Option<String>,
     /// Offset in the kernarg segment in bytes.
     pub offset: u64,
     /// Size in bytes.
     pub size: u64,
-    /// What it is.
+    /// Its kind.
     pub value_kind: ValueKind,
     /// The word of `.value_kind`.
     pub value_kind_name: String,
@@ -929,17 +934,17 @@ pub struct Arg {
     pub address_space: Option<String>,
     /// `read_only`, `write_only` or `read_write`, as declared.
     pub access: Option<String>,
-    /// The same, as used.
+    /// The access as used.
     pub actual_access: Option<String>,
-    /// Alignment in bytes of what a `dynamic_shared_pointer` points to; 0 if not given.
+    /// Alignment in bytes of the target of a `dynamic_shared_pointer`; 0 if not given.
     pub pointee_align: u64,
-    /// Points to constant data.
+    /// True if it points to constant data.
     pub is_const: bool,
-    /// `restrict`.
+    /// True if it is `restrict`.
     pub is_restrict: bool,
-    /// `volatile`.
+    /// True if it is `volatile`.
     pub is_volatile: bool,
-    /// An OpenCL pipe.
+    /// True if it is an OpenCL pipe.
     pub is_pipe: bool,
 }
 
@@ -954,17 +959,17 @@ pub struct KernelMetadata {
     pub language: Option<String>,
     /// Its major and minor version.
     pub language_version: Option<[u64; 2]>,
-    /// Arguments in order, hidden ones too.
+    /// Arguments in order, including hidden ones.
     pub args: Vec<Arg>,
     /// Size of the kernarg segment in bytes.
     pub kernarg_segment_size: u64,
     /// Alignment of the kernarg segment in bytes.
     pub kernarg_segment_align: u64,
-    /// LDS of a workgroup in bytes, dynamic LDS aside.
+    /// LDS of a workgroup in bytes, without dynamic LDS.
     pub group_segment_fixed_size: u64,
     /// Scratch of a work-item in bytes.
     pub private_segment_fixed_size: u64,
-    /// Work-items in a wave.
+    /// Work-items per wave.
     pub wavefront_size: u64,
     /// SGPRs used.
     pub sgpr_count: u64,
@@ -974,7 +979,7 @@ pub struct KernelMetadata {
     pub sgpr_spill_count: u64,
     /// VGPRs spilled.
     pub vgpr_spill_count: u64,
-    /// Most work-items of a workgroup.
+    /// Maximum number of work-items per workgroup.
     pub max_flat_workgroup_size: u64,
     /// The workgroup size the kernel must be launched with.
     pub reqd_workgroup_size: Option<[u64; 3]>,
@@ -984,7 +989,7 @@ pub struct KernelMetadata {
     pub vec_type_hint: Option<String>,
     /// The symbol of the device-enqueue handle.
     pub device_enqueue_symbol: Option<String>,
-    /// Scratch need is not known in advance.
+    /// True if the amount of scratch is not known in advance.
     pub uses_dynamic_stack: bool,
 }
 
@@ -993,7 +998,7 @@ pub struct KernelMetadata {
 pub struct Metadata {
     /// Major and minor version of the metadata.
     pub version: [u64; 2],
-    /// `amdhsa.target`, where given.
+    /// `amdhsa.target`, if given.
     pub target: Option<String>,
     /// OpenCL printf formats.
     pub printf: Vec<String>,
@@ -1001,7 +1006,7 @@ pub struct Metadata {
     pub kernels: Vec<KernelMetadata>,
 }
 
-/// Where an item is: in a sequence under a key, of the mapping that is the outer item, or of the root.
+/// The location of an item: in a sequence under a key, of the mapping that is the outer item, or of the root.
 struct Place<'a> {
     outer: Option<&'a Place<'a>>,
     key: &'a str,
@@ -1009,7 +1014,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// As messages have it, with a dot behind.
+    /// Returns the location as shown in messages, with a dot after it.
     fn path(place: Option<&Place>) -> String {
         place.map_or(String::new(), |place| {
             format!(
@@ -1029,7 +1034,7 @@ fn text_of<'a>(value: &'a ValueRef) -> Option<&'a str> {
     }
 }
 
-/// Reads fields of one mapping, remembering where it is for messages.
+/// Reads fields of one mapping, and keeps its location for messages.
 struct Fields<'a> {
     pairs: &'a [(ValueRef<'a>, ValueRef<'a>)],
     place: Option<&'a Place<'a>>,
@@ -1133,17 +1138,18 @@ impl<'a> Fields<'a> {
 }
 
 impl Metadata {
-    /// Reads the typed form of v2's YAML text. Arguments get the offsets that their sizes and alignments give; kernels keep v2's
-    /// spelling of their symbols, `<name>@kd`. Unknown keys are ignored.
+    /// Reads the typed form of v2's YAML text. The offsets of arguments are computed from their sizes and alignments;
+    /// kernels keep v2's spelling of their symbols, `<name>@kd`. Unknown keys are ignored.
     ///
     /// # Errors
-    /// [`MetadataError::Yaml`] if it is no YAML; [`MetadataError::Shape`] as [`Metadata::from_value`], with the keys of v3.
+    /// [`MetadataError::Yaml`] if it is not YAML; [`MetadataError::Shape`] as in [`Metadata::from_value`], with the
+    /// keys of v3.
     pub fn from_v2(text: &str) -> Result<Metadata, MetadataError> {
         let tree = read_yaml(text, false)?;
         let mut metadata = Metadata::from_value(&renamed(&tree, V2_ROOT))?;
         for kernel in &mut metadata.kernels {
             let aligns = kernel.args.iter_mut().scan(0u64, |end, arg| {
-                // Until here the offset held the alignment.
+                // Up to this point the offset held the alignment.
                 let align = arg.offset.max(1);
                 arg.offset = end.checked_next_multiple_of(align)?;
                 *end = arg.offset.checked_add(arg.size)?;
@@ -1170,12 +1176,12 @@ impl Metadata {
     /// Reads the typed form of a note's descriptor. Unknown keys are ignored.
     ///
     /// # Errors
-    /// Those of [`decode`] and [`Metadata::from_value`].
+    /// See [`decode`] and [`Metadata::from_value`].
     pub fn from_note(descriptor: &[u8]) -> Result<Metadata, MetadataError> {
         let mut rest = descriptor;
         match rmpv::decode::read_value_ref_with_max_depth(&mut rest, DEPTH) {
             Ok(tree) if rest.is_empty() => Metadata::from_tree(&tree),
-            // It says what is wrong.
+            // This reports the error.
             _ => Metadata::from_value(&decode(descriptor)?),
         }
     }
@@ -1197,12 +1203,12 @@ impl Metadata {
     }
 }
 
-/// What a scalar of v2's text becomes.
+/// The conversion of a scalar of v2's text.
 #[derive(Clone, Copy)]
 enum V2 {
-    /// A string as it is.
+    /// A string, unchanged.
     Text,
-    /// A word of v3, in its spelling.
+    /// A word, converted to v3's spelling.
     Word,
     Int,
     Bool,
@@ -1210,11 +1216,11 @@ enum V2 {
     Ints,
     Texts,
     Maps(&'static [(&'static str, &'static str, V2)]),
-    /// A mapping whose keys belong to the mapping around it.
+    /// A mapping whose keys belong to the enclosing mapping.
     Inner(&'static [(&'static str, &'static str, V2)]),
 }
 
-/// v2's keys, v3's, and what they hold.
+/// v2's keys, v3's keys, and the types of their values.
 static V2_ROOT: &[(&str, &str, V2)] = &[
     ("Version", "amdhsa.version", V2::Ints),
     ("Printf", "amdhsa.printf", V2::Texts),
@@ -1260,7 +1266,7 @@ static V2_ARG: &[(&str, &str, V2)] = &[
     ("Name", ".name", V2::Text),
     ("TypeName", ".type_name", V2::Text),
     ("Size", ".size", V2::Int),
-    // Offsets follow from these.
+    // Offsets are computed from these.
     ("Align", ".offset", V2::Int),
     ("ValueKind", ".value_kind", V2::Word),
     ("PointeeAlign", ".pointee_align", V2::Int),
@@ -1273,7 +1279,8 @@ static V2_ARG: &[(&str, &str, V2)] = &[
     ("IsPipe", ".is_pipe", V2::Bool),
 ];
 
-/// A tree of v2 with v3's keys and types. What does not fit its type stays as it is, and is refused later.
+/// Converts a tree of v2 to v3's keys and types. Values that do not fit their type stay unchanged, and are refused
+/// later.
 fn renamed(value: &Value, keys: &'static [(&'static str, &'static str, V2)]) -> Value {
     let Value::Map(pairs) = value else {
         return value.clone();
@@ -1297,7 +1304,7 @@ fn renamed(value: &Value, keys: &'static [(&'static str, &'static str, V2)]) -> 
                 None => value.clone(),
             },
             V2::Word => match value.as_str() {
-                // The access that is not given.
+                // The default access is left out in v3.
                 Some("Default") => continue,
                 Some(word) => Value::from(v3_word(word)),
                 None => value.clone(),
@@ -1322,7 +1329,7 @@ fn v2_integer(value: &Value) -> Value {
         .unwrap_or_else(|| value.clone())
 }
 
-/// `HiddenGlobalOffsetX` is `hidden_global_offset_x` in v3.
+/// Converts a word such as `HiddenGlobalOffsetX` to v3's `hidden_global_offset_x`.
 fn v3_word(word: &str) -> String {
     let mut out = String::new();
     for c in word.replace("MultiGrid", "Multigrid").chars() {
@@ -1393,7 +1400,7 @@ mod tests {
             .collect()
     }
 
-    /// Note bytes that llvm-mc 14 gives for the same lines (the version and kernel keys around them taken off).
+    /// Note bytes that llvm-mc 14 gives for the same lines (without the enclosing version and kernel keys).
     #[test]
     fn scalars_are_typed_as_llvm_does() {
         for (text, bytes) in [
@@ -1460,7 +1467,7 @@ mod tests {
         assert!(parse_yaml(&deep).is_err());
     }
 
-    /// Strings are quoted as llvm-mc 14 quotes them, and come back.
+    /// Strings are quoted as llvm-mc 14 quotes them, and round-trip.
     #[test]
     fn strings_are_quoted_as_llvm_does() {
         for (string, text) in [

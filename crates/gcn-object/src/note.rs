@@ -1,8 +1,8 @@
-//! ELF notes as AMDGPU files have them: what the notes of owner `AMD` and `AMDGPU` are, reading and writing.
+//! ELF notes of AMDGPU files: the types of the notes of owners `AMD` and `AMDGPU`, reading and writing.
 
 use std::ops::Range;
 
-/// `AMDGPU`'s note of metadata as msgpack, v3 and later and PAL's: `NT_AMDGPU_METADATA`.
+/// `AMDGPU`'s note of metadata as msgpack, in v3 and later and in PAL: `NT_AMDGPU_METADATA`.
 pub const MSGPACK: u32 = 32;
 /// `AMD`'s note of the code object version: major and minor, 32 bits each.
 pub const VERSION: u32 = 1;
@@ -15,7 +15,7 @@ pub const ISA_NAME: u32 = 11;
 /// `AMD`'s note of PAL's older metadata: pairs of register and value, 32 bits each.
 pub const PAL: u32 = 12;
 
-/// A note among others.
+/// One note in a sequence of notes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note<'a> {
     /// The owner, without the zero at its end.
@@ -26,7 +26,7 @@ pub struct Note<'a> {
     pub descriptor: Range<usize>,
 }
 
-/// The notes in `bytes`, as far as they are whole. Owners and descriptors are aligned to 4 bytes.
+/// Returns the notes in `bytes`, as far as they are complete. Owners and descriptors are aligned to 4 bytes.
 pub fn notes(bytes: &[u8]) -> impl Iterator<Item = Note<'_>> {
     let mut at = 0usize;
     std::iter::from_fn(move || {
@@ -45,15 +45,15 @@ pub fn notes(bytes: &[u8]) -> impl Iterator<Item = Note<'_>> {
     })
 }
 
-/// The descriptor of the first note of msgpack metadata among the notes in `bytes`, as a range of `bytes`.
-/// `None` if there is none or the notes are cut short.
+/// Returns the descriptor of the first note of msgpack metadata among the notes in `bytes`, as a range of `bytes`.
+/// `None` if there is none or the notes are truncated.
 pub fn find_metadata(bytes: &[u8]) -> Option<Range<usize>> {
     notes(bytes)
         .find(|n| n.kind == MSGPACK && n.owner == b"AMDGPU")
         .map(|n| n.descriptor)
 }
 
-/// The bytes of one note, its padding included.
+/// Returns the bytes of one note, including its padding.
 pub fn bytes(owner: &str, kind: u32, descriptor: &[u8]) -> Vec<u8> {
     let mut note = Vec::with_capacity(descriptor.len() + owner.len() + 24);
     note.extend((owner.len() as u32 + 1).to_le_bytes());
@@ -79,8 +79,8 @@ pub struct Isa<'a> {
 }
 
 impl<'a> Isa<'a> {
-    /// Reads it: the lengths of both names with the zeros at their ends (16 bits each), the numbers (32 bits each), the
-    /// names. `None` if that is not all there is.
+    /// Reads the descriptor: the lengths of both names with the zeros at their ends (16 bits each), the numbers (32
+    /// bits each), the names. Returns `None` if bytes are missing or left over.
     pub fn parse(descriptor: &'a [u8]) -> Option<Isa<'a>> {
         let sizes = word(descriptor, 0)?;
         let version = isa_version(descriptor)?;
@@ -96,7 +96,7 @@ impl<'a> Isa<'a> {
         })
     }
 
-    /// Its bytes; `None` if a name is longer than 65534 bytes.
+    /// Returns its bytes; `None` if a name is longer than 65534 bytes.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         for name in [self.vendor, self.architecture] {
@@ -113,7 +113,7 @@ impl<'a> Isa<'a> {
     }
 }
 
-/// The major, minor and stepping of an [`ISA`] note, even if its names are damaged.
+/// Returns the major, minor and stepping of an [`ISA`] note, even if its names are damaged.
 pub(crate) fn isa_version(descriptor: &[u8]) -> Option<[u32; 3]> {
     Some([
         word(descriptor, 4)?,

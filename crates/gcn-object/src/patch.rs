@@ -1,14 +1,15 @@
-//! Putting another code object in an entry's place: in a bundle, in a compressed bundle, in a host program that carries one.
+//! Replaces the code object of an entry: in a bundle, in a compressed bundle, or in a host program that contains one.
 //!
-//! Where the new bytes fit the entry's room, or the new bundle that of the old, nothing else moves. Otherwise:
+//! If the new bytes fit in the entry's space, or the new bundle in that of the old one, nothing else moves. Otherwise:
 //!
-//! * a bundle that is a file of its own is laid out anew;
+//! * a bundle that is a file of its own gets a new layout;
 //! * in a host's object file the section moves to the file's end;
-//! * in a host's program or library the bundle moves behind everything that is loaded. The last loaded segment, which ends in zeroed
-//!   data, is made longer: the zeros are written out and the bundle follows them, so that the program headers, which have no room for
-//!   more, stay as they are. Clang's wrapper of the bundle (in section `.hipFatBinSegment`: magic `HIPF`, version, the bundle's address, 0)
-//!   is pointed there, by its relocation where it has one. Section `.hip_fatbin` moves with its only bundle; of several bundles the
-//!   moved one gets a second section of that name, and its old place is zeroed.
+//! * in a host's program or library the bundle moves after everything that is loaded. The last loaded segment, which
+//!   ends in zeroed data, is extended: the zeros are written out and the bundle follows them, so that the program
+//!   headers, which have no space for more entries, keep their number. Clang's wrapper of the bundle (in section
+//!   `.hipFatBinSegment`: magic `HIPF`, version, the bundle's address, 0) is updated to point there, through its
+//!   relocation if it has one. Section `.hip_fatbin` moves with its only bundle; if there are several bundles, the
+//!   moved one gets a second section of that name, and its old location is zeroed.
 
 use crate::bundle::{self, Compressed, Item, PAGE};
 use crate::container::{Container, Entry, Kind, Packing};
@@ -20,16 +21,16 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{ReadCache, ReadRef};
 use std::io::{Read, Write};
 
-/// A file with changes, which is made as it is written.
+/// A file with changes, which are applied while it is written.
 #[derive(Debug)]
 pub struct Patched<'a> {
     source: &'a Source,
     splices: Vec<Splice>,
-    /// The bundle did not fit its room and was moved.
+    /// True if the bundle did not fit in its space and was moved.
     pub moved: bool,
 }
 
-/// Bytes in the place of others.
+/// Bytes that replace others.
 #[derive(Debug)]
 struct Splice {
     at: u64,
@@ -39,7 +40,7 @@ struct Splice {
 }
 
 impl Splice {
-    /// As many bytes as there were.
+    /// Replaces the same number of bytes.
     fn over(at: u64, bytes: impl Into<Vec<u8>>) -> Splice {
         let insert = bytes.into();
         Splice {
@@ -51,9 +52,9 @@ impl Splice {
     }
 }
 
-/// The most zeroed data that is written out.
+/// The maximum amount of zeroed data that is written out.
 const MAX_ZEROED: u64 = 256 << 20;
-/// The most bytes of section headers, symbols or relocations that are looked through.
+/// The maximum number of bytes of section headers, symbols or relocations that are searched.
 const MAX_TABLE: u64 = 256 << 20;
 
 fn bad<T>(detail: impl Into<String>) -> Result<T, Error> {
@@ -61,7 +62,7 @@ fn bad<T>(detail: impl Into<String>) -> Result<T, Error> {
 }
 
 impl<'a> Patched<'a> {
-    /// The changes must not touch one another: entries may lie over a bundle's header in damaged files.
+    /// The changes must not overlap: in damaged files an entry may overlap a bundle's header.
     fn new(
         source: &'a Source,
         mut splices: Vec<Splice>,
@@ -81,7 +82,7 @@ impl<'a> Patched<'a> {
         })
     }
 
-    /// Size of the file in bytes.
+    /// Returns the size of the file in bytes.
     pub fn size(&self) -> u64 {
         let new: u64 = self
             .splices
@@ -95,7 +96,7 @@ impl<'a> Patched<'a> {
     /// Writes the file.
     ///
     /// # Errors
-    /// What reading or writing gives.
+    /// The errors of reading and writing.
     pub fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let mut at = 0;
         let copy = |from: u64, to: u64, out: &mut dyn Write| -> std::io::Result<()> {
@@ -116,11 +117,11 @@ impl<'a> Patched<'a> {
     }
 }
 
-/// The file of `container` with `new` in the place of `entry`.
+/// Returns the file of `container` with `new` in place of `entry`.
 ///
 /// # Errors
-/// [`Error::Bundle`] if the file has a form in which the new bytes find no room; it says which. [`Error::Read`], and what the
-/// readers give for damaged files.
+/// [`Error::Bundle`] if the file's format leaves no space for the new bytes; the message names the format.
+/// [`Error::Read`], and the readers' errors for damaged files.
 pub fn replace<'a>(
     container: &'a Container,
     entry: &Entry,
@@ -148,7 +149,7 @@ pub fn replace<'a>(
     let which = entry.index - first;
     let alone = place.section.is_none() && place.member.is_none();
     let last = entry.bundle + 1 == container.bundles.len();
-    // What stands behind the last bundle of a file is no room of it.
+    // Bytes after the last bundle of a file do not count as its space.
     let room = match alone && last {
         true => place.size,
         false => place.room,
@@ -160,7 +161,7 @@ pub fn replace<'a>(
             let held = held(&items, which, room);
             let fits = new.len() as u64 <= held && !(alone && last);
             if fits {
-                // Only the entry and its size change, and a large bundle need not be read.
+                // Only the entry and its size change, so a large bundle need not be read.
                 let size_at: u64 = items[..which].iter().map(|i| 24 + i.id.len() as u64).sum();
                 let mut bytes = new.to_vec();
                 bytes.resize(new.len().max(entry.size as usize), 0);
@@ -192,7 +193,7 @@ pub fn replace<'a>(
 
     if alone {
         let mut insert = bytes;
-        // Bundles that follow keep their alignment.
+        // Following bundles keep their alignment.
         if !last {
             let grown = (insert.len() as u64).saturating_sub(room);
             let size = room + grown.next_multiple_of(PAGE);
@@ -207,7 +208,7 @@ pub fn replace<'a>(
         };
         return Patched::new(source, vec![splice], false);
     }
-    // A bare section is as large as its code object; elsewhere the room behind it is zeros.
+    // A bare section has the size of its code object; elsewhere the space after it is filled with zeros.
     let fits = match place.packing {
         Packing::Bare => bytes.len() as u64 == place.size,
         _ => bytes.len() as u64 <= room,
@@ -247,7 +248,7 @@ pub fn replace<'a>(
     Patched::new(source, splices, true)
 }
 
-/// The bytes from an entry's start to what follows it.
+/// Returns the number of bytes from an entry's start to the next item.
 fn held(items: &[Item], which: usize, end: u64) -> u64 {
     let own = &items[which];
     let others = items
@@ -259,14 +260,14 @@ fn held(items: &[Item], which: usize, end: u64) -> u64 {
         if other.offset >= own.offset {
             held = held.min(other.offset - own.offset);
         } else if other.offset + other.size > own.offset {
-            // They overlap, and a change would change both.
+            // The entries overlap, and a change would change both.
             return 0;
         }
     }
     held
 }
 
-/// A plain bundle with another entry, laid out as it was.
+/// Returns a plain bundle with another entry, in the layout of the old one.
 fn rebuild(old: &[u8], items: &[Item], which: usize, new: &[u8]) -> Result<Vec<u8>, Error> {
     let mut entries: Vec<(&str, &[u8])> = Vec::new();
     for (n, item) in items.iter().enumerate() {
@@ -280,7 +281,7 @@ fn rebuild(old: &[u8], items: &[Item], which: usize, new: &[u8]) -> Result<Vec<u
     bundle::write(&entries, alignment(items))
 }
 
-/// The alignment that gives entries their offsets. Empty entries have been put elsewhere by some versions of the bundler.
+/// Returns the alignment that gives entries their offsets. Some versions of the bundler place empty entries elsewhere.
 fn alignment(items: &[Item]) -> u64 {
     let header: u64 = 32 + items.iter().map(|i| 24 + i.id.len() as u64).sum::<u64>();
     let lies_at = |align: u64| {
@@ -354,7 +355,7 @@ impl<'a> Host<'a> {
         &rest[..rest.iter().position(|b| *b == 0).unwrap_or(rest.len())]
     }
 
-    /// The section of the file that holds a bundle.
+    /// Returns the section of the file that holds a bundle.
     fn section_at(&self, offset: u64, size: u64) -> Result<usize, Error> {
         let holds = |s: &Section| {
             let start = s.sh_offset(LE);
@@ -369,7 +370,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// An object file's section moves to the end of the file.
+    /// Moves an object file's section to the end of the file.
     fn grow_object(&self, offset: u64, size: u64, new: Vec<u8>) -> Result<Vec<Splice>, Error> {
         let index = self.section_at(offset, size)?;
         let section = &self.sections[index];
@@ -380,7 +381,7 @@ impl<'a> Host<'a> {
         let alone = before.is_empty() && behind.iter().all(|b| *b == 0);
         let new = match (alone, self.name(section) == b".llvm.offloading") {
             (true, _) => new,
-            // One is found behind the other, by their sizes; nothing else says where they are.
+            // Each bundle is found after the previous one, by their sizes; nothing else records their offsets.
             (false, true) => [before, new, behind].concat(),
             (false, false) => {
                 return bad(
@@ -407,7 +408,7 @@ impl<'a> Host<'a> {
         Ok(splices)
     }
 
-    /// A program's bundle moves behind the last loaded segment's zeroed data.
+    /// Moves a program's bundle after the last loaded segment's zeroed data.
     fn grow_program(
         &self,
         offset: u64,
@@ -461,7 +462,7 @@ impl<'a> Host<'a> {
         let grown = (zeros + new.len() as u64).next_multiple_of(PAGE);
 
         let mut splices = self.repoint(old_address, address)?;
-        // The old bundle is nobody's, and zeros say so.
+        // The old bundle is no longer used, and is overwritten with zeros.
         splices.push(Splice::over(offset, vec![0; size as usize]));
         let mut program = *last;
         let whole = address - vaddr + new.len() as u64;
@@ -525,7 +526,7 @@ impl<'a> Host<'a> {
             .iter()
             .flat_map(|s| object::pod::bytes_of(s).to_vec())
             .collect();
-        // A table that has grown goes to the end; else each header is changed where it is.
+        // A larger table goes to the end; otherwise each header is changed in place.
         let table_at = match table.len() == self.sections.len() {
             true => {
                 splices.push(Splice::over(self.section_offset, bytes));
@@ -551,7 +552,7 @@ impl<'a> Host<'a> {
         Ok(splices)
     }
 
-    /// The file offset of a loaded address.
+    /// Returns the file offset of a loaded address.
     fn offset_of(&self, address: u64) -> Option<u64> {
         self.programs
             .iter()
@@ -562,7 +563,7 @@ impl<'a> Host<'a> {
             })
     }
 
-    /// Changes the wrappers that point to the bundle.
+    /// Updates the wrappers that point to the bundle.
     fn repoint(&self, old: u64, new: u64) -> Result<Vec<Splice>, Error> {
         const WRAPPER: u64 = 24;
         const HIPF: [u8; 4] = *b"FPIH";
@@ -631,7 +632,7 @@ impl<'a> Host<'a> {
         Ok(splices)
     }
 
-    /// The tables of dynamic relocations with addends: their file offsets and bytes.
+    /// Returns the tables of dynamic relocations with addends: their file offsets and bytes.
     fn relocations(&self) -> Result<Vec<(u64, Vec<u8>)>, Error> {
         let mut tables = Vec::new();
         for program in &self.programs {
@@ -659,7 +660,7 @@ impl<'a> Host<'a> {
         Ok(tables)
     }
 
-    /// Changes the symbols of the bundle's start.
+    /// Updates the symbols at the bundle's start.
     fn symbols(
         &self,
         section: usize,

@@ -1,6 +1,6 @@
-//! Reading code objects v2 to v6, Mesa's and PAL's, and laying them out for execution.
+//! Reads code objects v2 to v6, Mesa's and PAL's, and lays them out for execution.
 //!
-//! The input may come from anywhere: every offset is checked, and memory stays proportional to the file.
+//! The input is not trusted: every offset is checked, and memory stays proportional to the file.
 
 use crate::descriptor::KernelDescriptor;
 use crate::elf::*;
@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Whether the file can be loaded or must be linked first.
+/// The type of the file: it can be loaded, or must be linked first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// `ET_DYN`: has addresses and can be loaded.
@@ -29,9 +29,9 @@ pub enum FileKind {
 pub struct Section {
     /// The name.
     pub name: String,
-    /// `sh_type`.
+    /// The type (`sh_type`).
     pub kind: SectionKind,
-    /// `sh_flags`.
+    /// The flags (`sh_flags`).
     pub flags: SectionFlags,
     /// Virtual address; 0 in relocatable files.
     pub address: u64,
@@ -41,7 +41,7 @@ pub struct Section {
     pub align: u64,
     /// Size of an entry in bytes, for sections that are tables.
     pub entry_size: u64,
-    /// Where its bytes are in the file; empty for `NOBITS`.
+    /// The range of its bytes in the file; empty for `NOBITS`.
     pub file: Range<usize>,
 }
 
@@ -50,17 +50,17 @@ pub struct Section {
 pub struct Segment {
     /// Virtual address.
     pub address: u64,
-    /// Size in memory in bytes; what the file does not fill is zero.
+    /// Size in memory in bytes; bytes that are not in the file are zero.
     pub size: u64,
-    /// Where its bytes are in the file.
+    /// The range of its bytes in the file.
     pub file: Range<usize>,
     /// Alignment in bytes.
     pub align: u64,
-    /// May be read.
+    /// True if it may be read.
     pub readable: bool,
-    /// May be written.
+    /// True if it may be written.
     pub writable: bool,
-    /// May be executed.
+    /// True if it may be executed.
     pub executable: bool,
 }
 
@@ -77,7 +77,7 @@ impl Segment {
 pub struct Symbol {
     /// The name; empty for section symbols.
     pub name: String,
-    /// Virtual address, or offset in its section in relocatable files; the alignment of common symbols.
+    /// Virtual address, or in relocatable files the offset in its section; for common symbols the alignment.
     pub address: u64,
     /// Size in bytes.
     pub size: u64,
@@ -87,12 +87,12 @@ pub struct Symbol {
     pub binding: Binding,
     /// Its visibility.
     pub visibility: Visibility,
-    /// Where it is defined.
+    /// The section that defines it.
     pub section: SymbolSection,
 }
 
 impl Symbol {
-    /// Its type, binding and visibility as the file's numbers.
+    /// Returns its type, binding and visibility as the file's numbers.
     pub fn numbers(&self) -> (u8, u8, u8) {
         (
             self.kind.number(),
@@ -105,11 +105,11 @@ impl Symbol {
 /// One relocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relocation {
-    /// The section it changes, in relocatable files.
+    /// The section that it changes, in relocatable files.
     pub section: Option<usize>,
-    /// Virtual address of the place, or its offset in the section.
+    /// Virtual address of the relocated location, or its offset in the section.
     pub offset: u64,
-    /// What to compute.
+    /// The relocation type.
     pub kind: RelocationKind,
     /// Index into [`CodeObject::symbols`] (relocatable) or [`CodeObject::dynamic_symbols`] (loadable).
     pub symbol: Option<usize>,
@@ -125,9 +125,10 @@ pub const KERNEL_CODE: usize = 256;
 pub struct Note {
     /// The owner, such as `AMD` (v2, Mesa) or `AMDGPU`.
     pub owner: String,
-    /// The type, by owner: of `AMD` 1 the code object version, 3 and 11 the ISA, 10 the metadata; of `AMDGPU` 32 the metadata.
+    /// The type, by owner. For `AMD`: 1 the code object version, 3 and 11 the ISA, 10 the metadata. For `AMDGPU`: 32
+    /// the metadata.
     pub kind: u32,
-    /// Where the descriptor's bytes are in the file.
+    /// The range of the descriptor's bytes in the file.
     pub file: Range<usize>,
 }
 
@@ -136,7 +137,7 @@ pub struct Note {
 pub struct Group {
     /// The group's own section.
     pub section: usize,
-    /// The flags; 1 (`GRP_COMDAT`) says that of several groups of one name a linker keeps the first.
+    /// The flags; 1 (`GRP_COMDAT`): a linker keeps the first of several groups of one name.
     pub flags: u32,
     /// The symbol that names the group, an index into [`CodeObject::symbols`].
     pub signature: usize,
@@ -144,14 +145,14 @@ pub struct Group {
     pub members: Vec<usize>,
 }
 
-/// One kernel: its descriptor, its code and what the metadata say of it.
+/// One kernel: its descriptor, its code and its metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// The descriptor's symbol without `.kd`, or the symbol of type `STT_AMDGPU_HSA_KERNEL`.
     pub name: String,
-    /// The descriptor; of kernels that begin with an `amd_kernel_code_t`, what that says of the same things.
+    /// The descriptor; for kernels that begin with an `amd_kernel_code_t`, the equivalent settings of that structure.
     pub descriptor: KernelDescriptor,
-    /// The `amd_kernel_code_t` that the kernel begins with (v2, Mesa), at [`Kernel::descriptor_address`].
+    /// The `amd_kernel_code_t` at the start of the kernel (v2, Mesa), at [`Kernel::descriptor_address`].
     pub kernel_code: Option<Box<[u8; KERNEL_CODE]>>,
     /// Virtual address of the descriptor, or its offset in [`Kernel::descriptor_section`].
     pub descriptor_address: u64,
@@ -161,7 +162,7 @@ pub struct Kernel {
     pub entry: u64,
     /// The section of the code, in relocatable files.
     pub entry_section: Option<usize>,
-    /// The kernel's metadata, where there are any.
+    /// The kernel's metadata, if there is any.
     pub metadata: Option<KernelMetadata>,
 }
 
@@ -178,19 +179,20 @@ pub struct CodeObject {
     pub target: TargetId,
     /// The ELF header's `e_flags`.
     pub flags: u32,
-    /// Sections in file order. The null section is left out, and all section indices count without it.
+    /// Sections in file order. The null section is left out, and section indices do not count it.
     pub sections: Vec<Section>,
-    /// Loadable segments by rising address.
+    /// Loadable segments in ascending order of address.
     pub segments: Vec<Segment>,
-    /// `.symtab`, or the dynamic symbols where the file is stripped. Index 0 is the null symbol.
+    /// `.symtab`, or the dynamic symbols if the file is stripped. Index 0 is the null symbol.
     pub symbols: Vec<Symbol>,
     /// The dynamic symbols.
     pub dynamic_symbols: Vec<Symbol>,
     /// Relocations: those of sections in relocatable files, the dynamic ones in loadable files.
     pub relocations: Vec<Relocation>,
-    /// Kernels by rising descriptor address.
+    /// Kernels in ascending order of descriptor address.
     pub kernels: Vec<Kernel>,
-    /// Metadata of the object; the kernels' parts are in [`CodeObject::kernels`], and `kernels` here holds those without a descriptor.
+    /// Metadata of the object; the kernels' parts are in [`CodeObject::kernels`], and `kernels` here holds those
+    /// without a descriptor.
     pub metadata: Metadata,
     /// All notes, in file order.
     pub notes: Vec<Note>,
@@ -203,28 +205,28 @@ pub struct CodeObject {
 /// A code object in memory, relocated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// What was added to every virtual address.
+    /// The base that was added to every virtual address.
     pub base: u64,
     /// Bytes from `base` to the end of the last segment.
     pub size: u64,
-    /// The segments by rising address.
+    /// The segments in ascending order of address.
     pub segments: Vec<ImageSegment>,
 }
 
 /// One segment of an [`Image`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageSegment {
-    /// Address, the base included.
+    /// Address, including the base.
     pub address: u64,
     /// Size in bytes.
     pub size: u64,
     /// The first bytes; the rest up to `size` is zero.
     pub bytes: Vec<u8>,
-    /// May be read.
+    /// True if it may be read.
     pub readable: bool,
-    /// May be written.
+    /// True if it may be written.
     pub writable: bool,
-    /// May be executed.
+    /// True if it may be executed.
     pub executable: bool,
 }
 
@@ -234,17 +236,17 @@ fn elf_error(what: &str) -> impl Fn(object::Error) -> Error + '_ {
     move |e| Error::Elf(format!("{what}: {e}"))
 }
 
-/// The range of `size` bytes from `offset` if it lies within `length` bytes.
+/// Returns the range of `size` bytes from `offset` if it lies within `length` bytes.
 fn range(offset: u64, size: u64, length: usize) -> Option<Range<usize>> {
     let start = usize::try_from(offset).ok()?;
     let end = start.checked_add(usize::try_from(size).ok()?)?;
     (end <= length).then_some(start..end)
 }
 
-/// How many times its size a file's names or segments may add up to.
+/// The maximum total of a file's names or segments, as a multiple of the file's size.
 pub(crate) const OVERLAP: usize = 8;
 
-/// The most notes that are read.
+/// The maximum number of notes that are read.
 const MAX_NOTES: usize = 1 << 16;
 
 /// Copies names out of string tables while their total stays in proportion to the file.
@@ -283,15 +285,15 @@ impl CodeObject {
     /// Reads a code object of version 2 to 6, of Mesa or PAL, for gfx6 to gfx9.
     ///
     /// # Errors
-    /// Any [`Error`] but `Layout`, if the file is something else or is damaged.
+    /// Any [`Error`] but `Layout`, if the file is of another kind or damaged.
     pub fn parse(data: &[u8]) -> Result<CodeObject, Error> {
         CodeObject::from_bytes(data.to_vec())
     }
 
-    /// As [`CodeObject::parse`], without a copy.
+    /// Like [`CodeObject::parse`], without a copy.
     ///
     /// # Errors
-    /// As [`CodeObject::parse`].
+    /// See [`CodeObject::parse`].
     pub fn from_bytes(bytes: Vec<u8>) -> Result<CodeObject, Error> {
         let mut object = CodeObject::outline(bytes)?;
         if let Some(note) = object.note() {
@@ -303,11 +305,11 @@ impl CodeObject {
         Ok(object)
     }
 
-    /// As [`CodeObject::from_bytes`], without kernels and metadata: what sections, segments, symbols, relocations and notes
-    /// there are.
+    /// Like [`CodeObject::from_bytes`], without kernels and metadata: reads only sections, segments, symbols,
+    /// relocations and notes.
     ///
     /// # Errors
-    /// As [`CodeObject::parse`].
+    /// See [`CodeObject::parse`].
     pub fn outline(bytes: Vec<u8>) -> Result<CodeObject, Error> {
         let bytes = Arc::new(bytes);
         let data = bytes.as_slice();
@@ -322,7 +324,7 @@ impl CodeObject {
         let os = Os::from_number(ident.os_abi);
         let version = match os {
             Some(Os::Hsa) => Version::from_abi(ident.abi_version),
-            // Other systems count on their own: v3's metadata under PAL has no number here.
+            // Other systems have version numbers of their own: v3's metadata under PAL has no number here.
             _ => Some(Version::V2),
         };
         let (os, version) = match (os, version) {
@@ -346,8 +348,8 @@ impl CodeObject {
             name: mach_name(mach),
         };
         let target = TargetId::from_flags(flags, version);
-        // The first compilers wrote the processor into a note alone, and CLRX's sources say what they
-        // like in the flags (`.eflags 2`).
+        // The first compilers recorded the processor only in a note, and CLRX's sources may set any
+        // flags (`.eflags 2`).
         let named_otherwise = mach_name(mach).is_some();
         if target.is_none() && (named_otherwise || version != Version::V2) {
             return Err(unknown);
@@ -444,7 +446,7 @@ impl CodeObject {
         let sections = header
             .sections(LE, data)
             .map_err(elf_error("section headers"))?;
-        // Sections may share bytes, as long as all together are not far more than there are.
+        // Sections may share bytes, as long as their total is not far larger than the file.
         let mut left = data.len().saturating_mul(OVERLAP);
         for (index, section) in sections.enumerate().skip(1) {
             let name = sections
@@ -570,7 +572,7 @@ impl CodeObject {
         Ok(())
     }
 
-    /// A relocation whose addend is in its place.
+    /// Reads a relocation whose addend is at the relocated location.
     fn relocation_in_place(
         &self,
         relocation: &raw::Rel64<LE>,
@@ -641,7 +643,7 @@ impl CodeObject {
         })
     }
 
-    /// Reads what a loader reads: the dynamic section's relocations and, in files without sections, its symbols.
+    /// Reads what a loader uses: the dynamic section's relocations and, in files without sections, its symbols.
     fn read_dynamic(
         &mut self,
         programs: &[raw::ProgramHeader64<LE>],
@@ -743,7 +745,7 @@ impl CodeObject {
                 .ok_or(Error::TooLarge("notes"))?;
             for note in note::notes(&self.data[place.clone()]) {
                 let file = place.start + note.descriptor.start..place.start + note.descriptor.end;
-                // A note segment holds what its sections hold.
+                // The notes of a note segment are those of its sections.
                 if !known.insert(file.start) {
                     continue;
                 }
@@ -761,7 +763,7 @@ impl CodeObject {
         Ok(())
     }
 
-    /// The descriptor of the first note of this owner and type.
+    /// Returns the descriptor of the first note of this owner and type.
     pub fn note_of(&self, owner: &str, kind: u32) -> Option<&[u8]> {
         let note = self
             .notes
@@ -770,7 +772,7 @@ impl CodeObject {
         note.map(|n| &self.data[n.file.clone()])
     }
 
-    /// What v2's ISA notes say the code is for.
+    /// Returns the target in v2's ISA notes.
     fn target_in_notes(&self) -> Option<TargetId> {
         if let Some(name) = self.note_of("AMD", note::ISA_NAME) {
             let name = std::str::from_utf8(name).ok()?.trim_end_matches('\0');
@@ -784,10 +786,10 @@ impl CodeObject {
         TargetId::from_isa(major, minor, stepping)
     }
 
-    /// The YAML text of v2's metadata note, where there is one.
+    /// Returns the YAML text of v2's metadata note, if there is one.
     ///
     /// # Errors
-    /// [`Error::Elf`] if it is no UTF-8.
+    /// [`Error::Elf`] if it is not UTF-8.
     pub fn metadata_text(&self) -> Result<Option<&str>, Error> {
         let Some(text) = self.note_of("AMD", note::METADATA) else {
             return Ok(None);
@@ -798,7 +800,7 @@ impl CodeObject {
         }
     }
 
-    /// Kernels that are symbols of a type of their own, with an `amd_kernel_code_t` at their start.
+    /// Reads kernels that are symbols of a special type, with an `amd_kernel_code_t` at their start.
     fn kernels_with_code(
         &self,
         by_symbol: &mut HashMap<String, KernelMetadata>,
@@ -855,7 +857,7 @@ impl CodeObject {
         let mut by_symbol: HashMap<String, KernelMetadata> = HashMap::with_capacity(listed.len());
         let mut order = Vec::with_capacity(listed.len());
         for kernel in listed {
-            // v2 names the descriptor, as it were; the symbol has no such ending.
+            // v2's metadata names the symbol with a descriptor's ending, which the symbol itself does not have.
             let symbol = match self.version {
                 Version::V2 => kernel.symbol.strip_suffix("@kd").unwrap_or(&kernel.symbol),
                 _ => &kernel.symbol,
@@ -864,7 +866,7 @@ impl CodeObject {
             order.push(symbol.clone());
             by_symbol.entry(symbol).or_insert(kernel);
         }
-        // Relocations of relocatable files by place, to find each descriptor's entry.
+        // Relocations of relocatable files by location, to find each descriptor's entry.
         let mut entries = HashMap::new();
         if self.kind == FileKind::Relocatable {
             for relocation in &self.relocations {
@@ -915,7 +917,7 @@ impl CodeObject {
                     SymbolSection::Index(i) => Some(i),
                     _ => None,
                 };
-                // The place is 16 bytes into the descriptor, and the entry counts from the descriptor.
+                // The location is 16 bytes into the descriptor, and the entry is relative to the descriptor.
                 (
                     code.address
                         .wrapping_add_signed(relocation.addend)
@@ -953,17 +955,17 @@ impl CodeObject {
         Ok(())
     }
 
-    /// The processor's name, such as `gfx900`.
+    /// Returns the processor's name, such as `gfx900`.
     pub fn target_name(&self) -> &'static str {
         self.target.machine.name
     }
 
-    /// The target id as this code object version spells it, such as `amdgcn-amd-amdhsa--gfx906:xnack+`.
+    /// Returns the target id in the syntax of this code object version, such as `amdgcn-amd-amdhsa--gfx906:xnack+`.
     pub fn target_id(&self) -> String {
         self.target.full(self.abi())
     }
 
-    /// Operating system and version.
+    /// Returns the operating system and version.
     pub fn abi(&self) -> Abi {
         Abi {
             os: self.os,
@@ -971,31 +973,31 @@ impl CodeObject {
         }
     }
 
-    /// The whole file.
+    /// Returns the whole file.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// A section's bytes in the file; empty for `NOBITS` and for an index out of range.
+    /// Returns a section's bytes in the file; empty for `NOBITS` and for an index out of range.
     pub fn section_data(&self, index: usize) -> &[u8] {
         self.sections
             .get(index)
             .map_or(&[], |s| &self.data[s.file.clone()])
     }
 
-    /// The index of the first section of this name.
+    /// Returns the index of the first section of this name.
     pub fn section(&self, name: &str) -> Option<usize> {
         self.sections.iter().position(|s| s.name == name)
     }
 
-    /// A segment's bytes in the file; empty for an index out of range.
+    /// Returns a segment's bytes in the file; empty for an index out of range.
     pub fn segment_data(&self, index: usize) -> &[u8] {
         self.segments
             .get(index)
             .map_or(&[], |s| &self.data[s.file.clone()])
     }
 
-    /// `size` bytes from a virtual address on, if one segment's file part holds them all.
+    /// Returns `size` bytes from a virtual address on, if one segment's file part holds them all.
     pub fn read(&self, address: u64, size: u64) -> Option<&[u8]> {
         let after = self.segments.partition_point(|s| s.address <= address);
         let segment = &self.segments[after.checked_sub(1)?];
@@ -1003,29 +1005,29 @@ impl CodeObject {
         range(address - segment.address, size, bytes.len()).map(|r| &bytes[r])
     }
 
-    /// The descriptor bytes of the metadata note (msgpack), where there is one.
+    /// Returns the descriptor bytes of the metadata note (msgpack), if there is one.
     pub fn note(&self) -> Option<&[u8]> {
         self.note_of("AMDGPU", note::MSGPACK)
     }
 
-    /// The kernel of this name.
+    /// Returns the kernel of this name.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|k| k.name == name)
     }
 
-    /// The object laid out with `base` added to every virtual address and its dynamic relocations applied.
+    /// Returns the object laid out with `base` added to every virtual address and its dynamic relocations applied.
     ///
     /// # Errors
-    /// As [`CodeObject::image_with`]; an undefined symbol that is not weak is an error.
+    /// See [`CodeObject::image_with`]; an undefined symbol that is not weak is an error.
     pub fn image(&self, base: u64) -> Result<Image, Error> {
         self.image_with(base, |_| None)
     }
 
-    /// As [`CodeObject::image`]; `resolver` gives the address of each undefined symbol by name.
+    /// Like [`CodeObject::image`]; `resolver` returns the address of each undefined symbol by name.
     ///
     /// # Errors
     /// [`Error::Layout`] if the file is relocatable or does not fit the address space at `base`; [`Error::Relocation`]
-    /// if a relocation is unknown, lies outside the segments' bytes, or needs a symbol nobody defines.
+    /// if a relocation is unknown, lies outside the segments' bytes, or needs an undefined symbol.
     pub fn image_with(
         &self,
         base: u64,
@@ -1116,7 +1118,7 @@ impl CodeObject {
     }
 }
 
-/// The little-endian 64-bit word at `at`; the callers give long enough slices.
+/// Returns the little-endian 64-bit word at `at`; the callers pass long enough slices.
 fn word(bytes: &[u8], at: usize) -> u64 {
     bytes[at..]
         .iter()
@@ -1126,12 +1128,12 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 }
 
 impl Image {
-    /// The address of a virtual address of the file.
+    /// Returns the loaded address of a virtual address of the file.
     pub fn address(&self, virtual_address: u64) -> u64 {
         self.base.wrapping_add(virtual_address)
     }
 
-    /// The segment that holds an address (the base included).
+    /// Returns the segment that holds an address (including the base).
     pub fn segment(&self, address: u64) -> Option<&ImageSegment> {
         self.segments
             .iter()

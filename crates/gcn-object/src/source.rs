@@ -1,4 +1,4 @@
-//! Bytes that are read where they are wanted: a file of gigabytes is never read whole.
+//! Bytes that are read on demand: a file of gigabytes is never read as a whole.
 
 use crate::error::Error;
 use std::fs::File;
@@ -21,7 +21,7 @@ enum From {
 }
 
 impl Source {
-    /// Opens a file. What cannot be read here and there, such as a pipe, is read whole.
+    /// Opens a file. A file without random access, such as a pipe, is read as a whole.
     ///
     /// # Errors
     /// [`Error::Read`] if the file cannot be opened or read.
@@ -38,8 +38,8 @@ impl Source {
         })
     }
 
-    /// Takes all that a stream gives, such as a pipe. One that does not begin as a file does that can carry code is not
-    /// read further, so that endless zeros are no trouble.
+    /// Reads a stream, such as a pipe, to its end. A stream that does not begin like a file that can contain code is
+    /// not read further, so that endless zeros do no harm.
     ///
     /// # Errors
     /// [`Error::Read`] if it cannot be read, or does not end within 1 GiB.
@@ -59,7 +59,7 @@ impl Source {
         Ok(Source::from_bytes(bytes))
     }
 
-    /// Takes bytes in memory.
+    /// Uses bytes in memory.
     pub fn from_bytes(bytes: Vec<u8>) -> Source {
         Source {
             size: bytes.len() as u64,
@@ -67,12 +67,12 @@ impl Source {
         }
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Fills `out` from `offset` on, as far as the bytes go, and says how many they were.
+    /// Fills `out` from `offset` on, as far as the bytes go, and returns the number of bytes read.
     fn fill(&self, offset: u64, out: &mut [u8]) -> std::io::Result<usize> {
         let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let count = out.len().min(left);
@@ -93,7 +93,7 @@ impl Source {
         Ok(count)
     }
 
-    /// `size` bytes from `offset` on.
+    /// Returns `size` bytes from `offset` on.
     ///
     /// # Errors
     /// [`Error::Read`] if they are not all there.
@@ -116,7 +116,7 @@ impl Source {
     /// Fills `out` from `offset` on.
     ///
     /// # Errors
-    /// [`Error::Read`] if there are not so many bytes.
+    /// [`Error::Read`] if there are fewer bytes.
     pub(crate) fn read_into(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
         match self.fill(offset, out) {
             Ok(n) if n == out.len() => Ok(()),
@@ -125,7 +125,7 @@ impl Source {
         }
     }
 
-    /// A window of `size` bytes from `offset` on, cut to what there is.
+    /// Returns a window of `size` bytes from `offset` on, limited to the existing bytes.
     pub fn window(&self, offset: u64, size: u64) -> Window<'_> {
         let start = offset.min(self.size);
         Window {
@@ -147,7 +147,7 @@ pub struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }

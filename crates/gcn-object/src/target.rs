@@ -4,11 +4,12 @@
 
 use std::fmt;
 
-/// Which code object version a file has. It decides the ELF ABI version, the feature bits of `e_flags` and the spelling of target ids.
+/// The code object version of a file. It decides the ELF ABI version, the feature bits of `e_flags` and the syntax of
+/// target ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
-    /// Code object v2, ELF ABI version 0, and what other operating systems than HSA have. Kernels begin with an `amd_kernel_code_t`,
-    /// and metadata is YAML text.
+    /// Code object v2, ELF ABI version 0; also used for operating systems other than HSA. Kernels begin with an
+    /// `amd_kernel_code_t`, and metadata is YAML text.
     V2,
     /// Code object v3, ELF ABI version 1.
     V3,
@@ -16,12 +17,12 @@ pub enum Version {
     V4,
     /// Code object v5, ELF ABI version 3.
     V5,
-    /// Code object v6, ELF ABI version 4: v5 with generic processors, whose version `e_flags` hold.
+    /// Code object v6, ELF ABI version 4: v5 with generic processors, whose version is in `e_flags`.
     V6,
 }
 
 impl Version {
-    /// Every version, oldest first.
+    /// All versions, oldest first.
     pub const ALL: [Version; 5] = [
         Version::V2,
         Version::V3,
@@ -30,13 +31,13 @@ impl Version {
         Version::V6,
     ];
 
-    /// The version of a number from 2 to 6, as `.amdhsa_code_object_version` has it.
+    /// Returns the version of a number from 2 to 6, as in `.amdhsa_code_object_version`.
     pub fn from_number(number: i64) -> Option<Version> {
         let mut all = Version::ALL.into_iter();
         all.find(|v| i64::from(v.number()) == number)
     }
 
-    /// The version of an `EI_ABIVERSION` byte under the HSA OS ABI; `None` for unknown numbers.
+    /// Returns the version of an `EI_ABIVERSION` byte under the HSA OS ABI; `None` for unknown numbers.
     pub fn from_abi(abi: u8) -> Option<Version> {
         match abi {
             0 => Some(Version::V2),
@@ -48,12 +49,12 @@ impl Version {
         }
     }
 
-    /// The `EI_ABIVERSION` byte.
+    /// Returns the `EI_ABIVERSION` byte.
     pub fn abi(self) -> u8 {
         self.number() - 2
     }
 
-    /// 2 to 6.
+    /// Returns the number, 2 to 6.
     pub fn number(self) -> u8 {
         match self {
             Version::V2 => 2,
@@ -65,7 +66,7 @@ impl Version {
     }
 }
 
-/// The operating system of a file, its `EI_OSABI` byte and the triple's words.
+/// The operating system of a file: its `EI_OSABI` byte and its part of the triple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Os {
     /// None: `amdgcn`.
@@ -80,7 +81,7 @@ pub enum Os {
 }
 
 impl Os {
-    /// The system of an `EI_OSABI` byte.
+    /// Returns the system of an `EI_OSABI` byte.
     pub fn from_number(number: u8) -> Option<Os> {
         match number {
             0 => Some(Os::None),
@@ -91,7 +92,7 @@ impl Os {
         }
     }
 
-    /// The `EI_OSABI` byte.
+    /// Returns the `EI_OSABI` byte.
     pub fn number(self) -> u8 {
         match self {
             Os::None => 0,
@@ -101,7 +102,7 @@ impl Os {
         }
     }
 
-    /// What a target id begins with, such as `amdgcn-amd-amdhsa--`.
+    /// Returns the prefix of a target id, such as `amdgcn-amd-amdhsa--`.
     pub fn prefix(self) -> &'static str {
         match self {
             Os::None => "amdgcn-unknown-unknown--",
@@ -111,10 +112,10 @@ impl Os {
         }
     }
 
-    /// All.
+    /// All systems.
     pub const ALL: [Os; 4] = [Os::None, Os::Hsa, Os::Pal, Os::Mesa3d];
 
-    /// A word for it: `hsa`, `pal`, `mesa3d` or `none`.
+    /// Returns a short name: `hsa`, `pal`, `mesa3d` or `none`.
     pub fn name(self) -> &'static str {
         match self {
             Os::None => "none",
@@ -127,14 +128,14 @@ impl Os {
     /// Splits a target id at its processor's name: `amdgcn-mesa-mesa3d--gfx803` into Mesa and `gfx803`.
     ///
     /// # Errors
-    /// A message if the triple is none of amdgcn's.
+    /// A message if the triple is not one of amdgcn's.
     pub fn split(text: &str) -> Result<(Os, &str), String> {
         for os in Os::ALL {
             if let Some(id) = text.strip_prefix(os.prefix()) {
                 return Ok((os, id));
             }
         }
-        // The parts of a triple that are unknown are left out in several ways. A feature may end in `-`.
+        // There are several ways to leave out unknown parts of a triple. A feature may end in `-`.
         let end = text.find(":").unwrap_or(text.len());
         // A processor's name may have a dash, too: gfx9-generic.
         let processor = text[..end].rfind("-gfx");
@@ -158,7 +159,7 @@ impl Os {
     }
 }
 
-/// What a file's header says of its form: operating system and code object version.
+/// The ABI in a file's header: operating system and code object version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Abi {
     /// Operating system.
@@ -184,19 +185,20 @@ impl Abi {
         version: Version::V2,
     };
 
-    /// Kernels begin with an `amd_kernel_code_t` and have no descriptor elsewhere.
+    /// Returns true if kernels begin with an `amd_kernel_code_t` and have no descriptor elsewhere.
     pub fn has_kernel_code(self) -> bool {
         self.version == Version::V2
     }
 
-    /// Relocatable files hold addends in their relocations (`SHT_RELA`) and not in the places (`SHT_REL`).
+    /// Returns true if relocatable files hold addends in their relocations (`SHT_RELA`) and not at the relocated
+    /// locations (`SHT_REL`).
     pub fn has_addends(self) -> bool {
         self.os == Os::Hsa
     }
 }
 
 impl From<Version> for Abi {
-    /// A version of HSA's code objects.
+    /// Returns the ABI of a version of HSA's code objects.
     fn from(version: Version) -> Abi {
         Abi {
             os: Os::Hsa,
@@ -214,13 +216,13 @@ pub struct Machine {
     pub name: &'static str,
     /// The generation, 6 to 9.
     pub generation: u8,
-    /// The processor can replay faulting memory accesses, so target ids may name XNACK.
+    /// True if the processor can replay faulting memory accesses, so that target ids may name XNACK.
     pub xnack: bool,
-    /// The processor's registers can have error correction, so target ids may name SRAMECC.
+    /// True if the processor's registers can have error correction, so that target ids may name SRAMECC.
     pub sramecc: bool,
-    /// The processor starts waves with a fixed allocation of 96 SGPRs, whatever the kernel asks for.
+    /// True if the processor starts waves with a fixed allocation of 96 SGPRs, whatever the kernel requests.
     pub sgpr_init_bug: bool,
-    /// Not one processor but the common part of several, in this version of it: what code for it may use. 0 for
+    /// The version of a generic processor, which is the common subset of several processors; 0 for real
     /// processors.
     pub generic: u8,
 }
@@ -250,7 +252,7 @@ const fn machine(mach: u32, name: &'static str, generation: u8, features: &str) 
     }
 }
 
-/// Every processor this crate reads and writes. Letters: `x` XNACK, `e` SRAMECC, `b` SGPR initialisation bug,
+/// Every processor that this crate reads and writes. Letters: `x` XNACK, `e` SRAMECC, `b` SGPR initialisation bug,
 /// `1` version 1 of a generic processor.
 pub static MACHINES: &[Machine] = &[
     machine(0x20, "gfx600", 6, ""),
@@ -276,7 +278,7 @@ pub static MACHINES: &[Machine] = &[
     machine(0x51, "gfx9-generic", 9, "x1"),
 ];
 
-/// Processors outside gfx6–gfx9's graphics line, kept only so that a refusal can name them.
+/// Processors outside gfx6–gfx9's graphics line, listed only so that an error can name them.
 static OTHERS: &[(u32, &str)] = &[
     (0x30, "gfx908"),
     (0x33, "gfx1010"),
@@ -315,12 +317,13 @@ static OTHERS: &[(u32, &str)] = &[
 ];
 
 impl Machine {
-    /// The processor of an `EF_AMDGPU_MACH` number.
+    /// Returns the processor of an `EF_AMDGPU_MACH` number.
     pub fn from_mach(mach: u32) -> Option<&'static Machine> {
         MACHINES.iter().find(|m| m.mach == mach)
     }
 
-    /// The numbers in the name: `gfx90c` is 9, 0 and 12. A generic processor has its generation's, 0 and 0.
+    /// Returns the numbers in the name: 9, 0 and 12 for `gfx90c`. For a generic processor, returns its generation, 0
+    /// and 0.
     pub fn isa(&self) -> (u32, u32, u32) {
         if self.generic != 0 {
             return (u32::from(self.generation), 0, 0);
@@ -335,13 +338,13 @@ impl Machine {
         }
     }
 
-    /// The processor of a name such as `gfx900`.
+    /// Returns the processor of a name such as `gfx900`.
     pub fn from_name(name: &str) -> Option<&'static Machine> {
         MACHINES.iter().find(|m| m.name == name)
     }
 }
 
-/// The name of any known `EF_AMDGPU_MACH` number, of processors this crate does not handle too.
+/// Returns the name of any known `EF_AMDGPU_MACH` number, including processors that this crate does not handle.
 pub fn mach_name(mach: u32) -> Option<&'static str> {
     match Machine::from_mach(mach) {
         Some(m) => Some(m.name),
@@ -352,24 +355,24 @@ pub fn mach_name(mach: u32) -> Option<&'static str> {
     }
 }
 
-/// The first of the 8 bits of v6's `e_flags` that hold the version of a generic processor.
+/// The lowest of the 8 bits of v6's `e_flags` that hold the version of a generic processor.
 pub const GENERIC_VERSION: u32 = 24;
 
 /// The setting of a target feature (XNACK or SRAMECC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Feature {
-    /// The processor does not have it.
+    /// The processor does not have the feature.
     Unsupported,
-    /// The code runs with it on or off.
+    /// The code runs with the feature on or off.
     Any,
-    /// The code runs only with it off.
+    /// The code runs only with the feature off.
     Off,
-    /// The code runs only with it on.
+    /// The code runs only with the feature on.
     On,
 }
 
 impl Feature {
-    /// The code must be prepared for the feature being on.
+    /// Returns true if the code must be prepared for the feature being on.
     pub fn on_or_any(self) -> bool {
         matches!(self, Feature::On | Feature::Any)
     }
@@ -393,7 +396,7 @@ impl Feature {
     }
 }
 
-/// A processor with its feature settings: what `.amdgcn_target` names.
+/// A processor with its feature settings, as named by `.amdgcn_target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TargetId {
     /// The processor.
@@ -404,7 +407,7 @@ pub struct TargetId {
     pub sramecc: Feature,
 }
 
-/// Code object v2 has no feature settings: a processor whose code may run with XNACK on has another name.
+/// Code object v2 has no feature settings: a processor whose code may run with XNACK on has a separate name.
 static V2_XNACK: &[(&str, &str)] = &[
     ("gfx900", "gfx901"),
     ("gfx902", "gfx903"),
@@ -413,7 +416,7 @@ static V2_XNACK: &[(&str, &str)] = &[
 ];
 
 impl TargetId {
-    /// The processor with every supported feature at [`Feature::Any`], as when nothing is said about features.
+    /// Returns the processor with every supported feature at [`Feature::Any`], the default when no features are named.
     pub fn new(machine: &'static Machine) -> TargetId {
         let any = |has| {
             if has {
@@ -430,8 +433,8 @@ impl TargetId {
     }
 
     /// Reads a target id: `gfx906`, `gfx906:sramecc+:xnack-` or v3's `gfx906+xnack+sram-ecc`, with or without
-    /// `amdgcn-amd-amdhsa--` or another system's triple before it. In v3's spelling a supported feature that is not named is off;
-    /// v2 has XNACK in the name alone: `gfx901` is a gfx900 with it.
+    /// `amdgcn-amd-amdhsa--` or another system's triple before it. In v3's syntax a supported feature that is not named
+    /// is off; v2 expresses XNACK in the name alone: `gfx901` is a gfx900 with XNACK.
     ///
     /// # Errors
     /// A message if the processor is unknown, lacks a named feature, or a feature is unknown or repeated.
@@ -511,7 +514,7 @@ impl TargetId {
         Ok(target)
     }
 
-    /// The target of an ELF header's `e_flags`, or `None` if the processor is not one of [`MACHINES`].
+    /// Returns the target of an ELF header's `e_flags`, or `None` if the processor is not one of [`MACHINES`].
     pub fn from_flags(flags: u32, version: Version) -> Option<TargetId> {
         let machine = Machine::from_mach(flags & 0xff)?;
         if version > Version::V3 {
@@ -537,7 +540,7 @@ impl TargetId {
         })
     }
 
-    /// The `e_flags` of the ELF header.
+    /// Returns the `e_flags` of the ELF header.
     pub fn flags(&self, version: Version) -> u32 {
         let features = match version {
             Version::V2 | Version::V3 => {
@@ -552,7 +555,8 @@ impl TargetId {
         self.machine.mach | features << 8 | generic
     }
 
-    /// The processor and its features without the triple, such as `gfx906:sramecc+:xnack-` (v3: `gfx906+xnack+sram-ecc`).
+    /// Returns the processor and its features without the triple, such as `gfx906:sramecc+:xnack-` (v3:
+    /// `gfx906+xnack+sram-ecc`).
     pub fn short(&self, version: Version) -> String {
         let mut text = self.machine.name.to_string();
         if version == Version::V2 {
@@ -580,10 +584,10 @@ impl TargetId {
         text
     }
 
-    /// The whole target id, as `.amdgcn_target` spells it.
+    /// Returns the whole target id, as in `.amdgcn_target`.
     pub fn full(&self, abi: impl Into<Abi>) -> String {
         let abi = abi.into();
-        // Features are HSA's.
+        // Only HSA's target ids have features.
         let id = match abi.os {
             Os::Hsa => self.short(abi.version),
             _ => self.machine.name.to_string(),
@@ -591,8 +595,8 @@ impl TargetId {
         format!("{}{id}", abi.os.prefix())
     }
 
-    /// The target of the numbers in a v2 object's ISA note. Later processors had an odd stepping of their own for XNACK; early
-    /// ones had several.
+    /// Returns the target of the numbers in a v2 object's ISA note. Later processors had an odd stepping of their own
+    /// for XNACK; early ones had several.
     pub fn from_isa(major: u32, minor: u32, stepping: u32) -> Option<TargetId> {
         let (name, xnack) = match (major, minor, stepping) {
             (8, 0, 0) => ("gfx802", false),
@@ -619,7 +623,7 @@ impl TargetId {
 }
 
 impl fmt::Display for TargetId {
-    /// The whole target id in the spelling of code object v4 and later.
+    /// Writes the whole target id in the syntax of code object v4 and later.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.full(Version::V4))
     }
@@ -650,7 +654,7 @@ mod tests {
         assert!(Os::split("gfx803").is_err());
     }
 
-    /// `e_flags` and spellings as llvm-mc writes them: 14, and 22 for v6.
+    /// `e_flags` and target ids as llvm-mc writes them: 14, and 22 for v6.
     #[test]
     fn flags_and_spellings() {
         for (version, id, flags) in [

@@ -1,7 +1,7 @@
-//! Writing code objects: relocatable files for a linker, and loadable files laid out as ld.lld 14 lays them out.
+//! Writes code objects: relocatable files for a linker, and loadable files laid out as ld.lld 14 lays them out.
 //!
 //! The loadable layout follows lld's so closely that code, data and every address come out the same for the same input:
-//! distances between sections, which are in the code, then survive disassembling and assembling again.
+//! distances between sections, which the code contains, then stay valid after disassembling and assembling again.
 
 use crate::descriptor::KernelDescriptor;
 use crate::elf::*;
@@ -36,7 +36,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// A `PROGBITS` section of these bytes.
+    /// Returns a `PROGBITS` section of these bytes.
     pub fn new(name: &str, flags: SectionFlags, align: u64, data: Vec<u8>) -> Section {
         let size = data.len() as u64;
         Section {
@@ -50,7 +50,7 @@ impl Section {
         }
     }
 
-    /// A writable `NOBITS` section.
+    /// Returns a writable `NOBITS` section.
     pub fn zeroed(name: &str, align: u64, size: u64) -> Section {
         let kind = SectionKind::NOBITS;
         Section {
@@ -72,7 +72,7 @@ impl Section {
 pub struct Builder {
     target: TargetId,
     abi: Abi,
-    /// `e_flags`, if not the target's.
+    /// `e_flags`, if they differ from the target's.
     flags: Option<u32>,
     sections: Vec<Section>,
     symbols: Vec<Symbol>,
@@ -85,16 +85,16 @@ pub struct Builder {
 /// A section group given to the [`Builder`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Of several groups of one name a linker keeps the first (`GRP_COMDAT`).
+    /// True if a linker keeps the first of several groups of one name (`GRP_COMDAT`).
     pub comdat: bool,
-    /// The symbol whose name is the group's.
+    /// The symbol whose name is that of the group.
     pub signature: usize,
     /// Its sections.
     pub members: Vec<usize>,
 }
 
 const GRP_COMDAT: u32 = 1;
-/// Sections that the writers make anew.
+/// Sections that the writers create themselves.
 const TABLES: [SectionKind; 5] = [
     SectionKind::SYMTAB,
     SectionKind::STRTAB,
@@ -103,13 +103,13 @@ const TABLES: [SectionKind; 5] = [
     SectionKind::GROUP,
 ];
 
-/// Page size in memory, and what segments are aligned to.
+/// Page size in memory, and the alignment of segments.
 const PAGE: u64 = 0x1000;
-/// Larger alignments are refused, as they would make the file large.
+/// The maximum alignment; larger ones would make the file large.
 const MAX_ALIGN: u64 = 1 << 20;
-/// The widest gap in the file that [`Builder::place_at`] may ask for.
+/// The maximum gap in the file that [`Builder::place_at`] may request.
 const MAX_GAP: u64 = 1 << 24;
-/// The bytes of a file, which alignments and gaps swell.
+/// The maximum size of a file in bytes, as alignments and gaps enlarge it.
 const MAX_FILE: u64 = 5 << 26;
 /// Section numbers from here on are reserved.
 const MAX_SECTIONS: usize = 0xff00;
@@ -125,7 +125,7 @@ fn layout<T>(text: impl Into<String>) -> Result<T, Error> {
     Err(Error::Layout(text.into()))
 }
 
-/// Adds a note to the section `.note`, which is made where there is none. As in LLVM, only HSA's notes are loaded: the loaders
+/// Adds a note to the section `.note`, which is created if needed. As in LLVM, only HSA's notes are loaded: the loaders
 /// of other systems read the file. Returns the section's index.
 pub fn add_note(
     sections: &mut Vec<Section>,
@@ -154,7 +154,7 @@ pub fn add_note(
 }
 
 impl Builder {
-    /// An empty object of a version of HSA's code objects, or of another system.
+    /// Returns an empty object of a version of HSA's code objects, or of another system.
     pub fn new(target: TargetId, abi: impl Into<Abi>) -> Builder {
         Builder {
             target,
@@ -169,12 +169,12 @@ impl Builder {
         }
     }
 
-    /// Sets the `e_flags` of the header to something else than the target's.
+    /// Overrides the `e_flags` that the target gives the header.
     pub fn set_flags(&mut self, flags: u32) {
         self.flags = Some(flags);
     }
 
-    /// The parts of a relocatable object, ready to be linked.
+    /// Returns the parts of a relocatable object, ready to be linked.
     ///
     /// # Errors
     /// [`Error::Layout`] if the object is loadable; [`Error::TooLarge`] if its sections overlap many times over.
@@ -254,7 +254,7 @@ impl Builder {
         self.sections.len() - 1
     }
 
-    /// A section added before, to append to it.
+    /// Returns a section added before, to append to it.
     pub fn section_mut(&mut self, index: usize) -> Option<&mut Section> {
         self.sections.get_mut(index)
     }
@@ -265,7 +265,7 @@ impl Builder {
         self.symbols.len() - 1
     }
 
-    /// A symbol added before.
+    /// Returns a symbol added before.
     pub fn symbol_mut(&mut self, index: usize) -> Option<&mut Symbol> {
         self.symbols.get_mut(index)
     }
@@ -275,24 +275,25 @@ impl Builder {
         self.relocations.push(relocation);
     }
 
-    /// Says that a section is about another one (`SHF_LINK_ORDER`).
+    /// Links a section to the one whose order it follows (`SHF_LINK_ORDER`).
     pub fn link_order(&mut self, section: usize, about: usize) {
         self.links.push((section, about));
     }
 
-    /// Adds a section group. Its sections are in no other.
+    /// Adds a section group. Its sections belong to no other group.
     pub fn group(&mut self, group: Group) {
         self.groups.push(group);
     }
 
-    /// Adds a note, as [`add_note`] does.
+    /// Adds a note, like [`add_note`].
     pub fn note(&mut self, owner: &str, kind: u32, descriptor: &[u8]) -> usize {
         add_note(&mut self.sections, self.abi.os, owner, kind, descriptor)
     }
 
     /// Appends a kernel's descriptor to a section at a 64-byte boundary, with its symbol `<name>.kd` and the relocation
-    /// that ties it to `code`, the kernel's symbol. As in LLVM, the descriptor's symbol takes over binding and visibility, and a
-    /// code symbol of default visibility becomes protected, because the descriptor's distance to it must not change.
+    /// that ties it to `code`, the kernel's symbol. As in LLVM, the descriptor's symbol gets the code symbol's binding
+    /// and visibility, and a code symbol of default visibility becomes protected, because the descriptor's distance to
+    /// it must not change.
     ///
     /// # Errors
     /// [`Error::Layout`] if the section or the symbol does not exist.
@@ -334,16 +335,16 @@ impl Builder {
         Ok(self.symbol(new))
     }
 
-    /// Puts an output section (by its name, `.text` or also `.dynamic`) of the loadable file at a virtual address instead of
-    /// where lld would.
+    /// Puts an output section (by its name, including the linker's own, such as `.dynamic`) of the loadable file at a
+    /// virtual address instead of where lld would.
     pub fn place_at(&mut self, name: &str, address: u64) {
         self.pins.insert(name.to_string(), address);
     }
 
-    /// The sections of the loadable file in its order, those of the linker among them, with their addresses.
+    /// Returns the sections of the loadable file in order, including those of the linker, with their addresses.
     ///
     /// # Errors
-    /// As [`Builder::loadable`], but for references that do not fit.
+    /// See [`Builder::loadable`], except for references that do not fit.
     pub fn layout(&self) -> Result<Vec<(String, u64)>, Error> {
         self.check()?;
         let mut link = Link::new(self)?;
@@ -353,7 +354,7 @@ impl Builder {
         Ok(places.map(|out| (out.name, out.address)).collect())
     }
 
-    /// Checks what both writers rely on.
+    /// Checks the requirements of both writers.
     fn check(&self) -> Result<(), Error> {
         if self.sections.len() > MAX_SECTIONS / 2 {
             return layout(format!("{} sections are too many", self.sections.len()));
@@ -482,7 +483,7 @@ impl Builder {
         out
     }
 
-    /// The `ET_REL` file: sections as given, symbols and relocations.
+    /// Returns the `ET_REL` file: sections as given, symbols and relocations.
     ///
     /// # Errors
     /// [`Error::Layout`] or [`Error::Relocation`] if the parts do not fit together.
@@ -495,7 +496,7 @@ impl Builder {
         for relocation in &self.relocations {
             by_section[relocation.section.unwrap_or(0)].push(relocation);
         }
-        // A group stands before the first of its sections.
+        // A group comes before the first of its sections.
         let mut group_of = vec![None; self.sections.len()];
         let mut group_before = vec![None; self.sections.len()];
         for (n, group) in self.groups.iter().enumerate() {
@@ -568,7 +569,7 @@ impl Builder {
                 None => 0,
             };
             let mut data = section.data.clone();
-            // Where the addend is in the relocation, its place is zero, whatever is known already.
+            // If the relocation holds the addend, its location is zero, whatever is known already.
             for r in &by_section[i] {
                 let (start, width) = (r.offset as usize, r.kind.width());
                 let addend = if has_addends { 0 } else { r.addend };
@@ -597,7 +598,7 @@ impl Builder {
             for r in &by_section[i] {
                 let symbol = r.symbol.map_or(0, |s| number[s]);
                 push_rela(&mut data, r.offset, symbol, r.kind, r.addend);
-                // Without the addend the rest is the same.
+                // Without the addend the entry is the same.
                 data.truncate(data.len() - (24 - size));
             }
             let mut out =
@@ -621,7 +622,8 @@ impl Builder {
 
         for out in headers.iter_mut().skip(1) {
             out.name_offset = strings.add(&out.name);
-            // An ADDRSIG table names symbols by number and is no part of the program, so it only links to the table.
+            // An ADDRSIG table names symbols by number and is not part of the program, so it only links to the symbol
+            // table.
             if out.kind == SectionKind::LLVM_ADDRSIG {
                 out.link = symtab as u32;
             }
@@ -630,7 +632,7 @@ impl Builder {
         headers[1].size = bytes.len() as u64;
         headers[1].data = bytes;
         let mut file = vec![0; 64];
-        // The string table stands last, as its section names are known last.
+        // The string table comes last, because section names are known last.
         for i in (2..headers.len()).chain([1]) {
             let out = &mut headers[i];
             pad(&mut file, out.align);
@@ -646,7 +648,7 @@ impl Builder {
         Ok(file)
     }
 
-    /// The `ET_DYN` file, linked and ready to load.
+    /// Returns the `ET_DYN` file, linked and ready to load.
     ///
     /// References between sections are resolved; `ABS64` words in writable sections become dynamic relocations; `GOTPCREL*`
     /// references get a global offset table. Unlike lld, a PC-relative reference to a symbol of default visibility
@@ -660,7 +662,7 @@ impl Builder {
     }
 }
 
-/// A string table being made.
+/// A string table under construction.
 struct Strings {
     bytes: Vec<u8>,
     known: Option<HashMap<String, u32>>,

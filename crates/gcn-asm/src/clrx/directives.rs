@@ -846,8 +846,7 @@ impl<'s> Asm<'s, '_> {
     }
 
     /// Handles a label, or an assignment, of a symbol whose name has scopes before it. Returns the number of tokens
-    /// read if
-    /// more may follow.
+    /// read if more may follow.
     pub(crate) fn scoped_statement(&mut self, tokens: &[Token]) -> Result<Option<usize>, Fail> {
         let span = tokens[0].span;
         let mut p = self.parser(tokens);

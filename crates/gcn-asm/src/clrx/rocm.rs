@@ -1,7 +1,6 @@
 //! CLRX's directives for ROCm sources. `.kernel` and `.config` with all settings become the `amd_kernel_code_t` in
-//! front of
-//! each kernel and the metadata of code object v2, as docs/clrx.md describes. The other binary formats of CLRX are
-//! refused.
+//! front of each kernel and the metadata of code object v2, as docs/clrx.md describes. The other binary formats of CLRX
+//! are refused.
 //!
 //! Settings, ranges and defaults are those of CLRX's "Assembler ROCm handling".
 

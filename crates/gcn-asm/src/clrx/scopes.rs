@@ -1,8 +1,7 @@
 //! CLRX's scopes: the resolution of names to symbols.
 //!
 //! Scopes are a tree whose root is the global scope. A name is searched in the current scope, then in the scopes that
-//! it
-//! uses, then in the enclosing scope. Definitions go into the current scope.
+//! it uses, then in the enclosing scope. Definitions go into the current scope.
 
 use crate::expr::{Expr, SymId, Variant};
 use crate::symbols::{Def, Symbols};
@@ -306,8 +305,7 @@ impl<'s> Symbols<'s> {
     }
 
     /// Returns the symbol that a name refers to where it is used; if there is none, a new one in the scope of its path
-    /// or the
-    /// current scope.
+    /// or the current scope.
     pub fn used(&mut self, path: &Path<'s>) -> Result<SymId, &'static str> {
         if let Some(id) = self.visible(path) {
             return Ok(id);
@@ -328,8 +326,7 @@ impl<'s> Symbols<'s> {
     }
 
     /// Gives symbols that were used but never defined in their scopes the values of those in enclosing scopes, which
-    /// were
-    /// defined after the use. Returns false if the search was given up.
+    /// were defined after the use. Returns false if the search was given up.
     pub fn settle_scopes(&mut self) -> bool {
         let Some(mut scopes) = self.scopes.take() else {
             return true;

@@ -1,8 +1,9 @@
-//! The short way between a note and its text, for what compilers write and [`super::to_yaml`] prints: mappings of ordered string keys,
-//! sequences, integers from 0, booleans and strings that need no escapes, a value a line, each level indented by two.
+//! The fast path between a note and its text, for the output of compilers and of [`super::to_yaml`]: mappings of
+//! ordered string keys, sequences, integers from 0, booleans and strings that need no escapes, one value per line, each
+//! level indented by two.
 //!
-//! No tree is made in between. Whatever else there is, in a note or in a text, is left to the tree and the YAML library (`None`), which
-//! make the same of what is read here, only slower.
+//! No tree is made in between. For anything else in a note or in a text these functions return `None`, and the tree and
+//! the YAML library handle it. These would give the same result for input of the fast path, only slower.
 
 use super::{DEPTH, ROOT, Rule, Shape, scalar, write_string};
 use rmpv::Value;
@@ -18,7 +19,7 @@ enum Item<'a> {
     Bool(bool),
 }
 
-/// A place in a note's bytes.
+/// A position in a note's bytes.
 #[derive(Clone)]
 struct Note<'a> {
     rest: &'a [u8],
@@ -31,7 +32,7 @@ impl<'a> Note<'a> {
         Some(bytes)
     }
 
-    /// A big-endian number.
+    /// Reads a big-endian number.
     fn number(&mut self, bytes: usize) -> Option<u64> {
         let bytes = self.bytes(bytes)?;
         Some(bytes.iter().fold(0, |n, byte| n << 8 | *byte as u64))
@@ -77,12 +78,12 @@ impl<'a> Note<'a> {
         }
     }
 
-    /// Passes a value.
+    /// Skips a value.
     fn skip(&mut self) -> Option<()> {
         let mut values = 1usize;
         while values > 0 {
             values -= 1;
-            // Each counted value takes a byte at least, so this ends.
+            // Each counted value takes at least one byte, so this ends.
             values += match self.next()? {
                 Item::Map(count) => 2 * count,
                 Item::Array(count) => count,
@@ -95,7 +96,8 @@ impl<'a> Note<'a> {
 
 // ---- note to text ----
 
-/// The text of a note that [`super::to_yaml`] has, if assembling the text gives exactly the same bytes again.
+/// Returns the text that [`super::to_yaml`] gives for a note, if assembling the text gives exactly the same bytes
+/// again.
 pub(super) fn text_of(note: &[u8]) -> Option<String> {
     let mut out = String::with_capacity(4 * note.len());
     out.push_str("---");
@@ -108,7 +110,7 @@ pub(super) fn text_of(note: &[u8]) -> Option<String> {
     (rest.rest.is_empty() && note_of(&out)? == note).then_some(out)
 }
 
-/// Blanks that lines begin with, and that stand behind keys.
+/// The blanks at the start of lines, and after keys.
 const BLANKS: &str = "                                                                ";
 
 fn new_line(indent: usize, out: &mut String) -> Option<()> {
@@ -117,7 +119,7 @@ fn new_line(indent: usize, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// A mapping that has pairs. The first key stands where the text ends, or on a line of its own.
+/// Writes a mapping that has pairs. The first key goes at the end of the text, or on a line of its own.
 fn write_map(
     note: &mut Note,
     count: usize,
@@ -192,11 +194,11 @@ fn write_scalar(item: Item, out: &mut String) -> Option<()> {
 
 // ---- what strings are plain ----
 
-/// What stands in words.
+/// The characters of words.
 const WORD: u8 = 1;
-/// What may begin a string without quotes.
+/// The characters that may begin a string without quotes.
 const START: u8 = 2;
-/// What may stand in a string without quotes.
+/// The characters of strings without quotes.
 const PLAIN: u8 = 4;
 
 static KIND: [u8; 256] = {
@@ -214,13 +216,13 @@ static KIND: [u8; 256] = {
     table
 };
 
-/// Whether a text begins as a string does that needs no quotes, and is none of the words that may mean something else, in any case of
-/// its letters: y, n, on, no, off, yes, nan, inf, true, null, false, infinity.
+/// Returns true if a text begins like a string that needs no quotes, and is not one of the words that may have another
+/// type, in any case of its letters: y, n, on, no, off, yes, nan, inf, true, null, false, infinity.
 #[inline]
 fn begins_plain(text: &[u8]) -> bool {
     let start = |n: usize| text.get(n).is_some_and(|c| KIND[*c as usize] & START != 0);
     if !start(0) {
-        // `.name`, but no number, and not `.nan` and `.inf`.
+        // `.name` is plain, but numbers, `.nan` and `.inf` are not.
         return text.first() == Some(&b'.') && start(1) && text.len() != 4;
     }
     if !matches!(text.len(), 1..=5 | 8) {
@@ -234,7 +236,7 @@ fn begins_plain(text: &[u8]) -> bool {
         .any(|word| text.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// Whether a text is a string that is written without quotes.
+/// Returns true if a text is a string that is written without quotes.
 #[inline]
 fn plain_string(text: &[u8]) -> bool {
     begins_plain(text)
@@ -248,38 +250,38 @@ fn plain_key(key: &str) -> bool {
         && key.bytes().all(|c| KIND[c as usize] & WORD != 0)
 }
 
-/// Whether a text means a string, not a number, a boolean or nothing.
+/// Returns true if a text is read as a string, not as a number, a boolean or nil.
 fn is_string(text: &str) -> bool {
     matches!(scalar(text, None), Ok(Value::String(_)))
 }
 
 // ---- text to note ----
 
-/// The note that a text becomes.
+/// Returns the note of a text.
 pub(super) fn note_of(text: &str) -> Option<Vec<u8>> {
     let mut reader = Text {
         rest: text.strip_prefix("---\n")?.as_bytes(),
         out: Vec::with_capacity(text.len() / 2),
     };
-    // Far from where the tree's depth ends, for that is counted in another way.
+    // The limit is well below the tree's depth limit, which is counted in another way.
     reader.map(0, DEPTH / 2)?;
     let end = reader.rest.strip_prefix(b"...\n")?;
     end.iter().all(|c| *c == b'\n').then_some(reader.out)
 }
 
-/// A text whose rest begins with a line, but for blanks and a dash that were read.
+/// A text whose rest begins with a line, except that blanks and a dash may already have been read.
 struct Text<'a> {
     rest: &'a [u8],
     out: Vec<u8>,
 }
 
 impl<'a> Text<'a> {
-    /// How many blanks the next line begins with.
+    /// Returns the number of blanks at the start of the next line.
     fn indent(&self) -> usize {
         self.rest.iter().take_while(|c| **c == b' ').count()
     }
 
-    /// Passes so many bytes.
+    /// Returns the next `count` bytes and skips them.
     fn pass(&mut self, count: usize) -> Option<&'a [u8]> {
         let (passed, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
@@ -296,7 +298,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The pairs of a mapping whose keys are indented so far; the first key is next, its indentation read.
+    /// Reads the pairs of a mapping whose keys are indented by `indent`; the first key is next, its indentation already
+    /// read.
     fn map(&mut self, indent: usize, depth: usize) -> Option<()> {
         let begin = self.out.len();
         self.out.push(0x80);
@@ -306,7 +309,7 @@ impl<'a> Text<'a> {
             let word = |c: &&u8| KIND[**c as usize] & WORD != 0;
             let key = self.pass(self.rest.iter().take_while(word).count())?;
             let text = str::from_utf8(key).ok()?;
-            // Keys come in the order of the note's, each once.
+            // Keys are in the order of the note's, each once.
             if !plain_key(text) || key <= last || !self.eat(b':') {
                 return None;
             }
@@ -330,20 +333,21 @@ impl<'a> Text<'a> {
                 self.pass(blanks)?;
                 self.scalar()?;
             }
-            // The document's end has no key's characters only.
+            // The document's end does not begin like a key.
             if self.indent() != indent || self.rest.starts_with(b"...") {
                 break;
             }
             self.pass(indent)?;
         }
-        // What is indented more goes on with the last line.
+        // A line that is indented more continues the previous line.
         if self.indent() > indent {
             return None;
         }
         self.close(begin, count, 0xde)
     }
 
-    /// The items of a sequence whose dashes are indented so far; the first dash is next, its indentation read.
+    /// Reads the items of a sequence whose dashes are indented by `indent`; the first dash is next, its indentation
+    /// already read.
     fn array(&mut self, indent: usize, depth: usize) -> Option<()> {
         let begin = self.out.len();
         self.out.push(0x90);
@@ -372,7 +376,7 @@ impl<'a> Text<'a> {
         self.close(begin, count, 0xdc)
     }
 
-    /// Says in its first byte, or in three, how many values a mapping or a sequence has.
+    /// Stores the number of values of a mapping or a sequence in its first byte, or in three bytes.
     fn close(&mut self, begin: usize, count: usize, long: u8) -> Option<()> {
         if count < 16 {
             self.out[begin] |= count as u8;
@@ -383,7 +387,7 @@ impl<'a> Text<'a> {
         Some(())
     }
 
-    /// A value that the line ends with.
+    /// Reads a value that ends with the line.
     fn scalar(&mut self) -> Option<()> {
         let end = self.rest.iter().position(|c| *c == b'\n')?;
         let line = self.pass(end)?;
@@ -453,8 +457,8 @@ impl<'a> Text<'a> {
 
 // ---- shape ----
 
-/// Whether [`super::verify`] takes a note whose keys are in order, each once, as [`note_of`] makes them, and then the minor version of its
-/// metadata.
+/// Returns the minor version of a note's metadata if [`super::verify`] accepts the note. Its keys must be in order,
+/// each once, as [`note_of`] writes them.
 pub(super) fn verified(note: &[u8]) -> Option<u64> {
     let mut rest = Note { rest: note };
     let mut all = rest.clone();
@@ -476,12 +480,12 @@ pub(super) fn verified(note: &[u8]) -> Option<u64> {
     None
 }
 
-/// Passes a mapping that keeps the rules.
+/// Skips a mapping that satisfies the rules.
 fn shaped(note: &mut Note, rules: &[Rule]) -> Option<()> {
     let Item::Map(count) = note.next()? else {
         return None;
     };
-    // A bit a rule, of which no table has as many.
+    // One bit per rule; no table has more rules than bits.
     let mut seen = 0u64;
     for _ in 0..count {
         let key = note.text()?;
@@ -670,7 +674,7 @@ mod tests {
         }
     }
 
-    /// Checks that what is read the short way is read so by the library; gives whether it was.
+    /// Checks that the library gives the same result as the fast path; returns whether the fast path was used.
     fn same_note(text: &str) -> bool {
         let Some(note) = note_of(text) else {
             return false;
@@ -700,7 +704,7 @@ mod tests {
                 continue;
             };
             read += same_note(&text) as usize;
-            // Something is another way in it.
+            // Pieces that mutate the text.
             const PIECES: &[&str] = &[
                 " ", "  ", "\n", "-", "- ", ":", ": ", ".", "...", "---", "'", "\"", "#", "a", "0",
                 "[]", "{}", "!str ", "\t", "true", "\r", "~", ",", "\u{e9}",
@@ -721,7 +725,7 @@ mod tests {
                 }
                 same_note(&text);
             }
-            // Notes that are no trees, or not in their shortest form.
+            // Notes that are not trees, or not in their shortest form.
             let mut note = note;
             let at = random.below(note.len());
             note[at] = random.below(256) as u8;

@@ -1,8 +1,8 @@
-//! The linker behind [`Builder::loadable`]: output sections, the tables of a dynamic object, addresses, relocations.
+//! The linker of [`Builder::loadable`]: output sections, the tables of a dynamic object, addresses, relocations.
 
 use super::*;
 
-/// Where lld puts a section; sections of one rank keep their order.
+/// The position at which lld puts a section; sections of one rank keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     Note,
@@ -19,7 +19,7 @@ pub(super) enum Rank {
 }
 
 impl Rank {
-    /// The `p_flags` of the segment, with a number that differs between the two writable ones.
+    /// Returns the `p_flags` of the segment, with a number that differs between the two writable ones.
     fn segment(self) -> (u32, u32) {
         match self {
             Rank::Note | Rank::Dynamic | Rank::ReadOnly => (0, 4),
@@ -32,7 +32,7 @@ impl Rank {
     }
 }
 
-/// Input sections whose names begin so are joined under the bare name.
+/// Input sections whose names begin with one of these are merged under it.
 static JOINED: &[&str] = &[
     ".text",
     ".rodata",
@@ -66,14 +66,14 @@ fn output_name(section: &Section) -> &str {
             .strip_prefix(**prefix)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    // `.data.rel.ro` stands before `.data`.
+    // `.data.rel.ro` comes before `.data`.
     JOINED
         .iter()
         .find(joined)
         .map_or(&section.name, |name| name)
 }
 
-/// A dynamic relocation: where, against which symbol (none: relative to the base), and its addend.
+/// A dynamic relocation: its location, its symbol (none: relative to the base), and its addend.
 struct Dynamic {
     place: Place,
     symbol: Option<usize>,
@@ -201,7 +201,7 @@ impl<'a> Link<'a> {
             }
             let own = flags.0 & !SectionFlags::INFO_LINK;
             if out.entry_size != section.entry_size || out.flags != own {
-                // As in lld, the section has every flag that one of its parts has.
+                // As in lld, the section has the flags of all its parts.
                 out.entry_size = 0;
                 out.flags |= own;
             }
@@ -231,7 +231,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// A loader may bind references to this symbol to another file's.
+    /// Returns true if a loader may bind references to this symbol to another file's.
     fn preemptible(&self, symbol: usize) -> bool {
         let symbol = &self.input.symbols[symbol];
         symbol.binding != Binding::Local
@@ -299,7 +299,7 @@ impl<'a> Link<'a> {
         Ok(())
     }
 
-    /// Relocations section by section, in the order in which lld scans them.
+    /// Returns relocations section by section, in the order in which lld scans them.
     fn ordered_relocations(&self) -> Vec<Relocation> {
         let mut list = self.input.relocations.clone();
         list.sort_by_key(|r| r.section);
@@ -325,8 +325,8 @@ impl<'a> Link<'a> {
         self.dynamics.push(dynamic);
     }
 
-    /// Adds the sections a linker makes and puts all in order. Tables whose contents depend on addresses get their size here and
-    /// their bytes later.
+    /// Adds the linker's own sections and sorts all sections. Tables whose contents depend on addresses get their size
+    /// here and their bytes later.
     fn add_tables(&mut self) -> Result<(), Error> {
         let given = self.outs.len();
         let exported = |s: &Symbol| {
@@ -418,7 +418,7 @@ impl<'a> Link<'a> {
                 self.dynamics.len() * 24,
                 Vec::new(),
             );
-            // The count of relative relocations is left out where there are none.
+            // The count of relative relocations is left out if there are none.
             entries += 3 + usize::from(self.dynamics.iter().any(|d| d.symbol.is_none()));
         }
         add(
@@ -450,7 +450,7 @@ impl<'a> Link<'a> {
                 out.name
             ));
         }
-        // A global offset table that was given stands where the linker's own would.
+        // A global offset table of the input goes where the linker's own would.
         self.outs.sort_by_key(|o| (o.rank, o.name == ".got"));
         self.by_name = self
             .outs
@@ -469,7 +469,7 @@ impl<'a> Link<'a> {
         self.index(name).map_or(0, |i| self.outs[i].address)
     }
 
-    /// The final address of a symbol; `None` if it has none.
+    /// Returns the final address of a symbol; `None` if it has none.
     fn symbol_address(&self, symbol: usize) -> Option<u64> {
         let s = &self.input.symbols[symbol];
         match s.section {
@@ -505,14 +505,14 @@ impl<'a> Link<'a> {
         let headers = 64 + 56 * programs;
         let (mut dot, mut offset) = (headers, headers);
         let mut segment = Rank::Note.segment();
-        // The address and file offset that the segment counts from.
+        // The address and file offset that the segment is relative to.
         let (mut first_address, mut first_offset) = (0, 0);
         for out in self.outs.iter_mut().filter(|o| o.rank != Rank::Unloaded) {
             let new_segment = out.rank.segment() != segment;
             let end = dot;
             if new_segment {
                 segment = out.rank.segment();
-                // A new page that goes on at the same offset in the page needs no padding in the file.
+                // A new page that continues at the same offset within the page needs no padding in the file.
                 dot = dot.next_multiple_of(PAGE) + dot % PAGE;
             }
             dot = dot.next_multiple_of(out.align.max(1));
@@ -558,7 +558,7 @@ impl<'a> Link<'a> {
         Ok(offset)
     }
 
-    /// The loaded segments.
+    /// Returns the loaded segments.
     fn segments(&self) -> Vec<(u32, u32)> {
         let mut segments: Vec<(u32, u32)> = vec![Rank::Note.segment()];
         segments.extend(
@@ -571,7 +571,7 @@ impl<'a> Link<'a> {
         segments
     }
 
-    /// The alignments of the note segments.
+    /// Returns the alignments of the note segments.
     fn notes(&self) -> Vec<u64> {
         let mut notes: Vec<u64> = self
             .outs
@@ -583,7 +583,7 @@ impl<'a> Link<'a> {
         notes
     }
 
-    /// How many program headers there are when addresses are given.
+    /// Returns the number of program headers at the time when addresses are assigned.
     pub(super) fn programs(&self) -> u64 {
         (self.segments().len() + self.notes().len() + 4) as u64
     }
@@ -604,7 +604,7 @@ impl<'a> Link<'a> {
                 place.copy_from_slice(&out.data);
             }
         }
-        // Segments without bytes have had their share of the addresses, as in lld, but are not written.
+        // As in lld, segments without bytes take part in the assignment of addresses, but are not written.
         segments.retain(|s| {
             s.0 == 0
                 || self
@@ -662,12 +662,12 @@ impl<'a> Link<'a> {
         Ok(file)
     }
 
-    /// Makes the bytes of the tables that hold addresses.
+    /// Writes the bytes of the tables that hold addresses.
     fn fill_tables(&mut self) {
         let mut number = HashMap::new();
         let mut dynsym = vec![0; 24];
         let mut names = Strings::new(true);
-        // The names' order is that of the input, which is how add_tables made .dynstr.
+        // The names are in the order of the input, as add_tables wrote .dynstr.
         let mut by_input = self.dynsyms.clone();
         by_input.sort_unstable();
         for i in by_input {
@@ -708,7 +708,7 @@ impl<'a> Link<'a> {
                 }
             });
         }
-        // Relative ones, whose symbol is 0, come first.
+        // Relative relocations, whose symbol is 0, come first.
         relocations.sort_by_key(|r| (r.0, r.1));
         let relative = relocations.iter().filter(|r| r.0 == 0).count() as u64;
         let mut rela = Vec::with_capacity(relocations.len() * 24);
@@ -773,7 +773,7 @@ impl<'a> Link<'a> {
                     None if s.binding == Binding::Weak && s.section == SymbolSection::Undefined => {
                         Ok(0)
                     }
-                    // In debugging information it is as in lld: whoever reads that, finds nothing there.
+                    // In debugging information an undefined symbol is 0, as in lld.
                     None if s.section == SymbolSection::Undefined && !alloc => Ok(0),
                     None if s.section == SymbolSection::Undefined => {
                         Err(bad(crate::undefined(&s.name)))
@@ -787,7 +787,7 @@ impl<'a> Link<'a> {
             let value = match relocation.kind.base() {
                 None | Some(Base::None | Base::Load) => continue,
                 Some(Base::Absolute) if alloc => match symbol {
-                    // Others became dynamic relocations, whose place stays zero.
+                    // Others became dynamic relocations, whose location stays zero.
                     Some((_, s)) if s.section == SymbolSection::Absolute => s.address,
                     None => 0,
                     _ => continue,
@@ -815,7 +815,7 @@ impl<'a> Link<'a> {
         Ok(())
     }
 
-    /// `st_shndx` of a symbol.
+    /// Returns `st_shndx` of a symbol.
     fn section_number(&self, symbol: &Symbol) -> u16 {
         let number = |name: &str| self.index(name).map_or(0, |i| i as u16 + 1);
         match symbol.section {
@@ -827,7 +827,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// `.symtab`, its names, and the number of its local symbols, the null symbol included.
+    /// Returns `.symtab`, its names, and the number of its local symbols, including the null symbol.
     fn symbol_table(&self) -> (Vec<u8>, Strings, u32) {
         let dynamic = Symbol {
             name: "_DYNAMIC".into(),
@@ -866,7 +866,7 @@ impl<'a> Link<'a> {
             .into_iter()
             .map(|entry| (names.add(&entry.0.name), entry))
             .collect();
-        // What is hidden is local in a linked file.
+        // Hidden symbols are local in a linked file.
         let local = |s: &Symbol| {
             s.binding == Binding::Local
                 || matches!(s.visibility, Visibility::Hidden | Visibility::Internal)
@@ -959,7 +959,8 @@ fn too_large(name: &str) -> Error {
     Error::Layout(format!("section '{name}' is too large"))
 }
 
-/// `.gnu.hash`, with the defined symbols in the order it needs. `first` is the number of the first of them in `.dynsym`.
+/// Returns `.gnu.hash`, and the defined symbols in the order it needs. `first` is the number of the first of them in
+/// `.dynsym`.
 fn gnu_hash(symbols: &[Symbol], defined: Vec<usize>, first: usize) -> (Vec<u8>, Vec<usize>) {
     const SHIFT: u32 = 26;
     let hash = |name: &str| {
@@ -968,7 +969,7 @@ fn gnu_hash(symbols: &[Symbol], defined: Vec<usize>, first: usize) -> (Vec<u8>, 
         })
     };
     let buckets = (defined.len() / 4).max(1);
-    // 12 bits of the filter a symbol, in 64-bit words whose count is a power of two.
+    // 12 bits of the filter per symbol, in 64-bit words whose count is a power of two.
     let words = (defined.len() * 12 / 64 + 1).next_power_of_two();
     let mut list: Vec<(usize, u32, usize)> = defined
         .into_iter()
@@ -999,7 +1000,7 @@ fn gnu_hash(symbols: &[Symbol], defined: Vec<usize>, first: usize) -> (Vec<u8>, 
     (out, list.into_iter().map(|(_, _, i)| i).collect())
 }
 
-/// `.hash`, the System V hash table over all dynamic symbols.
+/// Returns `.hash`, the System V hash table of all dynamic symbols.
 fn sysv_hash(symbols: &[Symbol], dynsyms: &[usize]) -> Vec<u8> {
     let count = dynsyms.len() + 1;
     let mut buckets = vec![0u32; count];
