@@ -375,6 +375,19 @@ impl<'s> Parser<'s, '_> {
         if permissive && let Some(fit) = broken {
             return Ok(self.finish(fit, operands, &modifiers));
         }
+        let name = (name, name_span);
+        Err(self.refusal(name, rows(), form, best))
+    }
+
+    /// Why no encoding of an instruction fits, by the one that fits best.
+    fn refusal(
+        &self,
+        (name, name_span): (&str, Span),
+        rows: impl Iterator<Item = &'static Inst>,
+        form: Option<Form>,
+        best: Option<Miss>,
+    ) -> Fail {
+        let target = self.target;
         let generation = target.generation();
         let Some(miss) = best else {
             let what = match form {
@@ -383,13 +396,13 @@ impl<'s> Parser<'s, '_> {
                 Some(Form::Dpp) => "DPP",
                 _ => "32-bit",
             };
-            return Err(Fail::new(
+            return Fail::new(
                 name_span,
                 format!("{name} has no {what} encoding on {}", target.name()),
-            ));
+            );
         };
         let mut shapes: Vec<String> = Vec::new();
-        for row in rows() {
+        for row in rows {
             for encoding in encodings(row, form, target, self.clrx) {
                 if gcn_isa::format::layout_of(encoding, generation).is_some() {
                     shapes.push(syntax(row, encoding));
@@ -420,7 +433,7 @@ impl<'s> Parser<'s, '_> {
         if !shapes.is_empty() {
             fail = fail.help(format!("it is {}", shapes.join("\n     or ")));
         }
-        Err(fail)
+        fail
     }
 
     fn finish(&self, fit: Fit, operands: Vec<Operand>, modifiers: &[Modifier]) -> Assembled {
@@ -2178,26 +2191,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     return self.miss(span, Why::Modifier);
                 }
                 if field == Field::Clamp {
-                    let destination = self.row.shape.slots.first().map_or(Ty::B32, |s| s.ty);
-                    let integer =
-                        self.generation >= Gen::Gfx8 && destination.as_bits() != destination;
-                    // If SDWA has the bit, LLVM accepts it for every type.
-                    let sdwa = matches!(
-                        self.encoder.encoding,
-                        Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC
-                    );
-                    let fits = if compare {
-                        self.generation >= Gen::Gfx8 && self.has_float()
-                    } else {
-                        self.has_float() || integer
-                    };
-                    let packed = matches!(
-                        mods,
-                        Mods::Packed | Mods::Mix | Mods::Interp | Mods::InterpHigh
-                    );
-                    if !packed && (mods != Mods::Valu || !fits && !sdwa) {
-                        self.llvm_rule(span, "clamp does not apply to this instruction");
-                    }
+                    self.check_clamp(span);
                 }
             }
             Sets::Omod => {
@@ -2285,29 +2279,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     return self.miss(span, Why::Modifier);
                 }
             }
-            Sets::OpSel => {
-                let (bits, count) = ((m.value & 15) as u32, (m.value >> 8) as usize);
-                let shape = self.row.shape;
-                let sources = [Role::Src0, Role::Src1, Role::Src2]
-                    .iter()
-                    .filter(|&&r| shape.slot(r).is_some())
-                    .count();
-                let number = count == 0;
-                if !number && count != sources && count != sources + 1 {
-                    return self.miss(span, Why::Count(sources + 1, count));
-                }
-                if self.parser.clrx && bits == 0 && !self.encoder.has(Field::OpSel) {
-                    return Ok(());
-                }
-                let low = (1 << sources) - 1;
-                let value = bits & low | (bits >> sources & 1) << 3;
-                if self.generation != Gen::Gfx9 || !self.encoder.set(Field::OpSel, value) {
-                    return self.miss(span, Why::Modifier);
-                }
-                if value != 0 && !shape.slots.iter().any(|s| s.ty.bits() == 16) {
-                    self.llvm_rule(span, "op_sel is for 16-bit operands, and there are none");
-                }
-            }
+            Sets::OpSel => return self.op_sel(m),
             Sets::BoundCtrl => {
                 let on = !self.parser.clrx || m.value != 0;
                 if !self.encoder.set(Field::BoundCtrl, on as u32) {
@@ -2316,6 +2288,58 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             }
             Sets::DppCtrl => return self.field(Field::DppCtrl, m),
             Sets::Number(field) => return self.field(field, m),
+        }
+        Ok(())
+    }
+
+    /// What LLVM says of clamp where it does nothing.
+    fn check_clamp(&mut self, span: Span) {
+        let mods = self.row.shape.mods;
+        let compare = self.row.shape.slot(Role::CmpDst).is_some();
+        let destination = self.row.shape.slots.first().map_or(Ty::B32, |s| s.ty);
+        let integer = self.generation >= Gen::Gfx8 && destination.as_bits() != destination;
+        // If SDWA has the bit, LLVM accepts it for every type.
+        let sdwa = matches!(
+            self.encoder.encoding,
+            Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC
+        );
+        let fits = if compare {
+            self.generation >= Gen::Gfx8 && self.has_float()
+        } else {
+            self.has_float() || integer
+        };
+        let packed = matches!(
+            mods,
+            Mods::Packed | Mods::Mix | Mods::Interp | Mods::InterpHigh
+        );
+        if !packed && (mods != Mods::Valu || !fits && !sdwa) {
+            self.llvm_rule(span, "clamp does not apply to this instruction");
+        }
+    }
+
+    /// op_sel of VOP3: a bit for each source and one for the destination.
+    fn op_sel(&mut self, m: &Modifier) -> Result<(), Miss> {
+        let span = m.span;
+        let (bits, count) = ((m.value & 15) as u32, (m.value >> 8) as usize);
+        let shape = self.row.shape;
+        let sources = [Role::Src0, Role::Src1, Role::Src2]
+            .iter()
+            .filter(|&&r| shape.slot(r).is_some())
+            .count();
+        let number = count == 0;
+        if !number && count != sources && count != sources + 1 {
+            return self.miss(span, Why::Count(sources + 1, count));
+        }
+        if self.parser.clrx && bits == 0 && !self.encoder.has(Field::OpSel) {
+            return Ok(());
+        }
+        let low = (1 << sources) - 1;
+        let value = bits & low | (bits >> sources & 1) << 3;
+        if self.generation != Gen::Gfx9 || !self.encoder.set(Field::OpSel, value) {
+            return self.miss(span, Why::Modifier);
+        }
+        if value != 0 && !shape.slots.iter().any(|s| s.ty.bits() == 16) {
+            self.llvm_rule(span, "op_sel is for 16-bit operands, and there are none");
         }
         Ok(())
     }

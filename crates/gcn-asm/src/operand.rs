@@ -441,18 +441,6 @@ impl<'s> Parser<'s, '_> {
                 "expected at most one abs, one neg and one sext",
             ));
         }
-        let modified = |inner: Operand, abs: bool, neg: bool, sext: bool| {
-            let twice = inner.abs && abs || inner.neg && neg || inner.sext && sext;
-            if twice || abs && inner.neg {
-                return Err(Fail::new(start, "expected -|x|, neg(abs(x)) or sext(x)"));
-            }
-            Ok(Operand {
-                abs: inner.abs || abs,
-                neg: inner.neg || neg,
-                sext: inner.sext || sext,
-                ..inner
-            })
-        };
         match self.peek() {
             Tok::Float(value) => {
                 self.next();
@@ -497,7 +485,7 @@ impl<'s> Parser<'s, '_> {
                 if call || other || self.starts_register(1) {
                     self.next();
                     let inner = self.operand_inner(depth - 1)?;
-                    return modified(inner, false, true, false);
+                    return modified(start, inner, false, true, false);
                 }
                 Ok(Operand::new(constant(self.expr()?), start))
             }
@@ -521,7 +509,7 @@ impl<'s> Parser<'s, '_> {
                     _ => Operand::new(constant(self.primary()?), start),
                 };
                 self.expect(b'|')?;
-                modified(inner, true, false, false)
+                modified(start, inner, true, false, false)
             }
             Tok::Punct(b'[') => {
                 let val = self.register_list()?;
@@ -537,63 +525,9 @@ impl<'s> Parser<'s, '_> {
                 }
                 let text = self.text(start);
                 if self.peek_at(1) == Tok::Punct(b'(')
-                    && let Some(lower) = Lower::new(text)
+                    && let Some(operand) = self.operand_call(start, depth)?
                 {
-                    match lower.as_str() {
-                        "abs" | "neg" | "sext" => {
-                            self.next();
-                            self.next();
-                            let inner = self.operand_inner(depth - 1)?;
-                            self.expect(b')')?;
-                            let what = lower.as_str();
-                            return modified(inner, what == "abs", what == "neg", what == "sext");
-                        }
-                        "lit" => {
-                            self.next();
-                            self.next();
-                            let inner = self.operand_inner(1)?;
-                            self.expect(b')')?;
-                            let val = match inner.val {
-                                Val::Int(value) => Val::LitInt(value),
-                                Val::Float(value) => Val::LitFloat(value),
-                                Val::FloatAs(value, width) => Val::LitFloatAs(value, width),
-                                val @ Val::Expr(_) => val,
-                                _ => return Err(Fail::new(start, "expected a number in lit()")),
-                            };
-                            return Ok(Operand::new(val, start));
-                        }
-                        "op" => {
-                            self.next();
-                            self.next();
-                            let span = self.span();
-                            let code = self.absolute()?;
-                            self.expect(b')')?;
-                            return match u16::try_from(code) {
-                                Ok(code) if code < 512 => {
-                                    Ok(Operand::new(Val::Reg(code, 0), start))
-                                }
-                                _ => Err(Fail::new(span, "expected an operand code from 0 to 511")),
-                            };
-                        }
-                        "sendmsg" => {
-                            let mut value = self.sendmsg()?;
-                            if self.clrx && self.eat(b':') {
-                                // CLRX shows the whole SIMM16 where the words would lose bits of it.
-                                let span = self.span();
-                                value = self.number(span, 0, 0xffff, "SIMM16")?;
-                            }
-                            return Ok(Operand::new(Val::Imm(Imm::Sendmsg, value), start));
-                        }
-                        "hwreg" => {
-                            let value = self.hwreg()?;
-                            return Ok(Operand::new(Val::Imm(Imm::Hwreg, value), start));
-                        }
-                        "gpr_idx" => {
-                            let value = self.gpr_idx()?;
-                            return Ok(Operand::new(Val::Imm(Imm::GprIdx, value), start));
-                        }
-                        _ => {}
-                    }
+                    return Ok(operand);
                 }
                 let lower = self.register_case(text, 0);
                 if lower.as_ref().map_or(text, Lower::as_str) == "off" {
@@ -605,6 +539,68 @@ impl<'s> Parser<'s, '_> {
             Tok::End => Err(Fail::new(start, "expected an operand")),
             _ => Ok(Operand::new(constant(self.expr()?), start)),
         }
+    }
+
+    /// An operand that is written as a call, as `abs(v0)`; `None` where the word begins something else.
+    fn operand_call(&mut self, start: Span, depth: u8) -> Result<Option<Operand>, Fail> {
+        let Some(lower) = Lower::new(self.text(start)) else {
+            return Ok(None);
+        };
+        match lower.as_str() {
+            "abs" | "neg" | "sext" => {
+                self.next();
+                self.next();
+                let inner = self.operand_inner(depth - 1)?;
+                self.expect(b')')?;
+                let what = lower.as_str();
+                return modified(start, inner, what == "abs", what == "neg", what == "sext")
+                    .map(Some);
+            }
+            "lit" => {
+                self.next();
+                self.next();
+                let inner = self.operand_inner(1)?;
+                self.expect(b')')?;
+                let val = match inner.val {
+                    Val::Int(value) => Val::LitInt(value),
+                    Val::Float(value) => Val::LitFloat(value),
+                    Val::FloatAs(value, width) => Val::LitFloatAs(value, width),
+                    val @ Val::Expr(_) => val,
+                    _ => return Err(Fail::new(start, "expected a number in lit()")),
+                };
+                return Ok(Some(Operand::new(val, start)));
+            }
+            "op" => {
+                self.next();
+                self.next();
+                let span = self.span();
+                let code = self.absolute()?;
+                self.expect(b')')?;
+                return match u16::try_from(code) {
+                    Ok(code) if code < 512 => Ok(Some(Operand::new(Val::Reg(code, 0), start))),
+                    _ => Err(Fail::new(span, "expected an operand code from 0 to 511")),
+                };
+            }
+            "sendmsg" => {
+                let mut value = self.sendmsg()?;
+                if self.clrx && self.eat(b':') {
+                    // CLRX shows the whole SIMM16 where the words would lose bits of it.
+                    let span = self.span();
+                    value = self.number(span, 0, 0xffff, "SIMM16")?;
+                }
+                return Ok(Some(Operand::new(Val::Imm(Imm::Sendmsg, value), start)));
+            }
+            "hwreg" => {
+                let value = self.hwreg()?;
+                return Ok(Some(Operand::new(Val::Imm(Imm::Hwreg, value), start)));
+            }
+            "gpr_idx" => {
+                let value = self.gpr_idx()?;
+                return Ok(Some(Operand::new(Val::Imm(Imm::GprIdx, value), start)));
+            }
+            _ => {}
+        }
+        Ok(None)
     }
 
     /// Reads a name from a table, or a number (after `@` in CLRX's dialect).
@@ -904,6 +900,26 @@ fn constant(expr: Expr) -> Val {
         Expr::Const(value) => Val::Int(value),
         expr => Val::Expr(expr),
     }
+}
+
+/// An operand with further modifiers around it.
+fn modified(
+    start: Span,
+    inner: Operand,
+    abs: bool,
+    neg: bool,
+    sext: bool,
+) -> Result<Operand, Fail> {
+    let twice = inner.abs && abs || inner.neg && neg || inner.sext && sext;
+    if twice || abs && inner.neg {
+        return Err(Fail::new(start, "expected -|x|, neg(abs(x)) or sext(x)"));
+    }
+    Ok(Operand {
+        abs: inner.abs || abs,
+        neg: inner.neg || neg,
+        sext: inner.sext || sext,
+        ..inner
+    })
 }
 
 /// How a number is encoded as a source operand.

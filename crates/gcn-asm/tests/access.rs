@@ -40,7 +40,7 @@ fn check(arch: &str, lines: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn registers() {
+fn scalar_registers() {
     check(
         "gfx803",
         &[
@@ -76,6 +76,15 @@ fn registers() {
             ("s_buffer_load_dword s8, s[4:7], 0x10", "s[4:7]", "s8"),
             ("s_store_dwordx2 s[8:9], s[4:5], 0x10", "s[8:9] s[4:5]", ""),
             ("s_memtime s[0:1]", "", "s[0:1]"),
+        ],
+    );
+}
+
+#[test]
+fn vector_registers() {
+    check(
+        "gfx803",
+        &[
             ("v_mov_b32 v1, s3", "s3 exec", "v1"),
             ("v_nop", "", ""),
             ("v_mov_b32 v1, src_vccz", "vcc exec", "v1"),
@@ -166,6 +175,10 @@ fn registers() {
             ),
         ],
     );
+}
+
+#[test]
+fn registers_of_gfx900_and_gfx600() {
     check(
         "gfx900",
         &[

@@ -455,15 +455,6 @@ fn refusals() {
 .localsize
 .dx10clamp 1
 .cws
-.arg x, \"int\", 4
-.arg x, \"int\", 4, , value, i33
-.arg x, \"int\", 4, , valu, i32
-.arg x, \"int\", 4, 3, value, i32
-.printf 1
-.sgprsnumm 4
-.kcode nobody
-.kcodeend
-.nosectdiffs
 .text
 k: .skip 8
 ",
@@ -552,61 +543,96 @@ k: .skip 8
                |
             19 | .cws
                |     ^
+        "#]],
+    );
+}
+
+#[test]
+fn refusals_of_arguments_and_words() {
+    bad(
+        ".rocm
+.gpu Fiji
+.kernel k
+.config
+.arg x, \"int\", 4
+.arg x, \"int\", 4, , value, i33
+.arg x, \"int\", 4, , valu, i32
+.arg x, \"int\", 4, 3, value, i32
+.printf 1
+.sgprsnumm 4
+.kcode nobody
+.kcodeend
+.nosectdiffs
+.text
+k: .skip 8
+",
+        expect![[r#"
+            error: kernel 'k' has no room for its configuration
+             --> a.s:3:9
+              |
+            3 | .kernel k
+              |         ^
+              |
+              = help: `.skip 256` behind its label makes it
             error: expected `,`, found the end of the statement
-              --> a.s:20:17
-               |
-            20 | .arg x, "int", 4
-               |                 ^
+             --> a.s:5:17
+              |
+            5 | .arg x, "int", 4
+              |                 ^
             error: expected a type of value, found `i33`
-              --> a.s:21:28
-               |
-            21 | .arg x, "int", 4, , value, i33
-               |                            ^^^
-               |
-               = help: did you mean `i32`?
+             --> a.s:6:28
+              |
+            6 | .arg x, "int", 4, , value, i33
+              |                            ^^^
+              |
+              = help: did you mean `i32`?
             error: expected a kind of value, found `valu`
-              --> a.s:22:21
-               |
-            22 | .arg x, "int", 4, , valu, i32
-               |                     ^^^^
-               |
-               = help: did you mean `value`?
+             --> a.s:7:21
+              |
+            7 | .arg x, "int", 4, , valu, i32
+              |                     ^^^^
+              |
+              = help: did you mean `value`?
             error: expected an alignment that is a power of two
-              --> a.s:23:19
-               |
-            23 | .arg x, "int", 4, 3, value, i32
-               |                   ^
+             --> a.s:8:19
+              |
+            8 | .arg x, "int", 4, 3, value, i32
+              |                   ^
             error: expected an expression, found the end of the statement
-              --> a.s:24:10
-               |
-            24 | .printf 1
-               |          ^
+             --> a.s:9:10
+              |
+            9 | .printf 1
+              |          ^
             error: there is no directive `.sgprsnumm`
-              --> a.s:25:1
+              --> a.s:10:1
                |
-            25 | .sgprsnumm 4
+            10 | .sgprsnumm 4
                | ^^^^^^^^^^
                |
                = help: did you mean `.sgprsnum`?
             error: expected a kernel that .kernel named before
-              --> a.s:26:8
+              --> a.s:11:8
                |
-            26 | .kcode nobody
+            11 | .kcode nobody
                |        ^^^^^^
             error: expected .kcode before .kcodeend
-              --> a.s:27:1
+              --> a.s:12:1
                |
-            27 | .kcodeend
+            12 | .kcodeend
                | ^^^^^^^^^
             error: .nosectdiffs is not what gcn does: sections are placed by the linker
-              --> a.s:28:1
+              --> a.s:13:1
                |
-            28 | .nosectdiffs
+            13 | .nosectdiffs
                | ^^^^^^^^^^^^
                |
                = help: distances between sections (SYMBOL - .) are resolved
         "#]],
     );
+}
+
+#[test]
+fn refusals_of_kernels() {
     bad(
         ".rocm\n.gpu Fiji\n.kernel k\n.kernel m\n.config\n.control_directive\n.byte 1\n.text\nm: .skip 8\n",
         expect![[r#"

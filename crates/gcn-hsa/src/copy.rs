@@ -172,7 +172,7 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
     completion: Handle,
 ) -> u32 {
     code(runtime::get().and_then(|r| {
-        // SAFETY (of all): the caller's.
+        // SAFETY: the caller passes what HSA describes: each pointer is null or leads to as many items as it is said to.
         let (to, from, range, after) = unsafe {
             let place = |p: *const Pitched, o: *const Dim3| -> Result<_, Status> {
                 let ([p], [o]) = (items(p, 1)?, items(o, 1)?) else {

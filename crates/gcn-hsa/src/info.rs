@@ -56,9 +56,11 @@ fn yes(value: bool) -> &'static str {
 }
 
 fn pool(out: &mut String, number: usize, pool: Handle) -> Result<(), String> {
-    // SAFETY (of all below): the room is large enough for every attribute.
     let get = |attribute: u32| {
-        move |to: *mut c_void| unsafe { hsa_amd_memory_pool_get_info(pool, attribute, to) }
+        move |to: *mut c_void| {
+            // SAFETY: `ask` passes room for its type, which is as large as each attribute that is asked for here.
+            unsafe { hsa_amd_memory_pool_get_info(pool, attribute, to) }
+        }
     };
     let segment: u32 = ask("a pool's segment", get(0))?;
     let flags: u32 = ask("a pool's flags", get(1))?;
@@ -94,9 +96,12 @@ fn pool(out: &mut String, number: usize, pool: Handle) -> Result<(), String> {
 }
 
 fn isa(out: &mut String, number: usize, isa: Handle) -> Result<(), String> {
-    // SAFETY (of all below): the room is large enough for every attribute.
-    let get =
-        |attribute: u32| move |to: *mut c_void| unsafe { hsa_isa_get_info_alt(isa, attribute, to) };
+    let get = |attribute: u32| {
+        move |to: *mut c_void| {
+            // SAFETY: `ask` passes room for its type, which is as large as each attribute that is asked for here.
+            unsafe { hsa_isa_get_info_alt(isa, attribute, to) }
+        }
+    };
     let models: [bool; 2] = ask("machine models", get(5))?;
     let profiles: [bool; 2] = ask("profiles", get(6))?;
     let half: bool = ask("f16", get(9))?;
@@ -129,9 +134,12 @@ fn isa(out: &mut String, number: usize, isa: Handle) -> Result<(), String> {
 }
 
 fn agent(out: &mut String, number: usize, agent: Handle) -> Result<(), String> {
-    // SAFETY (of all below): the room is large enough for every attribute.
-    let get =
-        |attribute: u32| move |to: *mut c_void| unsafe { hsa_agent_get_info(agent, attribute, to) };
+    let get = |attribute: u32| {
+        move |to: *mut c_void| {
+            // SAFETY: `ask` passes room for its type, which is as large as each attribute that is asked for here.
+            unsafe { hsa_agent_get_info(agent, attribute, to) }
+        }
+    };
     let word = |name: &str, attribute: u32| ask::<u32>(name, get(attribute));
     title(out, &format!("Agent {number}"), '*');
     line(out, 1, "Name", text("the name", get(0))?);
@@ -218,8 +226,12 @@ pub fn tell() -> Result<String, String> {
     if hsa_init() != 0 {
         return Err("the runtime does not start".into());
     }
-    // SAFETY (of all below): the room is large enough for every attribute.
-    let get = |attribute: u32| move |to: *mut c_void| unsafe { hsa_system_get_info(attribute, to) };
+    let get = |attribute: u32| {
+        move |to: *mut c_void| {
+            // SAFETY: `ask` passes room for its type, which is as large as each attribute that is asked for here.
+            unsafe { hsa_system_get_info(attribute, to) }
+        }
+    };
     let mut out = String::new();
     title(&mut out, "HSA System Attributes", '=');
     let (major, minor): (u16, u16) = (ask("the version", get(0))?, ask("the version", get(1))?);

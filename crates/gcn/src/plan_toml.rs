@@ -214,11 +214,14 @@ pub fn read(path: &Path, target: Option<Target>) -> Result<(Plan, Options), Stri
     reader.plan(file, target)
 }
 
+/// The number of the buffer of a name, which stands at a place of the plan.
+type Numbers<'n> = &'n dyn Fn(&str, &str) -> Result<usize, String>;
+
 /// Addresses among bytes, of buffers that `buffer` finds by their names.
 fn pointers(
     list: &[PointerToml],
     at: &str,
-    buffer: &dyn Fn(&str, &str) -> Result<usize, String>,
+    buffer: Numbers<'_>,
 ) -> Result<Vec<PointerPlan>, String> {
     let one = |PointerToml(byte, name, offset): &PointerToml| {
         Ok(PointerPlan {
@@ -342,143 +345,15 @@ impl Reader<'_> {
             }
         }
         for launch in &file.launch {
-            let at = self.of(launch);
-            let launch = launch.get_ref();
-            let object = self.object_number(&names, launch.object.as_ref())?;
-            let args = launch.args.iter().map(|arg| {
-                let at = self.of(arg);
-                match arg.get_ref() {
-                    ArgToml::Buffer(from) => {
-                        Ok(ArgPlan::Buffer(buffer(&from.buffer, &at)?, from.offset))
-                    }
-                    ArgToml::Block(block) => {
-                        let pointers = pointers(&block.pointers, &at, &buffer)?;
-                        match parse_arg(&format!("bytes:{}", block.bytes)) {
-                            Ok(ArgSpec::Value(_, bytes)) => Ok(ArgPlan::Block(bytes, pointers)),
-                            Ok(_) => Err(format!("{at}: expected bytes")),
-                            Err(e) => Err(format!("{at}: {e}")),
-                        }
-                    }
-                    ArgToml::Word(word) if !word.contains(':') => {
-                        Ok(ArgPlan::Buffer(buffer(word, &at)?, 0))
-                    }
-                    ArgToml::Word(word) => match parse_arg(word) {
-                        Ok(ArgSpec::Value(ty, bytes)) => Ok(ArgPlan::Value(ty, bytes)),
-                        Ok(ArgSpec::Pointer(address)) => Ok(ArgPlan::Pointer(address)),
-                        Ok(ArgSpec::Local(bytes)) => Ok(ArgPlan::Local(bytes)),
-                        Ok(ArgSpec::Buffer(..)) => Err(format!(
-                            "{at}: buffers have a table of their own in a plan, [buffers.NAME], and are named here"
-                        )),
-                        Err(e) => Err(format!("{at}: {e}")),
-                    },
-                }
-            });
-            plan.launches.push(LaunchPlan {
-                object,
-                kernel: launch.kernel.clone(),
-                grid: self.dimensions(&launch.grid)?,
-                group: self.dimensions(&launch.group)?,
-                offset: self.offset(launch.offset.as_ref())?,
-                dynamic_lds: launch.dynamic_lds,
-                any_type: launch.any_type,
-                args: args.collect::<Result<_, String>>()?,
-                times: launch.times.unwrap_or(1),
-                at,
-            });
+            plan.launches.push(self.launch(launch, &names, &buffer)?);
         }
         for check in &file.check {
-            let at = self.of(check);
-            let check = check.get_ref();
-            let index = buffer(check.buffer.get_ref(), &self.of(&check.buffer))?;
-            let there = &plan.buffers[index];
-            let ty = self
-                .ty(&check.ty)?
-                .or(there.ty)
-                .or(there.contents.ty())
-                .or_else(|| {
-                    let file = self.file(check.file.as_ref()?.get_ref());
-                    Contents::File(file).ty()
-                });
-            let ty = ty.unwrap_or(Ty::U8);
-            let many = [
-                check.value.is_some(),
-                check.values.is_some(),
-                check.ramp.is_some(),
-                check.file.is_some(),
-                check.equals.is_some(),
-            ];
-            if many.iter().filter(|m| **m).count() != 1 {
-                return Err(format!(
-                    "{at}: expected one of `value`, `values`, `ramp`, `file` and `equals`, which say what is expected"
-                ));
-            }
-            for (key, most) in [("absolute", check.absolute), ("relative", check.relative)] {
-                if most.is_some_and(|most| most.is_nan() || most < 0.0) {
-                    return Err(format!("{at}: `{key}` must not be below 0"));
-                }
-            }
-            // What is made up is as long as what it is compared with.
-            let size = || -> Result<u64, String> {
-                let bytes = match there.contents.size() {
-                    Ok(bytes) => bytes / ty.size(),
-                    Err(e) => return Err(format!("{}: {e}", there.at)),
-                };
-                Ok(check.count.unwrap_or(bytes.saturating_sub(check.first)) as u64)
-            };
-            let expected = if let Some(value) = check.value {
-                Expected::Contents(Contents::Fill(ty, size()?, value.number()))
-            } else if let Some(ramp) = &check.ramp {
-                let (start, step) = ramp_of(ramp);
-                Expected::Contents(Contents::Ramp(ty, size()?, start, step))
-            } else if let Some(values) = &check.values {
-                let bytes = list(ty, values).map_err(|e| format!("{at}: {e}"))?;
-                Expected::Contents(Contents::Bytes(bytes))
-            } else if let Some(name) = &check.file {
-                Expected::Contents(Contents::File(self.existing(name, Some(ty))?))
-            } else if let Some(name) = &check.equals {
-                let other = buffer(name.get_ref(), &self.of(name))?;
-                Expected::Buffer(other, check.equals_first)
-            } else {
-                continue;
-            };
-            plan.checks.push(CheckPlan {
-                buffer: index,
-                ty,
-                first: check.first,
-                count: check.count,
-                expected,
-                pointers: pointers(&check.pointers, &at, &buffer)?,
-                tolerance: Tolerance {
-                    ulps: check.ulps,
-                    absolute: check.absolute,
-                    relative: check.relative,
-                },
-                at,
-            });
+            let check = self.check(check, &plan, &buffer)?;
+            plan.checks.push(check);
         }
         for save in &file.save {
-            let at = self.of(save);
-            let save = save.get_ref();
-            let index = buffer(save.buffer.get_ref(), &self.of(&save.buffer))?;
-            let ty = self.ty(&save.ty)?;
-            if let Some(shape) = &save.shape {
-                let there = &plan.buffers[index];
-                let ty = ty.or(there.ty).or(there.contents.ty()).unwrap_or(Ty::U8);
-                let bytes = there.contents.size().unwrap_or(0);
-                let wanted = shape.iter().try_fold(ty.size(), |n, d| n.checked_mul(*d));
-                if wanted != Some(bytes) {
-                    return Err(format!(
-                        "{at}: an array of {shape:?} {ty} is not of the buffer's {bytes} bytes"
-                    ));
-                }
-            }
-            plan.saves.push(SavePlan {
-                buffer: index,
-                file: self.file(&save.file),
-                descr: ty.map(|ty| ty.descr().to_owned()),
-                shape: save.shape.clone(),
-                at,
-            });
+            let save = self.save(save, &plan, &buffer)?;
+            plan.saves.push(save);
         }
         let options = Options {
             threads: file.threads.map_or(0, NonZeroUsize::get),
@@ -487,6 +362,164 @@ impl Reader<'_> {
             ..Options::default()
         };
         Ok((plan, options))
+    }
+
+    fn launch(
+        &self,
+        launch: &Spanned<LaunchToml>,
+        names: &[&str],
+        buffer: Numbers<'_>,
+    ) -> Result<LaunchPlan, String> {
+        let at = self.of(launch);
+        let launch = launch.get_ref();
+        let object = self.object_number(names, launch.object.as_ref())?;
+        let args = launch.args.iter().map(|arg| {
+            let at = self.of(arg);
+            match arg.get_ref() {
+                ArgToml::Buffer(from) => {
+                    Ok(ArgPlan::Buffer(buffer(&from.buffer, &at)?, from.offset))
+                }
+                ArgToml::Block(block) => {
+                    let pointers = pointers(&block.pointers, &at, buffer)?;
+                    match parse_arg(&format!("bytes:{}", block.bytes)) {
+                        Ok(ArgSpec::Value(_, bytes)) => Ok(ArgPlan::Block(bytes, pointers)),
+                        Ok(_) => Err(format!("{at}: expected bytes")),
+                        Err(e) => Err(format!("{at}: {e}")),
+                    }
+                }
+                ArgToml::Word(word) if !word.contains(':') => {
+                    Ok(ArgPlan::Buffer(buffer(word, &at)?, 0))
+                }
+                ArgToml::Word(word) => match parse_arg(word) {
+                    Ok(ArgSpec::Value(ty, bytes)) => Ok(ArgPlan::Value(ty, bytes)),
+                    Ok(ArgSpec::Pointer(address)) => Ok(ArgPlan::Pointer(address)),
+                    Ok(ArgSpec::Local(bytes)) => Ok(ArgPlan::Local(bytes)),
+                    Ok(ArgSpec::Buffer(..)) => Err(format!(
+                        "{at}: buffers have a table of their own in a plan, [buffers.NAME], and are named here"
+                    )),
+                    Err(e) => Err(format!("{at}: {e}")),
+                },
+            }
+        });
+        Ok(LaunchPlan {
+            object,
+            kernel: launch.kernel.clone(),
+            grid: self.dimensions(&launch.grid)?,
+            group: self.dimensions(&launch.group)?,
+            offset: self.offset(launch.offset.as_ref())?,
+            dynamic_lds: launch.dynamic_lds,
+            any_type: launch.any_type,
+            args: args.collect::<Result<_, String>>()?,
+            times: launch.times.unwrap_or(1),
+            at,
+        })
+    }
+
+    fn check(
+        &self,
+        check: &Spanned<CheckToml>,
+        plan: &Plan,
+        buffer: Numbers<'_>,
+    ) -> Result<CheckPlan, String> {
+        let at = self.of(check);
+        let check = check.get_ref();
+        let index = buffer(check.buffer.get_ref(), &self.of(&check.buffer))?;
+        let there = &plan.buffers[index];
+        let ty = self
+            .ty(&check.ty)?
+            .or(there.ty)
+            .or(there.contents.ty())
+            .or_else(|| {
+                let file = self.file(check.file.as_ref()?.get_ref());
+                Contents::File(file).ty()
+            });
+        let ty = ty.unwrap_or(Ty::U8);
+        let many = [
+            check.value.is_some(),
+            check.values.is_some(),
+            check.ramp.is_some(),
+            check.file.is_some(),
+            check.equals.is_some(),
+        ];
+        let one = format!(
+            "{at}: expected one of `value`, `values`, `ramp`, `file` and `equals`, which say what is expected"
+        );
+        if many.iter().filter(|m| **m).count() != 1 {
+            return Err(one);
+        }
+        for (key, most) in [("absolute", check.absolute), ("relative", check.relative)] {
+            if most.is_some_and(|most| most.is_nan() || most < 0.0) {
+                return Err(format!("{at}: `{key}` must not be below 0"));
+            }
+        }
+        // What is made up is as long as what it is compared with.
+        let size = || -> Result<u64, String> {
+            let bytes = match there.contents.size() {
+                Ok(bytes) => bytes / ty.size(),
+                Err(e) => return Err(format!("{}: {e}", there.at)),
+            };
+            Ok(check.count.unwrap_or(bytes.saturating_sub(check.first)) as u64)
+        };
+        let expected = if let Some(value) = check.value {
+            Expected::Contents(Contents::Fill(ty, size()?, value.number()))
+        } else if let Some(ramp) = &check.ramp {
+            let (start, step) = ramp_of(ramp);
+            Expected::Contents(Contents::Ramp(ty, size()?, start, step))
+        } else if let Some(values) = &check.values {
+            let bytes = list(ty, values).map_err(|e| format!("{at}: {e}"))?;
+            Expected::Contents(Contents::Bytes(bytes))
+        } else if let Some(name) = &check.file {
+            Expected::Contents(Contents::File(self.existing(name, Some(ty))?))
+        } else if let Some(name) = &check.equals {
+            let other = buffer(name.get_ref(), &self.of(name))?;
+            Expected::Buffer(other, check.equals_first)
+        } else {
+            return Err(one);
+        };
+        Ok(CheckPlan {
+            buffer: index,
+            ty,
+            first: check.first,
+            count: check.count,
+            expected,
+            pointers: pointers(&check.pointers, &at, buffer)?,
+            tolerance: Tolerance {
+                ulps: check.ulps,
+                absolute: check.absolute,
+                relative: check.relative,
+            },
+            at,
+        })
+    }
+
+    fn save(
+        &self,
+        save: &Spanned<SaveToml>,
+        plan: &Plan,
+        buffer: Numbers<'_>,
+    ) -> Result<SavePlan, String> {
+        let at = self.of(save);
+        let save = save.get_ref();
+        let index = buffer(save.buffer.get_ref(), &self.of(&save.buffer))?;
+        let ty = self.ty(&save.ty)?;
+        if let Some(shape) = &save.shape {
+            let there = &plan.buffers[index];
+            let ty = ty.or(there.ty).or(there.contents.ty()).unwrap_or(Ty::U8);
+            let bytes = there.contents.size().unwrap_or(0);
+            let wanted = shape.iter().try_fold(ty.size(), |n, d| n.checked_mul(*d));
+            if wanted != Some(bytes) {
+                return Err(format!(
+                    "{at}: an array of {shape:?} {ty} is not of the buffer's {bytes} bytes"
+                ));
+            }
+        }
+        Ok(SavePlan {
+            buffer: index,
+            file: self.file(&save.file),
+            descr: ty.map(|ty| ty.descr().to_owned()),
+            shape: save.shape.clone(),
+            at,
+        })
     }
 
     fn dimensions(&self, list: &Spanned<Vec<u32>>) -> Result<[u32; 3], String> {

@@ -1054,7 +1054,13 @@ fn arguments_are_of_the_kernels_types() {
     );
     assert_eq!(gcn(&["run", &plan(""), "--any-type"]).status, 0);
     assert_eq!(gcn(&["run", &plan("any-type = true")]).status, 0);
-    // On the command line.
+}
+
+#[test]
+fn mistaken_arguments_are_explained() {
+    let folder = Folder::new();
+    let ints = folder.write("i32.npy", gcn::npy::file(&[0; 256], "<i4"));
+    let zero = "buf:zero:256";
     for (words, message) in [
         ("64", "did you mean i32:64?"),
         ("1.5", "did you mean f32:1.5?"),

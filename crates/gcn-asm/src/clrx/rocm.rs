@@ -669,144 +669,19 @@ impl<'s> Asm<'s, '_> {
             Some(id) if id.machine.generation >= 8 => 102,
             _ => 104,
         };
-        let mut told: Vec<(&'static str, String)> = Vec::new();
-        let mut fields: Vec<(&'static str, u64)> = Vec::new();
-        let (mut count, mut dims, mut arg, mut printf) = (None, None, None, None);
+        let mut given = Given::default();
         self.parse(tokens, |p| {
-            match setting {
-                Number(field) => fields.push((field, field_value(p, field)?)),
-                Power(field, least, most) => {
-                    let at = p.span();
-                    let value = p.absolute()? as u64;
-                    if !value.is_power_of_two() || !(least..=most).contains(&value) {
-                        let range = match most {
-                            m if m == least => format!("{least}"),
-                            m if m > 1 << 32 => format!("a power of two from {least} on"),
-                            m => format!("a power of two from {least} to {m}"),
-                        };
-                        return Err(Fail::new(at, format!("expected {range}")));
-                    }
-                    let power = u64::from(value.trailing_zeros());
-                    // The size of an element is 2 to 16 bytes, encoded as 0 to 3 in the field.
-                    let less = u64::from(field == "private_element_size");
-                    fields.push((field, power - less));
-                }
-                Bit(field) => fields.push((field, 1)),
-                Told(key) => told.push((key, number(p, 0, i64::MAX)?.to_string())),
-                Sizes(key) => {
-                    let mut sizes = [0i64; 3];
-                    let mut given = 0;
-                    while given < 3 && !p.at_end() {
-                        if !p.is(b',') {
-                            sizes[given] = number(p, 0, u32::MAX.into())?;
-                        }
-                        given += 1;
-                        if !p.eat(b',') {
-                            break;
-                        }
-                    }
-                    if given == 0 {
-                        return Err(Fail::new(p.span(), "expected one to three sizes"));
-                    }
-                    for size in sizes.iter_mut().skip(1) {
-                        *size = (*size).max(1);
-                    }
-                    let [x, y, z] = sizes;
-                    told.push((key, format!("[ {x}, {y}, {z} ]")));
-                }
-                Text(key) => told.push((key, quoted(&p.string()?))),
-                Count(which, most) => {
-                    let most = if which == "sgprs" { most_sgprs } else { most };
-                    count = Some((which, number(p, 0, most)? as u32));
-                }
-                Dims => {
-                    let groups = dimensions(p)?;
-                    let locals = match p.eat(b',') {
-                        true => dimensions(p)?,
-                        false => groups,
-                    };
-                    dims = Some(groups | locals << 3);
-                }
-                Groups => {
-                    let mask = dimensions(p)?;
-                    for (bit, axis) in [
-                        "enable_sgpr_grid_workgroup_count_x",
-                        "enable_sgpr_grid_workgroup_count_y",
-                        "enable_sgpr_grid_workgroup_count_z",
-                    ]
-                    .into_iter()
-                    .enumerate()
-                    {
-                        if mask >> bit & 1 != 0 {
-                            fields.push((axis, 1));
-                        }
-                    }
-                }
-                CodeVersion => {
-                    fields.push((
-                        "amd_code_version_major",
-                        field_value(p, "amd_code_version_major")?,
-                    ));
-                    p.expect(b',')?;
-                    fields.push((
-                        "amd_code_version_minor",
-                        field_value(p, "amd_code_version_minor")?,
-                    ));
-                }
-                Machine => {
-                    for (n, field) in [
-                        "amd_machine_kind",
-                        "amd_machine_version_major",
-                        "amd_machine_version_minor",
-                        "amd_machine_version_stepping",
-                    ]
-                    .into_iter()
-                    .enumerate()
-                    {
-                        if n > 0 {
-                            p.expect(b',')?;
-                        }
-                        fields.push((field, field_value(p, field)?));
-                    }
-                }
-                Reserved(which) => {
-                    let at = p.span();
-                    let first = number(p, 0, 255)?;
-                    p.expect(b',')?;
-                    let last = number(p, 0, 255)?;
-                    if last < first {
-                        return Err(Fail::new(
-                            at,
-                            "expected the first register and then the last",
-                        ));
-                    }
-                    let [f, c] = match which {
-                        "reserved_sgpr" => ["reserved_sgpr_first", "reserved_sgpr_count"],
-                        _ => ["reserved_vgpr_first", "reserved_vgpr_count"],
-                    };
-                    fields.extend([(f, first as u64), (c, (last - first + 1) as u64)]);
-                }
-                Defaults => fields.extend([
-                    ("enable_sgpr_private_segment_buffer", 1),
-                    ("enable_sgpr_dispatch_ptr", 1),
-                    ("enable_sgpr_kernarg_segment_ptr", 1),
-                    ("is_ptr64", 1),
-                    ("private_element_size", 1),
-                ]),
-                Language => {
-                    told.push(("Language", quoted(&p.string()?)));
-                    if p.eat(b',') {
-                        let major = number(p, 0, u32::MAX.into())?;
-                        p.expect(b',')?;
-                        let minor = number(p, 0, u32::MAX.into())?;
-                        told.push(("LanguageVersion", format!("[ {major}, {minor} ]")));
-                    }
-                }
-                Arg => arg = Some(argument(p)?),
-                Printf => printf = Some(printf_text(p)?),
-            }
+            given.read(p, setting, most_sgprs)?;
             p.end()
         })?;
+        let Given {
+            told,
+            fields,
+            count,
+            dims,
+            arg,
+            printf,
+        } = given;
         let rocm = &mut self.rocm;
         if let Some((id, text)) = printf {
             let id = id.unwrap_or(rocm.printf.len() as u32 + 1);
@@ -1291,6 +1166,165 @@ fn word(
                 None => fail,
             })
         }
+    }
+}
+
+/// What a setting says.
+#[derive(Default)]
+struct Given {
+    /// For the metadata.
+    told: Vec<(&'static str, String)>,
+    /// For `amd_kernel_code_t`.
+    fields: Vec<(&'static str, u64)>,
+    count: Option<(&'static str, u32)>,
+    dims: Option<u32>,
+    arg: Option<Vec<(&'static str, String)>>,
+    printf: Option<(Option<u32>, String)>,
+}
+
+impl Given {
+    /// Reads the arguments of a setting.
+    fn read(
+        &mut self,
+        p: &mut Parser<'_, '_>,
+        setting: Setting,
+        most_sgprs: i64,
+    ) -> Result<(), Fail> {
+        match setting {
+            Number(field) => self.fields.push((field, field_value(p, field)?)),
+            Power(field, least, most) => {
+                let at = p.span();
+                let value = p.absolute()? as u64;
+                if !value.is_power_of_two() || !(least..=most).contains(&value) {
+                    let range = match most {
+                        m if m == least => format!("{least}"),
+                        m if m > 1 << 32 => format!("a power of two from {least} on"),
+                        m => format!("a power of two from {least} to {m}"),
+                    };
+                    return Err(Fail::new(at, format!("expected {range}")));
+                }
+                let power = u64::from(value.trailing_zeros());
+                // The size of an element is 2 to 16 bytes, encoded as 0 to 3 in the field.
+                let less = u64::from(field == "private_element_size");
+                self.fields.push((field, power - less));
+            }
+            Bit(field) => self.fields.push((field, 1)),
+            Told(key) => self.told.push((key, number(p, 0, i64::MAX)?.to_string())),
+            Sizes(key) => {
+                let mut sizes = [0i64; 3];
+                let mut given = 0;
+                while given < 3 && !p.at_end() {
+                    if !p.is(b',') {
+                        sizes[given] = number(p, 0, u32::MAX.into())?;
+                    }
+                    given += 1;
+                    if !p.eat(b',') {
+                        break;
+                    }
+                }
+                if given == 0 {
+                    return Err(Fail::new(p.span(), "expected one to three sizes"));
+                }
+                for size in sizes.iter_mut().skip(1) {
+                    *size = (*size).max(1);
+                }
+                let [x, y, z] = sizes;
+                self.told.push((key, format!("[ {x}, {y}, {z} ]")));
+            }
+            Text(key) => self.told.push((key, quoted(&p.string()?))),
+            Count(which, most) => {
+                let most = if which == "sgprs" { most_sgprs } else { most };
+                self.count = Some((which, number(p, 0, most)? as u32));
+            }
+            Dims => {
+                let groups = dimensions(p)?;
+                let locals = match p.eat(b',') {
+                    true => dimensions(p)?,
+                    false => groups,
+                };
+                self.dims = Some(groups | locals << 3);
+            }
+            Groups => {
+                let mask = dimensions(p)?;
+                for (bit, axis) in [
+                    "enable_sgpr_grid_workgroup_count_x",
+                    "enable_sgpr_grid_workgroup_count_y",
+                    "enable_sgpr_grid_workgroup_count_z",
+                ]
+                .into_iter()
+                .enumerate()
+                {
+                    if mask >> bit & 1 != 0 {
+                        self.fields.push((axis, 1));
+                    }
+                }
+            }
+            CodeVersion => {
+                self.fields.push((
+                    "amd_code_version_major",
+                    field_value(p, "amd_code_version_major")?,
+                ));
+                p.expect(b',')?;
+                self.fields.push((
+                    "amd_code_version_minor",
+                    field_value(p, "amd_code_version_minor")?,
+                ));
+            }
+            Machine => {
+                for (n, field) in [
+                    "amd_machine_kind",
+                    "amd_machine_version_major",
+                    "amd_machine_version_minor",
+                    "amd_machine_version_stepping",
+                ]
+                .into_iter()
+                .enumerate()
+                {
+                    if n > 0 {
+                        p.expect(b',')?;
+                    }
+                    self.fields.push((field, field_value(p, field)?));
+                }
+            }
+            Reserved(which) => {
+                let at = p.span();
+                let first = number(p, 0, 255)?;
+                p.expect(b',')?;
+                let last = number(p, 0, 255)?;
+                if last < first {
+                    return Err(Fail::new(
+                        at,
+                        "expected the first register and then the last",
+                    ));
+                }
+                let [f, c] = match which {
+                    "reserved_sgpr" => ["reserved_sgpr_first", "reserved_sgpr_count"],
+                    _ => ["reserved_vgpr_first", "reserved_vgpr_count"],
+                };
+                self.fields
+                    .extend([(f, first as u64), (c, (last - first + 1) as u64)]);
+            }
+            Defaults => self.fields.extend([
+                ("enable_sgpr_private_segment_buffer", 1),
+                ("enable_sgpr_dispatch_ptr", 1),
+                ("enable_sgpr_kernarg_segment_ptr", 1),
+                ("is_ptr64", 1),
+                ("private_element_size", 1),
+            ]),
+            Language => {
+                self.told.push(("Language", quoted(&p.string()?)));
+                if p.eat(b',') {
+                    let major = number(p, 0, u32::MAX.into())?;
+                    p.expect(b',')?;
+                    let minor = number(p, 0, u32::MAX.into())?;
+                    self.told
+                        .push(("LanguageVersion", format!("[ {major}, {minor} ]")));
+                }
+            }
+            Arg => self.arg = Some(argument(p)?),
+            Printf => self.printf = Some(printf_text(p)?),
+        }
+        Ok(())
     }
 }
 
