@@ -1,24 +1,25 @@
-//! Guest memory: what flat, buffer, image and scalar memory instructions reach.
+//! Guest memory: the memory that flat, buffer, image and scalar memory instructions access.
 //!
 //! One host range is reserved up front and filled page by page. Its first part is *linear*: host address = base + guest
-//! address, for the guest addresses from [`LINEAR_BASE`] on, with one byte a page that says what is mapped there and how.
-//! Its second part, the *pool*, holds single pages for [`Memory::map_at`] at any other guest address, found through a
-//! table. Whatever address a program forms, an access either hits a mapped page that permits it or gives a [`Fault`].
+//! address, for the guest addresses from [`LINEAR_BASE`] on, with one byte per page that holds the state and permissions of
+//! the page. Its second part, the *pool*, holds single pages for [`Memory::map_at`] at any other guest address, found
+//! through a table. Whatever address a program computes, an access either hits a mapped page that permits it or gives a
+//! [`Fault`].
 //!
-//! Loads, stores and atomics take `&Memory` and may run on any number of host threads at once: every byte is only ever
-//! touched through relaxed atomic operations of the widest naturally aligned parts, so racing guest accesses are no
-//! undefined behaviour of the host. A naturally aligned access of up to 8 bytes is single-copy atomic; others may be seen
-//! in parts. Mapping takes `&Memory` too: what is mapped is kept under a lock that accesses do not take. An access that
-//! races with the mapping or unmapping of its page happens or faults. Guest memory is little-endian.
+//! Loads, stores and atomics take `&Memory` and may run on any number of host threads at once: every byte is accessed only
+//! through relaxed atomic operations of the widest naturally aligned parts, so racing guest accesses are not undefined
+//! behaviour of the host. A naturally aligned access of up to 8 bytes is single-copy atomic; other accesses may be observed
+//! in parts. Mapping takes `&Memory` too: the mapped regions are kept under a lock that accesses do not take. An access that
+//! races with the mapping or unmapping of its page either succeeds or faults. Guest memory is little-endian.
 //!
-//! There are two configurations. In the one described so far the range is an arena of this module's own
-//! ([`Memory::new`]). In the other ([`Memory::of_host`]) guest addresses are the host's: the linear part is all of the
-//! host's addresses, and once more, from [`ALIAS`] on, the same ones again; allocations come from a range that is reserved
-//! among them, and pages of the program around can be lent ([`Memory::lend`]). Accesses are checked against the page map
+//! There are two configurations. In the one described so far the range is an arena that this module owns
+//! ([`Memory::new`]). In the other ([`Memory::of_host`]) guest addresses are host addresses: the linear part is all of the
+//! host's addresses, and, from [`ALIAS`] on, the same addresses a second time; allocations come from a range that is reserved
+//! among them, and pages of the host program can be lent ([`Memory::lend`]). Accesses are checked against the page map
 //! in both.
 //!
-//! The parts `arena`, `guard` and `host` have the crate's `unsafe` code, and `alloc` the one function that asks its callers
-//! for care ([`Memory::lend`]).
+//! The parts `arena`, `guard` and `host` contain the crate's `unsafe` code, and `alloc` contains the one unsafe function
+//! ([`Memory::lend`]).
 
 #![allow(unsafe_code)]
 
@@ -43,32 +44,32 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 pub(crate) use workers::Worker;
 
-/// Bytes a page.
+/// Bytes per page.
 pub const PAGE_SIZE: u64 = 4096;
 
-/// The guest address of the linear part, where [`Memory::alloc`] gives addresses. Small addresses, and those that lost
+/// The guest address of the linear part, where [`Memory::alloc`] allocates. Small addresses, and addresses that lost
 /// their upper half, fault unless something was mapped there on purpose.
 pub const LINEAR_BASE: u64 = 0x1_0000_0000;
 
 /// Guest virtual addresses have 48 bits.
 pub const ADDRESS_END: u64 = 1 << 48;
 
-/// The most bytes of LDS that a workgroup has.
+/// The maximum bytes of LDS of a workgroup.
 pub const LDS_MOST: usize = 64 << 10;
 
-/// In the configuration of host addresses: what is added to the address of a page that is lent under another one.
+/// In the configuration of host addresses: the offset added to the address of a page that is lent under its alias.
 pub const ALIAS: u64 = 1 << 47;
 
-/// What a page permits.
+/// The permissions of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Perm(u8);
 
 impl Perm {
-    /// Nothing: mapped, but every access faults.
+    /// No permission: mapped, but every access faults.
     pub const NONE: Perm = Perm(0);
     /// Loads.
     pub const READ: Perm = Perm(1);
-    /// Stores. An atomic needs both.
+    /// Stores. An atomic needs both loads and stores.
     pub const WRITE: Perm = Perm(2);
     /// Instruction fetch.
     pub const EXEC: Perm = Perm(4);
@@ -76,10 +77,10 @@ impl Perm {
     pub const RW: Perm = Perm(1 | 2);
     /// Loads and instruction fetch.
     pub const RX: Perm = Perm(1 | 4);
-    /// Everything.
+    /// All permissions.
     pub const RWX: Perm = Perm(1 | 2 | 4);
 
-    /// Whether all of `other` is permitted.
+    /// Returns true if all permissions of `other` are included.
     #[inline]
     pub const fn contains(self, other: Perm) -> bool {
         self.0 & other.0 == other.0
@@ -102,7 +103,7 @@ impl fmt::Debug for Perm {
     }
 }
 
-/// Why an access did not happen.
+/// The reason why an access was not performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// No page is mapped there, or the address has more than 48 bits.
@@ -113,14 +114,14 @@ pub enum FaultKind {
     NoWrite,
     /// The page may not be executed.
     NoExec,
-    /// An atomic's address is no multiple of its size, or an instruction's no multiple of 4.
+    /// An atomic's address is not a multiple of its size, or an instruction's address is not a multiple of 4.
     Misaligned,
 }
 
-/// An access that did not happen. A store that faults has written nothing.
+/// An access that was not performed. A store that faults has written nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The address of the access; where the access spans pages, a later one may be at fault.
+    /// The address of the access; if the access spans pages, the fault may be in a later page.
     pub addr: u64,
     /// Bytes of the access.
     pub size: u64,
@@ -143,20 +144,20 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Why memory could not be mapped or unmapped.
+/// The reason why memory could not be mapped or unmapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemError {
-    /// The limit given to [`Memory::new`] leaves `free` bytes, or no gap among them is large enough.
+    /// `free` bytes of the limit given to [`Memory::new`] are left, or no gap is large enough.
     OutOfMemory { wanted: u64, free: u64 },
     /// A size of zero, or a region that ends beyond 48 bits.
     BadRegion { addr: u64, size: u64 },
-    /// An alignment that is no power of two.
+    /// An alignment that is not a power of two.
     BadAlign(u64),
-    /// A page of the region is mapped already.
+    /// A page of the region is already mapped.
     Overlap { addr: u64 },
     /// No region starts there, or a page of the region is not mapped.
     NotMapped { addr: u64 },
-    /// The host gave no address range.
+    /// The host did not provide an address range.
     Host(String),
 }
 
@@ -179,7 +180,7 @@ impl fmt::Display for MemError {
 
 impl std::error::Error for MemError {}
 
-/// The linear part as compiled code sees it. Valid while the [`Memory`] is borrowed.
+/// The linear part as compiled code accesses it. Valid while the [`Memory`] is borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Linear {
     /// The guest address of its first byte.
@@ -188,18 +189,18 @@ pub struct Linear {
     pub base: *mut u8,
     /// A byte for each page of it: the [`Perm`]'s bits and [`MAPPED`].
     pub pages: *const u8,
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Whether the host's addresses come twice, the second time with [`ALIAS`] added.
+    /// True if the host's addresses exist twice, the second time with [`ALIAS`] added.
     pub aliased: bool,
 }
 
-/// The linear part has more pages than these.
+/// The linear part has more pages than this.
 pub const LEAST_PAGES: u64 = 64;
 
 /// A page of the linear part is mapped.
 pub const MAPPED: u8 = 8;
-/// A page of the arena was mapped before, and is to be zeroed before it is mapped again.
+/// A page of the arena was mapped before, and must be zeroed before it is mapped again.
 const USED: u8 = 16;
 
 /// A page in the pool.
@@ -214,48 +215,48 @@ struct FarPage {
 pub struct Memory {
     arena: Arena,
     /// One byte for every page of the arena, linear part and pool: a [`Perm`] and [`MAPPED`] (linear part only), [`USED`].
-    /// Of host addresses one for every page of the linear part, which the pool lies in.
+    /// With host addresses there is one for every page of the linear part, which contains the pool.
     pages: PageMap,
     /// The guest address of the linear part's first byte.
     linear_base: u64,
     /// Bytes of the linear part.
     linear_bytes: u64,
-    /// Where the linear part begins in the arena.
+    /// The offset of the linear part in the arena.
     origin: u64,
     /// The pages of the linear part that allocations come from.
     own: Range<u64>,
     /// The pages of the pool by guest page number.
     far: RwLock<HashMap<u64, FarPage>>,
     book: Mutex<Book>,
-    /// Some atomic changed a value.
+    /// An atomic changed a value.
     changed: AtomicBool,
     /// Stores are recorded.
     recording: AtomicBool,
-    /// Another number, of all that memories have had, whenever pages come, go or permit something else.
+    /// Changes whenever pages are mapped or unmapped or their permissions change; unique among all memories of the process.
     mapping: AtomicU64,
-    /// Grows when executable pages come, go or permit something else.
+    /// Incremented when executable pages are mapped or unmapped or their permissions change.
     code_changes: AtomicU64,
-    /// The answer of [`Memory::about_code`], at which of these changes and for which target.
+    /// The cached answer of [`Memory::about_code`], with the value of `code_changes` and the target it holds for.
     about_code: Mutex<Option<(u64, Target, bool)>>,
-    /// Grows when somebody waits for threads to see a change of the mapping.
+    /// Incremented when a thread waits until the workers have seen a change of the mapping.
     epoch: AtomicU64,
     /// The threads that run kernels.
     workers: Mutex<Vec<Arc<AtomicU64>>>,
 }
 
-/// What is mapped and what is not. Whoever changes `pages` or `far` holds its lock.
+/// The record of what is mapped. `pages` and `far` are changed only while its lock is held.
 struct Book {
-    /// Pages of the linear part that are not mapped: runs by first page, with their lengths.
+    /// Pages of the linear part that are not mapped: ranges by first page, with their lengths.
     gaps: BTreeMap<u64, u64>,
-    /// Pages of the pool that were mapped and are not now.
+    /// Pages of the pool that were mapped before and are free now.
     pool_free: Vec<u64>,
     /// The first page of the pool that was never mapped.
     pool_next: u64,
-    /// Regions by the address they were given at: first guest page and number of pages.
+    /// Regions by the guest address at which they begin: first guest page and number of pages.
     regions: BTreeMap<u64, (u64, u64)>,
     /// Pages that may still be mapped.
     budget: u64,
-    /// Pages that are lent, as often as they are: the first guest page, the one behind the last, and what they permit.
+    /// Lent pages, with one entry for each time they were lent: the first guest page, the one after the last, and the permissions.
     lent: Vec<(u64, u64, Perm)>,
 }
 
@@ -270,11 +271,11 @@ impl fmt::Debug for Memory {
 }
 
 impl Memory {
-    /// Memory of which up to `limit_bytes` (rounded up to whole pages) may be mapped at a time. Costs address space of
-    /// the host only, until pages are touched.
+    /// Memory of which up to `limit_bytes` (rounded up to whole pages) may be mapped at a time. It uses only address space of
+    /// the host until pages are touched.
     ///
     /// # Errors
-    /// [`MemError::Host`] if the host has no such range.
+    /// [`MemError::Host`] if the host cannot provide the range.
     pub fn new(limit_bytes: u64) -> Result<Memory, MemError> {
         if of_host_everywhere() {
             return Memory::of_host(limit_bytes, Some(LINEAR_BASE));
@@ -295,15 +296,15 @@ impl Memory {
         ))
     }
 
-    /// Memory whose guest addresses are the host's. Allocations, of up to `limit_bytes` at a time, come from a range that
-    /// begins at `wanted`, if that is free, or anywhere; what else kernels are to reach is lent to them.
+    /// Memory whose guest addresses are host addresses. Allocations, of up to `limit_bytes` at a time, come from a range that
+    /// begins at `wanted` if that is free, or anywhere otherwise; all other memory that kernels access must be lent to them.
     ///
     /// The page map covers all of the host's addresses and their aliases; it takes 64 GiB of address space, of which
-    /// memory is used where pages are mapped. Where the host refuses that (`ulimit -v`), it covers the terabyte around
-    /// the allocations, and pages elsewhere are reached more slowly.
+    /// memory is used only where pages are mapped. If the host refuses that (`ulimit -v`), the map covers the terabyte around
+    /// the allocations, and accesses to pages elsewhere are slower.
     ///
     /// # Errors
-    /// [`MemError::Host`] if the host has no such ranges, or is not a 64-bit Linux.
+    /// [`MemError::Host`] if the host cannot provide the ranges, or is not a 64-bit Linux.
     pub fn of_host(limit_bytes: u64, wanted: Option<u64>) -> Result<Memory, MemError> {
         let (linear, all) = sizes(limit_bytes)?;
         let bytes = usize::try_from(all * PAGE_SIZE).map_err(|e| MemError::Host(e.to_string()))?;
@@ -313,7 +314,7 @@ impl Memory {
         let (pages, start, end) = match PageMap::reserved((ADDRESS_END / PAGE_SIZE) as usize) {
             Ok(pages) => (pages, 0, ADDRESS_END),
             Err(_) => {
-                // Programs and their libraries lie close together, below the end of addresses.
+                // Programs and their libraries are close together, below the end of addresses.
                 let end = (first * PAGE_SIZE + bytes as u64).next_multiple_of(WINDOW);
                 let start = end.saturating_sub(WINDOW.max(bytes as u64 + WINDOW));
                 let pages = (end - start) / PAGE_SIZE;
@@ -370,7 +371,7 @@ impl Memory {
         }
     }
 
-    /// Whether guest addresses are the host's.
+    /// Returns true if guest addresses are host addresses.
     pub fn is_of_host(&self) -> bool {
         matches!(self.arena.owner, Owner::Reserved(_))
     }
@@ -381,7 +382,7 @@ impl Memory {
         at(self.own.start)..at(self.own.end)
     }
 
-    /// A panic of another thread leaves nothing half done that matters more than the panic.
+    /// The lock of the book, even if it is poisoned: a panic of another thread is more important than what it left half done.
     fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -399,8 +400,8 @@ impl Memory {
         Ok(())
     }
 
-    /// A number that stands for what is mapped now and how: another one, of any memory of the process, when that has
-    /// changed.
+    /// An identifier of the current mapping and permissions: it differs, among all memories of the process, after every
+    /// change.
     pub fn mapping(&self) -> u64 {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let now = self.mapping.load(SeqCst);
@@ -414,16 +415,16 @@ impl Memory {
         }
     }
 
-    /// Notes that a page changes, which permits this before or after.
+    /// Records that a page changes that has these permissions before or after the change.
     fn note_code(&self, perm: Perm) {
         if perm.contains(Perm::EXEC) {
             self.code_changes.fetch_add(1, SeqCst);
         }
     }
 
-    /// Whether `ask` says yes to some page of the code, by its bytes. While no page of code changes, the answer is
-    /// remembered, so that a question belongs to a target and there is only one. Where code may be stored to, it is asked
-    /// anew each time.
+    /// Returns true if `ask` returns true for the bytes of some page of the code. The answer is cached until a page of code
+    /// changes; the cache has one entry, for a target, so all callers must ask the same question. If code is writable, `ask` is
+    /// called each time.
     pub(crate) fn about_code(&self, target: Target, mut ask: impl FnMut(&[u8]) -> bool) -> bool {
         let mut known = (self.about_code.lock()).unwrap_or_else(PoisonError::into_inner);
         let now = self.code_changes.load(SeqCst);
@@ -451,7 +452,7 @@ impl Memory {
         answer
     }
 
-    /// Whether some atomic has changed a value since [`Memory::forget_changes`].
+    /// Returns true if an atomic has changed a value since [`Memory::forget_changes`].
     pub(crate) fn atomics_changed(&self) -> bool {
         self.changed.load(SeqCst)
     }
@@ -460,7 +461,7 @@ impl Memory {
         self.changed.store(false, SeqCst);
     }
 
-    /// Where the linear part lies in the host, for compiled code that checks as [`Memory::load_u32`] does.
+    /// The location of the linear part in the host, for compiled code that performs the checks of [`Memory::load_u32`].
     pub fn linear(&self) -> Linear {
         Linear {
             start: self.linear_base,
@@ -472,7 +473,7 @@ impl Memory {
     }
 }
 
-/// Where the linear part lies, and which of its pages allocations come from.
+/// The location of the linear part, and the pages of it that allocations come from.
 struct Parts {
     linear_base: u64,
     linear_bytes: u64,
@@ -480,10 +481,10 @@ struct Parts {
     own: Range<u64>,
 }
 
-/// Bytes of addresses that a page map covers where the host refuses one for all of them.
+/// Bytes of addresses that a page map covers if the host refuses one for all of them.
 const WINDOW: u64 = 1 << 40;
 
-/// The pages of the part that allocations come from, and those of it and the pool, of memory with a limit.
+/// For memory with a limit: the number of pages that allocations come from, and the number of those plus the pool.
 fn sizes(limit_bytes: u64) -> Result<(u64, u64), MemError> {
     let limit = limit_bytes.div_ceil(PAGE_SIZE).max(1);
     if limit > (ADDRESS_END - LINEAR_BASE) / PAGE_SIZE / 4 {
@@ -491,12 +492,12 @@ fn sizes(limit_bytes: u64) -> Result<(u64, u64), MemError> {
             "{limit_bytes} bytes exceed the guest's addresses"
         )));
     }
-    // Room for the unmapped page between any two allocations, however small, and for alignment.
+    // Room for the unmapped page between any two allocations, even the smallest ones, and for alignment.
     let linear = 2 * limit + LEAST_PAGES;
     Ok((linear, linear + limit))
 }
 
-/// Whether all memory is to have the host's addresses: tests run in both configurations.
+/// Returns true if all memory must have host addresses: tests run in both configurations.
 fn of_host_everywhere() -> bool {
     static ASKED: OnceLock<bool> = OnceLock::new();
     *ASKED.get_or_init(|| std::env::var_os("GCN_MEMORY").is_some_and(|v| v == "host"))

@@ -197,7 +197,7 @@ impl Encoder {
     pub fn uses(&self, field: Field) -> bool {
         let bits = self.layout.field(field);
         let sets = |role| {
-            // Registers of both files, whose codes are multiples of four because some fields require it.
+            // Registers of both files; the scalar one is a multiple of four, because some fields require it.
             [VGPR0 + 255, 124].into_iter().any(|code| {
                 let mut e = Encoder { bits: 0, ..*self };
                 e.set_code(role, code);

@@ -3,7 +3,7 @@
 use super::*;
 
 impl Memory {
-    /// Has each thread keep the addresses of its stores and atomics, for [`take_stores`], from now on or no more.
+    /// Turns recording on or off. While it is on, each thread keeps the addresses of its stores and atomics for [`take_stores`].
     pub fn record_stores(&self, on: bool) {
         self.recording.store(on, SeqCst);
     }
@@ -15,7 +15,7 @@ impl Memory {
         }
     }
 
-    /// Notes that an atomic changed a value. The flag is written once only, as threads would contend for it.
+    /// Records that an atomic changed a value. The flag is written only once, because threads would contend for it.
     #[inline]
     fn note_change(&self) {
         if !self.changed.load(Relaxed) {
@@ -23,8 +23,8 @@ impl Memory {
         }
     }
 
-    /// The arena offset of an access of `size` bytes at `addr` that needs `need`, if it lies within one page of the
-    /// linear part that permits it: nearly every access there is.
+    /// The arena offset of an access of `size` bytes at `addr` with permission `need`, if it lies within one page of the
+    /// linear part that permits it, as nearly every access does.
     #[inline]
     fn near(&self, addr: u64, size: u64, need: Perm) -> Option<usize> {
         let offset = addr.wrapping_sub(self.linear_base);
@@ -53,7 +53,7 @@ impl Memory {
         }
     }
 
-    /// Checks the whole access, then calls `each` with an arena offset and a range of the access for each page of it.
+    /// Checks the whole access, then calls `each` with an arena offset and a range of the access for each of its pages.
     fn by_page(
         &self,
         addr: u64,
@@ -131,7 +131,7 @@ impl Memory {
     /// The dword of machine code at `addr`.
     ///
     /// # Errors
-    /// A [`Fault`] if the page is not mapped or not executable, or if `addr` is no multiple of 4.
+    /// A [`Fault`] if the page is not mapped or not executable, or if `addr` is not a multiple of 4.
     #[inline]
     pub fn fetch_u32(&self, addr: u64) -> Result<u32, Fault> {
         let offset = self.aligned(addr, 4, Perm::EXEC)?;
@@ -210,7 +210,7 @@ impl Memory {
             Some(offset) if offset.is_multiple_of(8) => {
                 Ok(u64::from_le(self.arena.u64(offset).load(Relaxed)))
             }
-            // Two-dword loads are often aligned to one dword only.
+            // Two-dword loads are often aligned to only one dword.
             Some(offset) if offset.is_multiple_of(4) => {
                 let low = u32::from_le(self.arena.u32(offset).load(Relaxed));
                 let high = u32::from_le(self.arena.u32(offset + 4).load(Relaxed));
@@ -281,11 +281,11 @@ impl Memory {
         self.write(addr, values.map(u32::to_le_bytes).as_flattened())
     }
 
-    /// Replaces the value at `addr` by `f` of it in one indivisible step, and gives the old value. `f` may be called more
-    /// than once when host threads contend. Sequentially consistent with all other atomics.
+    /// Replaces the value at `addr` by the result of `f` on it in one indivisible step, and returns the old value. `f` may
+    /// be called more than once when host threads contend. Sequentially consistent with all other atomics.
     ///
     /// # Errors
-    /// A [`Fault`] if `addr` is no multiple of 4, or if the page is not mapped or not both readable and writable.
+    /// A [`Fault`] if `addr` is not a multiple of 4, or if the page is not mapped or not both readable and writable.
     #[inline]
     pub fn fetch_update_u32(&self, addr: u64, mut f: impl FnMut(u32) -> u32) -> Result<u32, Fault> {
         let cell = self.arena.u32(self.aligned(addr, 4, Perm::RW)?);
@@ -336,7 +336,7 @@ fn note_store(addr: u64, size: u64) {
     STORES.with_borrow_mut(|stores| stores.push((addr, size)));
 }
 
-/// The address and size of each store and atomic of this thread since the last call, where [`Memory::record_stores`] is on.
+/// The address and size of each store and atomic of this thread since the last call, if [`Memory::record_stores`] is on.
 pub fn take_stores() -> Vec<(u64, u64)> {
     STORES.take()
 }

@@ -1,16 +1,16 @@
-//! What is mapped: allocations, pages at given addresses, pages of the program that are lent.
+//! Mapping: allocations, pages at given addresses, lent pages of the host program.
 
 use super::arena::Owner;
 use super::*;
 
 impl Memory {
-    /// Bytes that may still be mapped.
+    /// The number of bytes that may still be mapped.
     pub fn free_bytes(&self) -> u64 {
         self.book().budget * PAGE_SIZE
     }
 
-    /// Maps `size` bytes of zeros (rounded up to whole pages, at least one) at an address of the linear part's choice
-    /// that is a multiple of `align` and of the page size. An unmapped page stays on both sides, so that running over
+    /// Maps `size` bytes of zeros (rounded up to whole pages, at least one) in the linear part, at an address
+    /// that is a multiple of `align` and of the page size. An unmapped page stays on both sides, so that an access beyond
     /// an end faults.
     ///
     /// # Errors
@@ -45,12 +45,12 @@ impl Memory {
     /// Maps zeros at the pages that hold the `size` bytes from `addr`, anywhere in the 48 bits of guest addresses.
     ///
     /// # Errors
-    /// [`MemError::BadRegion`] for an empty one or one that leaves the 48 bits, [`MemError::Overlap`] if a page is
-    /// mapped already, [`MemError::OutOfMemory`]. Nothing is mapped then.
+    /// [`MemError::BadRegion`] for an empty region or one that exceeds the 48 bits, [`MemError::Overlap`] if a page is
+    /// already mapped, [`MemError::OutOfMemory`]. In each case nothing is mapped.
     pub fn map_at(&self, addr: u64, size: u64, perm: Perm) -> Result<(), MemError> {
         let (first, end) = page_range(addr, size)?;
         let mut book = self.book();
-        // First, so that no huge region is walked page by page in vain.
+        // Checked first, so that a huge region is not walked page by page for nothing.
         if end - first > book.budget {
             return Err(MemError::OutOfMemory {
                 wanted: size,
@@ -72,10 +72,10 @@ impl Memory {
         Ok(())
     }
 
-    /// Unmaps the region that [`Memory::alloc`] or [`Memory::map_at`] gave at `addr`.
+    /// Unmaps the region that [`Memory::alloc`] or [`Memory::map_at`] mapped at `addr`.
     ///
     /// # Errors
-    /// [`MemError::NotMapped`] if there is none.
+    /// [`MemError::NotMapped`] if there is no such region.
     pub fn free(&self, addr: u64) -> Result<(), MemError> {
         let mut book = self.book();
         let (first, count) = book
@@ -103,10 +103,10 @@ impl Memory {
         Ok(())
     }
 
-    /// Changes what the pages that hold the `size` bytes from `addr` permit.
+    /// Changes the permissions of the pages that hold the `size` bytes from `addr`.
     ///
     /// # Errors
-    /// [`MemError::BadRegion`]; [`MemError::NotMapped`] if a page is not mapped. Nothing is changed then.
+    /// [`MemError::BadRegion`]; [`MemError::NotMapped`] if a page is not mapped. In each case nothing is changed.
     pub fn protect(&self, addr: u64, size: u64, perm: Perm) -> Result<(), MemError> {
         let (first, end) = page_range(addr, size)?;
         let _book = self.book();
@@ -129,12 +129,12 @@ impl Memory {
         Ok(())
     }
 
-    /// What the page of `addr` permits, or nothing if it is not mapped.
+    /// The permissions of the page of `addr`. Returns `None` if it is not mapped.
     pub fn perm(&self, addr: u64) -> Option<Perm> {
         self.guest_page(addr / PAGE_SIZE).map(|(_, perm)| perm)
     }
 
-    /// The regions mapped, in the order of their addresses: address and bytes (whole pages).
+    /// The mapped regions in the order of their addresses: address and bytes (whole pages).
     pub fn regions(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
         let regions: Vec<(u64, u64)> = (self.book().regions.iter())
             .map(|(&addr, &(_, count))| (addr, count * PAGE_SIZE))
@@ -152,13 +152,13 @@ impl Memory {
         (linear < self.linear_bytes / PAGE_SIZE).then_some(linear)
     }
 
-    /// The same, of a page that allocations come from.
+    /// As `linear_page`, but only for a page that allocations come from.
     fn own_page(&self, page: u64) -> Option<u64> {
         self.linear_page(page)
             .filter(|linear| self.own.contains(linear))
     }
 
-    /// The page of the arena behind guest page `page`, if mapped, and what it permits.
+    /// The arena page of guest page `page` and its permissions. Returns `None` if it is not mapped.
     pub(super) fn guest_page(&self, page: u64) -> Option<(u64, Perm)> {
         if let Some(linear) = self.linear_page(page) {
             let state = self.state(linear);
@@ -174,10 +174,10 @@ impl Memory {
         far.get(&page).map(|far| (far.page, far.perm))
     }
 
-    /// Sees to it that the host has memory for pages of the arena's own.
+    /// Makes the host provide memory for pages of the arena's own range.
     fn commit(&self, page: u64, count: u64) -> Result<(), MemError> {
         match &self.arena.owner {
-            // It has had it from the first.
+            // The host provides it from the start.
             Owner::Map(_) => Ok(()),
             Owner::Reserved(range) => {
                 let from = (page - self.own.start) * PAGE_SIZE;
@@ -213,7 +213,7 @@ impl Memory {
     }
 
     fn unmap_linear(&self, book: &mut Book, page: u64) -> Result<(), MemError> {
-        // What the host has taken back is zeros.
+        // Pages that the host has taken back are zeros.
         let state = if self.is_of_host() { 0 } else { USED };
         self.set_state(page, state)?;
         self.arena.confine(page, 1, Perm::NONE);
@@ -233,7 +233,7 @@ impl Memory {
     }
 
     fn map_far(&self, book: &mut Book, guest_page: u64, perm: Perm) -> Result<(), MemError> {
-        // The pool has as many pages as the budget began with, so there is one.
+        // The pool has as many pages as the initial budget, so there is a free one.
         let page = book.pool_free.pop().unwrap_or_else(|| {
             book.pool_next += 1;
             book.pool_next - 1
@@ -250,7 +250,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Counts a page of the arena against the budget and sees to it that it is zero.
+    /// Counts a page of the arena against the budget and makes sure that it is zero.
     fn take(&self, book: &mut Book, page: u64) -> Result<(), MemError> {
         if self.state(page) & USED != 0 {
             self.arena.confine(page, 1, Perm::WRITE);
@@ -263,16 +263,17 @@ impl Memory {
 }
 
 impl Memory {
-    /// Lets kernels reach the pages of the program around that hold these bytes: at the host's address, or at that plus
-    /// [`ALIAS`]. What the host lets the program do there, and no more, is permitted. Gives the guest address. Pages can
-    /// be lent several times, and are mapped until they have been taken back as often.
+    /// Makes the pages of the host program that hold these bytes accessible to kernels: at the host's address, or at that plus
+    /// [`ALIAS`]. The permissions are those that the host gives the program. Returns the guest address. Pages can
+    /// be lent several times; they stay mapped until they have been taken back the same number of times.
     ///
     /// # Safety
-    /// The pages stay mapped, and what they permit stays permitted, until they have been taken back; and whoever else accesses them bears that kernels do, too.
+    /// The pages must stay mapped, with their permissions, until they have been taken back; and all other code that accesses them
+    /// must tolerate that kernels do so, too.
     ///
     /// # Errors
-    /// [`MemError::BadRegion`] where this memory does not have host addresses, the range is empty or leaves them, or has
-    /// pages of allocations; [`MemError::NotMapped`] where the program may not read all of it.
+    /// [`MemError::BadRegion`] if this memory does not have host addresses, or if the range is empty, exceeds them, or contains
+    /// pages of allocations; [`MemError::NotMapped`] if the program may not read all of it.
     pub unsafe fn lend(&self, host: u64, size: u64, alias: bool) -> Result<u64, MemError> {
         let bad = MemError::BadRegion { addr: host, size };
         let (first, end) = page_range(host, size)?;
@@ -294,18 +295,18 @@ impl Memory {
         Ok(host + more)
     }
 
-    /// Takes pages back that were lent at this guest address, with this size. No kernel accesses them any more when this
-    /// returns: it waits for the time slices of those that run, so it is not to be called from one.
+    /// Takes back pages that were lent at this guest address with this size. When this returns, no kernel accesses them any
+    /// more: it waits for the time slices that are running, so it must not be called from a kernel's thread.
     ///
     /// # Errors
-    /// [`MemError::NotMapped`] where they were not.
+    /// [`MemError::NotMapped`] if they were not lent.
     pub fn take_back(&self, addr: u64, size: u64) -> Result<(), MemError> {
         let (first, end) = page_range(addr, size)?;
         let mut book = self.book();
         let found = book.lent.iter().position(|l| (l.0, l.1) == (first, end));
         book.lent
             .swap_remove(found.ok_or(MemError::NotMapped { addr })?);
-        // What others have been lent stays.
+        // Pages that are also lent by other calls stay.
         let others = book.lent.iter().filter(|l| l.0 < end && l.1 > first);
         let mut others: Vec<(u64, u64)> = others.map(|l| (l.0, l.1)).collect();
         others.sort_unstable();
@@ -319,13 +320,13 @@ impl Memory {
         if at < end {
             self.set_lent(at, end, None)?;
         }
-        // Kernels may ask for what this holds.
+        // Kernels may need this lock.
         drop(book);
         self.settle();
         Ok(())
     }
 
-    /// Says of guest pages that do not belong to allocations that they are mapped, or are not.
+    /// Marks guest pages that do not belong to allocations as mapped, or as not mapped.
     fn set_lent(&self, first: u64, end: u64, perm: Option<Perm>) -> Result<(), MemError> {
         let state = perm.map_or(0, |perm| MAPPED | perm.0);
         match (self.linear_page(first), self.linear_page(end - 1)) {
@@ -333,7 +334,7 @@ impl Memory {
             _ => {
                 let mut far = self.far_mut();
                 for page in first..end {
-                    // The arena's page is the host's.
+                    // The arena page is the host's page.
                     let page_of_host = page % (ALIAS / PAGE_SIZE);
                     match perm {
                         Some(perm) => far.insert(
@@ -352,7 +353,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The allocation that holds an address: where it begins, and its bytes (whole pages).
+    /// The allocation that contains an address: its start, and its bytes (whole pages).
     pub fn region_of(&self, addr: u64) -> Option<(u64, u64)> {
         let book = self.book();
         let (&at, &(first, count)) = book.regions.range(..=addr).next_back()?;

@@ -1,4 +1,4 @@
-//! The bytes behind guest memory, and what state each page has.
+//! The host bytes of guest memory, and the state of each page.
 
 use super::guard::{ARENA_GUARD, Access, GUARDED, Mapping};
 use super::host::{Before, Reserved};
@@ -6,23 +6,23 @@ use super::{MemError, PAGE_SIZE, Perm};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
-/// The reserved host range, zero where never written, between inaccessible pages; or all of the host's addresses. Hands out
-/// atomics within its bounds and nothing else; offsets are bytes from its start, and an offset out of bounds or misaligned
-/// is a mistake of this module and panics. Of host addresses, only those are accessed whose pages the page map says to be
-/// mapped.
+/// The reserved host range, zero where never written, between inaccessible pages; or all of the host's addresses. It only provides
+/// atomics within its bounds; offsets are bytes from its start, and an offset out of bounds or misaligned
+/// is a bug in this module and panics. With host addresses, it accesses only pages that are mapped in the page
+/// map.
 pub(super) struct Arena {
-    /// Where it begins.
+    /// Its start.
     pub(super) base: usize,
     pub(super) len: usize,
-    /// The bits of an address that count: [`ALIAS`] does not.
+    /// The significant bits of an address: all but [`ALIAS`].
     pub(super) mask: usize,
-    /// The number of the page with which what is its own begins.
+    /// The number of the first page of its own range.
     pub(super) first: u64,
-    /// What is its own.
+    /// The owner of its own range.
     pub(super) owner: Owner,
 }
 
-/// Who gives the arena's bytes.
+/// The owner of the arena's bytes.
 pub(super) enum Owner {
     Map(Mapping),
     /// The range that allocations come from.
@@ -36,11 +36,11 @@ macro_rules! arena_cell {
             const SIZE: usize = size_of::<$atomic>();
             assert!(offset.is_multiple_of(SIZE) && offset < self.len);
             // SAFETY: `len` is a multiple of the page size, so an aligned offset below it leaves room for the whole cell.
-            // The range starts on a page, which aligns the pointer as the offset is. An arena of our own is readable
+            // The range starts on a page, so the pointer is aligned as the offset is. An arena of our own is readable
             // and writable, lives as long as `self`, and nothing else in the process knows its address. Of host
             // addresses, `Memory` asks only for those in pages that its page map has: pages of the reserved range,
             // which lives as long as `self` and stays writable when they are freed, and lent pages, for which the
-            // caller of `Memory::lend` answers. All accesses are atomic. Cells of different sizes may overlap; the hosts
+            // caller of `Memory::lend` is responsible. All accesses are atomic. Cells of different sizes may overlap; the hosts
             // this runs on define such accesses. In a guarded build a page that is not mapped is none of these, and none
             // of the callers asks for it.
             unsafe { <$atomic>::from_ptr(self.address(offset).cast()) }
@@ -68,8 +68,8 @@ impl Arena {
         Ok(arena)
     }
 
-    /// In a guarded build, lets the host do with pages of its own what the guest may, and nothing else. Code is read to be
-    /// fetched, and hosts have no pages that can only be written.
+    /// In a guarded build, sets the host's permissions of its own pages to the guest's. Executable pages are readable,
+    /// because code is fetched by reading it; writable pages are readable, because hosts have no write-only pages.
     #[inline]
     pub(super) fn confine(&self, page: u64, count: u64, perm: Perm) {
         if GUARDED {
@@ -88,7 +88,7 @@ impl Arena {
         }
     }
 
-    /// The host's address of an offset.
+    /// The host address of an offset.
     #[inline]
     pub(super) fn address(&self, offset: usize) -> *mut u8 {
         std::ptr::with_exposed_provenance_mut((self.base + offset) & self.mask)
@@ -155,7 +155,7 @@ fn part(offset: usize, left: usize) -> usize {
     }
 }
 
-/// The state of each page. It takes memory only where a page has been mapped.
+/// The state of each page. It uses memory only where a page has been mapped.
 pub(super) struct PageMap {
     cells: Cells,
     len: usize,
@@ -200,7 +200,7 @@ impl PageMap {
         cell.load(Relaxed)
     }
 
-    /// Sets the state of pages that there are.
+    /// Sets the state of existing pages.
     pub(super) fn fill(&self, first: u64, count: u64, state: u8) -> Result<(), MemError> {
         assert!(first < self.len as u64 && count <= self.len as u64 - first);
         let (first, count) = (first as usize, count as usize);

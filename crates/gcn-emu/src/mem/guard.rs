@@ -1,11 +1,11 @@
 //! Host memory between inaccessible pages: the arena of guest memory, LDS and, in a guarded build, VGPRs.
 //!
-//! Nothing relies on the guards: every access is checked before it happens. They turn a mistake in such a check into a
-//! crash of the process, so that it cannot reach memory of the host. A guarded build (the feature `guarded`) makes every
-//! such mistake visible to tests: its guards are wider than any displacement an instruction of the host can have, LDS and
-//! VGPRs end at a guard to the byte, and pages that the guest may not access are inaccessible to the host.
+//! Nothing relies on the guards: every access is checked before it is performed. The guards turn a bug in such a check into a
+//! crash of the process, so that it cannot corrupt memory of the host. A guarded build (the feature `guarded`) makes every
+//! such bug visible to tests: its guards are wider than any displacement that an instruction of the host can have, LDS and
+//! VGPRs end exactly at a guard, and pages that the guest may not access are inaccessible to the host.
 //!
-//! Guards exist on Unix. Elsewhere the memory is the same without them.
+//! Guards exist on Unix. On other systems the memory has no guards.
 
 use memmap2::{MmapMut, MmapOptions, MmapRaw};
 use std::io;
@@ -13,26 +13,27 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
-/// Whether this is a guarded build.
+/// True in a guarded build.
 pub(super) const GUARDED: bool = cfg!(all(feature = "guarded", unix));
 
-/// Inaccessible bytes on each side of the arena. An instruction of the host adds a base, an index of 32 bits with its sign
-/// and a displacement of as many, so in a guarded build no wrong index gets beyond a guard. Elsewhere the guards catch what
-/// runs over an end, and cost little of an address space that may be limited. A multiple of 2 MiB, the large pages.
+/// Inaccessible bytes on each side of the arena. An instruction of the host adds a base, a signed index of 32 bits and a
+/// displacement of 32 bits, so in a guarded build no wrong index gets beyond a guard. In other builds the guards catch
+/// accesses that run past an end, and use little of an address space that may be limited. It is a multiple of 2 MiB, the
+/// size of large pages.
 pub(super) const ARENA_GUARD: usize = if GUARDED { 6 << 30 } else { 2 << 20 };
 
-/// The largest index and displacement together, on top of a base within the arena, and the widest access.
+/// The largest index plus the largest displacement, relative to a base within the arena, plus the widest access.
 const FARTHEST: usize = (1 << 31) + (1 << 31) + 64;
 const _: () = assert!(!GUARDED || ARENA_GUARD > FARTHEST);
 
 /// Inaccessible bytes on each side of a [`Guarded`].
 const GUARD: usize = 64 << 10;
 
-/// Bytes of the [`Guarded`] that are kept for use: all of LDS, and all VGPRs of a wave.
+/// Bytes of a [`Guarded`] mapping that is cached for reuse: enough for all of LDS, and for all VGPRs of a wave.
 const USUAL: usize = super::LDS_MOST;
 const _: () = assert!(USUAL >= 256 * 64 * 4);
 
-/// As many of them are kept.
+/// The maximum number of cached mappings.
 const KEPT: usize = if GUARDED { 4096 } else { 64 };
 
 /// Bytes of the host's pages.
@@ -45,7 +46,7 @@ fn host_page() -> usize {
     64 << 10
 }
 
-/// What the host may do with pages.
+/// The host's permissions of pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Access {
     Nothing,
@@ -61,7 +62,7 @@ pub(super) struct Mapping {
 }
 
 impl Mapping {
-    /// `len` bytes (rounded up to whole pages), with at least `guard` inaccessible bytes on each side. `huge`: in large pages,
+    /// `len` bytes (rounded up to whole pages), with at least `guard` inaccessible bytes on each side. `huge`: in large pages
     /// if the host has them.
     pub fn new(len: usize, guard: usize, huge: bool) -> io::Result<Mapping> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
@@ -70,13 +71,13 @@ impl Mapping {
             .ok_or_else(too_large)?;
         let guard = if cfg!(unix) { guard } else { 0 };
         let all = guard.checked_mul(2).and_then(|g| g.checked_add(len));
-        // Pages are committed when first touched; without swap reserved, a large limit costs nothing.
+        // Pages are committed when they are first touched; because no swap is reserved, a large limit costs nothing.
         let map: MmapMut = MmapOptions::new()
             .len(all.ok_or_else(too_large)?)
             .no_reserve_swap()
             .map_anon()?;
-        // Kernels go through memory in long strides: with small pages, much of their time goes into finding them. A host
-        // that has no large ones does without.
+        // Kernels access memory with long strides: with small pages, much of their time goes into address translation. A host
+        // without large pages uses small ones.
         #[cfg(target_os = "linux")]
         if huge && !GUARDED {
             let _ = map.advise(memmap2::Advice::HugePage);
@@ -93,12 +94,12 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// The first byte behind the guard.
+    /// The first byte after the guard.
     pub fn start(&self) -> *mut u8 {
         self.map.as_mut_ptr().wrapping_add(self.guard)
     }
 
-    /// Says what the host may do with `len` bytes from `at` on, counted from the start; whole pages.
+    /// Sets the host's permissions of `len` bytes from `at` on, relative to the start; whole pages.
     pub fn allow(&self, at: usize, len: usize, access: Access) -> io::Result<()> {
         assert!(at <= self.len && len <= self.len - at);
         self.protect(self.guard + at, len, access)
@@ -127,10 +128,10 @@ impl Mapping {
     }
 }
 
-/// Where the elements of a [`Guarded`] are.
+/// The location of the elements of a [`Guarded`].
 enum Place {
     Mapped(Mapping),
-    /// The host has no further mapping.
+    /// Used if the host cannot provide another mapping.
     Heap(Box<[u64]>),
 }
 
@@ -148,7 +149,7 @@ impl Place {
         }
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     fn len(&self) -> usize {
         match self {
             Place::Mapped(mapping) => mapping.len,
@@ -156,7 +157,7 @@ impl Place {
         }
     }
 
-    /// The last `bytes` of them.
+    /// The address of the last `bytes` bytes.
     fn last(&mut self, bytes: usize) -> *mut u8 {
         let start = match self {
             Place::Mapped(mapping) => mapping.start(),
@@ -171,7 +172,7 @@ fn kept() -> std::sync::MutexGuard<'static, Vec<Mapping>> {
     IDLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Numbers of which every bit pattern is one.
+/// Numbers for which every bit pattern is valid.
 pub trait Plain: Copy + Default + private::Sealed {}
 impl Plain for u8 {}
 impl Plain for u32 {}
@@ -182,10 +183,10 @@ mod private {
     impl Sealed for u32 {}
 }
 
-/// Numbers in host memory, between inaccessible pages. The last one lies at the end (in a guarded build to the byte,
-/// otherwise within 64 bytes), and the first one at a multiple of 64 bytes where the bytes are such a multiple.
+/// Numbers in host memory, between inaccessible pages. The last one is at the end (exactly in a guarded build,
+/// otherwise within 64 bytes), and the first one is at a multiple of 64 bytes if the total size is such a multiple.
 pub struct Guarded<T: Plain> {
-    /// Nothing where there are no elements.
+    /// `None` if there are no elements.
     place: Option<Place>,
     at: NonNull<T>,
     len: usize,
@@ -208,13 +209,13 @@ impl<T: Plain> Guarded<T> {
         new
     }
 
-    /// Becomes `len` zeros.
+    /// Resizes to `len` zeros.
     pub fn reset(&mut self, len: usize) {
         self.resize(len);
         self.fill(T::default());
     }
 
-    /// Has `len` elements from now on, of any values.
+    /// Resizes to `len` elements with unspecified values.
     fn resize(&mut self, len: usize) {
         if len == self.len {
             return;
@@ -260,9 +261,9 @@ impl<T: Plain> Deref for Guarded<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: `at` is that of so many elements in a place that `self` owns, or there are none. They are aligned, as the
-        // place is to a page or to 8 bytes and the bytes taken from its end are a multiple of the element's size; and all
-        // bytes of a place have values.
+        // SAFETY: `at` points to `len` elements in memory that `self` owns, or `len` is 0. They are aligned, because the
+        // memory is aligned to a page or to 8 bytes and the bytes taken from its end are a multiple of the element's size; and all
+        // bytes of the memory are initialised.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len) }
     }
 }
@@ -270,7 +271,7 @@ impl<T: Plain> Deref for Guarded<T> {
 impl<T: Plain> DerefMut for Guarded<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`; nobody else has the place.
+        // SAFETY: as in `deref`; nothing else accesses the memory.
         unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.len) }
     }
 }
@@ -306,7 +307,7 @@ mod tests {
         a.reset(USUAL + 1);
         assert!(a.iter().all(|&byte| byte == 0));
         drop((a, b));
-        // One that was used before.
+        // A mapping that was used before.
         let c = Guarded::<u32>::new(64);
         assert!(c.iter().all(|&word| word == 0));
         assert_eq!(c.as_ptr().align_offset(64), 0);

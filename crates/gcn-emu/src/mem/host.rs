@@ -1,18 +1,18 @@
-//! Address space of the host: ranges that are reserved at once and taken into use part by part, and questions about pages
+//! Address space of the host: ranges that are reserved at once and committed part by part, and queries about pages
 //! that others own.
 
 use super::guard::{Access, GUARDED};
 use super::{MemError, PAGE_SIZE};
 
-/// Bytes that are taken into use at a time: in a guarded build no page is accessible that is not in use.
+/// Bytes that are committed at a time: in a guarded build no page is accessible that is not in use.
 const CHUNK: usize = if GUARDED { PAGE_SIZE as usize } else { 2 << 20 };
 
-/// What a reserved range is before it is taken into use.
+/// The state of a reserved range before it is committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
     /// Zeros that may be read.
     Zeros,
-    /// Nothing that may be accessed.
+    /// Inaccessible.
     Nothing,
 }
 
@@ -27,21 +27,21 @@ mod linux {
         MemError::Host(format!("{what} of {bytes} bytes: {error}"))
     }
 
-    /// Addresses of the host that nothing else uses, given back when this is dropped.
+    /// Addresses of the host that nothing else uses; released on drop.
     pub(in crate::mem) struct Reserved {
         at: usize,
         len: usize,
-        /// Of each [`CHUNK`], whether it is in use.
+        /// For each [`CHUNK`], true if it is committed.
         used: Vec<AtomicBool>,
-        /// Held while a chunk is taken into use.
+        /// Held while a block is committed.
         taking: Mutex<()>,
     }
 
     impl Reserved {
-        /// Reserves whole chunks, at an address if that is free, else anywhere.
+        /// Reserves whole blocks, at an address if that is free, otherwise anywhere.
         ///
-        /// A private range that may not be written takes nothing of what the host promises, even where it promises no more
-        /// than it has.
+        /// A private range without write permission does not count against the host's commit limit, even if the host does not
+        /// overcommit.
         pub fn new(
             bytes: usize,
             wanted: Option<usize>,
@@ -59,11 +59,11 @@ mod linux {
                     None => (0, flags),
                 };
                 let hint = std::ptr::with_exposed_provenance_mut(hint);
-                // SAFETY: nothing that is mapped is replaced.
+                // SAFETY: no existing mapping is replaced.
                 unsafe { mm::mmap_anonymous(hint, len, prot, flags) }
             };
             let at = match wanted.map(|at| (at, map(Some(at)))) {
-                // A host that does not know the flag may have chosen another address, which is as good.
+                // A host that does not know the flag may have chosen another address, which is acceptable.
                 Some((_, Ok(at))) => at,
                 _ => map(None).map_err(|e| refused("an address range", len, e))?,
             };
@@ -80,7 +80,7 @@ mod linux {
             self.at
         }
 
-        /// Lets the `bytes` from an offset on be written: zeros where they never were.
+        /// Makes `bytes` bytes from an offset on writable: they are zeros if they were never written.
         pub fn take(&self, from: usize, bytes: usize) -> Result<(), MemError> {
             assert!(bytes > 0 && from < self.len && bytes <= self.len - from);
             for chunk in from / CHUNK..=(from + bytes - 1) / CHUNK {
@@ -93,7 +93,7 @@ mod linux {
                 }
                 let at = std::ptr::with_exposed_provenance_mut(self.at + chunk * CHUNK);
                 let access = MprotectFlags::READ | MprotectFlags::WRITE;
-                // SAFETY: the chunk lies in the range, which belongs to this.
+                // SAFETY: the block lies in the range, which belongs to `self`.
                 unsafe { mm::mprotect(at, CHUNK, access) }
                     .map_err(|e| refused("memory", CHUNK, e))?;
                 self.used[chunk].store(true, Release);
@@ -101,7 +101,7 @@ mod linux {
             Ok(())
         }
 
-        /// Says what the host may do with whole pages that have been taken.
+        /// Sets the host's permissions of whole committed pages.
         pub fn allow(&self, from: usize, bytes: usize, access: Access) -> Result<(), MemError> {
             assert!(from <= self.len && bytes <= self.len - from);
             let flags = match access {
@@ -114,14 +114,14 @@ mod linux {
             unsafe { mm::mprotect(at, bytes, flags) }.map_err(|e| refused("access", bytes, e))
         }
 
-        /// Gives the memory of whole pages back to the host; they are zeros again. They may still be written.
+        /// Returns the memory of whole pages to the host; they become zeros again and stay writable.
         pub fn discard(&self, from: usize, bytes: usize) {
             assert!(from <= self.len && bytes <= self.len - from);
             assert!(
                 from.is_multiple_of(PAGE_SIZE as usize) && bytes.is_multiple_of(PAGE_SIZE as usize)
             );
             let at = std::ptr::with_exposed_provenance_mut(self.at + from);
-            // SAFETY: the pages lie in the range, whose bytes are accessed by atomics only: zeros are values like others.
+            // SAFETY: the pages lie in the range, whose bytes are accessed only by atomics: zeros are valid values.
             let done = unsafe { mm::madvise(at, bytes, Advice::LinuxDontNeed) };
             debug_assert!(done.is_ok());
         }
@@ -130,21 +130,21 @@ mod linux {
     impl Drop for Reserved {
         fn drop(&mut self) {
             let at = std::ptr::with_exposed_provenance_mut(self.at);
-            // SAFETY: the range was mapped by `new`, and whoever uses it owns this.
+            // SAFETY: the range was mapped by `new`, and every user of it owns `self`.
             let done = unsafe { mm::munmap(at, self.len) };
             debug_assert!(done.is_ok());
         }
     }
 
-    /// Whether all of these pages of the process may be read, and whether they may be written. Finding out gives them
-    /// memory, as pinning them for a device does; what they hold stays.
+    /// Returns true in the first value if all of these pages of the process are readable, and true in the second if they are
+    /// writable. The query populates the pages, as pinning them for a device does; their contents stay.
     pub(in crate::mem) fn access(at: usize, bytes: usize) -> (bool, bool) {
         let may = |advice| {
             let at = std::ptr::with_exposed_provenance_mut(at);
             // SAFETY: the advice changes no byte.
             match unsafe { mm::madvise(at, bytes, advice) } {
                 Ok(()) => true,
-                // Hosts before Linux 5.14 cannot say: the caller's word counts.
+                // Hosts before Linux 5.14 do not support the query: the caller's word counts.
                 Err(rustix::io::Errno::INVAL) => !matches!(probe(), Some(true)),
                 Err(_) => false,
             }
@@ -155,7 +155,7 @@ mod linux {
         (may(Advice::LinuxPopulateRead), false)
     }
 
-    /// Whether the host knows the advice, by asking it of memory of our own.
+    /// Returns true if the host supports the advice, tested on memory of our own. Returns `None` if the test was not possible.
     fn probe() -> Option<bool> {
         static KNOWN: std::sync::OnceLock<Option<bool>> = std::sync::OnceLock::new();
         *KNOWN.get_or_init(|| {
@@ -175,7 +175,7 @@ pub(super) use linux::{Reserved, access};
 mod elsewhere {
     use super::*;
 
-    /// There are none on this host.
+    /// This host has no reserved ranges.
     pub(in crate::mem) enum Reserved {}
 
     impl Reserved {

@@ -5,7 +5,7 @@ use super::*;
 
 const MIB: u64 = 1 << 20;
 
-/// Tests of what both configurations have in common.
+/// Tests of the behaviour that both configurations share.
 macro_rules! in_both {
     ($($test:ident)*) => {
         mod arena {
@@ -42,7 +42,7 @@ fn fault<T: fmt::Debug>(r: Result<T, Fault>) -> FaultKind {
     r.unwrap_err().kind
 }
 
-/// What a wrong access of the host comes to: the process ends. Runs itself again for each.
+/// An invalid access of the host ends the process. The test runs itself again for each case.
 #[cfg(unix)]
 #[test]
 fn what_checks_would_miss_ends_the_process() {
@@ -62,7 +62,7 @@ fn what_checks_would_miss_ends_the_process() {
     let mut lds = crate::wave::Lds::new(1024);
     let mut vgprs = crate::wave::Vgprs::new(3);
     let (lds, vgprs) = (lds.as_mut_ptr(), vgprs.as_mut_ptr().cast::<u8>());
-    // What is touched, whether it is written, and whether the process lives: in any build, in a guarded one.
+    // The location accessed, write or read, and whether the process survives: in any build, in a guarded build.
     let spots = [
         (host(data), true, true, true),
         (host(read), false, true, true),
@@ -95,7 +95,7 @@ fn what_checks_would_miss_ends_the_process() {
     const WHICH: &str = "GCN_TEST_TOUCHES";
     if let Ok(which) = std::env::var(WHICH) {
         let (at, write, ..) = spots[which.parse::<usize>().unwrap()];
-        // SAFETY: either the byte is one of these buffers' own, or the process ends here.
+        // SAFETY: the byte belongs to one of these buffers, or the process ends here.
         unsafe {
             match write {
                 true => at.write_volatile(1),
@@ -106,7 +106,7 @@ fn what_checks_would_miss_ends_the_process() {
     }
     const NAME: &str = "mem::tests::what_checks_would_miss_ends_the_process";
     for (n, &(.., any, guarded)) in spots.iter().enumerate() {
-        // What lies behind VGPRs is not known in other builds.
+        // In other builds it is unspecified what follows the VGPRs.
         if n == spots.len() - 1 && !GUARDED {
             continue;
         }
@@ -118,7 +118,7 @@ fn what_checks_would_miss_ends_the_process() {
             .status()
             .unwrap();
         let lives = if GUARDED { guarded } else { any };
-        // SIGSEGV, or what some systems have in its place: SIGBUS.
+        // SIGSEGV, or SIGBUS, which some systems raise instead.
         let killed = matches!(ended.signal(), Some(11 | 7 | 10));
         assert_eq!(
             (ended.success(), killed),
@@ -153,7 +153,7 @@ fn all_of_the_limit_can_be_mapped_and_no_more(m: Memory) {
     m.free(a).unwrap();
     assert_eq!(m.free(a), Err(MemError::NotMapped { addr: a }));
     assert_eq!(fault(m.load_u8(a)), FaultKind::Unmapped);
-    // What was freed comes back as zeros, and in one piece.
+    // Freed memory is reused as zeros, and in one piece.
     let a = m.alloc(MIB, 1, Perm::RW).unwrap();
     assert_eq!(m.load_u32(a + MIB - 4).unwrap(), 0);
     m.free(a).unwrap();
@@ -244,7 +244,7 @@ fn no_address_escapes(m: Memory) {
             "{addr:#x}"
         );
     }
-    // Accesses that begin inside and end outside, by wrapping even.
+    // Accesses that begin inside and end outside, including those that wrap around.
     for addr in [
         ADDRESS_END - 1,
         PAGE_SIZE - 1,
@@ -355,7 +355,7 @@ fn far_mappings_anywhere(m: Memory) {
         assert_eq!(m.map_at(addr, 1, Perm::RW), Err(MemError::Overlap { addr }));
         assert_eq!(m.fetch_update_u64(addr + 8, |x| x + 10), Ok(i as u64 + 1));
     }
-    // An allocation goes round what was mapped in the linear part.
+    // An allocation avoids what was mapped in the linear part.
     let big = m.alloc(MIB / 2, 1, Perm::RW).unwrap();
     assert!(big > m.own().start + 0x6000);
     m.free(places[0] + 8).unwrap();
@@ -366,7 +366,7 @@ fn far_mappings_anywhere(m: Memory) {
         Ok(0),
         "a page used before comes back as zeros"
     );
-    // A region that runs from the far side into the linear part.
+    // A region that extends from the far side into the linear part.
     m.free(places[2] + 8).unwrap();
     m.map_at(m.own().start - 4, 8, Perm::RW).unwrap();
     m.store_u64(m.own().start - 4, 0x1111_2222_3333_4444)
@@ -456,7 +456,7 @@ fn mapping_agrees_with_a_model(m: Memory) {
     }
 }
 
-/// Memory of a program that lends it.
+/// Memory of a program that is lent.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 fn pages(count: usize) -> memmap2::MmapMut {
     memmap2::MmapMut::map_anon(count * PAGE_SIZE as usize).unwrap()
@@ -469,7 +469,7 @@ fn lent_pages_are_the_programs() {
     let map = pages(4);
     let at = map.as_ptr().expose_provenance() as u64;
     assert_eq!(fault(m.load_u32(at)), FaultKind::Unmapped);
-    // SAFETY: the pages live as long as the memory, and are not looked at otherwise while it writes.
+    // SAFETY: the pages live as long as the memory, and are not accessed otherwise while it writes.
     let (here, there) = unsafe {
         (
             m.lend(at + 100, 2 * PAGE_SIZE, false).unwrap(),
@@ -482,13 +482,12 @@ fn lent_pages_are_the_programs() {
     assert_eq!(m.load_u64(there), Ok(0x1234_5678_9abc_def0));
     assert_eq!(m.fetch_update_u32(there, |x| x + 1), Ok(0x9abc_def0));
     assert_eq!(map[100], 0xf1);
-    // Whole pages, of which the third begins behind the second's 100 bytes.
+    // Whole pages; the third begins after the second's 100 bytes.
     assert_eq!(m.load_u8(at + 3 * PAGE_SIZE - 1), Ok(0));
     assert_eq!(fault(m.load_u8(at + 3 * PAGE_SIZE)), FaultKind::Unmapped);
     assert_eq!(fault(m.load_u8(there + PAGE_SIZE)), FaultKind::Unmapped);
     assert_eq!(fault(m.fetch_u32(at)), FaultKind::NoExec);
-    // What is lent twice stays until it has been taken back twice.
-    // SAFETY: as above.
+    // Pages that are lent twice stay until they have been taken back twice. SAFETY: as above.
     unsafe { m.lend(at + PAGE_SIZE, 1, false).unwrap() };
     assert_eq!(m.take_back(at, 1), Err(MemError::NotMapped { addr: at }));
     m.take_back(here, 2 * PAGE_SIZE).unwrap();
@@ -511,7 +510,7 @@ fn lending_asks_the_host() {
     let map = pages(2).make_read_only().unwrap();
     let at = map.as_ptr().expose_provenance() as u64;
     let own = m.alloc(1, 1, Perm::RW).unwrap();
-    // SAFETY: the pages live as long as the memory, where there are any.
+    // SAFETY: the pages live as long as the memory, if there are any.
     let lend = |at, size| unsafe { m.lend(at, size, false) };
     assert_eq!(lend(at, 1), Ok(at));
     assert_eq!(m.load_u8(at), Ok(0));

@@ -1,7 +1,7 @@
-//! Threads that run kernels, and who waits until none of them uses what was mapped before.
+//! Threads that run kernels, and waiting until none of them uses an old mapping.
 //!
-//! An access looks at the page map and happens then; compiled code remembers for as long as it runs what it saw there. So
-//! whoever wants to be sure that no access comes any more after a change waits until each thread has begun anew since.
+//! An access checks the page map and is then performed; compiled code caches the result of the check for as long as it runs. So
+//! to be sure that no access with the old mapping follows a change, one waits until each thread has begun a new time slice since.
 
 use super::Memory;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-/// A thread that runs nothing now.
+/// The state of a thread that runs nothing now.
 const IDLE: u64 = u64::MAX;
 
-/// How often a thread that waits looks before it sleeps, and how long it sleeps then.
+/// The number of times that a waiting thread checks before it begins to sleep between checks, and the duration of the sleep.
 const LOOKS: u32 = 64;
 const NAP: Duration = Duration::from_micros(50);
 
-/// A thread that runs kernels, as [`Memory::take_back`] sees it.
+/// A thread that runs kernels, as [`Memory::take_back`] observes it.
 pub(crate) struct Worker<'m> {
     memory: &'m Memory,
-    /// The state of the mapping when it began to run what it runs now.
+    /// The epoch of the mapping at which its current work began.
     since: Arc<AtomicU64>,
 }
 
-/// While this lives, the thread may access what is mapped.
+/// While this is alive, the thread may access what is mapped.
 pub(crate) struct AtWork<'w>(&'w AtomicU64);
 
 impl Memory {
-    /// Another thread that is to run kernels.
+    /// Registers another thread that will run kernels.
     pub(crate) fn worker(&self) -> Worker<'_> {
         let since = Arc::new(AtomicU64::new(IDLE));
         let mut workers = (self.workers.lock()).unwrap_or_else(PoisonError::into_inner);
@@ -38,8 +38,8 @@ impl Memory {
         }
     }
 
-    /// Waits until no thread runs what it ran when this was called: all of them see the page map as it is now. None runs
-    /// longer than a time slice without a look at it.
+    /// Waits until no thread runs the work that it ran when this was called: then all of them use the current page map. No
+    /// thread runs longer than a time slice without checking the epoch.
     pub(super) fn settle(&self) {
         let now = self.epoch.fetch_add(1, SeqCst) + 1;
         let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,10 +58,11 @@ impl Memory {
 }
 
 impl Worker<'_> {
-    /// The thread runs something now, which has not looked at the page map yet.
+    /// The thread begins work that has not read the page map yet.
     #[inline]
     pub fn begin(&self) -> AtWork<'_> {
-        // Whoever has changed the page map and did not see this to be at work is seen by whatever looks at the map from now on.
+        // A thread that changed the page map before it could see this one at work is no problem: every later check reads the new
+        // map.
         self.since.store(self.memory.epoch.load(SeqCst), SeqCst);
         AtWork(&self.since)
     }
