@@ -453,7 +453,7 @@ impl<'s> Asm<'s, '_> {
         if debug.rows.is_empty() && debug.files.is_empty() {
             return Ok(());
         }
-        // As in LLVM, a file 0 asks for DWARF 5.
+        // As in LLVM, a file 0 selects DWARF 5.
         let version = if debug.files.contains_key(&0) { 5 } else { 4 };
         let first = u32::from(version == 4);
         let string = |bytes: &[u8]| LineString::String(bytes.to_vec());

@@ -140,7 +140,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// Ends the reading of everything.
+    /// Ends the reading of all texts.
     pub(crate) fn end_all(&mut self) {
         self.frames.clear();
         self.conditions.clear();

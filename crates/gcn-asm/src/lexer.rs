@@ -2,7 +2,7 @@
 
 use crate::clrx::numbers::Width;
 
-/// Where a token or operand lies in the source: byte offsets.
+/// The location of a token or operand in the source: byte offsets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Span {
     pub start: u32,
@@ -80,7 +80,7 @@ pub(crate) struct Lexer<'s> {
     pub line_start: bool,
 }
 
-/// What is wrong with the characters, and where.
+/// A lexical error and its location.
 pub(crate) struct LexError {
     pub span: Span,
     pub message: String,

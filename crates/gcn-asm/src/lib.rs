@@ -16,7 +16,7 @@
 //! assert_eq!(gcn_asm::assemble_into(gfx900, "v_mov_b32 v0, 0x1234", &mut code), Ok(8));
 //! assert_eq!(code[..4], 0x8002_0100u32.to_le_bytes());
 //!
-//! // What is wrong comes with its place, and nothing is appended.
+//! // An error has its location, and nothing is appended.
 //! let errors = gcn_asm::assemble_into(gfx900, "s_add_u32 s2, v0, s1", &mut code).unwrap_err();
 //! assert_eq!(errors[0].message, "expected an SGPR or a constant");
 //! assert_eq!(errors[0].span, 14..16);

@@ -39,7 +39,7 @@ pub(crate) struct Symbol<'s> {
     pub again: Again,
 }
 
-/// Whether a symbol may be defined again.
+/// How a symbol may be redefined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Again {
     Yes,

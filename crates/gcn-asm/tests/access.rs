@@ -1,4 +1,4 @@
-//! What instructions read and write, and where they go on: known ones, by their text.
+//! Registers and memory that instructions read and write, and their control flow: known instructions, by their text.
 
 use gcn_isa::access::{FactTable, File, MemoryKind, MemorySpace};
 use gcn_isa::flow::{Condition, Flow};
@@ -288,7 +288,7 @@ fn partial_and_implicit() {
     );
 }
 
-/// Space, kind, bytes (0 where they are not known), and whether it returns something.
+/// Space, kind, bytes (0 if unknown), and whether it returns a value.
 type Memory = Option<(MemorySpace, MemoryKind, u16, bool)>;
 
 #[test]
@@ -436,7 +436,7 @@ fn bits_beside_the_operands() {
     assert!(!written(6) && written(7) && written(8) && written(9) && !written(10));
 }
 
-/// As LLVM has it: VCC itself goes with it, half of it does not.
+/// As in LLVM: VCC itself is included, half of it is not.
 #[test]
 fn an_implicit_vcc_takes_the_constant_bus() {
     let target = Target::parse("gfx900").unwrap();

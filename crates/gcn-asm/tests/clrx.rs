@@ -1,4 +1,4 @@
-//! CLRX's ROCm sources: what their settings write and what is refused.
+//! CLRX's ROCm sources: what their settings write and which sources are refused.
 
 use expect_test::{Expect, expect};
 use gcn_asm::{Assembled, Options, assemble, render};
@@ -17,19 +17,19 @@ fn bad(source: &str, expected: Expect) {
     expected.assert_eq(&render(&output.diagnostics, false));
 }
 
-/// The configuration in front of the first kernel.
+/// Returns the configuration in front of the first kernel.
 fn code(source: &str) -> KernelCode {
     KernelCode::from_bytes(good(source).text()[..256].try_into().unwrap())
 }
 
-/// One kernel with these settings and this code.
+/// Returns a source with one kernel with these settings and this code.
 fn kernel(gpu: &str, settings: &str, body: &str) -> String {
     format!(
         ".rocm\n.gpu {gpu}\n.kernel k\n.config\n{settings}\n.text\nk: .skip 256\n{body}\ns_endpgm\n"
     )
 }
 
-/// The words of a configuration that was written byte by byte in the format's description.
+/// The words of a configuration that was written byte by byte from the format's description.
 #[test]
 fn a_whole_configuration() {
     let source = kernel(
@@ -79,7 +79,7 @@ fn a_whole_configuration() {
     assert_eq!(code(&source).to_bytes(), expected);
 }
 
-/// The same bytes written by hand behind the label, without `.config`.
+/// The same bytes written by hand after the label, without `.config`.
 #[test]
 fn bytes_instead_of_a_configuration() {
     let source = "
@@ -115,9 +115,9 @@ fn registers_are_counted() {
             field("user_sgpr_count"),
         )
     };
-    // VCC's two come on top.
+    // The two of VCC are added.
     assert_eq!(count("Fiji", "", "v_mov_b32 v9, s20"), (10, 23, 2, 2, 0));
-    // What the hardware puts into registers at the start counts, too.
+    // Registers that the hardware initialises at the start count, too.
     assert_eq!(
         count("Fiji", ".default_hsa_features\n.dims xyz", ""),
         (3, 13, 0, 1, 8)
@@ -147,7 +147,7 @@ fn registers_are_counted() {
     assert_eq!(count("GFX900", ".userdatanum 5", ""), (1, 7, 0, 0, 5));
 }
 
-/// Code belongs to the kernel whose label is before it, or to those that .kcode names.
+/// Code belongs to the kernel whose label precedes it, or to those that .kcode names.
 #[test]
 fn code_of_several_kernels() {
     let source = "
@@ -216,7 +216,7 @@ fn words_and_sizes() {
         rsrc1 >> 10 & 0x3fff,
         3 | 0x3f << 2 | 1 << 10 | 1 << 12 | 1 << 13
     );
-    // Ids x and z of the group, all of the work-item's; 2 blocks of 512 bytes of LDS.
+    // Ids x and z of the group, all of the work-item; 2 blocks of 512 bytes of LDS.
     let expected = 2 << 1 | 5 << 7 | 2 << 11 | 2 << 15 | 0x55 << 24;
     assert_eq!(code.compute_pgm_rsrc2(), expected);
     for (field, value) in [
@@ -373,7 +373,7 @@ fn metadata() {
     assert_eq!(name, b"amdgcn-amd-amdhsa-amdgizcl-gfx803");
 }
 
-/// The text itself, as its own bytes.
+/// The text itself, as bytes.
 #[test]
 fn metadata_as_bytes() {
     let source = ".rocm\n.gpu Fiji\n.text\ns_endpgm\n.metadata\n.ascii \"---\\nVersion: [ 1, 0 ]\\n\"\n.ascii \"...\\n\"\n.text\ns_nop 0\n";

@@ -1,4 +1,4 @@
-//! CLRX's language: each form beside what it means in LLVM's spelling, or beside its bytes.
+//! CLRX's language: each form beside its equivalent in LLVM's syntax, or beside its bytes.
 
 use gcn_asm::{Options, Syntax, assemble, assemble_snippet, render, snippet};
 use gcn_isa::Target;
@@ -20,7 +20,7 @@ fn clrx(arch: &str, text: &str) -> Vec<u8> {
     object.into_raw().unwrap()
 }
 
-/// What is wrong with a text.
+/// Returns the error of a text.
 fn wrong(arch: &str, text: &str) -> String {
     let options = Options {
         target: Some(target(arch)),
@@ -33,7 +33,7 @@ fn wrong(arch: &str, text: &str) -> String {
     output.diagnostics[0].message.clone()
 }
 
-/// What a text that assembles is warned of.
+/// Returns the warnings for a text that assembles.
 fn warned(arch: &str, text: &str) -> Vec<String> {
     let options = Options {
         target: Some(target(arch)),
@@ -54,7 +54,8 @@ fn llvm(arch: &str, text: &str) -> Vec<u8> {
     assemble_snippet(target(arch), text, false).unwrap_or_else(|e| panic!("{text}: {e:?}"))
 }
 
-/// A CLRX text makes what an LLVM text makes, and does so where the spelling is found out, too, unless LLVM reads it.
+/// Checks that a CLRX text gives the same bytes as an LLVM text, also when the syntax is detected, unless LLVM accepts
+/// it.
 fn same(arch: &str, text: &str, as_llvm: &str) {
     let expected = llvm(arch, as_llvm);
     assert_eq!(clrx(arch, text), expected, "{arch}: {text}");
@@ -65,7 +66,7 @@ fn same(arch: &str, text: &str, as_llvm: &str) {
     }
 }
 
-/// As [`same`], where the two spellings read one text differently.
+/// Like [`same`], for texts that the two dialects read differently.
 fn differs(arch: &str, text: &str, as_llvm: &str) {
     assert_eq!(clrx(arch, text), llvm(arch, as_llvm), "{arch}: {text}");
 }
@@ -75,7 +76,7 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks(4).map(word).collect()
 }
 
-/// Integers are inline constants from -16 to 64; what looks like a float's bits stays a literal.
+/// Integers are inline constants from -16 to 64; the bits of a float constant stay a literal.
 #[test]
 fn literals() {
     differs(
@@ -108,14 +109,14 @@ fn literals() {
         wrong("gfx900", "v_mad_f32 v1, 0x3f800000, v2, v3"),
         "expected a VGPR, an SGPR or an inline constant"
     );
-    // Any 32 bits may stand where the instruction reads 16.
+    // Any 32 bits are valid where the instruction reads 16.
     assert_eq!(
         words(&clrx("gfx900", "v_add_f16 v0, 0x12345, v1"))[1],
         0x12345
     );
 }
 
-/// `h`, `s` and `l` name a float's width; one that is not the operand's makes a literal.
+/// `h`, `s` and `l` name a float's width; a width other than the operand's makes a literal.
 #[test]
 fn floats_with_suffixes() {
     same(
@@ -236,7 +237,7 @@ fn modifiers_by_source() {
         "v_mad_mix_f32 v1, v2, v3, v4",
         "v_mad_mix_f32 v1, v2, v3, v4 op_sel_hi:[1,1,1]",
     );
-    // op_sel_hi has a third bit without a third source: set where nothing is said, clear where something is.
+    // op_sel_hi has a third bit without a third source: set by default, clear if op_sel_hi is given.
     assert_eq!(
         words(&clrx("gfx900", "v_pk_add_u16 v1, v2, v3"))[0] >> 14 & 1,
         1
@@ -273,7 +274,7 @@ fn sdwa_and_dpp() {
     );
 }
 
-/// `_e64` of a scalar instruction asks for a literal.
+/// `_e64` of a scalar instruction requests a literal.
 #[test]
 fn sizes_of_scalar_instructions() {
     same(
@@ -346,7 +347,7 @@ fn hardware_registers() {
     );
 }
 
-/// Atomics name a destination whether it is written or not.
+/// Atomics name a destination even if it is not written.
 #[test]
 fn memory() {
     let add = words(&clrx("gfx803", "flat_atomic_add v3, v[1:2], v4"));
@@ -360,7 +361,7 @@ fn memory() {
     let global = "global_atomic_swap_x2 v[3:4], v[1:2], v[5:6], off";
     let glc = words(&llvm("gfx900", &format!("{global} glc")));
     assert_eq!(words(&clrx("gfx900", global)), [glc[0] & !0x10000, glc[1]]);
-    // Packed or not, and any number of addresses.
+    // Packed or unpacked, and any number of addresses.
     let image = "v[8:11], s[12:19] dmask:0xf unorm d16";
     let packed = clrx("gfx900", &format!("image_load v[0:1], {image}"));
     assert_eq!(
@@ -392,7 +393,7 @@ fn registers_under_names() {
         v_add_f32_e32 v1, 0.5, v31; v_cmp_eq_u32_e32 vcc, v19, v2; s_mov_b64 s[6:7], 0; s_mov_b32 vcc_hi, s6
         flat_load_dword v19, v[20:21]";
     same("gfx803", text, expected);
-    // In LLVM's spelling, too, until something is LLVM's.
+    // Also when the syntax is detected, until a statement is LLVM's.
     let auto = snippet(
         target("gfx900"),
         "base = %s[4:5]\ns_load_dword s0, base, 0",
@@ -400,7 +401,7 @@ fn registers_under_names() {
         false,
     );
     assert_eq!(auto.unwrap(), llvm("gfx900", "s_load_dword s0, s[4:5], 0"));
-    // CLRX's documents count beyond what a name stands for.
+    // CLRX's documents allow indices beyond the name's registers.
     same(
         "gfx803",
         "a = %s[4:5]; s_mov_b32 a[2], 0",
@@ -444,7 +445,7 @@ out:    s_endpgm";
     same("gfx803", text, expected);
 }
 
-/// A symbol may be defined behind the instruction that names it.
+/// A symbol may be defined after the instruction that names it.
 #[test]
 fn symbols_defined_behind() {
     same(
@@ -471,7 +472,7 @@ fn symbols_defined_behind() {
     );
 }
 
-/// `@` makes an expression of what looks like a register.
+/// `@` forces an expression that looks like a register.
 #[test]
 fn expressions() {
     same(
@@ -678,7 +679,7 @@ fn data() {
     );
 }
 
-/// The code of the formats that are not written is there with `--raw`.
+/// With `--raw` the code of formats that are not written is still available.
 #[test]
 fn code_of_other_formats() {
     let text = ".amdcl2; .gpu Bonaire; .64bit
@@ -700,7 +701,7 @@ fn code_of_other_formats() {
     assert_eq!(clrx("gfx704", text), expected);
 }
 
-/// What is made to take long ends with a message.
+/// Sources designed to take long end with an error.
 #[test]
 fn hostile_sources_end() {
     let chain: String = (0..2000)
@@ -777,14 +778,14 @@ fn architectures() {
         let object = assemble(&text, "a.s", &options).object.expect(name);
         assert_eq!(words(&object.into_raw().unwrap()), [number], "{name}");
     }
-    // The last has all that the one before it has.
+    // The last one has all features of the one before it.
     let asked = ".ifarch vega; .int 1; .else; .int 2; .endif; .ifnarch gcn1.4.1; .int 3; .endif";
     assert_eq!(words(&clrx("gfx906", asked)), [1]);
     assert_eq!(words(&clrx("gfx900", asked)), [1, 3]);
     assert_eq!(words(&clrx("gfx803", asked)), [2, 3]);
 }
 
-/// What a named scope uses it goes on using where it is opened again, and a path may follow a directive.
+/// A named scope keeps the scopes that it uses when it is reopened, and a path may follow a directive.
 #[test]
 fn scopes_opened_again() {
     let text = ".scope a; x = 1; .ends; .scope b; x = 2; y = 3; .ends
@@ -794,7 +795,7 @@ fn scopes_opened_again() {
     assert_eq!(words(&clrx("gfx803", text)), [1, 3, 2, 9, 1]);
 }
 
-/// Strings in single quotes as arguments of macros.
+/// Strings in single quotes as macro arguments.
 #[test]
 fn quoted_arguments() {
     let text = ".altmacro
@@ -815,7 +816,7 @@ fn quoted_arguments() {
     );
 }
 
-/// Values that are left out are 0, and numbers of up to 128 bits.
+/// Omitted values are 0, and numbers have up to 128 bits.
 #[test]
 fn data_left_out() {
     let zeros = |text: &str, len: usize| {
@@ -892,7 +893,7 @@ fn documented_forms() {
     );
 }
 
-/// A number is the address that a branch goes to.
+/// A number is the target address of a branch.
 #[test]
 fn branches_to_addresses() {
     let text = "s_nop 0; s_branch 12; s_branch 0; s_cbranch_scc0 at; at = 4";
@@ -911,7 +912,8 @@ fn branches_to_addresses() {
     );
 }
 
-/// The halves of addresses, which a loader fills in: gcn's own as relocations, and those of formats that it does not write.
+/// The halves of addresses, which a loader fills in: in gcn's own formats as relocations, and in formats that it does
+/// not write.
 #[test]
 fn halves_of_addresses() {
     let code = "table: .int 5
@@ -944,7 +946,7 @@ fn halves_of_addresses() {
     );
 }
 
-/// The settings of the formats that are not written, in their documents' words.
+/// The settings of formats that are not written, as their documents name them.
 #[test]
 fn settings_of_other_formats() {
     let text = ".gallium; .llvm_version 40000; .gpu CapeVerde; .scratchsym rest

@@ -28,12 +28,12 @@ fn bad(source: &str, expected: Expect) {
     expected.assert_eq(&render(&output.diagnostics, false));
 }
 
-/// The sections of a loadable file, whose addresses are filled in.
+/// The sections of a loadable file, with their addresses resolved.
 fn sections(object: &Assembled) -> gcn_object::CodeObject {
     gcn_object::CodeObject::parse(&object.loadable().unwrap()).unwrap()
 }
 
-/// `address file:line:column flags` of each row, the address from the code's begin on.
+/// `address file:line:column flags` of each row; the address is relative to the start of the code.
 fn rows(object: &gcn_object::CodeObject) -> Vec<String> {
     let section = |name: &str| {
         object
@@ -144,7 +144,7 @@ fn own_lines() {
     let mut ranges = dwarf.unit_ranges(&unit).unwrap();
     let range = ranges.next().unwrap().unwrap();
     assert_eq!((range.begin, range.end), (text, text + 12));
-    // The code is what it is without.
+    // The code is the same as without.
     assert_eq!(object.text(), assembled(source, None).text());
     assert!(
         !assembled(source, None)

@@ -26,7 +26,7 @@ fn bad(target: &str, source: &str, expected: Expect) {
     expected.assert_eq(&render(&output.diagnostics, false));
 }
 
-/// Owner, type and descriptor of each note.
+/// Returns owner, type and descriptor of each note.
 fn notes(object: &Assembled) -> Vec<(String, u32, Vec<u8>)> {
     let file = object.relocatable().unwrap();
     let read = CodeObject::parse(&file).unwrap();
@@ -70,7 +70,7 @@ fn xnack_is_in_the_name() {
     assert_eq!(with("gfx907").xnack, Feature::On);
     assert_eq!(with("gfx906").xnack, Feature::Off);
     assert_eq!(with("gfx907").flags(Version::V2), 0x32f);
-    // Without arguments the note says the target's own numbers.
+    // Without arguments the note holds the target's own numbers.
     let object = good(
         "gfx906",
         ".hsa_code_object_version 2,0\n.hsa_code_object_isa\n",
@@ -112,7 +112,7 @@ k:
     assert_eq!(kernel.kind, SymbolKind::Other(10));
 }
 
-/// Where nothing else says it, the block's machine is the target.
+/// Unless something else sets the target, the block's machine does.
 #[test]
 fn kernel_code_names_the_target() {
     let source = "
@@ -360,7 +360,7 @@ fn lds() {
     );
 }
 
-/// A section's name is a symbol: its begin.
+/// A section's name is a symbol for its start.
 #[test]
 fn sections_are_symbols() {
     let object = good(
@@ -372,7 +372,7 @@ fn sections_are_symbols() {
     assert!(object.symbols.iter().all(|s| s.kind == SymbolKind::Section));
 }
 
-/// After being set back, the symbols count what comes then alone.
+/// After a reset, the symbols count only the registers named afterwards.
 #[test]
 fn next_free_registers() {
     let source = "
@@ -385,7 +385,7 @@ fn next_free_registers() {
     assert_eq!(good("gfx900", source).text()[8..], [4, 0, 0, 0, 5, 0, 0, 0]);
 }
 
-/// Register counts of code that comes later.
+/// Register counts of code that follows.
 #[test]
 fn late_register_counts() {
     let block = |vgprs: &str| {
@@ -533,7 +533,7 @@ fn version_6_and_generic_processors() {
           |                             ^
     "#]],
     );
-    // What its chips do not share it has not.
+    // Features that only some of its chips have are refused.
     bad(
         "gfx9-generic",
         "v_mad_mix_f32 v1, v2, v3, v4\n",

@@ -1,4 +1,4 @@
-//! Compiled kernels: what clang wrote as text comes out as the bytes that clang and lld made.
+//! Compiled kernels: clang's assembly text assembles to the bytes of clang's and lld's objects.
 
 use gcn_asm::{Options, assemble, render};
 use gcn_object::CodeObject;
@@ -17,7 +17,7 @@ fn kernels() -> Vec<PathBuf> {
 }
 
 /// Clears the SGPR count of a descriptor. clang's text reserves VCC and FLAT_SCRATCH where its own
-/// objects do not, so that llvm-mc, too, makes another count of the text.
+/// objects do not, so that llvm-mc, too, computes another count from the text.
 fn forget_sgprs(descriptor: &mut [u8]) {
     descriptor[48] &= 0x3f;
     descriptor[49] &= !3;

@@ -1,5 +1,5 @@
-//! Macros, repetitions, conditions and includes: each text makes the bytes of the plain text
-//! beside it, and llvm-mc's, where that has the directives.
+//! Macros, repetitions, conditions and includes: each text gives the same bytes as the plain text
+//! beside it, and as llvm-mc, if that has the directives.
 
 use expect_test::{Expect, expect};
 use gcn_asm::{Options, Output, Syntax, assemble, render};
@@ -22,7 +22,7 @@ fn bytes(source: &str, options: &Options) -> Vec<u8> {
     object.into_raw().expect("complete without a linker")
 }
 
-/// What llvm-mc makes of a text; `None` where it is missing.
+/// Returns llvm-mc's bytes for a text; `None` if llvm-mc is missing.
 fn llvm(source: &str) -> Option<Vec<u8>> {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let n = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -54,7 +54,7 @@ fn llvm(source: &str) -> Option<Vec<u8>> {
     Some(object.section_data(text.unwrap()).to_vec())
 }
 
-/// LLVM has the directives, too.
+/// For directives that LLVM has, too.
 fn same(source: &str, plain: &str) {
     let made = bytes(source, &options());
     assert_eq!(made, bytes(plain, &options()), "{source}");
@@ -63,7 +63,7 @@ fn same(source: &str, plain: &str) {
     }
 }
 
-/// LLVM has not.
+/// For directives that LLVM lacks.
 fn same_here(source: &str, plain: &str) {
     assert_eq!(
         bytes(source, &options()),
@@ -91,18 +91,18 @@ fn macros() {
             .as_str(),
         "v_add_u32 v3, v1, v7\nv_add_u32 v3, v2, v5\nv_add_u32 v9, v1, v1\nv_add_u32 v8, v1, v7\n",
     );
-    // The rest of the arguments.
+    // The remaining arguments.
     same(
         ".macro each first, rest:vararg\n s_nop \\first\n .ifnb \\rest\n each \\rest\n .endif\n.endm\n\
          each 1, 2, 3\n",
         "s_nop 1\ns_nop 2\ns_nop 3\n",
     );
-    // `\@` counts the calls, `\()` parts a name from what follows.
+    // `\@` counts the calls, `\()` separates a name from the following text.
     same(
         ".macro l r\n.Ll\\@_\\r\\()x:\n s_branch .Ll\\@_\\r\\()x\n v_mov_b32 v\\r\\()0, 0\n.endm\nl 1\nl 2\n",
         "a: s_branch a\nv_mov_b32 v10, 0\nb: s_branch b\nv_mov_b32 v20, 0\n",
     );
-    // A macro that defines a macro, and one that goes before the instruction of its name.
+    // A macro that defines a macro, and one that overrides the instruction of its name.
     same(
         ".macro outer n\n.macro inner\\n a\n s_nop \\n + \\a\n.endm\n.endm\nouter 3\ninner3 4\n",
         "s_nop 7\n",
@@ -115,17 +115,17 @@ fn macros() {
         ".macro m n\n s_nop \\n\n .if \\n > 1\n .exitm\n .endif\n s_sleep \\n\n.endm\nm 1\nm 2\ns_endpgm\n",
         "s_nop 1\ns_sleep 1\ns_nop 2\ns_endpgm\n",
     );
-    // Labels by number are those of each call.
+    // Numeric labels belong to each call.
     same(
         ".macro spin\n1: s_sleep 1\n s_cbranch_scc0 1b\n.endm\nspin\nspin\n",
         "a: s_sleep 1\ns_cbranch_scc0 a\nb: s_sleep 1\ns_cbranch_scc0 b\n",
     );
-    // Parameters in strings, and names that are no parameters.
+    // Parameters in strings, and names that are not parameters.
     same(
         ".macro s text\n.ascii \"<\\text>\"\n.endm\ns abc\n",
         ".ascii \"<abc>\"\n",
     );
-    // Bodies are found with comments and strings in them.
+    // The end of a body is found although it contains comments and strings.
     same(
         ".macro c a // .endm\n s_nop \\a /* .endm\n .endm */\n .ascii \".endm\"\n.endm\nc 5\n",
         "s_nop 5\n.ascii \".endm\"\n",
@@ -164,7 +164,7 @@ fn repetitions() {
         ".for i=0, i<2, i+1\n.for j=0, j<2, j+1\ns_nop i*2+j\n.endr\n.endr\n",
         "s_nop 0\ns_nop 1\ns_nop 2\ns_nop 3\n",
     );
-    // Long enough that plain lines are read the short way.
+    // Long enough that plain lines take the fast path.
     let lines = "v_add_f32_e32 v0, v1, v2\ns_branch end\n".repeat(200);
     same(
         &format!(".rept 7\n{lines}.endr\nend:\n"),
@@ -210,7 +210,7 @@ fn conditions() {
          .elseif x == 2\ns_nop 4\n.else\ns_nop 5\n.endif\n",
         "s_nop 2\ns_nop 3\n",
     );
-    // What is skipped is not read, but its own conditions are counted.
+    // Skipped text is not read, but its conditions are counted.
     same_here(
         ".if 0\nnonsense 0x @ ' \n.if 1\n.else\n.endif\n.macro m\n.endm\n.else\ns_nop 1\n.endif\n",
         "s_nop 1\n",
@@ -226,7 +226,7 @@ fn conditions() {
     );
 }
 
-/// What editors put before the text does not count.
+/// The byte order mark that editors put before the text is ignored.
 #[test]
 fn a_byte_order_mark() {
     same_here("\u{feff}s_nop 1\n", "s_nop 1\n");
@@ -252,7 +252,7 @@ fn files() {
     let inner = folder.join("inner");
     std::fs::create_dir_all(&inner).unwrap();
     std::fs::write(folder.join("a.inc"), ".include \"b.inc\"\nN = 4\n").unwrap();
-    // Found beside the file that asks for it.
+    // Found beside the file that includes it.
     std::fs::write(folder.join("b.inc"), ".macro m\n s_nop N\n.endm\n").unwrap();
     std::fs::write(inner.join("data.bin"), [1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
     std::fs::write(folder.join("bad.inc"), "s_nop 1\n\ns_nopp 2\n").unwrap();
@@ -288,7 +288,7 @@ fn files() {
         "a.s",
         &with,
     )));
-    // A text from elsewhere reads no file.
+    // Without folders no file is read.
     expect![[r#"
         error: files may not be read here
          --> a.s:1:10
@@ -522,7 +522,7 @@ fn data() {
     );
 }
 
-/// Local zeros are in `.bss`, and `.reloc` adds a relocation to bytes as they are.
+/// Local zeros are in `.bss`, and `.reloc` adds a relocation to existing bytes.
 #[test]
 fn common_symbols_and_relocations_by_name() {
     let source = ".local a\n.comm a,4,2\n.lcomm b,16,4\n.comm c,8,3\n.byte 0,0,0,0,0,0,0,0\n\
@@ -576,8 +576,8 @@ fn common_symbols_and_relocations_by_name() {
     );
 }
 
-/// How kernels written by hand allocate registers and wrap instructions: symbols and macros whose
-/// names begin with a dot, defaults that are empty, guards, ranges of registers by symbols.
+/// Idioms of handwritten kernels for allocating registers and wrapping instructions: symbols and macros whose
+/// names begin with a dot, empty defaults, guards, ranges of registers by symbols.
 #[test]
 fn registers_by_name() {
     same(
@@ -704,7 +704,7 @@ fn functions_of_numbers() {
         let value: i32 = value;
         assert_eq!(bytes(&source, &options()), value.to_le_bytes(), "{text}");
     }
-    // Before gfx8 FLAT_SCRATCH is below XNACK_MASK's place.
+    // Before gfx8 FLAT_SCRATCH comes before XNACK_MASK's position.
     let gfx7 = Options {
         target: Target::parse("gfx700"),
         ..Options::default()
@@ -713,7 +713,7 @@ fn functions_of_numbers() {
         bytes(".byte extrasgprs(1, 1, 0), extrasgprs(0, 0, 1)", &gfx7),
         [4, 0]
     );
-    // Symbols may come later, through others, in chains of any length.
+    // Symbols may be defined later, through others, in chains of any length.
     let mut chain = String::from(".set f0, max(1, f1)\n.long f0\n");
     for n in 1..500 {
         chain += &format!(".set f{n}, max({n}, f{0}, f{0}+0)\n", n + 1);
@@ -761,7 +761,7 @@ fn mistaken_functions() {
     );
 }
 
-/// What LLVM takes for a symbol is a register where it can be no symbol.
+/// A name that LLVM takes for a symbol is a register if it cannot be a symbol.
 #[test]
 fn registers_in_capitals() {
     same_here(
@@ -781,7 +781,7 @@ fn registers_in_capitals() {
     );
     let declared = assemble(".globl S1\ns_mov_b32 s2, S1\n", "a.s", &options());
     assert_eq!(declared.object.expect("a relocation").relocations.len(), 1);
-    // A mistake is told as it is.
+    // Errors are reported as usual.
     messages(
         "S_MOV_B32 S1, S200\n",
         expect![[r#"
@@ -794,7 +794,8 @@ fn registers_in_capitals() {
     );
 }
 
-/// A linker may move each entry of a mergeable section, so that only its symbol says where the bytes beside it are. As in LLVM.
+/// A linker may move each entry of a mergeable section, so only an entry's own symbol locates the bytes beside it. As
+/// in LLVM.
 #[test]
 fn references_into_mergeable_sections_keep_their_symbols() {
     let source = "s_add_u32 s0, s0, .Lx@rel32@lo+4\ns_add_u32 s0, s0, x@rel32@lo+8\ns_add_u32 s0, s0, x@rel32@lo\n\

@@ -1,4 +1,4 @@
-//! clang's listings become clang's objects.
+//! clang's listings assemble to clang's objects.
 
 use gcn_asm::{Options, assemble, render};
 use gcn_isa::Target;
@@ -6,7 +6,7 @@ use gcn_object::{CodeObject, SymbolKind, SymbolSection};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Written as each writer likes; what they say is tested otherwise.
+/// Sections whose form differs between writers; their contents are tested elsewhere.
 const FREE: [&str; 9] = [
     ".debug_line",
     ".debug_line_str",
@@ -26,7 +26,7 @@ fn section_of(object: &CodeObject, section: SymbolSection) -> String {
     }
 }
 
-/// Everything that must be equal, as lines.
+/// Returns everything that must be equal, as lines.
 fn describe(object: &CodeObject) -> BTreeSet<String> {
     let mut lines = BTreeSet::new();
     let (os, version, flags) = (object.os, object.version, object.flags);
@@ -74,11 +74,11 @@ fn become_the_compilers_objects() {
         }
         seen += 1;
         let name = path.file_stem().unwrap().to_str().unwrap().to_string();
-        // A dash parts the words of the file's name.
+        // A dash separates the words of the file's name.
         let target = name.split('-').nth(1).unwrap().replace('_', "-");
         let target = target.as_str();
         let source = std::fs::read_to_string(&path).unwrap();
-        // Mesa's listings do not say their target before the first instruction.
+        // Mesa's listings do not name their target before the first instruction.
         let options = Options {
             target: name
                 .contains("mesa3d")
@@ -94,7 +94,7 @@ fn become_the_compilers_objects() {
         let theirs = std::fs::read(path.with_extension("o")).unwrap();
         let theirs = CodeObject::parse(&theirs).unwrap();
         let strip = |set: BTreeSet<String>| -> BTreeSet<String> {
-            // Sections stand in another order.
+            // The order of the sections differs.
             let number = |l: String| match (l.find("section: "), l.find(" } in ")) {
                 (Some(a), Some(b)) => format!("{}{}", &l[..a], &l[b..]),
                 _ => l,
@@ -106,11 +106,11 @@ fn become_the_compilers_objects() {
         let more: Vec<_> = own.difference(&other).collect();
         assert!(missing.is_empty(), "{name}: {missing:#?}\n{more:#?}");
         assert!(more.is_empty(), "{name}: {more:#?}");
-        // What is loaded has the same code.
+        // The loaded parts have the same code.
         let linked = CodeObject::parse(&linked).unwrap();
         let text = linked.section(".text").unwrap();
         let theirs_text = theirs.section(".text").unwrap();
-        // Where nothing was left to the linker.
+        // The bytes that are not left to the linker.
         let mut open = theirs.relocations.iter();
         if !open.any(|r| r.section == Some(theirs_text)) {
             assert_eq!(linked.section_data(text), theirs.section_data(theirs_text));
@@ -155,7 +155,7 @@ t: .int 1
 .gotsym t, g
 ";
 
-/// A few things changed at random, many times: an error or an object, never a panic, and never long.
+/// Random changes, many times: each gives an error or an object, never a panic, and never takes long.
 #[test]
 fn damaged_sources_do_no_harm() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/listings");
@@ -222,7 +222,7 @@ fn damaged_sources_do_no_harm() {
     }
 }
 
-/// Many, deep and endless things are refused or done quickly.
+/// Many, deep and endless constructs are refused or processed quickly.
 #[test]
 fn hostile_sources() {
     let deep = "[".repeat(100_000);

@@ -1,11 +1,11 @@
-//! Compares with llvm-mc 14. The test is skipped, loudly, where it is missing.
+//! Compares with llvm-mc 14. The test is skipped, with a message, if it is missing.
 
 use gcn_asm::{Options, assemble, render};
 use gcn_object::{CodeObject, SymbolKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The relocatable object that llvm-mc makes of a file; `None` without llvm-mc.
+/// Returns llvm-mc's relocatable object of a file; `None` without llvm-mc.
 fn llvm_mc(source: &Path, arch: &str) -> Option<Vec<u8>> {
     let name = source.file_stem()?.to_string_lossy().into_owned();
     let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("asm-{name}.o"));
@@ -25,7 +25,7 @@ fn llvm_mc(source: &Path, arch: &str) -> Option<Vec<u8>> {
     Some(std::fs::read(out).unwrap())
 }
 
-/// Everything that matters in a relocatable object, as lines.
+/// Returns everything relevant in a relocatable object, as lines.
 fn describe(object: &CodeObject) -> Vec<String> {
     let mut lines = vec![format!("{:?} {:?}", object.target, object.version)];
     for (i, section) in object.sections.iter().enumerate() {
@@ -38,7 +38,7 @@ fn describe(object: &CodeObject) -> Vec<String> {
         }
         let mut data = object.section_data(i).to_vec();
         for relocation in object.relocations.iter().filter(|r| r.section == Some(i)) {
-            // The bytes that a relocation replaces do not count.
+            // The bytes that a relocation replaces are ignored.
             let start = relocation.offset as usize;
             let width = match relocation.kind.name() {
                 "R_AMDGPU_REL16" => 2,

@@ -1,5 +1,5 @@
-//! Lines of LLVM's tests that were once read otherwise than LLVM reads them: the bytes of those that
-//! it takes, and those that it refuses (docs/llvm-tests.md).
+//! Lines of LLVM's tests that gcn once read differently from LLVM: the bytes of those that
+//! LLVM accepts, and those that it refuses (docs/llvm-tests.md).
 
 use gcn_asm::{assemble_into, assemble_snippet};
 use gcn_isa::Target;
@@ -61,7 +61,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("gfx802", "v_movrels_b32"),
 ];
 
-/// What LLVM 14 has no text for and later versions write, with the first that does. Ours is the same text.
+/// Instructions that LLVM 14 cannot write and later versions can, with the first such version. gcn writes the same
+/// text.
 #[rustfmt::skip]
 const LATER: &[(&str, &str, &str)] = &[
     // 15
@@ -76,7 +77,7 @@ const LATER: &[(&str, &str, &str)] = &[
     ("gfx906", "v_dot2_u32_u16 v1, 1.0, v2, v3", "0140a7d3f2040e1c"),
 ];
 
-/// The same of text that we take, but do not write.
+/// The same for text that gcn accepts but does not write.
 #[rustfmt::skip]
 const LATER_TAKEN: &[(&str, &str, &str)] = &[
     // 15
@@ -88,7 +89,7 @@ const LATER_TAKEN: &[(&str, &str, &str)] = &[
     // 22
     ("gfx900", "s_getreg_b32 s1, {id: 1, offset: 2, size: 3}", "811081b8"),
     ("gfx600", "s_getreg_b32 s1, {size: 3, id: 1}", "011001b9"),
-    // Ours.
+    // Extensions.
     ("gfx900", "s_getreg_b32 s1, hwreg({id: HW_REG_MODE, offset: 2, size: 3})", "811081b8"),
     ("gfx900", "s_getreg_b32 s1, {id: HW_REG_STATUS}", "02f881b8"),
 ];
@@ -122,7 +123,7 @@ fn what_later_versions_write() {
     }
 }
 
-/// A word whose opcode LLVM 14 reads and does not write keeps its bits.
+/// A word whose opcode LLVM 14 reads but does not write keeps its bits.
 #[test]
 fn opcodes_that_are_read_alone() {
     for target in ["gfx803", "gfx900"] {

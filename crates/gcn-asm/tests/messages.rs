@@ -1,4 +1,4 @@
-//! Messages: what they say and where they point.
+//! Messages: their text and the source location that they point to.
 
 use expect_test::{Expect, expect};
 use gcn_asm::{Options, assemble, render};
@@ -363,7 +363,7 @@ fn structure() {
     );
 }
 
-/// The lines of the messages, without their pictures.
+/// Returns the lines of the messages, without the source excerpts.
 fn heads(target: &str, source: &str, permissive: bool) -> Vec<String> {
     let options = Options {
         target: Target::parse(target),
@@ -404,7 +404,7 @@ fn the_constant_bus() {
                            or v_addc_co_u32 vdst, sdst[2], src0, src1, ssrc2[2] (VOP3)
         "#]],
     );
-    // The same register twice is read once.
+    // The same register is read once.
     assert!(heads("gfx900", "v_mad_f32 v0, s0, v1, s0", false).is_empty());
     let bus = "a.s:1:15: warning: two SGPRs are read, and the constant bus takes one";
     assert_eq!(heads("gfx900", "v_mad_f32 v0, s0, v1, s1", true), [bus]);
@@ -597,7 +597,7 @@ fn targets() {
     );
 }
 
-/// Reading ends after so many errors, and says so last.
+/// Reading ends after the maximum number of errors, and the last message says so.
 #[test]
 fn many_errors() {
     for (line, last) in [
@@ -618,7 +618,7 @@ fn many_errors() {
         assert_eq!(all.len(), 101);
         assert_eq!(all[100], last);
     }
-    // What is wrong here and there does not hide what is wrong elsewhere.
+    // Errors in some lines do not hide errors in others.
     let mut source = "s_nop 0\n".repeat(5000);
     source.push_str("s_nop\n");
     source.push_str(&"v_mov_b32 v1, v2\n".repeat(5000));
@@ -633,7 +633,7 @@ fn many_errors() {
     );
 }
 
-/// A number that does not fit is refused wherever it stands, not cut.
+/// A number that does not fit is refused everywhere, never truncated.
 #[test]
 fn nothing_is_cut_in_silence() {
     let wrong = [
@@ -667,7 +667,7 @@ fn nothing_is_cut_in_silence() {
         ".long 0x100000000",
         ".long 0x1ffffffffffffffff",
     ];
-    // Alone, and among so many lines that they are read another way.
+    // Alone, and among enough lines to be read on the fast path.
     let around = "s_nop 0\n".repeat(1000);
     for line in wrong {
         assert_eq!(heads("gfx900", line, false).len(), 1, "{line}");

@@ -6,17 +6,17 @@ use gcn_isa::{Format, Target, decode, insts};
 
 /// The target of each column of text.
 const TARGETS: [&str; 3] = ["gfx803", "gfx900", "gfx906"];
-/// Where the columns of text and of their opcodes begin.
+/// The columns where text and opcodes begin.
 const TEXT: usize = 7;
 const OPCODE: usize = 4;
 
-/// A lane select in a VGPR, which LLVM prints and refuses.
+/// A lane select in a VGPR, which LLVM prints but does not accept.
 const LANE: &str = "the lane select is an SGPR or a constant; LLVM does not assemble its own text";
 
 /// Four components in one VGPR.
 const DMASK: &str = "an atomic has one component or two; LLVM does not assemble its own text";
 
-/// Texts that are not of the instruction, with the reason; a `*` stands for any characters.
+/// Texts that are not the instruction's own, with the reason; a `*` stands for any characters.
 const GATHER: &str = "a gather gives one channel of four texels, and DMASK says which";
 const PARAM: &str = "there are three vertex parameters";
 const EXCEPTIONS: &[(&str, &str)] = &[

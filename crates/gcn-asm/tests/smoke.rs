@@ -1,4 +1,4 @@
-//! A second of what the fuzzers do: random instructions of every target, and damaged lines of the test data.
+//! One second of the fuzzers' work: random instructions of every target, and damaged lines of the test data.
 
 #[path = "../../../fuzz/src/lib.rs"]
 mod checks;
@@ -17,7 +17,7 @@ fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
 }
 
-/// Every row of every target with random operands, and random words, print as text that assembles to the same bytes.
+/// Every row of every target with random operands, and random words: the printed text assembles to the same bytes.
 #[test]
 fn random_instructions_round_trip() {
     let mut random = Random(0x1234_5678_9abc_def1);
@@ -36,7 +36,7 @@ fn random_instructions_round_trip() {
                 }
             }
             if n % 8 == 0 {
-                // A literal after a single dword that is small, so perhaps an inline constant.
+                // A literal after a single dword. It is small, and so may be an inline constant.
                 words[0] &= 0x0000_00ff_ffff_ffff;
             }
             let mut bytes = [0; 16];
@@ -60,7 +60,7 @@ fn random_instructions_round_trip() {
 #[test]
 fn bytes_that_once_went_wrong() {
     let cases: &[(&str, &[u32])] = &[
-        // A literal offset that would fit the 8 bits of the immediate one.
+        // A literal offset that would fit in the 8 bits of the immediate one.
         ("gfx701", &[0xc080_00ff, 0xb4]),
         // OP_SEL of an interpolation in VOP3, which its text does not show.
         ("gfx902", &[0xd270_705f, 0x0002_00d2]),
@@ -103,7 +103,8 @@ fn lines() -> Vec<String> {
     lines
 }
 
-/// A line with up to three things changed: a token taken from another line, dropped, doubled or cut, a number changed.
+/// Returns a line with up to three changes: a token taken from another line, dropped, doubled or cut, or a changed
+/// number.
 fn damage(random: &mut Random, line: &str, other: &str) -> String {
     let tokens = |line: &str| -> Vec<String> {
         line.split_inclusive([' ', ',', ':', '[', ']', '(', ')'])

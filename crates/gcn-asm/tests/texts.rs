@@ -21,7 +21,7 @@ fn texts(errors: &[Diagnostic]) -> String {
         .join("\n")
 }
 
-/// What llvm-mc 14 made of its own text.
+/// llvm-mc 14's bytes for its own text.
 #[test]
 fn vectors_of_llvm() {
     let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/vectors");
@@ -54,7 +54,7 @@ fn vectors_of_llvm() {
     );
 }
 
-/// What llvm-mc 14 makes of numbers as operands, on gfx900; `None` is an error there.
+/// llvm-mc 14's bytes for numbers as operands, on gfx900; `None` is an error there.
 #[test]
 fn numbers_become_what_llvm_makes_of_them() {
     let target = Target::parse("gfx900").unwrap();
@@ -178,7 +178,7 @@ fn numbers_become_what_llvm_makes_of_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is our own: hidden bits, forced literals, codes without a name.
+/// Extensions: hidden bits, forced literals, codes without a name.
 #[test]
 fn hidden_bits_and_forced_literals() {
     let gfx803 = Target::parse("gfx803").unwrap();
@@ -208,7 +208,7 @@ fn hidden_bits_and_forced_literals() {
     );
 }
 
-/// What the soup is made of.
+/// The pieces of the random texts.
 const WORDS: &[&str] = &[
     "v_add_f32",
     "v_mov_b32_sdwa",
@@ -323,7 +323,7 @@ const WORDS: &[&str] = &[
     "99999999999999999999",
 ];
 
-/// Any text gives an answer, and soon.
+/// Any text gives a result, and quickly.
 #[test]
 fn any_soup_of_tokens_gives_an_answer() {
     let mut random = Random(42);
@@ -388,7 +388,7 @@ fn any_soup_of_tokens_gives_an_answer() {
     gcn_asm::assemble(&chain, "chain.s", &gcn_asm::Options::default());
 }
 
-/// Zeros before a register's number do not count, on lines of any length.
+/// Zeros before a register's number are ignored, on lines of any length.
 #[test]
 fn registers_with_leading_zeros() {
     let target = Target::parse("gfx803").unwrap();
@@ -402,7 +402,7 @@ fn registers_with_leading_zeros() {
     }
 }
 
-/// A mnemonic alone is an error also where plain lines are read the short way.
+/// A mnemonic without operands is an error on the fast path, too.
 #[test]
 fn operands_are_not_left_out() {
     for mnemonic in [

@@ -263,7 +263,7 @@ pub enum UserSgpr {
     KernargSegmentPtr = 3,
     /// The packet's number.
     DispatchId = 4,
-    /// The initial value of FLAT_SCRATCH.
+    /// The values from which FLAT_SCRATCH is set.
     FlatScratchInit = 5,
     /// Scratch of a work-item in bytes.
     PrivateSegmentSize = 6,

@@ -1,4 +1,4 @@
-//! Bundles and what carries them: read, written, changed.
+//! Bundles and their containers: reading, writing, changing.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn bundle_of(entries: &[(&str, &[u8])], align: u64) -> Vec<u8> {
     bundle::write(entries, align).unwrap()
 }
 
-/// A host's empty entry and two for gfx900 and gfx906.
+/// A bundle with an empty host entry and two entries for gfx900 and gfx906.
 fn two(first: &[u8], second: &[u8]) -> Vec<u8> {
     bundle_of(
         &[
@@ -95,7 +95,7 @@ fn bundles_are_listed_and_read() {
                 panic!("{:?}", container.bundles[0]);
             };
             assert_eq!(header.uncompressed, plain.len() as u64);
-            // Several in a section, the first of which says nothing of its size in version 1.
+            // Several in a section; the first one, of version 1, does not record its size.
             let mut several = packed.clone();
             several.resize(several.len().next_multiple_of(4096), 0);
             several.extend(&plain);
@@ -124,7 +124,7 @@ fn bundles_are_listed_and_read() {
     assert_eq!(container.choose(None, None).unwrap().index, 0);
 }
 
-/// An archive of object files, each member at an even offset.
+/// Returns an archive of object files, each member at an even offset.
 fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut out = b"!<arch>\n".to_vec();
     for (name, bytes) in members {
@@ -166,7 +166,7 @@ fn archives_are_read() {
     assert!(error.to_string().contains("ar"), "{error}");
 }
 
-/// LLVM's offload binary, as clang-offload-packager writes it.
+/// Returns LLVM's offload binary, as clang-offload-packager writes it.
 fn offload_binary(arch: &str, image: &[u8]) -> Vec<u8> {
     let strings = format!("triple\0amdgcn-amd-amdhsa\0arch\0{arch}\0");
     let text = 32 + 40 + 32;
@@ -176,7 +176,7 @@ fn offload_binary(arch: &str, image: &[u8]) -> Vec<u8> {
     for word in [total as u64, 32, 40] {
         out.extend(word.to_le_bytes());
     }
-    // An object, of HIP.
+    // Image kind: object; producer: HIP.
     out.extend([1, 0, 3, 0, 0, 0, 0, 0]);
     let arch_at = text as u64 + 30;
     let places = [text as u64, text as u64 + 7, text as u64 + 25, arch_at];
@@ -335,7 +335,7 @@ fn bundles_are_changed() {
         };
         let old = make(b"second");
         for new in [&b"x"[..], b"longer", &[9; 5000], b""] {
-            // It is the bundle that would have been made with the new code at once.
+            // The result equals the bundle made directly with the new code.
             assert_eq!(replaced(&old, 2, new), (make(new), false), "{align}");
             for method in [Method::Zlib, Method::Zstd] {
                 for version in [1, 2, 3] {
@@ -346,7 +346,7 @@ fn bundles_are_changed() {
             }
         }
     }
-    // A file of several.
+    // A file of several bundles.
     let file = [two(b"a", &[1; 4096]), two(b"b", b"c")].concat();
     let (out, _) = replaced(&file, 1, &[2; 10_000]);
     let mut expected = contents(&open(&file));
@@ -355,7 +355,7 @@ fn bundles_are_changed() {
     assert_eq!(open(&out).bundles[1].offset % 4096, 0);
 }
 
-/// The bundles as the program finds them through its wrappers when it runs.
+/// Returns the bundles that the program finds through its wrappers at run time.
 fn loaded(file: &[u8]) -> Vec<Vec<(String, Vec<u8>)>> {
     let (memory, pointers) = load(file);
     let bundle = |at: u64| {
@@ -412,7 +412,7 @@ fn programs_are_changed_by_moving_the_bundle() {
                 expected[3 * which..].rotate_left(3);
                 assert_eq!(contents(&open(&out)), expected);
                 still_whole(&old, &out, bundles > 1);
-                // Once more, with the moved one and with another.
+                // Again, with the moved one and with another.
                 let again = replaced(&out, 3 * bundles - 1, &[8; 30_000]).0;
                 assert_eq!(loaded(&again)[which][2].1, [8; 30_000]);
                 let again = replaced(&again, 1, &[9; 30_000]).0;
@@ -425,7 +425,8 @@ fn programs_are_changed_by_moving_the_bundle() {
     }
 }
 
-/// What a changed program must still be: its zeroed data zero, its other sections as they were, its section headers in its file.
+/// Checks what must hold for a changed program: its zeroed data is zero, its other sections are unchanged, and its
+/// section headers are in the file.
 fn still_whole(old: &[u8], new: &[u8], second_section: bool) {
     let (before, after) = (sections(old), sections(new));
     assert_eq!(after.len(), before.len() + usize::from(second_section));
@@ -443,7 +444,7 @@ fn still_whole(old: &[u8], new: &[u8], second_section: bool) {
             ".comment" | ".shstrtab" => {
                 assert_eq!(new[b..b + size], old[a..a + size], "{name}");
             }
-            // Each symbol names a bundle's start.
+            // Each symbol points to a bundle's start.
             ".symtab" => {
                 for n in 1..size / 24 {
                     let value = number(new, b + 24 * n + 8, 8);
@@ -470,7 +471,7 @@ fn object_files_are_changed() {
     let section = format!("__CLANG_OFFLOAD_BUNDLE__{}", id("gfx900"));
     let (out, _) = replaced(&object_file(&section, b"old"), 0, CODE);
     assert_eq!(contents(&open(&out)), [(id("gfx900"), CODE.to_vec())]);
-    // A code object alone gives way to another.
+    // A bare code object is replaced as a whole.
     assert_eq!(replaced(CODE, 0, b"new"), (b"new".to_vec(), false));
 }
 

@@ -1,4 +1,4 @@
-//! The readers meet damaged files: whatever they are given, they answer with what is in it or an error, soon and in little memory.
+//! Damaged files: for any input the readers return its contents or an error, quickly and with little memory.
 
 mod common;
 
@@ -19,7 +19,7 @@ static V2: &[u8] = include_bytes!("data/v2-gfx900.o");
 static V2_LINKED: &[u8] = include_bytes!("data/v2-gfx900.co");
 static MESA: &[u8] = include_bytes!("data/mesa-gfx900.o");
 
-/// How long each of these tests goes on.
+/// The duration of each of these tests.
 const SMOKE: Duration = Duration::from_secs(1);
 
 #[test]
@@ -43,14 +43,14 @@ fn mutated() {
         read += usize::from(files::object(&file));
         rounds += 1;
     }
-    // Most changes to data are harmless, so the deeper code has run.
+    // Most changes to data are harmless, so this shows that the deeper code has run.
     assert!(
         rounds > 200 && (rounds / 20..rounds).contains(&read),
         "{read} of {rounds}"
     );
 }
 
-/// One of each form of file that carries code.
+/// Returns one file of each container format.
 fn carriers() -> Vec<Vec<u8>> {
     let id = "hipv4-amdgcn-amd-amdhsa--gfx906:xnack-";
     let entries = [
@@ -113,7 +113,7 @@ fn carriers_mutated() {
     );
 }
 
-/// What opening and reading all of a file gives: nothing, or the words of its error. It must not take a second.
+/// Checks that opening and reading all of a file gives an error with these words, in less than a second.
 fn refused(file: Vec<u8>, words: &str) {
     let start = Instant::now();
     let text = match Container::new(Source::from_bytes(file)) {
@@ -140,7 +140,7 @@ fn put(file: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Counts and sizes that lie.
+/// Counts and sizes that are wrong.
 #[test]
 fn bundles_that_lie() {
     let plain = bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx900", b"code")], 1).unwrap();
@@ -152,7 +152,7 @@ fn bundles_that_lie() {
     refused(put(&plain, 48, &huge), "an id of");
     refused(put(&plain, 56, &[0xff]), "no UTF-8");
     refused(plain[..40].to_vec(), "the bytes end within");
-    // As many entries as the bytes could hold, each of all of them.
+    // As many entries as the bytes could hold, each covering all bytes.
     let mut many = bundle::MAGIC.to_vec();
     many.extend(100_000u64.to_le_bytes());
     for _ in 0..100_000 {
@@ -179,7 +179,7 @@ fn bundles_that_lie() {
     refused(put(&packed, 32, &[0xff; 8]), "");
 }
 
-/// A little that decompresses to very much: at once, in steps, and in many bundles.
+/// Small inputs that decompress to very large ones: at once, in steps, and in many bundles.
 #[test]
 fn bombs() {
     let zeros = vec![0; 200 << 20];
@@ -189,10 +189,10 @@ fn bombs() {
     drop(bundle);
     assert!(bomb.len() < 1 << 20);
     refused(bomb.clone(), "grow");
-    // It promises less than it has.
+    // The header gives a smaller size than the contents have.
     let modest = put(&bomb, 12, &(1u32 << 20).to_le_bytes());
     refused(modest, "");
-    // Listing takes the header alone of each of many.
+    // Listing reads only the header of each of many.
     let zeros = vec![0; 16 << 20];
     let bundle = bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx900", &zeros)], 1).unwrap();
     let mut many = bundle::compress(&bundle, Method::Zlib, 2).unwrap();
@@ -207,7 +207,7 @@ fn bombs() {
     );
 }
 
-/// Host files whose headers lie.
+/// Host files with wrong headers.
 #[test]
 fn hosts_that_lie() {
     let plain = bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx900", b"code")], 1).unwrap();
@@ -216,7 +216,7 @@ fn hosts_that_lie() {
     refused(put(&host, 60, &[0xff, 0xff]), "section");
     refused(put(&host, 62, &[0xff, 0xfe]), "names");
     let sections = common::number(&host, 40, 8) as usize;
-    // Section 0 says how many sections there are where the header does not.
+    // Section 0 holds the number of sections if the header does not.
     let many = put(&host, 60, &[0, 0]);
     refused(put(&many, sections + 32, &[0xff; 4]), "");
     let fatbin = sections + 2 * 64;
@@ -237,7 +237,7 @@ fn hosts_that_lie() {
     );
 }
 
-/// Lengths that promise far more than the bytes hold cost nothing.
+/// Lengths far beyond the end of the bytes cost nothing.
 #[test]
 fn large_promises() {
     for bytes in [
@@ -249,7 +249,7 @@ fn large_promises() {
     }
 }
 
-/// Values of every kind of msgpack, among them those that no text says.
+/// Values of every kind of msgpack, including those that have no text.
 fn any_value(random: &mut Xorshift, depth: usize) -> metadata::Value {
     use metadata::Value;
     const BYTES: [&[u8]; 6] = [b"", b"a", b"\xff", b"1", b"true", b"it's \"so\"\n"];
@@ -264,7 +264,7 @@ fn any_value(random: &mut Xorshift, depth: usize) -> metadata::Value {
         5 => Value::F64(f64::NAN),
         6 => Value::Binary(bytes),
         7 => Value::Ext(number as i8, bytes),
-        // A string that is no UTF-8 is one only once it was read.
+        // Strings that are not UTF-8 can only be made by decoding.
         8 => {
             let string = [&[0xa0 | bytes.len() as u8][..], &bytes].concat();
             metadata::decode(&string).expect("a string")
@@ -287,7 +287,7 @@ fn metadata_are_written_as_they_were_read() {
     for _ in 0..3000 {
         check::metadata(&metadata::encode(&any_value(&mut random, 4)));
     }
-    // 16 of something need a longer head, and 32 and 256 bytes do.
+    // Lengths from 16 on, and again from 32 and 256, need a longer head.
     for count in [15, 16, 31, 32, 255, 256, 65_535, 65_536] {
         let text = metadata::Value::from("x".repeat(count));
         let nils = vec![metadata::Value::Nil; count];

@@ -1,4 +1,4 @@
-//! Compares with LLVM 14's tools. Each test is skipped, loudly, where a tool is missing.
+//! Compares with LLVM 14's tools. Each test is skipped, with a message, if a tool is missing.
 
 use gcn_object::write::Section;
 use gcn_object::{
@@ -7,7 +7,7 @@ use gcn_object::{
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A directory of this test's own, and the tools.
+/// A directory for this test, and the tools.
 struct Llvm {
     dir: PathBuf,
 }
@@ -82,7 +82,7 @@ impl Llvm {
         std::fs::read(self.dir.join(to)).unwrap()
     }
 
-    /// Both tools read the file without a warning.
+    /// Checks that both tools read the file without a warning.
     fn check(&self, name: &str) {
         let report = self.run("llvm-readelf-14", &["-a", name]);
         assert!(
@@ -93,7 +93,7 @@ impl Llvm {
     }
 }
 
-/// What lld made of the object, with lld's own `.comment` in place of the object's, so that whole files can be equal.
+/// Returns a builder of the object, with lld's `.comment` in place of the object's, so that whole files can be equal.
 fn builder_like_lld(object: &CodeObject, linked: &CodeObject) -> Builder {
     let mut builder = Builder::from_relocatable(object).unwrap();
     let comment = linked
@@ -146,7 +146,8 @@ fn linked_like_lld(llvm: &Llvm, name: &str, object: &[u8]) -> (CodeObject, CodeO
     (object, linked)
 }
 
-/// As [`linked_like_lld`], and LLVM's tools read the file. Then writes the object anew and has lld link that.
+/// Like [`linked_like_lld`]; LLVM's tools must also read the file. Then writes the object again and links that with
+/// lld.
 fn same_as_lld(llvm: &Llvm, name: &str, object: &[u8]) {
     let (object, linked) = linked_like_lld(llvm, name, object);
     llvm.check("ours.co");
@@ -164,7 +165,7 @@ fn same_as_lld(llvm: &Llvm, name: &str, object: &[u8]) {
     let linked_again = CodeObject::parse(&llvm.link("again.o", "again.co")).unwrap();
     for (i, segment) in linked.segments.iter().enumerate() {
         assert_eq!(segment, &linked_again.segments[i], "{name}");
-        // The file header has the place of the section headers in it.
+        // The file header holds the offset of the section headers.
         let skip = if i == 0 { 64 } else { 0 };
         assert_eq!(
             linked.segment_data(i)[skip..],
@@ -176,7 +177,7 @@ fn same_as_lld(llvm: &Llvm, name: &str, object: &[u8]) {
     assert_eq!(linked.symbols, linked_again.symbols, "{name}");
 }
 
-/// Directives and metadata of one source make the same descriptor and note bytes as LLVM's assembler.
+/// Checks that directives and metadata of one source give the same descriptor and note bytes as LLVM's assembler.
 fn same_descriptors(name: &str, source: &str, object: &CodeObject) {
     let mut lines = source.lines();
     let mut seen = 0;
@@ -241,7 +242,7 @@ fn sources() -> Vec<(String, String)> {
         .map(|e| e.unwrap().path())
         .collect();
     list.retain(|p| p.extension().is_some_and(|e| e == "s"));
-    // More sources, such as compiled kernels, may be named by a directory.
+    // An environment variable may name a directory of more sources, such as compiled kernels.
     if let Some(dir) = std::env::var_os("GCN_OBJECT_SOURCES") {
         list.extend(
             std::fs::read_dir(dir)
@@ -261,7 +262,7 @@ fn sources() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Every source, for the processor its name ends in.
+/// Tests every source, for the processor at the end of its name.
 #[test]
 fn sources_assemble_and_link_as_llvm_does() {
     let Some(llvm) = Llvm::new("sources") else {
@@ -281,7 +282,7 @@ fn versions_and_features() {
         return;
     };
     for version in [3, 4, 5] {
-        // LLVM 14 knows no generic processor.
+        // LLVM 14 has no generic processors.
         let machines = gcn_object::target::MACHINES.iter();
         for machine in machines.filter(|machine| machine.generic == 0) {
             let object = llvm.assemble("s_nop 0\n", machine.name, version, "a.o");
@@ -291,7 +292,7 @@ fn versions_and_features() {
                 (machine.name, version)
             );
             assert_eq!(object.target.flags(object.version), object.flags);
-            // lld 14 does not know v5.
+            // lld 14 does not support v5.
             if version < 5 {
                 linked_like_lld(&llvm, machine.name, object.data());
             }
@@ -307,7 +308,7 @@ fn versions_and_features() {
     }
 }
 
-/// Register counts at every granule boundary give LLVM's bits, or are refused where LLVM refuses them.
+/// Register counts at every granule boundary give LLVM's bits, or are refused if LLVM refuses them.
 #[test]
 fn register_counts() {
     let Some(llvm) = Llvm::new("registers") else {
@@ -371,7 +372,7 @@ fn register_counts() {
         let bytes = object.section_data(object.section(".rodata").unwrap());
         let ours: Vec<u8> = expected.iter().flat_map(|d| d.to_bytes()).collect();
         assert_eq!(bytes, ours, "{arch}");
-        // LLVM refuses all of the others: it reports each as an error.
+        // LLVM must report an error for each of the others.
         std::fs::write(llvm.dir.join("bad.s"), refused.concat()).unwrap();
         let (cpu, xnack) = arch.split_once(':').unwrap_or((arch, ""));
         let out = Command::new("llvm-mc-14")

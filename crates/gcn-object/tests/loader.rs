@@ -1,4 +1,5 @@
-//! What ROCm's loader relies on, of every loadable file that is written. docs/objects.md lists the rules, with their sources.
+//! The requirements of ROCm's loader, checked on every loadable file that is written. docs/objects.md lists the rules,
+//! with their sources.
 
 use gcn_object::write::{Relocation, Symbol};
 use gcn_object::{
@@ -34,7 +35,7 @@ fn rules(file: &[u8]) {
         assert!(segment.readable);
     }
     for pair in segments.windows(2) {
-        // Rights are a page's.
+        // Access rights apply to whole pages.
         assert!(pair[0].address + pair[0].size <= pair[1].address);
         assert!((pair[0].address + pair[0].size - 1) / 4096 < pair[1].address / 4096);
     }
@@ -44,7 +45,7 @@ fn rules(file: &[u8]) {
         Version::V2 => {
             let version = object.note_of("AMD", 1).unwrap();
             assert_eq!(number(version, 0, 4), 2);
-            // Dynamic relocations are allowed from 2.1 on.
+            // Dynamic relocations are allowed from code object version 2.1 on.
             assert!(number(version, 4, 4) >= 1);
             assert!(object.note_of("AMD", 3).is_some());
             object.notes.iter().find(|n| n.kind == 10).unwrap()
@@ -78,7 +79,7 @@ fn rules(file: &[u8]) {
     assert_eq!(entry(8), section(".rela.dyn").map(|s| s.size));
     assert_eq!(entry(9), entry(7).map(|_| 24));
     assert_eq!(entry(11), Some(24));
-    // Every dynamic symbol is found by the hash of its name.
+    // The hash table finds every dynamic symbol by its name.
     let table = object.read(entry(4).unwrap(), 8).unwrap();
     let (buckets, chains) = (number(table, 0, 4), number(table, 4, 4));
     assert_eq!(chains as usize, object.dynamic_symbols.len());
@@ -97,7 +98,7 @@ fn rules(file: &[u8]) {
         assert_eq!(at as usize, n, "{}", symbol.name);
     }
 
-    // Symbols: global names are there once, and each lies in its section.
+    // Symbols: global names are unique, and each lies in its section.
     let mut names: Vec<&str> = Vec::new();
     for symbol in object.dynamic_symbols.iter().skip(1) {
         assert!(!names.contains(&symbol.name.as_str()));
@@ -111,7 +112,7 @@ fn rules(file: &[u8]) {
         }
     }
 
-    // Kernels: the descriptor at a multiple of 64 bytes, 64 long, exported; the code at a multiple of 256.
+    // Kernels: the descriptor is at a multiple of 64 bytes, 64 long, exported; the code is at a multiple of 256.
     assert!(!object.kernels.is_empty());
     for kernel in &object.kernels {
         let v2 = object.version == Version::V2;
@@ -139,7 +140,8 @@ fn rules(file: &[u8]) {
         assert!(code.unwrap().executable && !code.unwrap().writable);
     }
 
-    // Relocations: the five kinds the loader knows, of symbols of the four types it knows, in what is written.
+    // Relocations: only the five kinds that the loader supports, of symbols of the four types that it supports, in
+    // written bytes.
     for relocation in &object.relocations {
         let known = [
             RelocationKind::ABS32_LO,
@@ -172,7 +174,7 @@ fn what_is_written_keeps_the_loaders_rules() {
         let builder = Builder::from_relocatable(&object).unwrap();
         rules(&builder.loadable().unwrap());
     }
-    // Other versions of the same.
+    // The same in other versions.
     let object = CodeObject::parse(HSA).unwrap();
     for version in [Version::V3, Version::V4, Version::V5, Version::V6] {
         let mut other = object.clone();
@@ -186,7 +188,7 @@ fn what_is_written_keeps_the_loaders_rules() {
     }
 }
 
-/// A reference that the loader would refuse is refused when the file is linked.
+/// A reference that the loader would refuse is refused at link time.
 #[test]
 fn what_the_loader_refuses_is_refused() {
     let object = CodeObject::parse(HSA).unwrap();

@@ -165,7 +165,7 @@ fn image_is_relocated() {
     }
     let got = base + co.sections[co.section(".got").unwrap()].address;
     assert_eq!((word(got), word(got + 8)), (gv, 0x1234_5678_9abc));
-    // .bss lies in the segment beyond its bytes.
+    // .bss lies in the segment after its bytes.
     let zeroed = image.segment(address("zz")).unwrap();
     assert!(zeroed.bytes.len() as u64 <= address("zz") - zeroed.address);
     assert_eq!(
@@ -175,7 +175,7 @@ fn image_is_relocated() {
     assert!(co.image_with(u64::MAX - 0x1000, |_| Some(0)).is_err());
 }
 
-/// The linked file is lld's, byte for byte, apart from lld's name in `.comment`.
+/// The linked file equals lld's, byte for byte, apart from lld's name in `.comment`.
 #[test]
 fn links_as_lld_does() {
     let expected = CodeObject::parse(LINKED).unwrap();
@@ -193,7 +193,7 @@ fn links_as_lld_does() {
     assert!(builder.loadable().unwrap() == LINKED);
 }
 
-/// A section that data and strings become has the flags of both and no entry size, as lld gives it.
+/// A section merged from data and strings has the flags of both and no entry size, as in lld.
 #[test]
 fn strings_join_read_only_data() {
     let (mut builder, ..) = hand_made();
@@ -205,7 +205,7 @@ fn strings_join_read_only_data() {
     assert_eq!((rodata.flags, rodata.entry_size), (SectionFlags(0x32), 0));
 }
 
-/// A kernel made from nothing but the builder.
+/// A kernel made only with the builder.
 fn hand_made() -> (Builder, usize, usize) {
     let target = TargetId::parse("gfx803", Version::V4).unwrap();
     let mut builder = Builder::new(target, Version::V4);
@@ -253,13 +253,13 @@ fn builds_a_kernel() {
     assert_eq!(co.read(kernel.entry, 4), Some(&[0, 0, 0x81, 0xbf][..]));
     let relocatable = CodeObject::parse(&builder.relocatable().unwrap()).unwrap();
     assert_eq!(relocatable.kernel("k").unwrap().entry, 0);
-    // Linking what was written is writing what is linked.
+    // Linking an object that was written and read back gives the same as linking it directly.
     assert_eq!(
         Builder::from_relocatable(&relocatable).unwrap().loadable(),
         builder.loadable()
     );
 
-    // At a place of one's own.
+    // At a given address.
     builder.place_at(".text", 0x8100);
     let co = CodeObject::parse(&builder.loadable().unwrap()).unwrap();
     assert_eq!(co.kernel("k").unwrap().entry, 0x8100);
@@ -408,7 +408,7 @@ fn reads_code_object_v2() {
     assert_eq!(co.target_id(), "amdgcn-amd-amdhsa--gfx901");
 }
 
-/// The file that lld made of the same object, but for its own name in `.comment`.
+/// The file that lld made of the same object, except for lld's name in `.comment`.
 #[test]
 fn v2_is_linked_as_lld_links_it() {
     let (object, linked) = (
@@ -429,7 +429,7 @@ fn v2_is_linked_as_lld_links_it() {
     assert_eq!(again.relocations, object.relocations);
 }
 
-/// Mesa's relocations have their addends in the places, and its notes are not loaded.
+/// Mesa's relocations have their addends at the relocated locations, and its notes are not loaded.
 #[test]
 fn mesa_objects_come_back() {
     let object = CodeObject::parse(MESA).unwrap();
@@ -455,7 +455,7 @@ fn mesa_objects_come_back() {
     assert_eq!(again.relocations, object.relocations);
     assert_eq!(again.kernels, object.kernels);
     assert!(again.sections.iter().all(|s| s.kind != SectionKind::RELA));
-    // Linking needs no other tool, though lld 14 refuses such relocations.
+    // Linking needs no other tool, although lld 14 refuses such relocations.
     let linked = CodeObject::parse(&builder.loadable().unwrap()).unwrap();
     let foo = linked.kernel("foo").unwrap();
     let tab = linked.symbols.iter().find(|s| s.name == "tab").unwrap();

@@ -1,6 +1,6 @@
-//! What several tests use.
+//! Helpers for several tests.
 
-/// A small generator of random numbers (xorshift64*), the same everywhere. The seed is not 0.
+/// A small generator of random numbers (xorshift64*), the same everywhere. The seed must not be 0.
 pub struct Random(pub u64);
 
 impl Random {
@@ -11,7 +11,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number from 0 to `n` - 1. The lowest bits are the least random.
+    /// Returns a number from 0 to `n` - 1. The lowest bits are the least random.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() >> 11) as usize % n
     }

@@ -1,8 +1,8 @@
-//! Host files made by hand, and what a loader makes of them.
+//! Handmade host files, and a loader for them.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
-/// Random numbers that are the same each time.
+/// Random numbers from a fixed sequence.
 pub struct Xorshift(pub u64);
 
 impl Xorshift {
@@ -17,7 +17,7 @@ impl Xorshift {
         (self.next() % n as u64) as usize
     }
 
-    /// The file with some bytes changed, half of them near its start and end, where headers are.
+    /// Changes some bytes of the file, half of them near its start and end, where headers are.
     pub fn mutate(&mut self, file: &mut Vec<u8>) {
         const ODD: [u64; 11] = [
             0,
@@ -61,7 +61,7 @@ pub fn number(bytes: &[u8], at: usize, width: usize) -> u64 {
         .fold(0, |n, b| n << 8 | u64::from(*b))
 }
 
-/// Bytes of `.bss` in [`library`].
+/// The size of `.bss` in [`library`], in bytes.
 pub const BSS: u64 = 0x2345;
 const FATBIN: u64 = 0x1000;
 
@@ -92,8 +92,8 @@ fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|w| w.to_le_bytes()).collect()
 }
 
-/// A shared library (or with `fixed` a program at fixed addresses) for x86-64 with these bundles in `.hip_fatbin`, a page's start each, a
-/// wrapper for each in `.hipFatBinSegment`, and zeroed data behind.
+/// Returns a shared library (or with `fixed` a program at fixed addresses) for x86-64 with these bundles in
+/// `.hip_fatbin`, each at the start of a page, a wrapper for each in `.hipFatBinSegment`, and zeroed data after them.
 pub fn library(bundles: &[&[u8]], fixed: bool) -> Vec<u8> {
     const RELATIVE: u64 = 8;
     let mut fatbin = Vec::new();
@@ -103,7 +103,7 @@ pub fn library(bundles: &[&[u8]], fixed: bool) -> Vec<u8> {
         starts.push(FATBIN + fatbin.len() as u64);
         fatbin.extend(*bundle);
     }
-    // The second segment is a page further on in memory than in the file.
+    // The second segment is one page further on in memory than in the file.
     let data = (FATBIN + fatbin.len() as u64).next_multiple_of(64);
     let (dynamic, dynamic_size) = (data + 4096, 64);
     let wrappers = dynamic + dynamic_size;
@@ -194,7 +194,7 @@ pub fn library(bundles: &[&[u8]], fixed: bool) -> Vec<u8> {
     file
 }
 
-/// An object file with a section of this name and bytes.
+/// Returns an object file with a section of this name and bytes.
 pub fn object_file(name: &str, bytes: &[u8]) -> Vec<u8> {
     let mut file = vec![0u8; 64];
     let start = file.len() as u64;
@@ -222,7 +222,7 @@ pub fn object_file(name: &str, bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-/// What a loader makes of a program: its memory, and the addresses in its wrappers after relocation.
+/// Loads a program: returns its memory, and the addresses in its wrappers after relocation.
 pub fn load(file: &[u8]) -> (Vec<u8>, Vec<u64>) {
     let mut memory = Vec::new();
     let programs = number(file, 56, 2) as usize;
@@ -262,7 +262,7 @@ pub fn load(file: &[u8]) -> (Vec<u8>, Vec<u64>) {
     (memory, pointers)
 }
 
-/// The name, offset, size, address and type of each section.
+/// Returns the name, offset, size, address and type of each section.
 pub fn sections(file: &[u8]) -> Vec<(String, usize, usize, u64, u64)> {
     let (start, count) = (number(file, 40, 8) as usize, number(file, 60, 2) as usize);
     let names = start + 64 * number(file, 62, 2) as usize;
