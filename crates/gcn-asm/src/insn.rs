@@ -379,7 +379,7 @@ impl<'s> Parser<'s, '_> {
         Err(self.refusal(name, rows(), form, best))
     }
 
-    /// Why no encoding of an instruction fits, by the one that fits best.
+    /// Returns the error for an instruction that no encoding fits, based on the encoding that fits best.
     fn refusal(
         &self,
         (name, name_span): (&str, Span),
@@ -2292,7 +2292,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Ok(())
     }
 
-    /// What LLVM says of clamp where it does nothing.
+    /// Checks LLVM's rules for clamp on instructions where it has no effect.
     fn check_clamp(&mut self, span: Span) {
         let mods = self.row.shape.mods;
         let compare = self.row.shape.slot(Role::CmpDst).is_some();
@@ -2317,7 +2317,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
-    /// op_sel of VOP3: a bit for each source and one for the destination.
+    /// Sets op_sel of VOP3: one bit per source and one for the destination.
     fn op_sel(&mut self, m: &Modifier) -> Result<(), Miss> {
         let span = m.span;
         let (bits, count) = ((m.value & 15) as u32, (m.value >> 8) as usize);

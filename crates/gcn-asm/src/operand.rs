@@ -541,7 +541,7 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    /// An operand that is written as a call, as `abs(v0)`; `None` where the word begins something else.
+    /// Reads an operand in the form of a call, such as `abs(v0)`; returns `None` if the word begins something else.
     fn operand_call(&mut self, start: Span, depth: u8) -> Result<Option<Operand>, Fail> {
         let Some(lower) = Lower::new(self.text(start)) else {
             return Ok(None);

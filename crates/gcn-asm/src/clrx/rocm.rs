@@ -1169,7 +1169,7 @@ fn word(
     }
 }
 
-/// What a setting says.
+/// The values of a setting's arguments.
 #[derive(Default)]
 struct Given {
     /// For the metadata.
