@@ -28,7 +28,7 @@ pub enum Place {
     Nothing,
 }
 
-/// The role of a VGPR operand in GPR indexing: its bit in M0's field (M0[15:12]).
+/// The role of a VGPR operand in GPR indexing: its bit in M0's field (`M0[15:12]`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Indexed {
     No,

@@ -204,7 +204,7 @@ ops! {
     /// The VGPR that the operand numbers (from 0), the same in every lane: one, or two for a
     /// 64-bit result. A number outside the wave's VGPRs reads v0.
     Vgpr: "vgpr", 1, Register, Given, Bits, 0, Own;
-    /// `HWREG(x)`: the bits of the hardware register that x names: x[5:0] is its number, x[10:6] the first bit, x[15:11] the number of bits less one.
+    /// `HWREG(x)`: the bits of the hardware register that x names: `x[5:0]` is its number, `x[10:6]` the first bit, `x[15:11]` the number of bits less one.
     Getreg: "HWREG", 1, Register, Given, Bits, 0, Call;
 
     // Bits.
