@@ -1,4 +1,4 @@
-//! Kernels of code objects: loading, the initial state of waves as the HSA ABI has it, workgroups and threads.
+//! Kernels of code objects: loading, the initial state of waves according to the HSA ABI, workgroups and threads.
 //!
 //! Source: "User Guide for AMDGPU Backend" of LLVM, code objects v3 to v5 on gfx6 to gfx9; AQL packets: "HSA Platform System
 //! Architecture Specification".
@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub use stuck::{StuckWave, Waits};
 use watch::Watch;
 
-/// One GPU: its memory and what runs its waves.
+/// One GPU: its memory and the engines that run its waves.
 pub struct Gpu {
     /// Guest memory. Buffers of kernels are allocated here.
     pub memory: Memory,
@@ -37,16 +37,16 @@ pub struct Gpu {
     dispatches: AtomicU64,
     output: host::Output,
     heap: OnceLock<Arc<hostcall::Heap>>,
-    /// What dispatches from queues leave in the resources of global wave sync.
+    /// The resources of global wave sync as dispatches from queues left them.
     wave_sync: WaveSync,
 }
 
-/// A queue of packets that somebody else keeps (`amd_queue_t`), and what its dispatches leave for those that follow.
+/// A queue of packets that the caller maintains (`amd_queue_t`), and the state that its dispatches pass on to later ones.
 #[derive(Debug)]
 pub struct Queue {
     /// Its guest address.
     address: u64,
-    /// Scratch: where it is, and its bytes.
+    /// Scratch: its address and its size in bytes.
     scratch: Mutex<(u64, u64)>,
 }
 
@@ -59,7 +59,7 @@ impl Queue {
         }
     }
 
-    /// At least so many bytes of scratch, which the next dispatch finds as this one leaves them.
+    /// Allocates at least `bytes` bytes of scratch. The next dispatch gets the scratch with the contents that this one leaves.
     fn scratch(&self, memory: &Memory, bytes: u64) -> Result<u64, MemError> {
         let mut now = self.scratch.lock().unwrap_or_else(|e| e.into_inner());
         if bytes > now.1 {
@@ -72,39 +72,39 @@ impl Queue {
         Ok(now.0)
     }
 
-    /// Gives the scratch back. No dispatch of the queue is under way.
+    /// Frees the scratch. No dispatch of the queue may be running.
     pub fn close(&self, memory: &Memory) {
         let (at, _) = std::mem::take(&mut *self.scratch.lock().unwrap_or_else(|e| e.into_inner()));
         if at != 0 {
-            // It was allocated here.
+            // It was allocated by `scratch`.
             let _ = memory.free(at);
         }
     }
 }
 
-/// A dispatch's packet (`hsa_kernel_dispatch_packet_t`) that somebody else has put into guest memory.
+/// A dispatch's packet (`hsa_kernel_dispatch_packet_t`) that the caller has put into guest memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet {
     /// Its guest address.
     pub address: u64,
     /// Its number on the queue.
     pub number: u64,
-    /// The guest address of the kernel's arguments, the hidden ones included.
+    /// The guest address of the kernel's arguments, including the hidden ones.
     pub kernarg: u64,
-    /// Bytes of scratch for each work-item; the kernel's own word counts where it is more.
+    /// Bytes of scratch for each work-item; if the kernel declares more, the kernel's number is used.
     pub private_bytes: u32,
-    /// Bytes of LDS of a workgroup, those that the kernel declares included.
+    /// Bytes of LDS of a workgroup, including those that the kernel declares.
     pub group_bytes: u32,
 }
 
 /// A code object in guest memory.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What was added to the file's virtual addresses.
+    /// The offset added to the file's virtual addresses.
     pub base: u64,
-    /// Its kernels; their addresses are the file's, or of a relocatable object those that it was linked to.
+    /// Its kernels; their addresses are those in the file, or for a relocatable object those to which it was linked.
     pub kernels: Vec<Kernel>,
-    /// OpenCL printf's formats, as the metadata have them.
+    /// OpenCL printf's formats, as in the metadata.
     pub printf: Vec<String>,
     /// The system whose conventions the kernels follow.
     pub os: Os,
@@ -117,35 +117,36 @@ impl Loaded {
     }
 }
 
-/// What a kernel is launched with.
+/// The parameters of a launch of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
     /// Work-items in each dimension.
     pub grid: [u32; 3],
     /// Work-items of a workgroup in each dimension; a workgroup at the grid's edge may have fewer.
     pub group: [u32; 3],
-    /// What OpenCL's get_global_id counts from in each dimension: a hidden argument, where the kernel has it.
+    /// The offset of OpenCL's get_global_id in each dimension: a hidden argument, if the kernel has it.
     pub offset: [u64; 3],
-    /// The explicit arguments, laid out as the metadata say. Hidden ones are filled in.
+    /// The explicit arguments, laid out according to the metadata. Hidden ones are filled in.
     pub kernarg: Vec<u8>,
-    /// Bytes of LDS beyond those that the kernel declares.
+    /// Bytes of LDS in addition to those that the kernel declares.
     pub dynamic_lds: u32,
-    /// The most instructions, of all waves together. On one thread waves then run in the same order with every engine.
+    /// The maximum number of instructions, of all waves together. On one thread, waves then run in the same order with every
+    /// engine.
     pub max_instructions: Option<u64>,
-    /// Host threads that run workgroups; 0 is taken as 1.
+    /// Host threads that run workgroups; 0 is treated as 1.
     pub threads: usize,
-    /// One defined order, on one thread: the same results every time and with every engine, whatever the program does.
+    /// One defined order, on one thread: the same results every time and with every engine, for every program.
     pub deterministic: bool,
-    /// s_trap 3, a debugger's breakpoint, ends the dispatch as other traps do. Otherwise nothing happens at it.
+    /// s_trap 3, a debugger's breakpoint, ends the dispatch like other traps. Otherwise it has no effect.
     pub debug_traps: bool,
-    /// Somebody outside the dispatch may store to its memory while it runs, so that waves that wait for ever are not
+    /// Code outside the dispatch may store to its memory while it runs, so waves that wait forever are not
     /// reported.
     pub outside_stores: bool,
-    /// Who looks on.
+    /// The observers.
     pub watch: Watch,
 }
 
-/// What a dispatch came to.
+/// The result of a dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Instructions that waves executed.
@@ -154,14 +155,14 @@ pub struct Stats {
     pub waves: u64,
 }
 
-/// Why a code object was not loaded.
+/// The reason why a code object was not loaded.
 #[derive(Debug)]
 pub enum LoadError {
     /// It cannot be laid out.
     Object(gcn_object::Error),
     /// It is for another target.
     Target { object: String, gpu: &'static str },
-    /// Guest memory did not hold it.
+    /// Guest memory could not be allocated for it.
     Memory(MemError),
     /// A segment's bytes could not be stored.
     Fault(Fault),
@@ -182,22 +183,22 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Where a wave was.
+/// The location of a wave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The kernel's name.
     pub kernel: String,
-    /// The workgroup's numbers.
+    /// The workgroup's ID in each dimension.
     pub workgroup: [u32; 3],
     /// The wave's number in the workgroup.
     pub wave: usize,
     /// The PC.
     pub pc: u64,
-    /// The PC less the kernel's first address.
+    /// The PC relative to the kernel's first address.
     pub offset: i64,
-    /// The PC as the code object's file counts addresses, and as its disassembly shows them.
+    /// The PC as an address in the code object's file, as its disassembly shows it.
     pub address: u64,
-    /// The line of source, as `vadd.cl:5`, and behind a line break its text, where somebody who has read line tables says it.
+    /// The source line, as `vadd.cl:5`, followed by a line break and its text, if a reader of line tables has set it.
     pub source: Option<String>,
 }
 
@@ -214,7 +215,7 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// Writes lines of their own: the address, and the line of source where it is known.
+    /// Writes separate lines: the address, and the source line if it is known.
     fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\n  address {:#x} in `gcn dis`", self.address)?;
         let Some(source) = &self.source else {
@@ -227,7 +228,7 @@ impl Place {
     }
 }
 
-/// Bytes from a kernel's first instruction, as `name+0x10`.
+/// An offset in bytes from a kernel's first instruction, written as `name+0x10`.
 struct Offset<'a>(&'a str, i64);
 
 impl fmt::Display for Offset<'_> {
@@ -237,14 +238,14 @@ impl fmt::Display for Offset<'_> {
     }
 }
 
-/// Why a dispatch did not finish.
+/// The reason why a dispatch did not finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
     /// The code object has no such kernel.
     NoKernel { name: String, have: Vec<String> },
     /// The launch is impossible.
     Launch { kernel: String, why: String },
-    /// Guest memory did not hold what the dispatch needs.
+    /// Guest memory that the dispatch needs could not be allocated.
     Memory(MemError),
     /// An instruction failed.
     Fault {
@@ -253,28 +254,30 @@ pub enum RunError {
     },
     /// A wave executed s_trap.
     Trap { place: Place, id: u32 },
-    /// A kernel asked the host for what there is not, or its text could not be written.
+    /// A kernel requested something from the host that does not exist, or its text could not be written.
     Host { place: Place, why: String },
-    /// A wave halted, and nobody wakes it.
+    /// A wave halted, and nothing wakes it.
     Halted { place: Place },
-    /// No wave can go on: all wait at barriers or for global wave sync, or have halted. `others` more do than are listed.
+    /// No wave can continue: all wait at barriers or for global wave sync, or have halted. `others` is the number of such waves
+    /// that are not listed.
     Deadlock {
         waves: Vec<StuckWave>,
         others: usize,
     },
-    /// Some waves run, but only round and round in loops that change nothing and that nobody ends. `others` more are stuck
-    /// than are listed.
+    /// Some waves run, but only in loops that change nothing and that no other wave ends. `others` is the number of waiting
+    /// waves that are not listed.
     Livelock {
         waves: Vec<StuckWave>,
         others: usize,
     },
-    /// It was ended from outside ([`watch::Control`]). `others` more waves had begun and not ended than are listed.
+    /// It was ended from outside ([`watch::Control`]). `others` is the number of waves that had begun, had not ended and are not
+    /// listed.
     Interrupted {
         kernel: String,
         waves: Vec<StuckWave>,
         others: usize,
     },
-    /// As many instructions as allowed have run. The waves are those of one host thread that had not ended.
+    /// The maximum number of instructions has run. The waves are those of one host thread that had not ended.
     Limit {
         place: Box<Place>,
         instructions: u64,
@@ -360,7 +363,7 @@ impl fmt::Display for RunError {
 }
 
 impl RunError {
-    /// The places that it tells of, for who knows more of them: the lines of their source.
+    /// The locations in the error, for callers that add more information: the source lines.
     pub fn places_mut(&mut self) -> Vec<&mut Place> {
         match self {
             RunError::NoKernel { .. } | RunError::Launch { .. } | RunError::Memory(_) => Vec::new(),
@@ -380,7 +383,7 @@ impl RunError {
         }
     }
 
-    /// Where it happened, where it is about one wave.
+    /// The location of the error, if it concerns one wave.
     pub fn place(&self) -> Option<&Place> {
         match self {
             RunError::Fault { place, .. }
@@ -410,7 +413,7 @@ impl Gpu {
         Gpu::with_engine(target, memory_limit, || Box::new(Interp::new()))
     }
 
-    /// As [`Gpu::new`] with another engine, of which `engine` makes one for each host thread.
+    /// As [`Gpu::new`] with another engine; `engine` creates one for each host thread.
     ///
     /// # Errors
     /// As [`Memory::new`].
@@ -422,7 +425,7 @@ impl Gpu {
         Ok(Gpu::with_memory(target, Memory::new(memory_limit)?, engine))
     }
 
-    /// As [`Gpu::with_engine`], with memory that has been made.
+    /// As [`Gpu::with_engine`], with memory that was created by the caller.
     pub fn with_memory(
         target: Target,
         memory: Memory,
@@ -439,7 +442,7 @@ impl Gpu {
         }
     }
 
-    /// Where the text goes that kernels print, by OpenCL's printf or by host calls; standard output until now.
+    /// Sets the destination of the text that kernels print, by OpenCL's printf or by host calls; the default is standard output.
     pub fn set_output(&self, output: impl Write + Send + 'static) {
         let mut now = self.output.lock().unwrap_or_else(|e| e.into_inner());
         *now = Box::new(output);
@@ -450,16 +453,16 @@ impl Gpu {
         self.target
     }
 
-    /// Lays a code object out in guest memory, with each page's permissions as its segment says. A relocatable object, as
-    /// Mesa's are, is linked first.
+    /// Loads a code object into guest memory; each page has the permissions of its segment. A relocatable object, as
+    /// Mesa produces, is linked first.
     ///
     /// # Errors
-    /// A [`LoadError`]; nothing stays mapped then.
+    /// A [`LoadError`]; then nothing stays mapped.
     pub fn load(&self, object: &CodeObject) -> Result<Loaded, LoadError> {
         self.load_with(object, |_| None)
     }
 
-    /// As [`Gpu::load`]; `resolver` gives the address of each symbol that the object does not define, by name.
+    /// As [`Gpu::load`]; `resolver` returns the address, by name, of each symbol that the object does not define.
     ///
     /// # Errors
     /// As [`Gpu::load`].
@@ -507,7 +510,7 @@ impl Gpu {
                 os: object.os,
             }),
             Err(e) => {
-                // It was just mapped.
+                // It was mapped above.
                 let _ = self.memory.free(base);
                 Err(e)
             }
@@ -553,18 +556,18 @@ impl Gpu {
         Ok(())
     }
 
-    /// Takes a code object out of memory.
+    /// Unloads a code object from memory.
     ///
     /// # Errors
-    /// [`MemError::NotMapped`] if it was taken out before.
+    /// [`MemError::NotMapped`] if it was unloaded before.
     pub fn unload(&self, loaded: &Loaded) -> Result<(), MemError> {
         self.memory.free(loaded.base)
     }
 
-    /// Runs a kernel to its end. Several threads may do so at once.
+    /// Runs a kernel to its end. Several threads may call this at once.
     ///
     /// # Errors
-    /// A [`RunError`]: with several, that of the lowest workgroup. What waves stored until then stays in memory.
+    /// A [`RunError`]: if there are several, that of the lowest workgroup. Stores that waves made before it stay in memory.
     pub fn dispatch(
         &self,
         loaded: &Loaded,
@@ -591,8 +594,8 @@ impl Gpu {
     }
 
     /// Runs the dispatch of a packet, whose kernel was loaded at `base`, as a packet processor does: the caller has put
-    /// packet, arguments and queue into guest memory. Of the launch, arguments and offset do not matter. Several threads
-    /// may do so at once, of one queue one at a time.
+    /// packet, arguments and queue into guest memory. The launch's arguments and offset are ignored. Several threads
+    /// may call this at once, but only one at a time for each queue.
     ///
     /// # Errors
     /// As [`Gpu::dispatch`].

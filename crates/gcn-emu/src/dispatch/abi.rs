@@ -1,5 +1,5 @@
-//! What a kernel finds when it starts: kernel arguments, packet, queue, scratch and the registers of its waves, as the
-//! HSA ABI has them.
+//! The initial state of a kernel: kernel arguments, packet, queue, scratch and the registers of its waves, according to the
+//! HSA ABI.
 
 use super::host::{Channel, Host, PRINTF_BYTES};
 use super::hostcall::{Heap, Hostcall};
@@ -61,7 +61,7 @@ impl Gpu {
             true => alloc(128, 64)?,
             false => 0,
         };
-        // Workgroups that print have arguments of their own, which lead to a buffer of their own.
+        // Workgroups that print have their own arguments, which point to their own buffer.
         let residents = if prints || calls { shape.resident } else { 1 };
         let arguments_stride = shape.kernarg_size.next_multiple_of(shape.kernarg_align);
         let kernarg = alloc(arguments_stride * residents as u64, shape.kernarg_align)?;
@@ -127,7 +127,7 @@ impl Gpu {
             .write(queue, &setup.amd_queue(generation, &apertures))
             .map_err(fault)?;
         if multigrid != 0 {
-            // One grid: no other's state but its own, its number, how many there are, work-items before it and in all.
+            // There is one grid: its own state, its number, the number of grids, the work-items before it and in total.
             let items = shape.grid.iter().map(|&n| n as u64).product::<u64>();
             memory.store_u64(multigrid, multigrid + 64).map_err(fault)?;
             memory.store_u32(multigrid + 12, 1).map_err(fault)?;
@@ -136,7 +136,7 @@ impl Gpu {
         Ok(setup)
     }
 
-    /// What waves start from whose packet is on somebody else's queue.
+    /// The initial state of waves whose packet is on a queue of the caller.
     pub(super) fn of_packet<'a>(
         &self,
         queue: &Queue,
@@ -169,7 +169,7 @@ impl Gpu {
         })
     }
 
-    /// Makes what device memory comes from, at its first use.
+    /// Creates the heap of device memory, at its first use.
     fn open_heap(&self) -> Result<(), RunError> {
         if self.heap.get().is_none() {
             let size = (self.memory.free_bytes() / 4).min(LARGEST_HEAP);
@@ -177,17 +177,17 @@ impl Gpu {
                 .memory
                 .alloc(Heap::HEADER_BYTES, Heap::ALIGN, Perm::RW)?;
             let start = self.memory.alloc(size, Heap::ALIGN, Perm::RW)?;
-            // Another thread may have been faster; what was mapped here is then left unused.
+            // Another thread may have been faster; then the memory mapped here stays unused.
             let _ = self.heap.set(Arc::new(Heap::new(header, start, size)));
         }
         Ok(())
     }
 }
 
-/// The most bytes that kernels can get at run time, all together.
+/// The maximum bytes that kernels can allocate at run time, in total.
 const LARGEST_HEAP: u64 = 256 << 20;
 
-/// The addresses that hidden arguments hold.
+/// The addresses in hidden arguments.
 struct Hidden {
     queue: u64,
     multigrid: u64,
@@ -196,35 +196,35 @@ struct Hidden {
     heap: u64,
 }
 
-/// Whether a kernel has a hidden argument of a kind.
+/// Returns true if a kernel has a hidden argument of a kind.
 fn wants(kernel: &Kernel, kind: ValueKind) -> bool {
     let mut args = kernel.metadata.iter().flat_map(|m| &m.args);
     args.any(|a| a.value_kind == kind)
 }
 
-/// What follows from kernel and launch alone.
+/// The properties that follow from kernel and launch alone.
 pub(super) struct Shape {
     pub(super) grid: [u32; 3],
     pub(super) group: [u32; 3],
-    /// Workgroups in each dimension.
+    /// The number of workgroups in each dimension.
     pub(super) groups: [u32; 3],
-    /// Workgroups.
+    /// The total number of workgroups.
     pub(super) total: u64,
     pub(super) lds_bytes: u32,
-    /// Bytes of scratch of a lane and of a wave.
+    /// Bytes of scratch per lane and per wave.
     pub(super) lane_scratch: u32,
     pub(super) wave_scratch: u64,
     pub(super) kernarg_size: u64,
     pub(super) kernarg_align: u64,
     pub(super) threads: usize,
-    /// Workgroups that are under way at a time, each with a slot of scratch.
+    /// The maximum number of workgroups that run at a time, each with a slot of scratch.
     pub(super) resident: usize,
-    /// Where Mesa's kernels find what is behind their arguments.
+    /// The offset of the data that Mesa's kernels read after their arguments.
     mesa_implicit: Option<usize>,
 }
 
 impl Shape {
-    /// Lets fewer workgroups be under way at a time, if each has a buffer for what it says to the host.
+    /// Reduces the number of workgroups that run at a time, if each needs a buffer for its requests to the host.
     pub(super) fn make_room_for_host(&mut self, loaded: &Loaded, kernel: &Kernel, free: u64) {
         let mut own = 0;
         if wants(kernel, ValueKind::HiddenPrintfBuffer) && !loaded.printf.is_empty() {
@@ -238,7 +238,7 @@ impl Shape {
         }
     }
 
-    /// Gives each lane at least so many bytes of scratch.
+    /// Increases the scratch of each lane to at least this number of bytes.
     pub(super) fn widen_scratch(&mut self, bytes: u32) {
         let bytes = bytes.checked_next_multiple_of(4).unwrap_or(!3);
         self.lane_scratch = self.lane_scratch.max(bytes);
@@ -289,7 +289,7 @@ impl Shape {
                 target.name()
             )));
         }
-        // The hardware gives LDS in these units.
+        // The hardware allocates LDS in these units.
         let granule = if target.generation() == Gen::Gfx6 {
             256
         } else {
@@ -297,7 +297,7 @@ impl Shape {
         };
         let mut lane_scratch = kernel.descriptor.private_segment_fixed_size as u64;
         if metadata.is_some_and(|m| m.uses_dynamic_stack) {
-            // Nobody knows; the ROCm runtime's default is of this order.
+            // The required size is unknown; the ROCm runtime's default is of this order.
             lane_scratch += 16 << 10;
         }
         let lane_scratch = u32::try_from(lane_scratch.next_multiple_of(4)).map_err(|_| {
@@ -357,10 +357,10 @@ impl Shape {
     }
 }
 
-/// Bytes that Mesa's kernels find behind their arguments: the number of dimensions and the global offsets.
+/// Bytes that Mesa's kernels read after their arguments: the number of dimensions and the global offsets.
 const MESA_IMPLICIT: usize = 16;
 
-/// The kernel arguments: the launch's, and the hidden ones.
+/// The kernel arguments: those of the launch, and the hidden ones.
 fn arguments(
     kernel: &Kernel,
     launch: &Launch,
@@ -380,7 +380,7 @@ fn arguments(
         }
     }
     for arg in kernel.metadata.iter().flat_map(|m| &m.args) {
-        // Counts leave out partial workgroups, whose sizes are the remainders.
+        // Counts exclude partial workgroups, whose sizes are the remainders.
         let count = |d: usize| (shape.grid[d] / shape.group[d]) as u64;
         let size = |d: usize| shape.group[d] as u64;
         let rest = |d: usize| (shape.grid[d] % shape.group[d]) as u64;
@@ -406,7 +406,7 @@ fn arguments(
             ValueKind::HiddenHostcallBuffer => hidden.hostcall,
             ValueKind::HiddenMultigridSyncArg => hidden.multigrid,
             ValueKind::HiddenHeapV1 => hidden.heap,
-            // Nothing is enqueued by kernels: there is no default queue and no completion action.
+            // Kernels cannot enqueue anything: there is no default queue and no completion action.
             kind if kind.hidden() => 0,
             _ => continue,
         };
@@ -437,7 +437,7 @@ fn aql_packet(launch: &Launch, shape: &Shape, kernel_object: u64, kernarg: u64) 
     packet
 }
 
-/// What all waves of a dispatch start from.
+/// The initial state that all waves of a dispatch share.
 pub(super) struct Setup<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) shape: &'a Shape,
@@ -447,23 +447,23 @@ pub(super) struct Setup<'a> {
     pub(super) queue: u64,
     pub(super) scratch: u64,
     pub(super) dispatch_id: u64,
-    /// Resources of global wave sync that other dispatches share.
+    /// Resources of global wave sync that are shared with other dispatches.
     pub(super) wave_sync: Option<WaveSync>,
-    /// What the host does for waves while they run.
+    /// The host's service for waves while they run.
     pub(super) service: Option<Arc<dyn Service>>,
-    /// Bytes from one resident workgroup's arguments to the next one's, if each has its own.
+    /// The distance in bytes from one resident workgroup's arguments to the next one's, if each has its own.
     pub(super) arguments_stride: u64,
-    /// Answers what kernels ask while they run, of kernels that can.
+    /// Serves the requests of kernels while they run, for kernels that can make any.
     pub(super) host: Option<Host>,
 }
 
 impl Setup<'_> {
-    /// The V# of scratch: elements of 4 bytes of 64 lanes side by side.
+    /// The V# of scratch: 4-byte elements; those of the 64 lanes are adjacent.
     fn scratch_resource(&self, generation: Gen) -> [u32; 4] {
         let element = match (&self.kernel.kernel_code, generation) {
             (_, Gen::Gfx9) => 0,
             (None, _) => 1,
-            // Older compilers may want elements of up to 16 bytes.
+            // Older compilers may need elements of up to 16 bytes.
             (Some(code), _) => KernelCode::from_bytes(**code).named("private_element_size") as u32,
         } << 19;
         let (index_stride, add_tid) = (3 << 21, 1 << 23);
@@ -475,11 +475,11 @@ impl Setup<'_> {
         ]
     }
 
-    /// amd_queue_t: the queue that the packet is on, the upper halves of the apertures, and scratch.
+    /// amd_queue_t: the queue that contains the packet, with the upper halves of the apertures, and scratch.
     fn amd_queue(&self, generation: Gen, apertures: &WaveState) -> [u8; 256] {
         let mut queue = [0; 256];
         let mut put = |at: usize, bytes: &[u8]| queue[at..at + bytes.len()].copy_from_slice(bytes);
-        // It takes kernel dispatches.
+        // The queue accepts kernel dispatches.
         put(4, &1u32.to_le_bytes());
         put(8, &self.packet.to_le_bytes());
         put(24, &1u32.to_le_bytes());
@@ -514,11 +514,11 @@ impl Setup<'_> {
         let waves = self.shape.waves_of(size);
         let flat_scratch = match generation {
             Gen::Gfx9 => self.scratch,
-            // The offset from the hidden base, which is the scratch's, and the size of a lane's.
+            // The offset from the hidden base, which is the scratch's address, and the size of a lane's scratch.
             _ => (self.shape.lane_scratch as u64) << 32,
         };
         let pair = |value: u64| vec![value as u32, (value >> 32) as u32];
-        // Which of the workgroups that run at a time this is.
+        // The slot of this workgroup among those that run at a time.
         let resident = match &self.host {
             Some(_) => slot / self.shape.waves_of(self.shape.group) as u64,
             None => 0,
@@ -532,7 +532,7 @@ impl Setup<'_> {
             UserSgpr::FlatScratchInit => pair(flat_scratch),
             UserSgpr::PrivateSegmentSize => vec![self.shape.lane_scratch],
         });
-        // Kernels of v2 may want the numbers of workgroups too, by bits that are reserved in later descriptors.
+        // Kernels of v2 may also request the number of workgroups, by bits that are reserved in later descriptors.
         let counts = (0..3).filter(|d| {
             self.kernel.kernel_code.is_some()
                 && descriptor.kernel_code_properties >> (7 + d) & 1 != 0
@@ -541,7 +541,7 @@ impl Setup<'_> {
         for (register, value) in state.sgprs.iter_mut().zip(user.chain(counts)) {
             *register = value;
         }
-        // The system's values follow the user SGPRs, however many of those have a value.
+        // The system SGPRs follow the user SGPRs, whatever number of those has a value.
         let mut system = state.sgprs[descriptor.user_sgpr_count() as usize..].iter_mut();
         let mut put = |value: u32| {
             if let Some(register) = system.next() {
@@ -587,7 +587,7 @@ impl Setup<'_> {
             | descriptor.exceptions() << 12
             | flag(generation == Gen::Gfx9 && descriptor.fp16_overflow(), 23);
         state.status = status::VALID | flag(waves > 1, 11) | flag(descriptor.priv_(), 5);
-        // Compilers set M0 before they use it; until then all of the LDS is in reach.
+        // Compilers set M0 before they use it; until then all of the LDS is accessible.
         state.sgprs[gcn_isa::operand::M0 as usize] = self.shape.lds_bytes;
         state.lds_alloc = wave::lds_alloc(self.shape.lds_bytes);
         state.gpr_alloc = wave::gpr_alloc(
@@ -606,12 +606,12 @@ impl Setup<'_> {
         wave::hw_id((z * down + y) * across + x, wave)
     }
 
-    /// What wave `wave` of workgroups of `size` work-items in each dimension starts from.
+    /// The initial state of wave `wave` of workgroups of `size` work-items in each dimension.
     pub(super) fn like(&self, target: Target, size: [u32; 3], wave: usize) -> Like {
         Like::new(self.wave(target, [0; 3], size, wave, 0))
     }
 
-    /// What the waves of a workgroup have of their own, the first of which has scratch in place `slot`.
+    /// The values specific to the waves of a workgroup; the first wave has scratch slot `slot`.
     pub(super) fn own(&self, group: [u32; 3], slot: u64) -> Own {
         let descriptor = &self.kernel.descriptor;
         let mut at = descriptor.user_sgpr_count() as u16;
@@ -627,7 +627,7 @@ impl Setup<'_> {
                 at += 1;
             }
         }
-        // Behind them is the first one again.
+        // They are followed by the first one again.
         let first = own.dimensions[0];
         own.dimensions[own.count..].fill(first);
         at += descriptor.enable_workgroup_info() as u16;
@@ -638,7 +638,7 @@ impl Setup<'_> {
         own
     }
 
-    /// Makes what another workgroup had of its own that of this one, as [`Setup::own`] gives it.
+    /// Changes the values of another workgroup to those of this one, as [`Setup::own`] returns them.
     pub(super) fn own_again(&self, own: &mut Own, group: [u32; 3], slot: u64) {
         own.hw_id = self.hw_id(group, 0);
         let row = own.row(group);
@@ -651,11 +651,11 @@ impl Setup<'_> {
     }
 }
 
-/// What the waves of a workgroup have of their own: see [`Starts`](crate::group::Starts).
+/// The values specific to the waves of a workgroup: see [`Starts`](crate::group::Starts).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Own {
     ids: [(u16, u32); 3],
-    /// The dimensions that they are of; behind those that there are the first one's again.
+    /// Their dimensions; the unused entries repeat the first one.
     dimensions: [u8; 3],
     count: usize,
     pub(super) scratch: Option<(u16, u32, u32)>,
@@ -667,12 +667,12 @@ impl Own {
         &self.ids[..self.count]
     }
 
-    /// The SGPRs that take the workgroup's numbers, of which there are `count`.
+    /// The SGPRs that take the workgroup's IDs; `count` of them are valid.
     pub(super) fn registers(&self) -> ([u16; 3], usize) {
         (self.ids.map(|id| id.0), self.count)
     }
 
-    /// The numbers of a workgroup as its waves take them.
+    /// The IDs of a workgroup as its waves take them.
     pub(super) fn row(&self, group: [u32; 3]) -> Row {
         self.dimensions.map(|d| group[d as usize % 3])
     }

@@ -1,7 +1,7 @@
-//! What a kernel says to the host while it runs: printf's buffer, host calls, and the order in which text comes out.
+//! Requests of a kernel to the host while it runs: printf's buffer, host calls, and the order of the printed text.
 //!
-//! Text is made when its turn to be written has come, and is written piece by piece. What is kept until then, for each
-//! workgroup, is what it is made of, which is little; the dispatch ends with an error if it is not.
+//! Text is formatted when it is the next to be written, and is written piece by piece. Until then the unformatted pieces
+//! of each workgroup are held, which take little memory; if they exceed the limit, the dispatch ends with an error.
 
 use super::hostcall::{Heap, Hostcall, print_message};
 use super::printf::{Declared, Sink};
@@ -11,21 +11,21 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Where the text of kernels goes.
+/// The destination of the text of kernels.
 pub(super) type Output = Mutex<Box<dyn Write + Send>>;
 
-/// The host of one dispatch. Each workgroup that runs at a time has a channel of its own, so that its text is known from
-/// others', and text comes out in the order of workgroups, whatever order they run in.
+/// The host of one dispatch. Each workgroup that runs at a time has its own channel, so that its text can be distinguished from
+/// that of others. Text is written in the order of workgroups, whatever order they run in.
 pub(super) struct Host {
     channels: Vec<Mutex<Channel>>,
-    /// By their numbers.
+    /// The formats by their IDs.
     formats: HashMap<u32, Declared>,
     heap: Option<Arc<Heap>>,
     held: Held,
     text: Mutex<Text>,
 }
 
-/// One workgroup's.
+/// The channel of one workgroup.
 #[derive(Default)]
 pub(super) struct Channel {
     /// The address of printf's buffer.
@@ -34,9 +34,9 @@ pub(super) struct Channel {
     text: Vec<Piece>,
 }
 
-/// What text is made of.
+/// A piece of unformatted text.
 pub(super) enum Piece {
-    /// Entries of a printf buffer, whole and of formats that there are.
+    /// Entries of a printf buffer, complete and with known formats.
     Entries(Vec<u8>),
     /// A message of host calls.
     Message(Vec<u64>),
@@ -51,17 +51,17 @@ impl Piece {
     }
 }
 
-/// The most bytes of host memory that what is not yet printed takes.
+/// The maximum bytes of host memory for text that is not yet printed.
 pub(super) const HELD_MOST: u64 = 256 << 20;
 
-/// Bytes that are kept of what is not yet printed.
+/// Counts the bytes held for text that is not yet printed.
 pub(super) struct Held {
     bytes: AtomicU64,
     most: u64,
 }
 
 impl Held {
-    /// None, and up to `most` of them.
+    /// A count of 0, with the maximum `most`.
     pub fn new(most: u64) -> Held {
         Held {
             bytes: AtomicU64::new(0),
@@ -69,10 +69,10 @@ impl Held {
         }
     }
 
-    /// Counts bytes that are kept from now on.
+    /// Counts bytes that are held from now on.
     ///
     /// # Errors
-    /// A sentence, when there are too many.
+    /// A message if there are too many.
     pub fn take(&self, bytes: u64) -> Result<(), String> {
         let before = self.bytes.fetch_add(bytes, Relaxed);
         if before + bytes <= self.most {
@@ -86,25 +86,25 @@ impl Held {
         ))
     }
 
-    /// They are kept no longer.
+    /// Releases bytes that are no longer held.
     pub fn give(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Relaxed);
     }
 }
 
-/// Bytes of a workgroup's printf buffer: what it prints beyond that is lost, as printf's result says.
+/// Bytes of a workgroup's printf buffer: output beyond it is lost, and printf's result says so.
 pub(super) const PRINTF_BYTES: u64 = 4 << 20;
-/// The buffer's head: bytes used and bytes there are.
+/// The buffer's header: bytes used and bytes available.
 const PRINTF_HEAD: u64 = 8;
 
-/// Text of workgroups that are not the next to come out.
+/// Text of workgroups whose turn to be written has not come.
 #[derive(Default)]
 struct Text {
     next: u64,
     waiting: BTreeMap<u64, Vec<Piece>>,
 }
 
-/// Text on its way to the output, from which it goes on in pieces of about this size.
+/// Text on its way to the output; it is written in pieces of about this size.
 struct Stream<'a> {
     output: MutexGuard<'a, Box<dyn Write + Send>>,
     buffer: Vec<u8>,
@@ -121,7 +121,7 @@ impl Stream<'_> {
         self.buffer.clear();
     }
 
-    /// Writes the rest.
+    /// Writes the remaining text.
     fn end(mut self) -> Result<(), String> {
         self.write();
         let written = self.result.and_then(|()| self.output.flush());
@@ -161,7 +161,7 @@ impl Host {
         }
     }
 
-    /// Makes the head of a printf buffer.
+    /// Initializes the header of a printf buffer.
     ///
     /// # Errors
     /// If memory is not mapped there.
@@ -170,10 +170,10 @@ impl Host {
         memory.store_u32(at + 4, PRINTF_BYTES as u32)
     }
 
-    /// Answers what workgroup `number`, which runs in place `resident`, has asked; says whether it had.
+    /// Serves the requests of workgroup `number`, which runs in slot `resident`. Returns true if there was one.
     ///
     /// # Errors
-    /// A sentence, when it asks for what there is not.
+    /// A message if it requests something that does not exist.
     pub fn serve(
         &self,
         memory: &Memory,
@@ -190,17 +190,17 @@ impl Host {
             return Ok(false);
         };
         let served = hostcall.serve(memory, self.heap.as_deref(), &self.held, text);
-        // Whose turn it is need not wait for its end.
+        // The workgroup whose text is next need not wait until it has ended.
         if !text.is_empty() && lock(&self.text).next == number {
             self.print(output, std::mem::take(text))?;
         }
         served
     }
 
-    /// Takes what workgroup `number` still had to say: it has ended, or will not go on.
+    /// Takes the remaining text of workgroup `number`, which has ended or will not continue.
     ///
     /// # Errors
-    /// A sentence, when printf's buffer holds what is no output, or the text could not be written.
+    /// A message if printf's buffer holds invalid entries, or the text could not be written.
     pub fn finish(
         &self,
         memory: &Memory,
@@ -221,7 +221,7 @@ impl Host {
         order
             .waiting
             .insert(number, std::mem::take(&mut channel.text));
-        // All of it under the lock, so that nobody overtakes.
+        // All of it happens under the lock, so that no other thread's text overtakes it.
         while let Some(text) = {
             let next = order.next;
             order.waiting.remove(&next)
@@ -232,16 +232,16 @@ impl Host {
         said
     }
 
-    /// Writes what workgroups behind one that never ran have said.
+    /// Writes the text of workgroups after one that never ran.
     ///
     /// # Errors
-    /// A sentence, if the text could not be written.
+    /// A message if the text could not be written.
     pub fn close(&self, output: &Output) -> Result<(), String> {
         let waiting = std::mem::take(&mut lock(&self.text).waiting);
         self.print(output, waiting.into_values().flatten().collect())
     }
 
-    /// Makes text and writes it.
+    /// Formats text and writes it.
     fn print(&self, output: &Output, text: Vec<Piece>) -> Result<(), String> {
         if text.is_empty() {
             return Ok(());
@@ -253,7 +253,7 @@ impl Host {
         };
         for piece in text {
             self.held.give(piece.bytes());
-            // Nothing is left to do where nothing can be written.
+            // After a failed write nothing more is formatted.
             if stream.result.is_err() {
                 continue;
             }
@@ -273,7 +273,7 @@ impl Host {
         stream.end()
     }
 
-    /// The first entry of a printf buffer: its format, its arguments, and what comes behind it.
+    /// The first entry of a printf buffer: its format, its arguments, and the bytes after it.
     fn entry<'a>(&self, bytes: &'a [u8]) -> Option<(&Declared, &'a [u8], &'a [u8])> {
         let (id, _) = bytes.split_first_chunk::<4>()?;
         let format = self.formats.get(&u32::from_le_bytes(*id))?;
@@ -281,11 +281,11 @@ impl Host {
         Some((format, &entry[4..], tail))
     }
 
-    /// Takes what is in a printf buffer.
+    /// Takes the entries of a printf buffer.
     fn read_printf(&self, memory: &Memory, at: u64, out: &mut Vec<Piece>) -> Result<(), String> {
         let fault = |f: Fault| format!("the printf buffer: {f}");
         let used = u64::from(memory.load_u32(at).map_err(fault)?);
-        // A kernel may count beyond the end what it then does not store.
+        // The count may exceed the end: a kernel increments it also for entries that it then does not store.
         let used = used.min(PRINTF_BYTES - PRINTF_HEAD) as usize;
         if used == 0 {
             return Ok(());
@@ -297,7 +297,7 @@ impl Host {
         while let Some((.., tail)) = self.entry(rest) {
             rest = tail;
         }
-        // An entry of which a part is there was too long for the buffer.
+        // An incomplete entry was too long for the buffer.
         let id = rest.first_chunk().copied().map(u32::from_le_bytes);
         let unknown = id.filter(|id| !self.formats.contains_key(id));
         bytes.truncate(used - rest.len());
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
     use crate::mem::Perm;
 
-    /// Remembers how much was written, and in how large pieces.
+    /// Records how much was written, and the size of the pieces.
     #[derive(Clone, Default)]
     struct Sizes(Arc<Mutex<Vec<usize>>>);
 
@@ -333,7 +333,7 @@ mod tests {
         }
     }
 
-    /// A host with a printf buffer of `entries` entries of a number for each of some workgroups.
+    /// A host for some workgroups, with a printf buffer of `entries` entries of one number for each of them.
     fn host(memory: &Memory, workgroups: usize, format: &str, entries: u32) -> Host {
         let mut channels = Vec::new();
         for _ in 0..workgroups {
@@ -356,7 +356,7 @@ mod tests {
         let sizes = Sizes::default();
         let output: Output = Mutex::new(Box::new(sizes.clone()));
         let host = host(&memory, 2, "1:1:4:%65535d", 4096);
-        // The second one waits for the first, as what it is made of.
+        // The second workgroup waits for the first; its text is held unformatted.
         host.finish(&memory, &output, 1, 1).unwrap();
         assert!(lock(&sizes.0).is_empty());
         assert_eq!(host.held.bytes.load(Relaxed), 8 * 4096);
@@ -414,7 +414,7 @@ mod tests {
         let (held, mut out) = (Held::new(1 << 16), Vec::new());
         let mut begun = 0;
         let why = loop {
-            // Begun, with no words, and not ended.
+            // Begun, without words, and not ended.
             call(&memory, &hostcall, [1, 0, 0, 0, 0, 0, 0, 0]);
             match hostcall.serve(&memory, None, &held, &mut out) {
                 Ok(_) => begun += 1,
@@ -423,7 +423,7 @@ mod tests {
             assert!(begun <= 1 << 10);
         };
         assert!(why.contains("host calls"), "{why}");
-        // One that ends gives its place back, and its text has as many characters as are told.
+        // A message that ends releases its bytes, and its text has the number of characters that is returned.
         let mut hostcall = Hostcall::new(&memory, at, 1).unwrap();
         let held = Held::new(1 << 16);
         let format = u64::from_le_bytes(*b"%65535d\0");

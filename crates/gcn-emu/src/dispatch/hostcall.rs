@@ -8,19 +8,21 @@ use crate::mem::{Fault, Memory};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-// The buffer: pointers to headers and payloads, a signal, the two stacks' heads, and which bits of a packet's number are its
-// index. A number's upper bits make it unlike an earlier use of the same packet; 0 is the end of a stack.
+// The buffer: pointers to headers and payloads, a signal, the heads of the two stacks, and the mask of the bits of a
+// packet's number that are its index. The upper bits of a number distinguish it from earlier uses of the same packet; 0 is
+// the end of a stack.
 const HEADERS: u64 = 0;
 const PAYLOADS: u64 = 8;
 const DOORBELL: u64 = 16;
 const FREE: u64 = 24;
 const READY: u64 = 32;
 const MASK: u64 = 40;
-/// An `amd_signal_t` without an event behind it.
+/// An `amd_signal_t` without an event.
 const SIGNAL: u64 = 64;
 const SIGNAL_BYTES: u64 = 64;
 
-// A packet's header: the next on its stack, the lanes that call, the service, and bit 0 of the control word while it waits.
+// A packet's header: the next packet on its stack, the lanes that call, the service, and the control word, whose bit 0 is set while
+// it waits.
 const HEADER_BYTES: u64 = 24;
 /// 8 words for each lane.
 const PAYLOAD_BYTES: u64 = 64 * 64;
@@ -31,7 +33,7 @@ pub(super) struct Hostcall {
     mask: u64,
     headers: u64,
     payloads: u64,
-    /// Messages of which parts are still to come, by number.
+    /// Messages that are still incomplete, by number.
     messages: BTreeMap<u64, Vec<u64>>,
     next_message: u64,
 }
@@ -46,16 +48,16 @@ impl Service {
     const DEVMEM: Service = Service(3);
 }
 
-/// The most words of a message.
+/// The maximum number of words of a message.
 const LONGEST: usize = 1 << 20;
 
 impl Hostcall {
-    /// Packets so that each of so many waves has one, and their mask.
+    /// The number of packets, one for each of `waves` waves, rounded up to a power of two.
     fn packets(waves: usize) -> u64 {
         (waves as u64).next_power_of_two().max(2)
     }
 
-    /// Bytes of the buffer for a workgroup of so many waves.
+    /// Bytes of the buffer for a workgroup of `waves` waves.
     pub fn bytes(waves: usize) -> u64 {
         let headers = Hostcall::packets(waves) * HEADER_BYTES;
         (SIGNAL + SIGNAL_BYTES + headers).next_multiple_of(64)
@@ -75,9 +77,9 @@ impl Hostcall {
         memory.store_u64(at + DOORBELL, at + SIGNAL)?;
         memory.store_u64(at + READY, 0)?;
         memory.store_u64(at + MASK, packets - 1)?;
-        // A user's signal with the value 0; nobody is to be woken.
+        // A user signal with the value 0; nothing is to be woken.
         memory.store_u64(at + SIGNAL, 1)?;
-        // Packet 0 is the last, under a number that is not 0.
+        // Packet 0 is the last one; its number is not 0.
         let mut next = 0;
         for index in 0..packets {
             memory.store_u64(headers + index * HEADER_BYTES, next)?;
@@ -94,15 +96,16 @@ impl Hostcall {
         })
     }
 
-    /// The address that kernels get.
+    /// The address that is passed to kernels.
     pub fn address(&self) -> u64 {
         self.at
     }
 
-    /// Answers all packets that are ready, and says whether there were any; messages to print go to `out`, and count as `held`.
+    /// Serves all packets that are ready, and returns true if there were any. Messages to print are appended to `out` and counted
+    /// in `held`.
     ///
     /// # Errors
-    /// A sentence, when a packet asks for what there is not, or is none, or when too much is held.
+    /// A message if a packet requests something that does not exist or is invalid, or if too much is held.
     pub fn serve(
         &mut self,
         memory: &Memory,
@@ -117,7 +120,7 @@ impl Hostcall {
         let mut number = memory
             .fetch_update_u64(self.at + READY, |_| 0)
             .map_err(fault)?;
-        // The stack has the newest on top.
+        // The newest packet is on top of the stack.
         let mut ready = Vec::new();
         while number != 0 {
             if ready.len() as u64 > self.mask {
@@ -141,7 +144,7 @@ impl Hostcall {
                 memory.store_u64(at, answer[0]).map_err(fault)?;
                 memory.store_u64(at + 8, answer[1]).map_err(fault)?;
             }
-            // What was stored before is seen by who sees this.
+            // A wave that sees this store also sees the stores before it.
             memory
                 .fetch_update_u32(header + 20, |control| control & !1)
                 .map_err(fault)?;
@@ -181,7 +184,7 @@ impl Hostcall {
         out: &mut Vec<Piece>,
     ) -> Result<[u64; 2], String> {
         let (descriptor, count) = (words[0], (words[0] >> 5 & 7) as usize);
-        // Bytes of the message's place among the others.
+        // Bytes of the message's entry in the map.
         const PLACE: u64 = 64;
         held.take(8 * count as u64 + if descriptor & 1 != 0 { PLACE } else { 0 })?;
         let number = if descriptor & 1 != 0 {
@@ -207,7 +210,7 @@ impl Hostcall {
         }
         let message = self.messages.remove(&number).unwrap_or_default();
         held.give(PLACE);
-        // As printf gives the number of characters.
+        // printf returns the number of characters.
         let mut characters = Counter::default();
         print_message(&message, &mut characters);
         out.push(Piece::Message(message));
@@ -215,22 +218,23 @@ impl Hostcall {
     }
 }
 
-/// The text of a message that printf sent.
+/// Prints the text of a message that printf sent.
 pub(super) fn print_message(message: &[u64], out: &mut dyn Sink) {
-    // The first word says which stream: 0 standard output, 1 standard error. Both are what the program says.
+    // The first word selects the stream: 0 standard output, 1 standard error. Both are output of the program.
     let mut args = Words(message.get(1..).unwrap_or(&[]));
     if let Some(format) = printf::Args::text(&mut args) {
         printf::format(&format, &mut args, out);
     }
 }
 
-/// Memory that kernels get and give back: what `hidden_heap_v1` points to, and an arena for the slabs it asks the host for.
+/// Memory that kernels allocate and free: the structure that `hidden_heap_v1` points to, and an arena for the slabs that it
+/// requests from the host.
 pub(super) struct Heap {
-    /// The heap's own structure, zeros at first.
+    /// The address of the heap's own structure, initially zeros.
     pub header: u64,
     start: u64,
     end: u64,
-    /// Sizes by address.
+    /// The sizes of allocated slabs by address.
     used: Mutex<BTreeMap<u64, u64>>,
 }
 
@@ -249,7 +253,7 @@ impl Heap {
         }
     }
 
-    /// Gives back `address` if it is not 0, otherwise the address of `size` new bytes: 0 when there are none.
+    /// Frees `address` if it is not 0, otherwise allocates `size` bytes and returns their address: 0 if no memory is left.
     fn request(&self, address: u64, size: u64) -> Result<u64, String> {
         let mut used = self.used.lock().unwrap_or_else(|p| p.into_inner());
         if address != 0 {

@@ -1,4 +1,4 @@
-//! C's printf, as a host answers it for a kernel: the formats, and OpenCL's buffer of arguments.
+//! C's printf, as a host performs it for a kernel: the formats, and OpenCL's buffer of arguments.
 //!
 //! Source: C11 7.21.6.1; vectors and `hl` from OpenCL C 1.2, 6.12.13.
 
@@ -6,7 +6,7 @@ use crate::fp::{Env, F16, F64, convert};
 
 /// The arguments of one printf, in order.
 pub(super) trait Args {
-    /// The next argument's elements, `lanes` of them, each with its size in bytes; `None` when there are no more.
+    /// The next argument's elements, `lanes` of them, each with its size in bytes. Returns `None` if there are no more arguments.
     fn number(&mut self, lanes: usize) -> Option<Vec<Word>>;
     /// The next argument as text.
     fn text(&mut self) -> Option<Vec<u8>>;
@@ -31,15 +31,16 @@ struct Spec {
     precision: Option<usize>,
     /// Elements of a vector; 0 for a scalar.
     lanes: usize,
-    /// Bytes that the length modifier says; 0 without one.
+    /// Bytes given by the length modifier; 0 without one.
     size: usize,
 }
 
-/// The most that a width or a precision asks for, whatever it says: C promises as many characters of a conversion (C11
+/// The maximum of a width or a precision; larger values are reduced to it. C guarantees this number of characters per conversion
+/// (C11
 /// 7.21.6.1, paragraph 15) and no more.
 const WIDEST: usize = 4095;
 
-/// Takes text, piece by piece: there may be much more of it than of what it is made of.
+/// Takes text piece by piece: there may be much more text than unformatted data.
 pub(super) trait Sink {
     fn put(&mut self, text: &[u8]);
 }
@@ -60,7 +61,7 @@ impl Sink for Counter {
     }
 }
 
-/// Puts what `format` makes of the arguments. A conversion without an argument, or unknown, prints as it stands.
+/// Formats the arguments according to `format`. A conversion without an argument, or an unknown one, is printed literally.
 pub(super) fn format(format: &[u8], args: &mut dyn Args, out: &mut dyn Sink) {
     let mut rest = format;
     while let Some(at) = rest.iter().position(|&b| b == b'%') {
@@ -107,7 +108,7 @@ pub(super) fn format(format: &[u8], args: &mut dyn Args, out: &mut dyn Sink) {
     out.put(rest);
 }
 
-/// Takes what is between `%` and the conversion, and the conversion; 0 at the end of the format.
+/// Parses the text between `%` and the conversion, and the conversion; 0 at the end of the format.
 fn spec(rest: &mut &[u8], args: &mut dyn Args) -> (Spec, u8) {
     let mut spec = Spec::default();
     let take = |rest: &mut &[u8], wanted: u8| {
@@ -192,7 +193,7 @@ fn pad(spec: &Spec, text: Vec<u8>, out: &mut dyn Sink) {
     }
 }
 
-/// Pads a number of which `head` is the sign or the prefix; zeros go between the two.
+/// Pads a number whose sign or prefix is `head`; zeros go between `head` and `body`.
 fn pad_number(spec: &Spec, head: &str, body: &str, zeros: bool, out: &mut dyn Sink) {
     let fill = spec.width.saturating_sub(head.len() + body.len());
     let inner = if zeros && !spec.minus { fill } else { 0 };
@@ -201,7 +202,7 @@ fn pad_number(spec: &Spec, head: &str, body: &str, zeros: bool, out: &mut dyn Si
 }
 
 fn number(spec: &Spec, conversion: u8, word: Word, out: &mut dyn Sink) {
-    // An argument is at least an int, and a modifier that asks for more than there is gets what there is.
+    // An argument is at least an int; a modifier for a larger size than the argument's gets the argument's size.
     let size = match spec.size {
         0 if spec.lanes > 0 => word.size,
         0 => 4,
@@ -249,7 +250,7 @@ fn number(spec: &Spec, conversion: u8, word: Word, out: &mut dyn Sink) {
             integer(head, digits, out);
         }
         b'c' => pad(spec, vec![word.bits as u8], out),
-        // As the host's C library prints pointers.
+        // The same text as the host's C library prints for pointers.
         b'p' if word.bits == 0 => pad(spec, b"(nil)".to_vec(), out),
         b'p' => pad(spec, format!("{:#x}", word.bits).into_bytes(), out),
         _ => {
@@ -271,7 +272,7 @@ fn number(spec: &Spec, conversion: u8, word: Word, out: &mut dyn Sink) {
     }
 }
 
-/// Prefix and text of a number that is not negative.
+/// The prefix and text of a number that is not negative.
 fn float(spec: &Spec, conversion: u8, value: f64) -> (String, String) {
     let bare = |text: String| (String::new(), text);
     if !value.is_finite() {
@@ -288,7 +289,7 @@ fn float(spec: &Spec, conversion: u8, value: f64) -> (String, String) {
         b'e' => bare(scientific(spec, value, spec.precision.unwrap_or(6))),
         b'g' => {
             let digits = spec.precision.unwrap_or(6).max(1);
-            // The exponent after rounding to so many digits.
+            // The exponent after rounding to this number of digits.
             let exponent = exponent_of(&format!("{value:.*e}", digits - 1)).1;
             let (mut text, tail) = if exponent < -4 || exponent >= digits as i32 {
                 let text = scientific(spec, value, digits - 1);
@@ -307,7 +308,7 @@ fn float(spec: &Spec, conversion: u8, value: f64) -> (String, String) {
     }
 }
 
-/// Mantissa and exponent of what Rust writes as `1.5e-7`.
+/// The mantissa and exponent of a number that Rust writes as `1.5e-7`.
 fn exponent_of(text: &str) -> (&str, i32) {
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
     (mantissa, exponent.parse().unwrap_or(0))
@@ -325,7 +326,7 @@ fn scientific(spec: &Spec, value: f64, precision: usize) -> String {
     format!("{mantissa}{point}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// `%a`: as the host's C library normalises, with 1 before the point.
+/// `%a`: normalised as in the host's C library, with 1 before the point.
 fn hexadecimal(spec: &Spec, value: f64) -> (String, String) {
     let bits = value.to_bits();
     let biased = (bits >> 52) as i32;
@@ -339,7 +340,7 @@ fn hexadecimal(spec: &Spec, value: f64) -> (String, String) {
     if let Some(precision) = spec.precision
         && precision < 13
     {
-        // To nearest, ties to even, over the digits that are left out.
+        // To nearest, ties to even, over the omitted digits.
         let cut = 4 * (13 - precision as u32);
         let (rest, half) = (mantissa & ((1 << cut) - 1), 1u64 << (cut - 1));
         mantissa >>= cut;
@@ -375,10 +376,10 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// Reads a metadata entry; a message says what is wrong with it.
+    /// Parses a metadata entry; the error message says what is wrong with it.
     ///
     /// # Errors
-    /// When a number is none, or there is no format.
+    /// If a number is invalid, or there is no format.
     pub fn parse(text: &str) -> Result<Declared, String> {
         let bad =
             || format!("the printf format '{text}' of the metadata is not ID:COUNT:SIZES:FORMAT");
@@ -401,12 +402,12 @@ impl Declared {
         })
     }
 
-    /// Bytes of an entry in the buffer, its number included.
+    /// Bytes of an entry in the buffer, including its number.
     pub fn bytes(&self) -> usize {
         4 + self.sizes.iter().sum::<usize>()
     }
 
-    /// Prints an entry, of [`Declared::bytes`] less the number.
+    /// Prints an entry; `arguments` has [`Declared::bytes`] bytes minus the number.
     pub fn print(&self, arguments: &[u8], out: &mut dyn Sink) {
         let mut args = Buffered {
             sizes: &self.sizes,
@@ -416,7 +417,7 @@ impl Declared {
     }
 }
 
-/// LLVM writes control characters and the colon as escapes.
+/// Resolves the escapes that LLVM writes for control characters and the colon.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -439,7 +440,7 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Arguments that lie one after another with the metadata's sizes.
+/// Arguments that follow each other with the metadata's sizes.
 struct Buffered<'a> {
     sizes: &'a [usize],
     bytes: &'a [u8],
@@ -461,7 +462,7 @@ fn little(bytes: &[u8]) -> u64 {
 impl Args for Buffered<'_> {
     fn number(&mut self, lanes: usize) -> Option<Vec<Word>> {
         let bytes = self.next()?;
-        // Three elements may take the place of four.
+        // Three elements may occupy the space of four.
         let size = match lanes {
             3 if bytes.len() % 3 != 0 => bytes.len() / 4,
             _ => bytes.len() / lanes,
@@ -484,7 +485,8 @@ impl Args for Buffered<'_> {
     }
 }
 
-/// Arguments of 8 bytes each, and texts with their final 0 padded to a multiple of 8, as the device libraries' host calls have them.
+/// Arguments of 8 bytes each, and texts with their final 0 padded to a multiple of 8, in the format of the device libraries' host
+/// calls.
 pub(super) struct Words<'a>(pub &'a [u64]);
 
 impl Args for Words<'_> {
@@ -544,7 +546,7 @@ mod tests {
         out
     }
 
-    /// What glibc's printf makes of the same.
+    /// Compares with the output of glibc's printf.
     #[test]
     fn formats_are_those_of_c() {
         for (form, args, expected) in [
@@ -657,7 +659,7 @@ mod tests {
         }
     }
 
-    /// No conversion makes more than C promises, or of a text more than the text.
+    /// No conversion prints more than C guarantees, or more of a text than its length.
     #[test]
     fn hostile_formats_stay_bounded() {
         let huge = [
@@ -701,7 +703,7 @@ mod tests {
                 assert!(text.len() <= WIDEST + 320, "{form} {star}: {}", text.len());
             }
         }
-        // Vectors of more elements than there are, flags over and over, and nothing behind the sign.
+        // Vectors with more elements than exist, repeated flags, and nothing after the sign.
         for form in [
             "%v99999999d",
             "%v16f",
@@ -731,7 +733,7 @@ mod tests {
         bytes.extend(*b"abc\0");
         let mut out = Vec::new();
         entry.print(&bytes, &mut out);
-        // Two elements of 4 bytes, of which the modifier takes 2.
+        // Two elements of 4 bytes; the modifier takes 2 bytes of each.
         assert_eq!(out, b"1,-2,3,4: 2.5 ff,0 abc\n");
         for text in ["", "1", "1:x:4:%d", "1:2:4:%d", "-1:0:a", "1:1:0:%s"] {
             assert!(Declared::parse(text).is_err(), "{text}");

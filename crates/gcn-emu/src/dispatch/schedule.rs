@@ -1,14 +1,14 @@
-//! Who runs when: workgroups over threads, several of them under way on each, and the waves of a workgroup in turns.
+//! Scheduling: workgroups on threads, several of them resident on each, and time slices for the waves of a workgroup.
 //!
-//! A thread runs one workgroup until it ends, as most do. One whose waves all wait for something, or that runs for long,
-//! makes room for others and goes on later; so barriers of the whole grid, locks and scans that look back make progress
-//! with any number of threads. Workgroups start in the order of their numbers, as many at a time as a chip holds
-//! ([`RESIDENT_WAVES`]).
+//! A thread runs one workgroup until it ends, as most do. A workgroup whose waves all wait for something, or that runs for
+//! long, yields to others and continues later; so barriers of the whole grid, locks and decoupled look-back scans make
+//! progress with any number of threads. Workgroups start in the order of their numbers; the number that runs at a time is
+//! what a chip can hold ([`RESIDENT_WAVES`]).
 //!
-//! That a wave waits is seen by its going round and round: when a wave has run for a while, it is watched for a few
-//! instructions, and if all of its registers come to be what they were, it is in a loop that only others can end.
-//! Such a wave gets short turns. Where every wave of the dispatch is in such a loop, or at a barrier, and none of the
-//! loops changes anything or reads the time, nothing will ever change, and the dispatch ends with a report.
+//! A wave that waits is recognised by its loop: when a wave has run for a while, it is observed for a few
+//! instructions, and if all of its registers return to earlier values, it is in a loop that only other waves can end.
+//! Such a wave gets short time slices. If every wave of the dispatch is in such a loop, or at a barrier, and none of the
+//! loops changes anything or reads the time, nothing can ever change: the dispatch ends with a report of the deadlock.
 
 use super::abi::{Own, Setup, Shape};
 use super::host::Output;
@@ -31,49 +31,50 @@ use std::sync::atomic::{
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Waves under way at a time: the 40 that a compute unit holds, of 64 compute units, as Vega 10 has.
+/// Maximum number of resident waves: the 40 that a compute unit holds, times the 64 compute units of Vega 10.
 pub const RESIDENT_WAVES: usize = 40 * 64;
 
-/// Turns of its waves that a workgroup has before another one's, if it does not wait.
+/// The number of time slices of its waves after which a workgroup that does not wait yields to another one.
 const PATIENCE: u32 = 16;
 
-/// The most workgroups that a thread takes at a time.
+/// The maximum number of workgroups that a thread takes at a time.
 const BATCH: u64 = 64;
 
-/// Instructions that a dispatch runs on one thread before others join in: starting them takes as long.
+/// Instructions that a dispatch runs on one thread before the others are started: starting them takes as long.
 const ALONE: u64 = 1 << 14;
 
 /// The longest loop, in instructions, that is recognised as waiting.
 const LOOP: usize = 256;
 
-/// Rounds that a workgroup still has when a later one has failed, in which it may fail too: the lowest failure is the one
-/// to report.
+/// The number of rounds that a workgroup still gets after a later one has failed. It may fail in them, too: the lowest
+/// failure is the one that is reported.
 const GRACE: u32 = 64;
 
-/// Waves that a report lists.
+/// Maximum number of waves in a report.
 const LISTED: usize = 16;
 
-/// How many workgroups are under way at a time: as the chip's waves and `free` bytes of memory for scratch allow, but one.
+/// The maximum number of resident workgroups: limited by the chip's waves and by `free` bytes of memory for scratch, but at least
+/// one.
 pub(super) fn resident(shape: &Shape, free: u64) -> usize {
     let waves = shape.waves_of(shape.group).max(1);
     let scratch = shape.wave_scratch * waves as u64;
-    // Offsets into scratch have 32 bits, and not all memory is for scratch.
+    // Offsets into scratch have 32 bits, and only a part of the memory is used for scratch.
     let fit = (free / 2).min(u32::MAX as u64).checked_div(scratch);
     let fit = fit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
     let groups = usize::try_from(shape.total).unwrap_or(usize::MAX);
     (RESIDENT_WAVES / waves).min(fit).min(groups).max(1)
 }
 
-/// The work-items of a workgroup in each dimension: those at the grid's edge may have fewer.
+/// The number of work-items of a workgroup in each dimension: a workgroup at the grid's edge may have fewer.
 fn size(shape: &Shape, group: [u32; 3]) -> [u32; 3] {
     std::array::from_fn(|d| shape.group[d].min(shape.grid[d] - group[d] * shape.group[d]))
 }
 
-/// The waves of all workgroups before one, in the order in which they start.
+/// The number of waves of all workgroups before one, in the order in which they start.
 fn waves_before(shape: &Shape, group: [u32; 3]) -> u64 {
     let waves = |group: [u32; 3]| shape.waves_of(size(shape, group)) as u64;
     let [x, y, z] = group;
-    // Only the last of a row, and of a plane, may be smaller than the others.
+    // Only the last workgroup of a row, and of a plane, may be smaller than the others.
     let row = |y, z| {
         let last = shape.groups[0] - 1;
         last as u64 * waves([0, y, z]) + waves([last, y, z])
@@ -103,7 +104,8 @@ impl Gpu {
                 slots: (0..setup.shape.resident).rev().collect(),
             }),
             fuel: launch.max_instructions.map(AtomicU64::new),
-            // With a limit time slices are short on any number of threads: waves that wait for ever are seen to before it.
+            // With a limit, time slices are short on any number of threads, so that waves that wait forever are detected before the
+            // limit.
             exact: launch.deterministic || launch.max_instructions.is_some(),
             interrupted: Mutex::new(None),
             failed: AtomicU64::new(u64::MAX),
@@ -153,7 +155,7 @@ impl Gpu {
                 for thread in 1..setup.shape.threads {
                     let spawned =
                         std::thread::Builder::new().spawn_scoped(scope, move || work(thread, None));
-                    // A host that refuses a thread refuses the next one, too: those that there are do the work.
+                    // If the host refuses a thread, it will refuse the next one, too: the existing threads do the work.
                     let Ok(other) = spawned else { break };
                     others.borrow_mut().push(other);
                 }
@@ -198,7 +200,7 @@ impl Gpu {
     }
 }
 
-/// What the threads of a dispatch share.
+/// The state that the threads of a dispatch share.
 struct Shared<'a> {
     setup: &'a Setup<'a>,
     memory: &'a Memory,
@@ -207,28 +209,28 @@ struct Shared<'a> {
     launch: &'a Launch,
     global: Global,
     starts: Mutex<Starts>,
-    /// Instructions that may still run.
+    /// The remaining fuel.
     fuel: Option<AtomicU64>,
     /// Waves have the same time slices with every engine.
     exact: bool,
-    /// Where waves were when the dispatch was ended from outside.
+    /// The locations of the waves when the dispatch was ended from outside.
     interrupted: Mutex<Option<Whereabouts>>,
     /// The lowest workgroup that failed.
     failed: AtomicU64,
     error: Mutex<Option<(u64, RunError)>>,
-    /// Grows behind every turn that may have changed what other waves see.
+    /// Incremented after every time slice that may have changed state visible to other waves.
     epoch: AtomicU64,
-    /// For each thread, whether its waves can go on.
+    /// For each thread: the report whether its waves can continue.
     stuck: Vec<Mutex<Report>>,
 }
 
-/// The workgroups that have not started, and room for them.
+/// The workgroups that have not started, and the free slots.
 struct Starts {
     next: u64,
     slots: Vec<usize>,
 }
 
-/// What a thread knows of its workgroups.
+/// A thread's report about its workgroups.
 #[derive(Default)]
 struct Report {
     state: Known,
@@ -240,11 +242,11 @@ struct Report {
 
 #[derive(Clone, Copy, PartialEq, Default)]
 enum Known {
-    /// Some may go on.
+    /// Some may be able to continue.
     Alive,
-    /// None can go on unless something changes after this epoch.
+    /// None can continue unless something changes after this epoch.
     StuckSince(u64),
-    /// It has none, or has not begun.
+    /// The thread has no workgroups, or has not begun.
     #[default]
     Idle,
 }
@@ -262,7 +264,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Takes up to `wanted` instructions' fuel.
+    /// Takes fuel for up to `wanted` instructions.
     fn take(&self, wanted: u64) -> u64 {
         let Some(fuel) = &self.fuel else {
             return wanted;
@@ -273,7 +275,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Takes up to `wanted` instructions' fuel for the turns of many waves, leaving enough for other threads.
+    /// Takes fuel for up to `wanted` instructions, for the time slices of many waves, and leaves enough for other threads.
     fn share(&self, wanted: u64) -> u64 {
         let Some(fuel) = &self.fuel else {
             return wanted;
@@ -292,7 +294,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Lets the host do what waves wait for; says whether it did something.
+    /// Lets the host serve the requests that waves wait for. Returns true if it did something.
     fn serve(&self) -> bool {
         let served = self
             .setup
@@ -319,7 +321,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Whether no wave of any thread can ever go on; then what to say of it.
+    /// Returns the error to report if no wave of any thread can ever continue.
     fn all_stuck(&self) -> Option<RunError> {
         if self.launch.outside_stores {
             return None;
@@ -349,7 +351,7 @@ impl Shared<'_> {
     }
 }
 
-/// Waves in the order of their workgroups, as many as a report lists, and how many there are more.
+/// The waves in the order of their workgroups, up to the number in a report, and the number of the others.
 fn sorted(mut waves: Vec<StuckWave>, mut others: usize) -> (Vec<StuckWave>, usize) {
     waves.sort_by_key(|w| {
         let [x, y, z] = w.place.workgroup;
@@ -360,42 +362,42 @@ fn sorted(mut waves: Vec<StuckWave>, mut others: usize) -> (Vec<StuckWave>, usiz
     (waves, others)
 }
 
-/// What the scheduler knows of a wave beside how it fares.
+/// The scheduler's record of a wave, in addition to its state of progress.
 #[derive(Clone, Default)]
 struct Note {
-    /// It is to be watched for a loop in its next turn.
+    /// It is to be observed for a loop in its next time slice.
     suspect: bool,
-    /// In its last turn it was watched: what its registers hold is what its program gave them.
+    /// It was observed in its last time slice: its registers hold exactly what its program computed.
     watched: bool,
-    /// In its last turn it gave way, or went round in a loop.
+    /// In its last time slice it yielded, or ran in a loop.
     waits: bool,
-    /// It cannot go on unless something changes after this epoch.
+    /// It cannot continue unless something changes after this epoch.
     stuck: Option<u64>,
-    /// The instruction of its loop that looks at memory.
+    /// The address of the instruction in its loop that polls memory.
     looks_at: Option<u64>,
-    /// It is at an instruction that waits for others.
+    /// It is at an instruction that waits for other waves.
     retries: bool,
 }
 
-/// A workgroup under way.
+/// A workgroup that is running.
 #[derive(Default)]
 struct Group {
     group: [u32; 3],
     number: u64,
     slot: usize,
     lds: Lds,
-    /// What its waves have of their own, and the number of the first of them.
+    /// The values specific to its waves, and the number of the first wave.
     own: Own,
     first: u64,
     waves: Vec<GroupWave>,
     notes: Vec<Note>,
-    /// In its last round every wave waited.
+    /// Every wave waited in its last round.
     waits: bool,
-    /// Rounds it has had since another workgroup failed.
+    /// The number of rounds it has had since another workgroup failed.
     grace: u32,
 }
 
-/// What a round of a workgroup's waves came to.
+/// The result of a round of a workgroup's waves.
 #[derive(PartialEq)]
 enum Round {
     Ended,
@@ -409,37 +411,37 @@ struct Worker<'a> {
     shared: &'a Shared<'a>,
     thread: usize,
     engine: Box<dyn Engine>,
-    /// It may access memory while it runs kernels.
+    /// The thread's permission to access memory while it runs kernels.
     accesses: mem::Worker<'a>,
     observer: Option<Box<dyn Observer>>,
-    /// Ends the dispatch, or asks where waves are; and how often that was answered.
+    /// Ends the dispatch, or asks for the locations of waves; with the number of requests already answered.
     control: Option<&'a Control>,
     answered: u64,
-    /// Starts the other threads, if that has not been done.
+    /// Starts the other threads, if they have not been started.
     help: Option<&'a dyn Fn()>,
-    /// What is known of instructions in loops, by address.
+    /// The properties of instructions in loops, by address.
     traits: HashMap<u64, Traits>,
-    /// The workgroups under way that do not run now.
+    /// The resident workgroups that are not running now.
     ring: VecDeque<Box<Group>>,
     /// Workgroups that have not started.
     batch: Batch,
-    /// Workgroups that have ended, whose memory is used again. They go from hand to hand.
+    /// Workgroups that have ended, whose memory is reused. They are moved from owner to owner.
     #[allow(clippy::vec_box)]
     used: Vec<Box<Group>>,
     /// The workgroup that was started last.
     last: Spot,
-    /// The workgroups that an engine is to run, the first of them first.
+    /// The workgroups that an engine will run, in order.
     rows: Vec<Row>,
-    /// What the waves of a workgroup of a size start from.
+    /// The initial states of the waves of a workgroup of a size.
     like: ([u32; 3], Vec<Like>),
-    /// Waves that have ended, of which the others have not been told.
+    /// Waves that have ended, which has not been reported to the other threads.
     ended: Range<u64>,
-    /// Waves have run since the epoch was last put forward.
+    /// Waves have run since the epoch was last incremented.
     unsettled: bool,
     stats: Stats,
 }
 
-/// A workgroup: its number, its numbers in each dimension, its size and waves, and the number of the first of them.
+/// A workgroup: its number, its ID in each dimension, its size and waves, and the number of its first wave.
 #[derive(Clone, Copy, Default)]
 struct Spot {
     number: u64,
@@ -450,7 +452,7 @@ struct Spot {
 }
 
 impl Spot {
-    /// Workgroup `number`, which is often the next one.
+    /// Moves to workgroup `number`, which is often the next one.
     fn go_to(&mut self, shape: &Shape, number: u64) {
         if self.waves != 0 && number == self.number + 1 {
             self.first += self.waves as u64;
@@ -472,7 +474,7 @@ impl Spot {
     }
 }
 
-/// Workgroups that a thread has taken and not started, with as many places for them.
+/// Workgroups that a thread has taken but not started, and the same number of slots for them.
 #[derive(Default)]
 struct Batch {
     next: u64,
@@ -496,7 +498,7 @@ impl Worker<'_> {
                     return;
                 }
                 drop(starts);
-                // All slots are other threads'.
+                // All slots belong to other threads.
                 std::thread::sleep(Duration::from_micros(100));
                 continue;
             };
@@ -507,7 +509,7 @@ impl Worker<'_> {
                     return self.interrupt();
                 }
                 self.answer(&group);
-                // A lower workgroup's error is the one to report.
+                // The error of a lower workgroup takes precedence.
                 let failed = self.shared.failed.load(Relaxed);
                 if failed < group.number {
                     break Round::Ended;
@@ -540,7 +542,7 @@ impl Worker<'_> {
                 self.ring.push_back(group);
             }
             if round != Round::Waits {
-                // Something may have happened that they wait for.
+                // The event that they wait for may have happened.
                 for group in &mut self.ring {
                     group.waits = false;
                 }
@@ -551,7 +553,7 @@ impl Worker<'_> {
                 idle_rounds += 1;
                 if idle_rounds > self.ring.len() {
                     self.consider();
-                    // Others work; there is no use in looking all the time.
+                    // Other threads are working; there is no use in polling all the time.
                     if self.shared.setup.shape.threads > 1 {
                         std::thread::yield_now();
                         if idle_rounds > 64 * self.ring.len() {
@@ -563,12 +565,12 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether the dispatch was ended from outside.
+    /// Returns true if the dispatch was ended from outside.
     fn stopped(&self) -> bool {
         self.control.is_some_and(Control::stopped)
     }
 
-    /// Says where waves are, and ends this thread's workgroups.
+    /// Reports the locations of the waves, and ends this thread's workgroups.
     fn interrupt(&mut self) {
         let mut groups = std::mem::take(&mut self.ring);
         for group in &mut groups {
@@ -589,7 +591,7 @@ impl Worker<'_> {
         self.report(Known::Idle);
     }
 
-    /// Says where waves are if that was asked. `group` is not in the ring.
+    /// Reports the locations of the waves if they were requested. `group` is not in the ring.
     fn answer(&mut self, group: &Group) {
         let Some(control) = self.control else { return };
         let asked = control.asked();
@@ -601,10 +603,10 @@ impl Worker<'_> {
         }
     }
 
-    /// The workgroup to go on with: one that is under way and does not wait, else a new one, else one that waits.
+    /// The workgroup to continue: a resident one that does not wait, otherwise a new one, otherwise one that waits.
     fn pick(&mut self) -> Option<Box<Group>> {
         let moved_on = self.ring.iter().any(|g| !g.waits);
-        // One that ran for long goes behind those that have not begun, for it may wait for them unseen.
+        // One that ran for long goes after those that have not begun, because it may be waiting for them undetected.
         let ran_long = self.ring.back().is_some_and(|g| !g.waits);
         if (!moved_on || ran_long)
             && let Some(group) = self.start()
@@ -615,18 +617,18 @@ impl Worker<'_> {
         self.ring.remove(at)
     }
 
-    /// Takes workgroups to start, if there are some and slots for them.
+    /// Takes workgroups to start, if there are any and slots for them.
     fn refill(&mut self) {
         let shared = self.shared;
         let shape = shared.setup.shape;
         self.settle();
         let mut starts = lock(&shared.starts);
         let left = shape.total.saturating_sub(starts.next);
-        // Every workgroup before a failed one has been taken by some thread, which finishes it.
+        // Every workgroup before a failed one has been taken by a thread, which finishes it.
         if left == 0 || starts.next > shared.failed.load(SeqCst) {
             return;
         }
-        // Enough is left for others, of both.
+        // Enough workgroups and slots are left for the other threads.
         let share = match shape.threads as u64 {
             1 => BATCH,
             threads => (left / (4 * threads)).clamp(1, BATCH),
@@ -638,7 +640,7 @@ impl Worker<'_> {
         if slots.is_empty() {
             return;
         }
-        // Before the slots are seen to be taken.
+        // This must happen before other threads can see that the slots are taken.
         lock(&shared.stuck[self.thread]).state = Known::Alive;
         let next = starts.next;
         starts.next += slots.len() as u64;
@@ -649,12 +651,12 @@ impl Worker<'_> {
         };
     }
 
-    /// Gives back the slots of workgroups that have ended, if none is to start in them.
+    /// Frees the slots of workgroups that have ended, if no workgroup will start in them.
     fn free_slots(&mut self) {
         if self.batch.next == self.batch.end {
             let shared = self.shared;
             lock(&shared.starts).slots.append(&mut self.batch.slots);
-            // The slots may be what another thread waits for.
+            // Another thread may be waiting for the slots.
             shared.epoch.fetch_add(1, SeqCst);
         }
     }
@@ -686,7 +688,7 @@ impl Worker<'_> {
             ..
         } = self.last;
         let first_slot = (slot * shape.waves_of(shape.group)) as u64;
-        // Memory that has been used already is near.
+        // Memory that was used recently is in the cache.
         let mut group = match self.used.pop() {
             Some(mut used) => {
                 setup.own_again(&mut used.own, place, first_slot);
@@ -717,7 +719,7 @@ impl Worker<'_> {
         group.notes.clear();
         group.notes.resize(count, Note::default());
         if setup.host.is_some() {
-            // What the host keeps for each workgroup lies elsewhere for each.
+            // The host's data of each workgroup has its own address.
             for (w, wave) in group.waves.iter_mut().enumerate() {
                 let slot = first_slot + w as u64;
                 *wave.state = setup.wave(shared.target, place, size, w, slot);
@@ -751,7 +753,7 @@ impl Worker<'_> {
         self.used.push(group);
     }
 
-    /// Tells the others of what the engine did with whole workgroups.
+    /// Reports to the other threads what the engine did with whole workgroups.
     fn settle(&mut self) {
         let ended = std::mem::take(&mut self.ended);
         if !ended.is_empty() {
@@ -762,7 +764,7 @@ impl Worker<'_> {
         }
     }
 
-    /// All waves of a workgroup have ended.
+    /// Records that all waves of a workgroup have ended.
     fn all_ended(&mut self, numbers: Range<u64>) {
         if self.ended.end != numbers.start {
             self.settle();
@@ -774,7 +776,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Gives all waves of a workgroup that has just started their registers.
+    /// Initializes the registers of all waves of a workgroup that has just started.
     fn begin(&self, group: &mut Group) {
         for (w, wave) in group.waves.iter_mut().enumerate() {
             if wave.doing == Doing::New {
@@ -784,8 +786,8 @@ impl Worker<'_> {
         }
     }
 
-    /// The workgroup, if it has not begun, and those behind it that the engine may run with it: taken by this thread and of
-    /// the same size. Gives the last of them.
+    /// Collects the workgroup, if it has not begun, and those after it that the engine may run with it: taken by this thread and of
+    /// the same size. Returns the last of them.
     fn gather(&mut self, group: &Group) -> Spot {
         let mut spot = self.last;
         self.rows.clear();
@@ -801,7 +803,7 @@ impl Worker<'_> {
         {
             let first = group.own.row(next.group);
             let step = group.own.row([1, 0, 0]);
-            // Those behind it in its row have its size, too, but perhaps the last one.
+            // The workgroups after it in its row have its size, too, except perhaps the last one.
             let full = shape.grid[0] / shape.group[0];
             let same = full.saturating_sub(next.group[0] + 1) as u64;
             let same = same.min(end.saturating_sub(next.number + 1));
@@ -819,8 +821,8 @@ impl Worker<'_> {
         spot
     }
 
-    /// The first `done` of the gathered workgroups have ended, the last of which is `end`. The group becomes the next one,
-    /// or the last one if there is none.
+    /// The first `done` of the gathered workgroups have ended; the last gathered one is `end`. Makes the group the next one,
+    /// or the last one if there is no next one.
     fn go_on(&mut self, group: &mut Group, done: usize, end: Spot) {
         let begun = done.min(self.rows.len() - 1);
         let waves = (done * group.waves.len()) as u64;
@@ -843,9 +845,9 @@ impl Worker<'_> {
         self.rows.drain(..done);
     }
 
-    /// Lets the engine run a workgroup's waves as far as nothing is out of the ordinary, and workgroups behind it that have
-    /// not started. Gives the wave whose turn is next in this round, and whether a wave has moved; nothing if all have
-    /// ended.
+    /// Lets the engine run a workgroup's waves as long as no special handling is needed, and then workgroups after it that
+    /// have not started. Returns the wave whose time slice is next in this round, and true if a wave has made progress.
+    /// Returns `None` if all waves have ended.
     fn together(&mut self, group: &mut Group) -> Result<Option<(usize, bool)>, RunError> {
         let shared = self.shared;
         let slice = self.engine.slice();
@@ -854,7 +856,7 @@ impl Worker<'_> {
         loop {
             let budget = match self.help {
                 None => slice * PATIENCE as u64,
-                // It is to come back soon.
+                // The engine must return soon.
                 Some(_) => slice / 4 + ALONE,
             };
             let given = shared.share(budget);
@@ -930,7 +932,7 @@ impl Worker<'_> {
         }
     }
 
-    /// A turn for each wave that can run, or more of them as long as nobody looks on.
+    /// Gives a time slice to each wave that can run, or several while there are no observers.
     fn round(&mut self, group: &mut Group) -> Result<Round, RunError> {
         let (mut first, mut moved) = (0, false);
         if self.ordinary(group) {
@@ -979,7 +981,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether the engine may run a workgroup's waves together: nobody looks on, and none is to be looked at.
+    /// Returns true if the engine may run a workgroup's waves together: there are no observers, and no wave is to be observed.
     fn ordinary(&self, group: &Group) -> bool {
         self.observer.is_none()
             && self.shared.setup.host.is_none()
@@ -988,7 +990,7 @@ impl Worker<'_> {
             && group.waves.iter().all(|wave| wave.doing != Doing::Halted)
     }
 
-    /// One wave's turn.
+    /// Runs the time slice of one wave.
     fn turn(&mut self, group: &mut Group, w: usize) -> Result<(), RunError> {
         self.settle();
         let note = &mut group.notes[w];
@@ -1008,7 +1010,7 @@ impl Worker<'_> {
             had_turn(group, w, &stop);
             stop
         };
-        // It may have asked the host, and wait.
+        // It may have made a request to the host, and wait for it.
         if let Some(host) = &self.shared.setup.host {
             let shared = self.shared;
             let served = host.serve(shared.memory, shared.output, group.slot, group.number);
@@ -1024,7 +1026,7 @@ impl Worker<'_> {
         self.look_at(group, w, stop)
     }
 
-    /// What a wave does from now on that has stopped so.
+    /// Handles the stop of a wave and determines how the wave continues.
     fn look_at(&mut self, group: &mut Group, w: usize, stop: Stop) -> Result<(), RunError> {
         let wave = &mut group.waves[w];
         wave.doing = match stop {
@@ -1110,7 +1112,7 @@ impl Worker<'_> {
         Stop::Limit
     }
 
-    /// One instruction of a wave that is watched.
+    /// Runs one instruction of a wave that is observed.
     fn watch(&mut self, group: &mut Group, w: usize) -> Result<Stop, RunError> {
         let given = self.shared.take(1);
         let mut fuel = given;
@@ -1122,9 +1124,9 @@ impl Worker<'_> {
         }
     }
 
-    /// Runs a wave one instruction at a time until its registers are what its program gave them, if it is in a loop.
-    /// Compiled code leaves registers behind that nothing reads any more; once round the loop, they are right. Gives how it
-    /// stopped, if not for want of fuel.
+    /// Runs a wave that may be in a loop one instruction at a time until its registers hold exactly what its program computed.
+    /// Compiled code leaves dead registers with stale values; after one iteration of the loop, they are right. Returns how the wave
+    /// stopped, unless the fuel was used up.
     fn settle_registers(&mut self, group: &mut Group, w: usize) -> Result<Option<Stop>, RunError> {
         for _ in 0..LOOP {
             match self.watch(group, w)? {
@@ -1133,12 +1135,12 @@ impl Worker<'_> {
                 stop => return Ok(Some(stop)),
             }
         }
-        // Others may have seen what it did.
+        // Other waves may have seen its effects.
         self.shared.epoch.fetch_add(1, SeqCst);
         Ok(None)
     }
 
-    /// A turn in which the wave is watched: whether its registers come to be again what they are.
+    /// Runs a time slice in which the wave is observed, to determine whether its registers return to their current values.
     fn probe(&mut self, group: &mut Group, w: usize) -> Result<Stop, RunError> {
         if !group.notes[w].watched
             && let Some(stop) = self.settle_registers(group, w)?
@@ -1155,7 +1157,7 @@ impl Worker<'_> {
         self.shared.memory.forget_changes();
         let global = self.shared.global.changes();
         let known = group.notes[w].waits;
-        // Only a loop that is known is worth the copy.
+        // The copy is made only for a loop that is already known.
         let lds = known.then(|| group.lds.clone());
         let before = group.waves[w].state.clone();
         let mut pcs = [0; LOOP];
@@ -1222,7 +1224,7 @@ impl Worker<'_> {
                 let mut place = shared.place(group.group, w, wave.state.pc);
                 let waits = match wave.doing {
                     Doing::Waiting => {
-                        // The PC is behind the barrier, which has one dword.
+                        // The PC is after the barrier, which has one dword.
                         place.pc = place.pc.wrapping_sub(4);
                         place.offset = place.offset.wrapping_sub(4);
                         let others = group.waves.iter().enumerate();
@@ -1247,7 +1249,7 @@ impl Worker<'_> {
             })
     }
 
-    /// The first waves of this thread that have not ended, and how many there are more; `running` is a workgroup that is
+    /// The first waves of this thread that have not ended, and the number of the others; `running` is a workgroup that is
     /// not in the ring.
     fn left(&self, running: Option<&Group>) -> (Vec<StuckWave>, usize) {
         let mut groups: Vec<&Group> = self.ring.iter().map(|g| &**g).chain(running).collect();
@@ -1279,7 +1281,7 @@ impl Worker<'_> {
         };
     }
 
-    /// All workgroups of this thread wait: ends the dispatch if nothing in it can ever go on.
+    /// Called when all workgroups of this thread wait: ends the dispatch if nothing in it can ever continue.
     fn consider(&mut self) {
         self.settle();
         let epoch = self.shared.epoch.load(SeqCst);
@@ -1311,7 +1313,7 @@ impl Worker<'_> {
             *lock(&self.shared.stuck[self.thread]) = report;
         }
         if let Some(error) = self.shared.all_stuck() {
-            // Nobody goes on. A workgroup that failed before is the cause.
+            // No wave can continue. A workgroup that failed before is the cause.
             self.shared.failed.store(0, SeqCst);
             lock(&self.shared.error).get_or_insert((0, error));
             for group in std::mem::take(&mut self.ring) {
@@ -1321,7 +1323,7 @@ impl Worker<'_> {
     }
 }
 
-/// How a workgroup's waves start, of which `like` has the size.
+/// The initial states of a workgroup's waves; `like` has its size.
 fn starts<'a>(like: &'a [Like], own: &'a Own, number: u64) -> group::Starts<'a> {
     group::Starts {
         like,
@@ -1332,7 +1334,7 @@ fn starts<'a>(like: &'a [Like], own: &'a Own, number: u64) -> group::Starts<'a> 
     }
 }
 
-/// A wave had a turn in which it was not watched.
+/// Records that a wave had a time slice in which it was not observed.
 fn had_turn(group: &mut Group, w: usize, stop: &Stop) {
     let (wave, note) = (&mut group.waves[w], &mut group.notes[w]);
     note.stuck = None;
@@ -1340,11 +1342,11 @@ fn had_turn(group: &mut Group, w: usize, stop: &Stop) {
     note.waits = matches!(stop, Stop::Yield | Stop::Retry);
     note.retries = *stop == Stop::Retry;
     wave.turns = wave.turns.saturating_add(1);
-    // Not too often: most waves that run for long are at work.
+    // Rarely: most waves that run for long are doing useful work.
     note.suspect = *stop == Stop::Limit && wave.turns.is_power_of_two();
 }
 
-/// Whether two states are the same but for the clock.
+/// Returns true if two states are the same except for the clock.
 fn same(a: &WaveState, b: &WaveState) -> bool {
     a.sgprs == b.sgprs
         && a.scc == b.scc

@@ -1,4 +1,4 @@
-//! Waves that do not go on: where they are, and what for they wait.
+//! Waves that do not continue: their locations, and what they wait for.
 
 use super::Place;
 use crate::engine::{Code, instruction};
@@ -10,30 +10,30 @@ use gcn_isa::print::{Style, print};
 use gcn_isa::target::Target;
 use std::fmt;
 
-/// A wave that does not go on.
+/// A wave that does not continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StuckWave {
-    /// Where it is.
+    /// Its location.
     pub place: Place,
-    /// The text of the instruction it is at: for [`Waits::Barrier`] the barrier itself, otherwise the next one.
+    /// The text of the instruction at its location: for [`Waits::Barrier`] the barrier itself, otherwise the next instruction.
     pub text: String,
-    /// What for.
+    /// What it waits for.
     pub waits: Waits,
 }
 
 /// What a wave waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// At a barrier, for these waves of its workgroup.
+    /// It waits at a barrier for these waves of its workgroup.
     Barrier(Vec<usize>),
-    /// At an instruction that cannot go on until others did something: global wave sync.
+    /// It waits at an instruction that cannot continue until another wave acts: global wave sync.
     Others,
-    /// In a loop, of which this instruction looks whether anything has changed: its address less the kernel's first and
-    /// its text. `None` where the loop reads no memory.
+    /// It runs in a loop. This instruction of the loop polls memory for a change: its address relative to the kernel's first
+    /// address and its text. `None` if the loop reads no memory.
     Loop(Option<(i64, String)>),
     /// It has halted.
     Halted,
-    /// For nothing; it could run.
+    /// It waits for nothing; it could run.
     Nothing,
 }
 
@@ -77,7 +77,7 @@ fn waves(numbers: &[usize]) -> String {
     }
 }
 
-/// Writes each wave on a line of its own.
+/// Writes each wave on its own line.
 pub(super) fn list(f: &mut fmt::Formatter<'_>, all: &[StuckWave], others: usize) -> fmt::Result {
     for wave in all {
         write!(f, "\n  {wave}")?;
@@ -105,14 +105,14 @@ pub(super) fn text(memory: &Memory, target: Target, pc: u64) -> String {
     }
 }
 
-/// What an instruction in a loop says of whether the loop goes on for ever.
+/// The properties of an instruction in a loop that decide whether the loop can run forever.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Traits {
-    /// It may change something outside the wave whatever memory holds, or reads the time.
+    /// It may change state outside the wave, whatever memory holds, or it reads the time.
     pub acts: bool,
-    /// It is an atomic, which changes memory or not.
+    /// It is an atomic, which may or may not change memory.
     pub atomic: bool,
-    /// It reads what other waves can change.
+    /// It reads state that other waves can change.
     pub reads: bool,
 }
 

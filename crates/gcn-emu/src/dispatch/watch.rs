@@ -1,4 +1,4 @@
-//! Who looks on while a dispatch runs: observers of single instructions, a counter of progress, services of the host.
+//! Observers of a running dispatch: observers of single instructions, counters of progress, services of the host.
 
 use super::StuckWave;
 use crate::engine::Stop;
@@ -12,16 +12,16 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Who looks on. By default nobody, which costs nothing.
+/// The observers of a dispatch. By default there are none, which costs nothing.
 #[derive(Clone, Default)]
 pub struct Watch {
-    /// Sees every instruction. Waves then run one instruction at a time.
+    /// Observes every instruction. Waves then run one instruction at a time.
     pub observe: Option<Arc<dyn Observe>>,
     /// Counts while the dispatch runs.
     pub progress: Option<Arc<Progress>>,
-    /// Works for the waves.
+    /// Serves requests of the waves.
     pub service: Option<Arc<dyn Service>>,
-    /// Ends the dispatch, and asks where its waves are.
+    /// Ends the dispatch, and asks for the locations of its waves.
     pub control: Option<Arc<Control>>,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Debug for Watch {
     }
 }
 
-/// How far a dispatch is.
+/// The progress of a dispatch.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Workgroups of all dispatches that have begun.
@@ -47,17 +47,17 @@ pub struct Progress {
     pub instructions: AtomicU64,
 }
 
-/// Where waves are that have not ended: the first of them, and how many there are more.
+/// The locations of waves that have not ended: the first of them, and the number of the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Whereabouts {
     /// At most 16 of one host thread.
     pub waves: Vec<StuckWave>,
-    /// How many more.
+    /// The number of the others.
     pub others: usize,
 }
 
-/// Ends dispatches from outside, and asks them where their waves are. Host threads look at it between turns of waves, many
-/// times a second.
+/// Ends dispatches from outside, and asks for the locations of their waves. Host threads check it between time slices of
+/// waves, many times a second.
 #[derive(Debug, Default)]
 pub struct Control {
     stop: Arc<AtomicBool>,
@@ -66,7 +66,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// One that ends dispatches when `stop` is set, as a signal's handler may do.
+    /// A control that ends dispatches when `stop` is set, as a signal handler may do.
     pub fn new(stop: Arc<AtomicBool>) -> Control {
         Control {
             stop,
@@ -74,17 +74,17 @@ impl Control {
         }
     }
 
-    /// Ends the dispatches that have it, each with [`RunError::Interrupted`](super::RunError::Interrupted), now and from now on.
+    /// Ends the dispatches that use it, each with [`RunError::Interrupted`](super::RunError::Interrupted), now and from now on.
     pub fn stop(&self) {
         self.stop.store(true, SeqCst);
     }
 
-    /// Asks where waves are. [`Control::answer`] gives the answer soon, if something runs.
+    /// Requests the locations of the waves. [`Control::answer`] returns the answer soon, if anything is running.
     pub fn ask(&self) {
         self.asked.fetch_add(1, SeqCst);
     }
 
-    /// The answer of the host thread that has looked first since the last call.
+    /// The answer of the host thread that answered first since the last call.
     pub fn answer(&self) -> Option<Whereabouts> {
         self.lock().take()
     }
@@ -93,7 +93,7 @@ impl Control {
         self.stop.load(Relaxed)
     }
 
-    /// How often it was asked.
+    /// The number of requests.
     pub(super) fn asked(&self) -> u64 {
         self.asked.load(Relaxed)
     }
@@ -107,31 +107,31 @@ impl Control {
     }
 }
 
-/// What the host does for waves that wait for it, as the host calls of printf.
+/// A service of the host for waves that wait for it, such as the host calls of printf.
 pub trait Service: Send + Sync {
-    /// Looks for work and does it; says whether there was some. Called by any of the dispatch's threads, between the
-    /// turns of waves and at the dispatch's end, one call at a time or several.
+    /// Looks for work and does it; returns true if there was some. Called by any of the dispatch's threads, between the
+    /// time slices of waves and at the dispatch's end, possibly by several threads at once.
     fn poll(&self, memory: &Memory) -> bool;
 }
 
-/// Which wave of a dispatch.
+/// Identifies a wave of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Who {
-    /// The workgroup's numbers.
+    /// The workgroup's ID in each dimension.
     pub workgroup: [u32; 3],
-    /// The workgroup's number in the order they start.
+    /// The workgroup's number in the order in which they start.
     pub number: u64,
     /// The wave's number in the workgroup.
     pub wave: usize,
 }
 
-/// What surrounds an observed wave.
+/// The environment of an observed wave.
 pub struct Scene<'a> {
     /// The chip.
     pub target: Target,
     /// The kernel that was launched.
     pub kernel: &'a Kernel,
-    /// What was added to the addresses of the kernel's file.
+    /// The offset added to the addresses of the kernel's file.
     pub base: u64,
     /// The registers.
     pub wave: &'a WaveState,
@@ -142,23 +142,23 @@ pub struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// The instruction at the wave's PC, if there is one.
+    /// The instruction at the wave's PC. Returns `None` if there is none.
     pub fn insn(&self) -> Option<Insn> {
         super::stuck::fetch(self.memory, self.target, self.wave.pc)
     }
 }
 
-/// Makes observers.
+/// Creates observers.
 pub trait Observe: Send + Sync {
-    /// One for each host thread of a dispatch.
+    /// Creates the observer for one host thread of a dispatch.
     fn observer(&self) -> Box<dyn Observer>;
 }
 
-/// Sees the instructions that one host thread runs. It is dropped when the dispatch ends.
+/// Observes the instructions that one host thread runs. It is dropped when the dispatch ends.
 pub trait Observer {
-    /// An instruction is about to run, at the wave's PC.
+    /// Called before the instruction at the wave's PC runs.
     fn before(&mut self, who: Who, scene: &Scene<'_>);
 
-    /// It has run. `stop` is [`Stop::Limit`] where the wave simply goes on.
+    /// Called after it has run. `stop` is [`Stop::Limit`] if the wave simply continues.
     fn after(&mut self, who: Who, scene: &Scene<'_>, stop: &Stop);
 }
