@@ -63,7 +63,7 @@ pub(super) fn log2<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
         0.1373995277037108,
         0.12545174268599682,
     ];
-    // x is 2^exponent times a number between the roots of 1/2 and 2.
+    // x is 2^exponent times a number between sqrt(1/2) and sqrt(2).
     let root_half = m.c(Ty::I64, core::f64::consts::FRAC_1_SQRT_2.to_bits());
     let bits = x.as_(Ty::I64);
     let exponent = (bits - root_half) >> 52;
@@ -96,7 +96,7 @@ fn sine_of_quarter<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
 
 /// The sine of `x` turns, `x` of any magnitude.
 pub(super) fn sine<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
-    // Exact: what is left has no more bits than x.
+    // Exact: the remainder has no more bits than x.
     let part = x - x.round_even();
     let size = part.abs();
     // sin(π - a) = sin(a)

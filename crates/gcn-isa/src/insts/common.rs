@@ -11,7 +11,7 @@ pub fn bit_field<'m>(m: &'m Meaning, value: V<'m>, control: V<'m>) -> V<'m> {
     let length = (control >> 16) & 0x7f;
     let end = offset + length;
     let inside = end.lt(m.c(Ty::U32, width));
-    // Shift the field's top bit to the type's top bit, then back down.
+    // Shift the top bit of the field to the top bit of the type, then shift back down.
     let top = m.c(Ty::U32, width) - end;
     let down = m.c(Ty::U32, width) - length;
     let cut = (value << top) >> down;

@@ -478,7 +478,7 @@ fn write_dwords(m: &Meaning) {
 fn write2_by(m: &Meaning, stride: u64) {
     let dwords = ty_of(m, Data0).dwords();
     let [a, b] = addresses(m, 4 * dwords, stride);
-    // With equal offsets the first data alone are written.
+    // If the offsets are equal, only the first data is written.
     let same = m.field(Field::Offset0).eq(m.field(Field::Offset1));
     store_at(m, Data0, a);
     for k in 0..dwords {
@@ -568,7 +568,7 @@ fn src2_addresses(m: &Meaning, bytes: u8) -> [V<'_>; 2] {
     let low = !(bytes as u64 - 1) & 0xffff_ffff;
     let first = own.select(address & 0x1_ffff, address) & low;
     let distance = own.select(address >> 17, offset & 0x7fff);
-    // Fifteen bits with a sign, times four.
+    // Fifteen bits, signed, times four.
     let distance = ((distance << 17).as_(Ty::I32) >> 15).as_(Ty::U32);
     let second = (first + distance) & low;
     [first.zext(Ty::U64), second.zext(Ty::U64)]

@@ -25,7 +25,7 @@ fn export(m: &Meaning) {
     let compressed = m.field(Field::Compr).nonzero();
     for k in 0..4 {
         let source = m.operand(ExpSrc(k));
-        // With COMPR two components share a VGPR, X and Z in the low half.
+        // With COMPR two components share a VGPR; X and Z are in the low half.
         let half = if k & 1 == 0 {
             source & 0xffff
         } else {

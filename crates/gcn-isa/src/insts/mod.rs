@@ -172,7 +172,7 @@ impl Entry {
             }
             return Entry { number, what };
         }
-        // v_nop has no SRC0, but DPP and SDWA forms.
+        // v_nop has no SRC0, but it has DPP and SDWA forms.
         if row.shape.slots.is_empty()
             && matches!(row.format, Format::Vop1)
             && row.has_dpp(generation)

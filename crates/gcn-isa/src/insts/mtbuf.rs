@@ -27,7 +27,7 @@ static LOAD1: Shape = typed(&slots(write(Vdata, Ty::B32)));
 static LOAD2: Shape = typed(&slots(write(Vdata, Ty::B64)));
 static LOAD3: Shape = typed(&slots(write(Vdata, Ty::B96)));
 static LOAD4: Shape = typed(&slots(write(Vdata, Ty::B128)));
-// A load into half of a VGPR keeps the other half.
+// A load into one half of a VGPR keeps the other half.
 static LOAD_D16: Shape = typed(&slots(write(Vdata, Ty::B32).read_too()));
 static LOAD_D16X3: Shape = typed(&slots(write(Vdata, Ty::B64).read_too()));
 static STORE1: Shape = typed(&slots(read(Vdata, Ty::B32)));

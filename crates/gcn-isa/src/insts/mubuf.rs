@@ -38,14 +38,14 @@ buffer_shape!(LOAD1, B32, Write);
 buffer_shape!(LOAD2, B64, Write);
 buffer_shape!(LOAD3, B96, Write);
 buffer_shape!(LOAD4, B128, Write);
-// A load into half of a VGPR keeps the other half.
+// A load into one half of a VGPR keeps the other half.
 buffer_shape!(LOAD_D16, B32, ReadWrite);
 buffer_shape!(LOAD_D16X3, B64, ReadWrite);
 buffer_shape!(STORE1, B32, Read);
 buffer_shape!(STORE2, B64, Read);
 buffer_shape!(STORE3, B96, Read);
 buffer_shape!(STORE4, B128, Read);
-// VDATA is read, and written where GLC is set.
+// VDATA is read; it is written only if GLC is set.
 buffer_shape!(ATOMIC1, B32, ReadWrite);
 buffer_shape!(ATOMIC2, B64, ReadWrite);
 buffer_shape!(ATOMIC4, B128, ReadWrite);
@@ -130,7 +130,7 @@ pub static ROWS: &[Inst] = &[
     mubuf("buffer_wbinvl1_sc",           [112,  NO,  NO,  NO], &BARE,     cache),
     mubuf("buffer_wbinvl1_vol",          [ NO, 112,  NO,  NO], &BARE,     cache).clrx("buffer_wbinvl1_sc"),
     mubuf("buffer_wbinvl1_vol",          [ NO,  NO,  63,  63], &BARE,     cache),
-    // LLVM's disassemblers up to 16 read gfx6's opcode on all generations.
+    // LLVM's disassemblers up to version 16 decode gfx6's opcode on all generations.
     mubuf("buffer_wbinvl1",              [113, 113,  62,  62], &BARE,     cache).also_read(113),
     mubuf("buffer_load_format_x",        [  0,   0,   0,   0], &LOAD1,    load_format).errata(&["buffer-range", "buffer-alignment", "format-conversion"]),
     mubuf("buffer_load_format_xy",       [  1,   1,   1,   1], &LOAD2,    load_format).errata(&["buffer-range", "buffer-alignment", "format-conversion"]),

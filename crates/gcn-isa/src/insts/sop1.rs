@@ -125,7 +125,7 @@ fn s_wqm(m: &Meaning) {
 
 fn s_quadmask(m: &Meaning) {
     m.about("One bit for each group of four: whether any of it is 1. SCC says whether the result is not zero.");
-    // The bits, four apart, move together in steps that double how many are neighbours.
+    // The bits, four apart, are moved together in steps; each step doubles the number of adjacent bits.
     let quads = any_of_quad(m.s(0));
     let twos = (quads | (quads >> 3)) & 0x0303_0303_0303_0303;
     let fours = (twos | (twos >> 6)) & 0x000f_000f_000f_000f;
@@ -363,7 +363,7 @@ fn s_set_gpr_idx_idx(m: &Meaning) {
 
 fn s_bitreplicate(m: &Meaning) {
     m.about("Each bit of the source twice, side by side. SCC is kept.");
-    // The bits move apart in steps that halve how many are neighbours.
+    // The bits are moved apart in steps; each step halves the number of adjacent bits.
     let x = m.s(0).zext(Ty::B64);
     let x = (x | (x << 16)) & 0x0000_ffff_0000_ffff;
     let x = (x | (x << 8)) & 0x00ff_00ff_00ff_00ff;

@@ -109,7 +109,7 @@ fn parameters(m: &Meaning) -> Parameters<'_> {
 
 impl<'m> Parameters<'m> {
     fn get(&self, which: Parameter) -> V<'m> {
-        // P0 and P10 of the four channels alternate; P20 follow.
+        // P0 and P10 of the four channels alternate; the P20 of the channels follow.
         let (stride, first) = match which {
             Parameter::P0 => (8, 0),
             Parameter::P10 => (8, 4),

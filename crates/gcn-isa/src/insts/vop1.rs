@@ -310,7 +310,7 @@ fn fract(m: &Meaning) {
     let x = m.s(0);
     let part = x - x.floor();
     let most = m.c(x.ty, floats(x.ty).below_one);
-    // The minimum would drop a NaN.
+    // A minimum would drop a NaN.
     m.d(part.gt(most).select(most, part));
 }
 
@@ -381,7 +381,7 @@ fn short_reciprocal<'m>(m: &'m Meaning, result: V<'m>) {
 /// Whether a float is positive, normal and finite.
 fn is_plain<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     let bits = x.as_(x.ty.as_bits());
-    // The upper half of a double tells.
+    // The upper half of a double is sufficient for the test.
     let top = match x.ty {
         Ty::F64 => (bits >> 32).trunc(Ty::U32),
         _ => bits.as_(Ty::U32),
@@ -641,7 +641,7 @@ fn exp(m: &Meaning) {
     m.about("Two to the power of the source. In single precision, a source below -126 gives 0.");
     m.bounded(NEARLY_ROUNDED);
     let x = approximated(m);
-    // From where on the result is infinite, or zero.
+    // The bounds from which on the result is infinite, or zero.
     let (most, least) = match x.ty {
         Ty::F16 => (16.0, -26.0),
         _ => (128.0, -126.0),
@@ -729,7 +729,7 @@ fn write_turns<'m>(
         }
         infinite.select(negative_nan(m, Ty::F64), value)
     });
-    // Normal numbers, up to gfx8 below 256 turns.
+    // Normal numbers; up to gfx8 also below 256 turns.
     let end = if gfx9 { 0xff } else { 127 + 8 };
     short_approximation(m, result, |x| exponent_within(m, x, 1, end), short);
 }
@@ -740,7 +740,7 @@ fn sin(m: &Meaning) {
     } else {
         "The sine of the source times 2π."
     });
-    // The sign of a zero stays.
+    // The sign of a zero is kept.
     write_turns(
         m,
         0.0,
@@ -774,7 +774,7 @@ fn apart(m: &Meaning) -> Apart<'_> {
     let bits = x.ty.as_bits();
     let Floats { half, infinity, .. } = floats(x.ty);
     let places = infinity.trailing_zeros() as u64;
-    // A denormal times this power of two is normal.
+    // A denormal multiplied by this power of two is normal.
     let up = places + 1;
     let normal = x.ldexp(m.c(Ty::I32, up));
     let denormal = (x.as_(bits) & infinity).eq(m.c(bits, 0));
@@ -825,7 +825,7 @@ fn frexp_mant(m: &Meaning) {
     });
     let x = m.s(0);
     let parts = apart(m);
-    // ldexp reads the source as MODE says and quiets a NaN.
+    // ldexp reads the source according to MODE and quiets a NaN.
     let read = x.ldexp(m.c(Ty::I32, 0));
     let number = (parts.zero | parts.special).select(read, parts.mantissa);
     let infinite = x.abs().eq(m.c(x.ty, floats(x.ty).infinity));
@@ -861,7 +861,7 @@ fn norm<'m>(m: &'m Meaning, least: f64, most: f64) -> V<'m> {
     let c = |value| approx::f64(m, value);
     let x = m.s(0).to_width(Ty::F64);
     let held = (x * c(most)).min(c(most)).max(c(least));
-    // One unit of these numbers' last place is 1. The sum has the sign of what is rounded.
+    // One unit in the last place of these numbers is 1. The sum has the sign of the number that is rounded.
     let shift = c(4_503_599_627_370_496.0);
     let shift = held.lt(c(0.0)).select(-shift, shift);
     let whole = (held + shift) - shift;

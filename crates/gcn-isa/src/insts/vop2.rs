@@ -61,7 +61,7 @@ static I16_REV: Shape = valu(&[
 static LDEXP16: Shape = valu(&[
     write(Vdst, Ty::F16),
     read(Src0, Ty::F16),
-    // An integer, though an inline float is taken for its bits.
+    // It is an integer, but an inline float is used for that float's bits.
     read(Src1, Ty::B16),
 ]);
 static MAC: Shape = valu(&[
@@ -174,7 +174,7 @@ pub static ROWS: &[Inst] = &[
     vop2("v_or_b32",           [ 28,  28,  20,  20], &B32,     or),
     vop2("v_xor_b32",          [ 29,  29,  21,  21], &B32,     xor),
     vop2("v_bfm_b32",          [ 30,  30,  NO,  NO], &B32,     vop3::v_bfm),
-    // gfx9 has no SDWA form of it.
+    // gfx9 has no SDWA form of this instruction.
     vop2("v_mac_f32",          [ 31,  31,  22,  NO], &MAC,     mac).errata(&["float-tiny", "float-nan", "float-modifiers"]),
     vop2("v_mac_f32",          [ NO,  NO,  NO,  22], &MAC,     mac).flag(Flags::NO_SDWA).errata(&["float-tiny", "float-nan", "float-modifiers"]),
     vop2("v_madmk_f32",        [ 32,  32,  23,  23], &MADMK,   v_madmk).flag(Flags::ONLY_E32).errata(&["float-tiny", "float-nan", "float-modifiers"]),
@@ -381,7 +381,7 @@ fn xnor(m: &Meaning) {
 
 /// `wrapped`, or with CLAMP, where `overflow` holds, the number `limit`.
 pub(super) fn clamped<'m>(m: &'m Meaning, wrapped: V<'m>, overflow: V<'m>, limit: V<'m>) -> V<'m> {
-    // Up to gfx7 the bit is for float results alone (docs/errata.md, integer-clamp).
+    // Up to gfx7 the bit applies only to float results (docs/errata.md, integer-clamp).
     if m.target().generation() < Gen::Gfx8 {
         return wrapped;
     }

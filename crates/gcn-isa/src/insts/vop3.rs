@@ -258,7 +258,7 @@ pub static ROWS: &[Inst] = &[
     vop3("v_max_f64",          [359, 359, 643, 643], &F64X2,   max).errata(&["float-min-max"]),
     vop3("v_ldexp_f64",        [360, 360, 644, 644], &LDEXP64, ldexp).errata(&["float-tiny"]),
     vop3("v_mul_lo_u32",       [361, 361,  NO,  NO], &U32X2,   mul_lo),
-    // The low half is the same whatever the signs.
+    // The low half does not depend on the signs.
     vop3("v_mul_lo_u32",       [ NO,  NO, 645, 645], &U32X2,   mul_lo).alias(&["v_mul_lo_i32"]),
     vop3("v_mul_hi_u32",       [362, 362, 646, 646], &U32X2,   mul_hi),
     vop3("v_mul_lo_i32",       [363, 363,  NO,  NO], &I32X2,   mul_lo),
@@ -859,7 +859,7 @@ fn div_scale(m: &Meaning) {
     let (x, y, z) = (m.s(0), m.s(1), m.s(2));
     let d = division(x.ty);
     let bits = x.ty.as_bits();
-    // Exponent fields alone decide, those of infinities and NaNs as well.
+    // Only the exponent fields are tested, also those of infinities and NaNs.
     let is_y = x.as_(bits).eq(y.as_(bits));
     let difference = exponent(z) - exponent(y);
     let huge = difference.ge(int(m, d.far as i64));
@@ -879,7 +879,7 @@ fn div_scale(m: &Meaning) {
             ),
         ),
     );
-    // A denormal that MODE flushes is a zero.
+    // A denormal that MODE flushes counts as zero.
     let no = m.c(x.ty, 0);
     let invalid = y.eq(no) | z.eq(no);
     let nan = m.c(
@@ -930,7 +930,7 @@ fn div_fmas(m: &Meaning) {
     m.about("A step of a division: the product of the first two sources plus the third. Where the lane's bit of VCC is 1, the scale of v_div_scale is undone before the one rounding: up where the third source is 2 or more, else down. Denormal sources are kept whatever MODE says.");
     let (a, b, c) = (m.s(0), m.s(1), m.s(2));
     let d = division(a.ty);
-    // The scale of one operand by 2^64 (2^128 in double precision).
+    // The scale factor of one operand: 2^64 (2^128 in double precision).
     let n = d.scale as i16;
     let scaled = ((m.get(State::Vcc) >> m.lane()) & 1).nonzero();
     let up = exponent(c).gt(int(m, d.bias as i64));
@@ -938,7 +938,7 @@ fn div_fmas(m: &Meaning) {
     let result = scaled.select(moved, a.fma_ldexp(b, c, 0));
     m.d(result);
     m.shortcut(result, false, || {
-        // Where MODE flushes no operands, so that the least denormal is no zero, an fma is the same.
+        // If MODE does not flush operands, so that the least denormal is not read as zero, an fma gives the same.
         let kept = !m.c(a.ty, 1).eq(m.c(a.ty, 0));
         (!scaled & kept, a.fma(b, c))
     });
@@ -959,18 +959,18 @@ fn div_fixup(m: &Meaning) {
     let sign = (y.as_(bits) ^ z.as_(bits)) & top;
     let (y_magnitude, z_magnitude) = (magnitude(m, y), magnitude(m, z));
     let infinity = m.c(bits, d.exponent_max << d.mantissa);
-    // A denormal that MODE flushes is a zero, but the quotient is passed on as it is.
+    // A denormal that MODE flushes counts as zero, but the quotient is passed on unchanged.
     let zero = m.c(q.ty, 0);
     let (y_zero, z_zero) = (y.eq(zero), z.eq(zero));
     let (y_infinite, z_infinite) = (y_magnitude.eq(infinity), z_magnitude.eq(infinity));
     let nan = m.c(q.ty, top | ((d.exponent_max << 1 | 1) << (d.mantissa - 1)));
     let q_magnitude = magnitude(m, q);
     let passed = (q_magnitude | sign).as_(q.ty);
-    // The rounding mode decides between infinity and the largest, or 0 and the smallest.
+    // The rounding mode decides between infinity and the largest number, or between 0 and the smallest.
     let one = (m.c(bits, d.bias << d.mantissa) | sign).as_(q.ty);
     let over = q_magnitude.ge(infinity);
     let mut result = over.select(one.ldexp(int(m, 4000)), passed);
-    // Half precision has no such check.
+    // Half precision does not have this check.
     if q.ty != Ty::F16 {
         let under = (exponent(z) - exponent(y)).lt(int(m, -(d.tiny as i64)));
         result = under.select(one.ldexp(int(m, -4000)), result);
@@ -1057,7 +1057,7 @@ fn cube_ma(m: &Meaning) {
     );
     let two = m.c(Ty::F32, 0x4000_0000);
     let [x, y, z] = [0, 1, 2].map(|n| coordinate(m, n));
-    // That of a vector without a number that is not 0 is 0, whatever its sign.
+    // For a vector whose components are all 0 the result is 0, whatever their signs.
     let axis = cube(m, [x, x], [y, y], [z, z]);
     let zero = m.c(Ty::F32, 0);
     m.d(axis.eq(zero).select(zero, axis * two));
@@ -1067,10 +1067,10 @@ fn cube_ma(m: &Meaning) {
 fn replace_byte<'m>(m: &'m Meaning, other: V<'m>) {
     let x = m.s(0);
     let c = |value: f32| m.c(Ty::F32, u64::from(value.to_bits()));
-    // Selected, as a minimum and maximum may flush a denormal that the sum rounds up.
+    // Selected instead of computed by a minimum and a maximum, which may flush a denormal that the sum rounds up.
     let (least, most) = (c(0.0), c(255.0));
     let held = x.lt(least).select(least, x.gt(most).select(most, x));
-    // One unit of this number's last place is 1.
+    // One unit in the last place of this number is 1.
     let whole = (held + c(8_388_608.0)).as_(Ty::B32) & 0xff;
     let byte = x.unordered(x).select(m.c(Ty::B32, 0), whole);
     let place = (m.s(1) & 3) << 3;
@@ -1117,8 +1117,8 @@ pub(super) fn cvt_pkrtz(m: &Meaning) {
     m.about("Two floats to half precision, rounded towards zero; the first is in the low half.");
     let c = |value| m.c(Ty::B32, value);
     let [low, high] = [m.s(0), m.s(1)].map(|x| {
-        // Without the bits that a f16 has not, the conversion is exact, whatever MODE's rounding is: 13 of a normal
-        // result, and more the smaller a denormal one is.
+        // Without the bits that an f16 does not have, the conversion is exact, independently of MODE's rounding: these are
+        // 13 bits of a normal result, and more for a denormal result, the more the smaller it is.
         let bits = x.as_(Ty::B32);
         let magnitude = bits & 0x7fff_ffff;
         let exponent = magnitude >> 23;
@@ -1215,10 +1215,10 @@ fn trig_preop(m: &Meaning) {
     let word = (shift >> 6).as_(Ty::U32);
     let part = shift & 63;
     let high = word.look_up(Ty::U64, &TWO_BY_PI) << part;
-    // A shift by 64 gives 0.
+    // A shift by 64 must give 0.
     let low = (word + 1).look_up(Ty::U64, &TWO_BY_PI) >> (c(64) - part);
     let large = exponent.ge(c(1968)).select(c(128), c(0));
-    // Places beyond the least denormal's are cut off, whatever MODE's rounding is.
+    // Bits below the least denormal are cut off, independently of MODE's rounding.
     let beyond = shift - large - c(1021);
     let cut = beyond.gt(c(0)).select(beyond.min(c(53)), c(0));
     let places = (((high | low) >> 11) >> cut << cut).to_float(Ty::F64);

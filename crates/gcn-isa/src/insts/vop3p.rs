@@ -39,7 +39,7 @@ const fn product(ty: Ty, sum: Ty) -> [Slot; 4] {
 }
 
 const fn mix(d: Slot) -> [Slot; 4] {
-    // A source is f32 or, by op_sel_hi, a half as f16; constants are those of f16.
+    // A source is an f32 or, if op_sel_hi says so, a half read as f16; constants are those of f16.
     [
         d,
         read(Src0, Ty::F16),
@@ -208,7 +208,7 @@ fn fma_mix_half(m: &Meaning) {
 fn dot2_float(m: &Meaning) {
     m.about("Adds the product of the low halves to the third source, then that of the high halves, each time rounded to f32. f32 denormals are flushed, whatever MODE says.");
     let half = |role, k| m.half(role, k).to_width(Ty::F32);
-    // The product of two f16 is exact.
+    // The product of two f16 numbers is exact.
     let low = half(Src0, 0).mad(half(Src1, 0), m.s(2));
     m.d(half(Src0, 1).mad(half(Src1, 1), low));
 }
