@@ -54,8 +54,8 @@ pub(crate) struct InsnInfo {
     /// that are on, are all that a pair then has, if that is known.
     masks: Vec<(u8, Option<u64>)>,
     /// Reads of VGPRs may be of inactive lanes, and its writes leave something.
-    odd: bool,
-    everything: bool,
+    touches_inactive: bool,
+    unknown_effects: bool,
 }
 
 /// What is live between two instructions.
@@ -67,14 +67,14 @@ pub(crate) struct LiveSet {
 }
 
 impl LiveSet {
-    fn nothing() -> LiveSet {
+    fn none() -> LiveSet {
         LiveSet {
             v: [LiveLanes::No; 256],
             s: 0,
             scc: false,
         }
     }
-    fn everything() -> LiveSet {
+    fn all() -> LiveSet {
         LiveSet {
             v: [LiveLanes::All; 256],
             s: !0,
@@ -101,7 +101,7 @@ pub struct CompileRequest<'a> {
     /// All registers matter where the code ends: there is somebody to look at them.
     pub all_live: bool,
     /// All registers are written at the end of every block.
-    pub keep_all: bool,
+    pub precise: bool,
     /// With `Some` the region is for waves that start: they come to its first block, at the entry, with this in v0 to v2,
     /// and to its other blocks by way of the region alone (what the interpreter does of its code for it counts as this), so
     /// what is found out of values before holds behind. With `None` a wave may come to the start of any block from
@@ -110,7 +110,7 @@ pub struct CompileRequest<'a> {
     pub entry: Option<EntryVgprs>,
     /// Values that are affine in the lane are told from others. Where one is none after all, a wave leaves the region for
     /// one that was made without this.
-    pub linear: bool,
+    pub affine: bool,
     /// VGPRs that are linear at the entry, with their steps from lane to lane, beside those of `entry`: for tests.
     pub steps: Vec<(u16, i32)>,
     /// The scalar registers as they are now, from which buffer resources are guessed.
@@ -256,9 +256,9 @@ impl<'a> Builder<'a> {
         live: &Map<u64, LiveSet>,
         blocks: &mut Vec<Block>,
     ) {
-        let everything = LiveSet::everything();
+        let everything = LiveSet::all();
         let after = |pc: u64| live.get(&pc).unwrap_or(&everything);
-        let nothing = LiveSet::nothing();
+        let nothing = LiveSet::none();
         let ends = matches!(terminator, Terminator::End) && !self.s.all_live;
         let (mut v_after, mut s_after) = (after(self.vector_end), after(self.end));
         if matches!(terminator, Terminator::Branch { .. } | Terminator::Jump(_)) && self.insns > 0 {
@@ -273,7 +273,7 @@ impl<'a> Builder<'a> {
         }
         if ends {
             (v_after, s_after) = (&nothing, &nothing);
-        } else if self.s.keep_all || matches!(terminator, Terminator::Indirect(_) | Terminator::End)
+        } else if self.s.precise || matches!(terminator, Terminator::Indirect(_) | Terminator::End)
         {
             (v_after, s_after) = (&everything, &everything);
         }
@@ -415,7 +415,7 @@ impl<'a> Builder<'a> {
     /// Notes which VGPRs an instruction may write.
     fn note_writes(&mut self, k: &InsnInfo) {
         match &mut self.may_write {
-            Some(vgprs) if !k.everything => vgprs.extend(&k.vwrites),
+            Some(vgprs) if !k.unknown_effects => vgprs.extend(&k.vwrites),
             vgprs => *vgprs = None,
         }
     }

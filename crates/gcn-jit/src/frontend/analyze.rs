@@ -20,9 +20,9 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
         swrites: 0,
         scc: (false, false),
         masks: Vec::new(),
-        odd: odd(&insn, program, s),
+        touches_inactive: touches_inactive(&insn, program, s),
         // Where MODE may change, so may what the code behind is. Direct jumps are followed.
-        everything: indexed(&insn, s)
+        unknown_effects: indexed(&insn, s)
             || changes(&insn, !matches!(flow, Flow::Branch { links: false, .. })),
     };
     // DPP leaves the bits of lanes without a source in masks.
@@ -31,7 +31,7 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
     for a in facts.accesses(&insn) {
         let range = a.first..a.first + a.count as u16;
         if a.anywhere {
-            k.everything = true;
+            k.unknown_effects = true;
         }
         match a.file {
             // Of those that the wave does not have, v0 is read and none is written.
@@ -72,7 +72,7 @@ fn indexed(insn: &Insn, s: &CompileRequest<'_>) -> bool {
 }
 
 /// Whether an instruction looks at VGPRs' inactive lanes, or leaves some of what its destination was.
-pub(super) fn odd(insn: &Insn, program: &Program, s: &CompileRequest<'_>) -> bool {
+pub(super) fn touches_inactive(insn: &Insn, program: &Program, s: &CompileRequest<'_>) -> bool {
     let mods = Modifiers::new(insn);
     if mods.dpp.is_some() || s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
         return true;
@@ -236,7 +236,7 @@ pub(super) fn liveness(
     known: &BTreeMap<u64, InsnInfo>,
     s: &CompileRequest<'_>,
 ) -> Map<u64, LiveSet> {
-    let outside = LiveSet::everything();
+    let outside = LiveSet::all();
     let mut before: Map<u64, LiveSet> =
         Map::with_capacity_and_hasher(known.len(), Default::default());
     let pcs: Vec<u64> = known.keys().rev().copied().collect();
@@ -246,7 +246,7 @@ pub(super) fn liveness(
         for &pc in &pcs {
             let k = &known[&pc];
             let next = pc + k.insn.len as u64;
-            let nothing = LiveSet::nothing();
+            let nothing = LiveSet::none();
             let at = |pc: u64| match before.get(&pc) {
                 Some(a) => a,
                 None if known.contains_key(&pc) => &nothing,
@@ -255,7 +255,7 @@ pub(super) fn liveness(
             let mut a = match k.flow {
                 Flow::Next => at(next).clone(),
                 Flow::Branch { links: true, .. } | Flow::Indirect { .. } | Flow::Trap => {
-                    LiveSet::everything()
+                    LiveSet::all()
                 }
                 Flow::Branch { .. } => {
                     let mut a = at(k.flow.target(pc, &k.insn).unwrap_or(next)).clone();
@@ -264,11 +264,11 @@ pub(super) fn liveness(
                     }
                     a
                 }
-                Flow::End if s.all_live => LiveSet::everything(),
-                Flow::End => LiveSet::nothing(),
+                Flow::End if s.all_live => LiveSet::all(),
+                Flow::End => LiveSet::none(),
             };
-            if k.everything {
-                a = LiveSet::everything();
+            if k.unknown_effects {
+                a = LiveSet::all();
             } else {
                 back(k, &mut a, &mut sets);
             }
@@ -295,7 +295,7 @@ fn back(k: &InsnInfo, a: &mut LiveSet, sets: &mut Sets) {
             *v = last.1;
         }
     }
-    if !k.odd {
+    if !k.touches_inactive {
         for &w in &k.vwrites {
             let v = &mut a.v[w as usize];
             if *v == LiveLanes::Active {
@@ -307,7 +307,7 @@ fn back(k: &InsnInfo, a: &mut LiveSet, sets: &mut Sets) {
     if k.scc.1 {
         a.scc = false;
     }
-    let how = if k.odd {
+    let how = if k.touches_inactive {
         LiveLanes::All
     } else {
         LiveLanes::Active
@@ -316,7 +316,7 @@ fn back(k: &InsnInfo, a: &mut LiveSet, sets: &mut Sets) {
         let v = &mut a.v[r as usize];
         *v = (*v).max(how);
     }
-    if k.odd {
+    if k.touches_inactive {
         for &w in &k.vwrites {
             a.v[w as usize] = LiveLanes::All;
         }

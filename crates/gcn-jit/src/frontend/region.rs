@@ -19,7 +19,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
     let code = Code::find(entry, s);
     let mut blocks = code.blocks(s, None);
     dump(s, "frontend", &blocks);
-    if s.linear {
+    if s.affine {
         let is_live = |pc: u64, v: u16| match code.live.get(&pc) {
             Some(live) => live.v[v as usize] != LiveLanes::No,
             None => true,
@@ -42,7 +42,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             at
         };
         dump(s, "affine", &blocks);
-        if !s.keep_all {
+        if !s.precise {
             let tracer = all_active::Tracer {
                 insns: &code.insns,
                 live: &code.live,
@@ -61,7 +61,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
     let region = Region {
         blocks,
         live_in,
-        precise: s.keep_all,
+        precise: s.precise,
     };
     if cfg!(debug_assertions)
         && let Err(rule) = verify::region(&region)

@@ -88,12 +88,12 @@ pub struct Address {
     pub whole: bool,
     /// Several dwords of each lane are written, the first of all lanes before the second of any: 16 lanes after the others
     /// come to the same where the slices lie so.
-    pub several: Option<Several>,
+    pub slice_layout: Option<SliceLayout>,
 }
 
 /// How slices lie of which no lane has a part of another one's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Several {
+pub enum SliceLayout {
     /// Multiples of a lane's bytes, so many, apart.
     Multiples(i32),
     /// One behind the other.

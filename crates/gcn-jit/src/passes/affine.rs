@@ -12,7 +12,7 @@ mod address;
 mod derive;
 mod extract;
 
-pub use address::{Shape, close};
+pub use address::{Shape, within_register};
 pub(crate) use extract::extract_affine;
 
 use crate::hash::Map;

@@ -2,7 +2,7 @@
 
 use crate::runtime::cache::Compiled;
 use crate::runtime::context::{Batch, Line, TimeSlice};
-use crate::runtime::engine::{At, Exit, Jit, rarely};
+use crate::runtime::engine::{CodePointer, Exit, Jit, must_interpret};
 use crate::runtime::group::{GIVEN, tell_ends};
 use crate::target::x64::EXIT_NEXT;
 use gcn_emu::engine::{Engine, Machine, Stop};
@@ -16,7 +16,7 @@ pub(crate) struct Like {
     of: Vec<u64>,
     scratch: Option<(u16, u32, u32)>,
     /// Where all of the waves begin; nothing where they do not begin in the same place or not in compiled code.
-    at: Option<At>,
+    at: Option<CodePointer>,
     /// Of each wave the lines that the region needs.
     lines: Vec<Line>,
 }
@@ -31,14 +31,14 @@ impl Like {
 /// How compiled code has left a batch.
 struct Left {
     /// Where the batch's waves begin.
-    at: At,
+    at: CodePointer,
     exit: Exit,
     /// All waves share one state.
     single: bool,
 }
 
 /// How far a batch came.
-enum Far {
+enum Progress {
     /// All workgroups have ended.
     Ended,
     /// The workgroup under way goes on without a batch.
@@ -61,16 +61,16 @@ impl Jit {
         let possible = !self.check
             && self.counts.is_none()
             && !self.recorded(machine)
-            && !rarely(like.state());
+            && !must_interpret(like.state());
         loop {
             let far = match possible {
                 true => self.batch(groups, machine, fuel),
-                false => Far::Within,
+                false => Progress::Within,
             };
             match far {
-                Far::Ended => return GroupStop::Ended,
-                Far::Within => {}
-                Far::Stopped(stop) => {
+                Progress::Ended => return GroupStop::Ended,
+                Progress::Within => {}
+                Progress::Stopped(stop) => {
                     tell_ends(machine, groups.first(), groups.waves);
                     return GroupStop::Wave(stop);
                 }
@@ -86,7 +86,7 @@ impl Jit {
     }
 
     /// Where the waves of workgroups begin, if all do in the same place, and what they start from.
-    fn like(&mut self, groups: &Groups<'_>, machine: &mut Machine<'_>) -> Option<At> {
+    fn like(&mut self, groups: &Groups<'_>, machine: &mut Machine<'_>) -> Option<CodePointer> {
         if let Some(row) = &self.row
             && row.is_of(groups)
         {
@@ -133,7 +133,12 @@ impl Jit {
 
     /// Workgroups from the one under way on, which has not begun, as far as their waves come to barriers and to their ends in
     /// the region where they begin.
-    fn batch(&mut self, groups: &mut Groups<'_>, machine: &mut Machine<'_>, fuel: &mut u64) -> Far {
+    fn batch(
+        &mut self,
+        groups: &mut Groups<'_>,
+        machine: &mut Machine<'_>,
+        fuel: &mut u64,
+    ) -> Progress {
         self.turns.clear();
         let waves = groups.waves.len();
         let begun = |w: &group::GroupWave| w.doing != Doing::New;
@@ -141,19 +146,19 @@ impl Jit {
             || groups.waves.iter().any(begun)
             || groups.registers.is_empty()
         {
-            return Far::Within;
+            return Progress::Within;
         }
         let Some(at) = self.like(groups, machine) else {
-            return Far::Within;
+            return Progress::Within;
         };
         let known = &self.regions[at.region() as usize];
         // Where one often breaks off, it only costs time.
         let useless = known.broken > 16 && known.in_batch < 8 * known.broken;
         let Some(begin) = known.batch.filter(|_| !useless) else {
-            return Far::Within;
+            return Progress::Within;
         };
         if !self.fresh(at.region(), machine) {
-            return Far::Within;
+            return Progress::Within;
         }
         let region: &Compiled = &self.regions[at.region() as usize];
         let code = region.code.as_ptr();
@@ -164,7 +169,7 @@ impl Jit {
             .as_deref()
             .filter(|l| l.lines.len() == each * waves)
         else {
-            return Far::Within;
+            return Progress::Within;
         };
         // Where none waits, each may have the state of the one before it.
         let single = !region.waits;
@@ -184,7 +189,7 @@ impl Jit {
         let given = first.turn(self.slice());
         let again = first.next_turn(self.slice());
         if given > *fuel {
-            return Far::Within;
+            return Progress::Within;
         }
         for (w, start) in like.lines.chunks_exact(each).enumerate() {
             let state = &mut *groups.waves[w % states].state;
@@ -201,7 +206,7 @@ impl Jit {
                 region: at.region(),
             });
         }
-        self.surround(machine);
+        self.bind(machine);
         let rows = &groups.rows[groups.done..];
         let (rows, count) = (rows.as_ptr(), rows.len());
         let spare = (*fuel).min(i64::MAX as u64) as i64;
@@ -247,7 +252,7 @@ impl Jit {
         known.begun += ended;
         known.in_batch += ended;
         if row == count {
-            return Far::Ended;
+            return Progress::Ended;
         }
         let left = Left { at, exit, single };
         self.broken_off(left, groups, machine, fuel)
@@ -261,7 +266,7 @@ impl Jit {
         groups: &mut Groups<'_>,
         machine: &mut Machine<'_>,
         fuel: &mut u64,
-    ) -> Far {
+    ) -> Progress {
         if single {
             let far = (self.ctx.turn as usize).wrapping_sub(self.turns.as_ptr() as usize);
             for turn in self.turns.iter_mut().take(far / size_of::<TimeSlice>()) {
@@ -269,7 +274,7 @@ impl Jit {
             }
         }
         let waves = groups.waves.len();
-        let (far, turned) = self.stand(groups.waves, 0, waves, exit);
+        let (far, turned) = self.record_progress(groups.waves, 0, waves, exit);
         groups.turned += turned;
         groups.next = far;
         let those = groups.waves.iter();
@@ -291,7 +296,7 @@ impl Jit {
             }
         }
         if far == waves || exit.why() == EXIT_NEXT {
-            return Far::Within;
+            return Progress::Within;
         }
         // The wave goes on alone.
         known.broken += 1;
@@ -301,10 +306,10 @@ impl Jit {
         let stop = self.alone_to_end(&mut groups.waves[far], far, exit, machine, fuel);
         self.stats.executed += begun - *fuel;
         if let Some(stop) = stop {
-            return Far::Stopped(stop);
+            return Progress::Stopped(stop);
         }
         groups.turned += 1;
         groups.next += 1;
-        Far::Within
+        Progress::Within
     }
 }

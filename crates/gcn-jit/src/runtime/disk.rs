@@ -185,7 +185,7 @@ impl Store {
         if enough && self.looked.swap(true, Relaxed) {
             return true;
         }
-        let Ok(held) = self.tidy(self.most.saturating_sub(bytes)) else {
+        let Ok(held) = self.drop_stale_regions(self.most.saturating_sub(bytes)) else {
             return false;
         };
         self.looked.store(true, Relaxed);
@@ -196,7 +196,7 @@ impl Store {
 
     /// Deletes the files that were not used for longest, if they take more than so many bytes, until they take three quarters
     /// of that. Gives what is left.
-    fn tidy(&self, most: u64) -> io::Result<u64> {
+    fn drop_stale_regions(&self, most: u64) -> io::Result<u64> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.folder)?.flatten() {
             let Ok(about) = entry.metadata() else {

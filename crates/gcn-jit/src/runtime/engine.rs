@@ -43,9 +43,9 @@ pub(crate) const RUN_FOR_COMPILED: u64 = 256;
 
 /// What an address stands for.
 #[derive(Clone, Copy)]
-pub(crate) enum Place {
+pub(crate) enum Entry {
     /// Code of a region begins here.
-    Code(At),
+    Code(CodePointer),
     /// The middle of a block, or nothing that can be compiled.
     Interpret,
 }
@@ -53,18 +53,18 @@ pub(crate) enum Place {
 /// A place in compiled code: the region's number in the upper half, where in its code in the lower one. Each region's code
 /// begins with something else.
 #[derive(Clone, Copy)]
-pub(crate) struct At(NonZeroU64);
+pub(crate) struct CodePointer(NonZeroU64);
 
-impl At {
-    pub(crate) fn new(region: u32, at: u32) -> Option<At> {
-        NonZeroU64::new((region as u64) << 32 | at as u64).map(At)
+impl CodePointer {
+    pub(crate) fn new(region: u32, at: u32) -> Option<CodePointer> {
+        NonZeroU64::new((region as u64) << 32 | at as u64).map(CodePointer)
     }
 
     pub(crate) fn region(self) -> u32 {
         (self.0.get() >> 32) as u32
     }
 
-    pub(crate) fn is(self, other: At) -> bool {
+    pub(crate) fn is(self, other: CodePointer) -> bool {
         self.0 == other.0
     }
 
@@ -138,7 +138,7 @@ pub struct JitStats {
 pub struct Jit {
     pub(crate) interp: Interp,
     pub(crate) regions: Vec<Known>,
-    pub(crate) places: Table<Place>,
+    pub(crate) entries: Table<Entry>,
     /// Where its regions come from.
     pub(crate) library: Library,
     /// Counts the dispatches that it served: code is looked at again in each.
@@ -173,7 +173,7 @@ pub struct Jit {
     /// Where the wave that came to a barrier last goes on, and the region.
     pub(crate) behind: Option<(*const u8, u32)>,
     /// Where the waves of a workgroup, by their numbers, began last in this session, and the `Like` that they were.
-    pub(crate) entered: Vec<Option<(u64, At)>>,
+    pub(crate) entered: Vec<Option<(u64, CodePointer)>>,
     /// What the waves of workgroups start from that were run in batch last.
     pub(crate) row: Option<Box<batch::Like>>,
     /// Why the interpreter stopped a wave in compiled code.
@@ -183,7 +183,7 @@ pub struct Jit {
     /// The library's count of times when regions were dropped, when this engine last dropped its own.
     pub(crate) dropped: u64,
     /// What it has compiled in this session.
-    pub(crate) spent: Spent,
+    pub(crate) budget: CompileBudget,
     /// Turns end exactly where they are to, and have [`EXACT_SLICE`].
     pub(crate) exact_turns: bool,
     /// Takes the IR of what is compiled.
@@ -192,7 +192,7 @@ pub struct Jit {
 
 /// What an engine has compiled in a session.
 #[derive(Default)]
-pub(crate) struct Spent {
+pub(crate) struct CompileBudget {
     /// For which MODEs.
     pub(crate) modes: Vec<u32>,
     /// How many instructions.
@@ -267,7 +267,7 @@ impl Jit {
         Jit {
             interp: Interp::new(),
             regions: Vec::new(),
-            places: Table::default(),
+            entries: Table::default(),
             library: Library::default(),
             session: 0,
             level,
@@ -289,7 +289,7 @@ impl Jit {
             stopped: None,
             stale: false,
             dropped: 0,
-            spent: Spent::default(),
+            budget: CompileBudget::default(),
             exact_turns: false,
             dump: None,
         }
@@ -343,45 +343,45 @@ impl Jit {
     /// Another dispatch begins.
     pub(crate) fn begin_session(&mut self) {
         if self.stale {
-            self.places.clear();
+            self.entries.clear();
             self.drop_regions();
         }
-        self.forget_entries();
+        self.invalidate_wave_entries();
         self.session += 1;
         self.recorded = None;
         self.interp.forget();
-        self.begin_spending();
+        self.begin_budget();
     }
 
-    fn begin_spending(&mut self) {
-        self.spent.modes.clear();
-        self.spent.compiled = 0;
-        self.spent.executed = self.stats.executed;
+    fn begin_budget(&mut self) {
+        self.budget.modes.clear();
+        self.budget.compiled = 0;
+        self.budget.executed = self.stats.executed;
     }
 
     /// Whether code for this MODE may be compiled: the program has had few MODEs, and has run long enough for what was compiled.
     /// Otherwise the interpreter runs it.
     pub(crate) fn may_compile(&mut self, mode: u32) -> bool {
-        let spent = &mut self.spent;
-        let run = self.stats.executed - spent.executed;
-        if spent.compiled > COMPILED + run / RUN_FOR_COMPILED {
+        let budget = &mut self.budget;
+        let run = self.stats.executed - budget.executed;
+        if budget.compiled > COMPILED + run / RUN_FOR_COMPILED {
             return false;
         }
-        if !spent.modes.contains(&mode) {
-            if spent.modes.len() == MODES {
+        if !budget.modes.contains(&mode) {
+            if budget.modes.len() == MODES {
                 return false;
             }
-            spent.modes.push(mode);
+            budget.modes.push(mode);
         }
         true
     }
 
     /// Drops its regions if the library did, where no wave is in one.
-    pub(crate) fn tidy(&mut self) {
+    pub(crate) fn drop_stale_regions(&mut self) {
         let dropped = self.library.dropped();
         if self.dropped != dropped {
             self.dropped = dropped;
-            self.forget_places();
+            self.drop_entry_points();
             self.drop_regions();
         }
     }
@@ -411,31 +411,31 @@ impl Jit {
             Made::Nothing(those) => {
                 for &pc in &*those {
                     let here = (pc, key.1, key.2, key.3);
-                    self.places.entry(here).or_insert(Place::Interpret);
+                    self.entries.entry(here).or_insert(Entry::Interpret);
                 }
-                self.places.entry(key).or_insert(Place::Interpret);
+                self.entries.entry(key).or_insert(Entry::Interpret);
             }
             Made::Region(region) => {
                 let number = self.regions.len() as u32;
-                let place = |at| At::new(number, at).map_or(Place::Interpret, Place::Code);
+                let place = |at| CodePointer::new(number, at).map_or(Entry::Interpret, Entry::Code);
                 if key.3.is_some() {
                     // Its other blocks are not come to from outside.
-                    self.places.insert(key, place(region.first));
+                    self.entries.insert(key, place(region.first));
                 } else {
                     for &(start, end, at, insns) in &region.blocks {
                         let here = |pc| (pc, key.1, key.2, None);
                         if insns > 0 && exact {
-                            self.places.insert(here(start), place(at as u32));
+                            self.entries.insert(here(start), place(at as u32));
                         } else if insns > 0 {
                             let at = place(at as u32);
-                            self.places.entry(here(start)).or_insert(at);
+                            self.entries.entry(here(start)).or_insert(at);
                         }
                         // Of jumps to the last dword of all there is, a range has none behind it.
                         for inner in (start..end).step_by(4).skip(1) {
-                            self.places.entry(here(inner)).or_insert(Place::Interpret);
+                            self.entries.entry(here(inner)).or_insert(Entry::Interpret);
                         }
                     }
-                    self.places.entry(key).or_insert(Place::Interpret);
+                    self.entries.entry(key).or_insert(Entry::Interpret);
                 }
                 self.regions.push(Known::new(region, self.session));
             }
@@ -453,7 +453,7 @@ impl Jit {
         self.stats.found += found.is_some() as u64;
         let saved = found.unwrap_or_else(|| self.make_new(key, sgprs, machine, exact, stored));
         // Also where nothing comes of it: it takes as long.
-        self.spent.compiled += saved.insns;
+        self.budget.compiled += saved.insns;
         match &saved.made {
             Made::Region(_) => {
                 self.stats.regions += 1;
@@ -507,10 +507,10 @@ impl Jit {
             mode,
             vgprs,
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
-            keep_all: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
+            precise: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
             entry,
             // AVX2 code has no linear values.
-            linear: entry.is_some() && self.level != Level::Avx2,
+            affine: entry.is_some() && self.level != Level::Avx2,
             steps: self.steps.clone(),
             sgprs: *sgprs,
             guessed: Default::default(),
@@ -530,9 +530,9 @@ impl Jit {
             dump: dump.as_ref(),
         };
         let mut emitted = x64::emit(&region, mode, style, batch);
-        if emitted.as_ref().err() == Some(&x64::Refused::TooLarge) && request.linear {
+        if emitted.as_ref().err() == Some(&x64::Refused::TooLarge) && request.affine {
             // There may be room for less.
-            request.linear = false;
+            request.affine = false;
             region = frontend::region(pc, &request);
             emitted = x64::emit(&region, mode, style, batch);
         }
@@ -629,9 +629,9 @@ impl Engine for Jit {
         let stop = if before == 1 {
             self.one(wave, machine, fuel).unwrap_or(Stop::Limit)
         } else {
-            self.tidy();
+            self.drop_stale_regions();
             self.recorded(machine);
-            self.surround(machine);
+            self.bind(machine);
             self.go(wave, machine, fuel, None)
         };
         self.stats.executed += before - *fuel;
@@ -644,7 +644,7 @@ impl Engine for Jit {
         machine: &mut Machine<'_>,
         fuel: &mut u64,
     ) -> GroupStop {
-        self.tidy();
+        self.drop_stale_regions();
         self.together(group, machine, fuel)
     }
 
@@ -654,7 +654,7 @@ impl Engine for Jit {
         machine: &mut Machine<'_>,
         fuel: &mut u64,
     ) -> GroupStop {
-        self.tidy();
+        self.drop_stale_regions();
         self.in_batch(groups, machine, fuel)
     }
 
@@ -671,25 +671,25 @@ impl Engine for Jit {
 
     fn forget(&mut self) {
         cache::clear(&self.library);
-        self.forget_places();
+        self.drop_entry_points();
         self.drop_regions();
         self.recorded = None;
-        self.begin_spending();
+        self.begin_budget();
     }
 }
 
 /// Whether a wave is in a state in which its instructions are interpreted.
-pub(crate) fn rarely(wave: &WaveState) -> bool {
+pub(crate) fn must_interpret(wave: &WaveState) -> bool {
     wave.mode & (mode::VSKIP | mode::EXCP_EN) != 0
         || wave.status & (status::HALT | status::PRIV) != 0
 }
 
 impl Jit {
     /// Forgets what code is where, which the library may analyze anew. Waves may still be in regions.
-    pub(crate) fn forget_places(&mut self) {
+    pub(crate) fn drop_entry_points(&mut self) {
         self.interp.forget();
-        self.places.clear();
-        self.forget_entries();
+        self.entries.clear();
+        self.invalidate_wave_entries();
         self.stale = true;
     }
 
@@ -701,13 +701,13 @@ impl Jit {
     }
 
     /// Forgets where waves begin.
-    pub(crate) fn forget_entries(&mut self) {
+    pub(crate) fn invalidate_wave_entries(&mut self) {
         self.entered.clear();
         self.row = None;
     }
 
     /// Says in the context what surrounds the waves that are to run.
-    pub(crate) fn surround(&mut self, machine: &mut Machine<'_>) {
+    pub(crate) fn bind(&mut self, machine: &mut Machine<'_>) {
         let linear = machine.memory.linear();
         let ctx = &mut *self.ctx;
         // SAFETY: it stores four bytes where there are four.
@@ -738,7 +738,7 @@ impl Jit {
         if known.seen != self.session {
             known.seen = self.session;
             if !known.fresh(machine) {
-                self.forget_places();
+                self.drop_entry_points();
                 return false;
             }
         }
@@ -749,7 +749,7 @@ impl Jit {
     #[inline]
     pub(crate) fn enter(
         &mut self,
-        at: At,
+        at: CodePointer,
         wave: &mut WaveState,
         machine: &mut Machine<'_>,
         fuel: &mut u64,
@@ -828,7 +828,7 @@ impl Jit {
         machine: &mut Machine<'_>,
         begun: u64,
         fuel: &mut u64,
-    ) -> Result<Option<At>, Stop> {
+    ) -> Result<Option<CodePointer>, Stop> {
         let region = &self.regions[exit.region as usize];
         let (start, end, ..) = region.blocks[exit.block()];
         match exit.why() {
@@ -841,8 +841,8 @@ impl Jit {
                 if known.missed > 64 && known.missed > known.begun / 4 {
                     // Waves that start had better begin in code that knows less.
                     let key = known.key;
-                    self.places.insert(key, Place::Interpret);
-                    self.forget_entries();
+                    self.entries.insert(key, Entry::Interpret);
+                    self.invalidate_wave_entries();
                 }
             }
             x64::EXIT_STOP => {
@@ -889,7 +889,7 @@ impl Jit {
                     self.steps = steps.unwrap_or_default();
                     self.compile(key, &wave.sgprs, machine, true);
                     self.steps.clear();
-                    self.forget_entries();
+                    self.invalidate_wave_entries();
                 }
                 // The block on the interpreter, as far as the fuel goes.
                 loop {
@@ -908,7 +908,7 @@ impl Jit {
                 let linear = |pc| region.steps(pc).is_some_and(|steps| holds(steps, wave));
                 if region.key.3.is_some() && wave.mode == region.key.1 && linear(wave.pc) {
                     let at = region.inside(wave.pc);
-                    return Ok(at.and_then(|at| At::new(exit.region, at)));
+                    return Ok(at.and_then(|at| CodePointer::new(exit.region, at)));
                 }
             }
         }
@@ -916,15 +916,15 @@ impl Jit {
     }
 
     /// Where a wave that has not run begins, if what its registers have in common is what that code is for.
-    fn first(&mut self, wave: &WaveState, machine: &Machine<'_>) -> Option<At> {
+    fn first(&mut self, wave: &WaveState, machine: &Machine<'_>) -> Option<CodePointer> {
         let entry = Some(EntryVgprs::of(wave));
         let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, entry);
-        if !self.places.contains_key(&key) && self.may_compile(key.1) {
+        if !self.entries.contains_key(&key) && self.may_compile(key.1) {
             self.steps = steps(wave);
             self.compile(key, &wave.sgprs, machine, self.exact);
             self.steps.clear();
         }
-        let Some(&Place::Code(at)) = self.places.get(&key) else {
+        let Some(&Entry::Code(at)) = self.entries.get(&key) else {
             return None;
         };
         let region = &self.regions[at.region() as usize];
@@ -938,11 +938,11 @@ impl Jit {
         wave: &mut WaveState,
         machine: &mut Machine<'_>,
         fuel: &mut u64,
-        mut from: Option<At>,
+        mut from: Option<CodePointer>,
     ) -> Stop {
         let begun = *fuel;
         let recorded = self.recorded == Some(true);
-        if self.looks && wave.clock == 0 && from.is_none() && !recorded && !rarely(wave) {
+        if self.looks && wave.clock == 0 && from.is_none() && !recorded && !must_interpret(wave) {
             from = self.first(wave, machine);
         }
         loop {
@@ -950,16 +950,18 @@ impl Jit {
                 at
             } else {
                 let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, None);
-                let place = match self.places.get(&key).copied() {
-                    _ if recorded || rarely(wave) || wave.vgprs.is_empty() => Place::Interpret,
+                let place = match self.entries.get(&key).copied() {
+                    _ if recorded || must_interpret(wave) || wave.vgprs.is_empty() => {
+                        Entry::Interpret
+                    }
                     Some(place) => place,
-                    None if !self.may_compile(wave.mode) => Place::Interpret,
+                    None if !self.may_compile(wave.mode) => Entry::Interpret,
                     None => {
                         self.compile(key, &wave.sgprs, machine, self.exact);
                         continue;
                     }
                 };
-                let Place::Code(at) = place else {
+                let Entry::Code(at) = place else {
                     if let Some(stop) = self.one(wave, machine, fuel) {
                         return stop;
                     }
@@ -987,7 +989,7 @@ impl Jit {
     /// As [`Jit::enter`], for one block, which is compared with the interpreter. Nothing, if the wave simply goes on.
     fn checked(
         &mut self,
-        at: At,
+        at: CodePointer,
         wave: &mut WaveState,
         machine: &mut Machine<'_>,
         fuel: &mut u64,

@@ -4,7 +4,7 @@
 use crate::ir::region::Region;
 use crate::runtime::cache::Compiled;
 use crate::runtime::context::TimeSlice;
-use crate::runtime::engine::{At, Exit, Jit, Place, rarely};
+use crate::runtime::engine::{CodePointer, Entry, Exit, Jit, must_interpret};
 use crate::target::Level;
 use crate::target::x64::EXIT_NEXT;
 use gcn_emu::engine::{Engine, Machine, Stop};
@@ -187,7 +187,7 @@ impl Jit {
         let Some(like) = group.starts.like.first() else {
             return GroupStop::Ended;
         };
-        if self.check || self.recorded(machine) || rarely(like.state()) {
+        if self.check || self.recorded(machine) || must_interpret(like.state()) {
             return group::run(self, group, machine, fuel);
         }
         let stop = self.rounds(group, machine, fuel);
@@ -203,7 +203,7 @@ impl Jit {
         machine: &mut Machine<'_>,
         fuel: &mut u64,
     ) -> GroupStop {
-        self.surround(machine);
+        self.bind(machine);
         self.turns.resize(group.waves.len(), TimeSlice::NONE);
         let begun = *fuel;
         let stop = 'stop: loop {
@@ -347,7 +347,7 @@ impl Jit {
             counts.end(region as usize, &self.ctx, rolled_back);
         }
         *fuel -= (spare - self.ctx.batch.spare) as u64;
-        let (far, turned) = self.stand(group.waves, first, count, exit);
+        let (far, turned) = self.record_progress(group.waves, first, count, exit);
         group.turned += turned;
         group.next = first + far;
         if far == count || exit.why() == EXIT_NEXT {
@@ -366,7 +366,7 @@ impl Jit {
 
     /// Says in the waves how far `count` turns from `first` on have come when compiled code has come back. Gives the number,
     /// from `first` on, of the turn that it came to, and how many turns have ended.
-    pub(crate) fn stand(
+    pub(crate) fn record_progress(
         &mut self,
         waves: &mut [GroupWave],
         first: usize,
@@ -469,7 +469,7 @@ impl Jit {
         starts: &Starts<'_>,
         w: usize,
         machine: &mut Machine<'_>,
-    ) -> Option<At> {
+    ) -> Option<CodePointer> {
         let like = &starts.like[w];
         if let Some(&Some((known, at))) = self.entered.get(w)
             && known == like.id()
@@ -485,8 +485,8 @@ impl Jit {
             Some(like.entry()),
         );
         loop {
-            match self.places.get(&key).copied() {
-                Some(Place::Code(at)) => {
+            match self.entries.get(&key).copied() {
+                Some(Entry::Code(at)) => {
                     if self.fresh(at.region(), machine) {
                         let count = starts.like.len().max(self.entered.len());
                         self.entered.resize(count, None);
@@ -494,7 +494,7 @@ impl Jit {
                         return Some(at);
                     }
                 }
-                Some(Place::Interpret) => return None,
+                Some(Entry::Interpret) => return None,
                 None if !self.may_compile(state.mode) => return None,
                 None => {
                     // What it guesses from them it finds in the wave's own.
@@ -508,7 +508,7 @@ impl Jit {
     }
 
     /// Gives a wave that starts the registers that its region needs.
-    fn start(&self, starts: &Starts<'_>, w: usize, at: At, wave: &mut WaveState) {
+    fn start(&self, starts: &Starts<'_>, w: usize, at: CodePointer, wave: &mut WaveState) {
         let like = &starts.like[w];
         let region = &self.regions[at.region() as usize];
         if wave.vgprs.len() != like.vgprs() {

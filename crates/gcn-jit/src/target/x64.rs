@@ -309,17 +309,17 @@ pub fn emit(
                 looped: false,
                 z: Bank::default(),
                 k: Bank::default(),
-                outs: Vec::new(),
+                out_of_line: Vec::new(),
                 slow_paths: Vec::new(),
-                scalar_outs: Vec::new(),
+                scalar_out_of_line: Vec::new(),
                 calls: &mut calls,
                 ranges: &mut ranges,
                 spots: &mut spots,
                 call_of: Map::default(),
                 accumulators: Vec::new(),
-                pinned: Vec::new(),
-                pins: Vec::new(),
-                unlooked: Vec::new(),
+                deferred_writes: Vec::new(),
+                deferred_values: Vec::new(),
+                unchecked_values: Vec::new(),
                 next_slot: 0,
                 next_mask: 0,
                 exact,
@@ -436,7 +436,7 @@ impl Bank {
 
 /// A VGPR's value that waits: in a register or in memory.
 #[derive(Clone, Copy)]
-struct Pin {
+struct DeferredWrite {
     reg: Option<u8>,
     slot: u16,
     /// The index in [`Block::vgprs`].
@@ -445,7 +445,7 @@ struct Pin {
 }
 
 /// Code that is put after the block.
-pub(crate) struct Out {
+pub(crate) struct OutOfLine {
     pub from: Label,
     pub back: Label,
     pub store: bool,
@@ -503,11 +503,11 @@ pub(crate) struct Emit<'a> {
     pub looped: bool,
     pub z: Bank,
     pub k: Bank,
-    pub outs: Vec<Out>,
+    pub out_of_line: Vec<OutOfLine>,
     /// What is evaluated where a fast path is not right, and the calls for it, by number.
     slow_paths: Vec<slow_path::SlowPath>,
     /// Scalar loads that look at what they may access.
-    scalar_outs: Vec<range::ScalarOut>,
+    scalar_out_of_line: Vec<range::ScalarOut>,
     calls: &'a mut Vec<Arc<Call>>,
     /// Of those of this chunk, which of the unit's they are.
     call_of: Map<u16, u32>,
@@ -516,11 +516,11 @@ pub(crate) struct Emit<'a> {
     spots: &'a mut Vec<range::Spot>,
     accumulators: Vec<Id>,
     /// What is written at the end.
-    pinned: Vec<Pin>,
+    deferred_writes: Vec<DeferredWrite>,
     /// The values that each slice keeps in registers until nothing can fail, and those of them that are still to be looked
     /// at for NaNs.
-    pins: Vec<Id>,
-    unlooked: Vec<Id>,
+    deferred_values: Vec<Id>,
+    unchecked_values: Vec<Id>,
     next_slot: u16,
     next_mask: u16,
     /// NaNs are the interpreter's.
@@ -744,8 +744,8 @@ impl Emit<'_> {
             self.call_whole(&w);
         }
         // Nothing fails from here on.
-        self.waiting_stores();
-        self.commit_pinned();
+        self.deferred_stores();
+        self.commit_deferred_writes();
         self.base_writes();
         if c.fp.is_some_and(|k| k != self.default) {
             self.a.ldmxcsr(mxcsr_of(self.default));
@@ -778,11 +778,11 @@ impl Emit<'_> {
             Terminator::Interpret { .. } | Terminator::Leave => {}
         }
         self.as_in_vectors();
-        self.outs();
+        self.out_of_line();
         self.slow_paths();
         self.fixes();
-        self.base_outs();
-        self.scalar_outs();
+        self.bases_out_of_line();
+        self.scalar_out_of_line();
         if self.next_slot as usize > VECTORS || self.next_mask as usize > MASKS {
             self.too_large = true;
         }

@@ -165,14 +165,14 @@ impl Shape {
         let size = bytes as i32 * count as i32;
         match self {
             // A gather has no smaller elements.
-            Shape::Apart if !close(step) => size.max(4),
+            Shape::Apart if !within_register(step) => size.max(4),
             _ => size,
         }
     }
 }
 
 /// Whether 16 lanes' elements of up to four bytes lie in one vector register.
-pub fn close(step: i32) -> bool {
+pub fn within_register(step: i32) -> bool {
     (1..=4).contains(&step)
 }
 

@@ -5,7 +5,7 @@ use super::affine_writes;
 use super::derive::{AffineValue, Derivation, is_sum, values};
 use crate::hash::Map;
 use crate::ir::affine::{
-    Address, AffineState, AffineVgprs, Base, BaseKind, BaseOp, Guard, Several,
+    Address, AffineState, AffineVgprs, Base, BaseKind, BaseOp, Guard, SliceLayout,
 };
 use crate::ir::region::{Block, Store, Terminator};
 use crate::ir::{Id, Inst, Node};
@@ -429,10 +429,10 @@ impl Making<'_> {
         let from = offset.saturating_add(15 * step.min(0));
         let to = offset.saturating_add(15 * step.max(0) + reach);
         let whole = a.need == 1 && a.count > 1 && shape == Some(Shape::Dense);
-        let several = match shape {
+        let slice_layout = match shape {
             _ if a.need == 1 || a.count == 1 => None,
-            Some(Shape::Dense) => Some(Several::Multiples(size)),
-            _ => Some(Several::Rows),
+            Some(Shape::Dense) => Some(SliceLayout::Multiples(size)),
+            _ => Some(SliceLayout::Rows),
         };
         if let Some(at) = self.out.addresses.iter().position(|x| {
             (x.lo, x.hi, x.plus, x.limit) == (lo, hi, plus, limit)
@@ -443,7 +443,7 @@ impl Making<'_> {
             x.from = x.from.min(from);
             x.to = x.to.max(to);
             x.whole |= whole;
-            x.several = x.several.max(several);
+            x.slice_layout = x.slice_layout.max(slice_layout);
             return at as u16;
         }
         self.out.addresses.push(Address {
@@ -456,7 +456,7 @@ impl Making<'_> {
             from,
             to,
             whole,
-            several,
+            slice_layout,
         });
         (self.out.addresses.len() - 1) as u16
     }

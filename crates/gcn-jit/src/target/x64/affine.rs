@@ -2,9 +2,9 @@
 
 use super::range::Range;
 use super::*;
-use crate::ir::affine::{Address, Base, BaseKind, BaseOp, Guard, Several};
+use crate::ir::affine::{Address, Base, BaseKind, BaseOp, Guard, SliceLayout};
 use crate::ir::region::Store;
-use crate::passes::affine::{Shape, close};
+use crate::passes::affine::{Shape, within_register};
 use crate::runtime::context::{AFFINE_ADDRESSES, AFFINE_BASES};
 
 /// Registers that bases are given; those above serve as work space.
@@ -27,7 +27,7 @@ pub(crate) struct BaseRegisters {
     holds: [Option<Base>; MOST as usize],
     /// Which are in [`PAIR`].
     pair: Option<(Base, Base)>,
-    outs: Vec<Out>,
+    out_of_line: Vec<OutOfLine>,
     /// What waiting stores are to write.
     kept: Vec<Kept>,
     /// The block is left for code that knows nothing of bases.
@@ -35,7 +35,7 @@ pub(crate) struct BaseRegisters {
 }
 
 #[derive(Clone, Copy)]
-struct Out {
+struct OutOfLine {
     from: Label,
     back: Label,
     /// The slices in question; or the address whose range is to be found.
@@ -553,7 +553,7 @@ impl Emit<'_> {
         let back = self.a.label();
         self.a.jcc(Cc::Ne, from);
         self.a.bind(back);
-        self.bases.outs.push(Out {
+        self.bases.out_of_line.push(OutOfLine {
             from,
             back,
             mask,
@@ -576,15 +576,15 @@ impl Emit<'_> {
     fn base(&mut self, i: u16, a: Address, end: usize) {
         let lo = self.base_reg(a.lo, end);
         let slot = self.address_slot(i);
-        if let Some(several) = a.several {
+        if let Some(slice_layout) = a.slice_layout {
             self.x(op::BCASTD, T, 0, Rm::R(lo));
-            match several {
-                Several::Multiples(bytes) => {
+            match slice_layout {
+                SliceLayout::Multiples(bytes) => {
                     self.x(op::XORD, T, T, Rm::R(lo));
                     let apart = Rm::C(bytes as u64 - 1);
                     self.a.evex(op::TESTMD, 0, 1, T, apart, ALL, None);
                 }
-                Several::Rows => {
+                SliceLayout::Rows => {
                     self.x(op::MOVDQU32, U, 0, Rm::M(ctx!(firsts)));
                     self.x(op::MULLD, U, U, Rm::C(a.step as u32 as u64));
                     self.x(op::ADDD, T, T, Rm::R(U));
@@ -643,9 +643,9 @@ impl Emit<'_> {
     }
 
     /// The code after the block.
-    pub(super) fn base_outs(&mut self) {
+    pub(super) fn bases_out_of_line(&mut self) {
         let c = self.c;
-        for out in std::mem::take(&mut self.bases.outs) {
+        for out in std::mem::take(&mut self.bases.out_of_line) {
             self.a.bind(out.from);
             let leave = self.leave_quads();
             match out.look {
@@ -960,7 +960,7 @@ impl Emit<'_> {
     }
 
     /// The waiting stores, one after the other. Nothing fails from the first on.
-    pub(super) fn waiting_stores(&mut self) {
+    pub(super) fn deferred_stores(&mut self) {
         let c = self.c;
         let all = std::mem::take(&mut self.bases.kept);
         for (n, s) in c.effects.deferred_stores.iter().enumerate() {
@@ -1017,7 +1017,7 @@ impl Emit<'_> {
             })
             .collect();
         self.base_of(address);
-        if close(step) && data.len() == 1 {
+        if within_register(step) && data.len() == 1 {
             self.load_close(bytes, data[0], t, step, offset);
         } else {
             self.distances(t, step);
@@ -1033,7 +1033,7 @@ impl Emit<'_> {
             let t = self.temp();
             self.hold(t);
             self.base_of(address);
-            if close(step) && count == 1 {
+            if within_register(step) && count == 1 {
                 self.store_close(bytes, data[0], t, step, offset);
                 return;
             }

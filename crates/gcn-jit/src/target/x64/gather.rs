@@ -69,7 +69,7 @@ impl Emit<'_> {
 
     /// Where the range is another part of memory, or another access's: the helper finds it anew. Goes on behind it where
     /// it does not hold all lanes.
-    pub(super) fn look_around(&mut self, out: &Out) {
+    pub(super) fn look_around(&mut self, out: &OutOfLine) {
         let Some((range, again)) = out.range else {
             return;
         };
@@ -89,7 +89,7 @@ impl Emit<'_> {
     }
 
     /// The active lanes and their addresses go where helpers read them.
-    pub(super) fn hand_over(&mut self, out: &Out) {
+    pub(super) fn hand_over(&mut self, out: &OutOfLine) {
         let [_, u] = out.free;
         let store = op::MOVDQU32_ST;
         self.a.z(store, out.lo, 0, Rm::M(ctx!(addresses)));
@@ -289,7 +289,7 @@ impl Emit<'_> {
 
     /// T: eight lanes' guest addresses; opmask 1: which of them are on. Jumps to `bad` where not all of those may be
     /// accessed by plain instructions. U, V and opmask 2 are spent.
-    fn eight(&mut self, out: &Out, half: u8, [t, u, v]: [u8; 3], bad: Label) {
+    fn eight(&mut self, out: &OutOfLine, half: u8, [t, u, v]: [u8; 3], bad: Label) {
         let wide = |e: &mut Self, to: u8, from: u8| {
             let mut from = from;
             if half == 1 {
@@ -364,7 +364,7 @@ impl Emit<'_> {
     }
 
     /// Loads each lane's elements or stores one, or jumps to `bad`, where all can be done again. Opmasks 1 and 2 are spent.
-    pub(super) fn lane_by_lane(&mut self, out: &Out, bad: Label) {
+    pub(super) fn lane_by_lane(&mut self, out: &OutOfLine, bad: Label) {
         let [t, u] = out.free;
         let taken =
             |r: u8| [out.lo, t, u].contains(&r) || out.hi == Some(r) || out.data.contains(&r);

@@ -53,7 +53,7 @@ impl Emit<'_> {
 
     /// Stores the dwords of 16 lanes to LDS where their addresses say. Goes on behind this where several dwords do not lie
     /// whole in LDS or are no multiple of their size: such may meet others' in part.
-    pub(super) fn scatter_lds(&mut self, out: &Out) {
+    pub(super) fn scatter_lds(&mut self, out: &OutOfLine) {
         let (true, Space::Lds, 4, 0, Some(limit)) =
             (out.store, out.space, out.bytes, out.offset, out.limit)
         else {

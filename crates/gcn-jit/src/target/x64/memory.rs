@@ -2,7 +2,7 @@
 //! read here and there is gathered; everything else a helper does, lane by lane.
 
 use super::gather::{Upper, reach};
-use super::{BIAS, CTX, Emit, K_EXEC, Out};
+use super::{BIAS, CTX, Emit, K_EXEC, OutOfLine};
 use crate::ir::region::Store;
 use crate::ir::{Id, Inst};
 use crate::runtime::context::Ctx;
@@ -209,7 +209,7 @@ impl Emit<'_> {
             self.a.jmp(from);
         }
         self.rejoined(back);
-        self.outs.push(Out {
+        self.out_of_line.push(OutOfLine {
             from,
             back,
             store: false,
@@ -390,7 +390,7 @@ impl Emit<'_> {
         }
         self.rejoined(back);
         let scalar_high = !lds && high.is_none();
-        self.outs.push(Out {
+        self.out_of_line.push(OutOfLine {
             from,
             back,
             store: true,
@@ -408,8 +408,8 @@ impl Emit<'_> {
     }
 
     /// The code after the block.
-    pub fn outs(&mut self) {
-        for out in std::mem::take(&mut self.outs) {
+    pub fn out_of_line(&mut self) {
+        for out in std::mem::take(&mut self.out_of_line) {
             self.a.bind(out.from);
             let lds = out.space == Space::Lds;
             let [t, u] = out.free;

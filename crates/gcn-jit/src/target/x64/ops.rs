@@ -142,9 +142,9 @@ impl Emit<'_> {
                 .zk(op::TESTNMD.wide(wide), k, r, Rm::C(exponent), ALL);
             self.a.zk(op::ANDD.wide(wide), r, r, Rm::C(sign), keep(k));
         }
-        if vop.check && !wide && self.pins.contains(&vop.id) {
+        if vop.check && !wide && self.deferred_values.contains(&vop.id) {
             // Looked at where the slice ends, two at a time.
-            self.unlooked.push(vop.id);
+            self.unchecked_values.push(vop.id);
         } else if vop.check {
             let mut on = self.on();
             if part == 1 && self.full.is_none() {
@@ -158,11 +158,12 @@ impl Emit<'_> {
     }
 
     /// Notes NaNs of the values that are kept in registers until nothing can fail.
-    pub(super) fn look_at_pins(&mut self) {
+    pub(super) fn check_deferred(&mut self) {
         let mut registers = Vec::new();
-        for id in std::mem::take(&mut self.unlooked) {
-            let of = |p: &&Pin| p.slice == self.slice && self.c.effects.vgprs[p.write].1 == id;
-            let r = self.pinned.iter().find(of).and_then(|p| p.reg);
+        for id in std::mem::take(&mut self.unchecked_values) {
+            let of =
+                |p: &&DeferredWrite| p.slice == self.slice && self.c.effects.vgprs[p.write].1 == id;
+            let r = self.deferred_writes.iter().find(of).and_then(|p| p.reg);
             if r.is_none() {
                 self.mistaken();
             }
@@ -675,7 +676,7 @@ impl Emit<'_> {
             if self.next_use(s) == u32::MAX
                 && !self.exact
                 && let Some(&r) = self.z.at.get(&(s, 0))
-                && !self.pinned.iter().any(|p| p.reg == Some(r))
+                && !self.deferred_writes.iter().any(|p| p.reg == Some(r))
             {
                 self.z.at.remove(&(s, 0));
                 self.put(id, 0, r);

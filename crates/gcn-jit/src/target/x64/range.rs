@@ -212,7 +212,7 @@ impl Emit<'_> {
         self.a.alu(alu::CMP, true, RCX, Rm::M(range.bytes()));
         self.a.jcc(Cc::Ae, from);
         self.a.bind(back);
-        self.scalar_outs.push(ScalarOut {
+        self.scalar_out_of_line.push(ScalarOut {
             from,
             back,
             range,
@@ -223,8 +223,8 @@ impl Emit<'_> {
     }
 
     /// The code after the block: it looks, and remembers the page of the first byte.
-    pub(super) fn scalar_outs(&mut self) {
-        for out in std::mem::take(&mut self.scalar_outs) {
+    pub(super) fn scalar_out_of_line(&mut self) {
+        for out in std::mem::take(&mut self.scalar_out_of_line) {
             self.a.bind(out.from);
             self.check_range(out.bytes, out.need, out.bad);
             self.a.mov(true, RCX, Rm::R(RAX));

@@ -47,7 +47,7 @@ impl Emit<'_> {
             && self.whole().is_none()
             && !self.a.is_avx2();
         if keep {
-            self.pins = critical.iter().map(|&i| c.effects.vgprs[i].1).collect();
+            self.deferred_values = critical.iter().map(|&i| c.effects.vgprs[i].1).collect();
         }
         let turn = |e: &mut Self, exec: Mem| e.slice_code(exec, &critical, fallible, keep);
         let end = |e: &mut Self| e.turn_ballots();
@@ -82,7 +82,7 @@ impl Emit<'_> {
             self.release(&vop);
         }
         self.pos = self.plan.ops.len() as u32;
-        self.look_at_pins();
+        self.check_deferred();
         for i in 0..self.accumulators.len() {
             let b = self.accumulators[i];
             let k = self.kreg(self.node(b).args[0]);
@@ -183,7 +183,7 @@ impl Emit<'_> {
         if !late && !critical {
             self.a.z(op::MOVDQU32_ST, from, 0, Rm::M(home));
         } else if late && keep {
-            self.pinned.push(Pin {
+            self.deferred_writes.push(DeferredWrite {
                 reg: Some(from),
                 slot: 0,
                 write: i,
@@ -196,7 +196,7 @@ impl Emit<'_> {
             self.next_slot += if self.looped { 4 } else { 1 };
             let m = self.kept_back(slot);
             self.a.z(op::MOVDQU32_ST, from, 0, Rm::M(m));
-            self.pinned.push(Pin {
+            self.deferred_writes.push(DeferredWrite {
                 reg: None,
                 slot,
                 write: i,
@@ -206,20 +206,20 @@ impl Emit<'_> {
     }
 
     /// Writes what was kept back.
-    pub(super) fn commit_pinned(&mut self) {
-        if self.pinned.is_empty() {
+    pub(super) fn commit_deferred_writes(&mut self) {
+        if self.deferred_writes.is_empty() {
             return;
         }
-        let pins = std::mem::take(&mut self.pinned);
+        let deferred_values = std::mem::take(&mut self.deferred_writes);
         // Every register that is not pinned is free by now.
-        let held = pins
+        let held = deferred_values
             .iter()
             .filter_map(|p| p.reg)
             .fold(0, |b, r| b | 1u32 << r);
         let free = (!held).trailing_zeros().min(31) as u8;
         let turn = |e: &mut Self, _: Mem| {
             let slice = e.slice;
-            for pin in pins.iter().filter(|p| p.slice == slice) {
+            for pin in deferred_values.iter().filter(|p| p.slice == slice) {
                 let home = e.home(e.c.effects.vgprs[pin.write].0);
                 let r = pin.reg.unwrap_or_else(|| {
                     let from = e.kept_back(pin.slot);
@@ -325,7 +325,7 @@ impl Emit<'_> {
             Inst::VIn(_) | Inst::Const(_) | Inst::SIn(_) | Inst::Lane | Inst::Affine { .. }
         ) || !n.vec;
         if !clean && !self.z.spilled.contains_key(&part) && self.next_use_or_now(part.0) {
-            self.put_by();
+            self.spill();
             let (slot, m) = self.vslot();
             self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(m));
             self.z.spilled.insert(part, slot);
@@ -353,7 +353,7 @@ impl Emit<'_> {
     }
 
     /// A value is put by in memory, which code that is passed over could not do.
-    fn put_by(&mut self) {
+    fn spill(&mut self) {
         debug_assert!(
             !self.forked,
             "a value is put by where it may be passed over"
@@ -501,7 +501,7 @@ impl Emit<'_> {
 
     pub fn let_go(&mut self) {
         self.z.busy = self
-            .pinned
+            .deferred_writes
             .iter()
             .filter_map(|p| p.reg)
             .fold(self.bases.kept(), |b, r| b | 1u32 << r);
@@ -534,7 +534,7 @@ impl Emit<'_> {
         let part = self.k.regs[r as usize].take().unwrap_or((0, 0));
         self.k.at.remove(&part);
         if !self.k.spilled.contains_key(&part) && self.next_use_or_now(part.0) {
-            self.put_by();
+            self.spill();
             let slot = self.next_mask.min(MASKS as u16 - 1);
             self.next_mask += 1;
             self.a.kstore16(ctx!(masks, 2 * slot as usize), r);

@@ -548,7 +548,7 @@ impl Emit<'_> {
     /// Copies so many dwords. RCX is spent.
     fn copy(&mut self, from: Mem, to: Mem, dwords: u8) {
         let held = self
-            .pinned
+            .deferred_writes
             .iter()
             .filter_map(|p| p.reg)
             .fold(0, |b, r| b | 1u32 << r);

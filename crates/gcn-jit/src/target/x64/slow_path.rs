@@ -88,7 +88,7 @@ impl Emit<'_> {
                 let dies = self.next_use(short) == u32::MAX
                     && self.z.at.get(&(short, part)) == Some(&r)
                     && self.node(short).vec
-                    && !self.pinned.iter().any(|p| p.reg == Some(r));
+                    && !self.deferred_writes.iter().any(|p| p.reg == Some(r));
                 let d = if dies {
                     self.z.at.remove(&(short, part));
                     self.put(vop.id, part, r);

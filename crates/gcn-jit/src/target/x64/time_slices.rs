@@ -49,9 +49,9 @@ pub(super) fn between(
     a.jmp(noted);
     let ended = a.here();
     if let Some(first) = first {
-        let (several, go, round) = (a.label(), a.label(), a.label());
+        let (slice_layout, go, round) = (a.label(), a.label(), a.label());
         a.alu_imm(alu::CMP, true, Rm::M(batch!(single)), 0);
-        a.jcc(Cc::E, several);
+        a.jcc(Cc::E, slice_layout);
         a.mov(true, RSI, Rm::M(batch!(given)));
         a.mov(true, RDI, Rm::M(batch!(spare)));
         a.alu(alu::SUB, true, RDI, Rm::R(RSI));
@@ -78,7 +78,7 @@ pub(super) fn between(
         a.jcc(Cc::Ne, clear);
         a.mov(true, RCX, Rm::M(batch!(turns)));
         a.jmp(go);
-        a.bind(several);
+        a.bind(slice_layout);
     }
     a.imm(RDX, TimeSlice::ENDED as u64);
     a.alu_imm(alu::SUB, true, Rm::M(batch!(alive)), 1);
