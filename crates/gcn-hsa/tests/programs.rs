@@ -22,8 +22,11 @@ fn folder() -> Option<&'static Path> {
         let named = std::env::var_os("GCN_HSA").map(PathBuf::from);
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
         let built = ["release", "debug"].map(|p| target.map(|t| t.join(p).join("gcn-hsa")));
-        let places = named.into_iter().chain(built.into_iter().flatten());
-        let found = places.into_iter().find(|p| p.join(LIBRARY).is_file());
+        // Of the two builds the newer one: the other may be of older sources.
+        let linked = |p: &PathBuf| p.join(LIBRARY).metadata().and_then(|f| f.modified()).ok();
+        let newest = built.into_iter().flatten().max_by_key(linked);
+        let places = named.into_iter().chain(newest);
+        let found = places.into_iter().find(|p| linked(p).is_some());
         if found.is_none() {
             eprintln!("passed over: there is no {LIBRARY}; `cargo xtask hsa` links it");
         }

@@ -1,8 +1,8 @@
-//! From decoded instructions to blocks: straight pieces of code, each a graph of values and what it changes.
+//! From decoded instructions to blocks: straight pieces of code, each a graph of values with its effects.
 //!
-//! A block can be re-executed: nothing that it reads is changed before all that can go wrong in it has been looked at.
-//! So whatever compiled code does not do itself (a fault, a NaN whose bits the host would choose otherwise) makes it leave
-//! the block and the interpreter run it from its first instruction.
+//! A block can be re-executed: it changes nothing that it reads before everything that can fail has been checked. When
+//! compiled code meets something that it does not do itself (a fault, a NaN whose bits the host would choose otherwise), it
+//! leaves the block, and the interpreter runs the block from its first instruction.
 
 mod all_active;
 mod analyze;
@@ -41,7 +41,7 @@ pub use region::region;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of an instruction before it is lowered.
+/// The analysis of one instruction.
 pub(crate) struct InsnInfo {
     insn: Insn,
     flow: Flow,
@@ -50,15 +50,15 @@ pub(crate) struct InsnInfo {
     sreads: u128,
     swrites: u128,
     scc: (bool, bool),
-    /// Scalar pairs, EXEC's among them, that it writes, by half their codes; and the set of pairs whose lanes, beside those
-    /// that are on, are all that a pair then has, if that is known.
+    /// The scalar pairs that it writes, by half their codes, EXEC included. With each, if known: a set of pairs such that the
+    /// written mask has no lanes but the active ones and those of the pairs.
     masks: Vec<(u8, Option<u64>)>,
-    /// Reads of VGPRs may be of inactive lanes, and its writes leave something.
+    /// It may read inactive lanes of VGPRs, or keeps a part of what it writes to.
     touches_inactive: bool,
     unknown_effects: bool,
 }
 
-/// What is live between two instructions.
+/// The registers that are live between two instructions.
 #[derive(Clone, PartialEq)]
 pub(crate) struct LiveSet {
     v: [LiveLanes; 256],
@@ -92,52 +92,51 @@ impl LiveSet {
     }
 }
 
-/// What a region is made for.
+/// What the frontend is asked to compile.
 pub struct CompileRequest<'a> {
     pub target: Target,
     pub mode: u32,
-    /// VGPRs that the wave has.
+    /// The number of VGPRs of the wave.
     pub vgprs: u16,
-    /// All registers matter where the code ends: there is somebody to look at them.
+    /// All registers are live at the end of the code, because an observer reads them.
     pub all_live: bool,
-    /// All registers are written at the end of every block.
+    /// All registers are written at the end of every block, and none before.
     pub precise: bool,
-    /// With `Some` the region is for waves that start: they come to its first block, at the entry, with this in v0 to v2,
-    /// and to its other blocks by way of the region alone (what the interpreter does of its code for it counts as this), so
-    /// what is found out of values before holds behind. With `None` a wave may come to the start of any block from
-    /// anywhere at any time ([`Emitted::outside`](crate::target::x64::Emitted::outside)), and nothing is known of its
-    /// registers there but what the block itself finds out.
+    /// With `Some` the region is for waves that start. They enter its first block with this in v0 to v2, and they reach its
+    /// other blocks only through the region (or through the interpreter running its code for it), so facts about values hold
+    /// from block to block. With `None` a wave may enter any block from anywhere
+    /// ([`Emitted::outside`](crate::target::x64::Emitted::outside)), and a block knows only what it finds out itself.
     pub entry: Option<EntryVgprs>,
-    /// Values that are affine in the lane are told from others. Where one is none after all, a wave leaves the region for
-    /// one that was made without this.
+    /// Affine values are treated as such. Where a guard of one fails, the wave leaves the region for one that was compiled
+    /// without this.
     pub affine: bool,
-    /// VGPRs that are linear at the entry, with their steps from lane to lane, beside those of `entry`: for tests.
+    /// For tests: VGPRs that are affine at the entry, beside those of `entry`, with their steps from lane to lane.
     pub steps: Vec<(u16, i32)>,
-    /// The scalar registers as they are now, from which buffer resources are guessed.
+    /// The scalar registers of the wave that is at the entry. Buffer resources are guessed from them.
     pub sgprs: [u32; 128],
-    /// Which bits of these were looked at.
+    /// The bits of these that were used.
     pub guessed: RefCell<BTreeMap<u8, u32>>,
     pub facts: &'a FactTable,
-    /// Takes the blocks as they are made.
+    /// Receives the blocks after each stage.
     pub dump: Option<&'a Dump>,
     pub fetch: &'a dyn Fn(u64) -> Option<Insn>,
 }
 
-/// The most instructions of a block.
+/// The maximum number of instructions of a block.
 const BLOCK_INSNS: u32 = 400;
 
-/// A block being made.
+/// A block under construction.
 pub(crate) struct Builder<'a> {
     s: &'a CompileRequest<'a>,
     g: Graph,
     start: u64,
     end: u64,
     insns: u32,
-    /// The end of the last vector instruction.
+    /// The address after the last vector instruction.
     vector_end: u64,
-    /// The last instruction.
+    /// The address of the last instruction.
     last: u64,
-    /// It is a jump.
+    /// The last instruction is a jump.
     jumped: bool,
     v: Map<u16, Id>,
     sc: Map<u8, Id>,
@@ -148,14 +147,14 @@ pub(crate) struct Builder<'a> {
     may_write: Option<Vec<u16>>,
     store: Option<Store>,
     stores: Vec<Store>,
-    /// What is linear where blocks begin, once that has been found out.
+    /// The VGPRs that are affine where blocks begin, if that has been found out.
     affine: Option<&'a Map<u64, AffineVgprs>>,
-    /// Rows that the block has read, and those that it writes at its end.
+    /// The rows that the block has read, and those that it writes at its end.
     row_loads: Vec<(Id, i32)>,
     rows: Vec<(Id, i32, Id)>,
     whole: Option<WaveHelperCall>,
     lane_inserts: Vec<(u16, Id, Id)>,
-    /// Their VGPRs.
+    /// The VGPRs of the inserted lanes.
     inserted_lanes: Vec<u16>,
     loads: bool,
     guards: Vec<Id>,
@@ -164,7 +163,7 @@ pub(crate) struct Builder<'a> {
     written: u128,
     /// The DPP of the instruction.
     dpp: Option<Dpp>,
-    /// Of each value: a scalar that depends on lanes.
+    /// For each value: it is a scalar that depends on lanes.
     late: Vec<bool>,
     /// All lanes are active throughout: EXEC is a constant.
     full: bool,
@@ -185,7 +184,7 @@ impl From<Unsupported> for Refusal {
     }
 }
 
-/// What an instruction changes.
+/// The changes that an instruction makes.
 #[derive(Default)]
 pub(crate) struct Changes {
     v: Vec<(u16, Id)>,
@@ -194,14 +193,14 @@ pub(crate) struct Changes {
     jump: Option<(Option<Id>, u64)>,
     signal: Option<Signal>,
     store: Option<Store>,
-    /// Stores wait until all lanes have loaded: this one, or those before a load.
+    /// The store is deferred until all lanes have loaded; or those before this load are.
     waits: bool,
-    /// What goes to another address of LDS after it.
+    /// The second store of ds_write2.
     store2: Option<Store>,
     rows: Vec<(Id, i32, Id)>,
     whole: Option<WaveHelperCall>,
     lane_inserts: Vec<(u16, Id, Id)>,
-    /// An address that it jumps to.
+    /// The computed address that it jumps to.
     indirect: Option<Id>,
     /// VGPRs that the helper writes.
     helped: Vec<u16>,
@@ -262,7 +261,7 @@ impl<'a> Builder<'a> {
         let ends = matches!(terminator, Terminator::End) && !self.s.all_live;
         let (mut v_after, mut s_after) = (after(self.vector_end), after(self.end));
         if matches!(terminator, Terminator::Branch { .. } | Terminator::Jump(_)) && self.insns > 0 {
-            // What is live before a branch is so on both ways from it, and branches change no register.
+            // What is live before a branch is live on both paths after it, and branches change no register.
             let jumps = |pc: u64| self.jumped && pc == self.end;
             if self.jumped {
                 s_after = after(self.last);
@@ -288,7 +287,7 @@ impl<'a> Builder<'a> {
             .filter(|w| w.2 != LiveLanes::No)
             .collect();
         vgprs.sort_by_key(|w| w.0);
-        // What holds its value already.
+        // Registers that hold the value already need no write.
         let g = &self.g;
         let known = &self.known;
         self.sc.retain(|code, id| {
@@ -296,20 +295,20 @@ impl<'a> Builder<'a> {
                 .get(code)
                 .is_none_or(|&v| g.value_of(*id) != Some(v as u64))
         });
-        // What the block behind it, if nothing else leads there, starts from.
+        // What the next block starts from, if nothing else leads there.
         for (&code, &id) in &self.sc {
             match self.g.value_of(id) {
-                // One that nobody needs is not written.
+                // A dead register is not written.
                 Some(v) if s_after.s >> code & 1 != 0 => self.known.insert(code, v as u32),
                 Some(_) => self.known.remove(&code),
                 None if self.g.get(id).op == Inst::SIn(code) => None,
                 None => self.known.remove(&code),
             };
         }
-        // EXEC stands for its register.
+        // EXEC is always read from its register.
         self.known
             .retain(|&code, _| code as u16 != EXEC && code as u16 != EXEC + 1);
-        // A wave that comes from outside may have anything there.
+        // A wave that enters from outside may have any value there.
         if !matches!(terminator, Terminator::Jump(_)) || self.jumped || self.s.entry.is_none() {
             self.known.clear();
         }
@@ -357,7 +356,7 @@ impl<'a> Builder<'a> {
         self.start = self.end;
     }
 
-    /// Takes an instruction up, ending blocks before and behind it where it must be so.
+    /// Adds an instruction, and ends blocks before and after it where needed.
     fn step(&mut self, pc: u64, k: &InsnInfo, live: &Map<u64, LiveSet>, blocks: &mut Vec<Block>) {
         let next = pc + k.insn.len as u64;
         let mut tried = self.lower(pc, k);
@@ -420,7 +419,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Takes what an instruction changes into the block. What ends the block is given back.
+    /// Adds the changes of an instruction to the block. Returns those that end the block.
     fn take(&mut self, mut changes: Changes, pc: u64, next: u64, k: &InsnInfo) -> Changes {
         for (n, id) in changes.v.drain(..) {
             self.v.insert(n, id);
@@ -439,7 +438,7 @@ impl<'a> Builder<'a> {
             self.store = changes.store.take();
         }
         for row in changes.rows.drain(..) {
-            // The last one counts.
+            // The last write takes precedence.
             self.rows.retain(|r| (r.0, r.1) != (row.0, row.1));
             self.rows.push(row);
         }
@@ -512,13 +511,13 @@ impl<'a> Builder<'a> {
         self.g.constant(Ty::B32, value)
     }
 
-    /// Whether the addresses of stores are linear.
+    /// Returns true if the addresses of all stores are affine.
     fn affine_addresses(&self, stores: &[&Store]) -> bool {
         let facts = self.affine.and_then(|at| at.get(&self.start));
         facts.is_some_and(|facts| affine::stores(&self.g.nodes, facts, stores))
     }
 
-    /// Notes how MXCSR must stand for an operation.
+    /// Notes the floating-point environment that an operation needs.
     fn float_env(&mut self, op: Op, ty: Ty, out: Ty) -> Result<(), Refusal> {
         let mode = Mode(self.s.mode);
         let of = |ty: Ty| match ty {
@@ -533,7 +532,7 @@ impl<'a> Builder<'a> {
             _ if ty == Ty::F16 && (out.is_float() && out != Ty::F16 || out == Ty::Bool) => {
                 return Ok(());
             }
-            // f16 goes through f32, where no number is a denormal: only the rounding counts.
+            // f16 is computed in f32, where none of its numbers is a denormal: only the rounding matters.
             _ if ty == Ty::F16 || out == Ty::F16 && ty != Ty::F32 => {
                 let round = mode.env16().round as u8;
                 if self.fp.is_some_and(|have| have.round == round) {
@@ -546,8 +545,8 @@ impl<'a> Builder<'a> {
             }
             Op::Mad => of(ty).map(|e| FpEnv::of(&e.flushing())),
             Op::FloatToFloat => {
-                // Operands of the one type, results of the other. Code flushes the results, so that the key is that of
-                // the operands' other operations; but the host must not flush what is kept.
+                // Operands have one type, results the other. Code flushes the results, so the environment is that of the
+                // operands' other operations; but the host must not flush results that are to be kept.
                 of(ty).zip(of(out)).map(|(a, b)| FpEnv {
                     ftz: a.flush_out && (b.flush_out || ty == Ty::F32),
                     ..FpEnv::of(&a).rounding(b.round)
@@ -576,7 +575,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The value that a shortcut is to, by the fast path.
+    /// The value that a shortcut stands for, with its fast path.
     fn shortcut(
         &mut self,
         program: &'static Program,
@@ -619,7 +618,7 @@ impl<'a> Builder<'a> {
         Ok(self.g.alu(Op::Add, Ty::U64, Ty::U64, [id, c, 0])?)
     }
 
-    /// The lanes' truth values, of those that are on, as a scalar.
+    /// The truth values of the active lanes as a scalar.
     fn ballot(&mut self, id: Id) -> Result<Id, Refusal> {
         let exec = self.exec();
         let id = if self.g.get(id).vec {
@@ -633,7 +632,7 @@ impl<'a> Builder<'a> {
             .node(Inst::Ballot, Ty::Bool, Ty::B64, false, [k, 0, 0]))
     }
 
-    /// The same of a truth value that all lanes share.
+    /// The same for a truth value that all lanes share.
     fn uniform_ballot(&mut self, id: Id) -> Result<Id, Refusal> {
         let exec = self.sgpr_pair(EXEC);
         let zero = self.g.constant(Ty::B64, 0);
@@ -641,12 +640,12 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Whether an instruction may change what a region is made for.
+/// Returns true if an instruction may change what a region's code depends on, or jump.
 fn changes_mode(insn: &Insn) -> bool {
     changes(insn, true)
 }
 
-/// The same, jumps counted or not.
+/// The same, with or without jumps.
 fn changes(insn: &Insn, jumps: bool) -> bool {
     let program = gcn_emu::interp::program(insn);
     program.effects.iter().any(|e| {
@@ -661,7 +660,7 @@ fn changes(insn: &Insn, jumps: bool) -> bool {
     })
 }
 
-/// The shift and bits of an SDWA selection.
+/// The shift and the number of bits of an SDWA selection.
 fn selection(sel: u8) -> (u32, u32) {
     match sel {
         0..=3 => (8 * sel as u32, 8),
@@ -670,7 +669,7 @@ fn selection(sel: u8) -> (u32, u32) {
     }
 }
 
-/// The rounding of MXCSR for that of MODE.
+/// The value of MXCSR for an environment.
 pub fn mxcsr(key: FpEnv) -> u32 {
     let rc = match Round::from_field(key.round as u32) {
         Round::NearestEven => 0,

@@ -1,7 +1,7 @@
-//! What a block of code computes: a graph of values, made by the lowering and read by the emitter.
+//! The intermediate representation: a block computes a graph of values, which the frontend builds and the target reads.
 //!
-//! A value is *scalar* (one for the wave, zero-extended in 64 bits) or *vector* (one a lane). Integers of 64 bits a lane
-//! are taken apart into halves as they are made, so that only floats and products live as whole 64-bit values.
+//! A value is *scalar* (one for the wave, zero-extended to 64 bits) or *vector* (one per lane). 64-bit integers per lane are
+//! split into halves as they are built, so that only floats and products are whole 64-bit values.
 
 pub mod affine;
 mod builder;
@@ -36,17 +36,17 @@ pub enum Inst {
     SccIn,
     /// The lane's number.
     Lane,
-    /// Whether the lane is on.
+    /// Returns true in active lanes.
     Exec,
     /// 64 bits of two halves.
     Pair,
     Lo,
     Hi,
-    /// A scalar: what the lane that a scalar numbers (below 64) had of a VGPR at the block's start.
+    /// A scalar: the VGPR at the block's start in the lane that a scalar numbers (below 64).
     LaneIn(u16),
-    /// The same of the lane that each lane's value numbers.
+    /// The VGPR at the block's start in the lane that each lane's value numbers.
     LanesIn(u16),
-    /// The VGPR, as it was at the block's start, that a scalar numbers.
+    /// The VGPR at the block's start that a scalar numbers.
     VgprAt,
     /// The value of another lane of the same 16: a hexadecimal digit for each.
     Shuffle(u64),
@@ -54,30 +54,30 @@ pub enum Inst {
     MaskOf,
     /// A scalar of the lanes' truth values.
     Ballot,
-    /// The bits of the first value, moved left by a constant, with the upper bits of the second below.
+    /// The first value shifted left by a constant, with the upper bits of the second shifted in.
     Shld(u8),
-    /// The bits of the first value, moved right by a constant, with the lower bits of the second above.
+    /// The first value shifted right by a constant, with the lower bits of the second shifted in.
     Shrd(u8),
-    /// A scalar moved right by the lane's number: only its lowest bit is ever looked at.
+    /// A scalar shifted right by the lane's number. Only its lowest bit is used.
     ShrLane,
-    /// An operation of the meanings' language.
+    /// An operation of the semantics ([`Op`]).
     Alu(Op),
-    /// Memory that a load reads: so many elements of so many bytes, one behind another, at the address of the low and high
-    /// half plus a constant. Its values are its [`Inst::Part`]s.
+    /// A load of `count` consecutive elements of `bytes` bytes at the address of the low and high half plus a constant. Its
+    /// values are its [`Inst::Part`]s.
     Group {
         space: Space,
         bytes: u8,
         count: u8,
         offset: i32,
     },
-    /// An element of a group.
+    /// An element of a load.
     Part(u8),
-    /// A value that is affine in the lane: of each 16 lanes the base that a base of the block has, and a step.
+    /// An affine value: in each 16 lanes a base of the block and a step.
     Affine {
         base: u16,
         step: i32,
     },
-    /// A group whose address is one of the block's linear ones, where each lane has its elements, or all have the same.
+    /// A load at one of the block's affine addresses. With `broadcast` all lanes have the same elements.
     AffineLoad {
         bytes: u8,
         count: u8,
@@ -85,11 +85,11 @@ pub enum Inst {
         address: u16,
         broadcast: bool,
     },
-    /// A dword of each lane, side by side from the address on that the first value is, plus a constant.
+    /// A load of one dword per lane, consecutive from the first value's address plus a constant.
     Row(i32),
-    /// A value with a fast path ([`crate::ir::fast_path`]): a truth value, and what the value is where that holds.
+    /// A value with a fast path ([`crate::ir::fast_path`]): a truth value, and the value where it is true.
     FastPath(u16),
-    /// Scalar memory: dword at the address.
+    /// A scalar load of dwords.
     SLoad {
         count: u8,
         offset: i32,
@@ -142,7 +142,7 @@ impl Node {
     }
 }
 
-/// An operation that is left to the interpreter.
+/// The compiler has no code for an operation: the interpreter runs the instruction.
 #[derive(Debug)]
 pub struct Unsupported;
 

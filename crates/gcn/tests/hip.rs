@@ -15,8 +15,14 @@ fn ready() -> Option<&'static (PathBuf, PathBuf)> {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let named = std::env::var_os("GCN_HSA").map(PathBuf::from);
         let built = ["release", "debug"].map(|p| target.with_file_name(p).join("gcn-hsa"));
-        let mut places = named.into_iter().chain(built);
-        let folder = places.find(|p| p.join("libhsa-runtime64.so.1").is_file());
+        // Of the two builds the newer one: the other may be of older sources.
+        let linked = |p: &PathBuf| {
+            let file = p.join("libhsa-runtime64.so.1").metadata();
+            file.and_then(|f| f.modified()).ok()
+        };
+        let newest = built.into_iter().max_by_key(linked);
+        let mut places = named.into_iter().chain(newest);
+        let folder = places.find(|p| linked(p).is_some());
         let Some(folder) = folder else {
             eprintln!("passed over: there is no libhsa-runtime64.so.1; `cargo xtask hsa` links it");
             return None;

@@ -1,26 +1,25 @@
-//! Chunks for waves all of whose lanes are active and stay so.
+//! Variants of blocks for waves whose lanes are all active and stay active.
 //!
-//! Code asks each lane whether there is anything to do for it, and of most waves all lanes answer alike: those whose
-//! numbers are all below a limit, say. Where the answers are comparisons of values that are affine in the lane, they are
-//! known from the four bases. So beside a plain block there may be a *full* one, which begins at the same place, takes it
-//! that all lanes are active and that each such comparison comes out as it mostly does ([`AssumedCompare`]), and goes on over branches
-//! that depend on nothing else. EXEC is a constant in it. What it relies on is looked at before it changes anything; where
-//! that does not hold, or anything else fails, the plain block runs.
+//! Kernels compare each lane's number with a limit, and in most waves all lanes have the same result. Where the compared
+//! values are affine, the four bases tell the result. So a plain block may have an *all-active variant*: it begins at the
+//! same address, assumes that all lanes are active and that each such comparison has its usual result ([`AssumedCompare`]),
+//! and continues over branches that depend on nothing else. EXEC is a constant in it. The assumptions are checked before
+//! the variant changes anything. If one does not hold, or anything else fails, the plain block runs.
 
 use super::*;
 use std::collections::HashSet;
 
-/// What all that all-active blocks are made from.
+/// What all-active variants are built from.
 pub(super) struct Tracer<'a> {
     pub insns: &'a BTreeMap<u64, InsnInfo>,
     pub live: &'a Map<u64, LiveSet>,
     pub s: &'a CompileRequest<'a>,
-    /// What is linear where the plain blocks begin.
+    /// The VGPRs that are affine where the plain blocks begin.
     pub facts: &'a Map<u64, AffineVgprs>,
     pub written: u128,
 }
 
-/// Gives the blocks that are worth it a full one.
+/// Adds variants to the blocks that gain from one.
 pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) {
     let mut heads = HashSet::new();
     let mut starts = HashSet::new();
@@ -53,7 +52,7 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) {
         if !tracer.keeps(&trace, &facts) || !affine::extract_affine(&mut trace, facts) {
             continue;
         }
-        // Some way is saved, or looks at addresses are.
+        // The variant must save branches or checks of addresses.
         if over.len() > 1 || trace.affine.addresses.len() > c.affine.addresses.len() {
             passed.extend(&over);
             trace.replaces = over;
@@ -63,8 +62,8 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) {
 }
 
 impl<'a> Tracer<'a> {
-    /// The longest all-active block from a place on that ends where a plain one does; and where the plain blocks that it takes
-    /// the place of begin.
+    /// The longest variant from an address that ends where a plain block does, and the starts of the plain blocks that it
+    /// replaces.
     fn longest(
         &self,
         start: u64,
@@ -80,7 +79,7 @@ impl<'a> Tracer<'a> {
                 return None;
             }
             let Some(terminator) = ended else {
-                // It must end before the last of them.
+                // It must end before the last of the plain blocks.
                 most = over.len() - 1;
                 continue;
             };
@@ -93,14 +92,14 @@ impl<'a> Tracer<'a> {
             let mut trace = made.pop()?;
             trace.assumed = decided;
             for w in &mut trace.effects.vgprs {
-                // No lane is off.
+                // No lane is inactive.
                 w.2 = LiveLanes::Active;
             }
             return Some((trace, over));
         }
     }
 
-    /// Whether lanes are asked for something in a block.
+    /// Returns true if a block compares values of lanes.
     fn compares(&self, c: &Block) -> bool {
         let code = self.insns.range(c.start..c.end.max(c.start));
         !matches!(
@@ -124,7 +123,7 @@ impl<'a> Tracer<'a> {
         b
     }
 
-    /// Takes up instructions in the order in which they run, over at most so many plain blocks. `None` where it ends within
+    /// Adds instructions in the order in which they run, over at most `most` plain blocks. Returns `None` if it ends within
     /// one.
     fn follow(
         &self,
@@ -162,7 +161,7 @@ impl<'a> Tracer<'a> {
             let next = pc + k.insn.len as u64;
             let (jump, signal) = (changes.jump, changes.signal);
             b.take(changes, pc, next, k);
-            // What is live at the end is asked for there.
+            // Liveness is that at the variant's end.
             (b.vector_end, b.jumped) = (next, false);
             match (jump, signal) {
                 (_, Some(Signal::Endpgm)) => return Some(Terminator::End),
@@ -195,7 +194,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Whether the VGPRs that the code behind it takes to be linear are so.
+    /// Returns true if the VGPRs that later code takes to be affine are affine after the variant.
     fn keeps(&self, trace: &Block, facts: &AffineVgprs) -> bool {
         let after = affine::written(trace, facts);
         let behind = match trace.terminator {
@@ -213,9 +212,8 @@ impl<'a> Tracer<'a> {
 }
 
 impl Builder<'_> {
-    /// Where an instruction writes what depends on lanes to EXEC, takes the comparisons that it is made of to be known; and
-    /// where it writes a mask of whether numbers are equal, this, since addresses may depend on it: those of neighbours at
-    /// an edge do.
+    /// Assumes the results of the comparisons in a mask that an instruction writes to EXEC. Also assumes the result of a
+    /// comparison for equality that it writes to any mask, since addresses may depend on it: those of neighbours at an edge do.
     fn decide(&mut self, changes: &mut Changes) {
         for at in 1..changes.s.len() {
             let [(code, lo), (next, hi)] = [changes.s[at - 1], changes.s[at]];
@@ -245,7 +243,7 @@ impl Builder<'_> {
                 self.outcome(truth, &mut decided)
             }
         };
-        // What was made to look at it is of no use.
+        // The values made to inspect the mask are dropped.
         self.g.nodes.truncate(nodes);
         let Some(all) = all else { return };
         let value = self.c32(if all { u32::MAX as u64 } else { 0 });
@@ -261,7 +259,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What a truth value is in all lanes, if its comparisons come out as they mostly do.
+    /// The value of a truth value in all lanes if its comparisons have their usual results.
     fn outcome(&self, id: Id, decided: &mut Vec<AssumedCompare>) -> Option<bool> {
         let n = self.g.get(id);
         let Inst::Alu(op) = n.op else {
@@ -285,7 +283,7 @@ impl Builder<'_> {
             };
         }
         let [x, y, _] = n.args;
-        // Numbers mostly differ; and what is bounded mostly is within its bounds.
+        // Numbers usually differ, and an index usually is within its bounds.
         let (op, of, out) = match op {
             Op::Eq => (Op::Ne, [x, y], false),
             Op::Ne => (Op::Ne, [x, y], true),

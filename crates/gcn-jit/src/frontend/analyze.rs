@@ -21,7 +21,7 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
         scc: (false, false),
         masks: Vec::new(),
         touches_inactive: touches_inactive(&insn, program, s),
-        // Where MODE may change, so may what the code behind is. Direct jumps are followed.
+        // After a change of MODE the code that follows may be other code. Direct jumps are followed.
         unknown_effects: indexed(&insn, s)
             || changes(&insn, !matches!(flow, Flow::Branch { links: false, .. })),
     };
@@ -34,7 +34,7 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
             k.unknown_effects = true;
         }
         match a.file {
-            // Of those that the wave does not have, v0 is read and none is written.
+            // A VGPR that the wave does not have reads v0 and is not written.
             File::Vector if a.write => k.vwrites.extend(range.filter(|&r| r < s.vgprs)),
             File::Vector => k
                 .vreads
@@ -64,14 +64,14 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
     k
 }
 
-/// Whether MODE has M0 added to the numbers of its VGPRs.
+/// Returns true if MODE has M0 added to the numbers of its VGPRs.
 fn indexed(insn: &Insn, s: &CompileRequest<'_>) -> bool {
     s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0
         && s.target.generation() >= Gen::Gfx8
         && gcn_isa::access::may_be_indexed(insn)
 }
 
-/// Whether an instruction looks at VGPRs' inactive lanes, or leaves some of what its destination was.
+/// Returns true if an instruction may read inactive lanes of VGPRs, or keeps a part of its destination.
 pub(super) fn touches_inactive(insn: &Insn, program: &Program, s: &CompileRequest<'_>) -> bool {
     let mods = Modifiers::new(insn);
     if mods.dpp.is_some() || s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
@@ -97,7 +97,7 @@ pub(super) fn touches_inactive(insn: &Insn, program: &Program, s: &CompileReques
     crosses || leaves || parts
 }
 
-/// A condition that the instruction's bits alone decide.
+/// The value of a condition that depends on nothing but the instruction's bits.
 fn decided(insn: &Insn, program: &Program, node: u16) -> Option<bool> {
     let value = |node: u16| match program.nodes[node as usize].op {
         Op::Const(v) => Some(v),
@@ -112,7 +112,7 @@ fn decided(insn: &Insn, program: &Program, node: u16) -> Option<bool> {
     }
 }
 
-/// The pairs that an instruction writes, and what is known of the lanes that are in them then ([`InsnInfo::masks`]).
+/// The pairs that an instruction writes, and the lanes that they can have then ([`InsnInfo::masks`]).
 fn masks(insn: &Insn, program: &Program, written: u128) -> Vec<(u8, Option<u64>)> {
     fn within(p: &Program, node: u16, of: &dyn Fn(u8) -> Option<u64>) -> Option<u64> {
         let n = &p.nodes[node as usize];
@@ -170,7 +170,7 @@ fn masks(insn: &Insn, program: &Program, written: u128) -> Vec<(u8, Option<u64>)
         let ty = program.nodes[e.value as usize].out;
         *lanes = match e.when {
             Some(_) => None,
-            // A compare's bits are those of active lanes.
+            // A compare sets bits of active lanes only.
             None if insn.row.format.is_vector() && ty == Ty::Bool => Some(0),
             None if ty.bits() == 64 => within(program, e.value, &source),
             None => None,
@@ -179,7 +179,7 @@ fn masks(insn: &Insn, program: &Program, written: u128) -> Vec<(u8, Option<u64>)
     out
 }
 
-/// The sets that [`LiveLanes::Within`] numbers: of pairs by half their codes.
+/// The sets of scalar pairs that [`LiveLanes::Within`] numbers. A bit stands for half a pair's code.
 #[derive(Default)]
 pub(super) struct Sets(Vec<u64>);
 
@@ -208,14 +208,14 @@ impl Sets {
         }
     }
 
-    /// From which lanes matter after an instruction to which do before it.
+    /// The lanes that are live before an instruction, from those that are live after it.
     fn before(&mut self, k: &InsnInfo, live: LiveLanes) -> LiveLanes {
         let mut pairs = match live {
             LiveLanes::Active => 0,
             LiveLanes::Within(n) => self.0[n as usize],
             LiveLanes::No | LiveLanes::All => return live,
         };
-        // EXEC itself is the last pair.
+        // The pair of EXEC itself is the last one.
         let mut lanes = 0;
         pairs |= 1 << (EXEC / 2);
         while pairs != 0 {
@@ -283,10 +283,10 @@ pub(super) fn liveness(
     }
 }
 
-/// From what is live after an instruction to what is live before it.
+/// Turns the registers that are live after an instruction into those that are live before it.
 fn back(k: &InsnInfo, a: &mut LiveSet, sets: &mut Sets) {
     if !k.masks.is_empty() {
-        // Most are alike.
+        // Most VGPRs have the same lanes, so the last result is remembered.
         let mut last = (LiveLanes::No, LiveLanes::No);
         for v in &mut a.v {
             if *v != last.0 {

@@ -33,7 +33,7 @@ fn widest(program: &Program) -> u64 {
 }
 
 impl Builder<'_> {
-    /// These bits of what a scalar register holds, as far as that is known, or else held when the region was come to.
+    /// These bits of a scalar register's value, as far as that is known, otherwise of its value when the region was entered.
     pub(super) fn guess(&self, code: u16, mask: u32) -> u32 {
         let code8 = code as u8;
         let made = self.sc.get(&code8).and_then(|&id| self.g.value_of(id));
@@ -82,7 +82,7 @@ impl Builder<'_> {
         }
     }
 
-    /// ADDR64: the sum of all parts has 48 bits, and the resource's size is not looked at.
+    /// ADDR64: the sum of all parts has 48 bits, and the resource's size is ignored.
     pub(super) fn buffer_addr64(
         &mut self,
         insn: &Insn,
@@ -102,8 +102,8 @@ impl Builder<'_> {
         Ok(Val::Address(self.g.pair(lo, top), 0))
     }
 
-    /// On gfx6 an address is rounded down to a multiple of the access's size, at most 4. Scalar parts that are no such
-    /// multiples are the interpreter's.
+    /// On gfx6 an address is rounded down to a multiple of the access's size, at most 4. The interpreter does those whose scalar
+    /// parts are no such multiples.
     pub(super) fn aligned(
         &mut self,
         insn: &Insn,
@@ -160,7 +160,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A resource without swizzling. Lanes that are out of range are the interpreter's.
+    /// A resource without swizzling. The interpreter does accesses that are out of range.
     pub(super) fn buffer_linear(
         &mut self,
         insn: &Insn,
@@ -189,7 +189,7 @@ impl Builder<'_> {
             }) => Ok(b.vgpr(v + k)),
             _ => Err(Refusal::Interpreter),
         };
-        // A sum or a product that leaves 32 bits is out of most ranges.
+        // A sum or a product that exceeds 32 bits is out of most ranges.
         let sum = |b: &mut Self, x: Id, y: Id, out: &mut Changes| {
             if b.g.value_of(y) == Some(0) {
                 return Ok(x);

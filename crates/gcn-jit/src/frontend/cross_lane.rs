@@ -1,16 +1,16 @@
-//! What crosses lanes: a lane's value for all, other lanes' values, DPP, and VGPRs that are numbered at run time. Between
-//! blocks VGPRs are in memory, where any lane can read any other's; so what is read across slices is a VGPR as it was
-//! at the block's start.
+//! Values of other lanes: one lane's value for all, each lane's own choice, DPP, and VGPRs that are numbered at run time. VGPRs
+//! are in memory between blocks, where any lane can read any other lane's value. So what is read across slices is a VGPR as
+//! it was at the block's start.
 
 use super::*;
 use gcn_emu::eval::{Operation, eval};
 use gcn_emu::operands::Dpp;
 
-/// Something about each lane that the instruction alone says.
+/// A number per lane that depends on the instruction alone.
 pub(super) type Table = Box<[u64; 64]>;
 
-/// Of the nodes of an instruction that sends values between lanes: what they are in each lane, where nothing but the
-/// instruction's bits and the lane's number matters.
+/// The tables of the nodes of an instruction that moves values between lanes: the nodes that depend on nothing but the
+/// instruction's bits and the lane's number.
 pub(super) fn tables(program: &Program, insn: &Insn, generation: Gen) -> Vec<Option<Table>> {
     let mut out: Vec<Option<Table>> = Vec::with_capacity(program.nodes.len());
     let crosses = |op: Op| matches!(op, Op::ReadLane | Op::SendLane);
@@ -45,7 +45,7 @@ pub(super) fn tables(program: &Program, insn: &Insn, generation: Gen) -> Vec<Opt
         };
         out.push(table.map(Box::new));
     }
-    // Where they come from other rows the lanes' numbers are wanted as values.
+    // If lanes read other rows, their numbers are needed as values.
     let far = program.nodes.iter().any(|n| {
         crosses(n.op)
             && out[n.args[1] as usize]
@@ -65,8 +65,8 @@ pub(super) fn tables(program: &Program, insn: &Insn, generation: Gen) -> Vec<Opt
     out
 }
 
-/// The lanes of a row that each of its lanes reads, where that is the same in every row: a hexadecimal digit a lane.
-/// Lanes that read none (64) may read any.
+/// The lane of its row that each lane reads, if that is the same in every row: a hexadecimal digit per lane. Lanes that read
+/// none (64) may read any.
 fn in_rows(from: impl Fn(usize) -> usize) -> Option<u64> {
     let mut digits = 0;
     for at in 0..16 {
@@ -91,7 +91,7 @@ impl Builder<'_> {
         match self.g.get(value).op {
             Inst::VIn(n) if !self.inserted_lanes.contains(&n) => Ok(n),
             Inst::VIn(_) => Err(Refusal::NewBlock),
-            // What the instruction itself has made is nowhere in memory.
+            // A value that the instruction itself computed is not in memory.
             _ if self.insns == 0 || value as usize >= first => Err(Refusal::Interpreter),
             _ => Err(Refusal::NewBlock),
         }
@@ -118,7 +118,7 @@ impl Builder<'_> {
         {
             return known.ok_or(Refusal::NewBlock);
         }
-        // A lane whose number is known is not one of those that were written.
+        // A lane with a known number is none of the inserted ones.
         let n = match (self.g.get(value).op, self.g.value_of(lane)) {
             (Inst::VIn(n), Some(_)) => n,
             _ => self.untouched(value, first)?,
@@ -128,7 +128,7 @@ impl Builder<'_> {
             .node(Inst::LaneIn(n), Ty::B32, Ty::B32, false, [lane, 0, 0]))
     }
 
-    /// What the block has put into a lane of a VGPR; nothing inside where that cannot be told.
+    /// What the block has inserted into a lane of a VGPR. `Some(None)` if that cannot be told.
     fn lane_insert_of(&self, n: u16, lane: u64) -> Option<Option<Id>> {
         for &(m, at, value) in self.lane_inserts.iter().rev() {
             if m == n {
@@ -142,7 +142,7 @@ impl Builder<'_> {
         None
     }
 
-    /// The number of the first lane that is on; 0 without one.
+    /// The number of the first active lane; 0 if there is none.
     pub(super) fn first_lane(&mut self) -> Result<Id, Refusal> {
         let exec = self.sgpr_pair(EXEC);
         let first = self.g.alu(Op::Ctz, Ty::B64, Ty::B64, [exec, 0, 0])?;
@@ -167,7 +167,7 @@ impl Builder<'_> {
             .node(Inst::Shuffle(digits), Ty::B32, Ty::B32, true, [value, 0, 0])
     }
 
-    /// Whether the lane is on that a table names, each within its row.
+    /// Returns true where the lane that a table names, within its row, is active.
     pub(super) fn shuffled_exec(&mut self, from: &[u64; 64]) -> Result<Id, Refusal> {
         let exec = self.exec();
         let one = self
@@ -182,7 +182,7 @@ impl Builder<'_> {
         self.g.mask_of(lanes)
     }
 
-    /// DPP: the number of each lane's source, where they are in other rows.
+    /// DPP: the number of each lane's source, if sources are in other rows.
     fn dpp_lanes(&mut self, dpp: &Dpp) -> Result<Id, Refusal> {
         let fits = |f: &dyn Fn(usize) -> usize| {
             (0..64).all(|lane| dpp.from[lane] >= 64 || dpp.from[lane] as usize == f(lane) & 63)
@@ -210,7 +210,7 @@ impl Builder<'_> {
         Ok(self.g.alu(Op::And, Ty::B32, Ty::B32, [sum, mask, 0])?)
     }
 
-    /// DPP: whether the lane's source is there and on.
+    /// DPP: true where the lane's source exists and is active.
     fn dpp_sourced(&mut self, dpp: &Dpp) -> Result<Id, Refusal> {
         let there = (0..64).fold(0, |m, l| m | ((dpp.from[l] < 64) as u64) << l);
         let zero = self.c32(0);
@@ -239,7 +239,7 @@ impl Builder<'_> {
         Ok(self.g.alu(Op::And, Ty::Bool, Ty::Bool, [on, there, 0])?)
     }
 
-    /// A VGPR as DPP reads it. Where lanes without a source are not written, what they read does not matter.
+    /// A VGPR as DPP reads it. If lanes without a source are not written, the value that they read does not matter.
     pub(super) fn dpp_read(&mut self, value: Id, dpp: &Dpp) -> Result<Id, Refusal> {
         let moved = match in_rows(|lane| dpp.from[lane] as usize) {
             Some(digits) => self.moved(value, digits),
@@ -258,7 +258,7 @@ impl Builder<'_> {
             .alu(Op::Select, Ty::B32, Ty::B32, [on, moved, zero])?)
     }
 
-    /// Which lanes DPP lets an instruction write, if not all that are on.
+    /// The lanes that DPP lets an instruction write, if not all active ones.
     pub(super) fn dpp_written(&mut self, dpp: &Dpp) -> Result<Option<Id>, Refusal> {
         let lanes = (dpp.lanes != !0).then(|| self.lanes_of(dpp.lanes));
         if dpp.zero {
@@ -273,7 +273,7 @@ impl Builder<'_> {
         }))
     }
 
-    /// Whether the block has changed no VGPR yet.
+    /// Returns true if the block has changed no VGPR yet.
     fn no_vgpr_changed(&self) -> bool {
         self.lane_inserts.is_empty()
             && self
@@ -282,7 +282,7 @@ impl Builder<'_> {
                 .all(|(&n, &id)| self.g.get(id).op == Inst::VIn(n))
     }
 
-    /// The VGPR of a number that the wave knows only as it runs.
+    /// The VGPR whose number is known only at run time.
     pub(super) fn vgpr_at(&mut self, number: Id, wide: bool) -> Result<Id, Refusal> {
         if !self.no_vgpr_changed() {
             return Err(Refusal::NewBlock);
@@ -292,7 +292,7 @@ impl Builder<'_> {
             return Err(Refusal::Interpreter);
         }
         let one = |b: &mut Self, number: Id| -> Result<Id, Refusal> {
-            // One beyond the wave's is v0.
+            // A number beyond the wave's VGPRs reads v0.
             let (count, zero) = (b.c32(b.s.vgprs as u64), b.c32(0));
             let there = b.g.alu(Op::Lt, Ty::U32, Ty::Bool, [number, count, 0])?;
             let number =
@@ -309,7 +309,7 @@ impl Builder<'_> {
         Ok(self.g.pair(low, high))
     }
 
-    /// The VGPR of such a number takes a value.
+    /// Writes the VGPR whose number is known only at run time.
     pub(super) fn set_vgpr_at(
         &mut self,
         number: Id,

@@ -3,7 +3,7 @@
 use super::*;
 
 impl Builder<'_> {
-    /// The address of a memory instruction, and a constant that comes on top.
+    /// The address of a memory instruction, and a constant that is added.
     pub(super) fn address(&mut self, insn: &Insn, operands: &[Opnd]) -> Result<(Id, i32), Refusal> {
         let generation = self.s.target.generation();
         let find = |role: Role| find(insn, operands, role);
@@ -101,8 +101,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The address of a buffer instruction. What its resource is like is guessed from what is known of it: one of scratch has
-    /// elements of 4 bytes that lie side by side for the 64 lanes.
+    /// The address of a buffer instruction. Its resource is guessed from what is known of it: a resource of scratch has elements
+    /// of 4 bytes that lie side by side for the 64 lanes.
     pub(super) fn buffer(
         &mut self,
         insn: &Insn,
@@ -181,7 +181,7 @@ impl Builder<'_> {
         let (low, part) = (self.c32(0xffff_fffc), self.c32(3));
         let element = self.g.alu(Op::And, Ty::U32, Ty::U32, [at, low, 0])?;
         let part = self.g.alu(Op::And, Ty::U32, Ty::U32, [at, part, 0])?;
-        // An element that is cut has its parts far from each other.
+        // The parts of an element that crosses a row are far from each other.
         let zero = self.c32(0);
         let bytes = buffer::extent(gcn_emu::interp::program(insn));
         let most_part = self.c32(4u64.checked_sub(bytes).ok_or(Refusal::Interpreter)?);
@@ -207,7 +207,7 @@ impl Builder<'_> {
         ))
     }
 
-    /// The halves of an address; of LDS the address and the limit.
+    /// The halves of an address, or an LDS address and the limit.
     pub(super) fn place(
         &mut self,
         space: Space,
@@ -218,7 +218,7 @@ impl Builder<'_> {
         match space {
             Space::Lds => match self.s.target.generation() {
                 Gen::Gfx6 => {
-                    // A sum that leaves 32 bits is out of range, not wrapped.
+                    // A sum that exceeds 32 bits is out of range; it does not wrap.
                     let zero = self.c32(0);
                     let far = self.g.alu(Op::Ne, Ty::U32, Ty::Bool, [hi, zero, 0])?;
                     if self.g.value_of(far) != Some(0) && !out.guards.contains(&far) {

@@ -3,7 +3,7 @@
 use super::*;
 
 impl Builder<'_> {
-    /// A truth value a lane for a mask register, whose lanes that `when` leaves out keep their bits.
+    /// A truth value per lane for a mask register. Lanes where `when` is false keep their bits.
     pub(super) fn kept_mask(&mut self, v: Id, when: Option<Id>, code: u16) -> Result<Id, Refusal> {
         let Some(when) = when.filter(|&w| self.g.get(w).vec) else {
             return Err(Refusal::Interpreter);
@@ -26,7 +26,7 @@ impl Builder<'_> {
         let ty = if dword.is_some() { Ty::B32 } else { o.ty };
         let mut id = match o.place {
             Place::Vgpr(n) => {
-                // A mask in VGPRs is no mask.
+                // A mask operand is never in VGPRs.
                 if !vector || o.ty == Ty::Mask {
                     return Err(Refusal::Interpreter);
                 }
@@ -66,7 +66,7 @@ impl Builder<'_> {
                 }
                 self.g.constant(Ty::B64, value)
             }
-            // Numbers of one dword.
+            // These sources have one dword.
             Place::Source(Source::Scc | Source::Vccz | Source::Execz) if d > 0 => self.c32(0),
             Place::Source(source) => match source {
                 Source::Scc => self.scc(),
@@ -203,7 +203,7 @@ impl Builder<'_> {
         }
         let zero = self.g.constant(bits, 0);
         let (infinity, one) = (self.g.constant(bits, infinity), self.g.constant(bits, one));
-        // As integers negative numbers and NaNs are above infinity.
+        // Compared as integers, negative numbers and NaNs are above infinity.
         let positive = self.g.alu(Op::Le, bits, Ty::Bool, [v, infinity, 0])?;
         let below = self.g.alu(Op::Lt, bits, Ty::Bool, [v, one, 0])?;
         let v = self.g.alu(Op::Select, bits, bits, [below, v, one])?;

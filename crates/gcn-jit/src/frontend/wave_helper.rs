@@ -1,10 +1,10 @@
-//! What a helper does for all lanes at once: atomics, and what other lanes receive.
+//! Instructions that a wave-wide helper does: atomics, and values sent to other lanes.
 
 use super::*;
 use crate::runtime::context::STAGED;
 
 impl Builder<'_> {
-    /// A helper does the last instruction of the block with these operands.
+    /// Lets a helper do the block's last instruction with these operands.
     pub(super) fn helper(
         &mut self,
         act: WaveHelper,
@@ -28,7 +28,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Stores to two addresses of LDS, one after the other: as stores that wait where they are linear, or by a helper.
+    /// Stores to two addresses of LDS, one after the other: as deferred stores if the addresses are affine, otherwise by a helper.
     pub(super) fn two_stores(&mut self, b: Store, out: &mut Changes) -> Result<(), Refusal> {
         let Some(a) = out.store.take().filter(|a| a.data.len() == b.data.len()) else {
             return Err(Refusal::Interpreter);
@@ -58,7 +58,7 @@ impl Builder<'_> {
         self.helper(act, inputs, out)
     }
 
-    /// Whether the second store's address is a constant after the first one's, where this ends.
+    /// Returns true if the second store begins where the first one ends.
     fn side_by_side(&self, a: &Store, b: &Store) -> bool {
         let base = |id: Id| {
             let n = self.g.get(id);
@@ -96,7 +96,7 @@ impl Builder<'_> {
         Ok(Val::Old(0))
     }
 
-    /// A register takes 32 bits of what an atomic found, from bit `shift` on.
+    /// Gives a register 32 bits of the value that an atomic found, from bit `shift` on.
     pub(super) fn give_old(
         &mut self,
         o: &Opnd,
@@ -118,7 +118,7 @@ impl Builder<'_> {
         else {
             return Err(Refusal::Interpreter);
         };
-        // One beyond the wave's is dropped.
+        // A VGPR beyond the wave's is not written.
         if ty.bits() == 32 && first as u16 >= self.s.vgprs {
             return Ok(());
         }

@@ -23,7 +23,7 @@ pub enum BaseKind {
     Shrd(u8),
 }
 
-/// A base.
+/// A base: its values in lanes 0, 16, 32 and 48.
 #[derive(Clone, Copy, Debug)]
 pub struct BaseOp {
     pub op: BaseKind,
@@ -43,14 +43,14 @@ impl BaseOp {
     }
 }
 
-/// What must be so of slices with active lanes. `step`: what the last lane's value is more than the first's.
+/// A condition on slices with active lanes. `step` is the last lane's value less the first lane's.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Guard {
     /// The upper bits are the same in all lanes.
     Top { of: Base, step: i32, bits: u8 },
-    /// The values do not run over 32 bits.
+    /// The values do not wrap at 32 bits.
     Within { of: Base, step: i32 },
-    /// All lanes answer alike whether the first is less than the second.
+    /// `first < second` has the same result in all lanes.
     Less { of: [Base; 2], step: [i32; 2] },
     /// The bits in which lanes differ are 0 in the second value, or 1.
     Bits {
@@ -59,7 +59,7 @@ pub enum Guard {
         mask: Base,
         ones: bool,
     },
-    /// Of all lanes the first value differs from the second (`op` is [`Op::Ne`]), or is less, or no more.
+    /// In all lanes the first value differs from the second (`op` is [`Op::Ne`]), is less, or is less or equal.
     AssumedCompare {
         op: Op,
         signed: bool,
@@ -68,39 +68,39 @@ pub enum Guard {
     },
 }
 
-/// Addresses that are linear.
+/// An affine address.
 #[derive(Clone, Copy, Debug)]
 pub struct Address {
     pub lo: Base,
     /// The upper half of global addresses, or the limit of LDS.
     pub hi: Base,
-    /// Scalars that are the halves of what is added to both.
+    /// The halves of a 64-bit scalar that is added.
     pub plus: Option<(Id, Id)>,
     pub limit: Option<Id>,
     /// Bytes from lane to lane.
     pub step: i32,
     /// 1 read, 2 written.
     pub need: u8,
-    /// What is accessed: bytes from the first lane's address on, of all 16 lanes.
+    /// The bytes that 16 lanes access, relative to the first lane's address.
     pub from: i32,
     pub to: i32,
-    /// inactive lanes are read, too.
+    /// Inactive lanes are read too.
     pub whole: bool,
-    /// Several dwords of each lane are written, the first of all lanes before the second of any: 16 lanes after the others
-    /// come to the same where the slices lie so.
+    /// Each lane writes several dwords, the first of all lanes before the second of any. Writing slice after slice gives the
+    /// same result if the slices lie like this.
     pub slice_layout: Option<SliceLayout>,
 }
 
-/// How slices lie of which no lane has a part of another one's bytes.
+/// How slices lie in memory so that no two lanes share bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SliceLayout {
-    /// Multiples of a lane's bytes, so many, apart.
+    /// Their distances are multiples of a lane's bytes, which is the number.
     Multiples(i32),
-    /// One behind the other.
+    /// One after the other.
     Rows,
 }
 
-/// What a block computes for 16 lanes at a time.
+/// What a block computes once for 16 lanes.
 #[derive(Default, Debug)]
 pub struct AffineState {
     pub ops: Vec<BaseOp>,
@@ -108,13 +108,13 @@ pub struct AffineState {
     pub addresses: Vec<Address>,
     /// The address of the block's store and a constant.
     pub store: Option<(u16, i32)>,
-    /// Those of the stores that wait.
+    /// Those of the deferred stores.
     pub stores: Vec<(u16, i32)>,
-    /// VGPRs that take linear values in all 64 lanes.
+    /// VGPRs that take affine values in all 64 lanes.
     pub writes: Vec<(u16, Base, i32)>,
-    /// What the block relies on.
+    /// The VGPRs that the block relies on to be affine.
     pub facts: AffineVgprs,
 }
 
-/// VGPRs that are linear in all 64 lanes, with their steps.
+/// VGPRs that are affine in all 64 lanes, with their steps.
 pub type AffineVgprs = BTreeMap<u16, i32>;

@@ -9,8 +9,7 @@ use gcn_isa::target::Gen;
 use std::hash::{Hash, Hasher};
 use std::mem::discriminant;
 
-/// Where in a graph a value is: numbers at the places that values' hashes say, or behind. Some are of values that are gone
-/// again.
+/// A hash table of a graph's values, open addressing. Some entries are of values that have been dropped.
 #[derive(Default)]
 pub struct Found {
     at: Vec<Id>,
@@ -36,7 +35,7 @@ impl Found {
         h.finish()
     }
 
-    /// The number of an equal value among `nodes`; or nothing, and the next one is this.
+    /// The number of an equal value among `nodes`. If there is none, enters the next number.
     pub(crate) fn find_or_put(&mut self, node: &Node, nodes: &[Node]) -> Option<Id> {
         if nodes.is_empty() || self.at.is_empty() {
             self.at.clear();
@@ -86,10 +85,10 @@ impl Found {
     }
 }
 
-/// A graph being made.
+/// A graph under construction.
 pub struct Graph {
     pub nodes: Vec<Node>,
-    /// What [`Inst::FastPath`] numbers.
+    /// The slow paths that [`Inst::FastPath`] numbers.
     pub fast_paths: Vec<FastPath>,
     pub found: Found,
     pub generation: Gen,
@@ -143,7 +142,7 @@ impl Graph {
         self.get(id).vec
     }
 
-    /// Whether a vector value is one of 64 bits as a whole, not halves.
+    /// Returns true if a vector value is a whole 64-bit value, not two halves.
     pub fn wide(&self, id: Id) -> bool {
         let n = self.get(id);
         n.vec && n.out.bits() > 32
@@ -179,7 +178,7 @@ impl Graph {
             (Inst::SIn(l), Inst::SIn(h)) if h == l + 1 && a.out == Ty::B32 => {
                 return self.node(Inst::SIn(l), Ty::B64, Ty::B64, false, [0; 3]);
             }
-            // Halves that are chosen alike, of numbers that are whole, are a whole number that is chosen.
+            // Halves of whole numbers selected by the same condition are a whole number that is selected.
             (Inst::Alu(Op::Select), Inst::Alu(Op::Select))
                 if a.vec && b.vec && a.args[0] == b.args[0] =>
             {
@@ -213,9 +212,9 @@ impl Graph {
         match self.get(id).op {
             Inst::Const(0) => return self.node(Inst::Const(0), Ty::B64, Ty::B64, false, [0; 3]),
             Inst::Const(u64::MAX) => return self.constant(Ty::Bool, 1),
-            // Of active lanes nothing is lost.
+            // A ballot has the bits of all active lanes.
             Inst::Ballot => return self.get(id).args[0],
-            // What scalar code makes of masks, each lane makes of its bits.
+            // A bitwise operation on masks is the same operation on each lane's bits.
             Inst::Alu(op) if self.of_ballots(id, 6) => {
                 let [a, b, _] = self.get(id).args;
                 let a = self.mask_of(a);
@@ -229,7 +228,7 @@ impl Graph {
         self.node(Inst::MaskOf, Ty::B64, Ty::Bool, true, [id, 0, 0])
     }
 
-    /// Whether a mask is made by bitwise operations, of ballots among others.
+    /// Returns true if a mask is the result of bitwise operations on ballots and other masks.
     pub(crate) fn of_ballots(&self, id: Id, depth: u32) -> bool {
         let n = self.get(id);
         match n.op {
@@ -253,7 +252,7 @@ impl Graph {
         self.node(Inst::Alu(Op::Zext), Ty::Bool, Ty::B32, true, [k, 0, 0])
     }
 
-    /// A truth value a lane that `id` is the number of.
+    /// The truth value per lane whose number `id` is.
     pub(crate) fn as_bool(&self, id: Id) -> Option<Id> {
         let n = self.get(id);
         match n.op {

@@ -1,12 +1,13 @@
-//! Values that are affine in the lane: within each 16 lanes a base and a constant step from lane to lane.
+//! The affine pass: values that are a base and a constant step from lane to lane in each 16 lanes.
 //!
-//! The bases of the four slices of 16 lanes are a *base*: four numbers of 32 bits that are computed at once, before the
-//! slices. Index and address arithmetic mostly is of this kind, and a memory access whose address is a base needs no look
-//! at lanes. What makes a value linear under a condition only (a sum's carry that all 16 lanes share, say) is a [`Guard`]
-//! of the block; where one does not hold of active lanes, the block is left to code that knows nothing of this.
+//! A *base* is four numbers of 32 bits, one for each slice of 16 lanes, computed at once before the slices. Most index and
+//! address arithmetic is affine, and a memory access at an affine address needs no look at lanes. Some values are affine only
+//! under a condition (all 16 lanes share a sum's carry, for example). The condition is a
+//! [`Guard`](crate::ir::affine::Guard) of the block; if it fails for active lanes, the wave leaves the block for code without
+//! affine values.
 //!
-//! Facts go from block to block: VGPRs whose 64 lanes in memory, whatever EXEC is, are linear with a step. A block keeps
-//! the promise for what it writes where inactive lanes do not matter: then it writes all 64.
+//! Facts go from block to block: VGPRs that are affine in all 64 lanes in memory, whatever EXEC is. A block keeps this for a
+//! VGPR that it writes if inactive lanes are dead: then it writes all 64.
 
 mod address;
 mod derive;
@@ -22,10 +23,10 @@ use crate::ir::{Id, Node};
 use derive::{AffineValue, values};
 use gcn_isa::shape::Ty;
 
-/// The writes of VGPRs that are linear and may go to all lanes: their places among the block's, and the steps.
+/// The writes of VGPRs that are affine and may go to all lanes: their indices among the block's, and the steps.
 fn affine_writes(c: &Block, lin: &[Option<AffineValue>]) -> Vec<(usize, i32)> {
     let mut out = Vec::new();
-    // What a helper writes is not known where it is told the VGPR's number; others' is not among the block's.
+    // A helper that takes the VGPR's number may write any; other helpers' VGPRs are not among the block's.
     let other = |w: &WaveHelperCall| {
         !matches!(
             w.helper,
@@ -46,13 +47,13 @@ fn affine_writes(c: &Block, lin: &[Option<AffineValue>]) -> Vec<(usize, i32)> {
     out
 }
 
-/// Whether two values of a graph under construction are linear.
+/// Returns true if two values of a graph under construction are affine.
 pub(crate) fn both(graph: &[Node], facts: &AffineVgprs, of: [Id; 2]) -> bool {
     let lin = values(graph, facts);
     of.iter().all(|&id| lin[id as usize].is_some())
 }
 
-/// What is linear behind an all-active block, of what is before it.
+/// The VGPRs that are affine after an all-active block, from those before it.
 pub(crate) fn written(c: &Block, facts: &AffineVgprs) -> AffineVgprs {
     let mut after = facts.clone();
     for w in &c.effects.vgprs {
@@ -65,7 +66,7 @@ pub(crate) fn written(c: &Block, facts: &AffineVgprs) -> AffineVgprs {
     after
 }
 
-/// What holds after a block, of what holds before.
+/// The VGPRs that are affine after a block, from those before it.
 fn behind(c: &Block, facts: &AffineVgprs) -> AffineVgprs {
     // The interpreter may have run the block instead.
     let Some(may_write) = &c.may_write else {
@@ -87,7 +88,7 @@ fn behind(c: &Block, facts: &AffineVgprs) -> AffineVgprs {
     after
 }
 
-/// What is linear at each block's start, from what is at the entry.
+/// The VGPRs that are affine at each block's start, from those at the entry.
 pub(crate) fn facts(
     blocks: &[Block],
     entry: Option<(u64, AffineVgprs)>,
@@ -134,7 +135,7 @@ pub(crate) fn facts(
                     }
                 }
             }
-            // What is come to by ways that are not seen.
+            // Blocks that are reached by paths not known here.
             match (unseen..blocks.len()).find(|&i| before[i].is_none()) {
                 Some(i) => {
                     before[i] = Some(AffineVgprs::new());
@@ -152,7 +153,7 @@ pub(crate) fn facts(
     before
 }
 
-/// Takes what is linear into the blocks. `false` where a store that must be linear is not.
+/// Runs the pass on all blocks. Returns `false` if a deferred store has no affine address.
 pub(crate) fn take(blocks: &mut [Block], facts: Vec<AffineVgprs>) -> bool {
     for (c, facts) in blocks.iter_mut().zip(facts) {
         if matches!(
@@ -167,7 +168,7 @@ pub(crate) fn take(blocks: &mut [Block], facts: Vec<AffineVgprs>) -> bool {
     true
 }
 
-/// Whether the addresses of stores are linear in a graph under construction.
+/// Returns true if the addresses of stores are affine in a graph under construction.
 pub(crate) fn stores(graph: &[Node], facts: &AffineVgprs, stores: &[&Store]) -> bool {
     let lin = values(graph, facts);
     let linear = |s: &&Store| address::address(graph, &lin, address::store_of(s)).is_some();

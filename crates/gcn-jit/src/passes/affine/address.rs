@@ -18,20 +18,20 @@ pub(super) struct Access16 {
     pub need: u8,
 }
 
-/// A linear address: its lower half without a constant, the upper half, and the constant.
+/// An affine address: its lower half without a constant, the upper half, and the constant.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     pub lo: Id,
     /// Of LDS the limit.
     pub hi: Id,
-    /// What is added to both, in 64 bits: halves that are scalars.
+    /// The halves of a 64-bit scalar that is added.
     pub plus: Option<(Id, Id)>,
     pub offset: i32,
     pub step: i32,
 }
 
-/// A sum of 64 bits of halves, one addend being scalars: the halves of the other one, and the scalars. The sum is linear
-/// where the other addend is, whatever carries there are.
+/// A 64-bit sum in halves of a value and a scalar: the halves of the value, and those of the scalar. The sum is affine where
+/// the value is, whatever carries there are.
 fn sum_of(graph: &[Node], values: &[Option<AffineValue>], lo: Id, hi: Id) -> Option<[Id; 4]> {
     let node = |id: Id| &graph[id as usize];
     let add = |id: Id| {
@@ -40,7 +40,7 @@ fn sum_of(graph: &[Node], values: &[Option<AffineValue>], lo: Id, hi: Id) -> Opt
         found.then_some([n.args[0], n.args[1]])
     };
     let scalar = |id: Id| !node(id).vec && values[id as usize].is_some();
-    // The scalar one behind the other.
+    // The scalar second.
     let apart = |[a, b]: [Id; 2]| match (scalar(a), scalar(b)) {
         (_, true) => Some([a, b]),
         (true, _) => Some([b, a]),
@@ -85,7 +85,7 @@ pub(super) fn address(
     let step = values[a.lo as usize]?.step;
     let lds = a.space == Space::Lds;
     let shape = Shape::of(step, a.bytes, a.count, a.need == 2)?;
-    // The first lanes alone may be within LDS, so those of a slice are to be near each other.
+    // Only the first lanes may be within LDS, so the lanes of a slice must be near each other.
     if lds && shape == Shape::Apart && (a.bytes != 4 || !(4..=NEAR).contains(&step)) {
         return None;
     }
@@ -126,22 +126,22 @@ pub(super) fn address(
     })
 }
 
-/// How the elements of 16 lanes lie.
+/// How the elements of 16 lanes lie in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// All lanes have the same.
     Same,
-    /// One lane's behind the other's.
+    /// One after the other.
     Dense,
-    /// Otherwise: of what is written no two lanes have the same bytes.
+    /// Otherwise. No two lanes write the same bytes.
     Apart,
 }
 
-/// The most bytes from lane to lane of those that are apart.
+/// The maximum distance from lane to lane of [`Shape::Apart`], in bytes.
 const APART: i32 = 1 << 14;
 /// The same in LDS.
 const NEAR: i32 = 256;
-// The distances of 16 lanes, and what an access reaches, have 32 bits with a sign.
+// The distances of 16 lanes, and what an access reaches, are signed numbers of 32 bits.
 const _: () = assert!(16 * APART as i64 + (1 << 16) < i32::MAX as i64 && NEAR <= APART);
 
 impl Shape {
@@ -154,24 +154,24 @@ impl Shape {
             _ if step.abs() > APART => None,
             (_, 4, _) if !written || step.abs() >= size => Some(Shape::Apart),
             (_, 1 | 2, 1) if !written => Some(Shape::Apart),
-            // Of bytes that are written there is code for those that lie close.
+            // Bytes are written only if they lie close.
             (1..=4, 1 | 2, 1) if step >= size => Some(Shape::Apart),
             _ => None,
         }
     }
 
-    /// Bytes from a lane's address on that an access may touch.
+    /// The number of bytes from a lane's address that an access may touch.
     pub fn reach(self, step: i32, bytes: u8, count: u8) -> i32 {
         let size = bytes as i32 * count as i32;
         match self {
-            // A gather has no smaller elements.
+            // A gather has no smaller elements than dwords.
             Shape::Apart if !within_register(step) => size.max(4),
             _ => size,
         }
     }
 }
 
-/// Whether 16 lanes' elements of up to four bytes lie in one vector register.
+/// Returns true if 16 lanes' elements of up to four bytes fit one vector register.
 pub fn within_register(step: i32) -> bool {
     (1..=4).contains(&step)
 }
