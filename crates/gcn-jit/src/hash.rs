@@ -1,4 +1,4 @@
-//! A hash of small numbers, which nobody chooses to do harm.
+//! A fast hash of small numbers that no attacker chooses.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

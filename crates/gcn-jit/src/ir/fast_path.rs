@@ -1,8 +1,8 @@
-//! What is rare: a value has a fast path that is nearly always right, and code for it; where the fast path is not, what it
-//! is short for is evaluated as the interpreter would.
+//! Fast paths: code that gives a value in the usual case. In the other cases the slow path evaluates the value as the
+//! interpreter would.
 //!
-//! Meanings say what the fast paths are ([`gcn_isa::meaning::Shortcut`]). The steps of a division together are one more,
-//! found here: where no step needs care they make the correctly rounded quotient.
+//! Rows say what fast paths there are ([`gcn_isa::meaning::Shortcut`]). One more is found here: the steps of a division, which
+//! together make the correctly rounded quotient where no step needs care.
 
 use crate::hash::Fast;
 use crate::ir::{Graph, Id, Inst, Node};
@@ -21,13 +21,13 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Lanes of a turn.
+/// Lanes of a slice.
 pub const LANES: usize = 16;
 
-/// The most values that a computation begins with.
+/// The maximum number of values that a slow path begins with.
 pub const LEAVES: usize = 4;
 
-/// Where an operand is had from.
+/// Where an operand comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum From {
     /// A value that the computation begins with.
@@ -67,7 +67,7 @@ pub struct Sub {
 }
 
 impl Sub {
-    /// The values that come of those of the leaves; all are zero-extended.
+    /// Computes the results from the values of the leaves. All are zero-extended.
     pub fn run<const N: usize>(&self, leaves: &[[u64; N]]) -> [u64; N] {
         let mut values: Vec<[u64; N]> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
@@ -162,7 +162,7 @@ pub fn nodes(program: &Program) -> impl Iterator<Item = &gcn_isa::meaning::Node>
     program.nodes.iter().chain(&program.aside)
 }
 
-/// Which of the nodes up to `root` it needs.
+/// The nodes up to `root` that it depends on.
 fn cone(program: &Program, root: u16) -> Vec<bool> {
     let all: Vec<_> = nodes(program).take(root as usize + 1).collect();
     let mut needed = vec![false; all.len()];
@@ -179,7 +179,7 @@ fn cone(program: &Program, root: u16) -> Vec<bool> {
     needed
 }
 
-/// What a node of a meaning begins with: slots, and whether VCC; nothing where it needs more than that.
+/// The operands that a node of a row's semantics depends on: slots, and whether VCC is one. `None` if it depends on more.
 pub fn begins(program: &Program, root: u16) -> Option<(Vec<u8>, bool)> {
     let needed = cone(program, root);
     let (mut slots, mut vcc) = (Vec::new(), false);
@@ -213,18 +213,18 @@ pub fn begins(program: &Program, root: u16) -> Option<(Vec<u8>, bool)> {
     Some((slots, vcc))
 }
 
-/// What a node with a fast path is short for.
+/// The slow path of a value that has a fast path.
 #[derive(Clone)]
 pub struct FastPath {
     pub sub: Arc<Sub>,
     /// The values that it begins with.
     pub leaves: Vec<Id>,
-    /// Where the fast path is right its value is neither a NaN nor a denormal.
+    /// A value from the fast path is neither a NaN nor a denormal.
     pub normal: bool,
 }
 
 impl Graph {
-    /// A value of a meaning that has a fast path: `short` where `when` holds.
+    /// A value of a row's semantics that has a fast path: it is `short` where `when` holds.
     #[allow(clippy::too_many_arguments)]
     pub fn shortcut(
         &mut self,
@@ -352,7 +352,7 @@ impl Graph {
         let mut arg = |steps: &mut Vec<Step>, k: usize| self.steps_of(n.args[k], steps, made);
         let step = match n.op {
             Inst::Const(v) => return Some(From::Const(v)),
-            // What comes of inactive lanes nobody sees.
+            // Results of inactive lanes are not observed.
             Inst::Exec => return Some(From::Const(1)),
             Inst::Alu(op) => {
                 let mut args = [From::Const(0); 3];
@@ -417,16 +417,15 @@ impl Graph {
         Some(last)
     }
 
-    /// The value that the steps of a division come to, as one division: `None` where `id`, a value just made, is not the
-    /// last of such steps.
+    /// The steps of a division as one division. `None` if `id`, a value just made, is not the last of such steps.
     ///
     /// That the quotient is the same where the steps need no care (`moderate` in the rows' meanings): the first
     /// reciprocal is 1/y correctly rounded. With e = 1 - y r exact and |e| < 2^-p (p bits a number), each refinement
     /// rounds (1/y)(1 - e²); a midpoint m between numbers has |1 - y m| ≥ 2^-2p > e², so rounding gives the same r
-    /// again. A quotient within a region of the last place of z/y leaves a remainder that is exact, and adding
+    /// again. A quotient within a unit of the last place of z/y leaves a remainder that is exact, and adding
     /// it times r gives z/y correctly rounded (P. Markstein, "Computation of elementary functions on the IBM RISC
     /// System/6000 processor", theorem 8.5 of Cornea, Harrison and Tang's book). f64's first quotient may be up to one and a
-    /// half regions off; `divisions_are_quotients` tests that with operands made for it.
+    /// half units off; `divisions_are_quotients` tests that with operands made for it.
     pub fn division(&mut self, id: Id) -> Option<Id> {
         let n = *self.get(id);
         let Inst::FastPath(number) = n.op else {
@@ -442,7 +441,7 @@ impl Graph {
         if env.flush_in || env.flush_out || env.round != gcn_emu::fp::Round::NearestEven {
             return None;
         }
-        // The last step turns signs: its fast path is the quotient so far with the sign of y times z.
+        // The last step sets the sign: its fast path is the quotient so far with the sign of y times z.
         let q = *self.fast_paths[number as usize].leaves.first()?;
         let last = self.short(q);
         let [e, r, q1] = self.of(last, Op::Fma)?;
@@ -472,11 +471,10 @@ impl Graph {
         self.rare(sub, leaves, when, short, n.out, true)
     }
 
-    /// The value that the steps of an f64 square root come to, as one root: `None` where `id`, a value just made, is not
-    /// the last of such steps.
+    /// The steps of an f64 square root as one root. `None` if `id`, a value just made, is not the last of such steps.
     ///
-    /// The steps: y = 1/√x as its instruction has it (within 0.5001 regions of the last place); g = x y and h = y/2 refined
-    /// together once; then once or more often g + (x - g²) h. That it is the root correctly rounded, with u a region of its
+    /// The steps: y = 1/√x as its instruction has it (within 0.5001 units of the last place); g = x y and h = y/2 refined
+    /// together once; then once or more often g + (x - g²) h. That it is the root correctly rounded, with u a unit of its
     /// last place: the refined g is within 1.01 u of √x and h within 2^-52 of 1/(2√x), so that a last step, whose remainder
     /// is exact, rounds a number within 2^-51 u of √x. That is its rounding too unless a midpoint between numbers is as near,
     /// which is so for a few dozen x alone, but for powers of four: `roots_are_roots` tries them all.
@@ -505,7 +503,7 @@ impl Graph {
         if (p != h0 && q != h0) || !self.is_half(half) {
             return None;
         }
-        // The root so far: refined with it, or what such steps have come to.
+        // The root so far: refined with it, or the result of such steps.
         let so_far = match self.of(self.short(g), Op::Sqrt) {
             Some([of, ..]) => of == x,
             None => self.refined(g) == Some((g0, e)),
@@ -540,7 +538,7 @@ impl Graph {
         }
     }
 
-    /// Whether `y` is 1/√x as its instruction has it: corrected by half of y times what x y² lacks to 1.
+    /// Returns true if `y` is 1/√x as its instruction has it: corrected by half of y times 1 - x y².
     fn inverse_root(&self, y: Id, x: Id) -> bool {
         let found = || {
             if !matches!(self.get(y).op, Inst::FastPath(_)) {
@@ -574,7 +572,7 @@ impl Graph {
         self.value_of(id) == Some(0x3fe0_0000_0000_0000)
     }
 
-    /// Whether two values are made in the same way.
+    /// Returns true if two values are computed in the same way.
     fn same(&self, a: Id, b: Id, depth: u32) -> bool {
         let (x, y) = (self.get(a), self.get(b));
         let shared = !matches!(x.op, Inst::Group { .. } | Inst::SLoad { .. } | Inst::Row(_));
@@ -588,7 +586,7 @@ impl Graph {
                     .all(|(&a, &b)| self.same(a, b, depth - 1))
     }
 
-    /// The value by its fast path.
+    /// The value of the fast path.
     fn short(&self, id: Id) -> Id {
         let mut id = id;
         while let Inst::FastPath(_) = self.get(id).op {
@@ -603,13 +601,13 @@ impl Graph {
         (n.op == Inst::Alu(op)).then_some(n.args)
     }
 
-    /// What a step of scaling leaves where no care is needed, and when that is.
+    /// The operand that a scaling step leaves unchanged, and the condition for that.
     fn scaled(&self, id: Id) -> Option<(Id, Id)> {
         let n = self.get(id);
         matches!(n.op, Inst::FastPath(_)).then_some((n.args[1], n.args[0]))
     }
 
-    /// Whether `id` is `from` minus `y` times `by`.
+    /// Returns true if `id` is `from` minus `y` times `by`.
     fn rest(&self, id: Id, y: Id, by: Id, from: Id) -> bool {
         let Some([a, b, c]) = self.of(self.short(id), Op::Fma) else {
             return false;
@@ -622,7 +620,7 @@ impl Graph {
             && (self.short(c) == from || self.is_one(from) && self.is_one(c))
     }
 
-    /// Whether a step that would undo a scaling does nothing of the kind where `when` holds.
+    /// Returns true if a step that undoes a scaling leaves its operand unchanged where `when` holds.
     fn unscaled(&self, q: Id, when: Id) -> bool {
         if !matches!(self.get(q).op, Inst::FastPath(_)) {
             return true;
@@ -637,7 +635,7 @@ impl Graph {
             .is_some_and(|(short, w)| self.value_of(short) == Some(0) && self.same(w, when, 12))
     }
 
-    /// Whether the last step's fast path is `q` with the sign of y times z, under `when` and that `q` is normal.
+    /// Returns true if the last step's fast path is `q` with the sign of y times z, if `when` holds and `q` is normal.
     fn mends(&self, last: &Node, q: Id, y: Id, z: Id, when: Id) -> bool {
         let wide = last.out == Ty::F64;
         let top = |id: Id, of: Id| {
@@ -696,7 +694,7 @@ impl Graph {
         matches!(self.value_of(id), Some(0x3f80_0000 | 0x3ff0_0000_0000_0000))
     }
 
-    /// Whether `r` is 1/y, refined or not.
+    /// Returns true if `r` is 1/y, refined or not.
     fn reciprocal(&self, r: Id, y: Id, depth: u32) -> bool {
         let r = self.short(r);
         if let Some([one, by, _]) = self.of(r, Op::Div) {
@@ -720,7 +718,7 @@ impl Graph {
         one.is_some_and(|one| self.is_one(one) && self.rest(id, y, by, self.short(one)))
     }
 
-    /// Whether `q` is about z/y: the product with a reciprocal, refined or not.
+    /// Returns true if `q` is about z/y: the product with a reciprocal, refined or not.
     fn quotient(&self, q: Id, y: Id, z: Id, depth: u32) -> bool {
         let q = self.short(q);
         if let Some([a, b, _]) = self.of(q, Op::Mul) {
@@ -739,39 +737,39 @@ impl Graph {
     }
 }
 
-/// A value that a computation begins with, as compiled code hands it over.
+/// A value that a slow path begins with, as compiled code passes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf {
     /// 1, 32 or 64.
     pub bits: u32,
-    /// A NaN is not certainly the interpreter's, nor a denormal flushed.
+    /// A NaN may differ from the interpreter's, and a denormal may not be flushed yet.
     pub raw: bool,
     /// Denormals are flushed somewhere.
     pub flushed: bool,
 }
 
-/// What compiled code asks for when a fast path is not right. It points at this, which lives as long as the code.
+/// A call of a slow path by compiled code. It lives as long as the code.
 pub struct Call {
-    /// No other has it.
+    /// Unique in the process.
     number: u64,
     sub: Arc<Sub>,
     leaves: Vec<Leaf>,
-    /// Of the result.
+    /// The bits of the result.
     bits: u32,
 }
 
-/// A computation's number, the values that it begins with, and what it came to.
+/// The number of a call, the values that it began with, and its result.
 type Known = (u64, [u64; LEAVES], u64);
 
 /// Results that are remembered.
 const KNOWN: usize = 256;
 
 thread_local! {
-    /// It is few values that fast paths are not right for, and they come again: zeros before all.
+    /// Slow paths see few values, and see them again: zeros above all.
     static RESULTS: RefCell<[Known; KNOWN]> = const { RefCell::new([(0, [0; LEAVES], 0); KNOWN]) };
 }
 
-/// Evaluated lane by lane, or all at once from so many on.
+/// From this number of lanes on all are evaluated at once, otherwise lane by lane.
 const MANY: usize = 4;
 
 /// The operations that steps have, by their numbers on disk; beside [`Op::FmaLdexp`].
@@ -947,7 +945,7 @@ impl Call {
         }
     }
 
-    /// Evaluates it for lanes, from and to the context's lines; `false` where an operand is not known to the bit.
+    /// Evaluates the value for lanes, from and to the context's lines. Returns `false` if an operand is not known to the bit.
     pub fn run(&self, data: &mut [crate::runtime::context::Line; 16], lanes: u16) -> bool {
         let mut leaves = [[0; LANES]; LEAVES];
         for (at, leaf) in self.leaves.iter().enumerate() {

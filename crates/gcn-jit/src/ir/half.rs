@@ -23,7 +23,7 @@ impl Graph {
     }
 
     fn narrowed(&mut self, a: Id) -> Got {
-        // NaNs were looked at where they were made.
+        // NaNs were checked where they were made.
         if self.value_of(a).is_none() {
             let op = Inst::Alu(Op::FloatToFloat);
             return Ok(self.node(op, Ty::F32, Ty::F16, true, [a, 0, 0]));
@@ -146,7 +146,7 @@ impl Graph {
                 self.narrowed(r)
             }
             Op::Min | Op::Max => {
-                // The conversion would make a signalling NaN quiet, which is another choice.
+                // The conversion would make a signalling NaN quiet, which changes which operand is chosen.
                 let limit = self.constant(Ty::B32, 0x7c00);
                 let mut numbers = [0; 2];
                 for (k, n) in numbers.iter_mut().enumerate() {
@@ -188,7 +188,7 @@ impl Graph {
         Ok(x)
     }
 
-    /// Whether a float is of one of the classes of a mask, normal and denormal numbers and zeros among them.
+    /// Returns true if a float is of one of the classes of a mask; the mask has normal or denormal numbers or zeros.
     pub(crate) fn classes(&mut self, ty: Ty, a: Id, mask: u64) -> Got {
         let (bits, places) = match ty {
             Ty::F32 => (Ty::U32, 23),

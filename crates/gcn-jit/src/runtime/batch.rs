@@ -10,14 +10,14 @@ use gcn_emu::group::{self, Doing, GroupStop, Groups, Row};
 use gcn_emu::wave::{LANES, WaveState};
 use std::mem::offset_of;
 
-/// What the waves of a workgroup start from, as compiled code takes it.
+/// The initial state of the waves of a workgroup, as compiled code takes it.
 pub(crate) struct Like {
-    /// The numbers of the [`Like`](group::Like)s that it was made of, and the scratch.
+    /// The numbers of the [`Like`](group::Like)s that it was made of, and the size of scratch.
     of: Vec<u64>,
     scratch: Option<(u16, u32, u32)>,
-    /// Where all of the waves begin; nothing where they do not begin in the same place or not in compiled code.
+    /// Where all of the waves begin. `None` if they do not begin at the same address, or not in compiled code.
     at: Option<CodePointer>,
-    /// Of each wave the lines that the region needs.
+    /// The lines of each wave that the region reads.
     lines: Vec<Line>,
 }
 
@@ -37,7 +37,7 @@ struct Left {
     single: bool,
 }
 
-/// How far a batch came.
+/// How far a batch has come.
 enum Progress {
     /// All workgroups have ended.
     Ended,
@@ -85,7 +85,7 @@ impl Jit {
         }
     }
 
-    /// Where the waves of workgroups begin, if all do in the same place, and what they start from.
+    /// Where the waves of workgroups begin, if all begin at the same address. Also prepares their initial state.
     fn like(&mut self, groups: &Groups<'_>, machine: &mut Machine<'_>) -> Option<CodePointer> {
         if let Some(row) = &self.row
             && row.is_of(groups)
@@ -131,7 +131,7 @@ impl Jit {
         at
     }
 
-    /// Workgroups from the one under way on, which has not begun, as far as their waves come to barriers and to their ends in
+    /// Runs workgroups from the current one on, which has not begun, as long as their waves come to barriers and to their ends in
     /// the region where they begin.
     fn batch(
         &mut self,
@@ -152,7 +152,7 @@ impl Jit {
             return Progress::Within;
         };
         let known = &self.regions[at.region() as usize];
-        // Where one often breaks off, it only costs time.
+        // A batch that is often left only costs time.
         let useless = known.broken > 16 && known.in_batch < 8 * known.broken;
         let Some(begin) = known.batch.filter(|_| !useless) else {
             return Progress::Within;
@@ -171,7 +171,7 @@ impl Jit {
         else {
             return Progress::Within;
         };
-        // Where none waits, each may have the state of the one before it.
+        // Without barriers each wave can reuse the state of the one before it.
         let single = !region.waits;
         let states = if single { 1 } else { waves };
         let (ids, taken) = groups.ids();
@@ -224,7 +224,7 @@ impl Jit {
             alive: waves as i64,
             given: given as i64,
             spare,
-            // Those that are missing are the first one again.
+            // Missing numbers are written to the register of the first one.
             ids: std::array::from_fn(|n| {
                 let register = if n < taken { ids[n].0 } else { ids[0].0 };
                 offset_of!(WaveState, sgprs) + 4 * (register as usize).min(127)
@@ -258,8 +258,8 @@ impl Jit {
         self.broken_off(left, groups, machine, fuel)
     }
 
-    /// Ends a batch that was left before its last workgroup's end: says in the waves of the workgroup under way how far they
-    /// have come, and brings the wave that left it to its end.
+    /// Ends a batch that was left before its last workgroup's end: records how far the waves of the current workgroup have come, and
+    /// brings the wave that left the batch to its end.
     fn broken_off(
         &mut self,
         Left { at, exit, single }: Left,

@@ -17,11 +17,11 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A block: its address, the one behind it, where its code begins, its instructions.
+/// A block: its address, the address after it, the offset of its code, its number of instructions.
 pub type BlockEntry = (u64, u64, usize, u32);
 
-/// What code depends on beside its bytes: its address, MODE, the VGPRs of the wave; and of code for waves that start what
-/// their first VGPRs have in common.
+/// What code depends on beside its bytes: its address, MODE, the number of VGPRs, and for waves that start the pattern of
+/// their first VGPRs.
 pub(crate) type Key = (u64, u32, u16, Option<EntryVgprs>);
 
 pub(crate) type Table<V> = Map<Key, V>;
@@ -29,25 +29,25 @@ pub(crate) type Table<V> = Map<Key, V>;
 /// A compiled region.
 pub(crate) struct Compiled {
     pub code: memmap2::Mmap,
-    /// Of each block: its address, the one behind it, where its code is for a wave from outside the region.
+    /// The blocks, with the offsets of their code for waves that enter from outside.
     pub blocks: Vec<BlockEntry>,
-    /// Of each block where its code is for a wave that has been in the region all the time, by its address.
+    /// The offset of each block's code for waves that stay in the region, by address.
     inside: Vec<(u64, u32)>,
-    /// Where waves begin that start.
+    /// The offset where waves start.
     pub first: u32,
-    /// What it needs of a wave that starts.
+    /// The registers that a wave must have when it starts.
     pub live_ins: LiveIns,
-    /// Where waves of a batch begin.
+    /// The offset where waves of a batch start.
     pub batch: Option<u32>,
     /// Waves wait at barriers in it.
     pub waits: bool,
-    /// Of each block, by its address, the VGPRs that must be linear in each 16 lanes, with their steps.
+    /// For each block, by its address, the VGPRs that must be affine in each 16 lanes, with their steps.
     steps: Vec<(u64, Vec<(u16, i32)>)>,
     /// The code that it was made of.
     words: Vec<(u64, u32)>,
     /// What it was compiled for.
     pub key: Key,
-    /// What the code asks for by number.
+    /// The slow paths that the code calls by number.
     pub calls: Vec<Arc<Call>>,
     /// Its blocks are re-executed where they meet NaNs.
     pub checks: bool,
@@ -55,12 +55,12 @@ pub(crate) struct Compiled {
     end: usize,
     /// It is for memory of the host's addresses.
     aliased: bool,
-    /// Bytes of memory that it takes, code and what is known of it.
+    /// Bytes of memory that it takes in all.
     bytes: usize,
 }
 
 impl Compiled {
-    /// What the emitter made of a region. `None` where the host has no memory for it.
+    /// A region from its code. `None` if the host has no memory for it.
     pub fn new(
         key: Key,
         region: &Region,
@@ -83,7 +83,7 @@ impl Compiled {
         };
         let mut steps: Vec<_> = region.blocks.iter().map(|c| (c.start, facts(c))).collect();
         steps.sort_unstable();
-        // Only code in memory may be another's in a later dispatch.
+        // Only code in memory may have changed in a later dispatch.
         let mut words = Vec::new();
         if let Code::Memory = machine.code {
             for &(start, end, ..) in &blocks {
@@ -125,13 +125,13 @@ impl Compiled {
             + facts
     }
 
-    /// Where the code of the block at an address is for a wave that has been in the region all the time.
+    /// The offset of the code of the block at an address for a wave that stays in the region.
     pub fn inside(&self, pc: u64) -> Option<u32> {
         let found = self.inside.binary_search_by_key(&pc, |c| c.0).ok()?;
         Some(self.inside[found].1)
     }
 
-    /// What there is to see of it.
+    /// The region for reports.
     pub fn look(&self, tallies: &[Tally]) -> RegionCode {
         let mut pieces: Vec<Piece> = Vec::with_capacity(self.blocks.len());
         for (n, &(start, end, at, instructions)) in self.blocks.iter().enumerate() {
@@ -155,37 +155,37 @@ impl Compiled {
         }
     }
 
-    /// The VGPRs that must be linear where the block at an address begins.
+    /// The VGPRs that must be affine where the block at an address begins.
     pub fn steps(&self, pc: u64) -> Option<&[(u16, i32)]> {
         let found = self.steps.binary_search_by_key(&pc, |c| c.0).ok()?;
         Some(&self.steps[found].1)
     }
 
-    /// Whether memory still holds what it was made of.
+    /// Returns true if memory still holds the code that it was compiled from.
     pub fn fresh(&self, machine: &Machine<'_>) -> bool {
         let same = |&(at, word): &(u64, u32)| machine.memory.fetch_u32(at) == Ok(word);
         self.aliased == machine.memory.is_of_host() && self.words.iter().all(same)
     }
 }
 
-/// Code in pages of its own, that can be run. `None` where the host has no memory for it.
+/// Code in executable pages of its own. `None` if the host has no memory for it.
 pub(super) fn executable(code: &[u8]) -> Option<memmap2::Mmap> {
     let mut map = memmap2::MmapMut::map_anon(code.len().max(1)).ok()?;
     map[..code.len()].copy_from_slice(code);
     map.make_exec().ok()
 }
 
-/// A region as one engine knows it.
+/// A region and one engine's counts of it.
 pub(crate) struct Known {
     region: Arc<Compiled>,
     /// The session in which the region was last found to be what memory holds.
     pub seen: u64,
-    /// The waves that began in it, and those that found it to analyze too much.
+    /// The waves that began in it, and those for which a guard of an affine value failed.
     pub begun: u64,
     pub missed: u64,
-    /// How often its blocks were re-executed.
+    /// The number of re-executions of its blocks.
     pub restarts: u32,
-    /// Waves that ended in batch, and batch that came to their ends before all had.
+    /// Waves that ended in batches, and batches that were left before their end.
     pub in_batch: u64,
     pub broken: u64,
 }
@@ -212,7 +212,7 @@ impl Deref for Known {
     }
 }
 
-/// What became of code that was to be compiled.
+/// The result of compiling.
 #[derive(Clone)]
 pub(crate) enum Made {
     Region(Arc<Compiled>),
@@ -220,8 +220,8 @@ pub(crate) enum Made {
     Nothing(Arc<[u64]>),
 }
 
-/// The most bytes that regions take, of which engines with one cache analyze, if nobody says otherwise. When a further one does
-/// not fit, all are dropped; engines drop theirs before they run anything else.
+/// The default maximum of bytes that the regions of a cache take. When a further one does not fit, all are dropped; engines
+/// drop theirs before they run anything else.
 const MOST_BYTES: usize = 256 << 20;
 
 /// Regions that several engines share.
@@ -230,7 +230,7 @@ pub(crate) struct Library(Arc<Shared>);
 
 struct Shared {
     shelf: Mutex<Shelf>,
-    /// How often all regions were dropped because they were too many.
+    /// The number of times that all regions were dropped because they took too many bytes.
     dropped: AtomicU64,
     most: usize,
     /// Where regions are kept for other processes.
@@ -274,7 +274,7 @@ impl Library {
         self.0.store.clone()
     }
 
-    /// Grows when regions are dropped because they are too many.
+    /// The number of times that all regions were dropped.
     pub fn dropped(&self) -> u64 {
         self.0.dropped.load(Relaxed)
     }
@@ -293,7 +293,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What there is for a key, or else what `make` makes. Who wants the same meanwhile waits.
+/// The region of a key, made by `make` if there is none. Other threads wait meanwhile.
 pub(crate) fn get(
     library: &Library,
     key: Key,
@@ -318,18 +318,18 @@ pub(crate) fn get(
     }
 }
 
-/// Forgets all regions.
+/// Drops all regions.
 pub(crate) fn clear(library: &Library) {
     *lock(&library.0.shelf) = Shelf::default();
 }
 
-/// Compiled code that outlives dispatches: engines take it up again where the last ones left it, and those that are at
-/// work at the same time share it.
+/// Compiled code that outlives dispatches. Engines continue with the code of those before them, and engines that run at the
+/// same time share it.
 #[derive(Clone, Default)]
 pub struct Cache {
     idle: Arc<Mutex<Vec<Jit>>>,
     library: Library,
-    /// Its engines' level, if it is not the best that the host has.
+    /// The level of its engines, if it is not the host's best.
     level: Option<Level>,
     /// Its engines count what they do.
     counts: bool,
@@ -359,8 +359,8 @@ impl Cache {
         }
     }
 
-    /// The same, empty, of which regions take at most about so many bytes: 256 MiB if nothing is said. What engines are at work
-    /// with comes on top.
+    /// The same, empty, whose regions take at most about this many bytes; the default is 256 MiB. Regions that engines are running
+    /// come on top.
     pub fn holding(self, bytes: usize) -> Cache {
         Cache {
             library: Library::holding(bytes),
@@ -378,12 +378,12 @@ impl Cache {
         }
     }
 
-    /// How often the regions were dropped because they took too many bytes.
+    /// The number of times that the regions were dropped because they took too many bytes.
     pub fn dropped(&self) -> u64 {
         self.library.dropped()
     }
 
-    /// An engine that knows what those before it have compiled. Code that has changed since is compiled anew.
+    /// An engine with the code of those before it. Code that has changed since is compiled anew.
     pub fn engine(&self) -> Kept {
         let kept = lock(&self.idle).pop();
         let level = self.level.unwrap_or_default();
@@ -425,7 +425,7 @@ impl Cache {
         text.unwrap_or_default()
     }
 
-    /// What its engines have compiled, and counted if they are to; but those that are at work now.
+    /// What its engines have compiled and, if they count, counted. Engines that are running are left out.
     pub fn report(&self) -> Report {
         lock(&self.idle)
             .iter()
@@ -435,7 +435,7 @@ impl Cache {
             })
     }
 
-    /// What all its engines have done, but those that are at work now.
+    /// The counts of all its engines. Engines that are running are left out.
     pub fn stats(&self) -> JitStats {
         lock(&self.idle)
             .iter()

@@ -27,31 +27,31 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Instructions that a wave runs before another one's turn: waves that wait for others waste no more.
+/// The instructions of a time slice, the most that a wave wastes waiting for others.
 pub(crate) const SLICE: u64 = 1 << 18;
 
-/// So often a region's blocks are re-executed before it is compiled for code that meets NaNs.
+/// The number of re-executions after which a region is compiled for code that meets NaNs.
 pub(crate) const NANS: u32 = 32;
 
-/// MODEs that code is compiled for, in a dispatch: a program has few, and code for one is of no use to another.
+/// The maximum number of MODEs that code is compiled for in a dispatch. Code for one is of no use to another.
 pub(crate) const MODES: usize = 32;
 
-/// Instructions that are compiled in a dispatch, however few of them run; and how many have to run for each further one. To
-/// compile an instruction takes about as long as to interpret so many, so no program makes compiling take longer than running.
+/// The instructions that may be compiled in a dispatch in any case, and the number that must have run for each further one.
+/// Compiling an instruction takes about as long as interpreting that many, so compiling never takes longer than running.
 pub(crate) const COMPILED: u64 = 1 << 18;
 pub(crate) const RUN_FOR_COMPILED: u64 = 256;
 
-/// What an address stands for.
+/// What the engine does with a wave at an address.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry {
-    /// Code of a region begins here.
+    /// Compiled code begins here.
     Code(CodePointer),
     /// The middle of a block, or nothing that can be compiled.
     Interpret,
 }
 
-/// A place in compiled code: the region's number in the upper half, where in its code in the lower one. Each region's code
-/// begins with something else.
+/// An address in compiled code: the region's number in the upper half, the offset in its code in the lower one. No block is at
+/// offset 0.
 #[derive(Clone, Copy)]
 pub(crate) struct CodePointer(NonZeroU64);
 
@@ -76,10 +76,10 @@ impl CodePointer {
 /// Where a region is kept on disk, and the VGPRs that its name depends on.
 type Stored = (Arc<Store>, Name, Vec<(u16, i32)>);
 
-/// How compiled code has come back.
+/// How compiled code returned.
 #[derive(Clone, Copy)]
 pub(crate) struct Exit {
-    /// What it gave: one of the reasons in [`emit`], and the block's number.
+    /// What it returned: one of the reasons in [`x64`], and the block's number.
     pub(crate) word: u64,
     pub(crate) region: u32,
 }
@@ -93,7 +93,7 @@ impl Exit {
         (self.word >> 8) as usize
     }
 
-    /// Whether the block is run again, by the interpreter or later: then it did not happen.
+    /// Returns true if the block was rolled back: the interpreter runs it, or it runs later.
     pub(crate) fn rolled_back(self, stopped: &Option<Stop>) -> bool {
         match self.why() {
             x64::EXIT_RESTART | x64::EXIT_NOT_AFFINE | x64::EXIT_ALONE => true,
@@ -103,12 +103,12 @@ impl Exit {
     }
 }
 
-/// What the engine has done.
+/// Counts of what the engine has done.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JitStats {
     /// Regions compiled.
     pub regions: u64,
-    /// Those of them that others had compiled, and left on disk.
+    /// Those of them that were found on disk.
     pub found: u64,
     /// Regions without code: the interpreter runs them.
     pub refused: u64,
@@ -116,15 +116,15 @@ pub struct JitStats {
     pub mistakes: u64,
     /// Instructions in them.
     pub insns: u64,
-    /// Chunks of them that have a way for waves all of whose lanes are active.
+    /// Blocks with a variant for waves whose lanes are all active.
     pub full: u64,
     /// Bytes of code.
     pub bytes: u64,
     /// Time spent in compiling.
     pub compiling: Duration,
-    /// Chunks that the interpreter ran again.
+    /// Blocks that the interpreter re-executed.
     pub restarts: u64,
-    /// Chunks that were left because what was to be affine in the lane was not.
+    /// Blocks that were left because a guard of an affine value failed.
     pub not_affine: u64,
     /// Instructions that the interpreter ran.
     pub interpreted: u64,
@@ -141,50 +141,49 @@ pub struct Jit {
     pub(crate) entries: Table<Entry>,
     /// Where its regions come from.
     pub(crate) library: Library,
-    /// Counts the dispatches that it served: code is looked at again in each.
+    /// The number of dispatches that it has served. Code is compared with memory once in each.
     pub(crate) session: u64,
     pub(crate) level: Level,
     pub(crate) ctx: Box<Ctx>,
     /// Counts for reports.
     pub stats: JitStats,
-    /// What the interpreter ran, by name, where somebody wants to analyze: looking it up takes time.
+    /// The instructions that the interpreter ran, by name, if they are to be counted: looking names up takes time.
     pub names: Option<HashMap<&'static str, u64>>,
     pub(crate) all_live: bool,
-    /// Of code that is no program, too, only the registers that matter are written: for tests.
+    /// For tests: only live registers are written, also by code that is no program.
     #[doc(hidden)]
     pub lean: bool,
-    /// Code is compiled for NaNs from the first: for tests.
+    /// For tests: code is compiled for NaNs at once.
     #[doc(hidden)]
     pub exact: bool,
-    /// A wave that has not run begins as one of a workgroup does, and all of its VGPRs that are affine in the lane are
-    /// known to be: for tests.
+    /// For tests: a wave that has not run begins as one of a workgroup does, and all of its affine VGPRs are known.
     #[doc(hidden)]
     pub looks: bool,
     /// The steps of the VGPRs of such a wave.
     pub(crate) steps: Vec<(u16, i32)>,
-    /// Each block is compared with the interpreter: for tests.
+    /// For tests: each block is compared with the interpreter.
     pub(crate) check: bool,
-    /// Float exceptions are seen by the program, which the interpreter records.
+    /// The program reads float exceptions, which only the interpreter records.
     pub(crate) recorded: Option<bool>,
-    /// What is counted, if it is to.
+    /// The counts, if the engine counts.
     pub(crate) counts: Option<Box<profile::Counts>>,
-    /// Of a workgroup's waves that wait at a barrier, or come from one, where they go on.
+    /// Where the waves of a workgroup that wait at a barrier, or come from one, continue.
     pub(crate) turns: Vec<TimeSlice>,
-    /// Where the wave that came to a barrier last goes on, and the region.
+    /// Where the wave that came to a barrier last continues, and the region.
     pub(crate) behind: Option<(*const u8, u32)>,
-    /// Where the waves of a workgroup, by their numbers, began last in this session, and the `Like` that they were.
+    /// Where the waves of a workgroup, by number, began last in this session, with the number of their `Like`.
     pub(crate) entered: Vec<Option<(u64, CodePointer)>>,
-    /// What the waves of workgroups start from that were run in batch last.
+    /// The initial state of the waves of the last batch.
     pub(crate) row: Option<Box<batch::Like>>,
     /// Why the interpreter stopped a wave in compiled code.
     pub(crate) stopped: Option<Stop>,
-    /// Its regions are not all what memory holds.
+    /// Some of its regions are not what memory holds.
     pub(crate) stale: bool,
-    /// The library's count of times when regions were dropped, when this engine last dropped its own.
+    /// The library's count of drops when this engine last dropped its regions.
     pub(crate) dropped: u64,
     /// What it has compiled in this session.
     pub(crate) budget: CompileBudget,
-    /// Turns end exactly where they are to, and have [`EXACT_SLICE`].
+    /// Time slices end exactly, after [`EXACT_SLICE`] instructions.
     pub(crate) exact_turns: bool,
     /// Takes the IR of what is compiled.
     pub(crate) dump: Option<Arc<DumpTo>>,
@@ -209,18 +208,18 @@ impl Default for Jit {
         Jit::new()
     }
 }
-/// What is known of a target's rows, found out once a process.
+/// The facts about a target's rows, computed once per process.
 pub(crate) fn facts(target: Target) -> &'static FactTable {
     static FACTS: [OnceLock<FactTable>; TABLES] = [const { OnceLock::new() }; TABLES];
     FACTS[target.table()].get_or_init(|| FactTable::new(target))
 }
 
-/// Whether this host runs code of some level.
+/// Returns true if this host can run code of some level.
 pub fn available() -> bool {
     Level::best().is_some()
 }
 
-/// Whether VGPRs are linear in each 16 lanes with these steps.
+/// Returns true if VGPRs are affine in each 16 lanes with these steps.
 pub(crate) fn holds(steps: &[(u16, i32)], wave: &WaveState) -> bool {
     steps.iter().all(|&(n, step)| {
         let slices = wave.vgprs[n as usize].chunks(16);
@@ -231,7 +230,7 @@ pub(crate) fn holds(steps: &[(u16, i32)], wave: &WaveState) -> bool {
     })
 }
 
-/// The VGPRs that are linear in each 16 lanes, with their steps.
+/// The VGPRs that are affine in each 16 lanes, with their steps.
 pub(crate) fn steps(wave: &WaveState) -> Vec<(u16, i32)> {
     let step = |v: &[u32; 64]| {
         let step = v[1].wrapping_sub(v[0]);
@@ -295,7 +294,7 @@ impl Jit {
         }
     }
 
-    /// One that takes its code from a library, and puts it there.
+    /// An engine that shares its code in a library.
     pub(crate) fn sharing(
         library: Library,
         level: Level,
@@ -318,7 +317,7 @@ impl Jit {
         }
     }
 
-    /// What it has compiled, and counted if it is to.
+    /// What the engine has compiled and, if it counts, counted.
     pub fn report(&self) -> Report {
         let counts = self.counts.as_deref();
         let mut report = counts.map(|c| c.before.clone()).unwrap_or_default();
@@ -331,7 +330,7 @@ impl Jit {
         report
     }
 
-    /// Forgets its regions, but what was counted of them.
+    /// Drops the engine's regions, but keeps their counts.
     pub(crate) fn drop_regions(&mut self) {
         if self.counts.is_some() {
             self.counts = Some(Box::new(profile::Counts::behind(self.report())));
@@ -359,8 +358,8 @@ impl Jit {
         self.budget.executed = self.stats.executed;
     }
 
-    /// Whether code for this MODE may be compiled: the program has had few MODEs, and has run long enough for what was compiled.
-    /// Otherwise the interpreter runs it.
+    /// Returns true if code for this MODE may be compiled: the program has had few MODEs, and has run long enough for what was
+    /// compiled. Otherwise the interpreter runs it.
     pub(crate) fn may_compile(&mut self, mode: u32) -> bool {
         let budget = &mut self.budget;
         let run = self.stats.executed - budget.executed;
@@ -376,7 +375,7 @@ impl Jit {
         true
     }
 
-    /// Drops its regions if the library did, where no wave is in one.
+    /// Drops the engine's regions if the library dropped its own. No wave may be in one.
     pub(crate) fn drop_stale_regions(&mut self) {
         let dropped = self.library.dropped();
         if self.dropped != dropped {
@@ -386,8 +385,8 @@ impl Jit {
         }
     }
 
-    /// The same engine, which compares each block with the interpreter and panics where they differ. Memory that others
-    /// write meanwhile would disturb it.
+    /// The same engine, which compares each block with the interpreter and panics if they differ. Other threads must not write
+    /// its memory.
     pub fn checking(self) -> Jit {
         Jit {
             check: true,
@@ -396,8 +395,8 @@ impl Jit {
         }
     }
 
-    /// Finds or makes the region of a key. `sgprs` are those of a wave that came there. `exact`: for code that meets NaNs, in
-    /// the place of what there is.
+    /// Finds or compiles the region of a key. `sgprs` are those of a wave at its address. With `exact` the region is for code that
+    /// meets NaNs and replaces the one there is.
     pub(crate) fn compile(
         &mut self,
         key: Key,
@@ -419,7 +418,7 @@ impl Jit {
                 let number = self.regions.len() as u32;
                 let place = |at| CodePointer::new(number, at).map_or(Entry::Interpret, Entry::Code);
                 if key.3.is_some() {
-                    // Its other blocks are not come to from outside.
+                    // Its other blocks are not entered from outside.
                     self.entries.insert(key, place(region.first));
                 } else {
                     for &(start, end, at, insns) in &region.blocks {
@@ -430,7 +429,7 @@ impl Jit {
                             let at = place(at as u32);
                             self.entries.entry(here(start)).or_insert(at);
                         }
-                        // Of jumps to the last dword of all there is, a range has none behind it.
+                        // A jump to the last dword of the address space has no address after it.
                         for inner in (start..end).step_by(4).skip(1) {
                             self.entries.entry(here(inner)).or_insert(Entry::Interpret);
                         }
@@ -452,7 +451,7 @@ impl Jit {
         });
         self.stats.found += found.is_some() as u64;
         let saved = found.unwrap_or_else(|| self.make_new(key, sgprs, machine, exact, stored));
-        // Also where nothing comes of it: it takes as long.
+        // Counted also if the region is refused, since it takes as long.
         self.budget.compiled += saved.insns;
         match &saved.made {
             Made::Region(_) => {
@@ -509,7 +508,7 @@ impl Jit {
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             precise: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
             entry,
-            // AVX2 code has no linear values.
+            // AVX2 code has no affine values.
             affine: entry.is_some() && self.level != Level::Avx2,
             steps: self.steps.clone(),
             sgprs: *sgprs,
@@ -531,7 +530,7 @@ impl Jit {
         };
         let mut emitted = x64::emit(&region, mode, style, batch);
         if emitted.as_ref().err() == Some(&x64::Refused::TooLarge) && request.affine {
-            // There may be room for less.
+            // Without affine values it may fit.
             request.affine = false;
             region = frontend::region(pc, &request);
             emitted = x64::emit(&region, mode, style, batch);
@@ -569,7 +568,7 @@ impl Jit {
             bytes,
             refused,
         };
-        // What came to nothing otherwise may be something another time, when the host has memory for it.
+        // A region for which the host had no memory may be possible later.
         let lasts = refused || matches!(saved.made, Made::Region(_));
         if let Some((store, name, _)) = stored.filter(|_| lasts) {
             saved.save(
@@ -592,7 +591,7 @@ impl Jit {
         fuel: &mut u64,
     ) -> Option<Stop> {
         if *fuel == 0 {
-            // It may have ended already.
+            // The wave may have ended already.
             return Some(self.interp.run(wave, machine, fuel));
         }
         let mut one = 1;
@@ -625,7 +624,7 @@ impl Jit {
 impl Engine for Jit {
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
         let before = *fuel;
-        // Who steps looks on: at registers that nothing reads any more, and at each store.
+        // A caller that steps observes dead registers and each store.
         let stop = if before == 1 {
             self.one(wave, machine, fuel).unwrap_or(Stop::Limit)
         } else {
@@ -678,14 +677,14 @@ impl Engine for Jit {
     }
 }
 
-/// Whether a wave is in a state in which its instructions are interpreted.
+/// Returns true if a wave is in a state in which its instructions are interpreted.
 pub(crate) fn must_interpret(wave: &WaveState) -> bool {
     wave.mode & (mode::VSKIP | mode::EXCP_EN) != 0
         || wave.status & (status::HALT | status::PRIV) != 0
 }
 
 impl Jit {
-    /// Forgets what code is where, which the library may analyze anew. Waves may still be in regions.
+    /// Invalidates the entry points. Waves may still be in regions.
     pub(crate) fn drop_entry_points(&mut self) {
         self.interp.forget();
         self.entries.clear();
@@ -693,20 +692,20 @@ impl Jit {
         self.stale = true;
     }
 
-    /// Whether the program sees float exceptions.
+    /// Returns true if the program reads float exceptions.
     pub(crate) fn recorded(&mut self, machine: &Machine<'_>) -> bool {
         *self
             .recorded
             .get_or_insert_with(|| gcn_emu::exceptions::visible(machine))
     }
 
-    /// Forgets where waves begin.
+    /// Invalidates where waves begin.
     pub(crate) fn invalidate_wave_entries(&mut self) {
         self.entered.clear();
         self.row = None;
     }
 
-    /// Says in the context what surrounds the waves that are to run.
+    /// Binds the context to the machine of the waves that are to run.
     pub(crate) fn bind(&mut self, machine: &mut Machine<'_>) {
         let linear = machine.memory.linear();
         let ctx = &mut *self.ctx;
@@ -732,7 +731,7 @@ impl Jit {
         });
     }
 
-    /// Whether a region is what memory holds, which is looked at once a dispatch. Otherwise all places are forgotten.
+    /// Returns true if a region is what memory holds, which is checked once per dispatch. Otherwise invalidates all entry points.
     pub(crate) fn fresh(&mut self, region: u32, machine: &Machine<'_>) -> bool {
         let known = &mut self.regions[region as usize];
         if known.seen != self.session {
@@ -745,7 +744,7 @@ impl Jit {
         true
     }
 
-    /// Runs a wave in compiled code until it comes back. What it came to is left in `fuel` and the wave.
+    /// Runs a wave in compiled code until that returns. `fuel` and the wave take the result.
     #[inline]
     pub(crate) fn enter(
         &mut self,
@@ -764,7 +763,7 @@ impl Jit {
         ctx.vgprs = wave.vgprs.as_mut_ptr().cast();
         ctx.fuel = given;
         let region = &self.regions[at.region() as usize];
-        // It lies in the region's code.
+        // The address lies in the region's code.
         let code = region.code.as_ptr().wrapping_add(at.at());
         if let Some(counts) = &mut self.counts {
             counts.begin(at.region() as usize, region.blocks.len(), ctx);
@@ -783,7 +782,7 @@ impl Jit {
         exit
     }
 
-    /// Calls compiled code. The context says of which wave, with how much fuel, and which turns follow.
+    /// Calls compiled code. The context has the wave, its fuel, and the time slices that follow.
     ///
     /// # Safety
     /// `code` is where one of the region's blocks begins for the context's wave; so is that of each turn that follows. The

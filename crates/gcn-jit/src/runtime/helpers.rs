@@ -8,7 +8,7 @@ use gcn_emu::interp::Interp;
 use gcn_emu::mem::{MAPPED, PAGE_SIZE};
 use std::collections::HashMap;
 
-/// What helpers need.
+/// The state that helpers work on.
 pub(crate) struct Host<'a, 'm> {
     pub(crate) interp: &'a mut Interp,
     pub(crate) machine: &'a mut Machine<'m>,
@@ -18,7 +18,7 @@ pub(crate) struct Host<'a, 'm> {
     pub(crate) names: &'a mut Option<HashMap<&'static str, u64>>,
 }
 
-/// The context of compiled code, and what its helpers need.
+/// The context of compiled code, and the state that its helpers work on.
 ///
 /// # Safety
 /// `ctx` is the context of a run under way, whose host outlives the result, and nothing else uses the two meanwhile.
@@ -31,7 +31,7 @@ pub(crate) unsafe fn parts<'c>(ctx: *mut Ctx) -> (&'c mut Ctx, &'c mut Host<'c, 
     }
 }
 
-/// Runs one instruction. Not 0: `stop` says why the wave does not go on, or it has jumped.
+/// Runs one instruction. Nonzero: `stop` says why the wave does not go on, or it has jumped.
 pub(crate) extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
     // SAFETY: `ctx` and what it points at are those of the run that called the code that called this; nothing else uses
     // them meanwhile.
@@ -42,7 +42,7 @@ pub(crate) extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
     };
     wave.pc = pc;
     if !ctx.batch.row.is_null() {
-        // The wave has to be in a state of its own.
+        // The wave must have a state of its own.
         return 1;
     }
     if let Some(names) = host.names
@@ -58,7 +58,7 @@ pub(crate) extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
     *host.interpreted += 1 - fuel;
     ctx.fuel -= 1 - fuel as i64;
     ctx.synced = ctx.fuel;
-    // It may have another priority now, and so other turns.
+    // The instruction may have changed the priority, and so the time slices.
     // SAFETY: as above.
     unsafe { (*ctx.turn).again = next_turn(wave, host.slice) as u32 };
     match stop {
@@ -75,7 +75,7 @@ pub(crate) fn lanes(ctx: &Ctx) -> impl Iterator<Item = usize> + use<> {
     (0..16).filter(move |l| on >> l & 1 != 0)
 }
 
-/// Loads lane by lane. Not 0: something else must do it.
+/// Loads lane by lane. Nonzero: the interpreter must do it.
 pub(crate) extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: as in `interpret`.
     let (ctx, host) = unsafe { parts(ctx) };
@@ -127,13 +127,13 @@ pub(crate) const BESIDE: u64 = 1 << 12;
 /// Pages that [`around`] remembers on each side of lanes' accesses, and at most between the lanes.
 pub(crate) const AROUND: u64 = 1 << 16;
 
-// Lanes are as far from the beginning of a range that is remembered as 32 bits with a sign say, however much an access reaches.
+// The distance of a lane from the beginning of a remembered range is a signed number of 32 bits, however far an access reaches.
 const _: () = assert!((3 * AROUND + 1) * PAGE_SIZE + (1 << 16) <= 1 << 31);
-// An access looks at the bytes of a page and of the three behind it.
+// An access checks the map's bytes of a page and of the three after it.
 const _: () = assert!(gcn_emu::mem::LEAST_PAGES > 3);
 
-/// Finds out whether the four slices' part of a linear access, as far as they have active lanes, may be accessed,
-/// and notes how far around them memory is like that. Not 0: it is not.
+/// Checks that the memory of an affine access, in slices with active lanes, may be accessed, and remembers how far around it
+/// memory is like that. Nonzero: it may not.
 pub(crate) extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: as in `interpret`.
     let (ctx, wave) = unsafe {
@@ -142,7 +142,7 @@ pub(crate) extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         (ctx, wave)
     };
     let (address, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
-    // Where inactive lanes are not accessed: bytes from lane to lane, up or down.
+    // Bytes from lane to lane, up or down, if inactive lanes are not accessed.
     let step = (what >> 32) as i32;
     let apart = step.unsigned_abs() as u64;
     let [from, to] = ctx.asked.map(|n| n as i64 as u64);
@@ -178,7 +178,7 @@ pub(crate) extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         };
         run = Some((low, high));
     }
-    // Another place's range must not be taken for this one's.
+    // Another access's range must not be taken for this one's.
     ctx.ranges[place as usize] = [0; 2];
     if let Some((low, high)) = run {
         let start = (ctx.linear_base + low * PAGE_SIZE).wrapping_sub(from);
@@ -189,8 +189,8 @@ pub(crate) extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
-/// The pages around these, up to `far` on each side, that may all be accessed as `need` says: the first, and the one behind the
-/// last. Nothing where that is not so of these themselves.
+/// The pages around these, up to `far` on each side, that may all be accessed as `need` says: the first one, and the one after
+/// the last. `None` if these themselves may not.
 pub(crate) fn pages_around(
     ctx: &Ctx,
     first: u64,
@@ -214,8 +214,8 @@ pub(crate) fn pages_around(
     Some((below.map_or(least, |p| p + 1), above.unwrap_or(most)))
 }
 
-/// Finds out whether lanes' addresses lie in one run of memory that may be accessed, and notes as much of it as may be
-/// reached from there. Not 0: they do not.
+/// Checks that lanes' addresses lie in one range of memory that may be accessed, and remembers as much of it as can be reached
+/// from there. Nonzero: they do not.
 pub(crate) extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: as in `interpret`.
     let (ctx, _) = unsafe { parts(ctx) };
@@ -246,7 +246,7 @@ pub(crate) extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
     let Some((begin, end)) = pages_around(ctx, low, high, need, AROUND) else {
         return 1;
     };
-    // Where accesses begin, without the constant; of one upper half of addresses alone.
+    // Where accesses may begin, without the constant. All addresses have one upper half.
     let base = |page: u64| (ctx.linear_base + page * PAGE_SIZE).wrapping_add_signed(-offset);
     let (mut start, past) = (base(begin), base(end).wrapping_sub(bytes - 1));
     let first = first.wrapping_add_signed(-offset);
@@ -266,7 +266,7 @@ pub(crate) extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
-/// Whether a flat address is one of LDS or scratch.
+/// Returns true if a flat address is in the aperture of LDS or scratch.
 pub(crate) fn aperture(ctx: &Ctx, at: u64) -> bool {
     // SAFETY: as in `interpret`.
     let wave = unsafe { &*ctx.wave };
@@ -280,8 +280,8 @@ pub(crate) extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
     let (ctx, host) = unsafe { parts(ctx) };
     let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
     let offset = (what >> 32) as i32;
-    // Every lane's first element is written before any lane's second one. Where all lanes' places are multiples of their
-    // size, two of them that meet are the same, and the order of the lanes is all that counts.
+    // Every lane's first element is written before any lane's second one. If all lanes' addresses are multiples of their size,
+    // lanes that overlap have the same address, and only the order of the lanes matters.
     let size = (bytes * count) as u32;
     let meets = |ctx: &Ctx, lane: usize| {
         !ctx.addresses[0].0[lane]
@@ -326,7 +326,7 @@ pub(crate) extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
-/// Evaluates what a fast path is not right for. Not 0: the interpreter must run the block.
+/// Evaluates a slow path. Nonzero: the interpreter must run the block.
 pub(crate) extern "sysv64" fn rare(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: as in `interpret`; and `what` is the number of one of the calls that the region keeps whose code called this.
     let (ctx, call) = unsafe {

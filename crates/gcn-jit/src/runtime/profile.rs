@@ -1,4 +1,4 @@
-//! Counting what compiled code does, and looking at it.
+//! Counts of what compiled code does, and reports of it.
 //!
 //! Code made for counting begins each block by adding one to the block's runs, the active lanes to its lanes, and the
 //! time since the last block began to that one's ticks. The clock is the host's time stamp counter.
@@ -10,15 +10,15 @@ use gcn_isa::operand::EXEC;
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 
-/// What a block, or an instruction that the interpreter ran, came to.
+/// The counts of a block, or of an instruction that the interpreter ran.
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How often a wave ran it.
+    /// The number of waves that ran it.
     pub times: u64,
-    /// Lanes that were on, of all times.
+    /// The sum of the active lanes of all runs.
     pub lanes: u64,
-    /// Ticks of the time stamp counter from its beginning to that of the next one, or till the engine had no more to do.
+    /// Ticks of the time stamp counter from its beginning to that of the next one, or until the engine returned.
     pub ticks: u64,
 }
 
@@ -48,14 +48,14 @@ pub fn tick_cost() -> u64 {
 /// A piece of a region: straight GCN code and what was made of it.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// The address of its first instruction, and the one behind its last.
+    /// The address of its first instruction, and the address after its last one.
     pub start: u64,
     pub end: u64,
-    /// How many instructions it has. 0: it is a part of the first one's code.
+    /// The number of its instructions. 0: it is a part of the code of another piece.
     pub instructions: u32,
-    /// Where its code begins in the region's, and where it ends.
+    /// The range of its code in the region's.
     pub code: std::ops::Range<usize>,
-    /// What it came to, where that is counted.
+    /// Its counts, if the engine counts.
     pub tally: Tally,
 }
 
@@ -81,7 +81,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Takes another engine's in. Several engines compile the same code each for itself.
+    /// Adds another engine's report. Several engines may compile the same code.
     pub(crate) fn join(&mut self, other: Report) {
         for region in other.regions {
             let same = |u: &&mut RegionCode| {
@@ -108,7 +108,7 @@ impl Report {
 /// What an engine counts.
 #[derive(Default)]
 pub(crate) struct Counts {
-    /// Of regions that it has forgotten, and of what the interpreter ran.
+    /// The counts of dropped regions, and of instructions that the interpreter ran.
     pub before: Report,
     /// Of each region: of its blocks, and the last of what is none's.
     regions: Vec<Vec<Tally>>,
@@ -128,7 +128,7 @@ impl Counts {
         self.regions.get(region).map_or(&[], Vec::as_slice)
     }
 
-    /// Compiled code is about to run: a region's, with so many blocks.
+    /// The code of a region with this many blocks is about to run.
     pub fn begin(&mut self, region: usize, blocks: usize, ctx: &mut Ctx) {
         if self.regions.len() <= region {
             self.regions.resize_with(region + 1, Vec::new);
@@ -141,7 +141,7 @@ impl Counts {
         ctx.tally_since = ticks();
     }
 
-    /// It has ended; `rolled_back`: the block that did not happen, and EXEC.
+    /// The code has returned. `rolled_back`: the block that was rolled back, and EXEC.
     pub fn end(&mut self, region: usize, ctx: &Ctx, rolled_back: Option<(usize, u64)>) {
         let spent = ticks().wrapping_sub(ctx.tally_since);
         let tallies = &mut self.regions[region];
@@ -158,8 +158,7 @@ impl Counts {
     }
 }
 
-/// What a place in memory is that compiled code speaks of: register RBX points at the wave, R12 at its VGPRs, RBP at the
-/// context.
+/// The name of a memory operand of compiled code. Register RBX points at the wave, R12 at its VGPRs, RBP at the context.
 pub fn name_of(base: &str, displacement: i64) -> Option<String> {
     crate::target::x64::name_of(base, displacement)
 }
@@ -247,7 +246,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Counts a run, by all lanes, of other blocks that one has taken the place of.
+    /// Counts a run, by all lanes, of other blocks that this one replaces.
     pub(crate) fn tally_too(&mut self, numbers: &[usize]) {
         let kept = mem(CTX, offset_of!(Ctx, tally_kept) as i32);
         self.a.store(true, kept, RCX);

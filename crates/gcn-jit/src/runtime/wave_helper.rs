@@ -1,5 +1,5 @@
-//! What is done for all 64 lanes at once by a helper, after compiled code has computed every lane's operands: atomics,
-//! whose lanes follow each other, and what sends values to other lanes.
+//! Wave-wide helpers: instructions for all 64 lanes at once, after compiled code has computed every lane's operands. Atomics,
+//! whose lanes follow each other, and sends of values to other lanes.
 
 use crate::ir::region::WaveHelper;
 use crate::runtime::context::Ctx;
@@ -34,7 +34,7 @@ const TYPES: [Ty; 6] = [Ty::U32, Ty::I32, Ty::F32, Ty::U64, Ty::I64, Ty::F64];
 const SPACES: [Space; 3] = [Space::Global, Space::Flat, Space::Lds];
 
 impl WaveHelper {
-    /// It in a register. `None` where it has no helper.
+    /// The number that compiled code passes. `None` if there is no helper.
     pub fn encode(self) -> Option<u64> {
         Some(match self {
             WaveHelper::Atomic { space, op, ty, dst } => {
@@ -85,7 +85,7 @@ impl WaveHelper {
     }
 }
 
-/// Called by compiled code. Not 0: nothing was done and the interpreter is to do it.
+/// Called by compiled code. Nonzero: nothing was done, and the interpreter must do it.
 pub extern "sysv64" fn whole(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: `ctx` and what it points at are those of the run that called the code that called this; nothing else uses
     // them meanwhile.
@@ -150,7 +150,7 @@ fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Writes the lanes of a VGPR that are on; one beyond the wave's is dropped.
+/// Writes the active lanes of a VGPR. A VGPR beyond the wave's is not written.
 fn put(wave: &mut WaveState, number: usize, exec: u64, value: &[u32; 64]) {
     let Some(register) = wave.vgprs.get_mut(number) else {
         return;
@@ -164,7 +164,7 @@ fn put(wave: &mut WaveState, number: usize, exec: u64, value: &[u32; 64]) {
     }
 }
 
-/// Whether all active lanes have the value of the first of them.
+/// Returns true if all active lanes have the value of the first one.
 fn same(exec: u64, values: &[u32; 64]) -> bool {
     let first = values[exec.trailing_zeros() as usize % 64];
     if exec == !0 {
@@ -173,7 +173,7 @@ fn same(exec: u64, values: &[u32; 64]) -> bool {
     lanes(exec).all(|lane| values[lane] == first)
 }
 
-/// Whether `size` bytes of the linear part may be accessed as `need` says; where they are in the host.
+/// The host address of `size` bytes of mapped memory, if they may be accessed as `need` says.
 fn place(ctx: &Ctx, at: u64, size: u64, need: u8) -> Option<*mut u8> {
     let first = at.wrapping_sub(ctx.linear_base);
     let last = first.checked_add(size - 1)?;
@@ -190,7 +190,7 @@ fn place(ctx: &Ctx, at: u64, size: u64, need: u8) -> Option<*mut u8> {
     may.then(|| ctx.bias.wrapping_add(at & ctx.host_bits) as *mut u8)
 }
 
-/// Each lane's first dword is written before any lane's second. Nothing where not all lanes may write.
+/// Writes each lane's first dword before any lane's second. Writes nothing if a lane may not write.
 fn store(ctx: &Ctx, exec: u64, dwords: usize, offset: i32, flat: bool) -> bool {
     let mut places = [std::ptr::null_mut::<u8>(); 64];
     for lane in lanes(exec) {
@@ -219,7 +219,7 @@ fn store(ctx: &Ctx, exec: u64, dwords: usize, offset: i32, flat: bool) -> bool {
     true
 }
 
-/// The same in LDS, where what is beyond the end goes nowhere.
+/// The same in LDS, where bytes beyond the end are dropped.
 fn store_lds(ctx: &Ctx, machine: &mut Machine<'_>, exec: u64, dwords: usize, two: bool) {
     let bytes = &mut **machine.lds;
     let addresses = 1 + two as usize;
@@ -259,14 +259,13 @@ impl Atomic {
         }
     }
 
-    /// What the lane makes of the old value.
+    /// The new value that a lane makes of the old one.
     fn after(&self, ctx: &Ctx, lane: usize, old: u64, mode: u32) -> u64 {
         let (data, second) = (self.data(ctx, 2, lane), self.data(ctx, 4, lane));
         eval::atomic(self.op, self.ty, old, data, second, mode, self.lds)
     }
 
-    /// The data of one operation that does what all lanes' operations do one after the other, where nobody wants what they
-    /// find.
+    /// The data of one operation that equals all lanes' operations one after the other, if nobody uses the old values.
     fn joined(&self, ctx: &Ctx, exec: u64) -> Option<u64> {
         use AtomicOp as A;
         if self.dst.is_some() || self.ty.is_float() {
@@ -316,7 +315,7 @@ impl Atomic {
         })
     }
 
-    /// All lanes' operations on one place, whose value `update` replaces by what it is told and gives the old one.
+    /// All lanes' operations on one address. `update` replaces its value and returns the old one.
     fn at_one(
         &self,
         ctx: &Ctx,
@@ -408,7 +407,7 @@ impl Atomic {
         let bytes = &mut **machine.lds;
         let limit = (ctx.stage[1][first] as usize).min(bytes.len());
         let bytes = &mut bytes[..limit];
-        // Beyond the end nothing happens; an address that is cut faults, which must be known before the first lane's is done.
+        // Nothing happens beyond the end. An unaligned address faults, which must be known before the first lane's operation.
         let inside = |lane: usize| ctx.stage[0][lane] as usize + size <= limit;
         let cut = |lane: usize| !(ctx.stage[0][lane] as usize).is_multiple_of(size);
         let read = |bytes: &[u8], at: usize| match size {

@@ -1,4 +1,4 @@
-//! What instructions of the host compiled code may use.
+//! The host instructions that compiled code may use.
 
 /// A set of instructions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -33,7 +33,7 @@ impl Level {
         Level::ALL.into_iter().find(|l| l.name() == name)
     }
 
-    /// Whether this host has its instructions.
+    /// Returns true if this host has its instructions.
     pub fn available(self) -> bool {
         macro_rules! all {
             ($($feature:tt),*) => { $(std::is_x86_feature_detected!($feature))&&* };
