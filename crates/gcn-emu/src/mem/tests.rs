@@ -487,7 +487,8 @@ fn lent_pages_are_the_programs() {
     assert_eq!(fault(m.load_u8(at + 3 * PAGE_SIZE)), FaultKind::Unmapped);
     assert_eq!(fault(m.load_u8(there + PAGE_SIZE)), FaultKind::Unmapped);
     assert_eq!(fault(m.fetch_u32(at)), FaultKind::NoExec);
-    // Pages that are lent twice stay until they have been taken back twice. SAFETY: as above.
+    // Pages that are lent twice stay until they have been taken back twice.
+    // SAFETY: as above.
     unsafe { m.lend(at + PAGE_SIZE, 1, false).unwrap() };
     assert_eq!(m.take_back(at, 1), Err(MemError::NotMapped { addr: at }));
     m.take_back(here, 2 * PAGE_SIZE).unwrap();
