@@ -198,6 +198,14 @@ fn cases(full: bool) -> Vec<Case> {
             args: vec![A::L(0), zeros(32 * n as usize)],
         });
     }
+    larger_cases(full, &mut r, &mut out);
+    out
+}
+
+/// The other cases.
+fn larger_cases(full: bool, r: &mut Rng, out: &mut Vec<Case>) {
+    let d1 = |n: u32| [n, 1, 1];
+    let pick = |f: u32, s: u32| if full { f } else { s };
     {
         let n = pick(4096, 512);
         let a = u32s(4 * n as usize, |_| {
@@ -268,7 +276,6 @@ fn cases(full: bool) -> Vec<Case> {
             ],
         });
     }
-    out
 }
 
 fn run(

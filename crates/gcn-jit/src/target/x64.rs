@@ -208,35 +208,7 @@ pub fn emit(
     a.noted_from = Some(range::UNPLACED);
     let mode = Mode(mode);
     let default = FpEnv::of(&mode.env32());
-    // In: RDI the context, RSI where to begin.
-    let saved = [RBX, RBP, R12, R13, R14, R15];
-    for r in saved {
-        a.push(r);
-    }
-    a.alu_imm(alu::SUB, true, Rm::R(RSP), 8);
-    a.mov(true, CTX, Rm::R(RDI));
-    a.mov(true, WAVE, Rm::M(ctx!(wave)));
-    a.mov(true, VGPRS, Rm::M(ctx!(vgprs)));
-    a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
-    a.mov(true, BIAS, Rm::M(ctx!(bias)));
-    a.mov(true, PAGES, Rm::M(ctx!(pages)));
-    a.mov(true, FUEL, Rm::M(ctx!(fuel)));
-    let same = unless_mxcsr(&mut a, default);
-    a.ldmxcsr(mxcsr_of(default));
-    a.bind(same);
-    a.jmp_to(Rm::R(RSI));
-    // Out: RAX why.
-    let exit = a.here();
-    a.store(true, ctx!(fuel), FUEL);
-    let same = unless_mxcsr(&mut a, default);
-    a.ldmxcsr(ctx!(host_mxcsr));
-    a.bind(same);
-    a.vzeroupper();
-    a.alu_imm(alu::ADD, true, Rm::R(RSP), 8);
-    for r in saved.iter().rev() {
-        a.pop(*r);
-    }
-    a.ret();
+    let exit = entry_and_exit(&mut a, default);
     let first = a.label();
     let waits = region.has_barrier();
     let single = batch.is_some() && !waits;
@@ -357,6 +329,39 @@ pub fn emit(
         checks,
         batch,
     })
+}
+
+/// The code that enters and leaves a region, at its beginning: a function of the context (RDI) and the address to go to (RSI). Code
+/// leaves by the label with RAX why.
+fn entry_and_exit(a: &mut Asm, default: FpEnv) -> Label {
+    let saved = [RBX, RBP, R12, R13, R14, R15];
+    for r in saved {
+        a.push(r);
+    }
+    a.alu_imm(alu::SUB, true, Rm::R(RSP), 8);
+    a.mov(true, CTX, Rm::R(RDI));
+    a.mov(true, WAVE, Rm::M(ctx!(wave)));
+    a.mov(true, VGPRS, Rm::M(ctx!(vgprs)));
+    a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
+    a.mov(true, BIAS, Rm::M(ctx!(bias)));
+    a.mov(true, PAGES, Rm::M(ctx!(pages)));
+    a.mov(true, FUEL, Rm::M(ctx!(fuel)));
+    let same = unless_mxcsr(a, default);
+    a.ldmxcsr(mxcsr_of(default));
+    a.bind(same);
+    a.jmp_to(Rm::R(RSI));
+    let exit = a.here();
+    a.store(true, ctx!(fuel), FUEL);
+    let same = unless_mxcsr(a, default);
+    a.ldmxcsr(ctx!(host_mxcsr));
+    a.bind(same);
+    a.vzeroupper();
+    a.alu_imm(alu::ADD, true, Rm::R(RSP), 8);
+    for r in saved.iter().rev() {
+        a.pop(*r);
+    }
+    a.ret();
+    exit
 }
 
 fn mxcsr_of(key: FpEnv) -> Mem {

@@ -123,6 +123,21 @@ fn whole(e: E) -> i32 {
     e.n as i32 / 2
 }
 
+/// An EVEX instruction that is to be written as AVX2 ones.
+#[derive(Clone, Copy)]
+struct Instruction {
+    e: E,
+    /// Halves of 256 bits.
+    halves: u8,
+    reg: u8,
+    v: u8,
+    rm: Rm,
+    mask: K,
+    /// Bytes of an element.
+    size: u8,
+    imm: Option<u8>,
+}
+
 impl Asm {
     /// Code for hosts with AVX2 and no AVX-512.
     pub fn avx2(homes: Homes) -> Asm {
@@ -465,17 +480,19 @@ impl Asm {
             return;
         }
         let size = if e.w == 1 { 8 } else { 4 };
+        let i = Instruction {
+            e,
+            halves,
+            reg,
+            v,
+            rm,
+            mask,
+            size,
+            imm,
+        };
         match (e.map, e.pp, e.op) {
-            // 1 more or less where the mask says so, which is -1 there.
             (1, 1, 0xfe | 0xfa) if rm == Rm::C(1) && mask.k != 0 && !mask.zero && reg == v => {
-                let x = if e.op == 0xfe { SUBD } else { ADDD };
-                for h in 0..halves {
-                    let a = self.half(v, h);
-                    let a = self.load(a, R);
-                    let ones = self.mask(mask.k, 32 * h as i32);
-                    self.y(x, a, a, H::M(ones));
-                    self.give(reg, h, a);
-                }
+                self.others(i)
             }
             (1, 1..=3, 0x6f) if ll == 0 && mask.k == 0 => {
                 let from = self.operand(rm, 0, 16, 4, S);
@@ -509,6 +526,61 @@ impl Asm {
             }
             (2, 1, 0x14 | 0x15) => self.rotate(e, halves, reg, v, rm, mask, size),
             (3, 1, 0x71 | 0x73) => self.double_shift(e, halves, reg, v, rm, mask, imm.unwrap_or(0)),
+            (2, 1, 0x46) if e.w == 1 => self.integers64(i),
+            (2, 1, 0x40) if e.w == 1 => self.integers64(i),
+            (2, 1, 0x39 | 0x3b | 0x3d | 0x3f) if e.w == 1 => self.integers64(i),
+            (2, 1, 0x1f) => self.integers64(i),
+            (2, 1, 0x44) if e.w == 0 => self.leading_zeros(halves, reg, rm, mask),
+            (2, 1, 0x55) if e.w == 0 => self.population(halves, reg, rm, mask),
+            (2, 1, 0x64) => self.others(i),
+            (2, 1, 0x58 | 0x59) => self.broadcast(i),
+            (2, 1, 0x7c) => self.broadcast(i),
+            (1, 1, 0x7e) => self.broadcast(i),
+            (1, 1, 0x6e) => self.broadcast(i),
+            (3, 1, 0x50) => self.range(e.w == 1, halves, reg, v, rm, mask, imm.unwrap_or(0)),
+            (2, 1, 0x2c) if e.w == 0 => self.scale32(halves, reg, v, rm, mask),
+            (2, 1, 0x2c) => self.scale64(halves, reg, v, rm, mask),
+            (1, 3, 0x7a) if e.w == 0 => self.others(i),
+            (1, 0, 0x78) if e.w == 0 => self.others(i),
+            (1, 0, 0x5a) | (1, 2, 0xe6 | 0x7a) | (2, 1, 0x13) if e.w == 0 => {
+                self.widen(e, reg, rm, mask);
+            }
+            (1, 1, 0x5a) | (1, 1, 0xe6) | (1, 0, 0x78) => self.halve(e, halves, reg, rm, mask),
+            (3, 1, 0x1d) => self.parts(i),
+            (2, 1, 0x20..=0x25 | 0x30..=0x35) => self.extend(e, halves, reg, rm, mask),
+            (2, 2, 0x31 | 0x33 | 0x35) => self.truncate(e.op, halves, reg, rm, mask),
+            (3, 1, 0x39 | 0x3b) => self.parts(i),
+            (3, 1, 0x38 | 0x3a) if mask.k == 0 => self.parts(i),
+            (2, 1, 0x76 | 0x7e) if e.w == 0 => {
+                self.permute2(e.op == 0x76, halves, reg, v, rm, mask)
+            }
+            (2, 1, 0x36) if e.w == 0 && halves == 2 => self.permute(reg, v, rm, mask),
+            (2, 1, 0x8b) if e.w == 0 && halves == 2 => self.compress(reg, rm, mask),
+            (2, 1, 0x91) if e.w == 0 && halves == 2 => self.gather_by_qwords(reg, rm, mask),
+            (2, 1, 0xa1) if e.w == 0 && halves == 2 => self.scatter_by_qwords(reg, rm, mask),
+            (1, 2, 0xe6 | 0x7a) | (1, 0, 0x5b) | (1, 3, 0x7a) if e.w == 1 => {
+                self.long_to_float(e, halves, reg, rm, mask);
+            }
+            (2, 1, 0x90) if e.w == 0 => self.others(i),
+            _ => match lanewise(e) {
+                Some((x, form)) => self.plain(e, x, form, halves, ll, reg, v, rm, mask, imm),
+                None => self.unknown = true,
+            },
+        }
+    }
+
+    /// Arithmetic on integers of 64 bits.
+    fn integers64(&mut self, i: Instruction) {
+        let Instruction {
+            e,
+            halves,
+            reg,
+            v,
+            rm,
+            mask,
+            ..
+        } = i;
+        match (e.map, e.pp, e.op) {
             (2, 1, 0x46) if e.w == 1 => {
                 for h in 0..halves {
                     let (a, b) = (self.half(v, h), self.operand(rm, h, 32, 8, S));
@@ -567,23 +639,22 @@ impl Asm {
                     self.merge(reg, h, R, mask, 8);
                 }
             }
-            (2, 1, 0x44) if e.w == 0 => self.leading_zeros(halves, reg, rm, mask),
-            (2, 1, 0x55) if e.w == 0 => self.population(halves, reg, rm, mask),
-            (2, 1, 0x64) => {
-                for h in 0..halves {
-                    let (a, b) = (self.half(v, h), self.operand(rm, h, 32, size, S));
-                    if mask.k == 0 {
-                        let b = self.load(b, S);
-                        self.give(reg, h, b);
-                        continue;
-                    }
-                    let a = self.load(a, R);
-                    let m = self.lanes(mask.k, h, size, T);
-                    let d = self.target(reg, h);
-                    self.yi(BLENDV, d, a, b, m << 4);
-                    self.give(reg, h, d);
-                }
-            }
+            _ => self.unknown = true,
+        }
+    }
+
+    /// Broadcasts, and moves from and to general registers.
+    fn broadcast(&mut self, i: Instruction) {
+        let Instruction {
+            e,
+            halves,
+            reg,
+            rm,
+            mask,
+            size,
+            ..
+        } = i;
+        match (e.map, e.pp, e.op) {
             (2, 1, 0x58 | 0x59) => {
                 let size = if e.op == 0x59 { 8 } else { 4 };
                 let x = if size == 8 { BROADCASTQ } else { BROADCASTD };
@@ -649,37 +720,23 @@ impl Asm {
                 self.x(X(1, 1, e.w, 0x6e), R, 0, from);
                 self.give(reg, 0, R);
             }
-            (3, 1, 0x50) => self.range(e.w == 1, halves, reg, v, rm, mask, imm.unwrap_or(0)),
-            (2, 1, 0x2c) if e.w == 0 => self.scale32(halves, reg, v, rm, mask),
-            (2, 1, 0x2c) => self.scale64(halves, reg, v, rm, mask),
-            (1, 3, 0x7a) if e.w == 0 => {
-                // The upper and the lower 16 bits are exact; their sum is rounded once.
-                for h in 0..halves {
-                    let b = self.operand(rm, h, 32, 4, S);
-                    let b = self.load(b, S);
-                    self.shift(0x72, 2, R, b, 16);
-                    self.y(CVTDQ2PS, R, 0, H::R(R));
-                    let low = self.d32(0xffff);
-                    self.y(AND, T, b, low);
-                    self.y(CVTDQ2PS, T, 0, H::R(T));
-                    let k = self.d32(65536f32.to_bits());
-                    self.y(LOAD, U, 0, k);
-                    self.y(X(2, 1, 0, 0xa8), R, U, H::R(T));
-                    self.merge(reg, h, R, mask, 4);
-                }
-            }
-            (1, 0, 0x78) if e.w == 0 => {
-                for h in 0..halves {
-                    let b = self.operand(rm, h, 32, 4, S);
-                    let b = self.load(b, S);
-                    self.unsigned(b, false);
-                    self.merge(reg, h, R, mask, 4);
-                }
-            }
-            (1, 0, 0x5a) | (1, 2, 0xe6 | 0x7a) | (2, 1, 0x13) if e.w == 0 => {
-                self.widen(e, reg, rm, mask);
-            }
-            (1, 1, 0x5a) | (1, 1, 0xe6) | (1, 0, 0x78) => self.halve(e, halves, reg, rm, mask),
+            _ => self.unknown = true,
+        }
+    }
+
+    /// Parts of registers, and conversions to f16.
+    fn parts(&mut self, i: Instruction) {
+        let Instruction {
+            e,
+            halves,
+            reg,
+            v,
+            rm,
+            mask,
+            size,
+            imm,
+        } = i;
+        match (e.map, e.pp, e.op) {
             (3, 1, 0x1d) => {
                 // The register is the source.
                 let imm = imm.unwrap_or(4);
@@ -703,8 +760,6 @@ impl Asm {
                     _ => self.unknown = true,
                 }
             }
-            (2, 1, 0x20..=0x25 | 0x30..=0x35) => self.extend(e, halves, reg, rm, mask),
-            (2, 2, 0x31 | 0x33 | 0x35) => self.truncate(e.op, halves, reg, rm, mask),
             (3, 1, 0x39 | 0x3b) => {
                 let imm = imm.unwrap_or(0);
                 let quarter = e.op == 0x39;
@@ -752,15 +807,72 @@ impl Asm {
                 }
                 self.give(reg, at, new);
             }
-            (2, 1, 0x76 | 0x7e) if e.w == 0 => {
-                self.permute2(e.op == 0x76, halves, reg, v, rm, mask)
+            _ => self.unknown = true,
+        }
+    }
+
+    /// Blends, gathers, conversions of unsigned integers, and sums with truth values.
+    fn others(&mut self, i: Instruction) {
+        let Instruction {
+            e,
+            halves,
+            reg,
+            v,
+            rm,
+            mask,
+            size,
+            ..
+        } = i;
+        match (e.map, e.pp, e.op) {
+            // 1 more or less where the mask says so, which is -1 there.
+            (1, 1, 0xfe | 0xfa) if rm == Rm::C(1) && mask.k != 0 && !mask.zero && reg == v => {
+                let x = if e.op == 0xfe { SUBD } else { ADDD };
+                for h in 0..halves {
+                    let a = self.half(v, h);
+                    let a = self.load(a, R);
+                    let ones = self.mask(mask.k, 32 * h as i32);
+                    self.y(x, a, a, H::M(ones));
+                    self.give(reg, h, a);
+                }
             }
-            (2, 1, 0x36) if e.w == 0 && halves == 2 => self.permute(reg, v, rm, mask),
-            (2, 1, 0x8b) if e.w == 0 && halves == 2 => self.compress(reg, rm, mask),
-            (2, 1, 0x91) if e.w == 0 && halves == 2 => self.gather_by_qwords(reg, rm, mask),
-            (2, 1, 0xa1) if e.w == 0 && halves == 2 => self.scatter_by_qwords(reg, rm, mask),
-            (1, 2, 0xe6 | 0x7a) | (1, 0, 0x5b) | (1, 3, 0x7a) if e.w == 1 => {
-                self.long_to_float(e, halves, reg, rm, mask);
+            (2, 1, 0x64) => {
+                for h in 0..halves {
+                    let (a, b) = (self.half(v, h), self.operand(rm, h, 32, size, S));
+                    if mask.k == 0 {
+                        let b = self.load(b, S);
+                        self.give(reg, h, b);
+                        continue;
+                    }
+                    let a = self.load(a, R);
+                    let m = self.lanes(mask.k, h, size, T);
+                    let d = self.target(reg, h);
+                    self.yi(BLENDV, d, a, b, m << 4);
+                    self.give(reg, h, d);
+                }
+            }
+            (1, 3, 0x7a) if e.w == 0 => {
+                // The upper and the lower 16 bits are exact; their sum is rounded once.
+                for h in 0..halves {
+                    let b = self.operand(rm, h, 32, 4, S);
+                    let b = self.load(b, S);
+                    self.shift(0x72, 2, R, b, 16);
+                    self.y(CVTDQ2PS, R, 0, H::R(R));
+                    let low = self.d32(0xffff);
+                    self.y(AND, T, b, low);
+                    self.y(CVTDQ2PS, T, 0, H::R(T));
+                    let k = self.d32(65536f32.to_bits());
+                    self.y(LOAD, U, 0, k);
+                    self.y(X(2, 1, 0, 0xa8), R, U, H::R(T));
+                    self.merge(reg, h, R, mask, 4);
+                }
+            }
+            (1, 0, 0x78) if e.w == 0 => {
+                for h in 0..halves {
+                    let b = self.operand(rm, h, 32, 4, S);
+                    let b = self.load(b, S);
+                    self.unsigned(b, false);
+                    self.merge(reg, h, R, mask, 4);
+                }
             }
             (2, 1, 0x90) if e.w == 0 => {
                 let Rm::M(m) = rm else {
@@ -787,10 +899,7 @@ impl Asm {
                     self.set_mask(mask.k, h, T);
                 }
             }
-            _ => match lanewise(e) {
-                Some((x, form)) => self.plain(e, x, form, halves, ll, reg, v, rm, mask, imm),
-                None => self.unknown = true,
-            },
+            _ => self.unknown = true,
         }
     }
 

@@ -560,6 +560,12 @@ fn general_instructions() {
             }
         }
     }
+}
+
+#[test]
+fn instructions_of_one_register() {
+    use Mnemonic as N;
+    let number = |r: Register| r.number() as u8;
     for r in 0..16 {
         for m in addresses(1) {
             let insn = one(|a| a.lea(r, m));
@@ -699,6 +705,12 @@ fn general_instructions() {
         assert_eq!(number(extend.op1_register().full_register()), r);
         assert!(!decoder.can_decode());
     }
+}
+
+#[test]
+fn opmasks_and_displacements() {
+    use Mnemonic as N;
+    let number = |r: Register| r.number() as u8;
     for a in 0..8 {
         for b in 0..8 {
             let kops = [

@@ -568,6 +568,13 @@ fn moves() {
         };
         a.zk(GATHERDD, d, 0, Rm::M(at), keep(1 + n % 7));
     });
+}
+
+#[test]
+fn gathers_and_conversions() {
+    use op::*;
+    let q = |e: E| E { w: 1, ..e };
+    let memory = |n: u8| mem(RBP, MEMORY + 64 + n as i32 % 64);
     same("gatherqd", |a, [d, ..], _, _, n| {
         let index = if d == 13 { 7 } else { 13 };
         a.z(E { w: 1, ..ANDD }, index, index, Rm::C(63));
