@@ -1,9 +1,9 @@
-//! From blocks to AVX-512 code. For hosts without it each instruction is written as AVX2 ones (`asm/avx2.rs`).
+//! From blocks to AVX-512 code. For hosts without it the encoder writes each instruction as AVX2 ones (`encode/avx2.rs`).
 //!
-//! A block's scalars that do not depend on lanes come first, then its vector values for 16 lanes after the other (slices
-//! without an active lane are passed over), then the scalars that depend on lanes, what was kept back until nothing can
-//! fail any more, and where to go on. Vector registers are given out as the code is written, the value that is needed
-//! last going to memory when there is none left.
+//! A block's code has this order: scalars that do not depend on lanes; the vector values of 16 lanes after the other (a slice
+//! without an active lane is skipped); scalars that depend on lanes; writes that were deferred until nothing can fail; the
+//! terminator. Vector registers are allocated as the code is written. If there is none left, the value with the latest next use
+//! is spilled.
 
 use crate::hash::Map;
 use crate::ir::affine::BaseKind;
@@ -25,25 +25,25 @@ use gcn_isa::shape::Ty;
 use std::mem::{discriminant, offset_of};
 use std::sync::Arc;
 
-/// Why compiled code has come back: the lower byte of what it returns; the rest is the block's number.
+/// Why compiled code returned: the lower byte of its result. The rest is the block's number.
 pub const EXIT_LEAVE: u64 = 0;
 pub const EXIT_RESTART: u64 = 1;
 pub const EXIT_FUEL: u64 = 2;
 pub const EXIT_END: u64 = 3;
 pub const EXIT_BARRIER: u64 = 4;
 pub const EXIT_STOP: u64 = 5;
-/// What was to be linear is not: other code is to go on with the block.
+/// A guard of an affine value failed: code without affine values continues with the block.
 pub const EXIT_NOT_AFFINE: u64 = 6;
-/// The next turn is not to begin now. There is no block's number.
+/// The next time slice must not begin now. There is no block's number.
 pub const EXIT_NEXT: u64 = 7;
-/// The engine is to run the block on the interpreter, outside compiled code.
+/// The interpreter must run the block outside compiled code.
 pub const EXIT_ALONE: u64 = 8;
 
-/// Vector operations from which on a block's four slices are the turns of a loop: measured, it makes no difference to speed
-/// from about ten on, and the code is a third.
+/// The number of vector operations from which on a block's four slices are the iterations of a loop. By measurement that makes
+/// no difference to speed from about ten on, and the code is a third.
 const LOOP: usize = 20;
 
-/// VGPRs below the address that R12 holds, so that short displacements reach more.
+/// The number of VGPRs below the address in R12, so that short displacements reach more.
 pub const VGPR_BIAS: i32 = 32;
 
 pub const CTX: Gpr = RBP;
@@ -52,7 +52,7 @@ const VGPRS: Gpr = R12;
 pub const BIAS: Gpr = R13;
 const PAGES: Gpr = R14;
 const FUEL: Gpr = R15;
-/// The opmask of the slice's active lanes, and the one of those where something must be looked at again.
+/// The opmask of the slice's active lanes, and the opmask of lanes whose results failed a check.
 pub const K_EXEC: u8 = 7;
 const K_BAD: u8 = 6;
 
@@ -92,18 +92,18 @@ pub(crate) fn sgpr_home(code: u8) -> Mem {
     )
 }
 
-/// What code is to be like, beside what it is to do.
+/// The options of code generation.
 #[derive(Clone, Copy)]
 pub struct Style<'a> {
-    /// Whose instructions it has.
+    /// The instruction set.
     pub level: Level,
-    /// It counts.
+    /// The code counts what it runs.
     pub tally: bool,
-    /// It is for values that may be NaNs.
+    /// NaNs of float results are put right as they are made.
     pub exact: bool,
-    /// It is for memory whose addresses are the host's, and have aliases.
+    /// Guest addresses are the host's, and have aliases.
     pub aliased: bool,
-    /// Takes the plans of its blocks.
+    /// Receives the plans of blocks.
     pub dump: Option<&'a Dump>,
 }
 
@@ -121,24 +121,24 @@ pub struct Emitted {
     pub code: Vec<u8>,
     /// Where constants follow the code.
     pub end: usize,
-    /// Where each block's code begins for a wave that has been in the region since it came to it, while host registers
-    /// hold nothing of its: after a barrier, or after the interpreter has run a block.
+    /// Where each block's code begins for a wave that has stayed in the region and has nothing in host registers: after a barrier,
+    /// or after the interpreter has run a block.
     pub starts: Vec<usize>,
-    /// A block is re-executed where it meets a NaN.
+    /// Blocks check for NaNs, and are re-executed if there is one.
     pub checks: bool,
-    /// What the code asks for by number.
+    /// The slow paths that the code calls by number.
     pub calls: Vec<Arc<Call>>,
-    /// The numbers of the ranges that it remembers, and where in the code they are.
+    /// The numbers of the remembered ranges, and their addresses in the code.
     pub ranges: Vec<u32>,
     pub spots: Vec<range::Spot>,
-    /// Where each block's code begins for a wave that comes from outside the region, of which nothing is known. Not used
-    /// of regions for waves that start ([`CompileRequest::entry`](crate::frontend::CompileRequest::entry)).
+    /// Where each block's code begins for a wave that enters from outside, of which nothing is known. Not used for regions for waves
+    /// that start ([`CompileRequest::entry`](crate::frontend::CompileRequest::entry)).
     pub outside: Vec<usize>,
-    /// Where waves of a [batch](crate::runtime::context::Batch) begin, of regions that they can begin in.
+    /// Where waves of a [batch](crate::runtime::context::Batch) begin, if they can begin in the region.
     pub batch: Option<usize>,
 }
 
-/// Where AVX2 code has its registers: those that it has none for are where they would be saved.
+/// The memory of AVX2 code for registers that the host does not have: that where they would be saved.
 const HOMES: Homes = Homes {
     base: CTX,
     vectors: offset_of!(Ctx, save) as i32,
@@ -147,7 +147,7 @@ const HOMES: Homes = Homes {
     first: offset_of!(Ctx, first) as i32,
 };
 
-/// What a place in memory is, as [`name_of`](crate::runtime::profile::name_of) says.
+/// The name of a memory operand, for [`name_of`](crate::runtime::profile::name_of).
 pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
     match base {
         "RBX" => {
@@ -184,7 +184,7 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
     }
 }
 
-/// Emits the code of a region. `batch`: what waves need that start in the code, if many may, one after the other.
+/// Emits the code of a region. `batch`: the registers of waves that start in the code, if waves may start one after the other.
 ///
 /// # Errors
 /// Why there is none.
@@ -233,7 +233,7 @@ pub fn emit(
     let mut calls = Vec::new();
     let (mut ranges, mut spots) = (Vec::new(), Vec::new());
     let mut checks = false;
-    // The plain block that a full one ends with.
+    // The plain block that an all-active one ends with.
     let last = |c: &Block| {
         let ends = |p: &Block| {
             p.end == c.end && discriminant(&p.terminator) == discriminant(&c.terminator)
@@ -369,8 +369,8 @@ fn mxcsr_of(key: FpEnv) -> Mem {
     mem(CTX, (offset_of!(Ctx, mxcsr) + 4 * at) as i32)
 }
 
-/// Goes to the label if the host's MXCSR is what the code wants, but for the flags of exceptions, which nobody reads:
-/// setting it takes longer than all else at entries and exits. RCX is lost.
+/// Jumps to the label if the host's MXCSR is the wanted one. Exception flags are ignored, since nobody reads them. Setting MXCSR
+/// takes longer than all else at entries and exits. Clobbers RCX.
 fn unless_mxcsr(a: &mut Asm, wanted: FpEnv) -> Label {
     const FLAGS: i32 = 0x3f;
     let same = a.label();
@@ -386,7 +386,7 @@ fn unless_mxcsr(a: &mut Asm, wanted: FpEnv) -> Label {
     same
 }
 
-/// A routine that keeps all registers but RAX and flags around a call of a helper with the context and ESI.
+/// A routine that calls a helper with the context and ESI, and saves all registers but RAX and the flags.
 fn slow_call(a: &mut Asm, helper: usize) -> Label {
     let label = a.here();
     for r in [RCX, RDX, RDI, R8, R9, R10, R11] {
@@ -419,7 +419,7 @@ fn slow_call(a: &mut Asm, helper: usize) -> Label {
     label
 }
 
-/// A part of a value in a register: 64-bit values a lane have two.
+/// A part of a value in a register. 64-bit values per lane have two.
 type Part = (Id, u8);
 
 #[derive(Default)]
@@ -428,7 +428,7 @@ pub(crate) struct Bank {
     pub regs: [Option<Part>; 32],
     pub at: Map<Part, u8>,
     spilled: Map<Part, u16>,
-    /// Registers that may not be given out now.
+    /// Registers that must not be allocated now.
     pub busy: u32,
 }
 
@@ -439,7 +439,7 @@ impl Bank {
     }
 }
 
-/// A VGPR's value that waits: in a register or in memory.
+/// A deferred write of a VGPR: its value, in a register or in memory.
 #[derive(Clone, Copy)]
 struct DeferredWrite {
     reg: Option<u8>,
@@ -449,7 +449,7 @@ struct DeferredWrite {
     pub slice: u8,
 }
 
-/// Code that is put after the block.
+/// A slow path of an access, out of line.
 pub(crate) struct OutOfLine {
     pub from: Label,
     pub back: Label,
@@ -458,15 +458,15 @@ pub(crate) struct OutOfLine {
     pub bytes: u8,
     pub offset: i32,
     pub lo: u8,
-    /// The upper half, or nothing where the addresses are LDS's.
+    /// The upper half. `None` for addresses in LDS.
     pub hi: Option<u8>,
-    /// Of LDS: the scalar that limits addresses.
+    /// For LDS: the scalar that limits addresses.
     pub limit: Option<Id>,
-    /// Where what is loaded goes, or what is stored.
+    /// The registers that are loaded, or stored.
     pub data: Vec<u8>,
-    /// Registers to work with.
+    /// Temporary registers.
     pub free: [u8; 2],
-    /// What is remembered of the memory around, and where that is looked at.
+    /// The remembered range, and the label where it is compared.
     range: Option<(range::Range, Label)>,
 }
 
@@ -474,22 +474,22 @@ pub(crate) struct Emit<'a> {
     pub a: &'a mut Asm,
     pub c: &'a Block,
     number: u64,
-    /// Of an all-active block: the plain one that begins at the same place.
+    /// For an all-active block: the plain one that begins at the same address.
     full: Option<Label>,
     /// The number of the plain block that ends where this one does.
     last: u64,
-    /// Those of the plain ones after the first that this one takes the place of.
+    /// The numbers of the plain blocks after the first that this one replaces.
     over: Vec<usize>,
     labels: &'a Map<u64, Label>,
     exit: Label,
     barrier: Label,
     ended: Label,
-    /// The two are called: see [`time_slices::between`].
+    /// The two labels above are called, not jumped to: see [`time_slices::between`].
     waits: bool,
     pub slow: [Label; 3],
-    /// Where the helper for ranges of memory is called.
+    /// The routine that calls the helper for affine ranges.
     range_call: Label,
-    /// Where that for the memory around lanes' addresses is.
+    /// The routine that calls the helper for the memory around lanes' addresses.
     around_call: Label,
     bases: affine::BaseRegisters,
     default: FpEnv,
@@ -498,37 +498,36 @@ pub(crate) struct Emit<'a> {
     precise: bool,
     /// What passes have found out of the block.
     plan: Plan,
-    /// Scalars that are in the context: how far from where these begin.
+    /// The scalars in the context, by their offsets from the beginning of the scalars.
     slot_of: Map<Id, u32>,
     next_scalar: u32,
     s: Scalars,
     restart: Option<Label>,
-    /// The slice that code is written for, unless it is the loop of all four.
+    /// The slice that code is written for, unless the code is the loop of all four.
     pub slice: u8,
     pub looped: bool,
     pub z: Bank,
     pub k: Bank,
     pub out_of_line: Vec<OutOfLine>,
-    /// What is evaluated where a fast path is not right, and the calls for it, by number.
+    /// The slow paths of values, and their calls by number.
     slow_paths: Vec<slow_path::SlowPath>,
-    /// Scalar loads that look at what they may access.
+    /// The slow paths of scalar loads.
     scalar_out_of_line: Vec<range::ScalarOut>,
     calls: &'a mut Vec<Arc<Call>>,
-    /// Of those of this chunk, which of the unit's they are.
+    /// The region's numbers of this block's slow paths.
     call_of: Map<u16, u32>,
     /// See [`Emitted`].
     ranges: &'a mut Vec<u32>,
     spots: &'a mut Vec<range::Spot>,
     accumulators: Vec<Id>,
-    /// What is written at the end.
+    /// The VGPRs that are written at the end.
     deferred_writes: Vec<DeferredWrite>,
-    /// The values that each slice keeps in registers until nothing can fail, and those of them that are still to be looked
-    /// at for NaNs.
+    /// The values that each slice keeps in registers until nothing can fail, and those of them that are still to be checked for NaNs.
     deferred_values: Vec<Id>,
     unchecked_values: Vec<Id>,
     next_slot: u16,
     next_mask: u16,
-    /// NaNs are the interpreter's.
+    /// NaNs of float results are put right as they are made.
     exact: bool,
     /// See [`Style::aliased`].
     aliased: bool,
@@ -588,7 +587,7 @@ impl Emit<'_> {
         self.next_turn(self.barrier);
     }
 
-    /// The wave's turn ends, at `between`.
+    /// Ends the wave's time slice, at `between`.
     fn next_turn(&mut self, between: Label) {
         if self.waits {
             self.a.call_label(between);
@@ -599,7 +598,7 @@ impl Emit<'_> {
     }
 
     fn goto(&mut self, pc: u64) {
-        // Rare code lies between blocks.
+        // Out-of-line code lies between blocks.
         let label = self.labels[&pc];
         self.a.jmp(label);
     }
@@ -648,7 +647,7 @@ impl Emit<'_> {
         }
     }
 
-    /// The interpreter runs the block's one instruction.
+    /// Calls the interpreter for the block's one instruction.
     fn interpret(&mut self, jumps: bool) {
         // The helper counts the instruction itself.
         self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), 1);

@@ -1,4 +1,5 @@
-//! What is affine in the lane: the bases of the four slices at once, before the slices; then what is made of them.
+//! Affine values: the bases of the four slices are computed at once, before the slices; then values and accesses are made of
+//! them.
 
 use super::range::Range;
 use super::*;
@@ -7,7 +8,7 @@ use crate::ir::region::Store;
 use crate::passes::affine::{Shape, within_register};
 use crate::runtime::context::{AFFINE_ADDRESSES, AFFINE_BASES};
 
-/// Registers that bases are given; those above serve as work space.
+/// The number of registers for bases. Those above are temporary.
 const MOST: u8 = 26;
 /// Two bases as halves of 64 bits ([`BaseRegisters::pair`]).
 const PAIR: u8 = 26;
@@ -17,10 +18,10 @@ const ON: u8 = 31;
 /// Slices in which a guard does not hold.
 const K_FAIL: u8 = 5;
 
-/// What goes on after the block where a look at bases finds something.
+/// The state of computing bases.
 #[derive(Default)]
 pub(crate) struct BaseRegisters {
-    /// Which bases are in registers and in memory, and where they are needed last.
+    /// The registers of bases, the bases in memory, and the last use of each.
     reg: Vec<Option<u8>>,
     saved: Vec<bool>,
     last: Vec<usize>,
@@ -28,9 +29,9 @@ pub(crate) struct BaseRegisters {
     /// Which are in [`PAIR`].
     pair: Option<(Base, Base)>,
     out_of_line: Vec<OutOfLine>,
-    /// What waiting stores are to write.
+    /// The data of deferred stores.
     kept: Vec<Kept>,
-    /// The block is left for code that knows nothing of bases.
+    /// Where the block is left for code without affine values.
     leave: Option<Label>,
 }
 
@@ -43,7 +44,7 @@ struct OutOfLine {
     look: Look,
 }
 
-/// What else there is to look at.
+/// What the out-of-line code checks.
 #[derive(Clone, Copy)]
 enum Look {
     Nothing,
@@ -53,7 +54,7 @@ enum Look {
     Lds(u16, u8),
 }
 
-/// A part of the data of a waiting store: of which one and which slice, in a register or in memory.
+/// A part of the data of a deferred store, of one slice, in a register or in memory.
 #[derive(Clone, Copy)]
 struct Kept {
     store: usize,
@@ -63,17 +64,17 @@ struct Kept {
 }
 
 impl BaseRegisters {
-    /// The registers that waiting stores' data are in.
+    /// The registers that have data of deferred stores.
     pub(super) fn kept(&self) -> u32 {
         let regs = self.kept.iter().filter_map(|k| k.reg);
         regs.fold(0, |b, r| b | 1 << r)
     }
 }
 
-/// The registers of a slice that waiting stores' data may take.
+/// The maximum number of registers per slice for data of deferred stores.
 const KEPT: usize = 2;
 
-/// How many waves ahead memory is asked for.
+/// How many waves ahead memory is prefetched.
 const AHEAD: i32 = 4;
 
 fn decided(g: &Guard) -> bool {
@@ -111,7 +112,7 @@ impl Emit<'_> {
         bases.ops.iter().filter_map(of).chain(others).collect()
     }
 
-    /// Computes all bases, and looks at the guards and the addresses.
+    /// Computes all bases, and checks the guards and the addresses.
     pub(super) fn compute_bases(&mut self) {
         let c = self.c;
         let bases = &c.affine;
@@ -154,7 +155,7 @@ impl Emit<'_> {
             last,
             ..BaseRegisters::default()
         };
-        // Comparisons that are taken to be decided come first: where one is not, all else is in vain.
+        // Assumed comparisons come first: if one fails, everything else would be wasted.
         let early: Vec<Guard> = bases
             .guards
             .iter()
@@ -382,7 +383,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Looks at all guards: an opmask gathers the slices for which they hold, as masked comparisons do by themselves.
+    /// Checks all guards. An opmask has the slices for which all hold so far; comparisons are masked by it.
     fn guards(&mut self, guards: &[Guard], end: usize) {
         let mut begun = false;
         // Those who have come so far, if any have.
@@ -520,7 +521,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Looks whether the values from a base on do not run over 32 bits, once for all who ask.
+    /// Checks that the values of a base do not wrap at 32 bits, once for all guards that need it.
     fn within(
         &mut self,
         of: Base,
@@ -741,7 +742,7 @@ impl Emit<'_> {
         }
     }
 
-    /// A linear value of the current 16 lanes to a register.
+    /// Loads an affine value of the current 16 lanes to a register.
     pub(super) fn base_lanes(&mut self, base: Base, step: i32, d: u8) {
         if let BaseKind::Const(v) = self.c.affine.ops[base as usize].op {
             self.bcast_const(d, v as u64, false);
@@ -786,7 +787,7 @@ impl Emit<'_> {
         self.a.kload16(k, from);
     }
 
-    /// VGPRs take linear values, in all lanes.
+    /// Writes affine values to VGPRs, in all lanes.
     pub(super) fn base_writes(&mut self) {
         let c = self.c;
         let looped = std::mem::take(&mut self.looped);
@@ -871,8 +872,7 @@ impl Emit<'_> {
         self.load_elements(bytes, &data, place(offset), t, u);
     }
 
-    /// Asks for the memory that waves to come will most likely access: what lies ahead of what this one does. Where there is
-    /// none, nothing happens.
+    /// Prefetches the memory that later waves will probably access: what follows the memory of this wave.
     fn fetch_ahead(&mut self, stride: i32, offset: i32, address: u16, stores: bool) {
         if self.c.affine.addresses[address as usize].limit.is_some() {
             return;
@@ -928,7 +928,7 @@ impl Emit<'_> {
         data
     }
 
-    /// What waiting stores will write of the current slice is put by.
+    /// Keeps the data that deferred stores will write for the current slice.
     pub(super) fn keep_stores(&mut self) {
         let c = self.c;
         if c.effects.deferred_stores.is_empty() {
@@ -959,7 +959,7 @@ impl Emit<'_> {
         }
     }
 
-    /// The waiting stores, one after the other. Nothing fails from the first on.
+    /// Does the deferred stores, one after the other. Nothing can fail from the first one on.
     pub(super) fn deferred_stores(&mut self) {
         let c = self.c;
         let all = std::mem::take(&mut self.bases.kept);
@@ -1025,7 +1025,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Stores registers at a linear address.
+    /// Stores registers at an affine address.
     fn store_parts(&mut self, bytes: u8, data: &[u8], address: u16, offset: i32) {
         let step = self.c.affine.addresses[address as usize].step;
         let count = if bytes == 8 { 1 } else { data.len() as u8 };
