@@ -4,9 +4,9 @@
 //! The regions are those at the entry of each committed kernel and at made-up sequences of the kernels' instructions, at
 //! both levels, with and without what is known of waves that start, and in three MODEs.
 
+use crate::context::LiveIns;
 use crate::frontend;
 use crate::runtime::engine::facts;
-use crate::runtime::group::LiveIns;
 use crate::target::{Level, x64};
 use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_isa::Target;

@@ -17,12 +17,12 @@ mod wave_helper;
 use crate::hash::Map;
 use crate::ir::affine::AffineVgprs;
 use crate::ir::fast_path;
-use crate::ir::print::Dump;
 use crate::ir::region::{
     AssumedCompare, Block, Effects, FpEnv, LiveLanes, Region, Store, Terminator, WaveHelper,
     WaveHelperCall,
 };
 use crate::ir::{Found, Graph, Id, Inst, Unsupported, verify};
+use crate::passes::Dump;
 use crate::passes::affine;
 use analyze::{analyze, liveness};
 use gcn_emu::engine::{EntryVgprs, Pattern};
@@ -667,17 +667,6 @@ fn selection(sel: u8) -> (u32, u32) {
         4 | 5 => (16 * (sel as u32 - 4), 16),
         _ => (0, 32),
     }
-}
-
-/// The value of MXCSR for an environment.
-pub fn mxcsr(key: FpEnv) -> u32 {
-    let rc = match Round::from_field(key.round as u32) {
-        Round::NearestEven => 0,
-        Round::MinusInf => 1,
-        Round::PlusInf => 2,
-        Round::Zero => 3,
-    };
-    0x1f80 | rc << 13 | (key.daz as u32) << 6 | (key.ftz as u32) << 15
 }
 
 const _: fn(&Insn) -> bool = |i| i.encoding == Encoding::Vop3p;

@@ -10,6 +10,8 @@
 
 #[cfg(test)]
 mod code_hashes;
+mod codec;
+mod context;
 mod frontend;
 mod hash;
 mod ir;
@@ -17,9 +19,10 @@ mod passes;
 mod runtime;
 mod target;
 
+pub use context::Tally;
 pub use passes::names as pass_names;
 pub use runtime::cache::{BlockEntry, Cache, Kept};
 pub use runtime::disk::Store;
 pub use runtime::engine::{Jit, JitStats, available};
-pub use runtime::profile::{Piece, RegionCode, Report, Tally, name_of, tick_cost, ticks};
-pub use target::Level;
+pub use runtime::profile::{Piece, RegionCode, Report, tick_cost, ticks};
+pub use target::{Level, name_of};

@@ -6,19 +6,21 @@
 
 pub(crate) mod affine;
 mod demand;
+mod print;
 mod schedule;
 mod slow_paths;
 mod ternary_logic;
 #[cfg(test)]
 mod tests;
+mod verify;
 
+pub(crate) use print::Dump;
 pub(crate) use slow_paths::SlowPathCall;
 pub(crate) use ternary_logic::Ternary;
 
 use crate::hash::Map;
-use crate::ir::print::Dump;
 use crate::ir::region::Block;
-use crate::ir::{Id, Node, verify};
+use crate::ir::{Id, Node};
 use gcn_emu::fp::Mode;
 
 /// What a block is planned for.
@@ -153,30 +155,4 @@ impl Plan {
             false => node.arity(),
         }
     }
-}
-
-/// The values that a block's effects, guards and terminator use.
-pub(crate) fn roots(block: &Block) -> Vec<Id> {
-    use crate::ir::region::Terminator;
-    let e = &block.effects;
-    let mut roots: Vec<Id> = Vec::new();
-    roots.extend(e.vgprs.iter().map(|w| w.1));
-    roots.extend(e.sgprs.iter().map(|w| w.1));
-    roots.extend(e.scc);
-    roots.extend(&block.guards);
-    for s in e.store.iter().chain(&e.deferred_stores) {
-        roots.extend([s.lo, s.hi]);
-        roots.extend(&s.data);
-    }
-    for &(address, _, value) in &e.rows {
-        roots.extend([address, value]);
-    }
-    roots.extend(e.wave_helper.iter().flat_map(|w| &w.inputs));
-    if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = block.terminator {
-        roots.push(when);
-    }
-    for &(_, lane, value) in &e.lane_inserts {
-        roots.extend([lane, value]);
-    }
-    roots
 }

@@ -3,8 +3,6 @@
 pub(crate) mod batch;
 pub(crate) mod cache;
 pub(crate) mod check;
-pub(crate) mod codec;
-pub(crate) mod context;
 #[cfg_attr(not(target_os = "linux"), path = "runtime/disk/elsewhere.rs")]
 pub(crate) mod disk;
 pub(crate) mod engine;

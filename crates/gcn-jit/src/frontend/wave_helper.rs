@@ -1,7 +1,6 @@
 //! Instructions that a wave-wide helper does: atomics, and values sent to other lanes.
 
 use super::*;
-use crate::runtime::context::STAGED;
 
 impl Builder<'_> {
     /// Lets a helper do the block's last instruction with these operands.
@@ -14,7 +13,7 @@ impl Builder<'_> {
         if out.whole.is_some() || out.store.is_some() || !out.rows.is_empty() {
             return Err(Refusal::Interpreter);
         }
-        if inputs.len() > STAGED {
+        if inputs.len() > WaveHelper::OPERANDS {
             return Err(Refusal::Interpreter);
         }
         if self.store.is_some() || !self.stores.is_empty() || !self.rows.is_empty() {

@@ -4,9 +4,9 @@
 //! Rows say what fast paths there are ([`gcn_isa::meaning::Shortcut`]). One more is found here: the steps of a division, which
 //! together make the correctly rounded quotient where no step needs care.
 
+use crate::codec::{In, Out};
 use crate::hash::Fast;
 use crate::ir::{Graph, Id, Inst, Node};
-use crate::runtime::codec::{In, Out};
 use gcn_emu::eval::{Operation, eval};
 use gcn_emu::interp::program_of;
 use gcn_emu::wave::mode::FP_ROUND;
@@ -946,7 +946,7 @@ impl Call {
     }
 
     /// Evaluates the value for lanes, from and to the context's lines. Returns `false` if an operand is not known to the bit.
-    pub fn run(&self, data: &mut [crate::runtime::context::Line; 16], lanes: u16) -> bool {
+    pub fn run(&self, data: &mut [crate::context::Line; 16], lanes: u16) -> bool {
         let mut leaves = [[0; LANES]; LEAVES];
         for (at, leaf) in self.leaves.iter().enumerate() {
             let (low, high) = (&data[2 * at].0, &data[2 * at + 1].0);

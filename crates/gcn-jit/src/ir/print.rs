@@ -3,56 +3,8 @@
 use super::affine::{BaseKind, Guard};
 use super::region::{Block, FpEnv, LiveLanes, Store, Terminator};
 use super::{Id, Inst, Node};
-use crate::passes::Plan;
 use gcn_isa::meaning::Space;
-use std::cell::RefCell;
 use std::fmt;
-
-/// The IR as it is after one pass, of each region that is compiled.
-pub struct Dump {
-    pass: String,
-    text: RefCell<String>,
-}
-
-impl Dump {
-    /// A dump of the IR after a pass.
-    pub fn after(pass: &str) -> Dump {
-        Dump {
-            pass: pass.to_owned(),
-            text: RefCell::default(),
-        }
-    }
-
-    /// Adds blocks, if they are those after the pass.
-    pub fn blocks(&self, pass: &str, blocks: &[Block]) {
-        if pass == self.pass {
-            for b in blocks {
-                self.block(b, None);
-                if let Some(b) = &b.all_active {
-                    self.block(b, None);
-                }
-            }
-        }
-    }
-
-    /// Adds a block and its plan, if it is that after the pass.
-    pub fn plan(&self, pass: &str, block: &Block, plan: &Plan) {
-        if pass == self.pass {
-            self.block(block, Some(plan));
-        }
-    }
-
-    fn block(&self, block: &Block, plan: Option<&Plan>) {
-        let mut text = self.text.borrow_mut();
-        text.push_str(&block.print_with(plan));
-        text.push('\n');
-    }
-
-    /// What was dumped.
-    pub fn text(self) -> String {
-        self.text.into_inner()
-    }
-}
 
 /// The name of an address space.
 pub fn space_name(space: Space) -> &'static str {
@@ -79,7 +31,7 @@ fn sgpr(code: u8) -> String {
     }
 }
 
-fn list(ids: &[Id]) -> String {
+pub(crate) fn list(ids: &[Id]) -> String {
     let ids: Vec<String> = ids.iter().map(|id| format!("%{id}")).collect();
     ids.join(", ")
 }
@@ -173,7 +125,7 @@ fn store(f: &mut impl fmt::Write, name: &str, s: &Store) -> fmt::Result {
 
 impl Block {
     /// The block's values, effects and terminator, without what passes have added.
-    fn print_body(&self, f: &mut impl fmt::Write) -> fmt::Result {
+    pub(crate) fn print_body(&self, f: &mut impl fmt::Write) -> fmt::Result {
         let (start, end, insns) = (self.start, self.end, self.insns);
         write!(f, "block {start:#x}..{end:#x}, {insns} instructions")?;
         if let Some(fp) = &self.fp {
@@ -238,7 +190,7 @@ impl Block {
     }
 
     /// What the affine pass has added.
-    fn print_affine(&self, f: &mut impl fmt::Write) -> fmt::Result {
+    pub(crate) fn print_affine(&self, f: &mut impl fmt::Write) -> fmt::Result {
         let a = &self.affine;
         for (v, step) in &a.facts {
             writeln!(f, "  affine v{v} {step:+}")?;
@@ -313,72 +265,11 @@ impl Block {
         }
         Ok(())
     }
-
-    /// The block, and the plan that passes have made for it.
-    pub fn print_with(&self, plan: Option<&Plan>) -> String {
-        let mut text = String::new();
-        let written = self
-            .print_body(&mut text)
-            .and_then(|()| self.print_affine(&mut text))
-            .and_then(|()| plan.map_or(Ok(()), |plan| plan.print(&mut text)));
-        debug_assert!(written.is_ok(), "a String takes all text");
-        text
-    }
 }
 
 impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.print_body(f)?;
         self.print_affine(f)
-    }
-}
-
-impl Plan {
-    /// What each pass has added, a line a fact.
-    fn print(&self, f: &mut impl fmt::Write) -> fmt::Result {
-        let mut ternary: Vec<_> = self.ternary.iter().collect();
-        ternary.sort_by_key(|t| t.0);
-        for (id, t) in ternary {
-            writeln!(f, "  ternary %{id} = {:#04x} {}", t.table, list(&t.args))?;
-        }
-        let ids = |of: &[bool]| {
-            let ids = (0..of.len()).filter(|&at| of[at]).map(|at| at as Id);
-            list(&ids.collect::<Vec<_>>())
-        };
-        for (name, of) in [
-            ("live", &self.live),
-            ("observed", &self.observed),
-            ("needed", &self.needed),
-            ("late", &self.late),
-        ] {
-            if of.contains(&true) {
-                writeln!(f, "  {name} {}", ids(of))?;
-            }
-        }
-        for path in &self.slow_paths {
-            let leaf = |l: &super::fast_path::Leaf| {
-                let flushed = if l.flushed { " flushed" } else { "" };
-                format!("b{}{}{flushed}", l.bits, if l.raw { " raw" } else { "" })
-            };
-            let leaves: Vec<String> = path.leaves.iter().map(leaf).collect();
-            writeln!(f, "  slow_path {} {}", path.number, leaves.join(", "))?;
-        }
-        for op in &self.ops {
-            if let Some(write) = op.commit {
-                writeln!(f, "  write {write} %{}", op.id)?;
-                continue;
-            }
-            write!(f, "  compute %{}", op.id)?;
-            for (k, _) in op.neg.iter().enumerate().filter(|n| *n.1) {
-                write!(f, " neg%{}", op.args[k])?;
-            }
-            for (is, name) in [(op.check, "check"), (op.flush, "flush"), (op.fix, "fix")] {
-                if is {
-                    write!(f, " {name}")?;
-                }
-            }
-            f.write_char('\n')?;
-        }
-        Ok(())
     }
 }

@@ -97,6 +97,11 @@ pub enum WaveHelper {
     Vgpr { wide: bool },
 }
 
+impl WaveHelper {
+    /// The maximum number of operands.
+    pub const OPERANDS: usize = 8;
+}
+
 /// How a block ends.
 #[derive(Clone, Debug)]
 pub enum Terminator {
@@ -205,6 +210,31 @@ impl Block {
             replaces: Vec::new(),
             all_active: None,
         }
+    }
+
+    /// The values that the block's effects, guards and terminator use.
+    pub fn roots(&self) -> Vec<Id> {
+        let e = &self.effects;
+        let mut roots: Vec<Id> = Vec::new();
+        roots.extend(e.vgprs.iter().map(|w| w.1));
+        roots.extend(e.sgprs.iter().map(|w| w.1));
+        roots.extend(e.scc);
+        roots.extend(&self.guards);
+        for s in e.store.iter().chain(&e.deferred_stores) {
+            roots.extend([s.lo, s.hi]);
+            roots.extend(&s.data);
+        }
+        for &(address, _, value) in &e.rows {
+            roots.extend([address, value]);
+        }
+        roots.extend(e.wave_helper.iter().flat_map(|w| &w.inputs));
+        if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = self.terminator {
+            roots.push(when);
+        }
+        for &(_, lane, value) in &e.lane_inserts {
+            roots.extend([lane, value]);
+        }
+        roots
     }
 }
 

@@ -3,14 +3,14 @@
 //! Float arithmetic reads a NaN of any sign and payload alike, and it reads a denormal that was not flushed as it would the
 //! flushed one. So only values that something else sees need a look at their NaNs.
 
-use super::{Options, Plan, roots};
+use super::{Options, Plan};
 use crate::ir::region::Block;
 use crate::ir::{Id, Inst};
 use gcn_isa::meaning::Op;
 
 pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
     let n = block.graph.len();
-    for r in roots(block) {
+    for r in block.roots() {
         plan.live[r as usize] = true;
         plan.observed[r as usize] = true;
         plan.needed[r as usize] = true;

@@ -1,6 +1,6 @@
 //! Makes one operation of several bitwise ones that have no more than three operands together.
 
-use super::{Options, Plan, roots};
+use super::{Options, Plan};
 use crate::ir::region::Block;
 use crate::ir::{Id, Inst};
 use gcn_isa::meaning::Op;
@@ -24,7 +24,7 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
             count[a as usize] += 1;
         }
     }
-    for r in roots(block) {
+    for r in block.roots() {
         count[r as usize] += 2;
     }
     for &leaf in block.fast_paths.iter().flat_map(|r| &r.leaves) {

@@ -138,14 +138,14 @@ fn a_vgpr_that_the_block_reads_is_written_last() {
 fn the_verifier_finds_a_write_that_comes_too_early() {
     let block = block(FLOATS);
     let mut made = plan(&block, &OPTIONS, None);
-    assert_eq!(verify::plan(&block, &OPTIONS, &made, true), Ok(()));
+    assert_eq!(super::verify::plan(&block, &OPTIONS, &made, true), Ok(()));
     // v0, which the comparison's operands come from, before the last operation.
     let write = made.ops.pop().expect("the write of v0");
     made.ops.insert(2, write);
-    let said = verify::plan(&block, &OPTIONS, &made, true);
+    let said = super::verify::plan(&block, &OPTIONS, &made, true);
     assert!(said.is_err_and(|e| e.contains("v0, which the block reads, is written before")));
     made.ops.swap(0, 1);
-    let said = verify::plan(&block, &OPTIONS, &made, true);
+    let said = super::verify::plan(&block, &OPTIONS, &made, true);
     assert!(said.is_err_and(|e| e.contains("is computed before its operand")));
 }
 

@@ -1,9 +1,10 @@
 //! Workgroups one after the other, without leaving compiled code between their waves.
 
+use crate::context::GIVEN;
+use crate::context::{Batch, Line, TimeSlice};
 use crate::runtime::cache::Compiled;
-use crate::runtime::context::{Batch, Line, TimeSlice};
 use crate::runtime::engine::{CodePointer, Exit, Jit, must_interpret};
-use crate::runtime::group::{GIVEN, tell_ends};
+use crate::runtime::group::tell_ends;
 use crate::target::x64::EXIT_NEXT;
 use gcn_emu::engine::{Engine, Machine, Stop};
 use gcn_emu::group::{self, Doing, GroupStop, Groups, Row};

@@ -2,13 +2,14 @@
 
 pub(crate) mod saved;
 
+use crate::context::LiveIns;
+use crate::context::Tally;
 use crate::hash::Map;
 use crate::ir::fast_path::Call;
 use crate::ir::region::{Block, Region};
 use crate::runtime::disk::Store;
 use crate::runtime::engine::{Jit, JitStats};
-use crate::runtime::group::LiveIns;
-use crate::runtime::profile::{Piece, RegionCode, Report, Tally};
+use crate::runtime::profile::{Piece, RegionCode, Report};
 use crate::target::Level;
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop};
 use gcn_emu::group::{Group, GroupStop, Groups};

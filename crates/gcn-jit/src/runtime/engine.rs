@@ -1,15 +1,16 @@
 //! The engine: it finds or compiles the code for a wave, enters it, and says how a wave goes on when that has returned.
 
+use crate::context::LiveIns;
+use crate::context::Tally;
+use crate::context::{Ctx, TimeSlice};
 use crate::frontend;
-use crate::ir::print::Dump;
+use crate::passes::Dump;
 use crate::runtime::cache::saved::{Noted, Request, Saved};
 use crate::runtime::cache::{self, BlockEntry, Compiled, DumpTo, Key, Known, Library, Made, Table};
 use crate::runtime::check::check;
-use crate::runtime::context::{Ctx, TimeSlice};
 use crate::runtime::disk::{Name, Store};
-use crate::runtime::group::LiveIns;
 use crate::runtime::helpers::{self, Host};
-use crate::runtime::profile::{self, Report, Tally, ticks};
+use crate::runtime::profile::{self, Report, ticks};
 use crate::runtime::{batch, wave_helper};
 use crate::target::Level;
 use crate::target::x64;

@@ -1,67 +1,16 @@
 //! The waves of a workgroup in one go: what is the same for all is looked up once, and a wave that waits at a barrier is
 //! gone on with where its code goes on.
 
-use crate::ir::region::Region;
+use crate::context::{LINE, TimeSlice};
 use crate::runtime::cache::Compiled;
-use crate::runtime::context::TimeSlice;
 use crate::runtime::engine::{CodePointer, Entry, Exit, Jit, must_interpret};
 use crate::target::Level;
 use crate::target::x64::EXIT_NEXT;
 use gcn_emu::engine::{Engine, Machine, Stop};
 use gcn_emu::group::{self, Doing, Group, GroupStop, GroupWave, Like, Starts};
 use gcn_emu::wave::{LANES, WaveState};
-use gcn_isa::operand::EXEC;
 use std::arch::asm;
 use std::arch::x86_64::*;
-
-/// Dwords of a cache line.
-pub(crate) const LINE: usize = 16;
-
-/// What code needs of a wave that starts in it: VGPRs, and the lines of scalars.
-#[derive(Clone)]
-pub(crate) struct LiveIns {
-    pub vgprs: Vec<u16>,
-    pub sgprs: Vec<u8>,
-}
-
-impl LiveIns {
-    /// Of a region for waves with so many VGPRs.
-    pub fn of(region: &Region, vgprs: u16) -> LiveIns {
-        // All code looks at EXEC.
-        let sgprs = region.live_in.1 | 1 << EXEC;
-        let line = |n: u8| sgprs >> (n as usize * LINE) & ((1 << LINE) - 1) != 0;
-        LiveIns {
-            vgprs: (0..vgprs)
-                .filter(|&n| region.live_in.0[n as usize])
-                .collect(),
-            sgprs: (0..8).filter(|&n| line(n)).collect(),
-        }
-    }
-
-    /// The VGPRs of them that the launch gives values; the others are 0.
-    pub fn given(&self) -> &[u16] {
-        let count = self.vgprs.iter().take_while(|&&n| n < GIVEN).count();
-        &self.vgprs[..count]
-    }
-
-    /// Those that are 0.
-    pub fn zeros(&self) -> &[u16] {
-        &self.vgprs[self.given().len()..]
-    }
-
-    /// Lines of 64 bytes of values that a wave is given.
-    pub fn lines(&self) -> usize {
-        self.sgprs.len() + LANES / LINE * self.given().len()
-    }
-
-    /// Whether it is little enough to be written out in code.
-    pub fn few(&self) -> bool {
-        self.vgprs.len() <= 64
-    }
-}
-
-/// The first VGPRs, to which launches give values.
-pub(crate) const GIVEN: u16 = 3;
 
 /// Copies a line by stores as wide as those registers that compiled code reads it into: what is read by one load while it
 /// is on its way to memory in several pieces has to get there first.

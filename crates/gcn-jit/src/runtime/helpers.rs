@@ -1,6 +1,6 @@
 //! The functions that compiled code calls.
 
-use crate::runtime::context::Ctx;
+use crate::context::Ctx;
 use crate::runtime::engine::fetch;
 use gcn_emu::engine::{Engine, Machine, Stop};
 use gcn_emu::group::next_turn;

@@ -1,8 +1,8 @@
 //! Wave-wide helpers: instructions for all 64 lanes at once, after compiled code has computed every lane's operands. Atomics,
 //! whose lanes follow each other, and sends of values to other lanes.
 
+use crate::context::Ctx;
 use crate::ir::region::WaveHelper;
-use crate::runtime::context::Ctx;
 use crate::runtime::helpers::{aperture, parts};
 use gcn_emu::engine::Machine;
 use gcn_emu::eval;

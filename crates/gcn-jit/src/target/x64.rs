@@ -5,15 +5,15 @@
 //! terminator. Vector registers are allocated as the code is written. If there is none left, the value with the latest next use
 //! is spilled.
 
+use crate::context::LiveIns;
+use crate::context::{Ctx, MASKS, SCALARS, TimeSlice, VECTORS};
 use crate::hash::Map;
 use crate::ir::affine::BaseKind;
 use crate::ir::fast_path::Call;
-use crate::ir::print::Dump;
 use crate::ir::region::{Block, FpEnv, LiveLanes, Region, Terminator};
 use crate::ir::{Id, Inst, Node};
+use crate::passes::Dump;
 use crate::passes::{self, Plan, VectorOp};
-use crate::runtime::context::{Ctx, MASKS, SCALARS, TimeSlice, VECTORS};
-use crate::runtime::group::LiveIns;
 use crate::target::Level;
 use crate::target::x64::encode::*;
 use gcn_emu::fp::Mode;
@@ -74,6 +74,7 @@ mod lds;
 mod memory;
 mod nans;
 mod ops;
+mod profile;
 pub(crate) mod range;
 mod registers;
 mod scalar;
@@ -134,7 +135,7 @@ pub struct Emitted {
     /// Where each block's code begins for a wave that enters from outside, of which nothing is known. Not used for regions for waves
     /// that start ([`CompileRequest::entry`](crate::frontend::CompileRequest::entry)).
     pub outside: Vec<usize>,
-    /// Where waves of a [batch](crate::runtime::context::Batch) begin, if they can begin in the region.
+    /// Where waves of a [batch](crate::context::Batch) begin, if they can begin in the region.
     pub batch: Option<usize>,
 }
 
@@ -147,7 +148,7 @@ const HOMES: Homes = Homes {
     first: offset_of!(Ctx, first) as i32,
 };
 
-/// The name of a memory operand, for [`name_of`](crate::runtime::profile::name_of).
+/// The name of a memory operand, for [`name_of`](crate::target::name_of).
 pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
     match base {
         "RBX" => {
@@ -178,7 +179,7 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
         }
         "RBP" => {
             let at = usize::try_from(displacement).ok()?;
-            crate::runtime::profile::field(at).map(str::to_owned)
+            profile::field(at).map(str::to_owned)
         }
         _ => None,
     }
@@ -380,7 +381,7 @@ fn unless_mxcsr(a: &mut Asm, wanted: FpEnv) -> Label {
         alu::CMP,
         false,
         Rm::R(RCX),
-        crate::frontend::mxcsr(wanted) as i32 & !FLAGS,
+        crate::context::mxcsr(wanted) as i32 & !FLAGS,
     );
     a.jcc(Cc::E, same);
     same

@@ -1,11 +1,11 @@
 //! Regions as they are kept on disk ([`crate::runtime::disk`]): what they depend on, and what they are.
 
+use crate::codec::{In, Naming, Out};
+use crate::context::LiveIns;
 use crate::ir::fast_path::Call;
 use crate::runtime::cache::{Compiled, Key, Made, executable};
-use crate::runtime::codec::{In, Naming, Out};
 use crate::runtime::disk::{self, Name, Store};
 use crate::runtime::engine::fetch;
-use crate::runtime::group::LiveIns;
 use crate::target::Level;
 use crate::target::x64::range::{self, Part, Spot};
 use gcn_emu::engine::{Code, Machine};

@@ -3,10 +3,10 @@
 
 use super::range::Range;
 use super::*;
+use crate::context::{AFFINE_ADDRESSES, AFFINE_BASES};
 use crate::ir::affine::{Address, Base, BaseKind, BaseOp, Guard, SliceLayout};
 use crate::ir::region::Store;
 use crate::passes::affine::{Shape, within_register};
-use crate::runtime::context::{AFFINE_ADDRESSES, AFFINE_BASES};
 
 /// The number of registers for bases. Those above are temporary.
 const MOST: u8 = 26;

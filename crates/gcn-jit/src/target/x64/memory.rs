@@ -3,9 +3,9 @@
 
 use super::gather::{Upper, reach};
 use super::{BIAS, CTX, Emit, K_EXEC, OutOfLine};
+use crate::context::Ctx;
 use crate::ir::region::Store;
 use crate::ir::{Id, Inst};
-use crate::runtime::context::Ctx;
 use crate::target::x64::encode::*;
 use gcn_isa::meaning::Space;
 use std::mem::offset_of;

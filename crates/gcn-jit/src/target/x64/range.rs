@@ -1,7 +1,7 @@
 //! What is remembered of memory between runs of an access: where it may begin. Found out once, it takes a comparison then.
 
 use super::*;
-use crate::runtime::context::{OWN_RANGES, RANGES};
+use crate::context::{OWN_RANGES, RANGES};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// An access's place for what is remembered, by the access's number. Accesses differ in what they need and in how far they

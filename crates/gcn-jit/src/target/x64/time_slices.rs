@@ -2,8 +2,8 @@
 //! barrier, and where all waves of a workgroup have ended the next workgroup ([`Batch`]).
 
 use super::*;
-use crate::runtime::context::Batch;
-use crate::runtime::group::LiveIns;
+use crate::context::Batch;
+use crate::context::LiveIns;
 use gcn_emu::group::Row;
 
 macro_rules! turn {

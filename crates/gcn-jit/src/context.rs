@@ -1,8 +1,11 @@
-//! What compiled code and the engine share while a wave runs.
+//! The state that compiled code and the engine share while a wave runs.
 
+use crate::ir::region::{FpEnv, Region, WaveHelper};
+use gcn_emu::fp::Round;
 use gcn_emu::group::Row;
 use gcn_emu::mem::LDS_MOST;
-use gcn_emu::wave::WaveState;
+use gcn_emu::wave::{LANES, WaveState};
+use gcn_isa::operand::EXEC;
 
 /// Slots for scalars that a block computes.
 pub const SCALARS: usize = 2048;
@@ -19,7 +22,7 @@ pub const OWN_RANGES: u32 = 768;
 /// Slots for opmasks that find no register.
 pub const MASKS: usize = 256;
 /// Operands of what a helper does for all lanes at once.
-pub const STAGED: usize = 8;
+pub const STAGED: usize = WaveHelper::OPERANDS;
 
 // Compiled code reaches each field by a displacement of 32 bits.
 const _: () = assert!(size_of::<Ctx>() < i32::MAX as usize);
@@ -52,7 +55,7 @@ pub struct TimeSlice {
     pub wave: *mut WaveState,
     pub vgprs: *mut u32,
     /// What a wave of a batch starts from: the lines of scalars and the VGPRs that the code needs
-    /// ([`LiveIns`](crate::runtime::group::LiveIns)).
+    /// ([`LiveIns`](crate::context::LiveIns)).
     pub start: *const Line,
     /// Behind the barrier where it waits: its PC, and the instructions by which its clock is behind.
     pub pc: u64,
@@ -164,8 +167,8 @@ pub struct Ctx {
     pub calls: *const std::sync::Arc<crate::ir::fast_path::Call>,
     pub whole: usize,
     /// Of code that counts: the region's tallies, that of the block under way, since when it is, and room for registers.
-    pub tallies: *mut crate::runtime::profile::Tally,
-    pub tally_now: *mut crate::runtime::profile::Tally,
+    pub tallies: *mut crate::context::Tally,
+    pub tally_now: *mut crate::context::Tally,
     pub tally_since: u64,
     pub tally_kept: [u64; 3],
     /// Opaque: what helpers need.
@@ -238,13 +241,93 @@ impl Ctx {
         c.firsts = [0, 16, 32, 48];
         c.nibbles = Line(std::array::from_fn(|i| 4 * (i as u32 / 2)));
         for (i, m) in c.mxcsr.iter_mut().enumerate() {
-            let key = crate::ir::region::FpEnv {
+            let key = FpEnv {
                 round: i as u8 & 3,
                 daz: i & 4 != 0,
                 ftz: i & 8 != 0,
             };
-            *m = crate::frontend::mxcsr(key);
+            *m = mxcsr(key);
         }
         c
+    }
+}
+
+/// The value of MXCSR for an environment.
+pub fn mxcsr(key: FpEnv) -> u32 {
+    let rc = match Round::from_field(key.round as u32) {
+        Round::NearestEven => 0,
+        Round::MinusInf => 1,
+        Round::PlusInf => 2,
+        Round::Zero => 3,
+    };
+    0x1f80 | rc << 13 | (key.daz as u32) << 6 | (key.ftz as u32) << 15
+}
+
+/// Dwords of a cache line.
+pub(crate) const LINE: usize = 16;
+
+/// The number of VGPRs, the first ones, to which launches give values.
+pub(crate) const GIVEN: u16 = 3;
+
+/// What code needs of a wave that starts in it: VGPRs, and the lines of scalars.
+#[derive(Clone)]
+pub(crate) struct LiveIns {
+    pub vgprs: Vec<u16>,
+    pub sgprs: Vec<u8>,
+}
+
+impl LiveIns {
+    /// Of a region for waves with so many VGPRs.
+    pub fn of(region: &Region, vgprs: u16) -> LiveIns {
+        // All code looks at EXEC.
+        let sgprs = region.live_in.1 | 1 << EXEC;
+        let line = |n: u8| sgprs >> (n as usize * LINE) & ((1 << LINE) - 1) != 0;
+        LiveIns {
+            vgprs: (0..vgprs)
+                .filter(|&n| region.live_in.0[n as usize])
+                .collect(),
+            sgprs: (0..8).filter(|&n| line(n)).collect(),
+        }
+    }
+
+    /// The VGPRs of them that the launch gives values; the others are 0.
+    pub fn given(&self) -> &[u16] {
+        let count = self.vgprs.iter().take_while(|&&n| n < GIVEN).count();
+        &self.vgprs[..count]
+    }
+
+    /// Those that are 0.
+    pub fn zeros(&self) -> &[u16] {
+        &self.vgprs[self.given().len()..]
+    }
+
+    /// Lines of 64 bytes of values that a wave is given.
+    pub fn lines(&self) -> usize {
+        self.sgprs.len() + LANES / LINE * self.given().len()
+    }
+
+    /// Whether it is little enough to be written out in code.
+    pub fn few(&self) -> bool {
+        self.vgprs.len() <= 64
+    }
+}
+
+/// The counts of a block, or of an instruction that the interpreter ran.
+#[repr(C, align(32))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// The number of waves that ran it.
+    pub times: u64,
+    /// The sum of the active lanes of all runs.
+    pub lanes: u64,
+    /// Ticks of the time stamp counter from its beginning to that of the next one, or until the engine returned.
+    pub ticks: u64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, other: &Tally) {
+        self.times = self.times.wrapping_add(other.times);
+        self.lanes = self.lanes.wrapping_add(other.lanes);
+        self.ticks = self.ticks.wrapping_add(other.ticks);
     }
 }
