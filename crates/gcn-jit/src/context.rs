@@ -7,21 +7,21 @@ use gcn_emu::mem::LDS_MOST;
 use gcn_emu::wave::{LANES, WaveState};
 use gcn_isa::operand::EXEC;
 
-/// Slots for scalars that a block computes.
+/// The number of slots for a block's scalars.
 pub const SCALARS: usize = 2048;
-/// Slots for vectors that find no register.
+/// The number of slots for spilled vectors.
 pub const VECTORS: usize = 768;
 
-/// AffineState that a block may have, and linear addresses.
+/// The maximum numbers of a block's bases and affine addresses.
 pub const AFFINE_BASES: usize = 1024;
 pub const AFFINE_ADDRESSES: usize = 128;
-/// Places of memory accesses that remember where memory was found to be there.
+/// The number of slots for remembered ranges of memory.
 pub const RANGES: usize = 1024;
-/// As many of them, the first, belong to one place in code alone; others to that which their tag names.
+/// The first slots belong to one access each. Each of the others belongs to the access that its tag names.
 pub const OWN_RANGES: u32 = 768;
-/// Slots for opmasks that find no register.
+/// The number of slots for spilled opmasks.
 pub const MASKS: usize = 256;
-/// Operands of what a helper does for all lanes at once.
+/// The number of operands of a wave-wide helper.
 pub const STAGED: usize = WaveHelper::OPERANDS;
 
 // Compiled code reaches each field by a displacement of 32 bits.
@@ -29,7 +29,7 @@ const _: () = assert!(size_of::<Ctx>() < i32::MAX as usize);
 // Helpers are told an address in eight bits and a range in sixteen.
 const _: () = assert!(AFFINE_ADDRESSES <= 1 << 8 && RANGES <= 1 << 16);
 const _: () = assert!((OWN_RANGES as usize) < RANGES);
-// VGPRs and LDS are reached by displacements and by distances of 32 bits with a sign, to which a few dwords come.
+// VGPRs and LDS are reached by displacements and distances that are signed numbers of 32 bits, plus a few dwords.
 const VGPR_BYTES: usize = 256 * 64 * 4;
 const _: () = assert!(LDS_MOST <= 1 << 16 && VGPR_BYTES <= 1 << 16);
 const _: () = {
@@ -45,27 +45,26 @@ const _: () = {
 #[derive(Clone, Copy)]
 pub struct Line(pub [u32; 16]);
 
-/// A turn of a wave that starts in compiled code, waits there at a barrier, or comes from one. Turns that follow each other
-/// are done without leaving it, as long as the waves come to barriers or to their ends.
+/// A time slice of a wave that starts in compiled code, waits there at a barrier, or comes from one. Compiled code does time
+/// slices that follow each other without leaving, as long as the waves come to barriers or to their ends.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
 pub struct TimeSlice {
-    /// Where the wave goes on; null where that is not in its region, [`TimeSlice::ENDED`] where it does not.
+    /// Where the wave continues: null if that is not in its region, [`TimeSlice::ENDED`] if it has ended.
     pub code: *const u8,
     pub wave: *mut WaveState,
     pub vgprs: *mut u32,
-    /// What a wave of a batch starts from: the lines of scalars and the VGPRs that the code needs
-    /// ([`LiveIns`](crate::context::LiveIns)).
+    /// The initial state of a wave of a batch: the lines of scalars and the VGPRs of [`LiveIns`](crate::context::LiveIns).
     pub start: *const Line,
-    /// Behind the barrier where it waits: its PC, and the instructions by which its clock is behind.
+    /// The PC after the barrier where it waits, and the instructions that its clock lacks.
     pub pc: u64,
     pub late: i64,
-    /// Its fuel, and that of the turns behind it.
+    /// The fuel of this time slice, and of the later ones.
     pub given: u32,
     pub again: u32,
-    /// The wave's turns that have ended.
+    /// The number of the wave's time slices that have ended.
     pub turns: u32,
-    /// The number of its region; of all turns that are done together the same.
+    /// The number of its region, the same for all time slices of a call.
     pub region: u32,
 }
 
@@ -87,75 +86,75 @@ impl TimeSlice {
     };
 }
 
-/// Turns of all waves of a workgroup, round after round, and of workgroups that follow it in the same states.
+/// Workgroups that are run in one call, one after the other in the same wave states, each round after round of time slices.
 #[repr(C)]
 pub struct Batch {
-    /// The first wave's turn, if all waves are there; null where there is but one round of some.
+    /// The first wave's time slice, if all waves are there. Null if there is only one round of some waves.
     pub turns: *mut TimeSlice,
-    /// The workgroup under way, and the end of them. Waves of a workgroup alone, which have started, have none: null and
-    /// behind it.
+    /// The current workgroup, and the end of the workgroups. For waves of one workgroup that have started: null, and the row after
+    /// null.
     pub row: *const Row,
     pub rows_end: *const Row,
-    /// Where waves take what they start from, and go on to then.
+    /// The code that loads the initial state, and the code that it goes to.
     pub begin: *const u8,
     pub code: *const u8,
-    /// Not 0: all waves have one state, as none waits for others. What turns there are is the same as at first.
+    /// Nonzero: all waves share one state because nothing waits. The time slices stay as they were at first.
     pub single: u64,
-    /// Waves, and those of the workgroup under way that have not ended.
+    /// The number of waves, and of waves of the current workgroup that have not ended.
     pub waves: i64,
     pub alive: i64,
-    /// The fuel of a first turn, and what there is for turns that have not ended.
+    /// The fuel of a first time slice, and the fuel that is left for time slices that have not ended.
     pub given: i64,
     pub spare: i64,
-    /// Where in a wave the workgroup's numbers go.
+    /// The offsets in a wave where the workgroup's numbers are written.
     pub ids: [usize; 3],
 }
 
-/// Register RBP of compiled code points at it.
+/// The context. Register RBP of compiled code points at it.
 #[repr(C, align(64))]
 pub struct Ctx {
     /// The lanes' numbers.
     pub lanes: [Line; 4],
     /// The lanes' distances in memory, by the logarithm of the element's bytes.
     pub strides: [Line; 8],
-    /// Which of the bytes that lie so many from lane to lane (1 to 4) each lane's four are; and the other way round: which
-    /// byte of lanes' dwords each of them is.
+    /// By the distance from lane to lane (1 to 4 bytes): the bytes that make each lane's dword, and the byte of lanes' dwords that
+    /// each byte comes from.
     pub bytes_in: [Line; 4],
     pub bytes_out: [Line; 4],
-    /// Every other element of two registers, from the first and from the second on.
+    /// Permutations: the even and the odd elements of two registers.
     pub even: Line,
     pub odd: Line,
-    /// One element of each of two registers in turns: of their lower and of their upper halves.
+    /// Permutations: the elements of two registers interleaved, of their lower and of their upper halves.
     pub zip_low: Line,
     pub zip_high: Line,
     /// Four times half of the lanes' numbers.
     pub nibbles: Line,
-    /// Addresses on their way to a helper, and what it read or is to write.
+    /// Addresses for a helper, and the data that it read or writes.
     pub addresses: [Line; 2],
     pub data: [Line; 16],
-    /// All lanes' operands of what a helper does for all of them at once.
+    /// The operands of a wave-wide helper, of all lanes.
     pub stage: [[u32; 64]; STAGED],
     pub wave: *mut WaveState,
     pub vgprs: *mut u32,
-    /// The turn under way, and the end of those that are done without leaving compiled code.
+    /// The current time slice, and the end of those of this call.
     pub turn: *mut TimeSlice,
     pub turns_end: *mut TimeSlice,
-    /// The turn of a wave that runs alone.
+    /// The time slice of a wave that runs alone.
     pub alone: TimeSlice,
     pub batch: Batch,
-    /// Host address less guest address in the linear part.
+    /// Host address less guest address of mapped memory.
     pub bias: u64,
     pub pages: *const u8,
     pub linear_base: u64,
     pub linear_bytes: u64,
-    /// The bits of guest addresses that count in the host: see [`ALIAS`](gcn_emu::mem::ALIAS).
+    /// The bits of guest addresses that are part of host addresses: see [`ALIAS`](gcn_emu::mem::ALIAS).
     pub host_bits: u64,
     pub lds: *mut u8,
     pub lds_bytes: u64,
-    /// At how many addresses so many dwords lie in LDS.
+    /// The number of addresses at which this number of dwords lies in LDS.
     pub lds_places: [u32; 5],
     pub fuel: i64,
-    /// The fuel when the wave's clock was last put right.
+    /// The fuel when the wave's clock was last updated.
     pub synced: i64,
     /// Where compiled code has left.
     pub exit_pc: u64,
@@ -163,15 +162,15 @@ pub struct Ctx {
     pub load: usize,
     pub store: usize,
     pub rare: usize,
-    /// What the region's code asks `rare` for, by number.
+    /// The slow paths of the region, by number.
     pub calls: *const std::sync::Arc<crate::ir::fast_path::Call>,
     pub whole: usize,
-    /// Of code that counts: the region's tallies, that of the block under way, since when it is, and room for registers.
+    /// For code that counts: the region's tallies, the current block's, the time when it began, and saved registers.
     pub tallies: *mut crate::context::Tally,
     pub tally_now: *mut crate::context::Tally,
     pub tally_since: u64,
     pub tally_kept: [u64; 3],
-    /// Opaque: what helpers need.
+    /// The state that helpers work on, opaque to compiled code.
     pub host: usize,
     pub rsp: u64,
     pub mxcsr: [u32; 16],
@@ -183,26 +182,25 @@ pub struct Ctx {
     pub save: [Line; 32],
     pub save_k: [u64; 8],
     pub vectors: [Line; VECTORS],
-    /// Of AVX2 code: opmasks, and what lies between its instructions.
+    /// For AVX2 code: opmasks, and temporaries within one translated instruction.
     pub opmasks: [Line; 32],
     pub scratch: [Line; 4],
-    /// At lines' beginnings: the bases of linear values, and the host's addresses of linear accesses, of each slice.
+    /// For each slice: the bases of affine values, and the host addresses of affine accesses.
     pub affine_bases: [[u32; 4]; AFFINE_BASES],
     pub affine_addresses: [[u64; 4]; AFFINE_ADDRESSES],
-    /// Of the linear access that a helper is asked about, the slices' addresses in guest memory, where they are not the
-    /// host's less [`Ctx::bias`].
+    /// The slices' guest addresses of the affine access that a helper checks, if they are not the host's less [`Ctx::bias`].
     pub guest_bases: [u64; 4],
     /// The first lanes of the slices.
     pub firsts: [u32; 4],
-    /// Where accesses may begin: from where on, and in how many bytes; none of what permits nothing.
+    /// The remembered ranges: the first address where an access may begin, and the number of such addresses.
     pub ranges: [[u64; 2]; RANGES],
-    /// Of which place in code each range is, where several share it.
+    /// The access that a shared slot's range belongs to.
     pub range_tags: [u32; RANGES],
-    /// The first lane of the slice that is on.
+    /// The first active lane of the slice.
     pub first: u32,
     /// The state of the mapping that `ranges` is of.
     pub mapping: u64,
-    /// What `range` is asked: the first and the last byte but one, from the base on.
+    /// The bytes that `range` checks, from the base on: the first, and the one after the last.
     pub asked: [i32; 2],
     pub range: usize,
     pub around: usize,
@@ -269,7 +267,7 @@ pub(crate) const LINE: usize = 16;
 /// The number of VGPRs, the first ones, to which launches give values.
 pub(crate) const GIVEN: u16 = 3;
 
-/// What code needs of a wave that starts in it: VGPRs, and the lines of scalars.
+/// The registers that are live at the entry of a region: VGPRs, and lines of scalars.
 #[derive(Clone)]
 pub(crate) struct LiveIns {
     pub vgprs: Vec<u16>,
@@ -277,9 +275,9 @@ pub(crate) struct LiveIns {
 }
 
 impl LiveIns {
-    /// Of a region for waves with so many VGPRs.
+    /// The live-ins of a region for waves with this number of VGPRs.
     pub fn of(region: &Region, vgprs: u16) -> LiveIns {
-        // All code looks at EXEC.
+        // All code reads EXEC.
         let sgprs = region.live_in.1 | 1 << EXEC;
         let line = |n: u8| sgprs >> (n as usize * LINE) & ((1 << LINE) - 1) != 0;
         LiveIns {
@@ -290,23 +288,23 @@ impl LiveIns {
         }
     }
 
-    /// The VGPRs of them that the launch gives values; the others are 0.
+    /// Those VGPRs that the launch gives values. The others are 0.
     pub fn given(&self) -> &[u16] {
         let count = self.vgprs.iter().take_while(|&&n| n < GIVEN).count();
         &self.vgprs[..count]
     }
 
-    /// Those that are 0.
+    /// Those VGPRs that are 0.
     pub fn zeros(&self) -> &[u16] {
         &self.vgprs[self.given().len()..]
     }
 
-    /// Lines of 64 bytes of values that a wave is given.
+    /// The number of 64-byte lines that a wave loads when it starts.
     pub fn lines(&self) -> usize {
         self.sgprs.len() + LANES / LINE * self.given().len()
     }
 
-    /// Whether it is little enough to be written out in code.
+    /// Returns true if there are few enough to be loaded by straight code.
     pub fn few(&self) -> bool {
         self.vgprs.len() <= 64
     }

@@ -1,5 +1,5 @@
-//! The waves of a workgroup in one go: what is the same for all is looked up once, and a wave that waits at a barrier is
-//! gone on with where its code goes on.
+//! The waves of a workgroup in one call. What all have in common is looked up once, and a wave that waits at a barrier continues
+//! in its code.
 
 use crate::context::{LINE, TimeSlice};
 use crate::runtime::cache::Compiled;
@@ -12,8 +12,8 @@ use gcn_emu::wave::{LANES, WaveState};
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-/// Copies a line by stores as wide as those registers that compiled code reads it into: what is read by one load while it
-/// is on its way to memory in several pieces has to get there first.
+/// Copies a line by one store, since compiled code reads it by one load. A load of several stores that are still pending would
+/// have to wait for them.
 ///
 /// # Safety
 /// The host has AVX-512F.
@@ -32,7 +32,7 @@ unsafe fn copy_512(to: &mut [u32; LINE], from: &[u32; LINE]) {
     }
 }
 
-/// As [`copy_512`], in two halves.
+/// Like [`copy_512`], in two halves.
 ///
 /// # Safety
 /// The host has AVX2.
@@ -51,7 +51,7 @@ unsafe fn copy_256(to: &mut [u32; LINE], from: &[u32; LINE]) {
     }
 }
 
-/// Gives a wave the lines of SGPRs and the VGPRs of a region that it starts with, each by `copy`.
+/// Copies the lines of SGPRs and the VGPRs that a region reads to a wave that starts.
 #[inline(always)]
 fn give(
     region: &Compiled,
@@ -104,8 +104,8 @@ unsafe fn give_256(region: &Compiled, like: &Like, wave: &mut WaveState) {
     give(region, like, wave, |to, from| unsafe { copy_256(to, from) });
 }
 
-/// Says which of a workgroup's waves have ended, the first of which has this number: others may wait for that. Their states
-/// may be others' by now.
+/// Makes known which of a workgroup's waves have ended, since other waves may wait for that. The first wave has this number.
+/// States may belong to other waves by now.
 pub(crate) fn tell_ends(machine: &Machine<'_>, first: u64, waves: &[GroupWave]) {
     for (number, wave) in (first..).zip(waves) {
         if wave.doing == Doing::Ended {
@@ -115,7 +115,7 @@ pub(crate) fn tell_ends(machine: &Machine<'_>, first: u64, waves: &[GroupWave]) 
 }
 
 impl Jit {
-    /// What [`Engine::group`] says.
+    /// See [`Engine::group`].
     pub(crate) fn together(
         &mut self,
         group: &mut Group<'_>,
@@ -126,7 +126,7 @@ impl Jit {
         self.go_on(group, machine, fuel)
     }
 
-    /// The same where `turns` says where waves go on, if it says something.
+    /// The same, where `turns` has the code where waves continue, if it has any.
     pub(crate) fn go_on(
         &mut self,
         group: &mut Group<'_>,
@@ -197,9 +197,9 @@ impl Jit {
         stop
     }
 
-    /// The turns of the waves from [`Group::next`] on that start or come from a barrier, without leaving compiled code
-    /// between them; where these are all waves, round after round. Gives what the last of them came to but its end and a
-    /// barrier; nothing, if there is no such turn.
+    /// Does the time slices of the waves from [`Group::next`] on that start or come from a barrier, without leaving compiled code
+    /// between them; round after round if these are all waves. Returns why the last of them stopped, unless it ended or came to a
+    /// barrier. Returns `None` if there is no such time slice.
     fn turns_on(
         &mut self,
         group: &mut Group<'_>,
@@ -212,7 +212,7 @@ impl Jit {
             end = first + 1;
         }
         let (mut count, mut alive, mut region) = (0, 0, 0);
-        // Read back from the turns, they would have to get into memory first.
+        // Kept here, since reading them back from the time slices would wait for the stores.
         let mut begin = (
             std::ptr::null(),
             std::ptr::null_mut(),
@@ -239,7 +239,7 @@ impl Jit {
                 break;
             }
             let given = wave.turn(self.slice()) as u32;
-            // It is not to come round to 0, which only a wave has that has not begun.
+            // The count must not wrap to 0, which means that the wave has not begun.
             let turns = wave.turns.min(1 << 30);
             let doing = wave.doing;
             let state = &mut *wave.state;
@@ -302,7 +302,7 @@ impl Jit {
         if far == count || exit.why() == EXIT_NEXT {
             return Some(None);
         }
-        // What the wave goes on with may ask for them.
+        // The wave may read them as it continues.
         tell_ends(machine, group.starts.number, group.waves);
         let (w, wave) = (group.next, &mut group.waves[group.next]);
         let stop = self.alone_to_end(wave, w, exit, machine, fuel);
@@ -313,8 +313,8 @@ impl Jit {
         Some(stop)
     }
 
-    /// Says in the waves how far `count` turns from `first` on have come when compiled code has come back. Gives the number,
-    /// from `first` on, of the turn that it came to, and how many turns have ended.
+    /// Records in the waves how far `count` time slices from `first` on have come when compiled code has returned. Returns the index,
+    /// from `first` on, of the current time slice, and the number of time slices that have ended.
     pub(crate) fn record_progress(
         &mut self,
         waves: &mut [GroupWave],
@@ -353,8 +353,8 @@ impl Jit {
         (far, turned)
     }
 
-    /// Brings the turn to its end in which compiled code has come back with `exit`. Gives what it came to but its end and a
-    /// barrier.
+    /// Completes the time slice in which compiled code has returned with `exit`. Returns why the wave stopped, unless it ended or came
+    /// to a barrier.
     pub(crate) fn alone_to_end(
         &mut self,
         wave: &mut GroupWave,
@@ -374,8 +374,8 @@ impl Jit {
         stop
     }
 
-    /// Brings a wave's turn to its end, of whose `given` instructions there are `left`. `exit` is how compiled code has
-    /// left it, if it was there. Gives what it came to but its end and a barrier.
+    /// Completes a wave's time slice, of whose `given` instructions `left` are left. `exit` is how compiled code has left it, if the
+    /// wave was there. Returns why the wave stopped, unless it ended or came to a barrier.
     fn turn_ends(
         &mut self,
         wave: &mut GroupWave,
@@ -412,7 +412,7 @@ impl Jit {
         None
     }
 
-    /// Where a wave begins, if it is in compiled code.
+    /// The code where a wave begins, if there is any.
     pub(crate) fn entry(
         &mut self,
         starts: &Starts<'_>,
@@ -446,7 +446,7 @@ impl Jit {
                 Some(Entry::Interpret) => return None,
                 None if !self.may_compile(state.mode) => return None,
                 None => {
-                    // What it guesses from them it finds in the wave's own.
+                    // Guesses are made from the wave's own registers.
                     let mut own = WaveState::new(0);
                     own.sgprs = state.sgprs;
                     starts.rest(w, &mut own);
@@ -456,7 +456,7 @@ impl Jit {
         }
     }
 
-    /// Gives a wave that starts the registers that its region needs.
+    /// Copies the registers that its region reads to a wave that starts.
     fn start(&self, starts: &Starts<'_>, w: usize, at: CodePointer, wave: &mut WaveState) {
         let like = &starts.like[w];
         let region = &self.regions[at.region() as usize];

@@ -1,15 +1,15 @@
-//! The turns of 16 lanes, and which vector registers and opmasks hold what in them.
+//! The code of slices of 16 lanes, and the allocation of vector registers and opmasks in them.
 
 use super::*;
 use crate::ir::affine::BaseKind;
 
-/// Ballots that are put together in registers, from R8 on. The rest's are in memory.
+/// The number of ballots that are collected in registers, from R8 on. The others are collected in memory.
 const ACCUMULATORS: usize = 3;
 
 impl Emit<'_> {
     pub(super) fn slices(&mut self, used: &[bool]) {
         let c = self.c;
-        // Constants that vector code needs in memory are put there once.
+        // Constants that vector code needs in memory are stored once.
         let ballots: Vec<Id> = (0..c.graph.len())
             .filter(|&at| used[at] && c.graph[at].op == Inst::Ballot)
             .map(|at| at as Id)
@@ -39,7 +39,7 @@ impl Emit<'_> {
             || store
             || c.effects.wave_helper.is_some();
         let critical: Vec<usize> = self.critical();
-        // Few enough values are kept in registers until nothing can fail.
+        // A few values are kept in registers until nothing can fail.
         let keep = fallible
             && !critical.is_empty()
             && critical.len() <= 4
@@ -62,7 +62,7 @@ impl Emit<'_> {
         }
     }
 
-    /// The code of a slice some of whose lanes are on.
+    /// The code of a slice with active lanes.
     fn slice_code(&mut self, exec: Mem, critical: &[usize], fallible: bool, keep: bool) {
         let c = self.c;
         if self.full.is_none() {
@@ -104,7 +104,7 @@ impl Emit<'_> {
                 self.a.kop(kop::OR, K_BAD, K_BAD, k);
             }
         }
-        // What a guard forbids must not reach memory.
+        // Nothing is stored before the guards have been checked.
         if (self.plan.checks || c.guards.iter().any(|&g| c.graph[g as usize].vec))
             && (c.effects.store.is_some() || !c.effects.rows.is_empty())
         {
@@ -127,7 +127,7 @@ impl Emit<'_> {
         self.keep_stores();
     }
 
-    /// In the loop each slice's bits are put in below, so that the ones before move on.
+    /// In the loop each slice's bits are rotated in, so that the earlier ones move on.
     fn turn_ballots(&mut self) {
         if !self.looped {
             return;
@@ -159,7 +159,7 @@ impl Emit<'_> {
             .collect()
     }
 
-    /// A VGPR takes its value, now or when nothing can fail.
+    /// Writes a VGPR, now or when nothing can fail.
     pub(super) fn commit(&mut self, i: usize, critical: bool, fallible: bool, keep: bool) {
         let (v, id, live) = self.c.effects.vgprs[i];
         let value = self.zreg(id, 0);
@@ -191,7 +191,7 @@ impl Emit<'_> {
             });
             self.let_go();
         } else {
-            // One may be what another takes, so all wait.
+            // One write may be the source of another, so all are deferred.
             let slot = self.next_slot;
             self.next_slot += if self.looped { 4 } else { 1 };
             let m = self.kept_back(slot);
@@ -205,13 +205,13 @@ impl Emit<'_> {
         }
     }
 
-    /// Writes what was kept back.
+    /// Does the deferred writes.
     pub(super) fn commit_deferred_writes(&mut self) {
         if self.deferred_writes.is_empty() {
             return;
         }
         let deferred_values = std::mem::take(&mut self.deferred_writes);
-        // Every register that is not pinned is free by now.
+        // Every register without a deferred write is free by now.
         let held = deferred_values
             .iter()
             .filter_map(|p| p.reg)
@@ -232,7 +232,7 @@ impl Emit<'_> {
         self.turns(turn, |_| ());
     }
 
-    /// Where a value waits until nothing can fail: a place for each slice.
+    /// The slots of a deferred value, one for each slice.
     pub(super) fn kept_back(&self, slot: u16) -> Mem {
         if self.looped {
             return self.by_slice(vslot_mem(slot));
@@ -246,14 +246,14 @@ impl Emit<'_> {
         (n, vslot_mem(n))
     }
 
-    /// The next use of a value from here on.
+    /// The position of the next use of a value.
     pub fn next_use(&self, id: Id) -> u32 {
         let u = &self.plan.uses[id as usize];
         let at = u.partition_point(|&p| p <= self.pos);
         u.get(at).copied().unwrap_or(u32::MAX)
     }
 
-    /// Gives registers free whose values are not needed any more.
+    /// Frees registers whose values are dead.
     pub(super) fn release(&mut self, vop: &VectorOp) {
         let mut ids = vec![vop.id];
         ids.extend_from_slice(&vop.args);
@@ -281,7 +281,7 @@ impl Emit<'_> {
         }
     }
 
-    /// A free vector register, which stays free; makes room if it must.
+    /// A free vector register, which is not allocated. Spills a value if needed.
     pub fn temp(&mut self) -> u8 {
         if let Some(r) = (0..self.a.registers())
             .find(|&r| self.z.busy >> r & 1 == 0 && self.z.regs[r as usize].is_none())
@@ -294,7 +294,7 @@ impl Emit<'_> {
                 continue;
             }
             if let Some((id, _)) = self.z.regs[r as usize] {
-                // One whose home is in memory costs nothing to drop.
+                // A value that is also in memory costs nothing to drop.
                 let clean = matches!(
                     self.node(id).op,
                     Inst::VIn(_) | Inst::Const(_) | Inst::SIn(_) | Inst::Lane | Inst::Affine { .. }
@@ -309,7 +309,7 @@ impl Emit<'_> {
             }
         }
         let Some((_, r)) = best else {
-            // Of AVX2 code there are more, in memory.
+            // AVX2 code has more registers, in memory.
             let more = |&r: &u8| self.z.busy >> r & 1 == 0 && self.z.regs[r as usize].is_none();
             let found = (self.a.registers()..32).find(more);
             if found.is_none() {
@@ -333,8 +333,8 @@ impl Emit<'_> {
         r
     }
 
-    /// Jumps after the block follow, until [`Emit::rejoined`]: what comes back from there has passed over the code between.
-    /// So there is room now for what that code takes: two opmasks, and a vector register where it takes one.
+    /// Jumps to out-of-line code follow, until [`Emit::rejoined`]. That code returns after the code between, so nothing may be spilled
+    /// there. Room is made now: two opmasks, and a vector register if one is needed.
     pub(super) fn forked(&mut self, vector: bool) {
         let k = self.ktemp();
         self.k.busy |= 1 << k;
@@ -346,13 +346,13 @@ impl Emit<'_> {
         self.forked = true;
     }
 
-    /// Where those come back who jumped after the block.
+    /// Where out-of-line code returns.
     pub(super) fn rejoined(&mut self, back: Label) {
         self.a.bind(back);
         self.forked = false;
     }
 
-    /// A value is put by in memory, which code that is passed over could not do.
+    /// Notes that a value is spilled, which must not happen in code that may be skipped.
     fn spill(&mut self) {
         debug_assert!(
             !self.forked,
@@ -412,7 +412,7 @@ impl Emit<'_> {
                 self.a.z(op::BCASTD, r, 0, Rm::M(m));
             }
             _ => {
-                // It has no code: a mistake that the tests would show.
+                // A vector value that is not in a register must have been computed.
                 self.mistaken();
             }
         }
@@ -420,7 +420,7 @@ impl Emit<'_> {
         r
     }
 
-    /// A part of a value in a register, in which it is about to change: a copy in memory is none any more.
+    /// A part of a value in a register that is about to change. A copy in memory becomes invalid.
     pub(super) fn changed(&mut self, id: Id, part: u8) -> u8 {
         let r = self.zreg(id, part);
         self.z.spilled.remove(&(id, part));
@@ -438,7 +438,7 @@ impl Emit<'_> {
             .z(if wide { op::BCASTQ } else { op::BCASTD }, r, 0, Rm::C(v));
     }
 
-    /// A half of a 64-bit value a lane in a register of 8 elements.
+    /// A half of a 64-bit value per lane, in a register of 8 elements.
     pub(super) fn wreg(&mut self, id: Id, part: u8) -> u8 {
         let n = *self.node(id);
         if n.vec && n.out.bits() > 32 {
@@ -554,7 +554,7 @@ impl Emit<'_> {
         r
     }
 
-    /// A truth value a lane in an opmask.
+    /// A truth value per lane in an opmask.
     pub fn kreg(&mut self, id: Id) -> u8 {
         let n = *self.node(id);
         if n.op == Inst::Exec {

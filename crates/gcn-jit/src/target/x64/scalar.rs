@@ -1,14 +1,13 @@
-//! Values of a whole wave: in general registers, and in slots of the context where vector code wants them or registers
-//! run out.
+//! Scalars: in general registers, and in slots of the context if vector code needs them or registers run out.
 //!
-//! Scalars that do not depend on lanes are computed before the vector code, the others behind it. Between the two no
-//! register holds one. What is in memory anyhow (registers as they were at the block's start, halves of what has a slot,
-//! what was loaded) is read where it is wanted.
+//! Scalars that do not depend on lanes are computed before the vector code, the others after it. Between the two no register
+//! holds one. Values that are in memory anyway (registers as they were at the block's start, halves of values in slots, loaded
+//! values) are read where they are used.
 
 use super::slice::SLICE;
 use super::*;
 
-/// Registers that hold scalars. RAX, RCX, RDX and RSI are worked with.
+/// The registers for scalars. RAX, RCX, RDX and RSI are temporary.
 const BANK: [Gpr; 5] = [RDI, R8, R9, R10, SLICE];
 
 /// What general registers hold, and where in a block scalars are used.
@@ -17,16 +16,16 @@ pub(crate) struct Scalars {
     regs: [Option<Id>; 16],
     /// Registers that the operation at hand needs.
     busy: u16,
-    /// Of each scalar: the points of time at which it is used, in order. See [`Emit::time`].
+    /// The times at which each scalar is used, in order. See [`Emit::time`].
     uses: Vec<Vec<u32>>,
     now: u32,
-    /// Conditions that are only ever wanted as flags: they are computed where they are used.
+    /// Conditions that are only used as flags: they are computed where they are used.
     flags: Vec<bool>,
     /// What scalar registers take.
     takes: Vec<Take>,
-    /// What was put by at the block's end, when registers are written.
+    /// The values that were spilled at the block's end, while registers are written.
     kept: Vec<Id>,
-    /// Addresses from which all that is loaded may be.
+    /// Addresses from which all loads have been checked.
     looked: Vec<Id>,
 }
 
@@ -37,14 +36,14 @@ enum Take {
     One(u8, Id),
     /// Two registers take a value.
     Two(u8, Id),
-    /// So many registers take elements of a load, from one on.
+    /// Several registers take elements of a load, from one on.
     Loaded(u8, Id, u8, u8),
 }
 
 impl Emit<'_> {
     // ---- when ----
 
-    /// When a scalar is computed: before the vector code, whose time is the graph's length, or behind it.
+    /// The time at which a scalar is computed: before the vector code, whose time is the graph's length, or after it.
     fn time(&self, id: Id) -> u32 {
         if self.plan.late[id as usize] {
             self.c.graph.len() as u32 + 1 + id
@@ -65,7 +64,7 @@ impl Emit<'_> {
         let vectors = n as u32;
         let end = self.end_time();
         self.plan_takes();
-        // Whatever is used as something else than a condition is no matter of flags.
+        // A value that is used as anything but a condition is not computed as flags.
         let mut flags: Vec<bool> = c
             .graph
             .iter()
@@ -151,7 +150,7 @@ impl Emit<'_> {
         needed
     }
 
-    /// A value is used at a time, and with it what it is taken from then.
+    /// Notes the use of a value at a time, and the uses of what it is read from then.
     fn note(&mut self, id: Id, time: u32, needed: &mut [bool]) {
         let node = self.c.graph[id as usize];
         if self.s.flags[id as usize] {
@@ -180,7 +179,7 @@ impl Emit<'_> {
 
     // ---- where ----
 
-    /// Whether a value is had from elsewhere whenever it is wanted.
+    /// Returns true if a value is read from elsewhere whenever it is used.
     fn on_demand(&self, id: Id) -> bool {
         matches!(
             self.node(id).op,
@@ -204,7 +203,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Room in the context for scalars: its distance from their beginning.
+    /// Allocates room in the context for scalars. Returns its offset from the first scalar.
     fn scalar_room(&mut self, bytes: u32) -> u32 {
         let align = bytes.next_power_of_two().clamp(8, 64);
         let at = self.next_scalar.next_multiple_of(align);
@@ -229,7 +228,7 @@ impl Emit<'_> {
         room_mem(at)
     }
 
-    /// Where a scalar is in memory, if it is there; whether it has 64 bits.
+    /// The address of a scalar, if it is in memory, and whether it has 64 bits.
     fn place(&self, id: Id) -> Option<(Mem, bool)> {
         let n = self.node(id);
         let wide = n.out.bits() > 32;
@@ -260,14 +259,14 @@ impl Emit<'_> {
         }
     }
 
-    /// Where a scalar is in memory. RAX may be spent.
+    /// The address of a scalar in memory. Clobbers RAX.
     pub(super) fn smem(&mut self, id: Id) -> Mem {
         if let Some((m, _)) = self.place(id) {
             return m;
         }
         match self.node(id).op {
             Inst::Const(v) => {
-                // A constant that must be in memory; it is put there wherever it is wanted, as the code may be passed over.
+                // A constant that must be in memory. It is stored wherever it is used, since earlier code may be skipped.
                 let at = self.scalar_room(8);
                 self.a.imm(RAX, v);
                 self.a.store(true, room_mem(at), RAX);
@@ -280,7 +279,7 @@ impl Emit<'_> {
         }
     }
 
-    /// The same with 64 bits, the upper half being 0 where the scalar has none.
+    /// The same with 64 bits. The upper half is 0 if the scalar has none.
     pub(super) fn smem_wide(&mut self, id: Id) -> Mem {
         if self.node(id).out.bits() > 32 {
             return self.smem(id);
@@ -291,7 +290,7 @@ impl Emit<'_> {
         room_mem(at)
     }
 
-    /// Where two scalars are in memory side by side. RAX and RDX may be spent.
+    /// The address of two scalars side by side in memory. Clobbers RAX and RDX.
     pub(super) fn scalar_halves(&mut self, low: Id, high: Id) -> Mem {
         if let (Some((a, _)), Some((b, _))) = (self.place(low), self.place(high))
             && (a.base, a.index, a.disp + 4) == (b.base, b.index, b.disp)
@@ -312,7 +311,7 @@ impl Emit<'_> {
             .find(|&r| self.s.regs[r as usize] == Some(id))
     }
 
-    /// A register takes a scalar's value. Flags may be spent.
+    /// Loads a scalar's value to a register. Clobbers the flags.
     pub fn sload(&mut self, to: Gpr, id: Id) {
         let n = *self.node(id);
         if let Inst::Const(v) = n.op {
@@ -337,7 +336,7 @@ impl Emit<'_> {
         }
     }
 
-    /// A free register, which the operation at hand has.
+    /// A free register for the current operation.
     fn sfree(&mut self) -> Gpr {
         let mut best: Option<(u32, Gpr)> = None;
         for r in BANK {
@@ -361,7 +360,7 @@ impl Emit<'_> {
         r
     }
 
-    /// A register's value goes to its slot if it is needed from a time on and can only be had there then.
+    /// Spills a register's value if it is used from a time on and is nowhere else.
     fn leave_reg(&mut self, r: Gpr, from: u32) {
         let Some(id) = self.s.regs[r as usize].take() else {
             return;
@@ -375,7 +374,7 @@ impl Emit<'_> {
         }
     }
 
-    /// No register holds a scalar any more: what is needed from a time on is in memory.
+    /// Spills all registers whose values are used from a time on, and frees all.
     pub(super) fn leave_regs(&mut self, from: u32) {
         for r in BANK {
             self.leave_reg(r, from);
@@ -396,7 +395,7 @@ impl Emit<'_> {
         self.s.now = vectors;
     }
 
-    /// A register that ballots were put together in holds one.
+    /// Takes a ballot from the register in which it was collected.
     pub(super) fn ballot_in(&mut self, id: Id, r: Gpr) {
         if self.c.effects.wave_helper.is_some() {
             let slot = self.slot(id);
@@ -406,7 +405,7 @@ impl Emit<'_> {
         }
     }
 
-    /// What is lost otherwise goes to a slot.
+    /// Spills a value that is nowhere else.
     fn keep(&mut self, id: Id) {
         self.sload(RAX, id);
         let slot = self.slot(id);
@@ -505,7 +504,7 @@ impl Emit<'_> {
     fn scalar_load(&mut self, id: Id, address: Id, count: u8, offset: i32) {
         self.sload(RAX, address);
         if !self.s.looked.contains(&address) {
-            // All loads from there are looked at together, if they are not far apart.
+            // All loads from the address are checked together, if they are not far apart.
             let ends = |n: &Node| match n.op {
                 Inst::SLoad { count, offset } if n.args[0] == address => {
                     Some((offset as i64, offset as i64 + 4 * count as i64))
@@ -545,7 +544,7 @@ impl Emit<'_> {
         self.copy(from, room_mem(room), count);
     }
 
-    /// Copies so many dwords. RCX is spent.
+    /// Copies dwords. Clobbers RCX.
     fn copy(&mut self, from: Mem, to: Mem, dwords: u8) {
         let held = self
             .deferred_writes
@@ -575,14 +574,14 @@ impl Emit<'_> {
         }
     }
 
-    /// An address that may be accessed becomes the host's less [`BIAS`].
+    /// Turns an address that may be accessed into the host's less [`BIAS`].
     pub(super) fn of_host(&mut self, r: Gpr) {
         if self.aliased {
             self.a.clear_bit(r, ALIAS.trailing_zeros() as u8);
         }
     }
 
-    /// Jumps where not all of the `bytes` from RAX on may be accessed (1 read, 2 written); RCX, RDX and RSI are used.
+    /// Jumps if one of the `bytes` from RAX on may not be accessed (1 read, 2 written). Clobbers RCX, RDX and RSI.
     pub fn check_range(&mut self, bytes: i32, need: u8, bad: Label) {
         self.a.mov(true, RCX, Rm::R(RAX));
         self.a.alu(alu::SUB, true, RCX, Rm::M(ctx!(linear_base)));
@@ -601,7 +600,7 @@ impl Emit<'_> {
                 disp: 0,
             },
         );
-        // AND r32, m8 does not exist; the bytes behind do not matter.
+        // AND r32, m8 does not exist. The bytes after the first do not matter.
         self.a.movzx8(
             RCX,
             Mem {
@@ -617,7 +616,7 @@ impl Emit<'_> {
         self.a.jcc(Cc::Ne, bad);
     }
 
-    /// Compares, and says which condition of the flags is it.
+    /// Compares, and returns the condition of the flags.
     fn compare(&mut self, n: &Node) -> Cc {
         let [x, y, _] = n.args;
         let wide = n.ty.bits() > 32;
@@ -647,7 +646,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Sets the flags by a truth value, and says which condition of them it is.
+    /// Sets the flags by a truth value, and returns the condition.
     fn ask(&mut self, id: Id) -> Cc {
         let n = *self.node(id);
         if self.s.flags[id as usize] {
@@ -665,7 +664,7 @@ impl Emit<'_> {
 
     /// A guard of the whole wave.
     pub(super) fn scalar_guard(&mut self, id: Id) {
-        // What the vector code needs is not to be lost.
+        // The values that vector code uses must stay.
         self.s.now = self.c.graph.len() as u32 - 1;
         self.s.busy = 0;
         let cc = self.ask(id);
@@ -778,7 +777,7 @@ impl Emit<'_> {
             Op::Add => 0,
             _ => 5,
         };
-        // Rather the second operand is the constant, or the one that is needed again.
+        // The second operand is rather the constant, or the one that is used again.
         let swap = o != Op::Sub
             && (self.konst(x).is_some()
                 || self.konst(y).is_none() && self.in_reg(y).is_some() && !self.used_later(y));
@@ -894,7 +893,7 @@ impl Emit<'_> {
         self.s.takes = takes;
     }
 
-    /// Puts by what is read after registers that it is in were written.
+    /// Spills values that are read after the registers that they are in were written.
     fn keep_from(&mut self, id: Id, written: u128) {
         let n = *self.node(id);
         if self.s.flags[id as usize] {
@@ -918,7 +917,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Scalar registers take their values. Says, of a block that branches, which condition of the flags is the branch's.
+    /// Writes the scalar registers. Returns the branch's condition of the flags, if the block branches.
     pub(super) fn commit_scalars(&mut self) -> Option<Cc> {
         let c = self.c;
         let when = match c.terminator {
@@ -983,7 +982,7 @@ impl Emit<'_> {
         }
         let when = when?;
         self.s.busy = 0;
-        // The same condition, or its opposite, needs no second look.
+        // The same condition, or its opposite, needs no second comparison.
         let opposite = |a: Id, b: Id| {
             let n = self.node(a);
             n.op == Inst::Alu(Op::Not) && n.ty == Ty::Bool && n.args[0] == b
@@ -996,7 +995,7 @@ impl Emit<'_> {
         Some(self.ask(when))
     }
 
-    /// Scalars are again where the vector code has them: code of it is still to come.
+    /// Restores where scalars are for vector code, since out-of-line code of it follows.
     pub(super) fn as_in_vectors(&mut self) {
         self.s.regs = [None; 16];
         for id in std::mem::take(&mut self.s.kept) {
@@ -1014,7 +1013,7 @@ impl Emit<'_> {
     }
 }
 
-/// Whether a value is what flags can tell.
+/// Returns true if flags can hold a value.
 fn condition(n: &Node) -> bool {
     match n.op {
         Inst::Alu(Op::Not) => n.ty == Ty::Bool,

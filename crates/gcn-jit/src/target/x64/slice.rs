@@ -1,11 +1,11 @@
-//! Where the current 16 lanes' part of something is. All that differs from slice to slice is addressed here.
+//! Addresses of the current 16 lanes' part of things. Everything that differs from slice to slice is addressed here.
 //!
-//! A block's vector code is written out for each of the four slices, which then differ by constants; or, where it is long,
-//! once, as a loop of four turns, in which [`SLICE`] holds 8 times the slice's number.
+//! A block's vector code is written out for each of the four slices, which then differ by constants. Long code is written once, as
+//! a loop of four iterations, in which [`SLICE`] holds 8 times the slice's number.
 
 use super::*;
 
-/// In the loop of the four turns: an eighth of the distance of the slice's part from the first one's of a VGPR, in bytes.
+/// In the loop of four iterations: an eighth of the distance, in bytes, of the slice's part of a VGPR from the first slice's.
 pub const SLICE: Gpr = R11;
 
 /// 16 lanes of a VGPR in memory.
@@ -14,7 +14,7 @@ pub fn vgpr_line(n: u16, slice: u8) -> Mem {
 }
 
 impl Emit<'_> {
-    /// The slice's 64 bytes of what has four times as many for the wave's lanes. `m` has no index.
+    /// The slice's 64 bytes of 256 bytes for the wave's lanes. `m` has no index.
     pub fn by_slice(&self, m: Mem) -> Mem {
         if self.looped {
             return Mem {
@@ -38,7 +38,7 @@ impl Emit<'_> {
         self.by_slice(ctx!(lanes))
     }
 
-    /// The slice's 16 bits of a mask of 64 in memory. RAX may be spent.
+    /// The slice's 16 bits of a mask of 64 in memory. Clobbers RAX.
     pub fn mask_bits(&mut self, m: Mem) -> Mem {
         if self.looped {
             self.a.mov(false, RAX, Rm::R(SLICE));
@@ -54,7 +54,7 @@ impl Emit<'_> {
         }
     }
 
-    /// The slice's element of memory that has one of so many bytes for each slice. RAX may be spent.
+    /// The slice's element of memory that has one element of this number of bytes for each slice. Clobbers RAX.
     pub fn element(&mut self, m: Mem, bytes: i32) -> Mem {
         if self.looped {
             if bytes == 8 {
@@ -93,7 +93,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Those of the upper eight lanes, or of the lower ones, of 64 bits each.
+    /// The active lanes of the upper or the lower eight, of 64 bits each.
     pub fn upper_on(&mut self, upper: bool) -> K {
         if !upper || self.full.is_some() {
             return self.on();
@@ -103,12 +103,12 @@ impl Emit<'_> {
         keep(k)
     }
 
-    /// The slice's 16 bits of EXEC. RAX may be spent.
+    /// The slice's 16 bits of EXEC. Clobbers RAX.
     pub fn exec_bits(&mut self) -> Mem {
         self.mask_bits(sgpr_home(EXEC as u8))
     }
 
-    /// Adds to RAX what the slice's part of a row of 64 dwords lies behind the row's beginning, and a constant.
+    /// Adds to RAX the offset of the slice's part in a row of 64 dwords, and a constant.
     pub fn add_slice(&mut self, offset: i32) {
         let by = self.by_slice(mem(RAX, offset));
         if by != mem(RAX, 0) {
@@ -116,8 +116,8 @@ impl Emit<'_> {
         }
     }
 
-    /// Writes the code of `turn` for each slice, or once in a loop. It is told where the slice's bits of EXEC are, and is
-    /// passed over where none of its lanes is on; `end` is done even then.
+    /// Writes the code of `turn` for each slice, or once in a loop. The code is skipped for a slice without active lanes; that of `end`
+    /// is not. `turn` is given the address of the slice's bits of EXEC.
     pub(super) fn turns(&mut self, turn: impl Fn(&mut Self, Mem), end: impl Fn(&mut Self)) {
         let times = if self.looped { 1 } else { 4 };
         if self.full.is_some() {

@@ -1,8 +1,8 @@
-//! Values with a fast path: where it is not right for an active lane, code after the block has the value evaluated.
+//! Values with a fast path. If it does not hold for an active lane, out-of-line code calls the slow path.
 
 use super::*;
 
-/// Where a value is that a computation begins with.
+/// Where an operand of a slow path is.
 #[derive(Clone, Copy)]
 enum At {
     /// One part of it.
@@ -17,20 +17,20 @@ enum To {
     K(u8),
 }
 
-/// Code that is put after the block.
+/// A slow path, out of line.
 pub(crate) struct SlowPath {
     from: Label,
     back: Label,
     leaves: Vec<(usize, At)>,
     to: To,
-    /// Which of the region's calls.
+    /// The index of the region's call.
     call: u32,
-    /// The lanes in question; of an all-active block those that are not among the second ones.
+    /// The lanes that need the slow path; in an all-active block those that are not in the second mask.
     lanes: u8,
     full: Option<u8>,
 }
 
-/// The line of the context's data where a part of a leaf goes, and those of the result.
+/// The first line of the context's data for the result. The lines before are for the leaves.
 const RESULT: usize = 2 * crate::ir::fast_path::LEAVES;
 
 impl Emit<'_> {
@@ -104,12 +104,12 @@ impl Emit<'_> {
             }
             To::Z(to, parts)
         };
-        // Lanes that are on and for which the fast path is not right.
+        // Active lanes for which the fast path does not hold.
         let (from, back) = (self.a.label(), self.a.label());
         let k = self.ktemp();
         let mut full = None;
         if self.full.is_some() {
-            // The carry says that all 16 bits are 1.
+            // The carry flag is set if all 16 bits are 1.
             self.a.kortest(condition, condition);
             self.a.jcc(Cc::Ae, from);
             full = Some(condition);
@@ -134,7 +134,7 @@ impl Emit<'_> {
         });
     }
 
-    /// The code after the block.
+    /// The out-of-line code.
     pub(super) fn slow_paths(&mut self) {
         for long in std::mem::take(&mut self.slow_paths) {
             self.a.bind(long.from);

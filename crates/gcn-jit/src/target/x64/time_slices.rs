@@ -1,5 +1,5 @@
-//! What compiled code does between the turns of waves: the next wave's turn, at the end of a round the next one behind the
-//! barrier, and where all waves of a workgroup have ended the next workgroup ([`Batch`]).
+//! What compiled code does between time slices of waves: it goes to the next wave, at the end of a round to the next round after
+//! the barrier, and when all waves of a workgroup have ended to the next workgroup ([`Batch`]).
 
 use super::*;
 use crate::context::Batch;
@@ -21,15 +21,16 @@ macro_rules! batch {
     };
 }
 
-/// Where code goes to at a barrier, and at a wave's end. At a barrier it notes in the turn where the wave goes on (RDX in the
-/// region, RSI the PC) and how far its clock is behind; at the end, that the wave has ended. Then the next turn begins; at the last of them it
-/// leaves with RAX, and where a turn is not to begin with [`EXIT_NEXT`]. No host register holds anything of a wave here.
+/// The code that waves go to at a barrier, and at their end. At a barrier it notes in the time slice where the wave continues (RDX
+/// in the region, RSI the PC) and how far its clock is late; at the end, that the wave has ended. Then the next time slice begins.
+/// After the last one the code leaves with RAX. If a time slice must not begin, it leaves with [`EXIT_NEXT`]. No host register
+/// holds anything of a wave here.
 ///
-/// `waits`: the two are called, and give where to go on in RDX. Where waves go on differs from one barrier to the next, and
-/// a jump of its own for each place is foreseen better than one for all.
+/// `waits`: the two are called, and return in RDX where to continue. Waves continue at different places after each barrier, and
+/// the processor predicts one jump for each place better than one for all.
 ///
-/// `first`: where waves of a batch begin with their turn in RCX, of regions where none waits, so that each may have the state
-/// of the one before it: then there is less to say in turns, which [`Batch::single`] tells.
+/// `first`: where waves of a batch begin, with their time slice in RCX, in regions without barriers. Each wave may have the state
+/// of the one before it, so less is noted in time slices ([`Batch::single`]).
 pub(super) fn between(
     a: &mut Asm,
     exit: Label,
@@ -87,7 +88,7 @@ pub(super) fn between(
     a.bind(noted);
     a.store(true, turn!(code), RDX);
     a.alu_imm(alu::ADD, false, Rm::M(turn!(turns)), 1);
-    // A wave that runs alone, and leaves with what is left to it, was given 0.
+    // A wave that runs alone leaves with the fuel that it has left, and was given 0.
     a.mov(false, RSI, Rm::M(turn!(given)));
     a.alu(alu::SUB, true, FUEL, Rm::R(RSI));
     a.g(true, &[0x01], FUEL, Rm::M(batch!(spare)));
@@ -121,11 +122,11 @@ pub(super) fn between(
     a.imm(RAX, EXIT_NEXT);
     a.bind(leave);
     if waits {
-        // Nobody comes back.
+        // Nothing returns here.
         a.alu_imm(alu::ADD, true, Rm::R(RSP), 8);
     }
     a.jmp(exit);
-    // All had their turns.
+    // All waves have had a time slice.
     a.bind(around);
     a.mov(true, RCX, Rm::M(batch!(turns)));
     a.test(true, RCX, RCX);
@@ -180,8 +181,8 @@ pub(super) fn between(
     (barrier, ended)
 }
 
-/// Where a wave of a batch begins: it takes the registers that the region needs, and goes to the region's first block. Gives
-/// where that is; at `first` its turn is in RCX already.
+/// The code where a wave of a batch begins: it loads the registers that the region reads, and goes to the region's first block.
+/// Returns its offset. At `first` the time slice is in RCX already.
 pub(super) fn begin(a: &mut Asm, live_ins: &LiveIns, first: Label) -> usize {
     const LINE: i32 = 64;
     let here = a.buf.len();

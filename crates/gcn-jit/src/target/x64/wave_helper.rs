@@ -1,11 +1,11 @@
-//! Operands on their way to a helper that does something for all lanes at once, and its call.
+//! Operands of wave-wide helpers, and their calls.
 
 use super::*;
 use crate::ir::region::WaveHelper;
 use crate::ir::region::WaveHelperCall;
 
 impl Emit<'_> {
-    /// The slice's operands go where the helper reads them.
+    /// Stores the slice's operands where the helper reads them.
     pub fn stage(&mut self, w: &WaveHelperCall) {
         self.let_go();
         for (n, &id) in w.inputs.iter().enumerate() {
@@ -18,8 +18,8 @@ impl Emit<'_> {
         }
     }
 
-    /// What a helper does at the block's end: a store of several dwords to memory, too, because after a fault memory has
-    /// what lanes in front of it store, element by element.
+    /// The helper that the block calls at its end. Stores of several dwords to memory also have one, because after a fault memory must
+    /// have what the lanes before store, element by element.
     pub fn whole(&self) -> Option<WaveHelperCall> {
         let c = self.c;
         if c.effects.wave_helper.is_some() {
@@ -73,7 +73,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Puts operands that each slice has one of where the helper reads them, behind the slices.
+    /// Stores operands that are the same for a slice where the helper reads them.
     pub(super) fn stage_apart(&mut self, inputs: &[(usize, Id)]) {
         let looped = std::mem::take(&mut self.looped);
         for slice in 0..4 {
