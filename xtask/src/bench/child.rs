@@ -181,7 +181,10 @@ impl Machine {
     /// A launch with the buffers that it needs.
     fn launch(&self, kernel: &Kernel, case: &Case, args: &[Arg], threads: usize) -> Result<Ready> {
         let mut buffers = Vec::new();
-        let mut launch = kernel.launch(case.grid, case.group).threads(threads);
+        let mut launch = kernel
+            .launch(case.grid, case.group)
+            .threads(threads)
+            .any_type(true);
         for arg in args {
             launch = match arg {
                 Arg::Value(bytes) => launch.arg(gcn::Arg::Value(bytes.clone())),
@@ -269,7 +272,10 @@ fn compiling(case: &Case, args: &[Arg], object: &[u8], options: &Options) -> Res
     for _ in 0..5 {
         let machine = Machine::new(&options.target, jit(options)?)?;
         let kernel = machine.gpu.load(object)?.kernel(case.kernel)?;
-        let mut launch = kernel.launch(case.group, case.group).threads(1);
+        let mut launch = kernel
+            .launch(case.group, case.group)
+            .threads(1)
+            .any_type(true);
         for arg in args {
             launch = match arg {
                 Arg::Value(bytes) => launch.arg(gcn::Arg::Value(bytes.clone())),
