@@ -81,16 +81,19 @@ fn repo_root() -> PathBuf {
     package.parent().unwrap_or(package).to_path_buf()
 }
 
-/// Builds the release binary of the package `gcn` and returns its path.
+/// Builds the release binary of the command and returns its path.
 pub fn build_gcn(root: &Path) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let args = ["build", "--release", "--quiet", "--package", "gcn"];
+    let args = ["build", "--release", "--quiet", "--package", "gcn-cli"];
     let status = Command::new(cargo)
         .current_dir(root)
         .args(args)
         .status()
         .context("cannot run cargo")?;
-    ensure!(status.success(), "cargo build of the package gcn failed");
+    ensure!(
+        status.success(),
+        "cargo build of the package gcn-cli failed"
+    );
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root.join("target"), |dir| root.join(dir));
     Ok(target.join("release/gcn"))

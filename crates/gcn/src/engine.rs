@@ -9,12 +9,18 @@ pub enum Kind {
     /// The interpreter, which is the reference.
     Interp,
     /// The compiling engine, which makes code that the host can run.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(feature = "jit", target_arch = "x86_64"))]
     Jit(gcn_jit::Level),
 }
 
 /// The levels of the compiling engine, by name: what instructions of the host its code may use.
 pub const LEVELS: [&str; 2] = ["avx2", "avx512"];
+
+/// True if the compiling engine is part of this build.
+const COMPILES: bool = cfg!(all(feature = "jit", target_arch = "x86_64"));
+
+const NO_COMPILER: &str =
+    "this build has no jit (the feature `jit`, on x86-64); the engine is interp";
 
 /// The compiling engine where the host can run what it makes, else the interpreter.
 impl Default for Kind {
@@ -26,7 +32,7 @@ impl Default for Kind {
 impl Kind {
     /// The compiling engine, if the host can run what it makes.
     pub fn jit() -> Option<Kind> {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(feature = "jit", target_arch = "x86_64"))]
         if let Some(level) = gcn_jit::Level::best() {
             return Some(Kind::Jit(level));
         }
@@ -44,7 +50,7 @@ impl Kind {
     /// # Errors
     /// A sentence that says what the host lacks, or that there is no such level.
     pub fn jit_level(name: &str) -> Result<Kind, String> {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(feature = "jit", target_arch = "x86_64"))]
         if let Some(level) = gcn_jit::Level::parse(name)
             && level.available()
         {
@@ -53,7 +59,10 @@ impl Kind {
         if !LEVELS.contains(&name) {
             return Err(format!("expected {}", LEVELS.join(" or ")));
         }
-        Err(format!("this host does not run {name} code"))
+        Err(match COMPILES {
+            true => format!("this host does not run {name} code"),
+            false => NO_COMPILER.into(),
+        })
     }
 
     /// The engine that a name stands for: `interp`, `jit`.
@@ -63,8 +72,10 @@ impl Kind {
     pub fn parse(text: &str) -> Result<Kind, String> {
         match text {
             "interp" => Ok(Kind::Interp),
-            "jit" => Kind::jit().ok_or_else(|| {
-                "this host has no AVX2, which the jit needs at least; the engine is interp".into()
+            "jit" => Kind::jit().ok_or_else(|| match COMPILES {
+                true => "this host has no AVX2, which the jit needs at least; the engine is interp"
+                    .into(),
+                false => NO_COMPILER.into(),
             }),
             _ => Err("expected interp or jit".into()),
         }
@@ -74,13 +85,13 @@ impl Kind {
     pub fn engine(self) -> Box<dyn Engine> {
         match self {
             Kind::Interp => Box::new(Interp::new()),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(feature = "jit", target_arch = "x86_64"))]
             Kind::Jit(level) => Box::new(gcn_jit::Jit::with_level(level)),
         }
     }
 
     /// Where engines of this kind keep their code.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(feature = "jit", target_arch = "x86_64"))]
     fn cache(self) -> gcn_jit::Cache {
         match self {
             Kind::Interp => gcn_jit::Cache::default(),
@@ -97,9 +108,9 @@ impl Kind {
 
 /// The names of the compiler's passes, in order.
 pub fn pass_names() -> Vec<&'static str> {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(feature = "jit", target_arch = "x86_64"))]
     return gcn_jit::pass_names().collect();
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(all(feature = "jit", target_arch = "x86_64")))]
     Vec::new()
 }
 
@@ -107,7 +118,7 @@ pub fn pass_names() -> Vec<&'static str> {
 #[derive(Clone)]
 pub struct Engines {
     kind: Kind,
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(feature = "jit", target_arch = "x86_64"))]
     cache: gcn_jit::Cache,
 }
 
@@ -119,9 +130,9 @@ impl Default for Engines {
 
 /// The host's time stamp counter, where it has one that can be read cheaply; otherwise 0.
 pub fn ticks() -> u64 {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(feature = "jit", target_arch = "x86_64"))]
     return gcn_jit::ticks();
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(all(feature = "jit", target_arch = "x86_64")))]
     0
 }
 
@@ -147,7 +158,7 @@ impl Engines {
     pub fn new(kind: Kind) -> Engines {
         Engines {
             kind,
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(feature = "jit", target_arch = "x86_64"))]
             cache: kind.cache(),
         }
     }
@@ -156,7 +167,7 @@ impl Engines {
     pub fn counting(kind: Kind) -> Engines {
         Engines {
             kind,
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(feature = "jit", target_arch = "x86_64"))]
             cache: kind.cache().counting(),
         }
     }
@@ -164,12 +175,12 @@ impl Engines {
     /// The same engines, which keep the IR of what they compile as it is after a pass, for [`Engines::dump_ir`].
     #[must_use]
     pub fn dumping_ir(self, pass: &str) -> Engines {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(feature = "jit", target_arch = "x86_64"))]
         return Engines {
             cache: self.cache.dumping(pass),
             ..self
         };
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(not(all(feature = "jit", target_arch = "x86_64")))]
         {
             let _ = pass;
             self
@@ -178,9 +189,9 @@ impl Engines {
 
     /// The IR of what they have compiled, as text.
     pub fn dump_ir(&self) -> String {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(feature = "jit", target_arch = "x86_64"))]
         return self.cache.dump();
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(not(all(feature = "jit", target_arch = "x86_64")))]
         String::new()
     }
 
@@ -193,7 +204,7 @@ impl Engines {
     pub fn engine(&self) -> Box<dyn Engine> {
         match self.kind {
             Kind::Interp => Box::new(Interp::new()),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(feature = "jit", target_arch = "x86_64"))]
             Kind::Jit(_) => Box::new(self.cache.engine()),
         }
     }
@@ -201,7 +212,7 @@ impl Engines {
     /// What was counted by engines that do, of every stretch of code that ran, and the ticks that counting adds to each run
     /// of one. `None` if their kind does not count.
     pub fn counted(&self) -> Option<(Vec<Stretch>, u64)> {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(feature = "jit", target_arch = "x86_64"))]
         if self.compile() {
             let report = self.cache.report();
             let stretch = |start, end, instructions, tally: &gcn_jit::Tally, compiled| Stretch {
@@ -225,7 +236,7 @@ impl Engines {
 
     /// What they have compiled, in a line; nothing if their kind does not compile.
     pub fn compiled(&self) -> Option<String> {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(feature = "jit", target_arch = "x86_64"))]
         if self.compile() {
             let s = self.cache.stats();
             let mistakes = match s.mistakes {
@@ -244,27 +255,9 @@ impl Engines {
         None
     }
 
-    /// The code that they have made, beside that of these objects, which were loaded so many bytes from where they say; as
-    /// text. `None` if their kind makes none.
-    pub fn dump(&self, objects: &[(&gcn_object::CodeObject, u64)]) -> Option<String> {
-        #[cfg(target_arch = "x86_64")]
-        if self.compile() {
-            return Some(crate::dump::text(&self.cache.report(), objects));
-        }
-        let _ = objects;
-        None
-    }
-
-    /// As [`Engines::dump`], as JSON.
-    pub fn dump_json(
-        &self,
-        objects: &[(&gcn_object::CodeObject, u64)],
-    ) -> Option<serde_json::Value> {
-        #[cfg(target_arch = "x86_64")]
-        if self.compile() {
-            return Some(crate::dump::json(&self.cache.report(), objects));
-        }
-        let _ = objects;
-        None
+    /// The code that they have made. `None` if their kind does not compile.
+    #[cfg(all(feature = "jit", target_arch = "x86_64"))]
+    pub fn report(&self) -> Option<gcn_jit::Report> {
+        self.compile().then(|| self.cache.report())
     }
 }

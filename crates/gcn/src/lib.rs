@@ -1,16 +1,16 @@
-//! The command `gcn` as a library, and the crates it is made of under one roof.
+//! AMD's GCN instruction sets, gfx6 to gfx9: the assembler, the disassembler and the machine behind one interface.
 //!
-//! [`isa`] is the instruction set, [`asm`] the assembler, [`object`] code objects, [`emu`] the machine.
+//! [`Gpu`] loads code objects and launches their kernels. [`isa`] is the instruction set, [`asm`] the assembler, [`object`] code
+//! objects, [`emu`] the machine. The feature `jit` (on by default) is the compiling engine; without it, and on hosts other than
+//! x86-64, all code is interpreted. The command is the package `gcn-cli`.
 
 #![forbid(unsafe_code)]
 
 pub mod cpp;
 pub mod data;
-pub mod demo;
 pub mod dis;
 pub mod dis_json;
 pub mod dot;
-mod dump;
 pub mod engine;
 pub mod eval;
 pub mod gpu;
@@ -20,8 +20,6 @@ pub mod lanes;
 pub mod lang;
 pub mod lines;
 pub mod listing;
-pub mod manual;
-pub mod meaning_text;
 pub mod npy;
 pub mod parameter;
 pub mod plan;
@@ -36,7 +34,7 @@ pub mod whereabouts;
 pub use gcn_asm as asm;
 pub use gcn_emu as emu;
 pub use gcn_isa as isa;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "jit", target_arch = "x86_64"))]
 pub use gcn_jit as jit;
 pub use gcn_object as object;
 

@@ -328,7 +328,7 @@ fn label(rows: &mut [Row], object: &CodeObject) {
 }
 
 /// Up to 12 bytes of a file's code.
-pub(crate) fn bytes_at(object: &CodeObject, address: u64) -> Option<Vec<u8>> {
+pub fn bytes_at(object: &CodeObject, address: u64) -> Option<Vec<u8>> {
     object.sections.iter().enumerate().find_map(|(n, s)| {
         let at = usize::try_from(address.checked_sub(s.address)?).ok()?;
         let bytes = object.section_data(n).get(at..)?;

@@ -15,6 +15,7 @@ use gcn::plan::{self, Plan, Report};
 use gcn::profile::Profile;
 use gcn::trace::{self, Trace};
 use gcn::{io, plan_toml, raw, run, watch};
+use gcn_cli::dump;
 use serde_json::json;
 
 use super::wrong_usage;
@@ -410,7 +411,7 @@ fn print(
             }
         }
         if to_output(args.dump_jit.as_deref())
-            && let Some(units) = options.engines.dump_json(&objects)
+            && let Some(units) = dump::json(&options.engines, &objects)
         {
             map.insert("jit".into(), units);
         }
@@ -463,7 +464,7 @@ fn print(
         }
     }
     if to_output(args.dump_jit.as_deref())
-        && let Some(units) = options.engines.dump(&objects)
+        && let Some(units) = dump::text(&options.engines, &objects)
     {
         text.push('\n');
         text.push_str(&units);
@@ -482,13 +483,13 @@ fn print(
 /// The name of a pass of the compiler.
 fn pass_name(text: &str) -> Result<String, String> {
     let names = gcn::engine::pass_names();
-    match names.contains(&text) {
-        true => Ok(text.to_owned()),
-        false => Err(format!(
-            "there is no such pass; there are {}",
-            names.join(", ")
-        )),
+    if names.contains(&text) {
+        return Ok(text.to_owned());
     }
+    Err(match names.as_slice() {
+        [] => "this build has no compiler".into(),
+        names => format!("no such pass; expected one of {}", names.join(", ")),
+    })
 }
 
 fn to_output(file: Option<&Path>) -> bool {
@@ -509,11 +510,8 @@ fn dump_jit(
         return Ok(());
     };
     let text = match args.json {
-        true => options
-            .engines
-            .dump_json(objects)
-            .map(|json| format!("{json}\n")),
-        false => options.engines.dump(objects),
+        true => dump::json(&options.engines, objects).map(|json| format!("{json}\n")),
+        false => dump::text(&options.engines, objects),
     };
     io::write(file, text.unwrap_or_default().as_bytes())
 }

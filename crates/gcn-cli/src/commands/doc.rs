@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use gcn::io;
 use gcn::isa::Format;
-use gcn::{io, manual};
+use gcn_cli::manual;
 
 #[derive(Args)]
 pub struct Options {

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use gcn_emu::dispatch::Stats;
-use gcn_isa::Target;
-
-use crate::gpu::{self, Arg, Gpu};
+use gcn::emu::dispatch::Stats;
+use gcn::gpu::{self, Arg, Gpu};
+use gcn::isa::Target;
 
 /// The kernel's source.
 pub static SOURCE: &str = include_str!("../../../examples/mandelbrot.s");

@@ -1,18 +1,17 @@
-//! `gcn run --dump-jit`: compiled code beside the GCN code that it was made of.
-#![cfg(target_arch = "x86_64")]
+//! x86-64 code beside the GCN code that it was made of.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use gcn_isa::Target;
-use gcn_isa::decode::decode;
-use gcn_isa::print::{Style, print};
-use gcn_jit::{Piece, RegionCode, Report};
-use gcn_object::CodeObject;
+use gcn::isa::Target;
+use gcn::isa::decode::decode;
+use gcn::isa::print::{Style, print};
+use gcn::jit::{Piece, RegionCode, Report};
+use gcn::profile::bytes_at;
 use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, IntelFormatter, OpKind, Register};
 use serde_json::{Value as Json, json};
 
-use crate::profile::bytes_at;
+use super::Objects;
 
 /// A piece of compiled code.
 struct Part<'a> {
@@ -24,9 +23,6 @@ struct Part<'a> {
     /// Place in the region's code and text of each host instruction, and what it is about.
     host: Vec<(u64, String, Option<String>)>,
 }
-
-/// The objects that ran; with each the number that was added to its addresses.
-type Objects<'a> = &'a [(&'a CodeObject, u64)];
 
 /// The text of the GCN instructions of a piece.
 fn gcn_text(piece: &Piece, objects: Objects<'_>) -> (u64, Vec<(u64, String)>) {
@@ -62,7 +58,7 @@ fn about(insn: &Instruction) -> Option<String> {
         return None;
     }
     let base = format!("{:?}", insn.memory_base());
-    let name = gcn_jit::name_of(&base, insn.memory_displacement64() as i64)?;
+    let name = gcn::jit::name_of(&base, insn.memory_displacement64() as i64)?;
     Some(match insn.memory_index() {
         Register::None => name,
         _ => format!("{name}, by an index"),

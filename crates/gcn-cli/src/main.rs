@@ -15,6 +15,7 @@ use gcn::io;
 /// gfx6 to gfx9.
 #[derive(Parser)]
 #[command(
+    name = "gcn",
     version,
     about,
     after_help = "\

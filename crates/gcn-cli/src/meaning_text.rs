@@ -6,13 +6,13 @@
 
 use std::fmt::Write as _;
 
-use gcn_isa::format::{Field, Format};
-use gcn_isa::image::{Detail, Footprint, ImageOp, Raw, Sampling};
-use gcn_isa::meaning::{
+use gcn::isa::format::{Field, Format};
+use gcn::isa::image::{Detail, Footprint, ImageOp, Raw, Sampling};
+use gcn::isa::meaning::{
     AtomicOp, Change, Effect, GwsOp, Halves, Node, Op, Program, Signal, Space, State,
 };
-use gcn_isa::op::{Bind, Notation, Reads};
-use gcn_isa::shape::{Access, Imm, Role, Ty};
+use gcn::isa::op::{Bind, Notation, Reads};
+use gcn::isa::shape::{Access, Imm, Role, Ty};
 
 /// What the bits of TRAPSTS from the lowest on stand for.
 const EXCEPTIONS: [&str; 7] = [

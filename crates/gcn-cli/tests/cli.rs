@@ -1048,7 +1048,7 @@ fn the_manual_has_contents() {
     }
     // Columns of opcodes are named once.
     for format in gcn::isa::Format::ALL {
-        let page = gcn::manual::format_page(format);
+        let page = gcn_cli::manual::format_page(format);
         let head = page
             .lines()
             .find(|l| l.starts_with("Opcode  "))

@@ -7,17 +7,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use gcn_isa::encode::Encoder;
-use gcn_isa::format::{Encoding, Field, Format, Layout, layout_of};
-use gcn_isa::inst::{Flags, Inst};
-use gcn_isa::insts;
-use gcn_isa::meaning::{Change, Exactness, Op, meaning};
-use gcn_isa::modifier::{self, Modifier};
-use gcn_isa::names;
-use gcn_isa::op::{Kind, OPS, OpInfo};
-use gcn_isa::print::{Style, print};
-use gcn_isa::shape::{Access, Imm, Mods, Role, Slot};
-use gcn_isa::target::{Gen, Target};
+use gcn::isa::encode::Encoder;
+use gcn::isa::format::{Encoding, Field, Format, Layout, layout_of};
+use gcn::isa::inst::{Flags, Inst};
+use gcn::isa::insts;
+use gcn::isa::meaning::{Change, Exactness, Op, meaning};
+use gcn::isa::modifier::{self, Modifier};
+use gcn::isa::names;
+use gcn::isa::op::{Kind, OPS, OpInfo};
+use gcn::isa::print::{Style, print};
+use gcn::isa::shape::{Access, Imm, Mods, Role, Slot};
+use gcn::isa::target::{Gen, Target};
 
 use crate::meaning_text;
 
@@ -1007,7 +1007,7 @@ fn examples(out: &mut String, row: &'static Inst, targets: &[Target]) {
             let Some(bytes) = example(row, e, target) else {
                 continue;
             };
-            let Some(insn) = gcn_isa::decode(target, &bytes) else {
+            let Some(insn) = gcn::isa::decode(target, &bytes) else {
                 continue;
             };
             let (mut llvm, mut clrx) = (String::new(), String::new());
@@ -1051,7 +1051,7 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
             Role::Vdst | Role::Src0 | Role::Src1 | Role::Src2 => vector(),
             Role::DsAddr | Role::Data0 | Role::Data1 | Role::Vdata | Role::FlatAddr => vector(),
             Role::ImgAddr => vector(),
-            Role::CmpDst | Role::CarryOut | Role::CarryIn => gcn_isa::operand::VCC,
+            Role::CmpDst | Role::CarryOut | Role::CarryIn => gcn::isa::operand::VCC,
             Role::Attr | Role::Param | Role::ExpTgt => {
                 e.set_imm(slot.role, 0);
                 continue;
@@ -1112,7 +1112,7 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
         }
         Encoding::Vop3p => {
             // What the assembler sets where op_sel_hi is not written.
-            let hi = gcn_isa::print::packed_default(row.shape.mods, false);
+            let hi = gcn::isa::print::packed_default(row.shape.mods, false);
             e.set(Field::OpSelHi, hi & 3);
             e.set(Field::OpSelHi2, hi >> 2);
         }
@@ -1788,7 +1788,7 @@ fn usual_syntax(out: &mut String, format: Format, targets: &[Target]) {
         let text = example(row, e, target)
             .and_then(|bytes| {
                 let mut text = String::new();
-                print(&gcn_isa::decode(target, &bytes)?, &Style::LLVM, &mut text);
+                print(&gcn::isa::decode(target, &bytes)?, &Style::LLVM, &mut text);
                 Some(text)
             })
             .filter(|text| !seen.contains(text));

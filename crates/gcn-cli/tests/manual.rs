@@ -9,7 +9,7 @@ use gcn::isa::format::{Encoding, Format, layout_of};
 use gcn::isa::inst::Inst;
 use gcn::isa::target::Target;
 use gcn::isa::{Gen, insts};
-use gcn::manual;
+use gcn_cli::manual;
 
 /// The rows of a format.
 fn rows(format: Format) -> Vec<&'static Inst> {

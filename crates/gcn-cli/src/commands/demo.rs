@@ -4,7 +4,8 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
-use gcn::{demo, io};
+use gcn::io;
+use gcn_cli::demo;
 
 #[derive(Args)]
 pub struct Options {

@@ -1,0 +1,10 @@
+//! The parts of the command `gcn` beside its subcommands: what it prints that the library does not make.
+//!
+//! They are a library so that tests can read them without running the command.
+
+#![forbid(unsafe_code)]
+
+pub mod demo;
+pub mod dump;
+pub mod manual;
+pub mod meaning_text;
