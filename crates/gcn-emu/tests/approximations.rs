@@ -1,5 +1,5 @@
-//! How near the approximations are: half precision for every source, single precision for a sample; with `--ignored`,
-//! in a release build, for every source whose result is not trivial. docs/errata.md states the figures.
+//! How near the approximations are: half precision for every source, single and double precision for a sample; with
+//! `--ignored`, in a release build, single precision for every source whose result is not trivial. docs/errata.md states the figures.
 //!
 //! The reference is the host's f64 function, whose error is far below what decides the rounding of a float, but in a few
 //! cases that are counted.
@@ -297,4 +297,83 @@ fn every_float_is_within_the_bound() {
         );
         assert!(errors.largest < 0.5001);
     }
+}
+
+/// Runs a VOP1 opcode of gfx9 on doubles.
+fn doubles(opcode: u32, sources: &[f64]) -> Vec<f64> {
+    let target = Target::parse("gfx900").expect("a target");
+    let memory = Memory::new(1 << 20).expect("memory");
+    let mut engine = Interp::new();
+    let code = (0x7e00_0000 | 2 << 17 | opcode << 9 | 0x100).to_le_bytes();
+    let mut results = Vec::new();
+    for lanes in sources.chunks(LANES) {
+        let mut wave = WaveState::new(4);
+        for (lane, source) in lanes.iter().enumerate() {
+            wave.vgprs[0][lane] = source.to_bits() as u32;
+            wave.vgprs[1][lane] = (source.to_bits() >> 32) as u32;
+        }
+        wave.mode = 0x3f0;
+        let snippet = Snippet {
+            target,
+            code: &code,
+            start_pc: 0,
+            max: 1000,
+        };
+        let mut lds = Lds::default();
+        run(snippet, &mut wave, &mut lds, &memory, &mut engine);
+        results.extend((0..lanes.len()).map(|lane| {
+            let bits = u64::from(wave.vgprs[3][lane]) << 32 | u64::from(wave.vgprs[2][lane]);
+            f64::from_bits(bits)
+        }));
+    }
+    results
+}
+
+/// How far `y` is from the reciprocal root of `x`, in ulps: half of what 1 - x·y² leaves, which is computed without
+/// rounding but for terms of 2^-100.
+fn error_of_root(x: f64, y: f64) -> f64 {
+    let product = x * y;
+    let rest = x.mul_add(y, -product);
+    let square = product * y;
+    let left = (1.0 - square) - product.mul_add(y, -square) - rest * y;
+    let ulp = f64::from_bits(y.to_bits() & 0x7ff0_0000_0000_0000) * 2f64.powi(-52);
+    (y * left / 2.0 / ulp).abs()
+}
+
+#[test]
+fn a_sample_of_doubles_is_within_the_bound() {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut sources = Vec::new();
+    for n in 0..20_000 {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        // Two binades have every rounding; then numbers of any exponent, and those beside powers of two.
+        let mantissa = match n % 8 {
+            0 => state & 7,
+            1 => (1 << 52) - 1 - (state & 7),
+            _ => state & ((1 << 52) - 1),
+        };
+        let exponent = match n % 4 {
+            0 => 1 + (state >> 52) % 2046,
+            _ => 1023 + (state >> 52) % 2,
+        };
+        sources.push(f64::from_bits(exponent << 52 | mantissa));
+    }
+    for (&x, y) in sources.iter().zip(doubles(37, &sources)) {
+        assert_eq!(y.to_bits(), (1.0 / x).to_bits(), "v_rcp_f64 of {x:e} is {y:e}");
+    }
+    for (&x, y) in sources.iter().zip(doubles(40, &sources)) {
+        assert_eq!(y.to_bits(), x.sqrt().to_bits(), "v_sqrt_f64 of {x:e} is {y:e}");
+    }
+    let mut largest = 0f64;
+    for (&x, y) in sources.iter().zip(doubles(38, &sources)) {
+        // The exponent is halved exactly, so that nothing on the way is a denormal.
+        let exponent = (x.to_bits() >> 52) as i32 - 1023;
+        let even = exponent & !1;
+        let x = f64::from_bits(x.to_bits() - ((even as i64) << 52) as u64);
+        let y = y * 2f64.powi(even / 2);
+        largest = largest.max(error_of_root(x, y));
+    }
+    assert!(largest > 0.49 && largest < 0.5001, "v_rsq_f64: {largest} ulp");
 }
